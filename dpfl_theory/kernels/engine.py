@@ -1,0 +1,93 @@
+"""The array-module boundary: what an algorithm or a problem may ask of a device.
+
+An Engine owns the device's arrays, its counter-based noise and the few fused operations that matter for speed.
+Algorithms and problem kernels name neither NumPy, Numba nor CuPy: they use ``engine.xp`` (an array module with
+NumPy's interface) and the methods below. ``dpfl_theory.kernels.select`` picks an engine.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Engine", "Lanes"]
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """A batch of lanes: which replicates of which seed. Lane ``first + s`` is row s of every array."""
+
+    seed: int
+    first: int
+    count: int
+
+
+class Engine(ABC):
+    """One device. Shapes: S lanes, n clients, d parameters, R stacked eigendirections, m records."""
+
+    name: str
+    """``cpu`` or ``cuda``."""
+    description: str
+    """The device in words, for the evidence."""
+    xp: Any
+    """The array module (NumPy's interface)."""
+
+    @abstractmethod
+    def asarray(self, x: Any) -> Any:
+        """x as a float64 array on the device."""
+
+    @abstractmethod
+    def to_host(self, x: Any) -> Any:
+        """x as a NumPy array."""
+
+    @abstractmethod
+    def uniform(self, lanes: Lanes, round_: int, clients: int, stream: int, step: int = 0) -> Any:
+        """Uniforms in (0, 1), shape (S, clients)."""
+
+    @abstractmethod
+    def normal(self, lanes: Lanes, round_: int, clients: int, d: int, stream: int, step: int = 0) -> Any:
+        """Standard normals, shape (clients, S, d)."""
+
+    @abstractmethod
+    def spectral_update(self, y: Any, eigenvalues: Any, offsets: Any, step: Any, steps: int) -> tuple[Any, Any]:
+        """E local steps on quadratics in their eigenbases.
+
+        y (S, R): coordinates of w - c_i along client i's eigenvectors; eigenvalues (R,); offsets (n+1,): client i owns
+        columns offsets[i]:offsets[i+1]; step (S,). Returns the updates' coordinates
+        ``z = lambda y sum_{t<E} (1 - step lambda)^t`` (S, R) and their norms (S, n).
+        """
+
+    @abstractmethod
+    def segment_scale(self, z: Any, factors: Any, offsets: Any) -> Any:
+        """z (S, R) with client i's columns multiplied by factors[:, i] (S, n)."""
+
+    @abstractmethod
+    def segment_energy(self, y: Any, eigenvalues: Any, offsets: Any) -> Any:
+        """``(1/2) sum_{columns of i} lambda y^2``, shape (S, n)."""
+
+    @abstractmethod
+    def combine(self, updates: Any, weights: Any) -> Any:
+        """``sum_i weights[s, i] updates[i, s]``, (n, S, d) and (S, n) -> (S, d)."""
+
+    @abstractmethod
+    def bounded_combine(self, updates: Any, weights: Any, threshold: Any, normalise: bool) -> tuple[Any, Any]:
+        """Clip (or normalise) each update and accumulate, fused: returns ``sum_i weights[s,i] bound(updates[i,s])``
+        (S, d) and the norms (S, n); bound(u) = u min(1, C/||u||), or C u/||u|| with bound(0) = 0; threshold (S,)."""
+
+    @abstractmethod
+    def linear_local_phase(self, data: Any, w: Any, step: Any, steps: int) -> Any:
+        """E local steps on linear models; data is the bound ``LinearData``; returns the updates (n, S, d)."""
+
+    @abstractmethod
+    def linear_gradients(self, data: Any, w: Any) -> Any:
+        """Per-client gradients of linear models at per-client parameters (n, S, d) -> (n, S, d)."""
+
+    @abstractmethod
+    def linear_values(self, data: Any, w: Any) -> Any:
+        """Values f_i(w) of linear models at common parameters (S, d) -> (S, n)."""
+
+    @abstractmethod
+    def blas_threads(self, limit: int | None) -> AbstractContextManager[Any]:
+        """Bound the threads of the device's BLAS (None: leave them) while Numba's threads run."""
