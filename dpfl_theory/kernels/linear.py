@@ -1,0 +1,345 @@
+"""Linear models on the CPU: gradients, values and local phases of every client for a batch of lanes.
+
+Client i's objective is ``f_i(w) = (1/m_i) sum_j loss(x_j^T w, y_j) + (ridge/2) ||w||^2`` over its m_i records. All
+lanes share the records, so the logits of a batch of lanes are one matrix product ``P = W X_i^T``, the residuals are
+elementwise, and the gradients are a second product ``R X_i``. For softmax the parameters (classes, features) are flat
+in C order, so a batch (S, classes * features) is viewed as (S * classes, features) and the same two products serve.
+
+The work is split over (client, block of lanes) pairs; each pair calls BLAS on its own, so the caller bounds BLAS to one
+thread. Nothing here overflows: exponentials are taken of non-positive numbers only.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+from numba import njit, prange
+from numpy.typing import NDArray
+
+__all__ = ["LOSSES", "LinearData", "linear_gradients", "linear_local_phase", "linear_values"]
+
+Array = NDArray[np.float64]
+
+LOSSES = {"squared": 0, "huber": 1, "logistic": 2, "softmax": 3}
+"""The losses and their codes inside the kernels."""
+
+_HUBER = 1
+_LOGISTIC = 2
+_SOFTMAX = 3
+
+
+@dataclass(frozen=True, eq=False)
+class LinearData:
+    """The records of n clients and the loss of a linear model.
+
+    x (N, d0): features, float64, C-contiguous;  y (N,): +-1 (logistic), 0..classes-1 (softmax) or targets [unit of
+    x^T w];  offsets (n+1,): int64 on the host, client i owns records offsets[i]:offsets[i+1];  loss: a key of
+    ``LOSSES``;  threshold (N,): where a Huber loss turns linear [unit of x^T w], the slope outside is the threshold
+    (unused by other losses);  ridge [F/X^2];  classes: 1 unless softmax. ``x``, ``y`` and ``threshold`` may live on
+    any device.
+
+    >>> data = LinearData(np.ones((2, 1)), np.zeros(2), np.array([0, 1, 2]), "squared", np.ones(2), 0.0, 1)
+    >>> data.clients, data.parameters
+    (2, 1)
+    """
+
+    x: Any
+    y: Any
+    offsets: NDArray[np.int64]
+    loss: str
+    threshold: Any
+    ridge: float
+    classes: int
+
+    @property
+    def clients(self) -> int:
+        """The number n of clients."""
+        return len(self.offsets) - 1
+
+    @property
+    def parameters(self) -> int:
+        """The length d = classes * d0 of a parameter vector."""
+        return int(self.classes * self.x.shape[1])
+
+
+@njit(cache=True)
+def _slopes(p: Any, y: Any, threshold: Any, first: int, code: int, classes: int) -> None:
+    """Turn the logits p (lanes * classes, m) of records first, first + 1, ... into d loss / d logits, in place."""
+    rows, m = p.shape
+    if code == _SOFTMAX:
+        largest = np.empty(m)
+        total = np.empty(m)
+        for lane in range(rows // classes):
+            r0 = lane * classes
+            for j in range(m):
+                largest[j] = p[r0, j]
+                total[j] = 0.0
+            for c in range(1, classes):
+                for j in range(m):
+                    largest[j] = max(largest[j], p[r0 + c, j])
+            for c in range(classes):
+                for j in range(m):
+                    e = math.exp(p[r0 + c, j] - largest[j])
+                    p[r0 + c, j] = e
+                    total[j] += e
+            for c in range(classes):
+                for j in range(m):
+                    p[r0 + c, j] /= total[j]
+            for j in range(m):
+                p[r0 + int(y[first + j]), j] -= 1.0
+    elif code == _LOGISTIC:
+        for r in range(rows):
+            for j in range(m):
+                label = y[first + j]
+                t = label * p[r, j]
+                if t >= 0.0:
+                    e = math.exp(-t)
+                    p[r, j] = -label * (e / (1.0 + e))
+                else:
+                    p[r, j] = -label / (1.0 + math.exp(t))
+    elif code == _HUBER:
+        for r in range(rows):
+            for j in range(m):
+                bound = threshold[first + j]
+                p[r, j] = min(max(p[r, j] - y[first + j], -bound), bound)
+    else:
+        for r in range(rows):
+            for j in range(m):
+                p[r, j] -= y[first + j]
+
+
+@njit(cache=True)
+def _losses(p: Any, y: Any, threshold: Any, first: int, code: int, classes: int, out: Any) -> None:
+    """Sum the losses over the records for each lane: p (lanes * classes, m) -> out (lanes,)."""
+    rows, m = p.shape
+    for lane in range(rows // classes):
+        total = 0.0
+        for j in range(m):
+            target = y[first + j]
+            z = p[lane * classes, j]
+            if code == _SOFTMAX:
+                largest = z
+                for c in range(1, classes):
+                    largest = max(largest, p[lane * classes + c, j])
+                normaliser = 0.0
+                for c in range(classes):
+                    normaliser += math.exp(p[lane * classes + c, j] - largest)
+                total += math.log(normaliser) + (largest - p[lane * classes + int(target), j])
+            elif code == _LOGISTIC:
+                t = target * z
+                total += max(-t, 0.0) + math.log1p(math.exp(-abs(t)))
+            elif code == _HUBER:
+                r = abs(z - target)
+                bound = threshold[first + j]
+                total += 0.5 * r * r if r <= bound else bound * (r - 0.5 * bound)
+            else:
+                total += 0.5 * (z - target) * (z - target)
+        out[lane] = total
+
+
+@njit(cache=True, parallel=True)
+def _local_phase(
+    x: Any,
+    y: Any,
+    offsets: Any,
+    threshold: Any,
+    code: int,
+    ridge: float,
+    classes: int,
+    w: Any,
+    step: Any,
+    steps: int,
+    block: int,
+    out: Any,
+) -> None:
+    """out (n, lanes * classes, d0): sums of the gradients along `steps` local steps from w (lanes * classes, d0)."""
+    rows, features = w.shape
+    lanes = rows // classes
+    blocks = (lanes + block - 1) // block
+    for job in prange((len(offsets) - 1) * blocks):
+        i = job // blocks
+        first = offsets[i]
+        last = offsets[i + 1]
+        r0 = (job % blocks) * block * classes
+        r1 = min(r0 + block * classes, rows)
+        xi = x[first:last]
+        scale = 1.0 / (last - first)
+        at = w[r0:r1].copy()
+        total = out[i, r0:r1]
+        p = np.empty((r1 - r0, last - first))
+        g = np.empty((r1 - r0, features))
+        for t in range(steps):
+            np.dot(at, xi.T, p)
+            _slopes(p, y, threshold, first, code, classes)
+            np.dot(p, xi, g)
+            for r in range(r1 - r0):
+                eta = step[(r0 + r) // classes]
+                for k in range(features):
+                    slope = scale * g[r, k] + ridge * at[r, k]
+                    at[r, k] -= eta * slope
+                    if t == 0:
+                        total[r, k] = slope
+                    else:
+                        total[r, k] += slope
+
+
+@njit(cache=True, parallel=True)
+def _gradients(
+    x: Any,
+    y: Any,
+    offsets: Any,
+    threshold: Any,
+    code: int,
+    ridge: float,
+    classes: int,
+    w: Any,
+    block: int,
+    out: Any,
+) -> None:
+    """out (n, lanes * classes, d0): client i's gradients at w[i] (lanes * classes, d0)."""
+    _, rows, features = w.shape
+    lanes = rows // classes
+    blocks = (lanes + block - 1) // block
+    for job in prange((len(offsets) - 1) * blocks):
+        i = job // blocks
+        first = offsets[i]
+        last = offsets[i + 1]
+        r0 = (job % blocks) * block * classes
+        r1 = min(r0 + block * classes, rows)
+        xi = x[first:last]
+        scale = 1.0 / (last - first)
+        at = w[i, r0:r1]
+        g = out[i, r0:r1]
+        p = np.empty((r1 - r0, last - first))
+        np.dot(at, xi.T, p)
+        _slopes(p, y, threshold, first, code, classes)
+        np.dot(p, xi, g)
+        for r in range(r1 - r0):
+            for k in range(features):
+                g[r, k] = scale * g[r, k] + ridge * at[r, k]
+
+
+@njit(cache=True, parallel=True)
+def _values(
+    x: Any,
+    y: Any,
+    offsets: Any,
+    threshold: Any,
+    code: int,
+    ridge: float,
+    classes: int,
+    w: Any,
+    block: int,
+    out: Any,
+) -> None:
+    """out (n, lanes): the clients' values at w (lanes * classes, d0)."""
+    rows, features = w.shape
+    lanes = rows // classes
+    blocks = (lanes + block - 1) // block
+    for job in prange((len(offsets) - 1) * blocks):
+        i = job // blocks
+        first = offsets[i]
+        last = offsets[i + 1]
+        r0 = (job % blocks) * block * classes
+        r1 = min(r0 + block * classes, rows)
+        s0 = r0 // classes
+        s1 = r1 // classes
+        p = np.empty((r1 - r0, last - first))
+        np.dot(w[r0:r1], x[first:last].T, p)
+        _losses(p, y, threshold, first, code, classes, out[i, s0:s1])
+        for s in range(s0, s1):
+            square = 0.0
+            for c in range(classes):
+                for k in range(features):
+                    square += w[s * classes + c, k] * w[s * classes + c, k]
+            out[i, s] = out[i, s] / (last - first) + 0.5 * ridge * square
+
+
+def _block(data: LinearData, lanes: int) -> int:
+    """Lanes per job: the logits of a block stay near one megabyte, and every thread has work when clients are few."""
+    records = max(1, int(np.max(np.diff(data.offsets))))
+    block = max(8, 131072 // (data.classes * records))
+    threads = int(numba.get_num_threads())
+    jobs_per_client = -(-threads // data.clients)
+    return max(1, min(block, -(-lanes // jobs_per_client)))
+
+
+def linear_local_phase(data: LinearData, w: Array, step: Array, steps: int) -> Array:
+    """The updates of E local gradient steps, ``u_i = (w - w_{i,E})/step = sum_{t<E} grad f_i(w_{i,t})``.
+
+    w (S, d): common parameters [X]; step (S,) [X^2/F]; steps: E >= 1. Returns (n, S, d) [F/X]. The gradients are summed
+    along the path; no difference of parameters is divided by a step, so small steps lose no digits.
+
+    >>> data = LinearData(np.ones((1, 1)), np.zeros(1), np.array([0, 1]), "squared", np.ones(1), 0.0, 1)
+    >>> linear_local_phase(data, np.array([[1.0]]), np.array([0.5]), 2)  # 1 + 0.5
+    array([[[1.5]]])
+    """
+    lanes, d = w.shape
+    out = np.empty((data.clients, lanes * data.classes, d // data.classes))
+    _local_phase(
+        data.x,
+        data.y,
+        data.offsets,
+        data.threshold,
+        LOSSES[data.loss],
+        data.ridge,
+        data.classes,
+        np.ascontiguousarray(w, dtype=np.float64).reshape(lanes * data.classes, -1),
+        np.ascontiguousarray(step, dtype=np.float64),
+        steps,
+        _block(data, lanes),
+        out,
+    )
+    return out.reshape(data.clients, lanes, d)
+
+
+def linear_gradients(data: LinearData, w: Array) -> Array:
+    """grad f_i(w_i) for per-client parameters w (n, S, d) [X]; returns (n, S, d) [F/X].
+
+    >>> data = LinearData(np.ones((1, 1)), np.zeros(1), np.array([0, 1]), "huber", np.array([2.0]), 0.0, 1)
+    >>> linear_gradients(data, np.array([[[1.0], [5.0]]])).tolist()
+    [[[1.0], [2.0]]]
+    """
+    n, lanes, d = w.shape
+    out = np.empty((n, lanes * data.classes, d // data.classes))
+    _gradients(
+        data.x,
+        data.y,
+        data.offsets,
+        data.threshold,
+        LOSSES[data.loss],
+        data.ridge,
+        data.classes,
+        np.ascontiguousarray(w, dtype=np.float64).reshape(out.shape),
+        _block(data, lanes),
+        out,
+    )
+    return out.reshape(n, lanes, d)
+
+
+def linear_values(data: LinearData, w: Array) -> Array:
+    """f_i(w) at common parameters w (S, d) [X]; returns (S, n) [F].
+
+    >>> data = LinearData(np.ones((1, 1)), np.zeros(1), np.array([0, 1]), "huber", np.array([2.0]), 0.0, 1)
+    >>> linear_values(data, np.array([[1.0], [5.0]])).tolist()  # 1/2 and 2 * 5 - 2
+    [[0.5], [8.0]]
+    """
+    lanes = w.shape[0]
+    out = np.empty((data.clients, lanes))
+    _values(
+        data.x,
+        data.y,
+        data.offsets,
+        data.threshold,
+        LOSSES[data.loss],
+        data.ridge,
+        data.classes,
+        np.ascontiguousarray(w, dtype=np.float64).reshape(lanes * data.classes, -1),
+        _block(data, lanes),
+        out,
+    )
+    return np.ascontiguousarray(out.T)

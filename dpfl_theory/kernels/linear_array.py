@@ -1,0 +1,179 @@
+"""Linear models on any array module: the functions of ``kernels.linear`` with functions NumPy and CuPy share.
+
+Clients are grouped by size and padded to the largest of their group (less than twofold), so that one batched matrix
+product serves many clients. Padding records have zero features and so no gradient; values mask them out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from dpfl_theory.kernels.linear import LinearData
+
+__all__ = ["linear_gradients", "linear_local_phase", "linear_values"]
+
+# Logits held at once, in numbers; larger batches of clients are worked off in turn.
+_LIMIT = 1 << 26
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Clients of similar size: index (g,), x (g, m, d0), y, threshold, mask (g, m), 1/m_i as share (g, 1, 1)."""
+
+    index: Any
+    x: Any
+    y: Any
+    threshold: Any
+    mask: Any
+    share: Any
+
+
+# The padded copies live exactly as long as the data they were made from.
+_GROUPS: WeakKeyDictionary[LinearData, list[_Group]] = WeakKeyDictionary()
+
+
+def _groups(xp: Any, data: LinearData) -> list[_Group]:
+    found = _GROUPS.get(data)
+    if found is not None:
+        return found
+    sizes = np.diff(data.offsets)
+    groups = []
+    bucket = np.ceil(np.log2(sizes)).astype(np.int64)
+    for b in np.unique(bucket):
+        clients = np.flatnonzero(bucket == b)
+        places = np.arange(sizes[clients].max())[None, :]
+        mask = places < sizes[clients][:, None]
+        records = xp.asarray(data.offsets[:-1][clients][:, None] + np.where(mask, places, 0))
+        inside = xp.asarray(mask)
+        groups.append(
+            _Group(
+                index=xp.asarray(clients),
+                x=data.x[records] * inside[:, :, None],
+                y=data.y[records],
+                threshold=data.threshold[records],
+                mask=inside,
+                share=xp.asarray((1.0 / sizes[clients])[:, None, None]),
+            )
+        )
+    _GROUPS[data] = groups
+    return groups
+
+
+def _parts(xp: Any, data: LinearData, lanes: int) -> Iterator[_Group]:
+    """The groups, cut so that one part's logits stay below the limit."""
+    for g in _groups(xp, data):
+        count, m, features = g.x.shape
+        size = max(1, _LIMIT // (lanes * data.classes * max(m, features)))
+        if size >= count:
+            yield g
+            continue
+        for a in range(0, count, size):
+            cut = slice(a, a + size)
+            yield _Group(g.index[cut], g.x[cut], g.y[cut], g.threshold[cut], g.mask[cut], g.share[cut])
+
+
+def _slopes(xp: Any, data: LinearData, g: _Group, z: Any) -> Any:
+    """d loss / d logits for logits z (g, S * classes, m), same shape."""
+    if data.loss == "softmax":
+        count, rows, m = z.shape
+        z = z.reshape(count, rows // data.classes, data.classes, m)
+        e = xp.exp(z - xp.max(z, axis=2, keepdims=True))
+        e /= xp.sum(e, axis=2, keepdims=True)
+        e -= xp.arange(data.classes, dtype=float)[None, None, :, None] == g.y[:, None, None, :]
+        return e.reshape(count, rows, m)
+    y = g.y[:, None, :]
+    if data.loss == "logistic":
+        t = y * z
+        e = xp.exp(-xp.abs(t))
+        return -y * xp.where(t >= 0.0, e, 1.0) / (1.0 + e)
+    r = z - y
+    if data.loss == "huber":
+        bound = g.threshold[:, None, :]
+        return xp.minimum(xp.maximum(r, -bound), bound)
+    return r
+
+
+def _losses(xp: Any, data: LinearData, g: _Group, z: Any) -> Any:
+    """The losses (g, S, m) of logits z (g, S * classes, m)."""
+    if data.loss == "softmax":
+        count, rows, m = z.shape
+        z = z.reshape(count, rows // data.classes, data.classes, m)
+        largest = xp.max(z, axis=2)
+        own = xp.arange(data.classes, dtype=float)[None, None, :, None] == g.y[:, None, None, :]
+        return xp.log(xp.sum(xp.exp(z - largest[:, :, None, :]), axis=2)) + (largest - xp.sum(z * own, axis=2))
+    y = g.y[:, None, :]
+    if data.loss == "logistic":
+        t = y * z
+        return xp.maximum(-t, 0.0) + xp.log1p(xp.exp(-xp.abs(t)))
+    r = xp.abs(z - y)
+    if data.loss == "huber":
+        bound = g.threshold[:, None, :]
+        return xp.where(r <= bound, 0.5 * r * r, bound * (r - 0.5 * bound))
+    return 0.5 * r * r
+
+
+def linear_local_phase(xp: Any, data: LinearData, w: Any, step: Any, steps: int) -> Any:
+    """The updates ``sum_{t<E} grad f_i(w_{i,t})`` of E local steps; w (S, d), step (S,) -> (n, S, d) [F/X].
+
+    >>> data = LinearData(np.ones((1, 1)), np.zeros(1), np.array([0, 1]), "squared", np.ones(1), 0.0, 1)
+    >>> linear_local_phase(np, data, np.array([[1.0]]), np.array([0.5]), 2)
+    array([[[1.5]]])
+    """
+    lanes, d = w.shape
+    features = d // data.classes
+    out = xp.empty((data.clients, lanes, d))
+    start = w.reshape(lanes * data.classes, features)
+    eta = xp.repeat(step, data.classes)[None, :, None]
+    for g in _parts(xp, data, lanes):
+        count = g.x.shape[0]
+        at = xp.repeat(start[None], count, axis=0)
+        total = xp.zeros((count, lanes * data.classes, features))
+        flipped = g.x.transpose(0, 2, 1)
+        for _ in range(steps):
+            slope = xp.matmul(_slopes(xp, data, g, xp.matmul(at, flipped)), g.x)
+            slope *= g.share
+            slope += data.ridge * at
+            total += slope
+            at -= eta * slope
+        out[g.index] = total.reshape(count, lanes, d)
+    return out
+
+
+def linear_gradients(xp: Any, data: LinearData, w: Any) -> Any:
+    """grad f_i(w_i) at per-client parameters w (n, S, d) -> (n, S, d) [F/X].
+
+    >>> data = LinearData(np.ones((1, 1)), np.zeros(1), np.array([0, 1]), "huber", np.array([2.0]), 0.0, 1)
+    >>> linear_gradients(np, data, np.array([[[1.0], [5.0]]])).tolist()
+    [[[1.0], [2.0]]]
+    """
+    _, lanes, d = w.shape
+    out = xp.empty(w.shape)
+    for g in _parts(xp, data, lanes):
+        count = g.x.shape[0]
+        at = w[g.index].reshape(count, lanes * data.classes, d // data.classes)
+        slope = xp.matmul(_slopes(xp, data, g, xp.matmul(at, g.x.transpose(0, 2, 1))), g.x)
+        out[g.index] = (slope * g.share + data.ridge * at).reshape(count, lanes, d)
+    return out
+
+
+def linear_values(xp: Any, data: LinearData, w: Any) -> Any:
+    """f_i(w) at common parameters w (S, d) -> (S, n) [F].
+
+    >>> data = LinearData(np.ones((1, 1)), np.zeros(1), np.array([0, 1]), "huber", np.array([2.0]), 0.0, 1)
+    >>> linear_values(np, data, np.array([[1.0], [5.0]])).tolist()
+    [[0.5], [8.0]]
+    """
+    lanes, d = w.shape
+    out = xp.empty((lanes, data.clients))
+    start = w.reshape(1, lanes * data.classes, d // data.classes)
+    penalty = 0.5 * data.ridge * xp.sum(w * w, axis=1)
+    for g in _parts(xp, data, lanes):
+        losses = _losses(xp, data, g, xp.matmul(start, g.x.transpose(0, 2, 1)))
+        mean = xp.sum(xp.where(g.mask[:, None, :], losses, 0.0), axis=2) * g.share[:, :, 0]
+        out[:, g.index] = mean.T + penalty[:, None]
+    return out
