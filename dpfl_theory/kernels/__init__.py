@@ -1,0 +1,35 @@
+"""Numerical engines: Numba on the CPU, CuPy on a GPU, one interface (`dpfl_theory.kernels.engine.Engine`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dpfl_theory.errors import InputError
+
+if TYPE_CHECKING:
+    from dpfl_theory.kernels.engine import Engine
+
+__all__ = ["DEVICES", "select"]
+
+DEVICES = ("auto", "cpu", "cuda")
+
+
+def select(device: str = "auto") -> Engine:
+    """The engine for ``device``: ``cpu``, ``cuda`` (an error where there is no GPU), or ``auto``.
+
+    ``auto`` takes the GPU where there is a usable one and the CPU otherwise; what it chose is the engine's
+    ``description`` and is recorded in every run. Nothing falls back silently.
+
+    >>> select("cpu").name
+    'cpu'
+    """
+    if device not in DEVICES:
+        raise InputError(f"device {device!r} is unknown: choose one of {', '.join(DEVICES)}")
+    if device != "cpu":
+        from dpfl_theory.kernels.cuda import CudaEngine, why_not
+
+        if device == "cuda" or why_not() is None:
+            return CudaEngine()
+    from dpfl_theory.kernels.cpu import CpuEngine
+
+    return CpuEngine()

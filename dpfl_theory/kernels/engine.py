@@ -51,12 +51,12 @@ class Engine(ABC):
         """Standard normals, shape (clients, S, d)."""
 
     @abstractmethod
-    def spectral_update(self, y: Any, eigenvalues: Any, offsets: Any, step: Any, steps: int) -> tuple[Any, Any]:
-        """E local steps on quadratics in their eigenbases.
+    def segment_update(self, y: Any, factors: Any, rows: Any, offsets: Any) -> tuple[Any, Any]:
+        """Diagonal maps with per-client norms: the local phase of quadratics in their eigenbases.
 
-        y (S, R): coordinates of w - c_i along client i's eigenvectors; eigenvalues (R,); offsets (n+1,): client i owns
-        columns offsets[i]:offsets[i+1]; step (S,). Returns the updates' coordinates
-        ``z = lambda y sum_{t<E} (1 - step lambda)^t`` (S, R) and their norms (S, n).
+        y (S, R): coordinates of w - c_i along client i's eigenvectors; factors (U, R): one diagonal map for each distinct
+        step size; rows (S,): which of them each lane uses; offsets (n+1,): client i owns columns
+        offsets[i]:offsets[i+1]. Returns ``z = factors[rows] * y`` (S, R) and the norms of each client's part (S, n).
         """
 
     @abstractmethod

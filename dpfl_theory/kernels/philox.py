@@ -22,13 +22,7 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
-__all__ = ["COHORT", "COIN", "NOISE", "SERVER_NOISE", "fill_normal", "fill_uniform", "philox4x32"]
-
-# Streams: one number for each purpose, so that no two draws of a round share an address.
-NOISE = 0  # noise that a client adds
-SERVER_NOISE = 1  # noise added to the average (per-client noise that is only seen averaged is drawn here too)
-COHORT = 2  # which clients take part
-COIN = 3  # a communication coin, as in ScaffNew
+__all__ = ["fill_normal", "fill_uniform", "philox4x32"]
 
 _M0 = np.uint64(0xD2511F53)
 _M1 = np.uint64(0xCD9E8D57)

@@ -100,8 +100,9 @@ class LocalPhase(Protocol):
     """The result of E local gradient steps of every client from the lanes' common parameters.
 
     ``norms`` (lanes, n) are the lengths of the updates ``u_i = (w - w_{i,E})/eta`` [F/X]. ``combine(weights)`` returns
-    ``sum_i weights[s, i] u_i[s]`` (lanes, d) for weights (lanes, n) without forming the updates where that is cheaper;
-    ``updates()`` forms them, (n, lanes, d).
+    ``sum_i weights[s, i] u_i[s]`` (lanes, d) for weights (lanes, n), and ``bounded_combine`` the same with each update
+    clipped to the threshold (lanes,) or normalised to it (zero stays zero), without forming the updates where that is
+    cheaper; ``updates()`` forms them, (n, lanes, d).
     """
 
     @property
@@ -109,11 +110,18 @@ class LocalPhase(Protocol):
 
     def combine(self, weights: Any) -> Any: ...
 
+    def bounded_combine(self, weights: Any, threshold: Any, normalise: bool) -> Any: ...
+
     def updates(self) -> Any: ...
 
 
 class Kernels(Protocol):
     """A problem's numerical side on one device. Arrays belong to that device; rows of ``w`` (lanes, d) are lanes."""
+
+    @property
+    def blas_limit(self) -> int | None:
+        """How many BLAS threads may run: 1 where Numba threads call BLAS themselves, None for no limit."""
+        ...
 
     def local_phase(self, w: Any, step: Any, steps: int) -> LocalPhase:
         """E = steps local gradient steps ``w <- w - step grad f_i(w)``, step (lanes,) [X^2/F]."""

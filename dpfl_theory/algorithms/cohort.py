@@ -1,0 +1,67 @@
+"""Client sampling: who takes part in a round."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from dpfl_theory.algorithms.base import Context
+from dpfl_theory.errors import InputError
+from dpfl_theory.kernels.streams import COHORT
+
+__all__ = ["SCHEMES", "Cohort"]
+
+SCHEMES = ("poisson", "fixed", "full")
+
+
+@dataclass(frozen=True)
+class Cohort:
+    """How clients are sampled in each round.
+
+    scheme: ``poisson`` (each client independently with probability size/n, the scheme of das2022 Algorithm 1), ``fixed``
+        (exactly ``size`` clients, uniformly without replacement, das2022 Algorithm 2), or ``full`` (all n clients).
+    size: the expected number r of participating clients (any number in (0, n] for ``poisson``); ignored for ``full``.
+
+    Averages are always divided by r, as the papers print it, also when a Poisson cohort happens to have another size.
+
+    >>> Cohort("fixed", 3).divisor(10)
+    3.0
+    """
+
+    scheme: str = "full"
+    size: float | None = None
+
+    def check(self, n: int) -> None:
+        """Raise InputError when the scheme cannot sample from n clients."""
+        if self.scheme not in SCHEMES:
+            raise InputError(f"sampling scheme {self.scheme!r} is unknown: choose one of {', '.join(SCHEMES)}")
+        if self.scheme == "full":
+            return
+        size = self.size
+        if size is None or not math.isfinite(size) or not 0 < size <= n:
+            raise InputError(f"the cohort size is {size}: with {n} clients it must lie in (0, {n}], so that r/n is in (0, 1]")
+        if self.scheme == "fixed" and size != int(size):
+            raise InputError(f"the cohort size is {size}: sampling a fixed number of clients needs a whole number")
+
+    def divisor(self, n: int) -> float:
+        """The number r that sums over the cohort are divided by."""
+        return float(n) if self.scheme == "full" or self.size is None else float(self.size)
+
+    def sample(self, context: Context, k: int) -> Any:
+        """Who takes part in round k: (lanes, n) with entries 0 and 1."""
+        engine, n = context.engine, context.problem.n
+        xp = engine.xp
+        if self.scheme == "full" or self.divisor(n) == n:
+            return xp.ones((context.lanes.count, n))
+        u = engine.uniform(context.lanes, k, n, stream=COHORT)
+        if self.scheme == "poisson":
+            return (u < self.divisor(n) / n).astype(xp.float64)
+        size = int(self.divisor(n))
+        return (u <= xp.partition(u, size - 1, axis=1)[:, size - 1 : size]).astype(xp.float64)
+
+    def describe(self) -> dict[str, Any]:
+        """The scheme as plain data."""
+        return {"scheme": self.scheme} if self.scheme == "full" else {"scheme": self.scheme, "size": self.size}
+
+

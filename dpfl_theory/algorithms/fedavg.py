@@ -1,0 +1,127 @@
+"""FedAvg and its private forms: clipped (DP-FedAvg) and normalised (DP-NormFedAvg) client updates.
+
+das2022 Algorithm 1, options (i) and (ii), and Algorithm 2. In round k, with clients S_k sampled:
+
+    for i in S_k:  w_{i,0} = w_k;  E times  w_{i,t+1} = w_{i,t} - eta_k grad f_i(w_{i,t})
+                   u_i = (w_k - w_{i,E})/eta_k
+                   g_i = u_i | u_i min(1, C/||u_i||) | C u_i/||u_i||          (none | clip | normalise)
+    w_{k+1} = w_k - beta_k (1/r) sum_{i in S_k} (g_i + zeta_i),   zeta_i ~ N(0, r sigma^2 I)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dpfl_theory.algorithms.base import Algorithm, Context, PerLane, Round, Schedule, positive, whole
+from dpfl_theory.algorithms.cohort import Cohort
+from dpfl_theory.errors import InputError
+from dpfl_theory.kernels.streams import SERVER_NOISE
+from dpfl_theory.problems.base import Problem
+
+__all__ = ["BOUNDINGS", "PLACEMENTS", "FedAvg"]
+
+BOUNDINGS = ("none", "clip", "normalise")
+PLACEMENTS = ("client", "average")
+
+
+@dataclass(frozen=True)
+class FedAvg(Algorithm):
+    """FedAvg with full local gradients, optionally clipped or normalised updates and Gaussian noise.
+
+    local_step: eta_k [X^2/F], a number, one for each lane, or a `Schedule`.
+    global_step: beta_k [X^2/F], likewise; None means beta_k = eta_k (with bounding "none" and no noise: Algorithm 2).
+    local_steps: E >= 1.
+    bounding: ``none``, ``clip`` (option (i)) or ``normalise`` (option (ii); a zero update normalises to zero).
+    threshold: C [F/X], the clipping threshold or scaling factor; needed unless bounding is ``none``.
+    cohort: the client sampling; sums over the cohort are divided by r.
+    sigma: standard deviation per coordinate [F/X] of the noise on the average when exactly r clients take part.
+    noise: ``client`` as printed (each client adds N(0, r sigma^2 I): a cohort of s clients leaves the average with variance
+        s sigma^2/r, and an empty one with none), or ``average`` (N(0, sigma^2 I) whatever the cohort).
+
+    >>> FedAvg(local_step=0.1, local_steps=5, bounding="clip", threshold=1.0, sigma=0.5).describe()["bounding"]
+    'clip'
+    """
+
+    local_step: PerLane | Schedule
+    local_steps: int = 1
+    global_step: PerLane | Schedule | None = None
+    bounding: str = "none"
+    threshold: PerLane | None = None
+    cohort: Cohort = field(default_factory=Cohort)
+    sigma: PerLane = 0.0
+    noise: str = "client"
+
+    def __post_init__(self) -> None:
+        positive("the local step size", self.local_step)
+        if self.global_step is not None:
+            positive("the global step size", self.global_step)
+        whole("the number of local steps", self.local_steps)
+        positive("sigma", self.sigma, zero=True)
+        if self.bounding not in BOUNDINGS:
+            raise InputError(f"bounding {self.bounding!r} is unknown: choose one of {', '.join(BOUNDINGS)}")
+        if self.noise not in PLACEMENTS:
+            raise InputError(f"noise placement {self.noise!r} is unknown: choose one of {', '.join(PLACEMENTS)}")
+        if self.bounding != "none":
+            if self.threshold is None:
+                raise InputError(f"bounding {self.bounding!r} has no threshold: give the clipping threshold C")
+            positive("the threshold C", self.threshold)
+
+    def validate(self, problem: Problem, lanes: int) -> None:
+        self.cohort.check(problem.n)
+
+    def begin(self, context: Context) -> Any:
+        return context.start
+
+    def server(self, state: Any) -> Any:
+        return state
+
+    def _steps(self, context: Context, k: int) -> tuple[Any, Any]:
+        eta = context.per_lane(_at(self.local_step, k))
+        return eta, eta if self.global_step is None else context.per_lane(_at(self.global_step, k))
+
+    def round(self, context: Context, state: Any, k: int) -> tuple[Any, Round]:
+        xp = context.engine.xp
+        w, n, r = state, context.problem.n, self.cohort.divisor(context.problem.n)
+        eta, beta = self._steps(context, k)
+        cohort = self.cohort.sample(context, k)
+        phase = context.kernels.local_phase(w, eta, self.local_steps)
+        threshold = None
+        if self.bounding == "none":
+            signal = phase.combine(cohort / r)
+        else:
+            threshold = context.per_lane(self.threshold)
+            signal = phase.bounded_combine(cohort / r, threshold, self.bounding == "normalise")
+        noise = xp.zeros_like(w)
+        if np.any(np.asarray(self.sigma) != 0.0):
+            deviation = context.per_lane(self.sigma)
+            if self.noise == "client":
+                deviation = deviation * xp.sqrt(cohort.sum(axis=1) / r)
+            noise = deviation[:, None] * context.engine.normal(context.lanes, k, 1, w.shape[1], SERVER_NOISE)[0]
+        happened = Round(context, k, w, phase.norms, cohort, threshold, signal, noise)
+        return w - beta[:, None] * (signal + noise), happened
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "algorithm": "FedAvg",
+            "local_step": _plain(self.local_step),
+            "global_step": _plain(self.local_step if self.global_step is None else self.global_step),
+            "local_steps": self.local_steps,
+            "bounding": self.bounding,
+            "threshold": _plain(self.threshold),
+            "cohort": self.cohort.describe(),
+            "sigma": _plain(self.sigma),
+            "noise": self.noise,
+        }
+
+
+def _at(step: PerLane | Schedule, k: int) -> Any:
+    return step.at(k) if isinstance(step, Schedule) else step
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Schedule):
+        return {"initial": _plain(value.initial), "decay": value.decay}
+    return value if value is None or np.ndim(value) == 0 else [float(v) for v in value]

@@ -1,0 +1,268 @@
+"""Observables: what statements bound, streamed per round and lane.
+
+An observable maps a `Round` to one number for each lane. It knows its unit, its formula, and, where analysis gives one,
+the range it cannot leave while the server stays within a known distance of w* (`Reach`): rigorous confidence limits rest
+on these ranges.
+
+In the formulas ``u_i`` is client i's update, C the threshold, ``z_i = C/||u_i||`` and Delta_i = f_i(w*) - inf f_i. A
+weight z_i times a quantity is 0 where the quantity is 0, and +inf where u_i = 0 and it is not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpfl_theory.algorithms.base import Round
+from dpfl_theory.errors import InputError, unknown_name
+from dpfl_theory.problems.base import Array, Constants
+
+__all__ = ["Observable", "Reach", "catalogue", "get"]
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Everything a range may depend on: the distance ``radius`` >= ||w_k - w*|| [X] that holds in all rounds, the
+    problem's constants, the threshold C [F/X], the local step size eta [X^2/F] and the number E of local steps."""
+
+    radius: float
+    constants: Constants
+    gradient_norms_at_star: Array
+    threshold: float
+    step: float
+    local_steps: int
+
+    @property
+    def gradient_bounds(self) -> Array:
+        """Upper bounds on ||grad f_i|| within the radius: min(G_i, ||grad f_i(w*)|| + L_i radius), shape (n,)."""
+        c = self.constants
+        return np.minimum(c.G_i, self.gradient_norms_at_star + c.L_i * self.radius)
+
+    @property
+    def update_floor(self) -> float:
+        """A c with ||u_i|| >= c ||grad f_i(w)||: for convex f_i and eta <= 1/L, 1/2 (descent against
+        Cauchy-Schwarz) and E (1 - eta L (E-1)/2) (smoothness) both serve."""
+        c, E = self.constants, self.local_steps
+        if self.step * c.L_max > 1.0:
+            return 0.0
+        return max(0.5, E * (1.0 - self.step * c.L_max * (E - 1) / 2.0))
+
+    @property
+    def distances_to_client_minima(self) -> Array:
+        """Upper bounds on the distance to client i's nearest minimiser within the radius, shape (n,), inf when unknown."""
+        c = self.constants
+        shared = c.delta_i_star == 0.0
+        if c.w_i_star is None or c.w_star is None:
+            own = np.full(len(shared), math.inf)
+        else:
+            own = np.linalg.norm(c.w_i_star - c.w_star, axis=1)
+            own = np.where(np.isfinite(own), own, math.inf)
+        return self.radius + np.where(shared, 0.0, own)
+
+
+@dataclass(frozen=True)
+class Observable:
+    """One streamed quantity.
+
+    unit: exponents of (F, X);  latex: its formula;  meaning: one sentence;  evaluate: Round -> (lanes,);
+    low, high: the range within a `Reach`;  of_state: depends on w_k alone, so it also exists after the last round.
+    """
+
+    name: str
+    unit: tuple[int, int]
+    latex: str
+    meaning: str
+    evaluate: Callable[[Round], Any]
+    low: Callable[[Reach], float] = lambda _: -math.inf
+    high: Callable[[Reach], float] = lambda _: math.inf
+    of_state: bool = False
+
+
+def _need(happened: Round, attribute: str, observable: str) -> Any:
+    value = getattr(happened, attribute)
+    if value is None:
+        raise InputError(f"observable {observable!r} needs {attribute.replace('_', ' ')}, which this algorithm does not have")
+    return value
+
+
+def _once(happened: Round, key: str, compute: Callable[[], Any]) -> Any:
+    if key not in happened.cache:
+        happened.cache[key] = compute()
+    return happened.cache[key]
+
+
+def _excess(h: Round) -> Any:
+    """f_i(w) - inf f_i, (S, n)."""
+    return _once(h, "excess", lambda: h.context.kernels.client_excess(h.w))
+
+
+def _delta(h: Round) -> Any:
+    """Delta_i, (n,)."""
+    return _once(h, "delta", lambda: h.context.engine.asarray(h.context.problem.constants.delta_i_star))
+
+
+def _gap(h: Round) -> Any:
+    """f_i(w) - f_i(w*), (S, n)."""
+    return _once(h, "gap", lambda: _excess(h) - _delta(h))
+
+
+def _unclipped(h: Round) -> Any:
+    norms, bound = _need(h, "update_norms", "unclipped"), _need(h, "threshold", "unclipped")
+    return _once(h, "unclipped", lambda: (norms <= bound[:, None]).astype(norms.dtype))
+
+
+def _weight(h: Round, quantity: Any) -> Any:
+    """z_i times a nonnegative quantity, (S, n), by the rule for zero updates."""
+    xp = h.context.engine.xp
+    norms, bound = _need(h, "update_norms", "weighted"), _need(h, "threshold", "weighted")
+    safe = xp.where(norms > 0.0, norms, 1.0)
+    at_zero = xp.where(quantity > 0.0, xp.inf, 0.0)
+    return xp.where(norms > 0.0, bound[:, None] / safe * quantity, at_zero)
+
+
+def _length(x: Any, h: Round) -> Any:
+    return h.context.engine.xp.sqrt((x * x).sum(axis=1))
+
+
+def _snr(h: Round) -> Any:
+    return _length(_need(h, "signal", "snr"), h) / _length(_need(h, "noise", "snr"), h)
+
+
+def _distance_squared(h: Round) -> Any:
+    star = h.context.problem.constants.w_star
+    if star is None:
+        raise InputError("observable 'distance-squared' needs a minimiser w*, and the minimum is not attained: add a ridge")
+    difference = h.w - h.context.engine.asarray(star)
+    return (difference * difference).sum(axis=1)
+
+
+def _gradient_squared(h: Round) -> Any:
+    gradient = h.context.kernels.gradient(h.w)
+    return (gradient * gradient).sum(axis=1)
+
+
+def _lyapunov(h: Round) -> Any:
+    """hou2023: ||x_t - x*||^2 + (eta^2/p^2) ||h_t - h*||^2 over the stacked clients."""
+    state, context = h.state, h.context
+    star = context.problem.constants.w_star
+    if state is None or not hasattr(state, "h_i") or star is None:
+        raise InputError("observable 'scaffnew-lyapunov' needs ScaffNew's control variates and a minimiser w*")
+    engine = context.engine
+    h_star = engine.asarray(np.stack([context.problem.client_gradient(i, star) for i in range(context.problem.n)]))
+    x = state.x_i - engine.asarray(star)
+    h_i = state.h_i - h_star[:, None, :]
+    return (x * x).sum(axis=(0, 2)) + state.weight**2 * (h_i * h_i).sum(axis=(0, 2))
+
+
+def _gap_ceiling(reach: Reach) -> float:
+    return float(np.mean(np.minimum(reach.gradient_bounds, reach.threshold / reach.update_floor)) * reach.radius) if reach.update_floor else math.inf
+
+
+def _excess_ceiling(reach: Reach) -> float:
+    return reach.threshold / reach.update_floor * float(np.mean(reach.distances_to_client_minima)) if reach.update_floor else math.inf
+
+
+def _suboptimality_ceiling(reach: Reach) -> float:
+    c = reach.constants
+    return min(float(np.mean(c.G_i)) * reach.radius, 0.5 * c.L_f * reach.radius**2)
+
+
+def _weighted_heterogeneity_ceiling(reach: Reach) -> float:
+    return 0.0 if bool(np.all(reach.constants.delta_i_star == 0.0)) else math.inf
+
+
+_ALL = (
+    Observable(
+        "suboptimality", (1, 0), r"f(w_k) - f(w^*)", "suboptimality of the server's vector",
+        lambda h: h.context.kernels.suboptimality(h.w), lambda _: 0.0, _suboptimality_ceiling, of_state=True,
+    ),
+    Observable(
+        "gradient-norm-squared", (2, -2), r"\|\nabla f(w_k)\|^2", "squared length of the gradient of f",
+        _gradient_squared, lambda _: 0.0, lambda r: float(np.mean(r.gradient_bounds)) ** 2, of_state=True,
+    ),
+    Observable(
+        "distance-squared", (0, 2), r"\|w_k - w^*\|^2", "squared distance to the minimiser",
+        _distance_squared, lambda _: 0.0, lambda r: r.radius**2, of_state=True,
+    ),
+    Observable(
+        "unclipped-gap", (1, 0), r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,(f_i(w_k) - f_i(w^*))",
+        "mean gap of the clients whose update is not clipped",
+        lambda h: (_unclipped(h) * _gap(h)).mean(axis=1),
+        lambda r: -float(np.mean(r.constants.delta_i_star)), _gap_ceiling,
+    ),
+    Observable(
+        "clipped-length", (1, -1), r"\frac{1}{n}\sum_i 1(\|u_i\| > C)\,\|u_i\|", "mean length of the updates that are clipped",
+        lambda h: ((1.0 - _unclipped(h)) * h.update_norms).mean(axis=1),
+        lambda _: 0.0, lambda r: r.local_steps * float(np.mean(r.gradient_bounds)),
+    ),
+    Observable(
+        "unclipped-heterogeneity", (1, 0), r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,\Delta_i^*",
+        "mean heterogeneity of the clients whose update is not clipped",
+        lambda h: (_unclipped(h) * _delta(h)).mean(axis=1),
+        lambda _: 0.0, lambda r: float(np.mean(r.constants.delta_i_star)),
+    ),
+    Observable(
+        "unclipped-share", (0, 0), r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)", "share of clients whose update is not clipped",
+        lambda h: _unclipped(h).mean(axis=1), lambda _: 0.0, lambda _: 1.0,
+    ),
+    Observable(
+        "weighted-excess", (1, 0), r"\frac{1}{n}\sum_i \frac{C}{\|u_i\|}\,(f_i(w_k) - \min f_i)",
+        "mean excess over the clients' own minima, weighted by threshold over update length",
+        lambda h: _weight(h, _excess(h)).mean(axis=1), lambda _: 0.0, _excess_ceiling,
+    ),
+    Observable(
+        "weighted-heterogeneity", (1, 0), r"\frac{1}{n}\sum_i \frac{C}{\|u_i\|}\,\Delta_i^*",
+        "mean heterogeneity, weighted by threshold over update length",
+        lambda h: _weight(h, _delta(h)).mean(axis=1), lambda _: 0.0, _weighted_heterogeneity_ceiling,
+    ),
+    Observable(
+        "unclipped-weighted-excess", (1, 0), r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,\frac{C}{\|u_i\|}\,(f_i(w_k) - \min f_i)",
+        "as weighted-excess, over the clients whose update is not longer than the threshold",
+        lambda h: (_weight(h, _unclipped(h) * _excess(h))).mean(axis=1), lambda _: 0.0, _excess_ceiling,
+    ),
+    Observable(
+        "unclipped-weighted-heterogeneity", (1, 0), r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,\frac{C}{\|u_i\|}\,\Delta_i^*",
+        "as weighted-heterogeneity, over the clients whose update is not longer than the threshold",
+        lambda h: (_weight(h, _unclipped(h) * _delta(h))).mean(axis=1), lambda _: 0.0, _weighted_heterogeneity_ceiling,
+    ),
+    Observable(
+        "snr", (0, 0), r"\|\frac{1}{r}\sum_{i \in S_k} g_i\| / \|\frac{1}{r}\sum_{i \in S_k} \zeta_i\|",
+        "signal-to-noise ratio of what the server adds up (das2022 Figure 3)", _snr,
+    ),
+    Observable(
+        "cohort-size", (0, 0), r"|S_k|", "number of clients that take part",
+        lambda h: _need(h, "cohort", "cohort-size").sum(axis=1), lambda _: 0.0,
+    ),
+    Observable(
+        "zero-updates", (0, 0), r"|\{i : u_i = 0\}|", "number of clients whose update is exactly zero",
+        lambda h: (_need(h, "update_norms", "zero-updates") == 0.0).sum(axis=1) * 1.0, lambda _: 0.0,
+    ),
+    Observable(
+        "smallest-update", (1, -1), r"\min_i \|u_i\|", "length of the shortest update",
+        lambda h: _need(h, "update_norms", "smallest-update").min(axis=1), lambda _: 0.0,
+    ),
+    Observable("scaffnew-lyapunov", (0, 2), r"\psi_t", "hou2023's Lyapunov function over the stacked clients", _lyapunov, lambda _: 0.0, of_state=True),
+)  # fmt: skip
+
+
+def catalogue() -> dict[str, Observable]:
+    """All observables by name."""
+    return {o.name: o for o in _ALL}
+
+
+def get(observable: str | Observable) -> Observable:
+    """The observable of that name; an `Observable` of the user's own is returned as it is.
+
+    >>> get("suboptimality").unit
+    (1, 0)
+    """
+    if isinstance(observable, Observable):
+        return observable
+    known = catalogue()
+    if observable not in known:
+        raise unknown_name("observable", observable, known)
+    return known[observable]

@@ -1,0 +1,99 @@
+"""ScaffNew and DP-ScaffNew (hou2023 Algorithm 2): control variates and a communication coin.
+
+One engine round is one iteration t of the paper; the coin decides in each lane whether it ends a local phase, so the
+number of local steps between communications is random:
+
+    xhat_i = x_i - eta (grad f_i(x_i) - h_i);   theta ~ Bernoulli(p), common to all clients
+    theta = 1:  Delta_i = clip(xhat_i - x, C) + N(0, sigma^2 I);  x = x_i = x + (1/N) sum_j Delta_j
+                h_i = h_i + (p/eta) ((1/N) sum_j Delta_j - Delta_i)
+    theta = 0:  x_i = xhat_i
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpfl_theory.algorithms.base import Algorithm, Context, PerLane, Round, positive
+from dpfl_theory.errors import InputError
+from dpfl_theory.kernels.streams import COIN, NOISE
+
+__all__ = ["ScaffNew", "ScaffNewState"]
+
+
+@dataclass
+class ScaffNewState:
+    """x (S, d): the server's vector; x_i and h_i (n, S, d): the clients' vectors [X] and control variates [F/X];
+    communications (S,): how many coins have come up so far; weight (S,): eta/p [X^2/F], the control variates' weight in psi."""
+
+    x: Any
+    x_i: Any
+    h_i: Any
+    communications: Any
+    weight: Any
+
+
+@dataclass(frozen=True)
+class ScaffNew(Algorithm):
+    """hou2023 Algorithm 2 with full gradients and zero initial control variates.
+
+    step: eta [X^2/F];  probability: p in (0, 1];  threshold: C [X], None for no clipping;
+    sigma: standard deviation per coordinate [X] of the noise each client adds to what it sends, 0 for ScaffNew.
+
+    >>> ScaffNew(step=0.5, probability=0.25).describe()["probability"]
+    0.25
+    """
+
+    step: PerLane
+    probability: float = 1.0
+    threshold: PerLane | None = None
+    sigma: PerLane = 0.0
+
+    def __post_init__(self) -> None:
+        positive("the step size", self.step)
+        positive("sigma", self.sigma, zero=True)
+        if not 0.0 < self.probability <= 1.0:
+            raise InputError(f"the communication probability is {self.probability}: it must lie in (0, 1]")
+        if self.threshold is not None:
+            positive("the threshold C", self.threshold)
+
+    def begin(self, context: Context) -> ScaffNewState:
+        xp, n = context.engine.xp, context.problem.n
+        x = context.start
+        clients = xp.repeat(x[None], n, axis=0)
+        return ScaffNewState(x, clients, xp.zeros_like(clients), xp.zeros(context.lanes.count), context.per_lane(self.step) / self.probability)
+
+    def server(self, state: ScaffNewState) -> Any:
+        return state.x
+
+    def round(self, context: Context, state: ScaffNewState, k: int) -> tuple[ScaffNewState, Round]:
+        engine = context.engine
+        xp, n, d = engine.xp, context.problem.n, context.problem.d
+        eta = context.per_lane(self.step)[None, :, None]
+        moved = state.x_i - eta * (context.kernels.client_gradients(state.x_i) - state.h_i)
+        coin = engine.uniform(context.lanes, k, 1, COIN)[:, 0] < self.probability
+        sent = moved - state.x[None]
+        if self.threshold is not None:
+            length = xp.sqrt((sent * sent).sum(axis=2, keepdims=True))
+            bound = context.per_lane(self.threshold)[None, :, None]
+            sent = sent * xp.where(length > bound, bound / xp.where(length > 0.0, length, 1.0), 1.0)
+        if np.any(np.asarray(self.sigma) != 0.0):
+            sent = sent + context.per_lane(self.sigma)[None, :, None] * engine.normal(context.lanes, k, n, d, NOISE)
+        mean = sent.mean(axis=0)
+        x = xp.where(coin[:, None], state.x + mean, state.x)
+        everyone = coin[None, :, None]
+        after = ScaffNewState(
+            x=x,
+            x_i=xp.where(everyone, x[None], moved),
+            h_i=xp.where(everyone, state.h_i + (self.probability / eta) * (mean[None] - sent), state.h_i),
+            communications=state.communications + coin,
+            weight=state.weight,
+        )
+        return after, Round(context, k, state.x, state=state)
+
+    def describe(self) -> dict[str, Any]:
+        plain = {key: value if value is None or np.ndim(value) == 0 else list(value) for key, value in (
+            ("step", self.step), ("threshold", self.threshold), ("sigma", self.sigma))}  # fmt: skip
+        return {"algorithm": "ScaffNew", "probability": self.probability, **plain}

@@ -1,0 +1,198 @@
+"""The one loop: run an algorithm on a problem, on a batch of lanes, and stream observables."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpfl_theory.algorithms.base import Algorithm, Context, whole
+from dpfl_theory.algorithms.observables import Observable, get
+from dpfl_theory.errors import InputError
+from dpfl_theory.kernels import select
+from dpfl_theory.kernels.engine import Engine, Lanes
+from dpfl_theory.problems.base import Array, Problem
+
+__all__ = ["Run", "Stream", "simulate"]
+
+_BATCH_BYTES = 192 * 2**20
+_MOST_LANES = 512
+
+
+@dataclass(frozen=True)
+class Stream:
+    """One observable over a run: ``mean`` (lanes,) over rounds 0..K-1; ``last`` (lanes,), after the last round for an
+    observable of w alone and in round K-1 otherwise; ``smallest`` (lanes,) over rounds; ``series`` (rounds, lanes) or None,
+    with the value after the last round appended for an observable of w alone (rounds + 1, lanes)."""
+
+    observable: Observable
+    mean: Array
+    last: Array
+    smallest: Array
+    series: Array | None
+
+
+@dataclass(frozen=True)
+class Run:
+    """What `simulate` returns: streams by observable name, the final server vectors (lanes, d) and the run's configuration."""
+
+    streams: dict[str, Stream]
+    final: Array
+    configuration: dict[str, Any]
+    seconds: float
+
+    def __getitem__(self, name: str) -> Stream:
+        return self.streams[name]
+
+
+def simulate(
+    algorithm: Algorithm,
+    problem: Problem,
+    rounds: int,
+    lanes: int = 1,
+    seed: int = 0,
+    observe: Sequence[str | Observable] = ("suboptimality",),
+    *,
+    start: Any = None,
+    first_lane: int = 0,
+    series: bool = False,
+    device: str | Engine = "auto",
+    progress: Callable[[float], None] | None = None,
+) -> Run:
+    """Run ``algorithm`` on ``problem`` for ``rounds`` rounds in each lane, streaming the observables.
+
+    start: starting point [X], (d,) for all lanes or (lanes, d); zero by default. A lane's noise depends on
+    (seed, first_lane + its number) alone: runs are extended by asking for further lanes, and two algorithms with the same
+    seed share their noise. ``series`` keeps the value of every round; otherwise only means, last and smallest values.
+    ``progress`` is called with the share of the work that is done.
+
+    Raises InputError for counts that are not whole numbers, starting points of the wrong shape, or hyper-parameters that
+    the algorithm cannot use on this problem; EnvironmentFault when the device is not there.
+
+    >>> from dpfl_theory.algorithms import FedAvg
+    >>> from dpfl_theory.problems import make
+    >>> problem = make("quadratic", clients=4, dimension=3, seed=1)
+    >>> run = simulate(FedAvg(local_step=0.5, local_steps=2), problem, rounds=200, lanes=2, seed=0, device="cpu")
+    >>> bool((run["suboptimality"].last < 0.5 * run["suboptimality"].mean).all())
+    True
+    """
+    whole("the number of rounds", rounds)
+    whole("the number of lanes", lanes)
+    whole("the seed", seed, least=0)
+    whole("the first lane", first_lane, least=0)
+    if seed >= 2**64 or first_lane + lanes > 2**32 or rounds > 2**32:
+        raise InputError("seed, lane or round is too large: seeds stay below 2^64, lanes and rounds below 2^32")
+    algorithm.validate(problem, lanes)
+    points = _starting_points(start, lanes, problem.d)
+    engine = select(device) if isinstance(device, str) else device
+    kernels = problem.kernels(engine)
+    chosen = [get(o) for o in observe]
+    begun = time.perf_counter()
+    size = max(1, min(_MOST_LANES, _BATCH_BYTES // (8 * problem.n * problem.d)))
+    parts: list[tuple[dict[str, _Accumulator], Array]] = []
+    with engine.blas_threads(kernels.blas_limit):
+        for first in range(0, lanes, size):
+            batch = slice(first, min(lanes, first + size))
+            count = batch.stop - batch.start
+            context = Context(
+                engine, problem, kernels, Lanes(seed, first_lane + first, count), batch, engine.asarray(points[batch])
+            )
+
+            def tell(done: float, before: int = first, width: int = count) -> None:
+                if progress is not None:
+                    progress((before + done * width) / lanes)
+
+            parts.append(_run_batch(algorithm, context, rounds, chosen, series, tell))
+    streams = {o.name: _join(o, [accumulators[o.name] for accumulators, _ in parts], rounds, engine) for o in chosen}
+    configuration = {
+        "algorithm": algorithm.describe(),
+        "problem": {"name": problem.name, "clients": problem.n, "dimension": problem.d},
+        "rounds": rounds,
+        "lanes": lanes,
+        "first_lane": first_lane,
+        "seed": seed,
+        "device": engine.description,
+    }
+    final = np.concatenate([np.asarray(engine.to_host(w)) for _, w in parts])
+    return Run(streams, final, configuration, time.perf_counter() - begun)
+
+
+def _starting_points(start: Any, lanes: int, d: int) -> Array:
+    if start is None:
+        return np.zeros((lanes, d))
+    points = np.asarray(start, dtype=np.float64)
+    if points.shape == (d,):
+        points = np.broadcast_to(points, (lanes, d))
+    if points.shape != (lanes, d):
+        raise InputError(f"the starting point has shape {points.shape}: ({d},) or ({lanes}, {d}) is needed")
+    if not np.isfinite(points).all():
+        raise InputError("the starting point contains NaN or infinity: give finite numbers")
+    return points
+
+
+class _Accumulator:
+    """Streams one observable of one batch."""
+
+    def __init__(self, observable: Observable, keep: bool) -> None:
+        self.observable = observable
+        self.total: Any = None
+        self.last: Any = None
+        self.smallest: Any = None
+        self.series: list[Any] | None = [] if keep else None
+
+    def add(self, value: Any, xp: Any) -> None:
+        self.total = value.copy() if self.total is None else self.total + value
+        self.smallest = value.copy() if self.smallest is None else xp.minimum(self.smallest, value)
+        self.keep(value)
+
+    def keep(self, value: Any) -> None:
+        self.last = value
+        if self.series is not None:
+            self.series.append(value)
+
+
+def _run_batch(
+    algorithm: Algorithm,
+    context: Context,
+    rounds: int,
+    observables: Sequence[Observable],
+    series: bool,
+    tell: Callable[[float], None],
+) -> tuple[dict[str, _Accumulator], Any]:
+    xp = context.engine.xp
+    accumulators = {o.name: _Accumulator(o, series) for o in observables}
+    state = algorithm.begin(context)
+    report_every = max(1, rounds // 50)
+    for k in range(rounds):
+        state, happened = algorithm.round(context, state, k)
+        for o in observables:
+            accumulators[o.name].add(o.evaluate(happened), xp)
+        if (k + 1) % report_every == 0:
+            tell((k + 1) / rounds)
+    if any(o.of_state for o in observables):
+        after = algorithm.after(context, state, rounds)
+        for o in observables:
+            if o.of_state:
+                accumulators[o.name].keep(o.evaluate(after))
+    return accumulators, algorithm.server(state)
+
+
+def _join(observable: Observable, parts: Sequence[_Accumulator], rounds: int, engine: Engine) -> Stream:
+    def host(values: list[Any]) -> Array:
+        return np.concatenate([np.asarray(engine.to_host(v), dtype=np.float64) for v in values])
+
+    kept = None
+    if parts[0].series is not None:
+        kept = np.concatenate(
+            [np.stack([np.asarray(engine.to_host(v)) for v in p.series or []]) for p in parts], axis=1
+        )
+    return Stream(
+        observable,
+        mean=host([p.total for p in parts]) / rounds,
+        last=host([p.last for p in parts]),
+        smallest=host([p.smallest for p in parts]),
+        series=kept,
+    )

@@ -1,0 +1,117 @@
+"""The engine for any array module with NumPy's interface: the CuPy engine's base, tested with NumPy as stand-in."""
+
+from __future__ import annotations
+
+import math
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from dpfl_theory.kernels import linear_array
+from dpfl_theory.kernels.engine import Engine, Lanes
+
+__all__ = ["ArrayEngine"]
+
+
+def _philox(xp: Any, counter: list[Any], key: list[Any]) -> list[Any]:
+    """Philox4x32-10 on broadcastable uint64 arrays that hold 32-bit words (see `dpfl_theory.kernels.philox`)."""
+    m0, m1, w0, w1 = (xp.uint64(v) for v in (0xD2511F53, 0xCD9E8D57, 0x9E3779B9, 0xBB67AE85))
+    mask, half = xp.uint64(0xFFFFFFFF), xp.uint64(32)
+    c0, c1, c2, c3 = counter
+    k0, k1 = key
+    for _ in range(10):
+        p0, p1 = m0 * c0, m1 * c2
+        c0, c1, c2, c3 = (p1 >> half) ^ c1 ^ k0, p1 & mask, (p0 >> half) ^ c3 ^ k1, p0 & mask
+        k0, k1 = (k0 + w0) & mask, (k1 + w1) & mask
+    return [c0, c1, c2, c3]
+
+
+class ArrayEngine(Engine):
+    """All operations written with the array module's own functions; subclasses fuse the ones that matter."""
+
+    def __init__(self, xp: Any, name: str, description: str) -> None:
+        self.xp = xp
+        self.name = name
+        self.description = description
+
+    def asarray(self, x: Any) -> Any:
+        return self.xp.ascontiguousarray(self.xp.asarray(x), dtype=self.xp.float64)
+
+    def to_host(self, x: Any) -> Any:
+        return x.get() if hasattr(x, "get") else x
+
+    def _uniform_pair(
+        self, lanes: Lanes, round_: int, clients: int, blocks: int, stream: int, step: int
+    ) -> tuple[Any, Any]:
+        """Two uniforms for each (client, lane, block), shapes (clients, S, blocks)."""
+        xp = self.xp
+        u64 = xp.uint64
+        lane = xp.arange(lanes.first, lanes.first + lanes.count, dtype=u64)[None, :, None]
+        client = xp.arange(clients, dtype=u64)[:, None, None]
+        block = xp.arange(blocks, dtype=u64)[None, None, :]
+        zero = xp.zeros((1, 1, 1), dtype=u64)
+        key = [zero + u64(lanes.seed & 0xFFFFFFFF), zero + u64(lanes.seed >> 32)]
+        n0, n1, n2, n3 = _philox(xp, [lane, client, zero + u64(step), zero + u64(stream)], key)
+        words = _philox(xp, [block, zero + u64(round_), n2, n3], [n0, n1])
+
+        def unit(high: Any, low: Any) -> Any:
+            return ((((high << u64(32)) | low) >> u64(11)).astype(xp.float64) + 0.5) * 2.0**-53
+
+        return unit(words[0], words[1]), unit(words[2], words[3])
+
+    def uniform(self, lanes: Lanes, round_: int, clients: int, stream: int, step: int = 0) -> Any:
+        first, _ = self._uniform_pair(lanes, round_, clients, 1, stream, step)
+        return self.xp.ascontiguousarray(first[:, :, 0].T)
+
+    def normal(self, lanes: Lanes, round_: int, clients: int, d: int, stream: int, step: int = 0) -> Any:
+        xp = self.xp
+        blocks = (d + 1) // 2
+        u, v = self._uniform_pair(lanes, round_, clients, blocks, stream, step)
+        radius = xp.sqrt(-2.0 * xp.log(u))
+        angle = 2.0 * math.pi * v
+        pairs = xp.stack([radius * xp.cos(angle), radius * xp.sin(angle)], axis=-1)
+        return xp.ascontiguousarray(pairs.reshape(clients, lanes.count, 2 * blocks)[:, :, :d])
+
+    def _owner(self, offsets: Any) -> Any:
+        """Column -> client, shape (R,)."""
+        xp = self.xp
+        return xp.searchsorted(offsets, xp.arange(int(offsets[-1])), side="right") - 1
+
+    def _segment_sum(self, x: Any, offsets: Any) -> Any:
+        xp = self.xp
+        n = int(offsets.shape[0]) - 1
+        if x.shape[1] % n == 0 and bool((offsets[1:] - offsets[:-1] == x.shape[1] // n).all()):
+            return x.reshape(x.shape[0], n, -1).sum(axis=2)
+        member = (self._owner(offsets)[:, None] == xp.arange(n)[None, :]).astype(xp.float64)
+        return x @ member
+
+    def segment_update(self, y: Any, factors: Any, rows: Any, offsets: Any) -> tuple[Any, Any]:
+        z = factors[rows] * y
+        return z, self.xp.sqrt(self._segment_sum(z * z, offsets))
+
+    def segment_scale(self, z: Any, factors: Any, offsets: Any) -> Any:
+        return z * factors[:, self._owner(offsets)]
+
+    def segment_energy(self, y: Any, eigenvalues: Any, offsets: Any) -> Any:
+        return 0.5 * self._segment_sum(eigenvalues[None, :] * y * y, offsets)
+
+    def combine(self, updates: Any, weights: Any) -> Any:
+        return (weights[:, None, :] @ updates.transpose(1, 0, 2))[:, 0, :]
+
+    def bounded_combine(self, updates: Any, weights: Any, threshold: Any, normalise: bool) -> tuple[Any, Any]:
+        xp = self.xp
+        norms = xp.sqrt((updates * updates).sum(axis=2)).T
+        positive = xp.where(norms > 0.0, norms, 1.0)
+        shrink = (norms > threshold[:, None]) | (normalise & (norms > 0.0))
+        return self.combine(updates, weights * xp.where(shrink, threshold[:, None] / positive, 1.0)), norms
+
+    def linear_local_phase(self, data: Any, w: Any, step: Any, steps: int) -> Any:
+        return linear_array.linear_local_phase(self.xp, data, w, step, steps)
+
+    def linear_gradients(self, data: Any, w: Any) -> Any:
+        return linear_array.linear_gradients(self.xp, data, w)
+
+    def linear_values(self, data: Any, w: Any) -> Any:
+        return linear_array.linear_values(self.xp, data, w)
+
+    def blas_threads(self, limit: int | None) -> AbstractContextManager[Any]:
+        return nullcontext()

@@ -1,0 +1,159 @@
+"""The CPU engine: NumPy arrays, Numba kernels over lanes, the BLAS that NumPy and SciPy ship."""
+
+from __future__ import annotations
+
+import math
+import os
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+from numba import njit, prange
+from threadpoolctl import threadpool_limits
+
+from dpfl_theory.kernels import linear, philox
+from dpfl_theory.kernels.engine import Engine, Lanes
+
+__all__ = ["CpuEngine"]
+
+
+@njit(cache=True, parallel=True)
+def _segment_update(y: Any, factors: Any, rows: Any, offsets: Any, z: Any, norms: Any) -> None:
+    lanes = y.shape[0]
+    n = offsets.shape[0] - 1
+    for s in prange(lanes):
+        factor = factors[rows[s]]
+        for i in range(n):
+            total = 0.0
+            for j in range(offsets[i], offsets[i + 1]):
+                value = factor[j] * y[s, j]
+                z[s, j] = value
+                total += value * value
+            norms[s, i] = math.sqrt(total)
+
+
+@njit(cache=True, parallel=True)
+def _segment_scale(z: Any, factors: Any, offsets: Any, out: Any) -> None:
+    lanes = z.shape[0]
+    n = offsets.shape[0] - 1
+    for s in prange(lanes):
+        for i in range(n):
+            factor = factors[s, i]
+            for j in range(offsets[i], offsets[i + 1]):
+                out[s, j] = factor * z[s, j]
+
+
+@njit(cache=True, parallel=True)
+def _segment_energy(y: Any, eigenvalues: Any, offsets: Any, out: Any) -> None:
+    lanes = y.shape[0]
+    n = offsets.shape[0] - 1
+    for s in prange(lanes):
+        for i in range(n):
+            total = 0.0
+            for j in range(offsets[i], offsets[i + 1]):
+                total += eigenvalues[j] * y[s, j] * y[s, j]
+            out[s, i] = 0.5 * total
+
+
+@njit(cache=True, parallel=True)
+def _combine(updates: Any, weights: Any, out: Any) -> None:
+    n, lanes, d = updates.shape
+    for s in prange(lanes):
+        for j in range(d):
+            out[s, j] = 0.0
+        for i in range(n):
+            weight = weights[s, i]
+            if weight != 0.0:
+                for j in range(d):
+                    out[s, j] += weight * updates[i, s, j]
+
+
+@njit(cache=True, parallel=True)
+def _bounded_combine(updates: Any, weights: Any, threshold: Any, normalise: bool, out: Any, norms: Any) -> None:
+    n, lanes, d = updates.shape
+    for s in prange(lanes):
+        bound = threshold[s]
+        for j in range(d):
+            out[s, j] = 0.0
+        for i in range(n):
+            total = 0.0
+            for j in range(d):
+                total += updates[i, s, j] * updates[i, s, j]
+            norm = math.sqrt(total)
+            norms[s, i] = norm
+            factor = weights[s, i]
+            if norm > bound or (normalise and norm > 0.0):
+                factor *= bound / norm
+            if factor != 0.0:
+                for j in range(d):
+                    out[s, j] += factor * updates[i, s, j]
+
+
+class CpuEngine(Engine):
+    """NumPy arrays and Numba kernels.
+
+    >>> from dpfl_theory.kernels.engine import Lanes
+    >>> CpuEngine().normal(Lanes(seed=7, first=0, count=2), round_=0, clients=1, d=3, stream=0).shape
+    (1, 2, 3)
+    """
+
+    name = "cpu"
+    xp = np
+
+    def __init__(self) -> None:
+        self.description = f"cpu, {os.cpu_count()} cores"
+
+    def asarray(self, x: Any) -> Any:
+        return np.ascontiguousarray(x, dtype=np.float64)
+
+    def to_host(self, x: Any) -> Any:
+        return np.asarray(x)
+
+    def uniform(self, lanes: Lanes, round_: int, clients: int, stream: int, step: int = 0) -> Any:
+        out = np.empty((lanes.count, clients))
+        philox.fill_uniform(out, lanes.seed, lanes.first, round_, step, stream)
+        return out
+
+    def normal(self, lanes: Lanes, round_: int, clients: int, d: int, stream: int, step: int = 0) -> Any:
+        out = np.empty((clients, lanes.count, d))
+        philox.fill_normal(out, lanes.seed, lanes.first, round_, step, stream)
+        return out
+
+    def segment_update(self, y: Any, factors: Any, rows: Any, offsets: Any) -> tuple[Any, Any]:
+        z = np.empty_like(y)
+        norms = np.empty((y.shape[0], offsets.shape[0] - 1))
+        _segment_update(y, factors, rows, offsets, z, norms)
+        return z, norms
+
+    def segment_scale(self, z: Any, factors: Any, offsets: Any) -> Any:
+        out = np.empty_like(z)
+        _segment_scale(z, factors, offsets, out)
+        return out
+
+    def segment_energy(self, y: Any, eigenvalues: Any, offsets: Any) -> Any:
+        out = np.empty((y.shape[0], offsets.shape[0] - 1))
+        _segment_energy(y, eigenvalues, offsets, out)
+        return out
+
+    def combine(self, updates: Any, weights: Any) -> Any:
+        out = np.empty(updates.shape[1:])
+        _combine(updates, weights, out)
+        return out
+
+    def bounded_combine(self, updates: Any, weights: Any, threshold: Any, normalise: bool) -> tuple[Any, Any]:
+        out = np.empty(updates.shape[1:])
+        norms = np.empty((updates.shape[1], updates.shape[0]))
+        _bounded_combine(updates, weights, threshold, normalise, out, norms)
+        return out, norms
+
+    def linear_local_phase(self, data: Any, w: Any, step: Any, steps: int) -> Any:
+        return linear.linear_local_phase(data, w, step, steps)
+
+    def linear_gradients(self, data: Any, w: Any) -> Any:
+        return linear.linear_gradients(data, w)
+
+    def linear_values(self, data: Any, w: Any) -> Any:
+        return linear.linear_values(data, w)
+
+    def blas_threads(self, limit: int | None) -> AbstractContextManager[Any]:
+        return nullcontext() if limit is None else threadpool_limits(limits=limit, user_api="blas")
