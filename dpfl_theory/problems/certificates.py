@@ -1,0 +1,88 @@
+"""All certified constants of a linear model: eigenvalues, norms, minimisers and infima."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from dpfl_theory.kernels.linear import LinearData
+from dpfl_theory.problems.base import Array, Certificate, Constants
+from dpfl_theory.problems.minimise import Minimum, minimise
+from dpfl_theory.problems.risk import client_risk, global_risk
+from dpfl_theory.problems.smoothness import lipschitz, spectral
+
+__all__ = ["linear_constants"]
+
+# From the weakest to the strongest; the clients' common certificate is the weakest of theirs.
+_KINDS = ("gradient-norm", "linear-program", "duality-gap", "strong-convexity", "not-attained", "closed-form")
+
+
+def _worst(minima: Sequence[Minimum]) -> Certificate:
+    """One certificate for all clients: the weakest kind, the largest error."""
+    kinds = Counter(m.kind for m in minima)
+    kind = next(k for k in _KINDS if k in kinds)
+    error = max(m.error for m in minima)
+    shares = ", ".join(f"{kinds[k]} by {k}" for k in _KINDS if k in kinds)
+    missing = sum(m.w is None for m in minima)
+    attained = "attained by all clients" if missing == 0 else f"not attained by {missing} of {len(minima)} clients"
+    example = next(m.text for m in minima if m.kind == kind)
+    return Certificate(kind, error, f"{shares}; {attained}; for example: {example}")
+
+
+def _clients_at(data: LinearData, w: Array, minima: Sequence[Minimum]) -> Array:
+    """f_i(w) (n,), set to inf f_i where the two differ by no more than rounding (clients that share a minimiser)."""
+    values = np.empty(data.clients)
+    for i, minimum in enumerate(minima):
+        risk = client_risk(data, i)
+        value = risk.value(w)
+        same = minimum.w is not None and abs(value - minimum.value) <= risk.rounding(w) + minimum.error
+        values[i] = minimum.value if same else value
+    return values
+
+
+def linear_constants(data: LinearData) -> Constants:
+    """The certified constants of a linear model; see ``Constants``.
+
+    f_star and f_i_star are the smallest values found, at most their certificates' errors above the infima. w_star is
+    None when the infimum of f is not attained, and w_i_star when that of some f_i is not. Newton's method ends at
+    gradient norms of about 1e-15 of the gradients' scale, far below the 1e-10 that is promised; what it reached is in
+    the certificate's text. For softmax w_star has columns that sum to zero over the classes.
+
+    >>> x = np.array([[1.0], [1.0]])
+    >>> data = LinearData(x, np.array([0.0, 4.0]), np.array([0, 1, 2]), "huber", np.array([1.0, 3.0]), 0.0, 1)
+    >>> c = linear_constants(data)
+    >>> c.w_star.round(12), round(c.f_star, 12), c.delta_i_star.round(12)  # (1/2)(w - 1/2 + 3 (w - 4) - 9/2)
+    (array([3.]), 1.5, array([2.5, 0.5]))
+    """
+    curvature = spectral(data)
+    G_i, G_record, norm = lipschitz(data)
+    best = minimise(global_risk(data), curvature.mu_f)
+    minima = [minimise(client_risk(data, i), float(curvature.mu_i[i])) for i in range(data.clients)]
+    certificates = dict(curvature.certificates)
+    certificates["G_i"] = certificates["G_record"] = norm
+    certificates["f_star"] = Certificate(best.kind, best.error, best.text)
+    certificates["f_i_star"] = _worst(minima)
+    if best.w is None:
+        certificates["w_star"] = Certificate(best.kind, 0.0, f"the infimum is not attained: {best.text}")
+    elif curvature.mu_f > 0.0:
+        text = "||w - w*|| <= ||grad f(w)|| / mu_f"
+        certificates["w_star"] = Certificate("strong-convexity", best.gradient_norm / curvature.mu_f, text)
+    points = [m.w for m in minima if m.w is not None]
+    return Constants(
+        L_i=curvature.L_i,
+        L_f=curvature.L_f,
+        mu_i=curvature.mu_i,
+        mu_f=curvature.mu_f,
+        G_i=G_i,
+        G_record=G_record if math.isfinite(G_record) else math.inf,
+        w_star=best.w,
+        f_star=best.value,
+        f_i_star=np.array([m.value for m in minima]),
+        f_i_at_star=None if best.w is None else _clients_at(data, best.w, minima),
+        w_i_star=np.array(points) if len(points) == data.clients else None,
+        unique=best.w is not None and best.unique,
+        certificates=certificates,
+    )

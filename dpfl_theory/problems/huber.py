@@ -1,0 +1,122 @@
+"""Huber regression: smooth, convex and globally Lipschitz clients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfl_theory.problems.base import Problem
+from dpfl_theory.problems.data import Dataset, load
+from dpfl_theory.problems.linear_model import LinearModel, linear_data
+from dpfl_theory.problems.partition import partition as split
+from dpfl_theory.problems.synthetic import synthetic_regression
+from dpfl_theory.problems.validation import vector
+
+__all__ = ["EXAMPLES", "FAMILIES", "from_data", "huber_data", "huber_regression", "huber_scalar"]
+
+
+def from_data(
+    dataset: Dataset,
+    clients: Sequence[NDArray[np.int64]],
+    threshold: float | Sequence[float] = 1.0,
+    ridge: float = 0.0,
+    name: str = "huber",
+) -> LinearModel:
+    """Huber regression on a data set; clients: each client's record numbers (see ``partition``).
+
+    threshold: where the loss turns linear [unit of y], one number or one for each client.
+
+    >>> data = Dataset("two", np.ones((2, 1)), np.array([0.0, 8.0]), 1)
+    >>> from_data(data, [np.array([0]), np.array([1])], threshold=[1.0, 2.0]).constants.G_i
+    array([1., 2.])
+    """
+    return LinearModel(linear_data(dataset.x, dataset.y, clients, "huber", threshold=threshold, ridge=ridge), name)
+
+
+def huber_regression(
+    clients: int = 10,
+    dimension: int = 5,
+    records: int = 20,
+    threshold: float | Sequence[float] = 1.0,
+    heterogeneity: float = 1.0,
+    noise: float = 0.0,
+    ridge: float = 0.0,
+    seed: int = 0,
+) -> LinearModel:
+    """Synthetic Huber regression: ``f_i(w) = (1/m) sum_j huber(x_j^T w - y_j) + (ridge/2)||w||^2``.
+
+    ``y_j = x_j^T w_i + noise * N(0, 1)`` with ``w_i = w_0 + heterogeneity * z_i``; w_0 and z_i have N(0, 1) entries,
+    x_j N(0, 1/dimension) ones. heterogeneity 0 (and noise 0, ridge 0) gives clients that share the minimiser w_0:
+    interpolation, every Delta_i* is 0. records: per client. threshold: one number or one for each client [unit of y].
+
+    Raises InputError for counts that are not whole or below one, thresholds <= 0, negative heterogeneity, noise or
+    ridge.
+
+    >>> problem = huber_regression(clients=3, dimension=2, records=4, heterogeneity=0.0)
+    >>> problem.constants.interpolates, problem.n, problem.d
+    (True, 3, 2)
+    """
+    x, y, parts = synthetic_regression(clients, dimension, records, heterogeneity, noise, seed)
+    return LinearModel(linear_data(x, y, parts, "huber", threshold=threshold, ridge=ridge), "huber")
+
+
+def huber_scalar(
+    minimisers: Sequence[float] = (0.0, 1.0, 5.0), thresholds: Sequence[float] = (1.0, 1.0, 1.0)
+) -> LinearModel:
+    """One-dimensional Huber clients ``f_i(w) = huber_{t_i}(w - c_i)``: L_i = 1, G_i = t_i, inf f_i = 0.
+
+    minimisers: the c_i [X];  thresholds: the t_i > 0 [X], one for each client.
+
+    >>> huber_scalar([0.0, 3.0], [1.0, 1.0]).constants.f_star  # flat between 1 and 2
+    1.0
+    """
+    c = vector("minimisers", minimisers)
+    t = vector("thresholds", thresholds, len(c))
+    parts = [np.array([i]) for i in range(len(c))]
+    return LinearModel(linear_data(np.ones((len(c), 1)), c, parts, "huber", threshold=t), "huber-scalar")
+
+
+def huber_data(
+    data: str = "diabetes",
+    clients: int = 10,
+    partition: str = "iid",
+    threshold: float | Sequence[float] = 1.0,
+    ridge: float = 0.0,
+    bias: bool = True,
+    row_norm: float | None = None,
+    seed: int = 0,
+) -> LinearModel:
+    """Huber regression on real data: ``diabetes`` or a LIBSVM or NPZ file; targets are standardised.
+
+    partition: ``iid``, or ``shards`` and ``similarity`` by target. bias: append a column of ones. row_norm: scale all
+    rows by one factor so that the longest has this length.
+
+    >>> huber_data(clients=5).d
+    11
+    """
+    found = load(data, bias=bias, row_norm=row_norm, regression=True)
+    parts = split(partition, found.y, clients, seed)
+    return from_data(found, parts, threshold, ridge, f"huber on {found.name}")
+
+
+FAMILIES: dict[str, Callable[..., Problem]] = {
+    "huber": huber_regression,
+    "huber-scalar": huber_scalar,
+    "huber-data": huber_data,
+}
+
+EXAMPLES: dict[str, list[dict[str, Any]]] = {
+    "huber": [
+        {"clients": 4, "dimension": 3, "records": 6, "threshold": [0.2, 0.5, 1.0, 3.0], "noise": 0.5},
+        {"clients": 3, "dimension": 4, "records": 3, "heterogeneity": 0.0},
+        {"clients": 3, "dimension": 3, "records": 5, "threshold": 0.1, "heterogeneity": 2.0, "ridge": 0.1},
+    ],
+    "huber-scalar": [
+        {"minimisers": [-10.0, 10.0], "thresholds": [1.0, 1.0]},
+        {"minimisers": [0.0, 1.0, 5.0, -3.0], "thresholds": [1.0, 0.5, 2.0, 0.3]},
+    ],
+    "huber-data": [{"clients": 4, "threshold": 0.5}],
+}

@@ -1,0 +1,207 @@
+"""Linear models as problems: n clients with records, one loss, certified constants, kernels on any engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfl_theory.errors import InputError
+from dpfl_theory.kernels.linear import LOSSES, LinearData
+from dpfl_theory.problems.base import Array, Constants, Kernels, Problem
+from dpfl_theory.problems.losses import LOSS
+from dpfl_theory.problems.validation import choice, count, matrix, nonnegative, vector
+
+if TYPE_CHECKING:
+    from dpfl_theory.kernels.engine import Engine
+
+__all__ = ["LinearKernels", "LinearModel", "LinearPhase", "linear_data"]
+
+
+def linear_data(
+    x: Any,
+    y: Any,
+    clients: Sequence[NDArray[np.int64]],
+    loss: str,
+    *,
+    threshold: Any = 1.0,
+    ridge: float = 0.0,
+    classes: int = 1,
+) -> LinearData:
+    """Records sorted by client, checked; x (N, d0), y (N,), clients: each client's record numbers.
+
+    threshold: one number, one for each client, or one for each record of x (Huber only). Raises InputError on values
+    that are not finite, shapes that disagree, labels outside the loss's set, a threshold <= 0, a negative ridge, or a
+    client without records.
+
+    >>> linear_data([[1.0], [2.0]], [1, -1], [np.array([1]), np.array([0])], "logistic").x.tolist()
+    [[2.0], [1.0]]
+    """
+    choice("loss", loss, tuple(LOSSES))
+    x = matrix("the features x", x)
+    y = vector("the labels y", y, len(x))
+    count("classes", classes, 2 if loss == "softmax" else 1)
+    sizes = [len(own) for own in clients]
+    if not sizes or min(sizes) == 0:
+        empty = sizes.index(0) if sizes else "any"
+        raise InputError(f"client {empty} has no records: give every client at least one record")
+    order = np.concatenate([np.asarray(own) for own in clients]).astype(np.int64)
+    if order.min() < 0 or order.max() >= len(x):
+        raise InputError(f"a client owns record {int(order.max())} of {len(x)}: number the records from 0")
+    try:
+        bound = np.asarray(threshold, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"threshold is {threshold!r}: give a number above zero, or one for each client") from None
+    if bound.ndim == 0:
+        bound = np.full(len(order), float(bound))
+    elif bound.ndim == 1 and len(bound) == len(sizes):
+        bound = np.repeat(bound, sizes)
+    elif bound.ndim == 1 and len(bound) == len(x):
+        bound = bound[order]
+    else:
+        raise InputError(
+            f"threshold has shape {bound.shape}: give one number, one for each of the {len(sizes)} clients, "
+            f"or one for each of the {len(x)} records"
+        )
+    if not (np.all(np.isfinite(bound)) and np.all(bound > 0.0)):
+        worst = bound[~(np.isfinite(bound) & (bound > 0.0))][0]
+        raise InputError(f"threshold is {worst}: Huber thresholds must be finite and above zero")
+    if loss == "logistic" and not np.all(np.abs(y) == 1.0):
+        raise InputError(f"label {y[np.abs(y) != 1.0][0]} is not allowed: logistic labels are -1 and +1")
+    if loss == "softmax" and not np.all((y >= 0) & (y < classes) & (y == np.round(y))):
+        wrong = y[~((y >= 0) & (y < classes) & (y == np.round(y)))][0]
+        raise InputError(f"label {wrong} is not allowed: softmax labels are 0 to {classes - 1}")
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    x, y = np.ascontiguousarray(x[order]), np.ascontiguousarray(y[order])
+    return LinearData(x, y, offsets, loss, bound, nonnegative("ridge", ridge), classes)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearModel(Problem):
+    """``f_i(w) = (1/m_i) sum_j loss(x_j^T w, y_j) + (ridge/2) ||w||^2``: least squares, Huber, logistic, softmax.
+
+    data: the records, on the host;  name: what the problem is called in evidence. For softmax w has classes * features
+    entries, (classes, features) in C order.
+
+    >>> data = linear_data([[1.0], [1.0]], [0.0, 2.0], [np.array([0]), np.array([1])], "squared")
+    >>> model = LinearModel(data, "two squares")
+    >>> model.value(np.array([1.0])), model.constants.w_star.round(12)
+    (0.5, array([1.]))
+    """
+
+    data: LinearData
+    name: str = "linear model"
+    n: int = field(init=False)
+    d: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n", self.data.clients)
+        object.__setattr__(self, "d", self.data.parameters)
+
+    @cached_property
+    def constants(self) -> Constants:
+        """The certified constants, computed once."""
+        from dpfl_theory.problems.certificates import linear_constants
+
+        return linear_constants(self.data)
+
+    def kernels(self, engine: Engine) -> Kernels:
+        """The numerical side on the engine's device; the records are sent there once."""
+        return LinearKernels(self, engine)
+
+    def _client(self, i: int, w: Array) -> tuple[slice, Array]:
+        """Client i's records and their logits at w."""
+        own = slice(int(self.data.offsets[i]), int(self.data.offsets[i + 1]))
+        z = self.data.x[own] @ w.reshape(self.data.classes, -1).T
+        return own, z if self.data.loss == "softmax" else z[:, 0]
+
+    def client_value(self, i: int, w: Array) -> float:
+        """f_i(w) [F]."""
+        own, z = self._client(i, w)
+        losses = LOSS[self.data.loss].value(z, self.data.y[own], self.data.threshold[own])
+        return float(np.mean(losses)) + 0.5 * self.data.ridge * float(w @ w)
+
+    def client_gradient(self, i: int, w: Array) -> Array:
+        """grad f_i(w), shape (d,) [F/X]."""
+        own, z = self._client(i, w)
+        slopes = LOSS[self.data.loss].slope(z, self.data.y[own], self.data.threshold[own])
+        mean = slopes.reshape(len(z), -1).T @ self.data.x[own] / len(z)
+        return np.asarray(mean.ravel() + self.data.ridge * w)
+
+
+class LinearKernels:
+    """The numerical side of a `LinearModel` on one device."""
+
+    blas_limit: int | None = 1  # Numba threads call the BLAS themselves
+
+    def __init__(self, problem: LinearModel, engine: Engine) -> None:
+        self.problem = problem
+        self.engine = engine
+        data = problem.data
+        self.data = replace(
+            data, x=engine.asarray(data.x), y=engine.asarray(data.y), threshold=engine.asarray(data.threshold)
+        )
+
+    @cached_property
+    def _client_infima(self) -> Any:
+        return self.engine.asarray(self.problem.constants.f_i_star)
+
+    def local_phase(self, w: Any, step: Any, steps: int) -> LinearPhase:
+        """E local gradient steps of every client from w (S, d) with step (S,)."""
+        return LinearPhase(self.engine, self.engine.linear_local_phase(self.data, w, step, steps))
+
+    def client_gradients(self, w: Any) -> Any:
+        """grad f_i(w_i) at per-client parameters (n, S, d): shape (n, S, d)."""
+        return self.engine.linear_gradients(self.data, w)
+
+    def gradient(self, w: Any) -> Any:
+        """grad f(w), (S, d): the mean of the clients' first local gradients."""
+        xp = self.engine.xp
+        lanes = w.shape[0]
+        gradients = self.engine.linear_local_phase(self.data, w, xp.zeros(lanes), 1)
+        return self.engine.combine(gradients, xp.full((lanes, self.problem.n), 1.0 / self.problem.n))
+
+    def client_excess(self, w: Any) -> Any:
+        """f_i(w) - inf f_i, (S, n)."""
+        # A difference of values: below about 1e-16 |f_i| it is rounding, which the maximum keeps from being negative.
+        return self.engine.xp.maximum(self.engine.linear_values(self.data, w) - self._client_infima, 0.0)
+
+    def suboptimality(self, w: Any) -> Any:
+        """f(w) - inf f, (S,)."""
+        # The rounding floor is about 1e-16 |f(w)|: a linear model has no form of this without cancellation.
+        mean = self.engine.linear_values(self.data, w).mean(axis=1)
+        return self.engine.xp.maximum(mean - self.problem.constants.f_star, 0.0)
+
+
+class LinearPhase:
+    """The updates (n, S, d) of a local phase."""
+
+    def __init__(self, engine: Engine, updates: Any) -> None:
+        self._engine = engine
+        self._updates = updates
+        self._norms: Any = None
+
+    @property
+    def norms(self) -> Any:
+        """The updates' lengths (S, n)."""
+        if self._norms is None:
+            xp = self._engine.xp
+            self._norms = xp.sqrt(xp.einsum("isk,isk->si", self._updates, self._updates))
+        return self._norms
+
+    def combine(self, weights: Any) -> Any:
+        """``sum_i weights[s, i] updates[i, s]``, (S, d)."""
+        return self._engine.combine(self._updates, weights)
+
+    def bounded_combine(self, weights: Any, threshold: Any, normalise: bool) -> Any:
+        """``sum_i weights[s, i] bound(updates[i, s])``, (S, d); the same pass finds the norms."""
+        total, self._norms = self._engine.bounded_combine(self._updates, weights, threshold, normalise)
+        return total
+
+    def updates(self) -> Any:
+        """(n, S, d)."""
+        return self._updates

@@ -1,0 +1,116 @@
+"""Binary logistic regression, with and without ridge, on synthetic and real data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfl_theory.errors import InputError
+from dpfl_theory.problems.base import Problem
+from dpfl_theory.problems.data import Dataset, load
+from dpfl_theory.problems.linear_model import LinearModel, linear_data
+from dpfl_theory.problems.partition import partition as split
+from dpfl_theory.problems.synthetic import synthetic_classes
+
+__all__ = ["EXAMPLES", "FAMILIES", "from_data", "logistic_data", "logistic_synthetic"]
+
+
+def from_data(
+    dataset: Dataset, clients: Sequence[NDArray[np.int64]], ridge: float = 0.0, name: str = "logistic"
+) -> LinearModel:
+    """Logistic regression on a data set with two classes; clients: each client's record numbers (see ``partition``).
+
+    >>> data = Dataset("two", np.ones((2, 1)), np.array([0.0, 1.0]), 2)
+    >>> from_data(data, [np.array([0, 1])]).constants.w_star.round(12)
+    array([0.])
+    """
+    if dataset.classes != 2:
+        raise InputError(
+            f"data set {dataset.name!r} has {dataset.classes} classes: logistic regression needs two, "
+            "use a softmax family or another data set"
+        )
+    return LinearModel(linear_data(dataset.x, 2.0 * dataset.y - 1.0, clients, "logistic", ridge=ridge), name)
+
+
+def logistic_synthetic(
+    clients: int = 10,
+    dimension: int = 5,
+    records: int = 30,
+    ridge: float = 0.0,
+    label_noise: float = 0.15,
+    heterogeneity: float = 0.5,
+    seed: int = 0,
+) -> LinearModel:
+    """Synthetic logistic regression: ``f_i(w) = (1/m) sum_j log(1 + exp(-y_j x_j^T w)) + (ridge/2)||w||^2``.
+
+    Labels are the signs of ``x_j^T w_i``, ``w_i = w_0 + heterogeneity * z_i``, flipped with probability label_noise, so
+    that the records of all clients together are not separable when there are many more than parameters (constants say
+    whether they are); clients with few records may well be. records: per client.
+
+    Raises InputError for counts that are not whole or below one, a label_noise outside [0, 1], a negative ridge.
+
+    >>> problem = logistic_synthetic(clients=4, dimension=2, records=20)
+    >>> problem.constants.w_star is not None, problem.constants.G_max <= problem.constants.G_record
+    (True, True)
+    """
+    x, y, parts = synthetic_classes(clients, dimension, records, 2, heterogeneity, label_noise, seed)
+    return LinearModel(linear_data(x, 2.0 * y - 1.0, parts, "logistic", ridge=ridge), "logistic-synthetic")
+
+
+def logistic_data(
+    data: str = "breast-cancer",
+    clients: int = 10,
+    partition: str = "iid",
+    shards_per_client: int = 5,
+    percent: float = 10.0,
+    ridge: float = 0.0,
+    features: int | Sequence[int] | None = None,
+    label_noise: float = 0.0,
+    standardise: bool = True,
+    bias: bool = True,
+    row_norm: float | None = None,
+    seed: int = 0,
+) -> LinearModel:
+    """Logistic regression on real data: ``breast-cancer`` or a LIBSVM or NPZ file with two labels.
+
+    partition: ``iid``, ``shards`` (label-sorted, shards_per_client) or ``similarity`` (percent). features: a number of
+    leading principal components, or a list of columns. label_noise: the fraction of labels flipped; it makes data that
+    a hyperplane separates non-separable, so that a minimiser exists without ridge. row_norm: scale all rows by one
+    factor so that the longest has this length.
+
+    >>> logistic_data(clients=5, features=3, label_noise=0.1).d
+    4
+    """
+    found = load(
+        data,
+        standardise=standardise,
+        bias=bias,
+        row_norm=row_norm,
+        features=features,
+        label_noise=label_noise,
+        seed=seed,
+    )
+    parts = split(partition, found.y, clients, seed, shards_per_client, percent)
+    return from_data(found, parts, ridge, f"logistic on {found.name}")
+
+
+FAMILIES: dict[str, Callable[..., Problem]] = {
+    "logistic-synthetic": logistic_synthetic,
+    "logistic-data": logistic_data,
+}
+
+EXAMPLES: dict[str, list[dict[str, Any]]] = {
+    "logistic-synthetic": [
+        {"clients": 4, "dimension": 3, "records": 12},
+        {"clients": 3, "dimension": 2, "records": 25, "label_noise": 0.3},
+        {"clients": 2, "dimension": 4, "records": 5, "label_noise": 0.0, "heterogeneity": 0.0},
+        {"clients": 3, "dimension": 4, "records": 6, "ridge": 0.05},
+    ],
+    "logistic-data": [
+        {"clients": 5, "features": 4, "label_noise": 0.05},
+        {"clients": 4, "features": [0, 1], "ridge": 0.01, "partition": "shards", "shards_per_client": 2},
+    ],
+}

@@ -1,0 +1,244 @@
+"""Minimal values of linear models with a certificate: Newton's method, then a bound on ``f(w) - inf f``.
+
+* ridge or mu > 0: ``f(w) - f* <= ||grad f(w)||^2 / (2 mu)``.
+* otherwise a Fenchel duality gap. Slopes theta with ``sum_j a_j theta_j x_j = 0`` give the lower bound
+  ``-sum_j a_j loss*(theta_j) <= inf f``. The residuals at w nearly satisfy this; the correction with the smallest
+  norm in the metric of the curvatures, which moves interior coordinates only, makes them feasible up to rounding.
+* a logistic or softmax loss without ridge has a minimiser if and only if some feasible theta is strictly inside its
+  domain (Stiemke's theorem of alternatives), so the corrected residuals also prove that the minimum is attained. When
+  they do not, a direction with positive margins proves the contrary, and a linear program decides the rest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from dpfl_theory.problems.base import Array
+from dpfl_theory.problems.risk import Risk, Whitened
+from dpfl_theory.problems.separability import Mask, pairs, separates, vanishing_pairs
+
+__all__ = ["Minimum", "minimise", "newton"]
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """An infimum [F] with its certificate: ``value - error <= inf f <= value``; w is None where it is not attained."""
+
+    w: Array | None
+    value: float
+    error: float
+    kind: str
+    text: str
+    unique: bool = False
+    gradient_norm: float = 0.0
+
+
+def _solve(h: Array, damping: float, g: Array) -> Array:
+    """(H + damping I)^{-1} g, with more damping where rounding makes H indefinite."""
+    while True:
+        try:
+            shifted = h.copy()
+            shifted[np.diag_indices_from(shifted)] += damping
+            return np.asarray(cho_solve(cho_factor(shifted, lower=True, overwrite_a=True), g))
+        except LinAlgError:
+            damping *= 10.0
+
+
+def newton(
+    risk: Whitened, start: Array | None = None, stop: Callable[[Array], bool] | None = None, iterations: int = 300
+) -> Array:
+    """Damped Newton with a line search, until the gradient norm is at the rounding floor; returns q.
+
+    The damping is proportional to the gradient's norm, which keeps the local convergence superlinear and is safe where
+    the Hessian is singular (Huber losses far from their quadratic part). Near the minimum, where differences of
+    values drown in rounding, a step counts when it shortens the gradient. ``stop(q)`` ends the search early.
+    """
+    q = np.zeros(risk.size) if start is None else start
+    value = risk.value(q)
+    if value == 0.0 or risk.size == 0:
+        return q
+    g = risk.gradient(q)
+    unit = math.sqrt(2.0 * value)
+    slow = 0
+    for _ in range(iterations):
+        length = float(np.linalg.norm(g))
+        if length <= 0.1 * _EPS * unit or slow == 3 or (stop is not None and stop(q)):
+            break
+        direction = _solve(risk.hessian(risk.curvature(q)), max(1e-14, 0.1 * min(1.0, length / unit)), g)
+        descent = float(g @ direction)
+        t = 1.0
+        for _ in range(80):
+            trial = q - t * direction
+            reached = risk.value(trial)
+            if reached <= value - 1e-4 * t * descent or reached <= value * (1.0 + 16.0 * _EPS):
+                slope = risk.gradient(trial)
+                shorter = float(np.linalg.norm(slope)) < length
+                if shorter or reached < value * (1.0 - 16.0 * _EPS):
+                    break
+            t *= 0.5
+        else:
+            break
+        slow = slow + 1 if length < 1e-13 * unit and float(np.linalg.norm(slope)) > 0.5 * length else 0
+        q, value, g = trial, reached, slope
+    return q
+
+
+def _least_squares(risk: Risk) -> Array:
+    """The minimiser of the squared loss with the smallest norm."""
+    root = np.sqrt(risk.weight)
+    a, b = root[:, None] * risk.x, root * risk.y
+    if risk.ridge > 0.0:
+        a = np.vstack([a, math.sqrt(risk.ridge) * np.eye(risk.x.shape[1])])
+        b = np.concatenate([b, np.zeros(risk.x.shape[1])])
+    return np.asarray(np.linalg.lstsq(a, b, rcond=None)[0])
+
+
+def _dual(white: Whitened, q: Array) -> tuple[Array, float]:
+    """Feasible slopes near those at q, and the length of what remains of ``sum_j a_j theta_j x_j`` [F/X]."""
+    r = white.risk
+    theta = r.loss.slope(white.logits(q), r.y, r.threshold)
+    curvature = white.curvature(q)
+    h = white.hessian(curvature)
+    for _ in range(4):
+        v = white.pull(theta)
+        if white.size == 0 or not np.any(v):
+            break
+        theta = r.loss.clip(theta - white.bend(curvature, white.move(_solve(h, 1e-14, v))), r.y, r.threshold)
+    return theta, float(np.linalg.norm(r.pull(theta)))
+
+
+@dataclass(frozen=True)
+class _Gap:
+    """A duality gap [F], its dual point, and whether that is feasible to rounding."""
+
+    gap: float
+    theta: Array
+    feasible: bool
+
+
+def _duality_gap(white: Whitened, q: Array) -> _Gap:
+    r = white.risk
+    theta, remainder = _dual(white, q)
+    w = white.parameters(q)
+    z = white.logits(q)
+    product = theta * np.where(np.isfinite(z), z, 0.0)
+    loss, conjugate = r.loss.value(z, r.y, r.threshold), r.loss.conjugate(theta, r.y, r.threshold)
+    product = product if product.ndim == 1 else np.sum(product, axis=1)
+    magnitude = np.abs(loss) + np.abs(conjugate) + np.abs(product)
+    young = float(r.weight @ np.maximum(loss + conjugate - product, 0.0))
+    scale = float(r.weight @ (np.linalg.norm(r.x, axis=1) * np.linalg.norm(theta.reshape(len(theta), -1), axis=1)))
+    gap = young + 2.0 * remainder * float(np.linalg.norm(w)) + 8.0 * _EPS * float(r.weight @ magnitude)
+    return _Gap(gap, theta, remainder <= 1e-13 * max(scale, 1e-300))
+
+
+def _certified(risk: Risk, w: Array, mu: float, unique: bool, gap: Callable[[], _Gap]) -> Minimum:
+    """The best certificate for f(w) as the minimum."""
+    value, rounding = risk.value(w), risk.rounding(w)
+    g = float(np.linalg.norm(risk.gradient(w)))
+    convex = math.inf
+    if mu > 0.0:
+        convex = g * g / (2.0 * mu) + rounding
+        strong = Minimum(w, value, convex, "strong-convexity", f"||grad f(w)|| = {g:.1e}, mu = {mu:.3g}", True, g)
+        if risk.ridge > 0.0 or convex <= 1e-9 * value:
+            return strong
+    found = gap()
+    if mu > 0.0 and (not found.feasible or convex <= found.gap + rounding):
+        return strong
+    if found.feasible:
+        text = f"Fenchel duality gap {found.gap:.1e} with the residuals as dual point; ||grad f(w)|| = {g:.1e}"
+        return Minimum(w, value, found.gap + rounding, "duality-gap", text, unique, g)
+    text = f"no dual-feasible point was found near the residuals; only ||grad f(w)|| = {g:.1e} is known"
+    return Minimum(w, value, math.inf, "gradient-norm", text, unique, g)
+
+
+def minimise(risk: Risk, mu: float = 0.0) -> Minimum:
+    """inf f and, where it is attained, a minimiser; mu: a strong-convexity constant of f [F/X^2], 0 when unknown.
+
+    >>> x, y = np.array([[1.0], [1.0], [1.0]]), np.array([0.0, 1.0, 5.0])
+    >>> huber = Risk(x, y, np.ones(3), np.ones(3) / 3, "huber", 0.0, 1)
+    >>> minimise(huber).w.round(12), minimise(huber).kind
+    (array([1.]), 'duality-gap')
+    """
+    features = risk.x.shape[1]
+    white = Whitened(risk)
+    full = risk.ridge > 0.0 or white.basis.shape[1] == features
+    if risk.name in ("squared", "huber"):
+        w = _least_squares(risk)
+        r = np.abs(risk.x @ w - risk.y)
+        if risk.ridge == 0.0 and bool(np.all(r <= risk.logit_error(w))):
+            error = max(risk.value(w), 0.0)
+            return Minimum(w, 0.0, error, "closed-form", "w fits every record up to rounding, so inf f = 0", full)
+        if risk.name == "squared" or bool(np.all(r <= risk.threshold)):
+            q = _project(white, w)
+            return _certified(risk, w, mu, full, lambda: _duality_gap(white, q))
+        q = newton(white, _project(white, w))
+        bent = white.hessian(white.curvature(q))
+        unique = full and bool(np.linalg.eigvalsh(bent)[0] > 1e-10)
+        return _certified(risk, white.parameters(q), mu, unique, lambda: _duality_gap(white, q))
+    if risk.ridge > 0.0:
+        q = newton(white)
+        return _certified(risk, white.parameters(q), mu or risk.ridge, True, lambda: _duality_gap(white, q))
+    return _classify(white, full)
+
+
+def _project(white: Whitened, w: Array) -> Array:
+    """The coordinates q of a parameter vector w in the span of the records (one output)."""
+    return np.asarray(np.linalg.lstsq(white.basis, w, rcond=None)[0]) if white.size else np.zeros(0)
+
+
+def _classify(white: Whitened, full: bool) -> Minimum:
+    """Logistic and softmax losses without ridge: attained or not, and the infimum either way."""
+    risk = white.risk
+    unique = full and risk.name == "logistic"
+    if white.basis.shape[1] == len(risk.x):
+        text = "the records are linearly independent, so a direction gives all of them positive margins"
+        return Minimum(None, 0.0, 0.0, "not-attained", text)
+    classes = risk.classes
+
+    def separated(q: Array) -> bool:
+        return separates(risk.x, risk.y, white.parameters(q), classes)
+
+    q = newton(white, stop=separated)
+    if separated(q):
+        text = "a direction with positive margins for all records was found, so inf f = 0"
+        return Minimum(None, 0.0, 0.0, "not-attained", text)
+    found = _duality_gap(white, q)
+    # A direction with margins >= 0 gives margin 0 to every pair with a positive weight in a feasible dual point, since
+    # the weighted margins sum to zero. Only pairs whose weight cannot be told from zero are left to the program.
+    fixed = _weights(risk, found.theta) > 1e-8 if found.feasible else None
+    if fixed is not None and bool(np.all(fixed)):
+        return _certified(risk, white.parameters(q), 0.0, unique, lambda: found)
+    gone = vanishing_pairs(white.x, risk.y, classes, fixed)
+    if not np.any(gone):
+        return _certified(risk, white.parameters(q), 0.0, unique, lambda: found)
+    return _without(risk, gone)
+
+
+def _weights(risk: Risk, theta: Array) -> Array:
+    """The weights of the (record, wrong class) pairs in the slopes theta, (m, 1) or (m, classes); 1 elsewhere."""
+    weights = np.abs(theta).reshape(len(theta), -1)
+    wanted = pairs(risk.y, risk.classes)
+    if risk.allowed is not None:
+        wanted = wanted & risk.allowed
+    return np.where(wanted, weights, 1.0)
+
+
+def _without(risk: Risk, gone: Mask) -> Minimum:
+    """The infimum when the losses of the pairs ``gone`` vanish at infinity."""
+    count = int(np.sum(gone))
+    if count == int(np.sum(pairs(risk.y, risk.classes))):
+        text = "a linear program found that all records' losses vanish at infinity"
+        return Minimum(None, 0.0, 0.0, "linear-program", text)
+    rest = Whitened(risk.restrict(gone))
+    q = newton(rest)
+    left = _certified(rest.risk, rest.parameters(q), 0.0, False, lambda: _duality_gap(rest, q))
+    text = f"by a linear program {count} (record, class) pairs vanish at infinity; over the rest: {left.text}"
+    kind = left.kind if left.kind == "gradient-norm" else "linear-program"
+    return Minimum(None, left.value, left.error, kind, text, False, left.gradient_norm)

@@ -1,0 +1,207 @@
+"""A weighted empirical risk of a linear model, and the coordinates in which it is well conditioned.
+
+``f(w) = sum_j a_j loss(x_j^T w, y_j) + (ridge/2) ||w||^2``: a client (a_j = 1/m_i) or all of them (a_j = 1/(n m_i)).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfl_theory.kernels.linear import LinearData
+from dpfl_theory.problems.base import Array
+from dpfl_theory.problems.losses import LOSS, Loss
+
+__all__ = ["Risk", "Whitened", "client_risk", "global_risk"]
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class Risk:
+    """Records x (m, d0), y, threshold, weight (m,); allowed (m, classes): the softmax classes that take part."""
+
+    x: Array
+    y: Array
+    threshold: Array
+    weight: Array
+    name: str
+    ridge: float
+    classes: int
+    allowed: NDArray[np.bool_] | None = None
+
+    @property
+    def loss(self) -> Loss:
+        """The loss of one record."""
+        return LOSS[self.name]
+
+    def logits(self, w: Array) -> Array:
+        """(m,), or (m, classes) for softmax."""
+        if self.name != "softmax":
+            return np.asarray(self.x @ w)
+        z = self.x @ w.reshape(self.classes, -1).T
+        return z if self.allowed is None else np.where(self.allowed, z, -np.inf)
+
+    def slopes(self, w: Array) -> Array:
+        """The derivatives of the losses with respect to the logits."""
+        return self.loss.slope(self.logits(w), self.y, self.threshold)
+
+    def value(self, w: Array) -> float:
+        """f(w) [F]."""
+        losses = self.loss.value(self.logits(w), self.y, self.threshold)
+        return float(self.weight @ losses) + 0.5 * self.ridge * float(w @ w)
+
+    def pull(self, slopes: Array) -> Array:
+        """``sum_j a_j slope_j x_j``, flat."""
+        weighted = slopes * self.weight.reshape((-1,) + (1,) * (slopes.ndim - 1))
+        return np.asarray(weighted.T @ self.x).ravel()
+
+    def gradient(self, w: Array) -> Array:
+        """grad f(w) [F/X]."""
+        return self.pull(self.slopes(w)) + self.ridge * w
+
+    def logit_error(self, w: Array) -> Array:
+        """A bound on the rounding error of each record's residual, shape (m,)."""
+        rows = np.linalg.norm(w.reshape(self.classes, -1), axis=1)
+        size = np.linalg.norm(self.x, axis=1) * float(np.max(rows))
+        if self.name in ("squared", "huber"):
+            size = np.max(size, initial=0.0) + np.max(np.abs(self.y), initial=0.0) + np.zeros_like(size)
+        return np.asarray(16.0 * (self.x.shape[1] + 4) * _EPS * size)
+
+    def rounding(self, w: Array) -> float:
+        """A bound on the rounding error of ``value(w)`` [F]."""
+        slopes = np.abs(self.slopes(w))
+        if slopes.ndim == 2:
+            slopes = np.sum(slopes, axis=1)
+        error = self.logit_error(w)
+        return 8.0 * _EPS * self.value(w) + float(self.weight @ (error * (slopes + 0.5 * error)))
+
+    def restrict(self, gone: NDArray[np.bool_]) -> Risk:
+        """The risk without the (record, class) pairs of the mask, which has the shape of ``separability.margins``."""
+        if self.name == "softmax":
+            return replace(self, allowed=~gone if self.allowed is None else self.allowed & ~gone)
+        keep = ~gone[:, 0]
+        return replace(self, x=self.x[keep], y=self.y[keep], threshold=self.threshold[keep], weight=self.weight[keep])
+
+
+def client_risk(data: LinearData, i: int) -> Risk:
+    """Client i's objective."""
+    own = slice(int(data.offsets[i]), int(data.offsets[i + 1]))
+    m = own.stop - own.start
+    weight = np.full(m, 1.0 / m)
+    return Risk(data.x[own], data.y[own], data.threshold[own], weight, data.loss, data.ridge, data.classes)
+
+
+def global_risk(data: LinearData) -> Risk:
+    """The mean of the clients' objectives."""
+    sizes = np.diff(data.offsets)
+    weight = np.repeat(1.0 / (data.clients * sizes), sizes)
+    return Risk(data.x, data.y, data.threshold, weight, data.loss, data.ridge, data.classes)
+
+
+@dataclass(frozen=True, eq=False)
+class Whitened:
+    """A risk in coordinates q in which its largest Hessian is the identity: ``w = contrast q basis^T``.
+
+    basis (d0, r) spans the rows of x, scaled by ``1/sqrt(c s^2 + ridge)`` (s: singular values of the weighted features,
+    c: the loss's curvature), so rank-deficient and badly scaled data need no care in Newton's method. For softmax,
+    contrast (classes, classes - 1) has orthonormal columns that sum to zero, which fixes the gauge: adding one vector
+    to all classes changes nothing. A direct consequence: q has only directions in which the data can move f.
+    """
+
+    risk: Risk
+
+    @cached_property
+    def basis(self) -> Array:
+        """(d0, r)."""
+        r = self.risk
+        weighted = np.sqrt(r.weight)[:, None] * r.x
+        _, s, vt = np.linalg.svd(weighted, full_matrices=False)
+        rank = int(np.sum(s > 4.0 * max(r.x.shape) * _EPS * s[0])) if len(s) and s[0] > 0.0 else 0
+        return np.asarray(vt[:rank].T / np.sqrt(r.loss.curvature_bound * s[:rank] ** 2 + r.ridge))
+
+    @cached_property
+    def contrast(self) -> Array:
+        """(classes, classes - 1) for softmax, else (1, 1)."""
+        classes = self.risk.classes
+        if self.risk.name != "softmax":
+            return np.ones((1, 1))
+        columns = np.triu(np.ones((classes, classes - 1))) - np.arange(1, classes) * np.eye(classes, classes - 1, -1)
+        return np.asarray(columns / np.linalg.norm(columns, axis=0))
+
+    @cached_property
+    def x(self) -> Array:
+        """The features in these coordinates (m, r)."""
+        return np.asarray(self.risk.x @ self.basis)
+
+    @cached_property
+    def penalty(self) -> Array:
+        """The ridge in these coordinates, one number for each coordinate of q."""
+        return np.tile(self.risk.ridge * np.sum(self.basis**2, axis=0), self.contrast.shape[1])
+
+    @property
+    def size(self) -> int:
+        """The number of coordinates."""
+        return int(self.contrast.shape[1] * self.basis.shape[1])
+
+    def parameters(self, q: Array) -> Array:
+        """The flat parameter vector w of q."""
+        return np.asarray(self.contrast @ q.reshape(-1, self.basis.shape[1]) @ self.basis.T).ravel()
+
+    def move(self, q: Array) -> Array:
+        """The change of the logits along q, (m,) or (m, classes)."""
+        z = self.x @ q.reshape(-1, self.basis.shape[1]).T @ self.contrast.T
+        return np.asarray(z if self.risk.name == "softmax" else z[:, 0])
+
+    def logits(self, q: Array) -> Array:
+        """The logits at q, with removed classes at -inf."""
+        z = self.move(q)
+        return z if self.risk.allowed is None else np.where(self.risk.allowed, z, -np.inf)
+
+    def value(self, q: Array) -> float:
+        """f at q [F]."""
+        r = self.risk
+        losses = r.loss.value(self.logits(q), r.y, r.threshold)
+        return float(r.weight @ losses) + 0.5 * float(self.penalty @ (q * q))
+
+    def pull(self, slopes: Array) -> Array:
+        """``sum_j a_j slope_j x_j`` in these coordinates."""
+        columns = slopes.reshape(len(slopes), -1) * self.risk.weight[:, None]
+        return np.asarray(self.contrast.T @ columns.T @ self.x).ravel()
+
+    def gradient(self, q: Array) -> Array:
+        """The gradient with respect to q."""
+        r = self.risk
+        return self.pull(r.loss.slope(self.logits(q), r.y, r.threshold)) + self.penalty * q
+
+    def curvature(self, q: Array) -> Array:
+        """The losses' curvature at q: see ``Loss.curvature``."""
+        r = self.risk
+        return r.loss.curvature(self.logits(q), r.y, r.threshold)
+
+    def bend(self, curvature: Array, move: Array) -> Array:
+        """The change of the slopes for a change of the logits."""
+        if curvature.ndim == 1:
+            return curvature * move
+        scaled = curvature * move
+        return np.asarray(scaled - curvature * np.sum(scaled, axis=1, keepdims=True))
+
+    def hessian(self, curvature: Array) -> Array:
+        """The Hessian with respect to q for the losses' curvature there."""
+        r = self.risk
+        if curvature.ndim == 1:
+            h = (self.x * (r.weight * curvature)[:, None]).T @ self.x
+        else:
+            rank = self.x.shape[1]
+            blocks = np.stack([(self.x * (r.weight * p)[:, None]).T @ self.x for p in curvature.T])
+            h = np.einsum("ck,cl,cij->kilj", self.contrast, self.contrast, blocks, optimize=True).reshape(
+                self.size, self.size
+            )
+            means = np.sqrt(r.weight)[:, None] * (curvature @ self.contrast)
+            outer = (means[:, :, None] * self.x[:, None, :]).reshape(-1, self.contrast.shape[1] * rank)
+            h -= outer.T @ outer
+        h[np.diag_indices_from(h)] += self.penalty
+        return np.asarray(h)

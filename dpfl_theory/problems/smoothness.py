@@ -1,0 +1,114 @@
+"""Smoothness, strong convexity and Lipschitz constants of linear models, from eigenvalues and norms of the data.
+
+With ``c`` the loss's largest curvature and ``X_i`` client i's features, the Hessian of f_i lies between ``ridge`` and
+``c lambda_max(X_i^T X_i)/m_i + ridge``; least squares attains both ends of its spectrum everywhere.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import eigvalsh
+
+from dpfl_theory.kernels.linear import LinearData
+from dpfl_theory.problems.base import Array, Certificate
+from dpfl_theory.problems.losses import LOSS
+
+__all__ = ["Spectral", "lipschitz", "spectral"]
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Spectral:
+    """L_i, mu_i (n,), L_f, mu_f [F/X^2] and their certificates."""
+
+    L_i: Array
+    L_f: float
+    mu_i: Array
+    mu_f: float
+    certificates: dict[str, Certificate]
+
+
+def _extremes(gram: Array, features: int) -> tuple[float, float]:
+    """The smallest and largest eigenvalue of a Gram matrix; features: the order of X^T X, whose zeros it may lack."""
+    values = eigvalsh(gram)
+    largest = max(0.0, float(values[-1]))
+    smallest = float(values[0]) if len(values) == features else 0.0
+    # Eigenvalues carry an error of order * eps * largest; a smallest one below it cannot be told from zero.
+    return (smallest if smallest > 4.0 * features * _EPS * largest else 0.0), largest
+
+
+def spectral(data: LinearData) -> Spectral:
+    """The smoothness and strong-convexity constants of linear models [F/X^2].
+
+    ``L_i = c lambda_max(X_i^T X_i)/m_i + ridge``, ``L_f = c lambda_max((1/n) sum_i X_i^T X_i/m_i) + ridge`` with c = 1
+    (squared, Huber), 1/4 (logistic), 1/2 (softmax);  ``mu = lambda_min + ridge`` for least squares, ``ridge`` otherwise
+    (the other losses flatten out far away).
+
+    >>> x = np.array([[3.0, 0.0], [0.0, 4.0]])
+    >>> data = LinearData(x, np.ones(2), np.array([0, 1, 2]), "logistic", np.ones(2), 0.5, 1)
+    >>> spectral(data).L_i.round(12), round(spectral(data).L_f, 12)
+    (array([2.75, 4.5 ]), 2.5)
+    """
+    loss = LOSS[data.loss]
+    n, features = data.clients, data.x.shape[1]
+    mean = np.zeros((features, features))
+    low = np.empty(n)
+    high = np.empty(n)
+    for i in range(n):
+        x = data.x[data.offsets[i] : data.offsets[i + 1]]
+        gram = x.T @ x / len(x)
+        mean += gram / n
+        low[i], high[i] = _extremes(gram if len(x) >= features else x @ x.T / len(x), features)
+    low_f, high_f = _extremes(mean, features)
+    squared = data.loss == "squared"
+    L_i = loss.curvature_bound * high + data.ridge
+    L_f = loss.curvature_bound * high_f + data.ridge
+    mu_i = (low if squared else np.zeros(n)) + data.ridge
+    mu_f = (low_f if squared else 0.0) + data.ridge
+    rounding = 4.0 * features * _EPS
+    c = {1.0: "", 0.25: "1/4 of ", 0.5: "1/2 of "}[loss.curvature_bound]
+    text = f"{c}the largest eigenvalue of the data's Gram matrix, plus the ridge"
+    if loss.kind == "eigenvalue":
+        smooth = Certificate("eigenvalue", rounding * float(np.max(L_i)), text + "; attained")
+    else:
+        smooth = Certificate("norm-bound", 0.0, text + "; an upper bound on the Hessian at every w")
+    if squared:
+        strong = Certificate(
+            "eigenvalue", rounding * float(np.max(L_i)), "the smallest eigenvalue of the data's Gram matrix"
+        )
+    else:
+        strong = Certificate("closed-form", 0.0, "the ridge: the loss's own curvature vanishes far away")
+    return Spectral(L_i, L_f, mu_i, mu_f, {"L_i": smooth, "L_f": smooth, "mu_i": strong, "mu_f": strong})
+
+
+def lipschitz(data: LinearData) -> tuple[Array, float, Certificate]:
+    """G_i (n,) and the largest Lipschitz constant of a single record [F/X].
+
+    With s_j the largest slope of record j (Huber: its threshold; logistic: 1; softmax: sqrt(2)),
+    ``G_i = min(sum_j s_j ||x_j||, sqrt(m_i) ||diag(s) X_i||_2)/m_i`` and ``G_record = max_j s_j ||x_j||``; inf for
+    squared losses and with ridge > 0, whose gradients are unbounded.
+
+    >>> x = np.array([[3.0, 4.0], [0.0, 1.0]])
+    >>> data = LinearData(x, np.zeros(2), np.array([0, 1, 2]), "huber", np.array([2.0, 5.0]), 0.0, 1)
+    >>> lipschitz(data)[0].round(12), lipschitz(data)[1]
+    (array([10.,  5.]), 10.0)
+    """
+    if data.ridge > 0.0 or data.loss == "squared":
+        cause = "the ridge" if data.ridge > 0.0 else "the squared loss"
+        certificate = Certificate("closed-form", 0.0, f"the gradients of {cause} are unbounded")
+        return np.full(data.clients, math.inf), math.inf, certificate
+    bound = LOSS[data.loss].slope_bound(data.threshold)
+    scaled = bound[:, None] * data.x
+    lengths = np.linalg.norm(scaled, axis=1)
+    G_i = np.empty(data.clients)
+    for i in range(data.clients):
+        own = slice(data.offsets[i], data.offsets[i + 1])
+        m = data.offsets[i + 1] - data.offsets[i]
+        total = math.fsum(lengths[own])
+        G_i[i] = total / m if m == 1 else min(total, math.sqrt(m) * float(np.linalg.norm(scaled[own], 2))) / m
+    text = "the smaller of the mean and the spectral bound on the records' largest gradients"
+    return G_i, float(np.max(lengths)), Certificate("norm-bound", 0.0, text)

@@ -1,0 +1,91 @@
+"""Checks of plain parameters; every failure is one sentence that names the value, the cause and the remedy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dpfl_theory.errors import InputError
+from dpfl_theory.problems.base import Array
+
+__all__ = ["choice", "count", "fraction", "matrix", "nonnegative", "positive", "vector"]
+
+
+def count(name: str, value: Any, least: int = 1) -> int:
+    """A whole number of at least ``least``.
+
+    >>> count("clients", 3)
+    3
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise InputError(f"{name} is {value!r}: a whole number of at least {least} is needed")
+    return int(value)
+
+
+def _number(name: str, value: Any, wanted: str) -> float:
+    if isinstance(value, (bool, str)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise InputError(f"{name} is {value!r}: {wanted} is needed")
+    return float(value)
+
+
+def nonnegative(name: str, value: Any) -> float:
+    """A finite number >= 0."""
+    number = _number(name, value, "a finite number that is zero or more")
+    if not (math.isfinite(number) and number >= 0.0):
+        raise InputError(f"{name} is {value!r}: a finite number that is zero or more is needed")
+    return number
+
+
+def positive(name: str, value: Any) -> float:
+    """A finite number > 0."""
+    number = _number(name, value, "a finite number above zero")
+    if not (math.isfinite(number) and number > 0.0):
+        raise InputError(f"{name} is {value!r}: a finite number above zero is needed")
+    return number
+
+
+def fraction(name: str, value: Any) -> float:
+    """A number in [0, 1]."""
+    number = _number(name, value, "a number between 0 and 1")
+    if not 0.0 <= number <= 1.0:
+        raise InputError(f"{name} is {value!r}: a number between 0 and 1 is needed")
+    return number
+
+
+def choice(name: str, value: Any, known: Sequence[str]) -> str:
+    """One of a few names."""
+    if value not in known:
+        raise InputError(f"{name} is {value!r}: choose one of {', '.join(known)}")
+    return str(value)
+
+
+def _finite(name: str, value: Any, ndim: int) -> Array:
+    try:
+        array = np.ascontiguousarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} holds something that is not a number: give {ndim}-dimensional numeric data") from None
+    if np.ndim(value) != ndim:
+        raise InputError(f"{name} has {np.ndim(value)} dimension(s): {ndim} are needed")
+    if array.size == 0:
+        raise InputError(f"{name} has shape {array.shape}: give at least one number")
+    bad = np.argwhere(~np.isfinite(array))
+    if len(bad):
+        place = tuple(int(k) for k in bad[0])
+        raise InputError(f"{name} is {array[place]} at {list(place)}: remove or replace the values that are not finite")
+    return array
+
+
+def vector(name: str, value: Any, length: int | None = None) -> Array:
+    """Finite numbers, shape (length,)."""
+    array = _finite(name, value, 1)
+    if length is not None and len(array) != length:
+        raise InputError(f"{name} has {len(array)} entries: {length} are needed")
+    return array
+
+
+def matrix(name: str, value: Any) -> Array:
+    """Finite numbers with two dimensions."""
+    return _finite(name, value, 2)
