@@ -1,0 +1,230 @@
+"""What every command shares: how it ends, what it says on the way, and how it leaves files behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+from dpfl_theory.errors import DpflError, InputError, unknown_name
+
+__all__ = [
+    "Progress",
+    "choice",
+    "emit",
+    "parse_alpha",
+    "parse_budget",
+    "parse_seed",
+    "run_app",
+    "say",
+    "writable",
+    "write",
+]
+
+INTERRUPTED = 130
+CLOSED_PIPE = 141
+INTERNAL = 70
+QUIET_SECONDS = 2.0
+SPARSE_SECONDS = 10.0
+
+
+class _ClosedPipe(Exception):
+    """Nobody reads stdout any more. (Not an OSError, which the command-line library turns into exit code 1.)"""
+
+
+def emit(text: str) -> None:
+    """Write data to stdout, in full, now."""
+    try:
+        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError as error:
+        raise _ClosedPipe from error
+
+
+def say(text: str) -> None:
+    """Tell the user something on stderr."""
+    with contextlib.suppress(OSError, ValueError):
+        print(text, file=sys.stderr, flush=True)
+
+
+def run_app(app: Callable[..., Any], arguments: Sequence[str] | None = None, program: str = "dpfl-theory") -> int:
+    """Run a typer application and return its exit code; whatever goes wrong is told in one sentence on stderr.
+
+    Environment variable DPFL_DEBUG=1 adds the traceback.
+    """
+    try:
+        code = app(args=None if arguments is None else list(arguments), prog_name=program, standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except _ClosedPipe:
+        with contextlib.suppress(OSError):  # the interpreter flushes stdout once more when it ends
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return CLOSED_PIPE
+    except DpflError as error:
+        return _fail(program, str(error), error.exit_code)
+    except KeyboardInterrupt:
+        return _fail(program, "interrupted", INTERRUPTED)
+    except Exception as error:
+        if type(error).__name__ == "Abort":
+            return _fail(program, "interrupted", INTERRUPTED)
+        if type(error).__name__ == "NoArgsIsHelpError":
+            return 2
+        message = getattr(error, "format_message", None)  # a usage error of the command-line library
+        if message is not None:
+            return _fail(program, f"{_one_sentence(message())}; see '{program} --help'", 2)
+        sentence = f"internal error: {type(error).__name__}: {_one_sentence(str(error))} (DPFL_DEBUG=1 shows where)"
+        return _fail(program, sentence, INTERNAL)
+
+
+def _fail(program: str, sentence: str, code: int) -> int:
+    if os.environ.get("DPFL_DEBUG") == "1" and code != INTERRUPTED:
+        traceback.print_exc()
+    say(f"{program}: {sentence}")
+    return code
+
+
+def _one_sentence(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip().rstrip(".")
+
+
+def choice(what: str, value: str, known: Sequence[str]) -> str:
+    """The value, if it is one of the known ones; InputError that suggests the nearest otherwise."""
+    if value not in known:
+        raise unknown_name(what, value, known)
+    return value
+
+
+def parse_budget(text: str | None) -> float | None:
+    """Seconds from ``60s``, ``2m``, ``1h`` or a plain number of seconds.
+
+    >>> parse_budget("60s"), parse_budget("2m"), parse_budget("90"), parse_budget(None)
+    (60.0, 120.0, 90.0, None)
+    """
+    if text is None:
+        return None
+    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([smh]?)\s*", text)
+    seconds = float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]] if match else 0.0
+    if not 0.0 < seconds < 1e9:
+        raise InputError(f"the budget {text!r} is not a positive time: write it like 60s, 2m or 90")
+    return seconds
+
+
+def parse_seed(text: str) -> int:
+    """A seed: a whole number from 0 to 2^64 - 1."""
+    if not re.fullmatch(r"[0-9]{1,20}", text) or int(text) >= 2**64:
+        raise InputError(f"the seed {text!r} is not a whole number from 0 to 2^64 - 1: write it like --seed 7")
+    return int(text)
+
+
+def parse_alpha(text: str) -> float:
+    """A false-alarm probability in (0, 1)."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0.0 < value < 1.0:
+        raise InputError(f"the false-alarm probability {text!r} does not lie in (0, 1): write it like --alpha 1e-6")
+    return value
+
+
+def writable(path: Path, folder: bool = False) -> Path:
+    """The path, if a file (or a folder of files) can be made there: told before the work begins, not after it."""
+    wrong = None
+    if folder and path.exists() and not path.is_dir():
+        wrong = "it is a file, and a folder is needed"
+    elif not folder and path.is_dir():
+        wrong = "it is a folder, and a file name is needed"
+    else:
+        nearest = path if folder else path.parent
+        if not folder and not nearest.is_dir():
+            wrong = f"there is no folder {str(nearest)!r}; make it first"
+        while not nearest.exists():
+            nearest = nearest.parent
+        if wrong is None and not (nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)):
+            wrong = f"{str(nearest)!r} may not be written to"
+    if wrong is not None:
+        raise InputError(f"cannot write {str(path)!r}: {wrong}")
+    return path
+
+
+def write(path: Path, content: str | bytes) -> Path:
+    """Write a file in one step: readers see the old content or the new, and a failure leaves the old."""
+    data = content.encode() if isinstance(content, str) else content
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(name, 0o666 & ~mask)  # mkstemp makes private files
+            os.replace(name, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(name)
+            raise
+    except OSError as error:
+        raise InputError(f"cannot write {str(path)!r}: {error.strerror or error}; choose another place") from error
+    return path
+
+
+class Progress:
+    """Progress on stderr: a bar on a terminal, elsewhere a line now and then, and nothing for work under two seconds.
+
+    >>> with Progress("counting") as progress:
+    ...     progress(0.5, "half way")
+    """
+
+    def __init__(self, title: str, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self.title = title
+        self.stream = sys.stderr if stream is None else stream
+        self.clock = clock
+        self.begun = clock()
+        self.told = self.begun - SPARSE_SECONDS + QUIET_SECONDS
+        self.bar: Any = None
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+    def __call__(self, share: float, label: str = "") -> None:
+        """Say that this share of the work is done, and what is being done."""
+        now = self.clock()
+        if now - self.begun < QUIET_SECONDS:
+            return
+        if self.stream.isatty():
+            self._draw(share, label)
+        elif now - self.told >= SPARSE_SECONDS:
+            self.told = now
+            with contextlib.suppress(OSError, ValueError):
+                print(
+                    f"{self.title}: {share:4.0%} after {now - self.begun:.0f} s  {label}".rstrip(),
+                    file=self.stream,
+                    flush=True,
+                )
+
+    def _draw(self, share: float, label: str) -> None:
+        if self.bar is None:
+            from rich.console import Console
+            from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+            from rich.progress import Progress as Bar
+
+            columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+            self.bar = Bar(
+                *columns,
+                TextColumn("{task.fields[label]}", markup=False),
+                console=Console(file=self.stream),
+                transient=True,
+            )
+            self.bar.add_task(self.title, total=1.0, label="")
+            self.bar.start()
+        self.bar.update(self.bar.task_ids[0], completed=share, label=label)
