@@ -17,6 +17,7 @@ from typing import Any
 
 import numba
 import numpy as np
+import scipy.linalg.cython_blas  # noqa: F401  (Numba's np.dot: it must be loaded before a caller bounds its threads)
 from numba import njit, prange
 from numpy.typing import NDArray
 
