@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from dpfl_theory.errors import InputError
@@ -10,6 +11,9 @@ if TYPE_CHECKING:
     from dpfl_theory.kernels.engine import Engine
 
 __all__ = ["DEVICES", "select"]
+
+# Numba's and the BLAS's threads take turns; OpenMP threads that spin between turns would starve the BLAS (5 times slower).
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 DEVICES = ("auto", "cpu", "cuda")
 

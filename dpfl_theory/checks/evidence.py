@@ -1,0 +1,182 @@
+"""Evidence: the outcome of one check of one statement by one method, and the verdicts formed from it."""
+
+from __future__ import annotations
+
+import math
+import platform
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import metadata
+from typing import Any
+
+__all__ = ["SCHEMA", "VERDICTS", "Evidence", "Interval", "document", "statement_verdict", "summarise", "versions"]
+
+SCHEMA = "dpfl-theory/1"
+VERDICTS = ("holds", "violated", "inconclusive", "not-applicable")
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate with confidence limits (all equal where the method is exact)."""
+
+    estimate: float
+    low: float
+    high: float
+
+    @staticmethod
+    def exact(value: float) -> Interval:
+        """The degenerate interval of an exact method."""
+        return Interval(value, value, value)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One check's outcome (see DESIGN's JSON schema ``dpfl-theory/1``).
+
+    lhs: the bounded quantity; rhs: its bound; ratio: lhs/rhs; terms: the bound's named terms; vacuous: whether the bound is
+    above a trivial one (None where there is none); reason: one sentence; asymptotic: whether the verdict rests on a limit
+    theorem instead of a finite-sample bound; detectable: the smallest violation factor that this check could have seen.
+    """
+
+    statement: str
+    method: str
+    check: str
+    verdict: str
+    expected: str
+    reason: str
+    lhs: Interval | None = None
+    rhs: float | None = None
+    terms: Mapping[str, float] = field(default_factory=dict)
+    vacuous: bool | None = None
+    asymptotic: bool = False
+    detectable: float | None = None
+    instance: Mapping[str, Any] = field(default_factory=dict)
+    notes: Mapping[str, Any] = field(default_factory=dict)
+    seed: int | None = None
+    replicates: int | None = None
+    alpha: float | None = None
+    device: str = "cpu"
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.verdict not in VERDICTS:
+            raise ValueError(f"verdict {self.verdict!r} is none of {VERDICTS}")
+
+    @property
+    def ratio(self) -> float | None:
+        """lhs/rhs, the tightness of the bound where it holds."""
+        if self.lhs is None or self.rhs is None or self.rhs == 0.0:
+            return None
+        return self.lhs.estimate / self.rhs
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON data; numbers that are not finite become None."""
+        lhs = None
+        if self.lhs is not None:
+            lhs = {"estimate": self.lhs.estimate, "low": self.lhs.low, "high": self.lhs.high}
+        return dict(
+            _plain(
+                {
+                    "statement": self.statement,
+                    "method": self.method,
+                    "check": self.check,
+                    "verdict": self.verdict,
+                    "expected": self.expected,
+                    "lhs": lhs,
+                    "rhs": self.rhs,
+                    "ratio": self.ratio,
+                    "terms": self.terms,
+                    "vacuous": self.vacuous,
+                    "asymptotic": self.asymptotic,
+                    "detectable": self.detectable,
+                    "reason": self.reason,
+                    "instance": self.instance,
+                    "notes": self.notes,
+                    "seed": self.seed,
+                    "replicates": self.replicates,
+                    "alpha": self.alpha,
+                    "device": self.device,
+                    "versions": versions(),
+                    "seconds": round(self.seconds, 4),
+                }
+            )
+        )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    if isinstance(value, bool) or value is None or isinstance(value, (str, int)):
+        return value
+    number = float(value)
+    return number if math.isfinite(number) else None
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Versions of Python, this package and the packages that numbers depend on."""
+    found = {"python": platform.python_version()}
+    for name in ("dpfl-theory", "numpy", "scipy", "numba", "sympy", "cvxpy", "clarabel", "PEPit", "dp-accounting"):
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def statement_verdict(verdicts: Iterable[str]) -> str:
+    """A statement's verdict from those of its checks.
+
+    >>> statement_verdict(["holds", "violated", "inconclusive"]), statement_verdict(["holds", "not-applicable"])
+    ('violated', 'holds')
+    >>> statement_verdict(["inconclusive"]), statement_verdict([])
+    ('inconclusive', 'inconclusive')
+    """
+    seen = set(verdicts)
+    if "violated" in seen:
+        return "violated"
+    return "holds" if "holds" in seen else "inconclusive"
+
+
+def summarise(evidence: Sequence[Evidence], expected: Mapping[str, str], alpha: float, seconds: float) -> dict[str, Any]:
+    """The ``summary`` of a check document: each statement's verdict beside the recorded one, and counts of both kinds."""
+    statements: dict[str, Any] = {}
+    for id_ in dict.fromkeys(e.statement for e in evidence):
+        own = [e for e in evidence if e.statement == id_]
+        statements[id_] = {
+            "verdict": statement_verdict(e.verdict for e in own),
+            "expected": expected[id_],
+            "methods": list(dict.fromkeys(e.method for e in own)),
+        }
+    counts = Counter(e.verdict for e in evidence)
+    return {
+        "statements": statements,
+        "counts": {
+            "evidence": {v: counts.get(v, 0) for v in VERDICTS},
+            "statements": dict(Counter(s["verdict"] for s in statements.values())),
+            "as_expected": sum(s["verdict"] == s["expected"] for s in statements.values()),
+        },
+        "alpha": alpha,
+        "seconds": round(seconds, 3),
+    }
+
+
+def document(evidence: Sequence[Evidence], expected: Mapping[str, str], alpha: float, seconds: float) -> dict[str, Any]:
+    """The one object that `check --format json` prints."""
+    return {
+        "schema": SCHEMA,
+        "summary": summarise(evidence, expected, alpha, seconds),
+        "evidence": [e.to_json() for e in evidence],
+    }
+
+
+def exit_code(summary: Mapping[str, Any]) -> int:
+    """0 when every statement's verdict is the recorded one, 3 when the only differences are undecided statements, else 1."""
+    different = [s for s in summary["statements"].values() if s["verdict"] != s["expected"]]
+    if not different:
+        return 0
+    return 3 if all(s["verdict"] == "inconclusive" for s in different) else 1

@@ -1,0 +1,287 @@
+"""monte-carlo: a bound against the running algorithm, decided by confidence limits.
+
+Everything random goes to one side: with parts O_j of the statement's expectations, ``lhs <= rhs`` reads
+``E Z <= B`` for ``Z = sum_j c_j O_j`` and a number B. Each lane gives one independent replicate of Z (a mean over rounds).
+
+*holds* needs the upper confidence limit of E Z to be at most B. The limit is rigorous where Z is bounded from above within
+the run's `Reach`; otherwise it rests on the central limit theorem and is labelled asymptotic.
+*violated* needs a lower limit above B that is valid at finite sample size; it exists where Z is bounded from below.
+Undecided checks get more lanes until the instance's number of lanes, or the time budget, is spent.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dpfl_theory.algorithms import Algorithm, simulate
+from dpfl_theory.algorithms.observables import Reach, get
+from dpfl_theory.checks.confidence import asymptotic_limits, lower_limit, upper_limit
+from dpfl_theory.checks.evidence import Evidence, Interval
+from dpfl_theory.checks.settings import Settings
+from dpfl_theory.kernels import select
+from dpfl_theory.problems.base import Array, Problem
+from dpfl_theory.statements.model import Check, Statement, sympy_symbols
+
+__all__ = ["Experiment", "Linear", "linearise", "run"]
+
+_FIRST_BATCH = 128
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What a Monte-Carlo check's ``build`` returns: the run, the values of the statement's symbols, and the run's reach."""
+
+    problem: Problem
+    algorithm: Algorithm
+    rounds: int
+    start: Array
+    values: Mapping[str, float]
+    lanes: int = 2048
+    reach: Reach | None = None
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A side of a statement at given symbol values: named terms, each a constant and coefficients of observables."""
+
+    terms: Mapping[str, tuple[float, Mapping[str, float]]]
+
+    def total(self) -> tuple[float, dict[str, float]]:
+        """The sum of the terms: constant, and coefficient of each observable."""
+        constant = math.fsum(c for c, _ in self.terms.values())
+        coefficients: dict[str, float] = {}
+        for _, parts in self.terms.values():
+            for name, c in parts.items():
+                coefficients[name] = coefficients.get(name, 0.0) + c
+        return constant, coefficients
+
+    def at(self, means: Mapping[str, float]) -> dict[str, float]:
+        """Each term's value when observable ``name`` has mean ``means[name]``."""
+        return {
+            term: constant + math.fsum(c * means[o] for o, c in parts.items() if c != 0.0)
+            for term, (constant, parts) in self.terms.items()
+        }
+
+
+def linearise(statement: Statement, values: Mapping[str, float]) -> tuple[Linear, Linear]:
+    """Both sides at these values of the symbols. Raises ValueError when a side is not linear in its expectations."""
+    assert statement.sides is not None
+    sides = statement.sides()
+    symbols = sympy_symbols(statement)
+    expectations = {e.name: e for e in statement.expectations}
+    numbers = {symbols[name]: value for name, value in values.items() if name in symbols}
+
+    def side(terms: Mapping[str, Any]) -> Linear:
+        out: dict[str, tuple[float, Mapping[str, float]]] = {}
+        for label, expression in terms.items():
+            rest, parts = expression, dict[str, float]()
+            for name, expectation in expectations.items():
+                slope = expression.diff(symbols[name])
+                if slope.free_symbols & {symbols[e] for e in expectations}:
+                    raise ValueError(f"{statement.id}: the term {label!r} is not linear in its expectations")
+                rest = rest.subs(symbols[name], 0)
+                factor = float(slope.subs(numbers))
+                for observable, sign in expectation.parts:
+                    parts[observable] = parts.get(observable, 0.0) + sign * factor
+            out[label] = (float(rest.subs(numbers)), {o: c for o, c in parts.items() if c != 0.0})
+        return Linear(out)
+
+    return side(sides.lhs), side(sides.rhs)
+
+
+def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
+    """The evidence of one Monte-Carlo check; ``check.build(instance)`` returns its `Experiment`."""
+    begun = time.perf_counter()
+    experiment: Experiment = check.build(check.instance)
+    engine = select(settings.device)
+
+    def evidence(verdict: str, reason: str, **more: Any) -> Evidence:
+        notes = {"problem": experiment.problem.describe(), **experiment.notes, **more.pop("notes", {})}
+        return Evidence(
+            statement.id, "monte-carlo", check.name, verdict, check.expected, reason,
+            instance={**check.instance, "values": dict(experiment.values), "algorithm": experiment.algorithm.describe()},
+            seed=settings.seed, alpha=settings.alpha, device=engine.description, notes=notes,
+            seconds=time.perf_counter() - begun, **more,
+        )  # fmt: skip
+
+    for assumption in statement.assumptions:
+        failure = assumption.test(experiment.problem, experiment.values)
+        if failure is not None:
+            return evidence("not-applicable", f"the hypothesis '{assumption.text}' is not met: {failure}")
+    lhs, rhs = linearise(statement, experiment.values)
+    sample = _Sample(experiment, lhs, rhs, engine)
+    trivial = sample.trivial()
+    while True:
+        sample.extend(min(experiment.lanes, max(_FIRST_BATCH, 2 * sample.lanes)), settings)
+        limits = sample.limits(settings.alpha)
+        if limits.decided or sample.lanes >= experiment.lanes or settings.out_of_time:
+            break
+        if limits.rigorous_out_of_sight(experiment.lanes):
+            break
+    verdict, reason = limits.verdict(settings.out_of_time and sample.lanes < experiment.lanes)
+    means = sample.means()
+    moved = math.fsum(c * means[o] for o, c in rhs.total()[1].items() if math.isfinite(means[o]))
+    terms = {name: value for name, value in rhs.at(means).items()}
+    bound = limits.bound + moved
+    return evidence(
+        verdict,
+        reason,
+        lhs=Interval(limits.mean + moved, *(end + moved for end in limits.shown)),
+        rhs=bound,
+        terms=terms,
+        vacuous=None if trivial is None else bound > trivial,
+        asymptotic=limits.asymptotic,
+        detectable=limits.detectable(moved),
+        replicates=sample.lanes,
+        notes={"means": means, "trivial": trivial, "lane_seconds": sample.seconds / sample.lanes},
+    )
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """Confidence limits of E Z against the bound B; low_valid and high_valid say whether they hold at finite sample size."""
+
+    bound: float
+    mean: float
+    low: float
+    high: float
+    low_valid: bool
+    high_valid: bool
+    asymptotic_low: float
+    asymptotic_high: float
+    lanes: int
+
+    @property
+    def decided(self) -> bool:
+        return (self.high_valid and self.high <= self.bound) or (self.low_valid and self.low > self.bound)
+
+    @property
+    def shown(self) -> tuple[float, float]:
+        """The limits that the verdict rests on."""
+        return (self.low, self.high) if self.decided else (self.asymptotic_low, self.asymptotic_high)
+
+    @property
+    def asymptotic(self) -> bool:
+        """Whether the verdict that these limits give rests on the central limit theorem."""
+        return not self.decided
+
+    def rigorous_out_of_sight(self, most: int) -> bool:
+        """Whether the asymptotic limits decide, but the rigorous ones would not within ``most`` lanes."""
+        if self.asymptotic_high > self.bound:
+            return False
+        if not self.high_valid:
+            return True
+        width, slack = self.high - self.mean, self.bound - self.mean
+        return slack <= 0 or self.lanes * width / slack > 2.0 * most
+
+    def verdict(self, cut: bool) -> tuple[str, str]:
+        if self.high_valid and self.high <= self.bound:
+            return "holds", f"the upper confidence limit {self.high:.6g} is at most the bound {self.bound:.6g} (finite-sample)"
+        if self.low_valid and self.low > self.bound:
+            return "violated", f"the lower confidence limit {self.low:.6g} exceeds the bound {self.bound:.6g} (finite-sample)"
+        if self.asymptotic_high <= self.bound:
+            return "holds", f"the asymptotic upper limit {self.asymptotic_high:.6g} is at most the bound {self.bound:.6g}"
+        if self.asymptotic_low > self.bound:
+            return "inconclusive", (
+                f"the asymptotic lower limit {self.asymptotic_low:.6g} exceeds the bound {self.bound:.6g}, but no limit that is "
+                "valid at finite sample size does; more lanes may decide"
+            )
+        why = "the time budget cut the run short" if cut else f"{self.lanes} lanes do not separate them"
+        low, high = self.shown
+        return "inconclusive", f"the asymptotic limits [{low:.6g}, {high:.6g}] contain the bound {self.bound:.6g}: {why}"
+
+    def detectable(self, moved: float) -> float | None:
+        """The smallest violation factor lhs/rhs that this check could have seen."""
+        bound = self.bound + moved
+        if bound <= 0 or not self.low_valid or not math.isfinite(self.mean - self.low):
+            return None
+        return 1.0 + (self.mean - self.low) / bound
+
+
+class _Sample:
+    """Replicates of Z, extended batch by batch with further lanes."""
+
+    def __init__(self, experiment: Experiment, lhs: Linear, rhs: Linear, engine: Any) -> None:
+        self.experiment = experiment
+        self.engine = engine
+        (a0, a), (b0, b) = lhs.total(), rhs.total()
+        self.lhs = lhs
+        self.bound = b0 - a0
+        self.observables = sorted({*a, *b})
+        self.coefficients = {o: a.get(o, 0.0) - b.get(o, 0.0) for o in self.observables}
+        self.columns: dict[str, list[Array]] = {o: [] for o in self.observables}
+        self.lanes = 0
+        self.seconds = 0.0
+
+    def _simulate(self, rounds: int, lanes: int, first: int, settings: Settings) -> dict[str, Array]:
+        e = self.experiment
+        done = simulate(
+            e.algorithm, e.problem, rounds, lanes, settings.seed, self.observables,
+            start=e.start, first_lane=first, device=self.engine, progress=settings.progress,
+        )  # fmt: skip
+        self.seconds += done.seconds
+        return {o: done[o].mean for o in self.observables}
+
+    def extend(self, lanes: int, settings: Settings) -> None:
+        """Simulate until there are ``lanes`` replicates, in batches that respect the deadline."""
+        while self.lanes < lanes and not (self.lanes and settings.out_of_time):
+            count = min(lanes - self.lanes, 512)
+            for o, values in self._simulate(self.experiment.rounds, count, self.lanes, settings).items():
+                self.columns[o].append(values)
+            self.lanes += count
+
+    def trivial(self) -> float | None:
+        """The left side if every iterate were w_0: a bound above it says less than doing nothing."""
+        at_start = self._simulate(1, 1, 0, Settings())
+        means = {o: float(v[0]) for o, v in at_start.items()}
+        self.seconds = 0.0
+        value = math.fsum(self.lhs.at(means).values())
+        return value if math.isfinite(value) else None
+
+    def means(self) -> dict[str, float]:
+        return {o: float(np.concatenate(c).mean()) for o, c in self.columns.items()}
+
+    def limits(self, alpha: float) -> _Limits:
+        z = np.zeros(self.lanes)
+        for o in self.observables:
+            c = self.coefficients[o]
+            if c != 0.0:
+                z = z + c * np.concatenate(self.columns[o])
+        least, most = self._range()
+        finite = z[np.isfinite(z)]
+        mean = float(z.mean())
+        # An infinite Z is -inf (a weight at a zero update on the bound's side): it only lowers E Z, so the largest finite
+        # replicate may stand for it in an upper limit.
+        upper = np.where(np.isfinite(z), z, finite.max(initial=0.0) if len(finite) else 0.0)
+        asymptotic = asymptotic_limits(upper, alpha)
+        low_valid, high_valid = math.isfinite(least), math.isfinite(most)
+        return _Limits(
+            self.bound,
+            mean,
+            lower_limit(z, alpha / 2.0, least) if low_valid else asymptotic[0],
+            upper_limit(upper, alpha / 2.0, most) if high_valid else asymptotic[1],
+            low_valid,
+            high_valid,
+            *asymptotic,
+            self.lanes,
+        )
+
+    def _range(self) -> tuple[float, float]:
+        """The smallest and largest value that Z can have within the run's reach."""
+        reach = self.experiment.reach
+        if reach is None:
+            return -math.inf, math.inf
+        least = most = 0.0
+        for o, c in self.coefficients.items():
+            observable = get(o)
+            if c != 0.0:
+                ends = sorted((c * observable.low(reach), c * observable.high(reach)))
+                least, most = least + ends[0], most + ends[1]
+        return least, most

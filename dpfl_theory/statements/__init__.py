@@ -1,0 +1,89 @@
+"""The catalogue of statements, found by package scan.
+
+Each module of a paper's package holds ``STATEMENTS``, a tuple of `Statement`. There is no list to keep.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pkgutil
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+from dpfl_theory.errors import InputError, unknown_name
+from dpfl_theory.statements.model import Statement
+
+__all__ = ["Statement", "all_statements", "get", "load_file", "papers", "select"]
+
+
+@cache
+def _catalogue() -> dict[str, Statement]:
+    found: dict[str, Statement] = {}
+    for paper in pkgutil.iter_modules(__path__):
+        if paper.ispkg:
+            package = importlib.import_module(f"{__name__}.{paper.name}")
+            for module in pkgutil.iter_modules(package.__path__):
+                if not module.name.startswith("_"):
+                    for statement in _statements_of(importlib.import_module(f"{package.__name__}.{module.name}")):
+                        if statement.id in found:
+                            raise RuntimeError(f"statement {statement.id} is defined twice")
+                        found[statement.id] = statement
+    return dict(sorted(found.items()))
+
+
+def _statements_of(module: ModuleType) -> tuple[Statement, ...]:
+    return tuple(getattr(module, "STATEMENTS", ()))
+
+
+def all_statements() -> tuple[Statement, ...]:
+    """Every statement of the catalogue, by id."""
+    return tuple(_catalogue().values())
+
+
+def papers() -> tuple[str, ...]:
+    """The papers that have statements."""
+    return tuple(sorted({s.paper for s in all_statements()}))
+
+
+def get(id_: str) -> Statement:
+    """The statement with this id; InputError with the nearest id when there is none.
+
+    >>> get("das2022.theorem4a").kind
+    'theorem'
+    """
+    catalogue = _catalogue()
+    if id_ not in catalogue:
+        raise unknown_name("statement", id_, catalogue)
+    return catalogue[id_]
+
+
+def select(ids: tuple[str, ...] = (), paper: str | None = None) -> tuple[Statement, ...]:
+    """The statements with these ids, or all of a paper, or all."""
+    if paper is not None and paper not in papers():
+        raise unknown_name("paper", paper, papers())
+    chosen = tuple(get(i) for i in ids) if ids else all_statements()
+    return tuple(s for s in chosen if paper is None or s.paper == paper)
+
+
+def load_file(path: str | Path) -> tuple[Statement, ...]:
+    """The statements of a user's own Python file, which must define ``STATEMENTS``.
+
+    Raises InputError when the file is missing, cannot be imported, or defines no statement.
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise InputError(f"statement file {str(file)!r} does not exist: give the path of a Python file")
+    spec = importlib.util.spec_from_file_location(f"dpfl_theory_user_{file.stem}", file)
+    if spec is None or spec.loader is None:
+        raise InputError(f"statement file {str(file)!r} is not a Python file: its name must end in .py")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise InputError(f"statement file {str(file)!r} cannot be imported: {type(error).__name__}: {error}") from error
+    statements = _statements_of(module)
+    if not statements or not all(isinstance(s, Statement) for s in statements):
+        raise InputError(f"statement file {str(file)!r} defines no STATEMENTS: set it to a tuple of Statement objects")
+    return statements

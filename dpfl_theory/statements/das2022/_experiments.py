@@ -1,0 +1,119 @@
+"""How das2022's theorems are run: from an instance (plain data) to a problem, Algorithm 1 and the values of the letters.
+
+The number of rounds K is chosen as an integer and gamma = K C rho^2/(2 alpha) follows from it, so the prescription
+K = (2 alpha gamma/C)/rho^2 holds exactly; q, epsilon, delta and n enter only through rho. The noise variance of
+Theorem 3 is sigma^2 = q K C^2 log(1/delta)/(n epsilon)^2 = K C^2 rho^2/d.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dpfl_theory.algorithms import Cohort, FedAvg
+from dpfl_theory.algorithms.reach import fedavg_reach
+from dpfl_theory.checks.monte_carlo import Experiment
+from dpfl_theory.problems import make
+from dpfl_theory.problems.base import Array, Problem
+from dpfl_theory.statements.model import Statement, sympy_symbols
+
+__all__ = ["alpha_form_experiment", "general_experiment", "starting_point"]
+
+
+def starting_point(problem: Problem, distance: float, seed: int = 0) -> Array:
+    """A point at the given distance from w* in a random direction (from 0 when there is no w*), shape (d,)."""
+    w_star = problem.constants.w_star
+    direction = np.random.default_rng([seed, 99]).standard_normal(problem.d)
+    origin = np.zeros(problem.d) if w_star is None else w_star
+    return np.asarray(origin + distance * direction / np.linalg.norm(direction))
+
+
+def _prescribe(statement: Statement, values: dict[str, float]) -> dict[str, float]:
+    """The values with the statement's own prescription evaluated at them."""
+    assert statement.prescription is not None
+    symbols = sympy_symbols(statement)
+    for name, expression in statement.prescription().items():
+        values[name] = float(expression.subs({symbols[k]: v for k, v in values.items() if k in symbols}))
+    return values
+
+
+def _run(problem: Problem, instance: Mapping[str, Any], values: Mapping[str, float], bounding: str, start: Array) -> Experiment:
+    """Algorithm 1 with these values of the letters; the noise has Theorem 3's variance."""
+    rounds = round(values["K"])
+    cohort = _cohort(instance)
+    algorithm = FedAvg(
+        local_step=values["eta"],
+        local_steps=int(values["E"]),
+        bounding=bounding,
+        threshold=values["C"],
+        cohort=cohort,
+        sigma=values["C"] * values["rho"] * math.sqrt(values["K"] / problem.d),
+        noise=instance.get("noise", "client"),
+    )
+    reach = fedavg_reach(algorithm, problem, rounds, start)
+    return Experiment(problem, algorithm, rounds, start, dict(values), int(instance.get("lanes", 2048)), reach)
+
+
+def _letters(problem: Problem, instance: Mapping[str, Any], start: Array, C_hat: float) -> dict[str, float]:
+    """The values of the letters that every statement of the paper may use."""
+    c = problem.constants
+    attained = c.w_star is not None
+    E, cohort = int(instance["E"]), _cohort(instance)
+    r = cohort.divisor(problem.n)
+    return {
+        "rho": float(instance["rho"]), "E": float(E), "K": float(int(instance["rounds"])),
+        "L": c.L_max, "G": c.G_max, "C_hat": C_hat, "C": C_hat * E,
+        "D": float(np.linalg.norm(start - c.w_star)) if attained else math.nan,
+        "Delta": float(c.delta_i_star.mean()) if attained else math.nan,
+        "Delta_max": float(c.delta_i_star.max()) if attained else math.nan,
+        "n": float(problem.n), "r": r, "kappa": (1.0 - r / problem.n) / r if cohort.scheme == "poisson" else 0.0,
+    }  # fmt: skip
+
+
+def _cohort(instance: Mapping[str, Any]) -> Cohort:
+    return Cohort(**instance.get("cohort", {"scheme": "full"}))
+
+
+def _threshold_per_step(problem: Problem, instance: Mapping[str, Any]) -> float:
+    """C_hat: the instance's own, or ``margin`` times the least that the theorems allow, 4 sqrt(L max Delta)."""
+    if "C_hat" in instance:
+        return float(instance["C_hat"])
+    c = problem.constants
+    return float(instance["margin"]) * 4.0 * math.sqrt(c.L_max * float(c.delta_i_star.max()))
+
+
+def alpha_form_experiment(statement: Statement, instance: Mapping[str, Any], bounding: str) -> Experiment:
+    """An experiment for a statement with the constant alpha: Theorem 4, its asymptotic forms, and the second parts of
+    Theorems 6 and 7.
+
+    instance: problem {family, parameters}; distance ||w_0 - w*||; rho, alpha, E, rounds K; cohort; noise; lanes; for
+    Theorems 6 and 7 also C_hat, or margin (C_hat over the least that the hypothesis allows). Lipschitz forms have C = GE.
+    """
+    problem = make(instance["problem"]["family"], **instance["problem"].get("parameters", {}))
+    start = starting_point(problem, float(instance["distance"]))
+    lipschitz = any(symbol.name == "G" for symbol in statement.symbols)
+    C_hat = problem.constants.G_max if lipschitz else _threshold_per_step(problem, instance)
+    values = _letters(problem, instance, start, C_hat)
+    values["alpha"] = float(instance["alpha"])
+    # K is proportional to gamma in every prescription: take the gamma for which it is the integer that was asked for.
+    rounds, unit = values["K"], _prescribe(statement, {**values, "gamma": 1.0})["K"]
+    values = _prescribe(statement, {**values, "gamma": rounds / unit})
+    if not math.isclose(values["K"], rounds, rel_tol=1e-9):
+        raise ValueError(f"{statement.id}: its K is not proportional to gamma")
+    return _run(problem, instance, {**values, "K": rounds}, bounding, start)
+
+
+def general_experiment(statement: Statement, instance: Mapping[str, Any], bounding: str) -> Experiment:
+    """An experiment for the first parts of Theorems 6 and 7, where K and gamma are free.
+
+    instance: as for the alpha form, with ``step`` (eta L, below 1/2) in place of alpha; gamma = eta L C_hat E K rho makes
+    the prescribed eta that step size.
+    """
+    problem = make(instance["problem"]["family"], **instance["problem"].get("parameters", {}))
+    start = starting_point(problem, float(instance["distance"]))
+    values = _letters(problem, instance, start, _threshold_per_step(problem, instance))
+    values["gamma"] = float(instance["step"]) * values["C"] * values["K"] * values["rho"]
+    return _run(problem, instance, _prescribe(statement, values), bounding, start)

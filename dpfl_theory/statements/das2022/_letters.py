@@ -1,0 +1,170 @@
+"""The letters of das2022, each mapped once to its meaning, unit and domain, and the hypotheses that statements share.
+
+In this paper L is a common smoothness constant of the f_i (here the smallest one, L_max), G a common Lipschitz constant
+(G_max), C the clipping threshold or scaling factor of sums of E gradients, and eta = beta the local and global step size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dpfl_theory.problems.base import Problem
+from dpfl_theory.statements.model import Assumption, Expected, Symbol
+
+PAPER = "das2022"
+
+LETTERS = {
+    s.name: s
+    for s in (
+        Symbol("rho", "privacy ratio sqrt(q d log(1/delta))/(n epsilon)", (0, 0), "positive", r"\rho"),
+        Symbol("q", "the absolute constant of Theorem 3", (0, 0), "positive", "q"),
+        Symbol("epsilon", "privacy budget", (0, 0), "positive", r"\varepsilon"),
+        Symbol("delta", "privacy failure probability", (0, 0), "probability", r"\delta"),
+        Symbol("n", "number of clients", (0, 0), "integer", "n"),
+        Symbol("r", "expected number of participating clients", (0, 0), "positive", "r"),
+        Symbol("d", "dimension", (0, 0), "integer", "d"),
+        Symbol("E", "local gradient steps in a round", (0, 0), "integer", "E"),
+        Symbol("K", "rounds", (0, 0), "positive", "K"),
+        Symbol("alpha", "constant >= 1 that lengthens the run", (0, 0), "positive", r"\alpha"),
+        Symbol("gamma", "constant > 0 that scales the run's length", (1, -1), "positive", r"\gamma"),
+        Symbol("L", "smoothness constant of every f_i", (1, -2), "positive", "L"),
+        Symbol("G", "Lipschitz constant of every f_i", (1, -1), "positive", "G"),
+        Symbol("C", "clipping threshold or scaling factor", (1, -1), "positive", "C"),
+        Symbol("C_hat", "threshold per local step, C/E", (1, -1), "positive", r"\hat{C}"),
+        Symbol("eta", "local and global step size", (-1, 2), "positive", r"\eta"),
+        Symbol("D", "initial distance ||w_0 - w*||", (0, 1), "nonnegative", r"\|w_0 - w^*\|"),
+        Symbol("Delta", "mean heterogeneity (1/n) sum_i Delta_i*", (1, 0), "nonnegative", r"\frac{1}{n}\sum_i \Delta_i^*"),
+        Symbol("kappa", "excess (1/r)(1 - r/n) of independent sampling's second moment, 0 otherwise", (0, 0), "nonnegative", r"\kappa"),
+        Symbol("Delta_max", "largest heterogeneity max_i Delta_i*", (1, 0), "nonnegative", r"\max_j \Delta_j^*"),
+    )
+}
+
+EXPECTED = {
+    e.name: e
+    for e in (
+        Expected(
+            "E_gap", (("suboptimality", 1),), (1, 0), r"\mathbb{E}[f(w_{\tilde k}) - f(w^*)]",
+            "expected suboptimality of the returned iterate, uniform over rounds",
+        ),
+        Expected(
+            "E_weighted_gap", (("weighted-excess", 1), ("weighted-heterogeneity", -1)), (1, 0),
+            r"\mathbb{E}\left[\frac{1}{n}\sum_i \frac{GE}{\|u_i\|}(f_i(w_{\tilde k}) - f_i(w^*))\right]",
+            "expected gap of the clients, each weighted by GE/||u_i||",
+        ),
+        Expected(
+            "E_weighted_Delta", (("weighted-heterogeneity", 1),), (1, 0),
+            r"\mathbb{E}\left[\frac{1}{n}\sum_i \frac{GE}{\|u_i\|}\Delta_i^*\right]",
+            "expected heterogeneity, weighted by GE/||u_i||",
+        ),
+        Expected(
+            "E_unclipped_gap", (("unclipped-gap", 1),), (1, 0),
+            r"\mathbb{E}\left[\frac{1}{n}\sum_i 1(\|u_i\| \leq \hat{C}E)(f_i(w_{\tilde k}) - f_i(w^*))\right]",
+            "expected gap of the clients whose update is not clipped",
+        ),
+        Expected(
+            "E_clipped_length", (("clipped-length", 1),), (1, -1),
+            r"\mathbb{E}\left[\frac{1}{n}\sum_i 1(\|u_i\| > \hat{C}E)\|u_i\|\right]",
+            "expected length of the updates that are clipped",
+        ),
+        Expected(
+            "E_unclipped_Delta", (("unclipped-heterogeneity", 1),), (1, 0),
+            r"\mathbb{E}\left[\frac{1}{n}\sum_i 1(\|u_i\| \leq \hat{C}E)\Delta_i^*\right]",
+            "expected heterogeneity of the clients whose update is not clipped",
+        ),
+        Expected(
+            "E_unclipped_share", (("unclipped-share", 1),), (0, 0),
+            r"\mathbb{E}\left[\frac{1}{n}\sum_i 1(\|u_i\| \leq \hat{C}E)\right]",
+            "expected share of clients whose update is not clipped",
+        ),
+        Expected(
+            "E_unclipped_weighted_gap", (("unclipped-weighted-excess", 1), ("unclipped-weighted-heterogeneity", -1)), (1, 0),
+            r"\mathbb{E}\left[\frac{1}{n}\sum_i 1(\|u_i\| \leq \hat{C}E)\frac{\hat{C}E}{\|u_i\|}(f_i(w_{\tilde k}) - f_i(w^*))\right]",
+            "expected gap of the clients whose update is not longer than C, weighted by C/||u_i||",
+        ),
+        Expected(
+            "E_unclipped_weighted_Delta", (("unclipped-weighted-heterogeneity", 1),), (1, 0),
+            r"\mathbb{E}\left[\frac{1}{n}\sum_i 1(\|u_i\| \leq \hat{C}E)\frac{\hat{C}E}{\|u_i\|}\Delta_i^*\right]",
+            "expected heterogeneity of the clients whose update is not longer than C, weighted by C/||u_i||",
+        ),
+    )
+}  # fmt: skip
+
+
+def letters(*names: str) -> tuple[Symbol, ...]:
+    """The paper's letters with these names."""
+    return tuple(LETTERS[name] for name in names)
+
+
+def expected(*names: str) -> tuple[Expected, ...]:
+    """The paper's expectations with these names."""
+    return tuple(EXPECTED[name] for name in names)
+
+
+def _needs(values: Mapping[str, float], *names: str) -> bool:
+    return all(name in values for name in names)
+
+
+def _lipschitz(problem: Problem | None, values: Mapping[str, float]) -> str | None:
+    if problem is None:
+        return None
+    largest = problem.constants.G_max
+    if largest <= values["G"] * (1 + 1e-12):
+        return None
+    return f"some f_i is not G-Lipschitz: G = {values['G']:.6g}, but the largest Lipschitz constant is {largest:.6g}"
+
+
+def _smooth(problem: Problem | None, values: Mapping[str, float]) -> str | None:
+    if problem is None or problem.constants.L_max <= values["L"] * (1 + 1e-12):
+        return None
+    return f"some f_i is not L-smooth: L = {values['L']:.6g}, but the largest constant is {problem.constants.L_max:.6g}"
+
+
+def _minimiser(problem: Problem | None, values: Mapping[str, float]) -> str | None:
+    if problem is None or problem.constants.w_star is not None:
+        return None
+    return "f attains no minimum, so there is no w*"
+
+
+def _short_phase(problem: Problem | None, values: Mapping[str, float]) -> str | None:
+    limit = values["alpha"] / (2.0 * values["rho"])
+    return None if values["E"] <= limit * (1 + 1e-12) else f"E = {values['E']:g} exceeds alpha/(2 rho) = {limit:.6g}"
+
+
+def _alpha(problem: Problem | None, values: Mapping[str, float]) -> str | None:
+    return None if values["alpha"] >= 1 else f"alpha = {values['alpha']:g} is below 1"
+
+
+def _rho(problem: Problem | None, values: Mapping[str, float]) -> str | None:
+    return None if 0 < values["rho"] < 1 else f"rho = {values['rho']:g} does not lie in (0, 1)"
+
+
+def _rounds(problem: Problem | None, values: Mapping[str, float]) -> str | None:
+    K = values["K"]
+    return None if K >= 1 and abs(K - round(K)) < 1e-9 * K else f"K = {K:g} is not a positive whole number"
+
+
+def _many_rounds(problem: Problem | None, values: Mapping[str, float]) -> str | None:
+    least = 2.0 * values["gamma"] / (values["C_hat"] * values["E"] * values["rho"])
+    return None if values["K"] > least else f"K = {values['K']:g} does not exceed 2 gamma/(C_hat E rho) = {least:.6g}"
+
+
+def _threshold(problem: Problem | None, values: Mapping[str, float]) -> str | None:
+    if problem is None:
+        return None
+    c = problem.constants
+    least = 4.0 * float(values["L"] * c.delta_i_star.max()) ** 0.5
+    if values["C_hat"] >= least * (1 - 1e-12):
+        return None
+    return f"C_hat = {values['C_hat']:.6g} is below 4 sqrt(L max Delta_j*) = {least:.6g}"
+
+
+CONVEX = Assumption("each f_i is convex", lambda problem, values: None)
+SMOOTH = Assumption("each f_i is L-smooth over R^d", _smooth)
+LIPSCHITZ = Assumption("each f_i is G-Lipschitz over R^d", _lipschitz)
+MINIMISER = Assumption("w* is a minimiser of f", _minimiser)
+SHORT_PHASE = Assumption("E <= alpha/(2 rho)", _short_phase)
+ALPHA = Assumption("alpha >= 1", _alpha)
+RHO = Assumption("n is so large that rho < 1 (Definition 2)", _rho)
+ROUNDS = Assumption("the number of rounds K is a whole number", _rounds)
+MANY_ROUNDS = Assumption("K > (2 gamma/(C_hat E))/rho", _many_rounds)
+THRESHOLD = Assumption("C_hat >= 4 sqrt(L max_j Delta_j*)", _threshold)

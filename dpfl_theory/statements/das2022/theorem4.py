@@ -1,0 +1,154 @@
+"""das2022 Theorem 4: DP-FedAvg with clipping (a) and DP-NormFedAvg (b), convex, smooth, Lipschitz."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from dpfl_theory.statements.das2022 import _instances as instances
+from dpfl_theory.statements.das2022 import _letters as das
+from dpfl_theory.statements.das2022 import theorem6, theorem7
+from dpfl_theory.statements.das2022._consistency import agreeing_prescriptions, specialises
+from dpfl_theory.statements.das2022._experiments import alpha_form_experiment
+from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
+
+_LETTERS = das.letters("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D", "Delta")
+_ASSUMPTIONS = (das.CONVEX, das.SMOOTH, das.LIPSCHITZ, das.MINIMISER, das.ALPHA, das.SHORT_PHASE, das.RHO, das.ROUNDS)
+
+
+def _prescription() -> Mapping[str, Any]:
+    """eta = beta = rho/(2 alpha L), C = G E, K = (2 alpha gamma/C)/rho^2."""
+    s = sympy_symbols(A)
+    C = s["G"] * s["E"]
+    return {"eta": s["rho"] / (2 * s["alpha"] * s["L"]), "C": C, "K": 2 * s["alpha"] * s["gamma"] / (C * s["rho"] ** 2)}
+
+
+def _initialisation(s: Mapping[str, Any]) -> Any:
+    return s["G"] * (s["L"] * s["D"] ** 2 / s["gamma"] + s["gamma"] / s["L"]) * s["rho"]
+
+
+def _sides_a() -> Sides:
+    s = sympy_symbols(A)
+    x = s["rho"] * s["E"] / s["alpha"]
+    return Sides(
+        lhs={"gap": (2 - x - x**2) * s["E_gap"]},
+        rhs={
+            "A (initialisation)": _initialisation(s),
+            "B1 (heterogeneity)": 3 * s["E"] / (2 * s["alpha"]) * s["Delta"] * s["rho"],
+        },
+    )
+
+
+def _sides_b(statement: Callable[[], Statement], excess: Callable[[Mapping[str, Any]], Any]) -> Callable[[], Sides]:
+    def build() -> Sides:
+        s = sympy_symbols(statement())
+        x = s["rho"] * s["E"] / s["alpha"]
+        return Sides(
+            lhs={"weighted gap": (2 - x**2) * s["E_weighted_gap"]},
+            rhs={
+                "A (initialisation)": _initialisation(s),
+                "B2 (normalisation)": s["E"] / s["alpha"] * s["G"] ** 2 / (2 * s["L"]) * (1 + excess(s)) * s["rho"],
+                "B2 (heterogeneity)": s["E"] / s["alpha"] * s["E_weighted_Delta"] * x * s["rho"],
+            },
+        )
+
+    return build
+
+
+def _unclipped(general: Mapping[str, str]) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
+    """C_hat = G, so that no update is longer than C: the general form's expectations become Theorem 4's."""
+    return lambda s: {"C_hat": s["G"], "E_clipped_length": 0, **{old: s[new] for old, new in general.items()}}
+
+
+def _runs(statement: Callable[[], Statement], bounding: str, found: Mapping[str, Mapping[str, Any]], verdict: str = "holds") -> tuple[Check, ...]:
+    return tuple(
+        Check("monte-carlo", name, lambda i: alpha_form_experiment(statement(), i, bounding), instance, verdict)
+        for name, instance in found.items()
+    )
+
+
+_WEIGHTED = {"E_unclipped_weighted_gap": "E_weighted_gap", "E_unclipped_weighted_Delta": "E_weighted_Delta"}
+
+
+A = Statement(
+    id="das2022.theorem4a",
+    kind="theorem",
+    title="DP-FedAvg with clipping: convex, smooth, Lipschitz",
+    source=Source(
+        das.PAPER,
+        "Theorem 4 (a), Section 4",
+        "2",
+        "the paper derives it from Theorem 6 with C_hat = G, whose hypothesis C_hat >= 4 sqrt(L max Delta_j*) need not hold then; "
+        "the proof does not need it, because no update is clipped",
+    ),
+    text=(
+        "Algorithm 1, option (i), with E <= alpha/(2 rho), beta = eta = rho/(2 alpha L), C = GE and K = (2 alpha gamma/C)/rho^2 "
+        "satisfies the bound for the iterate of a uniformly random round."
+    ),
+    symbols=_LETTERS,
+    expectations=das.expected("E_gap"),
+    assumptions=_ASSUMPTIONS,
+    sides=_sides_a,
+    prescription=_prescription,
+    checks=(
+        specialises(theorem6.ALPHA, lambda: A, _unclipped({"E_unclipped_gap": "E_gap"}), "C_hat = G"),
+        agreeing_prescriptions(theorem6.ALPHA, lambda: A, lambda s: {"C_hat": s["G"]}, "C_hat = G"),
+        *_runs(lambda: A, "clip", {**instances.LIPSCHITZ, **instances.SAMPLING, **instances.INDEPENDENT}),
+    ),
+    uses=("das2022.theorem6.alpha",),
+)
+
+B = Statement(
+    id="das2022.theorem4b",
+    kind="theorem",
+    title="DP-NormFedAvg: convex, smooth, Lipschitz",
+    source=Source(das.PAPER, "Theorem 4 (b), Section 4", "3", "derived in the paper from Theorem 7 with C_hat = G; as for part (a)"),
+    text=(
+        "Algorithm 1, option (ii), with E <= alpha/(2 rho), beta = eta = rho/(2 alpha L), C = GE and K = (2 alpha gamma/C)/rho^2 "
+        "satisfies the bound for the iterate of a uniformly random round."
+    ),
+    symbols=_LETTERS,
+    expectations=das.expected("E_weighted_gap", "E_weighted_Delta"),
+    assumptions=_ASSUMPTIONS,
+    sides=_sides_b(lambda: B, lambda s: 0),
+    prescription=_prescription,
+    checks=(
+        specialises(theorem7.ALPHA, lambda: B, _unclipped(_WEIGHTED), "C_hat = G"),
+        agreeing_prescriptions(theorem7.ALPHA, lambda: B, lambda s: {"C_hat": s["G"]}, "C_hat = G"),
+        *_runs(lambda: B, "normalise", {**instances.LIPSCHITZ, **instances.SAMPLING}),
+        *_runs(lambda: B, "normalise", instances.INDEPENDENT, "violated"),
+    ),
+    expected="violated",
+    erratum=Erratum(
+        printed="the first part of B2 is (E/alpha)(G^2/(2L)) rho, whatever the client sampling",
+        true="under independent sampling it is (E/alpha)(G^2/(2L))(1 + kappa) rho with kappa = (1/r)(1 - r/n)",
+        cause=theorem7.CAUSE,
+        counterexample=(
+            "d = 1, n = 100 Huber clients with common minimiser, one with threshold 1 and 99 with 1e-5, L = 1, G = 1, E = 1, "
+            "r = 1, rho = 0.02, alpha = 1, K = 100, |w_0 - w*| = 0.02: the left side is about 1.9 times the right side"
+        ),
+        repaired="das2022.theorem4b.repaired",
+        affects=("das2022.eq5",),
+    ),
+    uses=("das2022.theorem7.alpha",),
+)
+
+B_REPAIRED = replace(
+    B,
+    id="das2022.theorem4b.repaired",
+    title=f"{B.title} (repaired for independent sampling)",
+    source=replace(B.source, note="derived: Theorem 7 repaired, with C_hat = G"),
+    text=f"{B.text} Here kappa = (1/r)(1 - r/n) under independent sampling and 0 for cohorts of fixed size.",
+    symbols=(*_LETTERS, *das.letters("kappa")),
+    sides=_sides_b(lambda: B_REPAIRED, lambda s: s["kappa"]),
+    checks=(
+        specialises(theorem7.ALPHA_REPAIRED, lambda: B_REPAIRED, _unclipped(_WEIGHTED), "C_hat = G"),
+        *_runs(lambda: B_REPAIRED, "normalise", {**instances.LIPSCHITZ, **instances.SAMPLING, **instances.INDEPENDENT}),
+    ),
+    expected="holds",
+    erratum=None,
+    uses=("das2022.theorem7.alpha.repaired",),
+)
+
+STATEMENTS = (A, B, B_REPAIRED)

@@ -1,0 +1,206 @@
+"""das2022 Theorem 7: DP-NormFedAvg, convex and smooth, without a Lipschitz constant, and its repair."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from dpfl_theory.checks.algebra import Outcome, equal
+from dpfl_theory.statements.das2022 import _instances as instances
+from dpfl_theory.statements.das2022 import _letters as das
+from dpfl_theory.statements.das2022._consistency import total
+from dpfl_theory.statements.das2022._experiments import alpha_form_experiment, general_experiment
+from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
+
+
+def _prescription() -> Mapping[str, Any]:
+    """eta = beta = (gamma/(C_hat L E K))/rho, C = C_hat E."""
+    s = sympy_symbols(GENERAL)
+    return {"eta": s["gamma"] / (s["C_hat"] * s["L"] * s["E"] * s["K"] * s["rho"]), "C": s["C_hat"] * s["E"]}
+
+
+def _alpha_prescription() -> Mapping[str, Any]:
+    """The same with K = (2 alpha gamma/(C_hat E))/rho^2."""
+    s = sympy_symbols(ALPHA)
+    K = 2 * s["alpha"] * s["gamma"] / (s["C_hat"] * s["E"] * s["rho"] ** 2)
+    return {"K": K, "eta": s["gamma"] / (s["C_hat"] * s["L"] * s["E"] * K * s["rho"]), "C": s["C_hat"] * s["E"]}
+
+
+def _clipped(s: Mapping[str, Any]) -> Any:
+    return 3 * s["C_hat"] / (8 * s["L"] * s["E"]) * s["E_clipped_length"]
+
+
+def _initialisation(s: Mapping[str, Any]) -> Any:
+    return s["C_hat"] * (s["L"] * s["D"] ** 2 / s["gamma"] + s["gamma"] / s["L"]) * s["rho"]
+
+
+def _sides(statement: Callable[[], Statement], excess: Callable[[Mapping[str, Any]], Any]) -> Callable[[], Sides]:
+    """The general form; the repair adds ``excess`` (kappa) to the share of clients whose second moment is counted."""
+
+    def build() -> Sides:
+        s = sympy_symbols(statement())
+        y = 2 * s["gamma"] / (s["C_hat"] * s["K"] * s["rho"])
+        return Sides(
+            lhs={"unclipped": (2 - y**2) * s["E_unclipped_weighted_gap"], "clipped": _clipped(s)},
+            rhs={
+                "initialisation": _initialisation(s),
+                "normalisation": s["gamma"] * s["C_hat"] / (s["L"] * s["K"] * s["rho"]) * (s["E_unclipped_share"] + excess(s)),
+                "heterogeneity": y**2 * s["E_unclipped_weighted_Delta"],
+            },
+        )
+
+    return build
+
+
+def _alpha_sides(statement: Callable[[], Statement], excess: Callable[[Mapping[str, Any]], Any]) -> Callable[[], Sides]:
+    def build() -> Sides:
+        s = sympy_symbols(statement())
+        x = s["rho"] * s["E"] / s["alpha"]
+        return Sides(
+            lhs={"unclipped": (2 - x**2) * s["E_unclipped_weighted_gap"], "clipped": _clipped(s)},
+            rhs={
+                "initialisation": _initialisation(s),
+                "normalisation": s["E"] / s["alpha"] * s["C_hat"] ** 2 / (2 * s["L"]) * (1 + excess(s)) * s["rho"],
+                "heterogeneity": s["E"] / s["alpha"] * s["E_unclipped_weighted_Delta"] * x * s["rho"],
+            },
+        )
+
+    return build
+
+
+def _follows(_: Mapping[str, Any]) -> Outcome:
+    """At K of the alpha form the general form differs from it only by E_unclipped_share <= 1 replaced by 1."""
+    own, s = sympy_symbols(GENERAL), sympy_symbols(ALPHA)
+    swaps = {own["K"]: _alpha_prescription()["K"], own["E_unclipped_share"]: 1}
+    sides = [equal(total(GENERAL, side).subs(swaps), total(ALPHA, side), f"{side} of both forms") for side in ("lhs", "rhs")]
+    step = equal(_alpha_prescription()["eta"], s["rho"] / (2 * s["alpha"] * s["L"]), "eta at the alpha form's K")
+    return next((outcome for outcome in (*sides, step) if not outcome.true), Outcome(True, "both sides, and eta, are those of the general form with a share of 1"))
+
+
+def _printed_at_zero(_: Mapping[str, Any]) -> Outcome:
+    """With kappa = 0 the repaired alpha form is the printed one."""
+    own = sympy_symbols(ALPHA_REPAIRED)
+    return equal(total(ALPHA_REPAIRED, "rhs").subs(own["kappa"], 0), total(ALPHA, "rhs"), "right sides at kappa = 0")
+
+
+def _runs(statement: Callable[[], Statement], found: Mapping[str, Mapping[str, Any]], general: bool, verdict: str = "holds") -> tuple[Check, ...]:
+    experiment = general_experiment if general else alpha_form_experiment
+    return tuple(
+        Check("monte-carlo", name, lambda i: experiment(statement(), i, "normalise"), instance, verdict)
+        for name, instance in found.items()
+    )
+
+
+CAUSE = (
+    "the step from (11) to (12) bounds the second moment of the cohort's average as if the cohort always had r clients; under "
+    "Algorithm 1's independent sampling it is up to 1 + (1/r)(1 - r/n) times larger (das2022.eq12), and normalised updates, "
+    "which do not shrink near the minimiser, leave no slack that could absorb the difference"
+)
+_EXPECTATIONS = das.expected("E_unclipped_weighted_gap", "E_clipped_length", "E_unclipped_share", "E_unclipped_weighted_Delta")
+_USES = ("das2022.eq12", "das2022.lemma8", "das2022.lemma9", "das2022.fact2")
+
+GENERAL = Statement(
+    id="das2022.theorem7",
+    kind="theorem",
+    title="DP-NormFedAvg: convex and smooth, free K",
+    source=Source(
+        das.PAPER, "Theorem 7, Appendix D, first display", note="the display writes u_k under the expectation; (47) has the random round k~ there"
+    ),
+    text=(
+        "Algorithm 1, option (ii), with C_hat = C/E >= 4 sqrt(L max Delta_j*), beta = eta = (gamma/(C_hat L E K))/rho and "
+        "K > (2 gamma/(C_hat E))/rho satisfies the bound for the iterate of a uniformly random round."
+    ),
+    symbols=das.letters("rho", "E", "K", "gamma", "L", "C", "C_hat", "eta", "D", "Delta_max"),
+    expectations=_EXPECTATIONS,
+    assumptions=(das.CONVEX, das.SMOOTH, das.MINIMISER, das.THRESHOLD, das.MANY_ROUNDS, das.RHO, das.ROUNDS),
+    sides=_sides(lambda: GENERAL, lambda s: 0),
+    prescription=_prescription,
+    checks=(
+        *_runs(lambda: GENERAL, instances.GENERAL_NORM, True),
+        *_runs(lambda: GENERAL, instances.GENERAL_INDEPENDENT, True, "violated"),
+    ),
+    expected="violated",
+    erratum=Erratum(
+        printed="the normalisation term is E[share of unclipped clients] gamma C_hat/(L K rho), whatever the client sampling",
+        true="under independent sampling the share must be increased by kappa = (1/r)(1 - r/n)",
+        cause=CAUSE,
+        counterexample=(
+            "d = 1, n = 100 Huber clients with common minimiser, one with threshold 1 and 99 with 1e-5, L = 1, C_hat = 1, E = 1, "
+            "r = 1, rho = 0.02, eta L = 0.01, K = 100: the left side is about 1.9 times the right side"
+        ),
+        repaired="das2022.theorem7.repaired",
+        affects=("das2022.theorem7.alpha", "das2022.theorem4b"),
+    ),
+    uses=_USES,
+)
+
+ALPHA = Statement(
+    id="das2022.theorem7.alpha",
+    kind="theorem",
+    title="DP-NormFedAvg: convex and smooth, K by alpha",
+    source=Source(das.PAPER, "Theorem 7, Appendix D, second display", note="as the first display"),
+    text=(
+        "Theorem 7 with K = (2 alpha gamma/(C_hat E))/rho^2 and E <= alpha/(2 rho), alpha >= 1, satisfies the bound for the "
+        "iterate of a uniformly random round."
+    ),
+    symbols=das.letters("rho", "E", "K", "alpha", "gamma", "L", "C", "C_hat", "eta", "D", "Delta_max"),
+    expectations=das.expected("E_unclipped_weighted_gap", "E_clipped_length", "E_unclipped_weighted_Delta"),
+    assumptions=(das.CONVEX, das.SMOOTH, das.MINIMISER, das.THRESHOLD, das.ALPHA, das.SHORT_PHASE, das.RHO, das.ROUNDS),
+    sides=_alpha_sides(lambda: ALPHA, lambda s: 0),
+    prescription=_alpha_prescription,
+    checks=(
+        Check("algebra", "follows from the general form", _follows),
+        *_runs(lambda: ALPHA, instances.ALPHA_NORM, False),
+        *_runs(lambda: ALPHA, instances.ALPHA_INDEPENDENT, False, "violated"),
+    ),
+    expected="violated",
+    erratum=Erratum(
+        printed="the normalisation term is (E/alpha)(C_hat^2/(2L)) rho, whatever the client sampling",
+        true="under independent sampling it is (E/alpha)(C_hat^2/(2L))(1 + kappa) rho with kappa = (1/r)(1 - r/n)",
+        cause=CAUSE,
+        counterexample=(
+            "d = 1, n = 100 Huber clients with common minimiser, one with threshold 1 and 99 with 1e-5, L = 1, C_hat = 1, E = 1, "
+            "r = 1, rho = 0.02, alpha = 1, K = 100: the left side is about 1.9 times the right side"
+        ),
+        repaired="das2022.theorem7.alpha.repaired",
+        affects=("das2022.theorem4b",),
+    ),
+    uses=("das2022.theorem7",),
+)
+
+
+def _repaired(printed: Statement, sides: Callable[[], Sides], checks: tuple[Check, ...], uses: tuple[str, ...]) -> Statement:
+    """The printed statement with kappa in its normalisation term."""
+    return replace(
+        printed,
+        id=f"{printed.id}.repaired",
+        title=f"{printed.title} (repaired for independent sampling)",
+        source=replace(printed.source, note="derived: the proof with das2022.eq12.repaired in place of (12)"),
+        text=f"{printed.text} Here kappa = (1/r)(1 - r/n) under independent sampling and 0 for cohorts of fixed size.",
+        symbols=(*printed.symbols, *das.letters("kappa")),
+        sides=sides,
+        checks=checks,
+        expected="holds",
+        erratum=None,
+        uses=uses,
+    )
+
+
+GENERAL_REPAIRED = _repaired(
+    GENERAL,
+    _sides(lambda: GENERAL_REPAIRED, lambda s: s["kappa"]),
+    _runs(lambda: GENERAL_REPAIRED, {**instances.GENERAL_NORM, **instances.GENERAL_INDEPENDENT}, True),
+    ("das2022.eq12.repaired", "das2022.lemma8", "das2022.lemma9"),
+)
+ALPHA_REPAIRED = _repaired(
+    ALPHA,
+    _alpha_sides(lambda: ALPHA_REPAIRED, lambda s: s["kappa"]),
+    (
+        Check("algebra", "fixed cohorts give the printed form", _printed_at_zero),
+        *_runs(lambda: ALPHA_REPAIRED, {**instances.ALPHA_NORM, **instances.ALPHA_INDEPENDENT}, False),
+    ),
+    ("das2022.theorem7.repaired",),
+)
+
+STATEMENTS = (GENERAL, ALPHA, GENERAL_REPAIRED, ALPHA_REPAIRED)

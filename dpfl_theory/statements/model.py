@@ -1,0 +1,183 @@
+"""The model of a statement: frozen data, plus small functions that build its sympy expressions on demand.
+
+Nothing here imports sympy, NumPy or a solver, so that a catalogue of statements lists in a moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dpfl_theory.problems.base import Problem
+
+__all__ = ["METHODS", "Assumption", "Check", "Erratum", "Expected", "Sides", "Source", "Statement", "Symbol"]
+
+METHODS = ("algebra", "worst-case", "exact", "monte-carlo", "privacy")
+KINDS = ("theorem", "lemma", "corollary", "definition", "step", "table", "fact")
+DOMAINS = ("positive", "nonnegative", "real", "integer", "probability")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a statement is printed: paper id, place in words, equation number if it has one, and how it was read."""
+
+    paper: str
+    where: str
+    equation: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A letter of a statement: its name in expressions, its meaning, its unit (exponents of F and X), its domain, its LaTeX."""
+
+    name: str
+    meaning: str
+    unit: tuple[int, int] = (0, 0)
+    domain: str = "positive"
+    latex: str = ""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """An expectation in a statement: the mean over rounds and lanes of ``sum_j coefficient_j observable_j``.
+
+    Splitting an observable into nonnegative parts lets rigorous confidence limits treat each by its own range.
+    """
+
+    name: str
+    parts: tuple[tuple[str, int], ...]
+    unit: tuple[int, int]
+    latex: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The two sides of a statement, each a mapping from a term's name to its sympy expression (summed)."""
+
+    lhs: Mapping[str, Any]
+    rhs: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """A hypothesis: its text, and a test that returns None when it is met or one sentence that says why it fails.
+
+    test(problem, values): the problem (None for statements without one) and the values of the symbols.
+    """
+
+    text: str
+    test: Callable[[Problem | None, Mapping[str, float]], str | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Check:
+    """One way in which a statement is checked: a method, an instance (plain JSON data) and what builds it.
+
+    ``build(instance)`` returns what the method's runner in `dpfl_theory.checks` asks for. ``expected`` is the verdict that
+    this very check is known to give; the statement's own expected verdict follows from all of its checks.
+    """
+
+    method: str
+    name: str
+    build: Callable[[Mapping[str, Any]], Any]
+    instance: Mapping[str, Any] = field(default_factory=dict)
+    expected: str = "holds"
+
+
+@dataclass(frozen=True)
+class Erratum:
+    """A printed statement that evidence refutes: what is printed, what is true, why, the smallest counterexample found,
+    the id of the repaired statement where there is one, and the printed statements that rest on this one."""
+
+    printed: str
+    true: str
+    cause: str
+    counterexample: str
+    repaired: str = ""
+    affects: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """An executable theorem, lemma, claim or step of a proof, exactly as printed.
+
+    sides() builds the two sides as named sympy terms (None for statements that are not one inequality);
+    prescription() maps hyper-parameters to sympy expressions; both import sympy only when called.
+    """
+
+    id: str
+    kind: str
+    title: str
+    source: Source
+    text: str
+    symbols: tuple[Symbol, ...] = ()
+    expectations: tuple[Expected, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
+    relation: str = "<="
+    sides: Callable[[], Sides] | None = None
+    prescription: Callable[[], Mapping[str, Any]] | None = None
+    checks: tuple[Check, ...] = ()
+    expected: str = "holds"
+    erratum: Erratum | None = None
+    uses: tuple[str, ...] = ()
+
+    @property
+    def paper(self) -> str:
+        """The paper's id."""
+        return self.source.paper
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The methods that check this statement, in the order of `METHODS`."""
+        used = {c.method for c in self.checks}
+        if self.sides is not None:
+            used.add("algebra")  # every displayed formula is tested for homogeneous units
+        return tuple(m for m in METHODS if m in used)
+
+    @property
+    def units(self) -> dict[str, tuple[int, int]]:
+        """Symbol or expectation name -> unit."""
+        return {s.name: s.unit for s in (*self.symbols, *self.expectations)}
+
+    def summary(self) -> dict[str, Any]:
+        """The statement's line in `list --format json`."""
+        erratum = None
+        if self.erratum is not None:
+            e = self.erratum
+            erratum = {
+                "printed": e.printed,
+                "true": e.true,
+                "cause": e.cause,
+                "counterexample": e.counterexample,
+                "repaired": e.repaired or None,
+                "affects": list(e.affects),
+            }
+        return {
+            "id": self.id,
+            "paper": self.paper,
+            "kind": self.kind,
+            "title": self.title,
+            "methods": list(self.methods),
+            "expected": self.expected,
+            "erratum": erratum,
+        }
+
+
+def sympy_symbols(statement: Statement) -> dict[str, Any]:
+    """The statement's letters as sympy symbols with the assumptions of their domains, by name."""
+    import sympy as sp
+
+    flags: dict[str, dict[str, bool]] = {
+        "positive": {"positive": True},
+        "nonnegative": {"nonnegative": True},
+        "real": {"real": True},
+        "integer": {"integer": True, "positive": True},
+        "probability": {"positive": True},
+    }
+    table = {s.name: sp.Symbol(s.name, **flags[s.domain]) for s in statement.symbols}
+    table.update({e.name: sp.Symbol(e.name, real=True) for e in statement.expectations})
+    return table
