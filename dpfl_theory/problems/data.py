@@ -73,17 +73,17 @@ def read_npz(path: str | Path, regression: bool = False) -> Dataset:
     """
     path = _file(path)
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise InputError(f"data file {str(path)!r} holds one bare array: save x and y with numpy.savez")
-            missing = sorted({"x", "y"} - set(archive.files))
-            if missing:
-                raise InputError(f"data file {str(path)!r} has no array {missing[0]!r}: save x and y with numpy.savez")
-            x, y = archive["x"], archive["y"]
+        with path.open("rb") as file:
+            archive = np.load(file, allow_pickle=False)
+            found = dict(archive) if isinstance(archive, np.lib.npyio.NpzFile) else None
     except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
-        if isinstance(error, InputError):
-            raise
         raise InputError(f"data file {str(path)!r} cannot be read as NPZ ({_short(error)}): save it again") from None
+    if found is None:
+        raise InputError(f"data file {str(path)!r} holds one bare array: save x and y with numpy.savez")
+    missing = sorted({"x", "y"} - set(found))
+    if missing:
+        raise InputError(f"data file {str(path)!r} has no array {missing[0]!r}: save x and y with numpy.savez")
+    x, y = found["x"], found["y"]
     return (_targets if regression else _classes)(path.stem, x, y)
 
 

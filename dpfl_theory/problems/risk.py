@@ -65,10 +65,12 @@ class Risk:
 
     def logit_error(self, w: Array) -> Array:
         """A bound on the rounding error of each record's residual, shape (m,)."""
-        rows = np.linalg.norm(w.reshape(self.classes, -1), axis=1)
-        size = np.linalg.norm(self.x, axis=1) * float(np.max(rows))
         if self.name in ("squared", "huber"):
-            size = np.max(size, initial=0.0) + np.max(np.abs(self.y), initial=0.0) + np.zeros_like(size)
+            # Least-squares solvers are backward stable in norm only, so all records share the largest error.
+            longest = float(np.max(np.linalg.norm(self.x, axis=1), initial=0.0)) * float(np.linalg.norm(w))
+            size = np.full(len(self.x), longest + float(np.max(np.abs(self.y), initial=0.0)))
+        else:
+            size = np.abs(self.x) @ np.max(np.abs(w.reshape(self.classes, -1)), axis=0)
         return np.asarray(16.0 * (self.x.shape[1] + 4) * _EPS * size)
 
     def rounding(self, w: Array) -> float:
@@ -147,13 +149,16 @@ class Whitened:
         """The number of coordinates."""
         return int(self.contrast.shape[1] * self.basis.shape[1])
 
+    def _grid(self, q: Array) -> Array:
+        return q.reshape(self.contrast.shape[1], self.basis.shape[1])
+
     def parameters(self, q: Array) -> Array:
         """The flat parameter vector w of q."""
-        return np.asarray(self.contrast @ q.reshape(-1, self.basis.shape[1]) @ self.basis.T).ravel()
+        return np.asarray(self.contrast @ self._grid(q) @ self.basis.T).ravel()
 
     def move(self, q: Array) -> Array:
         """The change of the logits along q, (m,) or (m, classes)."""
-        z = self.x @ q.reshape(-1, self.basis.shape[1]).T @ self.contrast.T
+        z = self.x @ self._grid(q).T @ self.contrast.T
         return np.asarray(z if self.risk.name == "softmax" else z[:, 0])
 
     def logits(self, q: Array) -> Array:
