@@ -38,7 +38,9 @@ def _clients_at(data: LinearData, w: Array, minima: Sequence[Minimum]) -> Array:
     for i, minimum in enumerate(minima):
         risk = client_risk(data, i)
         value = risk.value(w)
-        same = minimum.w is not None and abs(value - minimum.value) <= risk.rounding(w) + minimum.error
+        same = (
+            minimum.w is not None and abs(value - minimum.value) <= risk.rounding(w, risk.fit_error(w)) + minimum.error
+        )
         values[i] = minimum.value if same else value
     return values
 

@@ -133,10 +133,11 @@ def _duality_gap(white: Whitened, q: Array) -> _Gap:
     product = product if product.ndim == 1 else np.sum(product, axis=1)
     magnitude = np.abs(loss) + np.abs(conjugate) + np.abs(product)
     young = float(r.weight @ np.maximum(loss + conjugate - product, 0.0))
-    scale = (np.abs(theta.reshape(len(theta), -1)) * r.weight[:, None]).T @ np.abs(r.x)
+    length = np.linalg.norm(white.x, axis=1) * np.linalg.norm(theta.reshape(len(theta), -1), axis=1)
+    feasible = float(np.linalg.norm(white.pull(theta))) <= 1e-13 * float(r.weight @ length) + 1e-300
     # The remainder v changes the lower bound by <v, w*>; coordinates of w* are taken to be at most twice those of w.
     gap = young + 2.0 * float(remainder @ np.abs(w)) + 8.0 * _EPS * float(r.weight @ magnitude)
-    return _Gap(gap, theta, bool(np.all(remainder <= 1e-13 * scale.ravel() + 1e-300)))
+    return _Gap(gap, theta, feasible)
 
 
 def _certified(risk: Risk, w: Array, mu: float, unique: bool, gap: Callable[[], _Gap]) -> Minimum:
@@ -168,12 +169,13 @@ def minimise(risk: Risk, mu: float = 0.0) -> Minimum:
     (array([1.]), 'duality-gap')
     """
     features = risk.x.shape[1]
+    mu = max(mu, risk.ridge)
     white = Whitened(risk)
     full = risk.ridge > 0.0 or white.basis.shape[1] == features
     if risk.name in ("squared", "huber"):
         w = _least_squares(risk)
         r = np.abs(risk.x @ w - risk.y)
-        if risk.ridge == 0.0 and bool(np.all(r <= risk.logit_error(w))):
+        if risk.ridge == 0.0 and bool(np.all(r <= risk.fit_error(w))):
             error = max(risk.value(w), 0.0)
             return Minimum(w, 0.0, error, "closed-form", "w fits every record up to rounding, so inf f = 0", full)
         if risk.name == "squared" or bool(np.all(r <= risk.threshold)):
@@ -185,7 +187,7 @@ def minimise(risk: Risk, mu: float = 0.0) -> Minimum:
         return _certified(risk, white.parameters(q), mu, unique, lambda: _duality_gap(white, q))
     if risk.ridge > 0.0:
         q = newton(white)
-        return _certified(risk, white.parameters(q), mu or risk.ridge, True, lambda: _duality_gap(white, q))
+        return _certified(risk, white.parameters(q), mu, True, lambda: _duality_gap(white, q))
     return _classify(white, full)
 
 

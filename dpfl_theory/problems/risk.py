@@ -64,22 +64,27 @@ class Risk:
         return self.pull(self.slopes(w)) + self.ridge * w
 
     def logit_error(self, w: Array) -> Array:
-        """A bound on the rounding error of each record's residual, shape (m,)."""
+        """A bound on the rounding error of each record's residual at w, shape (m,)."""
+        size = np.abs(self.x) @ np.max(np.abs(w.reshape(self.classes, -1)), axis=0)
         if self.name in ("squared", "huber"):
-            # Least-squares solvers are backward stable in norm only, so all records share the largest error.
-            longest = float(np.max(np.linalg.norm(self.x, axis=1), initial=0.0)) * float(np.linalg.norm(w))
-            size = np.full(len(self.x), longest + float(np.max(np.abs(self.y), initial=0.0)))
-        else:
-            size = np.abs(self.x) @ np.max(np.abs(w.reshape(self.classes, -1)), axis=0)
+            size = size + np.abs(self.y)
         return np.asarray(16.0 * (self.x.shape[1] + 4) * _EPS * size)
 
-    def rounding(self, w: Array) -> float:
-        """A bound on the rounding error of ``value(w)`` [F]."""
+    def fit_error(self, w: Array) -> float:
+        """How far a residual can be from zero when w was solved for to fit every record.
+
+        Solvers are backward stable in norm only, so all records share the error of the largest.
+        """
+        longest = float(np.max(np.linalg.norm(self.x, axis=1), initial=0.0)) * float(np.linalg.norm(w))
+        return 16.0 * (self.x.shape[1] + 4) * _EPS * (longest + float(np.max(np.abs(self.y), initial=0.0)))
+
+    def rounding(self, w: Array, error: Array | float | None = None) -> float:
+        """A bound on the error of ``value(w)`` [F] for errors of the residuals, by default those of rounding."""
         slopes = np.abs(self.slopes(w))
         if slopes.ndim == 2:
             slopes = np.sum(slopes, axis=1)
-        error = self.logit_error(w)
-        return 8.0 * _EPS * self.value(w) + float(self.weight @ (error * (slopes + 0.5 * error)))
+        shift = self.logit_error(w) if error is None else error
+        return 8.0 * _EPS * self.value(w) + float(self.weight @ (shift * (slopes + 0.5 * shift)))
 
     def restrict(self, gone: NDArray[np.bool_]) -> Risk:
         """The risk without the (record, class) pairs of the mask, which has the shape of ``separability.margins``."""
