@@ -117,6 +117,25 @@ def test_the_array_module_splits_large_batches(monkeypatch: pytest.MonkeyPatch) 
     assert linear_array.linear_values(np, model.data, w).shape == (3, model.n)
 
 
+def test_the_vectorised_exponential_is_accurate() -> None:
+    x = -np.concatenate([np.linspace(0.0, 707.9, 200_001), np.logspace(-300, 2, 10_001)])
+    found = x.copy()
+    linear._exp_all(found)
+    exact = np.exp(x)
+    assert np.max(np.abs(found - exact) / np.spacing(exact)) <= 2.0
+    edge = np.array([0.0, -0.0, -708.0, -1e4, -1e300, -np.inf, np.nan])
+    linear._exp_all(edge)
+    np.testing.assert_array_equal(edge, [1.0, 1.0, 0.0, 0.0, 0.0, 0.0, np.nan])
+
+
+@pytest.mark.parametrize("loss", LOSS_NAMES)
+def test_diverged_parameters_do_not_look_finite(loss: str) -> None:
+    model = ragged(loss)
+    w = np.full((1, model.d), np.nan)
+    assert np.all(np.isnan(linear.linear_local_phase(model.data, w, np.ones(1), 1)))
+    assert np.all(np.isnan(linear.linear_values(model.data, w)))
+
+
 def test_softmax_with_two_classes_is_logistic_regression() -> None:
     rng = np.random.default_rng(8)
     x, y = rng.standard_normal((12, 3)), rng.integers(0, 2, 12).astype(float)
