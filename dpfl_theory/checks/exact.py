@@ -1,0 +1,116 @@
+"""exact: both sides of a statement as rational numbers, compared without rounding.
+
+A check's ``build(instance)`` returns one `Case` or several; several are a sweep over instances, and the verdict is that
+of the worst of them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from dpfl_theory.checks.evidence import Evidence, Interval
+from dpfl_theory.checks.settings import Settings
+from dpfl_theory.statements.model import Check, Statement
+
+__all__ = ["Case", "run", "worst"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One instance, named by its ``values``, with both sides of the statement on it.
+
+    Floats are refused: a side that was rounded is no longer exact.
+
+    >>> Case({"n": 2}, Fraction(3, 2), Fraction(1)).excess
+    Fraction(1, 2)
+    """
+
+    values: Mapping[str, Any]
+    lhs: Fraction
+    rhs: Fraction
+    terms: Mapping[str, Fraction] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, side in (("left", self.lhs), ("right", self.rhs)):
+            if not isinstance(side, (Fraction, int)):
+                raise TypeError(f"the {name} side is {side!r}, a {type(side).__name__}: give a Fraction")
+
+    @property
+    def excess(self) -> Fraction:
+        """How far the left side lies above the right one."""
+        return self.lhs - self.rhs
+
+
+def worst(cases: Iterable[Case], relation: str = "<=") -> Case:
+    """The case that fails by most or, when none fails, the one that comes nearest to it.
+
+    Failing cases go before the others, then large ratios lhs/rhs go first, and among equals the one that was listed
+    first, so that a sweep that begins with its smallest instances names the smallest counterexample.
+    """
+
+    def rank(case: Case) -> tuple[bool, bool, Fraction]:
+        gap = abs(case.excess) if relation == "==" else case.excess
+        if case.rhs > 0:
+            return gap > 0, False, gap / case.rhs if relation == "==" else case.lhs / case.rhs
+        return gap > 0, gap > 0, gap  # nothing positive to compare with: any excess is infinitely large
+
+    return max(cases, key=rank)
+
+
+def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
+    """The evidence of one exact check: *violated* if the relation fails on any case, by comparison of fractions."""
+    begun = time.perf_counter()
+    if statement.relation not in ("<=", "=="):
+        raise ValueError(f"{statement.id} states {statement.relation!r}: exact checks compare by <= or ==")
+    built = check.build(check.instance)
+    cases: tuple[Case, ...] = (built,) if isinstance(built, Case) else tuple(built)
+    if not cases:
+        raise ValueError(f"{statement.id}: the check {check.name!r} built no case")
+    equality = statement.relation == "=="
+    failing = [c for c in cases if (c.excess != 0 if equality else c.excess > 0)]
+    case = worst(cases, statement.relation)
+    where = ", ".join(f"{k} = {_text(v)}" for k, v in case.values.items())
+    sign = "=" if case.excess == 0 else "<" if case.excess < 0 else ">"
+    comparison = f"{_text(case.lhs)} {sign} {_text(case.rhs)}"
+    if failing:
+        reason = f"{len(failing)} of {len(cases)} instances fail, the worst with {comparison} at {where}"
+    else:
+        reason = f"all {len(cases)} instances satisfy it, the tightest with {comparison} at {where}"
+    return Evidence(
+        statement=statement.id,
+        method="exact",
+        check=check.name,
+        verdict="violated" if failing else "holds",
+        expected=check.expected,
+        reason=reason,
+        lhs=Interval.exact(float(case.lhs)),
+        rhs=float(case.rhs),
+        terms={name: float(value) for name, value in case.terms.items()},
+        detectable=1.0,
+        instance=check.instance,
+        notes={
+            "cases": len(cases),
+            "failing": len(failing),
+            "lhs": _text(case.lhs),
+            "rhs": _text(case.rhs),
+            "worst": {k: _text(v) for k, v in case.values.items()},
+            "first_failing": {k: _text(v) for k, v in failing[0].values.items()} if failing else None,
+        },
+        device="cpu (rational arithmetic)",
+        seconds=time.perf_counter() - begun,
+    )
+
+
+def _text(value: Any) -> str:
+    """A value as text, with its fractions written out.
+
+    >>> _text((Fraction(1, 3), 2))
+    '(1/3, 2)'
+    """
+    if isinstance(value, (tuple, list)):
+        return f"({', '.join(_text(v) for v in value)})"
+    return str(value)
