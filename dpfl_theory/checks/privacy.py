@@ -1,0 +1,155 @@
+"""privacy: does a prescribed noise give the stated (epsilon, delta)? Here for the Gaussian mechanism, exactly.
+
+A check's ``build(instance)`` returns a `GaussianClaim`. A point at which the true delta exceeds the claimed one refutes
+it. A grid proves nothing, so *holds* rests on cells that cover the whole range (see `covered`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dpfl_theory.checks.evidence import Evidence, Interval
+from dpfl_theory.checks.settings import Settings
+from dpfl_theory.privacy.gaussian import gaussian_delta, smallest_failing_epsilon
+from dpfl_theory.statements.model import Check, Statement
+
+__all__ = ["GaussianClaim", "covered", "run"]
+
+AGREEMENT = 1e-9
+"""Relative difference from dp-accounting's double-precision value above which neither is trusted."""
+
+ROUNDING = 1e-13
+"""Absolute rounding of dp-accounting's delta, a difference of two double-precision probabilities of at most 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianClaim:
+    """The claim: standard deviation s(delta) Delta_2/epsilon gives (epsilon, delta) for all epsilon and delta in a box.
+
+    scale: s as a function of delta (mpmath number or decimal text), decreasing; epsilons, deltas: increasing grids of
+    decimal texts. The box is (0, last epsilon] x [first delta, last delta]; the grid is where the largest ratio is
+    looked for.
+    """
+
+    scale: Callable[[Any], Any]
+    epsilons: tuple[str, ...]
+    deltas: tuple[str, ...]
+
+    def noise_multiplier(self, epsilon: Any, delta: Any) -> Any:
+        """Standard deviation over sensitivity."""
+        import mpmath
+
+        with mpmath.workdps(65):
+            return self.scale(delta) / mpmath.mpf(epsilon)
+
+
+def covered(claim: GaussianClaim, limit: int = 4000) -> int | None:
+    """The number of cells with which the claim is proved over its whole box, or None when no such proof was found.
+
+    Two facts reduce the box to finitely many values. For a fixed delta the true delta grows with epsilon (the
+    derivative is e^epsilon (phi(a)/s - Phi(-a)) with a = epsilon/(2s) + s >= s, positive by Mills' ratio), so the
+    largest epsilon decides. On a cell [a, b] of deltas the noise is smallest at b and the claimed delta is smallest at
+    a: if the true delta with the noise of b is at most a, the whole cell holds. Cells that fail are halved
+    (geometrically) until they hold.
+    """
+    import mpmath
+
+    with mpmath.workdps(65):
+        largest = mpmath.mpf(claim.epsilons[-1])
+        waiting = [(mpmath.mpf(claim.deltas[0]), mpmath.mpf(claim.deltas[-1]))]
+        done = 0
+        while waiting:
+            a, b = waiting.pop()
+            if claim.scale(b) > claim.scale(a):
+                raise ValueError(
+                    f"the scale grows from delta = {mpmath.nstr(a, 6)} to {mpmath.nstr(b, 6)}: no cell is valid"
+                )
+            if gaussian_delta(largest, claim.scale(b) / largest)[1] <= a:
+                done += 1
+            elif done + len(waiting) >= limit or b < a * (1 + mpmath.mpf("1e-6")):
+                return None
+            else:
+                middle = mpmath.sqrt(a * b)
+                waiting += [(middle, b), (a, middle)]
+        return done
+
+
+def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
+    """The evidence of one check; lhs is the true delta where it is largest relative to the claimed one, the rhs."""
+    import mpmath
+
+    begun = time.perf_counter()
+    claim: GaussianClaim = check.build(check.instance)
+    rows = []
+    for delta in claim.deltas:
+        with mpmath.workdps(65):
+            claimed = mpmath.mpf(delta)
+            for epsilon in claim.epsilons:
+                low, high = gaussian_delta(epsilon, claim.noise_multiplier(epsilon, delta))
+                rows.append((low / claimed, low, high, epsilon, delta))
+    ratio, low, high, epsilon, delta = max(rows, key=lambda row: row[0])
+    at = f"epsilon = {epsilon}, delta = {delta}"
+    checked = _agreement(claim, epsilon, delta, low)
+    thresholds = {}
+    cells = None
+    if checked["difference"] > AGREEMENT:
+        verdict = "inconclusive"
+        reason = f"the closed form and dp-accounting differ by {checked['difference']:.2g} (relative) at {at}"
+    elif ratio > 1:
+        verdict = "violated"
+        thresholds = {d: float(mpmath.nstr(smallest_failing_epsilon(claim.scale(d), d), 8)) for d in claim.deltas}
+        first = min(thresholds, key=lambda d: thresholds[d])
+        reason = (
+            f"at {at} the mechanism needs delta = {mpmath.nstr(low, 8)}, {mpmath.nstr(ratio, 6)} times the claimed "
+            f"one; the claim fails from epsilon = {thresholds[first]:.4g} on (at delta = {first})"
+        )
+    else:
+        cells = covered(claim)
+        verdict = "inconclusive" if cells is None else "holds"
+        box = f"0 < epsilon <= {claim.epsilons[-1]}, {claim.deltas[0]} <= delta <= {claim.deltas[-1]}"
+        if cells is None:
+            reason = f"no grid point fails, but the cells that would prove the claim for {box} did not close"
+        else:
+            reason = (
+                f"proved for {box} by monotonicity in epsilon and {cells} cells of delta; on the grid the true delta "
+                f"is at most {mpmath.nstr(ratio, 6)} times the claimed one ({at})"
+            )
+    return Evidence(
+        statement=statement.id,
+        method="privacy",
+        check=check.name,
+        verdict=verdict,
+        expected=check.expected,
+        reason=reason,
+        lhs=Interval(float(low), float(low), float(high)),
+        rhs=float(delta),
+        detectable=1.0,
+        instance=check.instance,
+        notes={
+            "worst": {
+                "epsilon": epsilon,
+                "delta": delta,
+                "noise_multiplier": float(claim.noise_multiplier(epsilon, delta)),
+            },
+            "grid_points": len(rows),
+            "failing": sum(row[0] > 1 for row in rows),
+            "dp_accounting": checked,
+            "cells": cells,
+            "smallest_failing_epsilon": thresholds,
+        },
+        device="cpu (mpmath, 50 digits)",
+        seconds=time.perf_counter() - begun,
+    )
+
+
+def _agreement(claim: GaussianClaim, epsilon: str, delta: str, value: Any) -> dict[str, float]:
+    """dp-accounting's value at the same point, and its relative difference beyond what double precision explains."""
+    from dp_accounting.pld.privacy_loss_mechanism import GaussianPrivacyLoss
+
+    deviation = float(claim.noise_multiplier(epsilon, delta))
+    other = float(GaussianPrivacyLoss(standard_deviation=deviation).get_delta_for_epsilon(float(epsilon)))
+    away = max(0.0, abs(other - float(value)) - ROUNDING)
+    return {"delta": other, "difference": away / max(float(value), 1e-300)}

@@ -1,0 +1,1 @@
+"""Privacy calibration and accounting."""

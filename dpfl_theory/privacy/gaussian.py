@@ -1,0 +1,111 @@
+"""The Gaussian mechanism: its exact privacy profile, and the classical noise that is often prescribed for it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from dpfl_theory.errors import InputError
+
+__all__ = ["classical_noise_multiplier", "gaussian_delta", "smallest_failing_epsilon"]
+
+Number = float | int | str | Fraction | Any
+"""Anything that mpmath reads exactly: a decimal text such as "1e-5" is that number, a float its binary value."""
+
+
+def gaussian_delta(epsilon: Number, noise_multiplier: Number, digits: int = 50) -> tuple[Any, Any]:
+    r"""The smallest delta with which the Gaussian mechanism is (epsilon, delta)-differentially private, as (low, high).
+
+    .. math:: \delta(\varepsilon) = \Phi\Big(\frac{1}{2z} - \varepsilon z\Big)
+              - e^{\varepsilon}\, \Phi\Big(-\frac{1}{2z} - \varepsilon z\Big), \qquad z = \sigma/\Delta_2
+
+    Args:
+        epsilon: the privacy budget, >= 0 (unit 1).
+        noise_multiplier: z, the standard deviation per coordinate over the l2 sensitivity, > 0 (unit 1).
+        digits: correct digits; the difference of the two terms is widened by their rounding, and the precision is
+        raised until the limits agree to half of these digits.
+
+    Returns:
+        mpmath numbers low <= delta <= high.
+
+    Raises:
+        InputError: when epsilon is negative or the noise multiplier is not positive.
+
+    Source: Balle, Wang, "Improving the Gaussian mechanism for differential privacy", ICML 2018, Theorem 8. It holds in
+    any dimension: the noise is spherical, so only the direction in which two neighbouring answers differ matters, and
+    delta grows with their distance, so that the sensitivity itself is the worst.
+
+    >>> low, high = gaussian_delta(1, 3)
+    >>> print(f"{float(low):.12f}")
+    0.000207512202
+    >>> low <= high and float((high - low) / high) < 1e-25
+    True
+    """
+    import mpmath
+
+    precision = digits + 15
+    while True:
+        with mpmath.workdps(precision):
+            e, z = _number(epsilon), _number(noise_multiplier)
+            if e < 0:
+                raise InputError(f"epsilon is {epsilon}: give a number that is at least 0")
+            if z <= 0:
+                raise InputError(f"the noise multiplier is {noise_multiplier}: give a positive number")
+            left = mpmath.ncdf(1 / (2 * z) - e * z)
+            right = mpmath.exp(e) * mpmath.ncdf(-1 / (2 * z) - e * z)
+            rounding = (left + right) * (1 + e + (e * z + 1 / z) ** 2) * mpmath.mpf(10) ** (5 - precision)
+            low, high = max(left - right - rounding, mpmath.mpf(0)), min(left - right + rounding, mpmath.mpf(1))
+            if high - low <= high * mpmath.mpf(10) ** (-digits // 2) or precision > 40 * digits:
+                return low, high
+        precision *= 2
+
+
+def classical_noise_multiplier(epsilon: Number, delta: Number) -> Any:
+    r"""The noise multiplier :math:`\sqrt{2 \log(1.25/\delta)}/\varepsilon` of Dwork and Roth, who state it for epsilon
+    < 1.
+
+    Beyond that it may give less privacy than it promises; `gaussian_delta` says how much it really gives.
+
+    Source: Dwork, Roth, "The algorithmic foundations of differential privacy", 2014, Theorem A.1.
+
+    >>> print(f"{float(classical_noise_multiplier(1, '1e-5')):.6f}")
+    4.844805
+    """
+    import mpmath
+
+    with mpmath.workdps(65):
+        return mpmath.sqrt(2 * mpmath.log(mpmath.mpf("1.25") / _number(delta))) / _number(epsilon)
+
+
+def smallest_failing_epsilon(scale: Number, delta: Number, digits: int = 12) -> Any:
+    """The epsilon above which the noise multiplier scale/epsilon no longer gives (epsilon, delta).
+
+    With such noise the true delta grows with epsilon from 0 to 1, so that there is exactly one such epsilon, found by
+    bisection.
+
+    >>> s = classical_noise_multiplier(1, "1e-5")
+    >>> print(f"{float(smallest_failing_epsilon(s, '1e-5')):.6f}")
+    8.419771
+    """
+    import mpmath
+
+    with mpmath.workdps(65):
+        s, target = _number(scale), _number(delta)
+        low, high = mpmath.mpf(0), mpmath.mpf(1)
+        while gaussian_delta(high, s / high)[0] <= target:
+            low, high = high, 2 * high
+        while high - low > high * mpmath.mpf(10) ** -digits:
+            middle = (low + high) / 2
+            if gaussian_delta(middle, s / middle)[0] > target:
+                high = middle
+            else:
+                low = middle
+        return high
+
+
+def _number(value: Number) -> Any:
+    import mpmath
+
+    if isinstance(value, Fraction):
+        return mpmath.mpf(value.numerator) / value.denominator
+    return mpmath.mpf(value)
