@@ -1,0 +1,232 @@
+"""das2022 Definition 5: the Gaussian mechanism's noise, as printed for every epsilon, and for epsilon <= 1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dpfl_theory.errors import InputError
+from dpfl_theory.statements.das2022 import _letters as das
+from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
+
+if TYPE_CHECKING:
+    from dpfl_theory.checks.algebra import Outcome
+    from dpfl_theory.checks.privacy import GaussianClaim
+    from dpfl_theory.problems.base import Problem
+
+_SENSITIVITY = Symbol("Delta_2", "l2 sensitivity of the query h", (1, -1), "positive", r"\Delta_2")
+_VARIANCE = Symbol("noise_variance", "variance of each coordinate of the noise", (2, -2), "positive", r"\sigma^2")
+
+_DELTAS = ("1e-12", "1e-10", "1e-8", "1e-6", "1e-5", "1e-4", "1e-3", "0.01", "0.05", "0.1", "0.2", "0.4", "0.6", "0.8")
+_TOP_DELTAS = ("0.88", "0.9", "0.95", "0.99")
+
+
+def logarithmic_grid(low: int, high: int, per_decade: int) -> tuple[str, ...]:
+    """Decimal texts from 10^low to 10^high, evenly spaced in the logarithm.
+
+    >>> logarithmic_grid(-1, 0, 2)
+    ('0.1', '0.316228', '1')
+    """
+    if per_decade < 1:
+        raise InputError(f"per_decade is {per_decade}: give at least 1")
+    return tuple(f"{10 ** (low + k / per_decade):.6g}" for k in range((high - low) * per_decade + 1))
+
+
+def definition5_claim(instance: Mapping[str, Any], numerator: str = "1.25") -> GaussianClaim:
+    """The claim that s = sqrt(2 log(numerator/delta)) is enough; 1.25 is printed."""
+    import mpmath
+
+    from dpfl_theory.checks.privacy import GaussianClaim
+
+    def scale(delta: Any) -> Any:
+        with mpmath.workdps(65):
+            return mpmath.sqrt(2 * mpmath.log(mpmath.mpf(numerator) / mpmath.mpf(delta)))
+
+    return GaussianClaim(scale, tuple(instance["epsilon"]), tuple(instance["delta"]))
+
+
+def _growth(_: Mapping[str, Any]) -> Outcome:
+    """With sigma = s Delta_2/epsilon, d delta/d epsilon = e^epsilon (phi(a)/s - Phi(-a)), a = epsilon/(2s) + s.
+
+    By Mills' ratio Phi(-a) < phi(a)/a <= phi(a)/s because a >= s, so the true delta grows with epsilon.
+    """
+    import sympy as sp
+
+    from dpfl_theory.checks.algebra import equal
+
+    epsilon, s = sp.symbols("epsilon s", positive=True)
+    delta = _phi_integral(epsilon / (2 * s) - s) - sp.exp(epsilon) * _phi_integral(-epsilon / (2 * s) - s)
+    a = epsilon / (2 * s) + s
+    density = sp.exp(-(a**2) / 2) / sp.sqrt(2 * sp.pi)
+    claimed = sp.exp(epsilon) * (density / s - _phi_integral(-a))
+    return equal(sp.expand(sp.diff(delta, epsilon)), sp.expand(claimed), "the growth of the true delta in epsilon")
+
+
+def _mills(_: Mapping[str, Any]) -> Outcome:
+    """phi(a)/a - Phi(-a) has derivative -phi(a)/a^2 < 0 and tends to 0, so it is positive for a > 0 (Mills' ratio)."""
+    import sympy as sp
+
+    from dpfl_theory.checks.algebra import Outcome, equal
+
+    a = sp.symbols("a", positive=True)
+    density = sp.exp(-(a**2) / 2) / sp.sqrt(2 * sp.pi)
+    gap = density / a - _phi_integral(-a)
+    if sp.limit(gap, a, sp.oo) != 0:
+        return Outcome(False, "phi(a)/a - Phi(-a) does not tend to 0")
+    return equal(sp.expand(sp.diff(gap, a)), -density / a**2, "the derivative of phi(a)/a - Phi(-a)")
+
+
+def _tail(instance: Mapping[str, Any]) -> Outcome:
+    """For epsilon up to the instance's and s from the instance's on, the true delta is below delta = 1.25 e^(-s^2/2).
+
+    With b = s - epsilon/(2s): delta_true < Phi(-b) < phi(b)/b, and phi(b) = phi(s) e^(epsilon/2 - epsilon^2/(8 s^2)) is
+    at most phi(s) e^(epsilon/2). Hence delta_true/delta < e^(epsilon/2)/(1.25 sqrt(2 pi) b), which decreases in s.
+    """
+    import sympy as sp
+
+    from dpfl_theory.checks.algebra import Outcome
+
+    s, epsilon = sp.symbols("s epsilon", positive=True)
+    b = s - epsilon / (2 * s)
+    exponent = sp.simplify(b**2 / 2 - (s**2 / 2 - epsilon / 2 + epsilon**2 / (8 * s**2)))
+    slope = sp.simplify(sp.diff(b, s) - (1 + epsilon / (2 * s**2)))  # b grows with s
+    ratio = sp.exp(epsilon / 2) / (sp.Rational(5, 4) * sp.sqrt(2 * sp.pi) * b)
+    point = {s: sp.Rational(instance["s"]), epsilon: sp.Rational(instance["epsilon"])}
+    at, positive = ratio.subs(point), bool(b.subs(point) > 0)
+    below = sp.N(sp.Rational(5, 4) * sp.exp(-(point[s] ** 2) / 2), 6)
+    return Outcome(
+        exponent == 0 and slope == 0 and positive and bool(at < 1),
+        f"for epsilon <= {instance['epsilon']} and delta <= {below} the true delta is below {sp.N(at, 6)} delta",
+        {"ratio": str(sp.N(at, 20)), "delta": str(below)},
+    )
+
+
+def _phi_integral(x: Any) -> Any:
+    """The normal distribution function, as sympy differentiates it."""
+    import sympy as sp
+
+    return sp.erfc(-x / sp.sqrt(2)) / 2
+
+
+def _sides(statement: Statement) -> Sides:
+    import sympy as sp
+
+    s = sympy_symbols(statement)
+    z = sp.sqrt(s["noise_variance"]) / s["Delta_2"]
+    first = _phi_integral(1 / (2 * z) - s["epsilon"] * z)
+    second = sp.exp(s["epsilon"]) * _phi_integral(-1 / (2 * z) - s["epsilon"] * z)
+    return Sides(lhs={"upper tail": first, "lower tail": -second}, rhs={"delta": s["delta"]})
+
+
+def _prescription(statement: Statement) -> Mapping[str, Any]:
+    import sympy as sp
+
+    s = sympy_symbols(statement)
+    log = sp.log(sp.Rational(5, 4) / s["delta"])
+    return {"noise_variance": 2 * log * s["Delta_2"] ** 2 / s["epsilon"] ** 2}
+
+
+def _small_epsilon(problem: Problem | None, values: Mapping[str, float]) -> str | None:
+    return None if 0 < values["epsilon"] <= 1 else f"epsilon = {values['epsilon']:g} does not lie in (0, 1]"
+
+
+_LETTERS = (_VARIANCE, _SENSITIVITY, *das.letters("epsilon", "delta"))
+_NOTE = (
+    "sides: the mechanism's exact delta (Balle, Wang 2018, Theorem 8) against the claimed one; the range of the query "
+    "has any dimension p"
+)
+
+DEFINITION5: Statement = Statement(
+    id="das2022.definition5",
+    kind="definition",
+    title="Gaussian mechanism",
+    source=Source(das.PAPER, "Definition 5, Appendix A", note=f"printed without a restriction on epsilon. {_NOTE}"),
+    text=(
+        "Noise of variance 2 log(1.25/delta) Delta_2^2/epsilon^2 on every coordinate of a query of l2 sensitivity "
+        "Delta_2 gives (epsilon, delta)-differential privacy, for all epsilon > 0 and delta in (0, 1)."
+    ),
+    symbols=_LETTERS,
+    sides=lambda: _sides(DEFINITION5),
+    prescription=lambda: _prescription(DEFINITION5),
+    checks=(
+        Check("algebra", "the true delta grows with epsilon", _growth),
+        Check("algebra", "Mills' ratio", _mills),
+        Check(
+            "privacy",
+            "all epsilon and delta",
+            definition5_claim,
+            {"epsilon": list(logarithmic_grid(-3, 3, 10)), "delta": [*_DELTAS, *_TOP_DELTAS]},
+            "violated",
+        ),
+        Check(
+            "privacy",
+            "epsilon <= 5, delta = 1e-6",
+            definition5_claim,
+            {"epsilon": ["0.5", "1", "2", "5"], "delta": ["1e-6"]},
+        ),
+    ),
+    expected="violated",
+    erratum=Erratum(
+        printed=(
+            "Definition 5 gives (epsilon, delta)-DP for noise variance 2 log(1.25/delta) Delta_2^2/epsilon^2, whatever "
+            "epsilon is."
+        ),
+        true=(
+            "It does for epsilon <= 1, as its source states, and in fact for epsilon <= 3.78 whatever delta is; for "
+            "every delta there is a larger epsilon from which on it fails: 8.42 for delta = 1e-5, 8.78 for delta = "
+            "1e-6, 3.79 for delta = 0.9."
+        ),
+        cause=(
+            "The condition epsilon < 1 of Dwork and Roth, Theorem A.1, was dropped. The standard deviation falls like "
+            "1/epsilon, while for large epsilon a Gaussian needs about 1/sqrt(2 epsilon). No printed result uses "
+            "Definition 5: Theorem 3 rests on [1]."
+        ),
+        counterexample=(
+            "epsilon = 10, delta = 1e-5, Delta_2 = 1: the variance is 0.2347, and the mechanism's true delta is "
+            "2.265e-5, more than twice what is claimed"
+        ),
+        repaired="das2022.definition5.repaired",
+    ),
+)
+
+REPAIRED: Statement = Statement(
+    id="das2022.definition5.repaired",
+    kind="definition",
+    title="Gaussian mechanism, epsilon <= 1",
+    source=Source(
+        das.PAPER,
+        "Definition 5, Appendix A",
+        note=(
+            "repaired: 0 < epsilon <= 1. Proved for all delta: by cells of delta above 1e-12, by a tail bound below "
+            f"0.72. {_NOTE}"
+        ),
+    ),
+    text=(
+        "Noise of variance 2 log(1.25/delta) Delta_2^2/epsilon^2 on every coordinate of a query of l2 sensitivity "
+        "Delta_2 gives (epsilon, delta)-differential privacy, for all 0 < epsilon <= 1 and delta in (0, 1)."
+    ),
+    symbols=_LETTERS,
+    assumptions=(Assumption("0 < epsilon <= 1", _small_epsilon),),
+    sides=lambda: _sides(REPAIRED),
+    prescription=lambda: _prescription(REPAIRED),
+    checks=(
+        Check("algebra", "the true delta grows with epsilon", _growth),
+        Check("algebra", "Mills' ratio", _mills),
+        Check("algebra", "tail of small delta", _tail, {"epsilon": "1", "s": "21/20"}),
+        Check("algebra", "tail of small delta, epsilon <= 3.78", _tail, {"epsilon": "189/50", "s": "7"}),
+        Check(
+            "privacy",
+            "0 < epsilon <= 1",
+            definition5_claim,
+            {"epsilon": list(logarithmic_grid(-3, 0, 10)), "delta": [*_DELTAS, *_TOP_DELTAS, "1"]},
+        ),
+        Check(
+            "privacy",
+            "beyond what is stated: epsilon <= 3.78",
+            definition5_claim,
+            {"epsilon": ["1", "2", "3", "3.5", "3.78"], "delta": [*_DELTAS, *_TOP_DELTAS, "1"]},
+        ),
+    ),
+)
+
+STATEMENTS = (DEFINITION5, REPAIRED)
