@@ -1,0 +1,132 @@
+"""exact: comparison of fractions, and eq. (12) of das2022 with its planted faults."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+
+import pytest
+
+from dpfl_theory.checks import exact
+from dpfl_theory.checks.exact import Case
+from dpfl_theory.checks.runner import plan, run_plan
+from dpfl_theory.checks.settings import Settings
+from dpfl_theory.statements.das2022 import appendix_e as app
+from dpfl_theory.statements.das2022 import sampling
+from dpfl_theory.statements.model import Check, Source, Statement
+
+ONE, TWO = Fraction(1), Fraction(2)
+
+
+def evidence(cases, relation="<="):
+    statement = Statement("t.s", "step", "t", Source("t", "t"), "t", relation=relation)
+    return exact.run(statement, Check("exact", "c", lambda _: cases), Settings())
+
+
+def test_the_relation_decides():
+    assert evidence([Case({}, ONE, TWO), Case({}, ONE, ONE)]).verdict == "holds"
+    assert evidence([Case({}, ONE, ONE), Case({}, ONE + Fraction(1, 10**30), ONE)]).verdict == "violated"
+    assert evidence(Case({}, ONE, TWO), "==").verdict == "violated"
+    assert evidence(Case({}, TWO, TWO), "==").verdict == "holds"
+
+
+def test_the_worst_case_is_named_and_the_smallest_failing_one_too():
+    found = evidence([Case({"n": 1}, ONE, ONE), Case({"n": 2}, Fraction(3, 2), ONE), Case({"n": 3}, TWO, ONE)])
+    assert found.notes["worst"] == {"n": "3"}
+    assert found.notes["first_failing"] == {"n": "2"}
+    assert found.notes["failing"] == 2
+    assert found.ratio == 2
+
+
+def test_an_excess_over_a_side_that_is_not_positive_is_the_worst():
+    cases = [Case({"n": 1}, 100 * ONE, ONE), Case({"n": 2}, ONE, Fraction(0))]
+    assert exact.worst(cases) is cases[1]
+
+
+def test_rounded_sides_and_empty_sweeps_are_refused():
+    with pytest.raises(TypeError, match=r"left side is 0\.5, a float"):
+        Case({}, 0.5, ONE)
+    with pytest.raises(ValueError, match="built no case"):
+        evidence([])
+    with pytest.raises(ValueError, match="compare by <= or =="):
+        evidence(Case({}, ONE, ONE), "rate")
+
+
+def test_every_check_of_eq12_gives_the_recorded_verdict():
+    report = run_plan(plan(sampling.STATEMENTS))
+    assert [e.check for e in report.evidence if e.verdict != e.expected] == []
+    assert report.seconds < 10
+
+
+def test_second_moments_by_an_independent_enumeration():
+    members, p = ((2, -1), (0, 3), (5, 4)), Fraction(2, 3)
+    total = Fraction(0)
+    for joins in product((0, 1), repeat=3):
+        weight = ONE
+        for joined in joins:
+            weight *= p if joined else 1 - p
+        sums = [sum(j * v[k] for j, v in zip(joins, members)) for k in (0, 1)]
+        total += weight * Fraction(sum(x * x for x in sums), 4)
+    assert sampling.second_moment(members, TWO, "independent") == total
+    assert sampling.closed_form(members, TWO, "independent") == total
+
+
+@pytest.mark.parametrize("scheme", ["independent", "fixed"])
+@pytest.mark.parametrize("family", ["equal", "opposite", "orthogonal", "one-hot", "drawn"])
+def test_closed_forms(scheme, family):
+    for n in range(1, 7):
+        members = sampling.vectors(family, n)
+        for r in range(1, n + 1):
+            counted = sampling.second_moment(members, Fraction(r), scheme)
+            assert counted == sampling.closed_form(members, Fraction(r), scheme)
+
+
+def test_the_smallest_counterexample_of_the_erratum():
+    (case,) = sampling.moment_cases({"vectors": "equal", "sampling": "independent", "n": [2], "r": [1]})
+    assert (case.lhs, case.rhs) == (Fraction(3, 2), 1)
+
+
+WRONG_FACTORS = {
+    "printed": sampling.printed_factor,
+    "half the excess": lambda r, n: 1 + (1 - r / n) / (2 * r),
+    "one per cent less": lambda r, n: 1 + Fraction(99, 100) * (1 - r / n) / r,
+    "excess over n": lambda r, n: 1 + (1 - r / n) / n,
+    "r/n forgotten in the wrong place": lambda r, n: 1 + (1 - r / n) ** 2 / r,
+}
+
+
+@pytest.mark.parametrize("name", WRONG_FACTORS)
+def test_wrong_factors_are_refuted(name):
+    instance = {"vectors": "equal", "sampling": "independent", "n": [2, 3, 4]}
+    assert evidence(sampling.moment_cases(instance, WRONG_FACTORS[name])).verdict == "violated"
+    assert evidence(sampling.moment_cases(instance, sampling.independent_factor)).verdict == "holds"
+
+
+def test_a_wrong_closed_form_or_a_loose_factor_would_be_seen(monkeypatch):
+    instance = {"vectors": "drawn", "sampling": "fixed", "n": [3, 4], "seed": 1}
+    assert evidence(sampling.agreement_cases(instance)).verdict == "holds"
+    true = sampling.closed_form
+    monkeypatch.setattr(sampling, "closed_form", lambda g, r, s: true(g, r, "independent"))
+    assert evidence(sampling.agreement_cases(instance)).verdict == "violated"
+    equal = {"vectors": "equal", "sampling": "independent", "n": [2, 3]}
+    monkeypatch.setattr(sampling, "independent_factor", lambda r, n: 1 + 1 / r)
+    assert evidence(sampling.attained_cases(equal)).verdict == "violated"
+
+
+def test_unknown_vector_family():
+    with pytest.raises(ValueError, match="none of equal, opposite"):
+        sampling.vectors("random", 2)
+
+
+def test_lemma10_counterexamples_as_the_erratum_prints_them():
+    (quadratic,) = app.concave_quadratic({"L": "1", "eta L": ["1"]})
+    (well,) = app.smooth_well({"eta L": ["1"]})
+    assert (quadratic.lhs, quadratic.rhs) == (4, 0)
+    assert well.values["w"] == Fraction(1, 4)
+    assert (well.lhs, well.rhs) == (Fraction(1, 4), 0)
+
+
+def test_fact2_with_a_smaller_factor_is_refuted():
+    instance = {"p": [2, 3], "seed": 1}
+    assert evidence(app.fact2_cases(instance)).verdict == "holds"
+    assert evidence(app.fact2_cases(instance, lambda p: p - Fraction(1, 1000))).verdict == "violated"
