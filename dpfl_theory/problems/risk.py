@@ -76,7 +76,8 @@ class Risk:
         Solvers are backward stable in norm only, so all records share the error of the largest.
         """
         longest = float(np.max(np.linalg.norm(self.x, axis=1), initial=0.0)) * float(np.linalg.norm(w))
-        return 16.0 * (self.x.shape[1] + 4) * _EPS * (longest + float(np.max(np.abs(self.y), initial=0.0)))
+        size = longest + float(np.max(np.abs(self.y), initial=0.0))
+        return float(16.0 * (self.x.shape[1] + 4) * _EPS * size)
 
     def rounding(self, w: Array, error: Array | float | None = None) -> float:
         """A bound on the error of ``value(w)`` [F] for errors of the residuals, by default those of rounding."""
