@@ -73,6 +73,11 @@ def _letters(problem: Problem, instance: Mapping[str, Any], start: Array, C_hat:
     }  # fmt: skip
 
 
+def _start(problem: Problem, instance: Mapping[str, Any]) -> Array:
+    """w_0: the origin, or a point at the instance's distance from w*."""
+    return np.zeros(problem.d) if instance.get("start") == "origin" else starting_point(problem, float(instance["distance"]))
+
+
 def _cohort(instance: Mapping[str, Any]) -> Cohort:
     return Cohort(**instance.get("cohort", {"scheme": "full"}))
 
@@ -89,11 +94,11 @@ def alpha_form_experiment(statement: Statement, instance: Mapping[str, Any], bou
     """An experiment for a statement with the constant alpha: Theorem 4, its asymptotic forms, and the second parts of
     Theorems 6 and 7.
 
-    instance: problem {family, parameters}; distance ||w_0 - w*||; rho, alpha, E, rounds K; cohort; noise; lanes; for
+    instance: problem {family, parameters}; distance ||w_0 - w*||, or start "origin"; rho, alpha, E, rounds K; cohort; noise; lanes; for
     Theorems 6 and 7 also C_hat, or margin (C_hat over the least that the hypothesis allows). Lipschitz forms have C = GE.
     """
     problem = make(instance["problem"]["family"], **instance["problem"].get("parameters", {}))
-    start = starting_point(problem, float(instance["distance"]))
+    start = _start(problem, instance)
     lipschitz = any(symbol.name == "G" for symbol in statement.symbols)
     C_hat = problem.constants.G_max if lipschitz else _threshold_per_step(problem, instance)
     values = _letters(problem, instance, start, C_hat)
@@ -113,7 +118,7 @@ def general_experiment(statement: Statement, instance: Mapping[str, Any], boundi
     the prescribed eta that step size.
     """
     problem = make(instance["problem"]["family"], **instance["problem"].get("parameters", {}))
-    start = starting_point(problem, float(instance["distance"]))
+    start = _start(problem, instance)
     values = _letters(problem, instance, start, _threshold_per_step(problem, instance))
     values["gamma"] = float(instance["step"]) * values["C"] * values["K"] * values["rho"]
     return _run(problem, instance, _prescribe(statement, values), bounding, start)
