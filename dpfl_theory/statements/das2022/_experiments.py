@@ -3,28 +3,31 @@
 The number of rounds K is chosen as an integer and gamma = K C rho^2/(2 alpha) follows from it, so the prescription
 K = (2 alpha gamma/C)/rho^2 holds exactly; q, epsilon, delta and n enter only through rho. The noise variance of
 Theorem 3 is sigma^2 = q K C^2 log(1/delta)/(n epsilon)^2 = K C^2 rho^2/d.
+
+The catalogue imports this module to list its statements, so NumPy and the algorithms are imported where they are used.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from dpfl_theory.algorithms import Cohort, FedAvg
-from dpfl_theory.algorithms.reach import fedavg_reach
-from dpfl_theory.checks.monte_carlo import Experiment
 from dpfl_theory.problems import make
-from dpfl_theory.problems.base import Array, Problem
 from dpfl_theory.statements.model import Statement, sympy_symbols
+
+if TYPE_CHECKING:
+    from dpfl_theory.algorithms import Cohort
+    from dpfl_theory.checks.monte_carlo import Experiment
+    from dpfl_theory.problems.base import Array, Problem
 
 __all__ = ["alpha_form_experiment", "general_experiment", "starting_point"]
 
 
 def starting_point(problem: Problem, distance: float, seed: int = 0) -> Array:
     """A point at the given distance from w* in a random direction (from 0 when there is no w*), shape (d,)."""
+    import numpy as np
+
     w_star = problem.constants.w_star
     direction = np.random.default_rng([seed, 99]).standard_normal(problem.d)
     origin = np.zeros(problem.d) if w_star is None else w_star
@@ -42,6 +45,10 @@ def _prescribe(statement: Statement, values: dict[str, float]) -> dict[str, floa
 
 def _run(problem: Problem, instance: Mapping[str, Any], values: Mapping[str, float], bounding: str, start: Array) -> Experiment:
     """Algorithm 1 with these values of the letters; the noise has Theorem 3's variance."""
+    from dpfl_theory.algorithms import FedAvg
+    from dpfl_theory.algorithms.reach import fedavg_reach
+    from dpfl_theory.checks.monte_carlo import Experiment
+
     rounds = round(values["K"])
     cohort = _cohort(instance)
     algorithm = FedAvg(
@@ -59,26 +66,33 @@ def _run(problem: Problem, instance: Mapping[str, Any], values: Mapping[str, flo
 
 def _letters(problem: Problem, instance: Mapping[str, Any], start: Array, C_hat: float) -> dict[str, float]:
     """The values of the letters that every statement of the paper may use."""
+    import numpy as np
+
     c = problem.constants
-    attained = c.w_star is not None
     E, cohort = int(instance["E"]), _cohort(instance)
     r = cohort.divisor(problem.n)
     return {
         "rho": float(instance["rho"]), "E": float(E), "K": float(int(instance["rounds"])),
         "L": c.L_max, "G": c.G_max, "C_hat": C_hat, "C": C_hat * E,
-        "D": float(np.linalg.norm(start - c.w_star)) if attained else math.nan,
-        "Delta": float(c.delta_i_star.mean()) if attained else math.nan,
-        "Delta_max": float(c.delta_i_star.max()) if attained else math.nan,
+        "D": math.nan if c.w_star is None else float(np.linalg.norm(start - c.w_star)),
+        "Delta": math.nan if c.w_star is None else float(c.delta_i_star.mean()),
+        "Delta_max": math.nan if c.w_star is None else float(c.delta_i_star.max()),
         "n": float(problem.n), "r": r, "kappa": (1.0 - r / problem.n) / r if cohort.scheme == "poisson" else 0.0,
     }  # fmt: skip
 
 
 def _start(problem: Problem, instance: Mapping[str, Any]) -> Array:
     """w_0: the origin, or a point at the instance's distance from w*."""
-    return np.zeros(problem.d) if instance.get("start") == "origin" else starting_point(problem, float(instance["distance"]))
+    import numpy as np
+
+    if instance.get("start") == "origin":
+        return np.zeros(problem.d)
+    return starting_point(problem, float(instance["distance"]))
 
 
 def _cohort(instance: Mapping[str, Any]) -> Cohort:
+    from dpfl_theory.algorithms import Cohort
+
     return Cohort(**instance.get("cohort", {"scheme": "full"}))
 
 

@@ -7,9 +7,12 @@ In this paper L is a common smoothness constant of the f_i (here the smallest on
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from dpfl_theory.problems.base import Problem
 from dpfl_theory.statements.model import Assumption, Expected, Symbol
+
+if TYPE_CHECKING:
+    from dpfl_theory.problems.base import Problem
 
 PAPER = "das2022"
 
