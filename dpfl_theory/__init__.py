@@ -1,3 +1,57 @@
-"""Executable theorems for differentially private federated learning."""
+"""Executable theorems for differentially private federated learning.
 
+A *statement* is a printed theorem with its formula, hypotheses and checks; checking it yields *evidence*. Everything
+below is imported when it is first used, so that importing the package takes no noticeable time.
+
+>>> import dpfl_theory as dpfl
+>>> theorem = dpfl.statements.get("das2022.theorem4a")
+>>> theorem.kind, theorem.relation
+('theorem', '<=')
+>>> evidence = dpfl.check(theorem, methods=["algebra"])
+>>> evidence[0].method, evidence[0].verdict
+('algebra', 'holds')
+
+The algorithms that statements speak of run on problems whose constants are certified:
+
+>>> problem = dpfl.problems.make("quadratic", clients=4, dimension=3, seed=1)
+>>> algorithm = dpfl.algorithms.FedAvg(local_step=0.5, local_steps=2)
+>>> run = dpfl.simulate(algorithm, problem, rounds=100, lanes=2, seed=0, device="cpu")
+>>> bool((run["suboptimality"].last < run["suboptimality"].mean).all())
+True
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dpfl_theory import algorithms, problems, statements
+    from dpfl_theory.algorithms.simulate import simulate
+    from dpfl_theory.checks.evidence import Evidence
+    from dpfl_theory.checks.runner import check
+
+__all__ = ["Evidence", "algorithms", "check", "problems", "simulate", "statements"]
 __version__ = "0.1.0"
+
+_LAZY = {
+    "Evidence": "dpfl_theory.checks.evidence",
+    "algorithms": "",
+    "check": "dpfl_theory.checks.runner",
+    "problems": "",
+    "simulate": "dpfl_theory.algorithms.simulate",
+    "statements": "",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = importlib.import_module(_LAZY[name] or f"{__name__}.{name}")
+    value = getattr(module, name) if _LAZY[name] else module
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -74,6 +74,7 @@ def run_app(app: Callable[..., Any], arguments: Sequence[str] | None = None, pro
         if type(error).__name__ == "Abort":
             return _fail(program, "interrupted", INTERRUPTED)
         if type(error).__name__ == "NoArgsIsHelpError":
+            say(error.ctx.get_help())  # type: ignore[attr-defined]
             return 2
         message = getattr(error, "format_message", None)  # a usage error of the command-line library
         if message is not None:

@@ -1,0 +1,151 @@
+"""`check`: run the checks of statements and report their verdicts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dpfl_theory import statements
+from dpfl_theory.cli._options import Device, Seed, number, table
+from dpfl_theory.console import Progress, choice, emit, parse_alpha, parse_budget, parse_seed, say, writable, write
+from dpfl_theory.errors import InputError, unknown_name
+from dpfl_theory.kernels import DEVICES, select
+from dpfl_theory.statements.model import Statement
+
+if TYPE_CHECKING:
+    from dpfl_theory.checks.runner import Report
+
+app = typer.Typer()
+
+DIFFERS = "<- not as expected"
+
+
+@app.command()
+def check(
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID]...", help="Statements; all when none is named.")
+    ] = None,
+    paper: Annotated[str | None, typer.Option(metavar="P", help="Only the statements of this paper.")] = None,
+    file: Annotated[str | None, typer.Option(metavar="FILE.py", help="A file with statements of your own.")] = None,
+    method: Annotated[list[str] | None, typer.Option(metavar="M", help="Only this method; may be repeated.")] = None,
+    budget: Annotated[
+        str | None, typer.Option(metavar="60s", help="Cap on the time; what it cuts is inconclusive.")
+    ] = None,
+    alpha: Annotated[str, typer.Option(metavar="A", help="False-alarm probability of the whole run.")] = "1e-6",
+    seed: Seed = "0",
+    device: Device = "auto",
+    format_: Annotated[str, typer.Option("--format", metavar="text|json|junit", help="What is written.")] = "text",
+    output: Annotated[str | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.")] = None,
+) -> int:
+    """Check statements and compare their verdicts with what the catalogue records."""
+    from dpfl_theory.checks.evidence import exit_code
+    from dpfl_theory.checks.runner import plan, run_plan
+
+    render = FORMATS[choice("format", format_, tuple(FORMATS))]
+    seconds, share, number_ = parse_budget(budget), parse_alpha(alpha), parse_seed(seed)
+    target = None if output is None else writable(Path(output))
+    if choice("device", device, DEVICES) == "cuda":
+        select(device)  # a missing GPU is told at once, not after the checks that need none
+    chosen = _chosen(tuple(ids or ()), paper, file)
+    pairs = plan(chosen, tuple(method or ()))
+    if not pairs:
+        raise InputError(f"no check of these statements uses the method {', '.join(method or ())}: leave --method out")
+    with Progress("check") as progress:
+        report = run_plan(
+            pairs,
+            alpha=share,
+            seed=number_,
+            device=device,
+            budget=seconds,
+            progress=lambda done, total, label, part: progress((done + part) / total, label),
+        )
+    document = report.to_json()
+    text = render(report, document)
+    if target is None:
+        emit(text)
+    else:
+        write(target, text if text.endswith("\n") else text + "\n")
+        say(f"{_in_short(document)}: {target}")
+    return exit_code(document["summary"])
+
+
+def _chosen(ids: Sequence[str], paper: str | None, file: str | None) -> tuple[Statement, ...]:
+    """The statements a command speaks of: those of the user's file, or the catalogue's; ids may name either."""
+    if file is None:
+        chosen = statements.select(tuple(ids), paper)
+    else:
+        own = {s.id: s for s in statements.load_file(file)}
+        known = {s.id: s for s in statements.all_statements()} | own
+        for id_ in ids:
+            if id_ not in known:
+                raise unknown_name("statement", id_, known)
+        chosen = tuple(known[id_] for id_ in ids) if ids else tuple(own.values())
+        chosen = tuple(s for s in chosen if paper is None or s.paper == paper)
+    if not chosen:
+        raise InputError(f"no statement is left to check: none of those named belongs to the paper {paper!r}")
+    return tuple(dict.fromkeys(chosen))
+
+
+def _in_short(document: dict[str, Any]) -> str:
+    summary = document["summary"]
+    counts = summary["counts"]
+    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts["statements"].items())
+    total = len(summary["statements"])
+    return f"{total} statements ({verdicts}), {counts['as_expected']} as expected, {summary['seconds']:.1f} s"
+
+
+def as_text(report: Report, document: dict[str, Any]) -> str:
+    """One line for each evidence, then each statement's verdict."""
+    lines = [("verdict", "ratio", "statement", "method", "check", "seconds", "")]
+    for e in report.evidence:
+        mark = DIFFERS if e.verdict != e.expected else ""
+        lines.append((e.verdict, number(e.ratio), e.statement, e.method, e.check, f"{e.seconds:.2f}", mark))
+    verdicts = [("statement", "verdict", "expected", "methods", "")]
+    for id_, s in document["summary"]["statements"].items():
+        mark = DIFFERS if s["verdict"] != s["expected"] else ""
+        verdicts.append((id_, s["verdict"], s["expected"], ",".join(s["methods"]), mark))
+    surprises = [f"{e.statement} {e.method} {e.check}: {e.reason}" for e in report.evidence if e.verdict != e.expected]
+    parts = [table(lines, right=(1, 5)), *surprises, table(verdicts), _in_short(document)]
+    return "\n\n".join(parts)
+
+
+def as_json(report: Report, document: dict[str, Any]) -> str:
+    """The document itself."""
+    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+
+
+def as_junit(report: Report, document: dict[str, Any]) -> str:
+    """One testcase for each evidence: a failure where a decided verdict differs, skipped where it is undecided."""
+    from xml.etree import ElementTree as Xml
+
+    undecided = ("inconclusive", "not-applicable")
+    evidence = report.evidence
+    failed = [e for e in evidence if e.verdict not in undecided and e.verdict != e.expected]
+    suite = Xml.Element(
+        "testsuite",
+        name="dpfl-theory",
+        tests=str(len(evidence)),
+        failures=str(len(failed)),
+        errors="0",
+        skipped=str(sum(e.verdict in undecided for e in evidence)),
+        time=f"{report.seconds:.3f}",
+    )
+    for e in evidence:
+        case = Xml.SubElement(
+            suite, "testcase", classname=e.statement, name=f"{e.method}: {e.check}", time=f"{e.seconds:.3f}"
+        )
+        if e.verdict in undecided:
+            Xml.SubElement(case, "skipped", message=f"{e.verdict}: {e.reason}")
+        elif e.verdict != e.expected:
+            Xml.SubElement(case, "failure", message=f"{e.verdict}, expected {e.expected}: {e.reason}")
+    suites = Xml.Element("testsuites")
+    suites.append(suite)
+    Xml.indent(suites)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + Xml.tostring(suites, encoding="unicode")
+
+
+FORMATS = {"text": as_text, "json": as_json, "junit": as_junit}
