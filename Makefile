@@ -1,0 +1,55 @@
+# make validate | test | check | clean: each makes its own environment first.
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+REPORTS := reports
+
+.PHONY: validate test check constraints clean
+.DEFAULT_GOAL := test
+
+$(READY): pyproject.toml constraints.txt
+	@if ! test -x $(BIN)/python; then \
+	  for python in python3.11 python3.12 python3.13 python3; do \
+	    if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	      echo "Making $(VENV) with $$python and the pinned packages; this takes a few minutes the first time."; \
+	      $$python -m venv $(VENV) && break || exit 1; \
+	    fi; \
+	  done; \
+	fi
+	@test -x $(BIN)/python || { echo "Python 3.11 or newer is needed: install it, then run make again." >&2; exit 1; }
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt setuptools
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
+	@touch $@
+
+validate: $(READY)
+	@mkdir -p $(REPORTS)/evidence
+	@set -x; status=0; \
+	$(BIN)/dpfl-theory validate --output $(REPORTS) || status=$$?; \
+	$(BIN)/dpfl-theory check --paper das2022 --format json \
+	  --output $(REPORTS)/evidence/check-das2022.json || status=$$?; \
+	$(BIN)/dpfl-theory report --output $(REPORTS) || status=$$?; \
+	exit $$status
+	@echo "The report is at $(CURDIR)/$(REPORTS)/index.html"
+
+test: $(READY)
+	$(BIN)/python -m pytest -q
+
+check: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+# Resolves everything anew in a fresh environment and writes the versions down.
+constraints:
+	rm -rf build/constraints && mkdir -p build
+	python3.11 -m venv build/constraints
+	build/constraints/bin/python -m pip install -qq --upgrade setuptools
+	build/constraints/bin/python -m pip install -qq --no-build-isolation -e '.[dev]'
+	head -n 1 constraints.txt > build/constraints.txt
+	build/constraints/bin/python -m pip freeze --all --exclude-editable --exclude pip >> build/constraints.txt
+	mv build/constraints.txt constraints.txt
+
+clean:
+	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(REPORTS)/evidence $(REPORTS)/figures $(REPORTS)/index.html
+	find dpfl_theory tests validations benchmarks examples -name __pycache__ -prune -exec rm -rf {} +
