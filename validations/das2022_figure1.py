@@ -55,11 +55,15 @@ def compute(context: Context) -> dict[str, Any]:
     for part, method in enumerate(setting.METHODS):
         kept = []
         for index, problem in enumerate(problems):
-            observe = ["suboptimality", *plane, "distance-squared"] if index == 0 else ["suboptimality"]
+            observe: list[str | Observable] = ["suboptimality", *plane, "distance-squared"] if index == 0 else ["suboptimality"]
+
+            def tell(share: float, at: float = part / 2, first: bool = index == 0, index: int = index) -> None:
+                context.progress(at + (0.9 * share if first else 0.9 + 0.05 * index) / 2)
+
             done = setting.run(
                 problem, index, INITIALISATION, THRESHOLD, STEP, method, observe, lanes=lanes if index == 0 else 1,
                 seed=context.seed, device=context.device,
-                progress=lambda share, p=part, i=index: context.progress(p / 2 + (0.9 * share if i == 0 else 0.9 + 0.05 * i) / 2),
+                progress=tell,
             )  # fmt: skip
             series = done["suboptimality"].series
             assert series is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from dpfl_theory.problems import make
 from dpfl_theory.report import style
 from dpfl_theory.statements import get
 from dpfl_theory.statements.das2022._experiments import alpha_form_experiment
-from dpfl_theory.statements.model import Check
+from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.validation import Context, main
 
 TITLE = "Theorem 4: bound against reality for clipping and normalisation"
@@ -54,7 +55,7 @@ METHODS = {"a": "clip", "b": "normalise"}
 
 def _problem(family: str, heterogeneity: float) -> dict[str, Any]:
     if family == "huber":
-        parameters = {"clients": 10, "dimension": 5, "records": 20, "heterogeneity": heterogeneity, "seed": 1}
+        parameters: dict[str, Any] = {"clients": 10, "dimension": 5, "records": 20, "heterogeneity": heterogeneity, "seed": 1}
         return {"family": "huber", "parameters": parameters}
     # The similarity partition's percentage is the i.i.d. part: 100 is i.i.d., 0 sorts all records by label.
     percent = 100.0 * (1.0 - heterogeneity)
@@ -120,11 +121,15 @@ def compute(context: Context) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _experiment(statement: Statement, bounding: str, instance: Mapping[str, Any]) -> monte_carlo.Experiment:
+    return alpha_form_experiment(statement, instance, bounding)
+
+
 def _measure(instance: dict[str, Any], context: Context) -> dict[str, Any]:
     out: dict[str, Any] = {"rounds": instance["rounds"]}
     for part, bounding in METHODS.items():
         statement = get(f"das2022.theorem4{part}")
-        check = Check("monte-carlo", "sweep", lambda i, s=statement, b=bounding: alpha_form_experiment(s, i, b), instance)
+        check = Check("monte-carlo", "sweep", partial(_experiment, statement, bounding), instance)
         evidence = monte_carlo.run(statement, check, Settings(seed=context.seed, alpha=1e-8, device=context.device))
         assert evidence.lhs is not None
         out[part] = {

@@ -14,7 +14,7 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.engine import Engine, Lanes
 from dpfl_theory.problems.base import Kernels, Problem
 
-__all__ = ["Algorithm", "Context", "PerLane", "Round", "Schedule", "positive", "whole"]
+__all__ = ["Algorithm", "Context", "PerLane", "Round", "Schedule", "plain", "positive", "whole"]
 
 PerLane = float | Sequence[float]
 """A hyper-parameter: one number for all lanes, or one for each lane."""
@@ -107,6 +107,13 @@ class Algorithm(ABC):
 
     def validate(self, problem: Problem, lanes: int) -> None:
         """Raise InputError when the hyper-parameters cannot be used on this problem."""
+
+
+def plain(value: Any) -> Any:
+    """A hyper-parameter as JSON data: a number, a list with one for each lane, a schedule's two numbers, or None."""
+    if isinstance(value, Schedule):
+        return {"initial": plain(value.initial), "decay": value.decay}
+    return value if value is None or np.ndim(value) == 0 else [float(v) for v in value]
 
 
 def positive(name: str, value: Any, zero: bool = False) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.algorithms.base import Algorithm, Context, PerLane, Round, Schedule, positive, whole
+from dpfl_theory.algorithms.base import Algorithm, Context, PerLane, Round, Schedule, plain, positive, whole
 from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.streams import SERVER_NOISE
@@ -106,22 +106,16 @@ class FedAvg(Algorithm):
     def describe(self) -> dict[str, Any]:
         return {
             "algorithm": "FedAvg",
-            "local_step": _plain(self.local_step),
-            "global_step": _plain(self.local_step if self.global_step is None else self.global_step),
+            "local_step": plain(self.local_step),
+            "global_step": plain(self.local_step if self.global_step is None else self.global_step),
             "local_steps": self.local_steps,
             "bounding": self.bounding,
-            "threshold": _plain(self.threshold),
+            "threshold": plain(self.threshold),
             "cohort": self.cohort.describe(),
-            "sigma": _plain(self.sigma),
+            "sigma": plain(self.sigma),
             "noise": self.noise,
         }
 
 
 def _at(step: PerLane | Schedule, k: int) -> Any:
     return step.at(k) if isinstance(step, Schedule) else step
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Schedule):
-        return {"initial": _plain(value.initial), "decay": value.decay}
-    return value if value is None or np.ndim(value) == 0 else [float(v) for v in value]

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.algorithms.base import Algorithm, Context, PerLane, Round, positive
+from dpfl_theory.algorithms.base import Algorithm, Context, PerLane, Round, plain, positive
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.streams import COIN, NOISE
 
@@ -94,6 +94,10 @@ class ScaffNew(Algorithm):
         return after, Round(context, k, state.x, state=state)
 
     def describe(self) -> dict[str, Any]:
-        plain = {key: value if value is None or np.ndim(value) == 0 else list(value) for key, value in (
-            ("step", self.step), ("threshold", self.threshold), ("sigma", self.sigma))}  # fmt: skip
-        return {"algorithm": "ScaffNew", "probability": self.probability, **plain}
+        return {
+            "algorithm": "ScaffNew",
+            "probability": self.probability,
+            "step": plain(self.step),
+            "threshold": plain(self.threshold),
+            "sigma": plain(self.sigma),
+        }

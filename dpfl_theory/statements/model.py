@@ -139,9 +139,14 @@ class Statement:
         return tuple(m for m in METHODS if m in used)
 
     @property
+    def letters(self) -> tuple[Symbol | Expected, ...]:
+        """Everything that may stand in a formula: symbols, then expectations."""
+        return (*self.symbols, *self.expectations)
+
+    @property
     def units(self) -> dict[str, tuple[int, int]]:
         """Symbol or expectation name -> unit."""
-        return {s.name: s.unit for s in (*self.symbols, *self.expectations)}
+        return {letter.name: letter.unit for letter in self.letters}
 
     def summary(self) -> dict[str, Any]:
         """The statement's line in `list --format json`."""

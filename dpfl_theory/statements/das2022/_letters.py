@@ -161,6 +161,10 @@ def _threshold(problem: Problem | None, values: Mapping[str, float]) -> str | No
     return f"C_hat = {values['C_hat']:.6g} is below 4 sqrt(L max Delta_j*) = {least:.6g}"
 
 
+def _cohort(problem: Problem | None, values: Mapping[str, float]) -> str | None:
+    return None if values["r"] >= 1 else f"r = {values['r']:g}, so the average cohort has less than one client"
+
+
 CONVEX = Assumption("each f_i is convex", lambda problem, values: None)
 SMOOTH = Assumption("each f_i is L-smooth over R^d", _smooth)
 LIPSCHITZ = Assumption("each f_i is G-Lipschitz over R^d", _lipschitz)
@@ -169,5 +173,6 @@ SHORT_PHASE = Assumption("E <= alpha/(2 rho)", _short_phase)
 ALPHA = Assumption("alpha >= 1", _alpha)
 RHO = Assumption("n is so large that rho < 1 (Definition 2)", _rho)
 ROUNDS = Assumption("the number of rounds K is a whole number", _rounds)
+COHORT = Assumption("r is a number of clients, r >= 1", _cohort)
 MANY_ROUNDS = Assumption("K > (2 gamma/(C_hat E))/rho", _many_rounds)
 THRESHOLD = Assumption("C_hat >= 4 sqrt(L max_j Delta_j*)", _threshold)

@@ -60,7 +60,7 @@ def _runs(statement: Callable[[], Statement], bounding: str, found: Mapping[str,
 
 
 _LETTERS = das.letters("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D")
-_ASSUMPTIONS = (das.CONVEX, das.SMOOTH, das.LIPSCHITZ, das.MINIMISER, das.ALPHA, das.SHORT_PHASE, das.RHO, das.ROUNDS)
+_ASSUMPTIONS = (das.CONVEX, das.SMOOTH, das.LIPSCHITZ, das.MINIMISER, das.ALPHA, das.SHORT_PHASE, das.RHO, das.COHORT, das.ROUNDS)
 _NOTE = (
     "Section 4.1 says 'in Theorem 4, recall that we set K = (2 alpha gamma/(CE))/rho^2', while Theorem 4 prints "
     "(2 alpha gamma/C)/rho^2; the bound is for alpha -> oo with E = O(1)"

@@ -14,7 +14,7 @@ from dpfl_theory.statements.das2022._experiments import alpha_form_experiment
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
 
 _LETTERS = das.letters("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D", "Delta")
-_ASSUMPTIONS = (das.CONVEX, das.SMOOTH, das.LIPSCHITZ, das.MINIMISER, das.ALPHA, das.SHORT_PHASE, das.RHO, das.ROUNDS)
+_ASSUMPTIONS = (das.CONVEX, das.SMOOTH, das.LIPSCHITZ, das.MINIMISER, das.ALPHA, das.SHORT_PHASE, das.RHO, das.COHORT, das.ROUNDS)
 
 
 def _prescription() -> Mapping[str, Any]:
@@ -71,7 +71,7 @@ def _runs(statement: Callable[[], Statement], bounding: str, found: Mapping[str,
 _WEIGHTED = {"E_unclipped_weighted_gap": "E_weighted_gap", "E_unclipped_weighted_Delta": "E_weighted_Delta"}
 
 
-A = Statement(
+A: Statement = Statement(
     id="das2022.theorem4a",
     kind="theorem",
     title="DP-FedAvg with clipping: convex, smooth, Lipschitz",
@@ -80,7 +80,10 @@ A = Statement(
         "Theorem 4 (a), Section 4",
         "2",
         "the paper derives it from Theorem 6 with C_hat = G, whose hypothesis C_hat >= 4 sqrt(L max Delta_j*) need not hold then; "
-        "the proof does not need it, because no update is clipped",
+        "the proof does not need it, because no update is clipped. The proof's (12) fails under independent sampling, yet (2) "
+        "survives for r >= 1: co-coercivity adds ||mean_i u_i||^2/(2LE) to the proof's lower bound on <mean_i u_i, w - w*>, which "
+        "outweighs the cohort's excess eta^2 ||mean_i u_i||^2. For r < 1 (sampling probability below 1/n) (2) can fail as well: "
+        "with two groups of clients whose minimisers differ, the left side grows like 1/r and passes the right side near r = 1/3",
     ),
     text=(
         "Algorithm 1, option (i), with E <= alpha/(2 rho), beta = eta = rho/(2 alpha L), C = GE and K = (2 alpha gamma/C)/rho^2 "
@@ -99,7 +102,7 @@ A = Statement(
     uses=("das2022.theorem6.alpha",),
 )
 
-B = Statement(
+B: Statement = Statement(
     id="das2022.theorem4b",
     kind="theorem",
     title="DP-NormFedAvg: convex, smooth, Lipschitz",
@@ -134,7 +137,7 @@ B = Statement(
     uses=("das2022.theorem7.alpha",),
 )
 
-B_REPAIRED = replace(
+B_REPAIRED: Statement = replace(
     B,
     id="das2022.theorem4b.repaired",
     title=f"{B.title} (repaired for independent sampling)",

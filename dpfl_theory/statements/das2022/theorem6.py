@@ -77,7 +77,7 @@ def _same_step(_: Mapping[str, Any]) -> Outcome:
     return equal(_alpha_prescription()["eta"], s["rho"] / (2 * s["alpha"] * s["L"]), "eta at the alpha form's K")
 
 
-GENERAL = Statement(
+GENERAL: Statement = Statement(
     id="das2022.theorem6",
     kind="theorem",
     title="DP-FedAvg with clipping: convex and smooth, free K",
@@ -92,7 +92,7 @@ GENERAL = Statement(
     ),
     symbols=das.letters("rho", "E", "K", "gamma", "L", "C", "C_hat", "eta", "D", "Delta", "Delta_max"),
     expectations=das.expected("E_unclipped_gap", "E_clipped_length", "E_unclipped_Delta"),
-    assumptions=(das.CONVEX, das.SMOOTH, das.MINIMISER, das.THRESHOLD, das.MANY_ROUNDS, das.RHO, das.ROUNDS),
+    assumptions=(das.CONVEX, das.SMOOTH, das.MINIMISER, das.THRESHOLD, das.MANY_ROUNDS, das.RHO, das.COHORT, das.ROUNDS),
     sides=_sides,
     prescription=_prescription,
     checks=(
@@ -105,7 +105,7 @@ GENERAL = Statement(
     uses=("das2022.eq12", "das2022.lemma8", "das2022.lemma9", "das2022.fact2"),
 )
 
-ALPHA = Statement(
+ALPHA: Statement = Statement(
     id="das2022.theorem6.alpha",
     kind="theorem",
     title="DP-FedAvg with clipping: convex and smooth, K by alpha",
@@ -120,7 +120,7 @@ ALPHA = Statement(
     ),
     symbols=das.letters("rho", "E", "K", "alpha", "gamma", "L", "C", "C_hat", "eta", "D", "Delta", "Delta_max"),
     expectations=das.expected("E_unclipped_gap", "E_clipped_length"),
-    assumptions=(das.CONVEX, das.SMOOTH, das.MINIMISER, das.THRESHOLD, das.ALPHA, das.SHORT_PHASE, das.RHO, das.ROUNDS),
+    assumptions=(das.CONVEX, das.SMOOTH, das.MINIMISER, das.THRESHOLD, das.ALPHA, das.SHORT_PHASE, das.RHO, das.COHORT, das.ROUNDS),
     sides=_alpha_sides,
     prescription=_alpha_prescription,
     checks=(

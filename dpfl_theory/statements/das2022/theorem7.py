@@ -100,7 +100,7 @@ CAUSE = (
 _EXPECTATIONS = das.expected("E_unclipped_weighted_gap", "E_clipped_length", "E_unclipped_share", "E_unclipped_weighted_Delta")
 _USES = ("das2022.eq12", "das2022.lemma8", "das2022.lemma9", "das2022.fact2")
 
-GENERAL = Statement(
+GENERAL: Statement = Statement(
     id="das2022.theorem7",
     kind="theorem",
     title="DP-NormFedAvg: convex and smooth, free K",
@@ -113,7 +113,7 @@ GENERAL = Statement(
     ),
     symbols=das.letters("rho", "E", "K", "gamma", "L", "C", "C_hat", "eta", "D", "Delta_max"),
     expectations=_EXPECTATIONS,
-    assumptions=(das.CONVEX, das.SMOOTH, das.MINIMISER, das.THRESHOLD, das.MANY_ROUNDS, das.RHO, das.ROUNDS),
+    assumptions=(das.CONVEX, das.SMOOTH, das.MINIMISER, das.THRESHOLD, das.MANY_ROUNDS, das.RHO, das.COHORT, das.ROUNDS),
     sides=_sides(lambda: GENERAL, lambda s: 0),
     prescription=_prescription,
     checks=(
@@ -135,7 +135,7 @@ GENERAL = Statement(
     uses=_USES,
 )
 
-ALPHA = Statement(
+ALPHA: Statement = Statement(
     id="das2022.theorem7.alpha",
     kind="theorem",
     title="DP-NormFedAvg: convex and smooth, K by alpha",
@@ -146,7 +146,7 @@ ALPHA = Statement(
     ),
     symbols=das.letters("rho", "E", "K", "alpha", "gamma", "L", "C", "C_hat", "eta", "D", "Delta_max"),
     expectations=das.expected("E_unclipped_weighted_gap", "E_clipped_length", "E_unclipped_weighted_Delta"),
-    assumptions=(das.CONVEX, das.SMOOTH, das.MINIMISER, das.THRESHOLD, das.ALPHA, das.SHORT_PHASE, das.RHO, das.ROUNDS),
+    assumptions=(das.CONVEX, das.SMOOTH, das.MINIMISER, das.THRESHOLD, das.ALPHA, das.SHORT_PHASE, das.RHO, das.COHORT, das.ROUNDS),
     sides=_alpha_sides(lambda: ALPHA, lambda s: 0),
     prescription=_alpha_prescription,
     checks=(
@@ -187,13 +187,13 @@ def _repaired(printed: Statement, sides: Callable[[], Sides], checks: tuple[Chec
     )
 
 
-GENERAL_REPAIRED = _repaired(
+GENERAL_REPAIRED: Statement = _repaired(
     GENERAL,
     _sides(lambda: GENERAL_REPAIRED, lambda s: s["kappa"]),
     _runs(lambda: GENERAL_REPAIRED, {**instances.GENERAL_NORM, **instances.GENERAL_INDEPENDENT}, True),
     ("das2022.eq12.repaired", "das2022.lemma8", "das2022.lemma9"),
 )
-ALPHA_REPAIRED = _repaired(
+ALPHA_REPAIRED: Statement = _repaired(
     ALPHA,
     _alpha_sides(lambda: ALPHA_REPAIRED, lambda s: s["kappa"]),
     (
