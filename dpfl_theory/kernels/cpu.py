@@ -111,12 +111,12 @@ class CpuEngine(Engine):
 
     def uniform(self, lanes: Lanes, round_: int, clients: int, stream: int, step: int = 0) -> Any:
         out = np.empty((lanes.count, clients))
-        philox.fill_uniform(out, lanes.seed, lanes.first, round_, step, stream)
+        philox.fill_uniform(out, np.uint64(lanes.seed), lanes.first, round_, step, stream)
         return out
 
     def normal(self, lanes: Lanes, round_: int, clients: int, d: int, stream: int, step: int = 0) -> Any:
         out = np.empty((clients, lanes.count, d))
-        philox.fill_normal(out, lanes.seed, lanes.first, round_, step, stream)
+        philox.fill_normal(out, np.uint64(lanes.seed), lanes.first, round_, step, stream)
         return out
 
     def segment_update(self, y: Any, factors: Any, rows: Any, offsets: Any) -> tuple[Any, Any]:
