@@ -1,0 +1,174 @@
+"""Counter-based noise: published vectors, addresses, distribution, and the array engine's copy of it.
+
+Statistical tests are seeded; the rate at each assertion is the chance that a sound generator fails it for a random
+seed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles.compare import ARRAY, CPU, ENGINES
+from scipy import stats
+
+from dpfl_theory.kernels import streams
+from dpfl_theory.kernels.array import _philox
+from dpfl_theory.kernels.engine import Lanes
+from dpfl_theory.kernels.philox import philox4x32
+
+ONES = 0xFFFFFFFF
+VECTORS = {  # Random123's kat_vectors file: counter, key, output
+    "zeros": ((0, 0, 0, 0), (0, 0), (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
+    "ones": ((ONES,) * 4, (ONES,) * 2, (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD)),
+    "pi": (
+        (0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344),
+        (0xA4093822, 0x299F31D0),
+        (0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1),
+    ),
+}
+word = st.integers(0, 2**32 - 1)
+small = st.integers(1, 5)
+
+
+@pytest.mark.parametrize("name", VECTORS)
+@pytest.mark.parametrize("version", ["compiled", "plain", "array"])
+def test_known_answers(name: str, version: str) -> None:
+    counter, key, expected = VECTORS[name]
+    words = [np.uint64(v) for v in (*counter, *key)]
+    if version == "array":
+        found = _philox(np, [np.array([v]) for v in words[:4]], [np.array([v]) for v in words[4:]])
+        assert tuple(int(v[0]) for v in found) == expected
+    else:
+        function = philox4x32 if version == "compiled" else philox4x32.py_func
+        assert tuple(int(v) for v in function(*words)) == expected
+
+
+@given(seed=st.integers(0, 2**64 - 1), lane=word, round_=word, step=word, stream=word, i=small, d=st.integers(1, 4))
+def test_an_entry_is_the_two_philox_calls_of_its_address(
+    seed: int, lane: int, round_: int, step: int, stream: int, i: int, d: int
+) -> None:
+    """The address scheme, spelled out with the pure-Python cipher: a change would orphan old evidence."""
+
+    def cipher(*words: int) -> list[int]:
+        return [int(w) for w in philox4x32.py_func(*(np.uint64(w) for w in words))]
+
+    name = cipher(lane, i, step, stream, seed & ONES, seed >> 32)
+    w = cipher((d - 1) // 2, round_, name[2], name[3], name[0], name[1])
+    u, v = ((((w[j] << 32 | w[j + 1]) >> 11) + 0.5) / 2**53 for j in (0, 2))
+    part = math.sin if d % 2 == 0 else math.cos
+    normal = CPU.normal(Lanes(seed, lane, 1), round_, i + 1, d, stream, step)
+    assert normal[i, 0, d - 1] == pytest.approx(
+        math.sqrt(-2 * math.log(u)) * part(2 * math.pi * v), rel=1e-12, abs=1e-15
+    )
+    if d <= 2:
+        assert CPU.uniform(Lanes(seed, lane, 1), round_, i + 1, stream, step)[0, i] == u
+
+
+@given(seed=st.integers(0, 2**64 - 1), first=st.integers(0, 2**32 - 20), cut=small, clients=small, d=small, k=word)
+def test_lanes_clients_and_coordinates_do_not_depend_on_the_batch(
+    seed: int, first: int, cut: int, clients: int, d: int, k: int
+) -> None:
+    whole = Lanes(seed, first, cut + 3)
+    parts = [Lanes(seed, first, cut), Lanes(seed, first + cut, 3)]
+    for engine in ENGINES.values():
+        normal = engine.normal(whole, k, clients, d, 2, 9)
+        uniform = engine.uniform(whole, k, clients, 2, 9)
+        again = np.concatenate([engine.normal(part, k, clients, d, 2, 9) for part in parts], axis=1)
+        assert np.array_equal(normal, again)
+        assert np.array_equal(uniform, np.concatenate([engine.uniform(part, k, clients, 2, 9) for part in parts]))
+        assert np.array_equal(normal, engine.normal(whole, k, clients + 2, d, 2, 9)[:clients])
+        assert np.array_equal(uniform, engine.uniform(whole, k, clients + 2, 2, 9)[:, :clients])
+        for fewer in range(1, d):
+            assert np.array_equal(normal[:, :, :fewer], engine.normal(whole, k, clients, fewer, 2, 9))
+
+
+def test_the_number_of_threads_changes_nothing() -> None:
+    lanes = Lanes(3, 0, 37)
+    before = numba.get_num_threads()
+    try:
+        found = []
+        for threads in (1, numba.config.NUMBA_NUM_THREADS):
+            numba.set_num_threads(threads)
+            found.append((CPU.normal(lanes, 1, 5, 7, 0), CPU.uniform(lanes, 1, 5, 2)))
+    finally:
+        numba.set_num_threads(before)
+    assert np.array_equal(found[0][0], found[1][0])
+    assert np.array_equal(found[0][1], found[1][1])
+
+
+@given(
+    seed=st.integers(0, 2**64 - 1), first=st.integers(0, 2**32 - 9), k=word, step=word, stream=word, d=st.integers(1, 9)
+)
+def test_the_array_engine_gives_the_same_numbers(seed: int, first: int, k: int, step: int, stream: int, d: int) -> None:
+    lanes = Lanes(seed, first, 8)
+    assert np.array_equal(ARRAY.uniform(lanes, k, 3, stream, step), CPU.uniform(lanes, k, 3, stream, step))
+    normal = CPU.normal(lanes, k, 3, d, stream, step)
+    assert ARRAY.normal(lanes, k, 3, d, stream, step).shape == normal.shape == (3, 8, d)
+    assert np.max(np.abs(ARRAY.normal(lanes, k, 3, d, stream, step) - normal)) <= 1e-14
+
+
+def test_no_two_addresses_share_a_number() -> None:
+    """Small values in every place, so that words that are swapped, added or dropped collide; rate 1e-7 (birthdays)."""
+    values = []
+    for seed, k, step, stream in itertools.product((0, 1, 2, 2**32, 2**32 + 1, 2**33), range(5), range(5), range(5)):
+        values.append(CPU.uniform(Lanes(seed, 0, 7), k, 7, stream, step).ravel())
+    everything = np.concatenate(values)
+    assert len(np.unique(everything)) == len(everything) == 6 * 5 * 5 * 5 * 49
+
+
+def test_the_streams_are_distinct() -> None:
+    numbers = [value for name, value in vars(streams).items() if name.isupper()]
+    assert len(numbers) == len(set(numbers)) >= 4
+
+
+def test_uniforms_fill_the_open_interval_evenly() -> None:
+    u = CPU.uniform(Lanes(1, 0, 1000), 0, 500, streams.COHORT).ravel()
+    assert 0.0 < u.min() < u.max() < 1.0
+    assert stats.kstest(u, "uniform").pvalue > 1e-9  # rate 1e-9
+    cells = np.bincount((u * 4096).astype(int), minlength=4096)
+    low = np.bincount(((u * 2**41) % 4096).astype(int), minlength=4096)  # bits 30 to 41
+    for counts in (cells, low):
+        p = stats.chisquare(counts).pvalue
+        assert 1e-9 < p < 1 - 1e-9  # rate 2e-9 each: too even is wrong, too
+
+
+def test_normals_have_the_moments_and_the_tails_of_a_normal() -> None:
+    z = CPU.normal(Lanes(2, 0, 200), 3, 50, 101, streams.NOISE).ravel()
+    N = len(z)
+    for power, mean, variance in ((1, 0, 1), (2, 1, 2), (3, 0, 15), (4, 3, 96), (6, 15, 10170)):
+        assert abs(np.mean(z**power) - mean) < 6.5 * math.sqrt(variance / N), power  # rate 1e-10 each (normal limit)
+    assert stats.kstest(z, "norm").pvalue > 1e-9  # rate 1e-9
+    beyond = int(np.sum(np.abs(z) > 4.0))
+    assert 1e-9 < stats.binom.cdf(beyond, N, 2 * stats.norm.sf(4.0)) < 1 - 1e-9  # rate 2e-9
+
+
+def test_neighbouring_addresses_are_uncorrelated() -> None:
+    """Values and squares; |correlation| sqrt(N) > 6.5 has rate 1e-10 in each of the 20 cases."""
+
+    def draw(k: int = 0, stream: int = 0, step: int = 0, seed: int = 4) -> np.ndarray:
+        return CPU.normal(Lanes(seed, 0, 101), k, 101, 100, stream, step)
+
+    z = draw()
+    pairs = {
+        "lane": (z[:, :-1], z[:, 1:]),
+        "client": (z[:-1], z[1:]),
+        "block": (z[:, :, :-2], z[:, :, 2:]),
+        "cosine and sine": (z[:, :, 0::2], z[:, :, 1::2]),
+        "lane and client": (z, z.transpose(1, 0, 2)),
+        "round": (z, draw(k=1)),
+        "stream": (z, draw(stream=1)),
+        "step": (z, draw(step=1)),
+        "seed": (z, draw(seed=5)),
+        "high seed": (z, draw(seed=4 + 2**32)),
+    }
+    for name, (a, b) in pairs.items():
+        a, b = (a[~np.eye(101, dtype=bool)], b[~np.eye(101, dtype=bool)]) if name == "lane and client" else (a, b)
+        for x, y in ((a.ravel(), b.ravel()), (a.ravel() ** 2 - 1, b.ravel() ** 2 - 1)):
+            z_score = np.corrcoef(x, y)[0, 1] * math.sqrt(len(x) / (2 if name == "lane and client" else 1))
+            assert abs(z_score) < 6.5, name
