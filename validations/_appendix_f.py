@@ -1,7 +1,8 @@
 """The setting of das2022 Appendix F, shared by the scripts of Figures 1 to 3.
 
-n = 100 quadratics in d = 200 dimensions of rank 20, K = 500 rounds, E = 20 local steps, (epsilon, delta) = (5, 1e-6), full
-participation, eta_k = beta_k = eta. The paper does not say its q; q = 1 here, so sigma^2 = K C^2 log(1/delta)/(n epsilon)^2.
+n = 100 quadratics in d = 200 dimensions of rank 20, K = 500 rounds, E = 20 local steps, (epsilon, delta) = (5, 1e-6),
+full participation, eta_k = beta_k = eta. The paper does not say its q; q = 1 here, so sigma^2 = K C^2 log(1/delta)/(n
+epsilon)^2.
 """
 
 from __future__ import annotations
@@ -50,12 +51,12 @@ def problems(seed: int) -> list[Quadratic]:
 def run(
     problem: Quadratic,
     instance: int,
+    *,
     initialisation: str,
     threshold: float,
     step: float | Sequence[float],
     method: str,
     observe: Sequence[str | Observable],
-    *,
     lanes: int,
     seed: int,
     device: str,
@@ -63,13 +64,26 @@ def run(
 ) -> Run:
     """One run of Algorithm 1 with every round kept; both methods of one (seed, instance) share their noise."""
     algorithm = FedAvg(
-        local_step=step, local_steps=LOCAL_STEPS, bounding=method, threshold=threshold, sigma=sigma(threshold), noise="average"
-    )  # fmt: skip
+        local_step=step,
+        local_steps=LOCAL_STEPS,
+        bounding=method,
+        threshold=threshold,
+        sigma=sigma(threshold),
+        noise="average",
+    )
     start = appendix_f_start(problem, initialisation, seed + instance)
     return simulate(
-        algorithm, problem, ROUNDS, lanes, seed=1000 * seed + instance, observe=observe, start=start, series=True,
-        device=device, progress=progress,
-    )  # fmt: skip
+        algorithm,
+        problem,
+        ROUNDS,
+        lanes,
+        seed=1000 * seed + instance,
+        observe=observe,
+        start=start,
+        series=True,
+        device=device,
+        progress=progress,
+    )
 
 
 def rounded(values: Any, digits: int = 5) -> list[float]:

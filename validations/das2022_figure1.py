@@ -15,8 +15,10 @@ from dpfl_theory.validation import Context, main
 
 TITLE = "Suboptimality and trajectories: clipping against normalisation"
 CAPTION = (
-    "Left: suboptimality on an Appendix F quadratic with C = 100, step 0.001, start I1; mean of three runs and 10% to 90% "
-    "quantiles of 64 noise lanes. Right: the first run, projected onto the plane of w_0 - w* and the part of grad f(w_0) "
+    "Left: suboptimality on an Appendix F quadratic with C = 100, step 0.001, start I1; mean of three runs and "
+    "10% to 90% "
+    "quantiles of 64 noise lanes. Right: the first run, projected onto the plane of w_0 - w* and the part of "
+    "grad f(w_0) "
     "orthogonal to it, smoothed by a moving mean over 25 rounds; the optimum is at the origin."
 )
 SOURCE = {"paper": "das2022", "where": "Figure 1, Section 1 (setting of Appendix F)"}
@@ -55,22 +57,31 @@ def compute(context: Context) -> dict[str, Any]:
     for part, method in enumerate(setting.METHODS):
         kept = []
         for index, problem in enumerate(problems):
-            observe: list[str | Observable] = ["suboptimality", *plane, "distance-squared"] if index == 0 else ["suboptimality"]
+            observe: list[str | Observable] = (
+                ["suboptimality", *plane, "distance-squared"] if index == 0 else ["suboptimality"]
+            )
 
             def tell(share: float, at: float = part / 2, first: bool = index == 0, index: int = index) -> None:
                 context.progress(at + (0.9 * share if first else 0.9 + 0.05 * index) / 2)
 
             done = setting.run(
-                problem, index, INITIALISATION, THRESHOLD, STEP, method, observe, lanes=lanes if index == 0 else 1,
-                seed=context.seed, device=context.device,
+                problem,
+                index,
+                initialisation=INITIALISATION,
+                threshold=THRESHOLD,
+                step=STEP,
+                method=method,
+                observe=observe,
+                lanes=lanes if index == 0 else 1,
+                seed=context.seed,
+                device=context.device,
                 progress=tell,
-            )  # fmt: skip
-            series = done["suboptimality"].series
-            assert series is not None
+            )
+            series = done["suboptimality"].every_round
             kept.append(series[:, 0])
             if index == 0:
-                streams = [done[name].series for name in ("along", "across")]
-                paths[method] = [setting.rounded(_smooth(s[:, 0])[::EVERY]) for s in streams if s is not None]
+                streams = [done[name].every_round for name in ("along", "across")]
+                paths[method] = [setting.rounded(_smooth(s[:, 0])[::EVERY]) for s in streams]
                 band = series
                 distances = np.sqrt(done["distance-squared"].last)
         curves[method] = {
@@ -84,7 +95,11 @@ def compute(context: Context) -> dict[str, Any]:
     means = {what: {m: float(final[m][what].mean()) for m in final} for what in difference}
     return {
         "configuration": {
-            **setting.CONFIGURATION, "threshold": THRESHOLD, "step": STEP, "initialisation": INITIALISATION, "lanes": lanes,
+            **setting.CONFIGURATION,
+            "threshold": THRESHOLD,
+            "step": STEP,
+            "initialisation": INITIALISATION,
+            "lanes": lanes,
         },
         "rounds": list(range(0, setting.ROUNDS + 1, EVERY)),
         "curves": curves,
@@ -95,14 +110,15 @@ def compute(context: Context) -> dict[str, Any]:
                 "claim": f"normalisation {claim} than clipping after the last round (paired z > 5)",
                 "verdict": "reproduced" if z[what] > 5 else "not-reproduced",
                 "paper": "Figure 1, caption",
-                "measured": f"{means[what]['normalise']:.4f} against {means[what]['clip']:.4f}, paired z = {z[what]:.0f}, {lanes} lanes",
+                "measured": f"{means[what]['normalise']:.4f} against {means[what]['clip']:.4f}, "
+                f"paired z = {z[what]:.0f}, {lanes} lanes",
             }
             for what, claim in (
                 ("suboptimality", "attains a smaller suboptimality"),
                 ("distance", "reaches closer to the optimum"),
             )
         ],
-    }  # fmt: skip
+    }
 
 
 def draw(data: dict[str, Any]) -> dict[str, Any]:

@@ -20,11 +20,16 @@ from dpfl_theory.validation import Context, main
 
 TITLE = "Theorem 4: bound against reality for clipping and normalisation"
 CAPTION = (
-    "Left side of Theorem 4 (points, with confidence limits) and right side (lines) for clipping, part (a), and normalisation, "
-    "part (b), on Huber regression (top) and on logistic regression with the breast-cancer data (bottom), as the privacy ratio "
-    "rho, alpha, the number of local steps E and the clients' heterogeneity vary. Full participation; gamma = L ||w_0 - w*|| "
-    "minimises the initialisation term. Grey: the left side of (a) if the server never moved; a bound above it is vacuous. The "
-    "weighted left side of (b) is negative where clients are, on average, better off than at w*. The lower axes are linear below 0.1 and end at -10."
+    "Left side of Theorem 4 (points, with confidence limits) and right side (lines) for clipping, part (a), and "
+    "normalisation, "
+    "part (b), on Huber regression (top) and on logistic regression with the breast-cancer data (bottom), as the "
+    "privacy ratio "
+    "rho, alpha, the number of local steps E and the clients' heterogeneity vary. Full participation; gamma = L "
+    "||w_0 - w*|| "
+    "minimises the initialisation term. Grey: the left side of (a) if the server never moved; a bound above it "
+    "is vacuous. The "
+    "weighted left side of (b) is negative where clients are, on average, better off than at w*. The lower axes "
+    "are linear below 0.1 and end at -10."
 )
 SOURCE = {"paper": "das2022", "where": "Theorem 4, Section 4"}
 BUDGET_SECONDS = {"quick": 120.0, "full": 900.0}
@@ -55,7 +60,13 @@ METHODS = {"a": "clip", "b": "normalise"}
 
 def _problem(family: str, heterogeneity: float) -> dict[str, Any]:
     if family == "huber":
-        parameters: dict[str, Any] = {"clients": 10, "dimension": 5, "records": 20, "heterogeneity": heterogeneity, "seed": 1}
+        parameters: dict[str, Any] = {
+            "clients": 10,
+            "dimension": 5,
+            "records": 20,
+            "heterogeneity": heterogeneity,
+            "seed": 1,
+        }
         return {"family": "huber", "parameters": parameters}
     # The similarity partition's percentage is the i.i.d. part: 100 is i.i.d., 0 sorts all records by label.
     percent = 100.0 * (1.0 - heterogeneity)
@@ -74,14 +85,22 @@ def _instance(family: str, setting: Mapping[str, float], lanes: int) -> dict[str
     # gamma = L D minimises L D^2/gamma + gamma/L; K = (2 alpha gamma/C)/rho^2 is rounded up and gamma follows from it.
     rounds = math.ceil(2.0 * alpha * c.L_max * distance / (c.G_max * E * rho**2))
     return {
-        "problem": problem, **start, "rho": rho, "alpha": alpha, "E": E, "rounds": rounds,
-        "cohort": {"scheme": "full"}, "lanes": lanes,
-    }  # fmt: skip
+        "problem": problem,
+        **start,
+        "rho": rho,
+        "alpha": alpha,
+        "E": E,
+        "rounds": rounds,
+        "cohort": {"scheme": "full"},
+        "lanes": lanes,
+    }
 
 
 def compute(context: Context) -> dict[str, Any]:
     lanes = context.pick(quick=32, full=1024)
-    cases = [(family, name, value) for family in PROBLEMS for name, values in SWEEPS[family].items() for value in values]
+    cases = [
+        (family, name, value) for family in PROBLEMS for name, values in SWEEPS[family].items() for value in values
+    ]
     points: list[dict[str, Any]] = []
     known: dict[str, dict[str, Any]] = {}
     for number, (family, name, value) in enumerate(cases):
@@ -96,7 +115,10 @@ def compute(context: Context) -> dict[str, Any]:
     verdicts = [p[part]["verdict"] for p in points for part in METHODS]
     return {
         "configuration": {
-            "base": BASE, "clients": 10, "sampling": "full participation", "lanes": lanes,
+            "base": BASE,
+            "clients": 10,
+            "sampling": "full participation",
+            "lanes": lanes,
             "rounds": [min(p["rounds"] for p in points), max(p["rounds"] for p in points)],
         },
         "points": points,
@@ -118,7 +140,7 @@ def compute(context: Context) -> dict[str, Any]:
             }
         ],
         "undecided": verdicts.count("inconclusive"),
-    }  # fmt: skip
+    }
 
 
 def _experiment(statement: Statement, bounding: str, instance: Mapping[str, Any]) -> monte_carlo.Experiment:
@@ -133,18 +155,28 @@ def _measure(instance: dict[str, Any], context: Context) -> dict[str, Any]:
         evidence = monte_carlo.run(statement, check, Settings(seed=context.seed, alpha=1e-8, device=context.device))
         assert evidence.lhs is not None
         out[part] = {
-            "lhs": evidence.lhs.estimate, "low": evidence.lhs.low, "high": evidence.lhs.high, "rhs": evidence.rhs,
-            "terms": dict(evidence.terms), "verdict": evidence.verdict, "asymptotic": evidence.asymptotic,
-            "vacuous": evidence.vacuous, "trivial": evidence.notes["trivial"], "lanes": evidence.replicates,
+            "lhs": evidence.lhs.estimate,
+            "low": evidence.lhs.low,
+            "high": evidence.lhs.high,
+            "rhs": evidence.rhs,
+            "terms": dict(evidence.terms),
+            "verdict": evidence.verdict,
+            "asymptotic": evidence.asymptotic,
+            "vacuous": evidence.vacuous,
+            "trivial": evidence.notes["trivial"],
+            "lanes": evidence.replicates,
             "delta": evidence.notes["problem"]["mean_delta_star"],
-        }  # fmt: skip
+        }
     return out
 
 
 def _ratios(points: list[dict[str, Any]], part: str) -> str:
     ratios = [p[part]["lhs"] / p[part]["rhs"] for p in points]
     vacuous = sum(bool(p[part]["vacuous"]) for p in points)
-    return f"left over right side is {min(ratios):.3f} to {max(ratios):.3f} over {len(points)} points; the bound is vacuous in {vacuous}"
+    return (
+        f"left over right side is {min(ratios):.3f} to {max(ratios):.3f} over {len(points)} points; "
+        f"the bound is vacuous in {vacuous}"
+    )
 
 
 def _alpha_points(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -162,7 +194,11 @@ def _dies_down(points: list[dict[str, Any]]) -> bool:
 
 def _alpha_terms(points: list[dict[str, Any]]) -> str:
     found = _alpha_points(points)
-    texts = [f"alpha = {p['value']:g}: A = {p['a']['terms']['A (initialisation)']:.3g}, B1 = {p['a']['terms']['B1 (heterogeneity)']:.3g}" for p in found]
+    texts = [
+        f"alpha = {p['value']:g}: A = {p['a']['terms']['A (initialisation)']:.3g}, B1 = "
+        f"{p['a']['terms']['B1 (heterogeneity)']:.3g}"
+        for p in found
+    ]
     return "; ".join((texts[0], texts[-1]))
 
 
@@ -177,10 +213,28 @@ def draw(data: dict[str, Any]) -> dict[str, Any]:
             x: list[float] = [p["value"] for p in found]
             for part, colour in colours.items():
                 y = [p[part]["lhs"] for p in found]
-                spread = [[max(0.0, v - p[part]["low"]) for v, p in zip(y, found)], [max(0.0, p[part]["high"] - v) for v, p in zip(y, found)]]
-                ax.errorbar(x, y, yerr=spread, fmt="o", color=colour, capsize=2, elinewidth=1.0, label=f"{names[part]}: left side")
+                spread = [
+                    [max(0.0, v - p[part]["low"]) for v, p in zip(y, found)],
+                    [max(0.0, p[part]["high"] - v) for v, p in zip(y, found)],
+                ]
+                ax.errorbar(
+                    x,
+                    y,
+                    yerr=spread,
+                    fmt="o",
+                    color=colour,
+                    capsize=2,
+                    elinewidth=1.0,
+                    label=f"{names[part]}: left side",
+                )
                 ax.plot(x, [p[part]["rhs"] for p in found], color=colour, label=f"{names[part]}: bound")
-            ax.plot(x, [p["a"]["trivial"] for p in found], color=style.NEUTRAL, linestyle=":", label="if the server never moved")
+            ax.plot(
+                x,
+                [p["a"]["trivial"] for p in found],
+                color=style.NEUTRAL,
+                linestyle=":",
+                label="if the server never moved",
+            )
             if family == "huber":
                 ax.set_yscale("log")
             else:

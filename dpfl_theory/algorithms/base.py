@@ -60,11 +60,12 @@ class Context:
 
 @dataclass
 class Round:
-    """What happened in one round, as far as observables may ask for it. Arrays belong to the device; S lanes, n clients.
+    """What happened in one round, as far as observables may ask for it. Arrays belong to the device; S lanes, n
+    clients.
 
     w (S, d) is the server's vector before the round's update; update_norms (S, n) the lengths of all clients' updates
-    from w, sampled or not; cohort (S, n) who took part (0 or 1); threshold (S,) the clipping threshold or scaling factor;
-    signal and noise (S, d) the two parts of what the server adds up; state whatever else the algorithm keeps.
+    from w, sampled or not; cohort (S, n) who took part (0 or 1); threshold (S,) the clipping threshold or scaling
+    factor; signal and noise (S, d) the two parts of what the server adds up; state whatever else the algorithm keeps.
     """
 
     context: Context
@@ -106,7 +107,13 @@ class Algorithm(ABC):
         """The algorithm's name and hyper-parameters as plain JSON data."""
 
     def validate(self, problem: Problem, lanes: int) -> None:
-        """Raise InputError when the hyper-parameters cannot be used on this problem."""
+        """Raise InputError when the hyper-parameters do not fit the problem, or give another number of lanes."""
+        for name, value in vars(self).items():
+            given = value.initial if isinstance(value, Schedule) else value
+            if isinstance(given, (list, tuple, np.ndarray)) and len(given) != lanes:
+                raise InputError(
+                    f"{name} has {len(given)} values for {lanes} lanes: give one number, or one for each lane"
+                )
 
 
 def plain(value: Any) -> Any:

@@ -19,9 +19,10 @@ SCHEMES = ("poisson", "fixed", "full")
 class Cohort:
     """How clients are sampled in each round.
 
-    scheme: ``poisson`` (each client independently with probability size/n, the scheme of das2022 Algorithm 1), ``fixed``
-        (exactly ``size`` clients, uniformly without replacement, das2022 Algorithm 2), or ``full`` (all n clients).
-    size: the expected number r of participating clients (any number in (0, n] for ``poisson``); ignored for ``full``.
+    scheme: ``poisson`` (each client independently with probability size/n, the scheme of das2022 Algorithm 1),
+        ``fixed`` (exactly ``size`` clients, uniformly without replacement, das2022 Algorithm 2), or ``full`` (all n
+    clients). size: the expected number r of participating clients (any number in (0, n] for ``poisson``); ignored for
+    ``full``.
 
     Averages are always divided by r, as the papers print it, also when a Poisson cohort happens to have another size.
 
@@ -40,7 +41,9 @@ class Cohort:
             return
         size = self.size
         if size is None or not math.isfinite(size) or not 0 < size <= n:
-            raise InputError(f"the cohort size is {size}: with {n} clients it must lie in (0, {n}], so that r/n is in (0, 1]")
+            raise InputError(
+                f"the cohort size is {size}: with {n} clients it must lie in (0, {n}], so that r/n is in (0, 1]"
+            )
         if self.scheme == "fixed" and size != int(size):
             raise InputError(f"the cohort size is {size}: sampling a fixed number of clients needs a whole number")
 
@@ -63,5 +66,3 @@ class Cohort:
     def describe(self) -> dict[str, Any]:
         """The scheme as plain data."""
         return {"scheme": self.scheme} if self.scheme == "full" else {"scheme": self.scheme, "size": self.size}
-
-

@@ -38,8 +38,8 @@ class FedAvg(Algorithm):
     threshold: C [F/X], the clipping threshold or scaling factor; needed unless bounding is ``none``.
     cohort: the client sampling; sums over the cohort are divided by r.
     sigma: standard deviation per coordinate [F/X] of the noise on the average when exactly r clients take part.
-    noise: ``client`` as printed (each client adds N(0, r sigma^2 I): a cohort of s clients leaves the average with variance
-        s sigma^2/r, and an empty one with none), or ``average`` (N(0, sigma^2 I) whatever the cohort).
+    noise: ``client`` as printed (each client adds N(0, r sigma^2 I): a cohort of s clients leaves the average with
+        variance s sigma^2/r, and an empty one with none), or ``average`` (N(0, sigma^2 I) whatever the cohort).
 
     >>> FedAvg(local_step=0.1, local_steps=5, bounding="clip", threshold=1.0, sigma=0.5).describe()["bounding"]
     'clip'
@@ -70,6 +70,7 @@ class FedAvg(Algorithm):
             positive("the threshold C", self.threshold)
 
     def validate(self, problem: Problem, lanes: int) -> None:
+        super().validate(problem, lanes)
         self.cohort.check(problem.n)
 
     def begin(self, context: Context) -> Any:
@@ -84,7 +85,7 @@ class FedAvg(Algorithm):
 
     def round(self, context: Context, state: Any, k: int) -> tuple[Any, Round]:
         xp = context.engine.xp
-        w, n, r = state, context.problem.n, self.cohort.divisor(context.problem.n)
+        w, r = state, self.cohort.divisor(context.problem.n)
         eta, beta = self._steps(context, k)
         cohort = self.cohort.sample(context, k)
         phase = context.kernels.local_phase(w, eta, self.local_steps)

@@ -1,8 +1,8 @@
 """Observables: what statements bound, streamed per round and lane.
 
 An observable maps a `Round` to one number for each lane. It knows its unit, its formula, and, where analysis gives one,
-the range it cannot leave while the server stays within a known distance of w* (`Reach`): rigorous confidence limits rest
-on these ranges.
+the range it cannot leave while the server stays within a known distance of w* (`Reach`): rigorous confidence limits
+rest on these ranges.
 
 In the formulas ``u_i`` is client i's update, C the threshold, ``z_i = C/||u_i||`` and Delta_i = f_i(w*) - inf f_i. A
 weight z_i times a quantity is 0 where the quantity is 0, and +inf where u_i = 0 and it is not.
@@ -53,7 +53,8 @@ class Reach:
 
     @property
     def distances_to_client_minima(self) -> Array:
-        """Upper bounds on the distance to client i's nearest minimiser within the radius, shape (n,), inf when unknown."""
+        """Upper bounds on the distance to client i's nearest minimiser within the radius, shape (n,), inf when
+        unknown."""
         c = self.constants
         shared = c.delta_i_star == 0.0
         if c.w_i_star is None or c.w_star is None:
@@ -85,7 +86,9 @@ class Observable:
 def _need(happened: Round, attribute: str, observable: str) -> Any:
     value = getattr(happened, attribute)
     if value is None:
-        raise InputError(f"observable {observable!r} needs {attribute.replace('_', ' ')}, which this algorithm does not have")
+        raise InputError(
+            f"observable {observable!r} needs {attribute.replace('_', ' ')}, which this algorithm does not have"
+        )
     return value
 
 
@@ -135,7 +138,9 @@ def _snr(h: Round) -> Any:
 def _distance_squared(h: Round) -> Any:
     star = h.context.problem.constants.w_star
     if star is None:
-        raise InputError("observable 'distance-squared' needs a minimiser w*, and the minimum is not attained: add a ridge")
+        raise InputError(
+            "observable 'distance-squared' needs a minimiser w*, and the minimum is not attained: add a ridge"
+        )
     difference = h.w - h.context.engine.asarray(star)
     return (difference * difference).sum(axis=1)
 
@@ -159,11 +164,19 @@ def _lyapunov(h: Round) -> Any:
 
 
 def _gap_ceiling(reach: Reach) -> float:
-    return float(np.mean(np.minimum(reach.gradient_bounds, reach.threshold / reach.update_floor)) * reach.radius) if reach.update_floor else math.inf
+    return (
+        float(np.mean(np.minimum(reach.gradient_bounds, reach.threshold / reach.update_floor)) * reach.radius)
+        if reach.update_floor
+        else math.inf
+    )
 
 
 def _excess_ceiling(reach: Reach) -> float:
-    return reach.threshold / reach.update_floor * float(np.mean(reach.distances_to_client_minima)) if reach.update_floor else math.inf
+    return (
+        reach.threshold / reach.update_floor * float(np.mean(reach.distances_to_client_minima))
+        if reach.update_floor
+        else math.inf
+    )
 
 
 def _suboptimality_ceiling(reach: Reach) -> float:
@@ -177,76 +190,148 @@ def _weighted_heterogeneity_ceiling(reach: Reach) -> float:
 
 _ALL = (
     Observable(
-        "suboptimality", (1, 0), r"f(w_k) - f(w^*)", "suboptimality of the server's vector",
-        lambda h: h.context.kernels.suboptimality(h.w), lambda _: 0.0, _suboptimality_ceiling, of_state=True,
+        "suboptimality",
+        (1, 0),
+        r"f(w_k) - f(w^*)",
+        "suboptimality of the server's vector",
+        lambda h: h.context.kernels.suboptimality(h.w),
+        lambda _: 0.0,
+        _suboptimality_ceiling,
+        of_state=True,
     ),
     Observable(
-        "gradient-norm-squared", (2, -2), r"\|\nabla f(w_k)\|^2", "squared length of the gradient of f",
-        _gradient_squared, lambda _: 0.0, lambda r: float(np.mean(r.gradient_bounds)) ** 2, of_state=True,
+        "gradient-norm-squared",
+        (2, -2),
+        r"\|\nabla f(w_k)\|^2",
+        "squared length of the gradient of f",
+        _gradient_squared,
+        lambda _: 0.0,
+        lambda r: float(np.mean(r.gradient_bounds)) ** 2,
+        of_state=True,
     ),
     Observable(
-        "distance-squared", (0, 2), r"\|w_k - w^*\|^2", "squared distance to the minimiser",
-        _distance_squared, lambda _: 0.0, lambda r: r.radius**2, of_state=True,
+        "distance-squared",
+        (0, 2),
+        r"\|w_k - w^*\|^2",
+        "squared distance to the minimiser",
+        _distance_squared,
+        lambda _: 0.0,
+        lambda r: r.radius**2,
+        of_state=True,
     ),
     Observable(
-        "unclipped-gap", (1, 0), r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,(f_i(w_k) - f_i(w^*))",
+        "unclipped-gap",
+        (1, 0),
+        r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,(f_i(w_k) - f_i(w^*))",
         "mean gap of the clients whose update is not clipped",
         lambda h: (_unclipped(h) * _gap(h)).mean(axis=1),
-        lambda r: -float(np.mean(r.constants.delta_i_star)), _gap_ceiling,
+        lambda r: -float(np.mean(r.constants.delta_i_star)),
+        _gap_ceiling,
     ),
     Observable(
-        "clipped-length", (1, -1), r"\frac{1}{n}\sum_i 1(\|u_i\| > C)\,\|u_i\|", "mean length of the updates that are clipped",
+        "clipped-length",
+        (1, -1),
+        r"\frac{1}{n}\sum_i 1(\|u_i\| > C)\,\|u_i\|",
+        "mean length of the updates that are clipped",
         lambda h: ((1.0 - _unclipped(h)) * h.update_norms).mean(axis=1),
-        lambda _: 0.0, lambda r: r.local_steps * float(np.mean(r.gradient_bounds)),
+        lambda _: 0.0,
+        lambda r: r.local_steps * float(np.mean(r.gradient_bounds)),
     ),
     Observable(
-        "unclipped-heterogeneity", (1, 0), r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,\Delta_i^*",
+        "unclipped-heterogeneity",
+        (1, 0),
+        r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,\Delta_i^*",
         "mean heterogeneity of the clients whose update is not clipped",
         lambda h: (_unclipped(h) * _delta(h)).mean(axis=1),
-        lambda _: 0.0, lambda r: float(np.mean(r.constants.delta_i_star)),
+        lambda _: 0.0,
+        lambda r: float(np.mean(r.constants.delta_i_star)),
     ),
     Observable(
-        "unclipped-share", (0, 0), r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)", "share of clients whose update is not clipped",
-        lambda h: _unclipped(h).mean(axis=1), lambda _: 0.0, lambda _: 1.0,
+        "unclipped-share",
+        (0, 0),
+        r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)",
+        "share of clients whose update is not clipped",
+        lambda h: _unclipped(h).mean(axis=1),
+        lambda _: 0.0,
+        lambda _: 1.0,
     ),
     Observable(
-        "weighted-excess", (1, 0), r"\frac{1}{n}\sum_i \frac{C}{\|u_i\|}\,(f_i(w_k) - \min f_i)",
+        "weighted-excess",
+        (1, 0),
+        r"\frac{1}{n}\sum_i \frac{C}{\|u_i\|}\,(f_i(w_k) - \min f_i)",
         "mean excess over the clients' own minima, weighted by threshold over update length",
-        lambda h: _weight(h, _excess(h)).mean(axis=1), lambda _: 0.0, _excess_ceiling,
+        lambda h: _weight(h, _excess(h)).mean(axis=1),
+        lambda _: 0.0,
+        _excess_ceiling,
     ),
     Observable(
-        "weighted-heterogeneity", (1, 0), r"\frac{1}{n}\sum_i \frac{C}{\|u_i\|}\,\Delta_i^*",
+        "weighted-heterogeneity",
+        (1, 0),
+        r"\frac{1}{n}\sum_i \frac{C}{\|u_i\|}\,\Delta_i^*",
         "mean heterogeneity, weighted by threshold over update length",
-        lambda h: _weight(h, _delta(h)).mean(axis=1), lambda _: 0.0, _weighted_heterogeneity_ceiling,
+        lambda h: _weight(h, _delta(h)).mean(axis=1),
+        lambda _: 0.0,
+        _weighted_heterogeneity_ceiling,
     ),
     Observable(
-        "unclipped-weighted-excess", (1, 0), r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,\frac{C}{\|u_i\|}\,(f_i(w_k) - \min f_i)",
+        "unclipped-weighted-excess",
+        (1, 0),
+        r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,\frac{C}{\|u_i\|}\,(f_i(w_k) - \min f_i)",
         "as weighted-excess, over the clients whose update is not longer than the threshold",
-        lambda h: (_weight(h, _unclipped(h) * _excess(h))).mean(axis=1), lambda _: 0.0, _excess_ceiling,
+        lambda h: (_weight(h, _unclipped(h) * _excess(h))).mean(axis=1),
+        lambda _: 0.0,
+        _excess_ceiling,
     ),
     Observable(
-        "unclipped-weighted-heterogeneity", (1, 0), r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,\frac{C}{\|u_i\|}\,\Delta_i^*",
+        "unclipped-weighted-heterogeneity",
+        (1, 0),
+        r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,\frac{C}{\|u_i\|}\,\Delta_i^*",
         "as weighted-heterogeneity, over the clients whose update is not longer than the threshold",
-        lambda h: (_weight(h, _unclipped(h) * _delta(h))).mean(axis=1), lambda _: 0.0, _weighted_heterogeneity_ceiling,
+        lambda h: (_weight(h, _unclipped(h) * _delta(h))).mean(axis=1),
+        lambda _: 0.0,
+        _weighted_heterogeneity_ceiling,
     ),
     Observable(
-        "snr", (0, 0), r"\|\frac{1}{r}\sum_{i \in S_k} g_i\| / \|\frac{1}{r}\sum_{i \in S_k} \zeta_i\|",
-        "signal-to-noise ratio of what the server adds up (das2022 Figure 3)", _snr,
+        "snr",
+        (0, 0),
+        r"\|\frac{1}{r}\sum_{i \in S_k} g_i\| / \|\frac{1}{r}\sum_{i \in S_k} \zeta_i\|",
+        "signal-to-noise ratio of what the server adds up (das2022 Figure 3)",
+        _snr,
     ),
     Observable(
-        "cohort-size", (0, 0), r"|S_k|", "number of clients that take part",
-        lambda h: _need(h, "cohort", "cohort-size").sum(axis=1), lambda _: 0.0,
+        "cohort-size",
+        (0, 0),
+        r"|S_k|",
+        "number of clients that take part",
+        lambda h: _need(h, "cohort", "cohort-size").sum(axis=1),
+        lambda _: 0.0,
     ),
     Observable(
-        "zero-updates", (0, 0), r"|\{i : u_i = 0\}|", "number of clients whose update is exactly zero",
-        lambda h: (_need(h, "update_norms", "zero-updates") == 0.0).sum(axis=1) * 1.0, lambda _: 0.0,
+        "zero-updates",
+        (0, 0),
+        r"|\{i : u_i = 0\}|",
+        "number of clients whose update is exactly zero",
+        lambda h: (_need(h, "update_norms", "zero-updates") == 0.0).sum(axis=1) * 1.0,
+        lambda _: 0.0,
     ),
     Observable(
-        "smallest-update", (1, -1), r"\min_i \|u_i\|", "length of the shortest update",
-        lambda h: _need(h, "update_norms", "smallest-update").min(axis=1), lambda _: 0.0,
+        "smallest-update",
+        (1, -1),
+        r"\min_i \|u_i\|",
+        "length of the shortest update",
+        lambda h: _need(h, "update_norms", "smallest-update").min(axis=1),
+        lambda _: 0.0,
     ),
-    Observable("scaffnew-lyapunov", (0, 2), r"\psi_t", "hou2023's Lyapunov function over the stacked clients", _lyapunov, lambda _: 0.0, of_state=True),
-)  # fmt: skip
+    Observable(
+        "scaffnew-lyapunov",
+        (0, 2),
+        r"\psi_t",
+        "hou2023's Lyapunov function over the stacked clients",
+        _lyapunov,
+        lambda _: 0.0,
+        of_state=True,
+    ),
+)
 
 
 def catalogue() -> dict[str, Observable]:

@@ -22,8 +22,8 @@ FAILURE = 1e-30
 
 
 def fedavg_reach(algorithm: FedAvg, problem: Problem, rounds: int, start: Array) -> Reach | None:
-    """The `Reach` of a run with constant step sizes and one hyper-parameter set for all lanes; None where no bound holds
-    (updates that are not bounded, schedules, or no minimiser)."""
+    """The `Reach` of a run with constant step sizes and one hyper-parameter set for all lanes; None where no bound
+    holds (updates that are not bounded, schedules, or no minimiser)."""
     w_star = problem.constants.w_star
     step, global_step = algorithm.local_step, algorithm.global_step
     beta = step if global_step is None else global_step

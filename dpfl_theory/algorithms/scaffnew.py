@@ -26,7 +26,8 @@ __all__ = ["ScaffNew", "ScaffNewState"]
 @dataclass
 class ScaffNewState:
     """x (S, d): the server's vector; x_i and h_i (n, S, d): the clients' vectors [X] and control variates [F/X];
-    communications (S,): how many coins have come up so far; weight (S,): eta/p [X^2/F], the control variates' weight in psi."""
+    communications (S,): how many coins have come up so far; weight (S,): eta/p [X^2/F], the control variates' weight
+    in psi."""
 
     x: Any
     x_i: Any
@@ -63,7 +64,13 @@ class ScaffNew(Algorithm):
         xp, n = context.engine.xp, context.problem.n
         x = context.start
         clients = xp.repeat(x[None], n, axis=0)
-        return ScaffNewState(x, clients, xp.zeros_like(clients), xp.zeros(context.lanes.count), context.per_lane(self.step) / self.probability)
+        return ScaffNewState(
+            x,
+            clients,
+            xp.zeros_like(clients),
+            xp.zeros(context.lanes.count),
+            context.per_lane(self.step) / self.probability,
+        )
 
     def server(self, state: ScaffNewState) -> Any:
         return state.x

@@ -25,8 +25,8 @@ _MOST_LANES = 512
 @dataclass(frozen=True)
 class Stream:
     """One observable over a run: ``mean`` (lanes,) over rounds 0..K-1; ``last`` (lanes,), after the last round for an
-    observable of w alone and in round K-1 otherwise; ``smallest`` (lanes,) over rounds; ``series`` (rounds, lanes) or None,
-    with the value after the last round appended for an observable of w alone (rounds + 1, lanes)."""
+    observable of w alone and in round K-1 otherwise; ``smallest`` (lanes,) over rounds; ``series`` (rounds, lanes) or
+    None, with the value after the last round appended for an observable of w alone (rounds + 1, lanes)."""
 
     observable: Observable
     mean: Array
@@ -34,10 +34,18 @@ class Stream:
     smallest: Array
     series: Array | None
 
+    @property
+    def every_round(self) -> Array:
+        """The series; ValueError when the run did not keep it."""
+        if self.series is None:
+            raise ValueError(f"the run kept no series of {self.observable.name}: call simulate with series=True")
+        return self.series
+
 
 @dataclass(frozen=True)
 class Run:
-    """What `simulate` returns: streams by observable name, the final server vectors (lanes, d) and the run's configuration."""
+    """What `simulate` returns: streams by observable name, the final server vectors (lanes, d) and the run's
+    configuration."""
 
     streams: dict[str, Stream]
     final: Array
@@ -65,12 +73,12 @@ def simulate(
     """Run ``algorithm`` on ``problem`` for ``rounds`` rounds in each lane, streaming the observables.
 
     start: starting point [X], (d,) for all lanes or (lanes, d); zero by default. A lane's noise depends on
-    (seed, first_lane + its number) alone: runs are extended by asking for further lanes, and two algorithms with the same
-    seed share their noise. ``series`` keeps the value of every round; otherwise only means, last and smallest values.
-    ``progress`` is called with the share of the work that is done.
+    (seed, first_lane + its number) alone: runs are extended by asking for further lanes, and two algorithms with the
+    same seed share their noise. ``series`` keeps the value of every round; otherwise only means, last and smallest
+    values. ``progress`` is called with the share of the work that is done.
 
-    Raises InputError for counts that are not whole numbers, starting points of the wrong shape, or hyper-parameters that
-    the algorithm cannot use on this problem; EnvironmentFault when the device is not there.
+    Raises InputError for counts that are not whole numbers, starting points of the wrong shape, or hyper-parameters
+    that the algorithm cannot use on this problem; EnvironmentFault when the device is not there.
 
     >>> from dpfl_theory.algorithms import FedAvg
     >>> from dpfl_theory.problems import make

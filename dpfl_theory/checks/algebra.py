@@ -50,22 +50,29 @@ def equal(left: Any, right: Any, what: str) -> Outcome:
     import mpmath
     import sympy as sp
 
-    difference = sp.simplify(sp.together(sp.sympify(left) - sp.sympify(right)))
+    left, right = sp.sympify(left), sp.sympify(right)
+    difference = sp.simplify(sp.together(left - right))
     if difference == 0:
         return Outcome(True, f"{what}: both sides are equal", {"left": str(left), "right": str(right)})
-    names = sorted(difference.free_symbols, key=str)
+    names = sorted(left.free_symbols | right.free_symbols, key=str)
     with mpmath.workdps(50):
         for trial in range(1, 8):
             point = {s: sp.Rational(2 * i + 3, trial * i + 2 * trial + 1) for i, s in enumerate(names)}
-            a, b = (sp.N(sp.sympify(side).subs(point), 50) for side in (left, right))
+            a, b = (sp.N(side.subs(point), 50) for side in (left, right))
             if abs(a - b) > mpmath.mpf(10) ** -40 * (abs(a) + abs(b) + 1):
                 where = ", ".join(f"{s} = {v}" for s, v in point.items())
                 return Outcome(
                     False,
                     f"{what}: the sides differ, {sp.N(a, 8)} against {sp.N(b, 8)} at {where}",
-                    {"left": str(left), "right": str(right), "ratio": str(sp.simplify(sp.sympify(left) / right))},
+                    {
+                        "left": str(left),
+                        "right": str(right),
+                        "ratio": str(sp.simplify(left / right)) if right != 0 else "oo",
+                    },
                 )
-    return Outcome(False, f"{what}: no proof of equality was found (difference {difference})", {"difference": str(difference)})
+    return Outcome(
+        False, f"{what}: no proof of equality was found (difference {difference})", {"difference": str(difference)}
+    )
 
 
 def homogeneous(statement: Statement) -> Outcome:
@@ -81,12 +88,16 @@ def homogeneous(statement: Statement) -> Outcome:
             for name, expression in statement.prescription().items():
                 unit, declared = unit_of(expression, statement.units), statement.units.get(name, DIMENSIONLESS)
                 if unit != tuple(declared):
-                    return Outcome(False, f"{name} is declared in {format_unit(declared)} but prescribed in {format_unit(unit)}")
+                    return Outcome(
+                        False, f"{name} is declared in {format_unit(declared)} but prescribed in {format_unit(unit)}"
+                    )
     except UnitError as error:
         return Outcome(False, f"a formula is not homogeneous: {error}")
     units = set(seen.values())
     described = {name: format_unit(unit) for name, unit in seen.items()}
     if len(units) > 1:
-        return Outcome(False, f"the terms differ in unit: {', '.join(f'{k}: {v}' for k, v in described.items())}", described)
+        return Outcome(
+            False, f"the terms differ in unit: {', '.join(f'{k}: {v}' for k, v in described.items())}", described
+        )
     unit_text = format_unit(next(iter(units)))
     return Outcome(True, f"all terms have unit {unit_text}, and every prescription has its declared unit", described)

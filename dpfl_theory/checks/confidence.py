@@ -61,12 +61,14 @@ def lower_limit(x: NDArray[np.float64], alpha: float, least: float = 0.0) -> flo
 
 
 def upper_limit(x: NDArray[np.float64], alpha: float, most: float) -> float:
-    """An upper confidence limit for E X, X <= ``most``, valid at all sample sizes at once with error probability alpha."""
+    """An upper confidence limit for E X, X <= ``most``, valid at all sample sizes at once with error probability
+    alpha."""
     return most - lower_limit(most - np.asarray(x, dtype=np.float64), alpha)
 
 
 def asymptotic_limits(x: NDArray[np.float64], alpha: float) -> tuple[float, float]:
-    """Two-sided limits for E X from the central limit theorem, Johnson's skewness-corrected t: not a finite-sample bound."""
+    """Two-sided limits for E X from the central limit theorem, Johnson's skewness-corrected t: not a finite-sample
+    bound."""
     from scipy import stats
 
     x = np.asarray(x, dtype=np.float64)

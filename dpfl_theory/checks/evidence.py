@@ -35,9 +35,10 @@ class Interval:
 class Evidence:
     """One check's outcome (see DESIGN's JSON schema ``dpfl-theory/1``).
 
-    lhs: the bounded quantity; rhs: its bound; ratio: lhs/rhs; terms: the bound's named terms; vacuous: whether the bound is
-    above a trivial one (None where there is none); reason: one sentence; asymptotic: whether the verdict rests on a limit
-    theorem instead of a finite-sample bound; detectable: the smallest violation factor that this check could have seen.
+    lhs: the bounded quantity; rhs: its bound; ratio: lhs/rhs; terms: the bound's named terms; vacuous: whether the
+    bound is above a trivial one (None where there is none); reason: one sentence; asymptotic: whether the verdict
+    rests on a limit theorem instead of a finite-sample bound; detectable: the smallest violation factor that this
+    check could have seen.
     """
 
     statement: str
@@ -142,8 +143,11 @@ def statement_verdict(verdicts: Iterable[str]) -> str:
     return "holds" if "holds" in seen else "inconclusive"
 
 
-def summarise(evidence: Sequence[Evidence], expected: Mapping[str, str], alpha: float, seconds: float) -> dict[str, Any]:
-    """The ``summary`` of a check document: each statement's verdict beside the recorded one, and counts of both kinds."""
+def summarise(
+    evidence: Sequence[Evidence], expected: Mapping[str, str], alpha: float, seconds: float
+) -> dict[str, Any]:
+    """The ``summary`` of a check document: each statement's verdict beside the recorded one, and counts of both
+    kinds."""
     statements: dict[str, Any] = {}
     for id_ in dict.fromkeys(e.statement for e in evidence):
         own = [e for e in evidence if e.statement == id_]
@@ -175,7 +179,8 @@ def document(evidence: Sequence[Evidence], expected: Mapping[str, str], alpha: f
 
 
 def exit_code(summary: Mapping[str, Any]) -> int:
-    """0 when every statement's verdict is the recorded one, 3 when the only differences are undecided statements, else 1."""
+    """0 when every statement's verdict is the recorded one, 3 when the only differences are undecided statements,
+    else 1."""
     different = [s for s in summary["statements"].values() if s["verdict"] != s["expected"]]
     if not different:
         return 0

@@ -1,10 +1,11 @@
 """monte-carlo: a bound against the running algorithm, decided by confidence limits.
 
 Everything random goes to one side: with parts O_j of the statement's expectations, ``lhs <= rhs`` reads
-``E Z <= B`` for ``Z = sum_j c_j O_j`` and a number B. Each lane gives one independent replicate of Z (a mean over rounds).
+``E Z <= B`` for ``Z = sum_j c_j O_j`` and a number B. Each lane gives one independent replicate of Z (a mean over
+rounds).
 
-*holds* needs the upper confidence limit of E Z to be at most B. The limit is rigorous where Z is bounded from above within
-the run's `Reach`; otherwise it rests on the central limit theorem and is labelled asymptotic.
+*holds* needs the upper confidence limit of E Z to be at most B. The limit is rigorous where Z is bounded from above
+within the run's `Reach`; otherwise it rests on the central limit theorem and is labelled asymptotic.
 *violated* needs a lower limit above B that is valid at finite sample size; it exists where Z is bounded from below.
 Undecided checks get more lanes until the instance's number of lanes, or the time budget, is spent.
 """
@@ -35,7 +36,8 @@ _FIRST_BATCH = 128
 
 @dataclass(frozen=True)
 class Experiment:
-    """What a Monte-Carlo check's ``build`` returns: the run, the values of the statement's symbols, and the run's reach."""
+    """What a Monte-Carlo check's ``build`` returns: the run, the values of the statement's symbols, and the run's
+    reach."""
 
     problem: Problem
     algorithm: Algorithm
@@ -105,11 +107,24 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     def evidence(verdict: str, reason: str, **more: Any) -> Evidence:
         notes = {"problem": experiment.problem.describe(), **experiment.notes, **more.pop("notes", {})}
         return Evidence(
-            statement.id, "monte-carlo", check.name, verdict, check.expected, reason,
-            instance={**check.instance, "values": dict(experiment.values), "algorithm": experiment.algorithm.describe()},
-            seed=settings.seed, alpha=settings.alpha, device=engine.description, notes=notes,
-            seconds=time.perf_counter() - begun, **more,
-        )  # fmt: skip
+            statement.id,
+            "monte-carlo",
+            check.name,
+            verdict,
+            check.expected,
+            reason,
+            instance={
+                **check.instance,
+                "values": dict(experiment.values),
+                "algorithm": experiment.algorithm.describe(),
+            },
+            seed=settings.seed,
+            alpha=settings.alpha,
+            device=engine.description,
+            notes=notes,
+            seconds=time.perf_counter() - begun,
+            **more,
+        )
 
     for assumption in statement.assumptions:
         failure = assumption.test(experiment.problem, experiment.values)
@@ -128,14 +143,13 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     verdict, reason = limits.verdict(settings.out_of_time and sample.lanes < experiment.lanes)
     means = sample.means()
     moved = math.fsum(c * means[o] for o, c in rhs.total()[1].items() if math.isfinite(means[o]))
-    terms = {name: value for name, value in rhs.at(means).items()}
     bound = limits.bound + moved
     return evidence(
         verdict,
         reason,
         lhs=Interval(limits.mean + moved, *(end + moved for end in limits.shown)),
         rhs=bound,
-        terms=terms,
+        terms=rhs.at(means),
         vacuous=None if trivial is None else bound > trivial,
         asymptotic=limits.asymptotic,
         detectable=limits.detectable(moved),
@@ -146,7 +160,8 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
 
 @dataclass(frozen=True)
 class _Limits:
-    """Confidence limits of E Z against the bound B; low_valid and high_valid say whether they hold at finite sample size."""
+    """Confidence limits of E Z against the bound B; low_valid and high_valid say whether they hold at finite sample
+    size."""
 
     bound: float
     mean: float
@@ -183,19 +198,32 @@ class _Limits:
 
     def verdict(self, cut: bool) -> tuple[str, str]:
         if self.high_valid and self.high <= self.bound:
-            return "holds", f"the upper confidence limit {self.high:.6g} is at most the bound {self.bound:.6g} (finite-sample)"
+            return (
+                "holds",
+                f"the upper confidence limit {self.high:.6g} is at most the bound {self.bound:.6g} (finite-sample)",
+            )
         if self.low_valid and self.low > self.bound:
-            return "violated", f"the lower confidence limit {self.low:.6g} exceeds the bound {self.bound:.6g} (finite-sample)"
+            return (
+                "violated",
+                f"the lower confidence limit {self.low:.6g} exceeds the bound {self.bound:.6g} (finite-sample)",
+            )
         if self.asymptotic_high <= self.bound:
-            return "holds", f"the asymptotic upper limit {self.asymptotic_high:.6g} is at most the bound {self.bound:.6g}"
+            return (
+                "holds",
+                f"the asymptotic upper limit {self.asymptotic_high:.6g} is at most the bound {self.bound:.6g}",
+            )
         if self.asymptotic_low > self.bound:
             return "inconclusive", (
-                f"the asymptotic lower limit {self.asymptotic_low:.6g} exceeds the bound {self.bound:.6g}, but no limit that is "
+                f"the asymptotic lower limit {self.asymptotic_low:.6g} exceeds the bound {self.bound:.6g}, but no "
+                f"limit that is "
                 "valid at finite sample size does; more lanes may decide"
             )
         why = "the time budget cut the run short" if cut else f"{self.lanes} lanes do not separate them"
         low, high = self.shown
-        return "inconclusive", f"the asymptotic limits [{low:.6g}, {high:.6g}] contain the bound {self.bound:.6g}: {why}"
+        return (
+            "inconclusive",
+            f"the asymptotic limits [{low:.6g}, {high:.6g}] contain the bound {self.bound:.6g}: {why}",
+        )
 
     def detectable(self, moved: float) -> float | None:
         """The smallest violation factor lhs/rhs that this check could have seen."""
@@ -223,9 +251,17 @@ class _Sample:
     def _simulate(self, rounds: int, lanes: int, first: int, settings: Settings) -> dict[str, Array]:
         e = self.experiment
         done = simulate(
-            e.algorithm, e.problem, rounds, lanes, settings.seed, self.observables,
-            start=e.start, first_lane=first, device=self.engine, progress=settings.progress,
-        )  # fmt: skip
+            e.algorithm,
+            e.problem,
+            rounds,
+            lanes,
+            settings.seed,
+            self.observables,
+            start=e.start,
+            first_lane=first,
+            device=self.engine,
+            progress=settings.progress,
+        )
         self.seconds += done.seconds
         return {o: done[o].mean for o in self.observables}
 
@@ -257,7 +293,8 @@ class _Sample:
         least, most = self._range()
         finite = z[np.isfinite(z)]
         mean = float(z.mean())
-        # An infinite Z is -inf (a weight at a zero update on the bound's side): it only lowers E Z, so the largest finite
+        # An infinite Z is -inf (a weight at a zero update on the bound's side): it only lowers E Z, so the largest
+        # finite
         # replicate may stand for it in an upper limit.
         upper = np.where(np.isfinite(z), z, finite.max(initial=0.0) if len(finite) else 0.0)
         asymptotic = asymptotic_limits(upper, alpha)

@@ -103,7 +103,8 @@ def _run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
 
 
 def _expected(pairs: Sequence[tuple[Statement, Check]]) -> dict[str, str]:
-    """What the catalogue records: of the statement when all of its checks are run, else what these checks are known to give."""
+    """What the catalogue records: of the statement when all of its checks are run, else what these checks are known
+    to give."""
     expected: dict[str, str] = {}
     for statement in dict.fromkeys(s for s, _ in pairs):
         own = [c for s, c in pairs if s is statement]

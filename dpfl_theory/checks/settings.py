@@ -11,9 +11,9 @@ __all__ = ["Settings"]
 
 @dataclass(frozen=True)
 class Settings:
-    """seed: of all randomness; alpha: this check's share of the suite's false-alarm budget; device: ``auto``, ``cpu`` or
-    ``cuda``; deadline: value of time.monotonic() after which no further work is started (None: no cap); progress: called
-    with the share of this check that is done."""
+    """seed: of all randomness; alpha: this check's share of the suite's false-alarm budget; device: ``auto``, ``cpu``
+    or ``cuda``; deadline: value of time.monotonic() after which no further work is started (None: no cap); progress:
+    called with the share of this check that is done."""
 
     seed: int = 0
     alpha: float = 1e-6

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DEVICES", "select"]
 
-# Numba's and the BLAS's threads take turns; OpenMP threads that spin between turns would starve the BLAS (5 times slower).
+# Numba's and the BLAS's threads take turns; OpenMP threads that spin between turns would starve the BLAS (5 times
+# slower).
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 DEVICES = ("auto", "cpu", "cuda")

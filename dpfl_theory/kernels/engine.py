@@ -54,8 +54,8 @@ class Engine(ABC):
     def segment_update(self, y: Any, factors: Any, rows: Any, offsets: Any) -> tuple[Any, Any]:
         """Diagonal maps with per-client norms: the local phase of quadratics in their eigenbases.
 
-        y (S, R): coordinates of w - c_i along client i's eigenvectors; factors (U, R): one diagonal map for each distinct
-        step size; rows (S,): which of them each lane uses; offsets (n+1,): client i owns columns
+        y (S, R): coordinates of w - c_i along client i's eigenvectors; factors (U, R): one diagonal map for each
+        distinct step size; rows (S,): which of them each lane uses; offsets (n+1,): client i owns columns
         offsets[i]:offsets[i+1]. Returns ``z = factors[rows] * y`` (S, R) and the norms of each client's part (S, n).
         """
 

@@ -74,7 +74,8 @@ def _pair(
 
 @njit(cache=True, parallel=True)
 def fill_uniform(out: Any, seed: int, first_lane: int, round_: int, step: int, stream: int) -> None:
-    """Fill ``out`` (lanes, clients) with uniforms in (0, 1); entry (s, i) has the address of lane first_lane + s, client i."""
+    """Fill ``out`` (lanes, clients) with uniforms in (0, 1); entry (s, i) has the address of lane first_lane + s,
+    client i."""
     lanes, clients = out.shape
     for s in prange(lanes):
         for i in range(clients):

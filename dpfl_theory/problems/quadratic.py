@@ -17,7 +17,15 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.engine import Engine
 from dpfl_theory.problems.base import Array, Certificate, Constants, Problem
 
-__all__ = ["FAMILIES", "Quadratic", "appendix_f", "appendix_f_start", "from_factors", "from_matrices", "random_quadratic"]
+__all__ = [
+    "FAMILIES",
+    "Quadratic",
+    "appendix_f",
+    "appendix_f_start",
+    "from_factors",
+    "from_matrices",
+    "random_quadratic",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,17 +123,24 @@ class Quadratic(Problem):
             unique=unique,
             certificates={
                 "L_i": Certificate("eigenvalue", 1e-14 * float(L_i.max()), f"L_i is the {eigen} of Q_i"),
-                "L_f": Certificate("eigenvalue", 1e-13 * largest, f"L_f is the largest eigenvalue of the mean matrix"),
-                "mu_f": Certificate("eigenvalue", 1e-13 * largest, "mu_f is the smallest eigenvalue of the mean matrix"),
-                "G_i": Certificate("closed-form", 0.0, "a quadratic with a positive eigenvalue has unbounded gradients"),
+                "L_f": Certificate("eigenvalue", 1e-13 * largest, "L_f is the largest eigenvalue of the mean matrix"),
+                "mu_f": Certificate(
+                    "eigenvalue", 1e-13 * largest, "mu_f is the smallest eigenvalue of the mean matrix"
+                ),
+                "G_i": Certificate(
+                    "closed-form", 0.0, "a quadratic with a positive eigenvalue has unbounded gradients"
+                ),
                 "w_star": Certificate(
                     "closed-form" if shared else "strong-convexity",
                     0.0 if shared else residual / mu_range,
                     "all clients share their centre"
                     if shared
-                    else f"solve of the mean normal equations; gradient norm {residual:.1e}, smallest positive eigenvalue {mu_range:.3g}",
+                    else f"solve of the mean normal equations; gradient norm {residual:.1e}, "
+                    f"smallest positive eigenvalue {mu_range:.3g}",
                 ),
-                "f_star": Certificate("strong-convexity", gap, f"||grad f(w*)||^2/(2 mu) = {gap:.1e} on the range of the mean matrix"),
+                "f_star": Certificate(
+                    "strong-convexity", gap, f"||grad f(w*)||^2/(2 mu) = {gap:.1e} on the range of the mean matrix"
+                ),
                 "f_i_star": Certificate("closed-form", 0.0, "f_i is zero at its centre and never negative"),
             },
         )
@@ -257,7 +272,10 @@ def from_matrices(matrices: Any, centres: Any, name: str = "quadratic") -> Quadr
             raise InputError(f"Q_{i} is not symmetric: use (Q + Q^T)/2")
         values, vectors = np.linalg.eigh((q[i] + q[i].T) / 2.0)
         if values[0] < -1e-12 * scale:
-            raise InputError(f"Q_{i} has the negative eigenvalue {values[0]:.3g}, so f_{i} is not convex: make it positive semidefinite")
+            raise InputError(
+                f"Q_{i} has the negative eigenvalue {values[0]:.3g}, so f_{i} is not convex: make it positive "
+                f"semidefinite"
+            )
         keep = values > 1e-13 * max(float(values[-1]), 0.0)
         bases.append(vectors[:, keep].T)
         spectra.append(values[keep])
@@ -291,7 +309,8 @@ def _count(name: str, value: Any, least: int = 1) -> int:
 
 
 def appendix_f(seed: int = 0, clients: int = 100, dimension: int = 200, rank: int = 20) -> Quadratic:
-    """The synthetic problem of das2022 Appendix F: centres N(0, I), ``Q_i = A_i A_i^T``, A_i (d, rank) with entries N(0, 1/rank^2).
+    """The synthetic problem of das2022 Appendix F: centres N(0, I), ``Q_i = A_i A_i^T``, A_i (d, rank) with entries
+    N(0, 1/rank^2).
 
     >>> appendix_f(seed=1, clients=3, dimension=5, rank=2).describe()["clients"]
     3

@@ -31,7 +31,8 @@ class Source:
 
 @dataclass(frozen=True)
 class Symbol:
-    """A letter of a statement: its name in expressions, its meaning, its unit (exponents of F and X), its domain, its LaTeX."""
+    """A letter of a statement: its name in expressions, its meaning, its unit (exponents of F and X), its domain, its
+    LaTeX."""
 
     name: str
     meaning: str
@@ -77,8 +78,8 @@ class Assumption:
 class Check:
     """One way in which a statement is checked: a method, an instance (plain JSON data) and what builds it.
 
-    ``build(instance)`` returns what the method's runner in `dpfl_theory.checks` asks for. ``expected`` is the verdict that
-    this very check is known to give; the statement's own expected verdict follows from all of its checks.
+    ``build(instance)`` returns what the method's runner in `dpfl_theory.checks` asks for. ``expected`` is the verdict
+    that this very check is known to give; the statement's own expected verdict follows from all of its checks.
     """
 
     method: str

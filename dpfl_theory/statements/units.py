@@ -56,7 +56,11 @@ def unit_of(expression: Any, units: Mapping[str, tuple[Any, Any]]) -> Unit:
         if e.is_Mul:
             factors = [walk(a) for a in e.args]
             known = [u for u in factors if u is not None]
-            return None if len(known) < len(factors) else (sum((u[0] for u in known), Fraction(0)), sum((u[1] for u in known), Fraction(0)))
+            return (
+                None
+                if len(known) < len(factors)
+                else (sum((u[0] for u in known), Fraction(0)), sum((u[1] for u in known), Fraction(0)))
+            )
         if e.is_Pow:
             base, exponent = walk(e.base), e.exp
             if exponent.is_Rational:
@@ -72,7 +76,9 @@ def unit_of(expression: Any, units: Mapping[str, tuple[Any, Any]]) -> Unit:
                 if unit is None:
                     continue
                 if seen is not None and unit != seen:
-                    raise UnitError(f"{e} mixes terms of unit {format_unit(seen)} and {format_unit(unit)} (the term {a})")
+                    raise UnitError(
+                        f"{e} mixes terms of unit {format_unit(seen)} and {format_unit(unit)} (the term {a})"
+                    )
                 seen = unit
             return seen
         if isinstance(e, sp.Abs):

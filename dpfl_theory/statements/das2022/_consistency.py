@@ -22,7 +22,9 @@ def sides_difference(statement: Statement) -> Any:
     return total(statement, "lhs") - total(statement, "rhs")
 
 
-def _substituted(statement: Statement, replace: Callable[[Mapping[str, Any]], Mapping[str, Any]], target: Statement) -> Any:
+def _substituted(
+    statement: Statement, replace: Callable[[Mapping[str, Any]], Mapping[str, Any]], target: Statement
+) -> Any:
     """lhs - rhs of ``statement`` with letters replaced by expressions of the target's letters."""
     own, new = sympy_symbols(statement), dict(sympy_symbols(target))
     expression = sides_difference(statement)
@@ -32,32 +34,48 @@ def _substituted(statement: Statement, replace: Callable[[Mapping[str, Any]], Ma
 
 
 def specialises(
-    general: Statement, special: Callable[[], Statement], replace: Callable[[Mapping[str, Any]], Mapping[str, Any]], how: str
+    general: Statement,
+    special: Callable[[], Statement],
+    replace: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+    how: str,
 ) -> Check:
     """A check that the special statement's formula is the general one's with letters replaced."""
 
     def build(_: Mapping[str, Any]) -> Outcome:
         target = special()
-        return equal(_substituted(general, replace, target), sides_difference(target), f"{general.id} with {how} against {target.id}")
+        return equal(
+            _substituted(general, replace, target),
+            sides_difference(target),
+            f"{general.id} with {how} against {target.id}",
+        )
 
     return Check("algebra", f"special case of {general.id}", build)
 
 
 def agreeing_prescriptions(
-    first: Statement, other: Callable[[], Statement], replace: Callable[[Mapping[str, Any]], Mapping[str, Any]], how: str, expected: str = "holds"
+    first: Statement,
+    other: Callable[[], Statement],
+    replace: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+    how: str,
+    expected: str = "holds",
 ) -> Check:
     """A check that two statements prescribe the same hyper-parameters once letters of the first are replaced."""
 
     def build(_: Mapping[str, Any]) -> Outcome:
         second = other()
-        assert first.prescription is not None and second.prescription is not None
+        assert first.prescription is not None
+        assert second.prescription is not None
         new = dict(sympy_symbols(second))
         mine, theirs = first.prescription(), second.prescription()
         own = sympy_symbols(first)
         swaps = {own[name]: value for name, value in replace(new).items() if name in own}
         agreed = []
         for name in sorted(mine.keys() & theirs.keys()):
-            outcome = equal(mine[name].subs(swaps, simultaneous=True), theirs[name], f"{name} of {first.id} with {how} against {second.id}")
+            outcome = equal(
+                mine[name].subs(swaps, simultaneous=True),
+                theirs[name],
+                f"{name} of {first.id} with {how} against {second.id}",
+            )
             if not outcome.true:
                 return outcome
             agreed.append(name)
@@ -69,7 +87,8 @@ def agreeing_prescriptions(
 
 
 def limit(finite: Statement, target: Callable[[], Statement]) -> Check:
-    """A check that the asymptotic statement is the finite one divided by its coefficient, as alpha grows without bound."""
+    """A check that the asymptotic statement is the finite one divided by its coefficient, as alpha grows without
+    bound."""
 
     def build(_: Mapping[str, Any]) -> Outcome:
         import sympy as sp
@@ -78,6 +97,10 @@ def limit(finite: Statement, target: Callable[[], Statement]) -> Check:
         left, right = total(finite, "lhs"), total(finite, "rhs")
         limits = [sp.limit(side, s["alpha"], sp.oo) for side in (left, right)]
         printed = [total(asymptotic, side) for side in ("lhs", "rhs")]
-        return equal(limits[0] * printed[1], limits[1] * printed[0], f"the limit alpha -> oo of {finite.id} against {asymptotic.id}")
+        return equal(
+            limits[0] * printed[1],
+            limits[1] * printed[0],
+            f"the limit alpha -> oo of {finite.id} against {asymptotic.id}",
+        )
 
     return Check("algebra", f"limit of {finite.id} as alpha grows", build)

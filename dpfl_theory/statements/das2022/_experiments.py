@@ -1,4 +1,5 @@
-"""How das2022's theorems are run: from an instance (plain data) to a problem, Algorithm 1 and the values of the letters.
+"""How das2022's theorems are run: from an instance (plain data) to a problem, Algorithm 1 and the values of the
+letters.
 
 The number of rounds K is chosen as an integer and gamma = K C rho^2/(2 alpha) follows from it, so the prescription
 K = (2 alpha gamma/C)/rho^2 holds exactly; q, epsilon, delta and n enter only through rho. The noise variance of
@@ -43,7 +44,9 @@ def _prescribe(statement: Statement, values: dict[str, float]) -> dict[str, floa
     return values
 
 
-def _run(problem: Problem, instance: Mapping[str, Any], values: Mapping[str, float], bounding: str, start: Array) -> Experiment:
+def _run(
+    problem: Problem, instance: Mapping[str, Any], values: Mapping[str, float], bounding: str, start: Array
+) -> Experiment:
     """Algorithm 1 with these values of the letters; the noise has Theorem 3's variance."""
     from dpfl_theory.algorithms import FedAvg
     from dpfl_theory.algorithms.reach import fedavg_reach
@@ -72,13 +75,20 @@ def _letters(problem: Problem, instance: Mapping[str, Any], start: Array, C_hat:
     E, cohort = int(instance["E"]), _cohort(instance)
     r = cohort.divisor(problem.n)
     return {
-        "rho": float(instance["rho"]), "E": float(E), "K": float(int(instance["rounds"])),
-        "L": c.L_max, "G": c.G_max, "C_hat": C_hat, "C": C_hat * E,
+        "rho": float(instance["rho"]),
+        "E": float(E),
+        "K": float(int(instance["rounds"])),
+        "L": c.L_max,
+        "G": c.G_max,
+        "C_hat": C_hat,
+        "C": C_hat * E,
         "D": math.nan if c.w_star is None else float(np.linalg.norm(start - c.w_star)),
         "Delta": math.nan if c.w_star is None else float(c.delta_i_star.mean()),
         "Delta_max": math.nan if c.w_star is None else float(c.delta_i_star.max()),
-        "n": float(problem.n), "r": r, "kappa": (1.0 - r / problem.n) / r if cohort.scheme == "poisson" else 0.0,
-    }  # fmt: skip
+        "n": float(problem.n),
+        "r": r,
+        "kappa": (1.0 - r / problem.n) / r if cohort.scheme == "poisson" else 0.0,
+    }
 
 
 def _start(problem: Problem, instance: Mapping[str, Any]) -> Array:
@@ -108,8 +118,9 @@ def alpha_form_experiment(statement: Statement, instance: Mapping[str, Any], bou
     """An experiment for a statement with the constant alpha: Theorem 4, its asymptotic forms, and the second parts of
     Theorems 6 and 7.
 
-    instance: problem {family, parameters}; distance ||w_0 - w*||, or start "origin"; rho, alpha, E, rounds K; cohort; noise; lanes; for
-    Theorems 6 and 7 also C_hat, or margin (C_hat over the least that the hypothesis allows). Lipschitz forms have C = GE.
+    instance: problem {family, parameters}; distance ||w_0 - w*||, or start "origin"; rho, alpha, E, rounds K; cohort;
+    noise; lanes; for Theorems 6 and 7 also C_hat, or margin (C_hat over the least that the hypothesis allows).
+    Lipschitz forms have C = GE.
     """
     problem = make(instance["problem"]["family"], **instance["problem"].get("parameters", {}))
     start = _start(problem, instance)
@@ -128,8 +139,8 @@ def alpha_form_experiment(statement: Statement, instance: Mapping[str, Any], bou
 def general_experiment(statement: Statement, instance: Mapping[str, Any], bounding: str) -> Experiment:
     """An experiment for the first parts of Theorems 6 and 7, where K and gamma are free.
 
-    instance: as for the alpha form, with ``step`` (eta L, below 1/2) in place of alpha; gamma = eta L C_hat E K rho makes
-    the prescribed eta that step size.
+    instance: as for the alpha form, with ``step`` (eta L, below 1/2) in place of alpha; gamma = eta L C_hat E K rho
+    makes the prescribed eta that step size.
     """
     problem = make(instance["problem"]["family"], **instance["problem"].get("parameters", {}))
     start = _start(problem, instance)

@@ -30,7 +30,9 @@ SHARED = _problem("huber", clients=10, dimension=5, records=4, heterogeneity=0.0
 MIXED = _problem("huber", clients=10, dimension=5, records=4, heterogeneity=1.0, seed=1)
 EXTREME = _problem("huber", clients=8, dimension=20, records=3, heterogeneity=30.0, threshold=0.5, seed=2)
 CANCER = _problem("logistic-data", data="breast-cancer", features=4, clients=10, partition="iid")
-CANCER_SHARDS = _problem("logistic-data", data="breast-cancer", features=4, clients=10, partition="shards", shards_per_client=2)
+CANCER_SHARDS = _problem(
+    "logistic-data", data="breast-cancer", features=4, clients=10, partition="shards", shards_per_client=2
+)
 POINT = _problem("huber-scalar", minimisers=[0.0, 0.0], thresholds=[1.0, 1.0])
 # One client has the Lipschitz constant G, the others 1e-5 of it: their weights GE/||u|| are 1e5.
 UNEQUAL = _problem("huber-scalar", minimisers=[0.0] * 100, thresholds=[1.0] + [1e-5] * 99)
@@ -39,103 +41,334 @@ CURVED_SHARED = _problem("quadratic", clients=8, dimension=6, condition=30.0, he
 CURVED_EXTREME = _problem("quadratic", clients=6, dimension=10, rank=2, condition=3.0, heterogeneity=20.0, seed=4)
 
 LIPSCHITZ: dict[str, Instance] = {
-    "shared minimiser, full participation": {"problem": SHARED, "distance": 20.0, "rho": 0.1, "alpha": 1.0, "E": 1, "rounds": 400},
+    "shared minimiser, full participation": {
+        "problem": SHARED,
+        "distance": 20.0,
+        "rho": 0.1,
+        "alpha": 1.0,
+        "E": 1,
+        "rounds": 400,
+    },
     "moderate heterogeneity, 3 of 10 clients": {
-        "problem": MIXED, "distance": 20.0, "rho": 0.1, "alpha": 2.0, "E": 4, "rounds": 200, "cohort": fixed(3)},
+        "problem": MIXED,
+        "distance": 20.0,
+        "rho": 0.1,
+        "alpha": 2.0,
+        "E": 4,
+        "rounds": 200,
+        "cohort": fixed(3),
+    },
     "moderate heterogeneity, independent r = 1, largest E": {
-        "problem": MIXED, "distance": 2.0, "rho": 0.1, "alpha": 1.0, "E": 5, "rounds": 100, "cohort": independent(1), "lanes": 8192},
+        "problem": MIXED,
+        "distance": 2.0,
+        "rho": 0.1,
+        "alpha": 1.0,
+        "E": 5,
+        "rounds": 100,
+        "cohort": independent(1),
+        "lanes": 8192,
+    },
     "extreme heterogeneity, independent r = 2": {
-        "problem": EXTREME, "distance": 5.0, "rho": 0.3, "alpha": 3.0, "E": 5, "rounds": 80, "cohort": independent(2), "lanes": 4096},
+        "problem": EXTREME,
+        "distance": 5.0,
+        "rho": 0.3,
+        "alpha": 3.0,
+        "E": 5,
+        "rounds": 80,
+        "cohort": independent(2),
+        "lanes": 4096,
+    },
     "extreme heterogeneity, full, noise on the average": {
-        "problem": EXTREME, "distance": 5.0, "rho": 0.5, "alpha": 8.0, "E": 8, "rounds": 100, "noise": "average"},
+        "problem": EXTREME,
+        "distance": 5.0,
+        "rho": 0.5,
+        "alpha": 8.0,
+        "E": 8,
+        "rounds": 100,
+        "noise": "average",
+    },
     "nearly linear objective, longest travel": {
-        "problem": POINT, "distance": 40.0, "rho": 0.05, "alpha": 1.0, "E": 1, "rounds": 1600, "lanes": 1024},
+        "problem": POINT,
+        "distance": 40.0,
+        "rho": 0.05,
+        "alpha": 1.0,
+        "E": 1,
+        "rounds": 1600,
+        "lanes": 1024,
+    },
     "breast cancer, i.i.d., independent r = 4": {
-        "problem": CANCER, "distance": 1.0, "rho": 0.2, "alpha": 2.0, "E": 3, "rounds": 150, "cohort": independent(4), "lanes": 2048},
+        "problem": CANCER,
+        "distance": 1.0,
+        "rho": 0.2,
+        "alpha": 2.0,
+        "E": 3,
+        "rounds": 150,
+        "cohort": independent(4),
+        "lanes": 2048,
+    },
     "breast cancer, label shards, 5 of 10 clients": {
-        "problem": CANCER_SHARDS, "distance": 1.0, "rho": 0.2, "alpha": 4.0, "E": 10, "rounds": 150, "cohort": fixed(5), "lanes": 1024},
-}  # fmt: skip
+        "problem": CANCER_SHARDS,
+        "distance": 1.0,
+        "rho": 0.2,
+        "alpha": 4.0,
+        "E": 10,
+        "rounds": 150,
+        "cohort": fixed(5),
+        "lanes": 1024,
+    },
+}
 
 # Near the minimiser independent sampling shows: one Poisson-sized jump has twice the second moment that eq. 12 allows.
 SAMPLING: dict[str, Instance] = {
     "unequal clients, full participation": {
-        "problem": UNEQUAL, "distance": 0.02, "rho": 0.02, "alpha": 1.0, "E": 1, "rounds": 100, "lanes": 512},
+        "problem": UNEQUAL,
+        "distance": 0.02,
+        "rho": 0.02,
+        "alpha": 1.0,
+        "E": 1,
+        "rounds": 100,
+        "lanes": 512,
+    },
     "unequal clients, 1 of 100": {
-        "problem": UNEQUAL, "distance": 0.02, "rho": 0.02, "alpha": 1.0, "E": 1, "rounds": 100, "cohort": fixed(1), "lanes": 512},
-}  # fmt: skip
+        "problem": UNEQUAL,
+        "distance": 0.02,
+        "rho": 0.02,
+        "alpha": 1.0,
+        "E": 1,
+        "rounds": 100,
+        "cohort": fixed(1),
+        "lanes": 512,
+    },
+}
 INDEPENDENT: dict[str, Instance] = {
     "unequal clients, independent r = 1": {
-        "problem": UNEQUAL, "distance": 0.02, "rho": 0.02, "alpha": 1.0, "E": 1, "rounds": 100, "cohort": independent(1), "lanes": 4096},
+        "problem": UNEQUAL,
+        "distance": 0.02,
+        "rho": 0.02,
+        "alpha": 1.0,
+        "E": 1,
+        "rounds": 100,
+        "cohort": independent(1),
+        "lanes": 4096,
+    },
     "unequal clients, independent r = 10": {
-        "problem": UNEQUAL, "distance": 0.01, "rho": 0.005, "alpha": 1.0, "E": 4, "rounds": 100, "cohort": independent(10), "lanes": 16384},
-}  # fmt: skip
+        "problem": UNEQUAL,
+        "distance": 0.01,
+        "rho": 0.005,
+        "alpha": 1.0,
+        "E": 4,
+        "rounds": 100,
+        "cohort": independent(10),
+        "lanes": 16384,
+    },
+}
 
 ALPHA_CLIP: dict[str, Instance] = {
     "quadratics, full participation": {
-        "problem": CURVED, "distance": 3.0, "margin": 1.0, "rho": 0.3, "alpha": 1.0, "E": 1, "rounds": 40},
+        "problem": CURVED,
+        "distance": 3.0,
+        "margin": 1.0,
+        "rho": 0.3,
+        "alpha": 1.0,
+        "E": 1,
+        "rounds": 40,
+    },
     "quadratics, independent r = 1, largest E": {
-        "problem": CURVED, "distance": 3.0, "margin": 1.0, "rho": 0.1, "alpha": 1.0, "E": 5, "rounds": 100, "cohort": independent(1)},
+        "problem": CURVED,
+        "distance": 3.0,
+        "margin": 1.0,
+        "rho": 0.1,
+        "alpha": 1.0,
+        "E": 5,
+        "rounds": 100,
+        "cohort": independent(1),
+    },
     "extreme heterogeneity, 2 of 6 clients": {
-        "problem": CURVED_EXTREME, "distance": 30.0, "margin": 1.0, "rho": 0.3, "alpha": 4.0, "E": 6, "rounds": 80, "cohort": fixed(2)},
+        "problem": CURVED_EXTREME,
+        "distance": 30.0,
+        "margin": 1.0,
+        "rho": 0.3,
+        "alpha": 4.0,
+        "E": 6,
+        "rounds": 80,
+        "cohort": fixed(2),
+    },
     "shared minimiser, most updates clipped, independent r = 1": {
-        "problem": CURVED_SHARED, "distance": 10.0, "C_hat": 0.1, "rho": 0.1, "alpha": 1.0, "E": 5, "rounds": 100,
-        "cohort": independent(1)},
+        "problem": CURVED_SHARED,
+        "distance": 10.0,
+        "C_hat": 0.1,
+        "rho": 0.1,
+        "alpha": 1.0,
+        "E": 5,
+        "rounds": 100,
+        "cohort": independent(1),
+    },
     "Huber, moderate heterogeneity, independent r = 3": {
-        "problem": MIXED, "distance": 3.0, "margin": 1.2, "rho": 0.2, "alpha": 2.0, "E": 3, "rounds": 100, "cohort": independent(3)},
-}  # fmt: skip
+        "problem": MIXED,
+        "distance": 3.0,
+        "margin": 1.2,
+        "rho": 0.2,
+        "alpha": 2.0,
+        "E": 3,
+        "rounds": 100,
+        "cohort": independent(3),
+    },
+}
 
 GENERAL_CLIP: dict[str, Instance] = {
     "quadratics, full participation, eta L = 0.49": {
-        "problem": CURVED, "distance": 3.0, "margin": 1.0, "rho": 0.05, "step": 0.49, "E": 1, "rounds": 60},
+        "problem": CURVED,
+        "distance": 3.0,
+        "margin": 1.0,
+        "rho": 0.05,
+        "step": 0.49,
+        "E": 1,
+        "rounds": 60,
+    },
     "quadratics, independent r = 1, eta L = 0.2": {
-        "problem": CURVED, "distance": 3.0, "margin": 1.0, "rho": 0.05, "step": 0.2, "E": 4, "rounds": 60, "cohort": independent(1)},
+        "problem": CURVED,
+        "distance": 3.0,
+        "margin": 1.0,
+        "rho": 0.05,
+        "step": 0.2,
+        "E": 4,
+        "rounds": 60,
+        "cohort": independent(1),
+    },
     "shared minimiser, updates clipped, independent r = 1, eta L = 0.49": {
-        "problem": CURVED_SHARED, "distance": 10.0, "C_hat": 0.3, "rho": 0.02, "step": 0.49, "E": 3, "rounds": 60,
-        "cohort": independent(1)},
+        "problem": CURVED_SHARED,
+        "distance": 10.0,
+        "C_hat": 0.3,
+        "rho": 0.02,
+        "step": 0.49,
+        "E": 3,
+        "rounds": 60,
+        "cohort": independent(1),
+    },
     "extreme heterogeneity, 2 of 6 clients, eta L = 0.05": {
-        "problem": CURVED_EXTREME, "distance": 30.0, "margin": 1.0, "rho": 0.1, "step": 0.05, "E": 5, "rounds": 80, "cohort": fixed(2)},
+        "problem": CURVED_EXTREME,
+        "distance": 30.0,
+        "margin": 1.0,
+        "rho": 0.1,
+        "step": 0.05,
+        "E": 5,
+        "rounds": 80,
+        "cohort": fixed(2),
+    },
     "Huber, shared minimiser, full participation, eta L = 0.3": {
-        "problem": SHARED, "distance": 3.0, "C_hat": 0.5, "rho": 0.1, "step": 0.3, "E": 2, "rounds": 50},
-}  # fmt: skip
+        "problem": SHARED,
+        "distance": 3.0,
+        "C_hat": 0.5,
+        "rho": 0.1,
+        "step": 0.3,
+        "E": 2,
+        "rounds": 50,
+    },
+}
 
 ALPHA_NORM: dict[str, Instance] = {
     "quadratics, full participation": ALPHA_CLIP["quadratics, full participation"],
     "quadratics, 1 of 8 clients, largest E": {
-        "problem": CURVED, "distance": 3.0, "margin": 1.0, "rho": 0.1, "alpha": 1.0, "E": 5, "rounds": 100, "cohort": fixed(1)},
+        "problem": CURVED,
+        "distance": 3.0,
+        "margin": 1.0,
+        "rho": 0.1,
+        "alpha": 1.0,
+        "E": 5,
+        "rounds": 100,
+        "cohort": fixed(1),
+    },
     "extreme heterogeneity, 2 of 6 clients": ALPHA_CLIP["extreme heterogeneity, 2 of 6 clients"],
     "shared minimiser, most updates longer than C": {
-        "problem": CURVED_SHARED, "distance": 10.0, "C_hat": 0.1, "rho": 0.1, "alpha": 1.0, "E": 5, "rounds": 100, "cohort": fixed(2)},
+        "problem": CURVED_SHARED,
+        "distance": 10.0,
+        "C_hat": 0.1,
+        "rho": 0.1,
+        "alpha": 1.0,
+        "E": 5,
+        "rounds": 100,
+        "cohort": fixed(2),
+    },
     "Huber, moderate heterogeneity, independent r = 3": ALPHA_CLIP["Huber, moderate heterogeneity, independent r = 3"],
     "unequal clients, full participation": {**SAMPLING["unequal clients, full participation"], "C_hat": 1.0},
-}  # fmt: skip
+}
 ALPHA_INDEPENDENT: dict[str, Instance] = {name: {**i, "C_hat": 1.0} for name, i in INDEPENDENT.items()}
 
 GENERAL_NORM: dict[str, Instance] = {
     "quadratics, full participation, eta L = 0.49": GENERAL_CLIP["quadratics, full participation, eta L = 0.49"],
     "quadratics, 1 of 8 clients, eta L = 0.2": {
-        "problem": CURVED, "distance": 3.0, "margin": 1.0, "rho": 0.05, "step": 0.2, "E": 4, "rounds": 60, "cohort": fixed(1)},
-    "extreme heterogeneity, 2 of 6 clients, eta L = 0.05": GENERAL_CLIP["extreme heterogeneity, 2 of 6 clients, eta L = 0.05"],
-    "Huber, shared minimiser, full participation, eta L = 0.3": GENERAL_CLIP["Huber, shared minimiser, full participation, eta L = 0.3"],
+        "problem": CURVED,
+        "distance": 3.0,
+        "margin": 1.0,
+        "rho": 0.05,
+        "step": 0.2,
+        "E": 4,
+        "rounds": 60,
+        "cohort": fixed(1),
+    },
+    "extreme heterogeneity, 2 of 6 clients, eta L = 0.05": GENERAL_CLIP[
+        "extreme heterogeneity, 2 of 6 clients, eta L = 0.05"
+    ],
+    "Huber, shared minimiser, full participation, eta L = 0.3": GENERAL_CLIP[
+        "Huber, shared minimiser, full participation, eta L = 0.3"
+    ],
 }
 GENERAL_INDEPENDENT: dict[str, Instance] = {
     "unequal clients, independent r = 1, eta L = 0.01": {
-        "problem": UNEQUAL, "distance": 0.02, "C_hat": 1.0, "rho": 0.02, "step": 0.01, "E": 1, "rounds": 100,
-        "cohort": independent(1), "lanes": 4096},
-}  # fmt: skip
+        "problem": UNEQUAL,
+        "distance": 0.02,
+        "C_hat": 1.0,
+        "rho": 0.02,
+        "step": 0.01,
+        "E": 1,
+        "rounds": 100,
+        "cohort": independent(1),
+        "lanes": 4096,
+    },
+}
 
 # alpha = 16 or 32 stands for the limit: what the limit drops, rho E/alpha, is below 1.3% here.
 ASYMPTOTIC: dict[str, Instance] = {
     "nearly linear objective, E = 1": {
-        "problem": POINT, "distance": 20.0, "rho": 0.1, "alpha": 16.0, "E": 1, "rounds": 6400, "lanes": 1024},
+        "problem": POINT,
+        "distance": 20.0,
+        "rho": 0.1,
+        "alpha": 16.0,
+        "E": 1,
+        "rounds": 6400,
+        "lanes": 1024,
+    },
     "shared minimiser, E = 2, 3 of 10 clients": {
-        "problem": SHARED, "distance": 2.0, "rho": 0.3, "alpha": 64.0, "E": 2, "rounds": 900, "cohort": fixed(3), "lanes": 512},
-}  # fmt: skip
+        "problem": SHARED,
+        "distance": 2.0,
+        "rho": 0.3,
+        "alpha": 64.0,
+        "E": 2,
+        "rounds": 900,
+        "cohort": fixed(3),
+        "lanes": 512,
+    },
+}
 ASYMPTOTIC_E: dict[str, Instance] = {
     "nearly linear objective, E = 2": {
-        "problem": POINT, "distance": 20.0, "rho": 0.1, "alpha": 16.0, "E": 2, "rounds": 1600, "lanes": 1024},
+        "problem": POINT,
+        "distance": 20.0,
+        "rho": 0.1,
+        "alpha": 16.0,
+        "E": 2,
+        "rounds": 1600,
+        "lanes": 1024,
+    },
     "nearly linear objective, E = 4": {
-        "problem": POINT, "distance": 20.0, "rho": 0.1, "alpha": 32.0, "E": 4, "rounds": 800, "lanes": 1024},
-}  # fmt: skip
+        "problem": POINT,
+        "distance": 20.0,
+        "rho": 0.1,
+        "alpha": 32.0,
+        "E": 4,
+        "rounds": 800,
+        "lanes": 1024,
+    },
+}
 # The same runs with Theorem 4's K, which is E times larger for the same gamma.
 ASYMPTOTIC_E_REPAIRED: dict[str, Instance] = {
     name: {**i, "rounds": i["rounds"] * i["E"]} for name, i in ASYMPTOTIC_E.items()

@@ -1,7 +1,8 @@
 """The letters of das2022, each mapped once to its meaning, unit and domain, and the hypotheses that statements share.
 
 In this paper L is a common smoothness constant of the f_i (here the smallest one, L_max), G a common Lipschitz constant
-(G_max), C the clipping threshold or scaling factor of sums of E gradients, and eta = beta the local and global step size.
+(G_max), C the clipping threshold or scaling factor of sums of E gradients, and eta = beta the local and global step
+size.
 """
 
 from __future__ import annotations
@@ -36,8 +37,16 @@ LETTERS = {
         Symbol("C_hat", "threshold per local step, C/E", (1, -1), "positive", r"\hat{C}"),
         Symbol("eta", "local and global step size", (-1, 2), "positive", r"\eta"),
         Symbol("D", "initial distance ||w_0 - w*||", (0, 1), "nonnegative", r"\|w_0 - w^*\|"),
-        Symbol("Delta", "mean heterogeneity (1/n) sum_i Delta_i*", (1, 0), "nonnegative", r"\frac{1}{n}\sum_i \Delta_i^*"),
-        Symbol("kappa", "excess (1/r)(1 - r/n) of independent sampling's second moment, 0 otherwise", (0, 0), "nonnegative", r"\kappa"),
+        Symbol(
+            "Delta", "mean heterogeneity (1/n) sum_i Delta_i*", (1, 0), "nonnegative", r"\frac{1}{n}\sum_i \Delta_i^*"
+        ),
+        Symbol(
+            "kappa",
+            "excess (1/r)(1 - r/n) of independent sampling's second moment, 0 otherwise",
+            (0, 0),
+            "nonnegative",
+            r"\kappa",
+        ),
         Symbol("Delta_max", "largest heterogeneity max_i Delta_i*", (1, 0), "nonnegative", r"\max_j \Delta_j^*"),
     )
 }
@@ -46,51 +55,71 @@ EXPECTED = {
     e.name: e
     for e in (
         Expected(
-            "E_gap", (("suboptimality", 1),), (1, 0), r"\mathbb{E}[f(w_{\tilde k}) - f(w^*)]",
+            "E_gap",
+            (("suboptimality", 1),),
+            (1, 0),
+            r"\mathbb{E}[f(w_{\tilde k}) - f(w^*)]",
             "expected suboptimality of the returned iterate, uniform over rounds",
         ),
         Expected(
-            "E_weighted_gap", (("weighted-excess", 1), ("weighted-heterogeneity", -1)), (1, 0),
+            "E_weighted_gap",
+            (("weighted-excess", 1), ("weighted-heterogeneity", -1)),
+            (1, 0),
             r"\mathbb{E}\left[\frac{1}{n}\sum_i \frac{GE}{\|u_i\|}(f_i(w_{\tilde k}) - f_i(w^*))\right]",
             "expected gap of the clients, each weighted by GE/||u_i||",
         ),
         Expected(
-            "E_weighted_Delta", (("weighted-heterogeneity", 1),), (1, 0),
+            "E_weighted_Delta",
+            (("weighted-heterogeneity", 1),),
+            (1, 0),
             r"\mathbb{E}\left[\frac{1}{n}\sum_i \frac{GE}{\|u_i\|}\Delta_i^*\right]",
             "expected heterogeneity, weighted by GE/||u_i||",
         ),
         Expected(
-            "E_unclipped_gap", (("unclipped-gap", 1),), (1, 0),
+            "E_unclipped_gap",
+            (("unclipped-gap", 1),),
+            (1, 0),
             r"\mathbb{E}\left[\frac{1}{n}\sum_i 1(\|u_i\| \leq \hat{C}E)(f_i(w_{\tilde k}) - f_i(w^*))\right]",
             "expected gap of the clients whose update is not clipped",
         ),
         Expected(
-            "E_clipped_length", (("clipped-length", 1),), (1, -1),
+            "E_clipped_length",
+            (("clipped-length", 1),),
+            (1, -1),
             r"\mathbb{E}\left[\frac{1}{n}\sum_i 1(\|u_i\| > \hat{C}E)\|u_i\|\right]",
             "expected length of the updates that are clipped",
         ),
         Expected(
-            "E_unclipped_Delta", (("unclipped-heterogeneity", 1),), (1, 0),
+            "E_unclipped_Delta",
+            (("unclipped-heterogeneity", 1),),
+            (1, 0),
             r"\mathbb{E}\left[\frac{1}{n}\sum_i 1(\|u_i\| \leq \hat{C}E)\Delta_i^*\right]",
             "expected heterogeneity of the clients whose update is not clipped",
         ),
         Expected(
-            "E_unclipped_share", (("unclipped-share", 1),), (0, 0),
+            "E_unclipped_share",
+            (("unclipped-share", 1),),
+            (0, 0),
             r"\mathbb{E}\left[\frac{1}{n}\sum_i 1(\|u_i\| \leq \hat{C}E)\right]",
             "expected share of clients whose update is not clipped",
         ),
         Expected(
-            "E_unclipped_weighted_gap", (("unclipped-weighted-excess", 1), ("unclipped-weighted-heterogeneity", -1)), (1, 0),
-            r"\mathbb{E}\left[\frac{1}{n}\sum_i 1(\|u_i\| \leq \hat{C}E)\frac{\hat{C}E}{\|u_i\|}(f_i(w_{\tilde k}) - f_i(w^*))\right]",
+            "E_unclipped_weighted_gap",
+            (("unclipped-weighted-excess", 1), ("unclipped-weighted-heterogeneity", -1)),
+            (1, 0),
+            r"\mathbb{E}\left[\frac{1}{n}\sum_i 1(\|u_i\| \leq \hat{C}E)"
+            r"\frac{\hat{C}E}{\|u_i\|}(f_i(w_{\tilde k}) - f_i(w^*))\right]",
             "expected gap of the clients whose update is not longer than C, weighted by C/||u_i||",
         ),
         Expected(
-            "E_unclipped_weighted_Delta", (("unclipped-weighted-heterogeneity", 1),), (1, 0),
+            "E_unclipped_weighted_Delta",
+            (("unclipped-weighted-heterogeneity", 1),),
+            (1, 0),
             r"\mathbb{E}\left[\frac{1}{n}\sum_i 1(\|u_i\| \leq \hat{C}E)\frac{\hat{C}E}{\|u_i\|}\Delta_i^*\right]",
             "expected heterogeneity of the clients whose update is not longer than C, weighted by C/||u_i||",
         ),
     )
-}  # fmt: skip
+}
 
 
 def letters(*names: str) -> tuple[Symbol, ...]:

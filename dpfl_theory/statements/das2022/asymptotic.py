@@ -1,4 +1,5 @@
-"""das2022 eqs. 4 and 5: the asymptotic bounds of Section 4.1, with that section's own number of rounds, and their repair."""
+"""das2022 eqs. 4 and 5: the asymptotic bounds of Section 4.1, with that section's own number of rounds, and their
+repair."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ def _sides(statement: Callable[[], Statement], expectation: str) -> Callable[[],
 
 
 def _bound_with_printed_rounds(statement: Callable[[], Statement], finite: Statement) -> Check:
-    """With Section 4.1's K, Theorem 4 holds with gamma/E in place of gamma: does its limit still give the printed bound?"""
+    """With Section 4.1's K, Theorem 4 holds with gamma/E in place of gamma: does its limit still give the printed
+    bound?"""
 
     def build(_: Mapping[str, Any]) -> Outcome:
         import sympy as sp
@@ -47,12 +49,16 @@ def _bound_with_printed_rounds(statement: Callable[[], Statement], finite: State
         swapped = {s["gamma"]: s["gamma"] / s["E"]}
         left, right = (sp.limit(total(finite, side).subs(swapped), s["alpha"], sp.oo) for side in ("lhs", "rhs"))
         printed = [total(target, side) for side in ("lhs", "rhs")]
-        return equal(left * printed[1], right * printed[0], f"the limit of {finite.id} with Section 4.1's K against {target.id}")
+        return equal(
+            left * printed[1], right * printed[0], f"the limit of {finite.id} with Section 4.1's K against {target.id}"
+        )
 
     return Check("algebra", "bound for Section 4.1's own K", build, expected="violated")
 
 
-def _runs(statement: Callable[[], Statement], bounding: str, found: Mapping[str, Mapping[str, Any]], verdict: str = "holds") -> tuple[Check, ...]:
+def _runs(
+    statement: Callable[[], Statement], bounding: str, found: Mapping[str, Mapping[str, Any]], verdict: str = "holds"
+) -> tuple[Check, ...]:
     return tuple(
         Check("monte-carlo", name, lambda i: alpha_form_experiment(statement(), i, bounding), instance, verdict)
         for name, instance in found.items()
@@ -60,14 +66,26 @@ def _runs(statement: Callable[[], Statement], bounding: str, found: Mapping[str,
 
 
 _LETTERS = das.letters("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D")
-_ASSUMPTIONS = (das.CONVEX, das.SMOOTH, das.LIPSCHITZ, das.MINIMISER, das.ALPHA, das.SHORT_PHASE, das.RHO, das.COHORT, das.ROUNDS)
+_ASSUMPTIONS = (
+    das.CONVEX,
+    das.SMOOTH,
+    das.LIPSCHITZ,
+    das.MINIMISER,
+    das.ALPHA,
+    das.SHORT_PHASE,
+    das.RHO,
+    das.COHORT,
+    das.ROUNDS,
+)
 _NOTE = (
     "Section 4.1 says 'in Theorem 4, recall that we set K = (2 alpha gamma/(CE))/rho^2', while Theorem 4 prints "
     "(2 alpha gamma/C)/rho^2; the bound is for alpha -> oo with E = O(1)"
 )
 
 
-def _printed(id_: str, equation: str, name: str, expectation: str, bounding: str, finite: Statement, repaired: str) -> Statement:
+def _printed(
+    id_: str, equation: str, name: str, expectation: str, bounding: str, finite: Statement, repaired: str
+) -> Statement:
     def itself() -> Statement:
         return statement
 
@@ -91,14 +109,18 @@ def _printed(id_: str, equation: str, name: str, expectation: str, bounding: str
         ),
         expected="violated",
         erratum=Erratum(
-            printed="K = (2 alpha gamma/(CE))/rho^2, quoted as Theorem 4's, with the bound (G/2)(L D^2/gamma + gamma/L) rho",
+            printed=(
+                "K = (2 alpha gamma/(CE))/rho^2, quoted as Theorem 4's, with the bound (G/2)(L D^2/gamma + gamma/L) rho"
+            ),
             true=(
-                "Theorem 4's K is (2 alpha gamma/C)/rho^2, and with it the bound is right; with the printed K it would be "
+                "Theorem 4's K is (2 alpha gamma/C)/rho^2, and with it the bound is right; with the printed K it "
+                "would be "
                 "(G/2)(E L D^2/gamma + gamma/(E L)) rho"
             ),
             cause="K = (2 alpha gamma/(C_hat E))/rho^2 of the appendix was rewritten with C in place of C_hat = C/E",
             counterexample=(
-                "d = 1, two equal Huber clients with L = G = 1, |w_0 - w*| = 20, rho = 0.1, E = 2, alpha = 16, full participation: "
+                "d = 1, two equal Huber clients with L = G = 1, |w_0 - w*| = 20, rho = 0.1, E = 2, alpha = 16, "
+                "full participation: "
                 "the left side is about 1.4 times the right side, and 1.6 times for E = 4"
             ),
             repaired=repaired,
@@ -117,7 +139,9 @@ def _repaired(printed: Statement, finite: Statement, expectation: str, bounding:
         printed,
         id=f"{printed.id}.repaired",
         title=printed.title.replace("Section 4.1's K", "Theorem 4's K"),
-        source=replace(printed.source, note="derived: the printed bound with Theorem 4's K; the limit alpha -> oo of Theorem 4"),
+        source=replace(
+            printed.source, note="derived: the printed bound with Theorem 4's K; the limit alpha -> oo of Theorem 4"
+        ),
         text=printed.text.replace("(CE)", "C"),
         sides=_sides(itself, expectation),
         prescription=_prescription(itself, printed=False),
@@ -135,4 +159,9 @@ def _repaired(printed: Statement, finite: Statement, expectation: str, bounding:
 EQ4 = _printed("das2022.eq4", "4", "DP-FedAvg with clipping", "E_gap", "clip", theorem4.A, "das2022.eq4.repaired")
 EQ5 = _printed("das2022.eq5", "5", "DP-NormFedAvg", "E_weighted_gap", "normalise", theorem4.B, "das2022.eq5.repaired")
 
-STATEMENTS = (EQ4, EQ5, _repaired(EQ4, theorem4.A, "E_gap", "clip"), _repaired(EQ5, theorem4.B, "E_weighted_gap", "normalise"))
+STATEMENTS = (
+    EQ4,
+    EQ5,
+    _repaired(EQ4, theorem4.A, "E_gap", "clip"),
+    _repaired(EQ5, theorem4.B, "E_weighted_gap", "normalise"),
+)

@@ -14,7 +14,17 @@ from dpfl_theory.statements.das2022._experiments import alpha_form_experiment
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
 
 _LETTERS = das.letters("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D", "Delta")
-_ASSUMPTIONS = (das.CONVEX, das.SMOOTH, das.LIPSCHITZ, das.MINIMISER, das.ALPHA, das.SHORT_PHASE, das.RHO, das.COHORT, das.ROUNDS)
+_ASSUMPTIONS = (
+    das.CONVEX,
+    das.SMOOTH,
+    das.LIPSCHITZ,
+    das.MINIMISER,
+    das.ALPHA,
+    das.SHORT_PHASE,
+    das.RHO,
+    das.COHORT,
+    das.ROUNDS,
+)
 
 
 def _prescription() -> Mapping[str, Any]:
@@ -61,7 +71,9 @@ def _unclipped(general: Mapping[str, str]) -> Callable[[Mapping[str, Any]], Mapp
     return lambda s: {"C_hat": s["G"], "E_clipped_length": 0, **{old: s[new] for old, new in general.items()}}
 
 
-def _runs(statement: Callable[[], Statement], bounding: str, found: Mapping[str, Mapping[str, Any]], verdict: str = "holds") -> tuple[Check, ...]:
+def _runs(
+    statement: Callable[[], Statement], bounding: str, found: Mapping[str, Mapping[str, Any]], verdict: str = "holds"
+) -> tuple[Check, ...]:
     return tuple(
         Check("monte-carlo", name, lambda i: alpha_form_experiment(statement(), i, bounding), instance, verdict)
         for name, instance in found.items()
@@ -79,14 +91,20 @@ A: Statement = Statement(
         das.PAPER,
         "Theorem 4 (a), Section 4",
         "2",
-        "the paper derives it from Theorem 6 with C_hat = G, whose hypothesis C_hat >= 4 sqrt(L max Delta_j*) need not hold then; "
-        "the proof does not need it, because no update is clipped. The proof's (12) fails under independent sampling, yet (2) "
-        "survives for r >= 1: co-coercivity adds ||mean_i u_i||^2/(2LE) to the proof's lower bound on <mean_i u_i, w - w*>, which "
-        "outweighs the cohort's excess eta^2 ||mean_i u_i||^2. For r < 1 (sampling probability below 1/n) (2) can fail as well: "
-        "with two groups of clients whose minimisers differ, the left side grows like 1/r and passes the right side near r = 1/3",
+        "the paper derives it from Theorem 6 with C_hat = G, whose hypothesis C_hat >= 4 sqrt(L max Delta_j*) "
+        "need not hold then; "
+        "the proof does not need it, because no update is clipped. The proof's (12) fails under independent "
+        "sampling, yet (2) "
+        "survives for r >= 1: co-coercivity adds ||mean_i u_i||^2/(2LE) to the proof's lower bound on <mean_i "
+        "u_i, w - w*>, which "
+        "outweighs the cohort's excess eta^2 ||mean_i u_i||^2. For r < 1 (sampling probability below 1/n) (2) "
+        "can fail as well: "
+        "with two groups of clients whose minimisers differ, the left side grows like 1/r and passes the right "
+        "side near r = 1/3",
     ),
     text=(
-        "Algorithm 1, option (i), with E <= alpha/(2 rho), beta = eta = rho/(2 alpha L), C = GE and K = (2 alpha gamma/C)/rho^2 "
+        "Algorithm 1, option (i), with E <= alpha/(2 rho), beta = eta = rho/(2 alpha L), C = GE and K = (2 alpha "
+        "gamma/C)/rho^2 "
         "satisfies the bound for the iterate of a uniformly random round."
     ),
     symbols=_LETTERS,
@@ -106,9 +124,15 @@ B: Statement = Statement(
     id="das2022.theorem4b",
     kind="theorem",
     title="DP-NormFedAvg: convex, smooth, Lipschitz",
-    source=Source(das.PAPER, "Theorem 4 (b), Section 4", "3", "derived in the paper from Theorem 7 with C_hat = G; as for part (a)"),
+    source=Source(
+        das.PAPER,
+        "Theorem 4 (b), Section 4",
+        "3",
+        "derived in the paper from Theorem 7 with C_hat = G; as for part (a)",
+    ),
     text=(
-        "Algorithm 1, option (ii), with E <= alpha/(2 rho), beta = eta = rho/(2 alpha L), C = GE and K = (2 alpha gamma/C)/rho^2 "
+        "Algorithm 1, option (ii), with E <= alpha/(2 rho), beta = eta = rho/(2 alpha L), C = GE and K = (2 "
+        "alpha gamma/C)/rho^2 "
         "satisfies the bound for the iterate of a uniformly random round."
     ),
     symbols=_LETTERS,
@@ -128,7 +152,8 @@ B: Statement = Statement(
         true="under independent sampling it is (E/alpha)(G^2/(2L))(1 + kappa) rho with kappa = (1/r)(1 - r/n)",
         cause=theorem7.CAUSE,
         counterexample=(
-            "d = 1, n = 100 Huber clients with common minimiser, one with threshold 1 and 99 with 1e-5, L = 1, G = 1, E = 1, "
+            "d = 1, n = 100 Huber clients with common minimiser, one with threshold 1 and 99 with 1e-5, L = 1, G "
+            "= 1, E = 1, "
             "r = 1, rho = 0.02, alpha = 1, K = 100, |w_0 - w*| = 0.02: the left side is about 1.9 times the right side"
         ),
         repaired="das2022.theorem4b.repaired",

@@ -48,7 +48,10 @@ def _alpha_sides() -> Sides:
     x = s["rho"] * s["E"] / s["alpha"]
     return Sides(
         lhs={"unclipped": (2 - x - x**2) * s["E_unclipped_gap"], "clipped": _clipped(s)},
-        rhs={"initialisation": _initialisation(s), "heterogeneity": 3 * s["E"] / (2 * s["alpha"]) * s["Delta"] * s["rho"]},
+        rhs={
+            "initialisation": _initialisation(s),
+            "heterogeneity": 3 * s["E"] / (2 * s["alpha"]) * s["Delta"] * s["rho"],
+        },
     )
 
 
@@ -61,7 +64,11 @@ def _follows(_: Mapping[str, Any]) -> Outcome:
     swaps = {own["K"]: _alpha_prescription()["K"], own["E_unclipped_Delta"]: s["Delta"]}
     slack = total(ALPHA, "rhs") - total(GENERAL, "rhs").subs(swaps)
     left = equal(total(GENERAL, "lhs").subs(swaps), total(ALPHA, "lhs"), "left sides")
-    return left if not left.true else equal(slack, s["Delta"] * x * (1 - 2 * x) / 2, "alpha form minus general form against Delta x (1/2 - x)")
+    return (
+        left
+        if not left.true
+        else equal(slack, s["Delta"] * x * (1 - 2 * x) / 2, "alpha form minus general form against Delta x (1/2 - x)")
+    )
 
 
 def _step_limit(_: Mapping[str, Any]) -> Outcome:
@@ -87,12 +94,22 @@ GENERAL: Statement = Statement(
         note="the display writes u_k and w_k under the expectation; the text and (38) have the random round k~ there",
     ),
     text=(
-        "Algorithm 1, option (i), with C_hat = C/E >= 4 sqrt(L max Delta_j*), beta = eta = (gamma/(C_hat L E K))/rho and "
+        "Algorithm 1, option (i), with C_hat = C/E >= 4 sqrt(L max Delta_j*), beta = eta = (gamma/(C_hat L E "
+        "K))/rho and "
         "K > (2 gamma/(C_hat E))/rho satisfies the bound for the iterate of a uniformly random round."
     ),
     symbols=das.letters("rho", "E", "K", "gamma", "L", "C", "C_hat", "eta", "D", "Delta", "Delta_max"),
     expectations=das.expected("E_unclipped_gap", "E_clipped_length", "E_unclipped_Delta"),
-    assumptions=(das.CONVEX, das.SMOOTH, das.MINIMISER, das.THRESHOLD, das.MANY_ROUNDS, das.RHO, das.COHORT, das.ROUNDS),
+    assumptions=(
+        das.CONVEX,
+        das.SMOOTH,
+        das.MINIMISER,
+        das.THRESHOLD,
+        das.MANY_ROUNDS,
+        das.RHO,
+        das.COHORT,
+        das.ROUNDS,
+    ),
     sides=_sides,
     prescription=_prescription,
     checks=(
@@ -115,12 +132,23 @@ ALPHA: Statement = Statement(
         note="the display writes u_k and w_k under the expectation; the text and (39) have the random round k~ there",
     ),
     text=(
-        "Theorem 6 with K = (2 alpha gamma/(C_hat E))/rho^2 and E <= alpha/(2 rho), alpha >= 1, satisfies the bound for the "
+        "Theorem 6 with K = (2 alpha gamma/(C_hat E))/rho^2 and E <= alpha/(2 rho), alpha >= 1, satisfies the "
+        "bound for the "
         "iterate of a uniformly random round."
     ),
     symbols=das.letters("rho", "E", "K", "alpha", "gamma", "L", "C", "C_hat", "eta", "D", "Delta", "Delta_max"),
     expectations=das.expected("E_unclipped_gap", "E_clipped_length"),
-    assumptions=(das.CONVEX, das.SMOOTH, das.MINIMISER, das.THRESHOLD, das.ALPHA, das.SHORT_PHASE, das.RHO, das.COHORT, das.ROUNDS),
+    assumptions=(
+        das.CONVEX,
+        das.SMOOTH,
+        das.MINIMISER,
+        das.THRESHOLD,
+        das.ALPHA,
+        das.SHORT_PHASE,
+        das.RHO,
+        das.COHORT,
+        das.ROUNDS,
+    ),
     sides=_alpha_sides,
     prescription=_alpha_prescription,
     checks=(

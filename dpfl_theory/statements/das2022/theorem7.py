@@ -45,7 +45,10 @@ def _sides(statement: Callable[[], Statement], excess: Callable[[Mapping[str, An
             lhs={"unclipped": (2 - y**2) * s["E_unclipped_weighted_gap"], "clipped": _clipped(s)},
             rhs={
                 "initialisation": _initialisation(s),
-                "normalisation": s["gamma"] * s["C_hat"] / (s["L"] * s["K"] * s["rho"]) * (s["E_unclipped_share"] + excess(s)),
+                "normalisation": s["gamma"]
+                * s["C_hat"]
+                / (s["L"] * s["K"] * s["rho"])
+                * (s["E_unclipped_share"] + excess(s)),
                 "heterogeneity": y**2 * s["E_unclipped_weighted_Delta"],
             },
         )
@@ -73,9 +76,14 @@ def _follows(_: Mapping[str, Any]) -> Outcome:
     """At K of the alpha form the general form differs from it only by E_unclipped_share <= 1 replaced by 1."""
     own, s = sympy_symbols(GENERAL), sympy_symbols(ALPHA)
     swaps = {own["K"]: _alpha_prescription()["K"], own["E_unclipped_share"]: 1}
-    sides = [equal(total(GENERAL, side).subs(swaps), total(ALPHA, side), f"{side} of both forms") for side in ("lhs", "rhs")]
+    sides = [
+        equal(total(GENERAL, side).subs(swaps), total(ALPHA, side), f"{side} of both forms") for side in ("lhs", "rhs")
+    ]
     step = equal(_alpha_prescription()["eta"], s["rho"] / (2 * s["alpha"] * s["L"]), "eta at the alpha form's K")
-    return next((outcome for outcome in (*sides, step) if not outcome.true), Outcome(True, "both sides, and eta, are those of the general form with a share of 1"))
+    return next(
+        (outcome for outcome in (*sides, step) if not outcome.true),
+        Outcome(True, "both sides, and eta, are those of the general form with a share of 1"),
+    )
 
 
 def _printed_at_zero(_: Mapping[str, Any]) -> Outcome:
@@ -84,7 +92,9 @@ def _printed_at_zero(_: Mapping[str, Any]) -> Outcome:
     return equal(total(ALPHA_REPAIRED, "rhs").subs(own["kappa"], 0), total(ALPHA, "rhs"), "right sides at kappa = 0")
 
 
-def _runs(statement: Callable[[], Statement], found: Mapping[str, Mapping[str, Any]], general: bool, verdict: str = "holds") -> tuple[Check, ...]:
+def _runs(
+    statement: Callable[[], Statement], found: Mapping[str, Mapping[str, Any]], general: bool, verdict: str = "holds"
+) -> tuple[Check, ...]:
     experiment = general_experiment if general else alpha_form_experiment
     return tuple(
         Check("monte-carlo", name, lambda i: experiment(statement(), i, "normalise"), instance, verdict)
@@ -93,11 +103,15 @@ def _runs(statement: Callable[[], Statement], found: Mapping[str, Mapping[str, A
 
 
 CAUSE = (
-    "the step from (11) to (12) bounds the second moment of the cohort's average as if the cohort always had r clients; under "
-    "Algorithm 1's independent sampling it is up to 1 + (1/r)(1 - r/n) times larger (das2022.eq12), and normalised updates, "
+    "the step from (11) to (12) bounds the second moment of the cohort's average as if the cohort always had r "
+    "clients; under "
+    "Algorithm 1's independent sampling it is up to 1 + (1/r)(1 - r/n) times larger (das2022.eq12), and "
+    "normalised updates, "
     "which do not shrink near the minimiser, leave no slack that could absorb the difference"
 )
-_EXPECTATIONS = das.expected("E_unclipped_weighted_gap", "E_clipped_length", "E_unclipped_share", "E_unclipped_weighted_Delta")
+_EXPECTATIONS = das.expected(
+    "E_unclipped_weighted_gap", "E_clipped_length", "E_unclipped_share", "E_unclipped_weighted_Delta"
+)
 _USES = ("das2022.eq12", "das2022.lemma8", "das2022.lemma9", "das2022.fact2")
 
 GENERAL: Statement = Statement(
@@ -105,15 +119,27 @@ GENERAL: Statement = Statement(
     kind="theorem",
     title="DP-NormFedAvg: convex and smooth, free K",
     source=Source(
-        das.PAPER, "Theorem 7, Appendix D, first display", note="the display writes u_k under the expectation; (47) has the random round k~ there"
+        das.PAPER,
+        "Theorem 7, Appendix D, first display",
+        note="the display writes u_k under the expectation; (47) has the random round k~ there",
     ),
     text=(
-        "Algorithm 1, option (ii), with C_hat = C/E >= 4 sqrt(L max Delta_j*), beta = eta = (gamma/(C_hat L E K))/rho and "
+        "Algorithm 1, option (ii), with C_hat = C/E >= 4 sqrt(L max Delta_j*), beta = eta = (gamma/(C_hat L E "
+        "K))/rho and "
         "K > (2 gamma/(C_hat E))/rho satisfies the bound for the iterate of a uniformly random round."
     ),
     symbols=das.letters("rho", "E", "K", "gamma", "L", "C", "C_hat", "eta", "D", "Delta_max"),
     expectations=_EXPECTATIONS,
-    assumptions=(das.CONVEX, das.SMOOTH, das.MINIMISER, das.THRESHOLD, das.MANY_ROUNDS, das.RHO, das.COHORT, das.ROUNDS),
+    assumptions=(
+        das.CONVEX,
+        das.SMOOTH,
+        das.MINIMISER,
+        das.THRESHOLD,
+        das.MANY_ROUNDS,
+        das.RHO,
+        das.COHORT,
+        das.ROUNDS,
+    ),
     sides=_sides(lambda: GENERAL, lambda s: 0),
     prescription=_prescription,
     checks=(
@@ -122,11 +148,12 @@ GENERAL: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
-        printed="the normalisation term is E[share of unclipped clients] gamma C_hat/(L K rho), whatever the client sampling",
+        printed="the normalisation term is E[unclipped share] gamma C_hat/(L K rho), whatever the client sampling",
         true="under independent sampling the share must be increased by kappa = (1/r)(1 - r/n)",
         cause=CAUSE,
         counterexample=(
-            "d = 1, n = 100 Huber clients with common minimiser, one with threshold 1 and 99 with 1e-5, L = 1, C_hat = 1, E = 1, "
+            "d = 1, n = 100 Huber clients with common minimiser, one with threshold 1 and 99 with 1e-5, L = 1, "
+            "C_hat = 1, E = 1, "
             "r = 1, rho = 0.02, eta L = 0.01, K = 100: the left side is about 1.9 times the right side"
         ),
         repaired="das2022.theorem7.repaired",
@@ -141,12 +168,23 @@ ALPHA: Statement = Statement(
     title="DP-NormFedAvg: convex and smooth, K by alpha",
     source=Source(das.PAPER, "Theorem 7, Appendix D, second display", note="as the first display"),
     text=(
-        "Theorem 7 with K = (2 alpha gamma/(C_hat E))/rho^2 and E <= alpha/(2 rho), alpha >= 1, satisfies the bound for the "
+        "Theorem 7 with K = (2 alpha gamma/(C_hat E))/rho^2 and E <= alpha/(2 rho), alpha >= 1, satisfies the "
+        "bound for the "
         "iterate of a uniformly random round."
     ),
     symbols=das.letters("rho", "E", "K", "alpha", "gamma", "L", "C", "C_hat", "eta", "D", "Delta_max"),
     expectations=das.expected("E_unclipped_weighted_gap", "E_clipped_length", "E_unclipped_weighted_Delta"),
-    assumptions=(das.CONVEX, das.SMOOTH, das.MINIMISER, das.THRESHOLD, das.ALPHA, das.SHORT_PHASE, das.RHO, das.COHORT, das.ROUNDS),
+    assumptions=(
+        das.CONVEX,
+        das.SMOOTH,
+        das.MINIMISER,
+        das.THRESHOLD,
+        das.ALPHA,
+        das.SHORT_PHASE,
+        das.RHO,
+        das.COHORT,
+        das.ROUNDS,
+    ),
     sides=_alpha_sides(lambda: ALPHA, lambda s: 0),
     prescription=_alpha_prescription,
     checks=(
@@ -160,7 +198,8 @@ ALPHA: Statement = Statement(
         true="under independent sampling it is (E/alpha)(C_hat^2/(2L))(1 + kappa) rho with kappa = (1/r)(1 - r/n)",
         cause=CAUSE,
         counterexample=(
-            "d = 1, n = 100 Huber clients with common minimiser, one with threshold 1 and 99 with 1e-5, L = 1, C_hat = 1, E = 1, "
+            "d = 1, n = 100 Huber clients with common minimiser, one with threshold 1 and 99 with 1e-5, L = 1, "
+            "C_hat = 1, E = 1, "
             "r = 1, rho = 0.02, alpha = 1, K = 100: the left side is about 1.9 times the right side"
         ),
         repaired="das2022.theorem7.alpha.repaired",
@@ -170,7 +209,9 @@ ALPHA: Statement = Statement(
 )
 
 
-def _repaired(printed: Statement, sides: Callable[[], Sides], checks: tuple[Check, ...], uses: tuple[str, ...]) -> Statement:
+def _repaired(
+    printed: Statement, sides: Callable[[], Sides], checks: tuple[Check, ...], uses: tuple[str, ...]
+) -> Statement:
     """The printed statement with kappa in its normalisation term."""
     return replace(
         printed,

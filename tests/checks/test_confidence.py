@@ -1,0 +1,68 @@
+"""Confidence limits: coverage, validity at every sample size, and limits that a wrong formula would break."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpfl_theory.checks.confidence import asymptotic_limits, lower_limit, upper_limit
+
+DISTRIBUTIONS = {
+    "uniform": (lambda rng, n: rng.uniform(size=n), 0.5),
+    "exponential": (lambda rng, n: rng.exponential(size=n), 1.0),
+    "rare": (lambda rng, n: (rng.uniform(size=n) < 0.02) / 0.02, 1.0),
+    "lognormal": (lambda rng, n: rng.lognormal(0.0, 1.5, size=n), float(np.exp(1.125))),
+}
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_lower_limit_covers_at_all_sample_sizes(name: str) -> None:
+    """At alpha = 0.05 at most 5% of sequences may ever exceed the mean: of 120 sequences, each looked at 5 times,
+    more than 15 do with probability below 1e-3 if the limit is valid."""
+    draw, mean = DISTRIBUTIONS[name]
+    rng = np.random.default_rng(1)
+    failures = 0
+    for _ in range(120):
+        x = draw(rng, 1024)
+        failures += any(lower_limit(x[:n], 0.05) > mean for n in (8, 32, 128, 512, 1024))
+    assert failures <= 15
+
+
+def test_limits_shrink_to_the_mean() -> None:
+    x = np.random.default_rng(2).uniform(size=20000)
+    low, high = lower_limit(x, 1e-6), upper_limit(x, 1e-6, 1.0)
+    assert low < x.mean() < high
+    assert high - low < 0.05
+
+
+def test_limits_of_a_constant_close_in_geometrically() -> None:
+    """The capital against mean m of a constant 1 is at least ((1 - phi) + phi/m)^n/48 for the largest stake."""
+    assert lower_limit(np.ones(64), 1e-6) > 0.6
+    assert lower_limit(np.ones(64), 1e-6) < 1.0
+
+
+def test_scale_and_shift() -> None:
+    x = np.random.default_rng(3).exponential(size=500)
+    assert lower_limit(7.0 * x - 3.0, 1e-4, least=-3.0) == pytest.approx(7.0 * lower_limit(x, 1e-4) - 3.0, rel=1e-9)
+    assert upper_limit(-x, 1e-4, 0.0) == pytest.approx(-lower_limit(x, 1e-4), rel=1e-9)
+
+
+def test_order_of_the_replicates_does_not_matter() -> None:
+    x = np.random.default_rng(4).exponential(size=300)
+    assert lower_limit(x[::-1], 1e-4) == pytest.approx(lower_limit(x, 1e-4), rel=1e-12)
+
+
+def test_zero_replicates_give_no_more_than_the_least() -> None:
+    assert lower_limit(np.zeros(50), 1e-6) == 0.0
+
+
+def test_a_replicate_below_its_range_is_refused() -> None:
+    with pytest.raises(ValueError, match="below its range"):
+        lower_limit(np.array([0.5, -0.1]), 0.01)
+
+
+def test_asymptotic_limits_are_students_for_symmetric_data() -> None:
+    x = np.array([-1.0, 1.0] * 200)
+    low, high = asymptotic_limits(x, 0.05)
+    assert low == pytest.approx(-high)
+    assert high == pytest.approx(1.966 * x.std(ddof=1) / 20.0, rel=1e-3)

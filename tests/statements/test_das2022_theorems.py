@@ -1,0 +1,179 @@
+"""das2022's theorems: the formulas against a second, plain transcription of the paper, and what their checks must
+find."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import pytest
+
+from dpfl_theory.checks import algebra, monte_carlo
+from dpfl_theory.checks.monte_carlo import linearise
+from dpfl_theory.checks.settings import Settings
+from dpfl_theory.statements import get
+from dpfl_theory.statements.das2022 import _instances as instances
+from dpfl_theory.statements.das2022._experiments import alpha_form_experiment
+from dpfl_theory.statements.model import Check, Statement, sympy_symbols
+
+VALUES = {
+    "rho": 0.17,
+    "E": 3.0,
+    "K": 41.0,
+    "alpha": 1.9,
+    "gamma": 0.83,
+    "L": 2.3,
+    "G": 1.7,
+    "C": 5.1,
+    "C_hat": 1.3,
+    "eta": 0.01,
+    "D": 2.9,
+    "Delta": 0.37,
+    "Delta_max": 0.9,
+    "kappa": 0.61,
+}
+
+
+def _transcription(v: Mapping[str, float]) -> dict[str, tuple[float, dict[str, float]]]:
+    """lhs - rhs of each statement as (constant, coefficients of observables), typed from the paper a second time."""
+    rho, E, K, a, g, L, G, H, D, De = (
+        v[k] for k in ("rho", "E", "K", "alpha", "gamma", "L", "G", "C_hat", "D", "Delta")
+    )
+    A = G * (L * D**2 / g + g / L) * rho
+    A6 = H * (L * D**2 / g + g / L) * rho
+    x = rho * E / a
+    z, y = (2 * g) / (H * K * rho), (4 * g**2) / (H**2 * K**2 * rho**2)
+    clipped = 3 * H / (8 * L * E)
+    return {
+        "das2022.theorem4a": (-A - (3 * E / (2 * a)) * De * rho, {"suboptimality": 2 - x - x**2}),
+        "das2022.theorem4b": (
+            -A - (E / a) * (G**2 / (2 * L)) * rho,
+            {"weighted-excess": 2 - x**2, "weighted-heterogeneity": -(2 - x**2) - (E / a) * (rho * E / a) * rho},
+        ),
+        "das2022.eq4": (-A / 2, {"suboptimality": 1.0}),
+        "das2022.eq5": (-A / 2, {"weighted-excess": 1.0, "weighted-heterogeneity": -1.0}),
+        "das2022.theorem6": (
+            -A6,
+            {"unclipped-gap": 2 - z - y, "clipped-length": clipped, "unclipped-heterogeneity": -z * (1 + z)},
+        ),
+        "das2022.theorem6.alpha": (
+            -A6 - (3 * E / (2 * a)) * De * rho,
+            {"unclipped-gap": 2 - rho * E / a - rho**2 * E**2 / a**2, "clipped-length": clipped},
+        ),
+        "das2022.theorem7": (
+            -A6,
+            {
+                "unclipped-weighted-excess": 2 - y,
+                "unclipped-weighted-heterogeneity": -(2 - y) - y,
+                "clipped-length": clipped,
+                "unclipped-share": -g * H / (L * K * rho),
+            },
+        ),
+        "das2022.theorem7.alpha": (
+            -A6 - (E / a) * (H**2 / (2 * L)) * rho,
+            {
+                "unclipped-weighted-excess": 2 - x**2,
+                "unclipped-weighted-heterogeneity": -(2 - x**2) - (E / a) * (rho * E / a) * rho,
+                "clipped-length": clipped,
+            },
+        ),
+    }
+
+
+@pytest.mark.parametrize("id_", _transcription(VALUES))
+def test_formula_against_a_second_transcription(id_: str) -> None:
+    constant, coefficients = _transcription(VALUES)[id_]
+    lhs, rhs = linearise(get(id_), VALUES)
+    (a0, a), (b0, b) = lhs.total(), rhs.total()
+    assert a0 - b0 == pytest.approx(constant, rel=1e-12)
+    assert {o: a.get(o, 0.0) - b.get(o, 0.0) for o in {*a, *b}} == pytest.approx(coefficients, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("id_", "expected"),
+    [
+        ("das2022.theorem4a", {"eta": 0.17 / (2 * 1.9 * 2.3), "C": 5.1, "K": 2 * 1.9 * 0.83 / 5.1 / 0.17**2}),
+        ("das2022.theorem4b", {"eta": 0.17 / (2 * 1.9 * 2.3), "C": 5.1, "K": 2 * 1.9 * 0.83 / 5.1 / 0.17**2}),
+        ("das2022.eq4", {"K": 2 * 1.9 * 0.83 / (5.1 * 3) / 0.17**2}),
+        ("das2022.theorem6", {"eta": 0.83 / (1.3 * 2.3 * 3 * 41) / 0.17, "C": 3.9}),
+        ("das2022.theorem6.alpha", {"K": 2 * 1.9 * 0.83 / (1.3 * 3) / 0.17**2, "eta": 0.17 / (2 * 1.9 * 2.3)}),
+        ("das2022.theorem7", {"eta": 0.83 / (1.3 * 2.3 * 3 * 41) / 0.17, "C": 3.9}),
+    ],
+)
+def test_prescription_against_a_second_transcription(id_: str, expected: Mapping[str, float]) -> None:
+    statement = get(id_)
+    assert statement.prescription is not None
+    symbols = sympy_symbols(statement)
+    numbers = {symbols[k]: v for k, v in VALUES.items() if k in symbols}
+    prescribed = {k: float(e.subs(numbers)) for k, e in statement.prescription().items()}
+    assert {k: prescribed[k] for k in expected} == pytest.approx(dict(expected), rel=1e-12)
+
+
+@pytest.mark.parametrize("r", [1, 10])
+def test_repair_adds_exactly_the_cohorts_excess(r: int) -> None:
+    """kappa = (1/r)(1 - r/n), and the repaired right side exceeds the printed one by kappa B2's first part."""
+    instance = {**instances.INDEPENDENT["unequal clients, independent r = 1"], "cohort": instances.independent(r)}
+    experiment = alpha_form_experiment(get("das2022.theorem4b.repaired"), instance, "normalise")
+    assert experiment.values["kappa"] == pytest.approx((1 - r / 100) / r)
+    printed, repaired = (
+        linearise(get(i), experiment.values)[1].total()[0] for i in ("das2022.theorem4b", "das2022.theorem4b.repaired")
+    )
+    v = experiment.values
+    assert repaired - printed == pytest.approx(v["kappa"] * v["E"] / v["alpha"] * v["G"] ** 2 / (2 * v["L"]) * v["rho"])
+
+
+def _verdict(statement: Statement, instance: Mapping[str, object], bounding: str, seed: int) -> monte_carlo.Evidence:
+    check = Check("monte-carlo", "test", lambda i: alpha_form_experiment(statement, i, bounding), instance)
+    return monte_carlo.run(statement, check, Settings(seed=seed, alpha=1e-8, device="cpu"))
+
+
+@pytest.mark.parametrize("seed", [11, 12, 13])
+def test_counterexample_to_theorem_4b_survives_fresh_seeds(seed: int) -> None:
+    """Independent sampling with r = 1 near the minimiser: the left side is close to twice the bound, as the recursion
+    2 s E|w| = s^2 (1 + (1 - r/n)/r) for the stationary distance says."""
+    evidence = _verdict(
+        get("das2022.theorem4b"), instances.INDEPENDENT["unequal clients, independent r = 1"], "normalise", seed
+    )
+    assert evidence.verdict == "violated"
+    assert not evidence.asymptotic
+    assert evidence.ratio == pytest.approx(1.9, abs=0.1)
+
+
+def test_the_same_run_with_a_fixed_cohort_obeys_theorem_4b() -> None:
+    evidence = _verdict(get("das2022.theorem4b"), instances.SAMPLING["unequal clients, 1 of 100"], "normalise", 11)
+    assert evidence.verdict == "holds"
+    assert evidence.ratio == pytest.approx(0.99, abs=0.01)
+
+
+def test_theorem_4a_needs_a_cohort_of_one_client() -> None:
+    """Below r = 1/3 two groups of clients with different minimisers break (2): the left side grows like 1/r."""
+    from dataclasses import replace
+
+    from dpfl_theory.statements.das2022 import _letters
+
+    problem = {"family": "huber-scalar", "parameters": {"minimisers": [1.0, -1.0] * 10, "thresholds": [3.0] * 20}}
+    instance = {"problem": problem, "distance": 0.05, "rho": 0.005, "alpha": 1.0, "E": 8, "rounds": 300, "lanes": 1024}
+    printed = get("das2022.theorem4a")
+    lifted = replace(printed, assumptions=tuple(a for a in printed.assumptions if a is not _letters.COHORT))
+    below = {**instance, "cohort": instances.independent(0.1)}
+    assert _verdict(printed, below, "clip", 5).verdict == "not-applicable"
+    assert _verdict(lifted, below, "clip", 5).verdict == "violated"
+    assert _verdict(printed, {**instance, "cohort": instances.independent(1)}, "clip", 5).verdict == "holds"
+
+
+def test_noise_variance_is_theorem_3s() -> None:
+    """sigma^2 = q K C^2 log(1/delta)/(n epsilon)^2 with rho^2 = q d log(1/delta)/(n epsilon)^2."""
+    experiment = alpha_form_experiment(
+        get("das2022.theorem4a"), instances.LIPSCHITZ["moderate heterogeneity, 3 of 10 clients"], "clip"
+    )
+    v = experiment.values
+    q, epsilon, delta, n = 1.7, 0.9, 1e-5, 10
+    d = experiment.problem.d
+    scale = v["rho"] / (math.sqrt(q * d * math.log(1 / delta)) / (n * epsilon))
+    sigma = math.sqrt(q * v["K"] * v["C"] ** 2 * math.log(1 / delta)) / (n * epsilon) * scale
+    assert experiment.algorithm.sigma == pytest.approx(sigma, rel=1e-12)
+
+
+def test_units_of_every_formula() -> None:
+    for id_ in _transcription(VALUES):
+        assert algebra.homogeneous(get(id_)).true, id_
