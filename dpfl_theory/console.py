@@ -189,6 +189,7 @@ class Progress:
         self.begun = clock()
         self.told = self.begun - SPARSE_SECONDS + QUIET_SECONDS
         self.bar: Any = None
+        self.done = 0.0
 
     def __enter__(self) -> Progress:
         return self
@@ -198,8 +199,9 @@ class Progress:
             self.bar.stop()
 
     def __call__(self, share: float, label: str = "") -> None:
-        """Say that this share of the work is done, and what is being done."""
+        """Say that this share of the work is done, and what is being done; a share never falls back."""
         now = self.clock()
+        self.done = share = max(self.done, min(share, 1.0))
         if now - self.begun < QUIET_SECONDS:
             return
         if self.stream.isatty():

@@ -1,0 +1,137 @@
+"""A statement's formulas as LaTeX and as MathML, which browsers render without fonts or scripts of their own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dpfl_theory.statements.model import Statement
+
+__all__ = ["RAISED", "Line", "latex", "letters", "lines", "mathml", "prescriptions"]
+
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+RELATIONS = {"<=": r"\leq", "==": "=", ">=": r"\geq"}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a displayed formula: the sign before it, its LaTeX, the name of the term, and which term it is on its
+    side (for its colour)."""
+
+    sign: str
+    latex: str
+    name: str
+    side: str
+    index: int
+
+    @property
+    def mathml(self) -> str:
+        """The line without its name, as MathML."""
+        return mathml(f"{self.sign} {self.latex}".strip())
+
+
+def _names(statement: Statement) -> dict[str, str]:
+    letters = {s.name: s.latex or s.name for s in statement.symbols}
+    return letters | {e.name: e.latex or e.name for e in statement.expectations}
+
+
+def latex(expression: Any, statement: Statement) -> str:
+    """The sympy expression with the statement's own letters: first the coefficient, then sums, then expectations.
+
+    A letter that stands for a sum is put in parentheses where a factor stands beside it.
+    """
+    import sympy as sp
+
+    expr = sp.sympify(expression)
+    names = _names(statement)
+    expectations = {e.name for e in statement.expectations}
+    table = {}
+    for symbol in expr.free_symbols:
+        text = names.get(symbol.name, sp.latex(symbol))
+        alone = expr == symbol
+        table[symbol] = rf"\left({text}\right)" if text.startswith((r"\frac", r"\sum")) and not alone else text
+
+    def written(part: Any) -> str:
+        return str(
+            sp.latex(
+                part,
+                symbol_names=table,
+                order="rev-lex",
+                fold_short_frac=False,
+                long_frac_ratio=2,
+                parenthesize_super=False,
+            )
+        )
+
+    def rank(factor: Any) -> int:
+        base, exponent = factor.as_base_exp()
+        if not (exponent.is_number and exponent.is_positive):
+            return 0
+        return 2 if {s.name for s in base.free_symbols} & expectations else int(base.is_Add)
+
+    factors = sp.Mul.make_args(expr)
+    if len(factors) == 1:
+        return written(expr)
+    coefficient = sp.Mul(*(f for f in factors if rank(f) == 0))
+    parts = [] if coefficient == 1 else ["-" if coefficient == -1 else written(coefficient)]
+    for factor in sorted((f for f in factors if rank(f)), key=rank):
+        parts.append(rf"\left({written(factor)}\right)" if factor.is_Add else written(factor))
+    return " ".join(parts)
+
+
+def lines(statement: Statement) -> list[Line]:
+    """The displayed formula, one line for each named term; empty for a statement without one."""
+    if statement.sides is None:
+        return []
+    sides = statement.sides()
+    found = []
+    for side, terms in (("lhs", sides.lhs), ("rhs", sides.rhs)):
+        for i, (name, expression) in enumerate(terms.items()):
+            text = latex(expression, statement)
+            sign = "+" if i else ""
+            if i and text.startswith("-"):
+                sign, text = "-", text[1:].lstrip()
+            if side == "rhs" and i == 0:
+                sign = RELATIONS.get(statement.relation, rf"\text{{{statement.relation}}}")
+            found.append(Line(sign, text, name, side, i))
+    return found
+
+
+def prescriptions(statement: Statement) -> list[str]:
+    """Each prescribed hyper-parameter as MathML of an equation."""
+    prescribed: Mapping[str, Any] = {} if statement.prescription is None else statement.prescription()
+    names = _names(statement)
+    return [mathml(f"{names.get(name, name)} = {latex(value, statement)}") for name, value in prescribed.items()]
+
+
+def letters(statement: Statement) -> list[dict[str, str]]:
+    """The statement's letters and expectations: name, MathML, meaning and unit."""
+    from dpfl_theory.statements.units import format_unit
+
+    return [
+        {
+            "name": letter.name,
+            "mathml": mathml(letter.latex or letter.name, "inline"),
+            "meaning": letter.meaning,
+            "unit": _raised(format_unit(letter.unit)),
+        }
+        for letter in (*statement.expectations, *statement.symbols)
+    ]
+
+
+def _raised(unit: str) -> str:
+    """A unit with raised exponents, ``F X^-2`` as F X⁻²."""
+    return re.sub(r"\^(-?[0-9/]+)", lambda match: match[1].translate(RAISED), unit)
+
+
+def mathml(text: str, display: str = "block") -> str:
+    r"""LaTeX as MathML, displayed on its own (``block``) or in a line of text (``inline``).
+
+    >>> "<mi>&#x003B1;</mi>" in mathml(r"\alpha + 1")
+    True
+    """
+    from latex2mathml.converter import convert
+
+    return str(convert(text, display=display))
