@@ -307,6 +307,15 @@ _ALL = (
         lambda _: 0.0,
     ),
     Observable(
+        "empty-cohort",
+        (0, 0),
+        r"1(S_k = \emptyset)",
+        "whether no client takes part",
+        lambda h: (_need(h, "cohort", "empty-cohort").sum(axis=1) == 0.0) * 1.0,
+        lambda _: 0.0,
+        lambda _: 1.0,
+    ),
+    Observable(
         "zero-updates",
         (0, 0),
         r"|\{i : u_i = 0\}|",

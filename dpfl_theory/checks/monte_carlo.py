@@ -32,6 +32,7 @@ from dpfl_theory.statements.model import Check, Statement, sympy_symbols
 __all__ = ["Experiment", "Linear", "linearise", "run"]
 
 _FIRST_BATCH = 128
+_WATCHED = ("zero-updates", "empty-cohort")
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,12 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
         asymptotic=limits.asymptotic,
         detectable=limits.detectable(moved),
         replicates=sample.lanes,
-        notes={"means": means, "trivial": trivial, "lane_seconds": sample.seconds / sample.lanes},
+        notes={
+            "means": means,
+            "trivial": trivial,
+            "lane_seconds": sample.seconds / sample.lanes,
+            **{name.replace("-", "_"): value for name, value in sample.watched().items()},
+        },
     )
 
 
@@ -243,8 +249,10 @@ class _Sample:
         self.lhs = lhs
         self.bound = b0 - a0
         self.observables = sorted({*a, *b})
+        # Where a weight C/||u|| or an empty cohort may be met, evidence says how often it was.
+        self.watch = [o for o in _WATCHED if any("clipped" in name or "weighted" in name for name in self.observables)]
         self.coefficients = {o: a.get(o, 0.0) - b.get(o, 0.0) for o in self.observables}
-        self.columns: dict[str, list[Array]] = {o: [] for o in self.observables}
+        self.columns: dict[str, list[Array]] = {o: [] for o in (*self.observables, *self.watch)}
         self.lanes = 0
         self.seconds = 0.0
 
@@ -256,14 +264,14 @@ class _Sample:
             rounds,
             lanes,
             settings.seed,
-            self.observables,
+            [*self.observables, *self.watch],
             start=e.start,
             first_lane=first,
             device=self.engine,
             progress=settings.progress,
         )
         self.seconds += done.seconds
-        return {o: done[o].mean for o in self.observables}
+        return {o: done[o].mean for o in self.columns}
 
     def extend(self, lanes: int, settings: Settings) -> None:
         """Simulate until there are ``lanes`` replicates, in batches that respect the deadline."""
@@ -282,7 +290,13 @@ class _Sample:
         return value if math.isfinite(value) else None
 
     def means(self) -> dict[str, float]:
-        return {o: float(np.concatenate(c).mean()) for o, c in self.columns.items()}
+        """Mean of each observable that the statement speaks of."""
+        return {o: float(np.concatenate(self.columns[o]).mean()) for o in self.observables}
+
+    def watched(self) -> dict[str, float]:
+        """Mean number of zero updates, and of empty cohorts, per round; nothing where neither happened."""
+        found = {o: float(np.concatenate(self.columns[o]).mean()) for o in self.watch}
+        return {o: value for o, value in found.items() if value > 0.0}
 
     def limits(self, alpha: float) -> _Limits:
         z = np.zeros(self.lanes)

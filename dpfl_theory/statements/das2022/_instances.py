@@ -33,6 +33,7 @@ CANCER = _problem("logistic-data", data="breast-cancer", features=4, clients=10,
 CANCER_SHARDS = _problem(
     "logistic-data", data="breast-cancer", features=4, clients=10, partition="shards", shards_per_client=2
 )
+DIGITS = _problem("softmax-data", data="digits", features=5, label_noise=0.1, clients=10, partition="iid", row_norm=1.0)
 POINT = _problem("huber-scalar", minimisers=[0.0, 0.0], thresholds=[1.0, 1.0])
 # One client has the Lipschitz constant G, the others 1e-5 of it: their weights GE/||u|| are 1e5.
 UNEQUAL = _problem("huber-scalar", minimisers=[0.0] * 100, thresholds=[1.0] + [1e-5] * 99)
@@ -115,6 +116,16 @@ LIPSCHITZ: dict[str, Instance] = {
         "rounds": 150,
         "cohort": fixed(5),
         "lanes": 1024,
+    },
+    "digits, softmax, i.i.d., 3 of 10 clients": {
+        "problem": DIGITS,
+        "start": "origin",
+        "rho": 0.1,
+        "alpha": 2.0,
+        "E": 4,
+        "rounds": 200,
+        "cohort": fixed(3),
+        "lanes": 128,
     },
 }
 
