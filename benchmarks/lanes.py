@@ -1,8 +1,8 @@
 """What a lane costs: das2022's Appendix F (n = 100, d = 200, E = 20) against a plain NumPy loop, side by side.
 
 Run ``python benchmarks/lanes.py``. Both do the same rounds in one process, in turn; the table gives medians over
-repetitions and their ratio. The NumPy loop takes the E local gradient steps of every client one after the other, for one
-lane, as the pseudocode reads; it runs fewer rounds and is scaled up.
+repetitions and their ratio. The NumPy loop takes the E local gradient steps of every client one after the other, for
+one lane, as the pseudocode reads; it runs fewer rounds and is scaled up.
 """
 
 from __future__ import annotations
