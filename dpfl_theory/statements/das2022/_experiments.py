@@ -11,18 +11,18 @@ The catalogue imports this module to list its statements, so NumPy and the algor
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.problems import make
-from dpfl_theory.statements.model import Statement, sympy_symbols
+from dpfl_theory.statements.model import Check, Statement, sympy_symbols
 
 if TYPE_CHECKING:
     from dpfl_theory.algorithms import Cohort
     from dpfl_theory.checks.monte_carlo import Experiment
     from dpfl_theory.problems.base import Array, Problem
 
-__all__ = ["alpha_form_experiment", "general_experiment", "starting_point"]
+__all__ = ["alpha_form_experiment", "general_experiment", "runs", "starting_point"]
 
 
 def starting_point(problem: Problem, distance: float, seed: int = 0) -> Array:
@@ -147,3 +147,17 @@ def general_experiment(statement: Statement, instance: Mapping[str, Any], boundi
     values = _letters(problem, instance, start, _threshold_per_step(problem, instance))
     values["gamma"] = float(instance["step"]) * values["C"] * values["K"] * values["rho"]
     return _run(problem, instance, _prescribe(statement, values), bounding, start)
+
+
+def runs(
+    statement: Callable[[], Statement],
+    bounding: str,
+    found: Mapping[str, Mapping[str, Any]],
+    verdict: str = "holds",
+    experiment: Callable[[Statement, Mapping[str, Any], str], Experiment] = alpha_form_experiment,
+) -> tuple[Check, ...]:
+    """A Monte-Carlo check of the statement on each named instance, with the verdict that it is known to give."""
+    return tuple(
+        Check("monte-carlo", name, lambda i: experiment(statement(), i, bounding), instance, verdict)
+        for name, instance in found.items()
+    )

@@ -12,7 +12,7 @@ from dpfl_theory.statements.das2022 import _instances as instances
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import theorem4
 from dpfl_theory.statements.das2022._consistency import agreeing_prescriptions, limit, total
-from dpfl_theory.statements.das2022._experiments import alpha_form_experiment
+from dpfl_theory.statements.das2022._experiments import runs
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
 
 
@@ -56,15 +56,6 @@ def _bound_with_printed_rounds(statement: Callable[[], Statement], finite: State
     return Check("algebra", "bound for Section 4.1's own K", build, expected="violated")
 
 
-def _runs(
-    statement: Callable[[], Statement], bounding: str, found: Mapping[str, Mapping[str, Any]], verdict: str = "holds"
-) -> tuple[Check, ...]:
-    return tuple(
-        Check("monte-carlo", name, lambda i: alpha_form_experiment(statement(), i, bounding), instance, verdict)
-        for name, instance in found.items()
-    )
-
-
 _LETTERS = das.letters("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D")
 _ASSUMPTIONS = (
     das.CONVEX,
@@ -104,8 +95,8 @@ def _printed(
             limit(finite, itself),
             agreeing_prescriptions(finite, itself, lambda s: {}, "nothing replaced", expected="violated"),
             _bound_with_printed_rounds(itself, finite),
-            *_runs(itself, bounding, instances.ASYMPTOTIC),
-            *_runs(itself, bounding, instances.ASYMPTOTIC_E, "violated"),
+            *runs(itself, bounding, instances.ASYMPTOTIC),
+            *runs(itself, bounding, instances.ASYMPTOTIC_E, "violated"),
         ),
         expected="violated",
         erratum=Erratum(
@@ -148,7 +139,7 @@ def _repaired(printed: Statement, finite: Statement, expectation: str, bounding:
         checks=(
             limit(finite, itself),
             agreeing_prescriptions(finite, itself, lambda s: {}, "nothing replaced"),
-            *_runs(itself, bounding, {**instances.ASYMPTOTIC, **instances.ASYMPTOTIC_E_REPAIRED}),
+            *runs(itself, bounding, {**instances.ASYMPTOTIC, **instances.ASYMPTOTIC_E_REPAIRED}),
         ),
         expected="holds",
         erratum=None,

@@ -10,8 +10,8 @@ from dpfl_theory.statements.das2022 import _instances as instances
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import theorem6, theorem7
 from dpfl_theory.statements.das2022._consistency import agreeing_prescriptions, specialises
-from dpfl_theory.statements.das2022._experiments import alpha_form_experiment
-from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.das2022._experiments import runs
+from dpfl_theory.statements.model import Erratum, Sides, Source, Statement, sympy_symbols
 
 _LETTERS = das.letters("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D", "Delta")
 _ASSUMPTIONS = (
@@ -71,15 +71,6 @@ def _unclipped(general: Mapping[str, str]) -> Callable[[Mapping[str, Any]], Mapp
     return lambda s: {"C_hat": s["G"], "E_clipped_length": 0, **{old: s[new] for old, new in general.items()}}
 
 
-def _runs(
-    statement: Callable[[], Statement], bounding: str, found: Mapping[str, Mapping[str, Any]], verdict: str = "holds"
-) -> tuple[Check, ...]:
-    return tuple(
-        Check("monte-carlo", name, lambda i: alpha_form_experiment(statement(), i, bounding), instance, verdict)
-        for name, instance in found.items()
-    )
-
-
 _WEIGHTED = {"E_unclipped_weighted_gap": "E_weighted_gap", "E_unclipped_weighted_Delta": "E_weighted_Delta"}
 
 
@@ -115,7 +106,7 @@ A: Statement = Statement(
     checks=(
         specialises(theorem6.ALPHA, lambda: A, _unclipped({"E_unclipped_gap": "E_gap"}), "C_hat = G"),
         agreeing_prescriptions(theorem6.ALPHA, lambda: A, lambda s: {"C_hat": s["G"]}, "C_hat = G"),
-        *_runs(lambda: A, "clip", {**instances.LIPSCHITZ, **instances.SAMPLING, **instances.INDEPENDENT}),
+        *runs(lambda: A, "clip", {**instances.LIPSCHITZ, **instances.SAMPLING, **instances.INDEPENDENT}),
     ),
     uses=("das2022.theorem6.alpha",),
 )
@@ -143,8 +134,8 @@ B: Statement = Statement(
     checks=(
         specialises(theorem7.ALPHA, lambda: B, _unclipped(_WEIGHTED), "C_hat = G"),
         agreeing_prescriptions(theorem7.ALPHA, lambda: B, lambda s: {"C_hat": s["G"]}, "C_hat = G"),
-        *_runs(lambda: B, "normalise", {**instances.LIPSCHITZ, **instances.SAMPLING}),
-        *_runs(lambda: B, "normalise", instances.INDEPENDENT, "violated"),
+        *runs(lambda: B, "normalise", {**instances.LIPSCHITZ, **instances.SAMPLING}),
+        *runs(lambda: B, "normalise", instances.INDEPENDENT, "violated"),
     ),
     expected="violated",
     erratum=Erratum(
@@ -172,7 +163,7 @@ B_REPAIRED: Statement = replace(
     sides=_sides_b(lambda: B_REPAIRED, lambda s: s["kappa"]),
     checks=(
         specialises(theorem7.ALPHA_REPAIRED, lambda: B_REPAIRED, _unclipped(_WEIGHTED), "C_hat = G"),
-        *_runs(lambda: B_REPAIRED, "normalise", {**instances.LIPSCHITZ, **instances.SAMPLING, **instances.INDEPENDENT}),
+        *runs(lambda: B_REPAIRED, "normalise", {**instances.LIPSCHITZ, **instances.SAMPLING, **instances.INDEPENDENT}),
     ),
     expected="holds",
     erratum=None,

@@ -8,38 +8,27 @@ from typing import Any
 from dpfl_theory.checks.algebra import Outcome, equal
 from dpfl_theory.statements.das2022 import _instances as instances
 from dpfl_theory.statements.das2022 import _letters as das
+from dpfl_theory.statements.das2022._appendix import (
+    alpha_prescription,
+    clipped_term,
+    initialisation_term,
+    prescription,
+)
 from dpfl_theory.statements.das2022._consistency import total
-from dpfl_theory.statements.das2022._experiments import alpha_form_experiment, general_experiment
+from dpfl_theory.statements.das2022._experiments import general_experiment, runs
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, sympy_symbols
 
 
-def _prescription() -> Mapping[str, Any]:
-    """eta = beta = (gamma/(C_hat L E K))/rho, C = C_hat E."""
-    s = sympy_symbols(GENERAL)
-    return {"eta": s["gamma"] / (s["C_hat"] * s["L"] * s["E"] * s["K"] * s["rho"]), "C": s["C_hat"] * s["E"]}
-
-
-def _alpha_prescription() -> Mapping[str, Any]:
-    """The same with K = (2 alpha gamma/(C_hat E))/rho^2."""
-    s = sympy_symbols(ALPHA)
-    K = 2 * s["alpha"] * s["gamma"] / (s["C_hat"] * s["E"] * s["rho"] ** 2)
-    return {"K": K, "eta": s["gamma"] / (s["C_hat"] * s["L"] * s["E"] * K * s["rho"]), "C": s["C_hat"] * s["E"]}
-
-
-def _clipped(s: Mapping[str, Any]) -> Any:
-    return 3 * s["C_hat"] / (8 * s["L"] * s["E"]) * s["E_clipped_length"]
-
-
-def _initialisation(s: Mapping[str, Any]) -> Any:
-    return s["C_hat"] * (s["L"] * s["D"] ** 2 / s["gamma"] + s["gamma"] / s["L"]) * s["rho"]
+def _prescribed() -> Mapping[str, Any]:
+    return alpha_prescription(lambda: ALPHA)()
 
 
 def _sides() -> Sides:
     s = sympy_symbols(GENERAL)
     y = 2 * s["gamma"] / (s["C_hat"] * s["K"] * s["rho"])
     return Sides(
-        lhs={"unclipped": (2 - y - y**2) * s["E_unclipped_gap"], "clipped": _clipped(s)},
-        rhs={"initialisation": _initialisation(s), "heterogeneity": y * (1 + y) * s["E_unclipped_Delta"]},
+        lhs={"unclipped": (2 - y - y**2) * s["E_unclipped_gap"], "clipped": clipped_term(s)},
+        rhs={"initialisation": initialisation_term(s), "heterogeneity": y * (1 + y) * s["E_unclipped_Delta"]},
     )
 
 
@@ -47,9 +36,9 @@ def _alpha_sides() -> Sides:
     s = sympy_symbols(ALPHA)
     x = s["rho"] * s["E"] / s["alpha"]
     return Sides(
-        lhs={"unclipped": (2 - x - x**2) * s["E_unclipped_gap"], "clipped": _clipped(s)},
+        lhs={"unclipped": (2 - x - x**2) * s["E_unclipped_gap"], "clipped": clipped_term(s)},
         rhs={
-            "initialisation": _initialisation(s),
+            "initialisation": initialisation_term(s),
             "heterogeneity": 3 * s["E"] / (2 * s["alpha"]) * s["Delta"] * s["rho"],
         },
     )
@@ -61,7 +50,7 @@ def _follows(_: Mapping[str, Any]) -> Outcome:
     s = sympy_symbols(ALPHA)
     x = s["rho"] * s["E"] / s["alpha"]
     own = sympy_symbols(GENERAL)
-    swaps = {own["K"]: _alpha_prescription()["K"], own["E_unclipped_Delta"]: s["Delta"]}
+    swaps = {own["K"]: _prescribed()["K"], own["E_unclipped_Delta"]: s["Delta"]}
     slack = total(ALPHA, "rhs") - total(GENERAL, "rhs").subs(swaps)
     left = equal(total(GENERAL, "lhs").subs(swaps), total(ALPHA, "lhs"), "left sides")
     return (
@@ -74,14 +63,14 @@ def _follows(_: Mapping[str, Any]) -> Outcome:
 def _step_limit(_: Mapping[str, Any]) -> Outcome:
     """K > (2 gamma/(C_hat E))/rho is the proof's eta L < 1/2."""
     s = sympy_symbols(GENERAL)
-    at_limit = _prescription()["eta"].subs(s["K"], 2 * s["gamma"] / (s["C_hat"] * s["E"] * s["rho"]))
+    at_limit = prescription(lambda: GENERAL)()["eta"].subs(s["K"], 2 * s["gamma"] / (s["C_hat"] * s["E"] * s["rho"]))
     return equal(at_limit * s["L"], "1/2", "eta L at the smallest K")
 
 
 def _same_step(_: Mapping[str, Any]) -> Outcome:
     """The general eta at the alpha form's K is rho/(2 alpha L)."""
     s = sympy_symbols(ALPHA)
-    return equal(_alpha_prescription()["eta"], s["rho"] / (2 * s["alpha"] * s["L"]), "eta at the alpha form's K")
+    return equal(_prescribed()["eta"], s["rho"] / (2 * s["alpha"] * s["L"]), "eta at the alpha form's K")
 
 
 GENERAL: Statement = Statement(
@@ -111,13 +100,10 @@ GENERAL: Statement = Statement(
         das.ROUNDS,
     ),
     sides=_sides,
-    prescription=_prescription,
+    prescription=prescription(lambda: GENERAL),
     checks=(
         Check("algebra", "the condition on K is eta L < 1/2", _step_limit),
-        *(
-            Check("monte-carlo", name, lambda i: general_experiment(GENERAL, i, "clip"), instance)
-            for name, instance in instances.GENERAL_CLIP.items()
-        ),
+        *runs(lambda: GENERAL, "clip", instances.GENERAL_CLIP, experiment=general_experiment),
     ),
     uses=("das2022.eq12", "das2022.lemma8", "das2022.lemma9", "das2022.fact2"),
 )
@@ -150,14 +136,11 @@ ALPHA: Statement = Statement(
         das.ROUNDS,
     ),
     sides=_alpha_sides,
-    prescription=_alpha_prescription,
+    prescription=alpha_prescription(lambda: ALPHA),
     checks=(
         Check("algebra", "follows from the general form", _follows),
         Check("algebra", "eta is that of the general form", _same_step),
-        *(
-            Check("monte-carlo", name, lambda i: alpha_form_experiment(ALPHA, i, "clip"), instance)
-            for name, instance in instances.ALPHA_CLIP.items()
-        ),
+        *runs(lambda: ALPHA, "clip", instances.ALPHA_CLIP),
     ),
     uses=("das2022.theorem6",),
 )

@@ -9,30 +9,19 @@ from typing import Any
 from dpfl_theory.checks.algebra import Outcome, equal
 from dpfl_theory.statements.das2022 import _instances as instances
 from dpfl_theory.statements.das2022 import _letters as das
+from dpfl_theory.statements.das2022._appendix import (
+    alpha_prescription,
+    clipped_term,
+    initialisation_term,
+    prescription,
+)
 from dpfl_theory.statements.das2022._consistency import total
-from dpfl_theory.statements.das2022._experiments import alpha_form_experiment, general_experiment
+from dpfl_theory.statements.das2022._experiments import general_experiment, runs
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
 
 
-def _prescription() -> Mapping[str, Any]:
-    """eta = beta = (gamma/(C_hat L E K))/rho, C = C_hat E."""
-    s = sympy_symbols(GENERAL)
-    return {"eta": s["gamma"] / (s["C_hat"] * s["L"] * s["E"] * s["K"] * s["rho"]), "C": s["C_hat"] * s["E"]}
-
-
-def _alpha_prescription() -> Mapping[str, Any]:
-    """The same with K = (2 alpha gamma/(C_hat E))/rho^2."""
-    s = sympy_symbols(ALPHA)
-    K = 2 * s["alpha"] * s["gamma"] / (s["C_hat"] * s["E"] * s["rho"] ** 2)
-    return {"K": K, "eta": s["gamma"] / (s["C_hat"] * s["L"] * s["E"] * K * s["rho"]), "C": s["C_hat"] * s["E"]}
-
-
-def _clipped(s: Mapping[str, Any]) -> Any:
-    return 3 * s["C_hat"] / (8 * s["L"] * s["E"]) * s["E_clipped_length"]
-
-
-def _initialisation(s: Mapping[str, Any]) -> Any:
-    return s["C_hat"] * (s["L"] * s["D"] ** 2 / s["gamma"] + s["gamma"] / s["L"]) * s["rho"]
+def _prescribed() -> Mapping[str, Any]:
+    return alpha_prescription(lambda: ALPHA)()
 
 
 def _sides(statement: Callable[[], Statement], excess: Callable[[Mapping[str, Any]], Any]) -> Callable[[], Sides]:
@@ -42,9 +31,9 @@ def _sides(statement: Callable[[], Statement], excess: Callable[[Mapping[str, An
         s = sympy_symbols(statement())
         y = 2 * s["gamma"] / (s["C_hat"] * s["K"] * s["rho"])
         return Sides(
-            lhs={"unclipped": (2 - y**2) * s["E_unclipped_weighted_gap"], "clipped": _clipped(s)},
+            lhs={"unclipped": (2 - y**2) * s["E_unclipped_weighted_gap"], "clipped": clipped_term(s)},
             rhs={
-                "initialisation": _initialisation(s),
+                "initialisation": initialisation_term(s),
                 "normalisation": s["gamma"]
                 * s["C_hat"]
                 / (s["L"] * s["K"] * s["rho"])
@@ -61,9 +50,9 @@ def _alpha_sides(statement: Callable[[], Statement], excess: Callable[[Mapping[s
         s = sympy_symbols(statement())
         x = s["rho"] * s["E"] / s["alpha"]
         return Sides(
-            lhs={"unclipped": (2 - x**2) * s["E_unclipped_weighted_gap"], "clipped": _clipped(s)},
+            lhs={"unclipped": (2 - x**2) * s["E_unclipped_weighted_gap"], "clipped": clipped_term(s)},
             rhs={
-                "initialisation": _initialisation(s),
+                "initialisation": initialisation_term(s),
                 "normalisation": s["E"] / s["alpha"] * s["C_hat"] ** 2 / (2 * s["L"]) * (1 + excess(s)) * s["rho"],
                 "heterogeneity": s["E"] / s["alpha"] * s["E_unclipped_weighted_Delta"] * x * s["rho"],
             },
@@ -75,11 +64,11 @@ def _alpha_sides(statement: Callable[[], Statement], excess: Callable[[Mapping[s
 def _follows(_: Mapping[str, Any]) -> Outcome:
     """At K of the alpha form the general form differs from it only by E_unclipped_share <= 1 replaced by 1."""
     own, s = sympy_symbols(GENERAL), sympy_symbols(ALPHA)
-    swaps = {own["K"]: _alpha_prescription()["K"], own["E_unclipped_share"]: 1}
+    swaps = {own["K"]: _prescribed()["K"], own["E_unclipped_share"]: 1}
     sides = [
         equal(total(GENERAL, side).subs(swaps), total(ALPHA, side), f"{side} of both forms") for side in ("lhs", "rhs")
     ]
-    step = equal(_alpha_prescription()["eta"], s["rho"] / (2 * s["alpha"] * s["L"]), "eta at the alpha form's K")
+    step = equal(_prescribed()["eta"], s["rho"] / (2 * s["alpha"] * s["L"]), "eta at the alpha form's K")
     return next(
         (outcome for outcome in (*sides, step) if not outcome.true),
         Outcome(True, "both sides, and eta, are those of the general form with a share of 1"),
@@ -90,16 +79,6 @@ def _printed_at_zero(_: Mapping[str, Any]) -> Outcome:
     """With kappa = 0 the repaired alpha form is the printed one."""
     own = sympy_symbols(ALPHA_REPAIRED)
     return equal(total(ALPHA_REPAIRED, "rhs").subs(own["kappa"], 0), total(ALPHA, "rhs"), "right sides at kappa = 0")
-
-
-def _runs(
-    statement: Callable[[], Statement], found: Mapping[str, Mapping[str, Any]], general: bool, verdict: str = "holds"
-) -> tuple[Check, ...]:
-    experiment = general_experiment if general else alpha_form_experiment
-    return tuple(
-        Check("monte-carlo", name, lambda i: experiment(statement(), i, "normalise"), instance, verdict)
-        for name, instance in found.items()
-    )
 
 
 CAUSE = (
@@ -141,10 +120,10 @@ GENERAL: Statement = Statement(
         das.ROUNDS,
     ),
     sides=_sides(lambda: GENERAL, lambda s: 0),
-    prescription=_prescription,
+    prescription=prescription(lambda: GENERAL),
     checks=(
-        *_runs(lambda: GENERAL, instances.GENERAL_NORM, True),
-        *_runs(lambda: GENERAL, instances.GENERAL_INDEPENDENT, True, "violated"),
+        *runs(lambda: GENERAL, "normalise", instances.GENERAL_NORM, experiment=general_experiment),
+        *runs(lambda: GENERAL, "normalise", instances.GENERAL_INDEPENDENT, "violated", general_experiment),
     ),
     expected="violated",
     erratum=Erratum(
@@ -186,11 +165,11 @@ ALPHA: Statement = Statement(
         das.ROUNDS,
     ),
     sides=_alpha_sides(lambda: ALPHA, lambda s: 0),
-    prescription=_alpha_prescription,
+    prescription=alpha_prescription(lambda: ALPHA),
     checks=(
         Check("algebra", "follows from the general form", _follows),
-        *_runs(lambda: ALPHA, instances.ALPHA_NORM, False),
-        *_runs(lambda: ALPHA, instances.ALPHA_INDEPENDENT, False, "violated"),
+        *runs(lambda: ALPHA, "normalise", instances.ALPHA_NORM),
+        *runs(lambda: ALPHA, "normalise", instances.ALPHA_INDEPENDENT, "violated"),
     ),
     expected="violated",
     erratum=Erratum(
@@ -231,7 +210,12 @@ def _repaired(
 GENERAL_REPAIRED: Statement = _repaired(
     GENERAL,
     _sides(lambda: GENERAL_REPAIRED, lambda s: s["kappa"]),
-    _runs(lambda: GENERAL_REPAIRED, {**instances.GENERAL_NORM, **instances.GENERAL_INDEPENDENT}, True),
+    runs(
+        lambda: GENERAL_REPAIRED,
+        "normalise",
+        {**instances.GENERAL_NORM, **instances.GENERAL_INDEPENDENT},
+        experiment=general_experiment,
+    ),
     ("das2022.eq12.repaired", "das2022.lemma8", "das2022.lemma9"),
 )
 ALPHA_REPAIRED: Statement = _repaired(
@@ -239,7 +223,7 @@ ALPHA_REPAIRED: Statement = _repaired(
     _alpha_sides(lambda: ALPHA_REPAIRED, lambda s: s["kappa"]),
     (
         Check("algebra", "fixed cohorts give the printed form", _printed_at_zero),
-        *_runs(lambda: ALPHA_REPAIRED, {**instances.ALPHA_NORM, **instances.ALPHA_INDEPENDENT}, False),
+        *runs(lambda: ALPHA_REPAIRED, "normalise", {**instances.ALPHA_NORM, **instances.ALPHA_INDEPENDENT}),
     ),
     ("das2022.theorem7.repaired",),
 )

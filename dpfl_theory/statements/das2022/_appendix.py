@@ -1,0 +1,41 @@
+"""What Theorems 6 and 7 of das2022 share: their prescriptions, and the terms that stand in both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dpfl_theory.statements.model import Statement, sympy_symbols
+
+__all__ = ["alpha_prescription", "clipped_term", "initialisation_term", "prescription"]
+
+
+def prescription(statement: Callable[[], Statement]) -> Callable[[], Mapping[str, Any]]:
+    """eta = beta = (gamma/(C_hat L E K))/rho, C = C_hat E."""
+
+    def build() -> Mapping[str, Any]:
+        s = sympy_symbols(statement())
+        return {"eta": s["gamma"] / (s["C_hat"] * s["L"] * s["E"] * s["K"] * s["rho"]), "C": s["C_hat"] * s["E"]}
+
+    return build
+
+
+def alpha_prescription(statement: Callable[[], Statement]) -> Callable[[], Mapping[str, Any]]:
+    """The same with K = (2 alpha gamma/(C_hat E))/rho^2."""
+
+    def build() -> Mapping[str, Any]:
+        s = sympy_symbols(statement())
+        K = 2 * s["alpha"] * s["gamma"] / (s["C_hat"] * s["E"] * s["rho"] ** 2)
+        return {"K": K, "eta": s["gamma"] / (s["C_hat"] * s["L"] * s["E"] * K * s["rho"]), "C": s["C_hat"] * s["E"]}
+
+    return build
+
+
+def clipped_term(s: Mapping[str, Any]) -> Any:
+    """(3 C_hat/(8 L E)) E[mean length of the clipped updates]."""
+    return 3 * s["C_hat"] / (8 * s["L"] * s["E"]) * s["E_clipped_length"]
+
+
+def initialisation_term(s: Mapping[str, Any]) -> Any:
+    """C_hat (L ||w_0 - w*||^2/gamma + gamma/L) rho."""
+    return s["C_hat"] * (s["L"] * s["D"] ** 2 / s["gamma"] + s["gamma"] / s["L"]) * s["rho"]
