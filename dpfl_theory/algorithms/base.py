@@ -14,7 +14,7 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.engine import Engine, Lanes
 from dpfl_theory.problems.base import Kernels, Problem
 
-__all__ = ["Algorithm", "Context", "PerLane", "Round", "Schedule", "plain", "positive", "whole"]
+__all__ = ["Algorithm", "Context", "PerLane", "Round", "Schedule", "plain", "positive", "scheduled", "whole"]
 
 PerLane = float | Sequence[float]
 """A hyper-parameter: one number for all lanes, or one for each lane."""
@@ -110,25 +110,23 @@ class Algorithm(ABC):
         """Raise InputError when the hyper-parameters do not fit the problem, or give another number of lanes."""
         for name, value in vars(self).items():
             given = value.initial if isinstance(value, Schedule) else value
-            if isinstance(given, (list, tuple, np.ndarray)) and len(given) != lanes:
-                raise InputError(
-                    f"{name} has {len(given)} values for {lanes} lanes: give one number, or one for each lane"
-                )
+            shape = np.shape(given) if isinstance(given, (list, tuple, np.ndarray)) else ()
+            if shape not in ((), (lanes,)):
+                what = f"{shape[0]} values for {lanes} lanes" if len(shape) == 1 else f"shape {shape}"
+                raise InputError(f"{name} has {what}: give one number, or one for each lane")
 
 
 def plain(value: Any) -> Any:
     """A hyper-parameter as JSON data: a number, a list with one for each lane, a schedule's two numbers, or None."""
     if isinstance(value, Schedule):
-        return {"initial": plain(value.initial), "decay": value.decay}
-    return value if value is None or np.ndim(value) == 0 else [float(v) for v in value]
+        return {"initial": plain(value.initial), "decay": plain(value.decay)}
+    if value is None or isinstance(value, (int, float)):
+        return value
+    return float(value) if np.ndim(value) == 0 else [float(v) for v in value]  # NumPy's integers are not JSON
 
 
 def positive(name: str, value: Any, zero: bool = False) -> None:
     """Raise InputError unless every entry of ``value`` is a finite positive number (or zero where allowed)."""
-    if isinstance(value, Schedule):
-        positive(f"{name}'s initial value", value.initial)
-        positive(f"{name}'s decay", value.decay)
-        return
     try:
         entries = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
@@ -137,6 +135,15 @@ def positive(name: str, value: Any, zero: bool = False) -> None:
         if not math.isfinite(entry) or entry < 0 or (entry == 0 and not zero):
             need = "a finite number that is not negative" if zero else "a finite positive number"
             raise InputError(f"{name} is {entry:g}: {need} is needed")
+
+
+def scheduled(name: str, value: Any) -> None:
+    """Raise InputError unless ``value`` is positive, or a `Schedule` of positive numbers."""
+    if isinstance(value, Schedule):
+        positive(f"{name}'s initial value", value.initial)
+        positive(f"{name}'s decay", value.decay)
+    else:
+        positive(name, value)
 
 
 def whole(name: str, value: Any, least: int = 1) -> None:

@@ -6,7 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from dpfl_theory.algorithms.base import Context
+import numpy as np
+
+from dpfl_theory.algorithms.base import Context, plain
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.streams import COHORT
 
@@ -21,8 +23,8 @@ class Cohort:
 
     scheme: ``poisson`` (each client independently with probability size/n, the scheme of das2022 Algorithm 1),
         ``fixed`` (exactly ``size`` clients, uniformly without replacement, das2022 Algorithm 2), or ``full`` (all n
-    clients). size: the expected number r of participating clients (any number in (0, n] for ``poisson``); ignored for
-    ``full``.
+        clients).
+    size: the expected number r of participating clients (any number in (0, n] for ``poisson``); ignored for ``full``.
 
     Averages are always divided by r, as the papers print it, also when a Poisson cohort happens to have another size.
 
@@ -40,9 +42,9 @@ class Cohort:
         if self.scheme == "full":
             return
         size = self.size
-        if size is None or not math.isfinite(size) or not 0 < size <= n:
+        if not isinstance(size, (int, float, np.number)) or not math.isfinite(size) or not 0 < size <= n:
             raise InputError(
-                f"the cohort size is {size}: with {n} clients it must lie in (0, {n}], so that r/n is in (0, 1]"
+                f"the cohort size is {size!r}: with {n} clients it must lie in (0, {n}], so that r/n is in (0, 1]"
             )
         if self.scheme == "fixed" and size != int(size):
             raise InputError(f"the cohort size is {size}: sampling a fixed number of clients needs a whole number")
@@ -65,4 +67,4 @@ class Cohort:
 
     def describe(self) -> dict[str, Any]:
         """The scheme as plain data."""
-        return {"scheme": self.scheme} if self.scheme == "full" else {"scheme": self.scheme, "size": self.size}
+        return {"scheme": self.scheme} if self.scheme == "full" else {"scheme": self.scheme, "size": plain(self.size)}

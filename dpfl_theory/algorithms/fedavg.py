@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.algorithms.base import Algorithm, Context, PerLane, Round, Schedule, plain, positive, whole
+from dpfl_theory.algorithms.base import Algorithm, Context, PerLane, Round, Schedule, plain, positive, scheduled, whole
 from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.streams import SERVER_NOISE
@@ -55,9 +55,9 @@ class FedAvg(Algorithm):
     noise: str = "client"
 
     def __post_init__(self) -> None:
-        positive("the local step size", self.local_step)
+        scheduled("the local step size", self.local_step)
         if self.global_step is not None:
-            positive("the global step size", self.global_step)
+            scheduled("the global step size", self.global_step)
         whole("the number of local steps", self.local_steps)
         positive("sigma", self.sigma, zero=True)
         if self.bounding not in BOUNDINGS:
@@ -109,7 +109,7 @@ class FedAvg(Algorithm):
             "algorithm": "FedAvg",
             "local_step": plain(self.local_step),
             "global_step": plain(self.local_step if self.global_step is None else self.global_step),
-            "local_steps": self.local_steps,
+            "local_steps": int(self.local_steps),
             "bounding": self.bounding,
             "threshold": plain(self.threshold),
             "cohort": self.cohort.describe(),

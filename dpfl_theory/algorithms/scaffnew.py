@@ -55,8 +55,9 @@ class ScaffNew(Algorithm):
     def __post_init__(self) -> None:
         positive("the step size", self.step)
         positive("sigma", self.sigma, zero=True)
-        if not 0.0 < self.probability <= 1.0:
-            raise InputError(f"the communication probability is {self.probability}: it must lie in (0, 1]")
+        p = self.probability
+        if not isinstance(p, (int, float, np.number)) or not 0.0 < p <= 1.0:
+            raise InputError(f"the communication probability is {p!r}: it must lie in (0, 1]")
         if self.threshold is not None:
             positive("the threshold C", self.threshold)
 
@@ -103,7 +104,7 @@ class ScaffNew(Algorithm):
     def describe(self) -> dict[str, Any]:
         return {
             "algorithm": "ScaffNew",
-            "probability": self.probability,
+            "probability": plain(self.probability),
             "step": plain(self.step),
             "threshold": plain(self.threshold),
             "sigma": plain(self.sigma),

@@ -97,7 +97,11 @@ def simulate(
     points = _starting_points(start, lanes, problem.d)
     engine = select(device) if isinstance(device, str) else device
     kernels = problem.kernels(engine)
-    chosen = [get(o) for o in observe]
+    chosen = list(dict.fromkeys(get(o) for o in observe))
+    names = [o.name for o in chosen]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"two observables are called {name!r}: give each a name of its own")
     begun = time.perf_counter()
     size = max(1, min(_MOST_LANES, _BATCH_BYTES // (8 * problem.n * problem.d)))
     parts: list[tuple[dict[str, _Accumulator], Array]] = []
@@ -131,7 +135,11 @@ def simulate(
 def _starting_points(start: Any, lanes: int, d: int) -> Array:
     if start is None:
         return np.zeros((lanes, d))
-    points = np.asarray(start, dtype=np.float64)
+    try:
+        points = np.asarray(start, dtype=np.float64)
+    except (TypeError, ValueError):
+        need = f"an array of shape ({d},) or ({lanes}, {d}) is needed"
+        raise InputError(f"the starting point cannot be read as numbers: {need}") from None
     if points.shape == (d,):
         points = np.broadcast_to(points, (lanes, d))
     if points.shape != (lanes, d):
@@ -178,7 +186,7 @@ def _run_batch(
         state, happened = algorithm.round(context, state, k)
         for o in observables:
             accumulators[o.name].add(o.evaluate(happened), xp)
-        if (k + 1) % report_every == 0:
+        if (k + 1) % report_every == 0 or k + 1 == rounds:
             tell((k + 1) / rounds)
     if any(o.of_state for o in observables):
         after = algorithm.after(context, state, rounds)
