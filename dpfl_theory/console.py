@@ -61,6 +61,8 @@ def run_app(app: Callable[..., Any], arguments: Sequence[str] | None = None, pro
     """
     try:
         code = app(args=None if arguments is None else list(arguments), prog_name=program, standalone_mode=False)
+        if code == INTERRUPTED:  # how the command-line library tells of Ctrl-C
+            return _fail(program, "interrupted", INTERRUPTED)
         return code if isinstance(code, int) else 0
     except _ClosedPipe:
         with contextlib.suppress(OSError):  # the interpreter flushes stdout once more when it ends

@@ -110,20 +110,23 @@ def letters(statement: Statement) -> list[dict[str, str]]:
     """The statement's letters and expectations: name, MathML, meaning and unit."""
     from dpfl_theory.statements.units import format_unit
 
+    units = statement.units
+    told = [(e.name, e.latex, e.meaning) for e in statement.expectations]
+    told += [(s.name, s.latex, s.meaning) for s in statement.symbols]
     return [
         {
-            "name": letter.name,
-            "mathml": mathml(letter.latex or letter.name, "inline"),
-            "meaning": letter.meaning,
-            "unit": _raised(format_unit(letter.unit)),
+            "name": name,
+            "mathml": mathml(text or name, "inline"),
+            "meaning": meaning,
+            "unit": _raised(format_unit(units[name])),
         }
-        for letter in (*statement.expectations, *statement.symbols)
+        for name, text, meaning in told
     ]
 
 
 def _raised(unit: str) -> str:
     """A unit with raised exponents, ``F X^-2`` as F X⁻²."""
-    return re.sub(r"\^(-?[0-9/]+)", lambda match: match[1].translate(RAISED), unit)
+    return re.sub(r"\^(-?[0-9/]+)", lambda match: str(match[1]).translate(RAISED), unit)
 
 
 def mathml(text: str, display: str = "block") -> str:

@@ -1,0 +1,103 @@
+"""A theorem of one's own, stated and checked: gradient descent with Gaussian noise on the averaged gradient.
+
+For convex, L-smooth, G-Lipschitz f_i and w_{k+1} = w_k - eta (grad f(w_k) + N(0, sigma^2 I)), eta <= 1/L:
+
+    (2 - 2 eta L) E[f(w_k) - f(w*)]  <=  ||w_0 - w*||^2/(eta K)  +  eta d sigma^2     (k uniform over K rounds)
+
+Proof: expand ||w_{k+1} - w*||^2, use <grad f(w), w - w*> >= f(w) - f(w*) and ||grad f(w)||^2 <= 2 L (f(w) - f(w*)),
+sum over k and divide by eta K.
+
+Run it with
+
+    dpfl-theory check --file examples/my_statements.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, Symbol, sympy_symbols
+
+# 1. The letters: name in formulas, meaning, unit (exponents of F, the objective, and X, the parameters), domain, LaTeX.
+LETTERS = (
+    Symbol("K", "rounds", (0, 0), "integer", "K"),
+    Symbol("d", "dimension", (0, 0), "integer", "d"),
+    Symbol("L", "smoothness constant of every f_i", (1, -2), "positive", "L"),
+    Symbol("G", "Lipschitz constant of every f_i", (1, -1), "positive", "G"),
+    Symbol("sigma", "standard deviation of the noise, per coordinate", (1, -1), "nonnegative", r"\sigma"),
+    Symbol("eta", "step size", (-1, 2), "positive", r"\eta"),
+    Symbol("D", "initial distance ||w_0 - w*||", (0, 1), "nonnegative", r"\|w_0 - w^*\|"),
+)
+
+# 2. What is bounded: a mean over rounds and lanes of one of the package's observables.
+GAP = Expected("E_gap", (("suboptimality", 1),), (1, 0), r"\mathbb{E}[f(w_k) - f(w^*)]", "expected suboptimality")
+
+
+# 3. The two sides, as named terms. Units are checked without being asked.
+def sides() -> Sides:
+    s = sympy_symbols(THEOREM)
+    return Sides(
+        lhs={"gap": (2 - 2 * s["eta"] * s["L"]) * s["E_gap"]},
+        rhs={
+            "initialisation": s["D"] ** 2 / (s["eta"] * s["K"]),
+            "noise": s["eta"] * s["d"] * s["sigma"] ** 2,
+        },
+    )
+
+
+# 4. The hypotheses: each says in one sentence why it fails, or None.
+def small_step(problem: Any, values: Mapping[str, float]) -> str | None:
+    ok = values["eta"] * values["L"] <= 1.0
+    return None if ok else f"eta L = {values['eta'] * values['L']:.4g} exceeds 1"
+
+
+def lipschitz(problem: Any, values: Mapping[str, float]) -> str | None:
+    largest = problem.constants.G_max
+    return None if largest <= values["G"] else f"some f_i has Lipschitz constant {largest:.4g} > G = {values['G']:.4g}"
+
+
+# 5. How to run it: a problem with certified constants, the algorithm, and the values of the letters.
+def experiment(instance: Mapping[str, Any]) -> Any:
+    import numpy as np
+
+    from dpfl_theory import algorithms, problems
+    from dpfl_theory.algorithms.reach import fedavg_reach
+    from dpfl_theory.checks.monte_carlo import Experiment
+
+    problem = problems.make("huber", clients=5, dimension=10, heterogeneity=0.5, seed=1)
+    c = problem.constants
+    eta, rounds, start = float(instance["eta L"]) / c.L_max, int(instance["rounds"]), np.zeros(problem.d)
+    sigma = float(instance["sigma/G"]) * c.G_max
+    # With one local step no gradient is longer than the threshold G, so clipping changes nothing; it bounds how far
+    # the run can travel, on which finite-sample confidence limits rest.
+    algorithm = algorithms.FedAvg(
+        local_step=eta, bounding="clip", threshold=c.G_max * (1 + 1e-9), sigma=sigma, noise="average"
+    )
+    assert c.w_star is not None
+    distance = float(np.linalg.norm(start - c.w_star))
+    values = {"K": rounds, "d": problem.d, "L": c.L_max, "G": c.G_max, "sigma": sigma, "eta": eta, "D": distance}
+    reach = fedavg_reach(algorithm, problem, rounds, start)
+    return Experiment(problem, algorithm, rounds, start, values, lanes=512, reach=reach)
+
+
+THEOREM = Statement(
+    id="mine.noisy-gradient-descent",
+    kind="theorem",
+    title="Gradient descent with Gaussian noise: convex and smooth",
+    source=Source("mine", "notebook, page 1"),
+    text="With eta <= 1/L, the iterate of a uniformly random round satisfies the bound.",
+    symbols=LETTERS,
+    expectations=(GAP,),
+    assumptions=(
+        Assumption("eta <= 1/L", small_step),
+        Assumption("each f_i is G-Lipschitz", lipschitz),
+    ),
+    sides=sides,
+    checks=(
+        Check("monte-carlo", "the start dominates", experiment, {"eta L": 0.5, "rounds": 20, "sigma/G": 0.05}),
+        Check("monte-carlo", "the noise dominates", experiment, {"eta L": 0.1, "rounds": 2000, "sigma/G": 1.0}),
+    ),
+)
+
+STATEMENTS = (THEOREM,)

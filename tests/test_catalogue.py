@@ -1,0 +1,152 @@
+"""Laws that every statement of the catalogue obeys: whoever adds one inherits these tests."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dpfl_theory import statements
+from dpfl_theory.algorithms.observables import catalogue as observables
+from dpfl_theory.checks.algebra import homogeneous
+from dpfl_theory.checks.evidence import statement_verdict
+from dpfl_theory.checks.runner import plan
+from dpfl_theory.report import formulas
+from dpfl_theory.statements.model import DOMAINS, KINDS, METHODS, Statement
+from dpfl_theory.validation import available
+
+ALL = statements.all_statements()
+IDS = {s.id for s in ALL}
+LISTED = set((Path(__file__).parent / "catalogue_ids.txt").read_text().split())
+
+every = pytest.mark.parametrize("statement", ALL, ids=lambda s: s.id)
+
+
+def test_the_backbone_is_there() -> None:
+    """The statements that the first release promises."""
+    promised = "theorem4a theorem4b theorem6 theorem6.alpha theorem7 theorem7.alpha eq4 eq5 eq12 lemma8 lemma9 lemma10"
+    assert {f"das2022.{name}" for name in f"{promised} fact1 fact2 definition5".split()} <= IDS
+
+
+@every
+def test_it_is_identified(statement: Statement) -> None:
+    assert statement.id.startswith(f"{statement.paper}.")
+    assert statement.id.removesuffix(".repaired") in LISTED
+    assert statement.kind in KINDS
+    assert statement.source.where
+    assert len(statement.text) > 20
+    assert 0 < len(statement.title) <= 100
+    assert statement.relation in ("<=", ">=", "==", "rate", "exists", "claim")
+    assert statement.expected in ("holds", "violated", "inconclusive")
+
+
+@every
+def test_its_letters_are_explained(statement: Statement) -> None:
+    names = [s.name for s in (*statement.symbols, *statement.expectations)]
+    assert len(names) == len(set(names))
+    for symbol in statement.symbols:
+        assert symbol.meaning, symbol.name
+        assert len(symbol.unit) == 2, symbol.name
+        assert symbol.domain in DOMAINS, symbol.name
+    if statement.sides is not None:
+        sides = statement.sides()
+        assert sides.lhs
+        assert sides.rhs
+        used = {s.name for side in (sides.lhs, sides.rhs) for term in side.values() for s in term.free_symbols}
+        assert used <= set(names), f"unexplained letters: {used - set(names)}"
+        assert {e.name for e in statement.expectations} <= used, "an expectation that the formula does not use"
+
+
+@every
+def test_its_expectations_can_be_observed(statement: Statement) -> None:
+    known = observables()
+    for expectation in statement.expectations:
+        assert expectation.latex
+        assert expectation.meaning
+        for name, sign in expectation.parts:
+            assert name in known, f"{expectation.name} needs the observable {name}"
+            assert sign in (-1, 1)
+            assert tuple(known[name].unit) == tuple(expectation.unit), (
+                f"{name} has another unit than {expectation.name}"
+            )
+
+
+@every
+def test_its_hypotheses_are_sentences(statement: Statement) -> None:
+    texts = [a.text for a in statement.assumptions]
+    assert all(texts)
+    assert len(texts) == len(set(texts))
+
+
+@every
+def test_its_checks_are_complete(statement: Statement) -> None:
+    assert statement.checks or statement.sides is not None, "nothing checks it"
+    keys = [(c.method, c.name) for _, c in plan([statement])]
+    assert len(keys) == len(set(keys)), "two checks have the same name"
+    assert {method for method, _ in keys} == set(statement.methods)
+    assert set(statement.methods) <= set(METHODS)
+    for check in statement.checks:
+        assert check.expected in ("holds", "violated", "inconclusive", "not-applicable")
+        json.dumps(dict(check.instance), allow_nan=False)
+
+
+@every
+def test_its_recorded_verdict_follows_from_its_checks(statement: Statement) -> None:
+    assert statement.expected == statement_verdict(c.expected for _, c in plan([statement]))
+
+
+@every
+def test_an_erratum_is_recorded_exactly_when_it_is_refuted(statement: Statement) -> None:
+    assert (statement.erratum is not None) == (statement.expected == "violated")
+    if statement.erratum is not None:
+        erratum = statement.erratum
+        assert erratum.printed
+        assert erratum.true
+        assert erratum.cause
+        assert erratum.counterexample
+        assert set(erratum.affects) <= LISTED | IDS
+        if erratum.repaired:
+            assert erratum.repaired in IDS
+            repaired = statements.get(erratum.repaired)
+            assert repaired.expected == "holds"
+
+
+@every
+def test_a_repaired_statement_has_its_printed_sibling(statement: Statement) -> None:
+    if statement.id.endswith(".repaired"):
+        printed = statements.get(statement.id.removesuffix(".repaired"))
+        assert printed.erratum is not None
+        assert printed.erratum.repaired == statement.id
+        assert statement.source.note, "says what was changed"
+
+
+@every
+def test_what_it_uses_exists(statement: Statement) -> None:
+    assert set(statement.uses) <= LISTED | IDS
+    assert statement.id not in statement.uses
+
+
+@every
+def test_its_formulas_can_be_typeset(statement: Statement) -> None:
+    for line in formulas.lines(statement):
+        assert line.name
+        assert line.mathml.startswith("<math")
+        assert "\\" not in line.mathml, f"LaTeX that is not understood: {line.latex}"
+    assert all("\\" not in equation for equation in formulas.prescriptions(statement))
+    assert all("\\" not in letter["mathml"] for letter in formulas.letters(statement))
+
+
+@every
+def test_its_formulas_are_homogeneous_unless_recorded_otherwise(statement: Statement) -> None:
+    if statement.sides is not None:
+        outcome = homogeneous(statement)
+        assert outcome.true or statement.erratum is not None, outcome.reason
+
+
+def test_validations_are_named_after_what_they_redo() -> None:
+    known = {id_.replace(".", "_") for id_ in LISTED}
+    for name in available(Path(__file__).parents[1] / "validations"):
+        paper, _, what = name.partition("_")
+        assert paper in {id_.split(".")[0] for id_ in LISTED}
+        assert name in known or what.startswith(("figure", "table", "theorem")), name

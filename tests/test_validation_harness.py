@@ -1,0 +1,282 @@
+"""The harness of validations: what it asks of a script, what it leaves, and what it does when something is wrong."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpfl_theory import validation
+from dpfl_theory.cli import main
+from dpfl_theory.errors import InputError
+from dpfl_theory.report import style
+from dpfl_theory.validation import Context, available, load, plain, redraw, run
+
+Output = pytest.CaptureFixture[str]
+
+SCRIPT = """
+import _helper
+from dpfl_theory.report import style
+from dpfl_theory.validation import main
+
+TITLE = "Powers"
+CAPTION = "Powers of two."
+SOURCE = {"paper": "das2022", "where": "Figure 0"}
+BUDGET_SECONDS = {"quick": 1, "full": 2}
+
+def compute(context):
+    import numpy as np
+    import _late_helper
+    count = context.pick(quick=3, full=6)
+    values = np.random.default_rng(context.seed).normal() + 2.0 ** np.arange(count)
+    context.progress(0.5)
+    claims = [{"claim": "powers grow", "verdict": "reproduced", "paper": "yes", "measured": float(values[-1])}]
+    return {"configuration": {"count": count}, "values": values, "odd": [float("inf"), np.nan], "claims": claims}
+
+def draw(data):
+    fig, axes = style.figure()
+    axes.plot(data["values"], label="powers")
+    axes.legend()
+    other, axes = style.figure(1, 2)
+    axes[0].plot(data["odd"])
+    return {"": fig, "odd": other}
+
+if __name__ == "__main__":
+    raise SystemExit(main(__file__))
+"""
+
+
+@pytest.fixture
+def scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with one script and its helpers."""
+    place = tmp_path / "validations"
+    place.mkdir()
+    (place / "powers.py").write_text(SCRIPT)
+    (place / "_helper.py").write_text("")
+    (place / "_late_helper.py").write_text("")
+    monkeypatch.chdir(tmp_path)
+    for name in ("_helper", "_late_helper"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    return place
+
+
+def change(scripts: Path, old: str, new: str) -> None:
+    """Plant a change in the script."""
+    assert SCRIPT.count(old) == 1
+    (scripts / "powers.py").write_text(SCRIPT.replace(old, new))
+
+
+def files(place: Path) -> list[str]:
+    return sorted(str(p.relative_to(place)) for p in place.rglob("*") if p.is_file())
+
+
+LEFT = [
+    "evidence/powers.json",
+    "figures/powers-odd.png",
+    "figures/powers-odd.svg",
+    "figures/powers.png",
+    "figures/powers.svg",
+]
+
+
+def test_a_run_leaves_evidence_and_figures(scripts: Path, capsys: Output) -> None:
+    assert main(["validate", "powers", "--output", "out", "--seed", "3", "--device", "cpu"]) == 0
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "powers: Powers (quick, about 1 s)" in err
+    assert "1 reproduced" in err
+    assert files(Path("out")) == LEFT
+    document = json.loads(Path("out/evidence/powers.json").read_text())
+    assert document["schema"] == "dpfl-theory/validation/1"
+    assert document["command"] == "dpfl-theory validate powers --seed 3"
+    assert (document["name"], document["profile"], document["seed"]) == ("powers", "quick", 3)
+    assert {"title", "caption", "source", "device", "versions", "seconds"} <= set(document)
+    assert len(document["data"]["values"]) == 3
+    assert document["data"]["odd"] == [None, None]
+    assert Path("out/figures/powers.png").read_bytes().startswith(b"\x89PNG")
+    assert Path("out/figures/powers.svg").read_bytes().startswith(b"<?xml")
+
+
+def test_same_seed_same_bytes_and_other_seed_other_bytes(scripts: Path) -> None:
+    for place, seed in (("a", "3"), ("b", "3"), ("c", "4")):
+        assert main(["validate", "--output", place, "--seed", seed, "--device", "cpu"]) == 0
+    for file in LEFT[1:]:
+        assert Path("a", file).read_bytes() == Path("b", file).read_bytes(), file
+    assert Path("a/figures/powers.svg").read_bytes() != Path("c/figures/powers.svg").read_bytes()
+    data = [json.loads(Path(place, LEFT[0]).read_text())["data"] for place in "abc"]
+    assert data[0] == data[1] != data[2]
+
+
+def test_the_full_profile(scripts: Path) -> None:
+    assert main(["validate", "powers", "--full", "--output", "out", "--device", "cpu"]) == 0
+    document = json.loads(Path("out/evidence/powers.json").read_text())
+    assert document["profile"] == "full"
+    assert document["command"] == "dpfl-theory validate powers --full --seed 0"
+    assert len(document["data"]["values"]) == 6
+
+
+def test_a_script_runs_on_its_own(scripts: Path) -> None:
+    command = [sys.executable, str(scripts / "powers.py"), "--output", "own", "--device", "cpu"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert files(Path("own")) == LEFT
+    wrong = subprocess.run([*command, "--seed", "x"], capture_output=True, text=True, timeout=120, check=False)
+    assert wrong.returncode == 2
+    assert wrong.stderr == "powers.py: the seed 'x' is not a whole number from 0 to 2^64 - 1: write it like --seed 7\n"
+
+
+def test_figures_follow_from_the_data_alone(scripts: Path) -> None:
+    script = load(scripts / "powers.py")
+    document = run(script, Context(device="cpu"), Path("out"))
+    again = redraw(script, json.loads(Path("out/evidence/powers.json").read_text()))
+    assert {f"figures/{name}" for name in again} == set(LEFT[1:])
+    for name, content in again.items():
+        assert Path("out/figures", name).read_bytes() == content
+    changed = {**document, "data": {**document["data"], "values": [1, 1, 1]}}
+    assert redraw(script, changed)["powers.svg"] != again["powers.svg"]
+
+
+def test_figures_that_are_no_longer_drawn_are_removed(scripts: Path) -> None:
+    assert main(["validate", "--output", "out", "--device", "cpu"]) == 0
+    change(scripts, '{"": fig, "odd": other}', '{"": fig}')
+    assert main(["validate", "--output", "out", "--device", "cpu"]) == 0
+    assert files(Path("out")) == [f for f in LEFT if "odd" not in f]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "error"),
+    [
+        ('"powers grow", "verdict": "reproduced"', '"powers grow", "verdict": "true"', "the verdict 'true'"),
+        ('"paper": "yes", ', "", "lacks paper"),
+        ('"values": values', '"values": {1, 2}', "is a set"),
+        ('{"": fig, "odd": other}', '{"a/b": fig}', "names a figure"),
+        ('data["odd"]', 'data["missing"]', "KeyError"),
+    ],
+)
+def test_a_faulty_script_leaves_nothing(scripts: Path, capsys: Output, old: str, new: str, error: str) -> None:
+    change(scripts, old, new)
+    assert main(["validate", "--output", "out", "--device", "cpu"]) == 70
+    assert error in capsys.readouterr().err
+    assert not Path("out").exists()
+
+
+def test_a_fault_leaves_the_old_evidence(scripts: Path) -> None:
+    assert main(["validate", "--output", "out", "--device", "cpu"]) == 0
+    before = {file: Path("out", file).read_bytes() for file in LEFT}
+    change(scripts, "context.progress(0.5)", "raise ZeroDivisionError")
+    assert main(["validate", "--output", "out", "--device", "cpu"]) == 70
+    assert {file: Path("out", file).read_bytes() for file in files(Path("out"))} == before
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "error"),
+    [
+        ('TITLE = "Powers"', "", "does not define TITLE"),
+        ("import _helper", "import no_such_module_anywhere", "cannot be imported"),
+    ],
+)
+def test_a_script_that_cannot_be_used_is_bad_input(
+    scripts: Path, capsys: Output, old: str, new: str, error: str
+) -> None:
+    change(scripts, old, new)
+    assert main(["validate", "--output", "out"]) == 2
+    assert error in capsys.readouterr().err
+    assert not Path("out").exists()
+
+
+@pytest.mark.parametrize(
+    ("verdict", "recorded", "code"),
+    [
+        ("reproduced", None, 0),
+        ("not-reproduced", None, 0),
+        ("not-reproduced", "not-reproduced", 0),
+        ("not-reproduced", "reproduced", 1),
+        ("inconclusive", "reproduced", 3),
+    ],
+)
+def test_exit_code_of_claims(scripts: Path, verdict: str, recorded: str | None, code: int) -> None:
+    record = "" if recorded is None else f', "expected": "{recorded}"'
+    change(scripts, '"verdict": "reproduced"', f'"verdict": "{verdict}"{record}')
+    assert main(["validate", "--output", "out", "--device", "cpu"]) == code
+
+
+def test_bad_input_of_one_script_does_not_stop_the_others(scripts: Path, capsys: Output) -> None:
+    (scripts / "another.py").write_text(
+        SCRIPT.replace(
+            "context.progress(0.5)", "from dpfl_theory.errors import InputError; raise InputError('no data')"
+        )
+    )
+    assert main(["validate", "--output", "out", "--device", "cpu"]) == 2
+    assert "another failed: no data" in capsys.readouterr().err
+    assert files(Path("out")) == LEFT
+
+
+def test_helpers_are_no_scripts(scripts: Path) -> None:
+    assert list(available(scripts)) == ["powers"]
+
+
+def test_without_a_folder_of_scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(validation, "__file__", str(tmp_path / "site-packages" / "dpfl_theory" / "validation.py"))
+    with pytest.raises(InputError, match="no folder 'validations'"):
+        available()
+
+
+def test_plain_refuses_what_json_has_no_place_for() -> None:
+    with pytest.raises(TypeError, match=r"data\['a'\]\[1\] is a object"):
+        plain({"a": [1, object()]})
+
+
+def test_progress_of_parts() -> None:
+    told: list[float] = []
+    context = Context(progress=told.append)
+    context.part(1, of=4)(0.5)
+    assert told == [0.375]
+
+
+def test_the_style_leaves_matplotlib_as_it_was() -> None:
+    import matplotlib
+
+    before = dict(matplotlib.rcParams)
+    figure, axes = style.figure()
+    axes.plot([1, 2], color=style.CLIP)
+    files = style.render(figure)
+    assert set(files) == {"png", "svg"}
+    assert dict(matplotlib.rcParams) == before
+    assert b"<dc:date>" not in files["svg"]
+
+
+def test_the_colours_of_the_methods_can_be_told_apart() -> None:
+    """In print as well: the luminances of clip and normalise differ, and nothing else has their colours."""
+    from matplotlib.colors import to_rgb
+
+    def luminance(colour: str) -> float:
+        r, g, b = to_rgb(colour)
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+    assert abs(luminance(style.CLIP) - luminance(style.NORMALISE)) > 0.05
+    assert len(set(style.PALETTE)) == len(style.PALETTE)
+
+
+SCRIPTS = available(Path(__file__).parents[1] / "validations")
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_every_script_of_the_package_can_be_loaded(name: str) -> None:
+    script = load(SCRIPTS[name])
+    assert script.title
+    assert len(script.caption) > 40
+    assert {"paper", "where"} <= set(script.source)
+    assert 0 < script.budget["quick"] <= 120
+    assert script.budget["quick"] <= script.budget["full"]
+    assert 'if __name__ == "__main__":\n    raise SystemExit(main(__file__))' in script.path.read_text()
+
+
+def test_context_is_frozen() -> None:
+    context: Any = Context()
+    with pytest.raises(AttributeError):
+        context.seed = 1
