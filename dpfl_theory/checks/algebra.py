@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
 
 from dpfl_theory.checks.evidence import Evidence
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.units import DIMENSIONLESS, Unit, UnitError, format_unit, unit_of
 
 __all__ = ["Outcome", "equal", "homogeneous", "run"]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What an algebra check found: ``true`` and one sentence of reason; notes may carry the expressions as text."""
-
-    true: bool
-    reason: str
-    notes: Mapping[str, Any] = field(default_factory=dict)
 
 
 def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
@@ -39,39 +29,6 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
         notes=outcome.notes,
         device="cpu (symbolic)",
         seconds=time.perf_counter() - begun,
-    )
-
-
-def equal(left: Any, right: Any, what: str) -> Outcome:
-    """Whether two sympy expressions are identical: by simplification, then at rational points with 50 digits.
-
-    A difference is only reported with a point at which the two sides differ; agreement needs the symbolic proof.
-    """
-    import mpmath
-    import sympy as sp
-
-    left, right = sp.sympify(left), sp.sympify(right)
-    difference = sp.simplify(sp.together(left - right))
-    if difference == 0:
-        return Outcome(True, f"{what}: both sides are equal", {"left": str(left), "right": str(right)})
-    names = sorted(left.free_symbols | right.free_symbols, key=str)
-    with mpmath.workdps(50):
-        for trial in range(1, 8):
-            point = {s: sp.Rational(2 * i + 3, trial * i + 2 * trial + 1) for i, s in enumerate(names)}
-            a, b = (sp.N(side.subs(point), 50) for side in (left, right))
-            if abs(a - b) > mpmath.mpf(10) ** -40 * (abs(a) + abs(b) + 1):
-                where = ", ".join(f"{s} = {v}" for s, v in point.items())
-                return Outcome(
-                    False,
-                    f"{what}: the sides differ, {sp.N(a, 8)} against {sp.N(b, 8)} at {where}",
-                    {
-                        "left": str(left),
-                        "right": str(right),
-                        "ratio": str(sp.simplify(left / right)) if right != 0 else "oo",
-                    },
-                )
-    return Outcome(
-        False, f"{what}: no proof of equality was found (difference {difference})", {"difference": str(difference)}
     )
 
 

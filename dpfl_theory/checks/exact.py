@@ -7,42 +7,16 @@ of the worst of them.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.checks.evidence import Evidence, Interval
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.statements.claims import Case
 from dpfl_theory.statements.model import Check, Statement
 
 __all__ = ["Case", "run", "worst"]
-
-
-@dataclass(frozen=True)
-class Case:
-    """One instance, named by its ``values``, with both sides of the statement on it.
-
-    Floats are refused: a side that was rounded is no longer exact.
-
-    >>> Case({"n": 2}, Fraction(3, 2), Fraction(1)).excess
-    Fraction(1, 2)
-    """
-
-    values: Mapping[str, Any]
-    lhs: Fraction
-    rhs: Fraction
-    terms: Mapping[str, Fraction] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for name, side in (("left", self.lhs), ("right", self.rhs)):
-            if not isinstance(side, (Fraction, int)):
-                raise TypeError(f"the {name} side is {side!r}, a {type(side).__name__}: give a Fraction")
-
-    @property
-    def excess(self) -> Fraction:
-        """How far the left side lies above the right one."""
-        return self.lhs - self.rhs
 
 
 def worst(cases: Iterable[Case], relation: str = "<=") -> Case:

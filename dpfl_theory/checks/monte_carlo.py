@@ -15,39 +15,25 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from dpfl_theory.algorithms import Algorithm, simulate
-from dpfl_theory.algorithms.observables import Reach, get
+from dpfl_theory.algorithms import simulate
+from dpfl_theory.algorithms.observables import get
 from dpfl_theory.checks.confidence import asymptotic_limits, lower_limit, upper_limit
 from dpfl_theory.checks.evidence import Evidence, Interval
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.kernels import select
-from dpfl_theory.problems.base import Array, Problem
+from dpfl_theory.problems.base import Array
+from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.model import Check, Statement, sympy_symbols
 
 __all__ = ["Experiment", "Linear", "linearise", "run"]
 
 _FIRST_BATCH = 128
 _WATCHED = ("zero-updates", "empty-cohort")
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """What a Monte-Carlo check's ``build`` returns: the run, the values of the statement's symbols, and the run's
-    reach."""
-
-    problem: Problem
-    algorithm: Algorithm
-    rounds: int
-    start: Array
-    values: Mapping[str, float]
-    lanes: int = 2048
-    reach: Reach | None = None
-    notes: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,12 @@ it. A grid proves nothing, so *holds* rests on cells that cover the whole range 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from dpfl_theory.checks.evidence import Evidence, Interval
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.privacy.gaussian import gaussian_delta, smallest_failing_epsilon
+from dpfl_theory.statements.claims import GaussianClaim
 from dpfl_theory.statements.model import Check, Statement
 
 __all__ = ["GaussianClaim", "covered", "run"]
@@ -23,27 +22,6 @@ AGREEMENT = 1e-9
 
 ROUNDING = 1e-13
 """Absolute rounding of dp-accounting's delta, a difference of two double-precision probabilities of at most 1."""
-
-
-@dataclass(frozen=True, eq=False)
-class GaussianClaim:
-    """The claim: standard deviation s(delta) Delta_2/epsilon gives (epsilon, delta) for all epsilon and delta in a box.
-
-    scale: s as a function of delta (mpmath number or decimal text), decreasing; epsilons, deltas: increasing grids of
-    decimal texts. The box is (0, last epsilon] x [first delta, last delta]; the grid is where the largest ratio is
-    looked for.
-    """
-
-    scale: Callable[[Any], Any]
-    epsilons: tuple[str, ...]
-    deltas: tuple[str, ...]
-
-    def noise_multiplier(self, epsilon: Any, delta: Any) -> Any:
-        """Standard deviation over sensitivity."""
-        import mpmath
-
-        with mpmath.workdps(65):
-            return self.scale(delta) / mpmath.mpf(epsilon)
 
 
 def covered(claim: GaussianClaim, limit: int = 4000) -> int | None:

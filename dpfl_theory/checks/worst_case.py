@@ -17,7 +17,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from dpfl_theory.checks.certificate import Form, prove, satisfies, solved
 from dpfl_theory.checks.evidence import Evidence, Interval
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.statements.claims import Performance
 from dpfl_theory.statements.model import Check, Statement
 
 __all__ = ["SOLVER_TOLERANCE", "VIOLATION_MARGIN", "Performance", "Solution", "run", "solve"]
@@ -42,22 +43,6 @@ GAP_TOLERANCE = 1e-5
 """Largest relative gap between primal and dual value with which a problem counts as solved."""
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Performance:
-    """left <= right over all functions of a class.
-
-    problem: the PEPit problem, without normalisation and metric; left, right: PEPit expressions, homogeneous of degree
-    two; what: the inequality in words. ``also`` names problems that are solved for information only (outside the
-    hypotheses, or with sharper constants); their worst ratios are kept in the evidence's notes.
-    """
-
-    problem: Any
-    left: Any
-    right: Any
-    what: str
-    also: Mapping[str, Callable[[], Performance]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,7 @@ from dpfl_theory.checks import exact
 from dpfl_theory.checks.exact import Case
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.statements.das2022 import appendix_e as app
-from dpfl_theory.statements.das2022 import sampling
+from dpfl_theory.statements.das2022 import facts, lemma10, sampling
 from dpfl_theory.statements.model import Check, Source, Statement
 
 ONE, TWO = Fraction(1), Fraction(2)
@@ -119,8 +118,8 @@ def test_unknown_vector_family():
 
 
 def test_lemma10_counterexamples_as_the_erratum_prints_them():
-    (quadratic,) = app.concave_quadratic({"L": "1", "eta L": ["1"]})
-    (well,) = app.smooth_well({"eta L": ["1"]})
+    (quadratic,) = lemma10.concave_quadratic({"L": "1", "eta L": ["1"]})
+    (well,) = lemma10.smooth_well({"eta L": ["1"]})
     assert (quadratic.lhs, quadratic.rhs) == (4, 0)
     assert well.values["w"] == Fraction(1, 4)
     assert (well.lhs, well.rhs) == (Fraction(1, 4), 0)
@@ -128,5 +127,5 @@ def test_lemma10_counterexamples_as_the_erratum_prints_them():
 
 def test_fact2_with_a_smaller_factor_is_refuted():
     instance = {"p": [2, 3], "seed": 1}
-    assert evidence(app.fact2_cases(instance)).verdict == "holds"
-    assert evidence(app.fact2_cases(instance, lambda p: p - Fraction(1, 1000))).verdict == "violated"
+    assert evidence(facts.fact2_cases(instance)).verdict == "holds"
+    assert evidence(facts.fact2_cases(instance, lambda p: p - Fraction(1, 1000))).verdict == "violated"

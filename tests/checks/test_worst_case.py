@@ -11,11 +11,11 @@ import pytest
 from dpfl_theory.checks import certificate, worst_case
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.statements.das2022 import appendix_e as app
+from dpfl_theory.statements.das2022 import facts, lemma8, lemma9, lemma10
 from dpfl_theory.statements.model import Check
 
 
-def verdict(build, instance, statement=app.LEMMA8):
+def verdict(build, instance, statement=lemma8.LEMMA8):
     return worst_case.run(statement, Check("worst-case", "test", build, instance), Settings())
 
 
@@ -32,7 +32,7 @@ def step(class_, product):
 
 
 def test_every_check_of_appendix_e_gives_the_recorded_verdict_quickly():
-    report = run_plan(plan(app.STATEMENTS))
+    report = run_plan(plan((*lemma8.STATEMENTS, *lemma9.STATEMENTS, *lemma10.STATEMENTS, *facts.STATEMENTS)))
     assert [e.check for e in report.evidence if e.verdict != e.expected] == []
     assert report.seconds < 45
     solved = [e for e in report.evidence if e.method == "worst-case"]
@@ -47,12 +47,12 @@ def test_lemma8_one_step_ratio_is_that_of_a_huber_function(product):
     right = (w - target) ** 2 - (w - h - target) ** 2 + 2 * h * Fraction(13, 2)
     attained = (h / 2) / right
     assert attained == 1 / (2 * (1 - h))
-    found = verdict(app.lemma8_performance, local(1, product))
+    found = verdict(lemma8.lemma8_performance, local(1, product))
     assert found.lhs.estimate == pytest.approx(float(attained), rel=2e-5)
 
 
 def test_scaling_the_function_changes_nothing():
-    one, four = (verdict(app.lemma8_performance, local(2, "1/4", L)) for L in ("1", "4"))
+    one, four = (verdict(lemma8.lemma8_performance, local(2, "1/4", L)) for L in ("1", "4"))
     assert one.ratio == pytest.approx(four.ratio, rel=1e-5)
 
 
@@ -60,34 +60,34 @@ def test_scaling_the_function_changes_nothing():
 @pytest.mark.parametrize("conclusion", [1, 2])
 def test_lemma9_worst_ratios_at_the_largest_step(tau, conclusion):
     ratios = [
-        verdict(app.lemma9_performance, moved(kind, tau, "1", conclusion)).ratio for kind in ("convex", "non-convex")
+        verdict(lemma9.lemma9_performance, moved(kind, tau, "1", conclusion)).ratio for kind in ("convex", "non-convex")
     ]
     assert ratios == pytest.approx([(tau + 1) / (2 * tau**2), (2 * tau + 1) / (3 * tau**2)], rel=1e-5)
 
 
 @pytest.mark.parametrize("product", ["1/8", "1/2", "1", "2"])
 def test_lemma10_ratio_of_concave_quadratics(product):
-    found = verdict(app.lemma10_performance, step("non-convex", product))
+    found = verdict(lemma10.lemma10_performance, step("non-convex", product))
     assert found.verdict == "violated"
     assert found.ratio == pytest.approx(1 + 4 * float(Fraction(product)), rel=1e-5)
     assert 1 < found.lhs.low <= found.lhs.estimate * (1 + 1e-6)
 
 
 MUTANTS = {
-    "lemma 8 with eta/L": lambda: app.lemma8_performance(local(1, "1/2"), lambda eta, L: eta / L),
-    "lemma 8 with eta/L, two steps": lambda: app.lemma8_performance(local(2, "1/2"), lambda eta, L: eta / L),
-    "lemma 8 with a coefficient 1 % larger": lambda: app.lemma8_performance(
+    "lemma 8 with eta/L": lambda: lemma8.lemma8_performance(local(1, "1/2"), lambda eta, L: eta / L),
+    "lemma 8 with eta/L, two steps": lambda: lemma8.lemma8_performance(local(2, "1/2"), lambda eta, L: eta / L),
+    "lemma 8 with a coefficient 1 % larger": lambda: lemma8.lemma8_performance(
         local(1, "1/2"), lambda eta, L: 1.01 * eta / (2 * L)
     ),
-    "lemma 8 above 1/(2L)": lambda: app.lemma8_performance(local(1, "33/64")),
-    "lemma 8 at 1/L": lambda: app.lemma8_performance(local(1, "1")),
-    "lemma 9 with tau": lambda: app.lemma9_performance(moved("convex", 4, "1/8"), power=1),
-    "lemma 9 with tau, non-convex": lambda: app.lemma9_performance(moved("non-convex", 2, "1/2"), power=1),
-    "lemma 9 without tau": lambda: app.lemma9_performance(moved("convex", 2, "1/2", 2), power=0),
-    "lemma 10 with a larger coefficient": lambda: app.lemma10_performance(step("convex", "1"), 1 / 64),
-    "lemma 10 without convexity": lambda: app.lemma10_performance(step("non-convex", "1/8")),
-    "fact 1 with 1.99 L": lambda: app.fact1_performance({"class": "convex", "L": "1"}, 1.99),
-    "fact 1 with 1.99 L, non-convex": lambda: app.fact1_performance({"class": "non-convex", "L": "1"}, 1.99),
+    "lemma 8 above 1/(2L)": lambda: lemma8.lemma8_performance(local(1, "33/64")),
+    "lemma 8 at 1/L": lambda: lemma8.lemma8_performance(local(1, "1")),
+    "lemma 9 with tau": lambda: lemma9.lemma9_performance(moved("convex", 4, "1/8"), power=1),
+    "lemma 9 with tau, non-convex": lambda: lemma9.lemma9_performance(moved("non-convex", 2, "1/2"), power=1),
+    "lemma 9 without tau": lambda: lemma9.lemma9_performance(moved("convex", 2, "1/2", 2), power=0),
+    "lemma 10 with a larger coefficient": lambda: lemma10.lemma10_performance(step("convex", "1"), 1 / 64),
+    "lemma 10 without convexity": lambda: lemma10.lemma10_performance(step("non-convex", "1/8")),
+    "fact 1 with 1.99 L": lambda: facts.fact1_performance({"class": "convex", "L": "1"}, 1.99),
+    "fact 1 with 1.99 L, non-convex": lambda: facts.fact1_performance({"class": "non-convex", "L": "1"}, 1.99),
 }
 
 
@@ -101,7 +101,7 @@ def test_planted_faults_are_found(name):
 
 def test_lemma8_needs_its_heterogeneity_term():
     def build(instance):
-        kept = app.lemma8_performance(instance)
+        kept = lemma8.lemma8_performance(instance)
         target = kept.problem.list_of_points[-1]
         half = kept.problem.list_of_functions[0](target) * float(Fraction(instance["eta L"])) * instance["E"]
         return replace(kept, right=kept.right - half)  # eta E Delta_i instead of 2 eta E Delta_i
@@ -110,26 +110,26 @@ def test_lemma8_needs_its_heterogeneity_term():
 
 
 def test_an_unbounded_problem_counts_only_with_a_counterexample(monkeypatch):
-    found = verdict(app.lemma8_performance, local(1, "1"))
+    found = verdict(lemma8.lemma8_performance, local(1, "1"))
     assert found.verdict == "violated"
     assert found.lhs.low >= 2
     assert found.to_json()["ratio"] is None
     monkeypatch.setattr(worst_case, "satisfies", lambda *_: None)
-    assert verdict(app.lemma8_performance, local(1, "1")).verdict == "inconclusive"
+    assert verdict(lemma8.lemma8_performance, local(1, "1")).verdict == "inconclusive"
 
 
 def test_a_large_primal_value_without_a_verified_function_is_inconclusive(monkeypatch):
     monkeypatch.setattr(worst_case, "satisfies", lambda *_: None)
-    assert verdict(app.lemma10_performance, step("non-convex", "1")).verdict == "inconclusive"
+    assert verdict(lemma10.lemma10_performance, step("non-convex", "1")).verdict == "inconclusive"
 
 
 def test_without_a_rational_proof_the_dual_value_must_be_within_the_tolerance(monkeypatch):
     monkeypatch.setattr(worst_case, "prove", lambda *_: None)
-    found = verdict(app.lemma10_performance, step("convex", "1"))
+    found = verdict(lemma10.lemma10_performance, step("convex", "1"))
     assert found.verdict == "holds"
     assert "tolerance" in found.reason
     monkeypatch.setattr(worst_case, "_guarantee", lambda *_: (1.0, 1e-4))
-    assert verdict(app.lemma10_performance, step("convex", "1")).verdict == "inconclusive"
+    assert verdict(lemma10.lemma10_performance, step("convex", "1")).verdict == "inconclusive"
 
 
 def test_a_solver_failure_is_inconclusive(monkeypatch):
@@ -139,7 +139,7 @@ def test_a_solver_failure_is_inconclusive(monkeypatch):
         raise cp.error.SolverError("out of steps")
 
     monkeypatch.setattr(cp.Problem, "solve", fail)
-    found = verdict(app.lemma8_performance, local(1, "1/2"))
+    found = verdict(lemma8.lemma8_performance, local(1, "1/2"))
     assert found.verdict == "inconclusive"
     assert "out of steps" in found.reason
 
@@ -147,7 +147,7 @@ def test_a_solver_failure_is_inconclusive(monkeypatch):
 def test_nothing_is_printed_and_json_is_plain(capsys):
     import json
 
-    found = verdict(app._lemma8, local(1, "1/2"))
+    found = verdict(lemma8._lemma8, local(1, "1/2"))
     assert capsys.readouterr() == ("", "")
     json.dumps(found.to_json(), allow_nan=False)
     assert len(found.notes["worst_function"]) == 3  # minimiser, w_k, w*

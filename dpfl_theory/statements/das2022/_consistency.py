@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dpfl_theory.checks.algebra import Outcome, equal
+from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.model import Check, Statement, sympy_symbols
+from dpfl_theory.statements.symbolic import equal
 
 __all__ = ["agreeing_prescriptions", "limit", "sides_difference", "specialises", "total"]
 

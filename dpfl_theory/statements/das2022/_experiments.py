@@ -15,11 +15,11 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.problems import make
+from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.model import Check, Statement, sympy_symbols
 
 if TYPE_CHECKING:
     from dpfl_theory.algorithms import Cohort
-    from dpfl_theory.checks.monte_carlo import Experiment
     from dpfl_theory.problems.base import Array, Problem
 
 __all__ = ["alpha_form_experiment", "general_experiment", "runs", "starting_point"]
@@ -50,7 +50,6 @@ def _run(
     """Algorithm 1 with these values of the letters; the noise has Theorem 3's variance."""
     from dpfl_theory.algorithms import FedAvg
     from dpfl_theory.algorithms.reach import fedavg_reach
-    from dpfl_theory.checks.monte_carlo import Experiment
 
     rounds = round(values["K"])
     cohort = _cohort(instance)

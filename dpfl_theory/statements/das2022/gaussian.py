@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.errors import InputError
+from dpfl_theory.statements.claims import GaussianClaim, Outcome
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.symbolic import equal
 
 if TYPE_CHECKING:
-    from dpfl_theory.checks.algebra import Outcome
-    from dpfl_theory.checks.privacy import GaussianClaim
     from dpfl_theory.problems.base import Problem
 
 _SENSITIVITY = Symbol("Delta_2", "l2 sensitivity of the query h", (1, -1), "positive", r"\Delta_2")
@@ -36,8 +36,6 @@ def definition5_claim(instance: Mapping[str, Any], numerator: str = "1.25") -> G
     """The claim that s = sqrt(2 log(numerator/delta)) is enough; 1.25 is printed."""
     import mpmath
 
-    from dpfl_theory.checks.privacy import GaussianClaim
-
     def scale(delta: Any) -> Any:
         with mpmath.workdps(65):
             return mpmath.sqrt(2 * mpmath.log(mpmath.mpf(numerator) / mpmath.mpf(delta)))
@@ -52,8 +50,6 @@ def _growth(_: Mapping[str, Any]) -> Outcome:
     """
     import sympy as sp
 
-    from dpfl_theory.checks.algebra import equal
-
     epsilon, s = sp.symbols("epsilon s", positive=True)
     delta = _phi_integral(epsilon / (2 * s) - s) - sp.exp(epsilon) * _phi_integral(-epsilon / (2 * s) - s)
     a = epsilon / (2 * s) + s
@@ -65,8 +61,6 @@ def _growth(_: Mapping[str, Any]) -> Outcome:
 def _mills(_: Mapping[str, Any]) -> Outcome:
     """phi(a)/a - Phi(-a) has derivative -phi(a)/a^2 < 0 and tends to 0, so it is positive for a > 0 (Mills' ratio)."""
     import sympy as sp
-
-    from dpfl_theory.checks.algebra import Outcome, equal
 
     a = sp.symbols("a", positive=True)
     density = sp.exp(-(a**2) / 2) / sp.sqrt(2 * sp.pi)
@@ -83,8 +77,6 @@ def _tail(instance: Mapping[str, Any]) -> Outcome:
     at most phi(s) e^(epsilon/2). Hence delta_true/delta < e^(epsilon/2)/(1.25 sqrt(2 pi) b), which decreases in s.
     """
     import sympy as sp
-
-    from dpfl_theory.checks.algebra import Outcome
 
     s, epsilon = sp.symbols("s epsilon", positive=True)
     b = s - epsilon / (2 * s)

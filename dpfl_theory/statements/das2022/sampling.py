@@ -7,14 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from dpfl_theory.statements.claims import Case, Outcome
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
-
-if TYPE_CHECKING:
-    from dpfl_theory.checks.algebra import Outcome
-    from dpfl_theory.checks.exact import Case
+from dpfl_theory.statements.symbolic import equal
 
 _MOMENT = Symbol(
     "second_moment",
@@ -122,7 +120,6 @@ def _sweep(instance: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], tuple[
 
 def moment_cases(instance: Mapping[str, Any], factor: Factor = printed_factor) -> list[Case]:
     """E||(1/r) sum||^2 <= factor (1/n) sum ||g_i||^2 on every (n, r) of the instance."""
-    from dpfl_theory.checks.exact import Case
 
     cases = []
     for values, members, r in _sweep(instance):
@@ -139,7 +136,6 @@ def full_cases(instance: Mapping[str, Any]) -> list[Case]:
 
 def agreement_cases(instance: Mapping[str, Any]) -> list[Case]:
     """Enumeration and closed form, each at most the other; so too E[(1/r) sum_S ||g_i||^2] and (1/n) sum ||g_i||^2."""
-    from dpfl_theory.checks.exact import Case
 
     cases = []
     for values, members, r in _sweep(instance):
@@ -167,7 +163,6 @@ def _first_moment(norms: tuple[Vector, ...], r: Fraction, sampling: str) -> Frac
 
 def attained_cases(instance: Mapping[str, Any]) -> list[Case]:
     """The repaired right side against the left one for equal vectors: the factor is attained, so none is smaller."""
-    from dpfl_theory.checks.exact import Case
 
     return [Case(c.values, c.rhs, c.lhs) for c in moment_cases(instance, independent_factor)]
 
@@ -178,8 +173,6 @@ def _independent_proof(_: Mapping[str, Any]) -> Outcome:
     E||sum_S g_i||^2 = p(1 - p) n S + p^2 n^2 m, and the slack of the repaired bound is S - m, a variance.
     """
     import sympy as sp
-
-    from dpfl_theory.checks.algebra import equal
 
     n, r, S, m = sp.symbols("n r S m", positive=True)
     p = r / n
@@ -196,8 +189,6 @@ def _fixed_proof(_: Mapping[str, Any]) -> Outcome:
     """
     import sympy as sp
 
-    from dpfl_theory.checks.algebra import equal
-
     n, r, S, m = sp.symbols("n r S m", positive=True)
     moment = (r * S + r * (r - 1) / (n * (n - 1)) * (n**2 * m - n * S)) / r**2
     return equal(
@@ -208,8 +199,6 @@ def _fixed_proof(_: Mapping[str, Any]) -> Outcome:
 def _variance(instance: Mapping[str, Any]) -> Outcome:
     """S - m = (1/n^2) sum over pairs of ||g_i - g_j||^2: the slack is never negative, and 0 if all vectors agree."""
     import sympy as sp
-
-    from dpfl_theory.checks.algebra import equal
 
     n = int(instance["n"])
     g = sp.symbols(f"g1:{n + 1}", real=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpfl_theory.checks.algebra import Outcome, equal
+from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.das2022 import _instances as instances
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022._appendix import (
@@ -17,6 +17,7 @@ from dpfl_theory.statements.das2022._appendix import (
 from dpfl_theory.statements.das2022._consistency import total
 from dpfl_theory.statements.das2022._experiments import general_experiment, runs
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.symbolic import equal
 
 
 def _prescribed() -> Mapping[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.checks.algebra import Outcome, equal
+from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.das2022 import _instances as instances
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022._appendix import (
@@ -18,6 +18,7 @@ from dpfl_theory.statements.das2022._appendix import (
 from dpfl_theory.statements.das2022._consistency import total
 from dpfl_theory.statements.das2022._experiments import general_experiment, runs
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.symbolic import equal
 
 
 def _prescribed() -> Mapping[str, Any]:

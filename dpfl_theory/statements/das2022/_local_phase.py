@@ -1,0 +1,74 @@
+"""A client's gradient steps for performance estimation, and the grids of instances that Appendix E's lemmas share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+__all__ = ["CLASSES", "INTERPOLATION", "LocalPhase", "grid", "number", "step_size"]
+
+CLASSES = ("convex", "non-convex")
+
+INTERPOLATION = (
+    "In the class of smooth functions with a minimum, which need not be convex, ||g||^2 <= 2L(f - f*) at every point "
+    "together with the interpolation conditions is necessary and sufficient (Drori, Shamir 2020, Theorem 7)"
+)
+
+
+class LocalPhase:
+    """Gradient steps from w_k on one function of a class, whose minimum is 0 and attained at the origin.
+
+    points[t], gradients[t]: PEPit points; value(t) and value_at(point): expressions. Placing a minimiser at the origin
+    and the minimum at 0 loses nothing (shifts change neither class nor method) and makes the problem better
+    conditioned.
+    """
+
+    def __init__(self, convexity: str, smoothness: float, step: float, steps: int, assume_fact1: bool = True) -> None:
+        from PEPit import PEP, Expression, Point
+        from PEPit.functions import SmoothConvexFunction, SmoothFunction
+
+        kind = {"convex": SmoothConvexFunction, "non-convex": SmoothFunction}[convexity]
+        self.problem = PEP()
+        self.function = self.problem.declare_function(kind, L=smoothness)
+        zero = [Point(is_leaf=False, decomposition_dict={}) for _ in range(2)]
+        self.minimum = Expression(is_leaf=False, decomposition_dict={})
+        self.function.add_point((zero[0], zero[1], self.minimum))
+        self.points = [self.problem.set_initial_point()]
+        self.gradients: list[Any] = []
+        # Interpolation with the minimiser bounds convex functions from below, but no others: see INTERPOLATION.
+        self._add_fact1 = assume_fact1 and convexity == "non-convex"
+        self._smoothness = smoothness
+        for _ in range(steps):
+            self.points.append(self.points[-1] - step * self.gradient(len(self.gradients)))
+
+    def gradient(self, t: int) -> Any:
+        """The gradient at points[t], sampled when first asked for."""
+        if t == len(self.gradients):
+            g = self.function.gradient(self.points[t])
+            self.gradients.append(g)
+            if self._add_fact1:
+                self.problem.add_constraint(g**2 / (2 * self._smoothness) <= self.function(self.points[t]))
+        return self.gradients[t]
+
+    def value(self, t: int) -> Any:
+        """f(points[t]) - min f."""
+        return self.function(self.points[t])
+
+
+def number(instance: Mapping[str, Any], name: str) -> float:
+    return float(Fraction(str(instance[name])))
+
+
+def step_size(instance: Mapping[str, Any]) -> tuple[float, float]:
+    """(L, eta) of an instance that gives L and the product eta L."""
+    smoothness = number(instance, "L")
+    return smoothness, number(instance, "eta L") / smoothness
+
+
+def grid(**axes: tuple[Any, ...]) -> dict[str, dict[str, Any]]:
+    """All combinations of the axes' values, named by them."""
+    instances: list[dict[str, Any]] = [{}]
+    for axis, values in axes.items():
+        instances = [{**known, axis: value} for known in instances for value in values]
+    return {", ".join(f"{k} = {v}" if k != "class" else str(v) for k, v in i.items() if k != "L"): i for i in instances}

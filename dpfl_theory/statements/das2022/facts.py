@@ -1,0 +1,141 @@
+"""das2022 Facts 1 and 2 (Appendix E)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from dpfl_theory.statements.claims import Case, Outcome, Performance
+from dpfl_theory.statements.das2022 import _letters as das
+from dpfl_theory.statements.das2022._local_phase import CLASSES, LocalPhase, grid, number
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.symbolic import equal
+
+_SLOPE = Symbol("slope", "||grad h(x)||", (1, -1), "nonnegative", r"\|\nabla h(x)\|")
+_HEIGHT = Symbol("height", "h(x) - h*", (1, 0), "nonnegative", r"(h(x) - h^*)")
+_COUNT = Symbol("p", "number of vectors", (0, 0), "integer", "p")
+_SUM = Symbol("norm_of_sum", "||y_1 + ... + y_p||", (1, -1), "nonnegative", r"\left\|\sum_{i=1}^p y_i\right\|")
+_NORMS = Symbol(
+    "sum_of_squared_norms", "||y_1||^2 + ... + ||y_p||^2", (2, -2), "nonnegative", r"\sum_{i=1}^p \|y_i\|^2"
+)
+
+
+def fact1_performance(instance: Mapping[str, Any], factor: float = 2.0) -> Performance:
+    """||grad h(x)||^2 <= factor L (h(x) - h*).
+
+    The class is told only that h* is not above h at the sampled points, one of which is x - grad h(x)/L, so that
+    nothing it is told contains the claim.
+    """
+
+    smoothness = number(instance, "L")
+    phase = LocalPhase(str(instance["class"]), smoothness, 1 / smoothness, 1, assume_fact1=False)
+    phase.problem.add_constraint(phase.minimum <= phase.value(1))
+    right = factor * smoothness * phase.value(0)
+    return Performance(
+        phase.problem, phase.gradient(0) ** 2, right, f"||grad h||^2 against {factor * smoothness:.6g} (h - h*)"
+    )
+
+
+def _fact1_quadratic(instance: Mapping[str, Any]) -> list[Case]:
+    """h(x) = L x^2/2, where Fact 1 is an equality."""
+
+    cases = []
+    for text in instance["x"]:
+        x, smoothness = Fraction(str(text)), Fraction(str(instance["L"]))
+        cases.append(Case({"h": "L x^2/2", "x": x}, (smoothness * x) ** 2, 2 * smoothness * (smoothness * x**2 / 2)))
+    return cases
+
+
+def _fact1_sides() -> Sides:
+    s = sympy_symbols(FACT1)
+    return Sides(lhs={"slope": s["slope"] ** 2}, rhs={"height": 2 * s["L"] * s["height"]})
+
+
+FACT1 = Statement(
+    id="das2022.fact1",
+    kind="fact",
+    title="Gradient norm of a smooth function, by its suboptimality",
+    source=Source(das.PAPER, "Fact 1, Appendix E"),
+    text="If h is L-smooth (convex or not) with minimum h*, then the bound holds everywhere.",
+    symbols=(_SLOPE, _HEIGHT, *das.letters("L")),
+    assumptions=(das.SMOOTH,),
+    sides=_fact1_sides,
+    checks=(
+        Check("exact", "equality on a quadratic", _fact1_quadratic, {"L": "3", "x": ["-2", "1/7", "5"]}),
+        *(
+            Check("worst-case", name, fact1_performance, instance)
+            for name, instance in (
+                *grid(**{"class": CLASSES, "L": ("1",)}).items(),
+                ("non-convex, L = 1/8", {"class": "non-convex", "L": "1/8"}),
+            )
+        ),
+    ),
+)
+
+
+def _sum_of_squares(instance: Mapping[str, Any]) -> Outcome:
+    """p sum y_i^2 - (sum y_i)^2 = sum over pairs of (y_i - y_j)^2, coordinate by coordinate."""
+    from itertools import combinations
+
+    import sympy as sp
+
+    p = int(instance["p"])
+    y = sp.symbols(f"y1:{p + 1}", real=True)
+    left = p * sum(v**2 for v in y) - sum(y) ** 2
+    right = sum((a - b) ** 2 for a, b in combinations(y, 2))
+    return equal(
+        sp.expand(left),
+        sp.expand(right),
+        f"the slack of Fact 2 for p = {p} against the squared differences of all pairs",
+    )
+
+
+def _every_count(_: Mapping[str, Any]) -> Outcome:
+    """With J the p x p matrix of ones, J^2 = p J, so p I - J = (p I - J)^T (p I - J)/p is semidefinite, for every p."""
+    import sympy as sp
+
+    p, J = sp.symbols("p J")
+    square = sp.rem(sp.expand((p - J) ** 2), J**2 - p * J, J)  # polynomials in J and the identity, where J^2 = p J
+    return equal(square / p, p - J, "the square of p I - J over p, with J^2 = p J, against p I - J (for every p)")
+
+
+def fact2_cases(instance: Mapping[str, Any], factor: Callable[[int], Fraction] = Fraction) -> list[Case]:
+    """||sum y_i||^2 <= p sum ||y_i||^2 for equal vectors, then for integer vectors of a seeded sequence."""
+    import random
+
+    draws = random.Random(int(instance["seed"]))
+    cases = []
+    for p in instance["p"]:
+        equal_vectors = [(1, 2, -3)] * p
+        drawn = [tuple(draws.randint(-9, 9) for _ in range(3)) for _ in range(p)]
+        for name, vectors in (("equal", equal_vectors), ("drawn", drawn)):
+            total = [sum(v[k] for v in vectors) for k in range(3)]
+            squares = sum(x * x for v in vectors for x in v)
+            cases.append(Case({"p": p, "vectors": name}, Fraction(sum(x * x for x in total)), factor(p) * squares))
+    return cases
+
+
+def _fact2_sides() -> Sides:
+    s = sympy_symbols(FACT2)
+    return Sides(lhs={"sum": s["norm_of_sum"] ** 2}, rhs={"squares": s["p"] * s["sum_of_squared_norms"]})
+
+
+FACT2 = Statement(
+    id="das2022.fact2",
+    kind="fact",
+    title="Squared norm of a sum",
+    source=Source(
+        das.PAPER, "Fact 2, Appendix E", note="equality exactly when all vectors are equal; p = 1 is an equality too"
+    ),
+    text="For any p > 1 vectors the bound holds.",
+    symbols=(_SUM, _COUNT, _NORMS),
+    sides=_fact2_sides,
+    checks=(
+        Check("algebra", "every p", _every_count),
+        *(Check("algebra", f"sum of squares, p = {p}", _sum_of_squares, {"p": p}) for p in (2, 3, 4, 5)),
+        Check("exact", "equal and drawn vectors", fact2_cases, {"p": [2, 3, 4, 5, 12], "seed": 1}),
+    ),
+)
+
+STATEMENTS = (FACT1, FACT2)

@@ -1,0 +1,91 @@
+"""das2022 Lemma 9 (Appendix E): how far local steps move, by the suboptimality of the start."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dpfl_theory.statements.claims import Outcome, Performance
+from dpfl_theory.statements.das2022 import _letters as das
+from dpfl_theory.statements.das2022._local_phase import CLASSES, INTERPOLATION, LocalPhase, grid, step_size
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.symbolic import equal
+
+_STEP = Symbol("eta_k", "local step size of the round", (-1, 2), "positive", r"\eta_k")
+_TAU = Symbol("tau", "number of local steps taken", (0, 0), "integer", r"\tau")
+_MOVED = Symbol("displacement", "||w_k - w_{k,tau}^{(i)}||", (0, 1), "nonnegative", r"\|w_k - w_{k,\tau}^{(i)}\|")
+_UPDATE = Symbol("update", "||u_k^{(i)}||", (1, -1), "nonnegative", r"\|u_k^{(i)}\|")
+_GAP = Symbol("gap_i", "f_i(w_k) - f_i^*", (1, 0), "nonnegative", r"(f_i(w_k) - f_i^*)")
+
+
+def lemma9_performance(instance: Mapping[str, Any], power: int = 2) -> Performance:
+    """||w_k - w_{k,tau}||^2 <= 2 eta^2 L tau^power (f_i(w_k) - f_i^*), or conclusion 2 on u_k = (w_k - w_{k,E})/eta."""
+
+    smoothness, step = step_size(instance)
+    steps = int(instance["tau"])
+    phase = LocalPhase(str(instance["class"]), smoothness, step, steps)
+    if instance["conclusion"] == 1:
+        left, factor, name = (phase.points[0] - phase.points[-1]) ** 2, 2 * step**2 * smoothness, "||w_k - w_k,tau||^2"
+    else:
+        left, factor, name = sum(phase.gradients[1:], phase.gradients[0]) ** 2, 2 * smoothness, "||u_k||^2"
+    right = factor * steps**power * phase.value(0)
+    return Performance(phase.problem, left, right, f"{name} against {factor * steps**power:.6g} (f_i(w_k) - f_i*)")
+
+
+def _second_conclusion(_: Mapping[str, Any]) -> Outcome:
+    """u_k = (w_k - w_{k,E})/eta_k turns the first conclusion at tau = E into the second."""
+
+    s = sympy_symbols(LEMMA9)
+    first = _lemma9_sides().rhs["smoothness"].subs(s["tau"], s["E"]) / s["eta_k"] ** 2
+    return equal(
+        first,
+        2 * s["L"] * s["E"] ** 2 * s["gap_i"],
+        "the first conclusion at tau = E, over eta_k^2, against the second",
+    )
+
+
+def _lemma9_sides() -> Sides:
+    s = sympy_symbols(LEMMA9)
+    return Sides(
+        lhs={"displacement": s["displacement"] ** 2},
+        rhs={"smoothness": 2 * s["eta_k"] ** 2 * s["L"] * s["tau"] ** 2 * s["gap_i"]},
+    )
+
+
+_LEMMA9_NOTE = (
+    "the paper applies it to convex f_i only, but states and proves it for all L-smooth f_i; at eta = 1/L the worst "
+    "ratio found is (tau + 1)/(2 tau^2) for convex and (2 tau + 1)/(3 tau^2) for smooth f_i (tau <= 4), and it tends "
+    "to 1 as eta tends to 0"
+)
+
+LEMMA9 = Statement(
+    id="das2022.lemma9",
+    kind="lemma",
+    title="How far local steps move, by the suboptimality of the start",
+    source=Source(das.PAPER, "Lemma 9, Appendix E", note=f"{_LEMMA9_NOTE}. {INTERPOLATION}"),
+    text=(
+        "If f_i is L-smooth (convex or not) with minimum f_i^* and eta_k <= 1/L, then for all tau >= 1 the bound "
+        "holds; thus ||u_k^{(i)}||^2 <= 2 L E^2 (f_i(w_k) - f_i^*)."
+    ),
+    symbols=(_MOVED, _UPDATE, _STEP, _TAU, *das.letters("L", "E"), _GAP),
+    assumptions=(das.SMOOTH,),
+    sides=_lemma9_sides,
+    checks=(
+        Check("algebra", "second conclusion", _second_conclusion),
+        *(
+            Check(
+                "worst-case",
+                f"conclusion {conclusion}, {name}",
+                lemma9_performance,
+                {**instance, "conclusion": conclusion},
+            )
+            for conclusion, products in ((1, ("1", "1/2", "1/8")), (2, ("1", "1/2")))
+            for name, instance in grid(
+                **{"class": CLASSES, "tau": (1, 2, 3, 4), "eta L": products, "L": ("1",)}
+            ).items()
+        ),
+    ),
+    uses=("das2022.fact1", "das2022.fact2"),
+)
+
+STATEMENTS = (LEMMA9,)

@@ -1,0 +1,63 @@
+"""One direction, no back and forth: a lower layer never imports a higher one."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import dpfl_theory
+
+ROOT = Path(dpfl_theory.__file__).parent
+LAYERS = (
+    ("errors",),
+    ("kernels", "console"),
+    ("problems",),
+    ("algorithms", "privacy"),
+    ("statements",),
+    ("checks",),
+    ("validation", "report"),
+    ("cli",),
+    ("__init__", "__main__"),
+)
+LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+
+
+def _imports(path: Path) -> list[str]:
+    """The modules of the package that a file imports anywhere except for type checking, first part after the package's."""
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        for field, block in ast.iter_fields(node):
+            if isinstance(block, list):
+                kept = [x for x in block if not (isinstance(x, ast.If) and ast.unparse(x.test) == "TYPE_CHECKING")]
+                setattr(node, field, kept)
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("dpfl_theory."):
+            found.append(node.module.split(".")[1])
+        elif isinstance(node, ast.ImportFrom) and node.module == "dpfl_theory":
+            found += [alias.name for alias in node.names if alias.name in LEVEL]
+        elif isinstance(node, ast.Import):
+            found += [a.name.split(".")[1] for a in node.names if a.name.startswith("dpfl_theory.")]
+    return found
+
+
+def test_every_module_belongs_to_a_layer() -> None:
+    assert {
+        p.stem if p.is_file() else p.name for p in ROOT.iterdir() if p.suffix == ".py" or (p / "__init__.py").exists()
+    } == set(LEVEL)
+
+
+def test_no_module_imports_a_higher_layer() -> None:
+    upward = []
+    for path in sorted(ROOT.rglob("*.py")):
+        own = path.relative_to(ROOT).parts[0].removesuffix(".py")
+        upward += [f"{path.relative_to(ROOT)} imports {name}" for name in _imports(path) if LEVEL[name] > LEVEL[own]]
+    assert upward == []
+
+
+def test_the_scan_sees_an_upward_import(tmp_path: Path) -> None:
+    file = tmp_path / "lower.py"
+    file.write_text(
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from dpfl_theory.cli import x\ndef f():\n    from dpfl_theory.checks import y\n"
+    )
+    assert _imports(file) == ["checks"]
