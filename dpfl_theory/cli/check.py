@@ -95,7 +95,8 @@ def _in_short(document: dict[str, Any]) -> str:
     counts = summary["counts"]
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts["statements"].items())
     total = len(summary["statements"])
-    return f"{total} statement{'s' if total != 1 else ''} ({verdicts}), {counts['as_expected']} as expected, {summary['seconds']:.1f} s"
+    found = f"{total} statement{'s' if total != 1 else ''} ({verdicts})"
+    return f"{found}, {counts['as_expected']} as expected, {summary['seconds']:.1f} s"
 
 
 def as_text(report: Report, document: dict[str, Any]) -> str:

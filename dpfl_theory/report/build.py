@@ -107,7 +107,7 @@ def build(output: Path, tell: Callable[[str], None] = lambda text: None) -> Path
 
 def _read(place: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     checks, validations = [], []
-    for path in sorted(place.glob("*.json"), key=lambda p: _natural(p.name)):
+    for path in sorted(place.glob("*.json"), key=lambda p: _natural(p.stem)):
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
