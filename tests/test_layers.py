@@ -23,7 +23,7 @@ LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
 
 def _imports(path: Path) -> list[str]:
-    """The modules of the package that a file imports anywhere except for type checking, first part after the package's."""
+    """The package's modules, by first part, that a file imports anywhere except for type checking."""
     tree = ast.parse(path.read_text())
     for node in ast.walk(tree):
         for field, block in ast.iter_fields(node):
@@ -57,7 +57,12 @@ def test_no_module_imports_a_higher_layer() -> None:
 
 def test_the_scan_sees_an_upward_import(tmp_path: Path) -> None:
     file = tmp_path / "lower.py"
-    file.write_text(
-        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from dpfl_theory.cli import x\ndef f():\n    from dpfl_theory.checks import y\n"
+    lines = (
+        "from typing import TYPE_CHECKING",
+        "if TYPE_CHECKING:",
+        "    from dpfl_theory.cli import x",
+        "def f():",
+        "    from dpfl_theory.checks import y",
     )
+    file.write_text("\n".join(lines))
     assert _imports(file) == ["checks"]
