@@ -1,0 +1,81 @@
+"""What README and CONTRIBUTING show is true: their code runs, their numbers are those that come out."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from dpfl_theory import statements
+from dpfl_theory.algorithms.observables import catalogue
+from dpfl_theory.cli import main
+from dpfl_theory.validation import available
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+
+
+def test_the_tour_in_python_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    (code,) = blocks(README, "python")
+    exec(compile(code, "README.md", "exec"), {})
+    out = capsys.readouterr().out
+    assert "units holds" in out
+    assert len(out.splitlines()) >= 3
+
+
+def test_the_tour_on_the_command_line_names_what_exists() -> None:
+    commands = re.findall(r"^\$ dpfl-theory (.*?)(?: +#.*)?$", README, re.MULTILINE)
+    assert len(commands) == 9
+    used = {word for command in commands for word in command.split()}
+    assert {"list", "show", "check", "validate", "report", "doctor"} <= used
+    assert {word for word in used if word.startswith("das2022.")} <= {s.id for s in statements.all_statements()}
+    assert {word for word in used if word.startswith("das2022_")} <= set(available(ROOT / "validations"))
+    for word in used:
+        if word.endswith(".py"):
+            assert (ROOT / word).is_file()
+
+
+def test_folders_and_links_exist() -> None:
+    for text in (README, CONTRIBUTING):
+        for target in re.findall(r"\]\(([^)#]+)\)", text):
+            assert target.startswith("https://") or (ROOT / target).exists(), target
+    where = README[README.index("## Where things are") :]
+    for folder in re.findall(r"^\| `([a-z_/]+)` \|", where, re.MULTILINE):
+        assert folder == "reports" or (ROOT / folder).is_dir(), folder
+
+
+def test_the_worked_example_gives_the_numbers_shown(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    example = ROOT / "examples" / "my_statements.py"
+    (shown,) = blocks(CONTRIBUTING, "console")
+    printed = {
+        name: float(ratio) for ratio, name in re.findall(r"^holds +([\d.]+) .*monte-carlo +(.*?) {2,}", shown, re.M)
+    }
+    assert len(printed) == 2
+    mutated = tmp_path / "mutated.py"
+    mutated.write_text(example.read_text().replace(' * s["d"]', ""))
+    wrong = re.search(r"`violated` with ratio ([\d.]+)", CONTRIBUTING)
+    assert wrong is not None
+    for file, code, expected in ((example, 0, printed), (mutated, 1, {"the noise dominates": float(wrong[1])})):
+        arguments = ["check", "--file", str(file), "--method", "monte-carlo", "--device", "cpu", "--format", "json"]
+        assert main(arguments) == code
+        found = {e["check"]: e["ratio"] for e in json.loads(capsys.readouterr().out)["evidence"]}
+        for name, ratio in expected.items():
+            assert found[name] == pytest.approx(ratio, rel=1e-3), name
+
+
+def test_observables_that_are_named_exist() -> None:
+    (line,) = re.findall(r"`dpfl_theory.algorithms.observables` lists: (.*?), \.\.\.", CONTRIBUTING)
+    assert set(re.findall(r"`([a-z-]+)`", line)) <= set(catalogue())
+
+
+def test_the_license_is_whole() -> None:
+    text = (ROOT / "LICENSE").read_text()
+    assert "Apache License" in text
+    assert "END OF TERMS AND CONDITIONS" in text
