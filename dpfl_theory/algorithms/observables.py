@@ -43,6 +43,17 @@ class Reach:
         return np.minimum(c.G_i, self.gradient_norms_at_star + c.L_i * self.radius)
 
     @property
+    def update_bounds(self) -> Array:
+        """Upper bounds on ||u_i|| for w within the radius, shape (n,). Local steps may leave the radius, but for convex
+        f_i each multiplies the gradient's length by at most max(1, eta L_i - 1), and no gradient is longer than G_i.
+        """
+        c, E = self.constants, self.local_steps
+        growth = np.maximum(1.0, self.step * c.L_i - 1.0)
+        with np.errstate(over="ignore"):  # beyond the largest number the bound is inf
+            total = np.sum(growth ** np.arange(E)[:, None], axis=0)
+        return np.minimum(E * c.G_i, total * self.gradient_bounds)
+
+    @property
     def update_floor(self) -> float:
         """A c with ||u_i|| >= c ||grad f_i(w)||: for convex f_i and eta <= 1/L, 1/2 (descent against
         Cauchy-Schwarz) and E (1 - eta L (E-1)/2) (smoothness) both serve."""
@@ -105,6 +116,10 @@ def _excess(h: Round) -> Any:
 
 def _delta(h: Round) -> Any:
     """Delta_i, (n,)."""
+    if h.context.problem.constants.w_star is None:
+        raise InputError(
+            "observable of the heterogeneity needs a minimiser w*, and the minimum is not attained: add a ridge"
+        )
     return _once(h, "delta", lambda: h.context.engine.asarray(h.context.problem.constants.delta_i_star))
 
 
@@ -132,7 +147,11 @@ def _length(x: Any, h: Round) -> Any:
 
 
 def _snr(h: Round) -> Any:
-    return _length(_need(h, "signal", "snr"), h) / _length(_need(h, "noise", "snr"), h)
+    """+inf where only the noise is zero, and 0 where both are: nobody took part."""
+    xp = h.context.engine.xp
+    signal, noise = _length(_need(h, "signal", "snr"), h), _length(_need(h, "noise", "snr"), h)
+    silent = xp.where(signal > 0.0, xp.inf, 0.0)
+    return xp.where(noise > 0.0, signal / xp.where(noise > 0.0, noise, 1.0), silent)
 
 
 def _distance_squared(h: Round) -> Any:
@@ -235,7 +254,7 @@ _ALL = (
         "mean length of the updates that are clipped",
         lambda h: ((1.0 - _unclipped(h)) * h.update_norms).mean(axis=1),
         lambda _: 0.0,
-        lambda r: r.local_steps * float(np.mean(r.gradient_bounds)),
+        lambda r: float(np.mean(r.update_bounds)),
     ),
     Observable(
         "unclipped-heterogeneity",
