@@ -1,0 +1,379 @@
+"""Observables: each against its definition in plain NumPy, its unit, its analytic range, and zero updates."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from oracles.compare import ENGINES, Play, play, problem_of, starting_points
+from oracles.fedavg import bound, local_update
+from scipy import stats
+
+import dpfl_theory.algorithms.reach as reach_module
+from dpfl_theory.algorithms import Cohort, FedAvg, ScaffNew, Schedule, simulate
+from dpfl_theory.algorithms.observables import Observable, Reach, catalogue, get
+from dpfl_theory.algorithms.reach import fedavg_reach
+from dpfl_theory.errors import InputError
+from dpfl_theory.problems import make
+from dpfl_theory.problems.base import Problem
+from dpfl_theory.problems.quadratic import Quadratic, from_matrices
+
+ALL = catalogue()
+
+
+@dataclasses.dataclass
+class Facts:
+    """What one lane's round looks like to plain NumPy."""
+
+    problem: Problem
+    w: np.ndarray
+    u: np.ndarray  # all clients' updates (n, d)
+    members: list[int]
+    C: float
+    option: str
+    r: float
+    noise: np.ndarray
+    psi: float
+
+    @property
+    def norms(self) -> np.ndarray:
+        return np.linalg.norm(self.u, axis=1)
+
+    @property
+    def values(self) -> np.ndarray:
+        return np.array([self.problem.client_value(i, self.w) for i in range(self.problem.n)])
+
+    @property
+    def excess(self) -> np.ndarray:
+        return self.values - self.problem.constants.f_i_star
+
+    @property
+    def delta(self) -> np.ndarray:
+        return self.problem.constants.f_i_at_star - self.problem.constants.f_i_star
+
+    def weighted(self, quantity: np.ndarray) -> float:
+        """The mean of ``(C/||u_i||) quantity_i``, 0 where the quantity is 0 and +inf where only the update is."""
+        terms = [
+            0.0 if q == 0.0 else math.inf if length == 0.0 else self.C / length * q
+            for q, length in zip(quantity, self.norms)
+        ]
+        return float(np.mean(terms))
+
+    def snr(self) -> float:
+        signal = float(np.linalg.norm(sum(bound(self.u[i], self.option, self.C) for i in self.members) / self.r))
+        return signal / float(np.linalg.norm(self.noise))
+
+
+DEFINITIONS: dict[str, Callable[[Facts], float]] = {
+    "suboptimality": lambda f: f.problem.value(f.w) - f.problem.constants.f_star,
+    "gradient-norm-squared": lambda f: float(np.linalg.norm(f.problem.gradient(f.w))) ** 2,
+    "distance-squared": lambda f: float(np.linalg.norm(f.w - f.problem.constants.w_star)) ** 2,
+    "unclipped-gap": lambda f: np.mean(np.where(f.norms <= f.C, f.values - f.problem.constants.f_i_at_star, 0.0)),
+    "clipped-length": lambda f: np.mean(np.where(f.norms > f.C, f.norms, 0.0)),
+    "unclipped-heterogeneity": lambda f: np.mean(np.where(f.norms <= f.C, f.delta, 0.0)),
+    "unclipped-share": lambda f: np.mean(f.norms <= f.C),
+    "weighted-excess": lambda f: f.weighted(f.excess),
+    "weighted-heterogeneity": lambda f: f.weighted(f.delta),
+    "unclipped-weighted-excess": lambda f: f.weighted(np.where(f.norms <= f.C, f.excess, 0.0)),
+    "unclipped-weighted-heterogeneity": lambda f: f.weighted(np.where(f.norms <= f.C, f.delta, 0.0)),
+    "snr": lambda f: f.snr(),
+    "cohort-size": lambda f: len(f.members),
+    "empty-cohort": lambda f: not f.members,
+    "zero-updates": lambda f: np.sum(f.norms == 0.0),
+    "smallest-update": lambda f: np.min(f.norms),
+    "scaffnew-lyapunov": lambda f: f.psi,
+}
+
+
+def test_every_observable_is_defined_here() -> None:
+    assert set(ALL) == set(DEFINITIONS)
+    for name, observable in ALL.items():
+        assert observable.name == name == get(name).name
+        assert observable.latex
+        assert observable.meaning
+        assert get(observable) is observable
+
+
+def facts_of(problem: Problem, run: Play, algorithm: FedAvg, k: int, s: int) -> Facts:
+    h = run.rounds[k]
+    w = run.servers[k, s]
+    u = np.array([local_update(problem, i, w, algorithm.local_step, algorithm.local_steps) for i in range(problem.n)])
+    members = [int(i) for i in np.flatnonzero(h.cohort[s])]
+    r = algorithm.cohort.size or problem.n
+    return Facts(problem, w, u, members, algorithm.threshold, algorithm.bounding, r, h.noise[s], math.nan)
+
+
+@pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
+@pytest.mark.parametrize("bounding", ["clip", "normalise"])
+@pytest.mark.parametrize("name", ["dense", "low-rank", "huber", "logistic", "softmax"])
+def test_values_are_those_of_the_definition(name: str, bounding: str, engine: Any) -> None:
+    problem = problem_of(name)
+    eta = 0.5 / problem.constants.L_max
+    start = starting_points(problem, 3)
+    threshold = float(np.median(play(FedAvg(eta, 3), problem, 1, start).rounds[0].update_norms))
+    algorithm = FedAvg(eta, 3, None, bounding, threshold, Cohort("fixed", 3), 0.2 * threshold)
+    run = play(algorithm, problem, 5, start, 2, engine=engine)
+    for k, s in itertools.product(range(5), range(3)):
+        facts = facts_of(problem, run, algorithm, k, s)
+        for observable in ALL.values():
+            if observable.name != "scaffnew-lyapunov":
+                found = float(observable.evaluate(run.rounds[k])[s])
+                assert found == pytest.approx(float(DEFINITIONS[observable.name](facts)), rel=1e-9, abs=1e-13)
+
+
+def test_psi_is_that_of_the_definition() -> None:
+    problem, eta, p = problem_of("huber"), [0.3, 0.6], 0.4
+    run = play(ScaffNew(eta, p, sigma=0.1), problem, 8, starting_points(problem, 2))
+    star = problem.constants.w_star
+    for k, s in itertools.product(range(8), range(2)):
+        expected = 0.0
+        for i in range(problem.n):
+            x, h = run.states[k].x_i[i, s], run.states[k].h_i[i, s]
+            expected += np.linalg.norm(x - star) ** 2
+            expected += (eta[s] / p) ** 2 * np.linalg.norm(h - problem.client_gradient(i, star)) ** 2
+        assert ALL["scaffnew-lyapunov"].evaluate(run.rounds[k])[s] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_values_scale_with_the_unit(name: str) -> None:
+    """Objective times c and parameters times x: the value is multiplied by ``c^F x^X`` for the observable's (F, X)."""
+    c, x = 3.0, 0.5
+    base = problem_of("dense")
+    assert isinstance(base, Quadratic)
+    scaled = dataclasses.replace(base, eigenvalues=base.eigenvalues * c / x**2, centres=base.centres * x)
+    values = []
+    for problem, F, X in ((base, 1.0, 1.0), (scaled, c, x)):
+        algorithm: Any = FedAvg(
+            0.4 * X**2 / F, 3, None, "clip", 5.0 * F / X, Cohort("poisson", 2), 0.5 * F / X
+        )  # fmt: skip
+        if name == "scaffnew-lyapunov":
+            algorithm = ScaffNew(0.4 * X**2 / F, 0.5, 1.0 * X, 0.2 * X)
+        run = play(algorithm, problem, 6, starting_points(base, 4) * X, 3)
+        keep = [h for h in run.rounds if h.cohort is None or h.cohort.sum(axis=1).all()]
+        values.append(np.array([ALL[name].evaluate(h) for h in keep]))
+    F, X = ALL[name].unit
+    assert len(values[0]) >= 2
+    assert np.allclose(values[1], values[0] * c**F * x**X, rtol=1e-9)
+
+
+def test_which_observables_need_only_the_state() -> None:
+    """Those marked so have a value after the last round; the others say which part of a round they lack."""
+    problem = problem_of("dense")
+    run = play(ScaffNew(0.3, 0.5), problem, 2, starting_points(problem, 2))
+    after = ScaffNew(0.3, 0.5).after(run.context, run.states[-1], 2)
+    for observable in ALL.values():
+        if observable.of_state:
+            assert observable.evaluate(after).shape == (2,)
+        else:
+            with pytest.raises(InputError, match=r"^observable '.+' needs .+, which this algorithm does not have$"):
+                observable.evaluate(after)
+
+
+def test_what_a_problem_without_minimiser_lacks_is_said() -> None:
+    problem = make("logistic-synthetic", clients=2, dimension=3, records=2, label_noise=0.0)
+    assert problem.constants.w_star is None
+    algorithm = FedAvg(0.1, bounding="clip", threshold=0.01)
+    for name in ("suboptimality", "gradient-norm-squared", "weighted-excess", "clipped-length", "unclipped-share"):
+        simulate(algorithm, problem, 2, observe=[name], device="cpu")
+    for name in ("distance-squared", "unclipped-gap", "unclipped-heterogeneity", "weighted-heterogeneity"):
+        with pytest.raises(InputError, match=r"^observable .* the minimum is not attained: add a ridge$"):
+            simulate(algorithm, problem, 2, observe=[name], device="cpu")
+    assert fedavg_reach(algorithm, problem, 2, np.zeros(3)) is None
+
+
+# --- zero updates, thresholds met exactly, silence --------------------------------------------------------------------
+
+
+def value_at(name: str, algorithm: FedAvg, problem: Problem, w: list[float], engine: Any) -> float:
+    run = play(algorithm, problem, 1, np.array([w]), engine=engine)
+    return float(ALL[name].evaluate(run.rounds[0])[0])
+
+
+@pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
+@pytest.mark.parametrize("family", ["quadratic", "huber"])
+def test_zero_updates(engine: Any, family: str) -> None:
+    """u_1 = 0 at client 1's minimiser: its excess is 0 and counts as 0, its heterogeneity is not and counts as +inf."""
+    if family == "quadratic":
+        problem: Problem = from_matrices(np.ones((2, 1, 1)), np.array([[0.0], [3.0]]))
+        shared: Problem = from_matrices(np.ones((2, 1, 1)), np.array([[3.0], [3.0]]))
+    else:
+        problem = make("huber-scalar", minimisers=[0.0, 3.0], thresholds=[5.0, 5.0])
+        shared = make("huber-scalar", minimisers=[3.0, 3.0], thresholds=[5.0, 5.0])
+    algorithm = FedAvg(0.5, 2, bounding="normalise", threshold=9.0)
+    expected = {"zero-updates": 1.0, "smallest-update": 0.0, "unclipped-share": 1.0, "clipped-length": 0.0}
+    expected |= {"weighted-heterogeneity": math.inf, "unclipped-weighted-heterogeneity": math.inf}
+    expected |= {"weighted-excess": 0.5 * 9.0 / 4.5 * 4.5, "unclipped-weighted-excess": 0.5 * 9.0 / 4.5 * 4.5}
+    expected |= {"unclipped-heterogeneity": 9.0 / 8.0, "unclipped-gap": 9.0 / 8.0}
+    for name, value in expected.items():
+        assert value_at(name, algorithm, problem, [0.0], engine) == pytest.approx(value, rel=1e-14), name
+    for name in ("weighted-excess", "weighted-heterogeneity", "unclipped-weighted-heterogeneity", "suboptimality"):
+        assert value_at(name, algorithm, shared, [3.0], engine) == 0.0, name
+    assert value_at("zero-updates", algorithm, shared, [3.0], engine) == 2.0
+
+
+@pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
+def test_an_update_as_long_as_the_threshold_is_not_clipped(engine: Any) -> None:
+    problem = from_matrices(np.eye(2)[None], np.zeros((1, 2)))
+    for threshold, share, length in ((5.0, 1.0, 0.0), (np.nextafter(5.0, 0.0), 0.0, 5.0)):
+        algorithm = FedAvg(0.5, bounding="clip", threshold=threshold)
+        assert value_at("unclipped-share", algorithm, problem, [3.0, 4.0], engine) == share
+        assert value_at("clipped-length", algorithm, problem, [3.0, 4.0], engine) == length
+
+
+@pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
+def test_the_ratio_of_signal_to_no_noise(engine: Any) -> None:
+    """+inf where only the noise is missing, 0 where nobody takes part (the rule of DESIGN 7 for 0 times inf)."""
+    problem = problem_of("dense")
+    start = starting_points(problem, 8)
+    silent = play(FedAvg(0.1), problem, 1, start, engine=engine)
+    assert np.all(ALL["snr"].evaluate(silent.rounds[0]) == math.inf)
+    rare = play(FedAvg(0.1, sigma=1.0, cohort=Cohort("poisson", 0.5)), problem, 6, start, engine=engine)
+    for h in rare.rounds:
+        empty, ratio = h.cohort.sum(axis=1) == 0.0, ALL["snr"].evaluate(h)
+        assert np.all(ratio[empty] == 0.0)
+        assert np.all((ratio[~empty] > 0.0) & (ratio[~empty] < math.inf))
+    assert any(h.cohort.sum(axis=1).min() == 0.0 for h in rare.rounds)
+
+
+# --- ranges -----------------------------------------------------------------------------------------------------------
+
+
+def outside(observable: Observable, reach: Reach, values: np.ndarray) -> list[str]:
+    """Which values leave the observable's range; rounding may take 1e-9 of it."""
+    low, high = observable.low(reach), observable.high(reach)
+    room = 1e-9 * max(abs(v) for v in (low, high, 0.0) if math.isfinite(v)) + 1e-13
+    wrong = []
+    if values.max() > high + room:
+        wrong.append(f"{observable.name} reaches {values.max()}, above {high}")
+    if values.min() < low - room:
+        wrong.append(f"{observable.name} reaches {values.min()}, below {low}")
+    return wrong
+
+
+RANGED = ["dense", "low-rank", "huber", "logistic", "shared", "shared huber", "scalar"]
+
+
+def ranged_problem(name: str) -> Problem:
+    return {
+        "shared": lambda: make("quadratic", clients=5, dimension=3, heterogeneity=0.0, seed=4),
+        "shared huber": lambda: make("huber", clients=5, dimension=3, records=2, heterogeneity=0.0, threshold=0.3),
+        "scalar": lambda: make("huber-scalar", minimisers=[-4.0, 0.0, 6.0], thresholds=[1.0, 0.5, 2.0]),
+    }.get(name, lambda: problem_of(name))()
+
+
+@pytest.mark.parametrize("name", RANGED)
+def test_ranges_hold_within_the_reach(name: str) -> None:
+    """Small and large steps, one and several local steps, both boundings, all cohorts, little and much noise."""
+    problem = ranged_problem(name)
+    n, L, d = problem.n, problem.constants.L_max, problem.d
+    star = problem.constants.w_star
+    finite = 0
+    cases = itertools.product((0.3, 1.0, 1.9, 3.5), (1, 4), ("clip", "normalise"), (0.05, 2.0))
+    for case, (factor, E, bounding, noise) in enumerate(cases):
+        cohort = (Cohort(), Cohort("fixed", 2), Cohort("poisson", 0.4 * n))[case % 3]
+        start = star + 3.0 * np.random.default_rng(case).standard_normal(d)
+        norms = np.linalg.norm([local_update(problem, i, start, 0.5 / L, E) for i in range(n)], axis=1)
+        C = float(np.median(norms))
+        algorithm = FedAvg(
+            factor / L, E, 0.5 / L, bounding, C, cohort, noise * C / math.sqrt(d), ("client", "average")[case % 2]
+        )
+        reach = fedavg_reach(algorithm, problem, 12, start)
+        assert reach is not None
+        observed = [o for o in ALL.values() if o.name != "scaffnew-lyapunov"]
+        run = simulate(algorithm, problem, 12, 40, case, observed, start=start, series=True, device="cpu")
+        for o in observed:
+            assert outside(o, reach, run[o.name].every_round) == [], (case, o.name)
+            finite += math.isfinite(o.high(reach))
+        assert np.sqrt(run["distance-squared"].every_round.max()) <= reach.radius
+    assert finite >= 8 * 32  # ranges that never end would hold, too
+
+
+def test_a_radius_that_is_too_small_is_noticed() -> None:
+    problem = problem_of("dense")
+    start = starting_points(problem, 1)[0]
+    algorithm = FedAvg(0.3, 2, bounding="clip", threshold=2.0, sigma=1.0)
+    reach = fedavg_reach(algorithm, problem, 12, start)
+    assert reach is not None
+    ranged = ["distance-squared", "suboptimality", "gradient-norm-squared"]
+    run = simulate(algorithm, problem, 12, 40, 0, ranged, start=start, series=True, device="cpu")
+    farthest = math.sqrt(run["distance-squared"].every_round.max())
+    for name, share in (("distance-squared", 0.99), ("suboptimality", 0.3), ("gradient-norm-squared", 0.1)):
+        small = dataclasses.replace(reach, radius=share * farthest)
+        assert outside(ALL[name], reach, run[name].every_round) == []
+        assert outside(ALL[name], small, run[name].every_round), name
+
+
+def share_beyond(algorithm: FedAvg, rounds: int, factor: float, monkeypatch: pytest.MonkeyPatch) -> tuple[float, int]:
+    """How many of 4000 lanes leave ``factor`` times the reach that is stated to fail with probability 0.2."""
+    monkeypatch.setattr(reach_module, "FAILURE", 0.2)
+    problem = make("quadratic", clients=6, dimension=2, heterogeneity=0.0, smoothness=1e-9, seed=1)
+    start = problem.constants.w_star
+    reach = fedavg_reach(algorithm, problem, rounds, start)
+    assert reach is not None
+    run = simulate(algorithm, problem, rounds, 4000, 5, ["distance-squared"], start=start, series=True, device="cpu")
+    farthest = np.sqrt(run["distance-squared"].every_round.max(axis=0))
+    return float(np.mean(farthest > factor * reach.radius)), 4000
+
+
+@pytest.mark.parametrize("noise", ["client", "average"])
+@pytest.mark.parametrize("cohort", [Cohort(), Cohort("poisson", 1.5), Cohort("fixed", 2)])
+def test_the_reach_fails_no_more_often_than_stated(noise: str, cohort: Cohort, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On an almost flat objective the noise alone moves the server, and most of the way is noise's: the stated failure
+    probability holds (rate 1e-9), and a reach 2.5 times smaller is exceeded more often than stated."""
+    algorithm = FedAvg(1.0, bounding="clip", threshold=1e-6, sigma=1.0, cohort=cohort, noise=noise)
+    beyond, lanes = share_beyond(algorithm, 30, 1.0, monkeypatch)
+    assert stats.binom.sf(beyond * lanes - 1, lanes, 0.2) > 1e-9
+    too_small, _ = share_beyond(algorithm, 30, 0.4, monkeypatch)
+    assert stats.binom.sf(too_small * lanes - 1, lanes, 0.2) < 1e-9
+
+
+def test_the_reach_counts_participations() -> None:
+    """Without noise, every client pulls the same way for K rounds and the server goes exactly beta C K."""
+    problem = make("huber-scalar", minimisers=[0.0, 0.0], thresholds=[1.0, 1.0])
+    algorithm = FedAvg(1e-3, 5, 0.5, "clip", 2.0, Cohort("fixed", 1))
+    start = np.array([50.0])
+    reach = fedavg_reach(algorithm, problem, 10, start)
+    assert reach is not None
+    assert reach.radius == pytest.approx(50.0 + 0.5 * 2.0 * 10, rel=1e-14)
+    run = simulate(algorithm, problem, 10, start=start, device="cpu")
+    assert abs(run.final[0, 0] - 50.0) == pytest.approx(0.5 * 2.0 * 10, rel=1e-14)
+    random = dataclasses.replace(algorithm, cohort=Cohort("poisson", 1))
+    wide = fedavg_reach(random, problem, 10, start)
+    assert wide is not None
+    assert wide.radius == pytest.approx(50.0 + 0.5 * 2.0 * 20)  # at most all clients in all rounds
+    assert reach.threshold == 2.0
+    assert (reach.step, reach.local_steps) == (1e-3, 5)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"bounding": "none"}, {"local_step": Schedule(0.1)}, {"global_step": Schedule(0.1)}, {"local_step": [0.1, 0.2]},
+        {"threshold": [1.0, 2.0]}, {"sigma": [0.1, 0.2]},
+    ],
+)  # fmt: skip
+def test_where_no_reach_is_known_there_is_none(change: dict[str, Any]) -> None:
+    algorithm = FedAvg(**{"local_step": 0.1, "bounding": "clip", "threshold": 1.0, **change})
+    assert fedavg_reach(algorithm, problem_of("dense"), 5, np.zeros(4)) is None
+
+
+def test_updates_are_not_shorter_than_the_floor_says() -> None:
+    """||u_i|| >= floor ||grad f_i(w)|| for steps up to 1/L and any E; somewhere the two are within a factor of 2."""
+    closest = math.inf
+    for name, E, factor in itertools.product(("dense", "huber", "logistic"), (1, 2, 5, 20), (0.01, 0.2, 1.0)):
+        problem = problem_of(name)
+        c = problem.constants
+        reach = Reach(1.0, c, np.zeros(problem.n), 1.0, factor / c.L_max, E)
+        for w in starting_points(problem, 5):
+            for i in range(problem.n):
+                gradient = float(np.linalg.norm(problem.client_gradient(i, w)))
+                update = float(np.linalg.norm(local_update(problem, i, w, factor / c.L_max, E)))
+                assert update >= reach.update_floor * gradient * (1 - 1e-9)
+                closest = min(closest, update / (reach.update_floor * gradient))
+    assert closest < 2.0
+    assert Reach(1.0, c, np.zeros(problem.n), 1.0, 1.01 / c.L_max, 2).update_floor == 0.0
