@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.algorithms.base import Context, plain
+from dpfl_theory.algorithms.base import Context
+from dpfl_theory.algorithms.hyperparameters import plain
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.streams import COHORT
 

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.algorithms.base import Algorithm, Context, PerLane, Round, Schedule, plain, positive, scheduled, whole
+from dpfl_theory.algorithms.base import Algorithm, Context, Round
 from dpfl_theory.algorithms.cohort import Cohort
+from dpfl_theory.algorithms.hyperparameters import PerLane, StepSize, plain, positive, positive_steps, step_at, whole
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.streams import SERVER_NOISE
 from dpfl_theory.problems.base import Problem
@@ -31,7 +32,7 @@ PLACEMENTS = ("client", "average")
 class FedAvg(Algorithm):
     """FedAvg with full local gradients, optionally clipped or normalised updates and Gaussian noise.
 
-    local_step: eta_k [X^2/F], a number, one for each lane, or a `Schedule`.
+    local_step: eta_k [X^2/F], a number, one for each lane, a `Schedule`, or `Tabulated` rounds.
     global_step: beta_k [X^2/F], likewise; None means beta_k = eta_k (with bounding "none" and no noise: Algorithm 2).
     local_steps: E >= 1.
     bounding: ``none``, ``clip`` (option (i)) or ``normalise`` (option (ii); a zero update normalises to zero).
@@ -45,9 +46,9 @@ class FedAvg(Algorithm):
     'clip'
     """
 
-    local_step: PerLane | Schedule
+    local_step: StepSize
     local_steps: int = 1
-    global_step: PerLane | Schedule | None = None
+    global_step: StepSize | None = None
     bounding: str = "none"
     threshold: PerLane | None = None
     cohort: Cohort = field(default_factory=Cohort)
@@ -55,9 +56,9 @@ class FedAvg(Algorithm):
     noise: str = "client"
 
     def __post_init__(self) -> None:
-        scheduled("the local step size", self.local_step)
+        positive_steps("the local step size", self.local_step)
         if self.global_step is not None:
-            scheduled("the global step size", self.global_step)
+            positive_steps("the global step size", self.global_step)
         whole("the number of local steps", self.local_steps)
         positive("sigma", self.sigma, zero=True)
         if self.bounding not in BOUNDINGS:
@@ -80,8 +81,8 @@ class FedAvg(Algorithm):
         return state
 
     def _steps(self, context: Context, k: int) -> tuple[Any, Any]:
-        eta = context.per_lane(_at(self.local_step, k))
-        return eta, eta if self.global_step is None else context.per_lane(_at(self.global_step, k))
+        eta = context.per_lane(step_at(self.local_step, k))
+        return eta, eta if self.global_step is None else context.per_lane(step_at(self.global_step, k))
 
     def round(self, context: Context, state: Any, k: int) -> tuple[Any, Round]:
         xp = context.engine.xp
@@ -116,7 +117,3 @@ class FedAvg(Algorithm):
             "sigma": plain(self.sigma),
             "noise": self.noise,
         }
-
-
-def _at(step: PerLane | Schedule, k: int) -> Any:
-    return step.at(k) if isinstance(step, Schedule) else step

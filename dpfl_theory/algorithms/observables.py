@@ -51,7 +51,7 @@ class Reach:
         growth = np.maximum(1.0, self.step * c.L_i - 1.0)
         with np.errstate(over="ignore"):  # beyond the largest number the bound is inf
             total = np.sum(growth ** np.arange(E)[:, None], axis=0)
-        return np.minimum(E * c.G_i, total * self.gradient_bounds)
+        return np.asarray(np.minimum(E * c.G_i, total * self.gradient_bounds))
 
     @property
     def update_floor(self) -> float:

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.algorithms.base import Algorithm, Context, PerLane, Round, plain, positive
+from dpfl_theory.algorithms.base import Algorithm, Context, Round
+from dpfl_theory.algorithms.hyperparameters import PerLane, plain, positive
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.streams import COIN, NOISE
 

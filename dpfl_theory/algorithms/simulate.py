@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.algorithms.base import Algorithm, Context, whole
+from dpfl_theory.algorithms.base import Algorithm, Context
+from dpfl_theory.algorithms.hyperparameters import whole
 from dpfl_theory.algorithms.observables import Observable, get
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import select
