@@ -163,7 +163,8 @@ class QuadraticKernels:
         self.basis_t = engine.asarray(problem.basis.T)
         self.eigenvalues = engine.asarray(problem.eigenvalues)
         owner = np.repeat(np.arange(problem.n), np.diff(problem.offsets))
-        self.shift = engine.asarray(np.einsum("rd,rd->r", problem.basis, problem.centres[owner]))
+        # Coordinates are taken from w*: where the clients share it they are exactly zero, and no digits cancel near it.
+        self.shift = engine.asarray(np.einsum("rd,rd->r", problem.basis, problem.centres[owner] - c.w_star))
         self.centres = engine.asarray(problem.centres)
         self.w_star = engine.asarray(c.w_star)
         self.root = engine.asarray(vectors * np.sqrt(values))
@@ -172,7 +173,7 @@ class QuadraticKernels:
         self._factors: tuple[bytes, int, Any, Any] | None = None
 
     def _coordinates(self, w: Any) -> Any:
-        return w @ self.basis_t - self.shift
+        return (w - self.w_star) @ self.basis_t - self.shift
 
     def _maps(self, step: Any, steps: int) -> tuple[Any, Any]:
         """The distinct diagonal maps ``lambda sum_{t<E} (1 - step lambda)^t`` (U, R) and each lane's row (S,).
@@ -205,7 +206,7 @@ class QuadraticKernels:
     def client_gradients(self, w: Any) -> Any:
         out = self.engine.xp.empty_like(w)
         for i, (a, b) in enumerate(self.ranges):
-            y = w[i] @ self.basis_t[:, a:b] - self.shift[a:b]
+            y = (w[i] - self.w_star) @ self.basis_t[:, a:b] - self.shift[a:b]
             out[i] = (self.eigenvalues[a:b] * y) @ self.basis[a:b]
         return out
 
