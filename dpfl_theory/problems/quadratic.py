@@ -154,6 +154,7 @@ class QuadraticKernels:
 
     def __init__(self, problem: Quadratic, engine: Engine) -> None:
         c = problem.constants
+        assert c.w_star is not None
         values, vectors = problem.hessian_eigen
         self.engine = engine
         self.blas_limit: int | None = None  # Numba and BLAS phases alternate, neither runs inside the other
