@@ -23,11 +23,10 @@ $(READY): pyproject.toml constraints.txt
 
 validate: $(READY)
 	@mkdir -p $(REPORTS)/evidence
-	@set -x; status=0; \
-	$(BIN)/dpfl-theory validate --output $(REPORTS) || status=$$?; \
-	$(BIN)/dpfl-theory check --paper das2022 --format json \
-	  --output $(REPORTS)/evidence/check-das2022.json || status=$$?; \
-	$(BIN)/dpfl-theory report --output $(REPORTS) || status=$$?; \
+	@status=0; run() { echo "$$ $$*"; "$$@" || status=$$?; }; \
+	run $(BIN)/dpfl-theory validate --output $(REPORTS); \
+	run $(BIN)/dpfl-theory check --paper das2022 --format json --output $(REPORTS)/evidence/check-das2022.json; \
+	run $(BIN)/dpfl-theory report --output $(REPORTS); \
 	exit $$status
 	@echo "The report is at $(CURDIR)/$(REPORTS)/index.html"
 
