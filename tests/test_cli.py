@@ -389,7 +389,9 @@ def test_progress_is_silent_at_first_then_sparse() -> None:
     assert [line.split()[-1] for line in lines] == ["2", "12", "22"]
 
 
-def test_progress_on_a_terminal_is_a_bar_that_does_not_fall_back() -> None:
+def test_progress_on_a_terminal_is_a_bar_that_does_not_fall_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")  # a dumb terminal gets no bar
+
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
             return True

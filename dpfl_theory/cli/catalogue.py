@@ -122,6 +122,8 @@ def _block(title: str, rows: Iterable[tuple[str, ...]]) -> list[str]:
 
 
 def _wrap(text: str, start: str = "") -> str:
+    if not text:
+        return start.rstrip()
     return textwrap.fill(
         text,
         110,
