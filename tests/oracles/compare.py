@@ -16,8 +16,8 @@ from oracles.fedavg import fedavg
 from oracles.scaffnew import scaffnew
 
 from dpfl_theory.algorithms.base import Algorithm, Context, Round
-from dpfl_theory.algorithms.hyperparameters import Schedule
 from dpfl_theory.algorithms.cohort import Cohort
+from dpfl_theory.algorithms.hyperparameters import Schedule
 from dpfl_theory.kernels.array import ArrayEngine
 from dpfl_theory.kernels.cpu import CpuEngine
 from dpfl_theory.kernels.engine import Engine, Lanes

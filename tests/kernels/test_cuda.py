@@ -1,0 +1,124 @@
+"""The GPU engine against the CPU engine; run with `pytest --device cuda tests/kernels/test_cuda.py`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from oracles.compare import CPU, PROBLEMS, disagreements, problem_of, starting_points
+
+from dpfl_theory import kernels
+from dpfl_theory.algorithms import Cohort, FedAvg, ScaffNew, simulate
+from dpfl_theory.kernels.cuda import CudaEngine, why_not
+from dpfl_theory.kernels.engine import Lanes
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture(scope="module")
+def gpu(request: pytest.FixtureRequest) -> Any:
+    """The GPU engine; with --device cuda its absence is an error."""
+    reason = why_not()
+    if reason is not None and request.config.getoption("--device") != "cuda":
+        pytest.skip(reason)
+    return CudaEngine()
+
+
+def close(engine: Any, found: Any, expected: np.ndarray, relative: float = 1e-12) -> None:
+    assert found.shape == expected.shape
+    assert found.dtype == np.float64
+    error = float(np.max(np.abs(engine.to_host(found) - expected), initial=0.0))
+    assert error <= relative * max(1.0, float(np.max(np.abs(expected), initial=0.0)))
+
+
+@pytest.mark.parametrize("lanes", [Lanes(0, 0, 1), Lanes(2**64 - 1, 2**32 - 300, 300), Lanes(7, 5, 33)])
+@pytest.mark.parametrize(("clients", "d"), [(1, 1), (3, 2), (7, 201)])
+def test_noise(gpu: Any, lanes: Lanes, clients: int, d: int) -> None:
+    for round_, stream, step in ((0, 0, 0), (2**32 - 1, 3, 2**32 - 1)):
+        close(
+            gpu,
+            gpu.normal(lanes, round_, clients, d, stream, step),
+            CPU.normal(lanes, round_, clients, d, stream, step),
+        )
+        uniform = gpu.to_host(gpu.uniform(lanes, round_, clients, stream, step))
+        assert np.array_equal(uniform, CPU.uniform(lanes, round_, clients, stream, step))
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (5, 3, 4), (9, 17, 255), (4, 2, 256), (3, 2, 1000)])
+def test_combinations(gpu: Any, shape: tuple[int, int, int]) -> None:
+    rng = np.random.default_rng(1)
+    n, lanes, _ = shape
+    updates = rng.standard_normal(shape) * 10.0 ** rng.integers(-3, 4, (n, lanes, 1))
+    updates[rng.random((n, lanes)) < 0.2] = 0.0
+    weights, threshold = rng.standard_normal((lanes, n)), 10.0 ** rng.uniform(-2, 2, lanes)
+    there = [gpu.asarray(x) for x in (updates, weights, threshold)]
+    close(gpu, gpu.combine(*there[:2]), CPU.combine(updates, weights))
+    for normalise in (False, True):
+        total, norms = gpu.bounded_combine(*there, normalise)
+        expected, lengths = CPU.bounded_combine(updates, weights, threshold, normalise)
+        close(gpu, total, expected)
+        close(gpu, norms, lengths)
+
+
+def test_a_view_is_combined_like_its_copy(gpu: Any) -> None:
+    updates = np.random.default_rng(2).standard_normal((3, 4, 10))
+    weights, threshold = np.ones((4, 3)), np.ones(4)
+    view = gpu.asarray(updates)[:, ::2, ::-1]
+    found, _ = gpu.bounded_combine(view, gpu.asarray(weights[::2]), gpu.asarray(threshold[::2]), False)
+    close(gpu, found, CPU.bounded_combine(updates[:, ::2, ::-1].copy(), weights[::2], threshold[::2], False)[0])
+
+
+def test_segments(gpu: Any) -> None:
+    """Equal segments, ragged ones and one without a column."""
+    rng = np.random.default_rng(3)
+    for sizes in ([2, 2, 2], [3, 0, 1, 5]):
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        R, n = int(offsets[-1]), len(sizes)
+        y, factors, rows = rng.standard_normal((6, R)), rng.standard_normal((2, R)), np.array([0, 1, 1, 0, 1, 0])
+        scale, eigenvalues = rng.standard_normal((6, n)), rng.uniform(0.0, 2.0, R)
+        xp = gpu.xp
+        z, norms = gpu.segment_update(gpu.asarray(y), gpu.asarray(factors), xp.asarray(rows), xp.asarray(offsets))
+        expected = CPU.segment_update(y, factors, rows, offsets)
+        close(gpu, z, expected[0])
+        close(gpu, norms, expected[1])
+        scaled = gpu.segment_scale(gpu.asarray(y), gpu.asarray(scale), xp.asarray(offsets))
+        close(gpu, scaled, CPU.segment_scale(y, scale, offsets))
+        energy = gpu.segment_energy(gpu.asarray(y), gpu.asarray(eigenvalues), xp.asarray(offsets))
+        close(gpu, energy, CPU.segment_energy(y, eigenvalues, offsets))
+
+
+@pytest.mark.parametrize("scheme", [Cohort(), Cohort("fixed", 2), Cohort("poisson", 2.5)], ids=lambda c: c.scheme)
+@pytest.mark.parametrize("bounding", ["clip", "normalise"])
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_whole_run_of_fedavg(gpu: Any, name: str, bounding: str, scheme: Cohort) -> None:
+    """Quadratics, Huber, logistic and softmax: 40 rounds with noise, streamed observables included."""
+    problem = problem_of(name)
+    algorithm = FedAvg(0.4 / problem.constants.L_max, 3, None, bounding, 0.5, scheme, 0.2)
+    observe = ["suboptimality", "distance-squared", "unclipped-share", "weighted-excess", "snr", "cohort-size"]
+    start = starting_points(problem, 5)
+    cpu, cuda = (
+        simulate(algorithm, problem, 40, 5, 3, observe, start=start, device=engine) for engine in (CPU, gpu)
+    )  # fmt: skip
+    scale = float(np.max(np.abs(cpu.final)))
+    assert np.max(np.abs(cuda.final - cpu.final)) <= 1e-9 * scale
+    for key in observe:
+        assert np.allclose(cuda[key].mean, cpu[key].mean, rtol=1e-9, atol=1e-12), key
+    assert cuda.configuration["device"].startswith("cuda")
+    assert disagreements(algorithm, problem, engine=gpu) == []
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_whole_run_of_scaffnew(gpu: Any, name: str) -> None:
+    problem = problem_of(name)
+    algorithm = ScaffNew(0.5 / problem.constants.L_max, 0.4, 1.0, 0.1)
+    cpu, cuda = (
+        simulate(algorithm, problem, 40, 5, 3, ["scaffnew-lyapunov"], device=engine) for engine in (CPU, gpu)
+    )  # fmt: skip
+    assert np.max(np.abs(cuda.final - cpu.final)) <= 1e-9 * float(np.max(np.abs(cpu.final)))
+    assert np.allclose(cuda["scaffnew-lyapunov"].mean, cpu["scaffnew-lyapunov"].mean, rtol=1e-9)
+    assert disagreements(algorithm, problem, engine=gpu) == []
+
+
+def test_auto_takes_the_gpu(gpu: Any) -> None:
+    assert kernels.select("auto").name == kernels.select("cuda").name == gpu.name == "cuda"
