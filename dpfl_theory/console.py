@@ -222,14 +222,11 @@ class Progress:
             from rich.console import Console
             from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
             from rich.progress import Progress as Bar
+            from rich.table import Column
 
-            columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-            self.bar = Bar(
-                *columns,
-                TextColumn("{task.fields[label]}", markup=False),
-                console=Console(file=self.stream),
-                transient=True,
-            )
+            label_column = TextColumn("{task.fields[label]}", markup=False, table_column=Column(no_wrap=True, ratio=1))
+            columns = (TextColumn("{task.description}"), BarColumn(24), TaskProgressColumn(), TimeElapsedColumn())
+            self.bar = Bar(*columns, label_column, console=Console(file=self.stream), transient=True, expand=True)
             self.bar.add_task(self.title, total=1.0, label="")
             self.bar.start()
         self.bar.update(self.bar.task_ids[0], completed=share, label=label)

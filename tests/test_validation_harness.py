@@ -38,6 +38,7 @@ def compute(context):
     return {"configuration": {"count": count}, "values": values, "odd": [float("inf"), np.nan], "claims": claims}
 
 def draw(data):
+    assert type(data["values"]) is list, "not as read from the file"
     fig, axes = style.figure()
     axes.plot(data["values"], label="powers")
     axes.legend()
