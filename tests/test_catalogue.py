@@ -93,7 +93,7 @@ def test_its_checks_are_complete(statement: Statement) -> None:
 
 @every
 def test_its_recorded_verdict_follows_from_its_checks(statement: Statement) -> None:
-    assert statement.expected == statement_verdict(c.expected for _, c in plan([statement]))
+    assert statement.expected == statement_verdict((c.method, c.expected) for _, c in plan([statement]))
 
 
 @every

@@ -26,7 +26,20 @@ def evidence(statement: str = "a", verdict: str = "holds", expected: str = "hold
     ],
 )
 def test_verdict_of_a_statement(verdicts: list[str], formed: str) -> None:
-    assert statement_verdict(verdicts) == formed
+    assert statement_verdict([("exact", v) for v in verdicts]) == formed
+
+
+@pytest.mark.parametrize(
+    ("algebra", "other", "formed"),
+    [
+        ("holds", "inconclusive", "inconclusive"),  # the right units do not make a bound true
+        ("holds", "not-applicable", "inconclusive"),
+        ("violated", "holds", "violated"),
+        ("inconclusive", "holds", "holds"),
+    ],
+)
+def test_algebra_alone_does_not_decide_where_other_methods_were_applied(algebra: str, other: str, formed: str) -> None:
+    assert statement_verdict([("algebra", algebra), ("monte-carlo", other)]) == formed
 
 
 @pytest.mark.parametrize(

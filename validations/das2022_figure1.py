@@ -109,6 +109,7 @@ def compute(context: Context) -> dict[str, Any]:
             {
                 "claim": f"normalisation {claim} than clipping after the last round (paired z > 5)",
                 "verdict": "reproduced" if z[what] > 5 else "not-reproduced",
+                "expected": "reproduced",
                 "paper": "Figure 1, caption",
                 "measured": f"{means[what]['normalise']:.4f} against {means[what]['clip']:.4f}, "
                 f"paired z = {z[what]:.0f}, {lanes} lanes",

@@ -92,7 +92,7 @@ def _instance(family: str, setting: Mapping[str, float], lanes: int) -> dict[str
         "E": E,
         "rounds": rounds,
         "cohort": {"scheme": "full"},
-        "lanes": lanes,
+        "lanes": lanes if rounds > 500 else 8 * lanes,  # short runs vary more, and cost less
     }
 
 
@@ -125,7 +125,8 @@ def compute(context: Context) -> dict[str, Any]:
         "claims": [
             {
                 "claim": f"the bound of Theorem 4 ({part}) holds in every run shown (full participation)",
-                "verdict": "reproduced" if all(p[part]["verdict"] == "holds" for p in points) else "not-reproduced",
+                "verdict": _settled([p[part]["verdict"] for p in points]),
+                "expected": "reproduced",
                 "paper": f"Theorem 4 ({part})",
                 "measured": _ratios(points, part),
             }
@@ -135,6 +136,7 @@ def compute(context: Context) -> dict[str, Any]:
             {
                 "claim": "increasing alpha lets the heterogeneity term die down, but not the initialisation term",
                 "verdict": "reproduced" if _dies_down(points) else "not-reproduced",
+                "expected": "reproduced",
                 "paper": "Section 4, after Theorem 4",
                 "measured": _alpha_terms(points),
             }
@@ -168,6 +170,12 @@ def _measure(instance: dict[str, Any], context: Context) -> dict[str, Any]:
             "delta": evidence.notes["problem"]["mean_delta_star"],
         }
     return out
+
+
+def _settled(verdicts: list[str]) -> str:
+    if "violated" in verdicts:
+        return "not-reproduced"
+    return "reproduced" if set(verdicts) == {"holds"} else "inconclusive"
 
 
 def _ratios(points: list[dict[str, Any]], part: str) -> str:

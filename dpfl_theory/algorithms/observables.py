@@ -133,6 +133,12 @@ def _unclipped(h: Round) -> Any:
     return _once(h, "unclipped", lambda: (norms <= bound[:, None]).astype(norms.dtype))
 
 
+def _weighted_excess(h: Round, share: Any = 1.0) -> Any:
+    """z_i (f_i(w) - inf f_i), (S, n). A zero update means a zero gradient, hence a zero excess, despite rounding."""
+    xp = h.context.engine.xp
+    return _weight(h, xp.where(_need(h, "update_norms", "weighted-excess") > 0.0, share * _excess(h), 0.0))
+
+
 def _weight(h: Round, quantity: Any) -> Any:
     """z_i times a nonnegative quantity, (S, n), by the rule for zero updates."""
     xp = h.context.engine.xp
@@ -176,7 +182,7 @@ def _lyapunov(h: Round) -> Any:
     if state is None or not hasattr(state, "h_i") or star is None:
         raise InputError("observable 'scaffnew-lyapunov' needs ScaffNew's control variates and a minimiser w*")
     engine = context.engine
-    h_star = engine.asarray(np.stack([context.problem.client_gradient(i, star) for i in range(context.problem.n)]))
+    h_star = engine.asarray(context.problem.gradients_at_star)
     x = state.x_i - engine.asarray(star)
     h_i = state.h_i - h_star[:, None, :]
     return (x * x).sum(axis=(0, 2)) + state.weight**2 * (h_i * h_i).sum(axis=(0, 2))
@@ -279,7 +285,7 @@ _ALL = (
         (1, 0),
         r"\frac{1}{n}\sum_i \frac{C}{\|u_i\|}\,(f_i(w_k) - \min f_i)",
         "mean excess over the clients' own minima, weighted by threshold over update length",
-        lambda h: _weight(h, _excess(h)).mean(axis=1),
+        lambda h: _weighted_excess(h).mean(axis=1),
         lambda _: 0.0,
         _excess_ceiling,
     ),
@@ -297,7 +303,7 @@ _ALL = (
         (1, 0),
         r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,\frac{C}{\|u_i\|}\,(f_i(w_k) - \min f_i)",
         "as weighted-excess, over the clients whose update is not longer than the threshold",
-        lambda h: (_weight(h, _unclipped(h) * _excess(h))).mean(axis=1),
+        lambda h: _weighted_excess(h, _unclipped(h)).mean(axis=1),
         lambda _: 0.0,
         _excess_ceiling,
     ),
@@ -306,7 +312,7 @@ _ALL = (
         (1, 0),
         r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,\frac{C}{\|u_i\|}\,\Delta_i^*",
         "as weighted-heterogeneity, over the clients whose update is not longer than the threshold",
-        lambda h: (_weight(h, _unclipped(h) * _delta(h))).mean(axis=1),
+        lambda h: _weight(h, _unclipped(h) * _delta(h)).mean(axis=1),
         lambda _: 0.0,
         _weighted_heterogeneity_ceiling,
     ),

@@ -129,18 +129,24 @@ def versions() -> dict[str, str]:
     return found
 
 
-def statement_verdict(verdicts: Iterable[str]) -> str:
-    """A statement's verdict from those of its checks.
+def statement_verdict(outcomes: Iterable[tuple[str, str]]) -> str:
+    """A statement's verdict from the (method, verdict) of its checks.
 
-    >>> statement_verdict(["holds", "violated", "inconclusive"]), statement_verdict(["holds", "not-applicable"])
-    ('violated', 'holds')
-    >>> statement_verdict(["inconclusive"]), statement_verdict([])
-    ('inconclusive', 'inconclusive')
+    violated if any check is; holds if a decisive check holds; else inconclusive. Algebra decides only where no other
+    method was applied: that a bound has the right units, or follows from another, does not make it true.
+
+    >>> statement_verdict([("algebra", "holds"), ("monte-carlo", "violated")])
+    'violated'
+    >>> statement_verdict([("algebra", "holds"), ("monte-carlo", "inconclusive")])
+    'inconclusive'
+    >>> statement_verdict([("algebra", "holds")]), statement_verdict([])
+    ('holds', 'inconclusive')
     """
-    seen = set(verdicts)
-    if "violated" in seen:
+    seen = list(outcomes)
+    if any(verdict == "violated" for _, verdict in seen):
         return "violated"
-    return "holds" if "holds" in seen else "inconclusive"
+    decisive = [verdict for method, verdict in seen if method != "algebra"] or [verdict for _, verdict in seen]
+    return "holds" if "holds" in decisive else "inconclusive"
 
 
 def summarise(
@@ -152,7 +158,7 @@ def summarise(
     for id_ in dict.fromkeys(e.statement for e in evidence):
         own = [e for e in evidence if e.statement == id_]
         statements[id_] = {
-            "verdict": statement_verdict(e.verdict for e in own),
+            "verdict": statement_verdict((e.method, e.verdict) for e in own),
             "expected": expected[id_],
             "methods": list(dict.fromkeys(e.method for e in own)),
         }

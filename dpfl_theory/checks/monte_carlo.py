@@ -22,7 +22,7 @@ import numpy as np
 
 from dpfl_theory.algorithms import simulate
 from dpfl_theory.algorithms.observables import get
-from dpfl_theory.checks.confidence import asymptotic_limits, lower_limit, upper_limit
+from dpfl_theory.checks.decision import Limits, decide
 from dpfl_theory.checks.evidence import Evidence, Interval
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.kernels import select
@@ -127,10 +127,10 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
             break
         if limits.rigorous_out_of_sight(experiment.lanes):
             break
-    verdict, reason = limits.verdict(settings.out_of_time and sample.lanes < experiment.lanes)
     means = sample.means()
     moved = math.fsum(c * means[o] for o, c in rhs.total()[1].items() if math.isfinite(means[o]))
     bound = limits.bound + moved
+    verdict, reason = limits.verdict(moved, settings.out_of_time and sample.lanes < experiment.lanes)
     return evidence(
         verdict,
         reason,
@@ -138,7 +138,7 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
         rhs=bound,
         terms=rhs.at(means),
         vacuous=None if trivial is None else bound > trivial,
-        asymptotic=limits.asymptotic,
+        asymptotic=not limits.decided,
         detectable=limits.detectable(moved),
         replicates=sample.lanes,
         notes={
@@ -148,81 +148,6 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
             **{name.replace("-", "_"): value for name, value in sample.watched().items()},
         },
     )
-
-
-@dataclass(frozen=True)
-class _Limits:
-    """Confidence limits of E Z against the bound B; low_valid and high_valid say whether they hold at finite sample
-    size."""
-
-    bound: float
-    mean: float
-    low: float
-    high: float
-    low_valid: bool
-    high_valid: bool
-    asymptotic_low: float
-    asymptotic_high: float
-    lanes: int
-
-    @property
-    def decided(self) -> bool:
-        return (self.high_valid and self.high <= self.bound) or (self.low_valid and self.low > self.bound)
-
-    @property
-    def shown(self) -> tuple[float, float]:
-        """The limits that the verdict rests on."""
-        return (self.low, self.high) if self.decided else (self.asymptotic_low, self.asymptotic_high)
-
-    @property
-    def asymptotic(self) -> bool:
-        """Whether the verdict that these limits give rests on the central limit theorem."""
-        return not self.decided
-
-    def rigorous_out_of_sight(self, most: int) -> bool:
-        """Whether the asymptotic limits decide, but the rigorous ones would not within ``most`` lanes."""
-        if self.asymptotic_high > self.bound:
-            return False
-        if not self.high_valid:
-            return True
-        width, slack = self.high - self.mean, self.bound - self.mean
-        return slack <= 0 or self.lanes * width / slack > 2.0 * most
-
-    def verdict(self, cut: bool) -> tuple[str, str]:
-        if self.high_valid and self.high <= self.bound:
-            return (
-                "holds",
-                f"the upper confidence limit {self.high:.6g} is at most the bound {self.bound:.6g} (finite-sample)",
-            )
-        if self.low_valid and self.low > self.bound:
-            return (
-                "violated",
-                f"the lower confidence limit {self.low:.6g} exceeds the bound {self.bound:.6g} (finite-sample)",
-            )
-        if self.asymptotic_high <= self.bound:
-            return (
-                "holds",
-                f"the asymptotic upper limit {self.asymptotic_high:.6g} is at most the bound {self.bound:.6g}",
-            )
-        if self.asymptotic_low > self.bound:
-            return "inconclusive", (
-                f"the asymptotic lower limit {self.asymptotic_low:.6g} exceeds the bound {self.bound:.6g}, but no "
-                f"limit that is "
-                "valid at finite sample size does; more lanes may decide"
-            )
-        why = "the time budget cut the run short" if cut else f"{self.lanes} lanes do not separate them"
-        low, high = self.shown
-        return (
-            "inconclusive",
-            f"the asymptotic limits [{low:.6g}, {high:.6g}] contain the bound {self.bound:.6g}: {why}",
-        )
-
-    def detectable(self, moved: float) -> float | None:
-        """The smallest violation factor lhs/rhs that this check could have seen."""
-        bound = self.bound + moved
-        if bound <= 0 or not self.low_valid or not math.isfinite(self.mean - self.low):
-            return None
-        return 1.0 + (self.mean - self.low) / bound
 
 
 class _Sample:
@@ -284,31 +209,14 @@ class _Sample:
         found = {o: float(np.concatenate(self.columns[o]).mean()) for o in self.watch}
         return {o: value for o, value in found.items() if value > 0.0}
 
-    def limits(self, alpha: float) -> _Limits:
+    def limits(self, alpha: float) -> Limits:
+        """The limits of E Z from the replicates so far."""
         z = np.zeros(self.lanes)
         for o in self.observables:
             c = self.coefficients[o]
             if c != 0.0:
                 z = z + c * np.concatenate(self.columns[o])
-        least, most = self._range()
-        finite = z[np.isfinite(z)]
-        mean = float(z.mean())
-        # An infinite Z is -inf (a weight at a zero update on the bound's side): it only lowers E Z, so the largest
-        # finite
-        # replicate may stand for it in an upper limit.
-        upper = np.where(np.isfinite(z), z, finite.max(initial=0.0) if len(finite) else 0.0)
-        asymptotic = asymptotic_limits(upper, alpha)
-        low_valid, high_valid = math.isfinite(least), math.isfinite(most)
-        return _Limits(
-            self.bound,
-            mean,
-            lower_limit(z, alpha / 2.0, least) if low_valid else asymptotic[0],
-            upper_limit(upper, alpha / 2.0, most) if high_valid else asymptotic[1],
-            low_valid,
-            high_valid,
-            *asymptotic,
-            self.lanes,
-        )
+        return decide(z, self.bound, *self._range(), alpha)
 
     def _range(self) -> tuple[float, float]:
         """The smallest and largest value that Z can have within the run's reach."""

@@ -58,7 +58,7 @@ def _standing_checks(statement: Statement) -> tuple[Check, ...]:
 
         return homogeneous(statement)
 
-    return (Check("algebra", "units", units),)
+    return (Check("algebra", "units", units, expected="holds" if statement.homogeneous else "violated"),)
 
 
 def run_plan(
@@ -109,7 +109,9 @@ def _expected(pairs: Sequence[tuple[Statement, Check]]) -> dict[str, str]:
     for statement in dict.fromkeys(s for s, _ in pairs):
         own = [c for s, c in pairs if s is statement]
         complete = len(own) == len(statement.checks) + len(_standing_checks(statement))
-        expected[statement.id] = statement.expected if complete else statement_verdict(c.expected for c in own)
+        expected[statement.id] = (
+            statement.expected if complete else statement_verdict((c.method, c.expected) for c in own)
+        )
     return expected
 
 

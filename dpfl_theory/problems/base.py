@@ -10,6 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -183,6 +184,14 @@ class Problem(ABC):
         for i in range(self.n):
             total += self.client_gradient(i, w)
         return total / self.n
+
+    @cached_property
+    def gradients_at_star(self) -> Array:
+        """grad f_i(w*) of every client, shape (n, d) [F/X]; ValueError when there is no w*."""
+        w_star = self.constants.w_star
+        if w_star is None:
+            raise ValueError("the infimum of f is not attained, so there is no w*")
+        return np.stack([self.client_gradient(i, w_star) for i in range(self.n)])
 
     def describe(self) -> dict[str, Any]:
         """The problem's name, sizes and constants as plain JSON data."""

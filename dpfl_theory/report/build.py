@@ -42,14 +42,14 @@ class Entry:
     @property
     def verdict(self) -> str:
         """The statement's verdict, or ``not checked``."""
-        return statement_verdict(e["verdict"] for e in self.evidence) if self.evidence else "not checked"
+        return statement_verdict((e["method"], e["verdict"]) for e in self.evidence) if self.evidence else "not checked"
 
     @property
     def expected(self) -> str:
         """The verdict that the checks that were run are known to give together."""
         if not self.evidence:
             return self.statement.expected if self.statement is not None else "-"
-        return statement_verdict(e["expected"] for e in self.evidence)
+        return statement_verdict((e["method"], e["expected"]) for e in self.evidence)
 
     @property
     def surprising(self) -> bool:

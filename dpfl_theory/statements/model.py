@@ -107,7 +107,8 @@ class Statement:
     """An executable theorem, lemma, claim or step of a proof, exactly as printed.
 
     sides() builds the two sides as named sympy terms (None for statements that are not one inequality);
-    prescription() maps hyper-parameters to sympy expressions; both import sympy only when called.
+    prescription() maps hyper-parameters to sympy expressions; both import sympy only when called. ``homogeneous``
+    records whether the printed formula passes the units check that every formula gets.
     """
 
     id: str
@@ -123,6 +124,7 @@ class Statement:
     prescription: Callable[[], Mapping[str, Any]] | None = None
     checks: tuple[Check, ...] = ()
     expected: str = "holds"
+    homogeneous: bool = True
     erratum: Erratum | None = None
     uses: tuple[str, ...] = ()
 

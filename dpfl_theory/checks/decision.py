@@ -1,0 +1,113 @@
+"""Decisions: confidence limits of E Z against a bound B, and the verdict that they give."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfl_theory.checks.confidence import asymptotic_limits, lower_limit, upper_limit
+
+__all__ = ["Limits", "decide"]
+
+_LOOKS = 16
+"""How often asymptotic limits may be looked at while lanes are added: they are taken at alpha/16 each time."""
+_TRUNCATION = 10.0
+"""Asymptotic limits truncate Z this many bounds away on the side that does not matter, which only widens them there."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Confidence limits of E Z against the bound; low_valid and high_valid say whether low and high hold at finite
+    sample size (then for all sample sizes at once). broken counts replicates that are NaN or +inf."""
+
+    bound: float
+    mean: float
+    low: float
+    high: float
+    low_valid: bool
+    high_valid: bool
+    asymptotic_low: float
+    asymptotic_high: float
+    lanes: int
+    broken: int
+
+    @property
+    def decided(self) -> bool:
+        """Whether a limit that is valid at finite sample size decides."""
+        if self.broken:
+            return False
+        return (self.high_valid and self.high <= self.bound) or (self.low_valid and self.low > self.bound)
+
+    @property
+    def shown(self) -> tuple[float, float]:
+        """The limits that the verdict rests on."""
+        return (self.low, self.high) if self.decided else (self.asymptotic_low, self.asymptotic_high)
+
+    def rigorous_out_of_sight(self, most: int) -> bool:
+        """Whether the asymptotic limits decide, but the rigorous ones would not within ``most`` lanes."""
+        if self.broken or self.asymptotic_high > self.bound:
+            return False
+        if not self.high_valid:
+            return True
+        width, slack = self.high - self.mean, self.bound - self.mean
+        return slack <= 0 or self.lanes * width / slack > 2.0 * most
+
+    def verdict(self, moved: float, cut: bool) -> tuple[str, str]:
+        """The verdict and its reason. ``moved``, the mean of the bound's random terms (which Z has on its own side), is
+        added to both sides in the text; ``cut`` says whether the time budget ended the run."""
+        bound = self.bound + moved
+        if self.broken:
+            return "inconclusive", f"in {self.broken} of {self.lanes} lanes the left side is infinite or not a number"
+        if self.high_valid and self.high <= self.bound:
+            what = f"the upper confidence limit {self.high + moved:.6g} is at most the bound {bound:.6g}"
+            return "holds", f"{what} (valid at finite sample size)"
+        if self.low_valid and self.low > self.bound:
+            what = f"the lower confidence limit {self.low + moved:.6g} exceeds the bound {bound:.6g}"
+            return "violated", f"{what} (valid at finite sample size)"
+        low, high = self.asymptotic_low + moved, self.asymptotic_high + moved
+        if self.asymptotic_high <= self.bound:
+            return "holds", f"the asymptotic upper limit {high:.6g} is at most the bound {bound:.6g}"
+        if self.asymptotic_low > self.bound:
+            what = f"the asymptotic lower limit {low:.6g} exceeds the bound {bound:.6g}"
+            return "inconclusive", f"{what}, but no limit valid at finite sample size does; more lanes may decide"
+        why = "the time budget cut the run short" if cut else f"{self.lanes} lanes do not separate them"
+        return "inconclusive", f"the asymptotic limits [{low:.6g}, {high:.6g}] contain the bound {bound:.6g}: {why}"
+
+    def detectable(self, moved: float) -> float | None:
+        """The smallest violation factor lhs/rhs that these limits could have seen."""
+        bound = self.bound + moved
+        if bound <= 0 or not self.low_valid or not math.isfinite(self.mean - self.low):
+            return None
+        return 1.0 + (self.mean - self.low) / bound
+
+
+def decide(z: NDArray[np.float64], bound: float, least: float, most: float, alpha: float) -> Limits:
+    """Limits of E Z from replicates z (lanes,) in [least, most] (infinite where no range is known), alpha in all.
+
+    A replicate of -inf is allowed (a weight at a zero update on the bound's side): it only lowers E Z, so upper limits
+    may put any smaller-than-infinite value in its place. NaN and +inf leave the check undecided.
+    """
+    broken = int(np.sum(np.isnan(z) | (z == np.inf)))
+    if broken:
+        return Limits(bound, math.nan, -math.inf, math.inf, False, False, -math.inf, math.inf, len(z), broken)
+    reach = _TRUNCATION * max(abs(bound), 1e-300)
+    raised = np.maximum(z, min(bound, 0.0) - reach)  # E Z <= E raised
+    lowered = np.minimum(z, max(bound, 0.0) + reach)  # E Z >= E lowered
+    asymptotic_high = asymptotic_limits(raised, alpha / _LOOKS)[1]
+    asymptotic_low = asymptotic_limits(lowered, alpha / _LOOKS)[0] if np.isfinite(z).all() else -math.inf
+    low_valid, high_valid = math.isfinite(least), math.isfinite(most)
+    return Limits(
+        bound=bound,
+        mean=float(z.mean()),
+        low=lower_limit(z, alpha / 2.0, least) if low_valid else asymptotic_low,
+        high=upper_limit(raised, alpha / 2.0, most) if high_valid else asymptotic_high,
+        low_valid=low_valid,
+        high_valid=high_valid,
+        asymptotic_low=asymptotic_low,
+        asymptotic_high=asymptotic_high,
+        lanes=len(z),
+        broken=0,
+    )
