@@ -63,7 +63,7 @@ def experiment(instance: Mapping[str, Any]) -> Any:
 
     from dpfl_theory import algorithms, problems
     from dpfl_theory.algorithms.reach import fedavg_reach
-    from dpfl_theory.checks.monte_carlo import Experiment
+    from dpfl_theory.statements.claims import Experiment
 
     problem = problems.make("huber", clients=5, dimension=10, heterogeneity=0.5, seed=1)
     c = problem.constants

@@ -148,7 +148,7 @@ B: Statement = Statement(
             "r = 1, rho = 0.02, alpha = 1, K = 100, |w_0 - w*| = 0.02: the left side is about 1.9 times the right side"
         ),
         repaired="das2022.theorem4b.repaired",
-        affects=("das2022.eq5",),
+        affects=(),
     ),
     uses=("das2022.theorem7.alpha",),
 )
