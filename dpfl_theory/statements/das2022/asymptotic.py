@@ -58,17 +58,6 @@ def _bound_with_printed_rounds(statement: Callable[[], Statement], finite: State
 
 
 _LETTERS = das.letters("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D")
-_ASSUMPTIONS = (
-    das.CONVEX,
-    das.SMOOTH,
-    das.LIPSCHITZ,
-    das.MINIMISER,
-    das.ALPHA,
-    das.SHORT_PHASE,
-    das.RHO,
-    das.COHORT,
-    das.ROUNDS,
-)
 _NOTE = (
     "Section 4.1 says 'in Theorem 4, recall that we set K = (2 alpha gamma/(CE))/rho^2', while Theorem 4 prints "
     "(2 alpha gamma/C)/rho^2; the bound is for alpha -> oo with E = O(1)"
@@ -89,7 +78,7 @@ def _printed(
         text=f"As alpha grows with E = O(1), {name} run for K = (2 alpha gamma/(CE))/rho^2 rounds satisfies the bound.",
         symbols=_LETTERS,
         expectations=das.expected(expectation),
-        assumptions=_ASSUMPTIONS,
+        assumptions=theorem4.ASSUMPTIONS,
         sides=_sides(itself, expectation),
         prescription=_prescription(itself, printed=True),
         checks=(

@@ -14,7 +14,7 @@ from dpfl_theory.statements.das2022._experiments import runs
 from dpfl_theory.statements.model import Erratum, Sides, Source, Statement, sympy_symbols
 
 _LETTERS = das.letters("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D", "Delta")
-_ASSUMPTIONS = (
+ASSUMPTIONS = (
     das.CONVEX,
     das.SMOOTH,
     das.LIPSCHITZ,
@@ -100,7 +100,7 @@ A: Statement = Statement(
     ),
     symbols=_LETTERS,
     expectations=das.expected("E_gap"),
-    assumptions=_ASSUMPTIONS,
+    assumptions=ASSUMPTIONS,
     sides=_sides_a,
     prescription=_prescription,
     checks=(
@@ -128,7 +128,7 @@ B: Statement = Statement(
     ),
     symbols=_LETTERS,
     expectations=das.expected("E_weighted_gap", "E_weighted_Delta"),
-    assumptions=_ASSUMPTIONS,
+    assumptions=ASSUMPTIONS,
     sides=_sides_b(lambda: B, lambda s: 0),
     prescription=_prescription,
     checks=(
