@@ -99,3 +99,12 @@ def test_summary_keeps_statements_apart() -> None:
     assert summary["statements"]["b"]["verdict"] == "violated"
     assert summary["counts"]["as_expected"] == 1
     assert summary["counts"]["evidence"] == {"holds": 1, "violated": 1, "inconclusive": 1, "not-applicable": 0}
+
+
+def test_a_statement_is_not_holding_while_its_refutation_is_undecided() -> None:
+    """As when the budget ended before the check that refutes it."""
+    found = [evidence(), Evidence("a", "monte-carlo", "counterexample", "inconclusive", "violated", "budget")]
+    found.append(Evidence("a", "monte-carlo", "harmless", "holds", "holds", "fine"))
+    summary = summarise(found, {"a": "violated"}, 1e-6, 1.0)
+    assert summary["statements"]["a"]["verdict"] == "inconclusive"
+    assert exit_code(summary) == 3

@@ -131,15 +131,6 @@ def compute(context: Context) -> dict[str, Any]:
                 "measured": _ratios(points, part),
             }
             for part in METHODS
-        ]
-        + [
-            {
-                "claim": "increasing alpha lets the heterogeneity term die down, but not the initialisation term",
-                "verdict": "reproduced" if _dies_down(points) else "not-reproduced",
-                "expected": "reproduced",
-                "paper": "Section 4, after Theorem 4",
-                "measured": _alpha_terms(points),
-            }
         ],
         "undecided": verdicts.count("inconclusive"),
     }
@@ -185,29 +176,6 @@ def _ratios(points: list[dict[str, Any]], part: str) -> str:
         f"left over right side is {min(ratios):.3f} to {max(ratios):.3f} over {len(points)} points; "
         f"the bound is vacuous in {vacuous}"
     )
-
-
-def _alpha_points(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [p for p in points if p["sweep"] == "alpha" and p["problem"] == "huber"]
-
-
-def _dies_down(points: list[dict[str, Any]]) -> bool:
-    found = _alpha_points(points)
-    start, end = (found[i]["a"]["terms"] for i in (0, -1))
-    shrink = found[0]["value"] / found[-1]["value"]
-    heterogeneity = end["B1 (heterogeneity)"] / start["B1 (heterogeneity)"]
-    initialisation = end["A (initialisation)"] / start["A (initialisation)"]
-    return math.isclose(heterogeneity, shrink, rel_tol=1e-6) and initialisation > 0.9
-
-
-def _alpha_terms(points: list[dict[str, Any]]) -> str:
-    found = _alpha_points(points)
-    texts = [
-        f"alpha = {p['value']:g}: A = {p['a']['terms']['A (initialisation)']:.3g}, B1 = "
-        f"{p['a']['terms']['B1 (heterogeneity)']:.3g}"
-        for p in found
-    ]
-    return "; ".join((texts[0], texts[-1]))
 
 
 def draw(data: dict[str, Any]) -> dict[str, Any]:

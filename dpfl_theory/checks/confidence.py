@@ -74,8 +74,8 @@ def asymptotic_limits(x: NDArray[np.float64], alpha: float) -> tuple[float, floa
     x = np.asarray(x, dtype=np.float64)
     count = len(x)
     mean, deviation = float(x.mean()), float(x.std(ddof=1)) if count > 1 else math.inf
-    if not math.isfinite(deviation) or count < 2:
-        return -math.inf, math.inf
+    if not math.isfinite(deviation) or deviation == 0.0:
+        return -math.inf, math.inf  # equal replicates say nothing of what rarely happens
     error = deviation / math.sqrt(count)
     third = float(((x - mean) ** 3).mean())
     shift = third / (6.0 * deviation**2 * count) if deviation > 0 else 0.0

@@ -14,6 +14,8 @@ __all__ = ["Limits", "decide"]
 
 _LOOKS = 16
 """How often asymptotic limits may be looked at while lanes are added: they are taken at alpha/16 each time."""
+_FEWEST = 256
+"""Asymptotic limits do not end a run that may still have more lanes before it has this many."""
 _TRUNCATION = 10.0
 """Asymptotic limits truncate Z this many bounds away on the side that does not matter, which only widens them there."""
 
@@ -48,7 +50,7 @@ class Limits:
 
     def rigorous_out_of_sight(self, most: int) -> bool:
         """Whether the asymptotic limits decide, but the rigorous ones would not within ``most`` lanes."""
-        if self.broken or self.asymptotic_high > self.bound:
+        if self.broken or self.asymptotic_high > self.bound or self.lanes < min(most, _FEWEST):
             return False
         if not self.high_valid:
             return True
@@ -78,10 +80,11 @@ class Limits:
 
     def detectable(self, moved: float) -> float | None:
         """The smallest violation factor lhs/rhs that these limits could have seen."""
-        bound = self.bound + moved
-        if bound <= 0 or not self.low_valid or not math.isfinite(self.mean - self.low):
+        bound, mean, low = self.bound + moved, self.mean + moved, self.low + moved
+        if bound <= 0 or not self.low_valid or not math.isfinite(mean - low):
             return None
-        return 1.0 + (self.mean - self.low) / bound
+        # Near the bound the limits would be wider, in proportion to the left side: mean/low says how much.
+        return max(1.0 + (mean - low) / bound, mean / low if low > 0 else 1.0)
 
 
 def decide(z: NDArray[np.float64], bound: float, least: float, most: float, alpha: float) -> Limits:

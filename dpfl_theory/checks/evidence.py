@@ -11,7 +11,17 @@ from functools import cache
 from importlib import metadata
 from typing import Any
 
-__all__ = ["SCHEMA", "VERDICTS", "Evidence", "Interval", "document", "statement_verdict", "summarise", "versions"]
+__all__ = [
+    "SCHEMA",
+    "VERDICTS",
+    "Evidence",
+    "Interval",
+    "document",
+    "statement_verdict",
+    "summarise",
+    "verdict_of",
+    "versions",
+]
 
 SCHEMA = "dpfl-theory/1"
 VERDICTS = ("holds", "violated", "inconclusive", "not-applicable")
@@ -129,6 +139,16 @@ def versions() -> dict[str, str]:
     return found
 
 
+def verdict_of(evidence: Sequence[Mapping[str, Any]]) -> str:
+    """A statement's verdict from its evidence as plain data.
+
+    It is not called holding while a check that is known to refute it has not been decided, as when the budget ended.
+    """
+    formed = statement_verdict((e["method"], e["verdict"]) for e in evidence)
+    open_ = any(e["expected"] == "violated" and e["verdict"] == "inconclusive" for e in evidence)
+    return "inconclusive" if formed == "holds" and open_ else formed
+
+
 def statement_verdict(outcomes: Iterable[tuple[str, str]]) -> str:
     """A statement's verdict from the (method, verdict) of its checks.
 
@@ -158,7 +178,7 @@ def summarise(
     for id_ in dict.fromkeys(e.statement for e in evidence):
         own = [e for e in evidence if e.statement == id_]
         statements[id_] = {
-            "verdict": statement_verdict((e.method, e.verdict) for e in own),
+            "verdict": verdict_of([{"method": e.method, "verdict": e.verdict, "expected": e.expected} for e in own]),
             "expected": expected[id_],
             "methods": list(dict.fromkeys(e.method for e in own)),
         }

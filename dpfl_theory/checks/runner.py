@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dpfl_theory import statements as catalogue
 from dpfl_theory.checks.evidence import Evidence, document, statement_verdict
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.errors import InputError, unknown_name
+from dpfl_theory.errors import DpflError, InputError, unknown_name
+from dpfl_theory.kernels import DEVICES
 from dpfl_theory.statements.model import METHODS, Check, Statement
 
 __all__ = ["Report", "check", "plan"]
@@ -73,6 +75,10 @@ def run_plan(
     """Run the planned checks. alpha is split evenly over the Monte-Carlo checks; budget caps the seconds."""
     if not 0.0 < alpha < 1.0:
         raise InputError(f"alpha is {alpha}: the false-alarm budget must lie in (0, 1)")
+    if device not in DEVICES:
+        raise InputError(f"device {device!r} is unknown: choose one of {', '.join(DEVICES)}")
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**64:
+        raise InputError(f"the seed is {seed!r}: a whole number of at least 0 and below 2^64 is needed")
     if budget is not None and not budget > 0.0:
         raise InputError(f"the budget is {budget} seconds: give a positive number")
     begun = time.perf_counter()
@@ -98,7 +104,15 @@ def _run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
         reason = "the time budget was spent before this check began; raise --budget"
         return Evidence(statement.id, c.method, c.name, "inconclusive", c.expected, reason, instance=c.instance)
     module = importlib.import_module(f"dpfl_theory.checks.{c.method.replace('-', '_')}")
-    outcome: Evidence = module.run(statement, c, settings)
+    try:
+        outcome: Evidence = module.run(statement, c, settings)
+    except DpflError:
+        raise
+    except Exception as error:
+        if statement.paper in catalogue.papers():
+            raise  # our own mistake
+        told = f"check {c.name!r} of {statement.id} cannot be run: {type(error).__name__}: {error}; correct its build"
+        raise InputError(told) from error
     return outcome
 
 
@@ -132,8 +146,6 @@ def check(
     >>> [e.verdict for e in check("das2022.theorem4a", methods=("algebra",))][0]
     'holds'
     """
-    from dpfl_theory import statements as catalogue
-
     if statements:
         chosen = tuple(catalogue.get(s) if isinstance(s, str) else s for s in statements)
     else:

@@ -18,7 +18,7 @@ PACKAGES = (
     "dpfl-theory", "numpy", "scipy", "numba", "threadpoolctl", "sympy", "mpmath", "cvxpy", "clarabel", "PEPit",
     "dp-accounting", "scikit-learn", "matplotlib", "typer", "rich", "jinja2", "latex2mathml",
 )  # fmt: skip
-EXTRAS = {"gpu": ("cupy-cuda13x",), "cluster": ("dask", "distributed")}
+EXTRAS = {"gpu": ("cupy-cuda13x",)}
 
 
 @app.command()

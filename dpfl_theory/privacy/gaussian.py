@@ -46,11 +46,9 @@ def gaussian_delta(epsilon: Number, noise_multiplier: Number, digits: int = 50) 
     precision = digits + 15
     while True:
         with mpmath.workdps(precision):
-            e, z = _number(epsilon), _number(noise_multiplier)
+            e, z = _number(epsilon), _positive("the noise multiplier", noise_multiplier)
             if e < 0:
                 raise InputError(f"epsilon is {epsilon}: give a number that is at least 0")
-            if z <= 0:
-                raise InputError(f"the noise multiplier is {noise_multiplier}: give a positive number")
             left = mpmath.ncdf(1 / (2 * z) - e * z)
             right = mpmath.exp(e) * mpmath.ncdf(-1 / (2 * z) - e * z)
             rounding = (left + right) * (1 + e + (e * z + 1 / z) ** 2) * mpmath.mpf(10) ** (5 - precision)
@@ -64,7 +62,8 @@ def classical_noise_multiplier(epsilon: Number, delta: Number) -> Any:
     r"""The noise multiplier :math:`\sqrt{2 \log(1.25/\delta)}/\varepsilon` of Dwork and Roth, who state it for epsilon
     < 1.
 
-    Beyond that it may give less privacy than it promises; `gaussian_delta` says how much it really gives.
+    Raises InputError unless epsilon > 0 and 0 < delta < 1. Beyond epsilon = 1 it may give less privacy than it
+    promises; `gaussian_delta` says how much it really gives.
 
     Source: Dwork, Roth, "The algorithmic foundations of differential privacy", 2014, Theorem A.1.
 
@@ -74,7 +73,7 @@ def classical_noise_multiplier(epsilon: Number, delta: Number) -> Any:
     import mpmath
 
     with mpmath.workdps(65):
-        return mpmath.sqrt(2 * mpmath.log(mpmath.mpf("1.25") / _number(delta))) / _number(epsilon)
+        return mpmath.sqrt(2 * mpmath.log(mpmath.mpf("1.25") / _delta(delta))) / _positive("epsilon", epsilon)
 
 
 def smallest_failing_epsilon(scale: Number, delta: Number, digits: int = 12) -> Any:
@@ -90,7 +89,7 @@ def smallest_failing_epsilon(scale: Number, delta: Number, digits: int = 12) -> 
     import mpmath
 
     with mpmath.workdps(65):
-        s, target = _number(scale), _number(delta)
+        s, target = _positive("the scale", scale), _delta(delta)
         low, high = mpmath.mpf(0), mpmath.mpf(1)
         while gaussian_delta(high, s / high)[0] <= target:
             low, high = high, 2 * high
@@ -106,6 +105,24 @@ def smallest_failing_epsilon(scale: Number, delta: Number, digits: int = 12) -> 
 def _number(value: Number) -> Any:
     import mpmath
 
-    if isinstance(value, Fraction):
-        return mpmath.mpf(value.numerator) / value.denominator
-    return mpmath.mpf(value)
+    try:
+        number = mpmath.mpf(value.numerator) / value.denominator if isinstance(value, Fraction) else mpmath.mpf(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{value!r} is not a number: give a decimal number") from None
+    if not mpmath.isfinite(number):
+        raise InputError(f"{value} is not a finite number: give a decimal number")
+    return number
+
+
+def _positive(name: str, value: Number) -> Any:
+    number = _number(value)
+    if number <= 0:
+        raise InputError(f"{name} is {value}: give a positive number")
+    return number
+
+
+def _delta(value: Number) -> Any:
+    number = _number(value)
+    if not 0 < number < 1:
+        raise InputError(f"delta is {value}: it must lie in (0, 1)")
+    return number

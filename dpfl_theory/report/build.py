@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dpfl_theory import statements, validation
-from dpfl_theory.checks.evidence import SCHEMA, VERDICTS, statement_verdict
+from dpfl_theory.checks.evidence import SCHEMA, VERDICTS, statement_verdict, verdict_of
 from dpfl_theory.console import write
 from dpfl_theory.errors import InputError
 from dpfl_theory.report import formulas
@@ -42,7 +42,7 @@ class Entry:
     @property
     def verdict(self) -> str:
         """The statement's verdict, or ``not checked``."""
-        return statement_verdict((e["method"], e["verdict"]) for e in self.evidence) if self.evidence else "not checked"
+        return verdict_of(self.evidence) if self.evidence else "not checked"
 
     @property
     def expected(self) -> str:
@@ -69,8 +69,11 @@ class Entry:
     @property
     def command(self) -> str:
         """The command that repeats the evidence."""
-        seeds = [e["seed"] for e in self.evidence if e["seed"] is not None]
-        return f"dpfl-theory check {self.id}" + (f" --seed {seeds[0]}" if seeds else "")
+        drawn = [e for e in self.evidence if e["seed"] is not None and e["alpha"] is not None]
+        if not drawn:
+            return f"dpfl-theory check {self.id}"
+        # Each check keeps its share of the false-alarm budget, so that it stops after the same number of lanes.
+        return f"dpfl-theory check {self.id} --seed {drawn[0]['seed']} --alpha {drawn[0]['alpha'] * len(drawn):.17g}"
 
     @cached_property
     def lines(self) -> list[formulas.Line]:
@@ -115,6 +118,10 @@ def _read(place: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
             raise InputError(told) from error
         schema = document.get("schema") if isinstance(document, dict) else None
         if schema == SCHEMA:
+            if not _complete(document):
+                raise InputError(
+                    f"evidence file {str(path)!r} is not a whole check document: make it anew or remove it"
+                )
             checks.append(document)
         elif schema == validation.SCHEMA:
             validations.append(document)
@@ -127,6 +134,15 @@ def _read(place: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
             f"--output {place}/check.json', first"
         )
     return checks, validations
+
+
+def _complete(document: dict[str, Any]) -> bool:
+    """Whether a check document has the fields that the page shows."""
+    needed = {"statement", "method", "check", "verdict", "expected", "reason", "lhs", "rhs", "ratio", "seed", "alpha"}
+    evidence, summary = document.get("evidence"), document.get("summary")
+    if not isinstance(evidence, list) or not isinstance(summary, dict) or "alpha" not in summary:
+        return False
+    return all(isinstance(e, dict) and needed <= set(e) for e in evidence)
 
 
 def _natural(text: str) -> list[Any]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 from dpfl_theory.errors import InputError, unknown_name
-from dpfl_theory.statements.model import Statement
+from dpfl_theory.statements.model import METHODS, Statement
 
 __all__ = ["Statement", "all_statements", "get", "load_file", "papers", "select"]
 
@@ -81,9 +81,14 @@ def load_file(path: str | Path) -> tuple[Statement, ...]:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InputError(f"statement file {str(file)!r} cannot be imported: {type(error).__name__}: {error}") from error
-    statements = _statements_of(module)
+    found = getattr(module, "STATEMENTS", ())
+    statements = tuple(found) if isinstance(found, (tuple, list)) else ()
     if not statements or not all(isinstance(s, Statement) for s in statements):
         raise InputError(f"statement file {str(file)!r} defines no STATEMENTS: set it to a tuple of Statement objects")
+    for statement in statements:
+        for check in statement.checks:
+            if check.method not in METHODS:
+                raise unknown_name(f"method in check {check.name!r} of {statement.id}:", check.method, METHODS)
     return statements

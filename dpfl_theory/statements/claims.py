@@ -21,9 +21,10 @@ __all__ = ["Case", "Experiment", "GaussianClaim", "Outcome", "Performance"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an algebra check found: ``true`` and one sentence of reason; notes may carry the expressions as text."""
+    """What an algebra check found: ``true`` (None when neither proved nor refuted) and one sentence of reason; notes
+    may carry the expressions as text."""
 
-    true: bool
+    true: bool | None
     reason: str
     notes: Mapping[str, Any] = field(default_factory=dict)
 

@@ -38,5 +38,5 @@ def equal(left: Any, right: Any, what: str) -> Outcome:
                     },
                 )
     return Outcome(
-        False, f"{what}: no proof of equality was found (difference {difference})", {"difference": str(difference)}
+        None, f"{what}: no proof of equality was found (difference {difference})", {"difference": str(difference)}
     )

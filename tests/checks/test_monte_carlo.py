@@ -13,6 +13,7 @@ import pytest
 from dpfl_theory.algorithms import Cohort, FedAvg
 from dpfl_theory.algorithms.reach import fedavg_reach
 from dpfl_theory.checks import monte_carlo
+from dpfl_theory.checks.decision import decide
 from dpfl_theory.checks.monte_carlo import Experiment, linearise
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.problems import make
@@ -167,3 +168,42 @@ def _values() -> Mapping[str, float]:
         "eta": 0.05,
         "Delta": 0.0,
     }
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_replicates_that_are_not_numbers_leave_a_check_undecided(bad: float) -> None:
+    z = np.full(512, 0.1)
+    z[7] = bad
+    limits = decide(z, 1.0, 0.0, 2.0, ALPHA)
+    assert not limits.decided
+    assert limits.verdict(0.0, cut=False) == (
+        "inconclusive",
+        "in 1 of 512 lanes the left side is infinite or not a number",
+    )
+
+
+def test_a_replicate_of_minus_infinity_only_helps_the_bound() -> None:
+    z = np.concatenate([np.random.default_rng(0).uniform(size=4000), [-np.inf]])
+    limits = decide(z, 1.0, -np.inf, 2.0, ALPHA)
+    assert limits.verdict(0.0, cut=False)[0] == "holds"
+
+
+def test_equal_replicates_do_not_hide_a_rare_event() -> None:
+    """A left side that is almost always 0: without a range nothing can be said, however many lanes agree."""
+    limits = decide(np.zeros(1000), 1e-4, -np.inf, np.inf, ALPHA)
+    assert limits.verdict(0.0, cut=False)[0] == "inconclusive"
+
+
+def test_heavy_tails_on_the_side_that_does_not_matter_are_truncated() -> None:
+    z = np.random.default_rng(1).normal(0.2, 0.1, size=2000)
+    z[::100] = -1e6
+    assert decide(z, 1.0, -np.inf, np.inf, ALPHA).verdict(0.0, cut=False)[0] == "holds"
+    assert decide(-z, -1.0, -np.inf, np.inf, ALPHA).asymptotic_low > -1.0
+
+
+def test_what_could_be_seen_is_in_proportion_to_the_left_side() -> None:
+    """A left side far below the bound with limits 28% wide would not show a violation of 1%."""
+    z = np.random.default_rng(2).exponential(1e-3, size=1000)
+    limits = decide(z, 1.0, 0.0, np.inf, ALPHA)
+    assert limits.detectable(0.0) == pytest.approx(limits.mean / limits.low)
+    assert limits.detectable(0.0) > 1.1

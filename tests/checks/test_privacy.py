@@ -142,3 +142,23 @@ def test_disagreement_with_the_second_implementation_decides_nothing(monkeypatch
 @pytest.mark.parametrize("wrong", [{"epsilon": "1", "s": "9/10"}, {"epsilon": "189/50", "s": "3/2"}])
 def test_the_tail_bound_fails_where_it_is_false(wrong):
     assert not gaussian._tail(wrong).true
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: classical_noise_multiplier(0, "1e-5"), "epsilon is 0: give a positive number"),
+        (lambda: classical_noise_multiplier(-1, "1e-5"), "epsilon is -1: give a positive number"),
+        (lambda: classical_noise_multiplier(1, 0), "delta is 0: it must lie in (0, 1)"),
+        (lambda: classical_noise_multiplier(1, 2), "delta is 2: it must lie in (0, 1)"),
+        (lambda: classical_noise_multiplier("x", "0.1"), "'x' is not a number: give a decimal number"),
+        (lambda: gaussian_delta(float("nan"), 1), "nan is not a finite number: give a decimal number"),
+        (lambda: gaussian_delta(1, 0), "the noise multiplier is 0: give a positive number"),
+        (lambda: smallest_failing_epsilon(3, 0), "delta is 0: it must lie in (0, 1)"),
+        (lambda: smallest_failing_epsilon(3, 1), "delta is 1: it must lie in (0, 1)"),
+    ],
+)
+def test_bad_privacy_parameters_are_refused_in_one_sentence(call, told):
+    with pytest.raises(InputError) as caught:
+        call()
+    assert str(caught.value) == told

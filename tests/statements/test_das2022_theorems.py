@@ -151,13 +151,11 @@ def test_theorem_4a_needs_a_cohort_of_one_client() -> None:
 
     from dpfl_theory.statements.das2022 import _letters
 
-    problem = {"family": "huber-scalar", "parameters": {"minimisers": [1.0, -1.0] * 10, "thresholds": [3.0] * 20}}
-    instance = {"problem": problem, "distance": 0.05, "rho": 0.005, "alpha": 1.0, "E": 8, "rounds": 300, "lanes": 1024}
+    instance = instances.BELOW_ONE["two groups of clients, independent r = 0.1"]
     printed = get("das2022.theorem4a")
     lifted = replace(printed, assumptions=tuple(a for a in printed.assumptions if a is not _letters.COHORT))
-    below = {**instance, "cohort": instances.independent(0.1)}
-    assert _verdict(printed, below, "clip", 5).verdict == "not-applicable"
-    assert _verdict(lifted, below, "clip", 5).verdict == "violated"
+    assert _verdict(printed, instance, "clip", 5).verdict == "not-applicable"
+    assert _verdict(lifted, instance, "clip", 5).verdict == "violated"
     assert _verdict(printed, {**instance, "cohort": instances.independent(1)}, "clip", 5).verdict == "holds"
 
 

@@ -63,7 +63,13 @@ def _run(
         noise=instance.get("noise", "client"),
     )
     reach = fedavg_reach(algorithm, problem, rounds, start)
-    return Experiment(problem, algorithm, rounds, start, dict(values), int(instance.get("lanes", 2048)), reach)
+    notes = {} if "limit" not in instance else {"share that the limit drops, rho E/alpha": _dropped(values)}
+    return Experiment(problem, algorithm, rounds, start, dict(values), int(instance.get("lanes", 2048)), reach, notes)
+
+
+def _dropped(values: Mapping[str, float]) -> float:
+    """What alpha -> oo drops from Theorem 4's left side, relative to 2: about half of rho E/alpha."""
+    return values["rho"] * values["E"] / values["alpha"]
 
 
 def _letters(problem: Problem, instance: Mapping[str, Any], start: Array, C_hat: float) -> dict[str, float]:

@@ -107,6 +107,7 @@ A: Statement = Statement(
         specialises(theorem6.ALPHA, lambda: A, _unclipped({"E_unclipped_gap": "E_gap"}), "C_hat = G"),
         agreeing_prescriptions(theorem6.ALPHA, lambda: A, lambda s: {"C_hat": s["G"]}, "C_hat = G"),
         *runs(lambda: A, "clip", {**instances.LIPSCHITZ, **instances.SAMPLING, **instances.INDEPENDENT}),
+        *runs(lambda: A, "clip", instances.BELOW_ONE, "not-applicable"),
     ),
     uses=("das2022.theorem6.alpha",),
 )
