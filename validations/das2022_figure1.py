@@ -16,10 +16,10 @@ from dpfl_theory.validation import Context, main
 TITLE = "Suboptimality and trajectories: clipping against normalisation"
 CAPTION = (
     "Left: suboptimality on Appendix F quadratics with C = 100, step 0.001, start I1. Lines: mean of three independent "
-    "runs on three instances, as in the paper. Bands: 10% to 90% quantiles of 64 noise lanes on the first instance, which "
-    "is not the mean instance. Right: the first run, projected onto the plane of w_0 - w* and the part of grad f(w_0) "
-    "orthogonal to it, smoothed by a moving mean over 25 rounds; the optimum is at the origin. The claims compare the 64 "
-    "lanes of the first instance."
+    "runs on three instances, as in the paper. Bands: 10% to 90% quantiles of 64 noise lanes on the first instance. "
+    "Right: the first run, projected onto the plane of w_0 - w* and the part of grad f(w_0) orthogonal to it, smoothed "
+    "by a moving mean over 25 rounds; the optimum is at the origin. The claims compare the 64 lanes of the first "
+    "instance, whose mean is not that of the three runs."
 )
 SOURCE = {"paper": "das2022", "where": "Figure 1, Section 1 (setting of Appendix F)"}
 BUDGET_SECONDS = {"quick": 20.0, "full": 60.0}
