@@ -188,10 +188,11 @@ def draw(data: dict[str, Any]) -> dict[str, Any]:
             found = [p for p in data["points"] if p["problem"] == family and p["sweep"] == sweep]
             x: list[float] = [p["value"] for p in found]
             for part, colour in colours.items():
-                y = [p[part]["lhs"] for p in found]
+                # A value or limit that is not finite is null in the data: no point, or no bar on that side.
+                y = [math.nan if p[part]["lhs"] is None else p[part]["lhs"] for p in found]
                 spread = [
-                    [max(0.0, v - p[part]["low"]) for v, p in zip(y, found)],
-                    [max(0.0, p[part]["high"] - v) for v, p in zip(y, found)],
+                    [0.0 if p[part][end] is None else max(0.0, sign * (p[part][end] - v)) for v, p in zip(y, found)]
+                    for end, sign in (("low", -1.0), ("high", 1.0))
                 ]
                 ax.errorbar(
                     x,

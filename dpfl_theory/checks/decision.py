@@ -99,8 +99,13 @@ def decide(z: NDArray[np.float64], bound: float, least: float, most: float, alph
     reach = _TRUNCATION * max(abs(bound), 1e-300)
     raised = np.maximum(z, min(bound, 0.0) - reach)  # E Z <= E raised
     lowered = np.minimum(z, max(bound, 0.0) + reach)  # E Z >= E lowered
-    asymptotic_high = asymptotic_limits(raised, alpha / _LOOKS)[1]
-    asymptotic_low = asymptotic_limits(lowered, alpha / _LOOKS)[0] if np.isfinite(z).all() else -math.inf
+    # Both the truncated and the plain replicates give a limit, each at half of alpha: when all of them lie beyond the
+    # truncation, only the plain ones vary.
+    share, plain = alpha / (2 * _LOOKS), z if np.isfinite(z).all() else raised
+    asymptotic_high = min(asymptotic_limits(raised, share)[1], asymptotic_limits(plain, share)[1])
+    asymptotic_low = -math.inf
+    if np.isfinite(z).all():
+        asymptotic_low = max(asymptotic_limits(lowered, share)[0], asymptotic_limits(z, share)[0])
     low_valid, high_valid = math.isfinite(least), math.isfinite(most)
     return Limits(
         bound=bound,

@@ -207,3 +207,10 @@ def test_what_could_be_seen_is_in_proportion_to_the_left_side() -> None:
     limits = decide(z, 1.0, 0.0, np.inf, ALPHA)
     assert limits.detectable(0.0) == pytest.approx(limits.mean / limits.low)
     assert limits.detectable(0.0) > 1.1
+
+
+def test_replicates_that_all_lie_beyond_the_truncation_still_decide() -> None:
+    z = np.random.default_rng(3).normal(-500.0, 30.0, size=64)
+    limits = decide(z, 1.0, -np.inf, np.inf, ALPHA)
+    assert limits.verdict(0.0, cut=False)[0] == "holds"
+    assert np.isfinite(limits.asymptotic_low)
