@@ -49,7 +49,7 @@ SWEEPS: dict[str, dict[str, tuple[float, ...]]] = {
         "rho": (0.03, 0.06, 0.12, 0.24),
         "alpha": (1.0, 2.0),
         "E": (4, 8, 16),
-        "heterogeneity": (0.0, 0.25, 0.5, 0.75),  # with all records sorted the weights 1/||u|| have no usable mean
+        "heterogeneity": (0.0, 0.25, 0.5, 0.75, 1.0),
     },
 }
 LABELS = {"rho": r"$\rho$", "alpha": r"$\alpha$", "E": "$E$"}
@@ -126,7 +126,8 @@ def compute(context: Context) -> dict[str, Any]:
             {
                 "claim": f"the bound of Theorem 4 ({part}) holds in every run shown (full participation)",
                 "verdict": _settled([p[part]["verdict"] for p in points]),
-                "expected": "reproduced",
+                # (b) stays open where all records are sorted: the weights 1/||u|| are too heavy-tailed for these lanes.
+                "expected": {"a": "reproduced", "b": "inconclusive"}[part],
                 "paper": f"Theorem 4 ({part})",
                 "measured": _ratios(points, part),
             }
@@ -174,7 +175,7 @@ def _ratios(points: list[dict[str, Any]], part: str) -> str:
     vacuous = sum(bool(p[part]["vacuous"]) for p in points)
     return (
         f"left over right side is {min(ratios):.3f} to {max(ratios):.3f} over {len(points)} points; "
-        f"the bound is vacuous in {vacuous}"
+        f"the bound is vacuous in {vacuous}, undecided in {sum(p[part]['verdict'] == 'inconclusive' for p in points)}"
     )
 
 
