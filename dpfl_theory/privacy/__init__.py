@@ -1,1 +1,19 @@
-"""Privacy calibration and accounting."""
+"""Privacy accounting, calibration, the papers' own formulas, and audits of running code."""
+
+from dpfl_theory.privacy.accounting import Account, account, calibrate, largest_rounds
+from dpfl_theory.privacy.constants import Constant, constant
+from dpfl_theory.privacy.mechanisms import Mechanism, get, mechanisms
+from dpfl_theory.privacy.pld import Limits
+
+__all__ = [
+    "Account",
+    "Constant",
+    "Limits",
+    "Mechanism",
+    "account",
+    "calibrate",
+    "constant",
+    "get",
+    "largest_rounds",
+    "mechanisms",
+]

@@ -1,0 +1,208 @@
+"""How much privacy a mechanism gives, the noise it needs, and the rounds it can afford."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from scipy.optimize import brentq
+
+from dpfl_theory.errors import InputError
+from dpfl_theory.privacy.events import Event
+from dpfl_theory.privacy.mechanisms import Mechanism
+from dpfl_theory.privacy.pld import Limits, delta_limits, epsilon_high, epsilon_limits
+from dpfl_theory.privacy.rdp import Moments, moments_bound
+
+__all__ = ["Account", "account", "calibrate", "largest_rounds"]
+
+PRECISION = 1e-5
+"""Relative precision of a calibrated noise multiplier; the value returned is always certified."""
+
+MOST_ROUNDS = 10**8
+
+
+@dataclass(frozen=True)
+class Account:
+    """The privacy of one run: limits of epsilon at delta (or of delta at epsilon), and what was counted.
+
+    ``moments`` is the bound by Renyi divergences, where dp-accounting has this mechanism.
+    """
+
+    mechanism: Mechanism
+    epsilon: Limits
+    delta: Limits
+    moments: Moments | None
+    warnings: tuple[str, ...] = ()
+
+    def document(self) -> dict[str, Any]:
+        """As plain data for JSON."""
+        return {
+            "epsilon": vars(self.epsilon),
+            "delta": vars(self.delta),
+            "mechanism": self.mechanism.describe(),
+            "notes": list(self.mechanism.notes()),
+            "warnings": list(self.warnings),
+            "moments": None if self.moments is None else vars(self.moments),
+        }
+
+
+def account(mechanism: Mechanism, *, delta: float | None = None, epsilon: float | None = None) -> Account:
+    r"""The smallest epsilon for a delta, or the smallest delta for an epsilon, of one run.
+
+    Args:
+        mechanism: the algorithm with its parameters, `dpfl_theory.privacy.mechanisms`.
+        delta: in (0, 1); exactly one of the two is given.
+        epsilon: at least 0.
+
+    Returns:
+        `Account`; limits are certified: low <= truth <= high.
+
+    Raises:
+        InputError: when both or neither are given or out of range, or the mechanism lacks a parameter.
+
+    >>> from dpfl_theory.privacy.mechanisms import get
+    >>> run = get("dp-fedavg")(clients=100, noise_multiplier=10.0, rounds=100)
+    >>> print(f"{account(run, delta=1e-5).epsilon.high:.4f}")  # as one release with noise multiplier 1
+    4.3772
+    """
+    if (delta is None) == (epsilon is None):
+        raise InputError("give either --delta or --epsilon, and the other is computed")
+    event = mechanism.event()
+    attack = mechanism.attack()
+    moments, warnings = None, []
+    if delta is not None:
+        checked_delta(delta)
+        found = epsilon_limits(event, delta)
+        if attack is not None:
+            found = _with_low(found, epsilon_limits(attack, delta).low)
+        moments = moments_bound(mechanism, delta)
+        if moments is not None and moments.warning:
+            warnings.append(moments.warning)
+        if not math.isfinite(found.high):
+            warnings.append(
+                "No epsilon below 600 is certified: the noise is too small to count losses in double precision."
+            )
+        return Account(mechanism, found, Limits(delta, delta, delta), moments, tuple(warnings))
+    assert epsilon is not None
+    checked_epsilon(epsilon, zero=True)
+    found = delta_limits(event, epsilon)
+    if attack is not None:
+        found = _with_low(found, delta_limits(attack, epsilon).low)
+    return Account(mechanism, Limits(epsilon, epsilon, epsilon), found, None, ())
+
+
+def calibrate(mechanism: Mechanism, *, epsilon: float, delta: float, limit: str = "high") -> float:
+    """The smallest noise multiplier, to five digits, that is certified to give (epsilon, delta).
+
+    With ``limit="low"`` the largest one, to five digits, that is known not to be enough (or, where the analysis is
+    exact, the same value).
+
+    Raises InputError when a parameter other than the noise multiplier is missing or out of range.
+
+    >>> from dpfl_theory.privacy.mechanisms import get
+    >>> print(f"{calibrate(get('dp-fedavg')(clients=100, rounds=100), epsilon=1.0, delta=1e-5):.3f}")
+    37.306
+    """
+    checked_epsilon(epsilon)
+    checked_delta(delta)
+
+    def spent(event: Event) -> float:
+        return epsilon_high(event, delta) if limit == "high" else epsilon_limits(event, delta).low
+
+    def excess(log_z: float) -> float:
+        changed = mechanism.with_(noise_multiplier=math.exp(log_z))
+        attack = None if limit == "high" else changed.attack()
+        return math.log(max(min(spent(attack or changed.event()), 1e6), 1e-9 * epsilon) / epsilon)
+
+    low, high = _bracket(excess, 0.0)
+    root = float(brentq(excess, low, high, xtol=PRECISION / 4))
+    while limit == "high" and excess(root) > 0:
+        root += PRECISION / 2
+    return math.exp(root)
+
+
+def largest_rounds(mechanism: Mechanism, *, epsilon: float, delta: float) -> int:
+    """The largest number of rounds certified to give (epsilon, delta); 0 when one round is too many.
+
+    Raises InputError when a parameter other than the rounds is missing, or when 10^8 rounds are still private enough.
+
+    >>> from dpfl_theory.privacy.mechanisms import get
+    >>> largest_rounds(get("dp-fedavg")(clients=100, noise_multiplier=37.31), epsilon=1.0, delta=1e-5)
+    100
+    """
+    checked_epsilon(epsilon)
+    checked_delta(delta)
+    return largest(lambda rounds: epsilon_high(mechanism.with_(rounds=rounds).event(), delta), epsilon)
+
+
+def largest(cost: Callable[[int], float], budget: float) -> int:
+    """The largest whole number whose cost is within the budget, for a growing cost; 0 when 1 costs too much.
+
+    >>> largest(lambda n: n**0.5, 12.0)
+    144
+    """
+    low, paid = 0, 0.0
+    high, due = 1, cost(1)
+    while due <= budget:
+        low, paid = high, due
+        growth = 8.0 if due <= 0 else min(max(1.1 * (budget / due) ** 1.2, 1.3), 1000.0)
+        high = max(low + 1, int(low * growth))
+        if high > MOST_ROUNDS:
+            raise InputError(
+                f"more than {MOST_ROUNDS} rounds fit: the noise is beyond any use, so lower --noise-multiplier"
+            )
+        due = cost(high)
+    halve = False
+    while high - low > 1:
+        middle = (low + high) // 2
+        if (
+            not halve and low > 0 and 0 < paid < due < math.inf
+        ):  # log-log interpolation, with bisection every other time
+            share = math.log(budget / paid) / math.log(due / paid)
+            middle = min(max(round(low * (high / low) ** share), low + 1), high - 1)
+        now = cost(middle)
+        halve = not halve
+        if now <= budget:
+            halve = halve and middle - low > 1
+            low, paid = middle, now
+        else:
+            high, due = middle, now
+    return low
+
+
+def checked_delta(delta: float) -> None:
+    """Raise InputError unless 0 < delta < 1."""
+    if not 0 < delta < 1:
+        raise InputError(f"--delta is {delta}: it must lie in (0, 1)")
+
+
+def checked_epsilon(epsilon: float, zero: bool = False) -> None:
+    """Raise InputError unless epsilon is a positive number of at most 500 (or 0 where allowed)."""
+    if not (0 < epsilon <= 500 or (zero and epsilon == 0)):
+        raise InputError(f"--epsilon is {epsilon}: give a positive number of at most 500")
+
+
+def _with_low(found: Limits, low: float) -> Limits:
+    return Limits(min(low, found.high), found.estimate, found.high)
+
+
+def _bracket(f: Callable[[float], float], start: float) -> tuple[float, float]:
+    """Arguments around the root of a falling function."""
+    step = 1.0
+    if f(start) > 0:
+        low, high = start, start + step
+        while f(high) > 0:
+            step *= 2
+            low, high = high, high + step
+            if high > 60:
+                raise InputError("no finite noise multiplier is certified: check the other parameters")
+        return low, high
+    low, high = start - step, start
+    while f(low) <= 0:
+        step *= 2
+        low, high = low - step, low
+        if low < -30:
+            raise InputError("any noise is enough for this epsilon and delta: there is nothing to calibrate")
+    return low, high

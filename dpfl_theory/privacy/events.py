@@ -1,0 +1,103 @@
+"""What a run releases, as data: a release, its repetition, and its happening by chance. Accountants are elsewhere."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from dpfl_theory.privacy.tails import Plain, Tails
+
+__all__ = ["Event", "Release", "Repeated", "WithProbability", "gaussian", "leaf", "leaves", "simplified"]
+
+
+@dataclass(frozen=True)
+class Release:
+    """One noisy release about one protected unit.
+
+    Args:
+        forward: tails of P over Q that bound those of every neighbouring pair; Q lacks the unit (or holds another).
+        backward: the same for Q over P. attacks: orders (forward, backward) of pairs that occur, for the lower limit;
+        empty when the bound is one of them.
+    """
+
+    forward: Tails
+    backward: Tails
+    attacks: tuple[tuple[Tails, Tails], ...] = field(default=())
+
+    def pairs(self) -> tuple[tuple[Tails, Tails], ...]:
+        """The pairs that occur, in both orders."""
+        occurring = self.attacks or ((self.forward, self.backward),)
+        return tuple(dict.fromkeys((*occurring, *((b, a) for a, b in occurring))))
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """The event ``times`` times, each under fresh noise; a later one may depend on what earlier ones released."""
+
+    event: Event
+    times: int
+
+
+@dataclass(frozen=True)
+class WithProbability:
+    """The event happens with this probability, independently of the data, and whoever looks sees whether it did."""
+
+    event: Event
+    probability: float
+
+
+Event = Release | Repeated | WithProbability
+
+
+def gaussian(noise_multiplier: float) -> Release:
+    """The Gaussian mechanism: the unit takes part for certain.
+
+    >>> gaussian(2.0).forward
+    Plain(z=2.0)
+    """
+    return Release(Plain(noise_multiplier), Plain(noise_multiplier))
+
+
+def leaf(event: Event) -> Release:
+    """The one kind of release that an event is made of."""
+    return event if isinstance(event, Release) else leaf(event.event)
+
+
+def leaves(event: Event) -> int:
+    """The largest number of releases in an event.
+
+    >>> leaves(Repeated(WithProbability(Repeated(gaussian(1.0), 5), 0.1), 20))
+    100
+    """
+    match event:
+        case Release():
+            return 1
+        case Repeated(inner, times):
+            return times * leaves(inner)
+        case WithProbability(inner, _):
+            return leaves(inner)
+
+
+def simplified(event: Event) -> Event:
+    """The same event in fewer words: T Gaussian releases are one with the noise multiplier divided by sqrt(T).
+
+    >>> simplified(Repeated(gaussian(10.0), 4)).forward
+    Plain(z=5.0)
+    """
+    match event:
+        case Release():
+            return event
+        case Repeated(inner, times):
+            inner = simplified(inner)
+            if times == 1:
+                return inner
+            if isinstance(inner, Repeated):
+                return simplified(Repeated(inner.event, times * inner.times))
+            if isinstance(inner, Release) and isinstance(inner.forward, Plain) and inner.forward == inner.backward:
+                return gaussian(inner.forward.z / math.sqrt(times))
+            return Repeated(inner, times)
+        case WithProbability(inner, probability):
+            inner = simplified(inner)
+            if isinstance(inner, WithProbability):
+                return WithProbability(inner.event, probability * inner.probability)
+            return inner if probability == 1 else WithProbability(inner, probability)

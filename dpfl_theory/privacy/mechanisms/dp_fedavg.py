@@ -1,0 +1,156 @@
+"""Client-level DP-FedAvg: clients clip (or normalise) their update; noise from each of them, or from the server."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from dpfl_theory.errors import InputError
+from dpfl_theory.privacy import sampling
+from dpfl_theory.privacy.events import Event, Repeated, WithProbability, gaussian
+from dpfl_theory.privacy.mechanisms.base import Mechanism, parameter
+
+__all__ = ["MECHANISMS", "DPFedAvg", "DPNormFedAvg"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPFedAvg(Mechanism):
+    r"""DP-FedAvg: message_i = clip(u_i, C) + noise, of which the server averages those of a cohort.
+
+    ``noise_multiplier`` is that of the sum of ``cohort`` messages: with das2022's letters :math:`z = r\sigma/C` for
+    zero-out and :math:`r\sigma/(2C)` for replace, since the average's noise has standard deviation sigma (each client
+    adds :math:`\sqrt r \sigma`); with zhang2021's and hou2023's letters, whose sigma belongs to one message, :math:`z
+    = \sqrt{r}\sigma/C`.
+
+    >>> m = DPFedAvg(clients=100, cohort=10, sampling="poisson", noise="average", noise_multiplier=2.0, rounds=50)
+    >>> m.sigma(clip=1.0)["sigma"]  # das2022's, of the average
+    0.2
+    """
+
+    name = "dp-fedavg"
+    title = "DP-FedAvg with clipped updates"
+    source = "das2022 Algorithm 1 (i), zhang2021 Algorithm 3, hou2023 Algorithm 1"
+    protects = "client"
+    noise_added_by = "client"
+
+    clients: int | None = parameter("number of clients n")
+    cohort: float | None = parameter("clients in a round r (for poisson: on average); all without it")
+    sampling: str = parameter(
+        "how a cohort is drawn", default="full", choices=("full", "poisson", "fixed", "with-replacement")
+    )
+    noise: str = parameter(
+        "whether each client adds noise, or the average gets it",
+        default="per-client",
+        choices=("per-client", "average"),
+    )
+    relation: str = parameter(
+        "neighbouring relation of client data", default="zero-out", choices=("zero-out", "replace", "add-remove")
+    )
+    view: str = parameter(
+        "who looks: at the averages, or at every message", default="third-party", choices=("third-party", "server")
+    )
+
+    def validate(self) -> None:
+        self.whole("clients", 1)
+        self.positive("cohort")
+        if self.cohort is not None and self.sampling != "poisson":
+            self.whole("cohort", 1)
+        if self.clients is not None and self.cohort is not None:
+            if self.sampling != "with-replacement" and self.cohort > self.clients:
+                raise InputError(f"--cohort is {self.cohort}: it cannot exceed --clients {self.clients}")
+            if self.sampling == "full" and self.cohort != self.clients:
+                raise InputError(
+                    f"--cohort is {self.cohort} of {self.clients} clients, but --sampling is full: choose poisson, "
+                    "fixed or with-replacement"
+                )
+        if self.view == "server" and self.noise == "average":
+            raise InputError(
+                "--view server with --noise average: the server sees the messages before any noise, so nothing is "
+                "private; use --noise per-client"
+            )
+        if self.relation == "add-remove" and not (self.noise == "average" and self.sampling in ("full", "poisson")):
+            raise InputError(
+                f"--relation add-remove with --noise {self.noise} and --sampling {self.sampling}: one client more also "
+                "changes the noise of the sum or the others' chances, which no accountant certifies; use --relation "
+                "zero-out"
+            )
+
+    def event(self) -> Event:
+        n, r, rounds, replace = self.count("clients"), self.size(), self.count("rounds"), self.relation == "replace"
+        # The unit of length is C, so that a replaced message moves by 2.
+        z = self.value("noise_multiplier") * (2 if replace else 1)
+        if self.view == "server":
+            message = gaussian(self.value("noise_multiplier") / math.sqrt(r))
+            if self.sampling == "with-replacement":
+                raise InputError(
+                    "--view server with --sampling with-replacement: how often a client is drawn in one round is not "
+                    "described; use --sampling fixed or poisson"
+                )
+            return Repeated(WithProbability(message, min(1.0, r / n)), rounds)
+        match self.sampling:
+            case "full":
+                one = sampling.full(z, replace)
+            case "with-replacement":
+                one = sampling.with_replacement(n, int(r), z, replace)
+            case "fixed":
+                one = sampling.fixed_size(r / n, z, replace)
+            case _ if self.noise == "per-client":
+                one = sampling.poisson_own_noise(n, r, z, replace)
+            case _:
+                one = sampling.poisson(r / n, z, replace)
+        return Repeated(one, rounds)
+
+    def size(self) -> float:
+        """The cohort r; all clients when sampling is full."""
+        return self.value("clients") if self.sampling == "full" else self.value("cohort")
+
+    def textbook(self) -> tuple[Any, Any] | None:
+        import dp_accounting as dp
+
+        relations = dp.NeighboringRelation
+        if self.view == "server":
+            return None
+        gauss = dp.GaussianDpEvent(self.value("noise_multiplier"))
+        n, rounds, cohort = self.count("clients"), self.count("rounds"), self.size()
+        if self.sampling == "full" or (self.sampling != "with-replacement" and cohort == n):
+            relation = relations.REPLACE_ONE if self.relation == "replace" else relations.REPLACE_SPECIAL
+            return dp.SelfComposedDpEvent(gauss, rounds), relation
+        if self.sampling == "poisson" and self.noise == "average" and self.relation != "replace":
+            event = dp.PoissonSampledDpEvent(cohort / n, gauss)
+            return dp.SelfComposedDpEvent(event, rounds), relations.REPLACE_SPECIAL
+        if self.sampling == "fixed" and self.relation == "replace":
+            event = dp.SampledWithoutReplacementDpEvent(n, int(cohort), gauss)
+            return dp.SelfComposedDpEvent(event, rounds), relations.REPLACE_ONE
+        return None
+
+    def sigma(self, clip: float) -> dict[str, float]:
+        r = self.size()
+        total = self.value("noise_multiplier") * clip * (2 if self.relation == "replace" else 1)
+        return {"sigma": total / r, "sigma_of_one_message": total / math.sqrt(r)}
+
+    def notes(self) -> tuple[str, ...]:
+        said = []
+        if self.view == "server":
+            said.append("The server knows who takes part: sampling helps only a client that is not drawn.")
+        elif self.sampling == "poisson" and self.noise == "per-client":
+            said.append("The noise of the sum grows with the cohort, whose random size the bound lets an observer see.")
+        elif self.sampling == "fixed" and self.relation == "zero-out":
+            said.append("A client that is not drawn is replaced by another, whose message may be the opposite one.")
+        elif self.sampling == "with-replacement":
+            said.append("A client that is drawn j times sends j messages, each with its own noise.")
+        return tuple(said)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPNormFedAvg(DPFedAvg):
+    """DP-NormFedAvg: message_i = C u_i/||u_i|| + noise. Normalised updates have norm C, so that all is as for
+    clipping.
+    """
+
+    name = "dp-normfedavg"
+    title = "DP-FedAvg with normalised updates"
+    source = "das2022 Algorithm 1 (ii)"
+
+
+MECHANISMS = (DPFedAvg, DPNormFedAvg)

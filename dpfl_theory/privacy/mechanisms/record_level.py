@@ -1,0 +1,188 @@
+"""Record-level DP-FedAvg, DP-FedSGD and DP-SCAFFOLD: users add noise at every local step."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from scipy.stats import binom
+
+from dpfl_theory.errors import InputError
+from dpfl_theory.privacy import sampling
+from dpfl_theory.privacy.events import Event, Release, Repeated, WithProbability
+from dpfl_theory.privacy.mechanisms.base import Mechanism, parameter
+from dpfl_theory.privacy.tails import Line
+
+__all__ = ["MECHANISMS", "DPFedAvgRecord", "DPFedSGD", "DPScaffold"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPFedAvgRecord(Mechanism):
+    r"""Record-level DP-FedAvg: at each of K local steps a user clips the gradients of floor(sR) of its R records,
+    averages them and adds noise of standard deviation :math:`\sigma_g \cdot 2C/(sR)`.
+
+    ``noise_multiplier`` is sigma_g. Neighbouring data sets differ in one record of one user, so that one record's step
+    moves by at most 1 in units of the noise's 2C/(sR).
+
+    What is certified here, and why it is less than the paper counts on:
+
+    * **Who takes part can be seen.** The other users' records may be anything, so that a round with a user and one
+      without can look different whatever the record in question is. Sampling users then only makes the user's rounds
+      fewer. (Amplification needs a mechanism that hides whole users.)
+    * **The other users' noise counts at K = 1 only.** With more local steps a user's later gradients depend on its
+      earlier noise, which the sum does not hide: for K > 1 the local steps are composed as if they were seen.
+
+    >>> m = DPFedAvgRecord(users=100, records=4000, user_rate=0.05, record_rate=0.2, local_steps=1,
+    ...                    noise_multiplier=10.0, rounds=100)
+    >>> m.cohort, m.batch
+    (5, 800)
+    """
+
+    name = "dp-fedavg-record"
+    title = "DP-FedAvg with noise at every local step"
+    source = "noble2022 Algorithm 2"
+    protects = "record"
+    noise_added_by = "client"
+
+    users: int | None = parameter("number of users M")
+    records: int | None = parameter("records R of each user that enter training")
+    user_rate: float | None = parameter("share l of the users in a round; floor(lM) take part")
+    record_rate: float | None = parameter("share s of the records in a local step; floor(sR) are used")
+    local_steps: int | None = parameter("local steps K in a round")
+    view: str = parameter(
+        "who looks: at the averages, or at every user's message",
+        default="third-party",
+        choices=("third-party", "server"),
+    )
+
+    def validate(self) -> None:
+        for name in ("users", "records", "local_steps"):
+            self.whole(name, 1)
+        self.share("user_rate", "record_rate")
+        if self.users and self.user_rate and self.cohort < 1:
+            raise InputError(
+                f"--user-rate {self.user_rate} of --users {self.users} is less than one user: raise one of them"
+            )
+        if self.records and self.record_rate and self.batch < 1:
+            raise InputError(
+                f"--record-rate {self.record_rate} of --records {self.records} is less than one record: raise one of "
+                "them"
+            )
+
+    @property
+    def cohort(self) -> int:
+        """floor(lM), the users in a round."""
+        return math.floor(self.value("user_rate") * self.value("users") * (1 + 1e-12))
+
+    @property
+    def batch(self) -> int:
+        """floor(sR), the records in a local step."""
+        return math.floor(self.value("record_rate") * self.value("records") * (1 + 1e-12))
+
+    def event(self) -> Event:
+        z, share, rate = self.value("noise_multiplier"), self.batch / self.value("records"), self._rate()
+        one_round: Event
+        if self._noise_of_others_counts():
+            # Distances are counted in units of half the largest change, as `fixed_size` does for replace.
+            one_round = sampling.fixed_size(share, 2 * z * math.sqrt(self.cohort), replace=True)
+        else:
+            local = sampling.fixed_size(share, 2 * z, replace=True)
+            one_round = Repeated(local, self.count("local_steps"))
+        return Repeated(WithProbability(one_round, rate), self.count("rounds"))
+
+    def attack(self) -> Event | None:
+        """An event that is certainly part of what this view sees, when `event` bounds it from above only; else None.
+
+        Losses are linear: a record moves every sum by 1 in each step that uses it, and every gradient is constant.
+        """
+        if self.view == "server" or self._noise_of_others_counts():
+            return None
+        steps = self.count("local_steps")
+        weights = [float(binom.pmf(j, steps, self.batch / self.value("records"))) for j in range(steps + 1)]
+        kept = [j for j, weight in enumerate(weights) if weight > 0]
+        z = self.value("noise_multiplier") * math.sqrt(steps * self.cohort)
+        chances = tuple(weights[j] for j in kept)
+        moved, still = tuple(float(j) for j in kept), (0.0,) * len(kept)
+        pair = Line(chances, moved, still, z), Line(chances, still, tuple(-x for x in moved), z)
+        return Repeated(WithProbability(Release(*pair), self._rate()), self._attacked_rounds())
+
+    def _attacked_rounds(self) -> int:
+        return self.count("rounds")
+
+    def _rate(self) -> float:
+        return self.cohort / self.value("users")
+
+    def _noise_of_others_counts(self) -> bool:
+        return self.view == "third-party" and self.local_steps == 1
+
+    def textbook(self) -> tuple[Any, Any] | None:
+        import dp_accounting as dp
+
+        if self.cohort != self.users:
+            return None
+        z = self.value("noise_multiplier") * (math.sqrt(self.cohort) if self._noise_of_others_counts() else 1.0)
+        event, records = dp.GaussianDpEvent(z), self.count("records")
+        if self.batch != records:
+            event = dp.SampledWithoutReplacementDpEvent(records, self.batch, event)
+        times = self.count("rounds") * self.count("local_steps")
+        return dp.SelfComposedDpEvent(event, times), dp.NeighboringRelation.REPLACE_ONE
+
+    def sigma(self, clip: float) -> dict[str, float]:
+        batch = self.value("record_rate") * self.value("records")
+        return {"sigma_of_one_step": self.value("noise_multiplier") * 2 * clip / batch}
+
+    def notes(self) -> tuple[str, ...]:
+        said = []
+        if self.user_rate is not None and self.users is not None and self.cohort < self.users:
+            said.append(
+                "Users' other records can show who takes part, so sampling users makes a user's rounds fewer and hides "
+                "nothing."
+            )
+        if self.view == "third-party" and self.local_steps is not None and self.local_steps > 1:
+            said.append("With more than one local step the other users' noise does not hide a user's earlier steps.")
+        return tuple(said)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPFedSGD(DPFedAvgRecord):
+    """Record-level DP-FedSGD: DP-FedAvg with one local step on all records (Ks = 1)."""
+
+    name = "dp-fedsgd"
+    title = "DP-FedSGD"
+    source = "noble2022 Section 5"
+
+    record_rate: float | None = parameter("share s of the records in a local step; 1 for FedSGD", default=1.0)
+    local_steps: int | None = parameter("local steps K in a round; 1 for FedSGD", default=1)
+
+    def validate(self) -> None:
+        super().validate()
+        if self.local_steps != 1:
+            raise InputError(f"--local-steps is {self.local_steps}: DP-FedSGD takes 1; use dp-fedavg-record for more")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPScaffold(DPFedAvgRecord):
+    """DP-SCAFFOLD and DP-SCAFFOLD-warm: as DP-FedAvg, but users' control variates remember their noise.
+
+    A user sends its control variate's change, and so its earlier noise a second time, in another cohort's sum: what
+    others' noise hid once is seen twice. Therefore the messages are composed as if each were seen, for third parties
+    too. (The rounds that warm up the control variates release as much as any other: count them among ``rounds``.)
+    """
+
+    name = "dp-scaffold"
+    title = "DP-SCAFFOLD"
+    source = "noble2022 Algorithm 1"
+
+    def _noise_of_others_counts(self) -> bool:
+        return False
+
+    def _attacked_rounds(self) -> int:
+        return 1  # until a user returns, its sums are those of DP-FedAvg
+
+    def notes(self) -> tuple[str, ...]:
+        said = "Control variates repeat earlier noise in other sums, so the other users' noise is not counted."
+        return (*(n for n in super().notes() if "other users' noise does not hide" not in n), said)
+
+
+MECHANISMS = (DPFedAvgRecord, DPFedSGD, DPScaffold)

@@ -1,0 +1,146 @@
+r"""What one round releases about one client, for each sampling scheme and neighbouring relation.
+
+The server adds up the messages of a cohort; every message has norm at most 1 (the clipping threshold is the unit), and
+the sum carries Gaussian noise. Neighbouring data sets differ in one client: its message is replaced by noise only
+(**zero-out**), or by another message of norm at most 1 (**replace**). ``z`` is the noise's standard deviation in the
+sum.
+
+What the other clients send matters. When the cohort's size is fixed, another client takes the place of one that is not
+drawn; its message may be the opposite one, at distance 2. The textbook pair, whose other mixture component lies at
+distance 1, is therefore wrong for sampling of a fixed size under zero-out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+from scipy.stats import binom
+
+from dpfl_theory.privacy.events import Release, gaussian
+from dpfl_theory.privacy.tails import Absent, Line, Mixture, Present, Replaced, Swapped, SwappedBack, Tails
+
+__all__ = ["GROUPS", "fixed_size", "full", "poisson", "poisson_own_noise", "with_replacement"]
+
+GROUPS = 64
+"""Groups of cohort sizes: each counts as its most revealing member above, and as its least revealing one below."""
+
+UNLIKELY = 1e-22
+"""Numbers of draws of one client that are less likely than this count as the next smaller number's."""
+
+
+def full(z: float, replace: bool) -> Release:
+    """Every client in every round: a Gaussian mechanism of sensitivity 1, or 2 for replace.
+
+    >>> full(4.0, replace=True).forward
+    Plain(z=2.0)
+    """
+    return gaussian(z / 2 if replace else z)
+
+
+def poisson(rate: float, z: float, replace: bool) -> Release:
+    """Each client independently with probability ``rate``; the noise does not depend on the cohort's size.
+
+    Exact for both relations. Zero-out is the textbook pair; for replace see `dpfl_theory.privacy.tails`.
+    """
+    if rate == 1:
+        return full(z, replace)
+    if replace:
+        return Release(Replaced(rate, z), Replaced(rate, z))
+    return Release(Present(rate, z), Absent(rate, z))
+
+
+def fixed_size(rate: float, z: float, replace: bool) -> Release:
+    """A cohort of fixed size without replacement, which a client enters with probability ``rate``.
+
+    For replace the bound is that of Zhu, Dong and Wang (AISTATS 2022); for zero-out it is the pair whose other
+    component is the opposite message, and in the other order the textbook pair. The two orders need different data
+    sets, so that under composition the bound can exceed every occurring pair slightly.
+    """
+    if rate == 1:
+        return full(z, replace)
+    if replace:
+        half = z / 2
+        return Release(Present(rate, half), Present(rate, half), ((Present(rate, half), Absent(rate, half)),))
+    attacks = ((Swapped(rate, z), SwappedBack(rate, z)), (Absent(rate, z), Present(rate, z)))
+    return Release(Swapped(rate, z), Present(rate, z), attacks)
+
+
+def poisson_own_noise(clients: int, cohort: float, z: float, replace: bool) -> Release:
+    r"""Poisson sampling when every client adds its own noise, of which ``cohort`` make up the standard deviation z.
+
+    With m clients the noise has standard deviation :math:`z\sqrt{m/r}`, and given m the cohort is one of fixed size.
+    The bound lets the observer see m. In many dimensions it can, from the length of the noise, and so the lower limit
+    is that of many dimensions too.
+    """
+    rate = cohort / clients
+    if rate == 1:
+        return full(z, replace)
+    groups = _groups(clients, rate)
+    weights = tuple(w for w, _, _ in groups)
+
+    def mixture(kind: Callable[[float, float], Tails], most: bool) -> Tails:
+        parts = []
+        for _, small, large in groups:
+            sizes = (large, small) if most else (small, large)
+            parts.append(kind(sizes[0] / clients, z * math.sqrt(sizes[1] / cohort)))
+        return Mixture(weights, tuple(parts))
+
+    def halved(kind: Callable[[float, float], Tails]) -> Callable[[float, float], Tails]:
+        return lambda q, s: kind(q, s / 2)
+
+    if replace:
+        bound = mixture(halved(Present), True)
+        return Release(bound, bound, ((mixture(halved(Present), False), mixture(halved(Absent), False)),))
+    return Release(
+        mixture(Swapped, True),
+        mixture(Present, True),
+        (
+            (mixture(Swapped, False), mixture(SwappedBack, False)),
+            (mixture(Absent, False), mixture(Present, False)),
+        ),
+    )
+
+
+def with_replacement(clients: int, draws: int, z: float, replace: bool) -> Release:
+    r"""A cohort of ``draws`` clients drawn with replacement; a client that is drawn j times sends j messages.
+
+    Let :math:`w_j` be the probability of j draws. For a test S and a >= 1 the gain is :math:`\sum_{j \ge 1} w_j
+    [P_j(S) - a Q_j(S)] - (a-1) w_0 P_0(S)`. Giving j the share :math:`\lambda_j = w_j/(1-w_0)` of the last term and
+    bounding each j by itself leaves, with probability :math:`\lambda_j` and for all to see, a cohort of fixed size
+    that the client enters with probability :math:`1-w_0`, with messages j times as long.
+    """
+    rate = -math.expm1(draws * math.log1p(-1 / clients)) if clients > 1 else 1.0
+    last = min(draws, max(1, int(binom.isf(UNLIKELY, draws, 1 / clients)))) if clients > 1 else draws
+    times = range(1, last + 1) if clients > 1 else (draws,)
+    chances = [float(binom.pmf(j, draws, 1 / clients)) for j in times] if clients > 1 else [1.0]
+    shares = tuple(w / sum(chances) for w in chances)
+    parts = [fixed_size(rate, z / j, replace) for j in times]
+    up, weights = (0.0, *map(float, times)), (1 - sum(chances), *chances)
+    if clients == 1:
+        return parts[0]
+    down, nothing = tuple(-x for x in up), (0.0,) * len(up)
+    if replace:
+        attack = Line(weights, up, down, z), Line(weights, up, down, z)
+    else:
+        attack = Line(weights, up, nothing, z), Line(weights, nothing, down, z)
+    return Release(
+        Mixture(shares, tuple(p.forward for p in parts)), Mixture(shares, tuple(p.backward for p in parts)), (attack,)
+    )
+
+
+def _groups(clients: int, rate: float) -> list[tuple[float, int, int]]:
+    """(probability, smallest, largest) of groups that together hold every cohort size from 1 on."""
+    low, high = (int(binom.ppf(p, clients, rate)) for p in (1e-9, 1 - 1e-9))
+    edges = np.unique(np.linspace(max(low, 1), max(high, 1) + 1, GROUPS - 1).astype(int))
+    starts = [1, *(int(e) for e in edges if e > 1), clients + 1]
+    groups = []
+    for first, after in pairwise(starts):
+        weight = float(binom.cdf(after - 1, clients, rate) - binom.cdf(first - 1, clients, rate))
+        if after - 1 > clients * rate:  # the difference of two survival functions keeps small tails
+            weight = float(binom.sf(first - 1, clients, rate) - binom.sf(after - 1, clients, rate))
+        if weight > 0:
+            groups.append((weight, first, after - 1))
+    return groups
