@@ -1,21 +1,27 @@
-"""privacy: does a prescribed noise give the stated (epsilon, delta)? Here for the Gaussian mechanism, exactly.
+"""privacy: does a prescribed noise give the stated (epsilon, delta)?
 
-A check's ``build(instance)`` returns a `GaussianClaim`. A point at which the true delta exceeds the claimed one refutes
-it. A grid proves nothing, so *holds* rests on cells that cover the whole range (see `covered`).
+A check's ``build(instance)`` returns a claim, whose type says how it is decided: a `PrivacyClaim` by certified values
+at points (`privacy_points`), a `ConstantClaim` by the constant that is needed and by instances at which every candidate
+fails (`privacy_constants`), and a `GaussianClaim`, about one release with noise s(delta)/epsilon, here. A point at
+which the true delta exceeds the claimed one refutes it. A grid proves nothing, so *holds* rests on cells that cover the
+whole range (see `covered`).
 """
 
 from __future__ import annotations
 
 import time
+from dataclasses import replace
+from functools import singledispatch
 from typing import Any
 
+from dpfl_theory.checks import privacy_constants, privacy_points
 from dpfl_theory.checks.evidence import Evidence, Interval
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.privacy.gaussian import gaussian_delta, smallest_failing_epsilon
-from dpfl_theory.statements.claims import GaussianClaim
+from dpfl_theory.statements.claims import ConstantClaim, GaussianClaim, PrivacyClaim
 from dpfl_theory.statements.model import Check, Statement
 
-__all__ = ["GaussianClaim", "covered", "run"]
+__all__ = ["ConstantClaim", "GaussianClaim", "PrivacyClaim", "covered", "run"]
 
 AGREEMENT = 1e-9
 """Relative difference from dp-accounting's double-precision value above which neither is trusted."""
@@ -56,11 +62,26 @@ def covered(claim: GaussianClaim, limit: int = 4000) -> int | None:
 
 
 def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
-    """The evidence of one check; lhs is the true delta where it is largest relative to the claimed one, the rhs."""
+    """The evidence of one check; lhs is the true value where it is largest relative to the claimed one, the rhs."""
+    begun = time.perf_counter()
+    evidence = decide(check.build(check.instance), statement, check)
+    return replace(evidence, seconds=time.perf_counter() - begun)
+
+
+@singledispatch
+def decide(claim: Any, statement: Statement, check: Check) -> Evidence:
+    """The evidence for a claim of some type; one function is registered for each."""
+    raise TypeError(f"the check {check.name!r} of {statement.id} built a {type(claim).__name__}, which is no claim")
+
+
+decide.register(PrivacyClaim, privacy_points.decide)
+decide.register(ConstantClaim, privacy_constants.decide)
+
+
+@decide.register(GaussianClaim)
+def _gaussian(claim: GaussianClaim, statement: Statement, check: Check) -> Evidence:
     import mpmath
 
-    begun = time.perf_counter()
-    claim: GaussianClaim = check.build(check.instance)
     rows = []
     for delta in claim.deltas:
         with mpmath.workdps(65):
@@ -119,7 +140,6 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
             "smallest_failing_epsilon": thresholds,
         },
         device="cpu (mpmath, 50 digits)",
-        seconds=time.perf_counter() - begun,
     )
 
 

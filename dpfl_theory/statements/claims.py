@@ -1,22 +1,36 @@
 """What a statement hands to each method: the data that a check's ``build`` returns.
 
-algebra: `Outcome`; worst-case: `Performance`; exact: `Case`; monte-carlo: `Experiment`; privacy: `GaussianClaim`.
+algebra: `Outcome`; worst-case: `Performance`; exact: `Case`; monte-carlo: `Experiment`; privacy: `GaussianClaim`,
+`PrivacyClaim` or `ConstantClaim`.
 How they are decided is the business of `dpfl_theory.checks`, which imports this module, never the other way round.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from dpfl_theory.algorithms import Algorithm
     from dpfl_theory.algorithms.observables import Reach
     from dpfl_theory.problems.base import Array, Problem
 
-__all__ = ["Case", "Experiment", "GaussianClaim", "Outcome", "Performance"]
+__all__ = [
+    "Case",
+    "ConstantClaim",
+    "Escape",
+    "Experiment",
+    "GaussianClaim",
+    "Outcome",
+    "Performance",
+    "PrivacyClaim",
+    "PrivacyPoint",
+]
+
+Number = Any
+"""A float, or an mpmath number where a float would underflow (a delta of 1e-1000) or round too much."""
 
 
 @dataclass(frozen=True)
@@ -105,3 +119,77 @@ class GaussianClaim:
 
         with mpmath.workdps(65):
             return self.scale(delta) / mpmath.mpf(epsilon)
+
+
+@dataclass(frozen=True)
+class PrivacyPoint:
+    """What is claimed at one point, and certified limits of the truth there.
+
+    at: the point's letters; claimed: the claimed value; low <= truth <= high, where the truth is the smallest value
+    that would be right (the smallest delta, epsilon, noise multiplier or constant; the number of rounds).
+
+    >>> PrivacyPoint({"epsilon": 1}, claimed=1e-5, low=2e-5, high=3e-5).low
+    2e-05
+    """
+
+    at: Mapping[str, object]
+    claimed: Number
+    low: Number
+    high: Number
+
+    def __post_init__(self) -> None:
+        where = ", ".join(f"{k} = {v}" for k, v in self.at.items())
+        if not self.low <= self.high:
+            raise ValueError(f"the limits {self.low} and {self.high} at {where} enclose nothing")
+        if not self.claimed >= 0:
+            raise ValueError(f"what is claimed at {where} is {self.claimed}: give a number that is at least 0")
+
+
+@dataclass(frozen=True, eq=False)
+class PrivacyClaim:
+    """The claim that a stated privacy parameter is enough (``<=``: truth <= claimed) or exact (``==``) at every point.
+
+    quantity: what low and high enclose, in words; points: evaluates the claim over its stated range; proof: one
+    sentence that says why these points decide the whole range, or None where they do not. ``at`` of a point must name
+    every letter that the statement's hypotheses read; points outside them decide nothing. For ``==`` the limits must
+    lie within the relative ``width`` of the claimed value.
+    """
+
+    quantity: str
+    points: Callable[[], Sequence[PrivacyPoint]]
+    proof: str | None = None
+    relation: Literal["<=", "=="] = "<="
+    width: float = 1e-10
+
+
+@dataclass(frozen=True)
+class Escape:
+    """An instance inside the hypotheses at which the noise that two candidate constants prescribe is too small.
+
+    at: a value for every letter that the hypotheses read, the candidates included; claimed: the claimed delta; low,
+    high: certified limits of the true one.
+    """
+
+    at: Mapping[str, Any]
+    claimed: Number
+    low: Number
+    high: Number = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class ConstantClaim:
+    """The claim "there exist constants u and v such that, for every epsilon in a range that u sets, noise with the
+    constant v is enough", or, without ``escape``, that a stated constant is.
+
+    constant: v's letter; needed: the smallest valid v, as limits, at instances of the range, each beside the stated
+    constant (``claimed``; inf where only existence is stated). escape(u, v): an instance at which the candidates fail;
+    candidates: the pairs at which this is verified, the hardest (small u, large v) included. argument: for a refuted
+    claim the proof that every other pair fails too; for one without escape, that the stated constant is enough
+    everywhere. Without it nothing is decided beyond the instances.
+    """
+
+    constant: str
+    needed: Callable[[], Sequence[PrivacyPoint]]
+    escape: Callable[[Number, Number], Escape] | None = None
+    candidates: tuple[tuple[float, float], ...] = ()
+    argument: str = ""

@@ -15,8 +15,9 @@ from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy.gaussian import classical_noise_multiplier, gaussian_delta, smallest_failing_epsilon
+from dpfl_theory.statements.claims import ConstantClaim, Escape, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.das2022 import gaussian
-from dpfl_theory.statements.model import Check
+from dpfl_theory.statements.model import Assumption, Check, Source, Statement
 
 SMALL = {"epsilon": ["0.01", "0.1", "0.5", "1"], "delta": ["1e-8", "1e-5", "0.01", "0.3", "0.8", "0.99"]}
 
@@ -162,3 +163,176 @@ def test_bad_privacy_parameters_are_refused_in_one_sentence(call, told):
     with pytest.raises(InputError) as caught:
         call()
     assert str(caught.value) == told
+
+
+SMALL_EPSILON = Assumption("epsilon <= 1", lambda _, at: None if at["epsilon"] <= 1 else "epsilon exceeds 1")
+CLAIM = Statement(
+    "mine.claim", "fact", "a claim", Source("mine", "here"), "a claim about privacy", assumptions=(SMALL_EPSILON,)
+)
+
+
+def decided(claim):
+    return privacy.run(CLAIM, Check("privacy", "test", lambda _: claim), Settings())
+
+
+def point(claimed, low, high=None, epsilon=1.0):
+    return PrivacyPoint({"epsilon": epsilon}, claimed, low, low if high is None else high)
+
+
+def gaussian_points(factor):
+    """The exact delta at three noise multipliers, claimed to be ``factor`` times what it is."""
+
+    def points():
+        found = []
+        for z in (0.5, 1.0, 2.0):
+            low, high = gaussian_delta(1, z)
+            found.append(PrivacyPoint({"epsilon": 1.0, "noise_multiplier": z}, factor * low, low, high))
+        return found
+
+    return points
+
+
+@pytest.mark.parametrize(("factor", "expected"), [(0.99, "violated"), (1.01, "holds")])
+@pytest.mark.parametrize("proof", [None, "delta falls with the noise multiplier"])
+def test_a_claim_that_is_wrong_by_a_hundredth_is_found(factor, expected, proof):
+    found = decided(PrivacyClaim("delta", gaussian_points(factor), proof))
+    assert found.verdict == expected
+    assert len(found.notes["points"]) == 3
+    if expected == "violated":
+        assert found.lhs.low > found.rhs
+        assert found.ratio == pytest.approx(1 / 0.99)
+        assert "3 of 3 points fail" in found.reason
+    else:
+        assert found.lhs.high <= found.rhs
+        assert ("3 points only" in found.reason) == (proof is None)
+        assert proof is None or found.reason.startswith(proof)
+
+
+def test_limits_that_straddle_the_claim_decide_nothing():
+    found = decided(PrivacyClaim("delta", lambda: [point(0.5, 0.4, 0.5), point(0.5, 0.45, 0.55)], "a proof"))
+    assert found.verdict == "inconclusive"
+    assert "1 of 2 are not decided" in found.reason
+    assert found.detectable == pytest.approx(0.5 / 0.4)
+
+
+def test_the_worst_point_is_the_one_with_the_largest_ratio():
+    points = [point(1e-9, 3e-9, epsilon=0.1), point(0.5, 0.6, epsilon=0.2), point(0.9, 0.1, epsilon=0.3)]
+    found = decided(PrivacyClaim("delta", lambda: points))
+    assert found.verdict == "violated"
+    assert found.notes["worst"] == {"epsilon": 0.1}
+    assert found.notes["failing"] == 2
+    assert (found.lhs.low, found.rhs) == (3e-9, 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (31, 31, "holds"),
+        (30, 30, "violated"),
+        (32, 32, "violated"),
+        (30, 32, "inconclusive"),
+        (31, 32, "inconclusive"),
+        (31, 31 * (1 + 1e-11), "holds"),
+    ],
+)
+def test_equalities(low, high, expected):
+    found = decided(PrivacyClaim("rounds", lambda: [point(31, low, high)], relation="=="))
+    assert found.verdict == expected
+
+
+def test_a_delta_below_every_float_is_compared_and_written_out():
+    tiny = mpmath.mpf(10) ** -4000
+    found = decided(PrivacyClaim("delta", lambda: [point(tiny, tiny * 1.01)]))
+    assert found.verdict == "violated"
+    assert found.notes["points"][0]["claimed"] == "1.0e-4000"
+    assert found.to_json()["rhs"] == 0.0
+    assert decided(PrivacyClaim("delta", lambda: [point(tiny, tiny * 0.99)])).verdict == "holds"
+
+
+def test_a_claim_of_zero_is_violated_by_anything_above_it():
+    assert decided(PrivacyClaim("delta", lambda: [point(0.0, 1e-300)])).verdict == "violated"
+    assert decided(PrivacyClaim("delta", lambda: [point(0.0, 0.0)])).verdict == "holds"
+
+
+def test_points_outside_the_hypotheses_decide_nothing():
+    found = decided(PrivacyClaim("delta", lambda: [point(1e-5, 1e-9), point(1e-5, 1.0, epsilon=2.0)]))
+    assert found.verdict == "not-applicable"
+    assert found.reason == "epsilon exceeds 1 (at epsilon = 2)"
+    with pytest.raises(ValueError, match=r"does not name epsilon, which the hypothesis 'epsilon <= 1' reads"):
+        decided(PrivacyClaim("delta", lambda: [PrivacyPoint({}, 0.5, 0.1, 0.1)]))
+
+
+@pytest.mark.parametrize("wrong", [(0.5, 0.2, 0.1), (0.5, math.nan, 0.1), (math.nan, 0.1, 0.1), (-1e-9, 0.0, 0.0)])
+def test_points_that_mean_nothing_are_refused(wrong):
+    with pytest.raises(ValueError, match=r"enclose nothing|give a number"):
+        PrivacyPoint({}, *wrong)
+
+
+def test_claims_that_state_nothing_are_refused():
+    with pytest.raises(ValueError, match="built no point"):
+        decided(PrivacyClaim("delta", tuple))
+    with pytest.raises(TypeError, match="built a float"):
+        decided(1.5)
+
+
+LADDER = tuple((u, v) for u in (0.001, 1.0) for v in (1.0, 1e6))
+
+
+def existence(escape, argument="All others fail too.", candidates=LADDER):
+    return decided(ConstantClaim("v", lambda: [point(math.inf, 2.5)], escape, candidates, argument))
+
+
+def failing(u, v, epsilon=1.0, claimed=1e-5, low=1e-4):
+    return Escape({"epsilon": epsilon, "u": u, "v": v}, claimed, low)
+
+
+def test_no_constant_when_every_candidate_escapes():
+    found = existence(lambda u, v: failing(u, v, low=1e-4 / u))
+    assert found.verdict == "violated"
+    assert found.reason.endswith("All others fail too.")
+    assert (found.lhs.low, found.rhs) == (1e-4, 1e-5)
+    assert found.notes["candidates"] == len(found.notes["escapes"]) == 4
+    assert found.notes["needed"] == [{"epsilon": 1.0, "claimed": math.inf, "low": 2.5, "high": 2.5}]
+
+
+@pytest.mark.parametrize(
+    ("escape", "told"),
+    [
+        (lambda u, v: failing(u, v, low=1e-4 if v < 10 else 0.99e-5), "(0.001, 1e+06): the true delta is"),
+        (lambda u, v: failing(u, v, low=1e-5), "the true delta is 1.0e-5 or more, where 1.0e-5 is claimed"),
+        (lambda u, v: failing(u, v, epsilon=2.0), "epsilon exceeds 1"),
+        (lambda u, v: failing(u, v, claimed=0.0), "delta = 0 does not lie in (0, 1)"),
+    ],
+)
+def test_a_candidate_that_does_not_escape_keeps_the_claim_open(escape, told):
+    found = existence(escape)
+    assert found.verdict == "inconclusive"
+    assert told in found.reason
+
+
+def test_a_ladder_without_argument_or_candidates_refutes_nothing():
+    assert existence(failing, argument="").verdict == "inconclusive"
+    assert existence(failing, candidates=()).verdict == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("limits", "argument", "expected"),
+    [
+        ((3.9, 3.99), "enough everywhere", "holds"),
+        ((4.04, 4.05), "enough everywhere", "violated"),
+        ((3.9, 4.1), "enough everywhere", "inconclusive"),
+        ((3.9, 3.99), "", "inconclusive"),
+    ],
+)
+def test_a_stated_constant_against_the_needed_one(limits, argument, expected):
+    needed = [point(4.0, 1.0), point(4.0, *limits), point(4.0, 9.0, epsilon=2.0)]  # the last is outside the hypotheses
+    found = decided(ConstantClaim("v", lambda: needed, argument=argument))
+    assert found.verdict == expected
+    assert found.notes["needed"][2]["low"] == 9.0
+    assert found.lhs.low == limits[0]
+
+
+def test_a_constant_that_is_nowhere_stated_is_not_confirmed():
+    assert decided(ConstantClaim("v", lambda: [point(math.inf, 2.0)], argument="words")).verdict == "inconclusive"
+    outside = ConstantClaim("v", lambda: [point(4.0, 9.0, epsilon=2.0)], argument="words")
+    assert decided(outside).verdict == "not-applicable"

@@ -1,0 +1,191 @@
+"""das2022 Theorem 3: the noise that makes Algorithm 1 (epsilon, delta)-differentially private."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dpfl_theory.statements import prescribed_noise as noise
+from dpfl_theory.statements.claims import ConstantClaim, Escape
+from dpfl_theory.statements.das2022 import _letters as das
+from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks
+
+if TYPE_CHECKING:
+    from dpfl_theory.problems.base import Problem
+
+_VARIANCE = Symbol(
+    "noise_variance", "variance of each coordinate of the averaged update's noise", (2, -2), "positive", r"\sigma^2"
+)
+_RANGE = Symbol("u", "the constant that O(r^2 K/n^2) hides", (0, 0), "positive", "u")
+_LETTERS = (_VARIANCE, *das.letters("q", "epsilon", "delta", "n", "r", "K", "C"))
+
+
+def _below_range(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    most = values["u"] * (values["r"] / values["n"]) ** 2 * values["K"]
+    return None if 0 < values["epsilon"] < most else f"epsilon = {values['epsilon']} is not below u r^2 K/n^2 = {most}"
+
+
+def _clients(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    return None if 1 <= values["r"] <= values["n"] else f"r = {values['r']} does not lie in [1, n]"
+
+
+def _exact_cohort(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    r = values["r"]
+    return None if 1 <= r <= values["n"] and r == int(r) else f"r = {r} is not a number of clients between 1 and n"
+
+
+def _squared(s: Mapping[str, Any], variance: Any) -> Any:
+    """Of K averages of r messages, one of which moves the average by C/r at most."""
+    return s["r"] ** 2 * variance / (s["C"] ** 2 * s["K"])
+
+
+def _printed(statement: Statement) -> Any:
+    import sympy as sp
+
+    s = sympy_symbols(statement)
+    return s["q"] * s["K"] * s["C"] ** 2 * sp.log(1 / s["delta"]) / (s["n"] ** 2 * s["epsilon"] ** 2)
+
+
+def _enough(statement: Statement) -> Any:
+    import sympy as sp
+
+    s = sympy_symbols(statement)
+    return 4 * s["K"] * s["C"] ** 2 * sp.log(1 / s["delta"]) / (s["r"] ** 2 * s["epsilon"] ** 2)
+
+
+def _returned_iterate(u: Any, q: Any) -> Escape:
+    """epsilon = 64 s^2, s^2 = q ln(1/delta), in so many rounds that u admits it; only w_priv is seen."""
+    import mpmath
+
+    epsilon, delta = noise.budget(q, 64)
+    at = {"u": u, "q": q, "n": 100, "r": 100, "C": 1, "K": int(epsilon / u) + 2, "epsilon": epsilon, "delta": delta}
+    variance = noise.evaluate(THEOREM3, noise.noise_of(THEOREM3), at)
+    with mpmath.workdps(65):
+        of_a_round = mpmath.sqrt(_squared(at, variance) * at["K"])
+    return Escape(at, delta, noise.returned_sum_delta(epsilon, of_a_round, at["K"]))
+
+
+def _no_constant_for_the_iterate(instance: Mapping[str, Any]) -> ConstantClaim:
+    argument = (
+        "For any u and q let s^2 = q ln(1/delta) >= 1 with delta <= 1e-5, epsilon = 64 s^2 and K > max(epsilon/u, 2): "
+        "with every client in every round and linear objectives, the event that the returned iterate has moved by more "
+        "than a quarter of the way shows delta >= Phi(16 sqrt(2) s)/3 - e^epsilon Phi(-16 s) > 0.33, so no constants "
+        "exist"
+    )
+    return noise.existence(instance, _returned_iterate, argument, "q")
+
+
+def _no_constant_for_the_rounds(instance: Mapping[str, Any]) -> ConstantClaim:
+    escape = noise.many_rounds(lambda: THEOREM3, _squared, lambda K: {"n": 100, "r": 100, "C": 1, "K": K}, "q")
+    return noise.existence(instance, escape, noise.fails("q"), "q")
+
+
+_READING = (
+    "client-level privacy (Appendix A defines neighbours that differ in one sample), zero-out: the client's message is "
+    "replaced by noise only; with replacement four times the constant is needed. O(.) is read as: there is a constant "
+    "u. The averaged update's noise has variance sigma^2 when the cohort has r clients, as the proofs use it; with "
+    "independent sampling that is so only for r = n, and otherwise in the mean"
+)
+
+THEOREM3: Statement = Statement(
+    id="das2022.theorem3",
+    kind="theorem",
+    title="noise that makes Algorithm 1 differentially private",
+    source=Source(
+        das.PAPER, "Theorem 3, Section 3", note=f"attributed to Theorem 1 of Abadi et al. (2016). {_READING}"
+    ),
+    text=(
+        "For any 0 < epsilon < O(r^2 K/n^2), Algorithm 1 is (epsilon, delta)-differentially private for sigma^2 = q K "
+        "C^2 log(1/delta)/(n^2 epsilon^2), where q > 0 is an absolute constant."
+    ),
+    symbols=(*_LETTERS, _RANGE),
+    assumptions=(
+        Assumption("0 < epsilon < u r^2 K/n^2", _below_range),
+        Assumption("r of the n clients take part in a round on average, 1 <= r <= n", _clients),
+        das.ROUNDS,
+        noise.DELTA,
+    ),
+    relation="==",
+    sides=lambda: Sides(
+        {"noise": sympy_symbols(THEOREM3)["noise_variance"]}, {"prescribed variance": _printed(THEOREM3)}
+    ),
+    prescription=lambda: {"noise_variance": _printed(THEOREM3)},
+    checks=(
+        noise.rounds_together(lambda: THEOREM3, _squared, "q", {"r": "n"}),
+        Check(
+            "privacy",
+            "no constants, when only the returned iterate is seen",
+            _no_constant_for_the_iterate,
+            {**noise.LADDER, "needed": [["5", "1e-6"], *noise.NEEDED]},
+            "violated",
+        ),
+        Check(
+            "privacy",
+            "no constants, when all rounds are seen",
+            _no_constant_for_the_rounds,
+            {**noise.LADDER, "needed": [["5", "1e-6"], *noise.NEEDED]},
+            "violated",
+        ),
+    ),
+    expected="violated",
+    erratum=Erratum(
+        printed=(
+            "one absolute constant q makes the noise q K C^2 log(1/delta)/(n^2 epsilon^2) enough for every epsilon "
+            "below a constant times r^2 K/n^2"
+        ),
+        true=(
+            "With every client in every round q must be at least about epsilon/(2 log(1/delta)), which grows with K. "
+            "For epsilon <= 2 log(1/delta), q = 4 is enough; the smallest constant is 2 + sqrt(3) = 3.732. Appendix "
+            "F's own setting (epsilon = 5, delta = 1e-6, every client) needs q = 1.738."
+        ),
+        cause=(
+            "The proof of Theorem 1 of Abadi et al. chooses a moment of order about log(1/delta)/epsilon, which must "
+            "be at least 1; nothing but the number of rounds limits epsilon here. It also needs a sampling probability "
+            "below 1/(16 z), z being the noise multiplier, which excludes r = n."
+        ),
+        counterexample=(
+            "q = 4, u = 1, delta = 1e-5, r = n, K = 37 (any n and C), epsilon = 36.9: the true delta of all rounds "
+            "together is 1.316e-5. Where only the returned iterate is seen: q = 1, u = 1, delta = 1e-5, r = n, K = "
+            "738, epsilon = 736.8: it is above 0.49"
+        ),
+        repaired="das2022.theorem3.repaired",
+        affects=("das2022.definition2",),
+    ),
+)
+
+REPAIRED: Statement = Statement(
+    id="das2022.theorem3.repaired",
+    kind="theorem",
+    title="noise that makes Algorithm 1 differentially private, epsilon <= 2 log(1/delta)",
+    source=Source(
+        das.PAPER,
+        "Theorem 3, Section 3",
+        note=(
+            "repaired: 0 < epsilon <= 2 log(1/delta), q = 4, cohorts of exactly r clients (in Algorithm 1: r = n), and "
+            "r in place of n, so that nothing is gained by sampling; for r = n it is the printed noise. It holds when "
+            "all averaged updates are seen, and so for whatever is returned. Zero-out; 16 in place of 4 with "
+            "replacement"
+        ),
+    ),
+    text=(
+        "For any delta in (0, 1) and 0 < epsilon <= 2 log(1/delta), Algorithm 1 with cohorts of exactly r clients, "
+        "however they are drawn, is (epsilon, delta)-differentially private for sigma^2 = 4 K C^2 log(1/delta)/(r^2 "
+        "epsilon^2)."
+    ),
+    symbols=tuple(s for s in _LETTERS if s.name != "q"),
+    assumptions=(
+        BUDGET,
+        Assumption("every cohort has exactly r clients, 1 <= r <= n", _exact_cohort),
+        das.ROUNDS,
+        noise.DELTA,
+    ),
+    relation="==",
+    sides=lambda: Sides(
+        {"noise": sympy_symbols(REPAIRED)["noise_variance"]}, {"prescribed variance": _enough(REPAIRED)}
+    ),
+    prescription=lambda: {"noise_variance": _enough(REPAIRED)},
+    checks=repaired_checks(lambda: REPAIRED, _squared, {"n": 100, "r": 80, "K": 500, "C": 40}),
+)
+
+STATEMENTS = (THEOREM3, REPAIRED)

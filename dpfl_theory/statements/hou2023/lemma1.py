@@ -1,0 +1,232 @@
+"""hou2023 Lemma 1: the noise that makes DP-ScaffNew locally private, when the number of rounds is random."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from dpfl_theory.statements import prescribed_noise as noise
+from dpfl_theory.statements.claims import ConstantClaim, Escape, PrivacyPoint
+from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks
+
+if TYPE_CHECKING:
+    from dpfl_theory.problems.base import Problem
+
+PAPER = "hou2023"
+_LETTERS = (
+    Symbol("noise_variance", "variance of each coordinate of a message's noise", (0, 2), "positive", r"\sigma^2"),
+    Symbol("C", "clipping threshold of update differences", (0, 1), "positive", "C"),
+    Symbol("p", "probability that an iteration communicates", (0, 0), "probability", "p"),
+    Symbol("T", "iterations", (0, 0), "integer", "T"),
+    Symbol("epsilon", "privacy budget", (0, 0), "positive", r"\varepsilon"),
+    Symbol("delta", "privacy failure probability", (0, 0), "probability", r"\delta"),
+)
+_CONSTANTS = (
+    Symbol("u", "constant of the range of epsilon", (0, 0), "positive", "u"),
+    Symbol("v", "constant of the noise", (0, 0), "positive", "v"),
+)
+
+
+def _range(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    most = values["u"] * values["p"] * values["T"]
+    return None if 0 < values["epsilon"] <= most else f"epsilon = {values['epsilon']} exceeds u p T = {most}"
+
+
+def _iterations(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    T, p = values["T"], values["p"]
+    if not 0 < p <= 1:
+        return f"p = {p} does not lie in (0, 1]"
+    return None if T >= 1 and int(T) == T else f"T = {T} is not a positive whole number"
+
+
+ITERATIONS = Assumption("T >= 1 iterations, each of which communicates with probability p in (0, 1]", _iterations)
+
+
+def _squared(s: Mapping[str, Any], variance: Any) -> Any:
+    """Of T messages, each of which is moved by C at most: every iteration communicates."""
+    return variance / (s["C"] ** 2 * s["T"])
+
+
+def _squared_if_all(s: Mapping[str, Any], variance: Any) -> Any:
+    """The same for p = 1, where the printed pT is T."""
+    return _squared(s, variance).subs(s["p"], 1)
+
+
+def _printed(statement: Statement) -> Any:
+    import sympy as sp
+
+    s = sympy_symbols(statement)
+    return s["v"] * s["C"] ** 2 * s["p"] * s["T"] * sp.log(1 / s["delta"]) / s["epsilon"] ** 2
+
+
+def _enough(statement: Statement) -> Any:
+    import sympy as sp
+
+    s = sympy_symbols(statement)
+    return 4 * s["C"] ** 2 * s["T"] * sp.log(1 / s["delta"]) / s["epsilon"] ** 2
+
+
+def random_rounds_delta(epsilon: Any, squared: Any, T: int, p: Any) -> tuple[Any, Any]:
+    """The exact delta (low, high) when a binomial number of releases is seen, each with this squared noise multiplier.
+
+    The coins do not depend on the data and are seen, so delta is the mean over their number j of the delta of j
+    releases.
+    """
+    import mpmath
+
+    low = high = mpmath.mpf(0)
+    with mpmath.workdps(50):
+        chance = mpmath.mpf(p)
+        for j in range(1, T + 1):
+            weight = mpmath.binomial(T, j) * chance**j * (1 - chance) ** (T - j)
+            below, above = noise.one_release(epsilon, squared / j)
+            low, high = low + weight * below, high + weight * above
+        rounding = high * mpmath.mpf(10) ** -30
+        return low - rounding, high + rounding
+
+
+def _every_iteration(instance: Mapping[str, Any]) -> ConstantClaim:
+    escape = noise.many_rounds(lambda: LEMMA1, _squared, lambda T: {"C": 1, "p": 1, "T": T})
+    return noise.existence(instance, escape, noise.fails())
+
+
+def _one_round_expected(instance: Mapping[str, Any]) -> ConstantClaim:
+    """pT = 1 and epsilon = min(u, 1): more rounds than expected take place with a probability that delta cannot see."""
+    import mpmath
+
+    def escape(u: Any, v: Any) -> Escape:
+        with mpmath.workdps(65):
+            T = 2 ** (int(mpmath.ceil(mpmath.log(max(v, 1), 2))) + 1)
+            j, p, epsilon = T // 2, mpmath.mpf(1) / T, mpmath.mpf(min(u, 1))
+            chance = mpmath.binomial(T, j) * p**j * (1 - p) ** (T - j) * (1 - mpmath.mpf(10) ** -30)
+            log = mpmath.log(10**5)
+            while True:  # the left side falls like delta^0.61 at most, so that it ends
+                at = {"C": 1, "p": p, "T": T, "u": u, "v": v, "epsilon": epsilon, "delta": mpmath.exp(-log)}
+                variance = noise.evaluate(LEMMA1, noise.noise_of(LEMMA1), at)
+                low = chance * noise.one_release(epsilon, variance / j)[0]
+                if low > at["delta"] or log > 10**9:
+                    return Escape(at, at["delta"], low)
+                log *= 1.1
+
+    def true_delta(log: Any, v: Any) -> tuple[Any, Any]:
+        T = instance["T"]
+        return random_rounds_delta(1, v * log, T, mpmath.mpf(1) / T)
+
+    def needed() -> list[PrivacyPoint]:
+        found = []
+        with mpmath.workdps(50):
+            for delta in map(mpmath.mpf, instance["needed"]):
+                low, high = noise.smallest_constant(partial(true_delta, -mpmath.log(delta)), delta, 1e-3)
+                at = {"epsilon": 1, "delta": delta, "p": 1 / instance["T"], "T": instance["T"]}
+                found.append(PrivacyPoint(at, float("inf"), low, high))
+        return found
+
+    argument = (
+        "For any u and v take pT = 1, epsilon = min(u, 1) and T >= 2j with j >= v: with a probability that does not "
+        "depend on delta j iterations or more communicate, and then all messages together have a noise multiplier of "
+        "at most sqrt(ln(1/delta))/epsilon, whose delta is above (1 - exp(-epsilon/10)) Phi(-1.1 sqrt(ln(1/delta))), "
+        "of order delta^0.605: it exceeds delta once delta is small enough, however small epsilon is"
+    )
+    ladder = tuple((u, v) for u in instance["u"] for v in instance["v"])
+    return ConstantClaim("v", needed, escape, ladder, argument)
+
+
+LEMMA1: Statement = Statement(
+    id="hou2023.lemma1",
+    kind="lemma",
+    title="noise that makes DP-ScaffNew locally private",
+    source=Source(
+        PAPER,
+        "Lemma 1, Section 2",
+        note=(
+            "attributed to Theorem 1 of Abadi et al. (2016). All messages are seen (they are sent to all), and so is "
+            "which iterations communicate. Neighbours differ in one client; zero-out: its messages are replaced by "
+            "noise only; with replacement four times the constant is needed. With one client and a linear objective "
+            "x_T alone shows as much as the messages. Read as 'given that pT rounds take place', the second failure "
+            "disappears and the first stays"
+        ),
+    ),
+    text=(
+        "There exist constants u, v > 0 so that given the expected number of communication rounds pT, Algorithm 2 is "
+        "(epsilon, delta)-differentially private for any delta > 0, epsilon <= u p T if sigma^2 >= v C^2 p T "
+        "ln(1/delta)/epsilon^2."
+    ),
+    symbols=(*_LETTERS, *_CONSTANTS),
+    assumptions=(Assumption("0 < epsilon <= u p T", _range), ITERATIONS, noise.DELTA),
+    relation=">=",
+    sides=lambda: Sides({"noise": sympy_symbols(LEMMA1)["noise_variance"]}, {"prescribed variance": _printed(LEMMA1)}),
+    prescription=lambda: {"noise_variance": _printed(LEMMA1)},
+    checks=(
+        noise.rounds_together(lambda: LEMMA1, _squared_if_all),
+        Check(
+            "privacy",
+            "no constants, every iteration communicates",
+            _every_iteration,
+            {**noise.LADDER, "needed": noise.NEEDED},
+            "violated",
+        ),
+        Check(
+            "privacy",
+            "no constants, one round expected and epsilon <= 1",
+            _one_round_expected,
+            {**noise.LADDER, "T": 20, "needed": ["1e-5", "1e-7", "1e-10", "1e-20"]},
+            "violated",
+        ),
+    ),
+    expected="violated",
+    erratum=Erratum(
+        printed=(
+            "constants u and v exist with which the noise v C^2 pT ln(1/delta)/epsilon^2 is enough for every epsilon "
+            "<= u pT and delta > 0"
+        ),
+        true=(
+            "Two things are wrong. If every iteration communicates (p = 1) v must be at least about epsilon/(2 "
+            "ln(1/delta)), which grows with T; v = 4 is enough for epsilon <= 2 ln(1/delta), and 2 + sqrt(3) = 3.732 "
+            "is the smallest constant there. If p < 1 the number of rounds is random, and no v is enough for all p and "
+            "delta, even for epsilon <= 1; the largest number of rounds, T, in place of pT is enough, and so is the "
+            "number that is exceeded with probability delta/2, with ln(2/delta)."
+        ),
+        cause=(
+            "Theorem 1 of Abadi et al. is about a fixed number of rounds; the expected one was put in. Its proof "
+            "chooses a moment of order about ln(1/delta)/epsilon, which must be at least 1, and needs a sampling "
+            "probability below 1/(16 z), z being the noise multiplier, while here every client sends in every round."
+        ),
+        counterexample=(
+            "v = 4, u = 1, delta = 1e-5, p = 1, T = epsilon = 37: the true delta is 1.36e-5. v = 4, u = 1, delta = "
+            "1e-7, T = 20, p = 1/20 (one round expected), epsilon = 1: the true delta is 1.125e-7, although v = 4 is "
+            "enough for one round that takes place for certain"
+        ),
+        repaired="hou2023.lemma1.repaired",
+        affects=("hou2023.theorem1", "hou2023.corollary1", "hou2023.clip-inactive"),
+    ),
+)
+
+REPAIRED: Statement = Statement(
+    id="hou2023.lemma1.repaired",
+    kind="lemma",
+    title="noise that makes DP-ScaffNew locally private, epsilon <= 2 ln(1/delta)",
+    source=Source(
+        PAPER,
+        "Lemma 1, Section 2",
+        note=(
+            "repaired: 0 < epsilon <= 2 ln(1/delta), v = 4, and T in place of pT, since as many as T rounds may take "
+            "place. Zero-out; 16 in place of 4 with replacement"
+        ),
+    ),
+    text=(
+        "For any delta in (0, 1) and 0 < epsilon <= 2 ln(1/delta), Algorithm 2 is (epsilon, delta)-differentially "
+        "private if sigma^2 >= 4 C^2 T ln(1/delta)/epsilon^2."
+    ),
+    symbols=_LETTERS,
+    assumptions=(BUDGET, ITERATIONS, noise.DELTA),
+    relation=">=",
+    sides=lambda: Sides(
+        {"noise": sympy_symbols(REPAIRED)["noise_variance"]}, {"prescribed variance": _enough(REPAIRED)}
+    ),
+    prescription=lambda: {"noise_variance": _enough(REPAIRED)},
+    checks=repaired_checks(lambda: REPAIRED, _squared, {"C": 1, "p": 0.05, "T": 400}),
+)
+
+STATEMENTS = (LEMMA1, REPAIRED)

@@ -1,0 +1,237 @@
+"""Noise prescribed "by Theorem 1 of Abadi et al. (2016)": what the statements of that form share.
+
+They all say: there are constants u and v such that, for every epsilon up to u q^2 T, noise of multiplier
+z = q sqrt(v T ln(1/delta))/epsilon in each of T rounds with participation q is enough. Where a client takes part in all
+rounds (q = 1), its T releases are together one Gaussian release of multiplier z/sqrt(T), whatever T is: the sum of the
+releases is sufficient for the client's share in it. So everything about q = 1 is exact and in closed form, with
+L = ln(1/delta) and s = sqrt(v L): delta(epsilon) = Phi(-b) - e^epsilon Phi(-b - epsilon/s), b = s - epsilon/(2 s).
+
+The neighbouring relation is zero-out (the client's message is replaced by noise only) where nothing else is said;
+*replace* doubles the sensitivity, so that four times the constant is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from dpfl_theory.statements.claims import ConstantClaim, Escape, Outcome, PrivacyPoint
+from dpfl_theory.statements.model import Assumption, Check, Statement, sympy_symbols
+from dpfl_theory.statements.symbolic import equal
+
+__all__ = [
+    "DELTA",
+    "LADDER",
+    "NEEDED",
+    "Squared",
+    "budget",
+    "evaluate",
+    "existence",
+    "fails",
+    "many_rounds",
+    "needed_points",
+    "noise_of",
+    "one_release",
+    "returned_sum_delta",
+    "rounds_together",
+    "sampled_sum_delta",
+    "smallest_constant",
+]
+
+Squared = Callable[[Mapping[str, Any], Any], Any]
+"""From a statement's letters and the variance of the noise, the squared noise multiplier of all of a client's releases
+together; by the four rules of arithmetic alone, so that it takes numbers and sympy expressions."""
+
+LADDER = {"u": [0.001, 0.01, 0.1, 1.0], "v": [1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6]}
+"""Candidates for (u, v). Where a pair fails, each pair with a larger u and a smaller v fails at the same instance."""
+
+NEEDED = [["0.1", "1e-5"], ["1", "1e-5"], ["10", "1e-5"], ["100", "1e-5"], ["1000", "1e-5"]]
+"""(epsilon, delta) at which the smallest valid v is reported: it grows like epsilon/(2 ln(1/delta))."""
+
+
+def evaluate(statement: Statement, expression: Any, values: Mapping[str, Any]) -> Any:
+    """An expression in the statement's letters, evaluated with 65 digits."""
+    import mpmath
+    import sympy as sp
+
+    letters = sympy_symbols(statement)
+    used = sorted(s.name for s in expression.free_symbols)
+    with mpmath.workdps(65):
+        formula = sp.lambdify([letters[name] for name in used], expression, "mpmath")
+        return mpmath.mpf(formula(*(mpmath.mpf(values[name]) for name in used)))
+
+
+def noise_of(statement: Statement) -> Any:
+    """The prescribed variance of the noise as a sympy expression, from the statement's own printed formula."""
+    assert statement.prescription is not None
+    found = statement.prescription()
+    return found["noise_variance"] if "noise_variance" in found else found["sigma"] ** 2
+
+
+def one_release(epsilon: Any, squared: Any) -> tuple[Any, Any]:
+    """The exact delta (low, high) of Gaussian releases whose noise multiplier, taken together, has this square."""
+    import mpmath
+
+    from dpfl_theory.privacy.gaussian import gaussian_delta
+
+    with mpmath.workdps(65):
+        return gaussian_delta(epsilon, mpmath.sqrt(squared))
+
+
+def budget(v: Any, factor: int) -> tuple[Any, Any]:
+    """(epsilon, delta) with epsilon = factor s^2, s^2 = v ln(1/delta) >= 1 and delta <= 1e-5."""
+    import mpmath
+
+    with mpmath.workdps(65):
+        log = max(mpmath.log(10**5), 1 / mpmath.mpf(v))
+        return factor * mpmath.mpf(v) * log, mpmath.exp(-log)
+
+
+def returned_sum_delta(epsilon: Any, multiplier: Any, rounds: int) -> Any:
+    r"""A lower limit of delta when nothing but one iterate is seen, that of a round chosen uniformly and kept secret.
+
+    Where a client's update is the same vector in each round (a linear objective) the iterate of round k is its starting
+    point plus the sum of k releases: normal with shift k and deviation sqrt(k) z along this vector, in units of the
+    sensitivity, z being the noise multiplier of a round. The event that it exceeds t = K/4 has probability at least
+    floor(K/2)/K Phi((K/2 - t)/(sqrt(K/2) z)), since (k - t)/sqrt(k) grows with k and k >= K/2 for floor(K/2) of the
+    rounds 0, ..., K - 1; without the client it has probability at most Phi(-t/(sqrt(K) z)).
+    """
+    import mpmath
+
+    with mpmath.workdps(65):
+        K, z = mpmath.mpf(rounds), mpmath.mpf(multiplier)
+        t = K / 4
+        seen = (rounds // 2) / K * mpmath.ncdf((K / 2 - t) / (mpmath.sqrt(K / 2) * z))
+        return seen - mpmath.exp(epsilon) * mpmath.ncdf(-t / (mpmath.sqrt(K) * z)) - mpmath.mpf(10) ** -30
+
+
+def sampled_sum_delta(epsilon: Any, multiplier: Any, rounds: int, rate: Any) -> Any:
+    """A lower limit of delta when a client takes part in each round independently with probability ``rate``.
+
+    With probability at least 1 - exp(-rate rounds/8) (Chernoff) it does in m = rate rounds/2 rounds or more. The event
+    that the sum of all releases exceeds m/2 then has probability at least Phi(m/(2 sqrt(rounds) z)), and without the
+    client probability Phi(-m/(2 sqrt(rounds) z)).
+    """
+    import mpmath
+
+    with mpmath.workdps(65):
+        T, q = mpmath.mpf(rounds), mpmath.mpf(rate)
+        half = q * T / 4 / (mpmath.sqrt(T) * multiplier)
+        often = 1 - mpmath.exp(-q * T / 8)
+        return often * mpmath.ncdf(half) - mpmath.exp(epsilon) * mpmath.ncdf(-half) - mpmath.mpf(10) ** -30
+
+
+def smallest_constant(true_delta: Callable[[Any], tuple[Any, Any]], delta: Any, width: float = 1e-6) -> tuple[Any, Any]:
+    """Limits of the smallest v with true_delta(v) <= delta, where true_delta (low, high) falls with v, by bisection.
+
+    >>> low, high = smallest_constant(lambda v: (1 / v, 1 / v), 0.25)
+    >>> low <= 4 <= high and float(high - low) < 1e-5
+    True
+    """
+    import mpmath
+
+    with mpmath.workdps(40):
+        low, high, target = mpmath.mpf(0), mpmath.mpf(1), mpmath.mpf(delta)
+        below, above = true_delta(high)
+        while above > target:
+            low, high = high if below > target else low, 2 * high
+            below, above = true_delta(high)
+        while high - low > width * high:
+            middle = (low + high) / 2
+            below, above = true_delta(middle)
+            if above <= target:
+                high = middle
+            elif below > target:
+                low = middle
+            else:
+                break
+        return low, high
+
+
+def needed_points(
+    pairs: Iterable[Sequence[str]], also: Mapping[str, Any] | None = None, stated: float | None = None
+) -> list[PrivacyPoint]:
+    """The smallest valid v under full participation at (epsilon, delta), beside the stated one where there is one; the
+    first with the *replace* relation too where there is none."""
+    import mpmath
+
+    def true_delta(epsilon: Any, log: Any, v: Any) -> tuple[Any, Any]:
+        return one_release(epsilon, v * log / epsilon**2)
+
+    found = []
+    for epsilon, delta in pairs:
+        with mpmath.workdps(40):
+            e, d = mpmath.mpf(epsilon), mpmath.mpf(delta)
+            low, high = smallest_constant(partial(true_delta, e, -mpmath.log(d)), d)
+        at = {"epsilon": e, "delta": d, **(also or {})}
+        claimed = float("inf") if stated is None else stated
+        found.append(PrivacyPoint({**at, "relation": "zero-out"}, claimed, low, high))
+        if stated is None and len(found) == 1:
+            found.append(PrivacyPoint({**at, "relation": "replace"}, claimed, 4 * low, 4 * high))
+    return found
+
+
+def _delta(problem: Any, values: Mapping[str, Any]) -> str | None:
+    return None if 0 < values["delta"] < 1 else f"delta = {values['delta']} does not lie in (0, 1)"
+
+
+DELTA = Assumption("0 < delta < 1", _delta)
+
+
+def existence(
+    instance: Mapping[str, Any], escape: Callable[[Any, Any], Escape], argument: str, constant: str = "v"
+) -> ConstantClaim:
+    """The claim that some u and v exist, with the ladder and the points of the instance."""
+    ladder = tuple((u, v) for u in instance["u"] for v in instance["v"])
+    return ConstantClaim(constant, lambda: needed_points(instance["needed"]), escape, ladder, argument)
+
+
+def fails(constant: str = "v") -> str:
+    """Why no constants exist, with the names that the statement gives them."""
+    return (
+        f"For any u and {constant} let s^2 = {constant} ln(1/delta) >= 1 with delta <= 1/e, epsilon = 4 s^2, and take "
+        "at least epsilon/u rounds: with every client in every round the true delta is Phi(s) - e^epsilon Phi(-3 s) >= "
+        "Phi(s) - phi(s)/(3 s) > 0.76, so no constants exist"
+    )
+
+
+def many_rounds(
+    statement: Callable[[], Statement],
+    squared: Squared,
+    letters: Callable[[int], Mapping[str, Any]],
+    constant: str = "v",
+) -> Callable[[Any, Any], Escape]:
+    """The escape of `fails`: epsilon = 4 v ln(1/delta) in so many rounds that u admits it, every client in every round.
+
+    letters: from the number of rounds, the values of all letters but u, v, epsilon and delta.
+    """
+    import mpmath
+
+    def escape(u: Any, v: Any) -> Escape:
+        epsilon, delta = budget(v, 4)
+        at = {**letters(int(epsilon / u) + 2), "u": u, constant: v, "epsilon": epsilon, "delta": delta}
+        own = statement()
+        with mpmath.workdps(65):
+            together = squared(at, evaluate(own, noise_of(own), at))
+        return Escape(at, delta, *one_release(epsilon, together))
+
+    return escape
+
+
+def rounds_together(
+    statement: Callable[[], Statement], squared: Squared, constant: str = "v", full: Mapping[str, str] | None = None
+) -> Check:
+    """The check that, with every client in every round, all rounds together have the squared noise multiplier
+    v ln(1/delta)/epsilon^2, whatever the number of rounds is; full: letters that are equal then."""
+
+    def build(_: Mapping[str, Any]) -> Outcome:
+        import sympy as sp
+
+        own = statement()
+        s = sympy_symbols(own)
+        found = squared(s, noise_of(own)).subs({s[a]: s[b] for a, b in (full or {}).items()})
+        claimed = s[constant] * sp.log(1 / s["delta"]) / s["epsilon"] ** 2
+        return equal(found, claimed, "the squared noise multiplier of all rounds together")
+
+    return Check("algebra", "all rounds together", build)

@@ -1,0 +1,107 @@
+"""The repaired form of `prescribed_noise`: with 0 < epsilon <= 2 ln(1/delta) and every release counted, 4 is enough.
+
+All of a client's releases together have noise multiplier z = sqrt(v L)/epsilon or more, L = ln(1/delta). Then delta is
+below Phi(-b), b = sqrt(v L) - epsilon/(2 sqrt(v L)), and b^2 >= 2 L where epsilon/(2 v L) + sqrt(2/v) <= 1, which for
+epsilon = 2 L means v >= 2 + sqrt(3). As delta tends to 0 the bound has the exact exponent, so no smaller v is enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dpfl_theory.statements.claims import ConstantClaim, Outcome, PrivacyClaim, PrivacyPoint
+from dpfl_theory.statements.model import Assumption, Check, Statement, sympy_symbols
+from dpfl_theory.statements.prescribed_noise import NEEDED, Squared, evaluate, needed_points, noise_of, one_release
+from dpfl_theory.statements.symbolic import equal
+
+__all__ = ["BUDGET", "GRID", "PROOF", "repaired_checks"]
+
+DEMANDING = [["23.02585", "1e-5"], ["4.6", "0.1"], ["460.517", "1e-100"], ["4605.17", "1e-1000"]]
+"""(epsilon, delta) with epsilon just below 2 ln(1/delta), where the smallest v comes near 2 + sqrt(3) = 3.732."""
+
+GRID = {
+    "delta": ["0.9", "0.5", "0.1", "1e-2", "1e-5", "1e-10", "1e-30", "1e-100", "1e-1000"],
+    "share": ["1e-3", "0.1", "0.5", "1", "1.5", "2"],
+}
+"""Where a repaired statement is evaluated: deltas, and epsilon/ln(1/delta) in (0, 2]."""
+
+PROOF = (
+    "proved for all delta in (0, 1) and 0 < epsilon <= 2 ln(1/delta): the true delta is below Phi(-b) <= "
+    "exp(-b^2/2)/2 with b >= 1.5 sqrt(ln(1/delta)), so below delta^(9/8)/2, and fewer releases or more noise lower it"
+)
+
+
+def _budget(problem: Any, values: Mapping[str, Any]) -> str | None:
+    import mpmath
+
+    most = -2 * mpmath.log(values["delta"])
+    if 0 < values["epsilon"] <= most * (1 + 1e-12):
+        return None
+    return f"epsilon = {values['epsilon']} exceeds 2 ln(1/delta) = {mpmath.nstr(most, 6)}"
+
+
+BUDGET = Assumption("0 < epsilon <= 2 ln(1/delta)", _budget)
+
+
+def repaired_checks(
+    statement: Callable[[], Statement], squared: Squared, letters: Mapping[str, Any]
+) -> tuple[Check, ...]:
+    """The checks of a repaired statement: the constant 4 is enough for 0 < epsilon <= 2 ln(1/delta).
+
+    squared: as `prescribed_noise.Squared`; letters: values of those that do not matter.
+    """
+
+    def exponent(_: Mapping[str, Any]) -> Outcome:
+        """b = epsilon z - 1/(2z) falls with epsilon, and is 1.5 sqrt(L) at the end of the range."""
+        import sympy as sp
+
+        own = statement()
+        s = sympy_symbols(own)
+        log = sp.symbols("ell", positive=True)
+        square = sp.simplify(squared(s, noise_of(own)).subs(s["delta"], sp.exp(-log)))
+        z = sp.sqrt(square)
+        b = sp.simplify(s["epsilon"] * z - 1 / (2 * z))
+        slope = sp.simplify(sp.diff(b, s["epsilon"]))
+        if slope.is_negative is not True:
+            return Outcome(False, f"b does not fall with epsilon: its slope is {slope}")
+        end = b.subs(s["epsilon"], 2 * log)
+        return equal(end, sp.Rational(3, 2) * sp.sqrt(log), "b at epsilon = 2 ln(1/delta)")
+
+    def enough(instance: Mapping[str, Any]) -> PrivacyClaim:
+        import mpmath
+
+        def points() -> list[PrivacyPoint]:
+            found = []
+            with mpmath.workdps(65):
+                for delta in map(mpmath.mpf, instance["delta"]):
+                    for share in map(mpmath.mpf, instance["share"]):
+                        at = {**letters, "epsilon": -share * mpmath.log(delta), "delta": delta}
+                        variance = evaluate(statement(), noise_of(statement()), at)
+                        found.append(PrivacyPoint(at, delta, *one_release(at["epsilon"], squared(at, variance))))
+            return found
+
+        return PrivacyClaim("the true delta", points, PROOF)
+
+    def constant(instance: Mapping[str, Any]) -> ConstantClaim:
+        return ConstantClaim("the constant", lambda: needed_points(instance["needed"], letters, 4.0), argument=PROOF)
+
+    return (
+        Check("algebra", "the exponent", exponent),
+        Check("algebra", "tail of the normal distribution", _tail),
+        Check("privacy", "0 < epsilon <= 2 ln(1/delta)", enough, GRID),
+        Check("privacy", "the smallest constant", constant, {"needed": [*NEEDED[:3], *DEMANDING]}),
+    )
+
+
+def _tail(_: Mapping[str, Any]) -> Outcome:
+    """h(b) = exp(-b^2/2)/2 - Phi(-b) vanishes at 0 and at infinity and has derivative exp(-b^2/2)(1/sqrt(2 pi) - b/2),
+    which changes sign once, from + to -: so h >= 0 for b >= 0."""
+    import sympy as sp
+
+    b = sp.symbols("b", positive=True)
+    gap = sp.exp(-(b**2) / 2) / 2 - sp.erfc(b / sp.sqrt(2)) / 2
+    if gap.subs(b, 0) != 0 or sp.limit(gap, b, sp.oo) != 0:
+        return Outcome(False, "exp(-b^2/2)/2 - Phi(-b) does not vanish at both ends")
+    slope = sp.exp(-(b**2) / 2) * (1 / sp.sqrt(2 * sp.pi) - b / 2)
+    return equal(sp.diff(gap, b), slope, "the derivative of exp(-b^2/2)/2 - Phi(-b)")

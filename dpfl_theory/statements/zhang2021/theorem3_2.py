@@ -1,0 +1,189 @@
+"""zhang2021 Theorem 3.2: the noise that makes DP-FedAvg private for its clients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dpfl_theory.statements import prescribed_noise as noise
+from dpfl_theory.statements.claims import ConstantClaim, Escape
+from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks
+
+if TYPE_CHECKING:
+    from dpfl_theory.problems.base import Problem
+
+PAPER = "zhang2021"
+_LETTERS = (
+    Symbol("noise_variance", "variance of each coordinate of a client's noise z_i^t", (0, 2), "positive", r"\sigma^2"),
+    Symbol("c", "clipping threshold of update differences", (0, 1), "positive", "c"),
+    Symbol("P", "clients in a round", (0, 0), "integer", "P"),
+    Symbol("N", "number of clients", (0, 0), "integer", "N"),
+    Symbol("T", "rounds", (0, 0), "integer", "T"),
+    Symbol("epsilon", "privacy budget", (0, 0), "positive", r"\varepsilon"),
+    Symbol("delta", "privacy failure probability", (0, 0), "probability", r"\delta"),
+)
+_CONSTANTS = (
+    Symbol("u", "constant of the range of epsilon", (0, 0), "positive", "u"),
+    Symbol("v", "constant of the noise", (0, 0), "positive", "v"),
+)
+
+
+def _range(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    most = values["u"] * values["P"] ** 2 * values["T"] / values["N"] ** 2
+    return None if 0 < values["epsilon"] <= most else f"epsilon = {values['epsilon']} exceeds u (P/N)^2 T = {most}"
+
+
+def _cohort(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    P, N = values["P"], values["N"]
+    return None if 1 <= P <= N and int(P) == P else f"P = {P} is not a number of clients between 1 and N = {N}"
+
+
+COHORT = Assumption("exactly P of the N clients take part in every round", _cohort)
+
+
+def _squared(s: Mapping[str, Any], variance: Any) -> Any:
+    """Of T sums of P messages, one of which moves the sum by c at most, each with noise of its own."""
+    return s["P"] * variance / (s["c"] ** 2 * s["T"])
+
+
+def _printed(statement: Statement) -> Any:
+    import sympy as sp
+
+    s = sympy_symbols(statement)
+    return s["v"] * s["c"] ** 2 * s["P"] * s["T"] * sp.log(1 / s["delta"]) / (s["N"] ** 2 * s["epsilon"] ** 2)
+
+
+def _enough(statement: Statement) -> Any:
+    import sympy as sp
+
+    s = sympy_symbols(statement)
+    return 4 * s["c"] ** 2 * s["T"] * sp.log(1 / s["delta"]) / (s["P"] * s["epsilon"] ** 2)
+
+
+def _every_client(instance: Mapping[str, Any]) -> ConstantClaim:
+    escape = noise.many_rounds(lambda: THEOREM3_2, _squared, lambda T: {"P": 100, "N": 100, "c": 1, "T": T})
+    return noise.existence(instance, escape, noise.fails())
+
+
+def _sampled_clients(instance: Mapping[str, Any]) -> ConstantClaim:
+    """At the experiments' own participation: P of N clients, drawn anew and uniformly in each round."""
+    import mpmath
+
+    P, N = instance["P"], instance["N"]
+
+    def escape(u: Any, v: Any) -> Escape:
+        epsilon, delta = noise.budget(v, 64)
+        T = int(epsilon * N**2 / (u * P**2)) + 2
+        at = {"P": P, "N": N, "c": 1, "T": T, "u": u, "v": v, "epsilon": epsilon, "delta": delta}
+        variance = noise.evaluate(THEOREM3_2, noise.noise_of(THEOREM3_2), at)
+        with mpmath.workdps(65):
+            of_a_round, rate = mpmath.sqrt(_squared(at, variance) * T), mpmath.mpf(P) / N
+        return Escape(at, delta, noise.sampled_sum_delta(epsilon, of_a_round, T, rate))
+
+    argument = (
+        "For any u, v and any participation q = P/N let s^2 = v ln(1/delta) >= 1 with delta <= 1/e, epsilon = 64 s^2 "
+        "and T so large that epsilon <= u q^2 T and q T >= 8: the event that all messages together exceed a quarter of "
+        "the mean shows delta >= (1 - exp(-q T/8)) Phi(16 s) - e^epsilon Phi(-16 s) > 0.6, so no constants exist, for "
+        "no q"
+    )
+    return noise.existence(instance, escape, argument)
+
+
+THEOREM3_2: Statement = Statement(
+    id="zhang2021.theorem3.2",
+    kind="theorem",
+    title="noise that makes DP-FedAvg private for its clients",
+    source=Source(
+        PAPER,
+        "Theorem 3.2, Section 3.2",
+        note=(
+            "rephrased there from Theorem 1 of Abadi et al. (2016). It says Algorithm 1, which adds no noise and does "
+            "not clip; read as Algorithm 3, DP-FedAvg, the only one with a noise. The sum of a round's messages is "
+            "seen (Section 3). Zero-out: the client's message is replaced by noise only; with replacement four times "
+            "the constant is needed. How the P clients are drawn is not said: drawn uniformly, anew in each round"
+        ),
+    ),
+    text=(
+        "There exist constants u and v so that given the number of iterations T, for any epsilon <= u q^2 T with q = "
+        "P/N and |P_t| = P for all t, Algorithm 1 is (epsilon, delta)-differentially private for any delta > 0 if "
+        "sigma^2 >= v c^2 P T ln(1/delta)/(N^2 epsilon^2)."
+    ),
+    symbols=(*_LETTERS, *_CONSTANTS),
+    assumptions=(Assumption("0 < epsilon <= u (P/N)^2 T", _range), COHORT, noise.DELTA),
+    relation=">=",
+    sides=lambda: Sides(
+        {"noise": sympy_symbols(THEOREM3_2)["noise_variance"]}, {"prescribed variance": _printed(THEOREM3_2)}
+    ),
+    prescription=lambda: {"noise_variance": _printed(THEOREM3_2)},
+    checks=(
+        noise.rounds_together(lambda: THEOREM3_2, _squared, "v", {"P": "N"}),
+        Check(
+            "privacy",
+            "no constants, every client in every round",
+            _every_client,
+            {**noise.LADDER, "needed": noise.NEEDED},
+            "violated",
+        ),
+        Check(
+            "privacy",
+            "no constants, 80 of 1920 clients in a round",
+            _sampled_clients,
+            {**noise.LADDER, "needed": [], "P": 80, "N": 1920},
+            "violated",
+        ),
+    ),
+    expected="violated",
+    erratum=Erratum(
+        printed=(
+            "constants u and v exist with which the noise v c^2 P T ln(1/delta)/(N^2 epsilon^2) is enough for every "
+            "epsilon <= u (P/N)^2 T"
+        ),
+        true=(
+            "With every client in every round v must be at least about epsilon/(2 ln(1/delta)), which grows with T; v "
+            "= 4 is enough for epsilon <= 2 ln(1/delta), and 2 + sqrt(3) = 3.732 is the smallest constant there. With "
+            "P < N no constants exist either: the noise of a round falls to zero as T grows, and then sampling hides "
+            "nothing."
+        ),
+        cause=(
+            "The proof of Theorem 1 of Abadi et al. chooses a moment of order about ln(1/delta)/epsilon, which must be "
+            "at least 1 and at most z^2 ln(1/(q z)), and needs q < 1/(16 z), z being the noise multiplier of a round; "
+            "the theorem does not say so"
+        ),
+        counterexample=(
+            "v = 4, u = 1, delta = 1e-5, P = N, T = epsilon = 37 (any N and c): the true delta of all rounds together "
+            "is 1.36e-5"
+        ),
+        repaired="zhang2021.theorem3.2.repaired",
+        affects=("zhang2021.corollary3.2.1",),
+    ),
+)
+
+REPAIRED: Statement = Statement(
+    id="zhang2021.theorem3.2.repaired",
+    kind="theorem",
+    title="noise that makes DP-FedAvg private for its clients, epsilon <= 2 ln(1/delta)",
+    source=Source(
+        PAPER,
+        "Theorem 3.2, Section 3.2",
+        note=(
+            "repaired: 0 < epsilon <= 2 ln(1/delta), v = 4, and P in place of N, so that nothing is gained by "
+            "sampling; for P = N it is the printed noise. Algorithm 3; zero-out; 16 in place of 4 with replacement"
+        ),
+    ),
+    text=(
+        "For any delta in (0, 1) and 0 < epsilon <= 2 ln(1/delta), Algorithm 3 with |P_t| = P for all t, the cohorts "
+        "drawn independently of the data, is (epsilon, delta)-differentially private if sigma^2 >= 4 c^2 T "
+        "ln(1/delta)/(P epsilon^2)."
+    ),
+    symbols=_LETTERS,
+    assumptions=(BUDGET, COHORT, noise.DELTA),
+    relation=">=",
+    sides=lambda: Sides(
+        {"noise": sympy_symbols(REPAIRED)["noise_variance"]}, {"prescribed variance": _enough(REPAIRED)}
+    ),
+    prescription=lambda: {"noise_variance": _enough(REPAIRED)},
+    checks=repaired_checks(lambda: REPAIRED, _squared, {"P": 80, "N": 1920, "T": 100, "c": 1}),
+)
+
+STATEMENTS = (THEOREM3_2, REPAIRED)
