@@ -21,8 +21,10 @@ from dpfl_theory.privacy.tails import Tails
 
 __all__ = ["Limits", "delta_limits", "epsilon_high", "epsilon_limits"]
 
-CELLS = 500
-"""Cells within one standard deviation of the losses that count."""
+CELLS = {"above": 150, "below": 500}
+"""Cells within one standard deviation of the losses that count; the error from above is of second order in their
+width.
+"""
 
 LONGEST = 1 << 22
 """Largest number of grid points of one release or one composition."""
@@ -141,7 +143,11 @@ def _composed(event: Event, pair: tuple[Tails, Tails], delta: float, upper: bool
     tilt = _tilt(event, grid, delta)
     for _ in range(2):
         deviation = _deviation(grid, tilt)
-        h = max(deviation * math.sqrt(used / count) / CELLS, span / LONGEST, 24 * deviation * math.sqrt(used) / LONGEST)
+        h = max(
+            deviation * math.sqrt(used / count) / CELLS["above" if upper else "below"],
+            span / LONGEST,
+            24 * deviation * math.sqrt(used) / LONGEST,
+        )
         grid = cells(pair, ends, min(h, span / 4096), upper)
     weighted, log_mass = _weighted(grid, tilt)
     total, log_mass, infinite = _fold(event, weighted, log_mass)
@@ -162,7 +168,7 @@ def _composed(event: Event, pair: tuple[Tails, Tails], delta: float, upper: bool
 
 
 def _fold(event: Event, weighted: Grid, log_mass: float) -> tuple[Grid, float, float]:
-    """The event's weighted losses (of total mass 1), the logarithm of their weight, and the mass of an infinite loss."""
+    """The event's weighted losses (of mass 1), the logarithm of their weight, and the mass of an infinite loss."""
     from dp_accounting.pld.common import self_convolve
 
     match event:
@@ -186,7 +192,7 @@ def _fold(event: Event, weighted: Grid, log_mass: float) -> tuple[Grid, float, f
 
 
 def _search(delta_of: Callable[[float], float], delta: float) -> float:
-    """The smallest epsilon >= 0 at which a falling curve is at most delta; inf when that is beyond every finite loss."""
+    """The smallest epsilon >= 0 at which a falling curve is at most delta; inf beyond every finite loss."""
     if delta_of(0.0) <= delta:
         return 0.0
     high = 1e-6

@@ -65,7 +65,7 @@ class Mechanism(ABC):
         """One sentence for each thing that decides the accounting and may surprise."""
 
     def attack(self) -> Event | None:
-        """Something that is certainly seen, when `event` bounds it from above only; None when `event` is all there is."""
+        """What is certainly seen, when `event` bounds it from above only; None when `event` is all there is."""
         return None
 
     def textbook(self) -> tuple[Any, Any] | None:
