@@ -1,0 +1,348 @@
+r"""Lower confidence limits for epsilon, and for mu of Gaussian differential privacy, from samples of a score.
+
+A score is a number S that an observer computes from what it sees. It is sampled with the canary's data (arm 1) and
+without it (arm 0). A `Rule` guesses: S > high says "with", S < low says "without", and nothing is said in between.
+
+**Epsilon** (`epsilon_lower_bound`). Let every lane draw its arm with a fair coin, and let c and w be the chances that a
+lane's guess is correct or wrong. If the mechanism is (epsilon, delta)-differentially private, both ways round,
+
+.. math:: c = \tfrac12 \big(P_1(S > h) + P_0(S < l)\big) \le e^\varepsilon w + \tfrac{s}{2}\delta,
+
+where s = 2, or 1 for a rule with one threshold. Split c into c' <= e^epsilon w and c'' <= s delta/2. Of M lanes, at
+most D are of the second kind with probability 1 - alpha/10, D the quantile of Bin(M, s delta/2). Given how many guesses
+are left, the correct ones among them are binomial with a chance of at most e^epsilon/(1 + e^epsilon). A Clopper-Pearson
+limit on that chance, at 9 alpha/10, from C - D correct and W wrong guesses, gives
+
+.. math:: \varepsilon \ge \log\frac{1 - x}{x}, \qquad x = \text{upper limit of the share of wrong guesses}.
+
+No shape of the score's distribution is assumed, and the error is one-sided: the limit exceeds the true epsilon with
+probability at most alpha = 1 - confidence, at every sample size. Two Clopper-Pearson limits, one for each arm, would
+cost about twice as many lanes (their errors add up; here they add up in quadrature), and one tail instead of two twice
+as many again.
+
+**Which rule?** Thresholds fixed before the data are seen share alpha (Bonferroni). Without them, a pilot, the first
+part of the samples, chooses the rule that promises most, and the rest of the samples, which the choice never saw, tests
+that one rule with the whole alpha.
+
+**mu** (`mu_lower_bound`). A mechanism is mu-GDP when no test between neighbours is more powerful than the best test
+between N(0, 1) and N(mu, 1). A rule with false positives at most q and true positives at least p, two Clopper-Pearson
+limits at alpha/2 each, refutes every mu below :math:`\Phi^{-1}(p) - \Phi^{-1}(q)`. This refutes the claim "mu-GDP"
+without assumptions; as a lower limit for epsilon it needs that the code's curve is Gaussian, which nobody has tested.
+
+Sources: Clopper, Pearson, Biometrika 26 (1934); Jagielski, Ullman, Oprea, "Auditing differentially private machine
+learning: how private is private SGD?", NeurIPS 2020 (limits on a test's two error rates); Steinke, Nasr, Jagielski,
+"Privacy auditing with one (1) training run", NeurIPS 2023 (guesses that may abstain); Dong, Roth, Su, "Gaussian
+differential privacy", JRSS B 84 (2022), and Nasr et al., "Tight auditing of differentially private machine learning",
+USENIX Security 2023 (auditing mu). Here every lane is a run of its own, so the guesses are independent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfl_theory.errors import InputError
+
+__all__ = [
+    "EpsilonBound",
+    "MuBound",
+    "Rule",
+    "candidates",
+    "epsilon_from_counts",
+    "epsilon_lower_bound",
+    "gaussian_epsilon",
+    "mu_from_counts",
+    "mu_lower_bound",
+]
+
+Array = NDArray[np.float64]
+
+_EXCESS_SHARE = 0.1
+"""The part of alpha that pays for the limit D on the guesses that delta excuses."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Guess "with" for scores above ``high`` and "without" for scores below ``low`` <= ``high``; -inf or inf switches a
+    side off. ``flipped`` means the score is negated first."""
+
+    low: float
+    high: float
+    flipped: bool = False
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.low) or math.isnan(self.high) or not self.low <= self.high or not self.sides:
+            raise InputError(
+                f"the thresholds are low = {self.low} and high = {self.high}: give low <= high, at least one finite"
+            )
+
+    @property
+    def sides(self) -> int:
+        """How many of the two guesses the rule can make."""
+        return int(math.isfinite(self.low)) + int(math.isfinite(self.high))
+
+    def guesses(self, scores: Array) -> tuple[int, int]:
+        """How often the rule says "with" and "without"."""
+        s = -scores if self.flipped else scores
+        return int(np.count_nonzero(s > self.high)), int(np.count_nonzero(s < self.low))
+
+
+@dataclass(frozen=True)
+class EpsilonBound:
+    """epsilon >= ``epsilon`` with the confidence asked for; ``correct`` and ``wrong`` guesses of the rule on ``lanes``
+    samples."""
+
+    epsilon: float
+    rule: Rule
+    correct: int
+    wrong: int
+    lanes: int
+
+
+@dataclass(frozen=True)
+class MuBound:
+    """The mechanism is not mu'-GDP for any mu' < ``mu``, with the confidence asked for; ``above_with`` of the
+    ``lanes_with`` scores and ``above_without`` of the ``lanes_without`` exceed the rule's threshold."""
+
+    mu: float
+    rule: Rule
+    above_with: int
+    lanes_with: int
+    above_without: int
+    lanes_without: int
+
+
+def epsilon_from_counts(correct: Any, wrong: Any, lanes: int, delta: float, sides: Any, alpha: float) -> Any:
+    """The limit for epsilon from guesses on ``lanes`` lanes with fair coins, by a rule that makes one or both guesses
+    (sides 1 or 2); arrays are taken entry by entry.
+
+    >>> round(float(epsilon_from_counts(900, 100, 10_000, 0.0, 2, 1e-6)), 3)  # log(900/100) is 2.197
+    1.721
+    """
+    from scipy import special, stats
+
+    correct, wrong = np.asarray(correct, dtype=np.float64), np.asarray(wrong, dtype=np.float64)
+    kept, share = correct, 1.0
+    if delta > 0.0:
+        excused = np.asarray(stats.binom.isf(_EXCESS_SHARE * alpha, lanes, 0.5 * delta * np.arange(3)))
+        kept = correct - excused[np.asarray(sides)]
+        share = 1.0 - _EXCESS_SHARE
+    x = special.betainccinv(wrong + 1.0, np.maximum(kept, 1.0), share * alpha)
+    return np.where(kept >= 1.0, np.maximum(np.log1p(-x) - np.log(x), 0.0), 0.0)
+
+
+def mu_from_counts(above_with: Any, lanes_with: Any, above_without: Any, lanes_without: Any, alpha: float) -> Any:
+    """The limit for mu from how many scores of each arm exceed a threshold; arrays are taken entry by entry.
+
+    >>> round(float(mu_from_counts(8413, 10_000, 5000, 10_000, 1e-6)), 3)  # the normal quantiles differ by 1
+    0.865
+    """
+    from scipy import special
+
+    x, y = np.asarray(above_with, dtype=np.float64), np.asarray(above_without, dtype=np.float64)
+    p = np.where(x > 0, special.betaincinv(np.maximum(x, 1.0), lanes_with - x + 1.0, alpha / 2.0), 0.0)
+    rest = np.maximum(lanes_without - y, 1.0)
+    q = np.where(y < lanes_without, special.betainccinv(y + 1.0, rest, alpha / 2.0), 1.0)
+    with np.errstate(invalid="ignore"):  # both rates 0, or both 1: nothing is known
+        mu = special.ndtri(p) - special.ndtri(q)
+    return np.where(np.isfinite(mu), np.maximum(mu, 0.0), 0.0)
+
+
+def candidates(ascending_with: Array, ascending_without: Array) -> tuple[Array, Array]:
+    """Thresholds (low, high) worth trying on sorted scores: order statistics at counts that grow by a quarter from the
+    tails inwards, the middle of a gap between the arms if there is one, and infinity for a side that is switched off.
+    """
+
+    def counts(n: int) -> NDArray[np.int64]:
+        top = max(1, n // 2)
+        return np.unique(np.round(np.geomspace(1, top, 2 + int(math.log(top) / math.log(1.25)))).astype(np.int64))
+
+    one, zero = ascending_with, ascending_without
+    high = [math.inf, *zero[len(zero) - 1 - np.minimum(counts(len(zero)), len(zero) - 1)]]
+    low = [-math.inf, *one[np.minimum(counts(len(one)), len(one) - 1)]]
+    beyond = np.searchsorted(one, zero[-1], side="right")
+    if beyond < len(one):
+        high.append(0.5 * (zero[-1] + one[beyond]))
+    before = np.searchsorted(zero, one[0], side="left")
+    if before > 0:
+        low.append(0.5 * (one[0] + zero[before - 1]))
+    return np.unique(low), np.unique(high)
+
+
+def choose_for_epsilon(one: Array, zero: Array, delta: float, alpha: float, lanes: int) -> tuple[float, Rule]:
+    """The rule that promises the largest limit for epsilon on ``lanes`` further lanes, and that limit, from sorted
+    pilot scores with (one) and without (zero) the canary. The pilot's counts are taken two standard deviations to the
+    bad side, so that no rule is chosen for the luck of rare scores."""
+    best = (-1.0, Rule(-math.inf, float(zero[-1])))
+    for flipped in (False, True):
+        a, b = (-one[::-1], -zero[::-1]) if flipped else (one, zero)
+        low, high = candidates(a, b)
+        scale_one, scale_zero = 0.5 * lanes / len(a), 0.5 * lanes / len(b)
+        right = (len(a) - np.searchsorted(a, high, side="right")) * scale_one
+        wrong = (len(b) - np.searchsorted(b, high, side="right")) * scale_zero
+        right_low = np.searchsorted(b, low, side="left") * scale_zero
+        wrong_low = np.searchsorted(a, low, side="left") * scale_one
+        sides = np.isfinite(low)[:, None].astype(int) + np.isfinite(high)[None, :].astype(int)
+        correct, errors = right_low[:, None] + right[None, :], wrong_low[:, None] + wrong[None, :]
+        scale = max(scale_one, scale_zero)
+        correct = np.maximum(correct - 2.0 * np.sqrt(scale * correct), 0.0)
+        errors = errors + 2.0 * np.sqrt(scale * (errors + scale)) + scale
+        promised = epsilon_from_counts(correct, errors, lanes, delta, sides, alpha)
+        promised = np.where((low[:, None] <= high[None, :]) & (sides > 0), promised, -1.0)
+        i, j = np.unravel_index(int(np.argmax(promised)), promised.shape)
+        if promised[i, j] > best[0]:
+            best = float(promised[i, j]), Rule(float(low[i]), float(high[j]), flipped)
+    return best
+
+
+def choose_for_mu(one: Array, zero: Array, alpha: float, lanes: int) -> tuple[float, Rule]:
+    """As `choose_for_epsilon`, for the limit for mu and rules with one threshold."""
+    best = (-1.0, Rule(-math.inf, float(zero[-1])))
+    half = 0.5 * lanes
+    for flipped in (False, True):
+        a, b = (-one[::-1], -zero[::-1]) if flipped else (one, zero)
+        low, high = candidates(a, b)
+        at = np.unique(np.concatenate([low, high]))
+        at = at[np.isfinite(at)]
+        above_one = (len(a) - np.searchsorted(a, at, side="right")) * (half / len(a))
+        above_zero = (len(b) - np.searchsorted(b, at, side="right")) * (half / len(b))
+        cautious = np.minimum(above_zero + half / len(b), half), np.maximum(above_one - half / len(a), 0.0)
+        promised = mu_from_counts(cautious[1], half, cautious[0], half, alpha)
+        j = int(np.argmax(promised))
+        if promised[j] > best[0]:
+            best = float(promised[j]), Rule(-math.inf, float(at[j]), flipped)
+    return best
+
+
+def epsilon_lower_bound(
+    scores_with: Any,
+    scores_without: Any,
+    delta: float,
+    confidence: float = 1.0 - 1e-6,
+    thresholds: Sequence[tuple[float, float]] | None = None,
+    *,
+    pilot: float = 0.2,
+    seed: int = 0,
+) -> EpsilonBound:
+    """A lower confidence limit for epsilon at this delta from independent scores with and without the canary.
+
+    scores_with, scores_without: one-dimensional, each sample of a run of its own.
+    thresholds: (low, high) pairs fixed before the scores were seen, which share the error; None: the first ``pilot``
+    of each arm's scores chooses one pair (and whether to negate the score), and the others test it.
+    seed: of the coins. The arms' sizes must look as if each sample had chosen its arm by a fair coin, so a number of
+    each arm's samples (about 4 sqrt(n)) is left out; in the rare case that the coins ask for more than there are
+    (probability below 1e-11) the limit is 0.
+
+    The limit exceeds the true epsilon with probability at most 1 - confidence.
+
+    Raises InputError for scores that are not finite numbers, fewer than 100 in an arm, delta outside [0, 1),
+    confidence outside (0, 1), or a pilot outside (0, 1).
+
+    >>> import numpy as np
+    >>> z = np.random.default_rng(0).standard_normal((2, 100_000))
+    >>> bound = epsilon_lower_bound(z[0] + 1.0, z[1], delta=1e-3)  # the true epsilon is 3.13
+    >>> 2.2 < bound.epsilon < 3.13
+    True
+    """
+    one, zero = _scores("scores_with", scores_with), _scores("scores_without", scores_without)
+    alpha = _alpha(delta, confidence, pilot)
+    if thresholds is None:
+        one, zero, first, second = _split(one, zero, pilot)
+        rules = [choose_for_epsilon(first, second, delta, alpha, len(one) + len(zero))[1]]
+    else:
+        rules = [Rule(float(low), float(high)) for low, high in thresholds]
+        if not rules:
+            raise InputError("there are no thresholds: give at least one pair (low, high), or None for a pilot")
+    with_, without = _fair(len(one), len(zero), seed)
+    bounds = []
+    for rule in rules:
+        (right, wrong_low), (wrong, right_low) = rule.guesses(one[:with_]), rule.guesses(zero[:without])
+        lanes = with_ + without
+        correct, errors = right + right_low, wrong + wrong_low
+        value = float(epsilon_from_counts(correct, errors, lanes, delta, rule.sides, alpha / len(rules)))
+        bounds.append(EpsilonBound(value, rule, correct, errors, lanes))
+    return max(bounds, key=lambda bound: bound.epsilon)
+
+
+def mu_lower_bound(
+    scores_with: Any, scores_without: Any, confidence: float = 1.0 - 1e-6, *, pilot: float = 0.2
+) -> MuBound:
+    """A lower confidence limit for mu: the claim that the mechanism is mu'-GDP is refuted for every mu' below it.
+
+    Arguments and errors are those of `epsilon_lower_bound`.
+
+    >>> import numpy as np
+    >>> z = np.random.default_rng(0).standard_normal((2, 100_000))
+    >>> 0.9 < mu_lower_bound(z[0] + 1.0, z[1]).mu < 1.0
+    True
+    """
+    one, zero = _scores("scores_with", scores_with), _scores("scores_without", scores_without)
+    alpha = _alpha(0.0, confidence, pilot)
+    one, zero, first, second = _split(one, zero, pilot)
+    rule = choose_for_mu(first, second, alpha, len(one) + len(zero))[1]
+    above = rule.guesses(one)[0], rule.guesses(zero)[0]
+    value = float(mu_from_counts(above[0], len(one), above[1], len(zero), alpha))
+    return MuBound(value, rule, above[0], len(one), above[1], len(zero))
+
+
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """The epsilon of mu-GDP at this delta: the root of `dpfl_theory.privacy.gaussian.gaussian_delta` with z = 1/mu.
+
+    >>> round(gaussian_epsilon(1.0, 1e-5), 4)
+    4.3772
+    """
+    from scipy import optimize, special
+
+    def excess(epsilon: float) -> float:
+        first = special.ndtr(0.5 * mu - epsilon / mu)
+        return float(first - math.exp(epsilon + special.log_ndtr(-0.5 * mu - epsilon / mu)) - delta)
+
+    if mu <= 0.0 or excess(0.0) <= 0.0:
+        return 0.0
+    if delta == 0.0:
+        return math.inf
+    high = 1.0
+    while excess(high) > 0.0:
+        high *= 2.0
+    return float(optimize.brentq(excess, 0.0, high, xtol=1e-12, rtol=1e-12))
+
+
+def _scores(name: str, values: Any) -> Array:
+    try:
+        scores = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} cannot be read as numbers: give a one-dimensional array of scores") from None
+    if scores.ndim != 1 or len(scores) < 100:
+        raise InputError(f"{name} has shape {scores.shape}: give one dimension with at least 100 scores")
+    if not np.isfinite(scores).all():
+        raise InputError(f"{name} contains NaN or infinity: give finite scores")
+    return scores
+
+
+def _alpha(delta: float, confidence: float, pilot: float) -> float:
+    if not 0.0 <= delta < 1.0:
+        raise InputError(f"delta is {delta}: it must lie in [0, 1)")
+    if not 0.0 < confidence < 1.0:
+        raise InputError(f"the confidence is {confidence}: it must lie strictly between 0 and 1")
+    if not 0.0 < pilot < 1.0:
+        raise InputError(f"the pilot's share is {pilot}: it must lie strictly between 0 and 1")
+    return 1.0 - confidence
+
+
+def _split(one: Array, zero: Array, pilot: float) -> tuple[Array, Array, Array, Array]:
+    """What tests, and the sorted pilot that chooses."""
+    a, b = (min(len(s) - 1, max(1, round(pilot * len(s)))) for s in (one, zero))
+    return one[a:], zero[b:], np.sort(one[:a]), np.sort(zero[:b])
+
+
+def _fair(one: int, zero: int, seed: int) -> tuple[int, int]:
+    """How many of each arm's samples to use, so that the arms are those of fair coins."""
+    most = 2 * min(one, zero)
+    lanes = max(0, most - math.ceil(7.0 * math.sqrt(most)))
+    heads = int(np.random.default_rng(seed).binomial(lanes, 0.5))
+    return (heads, lanes - heads) if max(heads, lanes - heads) <= min(one, zero) else (0, 0)

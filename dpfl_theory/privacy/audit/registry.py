@@ -1,0 +1,191 @@
+"""Which algorithms are audited, against which mechanisms. **An algorithm joins by one line.**
+
+The line is an entry of `AUDITS` below, or of a dictionary of that name in the algorithm's own module: modules of
+dpfl_theory.algorithms are scanned, and since they lie below this layer, theirs is plain data, the keywords of `Audit`:
+
+    AUDITS = {"mine, full": {"algorithm": Mine(step=0.5, threshold=1.0, sigma=1.0),
+                             "mechanism": {"algorithm": "dp-fedavg", "clients": 3, "noise_multiplier": 3.0}}}
+
+The mechanism is what an accountant is told of the algorithm (`dpfl_theory.privacy.mechanisms`); the audit is set
+against its certified upper limit. A law (tests/laws/test_privacy_audit.py) runs every line, and fails for an algorithm
+with noise that has none.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import math
+import pkgutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dpfl_theory import algorithms
+from dpfl_theory.algorithms import Cohort, FedAvg, ScaffNew
+from dpfl_theory.algorithms.base import Algorithm
+from dpfl_theory.errors import InputError
+from dpfl_theory.kernels.engine import Engine
+from dpfl_theory.privacy.audit.canaries import Canary, canary
+from dpfl_theory.privacy.audit.run import AuditResult, audit
+from dpfl_theory.privacy.audit.view import Messages, scaffnew_messages
+from dpfl_theory.privacy.events import Release, simplified
+from dpfl_theory.privacy.mechanisms import Mechanism, get
+from dpfl_theory.privacy.mechanisms.dp_fedavg import DPFedAvg
+from dpfl_theory.privacy.mechanisms.dp_scaffnew import DPScaffNew
+from dpfl_theory.privacy.pld import epsilon_high
+from dpfl_theory.privacy.tails import Plain
+
+__all__ = ["AUDITS", "Audit", "audits"]
+
+
+@dataclass(frozen=True)
+class Audit:
+    """An algorithm and the mechanism that accountants take it for.
+
+    mechanism: with its rounds (1 where it gives none), or its parameters as a mapping with ``algorithm``, its name;
+    clients, dimension: of the canaries;  canaries: keywords of `canary`, one dictionary for each, each run with both
+    families of problems;  messages: for the server's view.
+    """
+
+    algorithm: Algorithm
+    mechanism: Mechanism | Mapping[str, Any]
+    clients: int = 3
+    dimension: int = 2
+    canaries: tuple[Mapping[str, Any], ...] = field(default_factory=lambda: ({},))
+    messages: Messages | None = None
+
+    def told(self) -> Mechanism:
+        """The mechanism, with a number of rounds."""
+        told = self.mechanism
+        if not isinstance(told, Mechanism):
+            told = get(told["algorithm"])(**{k: v for k, v in told.items() if k != "algorithm"})
+        return told if told.rounds is not None else told.with_(rounds=1)
+
+    def claimed(self, delta: float) -> tuple[float, float | None]:
+        """The certified epsilon at this delta, and mu where the mechanism is a Gaussian one."""
+        event = simplified(self.told().event())
+        tails = event.forward if isinstance(event, Release) and event.forward == event.backward else None
+        return epsilon_high(event, delta), 1.0 / tails.z if isinstance(tails, Plain) else None
+
+    def rate(self) -> float:
+        """The chance that the canary takes part in a round; it shapes a score and nothing else."""
+        told = self.told()
+        cohort, clients = getattr(told, "cohort", None), getattr(told, "clients", None)
+        return float(cohort / clients) if cohort and clients else 1.0
+
+    def pairs(self) -> list[Canary]:
+        """The neighbouring data sets."""
+        return [
+            canary(family, clients=self.clients, dimension=self.dimension, **keywords)
+            for keywords in self.canaries
+            for family in ("huber", "quadratic")
+        ]
+
+    def run(
+        self,
+        *,
+        delta: float,
+        lanes: int = 400_000,
+        seed: int = 0,
+        confidence: float = 1.0 - 1e-6,
+        algorithm: Algorithm | None = None,
+        device: str | Engine = "cpu",
+    ) -> list[AuditResult]:
+        """One result for each canary, ``lanes`` lanes each; they hold together with probability ``confidence``.
+        ``algorithm`` stands in for the audit's own (another implementation under the same claim)."""
+        (claimed, claimed_mu), pairs = self.claimed(delta), self.pairs()
+        return [
+            audit(
+                self.algorithm if algorithm is None else algorithm,
+                pair,
+                delta=delta,
+                rounds=int(self.told().rounds or 1),
+                lanes=lanes,
+                seed=seed + number,
+                confidence=1.0 - (1.0 - confidence) / len(pairs),
+                claimed=claimed,
+                claimed_mu=claimed_mu,
+                messages=self.messages,
+                rate=self.rate(),
+                device=device,
+            )
+            for number, pair in enumerate(pairs)
+        ]
+
+
+_LATE: Any = ({}, {"timing": "late"})
+_SHORT: Any = ({}, {"pull": 0.01})  # a short update is normalised to the same length
+_REPLACE: Any = ({"relation": "replace"},)
+_HARD: Any = {"pull": 1e6}  # ScaffNew's control variates turn the message a little; against this pull it is nothing
+
+_clip = functools.partial(FedAvg, bounding="clip", threshold=1.0)
+_normalise = functools.partial(FedAvg, bounding="normalise", threshold=1.0)
+_average: Any = {"cohort": Cohort("poisson", 1.5), "noise": "average"}
+_client: Any = {"cohort": Cohort("poisson", 1.5), "noise": "client"}
+_fixed: Any = {"cohort": Cohort("fixed", 2), "noise": "average"}
+
+_all = functools.partial(DPFedAvg, clients=3)
+_some = functools.partial(_all, cohort=1.5, sampling="poisson", noise="average", noise_multiplier=1.0)
+_scaffnew = functools.partial(DPScaffNew, relation="replace")
+
+# Three clients, C = 1. FedAvg's noise multiplier is r sigma/C (zero-out) or r sigma/(2C) (replace); ScaffNew's is
+# sigma/(2C) for the server, since a constant client is zero-out in its first message only: afterwards it sends its
+# control variate. One round of ScaffNew is one of FedAvg for the third party. What is certified for clients' noise
+# under Poisson sampling and for fixed cohorts is not attained by canaries, whose other clients send nothing.
+AUDITS: dict[str, Audit] = {
+    "FedAvg, clip, average": Audit(_clip(0.5, sigma=1 / 3, noise="average"), _all(noise_multiplier=1.0)),
+    "FedAvg, clip, client": Audit(_clip(0.5, 3, 0.8, sigma=1 / 3), _all(noise_multiplier=1.0)),
+    "FedAvg, clip, replace": Audit(
+        _clip(0.5, 2, sigma=2 / 3, noise="average"), _all(noise_multiplier=1.0, relation="replace"), canaries=_REPLACE
+    ),
+    "FedAvg, clip, 3 rounds": Audit(
+        _clip(0.5, 3, sigma=0.6, noise="average"), _all(noise_multiplier=1.8, rounds=3), canaries=_LATE
+    ),
+    "FedAvg, normalise, average": Audit(
+        _normalise(0.5, 2, 0.3, sigma=1 / 3, noise="average"), _all(noise_multiplier=1.0), canaries=_SHORT
+    ),
+    "FedAvg, normalise, client": Audit(_normalise(0.5, sigma=1 / 3), _all(noise_multiplier=1.0), canaries=_SHORT),
+    "FedAvg, normalise, client, 2 rounds": Audit(
+        _normalise(0.5, 1, 0.7, sigma=0.5), _all(noise_multiplier=1.5, rounds=2), canaries=_LATE
+    ),
+    "FedAvg, clip, Poisson": Audit(_clip(0.5, sigma=2 / 3, **_average), _some()),
+    "FedAvg, clip, Poisson, 3 rounds": Audit(_clip(0.5, sigma=2 / 3, **_average), _some(rounds=3)),
+    "FedAvg, normalise, Poisson": Audit(_normalise(0.5, 3, sigma=2 / 3, **_average), _some()),
+    "FedAvg, clip, client, Poisson": Audit(_clip(0.5, sigma=2 / 3, **_client), _some(noise="per-client")),
+    "FedAvg, clip, fixed": Audit(
+        _clip(0.5, sigma=0.5, **_fixed), _all(cohort=2, sampling="fixed", noise="average", noise_multiplier=1.0)
+    ),
+    "ScaffNew, third party": Audit(
+        ScaffNew(0.5, 1.0, 1.0, math.sqrt(1 / 3)), _all(noise_multiplier=1.0), canaries=(_HARD,)
+    ),
+    "ScaffNew, server, coin": Audit(
+        ScaffNew(0.5, 0.5, 1.0, 2.5),
+        _scaffnew(noise_multiplier=1.25, communication_probability=0.5, rounds=3),
+        canaries=({**_HARD, **_REPLACE[0]},),
+        messages=scaffnew_messages,
+    ),
+    "ScaffNew, server, 2 rounds": Audit(
+        ScaffNew(0.5, 1.0, 1.0, 2.0),
+        _scaffnew(noise_multiplier=1.0, communication_probability=1.0, rounds=2),
+        canaries=(_HARD, {**_HARD, "timing": "late"}),
+        messages=scaffnew_messages,
+    ),
+}
+
+
+@functools.cache
+def audits() -> dict[str, Audit]:
+    """All audits by name: those above, and those that modules of dpfl_theory.algorithms declare.
+
+    >>> "FedAvg, clip, average" in audits()
+    True
+    """
+    found = dict(AUDITS)
+    for info in pkgutil.iter_modules(algorithms.__path__):
+        declared = getattr(importlib.import_module(f"{algorithms.__name__}.{info.name}"), "AUDITS", {})
+        for name, keywords in declared.items():
+            if name in found:
+                raise InputError(f"two audits are called {name!r}: give each a name of its own")
+            found[name] = Audit(**keywords)
+    return found

@@ -1,0 +1,178 @@
+"""What an observer sees of a run, and the scores it computes from that. The list of scores is fixed before the run.
+
+The **third party** sees the server's vectors w_0, ..., w_T, hence every release ``a_k = w_k - w_{k+1}`` (the averaged
+noisy updates times the global step size; engines expose no other record of them). The **server** sees what each client
+sends, where an algorithm's state lets it be recovered (`Messages`): FedAvg's does not, since its engine adds clipped
+updates and draws per-client noise in one pass.
+
+All releases are multiplied by the sign with which the canary acts in their round, which an observer knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpfl_theory.algorithms.base import Algorithm, Context
+from dpfl_theory.errors import InputError
+from dpfl_theory.kernels.engine import Engine, Lanes
+from dpfl_theory.privacy.audit.canaries import Canary
+from dpfl_theory.problems.base import Array, Kernels, Problem
+
+__all__ = ["LikelihoodRatio", "Linear", "Messages", "Score", "features", "fitted", "named", "scaffnew_messages"]
+
+Messages = Callable[[Any, Any], Any]
+"""(state before, state after) -> what each client sent in that round, (n, S, d), zero where nothing was sent, with the
+sign of ``w_k - w_{k+1}``."""
+
+
+def scaffnew_messages(before: Any, after: Any) -> Any:
+    """ScaffNew's clients' messages, from their control variates ``h_i' = h_i + (p/eta)(mean - sent_i)``: (n, S, d)."""
+    return before.weight[None, :, None] * (after.h_i - before.h_i) - (after.x - before.x)[None]
+
+
+def features(
+    algorithm: Algorithm,
+    problem: Problem,
+    kernels: Kernels,
+    engine: Engine,
+    canary: Canary,
+    rounds: int,
+    lanes: Lanes,
+    messages: Messages | None,
+) -> Array:
+    """Runs lanes and returns what the observer sees of each, (S, F); the columns are those that `named` speaks of."""
+    start = engine.asarray(np.zeros((lanes.count, problem.d)))
+    batch = slice(lanes.first, lanes.first + lanes.count)
+    context = Context(engine, problem, kernels, lanes, batch, start)
+    state = algorithm.begin(context)
+    w = np.asarray(engine.to_host(algorithm.server(state)))
+    seen, signs = [], []
+    with engine.blas_threads(kernels.blas_limit):
+        for k in range(rounds):
+            after, _ = algorithm.round(context, state, k)
+            at = np.asarray(engine.to_host(algorithm.server(after)))
+            sent = (w - at)[None] if messages is None else np.asarray(engine.to_host(messages(state, after)))
+            seen.append(sent)
+            signs.append(canary.sign(w))
+            state, w = after, at
+    columns = [sent * sign[None, :, None] for sent, sign in zip(seen, signs)]
+    if canary.towards is not None:  # the release before, with the sign of this round: what noise used twice shares
+        columns += [sent * sign[None, :, None] for sent, sign in zip(seen[:-1], signs[1:])]
+    flat = np.concatenate([x for block in columns for x in block], axis=1)
+    squares = sum((sent * sent).sum(axis=(0, 2)) for sent in seen)
+    found = np.concatenate([flat, np.asarray(squares)[:, None]], axis=1)
+    if not np.isfinite(found).all():
+        raise InputError(f"the run with {problem.name} leaves the finite numbers: give a smaller step size or pull")
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """The score ``features @ column``, column (F,)."""
+
+    column: Array
+
+    def __call__(self, features: Array) -> Array:
+        return np.asarray(features @ self.column)
+
+
+@dataclass(frozen=True, eq=False)
+class LikelihoodRatio:
+    r"""Log likelihood ratio of rounds in which the canary takes part by chance, were the noise Gaussian:
+
+    .. math:: \sum_k \log\big(1 - q + q\, e^{m_k x_k - m_k^2/2}\big)
+
+    x_k is round k's release along the canary (rows of ``columns``), in standard deviations from its mean without it,
+    and m_k how far the canary moves it. Validity does not hang on this form: any function of what is seen is a score.
+    """
+
+    columns: Array
+    means: Array
+    deviations: Array
+    shifts: Array
+    rate: float
+
+    def __call__(self, features: Array) -> Array:
+        x = (features @ self.columns.T - self.means) / self.deviations
+        weight = np.exp(np.clip(self.shifts * x - 0.5 * self.shifts**2, -700.0, 700.0))
+        return np.asarray(np.log1p(self.rate * (weight - 1.0)).sum(axis=1))
+
+
+Score = Callable[[Array], Array]
+"""Features (S, F) -> one number for each lane (S,)."""
+
+
+def named(canary: Canary, rounds: int, senders: int) -> dict[str, Linear]:
+    """The scores that are fixed in advance; ``senders`` is 1 for the third party and n for the server.
+
+    Along the canary's direction: all rounds together, each round, and each round less the one before (noise used
+    twice). Each coordinate (noise forgotten there). For the server also the canary's message less each other client's
+    (noise used twice). Last the squared length of everything (a variance that tells).
+    """
+    v, d = canary.direction, len(canary.direction)
+    own = canary.client if senders > 1 else 0
+    repeats = rounds - 1 if canary.towards is not None else 0
+    width = (rounds + repeats) * senders * d + 1
+    found: dict[str, Linear] = {}
+
+    def block(k: int, sender: int) -> slice:
+        first = (k * senders + sender) * d
+        return slice(first, first + d)
+
+    def score(name: str, *parts: tuple[slice, Array]) -> None:
+        column = np.zeros(width)
+        for where, values in parts:
+            column[where] += values
+        found[name] = Linear(column)
+
+    every = range(rounds)
+    score("along the canary", *((block(k, own), v) for k in every))
+    for j in range(d):
+        e = np.zeros(d)
+        e[j] = np.sign(v[j])
+        score(f"coordinate {j}", *((block(k, own), e) for k in every))
+    if rounds > 1:
+        for k in every:
+            score(f"round {k}", (block(k, own), v))
+        for k in every[1:]:
+            before = block(rounds + k - 1, own) if repeats else block(k - 1, own)
+            score(f"round {k} less round {k - 1}", (block(k, own), v), (before, -v))
+    for i in range(senders):
+        if i != own:
+            score(f"less client {i}", *(part for k in every for part in ((block(k, own), v), (block(k, i), -v))))
+    score("squared length", (slice(width - 1, width), np.ones(1)))
+    return found
+
+
+def fitted(named_scores: dict[str, Linear], one: Array, zero: Array, rate: float, rounds: int) -> dict[str, Score]:
+    """Scores that the pilot's features with (one) and without (zero) the canary, (S, F), determine: Fisher's linear
+    discriminant, and a likelihood ratio where the canary takes part by chance in several rounds.
+
+    The discriminant finds combinations that nobody thought of, such as noise that cancels between coordinates and
+    rounds. The pilot pays for it: no lane that fits a score is tested by it.
+    """
+    found: dict[str, Score] = {"discriminant fitted on the pilot": _discriminant(one, zero)}
+    if rate < 1.0 and rounds > 1:
+        columns = np.stack([named_scores[f"round {k}"].column for k in range(rounds)])
+        x, y = one @ columns.T, zero @ columns.T
+        deviations = y.std(axis=0)
+        seen = deviations > 0.0
+        deviations = np.where(seen, deviations, 1.0)
+        shifts = np.where(seen, (x.mean(axis=0) - y.mean(axis=0)) / (rate * deviations), 0.0)
+        found["likelihood ratio"] = LikelihoodRatio(columns, y.mean(axis=0), deviations, shifts, rate)
+    return found
+
+
+def _discriminant(one: Array, zero: Array) -> Linear:
+    a, b = one[:, :-1], zero[:, :-1]
+    covariance = 0.5 * (np.cov(a, rowvar=False) + np.cov(b, rowvar=False))
+    values, vectors = np.linalg.eigh(np.atleast_2d(covariance))
+    floor = 1e-12 * max(float(values[-1]), 1e-300)
+    difference = vectors.T @ (a.mean(axis=0) - b.mean(axis=0))
+    direction = vectors @ (difference / np.maximum(values, floor))
+    length = float(np.linalg.norm(direction))
+    return Linear(np.append(direction / length if length > 0.0 else direction, 0.0))

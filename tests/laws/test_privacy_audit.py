@@ -1,0 +1,54 @@
+"""The law of privacy: no audit of an algorithm finds more than what is claimed of it. An algorithm with noise joins by
+one line in dpfl_theory.privacy.audit.registry, or in its own module; without one, a test fails.
+
+All audits together raise a false alarm with probability at most 1e-5; what they can see is in tests/mutants.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from laws.test_algorithm_laws import algorithms
+
+import dpfl_theory.algorithms.fedavg as module
+from dpfl_theory.algorithms import FedAvg
+from dpfl_theory.errors import InputError
+from dpfl_theory.privacy.audit.registry import AUDITS, audits
+
+DELTA, LANES, FAMILY_ALPHA = 1e-3, 60_000, 1e-5
+AUDITED = audits()
+
+
+@pytest.mark.parametrize("name", AUDITED)
+def test_no_audit_finds_more_than_is_claimed(name: str) -> None:
+    """And the best of its canaries finds at least a quarter, so the audit is not blind."""
+    found = AUDITED[name].run(delta=DELTA, lanes=LANES, seed=3, confidence=1.0 - FAMILY_ALPHA / len(AUDITED))
+    assert [result.reason for result in found if result.verdict != "consistent"] == []
+    assert max(result.epsilon_low / result.claimed for result in found) > 1 / 4
+
+
+def test_every_algorithm_with_noise_is_audited() -> None:
+    private = {
+        cls.__name__
+        for cls in algorithms()
+        if any(f.name.startswith(("sigma", "noise")) for f in dataclasses.fields(cls))
+    }
+    assert FedAvg.__name__ in private
+    missing = private - {type(line.algorithm).__name__ for line in AUDITED.values()}
+    assert missing == set(), "give each a line in AUDITS (dpfl_theory.privacy.audit.registry)"
+
+
+def test_an_algorithm_joins_by_one_line_in_its_own_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = {"algorithm": "dp-fedavg", "clients": 3, "noise_multiplier": 3.0}
+    mine = FedAvg(0.5, bounding="clip", threshold=1.0, sigma=1.0)
+    monkeypatch.setattr(module, "AUDITS", {"mine": {"algorithm": mine, "mechanism": told}}, raising=False)
+    audits.cache_clear()
+    try:
+        assert [r.verdict for r in audits()["mine"].run(delta=DELTA, lanes=20_000)] == ["consistent"] * 2
+        monkeypatch.setattr(module, "AUDITS", {next(iter(AUDITS)): {"algorithm": mine, "mechanism": told}})
+        audits.cache_clear()
+        with pytest.raises(InputError, match="two audits are called 'FedAvg, clip, average'"):
+            audits()
+    finally:
+        audits.cache_clear()
