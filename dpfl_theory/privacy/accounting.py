@@ -10,9 +10,8 @@ from typing import Any
 from scipy.optimize import brentq
 
 from dpfl_theory.errors import InputError
-from dpfl_theory.privacy.events import Event
 from dpfl_theory.privacy.mechanisms import Mechanism
-from dpfl_theory.privacy.pld import Limits, delta_limits, epsilon_high, epsilon_limits
+from dpfl_theory.privacy.pld import Limits, delta_limits, epsilon_high, epsilon_limits, epsilon_low
 from dpfl_theory.privacy.rdp import Moments, moments_bound
 
 __all__ = ["Account", "account", "calibrate", "largest_rounds"]
@@ -93,7 +92,7 @@ def account(mechanism: Mechanism, *, delta: float | None = None, epsilon: float 
     return Account(mechanism, Limits(epsilon, epsilon, epsilon), found, None, ())
 
 
-def calibrate(mechanism: Mechanism, *, epsilon: float, delta: float, limit: str = "high") -> float:
+def calibrate(mechanism: Mechanism, *, epsilon: float, delta: float, limit: str = "high", start: float = 1.0) -> float:
     """The smallest noise multiplier, to five digits, that is certified to give (epsilon, delta).
 
     With ``limit="low"`` the largest one, to five digits, that is known not to be enough (or, where the analysis is
@@ -108,15 +107,15 @@ def calibrate(mechanism: Mechanism, *, epsilon: float, delta: float, limit: str 
     checked_epsilon(epsilon)
     checked_delta(delta)
 
-    def spent(event: Event) -> float:
-        return epsilon_high(event, delta) if limit == "high" else epsilon_limits(event, delta).low
-
     def excess(log_z: float) -> float:
         changed = mechanism.with_(noise_multiplier=math.exp(log_z))
-        attack = None if limit == "high" else changed.attack()
-        return math.log(max(min(spent(attack or changed.event()), 1e6), 1e-9 * epsilon) / epsilon)
+        if limit == "high":
+            spent = epsilon_high(changed.event(), delta)
+        else:
+            spent = epsilon_low(changed.attack() or changed.event(), delta)
+        return math.log(max(min(spent, 1e6), 1e-9 * epsilon) / epsilon)
 
-    low, high = _bracket(excess, 0.0)
+    low, high = _bracket(excess, math.log(start))
     root = float(brentq(excess, low, high, xtol=PRECISION / 4))
     while limit == "high" and excess(root) > 0:
         root += PRECISION / 2
@@ -190,7 +189,7 @@ def _with_low(found: Limits, low: float) -> Limits:
 
 def _bracket(f: Callable[[float], float], start: float) -> tuple[float, float]:
     """Arguments around the root of a falling function."""
-    step = 1.0
+    step = 0.25
     if f(start) > 0:
         low, high = start, start + step
         while f(high) > 0:

@@ -156,7 +156,7 @@ def constant(statement: str, *, epsilon: float, delta: float, **parameters: Any)
     prescription = PRESCRIPTIONS[statement]
     mechanism = get(prescription.algorithm)(**parameters)
     z = calibrate(mechanism, epsilon=epsilon, delta=delta)
-    z_low = min(z, calibrate(mechanism, epsilon=epsilon, delta=delta, limit="low"))
+    z_low = min(z, calibrate(mechanism, epsilon=epsilon, delta=delta, limit="low", start=z))
     value, low = (
         (mechanism.with_(noise_multiplier=x).sigma(1.0)[prescription.sigma]) ** prescription.power
         / prescription.unit(mechanism, epsilon, delta)

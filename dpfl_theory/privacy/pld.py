@@ -19,9 +19,9 @@ from dpfl_theory.privacy.events import Event, Release, Repeated, WithProbability
 from dpfl_theory.privacy.grid import Array, Grid, cells, end
 from dpfl_theory.privacy.tails import Tails
 
-__all__ = ["Limits", "delta_limits", "epsilon_high", "epsilon_limits"]
+__all__ = ["Limits", "delta_limits", "epsilon_high", "epsilon_limits", "epsilon_low"]
 
-CELLS = {"above": 150, "below": 500}
+CELLS = {"above": 300, "below": 500}
 """Cells within one standard deviation of the losses that count; the error from above is of second order in their
 width.
 """
@@ -68,16 +68,22 @@ def epsilon_limits(event: Event, delta: float) -> Limits:
     """
     event = simplified(event)
     upper, lower = _upper(event, delta), _lower(event, delta)
-    high = max(_search(curve.delta, delta) for curve in upper)
-    low = max(_below(curve.delta, delta + curve.allowance, high) - curve.error for curve in lower)
-    centre = max(_below(curve.delta, delta, high) for curve in lower)
+    high = max(_root(curve, delta) for curve in upper)
+    low = max(_root(curve, delta + curve.allowance) - curve.error for curve in lower)
+    centre = max(_root(curve, delta) for curve in lower)
     low = min(max(0.0, low), high)
     return Limits(low, min(max(centre, low), high), high)
 
 
 def epsilon_high(event: Event, delta: float) -> float:
     """The certified upper limit of `epsilon_limits` alone, in half the time."""
-    return max(_search(curve.delta, delta) for curve in _upper(simplified(event), delta))
+    return max(_root(curve, delta) for curve in _upper(simplified(event), delta))
+
+
+def epsilon_low(event: Event, delta: float) -> float:
+    """A certified lower limit alone: that of `epsilon_limits`, unless it lies above the upper one."""
+    lower = _lower(simplified(event), delta)
+    return max(0.0, *(_root(curve, delta + curve.allowance) - curve.error for curve in lower))
 
 
 def delta_limits(event: Event, epsilon: float) -> Limits:
@@ -103,9 +109,11 @@ def delta_limits(event: Event, epsilon: float) -> Limits:
 
 @dataclass(frozen=True)
 class _Curve:
-    """delta as a function of epsilon, and what the lower limit gives away."""
+    """delta as a function of epsilon; an epsilon above its root, near which it is most accurate; and what the lower
+    limit gives away."""
 
     delta: Callable[[float], float]
+    near: float | None = None
     error: float = 0.0
     allowance: float = 0.0
 
@@ -151,20 +159,38 @@ def _composed(event: Event, pair: tuple[Tails, Tails], delta: float, upper: bool
         grid = cells(pair, ends, min(h, span / 4096), upper)
     weighted, log_mass = _weighted(grid, tilt)
     total, log_mass, infinite = _fold(event, weighted, log_mass)
-    losses = total.losses()
-    slack = count * ROUNDING + 3 * TRUNCATED
+    gains = _gains(total, tilt)
+    slack = (1 if upper else -1) * (count * ROUNDING + 1e-12)
     eta = 0.0 if upper else 1e-3 * delta
 
     def curve(epsilon: float) -> float:
-        above = int(np.searchsorted(losses, epsilon, side="right"))
-        beyond = losses[above:]
-        with np.errstate(under="ignore", over="ignore"):
-            shares = total.masses[above:] * np.exp(-tilt * (beyond - epsilon))
-            sum_ = float(np.dot(-np.expm1(epsilon - beyond), shares)) + (slack if upper else -slack)
-            value = math.exp(min(log_mass - tilt * epsilon, 700.0)) * max(sum_, 0.0)
+        value = math.exp(min(log_mass - tilt * epsilon, 700.0)) * max(gains(epsilon) + slack, 0.0)
         return min(1.0, value + infinite)
 
-    return _Curve(curve, 0.0 if upper else grid.h * math.sqrt(0.5 * count * math.log(2 / eta)), eta)
+    near = (log_mass - math.log(delta)) / tilt  # the moments bound
+    return _Curve(curve, near, 0.0 if upper else grid.h * math.sqrt(0.5 * count * math.log(2 / eta)), eta)
+
+
+def _gains(grid: Grid, tilt: float) -> Callable[[float], float]:
+    r"""The sum over losses l > epsilon of :math:`m_l (1 - e^{\varepsilon - l}) e^{-\lambda (l - \varepsilon)}`, in
+    constant time for each epsilon, from two sums that are accumulated from the right.
+    """
+    from scipy.signal import lfilter
+
+    slow, fast = (
+        lfilter([1.0], [1.0, -math.exp(-rate * grid.h)], grid.masses[::-1])[::-1] for rate in (tilt, tilt + 1)
+    )
+
+    def gains(epsilon: float) -> float:
+        first = max(math.floor(epsilon / grid.h) + 1 - grid.start, 0)
+        if first >= len(slow):
+            return 0.0
+        ahead = (grid.start + first) * grid.h - epsilon
+        if tilt * ahead > 700:
+            return 0.0
+        return float(slow[first] - math.exp(-ahead) * fast[first]) * math.exp(-tilt * ahead)
+
+    return gains
 
 
 def _fold(event: Event, weighted: Grid, log_mass: float) -> tuple[Grid, float, float]:
@@ -191,32 +217,27 @@ def _fold(event: Event, weighted: Grid, log_mass: float) -> tuple[Grid, float, f
             return Grid(start, masses, one.h), log_total, probability * infinite
 
 
-def _search(delta_of: Callable[[float], float], delta: float) -> float:
+def _root(curve: _Curve, delta: float) -> float:
     """The smallest epsilon >= 0 at which a falling curve is at most delta; inf beyond every finite loss."""
-    if delta_of(0.0) <= delta:
+
+    def excess(epsilon: float) -> float:
+        return math.log(max(curve.delta(epsilon), 1e-300) / delta)
+
+    if curve.near is not None and excess(curve.near) <= 0:
+        high = curve.near
+        lows = (high * (1 - share) for share in (0.03, 0.1, 0.3, 0.6, 0.9, 1.0))
+        low = next((x for x in lows if excess(x) > 0), None)
+        if low is None:
+            return 0.0
+    elif excess(0.0) <= 0:
         return 0.0
-    high = 1e-6
-    while delta_of(high) > delta:
-        high *= 2
-        if high > 1e5:
-            return math.inf
-    root = brentq(
-        lambda e: math.log(max(delta_of(e), 1e-300) / delta), high / 2 if high > 1e-6 else 0.0, high, xtol=1e-13
-    )
-    return float(root) * (1 + 1e-11)
-
-
-def _below(delta_of: Callable[[float], float], delta: float, high: float) -> float:
-    """The same for a curve of the lower limit, which is trusted near ``high`` only: 0 when it has no root there."""
-    if high == 0 or not math.isfinite(high):
-        return 0.0 if high == 0 else _search(delta_of, delta)
-    for share in (1e-6, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.3, 0.6, 0.9, 1.0):
-        low = high * (1 - share)
-        if delta_of(low) > delta:
-            return float(
-                brentq(lambda e: math.log(max(delta_of(e), 1e-300) / delta), low, high * (1 + 1e-9), xtol=1e-13)
-            )
-    return 0.0
+    else:
+        low, high = 0.0, 1e-6
+        while excess(high) > 0:
+            low, high = high, 2 * high
+            if high > 1e5:
+                return math.inf
+    return float(brentq(excess, low, high, xtol=1e-13)) * (1 + 1e-11)
 
 
 def _weighted(grid: Grid, tilt: float) -> tuple[Grid, float]:
