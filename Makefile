@@ -25,7 +25,7 @@ validate: $(READY)
 	@mkdir -p $(REPORTS)/evidence
 	@status=0; run() { echo "$$ $$*"; "$$@" || status=$$?; }; \
 	run $(BIN)/dpfl-theory validate --output $(REPORTS); \
-	run $(BIN)/dpfl-theory check --paper das2022 --format json --output $(REPORTS)/evidence/check-das2022.json; \
+	run $(BIN)/dpfl-theory check --format json --output $(REPORTS)/evidence/check.json; \
 	run $(BIN)/dpfl-theory report --output $(REPORTS); \
 	exit $$status
 	@echo "The report is at $(CURDIR)/$(REPORTS)/index.html"
