@@ -202,7 +202,8 @@ def _fold(event: Event, weighted: Grid, log_mass: float) -> tuple[Grid, float, f
             return weighted, log_mass, weighted.infinite
         case Repeated(inner, times):
             one, log_one, infinite = _fold(inner, weighted, log_mass)
-            offset, masses = self_convolve(one.masses, times, TRUNCATED)
+            with np.errstate(over="ignore"):  # of a ratio that is then not used
+                offset, masses = self_convolve(one.masses, times, TRUNCATED)
             grid = Grid(times * one.start + offset, np.maximum(np.asarray(masses), 0.0), one.h)
             return grid, times * log_one, -math.expm1(times * math.log1p(-infinite))
         case WithProbability(inner, probability):

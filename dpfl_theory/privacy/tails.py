@@ -63,7 +63,7 @@ class Present:
     z: float
 
     def __call__(self, epsilon: Array) -> tuple[Array, Array]:
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             odds = np.log(np.expm1(epsilon) / self.q + 1)  # log((e^eps - 1 + q)/q)
         x = self.z * odds + 0.5 / self.z
         outside = ndtr(-x)

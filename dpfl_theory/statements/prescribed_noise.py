@@ -36,7 +36,6 @@ __all__ = [
     "returned_sum_delta",
     "rounds_together",
     "sampled_sum_delta",
-    "settings_points",
     "smallest_constant",
 ]
 
@@ -185,28 +184,7 @@ def existence(
 ) -> ConstantClaim:
     """The claim that some u and v exist, with the ladder and the points of the instance."""
     ladder = tuple((u, v) for u in instance["u"] for v in instance["v"])
-
-    def needed() -> list[PrivacyPoint]:
-        return [*needed_points(instance["needed"]), *settings_points(instance.get("settings"))]
-
-    return ConstantClaim(constant, needed, escape, ladder, argument)
-
-
-def settings_points(settings: Mapping[str, Any] | None) -> list[PrivacyPoint]:
-    """The smallest valid constant in settings of a paper, as accountants certify it.
-
-    settings: ``statement``, a key of `dpfl_theory.privacy.constants.PRESCRIPTIONS`; ``common`` parameters; and
-    ``rows``, each of which adds its own.
-    """
-    from dpfl_theory.privacy import constant
-
-    found = []
-    for row in settings["rows"] if settings else ():
-        assert settings is not None
-        at = {**settings["common"], **row}
-        value = constant(settings["statement"], **at)
-        found.append(PrivacyPoint(at, float("inf"), value.low, value.value))
-    return found
+    return ConstantClaim(constant, lambda: needed_points(instance["needed"]), escape, ladder, argument)
 
 
 def fails(constant: str = "v") -> str:

@@ -135,9 +135,9 @@ class DPFedAvg(Mechanism):
             said.append("The server knows who takes part: sampling helps only a client that is not drawn.")
         elif self.sampling == "poisson" and self.noise == "per-client":
             said.append(
-                "The noise of the sum grows with the cohort, whose random size the bound lets an observer see. That takes "
-                "a dimension of the order of the cohort's square: far below it the noise is nearly that of --noise average, "
-                "which is not certified here."
+                "The noise of the sum grows with the cohort, whose random size the bound lets an observer see. That "
+                "takes a dimension of the order of the cohort's square; far below it the noise is nearly that of "
+                "--noise average, which is not certified here."
             )
         elif self.sampling == "fixed" and self.relation == "zero-out":
             said.append("A client that is not drawn is replaced by another, whose message may be the opposite one.")
