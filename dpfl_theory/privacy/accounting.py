@@ -80,9 +80,7 @@ def account(mechanism: Mechanism, *, delta: float | None = None, epsilon: float 
         if moments is not None and moments.warning:
             warnings.append(moments.warning)
         if not math.isfinite(found.high):
-            warnings.append(
-                "No epsilon below 600 is certified: the noise is too small to count losses in double precision."
-            )
+            warnings.append("No finite epsilon is certified: losses of one release beyond 600 count as infinite.")
         return Account(mechanism, found, Limits(delta, delta, delta), moments, tuple(warnings))
     assert epsilon is not None
     checked_epsilon(epsilon, zero=True)

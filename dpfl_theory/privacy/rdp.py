@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,9 +45,23 @@ def moments_bound(mechanism: Mechanism, delta: float) -> Moments | None:
 
     event, relation = described
     accountant = RdpAccountant(list(map(float, ORDERS)), relation)
-    accountant.compose(event)
-    epsilon, order = accountant.get_epsilon_and_optimal_order(delta)
+    with _quiet():
+        accountant.compose(event)
+        epsilon, order = accountant.get_epsilon_and_optimal_order(delta)
     warning = None
     if order in (ORDERS[0], ORDERS[-1]):
         warning = f"The best order {order:g} of the moments bound is an end of the orders tried: it may be too large."
     return Moments(float(epsilon), float(order), warning)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without dp-accounting's line for every fractional order whose series does not converge, and which it leaves out.
+    """
+    logger = logging.getLogger("absl")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
