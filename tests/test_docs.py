@@ -32,14 +32,25 @@ def test_the_tour_in_python_runs(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_tour_on_the_command_line_names_what_exists() -> None:
     commands = re.findall(r"^\$ dpfl-theory (.*?)(?: +#.*)?$", README, re.MULTILINE)
-    assert len(commands) == 9
+    assert len(commands) == 16
     used = {word for command in commands for word in command.split()}
-    assert {"list", "show", "check", "validate", "report", "doctor"} <= used
+    assert {"list", "show", "check", "validate", "report", "doctor", "privacy"} <= used
     assert {word for word in used if word.startswith("das2022.")} <= {s.id for s in statements.all_statements()}
     assert {word for word in used if word.startswith("das2022_")} <= set(available(ROOT / "validations"))
     for word in used:
         if word.endswith(".py"):
             assert (ROOT / word).is_file()
+
+
+def test_the_privacy_commands_give_what_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    (shown,) = (b for b in blocks(README, "console") if "privacy account" in b)
+    found = re.findall(
+        r"^\$ dpfl-theory (.*?) \| head -n (\d+)\n((?:[^$].*\n)*)", shown.replace("\\\n", ""), re.MULTILINE
+    )
+    assert len(found) == 4
+    for command, lines, output in found:
+        assert main(command.split()) == 0
+        assert capsys.readouterr().out.splitlines()[: int(lines)] == output.splitlines()
 
 
 def test_folders_and_links_exist() -> None:

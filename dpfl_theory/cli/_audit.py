@@ -1,0 +1,98 @@
+"""`privacy audit`: lower limits for epsilon of the code that runs, against what accountants certify."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dpfl_theory.checks.evidence import SCHEMA
+from dpfl_theory.cli._options import Device, Format, Seed, number, table
+from dpfl_theory.cli._parameters import number as parsed
+from dpfl_theory.console import Progress, choice, emit, parse_seed, say, writable, write
+from dpfl_theory.errors import InputError, unknown_name
+from dpfl_theory.kernels import DEVICES, select
+
+__all__ = ["audit"]
+
+CONFIDENCE = 1.0 - 1e-6
+"""All limits of one call hold together with this probability."""
+
+
+def audit(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Audits; all when none is named.")
+    ] = None,
+    delta: Annotated[str, typer.Option(metavar="D", help="The delta of (epsilon, delta), in (0, 1).")] = "1e-3",
+    lanes: Annotated[str, typer.Option(metavar="N", help="Runs for each pair of neighbouring data sets.")] = "400000",
+    seed: Seed = "0",
+    device: Device = "auto",
+    format_: Format = "text",
+    output: Annotated[str | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.")] = None,
+) -> int:
+    """Audit the running code: how much privacy does it lose at least?
+
+    Algorithms run with and without a canary; the limits hold with probability 1 - 1e-6, whatever the code does. A limit
+    above what accountants certify refutes the code or the accountant, and the exit code is 1. For example:
+
+    \b
+      dpfl-theory privacy audit "FedAvg, clip, average" --delta 1e-3
+    """
+    from dpfl_theory.privacy.audit.registry import audits
+
+    choice("format", format_, ("text", "json"))
+    target = None if output is None else writable(Path(output))
+    known = audits()
+    for name in names or ():
+        if name not in known:
+            raise unknown_name("audit", name, known)
+    chosen, share = list(names or known), parsed("--delta", delta)
+    count = parsed("--lanes", lanes, whole=True)
+    if not isinstance(count, int) or count < 1000:
+        raise InputError(f"--lanes is {lanes}: give a whole number of at least 1000")
+    if not 0 < share < 1:
+        raise InputError(f"--delta is {delta}: it must lie in (0, 1)")
+    if choice("device", device, DEVICES) == "cuda":
+        select(device)
+    rows: list[dict[str, Any]] = []
+    with Progress("audit") as progress:
+        for done, name in enumerate(chosen):
+            progress(done / len(chosen), name)
+            confidence = 1.0 - (1.0 - CONFIDENCE) / len(chosen)
+            found = known[name].run(
+                delta=share, lanes=count, seed=parse_seed(seed), confidence=confidence, device=device
+            )
+            rows += [{"audit": name, **_plain(result)} for result in found]
+    violated = [row for row in rows if row["verdict"] == "violated"]
+    document = {"schema": SCHEMA, "delta": share, "confidence": CONFIDENCE, "audits": rows}
+    text = json.dumps(document, indent=1, allow_nan=False) if format_ == "json" else _text(rows)
+    if target is None:
+        emit(text)
+    else:
+        write(target, text + "\n")
+        say(f"{len(rows)} audits, {len(violated)} above the certified limit: {target}")
+    return 1 if violated else 0
+
+
+def _plain(result: Any) -> dict[str, Any]:
+    kept = ("canary", "epsilon_low", "mu_low", "claimed", "claimed_mu", "verdict", "score", "reason", "lanes", "seed")
+    return {name: getattr(result, name) for name in (*kept, "seconds")}
+
+
+def _text(rows: list[dict[str, Any]]) -> str:
+    heading = ("verdict", "epsilon >=", "certified", "share", "audit", "canary", "seconds")
+    body = [
+        (
+            row["verdict"],
+            number(row["epsilon_low"]),
+            number(row["claimed"]),
+            f"{100 * row['epsilon_low'] / row['claimed']:.0f}%" if row["claimed"] else "-",
+            row["audit"],
+            row["canary"],
+            f"{row['seconds']:.1f}",
+        )
+        for row in rows
+    ]
+    return table([heading, *body], right=(1, 2, 3, 6))

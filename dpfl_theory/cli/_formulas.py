@@ -1,0 +1,102 @@
+"""The accountants of noble2022, formulas as printed, with the verbs of `dpfl_theory.privacy.accounting`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from scipy.optimize import brentq
+
+from dpfl_theory.console import choice
+from dpfl_theory.errors import InputError
+from dpfl_theory.privacy import noble2022
+from dpfl_theory.privacy.mechanisms import Mechanism
+
+__all__ = ["ACCOUNTANTS", "NOTE", "TIGHT", "Formula", "accountant"]
+
+TIGHT = "tight"
+ACCOUNTANTS = (TIGHT, "noble2022", "noble2022-theorem")
+NOTE = "A printed formula, not a certified limit."
+PRECISION = 1e-6
+
+
+def accountant(name: str, mechanism: Mechanism) -> Formula | None:
+    """The formula of this name; None for tight accounting, InputError where it does not know the mechanism."""
+    if choice("accountant", name, ACCOUNTANTS) == TIGHT:
+        return None
+    if mechanism.protects != "record":
+        raise InputError(
+            f"the accountant {name} does not know {mechanism.name}: it is for dp-scaffold, dp-fedavg-record and "
+            f"dp-fedsgd, so use --accountant {TIGHT}"
+        )
+    view = getattr(mechanism, "view", "third-party")
+    if name == "noble2022":
+        if view != "third-party":
+            raise InputError("the accountant noble2022 knows third parties only: use noble2022-theorem for the server")
+        return Formula(noble2022.epsilon_recipe, noble2022.rounds_recipe)
+    return Formula(noble2022.epsilon_theorem, noble2022.rounds_theorem, {"view": view})
+
+
+class Formula:
+    """A printed formula: the epsilon of so many rounds, and the rounds that an epsilon affords.
+
+    >>> from dpfl_theory.privacy.mechanisms import get
+    >>> run = get("dp-scaffold")(users=100, records=4000, user_rate=0.05, record_rate=0.2, local_steps=10,
+    ...                          noise_multiplier=20)
+    >>> formula = accountant("noble2022", run)
+    >>> formula.largest_rounds(run, epsilon=3.0, delta=1 / 400_000)  # Table 1
+    451
+    """
+
+    def __init__(self, epsilon: Any, rounds: Any, fixed: dict[str, Any] | None = None) -> None:
+        self._epsilon, self._rounds, self._fixed = epsilon, rounds, fixed or {}
+
+    def account(self, mechanism: Mechanism, *, delta: float) -> dict[str, Any]:
+        """What `Account.document` says; nothing is certified, so that there are no limits."""
+        bound = self._bound(mechanism, delta)
+        return {
+            "epsilon": {"low": None, "estimate": bound.epsilon, "high": None},
+            "delta": {"low": delta, "estimate": delta, "high": delta},
+            "mechanism": mechanism.describe(),
+            "notes": [NOTE],
+            "warnings": [] if bound.warning is None else [bound.warning],
+            "order": bound.order,
+        }
+
+    def largest_rounds(self, mechanism: Mechanism, *, epsilon: float, delta: float) -> int:
+        """The largest number of rounds whose printed epsilon is at most this; 0 when one round is too many."""
+        given = self._given(mechanism, "noise_multiplier")
+        return int(self._rounds(**given, **self._fixed, epsilon=epsilon, delta=delta))
+
+    def calibrate(self, mechanism: Mechanism, *, epsilon: float, delta: float) -> float:
+        """The smallest noise multiplier, to six digits, whose printed epsilon is at most this."""
+        if not 0 < epsilon < math.inf:
+            raise InputError(f"--epsilon is {epsilon}: give a positive number")
+
+        def excess(log_z: float) -> float:
+            found = self._bound(mechanism.with_(noise_multiplier=math.exp(log_z)), delta).epsilon
+            return math.log(max(min(found, 1e9), 1e-300) / epsilon)
+
+        low, high = -1.0, 1.0
+        while excess(high) > 0:
+            low, high = high, high + 2.0
+            if high > 30:
+                raise InputError("no noise gives this epsilon by the printed formula: raise --epsilon or --delta")
+        while excess(low) <= 0:
+            low, high = low - 2.0, low
+            if low < -30:
+                raise InputError("any noise gives this epsilon by the printed formula: lower --epsilon or --delta")
+        root = float(brentq(excess, low, high, xtol=PRECISION / 4))
+        while excess(root) > 0:
+            root += PRECISION / 2
+        return math.exp(root)
+
+    def _bound(self, mechanism: Mechanism, delta: float) -> noble2022.Bound:
+        given = self._given(mechanism, "noise_multiplier", "rounds")
+        found: noble2022.Bound = self._epsilon(**given, **self._fixed, delta=delta)
+        return found
+
+    def _given(self, mechanism: Mechanism, *names: str) -> dict[str, Any]:
+        found: dict[str, Any] = {n: mechanism.count(n) for n in ("users", "records", "local_steps")}
+        found |= {n: mechanism.value(n) for n in ("user_rate", "record_rate")}
+        return found | {n: mechanism.count(n) if n == "rounds" else mechanism.value(n) for n in names}

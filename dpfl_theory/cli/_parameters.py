@@ -1,0 +1,142 @@
+"""Command-line options made from the fields of the mechanisms: a new mechanism brings its own."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar, get_type_hints
+
+import typer
+
+from dpfl_theory.errors import InputError
+from dpfl_theory.privacy.mechanisms import Mechanism
+
+__all__ = ["Parameter", "build", "flag", "number", "parameters", "takes", "with_options"]
+
+LARGEST = 1e300
+"""No number beyond is taken: it would not be finite much longer."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter as one option: of the algorithms ``takers``, a word out of ``choices`` or else a number."""
+
+    name: str
+    help: str
+    choices: tuple[str, ...]
+    defaults: tuple[str, ...]
+    whole: bool
+    takers: tuple[str, ...]
+
+
+def flag(name: str) -> str:
+    """The option of a field.
+
+    >>> flag("noise_multiplier")
+    '--noise-multiplier'
+    """
+    return "--" + name.replace("_", "-")
+
+
+def takes(kind: type[Mechanism]) -> tuple[str, ...]:
+    """The names of a mechanism's parameters, its own first."""
+    names = [f.name for f in dataclasses.fields(kind)]
+    shared = {f.name for f in dataclasses.fields(Mechanism)}
+    return (*(n for n in names if n not in shared), *(n for n in names if n in shared))
+
+
+def parameters(kinds: Iterable[type[Mechanism]]) -> dict[str, Parameter]:
+    """The union of what these mechanisms take; where texts differ, that of the one with the most parameters."""
+    ordered = sorted(kinds, key=lambda kind: -len(takes(kind)))
+    found: dict[str, Parameter] = {}
+    for kind in ordered:
+        hints, fields = get_type_hints(kind), {f.name: f for f in dataclasses.fields(kind)}
+        for name in takes(kind):
+            f = fields[name]
+            choices = tuple(f.metadata["choices"])
+            default = (str(f.default),) if choices else ()
+            old = found.get(name, Parameter(name, f.metadata["help"], (), (), "int" in str(hints[name]), ()))
+            found[name] = dataclasses.replace(
+                old,
+                choices=tuple(dict.fromkeys((*old.choices, *choices))),
+                defaults=tuple(dict.fromkeys((*old.defaults, *default))),
+                takers=(*old.takers, kind.name),
+            )
+    shared = [f.name for f in dataclasses.fields(Mechanism)]
+    return {name: found[name] for name in (*(n for n in found if n not in shared), *shared)}
+
+
+def with_options(made: Iterable[Parameter], algorithms: Iterable[str]) -> Callable[[F], F]:
+    """Give a command, after its first parameter, an option for each of these; it gets them as ``**given``, as text.
+
+    ``algorithms`` are those that the command knows: the help says of an option which of them take it.
+    """
+    known = tuple(algorithms)
+    options = [_option(p, known) for p in made]
+
+    def decorate(function: F) -> F:
+        signature = inspect.signature(function, eval_str=True)
+        first, *others = (p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD)
+        keyword = [p.replace(kind=p.KEYWORD_ONLY) for p in (first, *options, *others)]
+        function.__signature__ = signature.replace(parameters=keyword)  # type: ignore[attr-defined]
+        return function
+
+    return decorate
+
+
+def _option(p: Parameter, known: tuple[str, ...]) -> inspect.Parameter:
+    text = p.help
+    if len(p.defaults) == 1:
+        text += f" ({p.defaults[0]} by default)"
+    others = [name for name in known if name not in p.takers]
+    if others:
+        few = len(others) < len(p.takers)
+        text += f" [not {', '.join(others)}]" if few else f" [{', '.join(sorted(p.takers))}]"
+    metavar = "|".join(p.choices) or ("N" if p.whole else "X")
+    annotation = Annotated[str | None, typer.Option(flag(p.name), metavar=metavar, help=text[:1].upper() + text[1:])]
+    return inspect.Parameter(p.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+def build(kind: type[Mechanism], given: Mapping[str, str | None], computed: str | None = None) -> Mechanism:
+    """The mechanism with the parameters that were given as text, less the one that the command computes.
+
+    Raises InputError for an option that the mechanism does not take, and for a number that is none.
+    """
+    own = [name for name in takes(kind) if name != computed]
+    names = {flag(name): name for name in own}
+    if "communication_probability" in own and computed != "rounds":
+        names["--iterations"] = "rounds"
+    values: dict[str, Any] = {}
+    for option, text in ((flag(name), text) for name, text in given.items() if text is not None):
+        if option not in names:
+            raise InputError(f"{kind.name} takes no {option}: it takes {', '.join(names)}")
+        name = names[option]
+        if name in values:
+            raise InputError("--iterations is another name of --rounds: give one of them")
+        hint = str(get_type_hints(kind)[name])
+        values[name] = text if "str" in hint else number(option, text, whole="int" in hint)
+    return kind(**values)
+
+
+def number(option: str, text: str, *, whole: bool = False) -> Any:
+    """A finite number, as int where it is one or where ``whole`` and it has no fraction.
+
+    >>> number("--rounds", "1e3", whole=True), number("--cohort", "20"), number("--delta", "1e-5")
+    (1000, 20, 1e-05)
+    """
+    value: int | float
+    try:
+        value = int(text)
+    except ValueError:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+    if not abs(value) <= LARGEST:
+        raise InputError(f"{option} is {text!r}: give a number")
+    return int(value) if whole and float(value).is_integer() else value

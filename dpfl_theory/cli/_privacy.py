@@ -1,0 +1,259 @@
+"""The commands of `privacy`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from dpfl_theory import privacy
+from dpfl_theory.cli._answer import Answer, busy
+from dpfl_theory.cli._audit import audit
+from dpfl_theory.cli._formulas import ACCOUNTANTS, TIGHT, Formula, accountant
+from dpfl_theory.cli._options import Format, table
+from dpfl_theory.cli._parameters import build, number, parameters, with_options
+from dpfl_theory.console import choice, emit
+from dpfl_theory.errors import InputError, unknown_name
+from dpfl_theory.privacy.constants import PRESCRIPTIONS
+from dpfl_theory.privacy.mechanisms import Mechanism, get, mechanisms
+
+__all__ = ["commands"]
+
+app = typer.Typer(rich_markup_mode=None)
+WIDE = {"max_content_width": 110}
+
+KNOWN = mechanisms()
+PARAMETERS = parameters(KNOWN.values())
+PRESCRIBED = {p.algorithm: get(p.algorithm) for p in PRESCRIPTIONS.values()}
+
+Algorithm = Annotated[str, typer.Option(metavar="A", help="The algorithm, one of those that `privacy list` shows.")]
+Iterations = Annotated[str | None, typer.Option(metavar="N", help="Another name of --rounds for dp-scaffnew.")]
+Delta = Annotated[str | None, typer.Option(metavar="D", help="The delta of (epsilon, delta), in (0, 1).")]
+Epsilon = Annotated[str | None, typer.Option(metavar="E", help="The epsilon of (epsilon, delta).")]
+KeptDelta = Annotated[str, typer.Option("--delta", metavar="D", help="The delta to keep to, in (0, 1).")]
+KeptEpsilon = Annotated[str, typer.Option("--epsilon", metavar="E", help="The epsilon to keep to.")]
+Sigma = Annotated[
+    str | None, typer.Option(metavar="S", help="The paper's sigma; with --clip, in place of --noise-multiplier.")
+]
+Clip = Annotated[str | None, typer.Option(metavar="C", help="Clipping threshold: the paper's sigma is told as well.")]
+AccountantName = Annotated[
+    str,
+    typer.Option("--accountant", metavar="|".join(ACCOUNTANTS), help="Certified limits, or formulas as printed."),
+]
+File = Annotated[str | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.")]
+
+
+def commands() -> dict[str, Any]:
+    """The commands by name."""
+    return dict(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+
+
+@app.command(context_settings=WIDE)
+@with_options(PARAMETERS.values(), KNOWN)
+def account(
+    algorithm: Algorithm,
+    iterations: Iterations = None,
+    sigma: Sigma = None,
+    clip: Clip = None,
+    delta: Delta = None,
+    epsilon: Epsilon = None,
+    accountant_: AccountantName = TIGHT,
+    format_: Format = "text",
+    output: File = None,
+    **given: str | None,
+) -> None:
+    """Tell one run's epsilon at a delta, or its delta at an epsilon.
+
+    The truth lies between the limits low and high. For example:
+
+    \b
+      dpfl-theory privacy account --algorithm dp-fedavg --clients 5000 \\
+        --cohort 1000 --sampling poisson --noise average \\
+        --noise-multiplier 2.7 --rounds 200 --delta 1e-5
+    """
+    answer = Answer(format_, output)
+    if (delta is None) == (epsilon is None):
+        raise InputError("give either --delta or --epsilon, and the other is computed")
+    mechanism = build(get(algorithm), {**given, "iterations": iterations})
+    threshold = _positive("--clip", clip)
+    if sigma is not None:
+        if threshold is None or mechanism.noise_multiplier is not None:
+            raise InputError(
+                "--sigma is given with --clip, in place of --noise-multiplier: give it like that or not at all"
+            )
+        mechanism = mechanism.with_(noise_multiplier=mechanism.multiplier(_positive("--sigma", sigma) or 0, threshold))
+    formula = accountant(accountant_, mechanism)
+    with busy("account"):
+        if delta is not None:
+            document = _account(mechanism, formula, number("--delta", delta))
+        elif formula is None:
+            document = privacy.account(mechanism, epsilon=number("--epsilon", epsilon or "")).document()
+        else:
+            raise InputError(f"the accountant {accountant_} tells epsilon at a delta: give --delta")
+    asked = "epsilon" if delta is None else "delta"
+    answer.give({**document, **_sigma(mechanism, threshold), "accountant": accountant_, "given": asked})
+
+
+@app.command(context_settings=WIDE)
+@with_options((p for p in PARAMETERS.values() if p.name != "noise_multiplier"), KNOWN)
+def calibrate(
+    algorithm: Algorithm,
+    epsilon: KeptEpsilon,
+    delta: KeptDelta,
+    iterations: Iterations = None,
+    clip: Clip = None,
+    accountant_: AccountantName = TIGHT,
+    format_: Format = "text",
+    output: File = None,
+    **given: str | None,
+) -> None:
+    """Find the noise that makes a run private enough.
+
+    It is the smallest noise multiplier with which the run is (epsilon, delta)-private. For example:
+
+    \b
+      dpfl-theory privacy calibrate --algorithm dp-norm-ec --rounds 1000 \\
+        --epsilon 8 --delta 1e-5 --clip 1
+    """
+    answer = Answer(format_, output)
+    mechanism = build(get(algorithm), {**given, "iterations": iterations}, computed="noise_multiplier")
+    mechanism.count("rounds")
+    threshold, e, d = _positive("--clip", clip), number("--epsilon", epsilon), number("--delta", delta)
+    formula = accountant(accountant_, mechanism)
+    with busy("calibrate"):
+        z = (formula.calibrate if formula else privacy.calibrate)(mechanism, epsilon=e, delta=d)
+        mechanism = mechanism.with_(noise_multiplier=z)
+        document = _account(mechanism, formula, d)
+    answer.give(
+        {"noise_multiplier": z, **_sigma(mechanism, threshold), **document, "accountant": accountant_, "given": "delta"}
+    )
+
+
+@app.command(context_settings=WIDE)
+@with_options((p for p in PARAMETERS.values() if p.name != "rounds"), KNOWN)
+def rounds(
+    algorithm: Algorithm,
+    epsilon: KeptEpsilon,
+    delta: KeptDelta,
+    accountant_: AccountantName = TIGHT,
+    format_: Format = "text",
+    output: File = None,
+    **given: str | None,
+) -> None:
+    """Find how many rounds a run can afford.
+
+    It is the largest number of rounds that is (epsilon, delta)-private. For example, a cell of noble2022's Table 1
+    by the paper's own accounting:
+
+    \b
+      dpfl-theory privacy rounds --algorithm dp-scaffold --users 100 \\
+        --records 4000 --user-rate 0.05 --record-rate 0.2 --local-steps 10 \\
+        --noise-multiplier 20 --epsilon 3 --delta 2.5e-6 --accountant noble2022
+    """
+    answer = Answer(format_, output)
+    mechanism = build(get(algorithm), given, computed="rounds")
+    mechanism.value("noise_multiplier")
+    e, d = number("--epsilon", epsilon), number("--delta", delta)
+    formula = accountant(accountant_, mechanism)
+    with busy("rounds"):
+        found = (formula.largest_rounds if formula else privacy.largest_rounds)(mechanism, epsilon=e, delta=d)
+        document = _account(mechanism.with_(rounds=max(found, 1)), formula, d)
+    if found == 0:
+        one = document["epsilon"]["estimate"]
+        document["warnings"].append(f"One round is too many: its epsilon is {one:.5g}.")
+        document["epsilon"] = {name: None if v is None else 0.0 for name, v in document["epsilon"].items()}
+        document["mechanism"] = mechanism.describe()
+    answer.give({"rounds": found, **document, "accountant": accountant_, "given": "delta"})
+
+
+@app.command(context_settings=WIDE)
+@with_options((p for p in parameters(PRESCRIBED.values()).values() if p.name != "noise_multiplier"), PRESCRIBED)
+def constant(
+    id_: Annotated[str, typer.Argument(metavar="ID", help=f"The prescription: {', '.join(PRESCRIPTIONS)}.")],
+    epsilon: KeptEpsilon,
+    delta: KeptDelta,
+    iterations: Iterations = None,
+    format_: Format = "text",
+    output: File = None,
+    **given: str | None,
+) -> None:
+    """Find the constant that a printed noise prescription needs.
+
+    It is the smallest with which the prescribed noise gives (epsilon, delta). For example, the q of das2022's
+    Appendix F:
+
+    \b
+      dpfl-theory privacy constant das2022.theorem3 --clients 100 \\
+        --rounds 500 --epsilon 5 --delta 1e-6
+    """
+    answer = Answer(format_, output)
+    if id_ not in PRESCRIPTIONS:
+        raise unknown_name("prescription", id_, PRESCRIPTIONS)
+    kind = get(PRESCRIPTIONS[id_].algorithm)
+    mechanism = build(kind, {**given, "iterations": iterations}, computed="noise_multiplier")
+    e, d = number("--epsilon", epsilon), number("--delta", delta)
+    chosen = {k: v for k, v in vars(mechanism).items() if v is not None}
+    with busy("constant"):
+        document = privacy.constant(id_, epsilon=e, delta=d, **chosen).document()
+    answer.give({**document, "epsilon": e, "delta": d, "letter": PRESCRIPTIONS[id_].letter, "warnings": []})
+
+
+@app.command("list")
+def list_(format_: Format = "text") -> None:
+    """List the algorithms that can be accounted for."""
+    choice("format", format_, ("text", "json"))
+    listed = [_described(kind) for kind in KNOWN.values()]
+    if format_ == "json":
+        emit(json.dumps(listed, indent=1, ensure_ascii=False))
+    else:
+        names = ("algorithm", "protects", "noise", "relations", "sampling", "views", "source")
+        rows: list[Sequence[str]] = [
+            tuple(", ".join(v) if isinstance(v, list) else v for v in (d[name] for name in names)) for d in listed
+        ]
+        emit(table([("algorithm", "protects", "noise", "relation", "sampling", "view", "source"), *rows]))
+
+
+def _described(kind: type[Mechanism]) -> dict[str, Any]:
+    """What `list` says; where an algorithm leaves no choice, the only one that it knows."""
+    own = parameters([kind])
+
+    def offered(name: str, only: str) -> list[str]:
+        return list(own[name].choices) if name in own else [only]
+
+    return {
+        "algorithm": kind.name,
+        "title": kind.title,
+        "protects": kind.protects,
+        "noise_added_by": kind.noise_added_by,
+        "noise": offered("noise", "per-client"),
+        "relations": offered("relation", "replace"),
+        "sampling": offered("sampling", "fixed" if "user_rate" in own else "full"),
+        "views": offered("view", "server"),
+        "parameters": list(own),
+        "source": kind.source,
+    }
+
+
+def _account(mechanism: Mechanism, formula: Formula | None, delta: float) -> dict[str, Any]:
+    """The epsilon of one run at delta, and what was counted, by the accountant that was chosen."""
+    if formula is not None:
+        return formula.account(mechanism, delta=delta)
+    return privacy.account(mechanism, delta=delta).document()
+
+
+def _sigma(mechanism: Mechanism, clip: float | None) -> Mapping[str, Any]:
+    return {} if clip is None else {"sigma": mechanism.sigma(clip), "clip": clip}
+
+
+def _positive(option: str, text: str | None) -> float | None:
+    if text is None:
+        return None
+    value: float = number(option, text)
+    if not value > 0:
+        raise InputError(f"{option} is {text}: give a positive number")
+    return value
+
+
+app.command(context_settings=WIDE)(audit)  # the last in the list of commands

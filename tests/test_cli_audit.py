@@ -1,0 +1,58 @@
+"""The command `privacy audit`: what it tells, what it refuses, and its exit code."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from dpfl_theory.cli import main
+from dpfl_theory.privacy.audit import registry
+from dpfl_theory.privacy.audit.registry import audits
+from dpfl_theory.privacy.mechanisms.dp_fedavg import DPFedAvg
+
+NAME = "FedAvg, clip, average"
+
+
+def test_the_sound_code_is_consistent(capsys: pytest.CaptureFixture[str]) -> None:
+    """False-alarm probability 1e-6; the seed is fixed."""
+    assert main(["privacy", "audit", NAME, "--lanes", "20000", "--format", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    found = document["audits"]
+    assert [row["verdict"] for row in found] == ["consistent", "consistent"]
+    assert all(0.3 * row["claimed"] < row["epsilon_low"] < row["claimed"] for row in found)
+    assert all(row["claimed"] == pytest.approx(3.1387, abs=1e-3) for row in found)
+    assert document["confidence"] == 1 - 1e-6
+
+
+def test_a_claim_that_promises_too_much_is_refuted(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = audits()[NAME]
+    better = registry.Audit(line.algorithm, DPFedAvg(clients=3, noise_multiplier=2.0))
+    monkeypatch.setitem(audits(), NAME, better)
+    assert main(["privacy", "audit", NAME, "--lanes", "50000"]) == 1
+    text = capsys.readouterr().out.splitlines()
+    assert text[0].split()[0] == "verdict"
+    assert all(line.startswith("violated") for line in text[1:])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["FedAvg, clip, avarage"], "did you mean 'FedAvg, clip, average'"),
+        ([NAME, "--lanes", "10"], "whole number of at least 1000"),
+        ([NAME, "--lanes", "1e3.5"], "--lanes is"),
+        ([NAME, "--delta", "0"], "must lie in (0, 1)"),
+        ([NAME, "--output", "/nowhere/at/all.json"], "/nowhere"),
+    ],
+)
+def test_what_cannot_be_audited_is_one_sentence(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["privacy", "audit", *arguments]) == 2
+    captured: Any = capsys.readouterr()
+    assert captured.out == ""
+    assert said in captured.err
+    assert captured.err.count("\n") == 1

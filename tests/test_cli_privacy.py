@@ -1,0 +1,522 @@
+"""`dpfl-theory privacy`: what its commands answer, that the numbers are the package's, and how they refuse."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpfl_theory import console, privacy
+from dpfl_theory.cli import _answer, main
+from dpfl_theory.cli._parameters import build, flag, parameters, takes
+from dpfl_theory.errors import InputError
+from dpfl_theory.privacy import noble2022
+from dpfl_theory.privacy.constants import PRESCRIPTIONS
+
+Output = pytest.CaptureFixture[str]
+
+FULL = {"clients": 100, "noise_multiplier": 10.0, "rounds": 100}
+TABLE_1 = {"users": 100, "records": 4000, "user_rate": 0.05, "record_rate": 0.2, "local_steps": 10}
+SMALL = {"users": 10, "records": 50, "user_rate": 0.5, "record_rate": 0.2, "local_steps": 2}
+NEEDED = {
+    "dp-fedavg": {"clients": 100},
+    "dp-normfedavg": {"clients": 100},
+    "dp-fedavg-record": SMALL,
+    "dp-fedsgd": {"users": 10, "records": 50, "user_rate": 0.5},
+    "dp-scaffold": SMALL,
+    "dp-scaffnew": {"communication_probability": 1.0},
+    "dp-norm-ec": {},
+    "dp-clip21": {},
+    "dp-sgd": {},
+}
+
+
+def arguments(values: dict[str, Any]) -> list[str]:
+    return [text for name, value in values.items() for text in (flag(name), str(value))]
+
+
+def refuse(constant: str) -> None:
+    raise AssertionError(f"{constant} is not JSON")
+
+
+PROGRESS = re.compile(r"(\w+: +\d+% after \d+ s .*\n)*")
+
+
+def answered(capsys: Output, *command: str) -> Any:
+    """The JSON document that a command writes to stdout; stderr has nothing but progress, on a slow machine."""
+    assert main(["privacy", *command, "--format", "json"]) == 0
+    out, err = capsys.readouterr()
+    assert PROGRESS.fullmatch(err)
+    return json.loads(out, parse_constant=refuse)
+
+
+def told(capsys: Output, *command: str) -> str:
+    """The text that a command writes to stdout."""
+    assert main(["privacy", *command]) == 0
+    out, err = capsys.readouterr()
+    assert PROGRESS.fullmatch(err)
+    assert max(len(line) for line in out.splitlines()) <= 110
+    return out
+
+
+def refused(capsys: Output, *command: str) -> str:
+    """Run a command that must fail with one sentence on stderr and nothing on stdout; returns the sentence."""
+    assert main(["privacy", *command]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("dpfl-theory: ")
+    assert err.count("\n") == 1, err
+    assert err.endswith("\n")
+    return err
+
+
+def made(algorithm: str, **values: Any) -> privacy.Mechanism:
+    kind: Any = privacy.get(algorithm)
+    mechanism: privacy.Mechanism = kind(**values)
+    return mechanism
+
+
+# account
+
+
+def test_account_is_the_documents_of_the_package(capsys: Output) -> None:
+    document = answered(capsys, "account", "--algorithm", "dp-fedavg", *arguments(FULL), "--delta", "1e-5")
+    expected = privacy.account(made("dp-fedavg", **FULL), delta=1e-5).document()
+    assert {k: document[k] for k in expected} == json.loads(json.dumps(expected))
+    assert set(document) - set(expected) == {"accountant", "schema", "given"}
+    assert document["accountant"] == "tight"
+    assert document["given"] == "delta"
+    assert document["schema"] == "dpfl-theory/1"
+    limits = document["epsilon"]
+    assert set(limits) == {"low", "estimate", "high"}
+    assert limits["low"] <= limits["estimate"] <= limits["high"]
+    assert limits["high"] == pytest.approx(4.377174, rel=1e-5), "as one Gaussian release with noise multiplier 1"
+    assert document["mechanism"]["algorithm"] == "dp-fedavg"
+    assert document["mechanism"]["rounds"] == 100
+
+
+def test_account_of_delta_at_an_epsilon(capsys: Output) -> None:
+    document = answered(capsys, "account", "--algorithm", "dp-fedavg", *arguments(FULL), "--epsilon", "1")
+    expected = privacy.account(made("dp-fedavg", **FULL), epsilon=1.0).document()
+    assert document["delta"] == expected["delta"]
+    assert document["delta"]["high"] == pytest.approx(0.126936737, rel=1e-6), "of the Gaussian mechanism"
+    assert document["epsilon"] == {"low": 1, "estimate": 1, "high": 1}
+
+
+@pytest.mark.parametrize("algorithm", sorted(NEEDED))
+def test_every_algorithm_can_be_accounted_for(capsys: Output, algorithm: str) -> None:
+    values = {**NEEDED[algorithm], "noise_multiplier": 20.0, "rounds": 3}
+    document = answered(capsys, "account", "--algorithm", algorithm, *arguments(values), "--delta", "1e-4")
+    expected = privacy.account(made(algorithm, **values), delta=1e-4)
+    assert document["epsilon"] == dataclasses.asdict(expected.epsilon)
+    assert document["notes"] == list(expected.mechanism.notes())
+
+
+def test_every_algorithm_is_tried() -> None:
+    assert sorted(NEEDED) == sorted(privacy.mechanisms())
+
+
+@pytest.mark.parametrize(
+    ("options", "parts"),
+    [
+        ({"sampling": "fixed", "cohort": 100}, ("sampling fixed", "cohort 100")),
+        ({"relation": "replace"}, ("relation replace",)),
+        ({"view": "server", "rounds": 4}, ("view server", "rounds 4", "note")),
+    ],
+)
+def test_account_as_text(capsys: Output, options: dict[str, Any], parts: tuple[str, ...]) -> None:
+    values = {**FULL, **options}
+    text = told(capsys, "account", "--algorithm", "dp-fedavg", *arguments(values), "--delta", "1e-5")
+    for part in (*parts, "certified limits", "accountant", "tight", "dp-fedavg, protecting one client", "1e-05"):
+        assert part in " ".join(text.split())
+    low, high = map(float, re.findall(r"^epsilon +(\S+) to (\S+) \(certified limits\)$", text, re.M)[0])
+    exact = privacy.account(made("dp-fedavg", **values), delta=1e-5).epsilon
+    assert low <= exact.low <= exact.high <= high, "limits are rounded outwards"
+    assert high - low < 1e-3
+
+
+def test_the_papers_sigma_in_place_of_the_noise_multiplier(capsys: Output) -> None:
+    run = made("dp-fedavg", **FULL)
+    values = {"clients": 100, "rounds": 100, "sigma": run.sigma(2.5)["sigma"], "clip": 2.5}
+    document = answered(capsys, "account", "--algorithm", "dp-fedavg", *arguments(values), "--delta", "1e-5")
+    assert document["mechanism"]["noise_multiplier"] == pytest.approx(10.0, rel=1e-12)
+    assert document["sigma"]["sigma"] == pytest.approx(values["sigma"])
+    assert document["clip"] == 2.5
+    assert document["epsilon"]["high"] == pytest.approx(4.377174, rel=1e-5)
+
+
+def test_iterations_are_the_rounds_of_dp_scaffnew(capsys: Output) -> None:
+    common = ("account", "--algorithm", "dp-scaffnew", "--communication-probability", "1", "--noise-multiplier", "9")
+    documents = [answered(capsys, *common, name, "30", "--delta", "1e-5") for name in ("--iterations", "--rounds")]
+    assert documents[0] == documents[1]
+    sentence = refused(capsys, *common, "--iterations", "30", "--rounds", "30", "--delta", "1e-5")
+    assert "give one of them" in sentence
+
+
+def test_what_is_not_finite_is_null_with_a_warning(capsys: Output) -> None:
+    values = {**FULL, "noise_multiplier": 1e-3}
+    document = answered(capsys, "account", "--algorithm", "dp-fedavg", *arguments(values), "--delta", "1e-5")
+    assert document["epsilon"]["high"] is None
+    assert any("epsilon.high" in warning for warning in document["warnings"])
+    text = told(capsys, "account", "--algorithm", "dp-fedavg", *arguments(values), "--delta", "1e-5")
+    assert "warning" in text
+
+
+# calibrate
+
+
+def test_calibrate_is_the_packages(capsys: Output) -> None:
+    common = {"clients": 100, "rounds": 100, "epsilon": 1.0, "delta": 1e-5}
+    document = answered(capsys, "calibrate", "--algorithm", "dp-fedavg", *arguments(common), "--clip", "4")
+    z = privacy.calibrate(made("dp-fedavg", clients=100, rounds=100), epsilon=1.0, delta=1e-5)
+    assert document["noise_multiplier"] == z
+    assert document["mechanism"]["noise_multiplier"] == z
+    assert document["sigma"] == made("dp-fedavg", **{**FULL, "noise_multiplier": z}).sigma(4.0)
+    assert 0.9999 <= document["epsilon"]["low"] <= document["epsilon"]["high"] <= 1.0
+    assert "sigma" not in answered(capsys, "calibrate", "--algorithm", "dp-fedavg", *arguments(common))
+    text = told(capsys, "calibrate", "--algorithm", "dp-fedavg", *arguments(common), "--clip", "4")
+    shown = float(re.findall(r"^noise multiplier +(\S+)$", text, re.M)[0])
+    assert z <= shown < z * 1.0001, "the noise is rounded up"
+    assert "sigma of one message" in text
+
+
+# rounds
+
+
+def test_rounds_by_the_papers_recipe(capsys: Output) -> None:
+    """A cell of Table 1: 451."""
+    values = {**TABLE_1, "noise_multiplier": 20, "epsilon": 3, "delta": 2.5e-6}
+    common = ("rounds", "--algorithm", "dp-scaffold", *arguments(values), "--accountant")
+    document = answered(capsys, *common, "noble2022")
+    assert document["rounds"] == 451
+    assert document["accountant"] == "noble2022"
+    bound = noble2022.epsilon_recipe(**TABLE_1, noise_multiplier=20, rounds=451, delta=2.5e-6)
+    assert document["epsilon"] == {"low": None, "estimate": bound.epsilon, "high": None}
+    assert "A printed formula, not a certified limit." in document["notes"]
+    assert document["warnings"] == []
+    theorem = answered(capsys, *common, "noble2022-theorem")
+    assert theorem["rounds"] == noble2022.rounds_theorem(**TABLE_1, noise_multiplier=20, epsilon=3, delta=2.5e-6)
+    text = told(capsys, *common, "noble2022")
+    assert re.search(r"^rounds +451$", text, re.M)
+    assert "printed formula" in text
+    assert "certified limits" not in text
+
+
+def test_rounds_by_tight_accounting(capsys: Output) -> None:
+    values = {"noise_multiplier": 40.0, "epsilon": 1.0, "delta": 1e-5}
+    document = answered(capsys, "rounds", "--algorithm", "dp-norm-ec", *arguments(values))
+    most = privacy.largest_rounds(made("dp-norm-ec", noise_multiplier=40.0), epsilon=1.0, delta=1e-5)
+    assert document["rounds"] == most == document["mechanism"]["rounds"]
+    assert document["accountant"] == "tight"
+    assert document["epsilon"]["high"] <= 1.0
+    more = privacy.account(made("dp-norm-ec", noise_multiplier=40.0, rounds=most + 1), delta=1e-5)
+    assert more.epsilon.low > 1.0
+
+
+@pytest.mark.parametrize(
+    ("name", "algorithm", "own"),
+    [("tight", "dp-norm-ec", {}), ("noble2022", "dp-scaffold", SMALL), ("noble2022-theorem", "dp-scaffold", SMALL)],
+)
+def test_no_round_may_be_affordable(capsys: Output, name: str, algorithm: str, own: dict[str, Any]) -> None:
+    values = {**own, "noise_multiplier": 0.5, "epsilon": 0.1, "delta": 1e-6}
+    document = answered(capsys, "rounds", "--algorithm", algorithm, *arguments(values), "--accountant", name)
+    assert document["rounds"] == 0
+    assert document["epsilon"]["estimate"] == 0.0
+    assert any("One round is too many" in warning for warning in document["warnings"])
+    assert "rounds" not in document["mechanism"]
+
+
+# the accountants of noble2022
+
+
+@pytest.mark.parametrize("view", ["third-party", "server"])
+def test_account_by_the_printed_theorem(capsys: Output, view: Any) -> None:
+    values = {**TABLE_1, "noise_multiplier": 20, "rounds": 451, "delta": 2.5e-6, "view": view}
+    common = ("account", "--algorithm", "dp-fedavg-record", *arguments(values), "--accountant")
+    document = answered(capsys, *common, "noble2022-theorem")
+    bound = noble2022.epsilon_theorem(**TABLE_1, noise_multiplier=20, rounds=451, delta=2.5e-6, view=view)
+    assert document["epsilon"] == {"low": None, "estimate": bound.epsilon, "high": None}
+    assert document["order"] == bound.order
+    if view == "server":
+        assert "noble2022-theorem" in refused(capsys, *common, "noble2022")
+
+
+def test_calibrate_by_the_printed_recipe(capsys: Output) -> None:
+    values = {**TABLE_1, "rounds": 451, "epsilon": 3.0, "delta": 2.5e-6}
+    command = ("calibrate", "--algorithm", "dp-scaffold", *arguments(values), "--accountant", "noble2022")
+    document = answered(capsys, *command)
+    z = document["noise_multiplier"]
+    attained = noble2022.epsilon_recipe(**TABLE_1, noise_multiplier=z, rounds=451, delta=2.5e-6).epsilon
+    assert document["epsilon"]["estimate"] == attained <= 3.0
+    less = noble2022.epsilon_recipe(**TABLE_1, noise_multiplier=z * (1 - 1e-5), rounds=451, delta=2.5e-6)
+    assert less.epsilon > 3.0
+    assert 19 < z < 20, "20 is enough for 451 rounds"
+
+
+def test_warnings_of_a_formula_are_told(capsys: Output) -> None:
+    values = {**TABLE_1, "users": 105, "noise_multiplier": 20, "rounds": 10, "delta": 2.5e-6}
+    command = ("account", "--algorithm", "dp-scaffold", *arguments(values), "--accountant", "noble2022")
+    assert "no whole number" in answered(capsys, *command)["warnings"][0]
+    assert re.search(r"^warning +lM = 5.25 is no whole number", told(capsys, *command), re.M)
+
+
+def test_formulas_know_record_level_algorithms_only(capsys: Output) -> None:
+    common = ("account", "--algorithm", "dp-fedavg", *arguments(FULL), "--delta", "1e-5", "--accountant")
+    assert "does not know dp-fedavg" in refused(capsys, *common, "noble2022")
+    assert "did you mean 'noble2022'" in refused(capsys, *common, "noble202")
+    values = {**TABLE_1, "noise_multiplier": 20, "rounds": 451, "epsilon": 3}
+    command = ("account", "--algorithm", "dp-scaffold", *arguments(values), "--accountant", "noble2022")
+    assert "give --delta" in refused(capsys, *command)
+
+
+# constant
+
+CONSTANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "das2022.theorem3": ("q", {"clients": 100, "cohort": 100, "rounds": 500, "sampling": "full"}),
+    "zhang2021.theorem3.2": ("v", {"clients": 40, "rounds": 50}),
+    "hou2023.lemma1": ("v", {"rounds": 20, "communication_probability": 1.0}),
+    "shulgin2025.noise": ("c", {"rounds": 300}),
+}
+
+
+@pytest.mark.parametrize("statement", CONSTANTS)
+def test_constants_are_the_packages(capsys: Output, statement: str) -> None:
+    letter, values = CONSTANTS[statement]
+    budget = ("--epsilon", "5", "--delta", "1e-6")
+    document = answered(capsys, "constant", statement, *arguments(values), *budget)
+    found = privacy.constant(statement, epsilon=5, delta=1e-6, **values)
+    assert document[letter] == document["high"] == found.value
+    assert document["low"] == found.low
+    assert document["low"] <= document["high"]
+    assert document["statement"] == statement
+    text = told(capsys, "constant", statement, *arguments(values), *budget)
+    shown, below = re.findall(rf"^{letter} +(\S+) \(certified; nothing below (\S+) is enough\)$", text, re.M)[0]
+    assert float(below) <= found.low <= found.value <= float(shown)
+    assert "\\" not in text
+    assert re.search(r"^prescription +sigma(\^2)? [>=]", text, re.M)
+
+
+def test_every_prescription_is_tried() -> None:
+    assert set(CONSTANTS) == set(PRESCRIPTIONS)
+
+
+def test_the_q_of_appendix_f(capsys: Output) -> None:
+    """1.738 for zero-out by hand (statement das2022.theorem3 records it), and four times that for replace."""
+    common = ("--clients", "100", "--rounds", "500", "--epsilon", "5", "--delta", "1e-6", "--relation")
+    q = {r: answered(capsys, "constant", "das2022.theorem3", *common, r)["q"] for r in ("zero-out", "replace")}
+    assert q["zero-out"] == pytest.approx(1.738, abs=5e-4)
+    assert q["replace"] == pytest.approx(4 * q["zero-out"], rel=1e-6)
+
+
+def test_the_schemes_of_the_contract(capsys: Output) -> None:
+    values = {"clients": 50, "cohort": 10, "rounds": 20, "epsilon": 5, "delta": 1e-4}
+    found = {}
+    for sampling in ("poisson", "fixed"):
+        more = {"sampling": sampling, "noise": "average", "relation": "zero-out"}
+        found[sampling] = answered(capsys, "constant", "das2022.theorem3", *arguments({**values, **more}))
+    assert 0 < found["poisson"]["q"] < found["fixed"]["low"], "Poisson sampling hides more"
+
+
+def test_iterations_of_the_lemma(capsys: Output) -> None:
+    common = ("constant", "hou2023.lemma1", "--communication-probability", "1", "--epsilon", "1", "--delta", "1e-5")
+    assert answered(capsys, *common, "--iterations", "7") == answered(capsys, *common, "--rounds", "7")
+
+
+# list and help
+
+
+def test_list_tells_every_algorithm(capsys: Output) -> None:
+    assert main(["privacy", "list", "--format", "json"]) == 0
+    listed = {entry["algorithm"]: entry for entry in json.loads(capsys.readouterr().out)}
+    assert list(listed) == list(privacy.mechanisms())
+    wanted = {"title", "protects", "noise_added_by", "noise", "relations", "sampling", "views", "parameters", "source"}
+    for name, entry in listed.items():
+        assert set(entry) == {"algorithm", *wanted}
+        assert all(entry[field] for field in wanted), name
+    assert listed["dp-scaffold"]["protects"] == "record"
+    assert listed["dp-fedavg"]["relations"] == ["zero-out", "replace", "add-remove"]
+    assert main(["privacy", "list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["algorithm", "protects", "noise", "relation", "sampling", "view", "source"]
+    assert [line.split()[0] for line in lines[1:]] == list(listed)
+
+
+@pytest.mark.parametrize("command", ["account", "calibrate", "rounds", "constant"])
+def test_help_has_an_example_that_runs(capsys: Output, command: str) -> None:
+    assert main(["privacy", command, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert "\b" not in text
+    assert "\\b" not in text
+    example = re.search(r"\n    dpfl-theory (privacy .*?)\n\n", text, re.DOTALL)
+    assert example is not None
+    assert main(example[1].replace("\\\n", " ").split()) == 0
+    assert re.search(r"^epsilon ", capsys.readouterr().out, re.M)
+
+
+def test_every_parameter_has_an_option(capsys: Output) -> None:
+    assert main(["privacy", "account", "--help"]) == 0
+    text = capsys.readouterr().out
+    for kind in privacy.mechanisms().values():
+        for field in dataclasses.fields(kind):
+            assert re.search(rf"^  {flag(field.name)} ", text, re.M), field.name
+    assert re.search(r"^  --sampling full\|poisson\|fixed\|with-replacement", text, re.M)
+    assert main(["privacy", "calibrate", "--help"]) == 0
+    assert "--noise-multiplier" not in capsys.readouterr().out
+
+
+def test_no_command_shows_what_there_is(capsys: Output) -> None:
+    assert main(["privacy"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    for command in ("account", "calibrate", "rounds", "constant", "list"):
+        assert command in err
+
+
+def test_the_options_are_made_on_demand() -> None:
+    code = (
+        "import sys; from dpfl_theory.cli import main; main(['--help']);"
+        "print([m for m in ('numpy', 'scipy', 'dp_accounting') if m in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stderr.strip() == "[]"
+    assert "privacy" in done.stdout
+
+
+# what is refused
+
+RUN = ("account", "--algorithm", "dp-fedavg", *arguments(FULL))
+BUDGET = ("--epsilon", "1", "--delta", "1e-5")
+RECORDS = ("account", "--algorithm", "dp-scaffold", "--noise-multiplier", "1", "--rounds", "3", "--delta", "1e-5")
+
+
+@pytest.mark.parametrize(
+    ("command", "part"),
+    [
+        ((*RUN, "--delta", "x"), "--delta is 'x': give a number"),
+        ((*RUN, "--delta", "nan"), "--delta is 'nan': give a number"),
+        ((*RUN, "--epsilon", "inf"), "--epsilon is 'inf': give a number"),
+        ((*RUN, "--delta", "0"), "it must lie in (0, 1)"),
+        ((*RUN, "--delta", "1"), "it must lie in (0, 1)"),
+        ((*RUN, "--epsilon", "-1"), "--epsilon is -1"),
+        (RUN, "either --delta or --epsilon"),
+        ((*RUN, *BUDGET), "either --delta or --epsilon"),
+        ((*RUN, "--delta", "1e-5", "--users", "3"), "dp-fedavg takes no --users: it takes --clients, --cohort"),
+        ((*RUN, "--delta", "1e-5", "--iterations", "3"), "dp-fedavg takes no --iterations"),
+        ((*RUN, "--delta", "1e-5", "--cohort", "200", "--sampling", "fixed"), "cannot exceed --clients 100"),
+        ((*RUN, "--delta", "1e-5", "--cohort", "20"), "--sampling is full"),
+        ((*RUN, "--delta", "1e-5", "--view", "server", "--noise", "average"), "nothing is private"),
+        ((*RUN, "--delta", "1e-5", "--view", "nobody"), "choose one of third-party, server"),
+        ((*RUN, "--delta", "1e-5", "--relation", "add-remove"), "use --relation zero-out"),
+        ((*RUN, "--delta", "1e-5", "--sigma", "1", "--clip", "1"), "in place of --noise-multiplier"),
+        ((*RUN, "--delta", "1e-5", "--clip", "-1"), "--clip is -1: give a positive number"),
+        ((*RUN, "--delta", "1e-5", "--format", "yaml"), "unknown format 'yaml'"),
+        ((*RUN, "--delta", "1e-5", "--output", "nowhere/file.json"), "there is no folder 'nowhere'"),
+        ((*RUN, "--delta", "1e-5", "--no-such-option"), "--no-such-option"),
+        (("account", "--algorithm", "dp-fedav", "--delta", "1e-5"), "did you mean 'dp-fedavg'?"),
+        (("account", *arguments(FULL), "--delta", "1e-5"), "--algorithm"),
+        (("account", "--algorithm", "dp-norm-ec", "--rounds", "9", "--delta", "1e-5"), "needs --noise-multiplier"),
+        (("account", "--algorithm", "dp-norm-ec", "--noise-multiplier", "9", "--delta", "1e-5"), "needs --rounds"),
+        ((*RECORDS, "--users", "10", "--records", "9", "--user-rate", "0.5"), "--record-rate"),
+        ((*RECORDS, *arguments({**SMALL, "user_rate": 0.05})), "less than one user"),
+        ((*RECORDS, *arguments({**SMALL, "record_rate": 0.001})), "less than one record"),
+        ((*RECORDS, *arguments({**SMALL, "local_steps": 1.5})), "--local-steps is 1.5: give a whole number"),
+        ((*RECORDS, *arguments({**SMALL, "users": "9" * 400})), "give a number"),
+        (("calibrate", "--algorithm", "dp-fedavg", "--clients", "9", *BUDGET), "needs --rounds"),
+        (("calibrate", "--algorithm", "dp-fedavg", *arguments(FULL), *BUDGET), "--noise-multiplier"),
+        (("calibrate", "--algorithm", "dp-norm-ec", "--rounds", "9", "--epsilon", "1"), "--delta"),
+        (("calibrate", "--algorithm", "dp-norm-ec", "--rounds", "9", "--epsilon", "0", "--delta", "1e-5"), "--epsilon"),
+        (("rounds", "--algorithm", "dp-norm-ec", "--noise-multiplier", "9", "--rounds", "9", *BUDGET), "--rounds"),
+        (("rounds", "--algorithm", "dp-norm-ec", *BUDGET), "needs --noise-multiplier"),
+        (("constant", "das2022.theorm3", *BUDGET), "did you mean 'das2022.theorem3'?"),
+        (("constant", "das2022.theorem3", "--rounds", "9", *BUDGET), "needs --clients"),
+        (("constant", "shulgin2025.noise", "--cohort", "3", "--rounds", "9", *BUDGET), "takes no --cohort"),
+        (("constant", *BUDGET), "ID"),
+        (("list", "--format", "xml"), "unknown format 'xml'"),
+        (("acount",), "did you mean 'account'?"),
+    ],
+)
+def test_bad_input_gets_one_sentence(capsys: Output, command: tuple[str, ...], part: str) -> None:
+    assert part in refused(capsys, *command)
+
+
+@pytest.mark.parametrize("algorithm", sorted(NEEDED))
+def test_no_algorithm_takes_an_option_of_another(algorithm: str) -> None:
+    kind = privacy.get(algorithm)
+    foreign = [name for name in parameters(privacy.mechanisms().values()) if name not in takes(kind)]
+    assert foreign
+    for name in foreign:
+        with pytest.raises(InputError, match=f"{algorithm} takes no {flag(name)}: it takes .*--rounds"):
+            build(kind, {name: "1"})
+
+
+# files, progress, digits
+
+
+def test_the_file_holds_what_stdout_would(capsys: Output, tmp_path: Path) -> None:
+    target = tmp_path / "account.json"
+    command = [*RUN, "--delta", "1e-5", "--format", "json"]
+    assert main(["privacy", *command]) == 0
+    out = capsys.readouterr().out
+    assert main(["privacy", *command, "--output", str(target)]) == 0
+    assert target.read_text() == out
+    after = capsys.readouterr()
+    assert after.out == ""
+    assert after.err == f"epsilon 4.3771 to 4.3772 (certified limits): {target}\n"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+@pytest.mark.parametrize("more", [("--delta", "0"), ("--delta", "1e-5", "--users", "3")])
+def test_a_failure_overwrites_nothing(capsys: Output, tmp_path: Path, more: tuple[str, ...]) -> None:
+    target = tmp_path / "old.json"
+    target.write_text("old")
+    refused(capsys, *RUN, *more, "--output", str(target))
+    assert target.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_an_unusable_file_is_told_before_the_work(
+    capsys: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unwanted(*_: object, **__: object) -> None:
+        raise AssertionError("nothing may be computed")
+
+    monkeypatch.setattr(privacy, "account", unwanted)
+    assert "is a folder" in refused(capsys, *RUN, "--delta", "1e-5", "--output", str(tmp_path))
+
+
+def test_a_long_computation_says_that_it_goes_on(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_answer, "QUIET_SECONDS", 0.01)
+    monkeypatch.setattr(console, "QUIET_SECONDS", 0.0)
+    with _answer.busy("account"):
+        time.sleep(0.2)
+    assert re.fullmatch(r"account: +0% after 0 s  composing privacy losses\n", capsys.readouterr().err)
+    with pytest.raises(ZeroDivisionError), _answer.busy("account"):
+        raise ZeroDivisionError
+
+
+@given(st.floats(1e-300, 1e300))
+def test_limits_are_rounded_outwards(value: float) -> None:
+    low, near, high = (float(_answer.rounded(value, way)) for way in ("down", "nearest", "up"))
+    assert low <= value <= high
+    assert low <= near <= high
+    assert high - low <= 1.001e-4 * value
+
+
+def test_options_are_keyword_only_and_complete() -> None:
+    from dpfl_theory.cli import _privacy
+
+    callbacks: dict[str, Callable[..., Any]] = {n: c.callback for n, c in _privacy.commands().items()}
+    for name in ("account", "calibrate", "rounds", "constant"):
+        kinds = {p.kind for p in inspect.signature(callbacks[name]).parameters.values()}
+        assert kinds == {inspect.Parameter.KEYWORD_ONLY}
