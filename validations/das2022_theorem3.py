@@ -21,7 +21,7 @@ CAPTION = (
     "computed points on the lines are certified to be enough; nothing below the pale bands is. Beyond epsilon = "
     "2 log(1/delta), where the shading begins, q outgrows 4 (16 for replace) at full participation and follows the "
     "dashed lines. Diamonds: the paper's own epsilon and delta. Top right: along epsilon = u r^2 K/n^2, which the "
-    "theorem allows for some u, q grows with the number of rounds without end."
+    "theorem allows for some u, the q below which nothing is enough grows with the number of rounds without end."
 )
 SOURCE = {"paper": "das2022", "where": "Theorem 3, Section 3"}
 BUDGET_SECONDS = {"quick": 60.0, "full": 300.0}

@@ -31,7 +31,7 @@ PRINTED = {
     80: (546, 506, 458, 362, 87),
     160: (546, 506, 458, 362, 87),
 }
-TABLE = {"users": 100, "records": 4000, "user_rate": 0.05, "record_rate": 0.2}
+TABLE: dict[str, Any] = {"users": 100, "records": 4000, "user_rate": 0.05, "record_rate": 0.2}
 SYNTHETIC, FEMNIST, MNIST = (
     {"users": 100, "records": 4000},
     {"users": 40, "records": 2000},
@@ -53,7 +53,7 @@ def compute(context: Context) -> dict[str, Any]:
     rows = []
     for noise, printed in PRINTED.items():
         for steps, rounds in zip(STEPS, printed, strict=True):
-            setting = {**TABLE, "local_steps": steps, "noise_multiplier": float(noise)}
+            setting: dict[str, Any] = {**TABLE, "local_steps": steps, "noise_multiplier": float(noise)}
             run = get("dp-scaffold")(**setting)
             spent = account(run.with_(rounds=rounds), delta=delta).epsilon
             rows.append(

@@ -56,8 +56,7 @@ def moments_bound(mechanism: Mechanism, delta: float) -> Moments | None:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Without dp-accounting's line for every fractional order whose series does not converge, and which it leaves out.
-    """
+    """Without dp-accounting's line for every fractional order whose series does not converge and is left out."""
     logger = logging.getLogger("absl")
     before = logger.level
     logger.setLevel(logging.ERROR)

@@ -1,0 +1,80 @@
+"""The letters of noble2022's privacy analysis, each mapped once to its meaning and domain, and shared hypotheses.
+
+Everything here is a number without unit: privacy depends on the noise only through sigma_g, its standard deviation over
+the largest change 2C/(sR) that one record makes in one local step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dpfl_theory.statements.model import Assumption, Symbol
+
+if TYPE_CHECKING:
+    from dpfl_theory.problems.base import Problem
+
+PAPER = "noble2022"
+
+_ALL = (
+    Symbol("epsilon", "privacy budget", (0, 0), "positive", r"\epsilon"),
+    Symbol("delta", "privacy failure probability", (0, 0), "probability", r"\delta"),
+    Symbol("epsilon_bar", "privacy budget of the composition", (0, 0), "positive", r"\overline{\epsilon}"),
+    Symbol("delta_prime", "slack of the composition", (0, 0), "probability", r"\delta'"),
+    Symbol("epsilon_prime", "privacy budget after subsampling", (0, 0), "positive", r"\epsilon'"),
+    Symbol("q", "subsampling ratio m/n", (0, 0), "probability", "q"),
+    Symbol("alpha", "order of a Renyi divergence", (0, 0), "positive", r"\alpha"),
+    Symbol("lambda", "alpha - 1", (0, 0), "positive", r"\lambda"),
+    Symbol("rdp", "smallest Renyi budget of the mechanism", (0, 0), "positive", r"\epsilon_M(\alpha)"),
+    Symbol("cgf", "cumulant generating function of the privacy loss", (0, 0), "positive", r"K_M(\lambda)"),
+    Symbol("cgf_floor", "the same at the next integer below", (0, 0), "nonnegative", r"K_M(\lfloor\lambda\rfloor)"),
+    Symbol("cgf_ceiling", "the same at the next integer above", (0, 0), "positive", r"K_M(\lceil\lambda\rceil)"),
+    Symbol("sigma_g", "standard deviation of the noise over the sensitivity", (0, 0), "positive", r"\sigma_g"),
+    Symbol("M", "number of users", (0, 0), "integer", "M"),
+    Symbol("R", "records of a user", (0, 0), "integer", "R"),
+    Symbol("l", "share of the users in a round", (0, 0), "probability", "l"),
+    Symbol("s", "share of the records in a local step", (0, 0), "probability", "s"),
+    Symbol("K", "local steps in a round", (0, 0), "integer", "K"),
+    Symbol("T", "number of rounds, or of composed mechanisms", (0, 0), "integer", "T"),
+    Symbol("u", "the constant of the hypotheses and of the noise", (0, 0), "positive", "u"),
+    Symbol("v", "the constant of the guarantee", (0, 0), "positive", "v"),
+    Symbol("epsilon_s", "privacy budget towards the server", (0, 0), "positive", r"\epsilon_s"),
+)
+LETTERS = {symbol.name: symbol for symbol in _ALL}
+
+
+def letters(*names: str) -> tuple[Symbol, ...]:
+    """These letters, in this order."""
+    return tuple(LETTERS[name] for name in names)
+
+
+def _delta(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    return None if 0 < values["delta"] < 1 else f"delta = {values['delta']} does not lie in (0, 1)"
+
+
+def _order(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    return None if values["alpha"] > 1 else f"alpha = {values['alpha']} does not exceed 1"
+
+
+def _rate(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    return None if 0 < values["q"] < 1 else f"q = {values['q']} does not lie in (0, 1)"
+
+
+def _noise(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    return None if values["sigma_g"] > 0 else f"sigma_g = {values['sigma_g']} is not positive"
+
+
+def _sampling(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    for rate, number, what in (("l", "M", "users"), ("s", "R", "records")):
+        if not 0 < values[rate] <= 1:
+            return f"{rate} = {values[rate]} does not lie in (0, 1]"
+        if values[rate] * values[number] < 1 - 1e-9:
+            return f"{rate} {number} = {values[rate] * values[number]} {what} are less than one"
+    return None
+
+
+DELTA = Assumption("0 < delta < 1", _delta)
+ORDER = Assumption("alpha > 1", _order)
+RATE = Assumption("0 < q < 1", _rate)
+NOISE = Assumption("sigma_g > 0", _noise)
+SAMPLING = Assumption("0 < l <= 1 and 0 < s <= 1, with lM >= 1 users and sR >= 1 records", _sampling)

@@ -1,0 +1,200 @@
+"""noble2022 Lemma B.3 and equation (7): Renyi DP from the cumulant generating function, and its interpolation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
+from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.noble2022._divergences import FAMILIES
+from dpfl_theory.statements.noble2022._letters import PAPER, letters
+from dpfl_theory.statements.symbolic import equal
+
+if TYPE_CHECKING:
+    from dpfl_theory.problems.base import Problem
+
+QUADRATURE, ROUNDING = "1e-12", "1e-25"
+"""Relative widths that are given to integrals and to closed forms, both computed with 30 digits."""
+
+_MECHANISMS = {
+    "mechanisms": [
+        ["gaussian", "1"],
+        ["gaussian", "5"],
+        ["laplace", "0.5"],
+        ["laplace", "4"],
+        ["randomised response", "3"],
+        ["randomised response", "1.1"],
+    ],
+}
+
+
+def _positive(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    return None if values["lambda"] > 0 else f"lambda = {values['lambda']} is not positive"
+
+
+LAMBDA = Assumption("lambda > 0", _positive)
+
+
+def _equivalence(logarithm: bool) -> Callable[[Mapping[str, Any]], PrivacyClaim]:
+    def build(instance: Mapping[str, Any]) -> PrivacyClaim:
+        import mpmath
+
+        def points() -> list[PrivacyPoint]:
+            found = []
+            with mpmath.workdps(30):
+                slack = mpmath.mpf(QUADRATURE)
+                for (name, parameter), power in product(instance["mechanisms"], instance["lambda"]):
+                    divergence, moment = FAMILIES[name]
+                    x, lam = mpmath.mpf(parameter), mpmath.mpf(power)
+                    true, mean = divergence(lam + 1, x), moment(lam, x)
+                    at = {"mechanism": name, "parameter": x, "lambda": lam}
+                    claimed = (mpmath.log(mean) if logarithm else mean) / lam
+                    found.append(PrivacyPoint(at, claimed, true * (1 - slack), true * (1 + slack)))
+            return found
+
+        quantity = "the Renyi divergence of order lambda + 1"
+        if logarithm:
+            return PrivacyClaim(quantity, points, "by definition, for each pair, and so for the supremum", "==", 1e-11)
+        proof = "proved for every mechanism and lambda: log x <= x, with x the mean of e^(lambda L)"
+        return PrivacyClaim(quantity, points, proof)
+
+    return build
+
+
+def _interpolation(logarithm: bool) -> Callable[[Mapping[str, Any]], PrivacyClaim]:
+    def build(instance: Mapping[str, Any]) -> PrivacyClaim:
+        import mpmath
+
+        def points() -> list[PrivacyPoint]:
+            found = []
+            with mpmath.workdps(30):
+                for (name, parameter), power in product(instance["mechanisms"], instance["lambda"]):
+                    x, lam = mpmath.mpf(parameter), mpmath.mpf(power)
+
+                    def value(at: Any, name: str = name, x: Any = x) -> Any:
+                        """K_M, from the closed form of the divergence; exact at 0, where the ratio's power is 1."""
+                        log = at * FAMILIES[name][0](at + 1, x) if at > 0 else mpmath.mpf(0)
+                        return log if logarithm else mpmath.exp(log)
+
+                    low, high, true = mpmath.floor(lam), mpmath.ceil(lam), value(lam)
+                    claimed = (1 - lam + low) * value(low) + (lam - low) * value(high)
+                    at = {"mechanism": name, "parameter": x, "lambda": lam}
+                    slack = mpmath.mpf(ROUNDING) if low < high else 0  # at integers both sides are the same number
+                    found.append(PrivacyPoint(at, claimed, true * (1 - slack), true * (1 + slack)))
+            return found
+
+        proof = (
+            "proved for every mechanism: for each pair of data sets K_M is convex in lambda (Hoelder), and so is the "
+            "supremum over pairs; at lambda = 0 it has the value of e^0, which is the same for all pairs"
+        )
+        return PrivacyClaim("K_M(lambda)", points, proof)
+
+    return build
+
+
+def _gaussian_gap(_: Mapping[str, Any]) -> Outcome:
+    """For the Gaussian mechanism the interpolation exceeds K_M by t (1 - t)/(2 sigma_g^2), t the fraction of lambda."""
+    import sympy as sp
+
+    n, t, z = sp.symbols("n t sigma_g", positive=True)
+
+    def cgf(x: Any) -> Any:
+        return x * (x + 1) / (2 * z**2)
+
+    gap = (1 - t) * cgf(n) + t * cgf(n + 1) - cgf(n + t)
+    return equal(gap, t * (1 - t) / (2 * z**2), "the interpolation less K_M")
+
+
+def _equivalence_sides(statement: Statement) -> Sides:
+    s = sympy_symbols(statement)
+    return Sides({"Renyi budget": s["rdp"]}, {"CGF": s["cgf"] / s["lambda"]})
+
+
+def _interpolation_sides(statement: Statement) -> Sides:
+    import sympy as sp
+
+    s = sympy_symbols(statement)
+    lam = s["lambda"]
+    return Sides(
+        {"CGF": s["cgf"]},
+        {
+            "below": (1 - lam + sp.floor(lam)) * s["cgf_floor"],
+            "above": (lam - sp.floor(lam)) * s["cgf_ceiling"],
+        },
+    )
+
+
+LEMMA_B3: Statement = Statement(
+    id="noble2022.lemmaB.3",
+    kind="lemma",
+    title="Renyi DP from the cumulant generating function",
+    source=Source(
+        PAPER,
+        "Lemma B.3, Appendix B.2",
+        note=(
+            "K_M is called a cumulant generating function but defined as E e^(lambda L), without the logarithm. The "
+            "lemma is an upper bound and holds either way; both are checked. With the logarithm it is an equality, and "
+            "only then is the sentence before it right ('(alpha-1) eps_M(alpha) is equal to K_M(lambda)'): for the "
+            "Gaussian mechanism with sigma_g = 1 and lambda = 1 the left side is 1, and the K_M that is defined is e"
+        ),
+    ),
+    text="Any mechanism M is (lambda + 1, K_M(lambda)/lambda)-RDP for all lambda > 0.",
+    symbols=letters("rdp", "cgf", "lambda"),
+    assumptions=(LAMBDA,),
+    sides=lambda: _equivalence_sides(LEMMA_B3),
+    checks=(
+        Check(
+            "privacy",
+            "with the logarithm, an equality",
+            _equivalence(True),
+            {**_MECHANISMS, "lambda": ["0.1", "1", "2.5", "10"]},
+        ),
+        Check(
+            "privacy",
+            "as K_M is defined, an upper bound",
+            _equivalence(False),
+            {**_MECHANISMS, "lambda": ["0.1", "1", "2.5", "10"]},
+        ),
+    ),
+)
+
+EQ7: Statement = Statement(
+    id="noble2022.eq7",
+    kind="step",
+    title="interpolation of the cumulant generating function between integers",
+    source=Source(
+        PAPER,
+        "Appendix B.2",
+        "(7)",
+        note=(
+            "holds with and without the logarithm in K_M. With it K_M(0) = 0, so that for lambda < 1 the bound is "
+            "lambda K_M(1). The bound is linear between integers: in equation (5) it never beats the integers"
+        ),
+    ),
+    text=(
+        "For all lambda > 0: K_M(lambda) <= (1 - lambda + floor(lambda)) K_M(floor(lambda)) + (lambda - floor(lambda)) "
+        "K_M(ceil(lambda))."
+    ),
+    symbols=letters("cgf", "lambda", "cgf_floor", "cgf_ceiling"),
+    assumptions=(LAMBDA,),
+    sides=lambda: _interpolation_sides(EQ7),
+    checks=(
+        Check("algebra", "the gap of the Gaussian mechanism", _gaussian_gap),
+        Check(
+            "privacy",
+            "with the logarithm",
+            _interpolation(True),
+            {**_MECHANISMS, "lambda": ["0.01", "0.5", "0.99", "1", "1.5", "3", "7.25", "12.5"]},
+        ),
+        Check(
+            "privacy",
+            "without the logarithm",
+            _interpolation(False),
+            {**_MECHANISMS, "lambda": ["0.01", "0.5", "1", "1.5", "7.25"]},
+        ),
+    ),
+)
+
+STATEMENTS = (LEMMA_B3, EQ7)

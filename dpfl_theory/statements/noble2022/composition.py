@@ -1,0 +1,242 @@
+"""noble2022 Lemmas B.1 and B.2: strong composition, and amplification by subsampling without replacement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import combinations, product
+from typing import TYPE_CHECKING, Any
+
+from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
+from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.noble2022._letters import PAPER, letters
+from dpfl_theory.statements.symbolic import equal
+
+if TYPE_CHECKING:
+    from dpfl_theory.problems.base import Problem
+
+
+def _composed(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    if not values["epsilon"] > 0 or not 0 <= values["delta"] <= 1:
+        return f"epsilon = {values['epsilon']}, delta = {values['delta']} are no budget with epsilon > 0"
+    if not (values["T"] >= 1 and int(values["T"]) == values["T"]):
+        return f"T = {values['T']} is not a positive whole number"
+    if not 0 < values["delta_prime"] <= 1:
+        return f"delta' = {values['delta_prime']} does not lie in (0, 1]: above 1, epsilon-bar is no real number"
+    return None
+
+
+def _sampled(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    if not (values["exp(epsilon)"] >= 1 and 0 <= values["delta"] <= 1):
+        return f"exp(epsilon) = {values['exp(epsilon)']}, delta = {values['delta']} are no budget"
+    return None if 1 <= values["m"] <= values["n"] else f"m = {values['m']} records cannot be drawn of {values['n']}"
+
+
+def composed_delta(epsilon: Any, delta: Any, count: int, budget: Any) -> tuple[Any, Any]:
+    r"""The smallest delta of ``count`` adaptive (epsilon, delta)-DP mechanisms at an epsilon-bar, over all of them.
+
+    Kairouz, Oh and Viswanath (2015), Theorem 3.3: the worst mechanism reveals the data with probability delta and
+    otherwise answers truthfully with probability e^epsilon/(1 + e^epsilon). Of count losses that are +-epsilon, j are
+    positive:
+
+    .. math:: 1 - (1 - \delta)^T \Big(1 - \sum_j \binom{T}{j}
+              \frac{[e^{j \varepsilon} - e^{\bar\varepsilon} e^{(T-j) \varepsilon}]_+}{(1 + e^\varepsilon)^T}\Big)
+
+    Returns limits that enclose the rounding.
+    """
+    import mpmath
+
+    with mpmath.workdps(50):
+        e, odds = mpmath.mpf(epsilon), mpmath.exp(mpmath.mpf(epsilon))
+        pure = mpmath.mpf(0)
+        for j in range(count, -1, -1):
+            if (2 * j - count) * e <= budget:
+                break
+            pure += mpmath.binomial(count, j) * odds**j * -mpmath.expm1(budget - (2 * j - count) * e)
+        pure /= (1 + odds) ** count
+        d = mpmath.mpf(delta)
+        value = -mpmath.expm1(count * mpmath.log1p(-d) + mpmath.log1p(-pure)) if d < 1 else mpmath.mpf(1)
+        rounding = value * mpmath.mpf(10) ** -30
+        return value - rounding, value + rounding
+
+
+def _strong(instance: Mapping[str, Any]) -> PrivacyClaim:
+    import mpmath
+
+    def points() -> list[PrivacyPoint]:
+        found = []
+        grid = product(instance["epsilon"], instance["T"], instance["delta_prime"], instance["delta"])
+        with mpmath.workdps(50):
+            for epsilon, count, slack, delta in grid:
+                e, d, x = mpmath.mpf(epsilon), mpmath.mpf(delta), mpmath.mpf(slack)
+                budget = e * mpmath.sqrt(-2 * count * mpmath.log(x)) + count * e * mpmath.expm1(e)
+                at = {"epsilon": e, "delta": d, "T": count, "delta_prime": x}
+                found.append(PrivacyPoint(at, count * d + x, *composed_delta(e, d, count, budget)))
+        return found
+
+    proof = (
+        "proved for all epsilon > 0, delta, T and delta' in (0, 1]: given that no mechanism reveals its data (else, T "
+        "delta), the losses lie in [-epsilon, epsilon] and have mean epsilon (e^epsilon - 1)/(e^epsilon + 1) or less "
+        "given the past, so that their sum exceeds epsilon-bar with probability delta' at most (Azuma, Hoeffding)"
+    )
+    return PrivacyClaim("the largest delta of all mechanisms at epsilon-bar", points, proof)
+
+
+def _mean_loss(_: Mapping[str, Any]) -> Outcome:
+    """Randomised response loses epsilon with probability e^epsilon/(1 + e^epsilon), and else gains it."""
+    import sympy as sp
+
+    e = sp.symbols("epsilon", positive=True)
+    mean = e * sp.exp(e) / (1 + sp.exp(e)) - e / (1 + sp.exp(e))
+    return equal(mean * (sp.exp(e) + 1), e * (sp.exp(e) - 1), "e^epsilon + 1 times the mean loss, and the drift")
+
+
+def _amplified(instance: Mapping[str, Any]) -> PrivacyClaim:
+    def points() -> list[PrivacyPoint]:
+        found = []
+        for n, m in instance["sizes"]:
+            for ratio, delta in product(map(Fraction, instance["exp(epsilon)"]), map(Fraction, instance["delta"])):
+                for threshold in range(1, m + 1):
+                    q = Fraction(m, n)
+                    true = _sampled_delta(n, m, ratio, delta, threshold, 1 + q * (ratio - 1))
+                    at = {"n": n, "m": m, "exp(epsilon)": ratio, "delta": delta, "threshold": threshold}
+                    found.append(PrivacyPoint(at, q * delta, true, true))
+        return found
+
+    proof = (
+        "proved for all n, m, epsilon and delta: neighbours give M(D) = (1-q) m0 + q m1 and M(D') = (1-q) m0 + q m2, "
+        "where m0, m1 and m2 average M' over samples that can be matched so as to differ in one record; with b = "
+        "e^(eps'-eps), M(D) - e^eps' M(D') is q (m1 - e^eps ((1-b) m0 + b m2)), whose positive part is q delta at most"
+    )
+    what = "delta at epsilon', for randomised response to 'threshold or more of m records are 1'"
+    return PrivacyClaim(what, points, proof)
+
+
+def _sampled_delta(n: int, m: int, ratio: Fraction, delta: Fraction, threshold: int, budget: Fraction) -> Fraction:
+    """The exact delta at e^epsilon' = budget, over all neighbours in {0, 1}^n that differ in the first record.
+
+    The mechanism reveals the truth with probability delta and otherwise lies with probability 1/(1 + ratio).
+    """
+
+    def answers(data: Sequence[int]) -> list[Fraction]:
+        total = [Fraction(0)] * 4
+        drawn = list(combinations(data, m))
+        for records in drawn:
+            truth = int(sum(records) >= threshold)
+            total[truth] += delta
+            for answer in (0, 1):
+                total[2 + answer] += (1 - delta) * (ratio if answer == truth else 1) / (1 + ratio)
+        return [x / len(drawn) for x in total]
+
+    worst = Fraction(0)
+    for ones in range(n):
+        others = [1] * ones + [0] * (n - 1 - ones)
+        pair = answers([0, *others]), answers([1, *others])
+        for p, p_other in (pair, pair[::-1]):
+            worst = max(worst, sum((max(a - budget * b, Fraction(0)) for a, b in zip(p, p_other)), Fraction(0)))
+    return worst
+
+
+def _difference(_: Mapping[str, Any]) -> Outcome:
+    """The identity behind the lemma, for one output with probabilities m0, m1 and m2."""
+    import sympy as sp
+
+    q, a, m0, m1, m2 = sp.symbols("q a m0 m1 m2", positive=True)  # a = e^epsilon
+    amplified = 1 + q * (a - 1)
+    b = amplified / a
+    left = (1 - q) * m0 + q * m1 - amplified * ((1 - q) * m0 + q * m2)
+    return equal(left, q * (m1 - a * ((1 - b) * m0 + b * m2)), "M(D) - e^eps' M(D')")
+
+
+def _strong_sides(statement: Statement) -> Sides:
+    import sympy as sp
+
+    s = sympy_symbols(statement)
+    e, count = s["epsilon"], s["T"]
+    return Sides(
+        {"budget": s["epsilon_bar"]},
+        {"fluctuation": e * sp.sqrt(2 * count * sp.log(1 / s["delta_prime"])), "drift": count * e * (sp.exp(e) - 1)},
+    )
+
+
+def _amplified_sides(statement: Statement) -> Sides:
+    import sympy as sp
+
+    s = sympy_symbols(statement)
+    return Sides({"budget": s["epsilon_prime"]}, {"amplified": sp.log(1 + s["q"] * (sp.exp(s["epsilon"]) - 1))})
+
+
+LEMMA_B1: Statement = Statement(
+    id="noble2022.lemmaB.1",
+    kind="lemma",
+    title="strong adaptive composition",
+    source=Source(
+        PAPER,
+        "Lemma B.1, Appendix B.1",
+        note=(
+            "printed for any delta' > 0; from 1 on the claimed delta is at least 1, and above 1 epsilon-bar is not "
+            "real. Not tight: half the drift would do, since the mean loss is at most epsilon (e^epsilon - 1)/2"
+        ),
+    ),
+    text=(
+        "T adaptive (epsilon, delta)-DP mechanisms are together (epsilon-bar, T delta + delta')-DP for any delta' > 0, "
+        "where epsilon-bar = epsilon sqrt(2 T log(1/delta')) + T epsilon (e^epsilon - 1)."
+    ),
+    symbols=letters("epsilon_bar", "epsilon", "T", "delta_prime"),
+    assumptions=(Assumption("epsilon > 0, 0 <= delta <= 1, T >= 1 and 0 < delta' <= 1", _composed),),
+    relation="==",
+    sides=lambda: _strong_sides(LEMMA_B1),
+    checks=(
+        Check("algebra", "the mean loss of randomised response", _mean_loss),
+        Check(
+            "privacy",
+            "the worst mechanisms",
+            _strong,
+            {
+                "epsilon": ["0.001", "0.01", "0.1", "0.5", "1", "3"],
+                "T": [1, 2, 10, 100, 1000],
+                "delta_prime": ["1e-10", "1e-5", "1e-2", "0.5", "1"],
+                "delta": ["0", "1e-10", "1e-5", "0.01"],
+            },
+        ),
+    ),
+)
+
+LEMMA_B2: Statement = Statement(
+    id="noble2022.lemmaB.2",
+    kind="lemma",
+    title="amplification by subsampling without replacement",
+    source=Source(
+        PAPER,
+        "Lemma B.2, Appendix B.1",
+        note=(
+            "neighbours have the same number of records and differ in one. Printed 'DP w.r.t. a given dataset'; read: "
+            "for all data sets of m records. Exact: the threshold 1 attains it when all other records are 0. What is "
+            "sampled must be what the neighbours differ in: see noble2022.theorem4.1.third-party, which samples users "
+            "while neighbours differ in a record"
+        ),
+    ),
+    text=(
+        "If M' is (epsilon, delta)-DP on m records, then M' on m of n records, drawn uniformly without replacement, is "
+        "(log(1 + q (e^epsilon - 1)), q delta)-DP, q = m/n."
+    ),
+    symbols=letters("epsilon_prime", "epsilon", "q"),
+    assumptions=(Assumption("epsilon >= 0, 0 <= delta <= 1 and 1 <= m <= n", _sampled),),
+    relation="==",
+    sides=lambda: _amplified_sides(LEMMA_B2),
+    checks=(
+        Check("algebra", "the difference of the mixtures", _difference),
+        Check(
+            "privacy",
+            "randomised response on a sample, exactly",
+            _amplified,
+            {
+                "sizes": [[2, 1], [3, 2], [4, 2], [5, 2], [6, 3], [6, 6], [8, 1]],
+                "exp(epsilon)": ["1", "11/10", "3", "20"],
+                "delta": ["0", "1/100", "1/2"],
+            },
+        ),
+    ),
+)
+
+STATEMENTS = (LEMMA_B1, LEMMA_B2)

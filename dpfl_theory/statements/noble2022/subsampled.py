@@ -1,0 +1,203 @@
+"""noble2022 Lemma B.7 and equation (8): the Renyi DP of the subsampled Gaussian mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
+from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.noble2022._divergences import subsampled_cgf
+from dpfl_theory.statements.noble2022._letters import NOISE, ORDER, PAPER, RATE, letters
+from dpfl_theory.statements.symbolic import equal
+
+if TYPE_CHECKING:
+    from dpfl_theory.problems.base import Problem
+
+LARGEST_RATIO = 12
+"""Points with alpha/sigma_g beyond this are left out: their moments exceed double precision."""
+
+
+def _whole(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    alpha = values["alpha"]
+    return None if alpha >= 2 and int(alpha) == alpha else f"alpha = {alpha} is not a whole number of at least 2"
+
+
+_PROOF = (
+    "proved for {orders}, q and sigma_g: with P = (1-q) m0 + q m1 and Q = (1-q) m0 + q m2 the j-th term of the "
+    "expansion of E (P/Q)^alpha is binom(alpha, j) q^j times the mean of int |m1 - m2|^j/m^(j-1) at most, where m1, m2 "
+    "and m are Gaussians at distances of at most 1 (joint convexity); this is at most 2 e^(j(j-1)/2 sigma_g^2), and 4 "
+    "(e^(1/sigma_g^2) - 1) for j = 2{more}"
+)
+_INTERPOLATED = "; between integers the cumulant generating function is convex, and 0 at alpha = 1"
+
+
+def _bounded(instance: Mapping[str, Any]) -> PrivacyClaim:
+    from dpfl_theory.privacy.noble2022 import eq8, lemma_b7
+
+    whole = all(float(a).is_integer() for a in instance["alpha"])
+
+    def points() -> list[PrivacyPoint]:
+        found = []
+        for sigma, order, rate in product(instance["sigma_g"], instance["alpha"], instance["q"]):
+            if order / sigma > LARGEST_RATIO:
+                continue
+            printed = lemma_b7 if whole else eq8
+            low, high = subsampled_cgf(order, rate, sigma)
+            at = {"alpha": order, "q": rate, "sigma_g": sigma}
+            found.append(PrivacyPoint(at, printed(order, rate, sigma**2), low / (order - 1), high / (order - 1)))
+        return found
+
+    orders = "all whole alpha >= 2" if whole else "all alpha > 1"
+    proof = _PROOF.format(orders=orders, more="" if whole else _INTERPOLATED)
+    return PrivacyClaim("the largest Renyi divergence", points, proof)
+
+
+def _printed_sum(order: int, q: Any, x: Any) -> Any:
+    """(alpha - 1) times the printed bound at a whole alpha, with x = e^(1/sigma_g^2) and the first minimum's 2(x - 1).
+
+    The factor min{2(x - 1), x} is kept as one expression.
+    """
+    import sympy as sp
+
+    first = 2 * q**2 * sp.binomial(order, 2) * sp.Min(2 * (x - 1), x)
+    rest = sum(2 * q**j * sp.binomial(order, j) * x ** sp.Rational(j * (j - 1), 2) for j in range(3, order + 1))
+    return sp.log(1 + first + rest)
+
+
+def _integers(_: Mapping[str, Any]) -> Outcome:
+    """At whole alpha equation (8) is Lemma B.7, and for 1 < alpha <= 2 it is the constant epsilon'(2)."""
+    import sympy as sp
+
+    q, x, t = sp.symbols("q x t", positive=True)
+    budget = {n: _printed_sum(n, q, x) / (n - 1) for n in (2, 3, 4)} | {1: sp.Integer(0)}
+
+    def interpolated(order: Any, low: int, high: int) -> Any:
+        first = (1 - order + low) * (low - 1) / (order - 1) * budget[low]
+        return first + (order - low) * (high - 1) / (order - 1) * budget[high]
+
+    for n in (2, 3, 4):
+        found = equal(interpolated(sp.Integer(n), n, n), budget[n], f"equation (8) at alpha = {n}")
+        if not found.true:
+            return found
+    return equal(interpolated(1 + t, 1, 2), budget[2], "equation (8) at 1 < alpha <= 2, and epsilon'(2)")
+
+
+def _without_noise_limit(_: Mapping[str, Any]) -> Outcome:
+    """As sigma_g grows the sum tends to 1 + 2 ((1 + q)^alpha - 1 - alpha q - binom(alpha, 2) q^2), not to 1."""
+    import sympy as sp
+
+    q = sp.symbols("q", positive=True)
+    for n in (2, 3, 5, 8):
+        limit = sp.exp(_printed_sum(n, q, sp.Integer(1)))
+        expected = 1 + 2 * ((1 + q) ** n - 1 - n * q - sp.binomial(n, 2) * q**2)
+        found = equal(sp.expand(limit), sp.expand(expected), f"the sum for alpha = {n} without limit of the noise")
+        if not found.true:
+            return found
+    return found
+
+
+_RDP = Symbol("rdp_q", "smallest Renyi budget of the subsampled mechanism", (0, 0), "positive", r"\epsilon'(\alpha)")
+_FLOOR = Symbol(
+    "rdp_floor", "the bound of Lemma B.7 at the integer below", (0, 0), "positive", r"\epsilon'(\lfloor\alpha\rfloor)"
+)
+_CEILING = Symbol("rdp_ceiling", "the same at the integer above", (0, 0), "positive", r"\epsilon'(\lceil\alpha\rceil)")
+_REST = Symbol(
+    "rest",
+    "the terms j = 3, ..., alpha",
+    (0, 0),
+    "nonnegative",
+    r"\sum_{j=3}^{\alpha} 2 q^j \binom{\alpha}{j} e^{j(j-1)/2\sigma_g^2}",
+)
+
+
+def _lemma_sides(statement: Statement) -> Sides:
+    import sympy as sp
+
+    s = sympy_symbols(statement)
+    a, z = s["alpha"], s["sigma_g"]
+    second = a * (a - 1) * s["q"] ** 2 * sp.Min(2 * (sp.exp(1 / z**2) - 1), sp.exp(1 / z**2))
+    return Sides({"Renyi budget": s["rdp_q"]}, {"bound": sp.log(1 + second + s["rest"]) / (a - 1)})
+
+
+def _interpolation_sides(statement: Statement) -> Sides:
+    import sympy as sp
+
+    s = sympy_symbols(statement)
+    a = s["alpha"]
+    low, high = sp.floor(a), sp.ceiling(a)
+    return Sides(
+        {"Renyi budget": s["rdp_q"]},
+        {
+            "below": (1 - a + low) * (low - 1) / (a - 1) * s["rdp_floor"],
+            "above": (a - low) * (high - 1) / (a - 1) * s["rdp_ceiling"],
+        },
+    )
+
+
+LEMMA_B7: Statement = Statement(
+    id="noble2022.lemmaB.7",
+    kind="lemma",
+    title="Renyi budget of the subsampled Gaussian mechanism",
+    source=Source(
+        PAPER,
+        "Lemma B.7, Appendix B.2",
+        note=(
+            "Theorem 9 of Wang et al. for the Gaussian mechanism; neighbours differ in one record. Loose for much "
+            "noise: as sigma_g grows the bound tends to a positive number for alpha >= 3 (the paper says so in D.3.2) "
+            "while the truth falls like alpha q^2/(2 sigma_g^2), so that at q = 0.2, sigma_g = 160, alpha = 8 it is "
+            "17 000 times too large. The remark's O(alpha q^2/sigma_g^2) for the whole bound needs alpha q sigma_g^2 "
+            "and alpha/sigma_g^2 to be bounded"
+        ),
+    ),
+    text=(
+        "For whole alpha >= 2, 0 < q < 1 and sensitivity 1, G_f on a share q of the records is (alpha, eps')-RDP with "
+        "eps' <= 1/(alpha-1) log(1 + 2 q^2 binom(alpha, 2) min{2(e^(1/sigma_g^2) - 1), e^(1/sigma_g^2)} + sum_{j=3}^"
+        "alpha 2 q^j binom(alpha, j) e^(j(j-1)/2 sigma_g^2))."
+    ),
+    symbols=(_RDP, *letters("alpha", "q", "sigma_g"), _REST),
+    assumptions=(Assumption("alpha is a whole number of at least 2", _whole), RATE, NOISE),
+    sides=lambda: _lemma_sides(LEMMA_B7),
+    checks=(
+        Check("algebra", "without limit of the noise", _without_noise_limit),
+        Check(
+            "privacy",
+            "certified limits of the true divergence",
+            _bounded,
+            {"sigma_g": [0.5, 1.0, 3.0, 20.0, 160.0], "alpha": [2, 3, 8, 32, 128], "q": [0.01, 0.2, 0.9]},
+        ),
+    ),
+    uses=("noble2022.lemmaB.6",),
+)
+
+EQ8: Statement = Statement(
+    id="noble2022.eq8",
+    kind="step",
+    title="Renyi budget of the subsampled Gaussian mechanism at real orders",
+    source=Source(
+        PAPER,
+        "Appendix B.4",
+        "(8)",
+        note="for alpha < 2 the first term is 0 times epsilon'(1), which Lemma B.7 does not define: taken as 0",
+    ),
+    text=(
+        "For real alpha > 1, G'_f is (alpha, eps'')-RDP with eps'' <= (1 - alpha + floor(alpha)) (floor(alpha) - 1)/"
+        "(alpha - 1) eps'(floor(alpha)) + (alpha - floor(alpha)) (ceil(alpha) - 1)/(alpha - 1) eps'(ceil(alpha))."
+    ),
+    symbols=(_RDP, *letters("alpha"), _FLOOR, _CEILING),
+    assumptions=(ORDER, RATE, NOISE),
+    sides=lambda: _interpolation_sides(EQ8),
+    checks=(
+        Check("algebra", "at whole alpha, and below 2", _integers),
+        Check(
+            "privacy",
+            "certified limits of the true divergence",
+            _bounded,
+            {"sigma_g": [0.5, 1.0, 3.0, 20.0], "alpha": [1.05, 1.3, 1.9, 2.0, 2.5, 7.75, 30.5], "q": [0.01, 0.2, 0.9]},
+        ),
+    ),
+    uses=("noble2022.lemmaB.3", "noble2022.lemmaB.7", "noble2022.eq7"),
+)
+
+STATEMENTS = (LEMMA_B7, EQ8)

@@ -1,0 +1,209 @@
+"""noble2022 Theorem 4.1 (1): the noise that gives (O(epsilon), delta)-DP towards a third party, and B.4's formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
+from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.noble2022 import _attacks as attacks
+from dpfl_theory.statements.noble2022 import _formulas as formulas
+from dpfl_theory.statements.noble2022 import _order as order
+from dpfl_theory.statements.noble2022._divergences import subsampled_cgf
+from dpfl_theory.statements.noble2022._letters import PAPER, letters
+from dpfl_theory.statements.symbolic import equal
+
+
+def _claimed(at: Mapping[str, Any], low: float, high: float) -> list[PrivacyPoint]:
+    """The same limits beside the three steps and beside the paragraph Implementation."""
+    return [
+        PrivacyPoint({**at, "formula": "Steps 1 to 3"}, formulas.three_steps(at), low, high),
+        PrivacyPoint({**at, "formula": "Implementation"}, formulas.implementation(at), low, high),
+    ]
+
+
+def _participation(instance: Mapping[str, Any]) -> PrivacyClaim:
+    """(b): losses are linear; see `attacks.unseen_participation` for the other users' gradients."""
+    import math
+
+    from dpfl_theory.privacy.pld import epsilon_limits
+
+    def points() -> list[PrivacyPoint]:
+        found = []
+        for at in instance["points"]:
+            run = formulas.mechanism("dp-fedavg-record", at)
+            limits = epsilon_limits(run.event(), at["delta"] * (1 + 1e-6))
+            wrong = attacks.unseen_participation(run.batch, run.cohort, at["sigma_g"])
+            given_away = at["T"] * (1 + math.exp(limits.low)) * wrong
+            low = limits.low if given_away < 1e-7 * at["delta"] else 0.0
+            high = formulas.certified("dp-fedavg-record", at)[1]
+            found += _claimed(at, low, high)
+        return found
+
+    return PrivacyClaim("epsilon of DP-FedAvg towards a third party", points)
+
+
+def _masses(at: Mapping[str, Any], gain: float | None) -> attacks.Masses:
+    run = formulas.mechanism("dp-fedavg-record", at)
+    if gain is not None:
+        return attacks.amplified(run.batch, at["s"], run.cohort, at["sigma_g"], gain)
+    return attacks.contracted(run.batch, at["s"], run.cohort, at["sigma_g"], at["K"])
+
+
+def _aggregation(instance: Mapping[str, Any]) -> PrivacyClaim:
+    """(c): one round, so that DP-FedAvg and DP-SCAFFOLD are the same."""
+
+    def points() -> list[PrivacyPoint]:
+        found = []
+        for at, gain in instance["points"]:
+            low = attacks.largest_epsilon(_masses(at, gain), at["l"], at["delta"])
+            found += _claimed(at, low, formulas.certified("dp-fedavg-record", at)[1])
+        return found
+
+    return PrivacyClaim("epsilon of either algorithm towards a third party", points)
+
+
+def _first_step(instance: Mapping[str, Any]) -> PrivacyClaim:
+    """(c): K epsilon''(alpha, lM sigma_g^2) against the divergence of the sum, given that the user takes part."""
+    from dpfl_theory.privacy.noble2022 import eq8
+
+    def points() -> list[PrivacyPoint]:
+        found = []
+        for at, gain, alpha in instance["points"]:
+            claimed = at["K"] * eq8(alpha, at["s"], at["l"] * at["M"] * at["sigma_g"] ** 2)
+            high = at["K"] * subsampled_cgf(alpha, at["s"], at["sigma_g"])[1] / (alpha - 1)
+            low = attacks.renyi_low(_masses(at, gain), alpha)
+            found.append(PrivacyPoint({**at, "alpha": alpha}, claimed, low, high))
+        return found
+
+    return PrivacyClaim("the Renyi divergence of a round's sum", points)
+
+
+def _minimum(_: Mapping[str, Any]) -> Outcome:
+    """a (alpha + 1) + b/(alpha - 1) = 2 sqrt(a b) + 2 a + a square; the paper omits the constants 2."""
+    import sympy as sp
+
+    a, b, t = sp.symbols("a b t", positive=True)  # t = alpha - 1
+    square = (sp.sqrt(a * t) - sp.sqrt(b / t)) ** 2
+    return equal(a * (t + 2) + b / t - sp.expand(square), 2 * sp.sqrt(a * b) + 2 * a, "the objective less a square")
+
+
+def _sides(statement: Statement) -> Sides:
+    return Sides({"noise": sympy_symbols(statement)["sigma_g"]}, {"order": order.order(statement)})
+
+
+_ONE_USER = {"M": 1000, "R": 1000, "l": 0.001, "s": 0.5, "K": 1, "sigma_g": 5.0, "T": 1, "delta": 1e-6}
+_TWO_STEPS = {"M": 20, "R": 100_000, "l": 0.5, "s": 0.01, "K": 2, "sigma_g": 0.5, "T": 1, "delta": 1e-6}
+_MANY_STEPS = {"M": 1000, "R": 10_000, "l": 0.5, "s": 0.003, "K": 1000, "sigma_g": 0.2, "T": 1, "delta": 1e-6}
+_FEW_STEPS = {"M": 200, "R": 2000, "l": 0.5, "s": 0.5, "K": 6, "sigma_g": 1.0, "T": 1, "delta": 1e-6}
+
+THIRD_PARTY: Statement = Statement(
+    id="noble2022.theorem4.1.third-party",
+    kind="theorem",
+    title="noise for privacy towards a third party",
+    source=Source(
+        PAPER,
+        "Theorem 4.1 (1), Section 4.1; Appendix B.4",
+        note=(
+            "Omega, O and o hide constants that depend on nothing. Two forms are checked: the orders under Assumption "
+            "1, and 'without approximation', which needs no Assumption 1: Steps 1 to 3 and the paragraph "
+            "Implementation. The sketch of Section 4.1 prints sigma_a^2 = sigma_g^2/(lM K s^2), the appendix "
+            "sigma_g^2/(lM)"
+        ),
+    ),
+    text=(
+        "Under Assumption 1 (s = o(1), epsilon < 1, sigma_g = Omega(s sqrt(K/log(2Tl/delta)))) set sigma_g = Omega(s "
+        "sqrt(l T K log(2Tl/delta) log(2/delta))/(epsilon sqrt(M))): then x^T of DP-SCAFFOLD and DP-FedAvg is "
+        "(O(epsilon), delta)-DP towards a third party. Without approximation: a round's sum is (alpha, K eps''(alpha, "
+        "lM sigma_g^2))-RDP, so (eps_a, delta')-DP; sampling users gives eps* = log(1 + l (e^eps_a - 1)), and T rounds "
+        "eps* sqrt(2T log(1/delta'')) + T eps* (e^eps* - 1) with delta = T l delta' + delta''."
+    ),
+    symbols=letters("sigma_g", "u", "v", "s", "l", "T", "K", "M", "R", "epsilon", "delta"),
+    assumptions=order.HYPOTHESES(lambda: THIRD_PARTY),
+    relation=">=",
+    sides=lambda: _sides(THIRD_PARTY),
+    prescription=lambda: {"sigma_g": order.order(THIRD_PARTY)},
+    checks=(
+        Check("algebra", "the order solved for epsilon", order.solved("third-party")),
+        Check("algebra", "the minimum over alpha", _minimum),
+        Check(
+            "privacy",
+            "no constants",
+            order.no_constants(lambda: THIRD_PARTY, lambda at: (at["epsilon"], at["delta"])),
+            order.LADDER,
+            "violated",
+        ),
+        Check(
+            "privacy",
+            "who takes part can be seen, K = 1",
+            _participation,
+            {"points": [_ONE_USER, {**_ONE_USER, "T": 10}, {**_ONE_USER, "M": 100, "l": 0.01}]},
+            "violated",
+        ),
+        Check(
+            "privacy",
+            "a user's second step shows its first, K = 2",
+            _aggregation,
+            {"points": [[_TWO_STEPS, 50.0], [{**_TWO_STEPS, "M": 100}, 70.0]]},
+            "violated",
+        ),
+        Check(
+            "privacy",
+            "the other users forget their noise, step size 1/nu",
+            _aggregation,
+            {"points": [[_MANY_STEPS, None]]},
+            "violated",
+        ),
+        Check(
+            "privacy",
+            "Step 1 as Renyi DP",
+            _first_step,
+            {"points": [[_TWO_STEPS, 50.0, 2], [_TWO_STEPS, 50.0, 4], [_FEW_STEPS, None, 2], [_MANY_STEPS, None, 2]]},
+            "violated",
+        ),
+    ),
+    expected="violated",
+    erratum=Erratum(
+        printed=(
+            "sigma_g of the order s sqrt(l T K log(2Tl/delta) log(2/delta))/(epsilon sqrt(M)) gives (O(epsilon), "
+            "delta)-DP towards a third party; without approximation, the epsilon of Steps 1 to 3."
+        ),
+        true=(
+            "Neither does. The order lets sigma_g tend to 0, where no subsampling helps. Without approximation, users' "
+            "sampling only makes a user's rounds fewer, and for K > 1 the other users' noise does not count: epsilon = "
+            "min over alpha of (T log(1 - l + l e^((alpha-1) K eps''(alpha, sigma_g^2))) + log(1/delta))/(alpha-1), "
+            "and for DP-FedAvg with K = 1 the same at lM sigma_g^2."
+        ),
+        cause=(
+            "(a) '(alpha, O(s^2 alpha/sigma_g^2))-RDP under Assumption 1-(i) and 1-(iii)' needs sigma_g bounded below, "
+            "and O(l eps_a) in Step 2 needs eps_a = O(1). (b) Lemma B.2 is applied to users, but its mechanism must "
+            "then be private for whole users; here it is for single records, and a user's other records may show "
+            "whether it takes part. (c) Step 1 puts lM sigma_g^2 into each of K steps, but the sum is one release: a "
+            "user's later gradients depend on its own earlier noise alone, and the other users' earlier noise may be "
+            "forgotten by their own steps. (For DP-SCAFFOLD also: noble2022.claim4.1.third-party.)"
+        ),
+        counterexample=(
+            "(a) u = v = 1, M = 2, l = 1/2, K = 1, delta = 1e-6, R = 1/s = 2048, T = 4096: sigma_g = 0.560 for epsilon "
+            "= 0.5, and the true epsilon is at least 2.10. (b) K = T = 1, M = 1000, lM = 1, R = 1000, s = 0.5, sigma_g "
+            "= 5, delta = 1e-6: 0.00625 (Steps 1 to 3) or 0.0366 (Implementation) is claimed, the true epsilon is "
+            "0.2214. (c) K = 2, T = 1, M = 20, lM = 10, R = 100 000, s = 0.01, sigma_g = 0.5, delta = 1e-6: 2.11 or "
+            "1.00 is claimed, the truth is at least 3.88. With the step size 1/nu: M = 1000, lM = 500, K = 1000, R = "
+            "10 000, s = 0.003, sigma_g = 0.2: 0.95 or 0.53, and at least 2.21"
+        ),
+        repaired="noble2022.theorem4.1.third-party.repaired",
+        affects=("noble2022.theorem4.2.fedavg", "noble2022.theorem4.2.scaffold", "noble2022.table1.rounds"),
+    ),
+    uses=(
+        "noble2022.claim4.1.third-party",
+        "noble2022.lemmaB.1",
+        "noble2022.lemmaB.2",
+        "noble2022.lemmaB.4",
+        "noble2022.lemmaB.5",
+        "noble2022.lemmaB.6",
+        "noble2022.lemmaB.7",
+        "noble2022.eq8",
+    ),
+)
+
+STATEMENTS = (THIRD_PARTY,)

@@ -1,0 +1,89 @@
+"""noble2022 Theorem 4.1 (1), repaired: what T rounds give towards a third party, without approximation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dpfl_theory.statements.claims import PrivacyClaim, PrivacyPoint
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.noble2022 import _formulas as formulas
+from dpfl_theory.statements.noble2022._letters import DELTA, NOISE, PAPER, SAMPLING, letters
+
+
+def _repaired(instance: Mapping[str, Any]) -> PrivacyClaim:
+    def points() -> list[PrivacyPoint]:
+        found = []
+        for at in instance["points"]:
+            for name in ("dp-fedavg-record", "dp-scaffold"):
+                aggregated = name == "dp-fedavg-record" and at["K"] == 1
+                limits = formulas.certified(name, at)
+                found.append(
+                    PrivacyPoint({**at, "algorithm": name}, formulas.repaired_epsilon(at, aggregated), *limits)
+                )
+        return found
+
+    proof = (
+        "proved for all data and parameters: let the third party also see who takes part and all messages; given the "
+        "past, a user that takes part adds (alpha-1) K eps'' to the log of the moment (equation (8), Lemma B.5), one "
+        "that does not adds nothing, cohorts do not depend on the data, and Lemma B.4 converts. At K = 1 a round of "
+        "DP-FedAvg is one release under all the cohort's noise"
+    )
+    return PrivacyClaim("epsilon towards a third party", points, proof)
+
+
+def _repaired_sides(statement: Statement) -> Sides:
+    import sympy as sp
+
+    s = sympy_symbols(statement)
+    beyond, rate = s["alpha"] - 1, s["l"]
+    rounds = s["T"] * sp.log(1 - rate + rate * sp.exp(beyond * s["K"] * s["rdp_step"])) / beyond
+    return Sides({"epsilon": s["epsilon"]}, {"rounds": rounds, "conversion": sp.log(1 / s["delta"]) / beyond})
+
+
+_ONE_USER = {"M": 1000, "R": 1000, "l": 0.001, "s": 0.5, "K": 1, "sigma_g": 5.0, "T": 1, "delta": 1e-6}
+_TWO_STEPS = {"M": 20, "R": 100_000, "l": 0.5, "s": 0.01, "K": 2, "sigma_g": 0.5, "T": 1, "delta": 1e-6}
+_TABLE = {"M": 100, "R": 4000, "l": 0.05, "s": 0.2, "delta": 1 / 400_000}
+_STEP = Symbol("rdp_step", "eps'' of equation (8) at sigma_g^2", (0, 0), "positive", r"\epsilon''(\alpha, \sigma_g^2)")
+
+REPAIRED: Statement = Statement(
+    id="noble2022.theorem4.1.third-party.repaired",
+    kind="theorem",
+    title="privacy towards a third party, without approximation",
+    source=Source(
+        PAPER,
+        "Theorem 4.1 (1), Section 4.1; Appendix B.4",
+        note=(
+            "repaired: without approximation only; participation seen, local steps composed as if seen, floor(lM)/M "
+            "and floor(sR)/R for l and s. For DP-FedAvg with K = 1, floor(lM) sigma_g^2 may stand for sigma_g^2"
+        ),
+    ),
+    text=(
+        "For every alpha > 1, T rounds of DP-SCAFFOLD or DP-FedAvg are (epsilon, delta)-DP towards a third party with "
+        "epsilon = [T log(1 - l + l e^((alpha-1) K eps''(alpha, sigma_g^2))) + log(1/delta)]/(alpha - 1)."
+    ),
+    symbols=(*letters("epsilon", "T", "l", "alpha", "K"), _STEP, *letters("delta", "M", "R", "s", "sigma_g")),
+    assumptions=(SAMPLING, NOISE, DELTA),
+    relation="==",
+    sides=lambda: _repaired_sides(REPAIRED),
+    checks=(
+        Check(
+            "privacy",
+            "certified limits",
+            _repaired,
+            {
+                "points": [
+                    _ONE_USER,
+                    {**_ONE_USER, "T": 10},
+                    _TWO_STEPS,
+                    {**_TABLE, "sigma_g": 10.0, "K": 1, "T": 542},
+                    {**_TABLE, "sigma_g": 10.0, "K": 40, "T": 72},
+                    {**_TABLE, "l": 0.057, "s": 0.01, "sigma_g": 2.0, "K": 10, "T": 50},
+                ]
+            },
+        ),
+    ),
+    uses=("noble2022.lemmaB.4", "noble2022.lemmaB.5", "noble2022.lemmaB.7", "noble2022.eq8"),
+)
+
+STATEMENTS = (REPAIRED,)

@@ -1,0 +1,169 @@
+"""noble2022 Theorem 4.1 (2): what the same noise gives towards the server, and the formula behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
+from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.noble2022 import _formulas as formulas
+from dpfl_theory.statements.noble2022 import _order as order
+from dpfl_theory.statements.noble2022._letters import DELTA, NOISE, PAPER, SAMPLING, letters
+from dpfl_theory.statements.symbolic import equal
+
+
+def _guarantee(at: Mapping[str, Any]) -> tuple[Any, Any]:
+    """(epsilon sqrt(M/l), delta/2 (1/l + 1)), as printed."""
+    import mpmath
+
+    return at["epsilon"] * mpmath.sqrt(at["M"] / at["l"]), at["delta"] / 2 * (1 / at["l"] + 1)
+
+
+def _budget_of_delta(_: Mapping[str, Any]) -> Outcome:
+    """T delta' + delta'' with Step 3's delta' = delta/(2Tl) and delta'' = delta/2 is the printed delta_s."""
+    import sympy as sp
+
+    rounds, rate, d = sp.symbols("T l delta", positive=True)
+    return equal(rounds * d / (2 * rounds * rate) + d / 2, d / 2 * (1 / rate + 1), "T delta' + delta'', and delta_s")
+
+
+def _three_steps(instance: Mapping[str, Any]) -> PrivacyClaim:
+    def points() -> list[PrivacyPoint]:
+        found = []
+        for at in instance["points"]:
+            for name in ("dp-fedavg-record", "dp-scaffold"):
+                limits = formulas.certified(name, at, "server")
+                found.append(PrivacyPoint({**at, "algorithm": name}, formulas.three_steps(at, "server"), *limits))
+        return found
+
+    proof = (
+        "proved for all data and parameters: given the past, the K noisy steps of a message are (alpha, K eps'')-RDP "
+        "(equation (8), Lemma B.5), so (eps_a, delta')-DP (Lemma B.4), and a user sends T messages at most (Lemma B.1)"
+    )
+    return PrivacyClaim("epsilon towards the server", points, proof)
+
+
+def _sides(statement: Statement) -> Sides:
+    return Sides({"noise": sympy_symbols(statement)["sigma_g"]}, {"order": order.order(statement)})
+
+
+def _repaired_sides(statement: Statement) -> Sides:
+    import sympy as sp
+
+    s = sympy_symbols(statement)
+    each, rounds = s["epsilon_a"], s["T"]
+    return Sides(
+        {"epsilon": s["epsilon_s"]},
+        {
+            "fluctuation": each * sp.sqrt(2 * rounds * sp.log(1 / ((1 - s["x"]) * s["delta"]))),
+            "drift": rounds * each * (sp.exp(each) - 1),
+        },
+    )
+
+
+_POINTS = {
+    "points": [
+        {"M": 1000, "R": 1000, "l": 0.001, "s": 0.5, "K": 1, "sigma_g": 5.0, "T": 10, "delta": 1e-6},
+        {"M": 20, "R": 100_000, "l": 0.5, "s": 0.01, "K": 2, "sigma_g": 0.5, "T": 1, "delta": 1e-6},
+        {"M": 100, "R": 4000, "l": 0.05, "s": 0.2, "K": 40, "sigma_g": 10.0, "T": 72, "delta": 1 / 400_000},
+        {"M": 100, "R": 4000, "l": 0.9, "s": 0.01, "K": 10, "sigma_g": 20.0, "T": 20, "delta": 1e-5},
+        {"M": 10, "R": 4000, "l": 0.9, "s": 0.01, "K": 1, "sigma_g": 50.0, "T": 1, "delta": 1e-5},
+    ]
+}
+_SHARE = Symbol("x", "share of delta that goes into the conversion", (0, 0), "probability", "x")
+_EACH = Symbol(
+    "epsilon_a", "K eps''(alpha, sigma_g^2) + log(T/(x delta))/(alpha - 1)", (0, 0), "positive", r"\epsilon_a"
+)
+
+SERVER: Statement = Statement(
+    id="noble2022.theorem4.1.server",
+    kind="theorem",
+    title="the same noise, towards the server",
+    source=Source(
+        PAPER,
+        "Theorem 4.1 (2), Section 4.1; Appendix B.4",
+        note=(
+            "Omega, O and o hide constants that depend on nothing. The appendix has log(2T/delta) in the server's "
+            "problem, while delta_s belongs to delta' = delta/(2Tl), that is to log(2Tl/delta). Without approximation "
+            "the server's problem is not printed; it is Step 3's without l and lM"
+        ),
+    ),
+    text=(
+        "Under Assumption 1 (s = o(1), epsilon < 1, sigma_g = Omega(s sqrt(K/log(2Tl/delta)))) set sigma_g = Omega(s "
+        "sqrt(l T K log(2Tl/delta) log(2/delta))/(epsilon sqrt(M))): then DP-SCAFFOLD and DP-FedAvg are (O(eps_s), "
+        "delta_s)-DP towards the server, eps_s = epsilon sqrt(M/l) and delta_s = delta/2 (1/l + 1)."
+    ),
+    symbols=letters("sigma_g", "u", "v", "s", "l", "T", "K", "M", "R", "epsilon", "delta"),
+    assumptions=order.HYPOTHESES(lambda: SERVER),
+    relation=">=",
+    sides=lambda: _sides(SERVER),
+    prescription=lambda: {"sigma_g": order.order(SERVER)},
+    checks=(
+        Check("algebra", "the order solved for eps_s", order.solved("server")),
+        Check("algebra", "delta_s", _budget_of_delta),
+        Check(
+            "privacy",
+            "no constants",
+            order.no_constants(lambda: SERVER, _guarantee),
+            {**order.LADDER, "needed": [4, 16]},
+            "violated",
+        ),
+        Check("privacy", "without approximation", _three_steps, _POINTS),
+    ),
+    expected="violated",
+    erratum=Erratum(
+        printed=(
+            "sigma_g of the order s sqrt(l T K log(2Tl/delta) log(2/delta))/(epsilon sqrt(M)) gives (O(epsilon "
+            "sqrt(M/l)), delta/2 (1/l + 1))-DP towards the server."
+        ),
+        true=(
+            "No constants exist, because sigma_g may tend to 0. The formula without approximation holds, for both "
+            "algorithms."
+        ),
+        cause=(
+            "'(alpha, O(s^2 alpha/sigma_g^2))-RDP under Assumption 1-(i) and 1-(iii)': this needs sigma_g bounded "
+            "below, while Assumption 1-(iii) compares it with s sqrt(K/log(2Tl/delta)), which tends to 0 with s."
+        ),
+        counterexample=(
+            "u = v = 1, M = 2, l = 1/2, K = 1, delta = 1e-6, R = 1/s = 4096, T = 8192: sigma_g = 0.402 for epsilon = "
+            "0.5, so eps_s = 1 and delta_s = 1.5e-6, and the true epsilon is at least 6"
+        ),
+        repaired="noble2022.theorem4.1.server.repaired",
+        affects=("noble2022.theorem4.2.fedavg", "noble2022.theorem4.2.scaffold"),
+    ),
+    uses=(
+        "noble2022.claim4.1.server",
+        "noble2022.lemmaB.1",
+        "noble2022.lemmaB.4",
+        "noble2022.lemmaB.5",
+        "noble2022.eq8",
+    ),
+)
+
+REPAIRED: Statement = Statement(
+    id="noble2022.theorem4.1.server.repaired",
+    kind="theorem",
+    title="privacy towards the server, without approximation",
+    source=Source(
+        PAPER,
+        "Theorem 4.1 (2), Section 4.1; Appendix B.4",
+        note=(
+            "repaired: the formula without approximation in place of the orders. It counts a user in every round, and "
+            "strong composition loses much: noble2022.theorem4.1.third-party.repaired holds towards the server too"
+        ),
+    ),
+    text=(
+        "For every alpha > 1 and x in (0, 1), T rounds of DP-SCAFFOLD or DP-FedAvg are (epsilon, delta)-DP towards the "
+        "server with epsilon = eps_a sqrt(2T log(1/((1-x) delta))) + T eps_a (e^eps_a - 1), eps_a = K eps''(alpha, "
+        "sigma_g^2) + log(T/(x delta))/(alpha - 1)."
+    ),
+    symbols=(*letters("epsilon_s", "T", "delta"), _EACH, _SHARE, *letters("M", "R", "l", "s", "K", "sigma_g")),
+    assumptions=(SAMPLING, NOISE, DELTA),
+    relation="==",
+    sides=lambda: _repaired_sides(REPAIRED),
+    checks=(Check("privacy", "certified limits", _three_steps, _POINTS),),
+    uses=("noble2022.lemmaB.1", "noble2022.lemmaB.4", "noble2022.lemmaB.5", "noble2022.lemmaB.7", "noble2022.eq8"),
+)
+
+STATEMENTS = (SERVER, REPAIRED)
