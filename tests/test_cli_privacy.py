@@ -23,6 +23,7 @@ from dpfl_theory.cli._parameters import build, flag, parameters, takes
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy import noble2022
 from dpfl_theory.privacy.constants import PRESCRIPTIONS
+from dpfl_theory.privacy.mechanisms import mechanisms
 
 Output = pytest.CaptureFixture[str]
 
@@ -124,7 +125,7 @@ def test_every_algorithm_can_be_accounted_for(capsys: Output, algorithm: str) ->
 
 
 def test_every_algorithm_is_tried() -> None:
-    assert sorted(NEEDED) == sorted(privacy.mechanisms())
+    assert sorted(NEEDED) == sorted(mechanisms())
 
 
 @pytest.mark.parametrize(
@@ -339,7 +340,7 @@ def test_iterations_of_the_lemma(capsys: Output) -> None:
 def test_list_tells_every_algorithm(capsys: Output) -> None:
     assert main(["privacy", "list", "--format", "json"]) == 0
     listed = {entry["algorithm"]: entry for entry in json.loads(capsys.readouterr().out)}
-    assert list(listed) == list(privacy.mechanisms())
+    assert list(listed) == list(mechanisms())
     wanted = {"title", "protects", "noise_added_by", "noise", "relations", "sampling", "views", "parameters", "source"}
     for name, entry in listed.items():
         assert set(entry) == {"algorithm", *wanted}
@@ -367,7 +368,7 @@ def test_help_has_an_example_that_runs(capsys: Output, command: str) -> None:
 def test_every_parameter_has_an_option(capsys: Output) -> None:
     assert main(["privacy", "account", "--help"]) == 0
     text = capsys.readouterr().out
-    for kind in privacy.mechanisms().values():
+    for kind in mechanisms().values():
         for field in dataclasses.fields(kind):
             assert re.search(rf"^  {flag(field.name)} ", text, re.M), field.name
     assert re.search(r"^  --sampling full\|poisson\|fixed\|with-replacement", text, re.M)
@@ -453,7 +454,7 @@ def test_bad_input_gets_one_sentence(capsys: Output, command: tuple[str, ...], p
 @pytest.mark.parametrize("algorithm", sorted(NEEDED))
 def test_no_algorithm_takes_an_option_of_another(algorithm: str) -> None:
     kind = privacy.get(algorithm)
-    foreign = [name for name in parameters(privacy.mechanisms().values()) if name not in takes(kind)]
+    foreign = [name for name in parameters(mechanisms().values()) if name not in takes(kind)]
     assert foreign
     for name in foreign:
         with pytest.raises(InputError, match=f"{algorithm} takes no {flag(name)}: it takes .*--rounds"):

@@ -42,7 +42,11 @@ def decide(claim: PrivacyClaim, statement: Statement, check: Check) -> Evidence:
         verdict="violated" if failing else "holds" if len(certified) == len(points) else "inconclusive",
         expected=check.expected,
         reason=_reason(claim, points, failing, certified, worst),
-        lhs=Interval(float((worst.low + worst.high) / 2), float(worst.low), float(worst.high)),
+        lhs=Interval(
+            float(worst.low if worst.low > worst.claimed else (worst.low + worst.high) / 2),  # no more than is certain
+            float(worst.low),
+            float(worst.high),
+        ),
         rhs=float(worst.claimed),
         detectable=float(max(ratio(p.high, p.low) for p in points)),
         instance=check.instance,

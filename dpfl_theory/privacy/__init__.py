@@ -2,7 +2,7 @@
 
 from dpfl_theory.privacy.accounting import Account, account, calibrate, largest_rounds
 from dpfl_theory.privacy.constants import Constant, constant
-from dpfl_theory.privacy.mechanisms import Mechanism, get, mechanisms
+from dpfl_theory.privacy.mechanisms import Mechanism, get
 from dpfl_theory.privacy.pld import Limits
 
 __all__ = [
@@ -15,5 +15,4 @@ __all__ = [
     "constant",
     "get",
     "largest_rounds",
-    "mechanisms",
 ]

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
 from dpfl_theory.privacy.events import Event, Release, Repeated, WithProbability, leaf, leaves, simplified
-from dpfl_theory.privacy.grid import Array, Grid, cells, end
+from dpfl_theory.privacy.grid import LARGEST, Array, Grid, cells, end
 from dpfl_theory.privacy.tails import Tails
 
 __all__ = ["Limits", "delta_limits", "epsilon_high", "epsilon_limits", "epsilon_low"]
@@ -28,6 +28,9 @@ width.
 
 LONGEST = 1 << 22
 """Largest number of grid points of one release or one composition."""
+
+FAR = 1e5
+"""An epsilon beyond which nothing is looked for."""
 
 TRUNCATED = 1e-15
 """Mass that one convolution may leave out, as a share of the weighted losses."""
@@ -67,10 +70,12 @@ def epsilon_limits(event: Event, delta: float) -> Limits:
     4.377178 4.377178
     """
     event = simplified(event)
-    upper, lower = _upper(event, delta), _lower(event, delta)
-    high = max(_root(curve, delta) for curve in upper)
-    low = max(_root(curve, delta + curve.allowance) - curve.error for curve in lower)
-    centre = max(_root(curve, delta) for curve in lower)
+    high = max(_root(curve, delta) for curve in _upper(event, delta))
+    # Where nothing is certified, one release alone is told: it costs no more than all.
+    alone = [_single(p, _chance(event)) for p, _ in leaf(event).pairs()]
+    lower = alone if math.isinf(high) else _lower(event, delta)
+    low = max(_root(curve, delta + curve.allowance, FAR) - curve.error for curve in lower)
+    centre = max(_root(curve, delta, FAR) for curve in lower)
     low = min(max(0.0, low), high)
     return Limits(low, min(max(centre, low), high), high)
 
@@ -83,7 +88,7 @@ def epsilon_high(event: Event, delta: float) -> float:
 def epsilon_low(event: Event, delta: float) -> float:
     """A certified lower limit alone: that of `epsilon_limits`, unless it lies above the upper one."""
     lower = _lower(simplified(event), delta)
-    return max(0.0, *(_root(curve, delta + curve.allowance) - curve.error for curve in lower))
+    return max(0.0, *(_root(curve, delta + curve.allowance, FAR) - curve.error for curve in lower))
 
 
 def delta_limits(event: Event, epsilon: float) -> Limits:
@@ -124,6 +129,12 @@ def _upper(event: Event, delta: float) -> list[_Curve]:
     orders = dict.fromkeys([(release.forward, release.backward), (release.backward, release.forward)])
     if leaves(event) == 1:
         return [_single(p, _chance(event)) for p, _ in orders]
+    expected = leaves(event) * _chance(event)
+    if expected <= delta:  # nothing at all is released with a larger probability
+        return [_Curve(lambda epsilon: expected)]
+    lost = max(float(p(np.array([LARGEST]))[0][0]) for p, _ in orders)
+    if -math.expm1(expected * math.log1p(-min(lost, 1 - 1e-16))) > 2 * delta:  # losses too large for double precision
+        return [_Curve(lambda epsilon: 1.0)]
     return [_composed(event, pair, delta, True) for pair in orders]
 
 
@@ -132,6 +143,8 @@ def _lower(event: Event, delta: float) -> list[_Curve]:
     pairs = leaf(event).pairs()
     if leaves(event) == 1:
         return [_single(p, _chance(event)) for p, _ in pairs]
+    if leaves(event) * _chance(event) <= delta:
+        return [_Curve(lambda epsilon: 0.0)]
     return [_composed(event, pair, delta, False) for pair in pairs]
 
 
@@ -156,7 +169,7 @@ def _composed(event: Event, pair: tuple[Tails, Tails], delta: float, upper: bool
             span / LONGEST,
             24 * deviation * math.sqrt(used) / LONGEST,
         )
-        grid = cells(pair, ends, min(h, span / 4096), upper)
+        grid = cells(pair, ends, min(h, span / 64), upper)
     weighted, log_mass = _weighted(grid, tilt)
     total, log_mass, infinite = _fold(event, weighted, log_mass)
     gains = _gains(total, tilt)
@@ -218,8 +231,8 @@ def _fold(event: Event, weighted: Grid, log_mass: float) -> tuple[Grid, float, f
             return Grid(start, masses, one.h), log_total, probability * infinite
 
 
-def _root(curve: _Curve, delta: float) -> float:
-    """The smallest epsilon >= 0 at which a falling curve is at most delta; inf beyond every finite loss."""
+def _root(curve: _Curve, delta: float, beyond: float = math.inf) -> float:
+    """The smallest epsilon >= 0 at which a falling curve is at most delta; ``beyond`` when it is above `FAR`."""
 
     def excess(epsilon: float) -> float:
         return math.log(max(curve.delta(epsilon), 1e-300) / delta)
@@ -236,8 +249,8 @@ def _root(curve: _Curve, delta: float) -> float:
         low, high = 0.0, 1e-6
         while excess(high) > 0:
             low, high = high, 2 * high
-            if high > 1e5:
-                return math.inf
+            if high > FAR:
+                return beyond
     return float(brentq(excess, low, high, xtol=1e-13)) * (1 + 1e-11)
 
 

@@ -12,10 +12,11 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from dpfl_theory.errors import InputError
-from dpfl_theory.privacy import account, calibrate, constant, get, largest_rounds, mechanisms, sampling
+from dpfl_theory.privacy import account, calibrate, constant, get, largest_rounds, sampling
 from dpfl_theory.privacy.accounting import largest
 from dpfl_theory.privacy.events import Release, Repeated, WithProbability, gaussian
 from dpfl_theory.privacy.gaussian import gaussian_delta
+from dpfl_theory.privacy.mechanisms import mechanisms
 from dpfl_theory.privacy.pld import delta_limits, epsilon_high, epsilon_limits, epsilon_low
 from dpfl_theory.privacy.tails import Absent, Line, Plain, Present, Replaced, Swapped, SwappedBack
 
@@ -352,3 +353,33 @@ def test_missing_and_contradictory_requests() -> None:
 def test_too_little_noise_is_infinite_and_said() -> None:
     found = account(get("dp-fedavg")(clients=10, noise_multiplier=0.01, rounds=5), delta=1e-5)
     assert found.epsilon.high == math.inf or found.epsilon.high > 600
+    sampled = get("dp-fedavg")(
+        clients=100, cohort=10, sampling="fixed", noise_multiplier=0.01, rounds=100, relation="replace"
+    )
+    found = account(sampled, delta=1e-5)
+    assert found.epsilon.high == math.inf
+    assert found.epsilon.low < math.inf
+    assert "No finite epsilon" in found.warnings[0]
+    with pytest.raises(InputError, match=r"between 0\.0001 and"):
+        get("dp-fedavg")(clients=10, noise_multiplier=1e200)
+
+
+def test_what_hardly_ever_happens_costs_nothing() -> None:
+    run = get("dp-scaffnew")(communication_probability=1e-12, noise_multiplier=1.0, rounds=100)
+    assert account(run, delta=1e-5).epsilon.high == 0
+    assert epsilon_limits(WithProbability(gaussian(1.0), 1e-12), 1e-5).high == 0
+
+
+def test_very_many_rounds() -> None:
+    """10^5 rounds: the limits stay close to those of 10^3 with the noise scaled."""
+    many, few = (
+        account(
+            get("dp-fedavg")(
+                clients=100, cohort=10, sampling="poisson", noise="average", noise_multiplier=z, rounds=rounds
+            ),
+            delta=1e-5,
+        ).epsilon
+        for z, rounds in ((300.0, 10**5), (30.0, 10**3))
+    )
+    assert many.low <= many.high
+    assert many.high == pytest.approx(few.high, rel=2e-2)

@@ -13,6 +13,9 @@ from dpfl_theory.privacy.events import Event
 
 __all__ = ["Mechanism", "parameter"]
 
+SMALLEST, LARGEST = 1e-4, 1e12
+"""Noise multipliers that are accounted for; beyond them double precision ends."""
+
 
 def parameter(help_: str, default: Any = None, choices: Iterable[str] = ()) -> Any:
     """A field with the text of its command-line option; without a default it must be given."""
@@ -49,6 +52,10 @@ class Mechanism(ABC):
                 if choices and value not in choices:
                     raise InputError(f"{_option(f.name)} is {value!r}: choose one of {', '.join(choices)}")
         self.positive("noise_multiplier")
+        if self.noise_multiplier is not None and not SMALLEST <= self.noise_multiplier <= LARGEST:
+            raise InputError(
+                f"--noise-multiplier is {self.noise_multiplier}: give a number between {SMALLEST:g} and {LARGEST:g}"
+            )
         self.whole("rounds", 1)
         self.validate()
 

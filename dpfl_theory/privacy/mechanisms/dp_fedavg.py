@@ -101,6 +101,9 @@ class DPFedAvg(Mechanism):
                 one = sampling.poisson(r / n, z, replace)
         return Repeated(one, rounds)
 
+    def describe(self) -> dict[str, Any]:
+        return {**super().describe(), "noise_added_by": "server" if self.noise == "average" else "client"}
+
     def size(self) -> float:
         """The cohort r; all clients when sampling is full."""
         return self.value("clients") if self.sampling == "full" else self.value("cohort")

@@ -18,7 +18,7 @@ from dpfl_theory.statements.symbolic import equal
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
-__all__ = ["ARGUMENT", "HYPOTHESES", "LADDER", "no_constants", "order", "solved"]
+__all__ = ["ARGUMENT", "LADDER", "hypotheses", "no_constants", "order", "solved"]
 
 LADDER = {
     "u": [0.1, 1.0, 10.0, 100.0, 1000.0],
@@ -94,7 +94,7 @@ def _printed_noise(statement: Callable[[], Statement]) -> Assumption:
     return Assumption(text, test)
 
 
-def HYPOTHESES(statement: Callable[[], Statement]) -> tuple[Assumption, ...]:
+def hypotheses(statement: Callable[[], Statement]) -> tuple[Assumption, ...]:
     """Those of the printed theorem; the order form's where u is given."""
     first = "order form only, Assumption 1: s <= 1/u, epsilon < 1 and sigma_g >= u s sqrt(K/log(2Tl/delta))"
     return SAMPLING, NOISE, DELTA, Assumption(first, _assumption_1), _printed_noise(statement)

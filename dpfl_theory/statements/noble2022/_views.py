@@ -1,12 +1,18 @@
 """What DP-SCAFFOLD and DP-FedAvg show: exact values and limits for the claims about their views.
 
-The data behind the lower limits. Losses are absolute deviations |p x - b|, convex with gradients of norm at most C.
-User 0's records have p = (1, kappa); in the other data set one of them is (-1, kappa), so that its gradient points the
-other way along the first coordinate and is the same along the second. In round 1 the model moves far along the second
-coordinate, and both gradients change sign there. Which users take part is seen along a third coordinate, where their
-gradients differ by up to sR/(2 sigma_g) standard deviations, without limit as R grows. The record's move is then
-1/sqrt(1 + kappa^2) of the largest possible one, with kappa = 0.01; what can go wrong has probability below `UNSEEN`.
-(For more than two rounds: the largest of as many planes (+-1, kappa_t) x - b_t, the kappa_t growing.)
+The data behind the lower limits. Losses are absolute deviations |p x - b|, convex with gradients of norm at most C. One
+record of user 0 has p = (1, kappa) in one data set and (-1, kappa) in the other, in units of C/sqrt(1 + kappa^2), with
+b > 0: its gradients differ along the first coordinate only. In round 1 the model moves along the second coordinate, so
+far that both gradients change sign. Further coordinates show which users take part: there the users' gradients differ.
+
+* s = 1: user 0's other records have gradient 0; the other users' records have p near the second axis, and their
+  gradients change sign too. For more than two rounds each loss is the largest of as many functions p_t x - b_t.
+* s < 1: user 0's other records are like the first of the two, so that nothing moves if the record is not drawn. If
+  user 0 takes part in round 1, the other users' constant gradients cancel what its records do along the first
+  coordinate; other sequences of cohorts are counted as if they showed nothing.
+
+The record's move is 1/sqrt(1 + kappa^2) of the largest possible one, with kappa = 0.01. The distances along the other
+coordinates grow with R, so that what can go wrong has probability below `UNSEEN` for R = 10^9.
 """
 
 from __future__ import annotations
@@ -33,7 +39,7 @@ __all__ = [
 ]
 
 UNSEEN = 1e-30
-"""Probability that is given away for a sign or a cohort that is not as described: R = 10^6 leaves 10^-1000."""
+"""Probability that is given away for a sign or a cohort that is not as described."""
 
 SHORTER = Fraction(10_000, 10_001)
 """The squared length of the record's move, 1/(1 + kappa^2)."""
@@ -101,7 +107,7 @@ def sampled_low(epsilon: float, sigma: float, rate: float, users: int, size: int
         count += 1
         rows = [[float(x) for x in form] for form in Run(users, cohorts, signs=signs).views(True)[1]]
         mine = [t for t, cohort in enumerate(cohorts) if 0 in cohort]
-        if not mine:
+        if 0 not in mine:
             continue
         moves, weights = [], []
         for drawn in product((0, 1), repeat=len(mine)):
@@ -155,5 +161,5 @@ LEVEL = (
     "T, while the proof counts them as nothing"
 )
 """How both claims are read."""
-SMALL = {"M": 3, "m": 2, "T": 2, "s": 1, "R": 1_000_000}
+SMALL = {"M": 3, "m": 2, "T": 2, "s": 1, "R": 10**9}
 """The smallest instance: T = 2 and m = 2 < M; a cohort of one, or of all, hides as little from a third party."""

@@ -121,9 +121,9 @@ THIRD_PARTY: Statement = Statement(
             _more_seen_of_samples,
             {
                 "points": [
-                    {**views.SMALL, "s": 0.5, "R": 1_000_000, "sigma_g": 1.0, "epsilon": 1.0},
-                    {**views.SMALL, "s": 0.2, "R": 1_000_000, "sigma_g": 1.0, "epsilon": 1.0},
-                    {**views.SMALL, "M": 5, "m": 3, "s": 0.2, "R": 1_000_000, "sigma_g": 1.0, "epsilon": 1.0},
+                    {**views.SMALL, "s": 0.5, "sigma_g": 1.0, "epsilon": 1.0},
+                    {**views.SMALL, "s": 0.2, "sigma_g": 1.0, "epsilon": 1.0},
+                    {**views.SMALL, "M": 5, "m": 3, "s": 0.2, "sigma_g": 1.0, "epsilon": 1.0},
                 ]
             },
             "violated",

@@ -120,7 +120,7 @@ THIRD_PARTY: Statement = Statement(
         "eps* sqrt(2T log(1/delta'')) + T eps* (e^eps* - 1) with delta = T l delta' + delta''."
     ),
     symbols=letters("sigma_g", "u", "v", "s", "l", "T", "K", "M", "R", "epsilon", "delta"),
-    assumptions=order.HYPOTHESES(lambda: THIRD_PARTY),
+    assumptions=order.hypotheses(lambda: THIRD_PARTY),
     relation=">=",
     sides=lambda: _sides(THIRD_PARTY),
     prescription=lambda: {"sigma_g": order.order(THIRD_PARTY)},

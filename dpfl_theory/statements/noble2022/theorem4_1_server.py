@@ -95,7 +95,7 @@ SERVER: Statement = Statement(
         "delta_s)-DP towards the server, eps_s = epsilon sqrt(M/l) and delta_s = delta/2 (1/l + 1)."
     ),
     symbols=letters("sigma_g", "u", "v", "s", "l", "T", "K", "M", "R", "epsilon", "delta"),
-    assumptions=order.HYPOTHESES(lambda: SERVER),
+    assumptions=order.hypotheses(lambda: SERVER),
     relation=">=",
     sides=lambda: _sides(SERVER),
     prescription=lambda: {"sigma_g": order.order(SERVER)},
