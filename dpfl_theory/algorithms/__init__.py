@@ -1,10 +1,47 @@
 """Server loops written once over the engines, and the loop that runs them on lanes."""
 
+from dpfl_theory.algorithms.average import WeightedAverage
 from dpfl_theory.algorithms.base import Algorithm
+from dpfl_theory.algorithms.bounding import Bounding, Clip, Normalise, SmoothedNormalise, Unbounded
 from dpfl_theory.algorithms.cohort import Cohort
+from dpfl_theory.algorithms.dp_sgd import DPSGD
+from dpfl_theory.algorithms.ef21 import EF21, alpha_norm_ec, clip21
 from dpfl_theory.algorithms.fedavg import FedAvg
+from dpfl_theory.algorithms.gradients import FullGradient, Gradient, NoisyGradient, RecordGradient
 from dpfl_theory.algorithms.hyperparameters import Schedule, Tabulated
+from dpfl_theory.algorithms.model_clipping import ModelClippedFedAvg
+from dpfl_theory.algorithms.momentum import ServerMomentum
 from dpfl_theory.algorithms.scaffnew import ScaffNew
+from dpfl_theory.algorithms.scaffold import Scaffold
 from dpfl_theory.algorithms.simulate import Run, Stream, simulate
+from dpfl_theory.algorithms.two_sided import TwoSidedFedAvg
 
-__all__ = ["Algorithm", "Cohort", "FedAvg", "Run", "ScaffNew", "Schedule", "Stream", "Tabulated", "simulate"]
+__all__ = [
+    "DPSGD",
+    "EF21",
+    "Algorithm",
+    "Bounding",
+    "Clip",
+    "Cohort",
+    "FedAvg",
+    "FullGradient",
+    "Gradient",
+    "ModelClippedFedAvg",
+    "NoisyGradient",
+    "Normalise",
+    "RecordGradient",
+    "Run",
+    "ScaffNew",
+    "Scaffold",
+    "Schedule",
+    "ServerMomentum",
+    "SmoothedNormalise",
+    "Stream",
+    "Tabulated",
+    "TwoSidedFedAvg",
+    "Unbounded",
+    "WeightedAverage",
+    "alpha_norm_ec",
+    "clip21",
+    "simulate",
+]

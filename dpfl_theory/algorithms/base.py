@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from dpfl_theory.algorithms.hyperparameters import fits_lanes
 from dpfl_theory.kernels.engine import Engine, Lanes
 from dpfl_theory.problems.base import Kernels, Problem
 
-__all__ = ["Algorithm", "Context", "Round"]
+__all__ = ["Algorithm", "Context", "Memoryless", "Round"]
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,25 @@ class Context:
         chosen = np.full(self.lanes.count, float(array)) if array.ndim == 0 else array[self.batch]
         return self.engine.asarray(chosen)
 
+    @cached_property
+    def everyone(self) -> Any:
+        """The numbers of all clients in every lane, (n, lanes)."""
+        xp = self.engine.xp
+        return xp.ascontiguousarray(
+            xp.broadcast_to(xp.arange(self.problem.n)[:, None], (self.problem.n, self.lanes.count))
+        )
+
+    def gradients(self, w: Any, clients: Any = None) -> Any:
+        """grad f_i(w_i) of clients (A, lanes), None for all n, at their own parameters w (A, lanes, d)."""
+        return self.kernels.client_gradients(w) if clients is None else self.kernels.gradients_of(w, clients)
+
+    def normals(self, k: int, stream: int, clients: Any = None, step: int = 0) -> Any:
+        """Standard normals (A, lanes, d) of round k with the addresses of clients (A, lanes), None for all n."""
+        n, d = self.problem.n, self.problem.d
+        if clients is None:
+            return self.engine.normal(self.lanes, k, n, d, stream, step)
+        return self.engine.normal_of(self.lanes, k, clients, d, stream, step)
+
 
 @dataclass
 class Round:
@@ -41,7 +61,9 @@ class Round:
     clients.
 
     w (S, d) is the server's vector before the round's update; update_norms (S, n) the lengths of all clients' updates
-    from w, sampled or not; cohort (S, n) who took part (0 or 1); threshold (S,) the clipping threshold or scaling
+    from w, sampled or not; cohort (S, n) who took part (0 or 1; counts where clients are drawn with replacement);
+    members (A, S) the numbers of the clients that were run and messages (A, S, d) what each sends, before noise;
+    threshold (S,) the clipping threshold or scaling
     factor; signal and noise (S, d) the two parts of what the server adds up; state whatever else the algorithm keeps.
     """
 
@@ -50,6 +72,8 @@ class Round:
     w: Any
     update_norms: Any = None
     cohort: Any = None
+    members: Any = None
+    messages: Any = None
     threshold: Any = None
     signal: Any = None
     noise: Any = None
@@ -87,3 +111,13 @@ class Algorithm(ABC):
         """Raise InputError when the hyper-parameters do not fit the problem, or give another number of lanes."""
         for name, value in vars(self).items():
             fits_lanes(name, value, lanes)
+
+
+class Memoryless(Algorithm):
+    """An algorithm whose state is the server's vector (lanes, d) and nothing else."""
+
+    def begin(self, context: Context) -> Any:
+        return context.start
+
+    def server(self, state: Any) -> Any:
+        return state

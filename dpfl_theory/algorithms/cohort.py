@@ -15,7 +15,7 @@ from dpfl_theory.kernels.streams import COHORT
 
 __all__ = ["SCHEMES", "Cohort"]
 
-SCHEMES = ("poisson", "fixed", "full")
+SCHEMES = ("poisson", "fixed", "with-replacement", "full")
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,9 @@ class Cohort:
     """How clients are sampled in each round.
 
     scheme: ``poisson`` (each client independently with probability size/n, the scheme of das2022 Algorithm 1),
-        ``fixed`` (exactly ``size`` clients, uniformly without replacement, das2022 Algorithm 2), or ``full`` (all n
-        clients).
+        ``fixed`` (exactly ``size`` clients, uniformly without replacement, das2022 Algorithm 2), ``with-replacement``
+        (``size`` independent draws of one client each; a client that is drawn twice takes part twice), or ``full``
+        (all n clients).
     size: the expected number r of participating clients (any number in (0, n] for ``poisson``); ignored for ``full``.
 
     Averages are always divided by r, as the papers print it, also when a Poisson cohort happens to have another size.
@@ -47,7 +48,7 @@ class Cohort:
             raise InputError(
                 f"the cohort size is {size!r}: with {n} clients it must lie in (0, {n}], so that r/n is in (0, 1]"
             )
-        if self.scheme == "fixed" and size != int(size):
+        if self.scheme != "poisson" and size != int(size):
             raise InputError(f"the cohort size is {size}: sampling a fixed number of clients needs a whole number")
 
     def divisor(self, n: int) -> float:
@@ -55,16 +56,32 @@ class Cohort:
         return float(n) if self.scheme == "full" or self.size is None else float(self.size)
 
     def sample(self, context: Context, k: int) -> Any:
-        """Who takes part in round k: (lanes, n) with entries 0 and 1."""
-        engine, n = context.engine, context.problem.n
+        """How often each client takes part in round k: (lanes, n) with entries 0 and 1, or counts with replacement."""
+        engine, n, S = context.engine, context.problem.n, context.lanes.count
         xp = engine.xp
-        if self.scheme == "full" or self.divisor(n) == n:
-            return xp.ones((context.lanes.count, n))
+        if self.scheme == "full" or (self.scheme != "with-replacement" and self.divisor(n) == n):
+            return xp.ones((S, n))
+        if self.scheme == "with-replacement":
+            drawn = (engine.uniform(context.lanes, k, int(self.divisor(n)), stream=COHORT) * n).astype(xp.int64)
+            return (drawn[:, :, None] == xp.arange(n)[None, None, :]).sum(axis=1).astype(xp.float64)
         u = engine.uniform(context.lanes, k, n, stream=COHORT)
         if self.scheme == "poisson":
             return (u < self.divisor(n) / n).astype(xp.float64)
         size = int(self.divisor(n))
         return (u <= xp.partition(u, size - 1, axis=1)[:, size - 1 : size]).astype(xp.float64)
+
+    def members(self, context: Context, k: int) -> tuple[Any, Any]:
+        """Round k's clients, for algorithms that run only those: their numbers (A, lanes), ascending, and how often
+        each takes part (A, lanes). Where that number varies from lane to lane the numbers are None, which stands for
+        all n clients, and an absent one takes part 0 times.
+        """
+        xp = context.engine.xp
+        counts = self.sample(context, k)
+        if self.scheme != "fixed" or self.divisor(context.problem.n) == context.problem.n:
+            return None, xp.ascontiguousarray(counts.T)
+        size = int(self.divisor(context.problem.n))
+        order = xp.argsort(-counts, axis=1, kind="stable")[:, :size]  # ones come first, in the clients' order
+        return xp.ascontiguousarray(order.T), xp.ones((size, context.lanes.count))
 
     def describe(self) -> dict[str, Any]:
         """The scheme as plain data."""

@@ -13,11 +13,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
-from dpfl_theory.algorithms.base import Algorithm, Context, Round
+from dpfl_theory.algorithms.base import Context, Memoryless, Round
 from dpfl_theory.algorithms.cohort import Cohort
-from dpfl_theory.algorithms.hyperparameters import PerLane, StepSize, plain, positive, positive_steps, step_at, whole
+from dpfl_theory.algorithms.hyperparameters import (
+    PerLane,
+    StepSize,
+    noisy,
+    plain,
+    positive,
+    positive_steps,
+    step_at,
+    whole,
+)
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.streams import SERVER_NOISE
 from dpfl_theory.problems.base import Problem
@@ -29,7 +36,7 @@ PLACEMENTS = ("client", "average")
 
 
 @dataclass(frozen=True)
-class FedAvg(Algorithm):
+class FedAvg(Memoryless):
     """FedAvg with full local gradients, optionally clipped or normalised updates and Gaussian noise.
 
     local_step: eta_k [X^2/F], a number, one for each lane, a `Schedule`, or `Tabulated` rounds.
@@ -74,12 +81,6 @@ class FedAvg(Algorithm):
         super().validate(problem, lanes)
         self.cohort.check(problem.n)
 
-    def begin(self, context: Context) -> Any:
-        return context.start
-
-    def server(self, state: Any) -> Any:
-        return state
-
     def _steps(self, context: Context, k: int) -> tuple[Any, Any]:
         eta = context.per_lane(step_at(self.local_step, k))
         return eta, eta if self.global_step is None else context.per_lane(step_at(self.global_step, k))
@@ -97,7 +98,7 @@ class FedAvg(Algorithm):
             threshold = context.per_lane(self.threshold)
             signal = phase.bounded_combine(cohort / r, threshold, self.bounding == "normalise")
         noise = xp.zeros_like(w)
-        if np.any(np.asarray(self.sigma) != 0.0):
+        if noisy(self.sigma):
             deviation = context.per_lane(self.sigma)
             if self.noise == "client":
                 deviation = deviation * xp.sqrt(cohort.sum(axis=1) / r)

@@ -17,6 +17,7 @@ __all__ = [
     "StepSize",
     "Tabulated",
     "fits_lanes",
+    "noisy",
     "plain",
     "positive",
     "positive_steps",
@@ -79,6 +80,11 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, (int, float)):
         return value
     return float(value) if np.ndim(value) == 0 else [float(v) for v in value]  # NumPy's integers are not JSON
+
+
+def noisy(level: Any) -> bool:
+    """Whether a noise level is above zero in some lane."""
+    return bool(np.any(np.asarray(level) != 0.0))
 
 
 def positive(name: str, value: Any, zero: bool = False) -> None:

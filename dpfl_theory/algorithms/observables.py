@@ -175,6 +175,33 @@ def _gradient_squared(h: Round) -> Any:
     return (gradient * gradient).sum(axis=1)
 
 
+def _dissimilarity(h: Round) -> tuple[Any, Any]:
+    """(1/n) sum_i ||grad f_i(w)||^2 and ||grad f(w)||^2, (S,)."""
+
+    def compute() -> tuple[Any, Any]:
+        xp = h.context.engine.xp
+        gradients = h.context.kernels.local_phase(h.w, xp.zeros(h.w.shape[0]), 1).updates()
+        mean = gradients.mean(axis=0)
+        return (gradients * gradients).sum(axis=2).mean(axis=0), (mean * mean).sum(axis=1)
+
+    found: tuple[Any, Any] = _once(h, "dissimilarity", compute)
+    return found
+
+
+def _gradient_dissimilarity(h: Round) -> Any:
+    clients, mean = _dissimilarity(h)
+    return h.context.engine.xp.maximum(clients - mean, 0.0)
+
+
+def _log_dissimilarity(h: Round) -> Any:
+    """+inf where the gradient of f is zero and the clients' are not, 0 where all are zero."""
+    xp = h.context.engine.xp
+    clients, mean = _dissimilarity(h)
+    moving = mean > 0.0
+    ratio = xp.log(xp.where(moving, clients, 1.0) / xp.where(moving, mean, 1.0))
+    return xp.where(moving, ratio, xp.where(clients > 0.0, xp.inf, 0.0))
+
+
 def _lyapunov(h: Round) -> Any:
     """hou2023: ||x_t - x*||^2 + (eta^2/p^2) ||h_t - h*||^2 over the stacked clients."""
     state, context = h.state, h.context
@@ -242,6 +269,24 @@ _ALL = (
         _distance_squared,
         lambda _: 0.0,
         lambda r: r.radius**2,
+        of_state=True,
+    ),
+    Observable(
+        "gradient-dissimilarity",
+        (2, -2),
+        r"\frac{1}{n}\sum_i \|\nabla f_i(w_k)\|^2 - \|\nabla f(w_k)\|^2",
+        "how much the clients' gradients differ from their mean (noble2022 D.3)",
+        _gradient_dissimilarity,
+        lambda _: 0.0,
+        of_state=True,
+    ),
+    Observable(
+        "gradient-log-dissimilarity",
+        (0, 0),
+        r"\ln \frac{1}{n}\sum_i \|\nabla f_i(w_k)\|^2 - \ln \|\nabla f(w_k)\|^2",
+        "the same as a ratio (noble2022 D.3)",
+        _log_dissimilarity,
+        lambda _: 0.0,
         of_state=True,
     ),
     Observable(

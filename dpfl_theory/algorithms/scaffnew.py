@@ -3,7 +3,7 @@
 One engine round is one iteration t of the paper; the coin decides in each lane whether it ends a local phase, so the
 number of local steps between communications is random:
 
-    xhat_i = x_i - eta (grad f_i(x_i) - h_i);   theta ~ Bernoulli(p), common to all clients
+    xhat_i = x_i - eta (g_i(x_i) - h_i);   theta ~ Bernoulli(p), common to all clients
     theta = 1:  Delta_i = clip(xhat_i - x, C) + N(0, sigma^2 I);  x = x_i = x + (1/N) sum_j Delta_j
                 h_i = h_i + (p/eta) ((1/N) sum_j Delta_j - Delta_i)
     theta = 0:  x_i = xhat_i
@@ -11,15 +11,18 @@ number of local steps between communications is random:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from dpfl_theory.algorithms.base import Algorithm, Context, Round
-from dpfl_theory.algorithms.hyperparameters import PerLane, plain, positive
+from dpfl_theory.algorithms.bounding import Clip
+from dpfl_theory.algorithms.gradients import FullGradient, Gradient
+from dpfl_theory.algorithms.hyperparameters import PerLane, noisy, plain, positive
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.streams import COIN, NOISE
+from dpfl_theory.problems.base import Problem
 
 __all__ = ["ScaffNew", "ScaffNewState"]
 
@@ -39,10 +42,11 @@ class ScaffNewState:
 
 @dataclass(frozen=True)
 class ScaffNew(Algorithm):
-    """hou2023 Algorithm 2 with full gradients and zero initial control variates.
+    """hou2023 Algorithm 2 with zero initial control variates.
 
     step: eta [X^2/F];  probability: p in (0, 1];  threshold: C [X], None for no clipping;
-    sigma: standard deviation per coordinate [X] of the noise each client adds to what it sends, 0 for ScaffNew.
+    sigma: standard deviation per coordinate [X] of the noise each client adds to what it sends, 0 for ScaffNew;
+    gradient: what g_i is, the full gradient by default (the paper's assumption (A)).
 
     >>> ScaffNew(step=0.5, probability=0.25).describe()["probability"]
     0.25
@@ -52,6 +56,7 @@ class ScaffNew(Algorithm):
     probability: float = 1.0
     threshold: PerLane | None = None
     sigma: PerLane = 0.0
+    gradient: Gradient = field(default_factory=FullGradient)
 
     def __post_init__(self) -> None:
         positive("the step size", self.step)
@@ -61,6 +66,10 @@ class ScaffNew(Algorithm):
             raise InputError(f"the communication probability is {p!r}: it must lie in (0, 1]")
         if self.threshold is not None:
             positive("the threshold C", self.threshold)
+
+    def validate(self, problem: Problem, lanes: int) -> None:
+        super().validate(problem, lanes)
+        self.gradient.validate(problem, lanes)
 
     def begin(self, context: Context) -> ScaffNewState:
         xp, n = context.engine.xp, context.problem.n
@@ -81,14 +90,12 @@ class ScaffNew(Algorithm):
         engine = context.engine
         xp, n, d = engine.xp, context.problem.n, context.problem.d
         eta = context.per_lane(self.step)[None, :, None]
-        moved = state.x_i - eta * (context.kernels.client_gradients(state.x_i) - state.h_i)
+        moved = state.x_i - eta * (self.gradient.at(context, state.x_i, None, k, 0) - state.h_i)
         coin = engine.uniform(context.lanes, k, 1, COIN)[:, 0] < self.probability
         sent = moved - state.x[None]
         if self.threshold is not None:
-            length = xp.sqrt((sent * sent).sum(axis=2, keepdims=True))
-            bound = context.per_lane(self.threshold)[None, :, None]
-            sent = sent * xp.where(length > bound, bound / xp.where(length > 0.0, length, 1.0), 1.0)
-        if np.any(np.asarray(self.sigma) != 0.0):
+            sent = Clip(self.threshold)(context, sent)
+        if noisy(self.sigma):
             sent = sent + context.per_lane(self.sigma)[None, :, None] * engine.normal(context.lanes, k, n, d, NOISE)
         mean = sent.mean(axis=0)
         x = xp.where(coin[:, None], state.x + mean, state.x)
@@ -109,4 +116,5 @@ class ScaffNew(Algorithm):
             "step": plain(self.step),
             "threshold": plain(self.threshold),
             "sigma": plain(self.sigma),
+            **self.gradient.describe(),
         }

@@ -25,9 +25,10 @@ _MOST_LANES = 512
 
 @dataclass(frozen=True)
 class Stream:
-    """One observable over a run: ``mean`` (lanes,) over rounds 0..K-1; ``last`` (lanes,), after the last round for an
-    observable of w alone and in round K-1 otherwise; ``smallest`` (lanes,) over rounds; ``series`` (rounds, lanes) or
-    None, with the value after the last round appended for an observable of w alone (rounds + 1, lanes)."""
+    """One observable over a run: ``mean`` (lanes,) over the observed rounds, by default 0..K-1; ``last`` (lanes,),
+    after the last round for an observable of w alone and in the last observed round otherwise; ``smallest`` (lanes,)
+    over the observed rounds; ``series`` (observed rounds, lanes) or None, with the value after the last round appended for
+    an observable of w alone."""
 
     observable: Observable
     mean: Array
@@ -68,6 +69,7 @@ def simulate(
     start: Any = None,
     first_lane: int = 0,
     series: bool = False,
+    every: int = 1,
     device: str | Engine = "auto",
     progress: Callable[[float], None] | None = None,
 ) -> Run:
@@ -76,7 +78,8 @@ def simulate(
     start: starting point [X], (d,) for all lanes or (lanes, d); zero by default. A lane's noise depends on
     (seed, first_lane + its number) alone: runs are extended by asking for further lanes, and two algorithms with the
     same seed share their noise. ``series`` keeps the value of every round; otherwise only means, last and smallest
-    values. ``progress`` is called with the share of the work that is done.
+    values. ``every``: observe rounds 0, every, 2 every, ... only, where observing costs more than running; means are
+    then over those. ``progress`` is called with the share of the work that is done.
 
     Raises InputError for counts that are not whole numbers, starting points of the wrong shape, or hyper-parameters
     that the algorithm cannot use on this problem; EnvironmentFault when the device is not there.
@@ -90,6 +93,7 @@ def simulate(
     """
     whole("the number of rounds", rounds)
     whole("the number of lanes", lanes)
+    whole("the interval between observed rounds", every)
     whole("the seed", seed, least=0)
     whole("the first lane", first_lane, least=0)
     if seed >= 2**64 or first_lane + lanes > 2**32 or rounds > 2**32:
@@ -118,14 +122,18 @@ def simulate(
                 if progress is not None:
                     progress((before + done * width) / lanes)
 
-            parts.append(_run_batch(algorithm, context, rounds, chosen, series, tell))
-    streams = {o.name: _join(o, [accumulators[o.name] for accumulators, _ in parts], rounds, engine) for o in chosen}
+            parts.append(_run_batch(algorithm, context, rounds, chosen, series, every, tell))
+    streams = {
+        o.name: _join(o, [accumulators[o.name] for accumulators, _ in parts], -(-rounds // every), engine)
+        for o in chosen
+    }
     configuration = {
         "algorithm": algorithm.describe(),
         "problem": {"name": problem.name, "clients": problem.n, "dimension": problem.d},
         "rounds": rounds,
         "lanes": lanes,
         "first_lane": first_lane,
+        "every": every,
         "seed": seed,
         "device": engine.description,
     }
@@ -177,6 +185,7 @@ def _run_batch(
     rounds: int,
     observables: Sequence[Observable],
     series: bool,
+    every: int,
     tell: Callable[[float], None],
 ) -> tuple[dict[str, _Accumulator], Any]:
     xp = context.engine.xp
@@ -185,8 +194,9 @@ def _run_batch(
     report_every = max(1, rounds // 50)
     for k in range(rounds):
         state, happened = algorithm.round(context, state, k)
-        for o in observables:
-            accumulators[o.name].add(o.evaluate(happened), xp)
+        if k % every == 0:
+            for o in observables:
+                accumulators[o.name].add(o.evaluate(happened), xp)
         if (k + 1) % report_every == 0 or k + 1 == rounds:
             tell((k + 1) / rounds)
     if any(o.of_state for o in observables):
@@ -197,7 +207,7 @@ def _run_batch(
     return accumulators, algorithm.server(state)
 
 
-def _join(observable: Observable, parts: Sequence[_Accumulator], rounds: int, engine: Engine) -> Stream:
+def _join(observable: Observable, parts: Sequence[_Accumulator], observed: int, engine: Engine) -> Stream:
     def host(values: list[Any]) -> Array:
         return np.concatenate([np.asarray(engine.to_host(v), dtype=np.float64) for v in values])
 
@@ -208,7 +218,7 @@ def _join(observable: Observable, parts: Sequence[_Accumulator], rounds: int, en
         )
     return Stream(
         observable,
-        mean=host([p.total for p in parts]) / rounds,
+        mean=host([p.total for p in parts]) / observed,
         last=host([p.last for p in parts]),
         smallest=host([p.smallest for p in parts]),
         series=kept,

@@ -6,8 +6,9 @@ import math
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from dpfl_theory.kernels import linear_array
+from dpfl_theory.kernels import linear_array, linear_records_array
 from dpfl_theory.kernels.engine import Engine, Lanes
+from dpfl_theory.kernels.streams import RECORDS
 
 __all__ = ["ArrayEngine"]
 
@@ -40,13 +41,13 @@ class ArrayEngine(Engine):
         return x.get() if hasattr(x, "get") else x
 
     def _uniform_pair(
-        self, lanes: Lanes, round_: int, clients: int, blocks: int, stream: int, step: int
+        self, lanes: Lanes, round_: int, clients: Any, blocks: int, stream: int, step: int
     ) -> tuple[Any, Any]:
-        """Two uniforms for each (client, lane, block), shapes (clients, S, blocks)."""
+        """Two uniforms for each (client, lane, block), shapes (A, S, blocks), for clients (A, S) or (A, 1)."""
         xp = self.xp
         u64 = xp.uint64
         lane = xp.arange(lanes.first, lanes.first + lanes.count, dtype=u64)[None, :, None]
-        client = xp.arange(clients, dtype=u64)[:, None, None]
+        client = clients.astype(u64)[:, :, None]
         block = xp.arange(blocks, dtype=u64)[None, None, :]
         zero = xp.zeros((1, 1, 1), dtype=u64)
         key = [zero + u64(lanes.seed & 0xFFFFFFFF), zero + u64(lanes.seed >> 32)]
@@ -59,17 +60,33 @@ class ArrayEngine(Engine):
         return unit(words[0], words[1]), unit(words[2], words[3])
 
     def uniform(self, lanes: Lanes, round_: int, clients: int, stream: int, step: int = 0) -> Any:
-        first, _ = self._uniform_pair(lanes, round_, clients, 1, stream, step)
+        first, _ = self._uniform_pair(lanes, round_, self.xp.arange(clients)[:, None], 1, stream, step)
         return self.xp.ascontiguousarray(first[:, :, 0].T)
 
     def normal(self, lanes: Lanes, round_: int, clients: int, d: int, stream: int, step: int = 0) -> Any:
+        everyone = self.xp.arange(clients)[:, None]
+        return ArrayEngine.normal_of(self, lanes, round_, everyone, d, stream, step)
+
+    def normal_of(self, lanes: Lanes, round_: int, clients: Any, d: int, stream: int, step: int = 0) -> Any:
         xp = self.xp
         blocks = (d + 1) // 2
         u, v = self._uniform_pair(lanes, round_, clients, blocks, stream, step)
         radius = xp.sqrt(-2.0 * xp.log(u))
         angle = 2.0 * math.pi * v
         pairs = xp.stack([radius * xp.cos(angle), radius * xp.sin(angle)], axis=-1)
-        return xp.ascontiguousarray(pairs.reshape(clients, lanes.count, 2 * blocks)[:, :, :d])
+        return xp.ascontiguousarray(pairs.reshape(len(clients), lanes.count, 2 * blocks)[:, :, :d])
+
+    def subsets(self, lanes: Lanes, round_: int, clients: Any, sizes: Any, counts: Any, step: int = 0) -> Any:
+        xp = self.xp
+        most, width = int(max(sizes)), int(max(counts))
+        u, v = self._uniform_pair(lanes, round_, clients, (most + 1) // 2, RECORDS, step)
+        keys = xp.stack([u, v], axis=-1).reshape(*clients.shape, -1)
+        size, count = (xp.asarray(x)[clients][:, :, None] for x in (sizes, counts))
+        number = xp.arange(keys.shape[2])[None, None, :]
+        order = xp.argsort(xp.where(number < size, keys, 2.0), axis=2)[:, :, :width]
+        taken = xp.where(xp.arange(width)[None, None, :] < count, order, most)
+        taken = xp.sort(taken, axis=2)
+        return xp.where(taken < most, taken, -1)
 
     def _owner(self, offsets: Any) -> Any:
         """Column -> client, shape (R,)."""
@@ -109,6 +126,9 @@ class ArrayEngine(Engine):
 
     def linear_gradients(self, data: Any, w: Any) -> Any:
         return linear_array.linear_gradients(self.xp, data, w)
+
+    def linear_record_sums(self, data: Any, w: Any, clients: Any, chosen: Any, threshold: Any) -> tuple[Any, Any]:
+        return linear_records_array.linear_record_sums(self.xp, data, w, clients, chosen, threshold)
 
     def linear_values(self, data: Any, w: Any) -> Any:
         return linear_array.linear_values(self.xp, data, w)

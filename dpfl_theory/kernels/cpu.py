@@ -11,8 +11,9 @@ import numpy as np
 from numba import njit, prange
 from threadpoolctl import threadpool_limits
 
-from dpfl_theory.kernels import linear, philox
+from dpfl_theory.kernels import linear, linear_records, philox
 from dpfl_theory.kernels.engine import Engine, Lanes
+from dpfl_theory.kernels.streams import RECORDS
 
 __all__ = ["CpuEngine"]
 
@@ -119,6 +120,17 @@ class CpuEngine(Engine):
         philox.fill_normal(out, np.uint64(lanes.seed), lanes.first, round_, step, stream)
         return out
 
+    def normal_of(self, lanes: Lanes, round_: int, clients: Any, d: int, stream: int, step: int = 0) -> Any:
+        out = np.empty((*clients.shape, d))
+        philox.fill_normal_of(out, clients, np.uint64(lanes.seed), lanes.first, round_, step, stream)
+        return out
+
+    def subsets(self, lanes: Lanes, round_: int, clients: Any, sizes: Any, counts: Any, step: int = 0) -> Any:
+        out = np.empty((*clients.shape, int(np.max(counts))), dtype=np.int64)
+        address = np.uint64(lanes.seed), lanes.first, round_, step, RECORDS
+        philox.fill_subsets(out, clients, sizes, counts, *address)
+        return out
+
     def segment_update(self, y: Any, factors: Any, rows: Any, offsets: Any) -> tuple[Any, Any]:
         z = np.empty_like(y)
         norms = np.empty((y.shape[0], offsets.shape[0] - 1))
@@ -151,6 +163,9 @@ class CpuEngine(Engine):
 
     def linear_gradients(self, data: Any, w: Any) -> Any:
         return linear.linear_gradients(data, w)
+
+    def linear_record_sums(self, data: Any, w: Any, clients: Any, chosen: Any, threshold: Any) -> tuple[Any, Any]:
+        return linear_records.linear_record_sums(data, w, clients, chosen, threshold)
 
     def linear_values(self, data: Any, w: Any) -> Any:
         return linear.linear_values(data, w)

@@ -51,6 +51,17 @@ class Engine(ABC):
         """Standard normals, shape (clients, S, d)."""
 
     @abstractmethod
+    def normal_of(self, lanes: Lanes, round_: int, clients: Any, d: int, stream: int, step: int = 0) -> Any:
+        """The rows of `normal` that belong to clients (A, S): standard normals, shape (A, S, d)."""
+
+    @abstractmethod
+    def subsets(self, lanes: Lanes, round_: int, clients: Any, sizes: Any, counts: Any, step: int = 0) -> Any:
+        """Uniform subsets without replacement: client i = clients[a, s] gets counts[i] of the numbers 0..sizes[i]-1.
+
+        clients (A, S); sizes, counts (n,) on the host. Returns (A, S, max(counts)), ascending and padded with -1.
+        """
+
+    @abstractmethod
     def segment_update(self, y: Any, factors: Any, rows: Any, offsets: Any) -> tuple[Any, Any]:
         """Diagonal maps with per-client norms: the local phase of quadratics in their eigenbases.
 
@@ -83,6 +94,15 @@ class Engine(ABC):
     @abstractmethod
     def linear_gradients(self, data: Any, w: Any) -> Any:
         """Per-client gradients of linear models at per-client parameters (n, S, d) -> (n, S, d)."""
+
+    @abstractmethod
+    def linear_record_sums(self, data: Any, w: Any, clients: Any, chosen: Any, threshold: Any) -> tuple[Any, Any]:
+        """Sums of the gradients of single records, each clipped to a length of its own; no such gradient is formed.
+
+        w (A, S, d): the parameters of clients (A, S); chosen (A, S, b): the clients' record numbers, padded with -1,
+        or None for all records; threshold (S,), None for no clipping, or ``"median"``: the median length of the
+        gradients concerned. Returns the sums (A, S, d), ridge included, and the thresholds (A, S) that were used.
+        """
 
     @abstractmethod
     def linear_values(self, data: Any, w: Any) -> Any:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
-__all__ = ["fill_normal", "fill_uniform", "philox4x32"]
+__all__ = ["fill_normal", "fill_normal_of", "fill_subsets", "fill_uniform", "philox4x32"]
 
 _M0 = np.uint64(0xD2511F53)
 _M1 = np.uint64(0xCD9E8D57)
@@ -58,18 +58,29 @@ def _unit(high: np.uint64, low: np.uint64) -> float:
 
 
 @njit(cache=True)
-def _pair(
-    seed: np.uint64,
-    lane: np.uint64,
-    client: np.uint64,
-    step: np.uint64,
-    stream: np.uint64,
-    round_: np.uint64,
-    block: np.uint64,
-) -> tuple[float, float]:
-    n0, n1, n2, n3 = philox4x32(lane, client, step, stream, seed & _MASK, seed >> _32)
-    w0, w1, w2, w3 = philox4x32(block, round_, n2, n3, n0, n1)
+def _name(seed: np.uint64, lane: np.uint64, client: np.uint64, step: np.uint64, stream: np.uint64) -> Any:
+    """The first call: the name of an address, four words; all of its blocks share it."""
+    return philox4x32(lane, client, step, stream, seed & _MASK, seed >> _32)
+
+
+@njit(cache=True)
+def _pair(name: Any, round_: np.uint64, block: np.uint64) -> tuple[float, float]:
+    """The second call: two uniforms of one block."""
+    w0, w1, w2, w3 = philox4x32(block, round_, name[2], name[3], name[0], name[1])
     return _unit(w0, w1), _unit(w2, w3)
+
+
+@njit(cache=True)
+def _normals(out: Any, name: Any, round_: np.uint64) -> None:
+    """Fill a vector with normals; coordinates 2b and 2b+1 come from block b."""
+    coordinates = len(out)
+    for block in range((coordinates + 1) // 2):
+        u, v = _pair(name, round_, np.uint64(block))
+        radius = math.sqrt(-2.0 * math.log(u))
+        angle = 2.0 * math.pi * v
+        out[2 * block] = radius * math.cos(angle)
+        if 2 * block + 1 < coordinates:
+            out[2 * block + 1] = radius * math.sin(angle)
 
 
 @njit(cache=True, parallel=True)
@@ -79,37 +90,64 @@ def fill_uniform(out: Any, seed: int, first_lane: int, round_: int, step: int, s
     lanes, clients = out.shape
     for s in prange(lanes):
         for i in range(clients):
-            u, _ = _pair(
-                np.uint64(seed),
-                np.uint64(first_lane + s),
-                np.uint64(i),
-                np.uint64(step),
-                np.uint64(stream),
-                np.uint64(round_),
-                np.uint64(0),
-            )
-            out[s, i] = u
+            name = _name(np.uint64(seed), np.uint64(first_lane + s), np.uint64(i), np.uint64(step), np.uint64(stream))
+            out[s, i] = _pair(name, np.uint64(round_), np.uint64(0))[0]
 
 
 @njit(cache=True, parallel=True)
 def fill_normal(out: Any, seed: int, first_lane: int, round_: int, step: int, stream: int) -> None:
     """Fill ``out`` (clients, lanes, coordinates) with standard normals; coordinates 2b and 2b+1 come from block b."""
-    clients, lanes, coordinates = out.shape
+    clients, lanes, _ = out.shape
     for job in prange(clients * lanes):
         i = job // lanes
         s = job % lanes
-        for block in range((coordinates + 1) // 2):
-            u, v = _pair(
-                np.uint64(seed),
-                np.uint64(first_lane + s),
-                np.uint64(i),
-                np.uint64(step),
-                np.uint64(stream),
-                np.uint64(round_),
-                np.uint64(block),
-            )
-            radius = math.sqrt(-2.0 * math.log(u))
-            angle = 2.0 * math.pi * v
-            out[i, s, 2 * block] = radius * math.cos(angle)
-            if 2 * block + 1 < coordinates:
-                out[i, s, 2 * block + 1] = radius * math.sin(angle)
+        name = _name(np.uint64(seed), np.uint64(first_lane + s), np.uint64(i), np.uint64(step), np.uint64(stream))
+        _normals(out[i, s], name, np.uint64(round_))
+
+
+@njit(cache=True, parallel=True)
+def fill_normal_of(out: Any, clients: Any, seed: int, first_lane: int, round_: int, step: int, stream: int) -> None:
+    """Fill ``out`` (A, lanes, coordinates) with the normals that `fill_normal` gives the clients (A, lanes)."""
+    slots, lanes, _ = out.shape
+    for job in prange(slots * lanes):
+        a = job // lanes
+        s = job % lanes
+        i = np.uint64(clients[a, s])
+        name = _name(np.uint64(seed), np.uint64(first_lane + s), i, np.uint64(step), np.uint64(stream))
+        _normals(out[a, s], name, np.uint64(round_))
+
+
+@njit(cache=True, parallel=True)
+def fill_subsets(
+    out: Any, clients: Any, sizes: Any, counts: Any, seed: int, first_lane: int, round_: int, step: int, stream: int
+) -> None:
+    """Fill ``out`` (A, lanes, b) with uniform subsets without replacement, in ascending order, then -1.
+
+    Client i = clients[a, s] gets ``counts[i]`` of the numbers 0..sizes[i]-1: those with the smallest keys, where record
+    j's key is a uniform of block j // 2. A subset depends on its address alone.
+    """
+    slots, lanes, _ = out.shape
+    for job in prange(slots * lanes):
+        a = job // lanes
+        s = job % lanes
+        i = clients[a, s]
+        size = sizes[i]
+        count = counts[i]
+        chosen = out[a, s]
+        chosen[:] = -1
+        if count >= size:
+            for j in range(size):
+                chosen[j] = j
+        elif count > 0:
+            name = _name(np.uint64(seed), np.uint64(first_lane + s), np.uint64(i), np.uint64(step), np.uint64(stream))
+            keys = np.empty(size + 1)
+            for block in range((size + 1) // 2):
+                u, v = _pair(name, np.uint64(round_), np.uint64(block))
+                keys[2 * block] = u
+                keys[2 * block + 1] = v
+            bound = np.partition(keys[:size], count - 1)[count - 1]
+            found = 0
+            for j in range(size):
+                if keys[j] <= bound and found < count:
+                    chosen[found] = j
+                    found += 1

@@ -8,3 +8,7 @@ COHORT = 2
 """Which clients take part."""
 COIN = 3
 """A communication coin, as in ScaffNew."""
+GRADIENT = 4
+"""The error of a stochastic gradient, where it is simulated by adding noise of a known variance."""
+RECORDS = 5
+"""Which of a client's records a local step uses."""

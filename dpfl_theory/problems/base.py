@@ -132,6 +132,10 @@ class Kernels(Protocol):
         """grad f_i(w_i) for per-client parameters w (n, lanes, d): shape (n, lanes, d) [F/X]."""
         ...
 
+    def gradients_of(self, w: Any, clients: Any) -> Any:
+        """grad f_i(w) of clients i = clients[a, s] at their own parameters w (A, lanes, d): (A, lanes, d) [F/X]."""
+        ...
+
     def gradient(self, w: Any) -> Any:
         """grad f(w), shape (lanes, d) [F/X]."""
         ...

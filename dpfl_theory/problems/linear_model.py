@@ -147,6 +147,11 @@ class LinearKernels:
         )
 
     @cached_property
+    def records(self) -> Any:
+        """How many records each client has, (n,)."""
+        return self.engine.asarray(np.diff(self.data.offsets))
+
+    @cached_property
     def _client_infima(self) -> Any:
         return self.engine.asarray(self.problem.constants.f_i_star)
 
@@ -157,6 +162,15 @@ class LinearKernels:
     def client_gradients(self, w: Any) -> Any:
         """grad f_i(w_i) at per-client parameters (n, S, d): shape (n, S, d)."""
         return self.engine.linear_gradients(self.data, w)
+
+    def gradients_of(self, w: Any, clients: Any) -> Any:
+        """grad f_i(w) of clients (A, S) at their own parameters (A, S, d): shape (A, S, d)."""
+        sums, _ = self.record_sums(w, clients)
+        return sums / self.records[clients][:, :, None]
+
+    def record_sums(self, w: Any, clients: Any, chosen: Any = None, threshold: Any = None) -> tuple[Any, Any]:
+        """Sums of (clipped) gradients of single records, and the thresholds: `Engine.linear_record_sums`."""
+        return self.engine.linear_record_sums(self.data, w, clients, chosen, threshold)
 
     def gradient(self, w: Any) -> Any:
         """grad f(w), (S, d): the mean of the clients' first local gradients."""

@@ -211,6 +211,16 @@ class QuadraticKernels:
             out[i] = (self.eigenvalues[a:b] * y) @ self.basis[a:b]
         return out
 
+    def gradients_of(self, w: Any, clients: Any) -> Any:
+        xp = self.engine.xp
+        out = xp.zeros_like(w)
+        for i, (a, b) in enumerate(self.ranges):
+            slots, lanes = xp.nonzero(clients == i)
+            if len(slots):
+                y = (w[slots, lanes] - self.w_star) @ self.basis_t[:, a:b] - self.shift[a:b]
+                out[slots, lanes] = (self.eigenvalues[a:b] * y) @ self.basis[a:b]
+        return out
+
     def gradient(self, w: Any) -> Any:
         return (w - self.w_star) @ self.hessian
 

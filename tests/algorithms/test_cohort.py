@@ -98,7 +98,7 @@ RANGE = "with 6 clients it must lie in (0, 6], so that r/n is in (0, 1]"
 @pytest.mark.parametrize(
     ("cohort", "sentence"),
     [
-        (("uniform", 2), "sampling scheme 'uniform' is unknown: choose one of poisson, fixed, full"),
+        (("uniform", 2), "sampling scheme 'uniform' is unknown: choose one of poisson, fixed, with-replacement, full"),
         (("poisson", None), f"the cohort size is None: {RANGE}"),
         (("poisson", 0), f"the cohort size is 0: {RANGE}"),
         (("poisson", 6.5), f"the cohort size is 6.5: {RANGE}"),

@@ -1,0 +1,72 @@
+"""The weighted average of an algorithm's iterates, which is what many convergence theorems speak of.
+
+    xbar_T = sum_{t=1}^T omega_t x_t,   omega_t proportional to ratio^-t
+
+noble2022 Theorems 4.2, C.1 and C.2 take it with the weights of Karimireddy et al. (2020): ratio = 1 for convex
+objectives, and ratio = 1 - mu K eta_l eta_g/2 for strongly convex ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dpfl_theory.algorithms.base import Algorithm, Context, Round
+from dpfl_theory.algorithms.hyperparameters import PerLane, plain, positive
+from dpfl_theory.problems.base import Problem
+
+__all__ = ["AverageState", "WeightedAverage"]
+
+
+@dataclass
+class AverageState:
+    """inner: the algorithm's own state;  average (S, d): of the iterates so far [X];  total (S,): the sum of their
+    weights, in units of the newest weight."""
+
+    inner: Any
+    average: Any
+    total: Any
+
+
+@dataclass(frozen=True)
+class WeightedAverage(Algorithm):
+    """An algorithm whose server's vector is replaced by the weighted average of its iterates x_1, ..., x_t.
+
+    The run is the algorithm's own; only what observables see of the server changes. Before the first round the average
+    is the starting point, which has no weight afterwards.
+
+    algorithm: any;  ratio: in (0, 1] for weights that grow geometrically, 1 for the plain mean.
+
+    >>> from dpfl_theory.algorithms import FedAvg
+    >>> WeightedAverage(FedAvg(0.1), 0.99).describe()["ratio"]
+    0.99
+    """
+
+    algorithm: Algorithm
+    ratio: PerLane = 1.0
+
+    def __post_init__(self) -> None:
+        positive("the ratio of the weights", self.ratio)
+
+    def validate(self, problem: Problem, lanes: int) -> None:
+        super().validate(problem, lanes)
+        self.algorithm.validate(problem, lanes)
+
+    def begin(self, context: Context) -> AverageState:
+        inner = self.algorithm.begin(context)
+        return AverageState(inner, self.algorithm.server(inner), context.engine.xp.zeros(context.lanes.count))
+
+    def server(self, state: AverageState) -> Any:
+        return state.average
+
+    def round(self, context: Context, state: AverageState, k: int) -> tuple[AverageState, Round]:
+        inner, happened = self.algorithm.round(context, state.inner, k)
+        # Weights are kept in units of the newest, ratio^-t, which would overflow otherwise.
+        total = 1.0 + context.per_lane(self.ratio) * state.total
+        average = state.average + (self.algorithm.server(inner) - state.average) / total[:, None]
+        happened.w = state.average
+        happened.cache.clear()
+        return AverageState(inner, average, total), happened
+
+    def describe(self) -> dict[str, Any]:
+        return {"algorithm": "WeightedAverage", "of": self.algorithm.describe(), "ratio": plain(self.ratio)}

@@ -1,0 +1,119 @@
+"""Bounding operators: what a client does to a vector so that nobody's message is too long.
+
+One operator is one class with a name, its largest output and how to apply it; algorithms take any of them.
+
+    Unbounded            g
+    Clip                 min(1, C/||g||) g                     shulgin2025 (5), das2022 option (i), zhang2021 (3)
+    Normalise            C g/||g||, 0 for g = 0                das2022 option (ii)
+    SmoothedNormalise    g/(alpha + ||g||), 0 for 0/0          shulgin2025 (6)
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+from dpfl_theory.algorithms.base import Context
+from dpfl_theory.algorithms.hyperparameters import PerLane, fits_lanes, plain, positive
+
+__all__ = ["Bounding", "Clip", "Normalise", "SmoothedNormalise", "Unbounded"]
+
+
+class Bounding(ABC):
+    """A map Psi of vectors that shrinks or stretches them: ``Psi(g) = factor(||g||) g``."""
+
+    @abstractmethod
+    def factor(self, context: Context, length: Any) -> Any:
+        """The factor for vectors of these lengths (..., lanes); 0 for a zero vector that has no direction."""
+
+    @abstractmethod
+    def describe(self) -> dict[str, Any]:
+        """The operator's name and parameters as plain JSON data."""
+
+    def validate(self, lanes: int) -> None:
+        """Raise InputError when a parameter gives one number for each lane of another number of lanes."""
+        for name, value in vars(self).items():
+            fits_lanes(name, value, lanes)
+
+    def __call__(self, context: Context, g: Any) -> Any:
+        """Psi(g) for g (..., lanes, d)."""
+        xp = context.engine.xp
+        return g * self.factor(context, xp.sqrt((g * g).sum(axis=-1)))[..., None]
+
+
+@dataclass(frozen=True)
+class Unbounded(Bounding):
+    """No bound: the message is the vector itself."""
+
+    def factor(self, context: Context, length: Any) -> Any:
+        return context.engine.xp.ones_like(length)
+
+    def describe(self) -> dict[str, Any]:
+        return {"bounding": "none"}
+
+
+@dataclass(frozen=True)
+class Clip(Bounding):
+    """``min(1, C/||g||) g``: no longer than C, a number or one for each lane, in the unit of g.
+
+    >>> Clip(2.0).describe()
+    {'bounding': 'clip', 'threshold': 2.0}
+    """
+
+    threshold: PerLane
+
+    def __post_init__(self) -> None:
+        positive("the threshold C", self.threshold)
+
+    def factor(self, context: Context, length: Any) -> Any:
+        xp, C = context.engine.xp, context.per_lane(self.threshold)
+        over = length > C
+        return xp.where(over, C / xp.where(over, length, 1.0), 1.0)
+
+    def describe(self) -> dict[str, Any]:
+        return {"bounding": "clip", "threshold": plain(self.threshold)}
+
+
+@dataclass(frozen=True)
+class Normalise(Bounding):
+    """``C g/||g||``: exactly C long, in the unit of g; zero stays zero.
+
+    >>> Normalise(2.0).describe()
+    {'bounding': 'normalise', 'threshold': 2.0}
+    """
+
+    threshold: PerLane
+
+    def __post_init__(self) -> None:
+        positive("the scaling factor C", self.threshold)
+
+    def factor(self, context: Context, length: Any) -> Any:
+        xp = context.engine.xp
+        there = length > 0.0
+        return xp.where(there, context.per_lane(self.threshold) / xp.where(there, length, 1.0), 0.0)
+
+    def describe(self) -> dict[str, Any]:
+        return {"bounding": "normalise", "threshold": plain(self.threshold)}
+
+
+@dataclass(frozen=True)
+class SmoothedNormalise(Bounding):
+    """``g/(alpha + ||g||)``: shorter than 1, without unit; alpha >= 0 in the unit of g, and 0/0 = 0.
+
+    >>> SmoothedNormalise(0.5).describe()
+    {'bounding': 'smoothed-normalise', 'alpha': 0.5}
+    """
+
+    alpha: PerLane = 0.0
+
+    def __post_init__(self) -> None:
+        positive("alpha", self.alpha, zero=True)
+
+    def factor(self, context: Context, length: Any) -> Any:
+        xp = context.engine.xp
+        total = context.per_lane(self.alpha) + length
+        return xp.where(total > 0.0, 1.0 / xp.where(total > 0.0, total, 1.0), 0.0)
+
+    def describe(self) -> dict[str, Any]:
+        return {"bounding": "smoothed-normalise", "alpha": plain(self.alpha)}

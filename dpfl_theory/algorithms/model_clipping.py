@@ -1,0 +1,92 @@
+"""FedAvg with model clipping, which zhang2021 Claim 2.1 shows to miss the optimum.
+
+A client clips the model that it sends, not the difference (zhang2021 Section 2.1, item 1). In round t:
+
+    for i in P_t:  x_{i,0} = x_t;  Q times  x_{i,q+1} = x_{i,q} - eta_l g_i(x_{i,q})
+    x_{t+1} = (1/|P_t|) sum_{i in P_t} (x_{i,Q} min(1, c/||x_{i,Q}||) + z_i),   z_i ~ N(0, sigma^2 I)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from dpfl_theory.algorithms.base import Context, Memoryless, Round
+from dpfl_theory.algorithms.bounding import Clip
+from dpfl_theory.algorithms.cohort import Cohort
+from dpfl_theory.algorithms.gradients import FullGradient, Gradient
+from dpfl_theory.algorithms.hyperparameters import (
+    PerLane,
+    StepSize,
+    noisy,
+    plain,
+    positive,
+    positive_steps,
+    step_at,
+    whole,
+)
+from dpfl_theory.algorithms.two_sided import local_models, shares
+from dpfl_theory.kernels.streams import SERVER_NOISE
+from dpfl_theory.problems.base import Problem
+
+__all__ = ["ModelClippedFedAvg"]
+
+
+@dataclass(frozen=True)
+class ModelClippedFedAvg(Memoryless):
+    """zhang2021 Section 2.1: FedAvg whose clients clip the models they send to length c.
+
+    local_step: eta_l [X^2/F];  threshold: c [X], from the origin of the parameters;  local_steps: Q;  sigma: standard
+    deviation per coordinate [X] of each client's noise;  cohort, gradient: as for `TwoSidedFedAvg`. The server stays
+    where it is when nobody takes part.
+
+    >>> ModelClippedFedAvg(0.1, threshold=1.0).describe()["threshold"]
+    1.0
+    """
+
+    local_step: StepSize
+    threshold: PerLane
+    local_steps: int = 1
+    sigma: PerLane = 0.0
+    cohort: Cohort = field(default_factory=Cohort)
+    gradient: Gradient = field(default_factory=FullGradient)
+
+    def __post_init__(self) -> None:
+        positive_steps("the local step size", self.local_step)
+        positive("the threshold c", self.threshold)
+        whole("the number of local steps", self.local_steps)
+        positive("sigma", self.sigma, zero=True)
+
+    def validate(self, problem: Problem, lanes: int) -> None:
+        super().validate(problem, lanes)
+        self.cohort.check(problem.n)
+        self.gradient.validate(problem, lanes)
+
+    def round(self, context: Context, state: Any, k: int) -> tuple[Any, Round]:
+        engine = context.engine
+        xp = engine.xp
+        x = state
+        eta = context.per_lane(step_at(self.local_step, k))
+        members, counts = self.cohort.members(context, k)
+        weights = shares(xp, counts)
+        sent = x[None] + local_models(context, x, eta, self.local_steps, self.gradient, members, k)
+        sent = Clip(self.threshold)(context, sent)
+        signal = engine.combine(sent, xp.ascontiguousarray(weights.T))
+        noise = xp.zeros_like(x)
+        if noisy(self.sigma):
+            deviation = context.per_lane(self.sigma) * xp.sqrt((weights**2 / xp.maximum(counts, 1.0)).sum(axis=0))
+            noise = deviation[:, None] * engine.normal(context.lanes, k, 1, x.shape[1], SERVER_NOISE)[0]
+        somebody = counts.sum(axis=0) > 0.0
+        happened = Round(context, k, x, members=members, messages=sent, signal=signal, noise=noise)
+        return xp.where(somebody[:, None], signal + noise, x), happened
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "algorithm": "ModelClippedFedAvg",
+            "local_step": plain(self.local_step),
+            "local_steps": int(self.local_steps),
+            "threshold": plain(self.threshold),
+            "sigma": plain(self.sigma),
+            "cohort": self.cohort.describe(),
+            **self.gradient.describe(),
+        }

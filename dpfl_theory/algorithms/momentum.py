@@ -1,0 +1,64 @@
+"""Server momentum on top of any algorithm whose state is the server's vector (das2022 Appendix H uses 0.8).
+
+    v_{k+1} = m v_k + (w_k - w'_{k+1}),   w_{k+1} = w_k - v_{k+1},   v_0 = 0
+
+where w'_{k+1} is what the algorithm itself would make of w_k. With m = 0 it is the algorithm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpfl_theory.algorithms.base import Algorithm, Context, Memoryless, Round
+from dpfl_theory.algorithms.hyperparameters import PerLane, plain, positive
+from dpfl_theory.errors import InputError
+from dpfl_theory.problems.base import Problem
+
+__all__ = ["ServerMomentum"]
+
+
+@dataclass(frozen=True)
+class ServerMomentum(Algorithm):
+    """Heavy-ball momentum at the server. It works on what is released, so it costs no privacy.
+
+    algorithm: an algorithm without memory (FedAvg, TwoSidedFedAvg, DPSGD);  momentum: m in [0, 1).
+
+    >>> from dpfl_theory.algorithms import FedAvg
+    >>> ServerMomentum(FedAvg(0.1), 0.8).describe()["momentum"]
+    0.8
+    """
+
+    algorithm: Memoryless
+    momentum: PerLane = 0.8
+
+    def __post_init__(self) -> None:
+        inner: Algorithm = self.algorithm
+        if not isinstance(inner, Memoryless):
+            name = type(inner).__name__
+            raise InputError(f"{name} keeps a state besides the server's vector: momentum works on FedAvg and its kin")
+        positive("the momentum", self.momentum, zero=True)
+        if np.max(self.momentum) >= 1.0:
+            raise InputError(f"the momentum is {self.momentum}: it must lie below 1, or the steps add up without end")
+
+    def validate(self, problem: Problem, lanes: int) -> None:
+        super().validate(problem, lanes)
+        self.algorithm.validate(problem, lanes)
+
+    def begin(self, context: Context) -> Any:
+        w = self.algorithm.begin(context)
+        return w, context.engine.xp.zeros_like(w)
+
+    def server(self, state: Any) -> Any:
+        return state[0]
+
+    def round(self, context: Context, state: Any, k: int) -> tuple[Any, Round]:
+        w, velocity = state
+        proposed, happened = self.algorithm.round(context, w, k)
+        velocity = context.per_lane(self.momentum)[:, None] * velocity + (w - proposed)
+        return (w - velocity, velocity), happened
+
+    def describe(self) -> dict[str, Any]:
+        return {"algorithm": "ServerMomentum", "of": self.algorithm.describe(), "momentum": plain(self.momentum)}

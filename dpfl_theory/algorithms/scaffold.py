@@ -1,0 +1,122 @@
+"""SCAFFOLD, SCAFFOLD-warm and DP-SCAFFOLD: noble2022 Algorithm 1.
+
+In round t, with users C_t, every user i in C_t starts at y = x and does K times
+
+    y <- y - eta_l (H_i(y) - c_i + c)
+
+where H_i is a (clipped, noisy, subsampled) gradient; then, in the paper's letters,
+
+    c_i^+ = c_i - c + (x - y)/(K eta_l)  (the mean of the H_i along the way)
+    sends (y - x, c_i^+ - c_i);   c_i <- c_i^+
+    x <- x + eta_g (1/|C_t|) sum_i (y_i - x);   c <- c + (|C_t|/M) (1/|C_t|) sum_i (c_i^+ - c_i)
+
+The warm start (Section 3.3) spends rounds on the control variates alone: c_i = (1/K) sum_k H_i^k(x_0) with K draws of
+the gradient at x_0, c = (1/M) sum_i c_i, and the model does not move.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from dpfl_theory.algorithms.base import Algorithm, Context, Round
+from dpfl_theory.algorithms.cohort import Cohort
+from dpfl_theory.algorithms.gradients import FullGradient, Gradient
+from dpfl_theory.algorithms.hyperparameters import StepSize, plain, positive_steps, step_at, whole
+from dpfl_theory.algorithms.two_sided import local_models
+from dpfl_theory.errors import InputError
+from dpfl_theory.problems.base import Problem
+
+__all__ = ["Scaffold", "ScaffoldState"]
+
+
+@dataclass
+class ScaffoldState:
+    """x, c (S, d): the server's model [X] and control variate [F/X];  c_i (n, S, d): the users' control variates."""
+
+    x: Any
+    c: Any
+    c_i: Any
+
+
+@dataclass(frozen=True)
+class Scaffold(Algorithm):
+    """noble2022 Algorithm 1 with zero initial control variates, or warm ones.
+
+    local_step: eta_l [X^2/F];  global_step: eta_g, without unit;  local_steps: K;
+    cohort: full, or fixed of size floor(lM) as printed (other schemes leave the size of C_t to chance);
+    gradient: `RecordGradient` for DP-SCAFFOLD (clipping, noise and subsampling of records), full by default;
+    warm_start: how many of the first rounds set control variates; in each a cohort is drawn as in any other round. The
+        paper's theory needs every user to have been drawn: use a full cohort's single round, or some 4/l rounds;
+    warm_cohort: who takes part in warm rounds; None for ``cohort``.
+
+    >>> Scaffold(0.1, local_steps=5, cohort=Cohort("fixed", 2), warm_start=3).describe()["warm_start"]
+    3
+    """
+
+    local_step: StepSize
+    global_step: StepSize = 1.0
+    local_steps: int = 1
+    cohort: Cohort = field(default_factory=Cohort)
+    gradient: Gradient = field(default_factory=FullGradient)
+    warm_start: int = 0
+    warm_cohort: Cohort | None = None
+
+    def __post_init__(self) -> None:
+        positive_steps("the local step size", self.local_step)
+        positive_steps("the global step size", self.global_step)
+        whole("the number of local steps", self.local_steps)
+        whole("the number of warm rounds", self.warm_start, least=0)
+
+    def validate(self, problem: Problem, lanes: int) -> None:
+        super().validate(problem, lanes)
+        self.gradient.validate(problem, lanes)
+        for cohort in (self.cohort, self.warm_cohort or self.cohort):
+            cohort.check(problem.n)
+            if cohort.scheme not in ("fixed", "full"):
+                need = "SCAFFOLD's averages are over a cohort of known size: choose fixed or full"
+                raise InputError(f"sampling scheme {cohort.scheme!r} does not fit: {need}")
+
+    def begin(self, context: Context) -> ScaffoldState:
+        xp, x = context.engine.xp, context.start
+        return ScaffoldState(x, xp.zeros_like(x), xp.zeros((context.problem.n, *x.shape)))
+
+    def server(self, state: ScaffoldState) -> Any:
+        return state.x
+
+    def round(self, context: Context, state: ScaffoldState, k: int) -> tuple[ScaffoldState, Round]:
+        xp, n, K = context.engine.xp, context.problem.n, self.local_steps
+        warm = k < self.warm_start
+        cohort = (self.warm_cohort or self.cohort) if warm else self.cohort
+        members, _ = cohort.members(context, k)
+        lane = xp.arange(context.lanes.count)[None, :]
+        old = state.c_i if members is None else state.c_i[members, lane]
+        if warm:
+            everywhere = xp.broadcast_to(state.x[None], old.shape)
+            new = sum(self.gradient.at(context, everywhere, members, k, j) for j in range(K)) / K
+            sent = xp.zeros_like(old)
+        else:
+            eta = context.per_lane(step_at(self.local_step, k))
+            sent = local_models(context, state.x, eta, K, self.gradient, members, k, state.c[None] - old)
+            new = old - state.c[None] - sent / (K * eta[:, None])
+        if members is None:
+            c_i = new
+        else:
+            c_i = state.c_i.copy()
+            c_i[members, lane] = new
+        signal = sent.mean(axis=0)
+        x = state.x if warm else state.x + context.per_lane(step_at(self.global_step, k))[:, None] * signal
+        after = ScaffoldState(x, state.c + (new - old).sum(axis=0) / n, c_i)
+        return after, Round(context, k, state.x, members=members, messages=sent, signal=signal, state=state)
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "algorithm": "Scaffold",
+            "local_step": plain(self.local_step),
+            "global_step": plain(self.global_step),
+            "local_steps": int(self.local_steps),
+            "cohort": self.cohort.describe(),
+            "warm_start": int(self.warm_start),
+            "warm_cohort": None if self.warm_cohort is None else self.warm_cohort.describe(),
+            **self.gradient.describe(),
+        }

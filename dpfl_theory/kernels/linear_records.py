@@ -1,0 +1,140 @@
+"""Gradients of single records of linear models on the CPU: subsampled, clipped one by one, and added up.
+
+The gradient of record j is ``slope_j x_j + ridge w`` (an outer product for softmax), so its length needs no gradient:
+
+    ||g_j||^2 = ||slope_j||^2 ||x_j||^2 + 2 ridge slope_j . logits_j + ridge^2 ||w||^2
+
+Clipping rescales the slopes, and one matrix product adds everything up. Work is split over (slot, lane) pairs; each
+gathers its records and calls BLAS on its own, so the caller bounds BLAS to one thread.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit, prange
+
+from dpfl_theory.kernels.linear import LOSSES, LinearData, _slopes
+
+__all__ = ["linear_record_sums"]
+
+
+@njit(cache=True, parallel=True)
+def _record_sums(
+    x: Any,
+    y: Any,
+    offsets: Any,
+    bounds: Any,
+    code: int,
+    ridge: float,
+    classes: int,
+    w: Any,
+    clients: Any,
+    chosen: Any,
+    threshold: Any,
+    median: bool,
+    out: Any,
+    used: Any,
+) -> None:
+    """out (A, S, classes, d0) and used (A, S); chosen (A, S, 0) takes all records; threshold inf clips nothing."""
+    slots, lanes, _, features = w.shape
+    for job in prange(slots * lanes):
+        a = job // lanes
+        s = job % lanes
+        first = offsets[clients[a, s]]
+        last = offsets[clients[a, s] + 1]
+        at = w[a, s]
+        if chosen.shape[2] == 0:
+            m = last - first
+            xs = x[first:last]
+            ys = y[first:last]
+            bs = bounds[first:last]
+        else:
+            m = 0
+            while m < chosen.shape[2] and chosen[a, s, m] >= 0:
+                m += 1
+            xs = np.empty((m, features))
+            ys = np.empty(m)
+            bs = np.empty(m)
+            for j in range(m):
+                row = first + chosen[a, s, j]
+                for k in range(features):
+                    xs[j, k] = x[row, k]
+                ys[j] = y[row]
+                bs[j] = bounds[row]
+        p = np.empty((classes, m))
+        np.dot(at, xs.T, p)
+        bound = threshold[s]
+        weight = float(m)
+        if median or bound < math.inf:
+            length = np.empty(m)
+            logits = p.copy()
+            _slopes(p, ys, bs, 0, code, classes)
+            square = 0.0
+            for c in range(classes):
+                for k in range(features):
+                    square += at[c, k] * at[c, k]
+            for j in range(m):
+                steep = 0.0
+                along = 0.0
+                for c in range(classes):
+                    steep += p[c, j] * p[c, j]
+                    along += p[c, j] * logits[c, j]
+                size = 0.0
+                for k in range(features):
+                    size += xs[j, k] * xs[j, k]
+                length[j] = math.sqrt(max(steep * size + 2.0 * ridge * along + ridge * ridge * square, 0.0))
+            if median:
+                bound = np.median(length)
+            weight = 0.0
+            for j in range(m):
+                factor = bound / length[j] if length[j] > bound else 1.0
+                weight += factor
+                for c in range(classes):
+                    p[c, j] *= factor
+        else:
+            _slopes(p, ys, bs, 0, code, classes)
+        total = out[a, s]
+        np.dot(p, xs, total)
+        for c in range(classes):
+            for k in range(features):
+                total[c, k] += weight * ridge * at[c, k]
+        used[a, s] = bound
+
+
+def linear_record_sums(data: LinearData, w: Any, clients: Any, chosen: Any, threshold: Any) -> tuple[Any, Any]:
+    """``sum_j g_j min(1, C/||g_j||)`` over records j of each slot's client, where g_j is the gradient of one record.
+
+    w (A, S, d): the parameters of clients (A, S) [X]; chosen (A, S, b): record numbers within the client, padded with
+    -1, or None for all; threshold: C (S,) [F/X], None for no clipping, or "median": the median of the lengths ||g_j||
+    of the slot. Returns the sums (A, S, d) [F/X] and the thresholds used (A, S) (inf without clipping).
+
+    >>> data = LinearData(np.ones((2, 1)), np.array([0.0, 4.0]), np.array([0, 2]), "squared", np.ones(2), 0.0, 1)
+    >>> who = np.zeros((1, 1), dtype=np.int64)
+    >>> linear_record_sums(data, np.array([[[1.0]]]), who, None, np.array([2.0]))[0]  # 1 - 2, not 1 - 3
+    array([[[-1.]]])
+    """
+    slots, lanes, d = w.shape
+    median = isinstance(threshold, str)
+    limits = np.full(lanes, np.inf) if threshold is None or median else np.ascontiguousarray(threshold)
+    out = np.empty((slots, lanes, data.classes, d // data.classes))
+    used = np.empty((slots, lanes))
+    _record_sums(
+        data.x,
+        data.y,
+        data.offsets,
+        data.threshold,
+        LOSSES[data.loss],
+        data.ridge,
+        data.classes,
+        np.ascontiguousarray(w, dtype=np.float64).reshape(out.shape),
+        clients,
+        np.empty((slots, lanes, 0), dtype=np.int64) if chosen is None else chosen,
+        limits,
+        median,
+        out,
+        used,
+    )
+    return out.reshape(slots, lanes, d), used
