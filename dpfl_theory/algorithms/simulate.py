@@ -25,10 +25,12 @@ _MOST_LANES = 512
 
 @dataclass(frozen=True)
 class Stream:
-    """One observable over a run: ``mean`` (lanes,) over the observed rounds, by default 0..K-1; ``last`` (lanes,),
-    after the last round for an observable of w alone and in the last observed round otherwise; ``smallest`` (lanes,)
-    over the observed rounds; ``series`` (observed rounds, lanes) or None, with the value after the last round appended for
-    an observable of w alone."""
+    """One observable over a run, by lane.
+
+    mean (lanes,): over the observed rounds, by default 0..K-1;  smallest (lanes,): over the same;  last (lanes,): after
+    the last round for an observable of w alone, in the last observed round otherwise;  series: (observed rounds, lanes)
+    or None, with the value after the last round appended for an observable of w alone.
+    """
 
     observable: Observable
     mean: Array

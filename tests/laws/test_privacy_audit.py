@@ -12,7 +12,7 @@ import pytest
 from laws.test_algorithm_laws import algorithms
 
 import dpfl_theory.algorithms.fedavg as module
-from dpfl_theory.algorithms import FedAvg
+from dpfl_theory.algorithms import FedAvg, FullGradient
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy.audit.registry import AUDITS, audits
 
@@ -29,13 +29,15 @@ def test_no_audit_finds_more_than_is_claimed(name: str) -> None:
 
 
 def test_every_algorithm_with_noise_is_audited() -> None:
-    private = {
-        cls.__name__
-        for cls in algorithms()
-        if any(f.name.startswith(("sigma", "noise")) for f in dataclasses.fields(cls))
-    }
-    assert FedAvg.__name__ in private
+    """Also those whose noise comes from their gradients alone."""
+    fields = {cls.__name__: {f.name for f in dataclasses.fields(cls)} for cls in algorithms()}
+    private = {name for name, own in fields.items() if any(f.startswith(("sigma", "noise")) for f in own)}
+    by_gradient = {name for name, own in fields.items() if "gradient" in own} - private
+    assert {"FedAvg", "ScaffNew", "EF21"} <= private
+    assert by_gradient == {"Scaffold"}
     missing = private - {type(line.algorithm).__name__ for line in AUDITED.values()}
+    noisy = [line.algorithm for line in AUDITED.values() if getattr(line.algorithm, "gradient", FullGradient()).private]
+    missing |= by_gradient - {type(algorithm).__name__ for algorithm in noisy}
     assert missing == set(), "give each a line in AUDITS (dpfl_theory.privacy.audit.registry)"
 
 

@@ -22,7 +22,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dpfl_theory import algorithms
-from dpfl_theory.algorithms import Cohort, FedAvg, ScaffNew
+from dpfl_theory.algorithms import (
+    DPSGD,
+    Clip,
+    Cohort,
+    FedAvg,
+    ModelClippedFedAvg,
+    RecordGradient,
+    ScaffNew,
+    Scaffold,
+    SmoothedNormalise,
+    TwoSidedFedAvg,
+    alpha_norm_ec,
+    clip21,
+)
 from dpfl_theory.algorithms.base import Algorithm
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.engine import Engine
@@ -44,8 +57,8 @@ class Audit:
     """An algorithm and the mechanism that accountants take it for.
 
     mechanism: with its rounds (1 where it gives none), or its parameters as a mapping with ``algorithm``, its name;
-    clients, dimension: of the canaries;  canaries: keywords of `canary`, one dictionary for each, each run with both
-    families of problems;  messages: for the server's view.
+    clients, dimension: of the canaries;  canaries: keywords of `canary`, one dictionary for each, each run with all
+    ``families`` of problems (quadratics have no records);  messages: for the server's view.
     """
 
     algorithm: Algorithm
@@ -54,6 +67,7 @@ class Audit:
     dimension: int = 2
     canaries: tuple[Mapping[str, Any], ...] = field(default_factory=lambda: ({},))
     messages: Messages | None = None
+    families: tuple[str, ...] = ("huber", "quadratic")
 
     def told(self) -> Mechanism:
         """The mechanism, with a number of rounds."""
@@ -79,7 +93,7 @@ class Audit:
         return [
             canary(family, clients=self.clients, dimension=self.dimension, **keywords)
             for keywords in self.canaries
-            for family in ("huber", "quadratic")
+            for family in self.families
         ]
 
     def run(
@@ -129,6 +143,22 @@ _all = functools.partial(DPFedAvg, clients=3)
 _some = functools.partial(_all, cohort=1.5, sampling="poisson", noise="average", noise_multiplier=1.0)
 _scaffnew = functools.partial(DPScaffNew, relation="replace")
 
+
+def _controls(before: Any, after: Any) -> Any:
+    """SCAFFOLD's clients' messages at K = 1, but for the step size: the new control variate is the noisy gradient."""
+    return after.c_i
+
+
+def _records(**keywords: Any) -> Audit:
+    """An audit of record-level privacy: every user has one record, which may be replaced."""
+    told = {"users": 3, "records": 1, "user_rate": 1.0, "record_rate": 1.0, "noise_multiplier": 1.0, "local_steps": 1}
+    keywords["mechanism"] = {**told, **keywords["mechanism"]}
+    return Audit(**keywords, canaries=_REPLACE, families=("huber",))
+
+
+_ERROR_FEEDBACK: Any = {"clients": 3, "view": "third-party", "rounds": 2}
+_noisy = RecordGradient(threshold=1.0, noise_multiplier=1.0)
+
 # Three clients, C = 1. FedAvg's noise multiplier is r sigma/C (zero-out) or r sigma/(2C) (replace); ScaffNew's is
 # sigma/(2C) for the server, since a constant client is zero-out in its first message only: afterwards it sends its
 # control variate. One round of ScaffNew is one of FedAvg for the third party. What is certified for clients' noise
@@ -170,6 +200,41 @@ AUDITS: dict[str, Audit] = {
         _scaffnew(noise_multiplier=1.0, communication_probability=1.0, rounds=2),
         canaries=(_HARD, {**_HARD, "timing": "late"}),
         messages=scaffnew_messages,
+    ),
+    "TwoSidedFedAvg": Audit(TwoSidedFedAvg(0.5, 0.7, 2, 1.0, math.sqrt(1 / 3)), _all(noise_multiplier=1.0)),
+    "TwoSidedFedAvg, 3 rounds": Audit(
+        TwoSidedFedAvg(0.5, 1.0, 3, 1.0, math.sqrt(1.08)), _all(noise_multiplier=1.8, rounds=3), canaries=_LATE
+    ),
+    "TwoSidedFedAvg, fixed": Audit(
+        TwoSidedFedAvg(0.5, 1.0, 1, 1.0, math.sqrt(1 / 2), Cohort("fixed", 2)),
+        _all(cohort=2, sampling="fixed", noise="average", noise_multiplier=1.0),
+    ),
+    "TwoSidedFedAvg, with replacement": Audit(
+        TwoSidedFedAvg(0.5, 1.0, 1, 1.0, math.sqrt(1 / 2), Cohort("with-replacement", 2)),
+        _all(cohort=2, sampling="with-replacement", noise="average", noise_multiplier=1.0),
+    ),
+    "TwoSidedFedAvg, records": _records(
+        algorithm=TwoSidedFedAvg(0.5, gradient=_noisy), mechanism={"algorithm": "dp-fedavg-record"}
+    ),
+    "ModelClippedFedAvg": Audit(ModelClippedFedAvg(0.5, 1.0, 2, math.sqrt(1 / 3)), _all(noise_multiplier=1.0)),
+    "DPSGD, clip": Audit(DPSGD(0.5, Clip(1.0), 1 / 3), _all(noise_multiplier=1.0)),
+    "DPSGD, smoothed normalisation, Poisson": Audit(
+        DPSGD(0.5, SmoothedNormalise(0.1), 2 / 3, Cohort("poisson", 1.5)), _some(rounds=2)
+    ),
+    "EF21, Clip21, 2 rounds": Audit(
+        clip21(0.5, 1.0, sigma=1.5), {**_ERROR_FEEDBACK, "algorithm": "dp-clip21", "noise_multiplier": 1.5}
+    ),
+    "EF21, alpha-NormEC, 2 rounds": Audit(
+        alpha_norm_ec(0.5, 0.1, 0.4, server_normalisation=False, sigma=1.5),
+        {**_ERROR_FEEDBACK, "algorithm": "dp-norm-ec", "noise_multiplier": 1.5},
+    ),
+    "Scaffold, third party": _records(
+        algorithm=Scaffold(0.5, gradient=_noisy), mechanism={"algorithm": "dp-fedavg-record"}
+    ),
+    "Scaffold, server, 2 rounds": _records(
+        algorithm=Scaffold(0.5, gradient=_noisy),
+        mechanism={"algorithm": "dp-scaffold", "view": "server", "rounds": 2},
+        messages=_controls,
     ),
 }
 
