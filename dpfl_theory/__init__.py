@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from dpfl_theory.algorithms.simulate import simulate
     from dpfl_theory.checks.evidence import Evidence
     from dpfl_theory.checks.runner import check
+    from dpfl_theory.recommend import recommend
 
-__all__ = ["Evidence", "algorithms", "check", "problems", "simulate", "statements"]
+__all__ = ["Evidence", "algorithms", "check", "problems", "recommend", "simulate", "statements"]
 __version__ = "0.1.0"
 
 _LAZY = {
@@ -39,6 +40,7 @@ _LAZY = {
     "algorithms": "",
     "check": "dpfl_theory.checks.runner",
     "problems": "",
+    "recommend": "",  # a package that can be called
     "simulate": "dpfl_theory.algorithms.simulate",
     "statements": "",
 }

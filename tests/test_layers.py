@@ -16,7 +16,7 @@ LAYERS = (
     ("privacy",),
     ("statements",),
     ("checks",),
-    ("validation", "report"),
+    ("validation", "report", "recommend"),
     ("cli",),
     ("__init__", "__main__"),
 )

@@ -1,0 +1,135 @@
+"""Options of `recommend`, made from the fields of the algorithms' inputs, and its answer as text."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from dpfl_theory.errors import InputError
+from dpfl_theory.recommend import Setting, flag
+
+__all__ = ["as_text", "parsed", "with_inputs"]
+
+WIDTH = 110
+METAVARS = {"count": "N", "word": "WORD"}
+APART = (
+    "algorithm",
+    "rule",
+    "inputs",
+    "certificate",
+    "warnings",
+    "terms",
+    "noise",
+    "unrounded",
+    "repaired",
+    "order",
+    "schema",
+)
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def with_inputs(known: Mapping[str, type[Setting]]) -> Callable[[F], F]:
+    """Give a command, after its first parameter, an option for each input of these algorithms, as text."""
+    takers: dict[str, list[str]] = {}
+    told: dict[str, Any] = {}
+    for kind in known.values():
+        for f in fields(kind):
+            takers.setdefault(f.name, []).append(kind.name)
+            told.setdefault(f.name, f.metadata)
+
+    def option(name: str) -> inspect.Parameter:
+        said = told[name]
+        help_ = said["help"][:1].upper() + said["help"][1:]
+        if len(takers[name]) < len(known):
+            help_ += f" [{', '.join(takers[name])}]"
+        metavar = "|".join(said["choices"]) or METAVARS.get(said["kind"], "X")
+        annotation = Annotated[str | None, typer.Option(flag(name), metavar=metavar, help=help_)]
+        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+    def decorate(function: F) -> F:
+        signature = inspect.signature(function, eval_str=True)
+        first, *others = (p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD)
+        keyword = [p.replace(kind=p.KEYWORD_ONLY) for p in (first, *map(option, takers), *others)]
+        function.__signature__ = signature.replace(parameters=keyword)  # type: ignore[attr-defined]
+        return function
+
+    return decorate
+
+
+def parsed(kind: type[Setting], given: Mapping[str, str | None]) -> dict[str, Any]:
+    """The inputs that were given as text, as numbers and words; InputError for one that the algorithm does not take."""
+    told = {f.name: f.metadata for f in fields(kind)}
+    found: dict[str, Any] = {}
+    for name, text in given.items():
+        if text is None:
+            continue
+        if name not in told:
+            raise InputError(f"{kind.name} takes no {flag(name)}: it takes {', '.join(map(flag, told))}")
+        found[name] = text if told[name]["kind"] == "word" else _number(flag(name), text, told[name]["kind"])
+    return found
+
+
+def _number(option: str, text: str, kind: str) -> int | float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError(f"{option} is {text!r}: give a number")
+    return int(value) if kind == "count" and value.is_integer() else value
+
+
+def as_text(document: Mapping[str, Any]) -> str:
+    """Lines of a name and what is recommended, then why."""
+    rows = list(_rows(document))
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(
+        textwrap.fill(
+            text,
+            WIDTH,
+            initial_indent=f"{name.ljust(width)}  ",
+            subsequent_indent=" " * (width + 2),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        for name, text in rows
+    )
+
+
+def _rows(d: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, value in d.items():
+        if name not in APART:
+            yield name.replace("_", " "), _shown(value)
+    for name, value in d.get("terms", {}).items():
+        yield "term", f"{name}: {_shown(value)}"
+    for name, value in (d.get("order") or {}).get("terms", {}).items():
+        yield "order", f"{name}: {_shown(value)} (times an unknown constant)"
+    for name, value in d.get("noise", {}).items():
+        if not isinstance(value, str):
+            yield name.replace("_", " "), _shown(value)
+    if "meaning" in d.get("noise", {}):
+        yield "noise", d["noise"]["meaning"]
+    if d.get("repaired"):
+        yield "repaired", f"{d['repaired']['statement']}: bound {_shown(d['repaired']['bound'])}"
+    for name, value in d.get("unrounded", {}).items():
+        yield "unrounded", f"{name.replace('_', ' ')} {_shown(value)}"
+    said = d["certificate"]
+    yield "why", said["reason"]
+    for s in said["statements"]:
+        verdict = "" if s["verdict"] == "holds" else f" ({s['verdict']} as printed: dpfl-theory show {s['id']})"
+        yield s["role"], f"{s['id']}, {s['where']}{verdict}"
+    for text in d["warnings"]:
+        yield "warning", text
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return "-" if value is None else str(value)

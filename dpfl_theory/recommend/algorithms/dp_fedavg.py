@@ -1,0 +1,212 @@
+"""DP-FedAvg with clipping and DP-NormFedAvg: das2022 Theorem 4, with the noise of its Theorem 3."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from dpfl_theory.errors import InputError
+from dpfl_theory.recommend.base import Document, Setting, calibration, parameter
+
+if TYPE_CHECKING:
+    from dpfl_theory.statements.model import Statement
+
+__all__ = ["SETTINGS", "DPFedAvg", "DPNormFedAvg"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPFedAvg(Setting):
+    r"""DP-FedAvg with clipping for n clients with convex, L-smooth, G-Lipschitz objectives.
+
+    The privacy level is rho, or epsilon, delta and the constant q, :math:`\rho = \sqrt{q d \log(1/\delta)}/(n
+    \epsilon)`. Without gamma it is :math:`L \|w_0 - w^*\|`, which minimises the term A of the bound.
+
+    >>> DPFedAvg(clients=100, cohort=100, dim=10, smoothness=2.0, lipschitz=1.0, distance=3.0, heterogeneity=0.0,
+    ...          local_steps=2, alpha=1.0, rho=0.1).travel()
+    6.0
+    """
+
+    name = "dp-fedavg"
+    title = "DP-FedAvg with clipping"
+    source = "das2022 Theorem 4 (a)"
+    theorem: ClassVar[str] = "das2022.theorem4a"
+
+    clients: int = parameter("number of clients", "count")
+    cohort: float = parameter("clients in a round r, on average", "positive")
+    dim: int = parameter("dimension d", "count")
+    smoothness: float = parameter("smoothness constant L of every client's objective [F/X^2]", "positive")
+    lipschitz: float = parameter("Lipschitz constant G of every client's objective [F/X]", "positive")
+    distance: float = parameter("initial distance from the minimiser [X]", "positive")
+    heterogeneity: float = parameter("mean of f_i(w*) - min f_i over the clients [F]", "nonnegative")
+    local_steps: int = parameter("local steps E in a round", "count")
+    alpha: float = parameter("constant alpha >= 1 that lengthens the run", "positive")
+    gamma: float | None = parameter(
+        "constant gamma that scales the run's length [F/X]; L times the distance without it", "positive", optional=True
+    )
+    rho: float | None = parameter(
+        "privacy ratio rho; in place of epsilon, delta and the constant", "positive", optional=True
+    )
+    epsilon: float | None = parameter("epsilon of the budget", "positive", optional=True)
+    delta: float | None = parameter("delta of the budget", "probability", optional=True)
+    calibration: str = calibration()
+    constant: float | None = parameter("constant q of Theorem 3's noise", "positive", optional=True)
+
+    def validate(self) -> None:
+        self.paper_only("rho")
+        budget = (self.epsilon, self.delta, self.constant)
+        if (self.rho is None) == all(v is None for v in budget):
+            raise InputError(f"{self.name} needs a privacy level: give --rho, or --epsilon, --delta and --constant")
+        if self.rho is None and None in budget:
+            raise InputError(f"{self.name} makes rho of --epsilon, --delta and --constant: give all three, or --rho")
+        if self.cohort > self.clients:
+            raise self.refuse("cohort", f"it exceeds --clients {self.clients}", "give at most that")
+
+    def travel(self) -> float:
+        """gamma [F/X]: given, or the minimiser L ||w_0 - w*|| of G (L ||w_0 - w*||^2/gamma + gamma/L) rho."""
+        return self.smoothness * self.distance if self.gamma is None else self.gamma
+
+    def ratio(self) -> float:
+        """rho: given, or what Theorem 3's variance sigma^2 = K C^2 rho^2/d says it is (Definition 2)."""
+        if self.rho is not None:
+            return self.rho
+        from dpfl_theory.recommend.evaluate import prescribed
+        from dpfl_theory.statements import get
+
+        unit = {"q": self.constant, "epsilon": self.epsilon, "delta": self.delta, "n": self.clients, "K": 1, "C": 1}
+        return math.sqrt(self.dim * prescribed(get("das2022.theorem3"), unit)["noise_variance"])
+
+    def letters(self) -> dict[str, float]:
+        """The values of das2022's letters that the inputs give."""
+        return {
+            "rho": self.ratio(),
+            "n": self.clients,
+            "r": self.cohort,
+            "d": self.dim,
+            "E": self.local_steps,
+            "alpha": self.alpha,
+            "gamma": self.travel(),
+            "L": self.smoothness,
+            "G": self.lipschitz,
+            "D": self.distance,
+            "Delta": self.heterogeneity,
+            "kappa": (1 - self.cohort / self.clients) / self.cohort,
+        }
+
+    def printed(self) -> Document:
+        from dpfl_theory.recommend.evaluate import cite, failures, prescribed, rounded_up
+        from dpfl_theory.statements import get
+
+        theorem, noise = get(self.theorem), get("das2022.theorem3")
+        known = self.letters()
+        exact = prescribed(theorem, known)
+        K = rounded_up(exact["K"])
+        # K is proportional to gamma, so that the whole K is the prescription for a slightly larger gamma.
+        at = {**known, **exact, "K": K, "gamma": known["gamma"] * K / exact["K"]}
+        again = prescribed(theorem, at)
+        unmet = failures(theorem, at)
+        found, bound, which = self._bound(theorem, at)
+        sigma = at["C"] * known["rho"] * math.sqrt(K / self.dim)
+        # f is L-smooth and G-Lipschitz, which bounds f(w_0) - f(w*) without any run.
+        trivial = min(self.lipschitz * self.distance, self.smoothness * self.distance**2 / 2)
+        vacuous = None if bound is None or unmet else bound >= trivial
+        return {
+            "eta": again["eta"],
+            "beta": again["eta"],
+            "rounds": K,
+            "C": again["C"],
+            "gamma": at["gamma"],
+            "alpha": self.alpha,
+            "rho": known["rho"],
+            "bound": None if unmet else bound,
+            "terms": found,
+            "noise": {
+                "sigma": sigma,
+                "sigma_of_one_message": sigma * math.sqrt(self.cohort),
+                "meaning": "standard deviations per coordinate: of the averaged update's noise, of one client's [F/X]",
+                "calibration": self.calibration,
+            },
+            "unrounded": {"rounds": exact["K"], "gamma": known["gamma"], "bound": self._bound(theorem, known)[1]},
+            "repaired": self._repaired(at),
+            "certificate": {
+                "reason": self._reason(exact["K"], K, unmet),
+                "bounds": which,
+                "applies": not unmet,
+                "vacuous": vacuous,
+                "trivial": trivial,
+                "statements": [cite("prescription and bound", theorem, at), cite("noise", noise)],
+            },
+            "warnings": self._warnings(unmet, bound, vacuous),
+        }
+
+    def _bound(self, theorem: Statement, at: dict[str, float]) -> tuple[dict[str, float], float | None, str]:
+        """The right side's terms, the bound that they give for the expectation on the left, and what that is."""
+        from dpfl_theory.recommend.evaluate import terms, value
+
+        assert theorem.sides is not None
+        (expectation,) = (e for e in theorem.expectations if e.name != "E_weighted_Delta")
+        (left,) = theorem.sides().lhs.values()
+        coefficient = value(theorem, left, {**at, expectation.name: 1.0})
+        found = terms(theorem, {**at, "E_weighted_Delta": 0.0})
+        unknown = len(theorem.expectations) > 1 and self.heterogeneity > 0
+        bound = None if unknown or coefficient <= 0 else math.fsum(found.values()) / coefficient
+        return found, bound, f"{expectation.meaning} [F]"
+
+    def _repaired(self, at: dict[str, float]) -> Document | None:
+        return None
+
+    def _reason(self, exact: float, K: int, unmet: list[str]) -> str:
+        chosen = "given" if self.gamma is not None else "L times the distance, which minimises the term A"
+        start = (
+            f"eta = rho/(2 alpha L), C = G E and K = 2 alpha gamma/(C rho^2) are Theorem 4's; gamma was {chosen}. K = "
+            f"{exact:.6g} is rounded up to {K}, and gamma raised in proportion, so that the theorem holds for this K"
+        )
+        return f"{start}, but a hypothesis fails" if unmet else start
+
+    def _warnings(self, unmet: list[str], bound: float | None, vacuous: bool | None) -> list[str]:
+        said = [f"No bound is claimed: {text}." for text in unmet]
+        if vacuous:
+            said.append("The bound is not below what L and G say of f(w_0) - f(w*): it promises nothing.")
+        said.append(
+            "Theorem 3 is refuted as printed: whether this noise gives (epsilon, delta) depends on the constant q; ask "
+            "dpfl-theory privacy constant das2022.theorem3."
+        )
+        return said
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPNormFedAvg(DPFedAvg):
+    """DP-NormFedAvg: as DP-FedAvg, with each update scaled to length C.
+
+    The bound is for the clients' gaps weighted by GE/||u_i|| >= 1. Where clients differ it holds the expectation of a
+    weighted heterogeneity, which nothing bounds beforehand, so that there is no number.
+    """
+
+    name = "dp-normfedavg"
+    title = "DP-NormFedAvg"
+    source = "das2022 Theorem 4 (b)"
+    theorem: ClassVar[str] = "das2022.theorem4b"
+
+    def _repaired(self, at: dict[str, float]) -> Document | None:
+        from dpfl_theory.statements import get
+
+        repaired = get("das2022.theorem4b.repaired")
+        found, bound, _ = self._bound(repaired, at)
+        return {"statement": repaired.id, "kappa": at["kappa"], "bound": bound, "terms": found}
+
+    def _warnings(self, unmet: list[str], bound: float | None, vacuous: bool | None) -> list[str]:
+        said = []
+        if self.heterogeneity > 0:
+            said.append(
+                "The bound holds an expectation of the clients' weighted heterogeneity, which is not known beforehand: "
+                "its term is left out of the terms, and there is no bound."
+            )
+        if self.cohort < self.clients:
+            said.append(
+                "Theorem 4 (b) is refuted for independent sampling with r < n; for it the repaired bound counts, for "
+                "cohorts of exactly r clients the printed one."
+            )
+        return said + super()._warnings(unmet, bound, vacuous)
+
+
+SETTINGS: tuple[Any, ...] = (DPFedAvg, DPNormFedAvg)

@@ -1,0 +1,167 @@
+"""DP-ScaffNew: hou2023 Corollary 1 for the step size, the probability and the iterations, Theorem 1 for the bound."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from dpfl_theory.recommend.base import Document, Setting, calibration, parameter
+
+__all__ = ["SETTINGS", "DPScaffNew"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPScaffNew(Setting):
+    r"""DP-ScaffNew for N clients with L-smooth, :math:`\mu`-strongly convex objectives and shifts :math:`h_0 = 0`.
+
+    >>> DPScaffNew(clients=2, dim=1, smoothness=1.0, strong_convexity=0.25, distance=1.0, gradient_norm_at_optimum=0.0,
+    ...            clip=1.0, epsilon=1.0, delta=0.1, constant=1.0).psi(1.0, 0.5)
+    1.0
+    """
+
+    name = "dp-scaffnew"
+    title = "DP-ScaffNew"
+    source = "hou2023 Corollary 1 and Theorem 1"
+
+    clients: int = parameter("number of clients N", "count")
+    dim: int = parameter("dimension d", "count")
+    smoothness: float = parameter("smoothness constant L of every client's objective [F/X^2]", "positive")
+    strong_convexity: float = parameter("strong convexity constant mu of every client's objective [F/X^2]", "positive")
+    distance: float = parameter(
+        "initial distance ||x_0 - x*|| of the vectors of all clients, stacked [X]", "nonnegative"
+    )
+    gradient_norm_at_optimum: float = parameter(
+        "norm ||h*|| of the clients' gradients at x*, stacked [F/X]; the first shifts are 0", "nonnegative"
+    )
+    clip: float = parameter("clipping threshold C of the differences that clients send [X]", "positive")
+    epsilon: float = parameter("epsilon of the budget", "positive")
+    delta: float = parameter("delta of the budget", "probability")
+    calibration: str = calibration()
+    constant: float = parameter("constant v of Lemma 1's noise", "positive")
+
+    def validate(self) -> None:
+        self.paper_only("T*")
+        if self.strong_convexity > self.smoothness:
+            raise self.refuse(
+                "strong_convexity",
+                f"it exceeds --smoothness {self.smoothness!r}, which no function allows",
+                "give mu <= L",
+            )
+        if self.distance == 0 and self.gradient_norm_at_optimum == 0:
+            raise self.refuse(
+                "distance", "with zero gradients at x* there is nothing to do", "give a positive distance"
+            )
+
+    def letters(self) -> dict[str, float]:
+        """The values of hou2023's letters that the inputs give."""
+        return {
+            "L": self.smoothness,
+            "mu": self.strong_convexity,
+            "N": self.clients,
+            "d": self.dim,
+            "C": self.clip,
+            "v": self.constant,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "D": self.distance,
+            "H": self.gradient_norm_at_optimum,
+        }
+
+    def psi(self, eta: float, p: float) -> float:
+        """psi_0 = ||x_0 - x*||^2 + (eta^2/p^2) ||h*||^2 [X^2]."""
+        return self.distance**2 + (eta / p * self.gradient_norm_at_optimum) ** 2
+
+    def bound(self, eta: float, p: float, T: float) -> dict[str, float]:
+        """The terms of Theorem 1's bound on E psi_T [X^2], by name."""
+        from dpfl_theory.recommend.evaluate import terms
+        from dpfl_theory.statements import get
+
+        at = {**self.letters(), "eta": eta, "p": p, "T": T, "psi_0": self.psi(eta, p)}
+        return terms(get("hou2023.theorem1"), at)
+
+    def printed(self) -> Document:
+        from dpfl_theory.recommend.evaluate import cite, prescribed, rounded_up
+        from dpfl_theory.statements import get
+
+        corollary, theorem, lemma = (get(f"hou2023.{name}") for name in ("corollary1", "theorem1", "lemma1"))
+        known = self.letters()
+        if self.strong_convexity < self.smoothness:
+            exact = prescribed(corollary, known)
+        else:  # ln([1 - mu/L]^(-1)) is infinite; T* tends to 0
+            exact = {"eta": 1 / self.smoothness, "p": 1.0, "T": 0.0}
+        eta, p, T = exact["eta"], exact["p"], rounded_up(exact["T"])
+        start = self.psi(eta, p)
+        at = {**known, "eta": eta, "p": p, "T": T, "psi_0": start}
+        found = self.bound(eta, p, T)
+        total = math.fsum(found.values())
+        variance = prescribed(lemma, {**known, "p": p, "T": T})["noise_variance"]
+        unrounded: Document = {"iterations": exact["T"], "bound": None}
+        if exact["T"] >= 1:
+            unrounded["bound"] = math.fsum(self.bound(eta, p, exact["T"]).values())
+        return {
+            "eta": eta,
+            "p": p,
+            "iterations": T,
+            "bound": total,
+            "expected_communications": p * T,
+            "terms": found,
+            "psi_0": start,
+            "noise": {
+                "sigma": math.sqrt(variance),
+                "meaning": "standard deviation per coordinate of the noise that a client adds to what it sends [X]",
+                "calibration": self.calibration,
+            },
+            "unrounded": unrounded,
+            "certificate": {
+                "reason": self._reason(exact["T"], T, total, start),
+                "bounds": "E psi_T, psi = ||x - x*||^2 + (eta^2/p^2) ||h - h*||^2 over the stacked clients [X^2]",
+                "applies": True,
+                "vacuous": total >= start,
+                "trivial": start,
+                "optimal": self._optimal(exact["T"]),
+                "statements": [
+                    cite("prescription", corollary, {**at, "T": exact["T"]}),
+                    cite("bound", theorem, at),
+                    cite("noise", lemma),
+                ],
+            },
+            "warnings": self._warnings(exact["T"], total, start),
+        }
+
+    def _optimal(self, T: float) -> bool:
+        """Whether the prescription is known to minimise the bound over all eta, p and real T: Corollary 1, repaired."""
+        return self.gradient_norm_at_optimum == 0 and T >= 1
+
+    def _reason(self, exact: float, T: int, total: float, start: float) -> str:
+        first = "eta and p are Corollary 1's"
+        if exact >= 1:
+            first += f", T is its T* = {exact:.6g} rounded up"
+        else:
+            first += (
+                f"; its T* = {exact:.6g} is below 1, where Theorem 1 says nothing: its bound grows with T from T = 1 "
+                f"on, "
+                "so that T = 1 is the best that it allows"
+            )
+        return (
+            f"{first}. Theorem 1 then bounds E psi_T by {total:.6g}, {'no less than' if total >= start else 'below'} "
+            f"psi_0 = {start:.6g}. The noise is Lemma 1's for these p and T"
+        )
+
+    def _warnings(self, exact: float, total: float, start: float) -> list[str]:
+        said = []
+        if total >= start:
+            said.append("The bound is not below psi_0: it promises no more than not running at all.")
+        if exact >= 1 and self.gradient_norm_at_optimum > 0:
+            said.append(
+                "Corollary 1 takes psi_0 for a constant; since the gradients at x* are not zero, other eta, p and T "
+                "can have a smaller bound (hou2023.corollary1 is refuted)."
+            )
+        said.append(
+            "Lemma 1 is refuted as printed: whether this noise gives (epsilon, delta) depends on --constant and T; ask "
+            "dpfl-theory privacy account --algorithm dp-scaffnew."
+        )
+        return said
+
+
+SETTINGS: tuple[Any, ...] = (DPScaffNew,)

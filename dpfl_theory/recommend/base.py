@@ -1,0 +1,129 @@
+"""What every algorithm's module says: the inputs that its formulas need, and how they are checked."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, fields
+from numbers import Real
+from typing import Any, ClassVar
+
+from dpfl_theory.errors import InputError
+
+__all__ = ["Document", "Setting", "calibration", "finite", "flag", "parameter"]
+
+Document = dict[str, Any]
+"""Plain data, ready for JSON."""
+
+LARGEST = 1e300
+NEEDS = {
+    "positive": "a positive number",
+    "nonnegative": "a number that is not negative",
+    "count": "a whole number of at least 1",
+    "share": "a number in (0, 1]",
+    "probability": "a number in (0, 1)",
+}
+
+
+def parameter(
+    help_: str, kind: str, *, choices: tuple[str, ...] = (), default: Any = None, optional: bool = False
+) -> Any:
+    """A field with the text of its command-line option and the numbers (``NEEDS``) or words that it takes."""
+    return field(default=default, metadata={"help": help_, "kind": kind, "choices": choices, "optional": optional})
+
+
+def calibration() -> Any:
+    """The field of the noise's source, which every algorithm has."""
+    text = "where the noise comes from: the paper's formula with --constant, or a certified accountant"
+    return parameter(text, "word", choices=("paper", "accountant"), default="paper")
+
+
+def flag(name: str) -> str:
+    """The command-line option of an input.
+
+    >>> flag("strong_convexity")
+    '--strong-convexity'
+    """
+    return "--" + name.replace("_", "-")
+
+
+def finite(document: Document, where: str = "") -> Document:
+    """The document, or InputError naming a number in it that is not finite."""
+    for name, value in document.items():
+        if isinstance(value, dict):
+            finite(value, f"{where}{name} ")
+        elif isinstance(value, float) and not math.isfinite(value):
+            raise InputError(f"{where}{name} is beyond double precision for these inputs: give less extreme ones")
+    return document
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting(ABC):
+    """The inputs of one algorithm's formulas.
+
+    Raises:
+        InputError: on construction, for an input that is missing, out of range, or contradicts another.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    source: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            value, said = getattr(self, f.name), f.metadata
+            if value is None:
+                if not said["optional"]:
+                    raise InputError(f"{self.name} needs {flag(f.name)}: give the {said['help']}")
+            elif said["kind"] == "word":
+                if value not in said["choices"]:
+                    raise InputError(f"{flag(f.name)} is {value!r}: choose one of {', '.join(said['choices'])}")
+            elif not _fits(value, said["kind"]):
+                raise InputError(f"{flag(f.name)} is {value!r}: give {NEEDS[said['kind']]}")
+            elif said["kind"] == "count":
+                object.__setattr__(self, f.name, int(value))
+            elif type(value) not in (int, float):  # NumPy's numbers become Python's, which are JSON
+                object.__setattr__(self, f.name, float(value))
+        self.validate()
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """The names of the inputs."""
+        return tuple(f.name for f in fields(cls))
+
+    def validate(self) -> None:
+        """Raise InputError for inputs that do not fit together."""
+        return
+
+    def inputs(self) -> Document:
+        """The inputs that were given, as plain data."""
+        return {name: getattr(self, name) for name in self.names() if getattr(self, name) is not None}
+
+    @abstractmethod
+    def printed(self) -> Document:
+        """What the paper prescribes."""
+
+    def paper_only(self, what: str) -> None:
+        """Raise InputError for noise by an accountant, where the prescription is made of the paper's own noise."""
+        if getattr(self, "calibration", "paper") != "paper":
+            raise InputError(
+                f"--calibration is 'accountant': {self.source} makes {what} of the paper's own noise formula; use "
+                "--calibration paper, and dpfl-theory privacy account for what that noise gives"
+            )
+
+    def refuse(self, name: str, why: str, remedy: str) -> InputError:
+        """The error for an input that has the wrong value."""
+        return InputError(f"{flag(name)} is {getattr(self, name)!r}: {why}; {remedy}")
+
+
+def _fits(value: Any, kind: str) -> bool:
+    if isinstance(value, bool) or not isinstance(value, Real) or not abs(float(value)) <= LARGEST:
+        return False
+    number = float(value)
+    if kind == "count":
+        return number >= 1 and number.is_integer()
+    if kind == "nonnegative":
+        return number >= 0
+    if kind == "share":
+        return 0 < number <= 1
+    return number > 0 and (kind == "positive" or number < 1)

@@ -1,0 +1,106 @@
+"""Values of a statement's formulas, and what the catalogue says of it.
+
+Formulas are evaluated with 60 digits, so that whether a count is rounded up does not hang on the last bit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+from dpfl_theory.recommend.base import Document
+from dpfl_theory.statements.model import Statement
+
+__all__ = ["cite", "failures", "prescribed", "rounded_up", "terms", "value"]
+
+DIGITS = 60
+NEARLY = 1e-12
+"""A count this near a whole number, relatively, is that number: inputs such as 0.1 are not exact."""
+
+
+def value(statement: Statement, expression: Any, values: Mapping[str, Any]) -> float:
+    """An expression in the statement's letters at these values.
+
+    >>> from dpfl_theory.statements import get
+    >>> theorem = get("das2022.theorem4a")
+    >>> value(theorem, theorem.prescription()["eta"], {"rho": 0.1, "alpha": 1.0, "L": 2.0})
+    0.025
+    """
+    import sympy as sp
+
+    return _at(statement, *_compiled(sp.sympify(expression)), values)
+
+
+def _at(statement: Statement, names: tuple[str, ...], function: Callable[..., Any], values: Mapping[str, Any]) -> float:
+    import mpmath
+
+    missing = [name for name in names if name not in values]
+    if missing:
+        raise ValueError(f"{statement.id}: no value for {', '.join(missing)}")
+    with mpmath.workdps(DIGITS):
+        # Decimal text: 0.1 is meant to be a tenth.
+        return float(function(*(mpmath.mpf(repr(float(values[name]))) for name in names)))
+
+
+@cache
+def _compiled(expression: Any) -> tuple[tuple[str, ...], Callable[..., Any]]:
+    """The names of an expression's letters, and a function of them for mpmath's numbers."""
+    import sympy as sp
+
+    letters = sorted(expression.free_symbols, key=str)
+    return tuple(s.name for s in letters), sp.lambdify(letters, expression, "mpmath")
+
+
+@cache
+def _prescription(statement: Statement) -> dict[str, Any]:
+    assert statement.prescription is not None
+    return dict(statement.prescription())
+
+
+@cache
+def _right_side(statement: Statement) -> dict[str, Any]:
+    assert statement.sides is not None
+    return dict(statement.sides().rhs)
+
+
+def prescribed(statement: Statement, values: Mapping[str, Any]) -> dict[str, float]:
+    """The statement's prescription at these values, by letter."""
+    return {name: value(statement, expression, values) for name, expression in _prescription(statement).items()}
+
+
+def terms(statement: Statement, values: Mapping[str, Any]) -> dict[str, float]:
+    """The named terms of the right side at these values."""
+    return {name: value(statement, term, values) for name, term in _right_side(statement).items()}
+
+
+def rounded_up(number: float) -> int:
+    """A count that is prescribed as a real number, as a whole one of at least 1.
+
+    >>> rounded_up(2.1), rounded_up(2.0000000000000004), rounded_up(-3.5)
+    (3, 2, 1)
+    """
+    return max(1, math.ceil(number - NEARLY * abs(number)))
+
+
+def failures(statement: Statement, values: Mapping[str, Any]) -> list[str]:
+    """One sentence for each hypothesis that these values do not meet. What a hypothesis says of the problem is taken
+    on trust: no problem is at hand."""
+    found = ((a.text, a.test(None, values)) for a in statement.assumptions)
+    return [f"the hypothesis '{text}' of {statement.id} is not met: {why}" for text, why in found if why is not None]
+
+
+def cite(role: str, statement: Statement, values: Mapping[str, Any] | None = None) -> Document:
+    """What the catalogue records of a statement: its verdict, its erratum, and the hypotheses that fail here."""
+    summary = statement.summary()
+    said: Document = {
+        "role": role,
+        "id": statement.id,
+        "where": statement.source.where,
+        "verdict": statement.expected,
+        "erratum": summary["erratum"],
+    }
+    if values is not None:
+        said["failures"] = failures(statement, values)
+    return said

@@ -1,0 +1,37 @@
+"""The rules by which hyper-parameters are recommended, found by scan: one module each, with ``RULE``."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+from dpfl_theory.recommend.base import Document, Setting
+
+__all__ = ["Rule", "rules"]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule: its name, what it does in one sentence, and the function from inputs to the recommendation."""
+
+    name: str
+    text: str
+    apply: Callable[[Setting], Document]
+
+
+@cache
+def rules() -> dict[str, Rule]:
+    """Every rule by name.
+
+    >>> "printed" in rules()
+    True
+    """
+    found = {}
+    for module in pkgutil.iter_modules(__path__):
+        if not module.name.startswith("_"):
+            rule: Rule = importlib.import_module(f"{__name__}.{module.name}").RULE
+            found[rule.name] = rule
+    return dict(sorted(found.items()))

@@ -1,0 +1,98 @@
+"""The letters of hou2023's convergence analysis, each mapped once to its meaning, unit and domain, and its hypotheses.
+
+In this paper bold letters stack the N clients' vectors, so that distances and psi are sums over clients; L and mu are
+common constants of the f_i (here the smallest L, L_max, and the largest mu, mu_min). Clipping acts on differences of
+parameters, so that C has the parameters' unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dpfl_theory.statements.model import Assumption, Expected, Symbol
+
+if TYPE_CHECKING:
+    from dpfl_theory.problems.base import Problem
+
+PAPER = "hou2023"
+
+_ALL = (
+    Symbol("eta", "step size", (-1, 2), "positive", r"\eta"),
+    Symbol("p", "probability that an iteration communicates", (0, 0), "probability", "p"),
+    Symbol("T", "iterations", (0, 0), "positive", "T"),
+    Symbol("L", "smoothness constant of every f_i", (1, -2), "positive", "L"),
+    Symbol("mu", "strong convexity constant of every f_i", (1, -2), "positive", r"\mu"),
+    Symbol("N", "number of clients", (0, 0), "integer", "N"),
+    Symbol("d", "dimension", (0, 0), "integer", "d"),
+    Symbol("C", "clipping threshold of update differences", (0, 1), "positive", "C"),
+    Symbol("v", "the constant of Lemma 1's noise", (0, 0), "positive", "v"),
+    Symbol("epsilon", "privacy budget", (0, 0), "positive", r"\varepsilon"),
+    Symbol("delta", "privacy failure probability", (0, 0), "probability", r"\delta"),
+    Symbol("psi_0", "the Lyapunov function at the start", (0, 2), "nonnegative", r"\psi_0"),
+    Symbol("D", "initial distance, stacked over clients", (0, 1), "nonnegative", r"\|\mathbf{x}_0 - \mathbf{x}^*\|"),
+    Symbol(
+        "H", "distance of the first shifts from h*, stacked", (1, -1), "nonnegative", r"\|\mathbf{h}_0 - \mathbf{h}^*\|"
+    ),
+    Symbol("eta_any", "any other step size", (-1, 2), "positive", r"\eta'"),
+    Symbol("p_any", "any other probability", (0, 0), "probability", "p'"),
+    Symbol("T_any", "any other number of iterations", (0, 0), "positive", "T'"),
+)
+LETTERS = {symbol.name: symbol for symbol in _ALL}
+
+PSI = Expected(
+    "E_psi",
+    (("scaffnew-lyapunov", 1),),
+    (0, 2),
+    r"\mathbb{E}[\psi_T]",
+    "expected Lyapunov function after T iterations",
+)
+
+
+def letters(*names: str) -> tuple[Symbol, ...]:
+    """These letters, in this order."""
+    return tuple(LETTERS[name] for name in names)
+
+
+def _strongly_convex(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    if not values["mu"] > 0:
+        return f"mu = {values['mu']} is not positive"
+    if problem is None or problem.constants.mu_min >= values["mu"] * (1 - 1e-12):
+        return None
+    return f"some f_i has a smaller constant than mu = {values['mu']:.6g}: {problem.constants.mu_min:.6g}"
+
+
+def _smooth(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    if not values["mu"] <= values["L"]:
+        return f"L = {values['L']} is below mu = {values['mu']}"
+    if problem is None or problem.constants.L_max <= values["L"] * (1 + 1e-12):
+        return None
+    return f"some f_i is not L-smooth: L = {values['L']:.6g}, but the largest constant is {problem.constants.L_max:.6g}"
+
+
+def _step(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    eta, most = values["eta"], 1 / values["L"]
+    return None if 0 < eta <= most * (1 + 1e-12) else f"eta = {eta} does not lie in (0, 1/L] = (0, {most}]"
+
+
+def _coin(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    return None if 0 < values["p"] <= 1 else f"p = {values['p']} does not lie in (0, 1]"
+
+
+def _iterations(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    T = values["T"]
+    return None if T >= 1 and int(T) == T else f"T = {T} is not a positive whole number"
+
+
+def _delta(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    return None if 0 < values["delta"] < 1 else f"delta = {values['delta']} does not lie in (0, 1)"
+
+
+STRONGLY_CONVEX = Assumption("each f_i is mu-strongly convex, mu > 0", _strongly_convex)
+SMOOTH = Assumption("each f_i is L-smooth", _smooth)
+STEP = Assumption("0 < eta <= 1/L", _step)
+COIN = Assumption("0 < p <= 1", _coin)
+ITERATIONS = Assumption("T >= 1 iterations", _iterations)
+FULL_GRADIENTS = Assumption("local gradients are full ones", lambda problem, values: None)
+UNCLIPPED = Assumption("clipping is never active: C > ||xhat_i - x|| in every iteration", lambda problem, values: None)
+DELTA = Assumption("0 < delta < 1", _delta)

@@ -1,0 +1,91 @@
+"""DP-ScaffNew on quadratics that share their axes, in rational arithmetic: E psi_T without sampling error.
+
+Along one axis client i has gradient q_i (x - x*) + h*_i. The deviations a_i = x_i - x* and b_i = h_i - h*_i follow
+
+    ahat_i = (1 - eta q_i) a_i + eta b_i
+    with probability p:   a_i <- mean(ahat + e),  b_i <- b_i + (p/eta) (mean(ahat + e) - ahat_i - e_i)
+    else:                 a_i <- ahat_i
+
+with e ~ N(0, sigma^2 I): a linear map with a random coin, so that the second moments follow a linear recursion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+__all__ = ["expected_psi", "psi_start"]
+
+Matrix = list[list[Fraction]]
+
+
+def _times(a: Matrix, b: Matrix) -> Matrix:
+    columns = list(zip(*b))
+    return [[sum((x * y for x, y in zip(row, column)), Fraction(0)) for column in columns] for row in a]
+
+
+def _transposed(a: Matrix) -> Matrix:
+    return [list(row) for row in zip(*a)]
+
+
+def psi_start(start: Sequence[Fraction], shifts: Sequence[Sequence[Fraction]], eta: Fraction, p: Fraction) -> Fraction:
+    """psi_0 for h_0 = 0: start (d,) is x_0 - x*, shifts (N, d) are the gradients h*_i at the minimiser.
+
+    >>> psi_start([Fraction(1)], [[Fraction(1)], [Fraction(-1)]], Fraction(1), Fraction(1, 2))
+    Fraction(10, 1)
+    """
+    distance = len(shifts) * sum((x * x for x in start), Fraction(0))
+    return distance + (eta / p) ** 2 * sum((h * h for row in shifts for h in row), Fraction(0))
+
+
+def expected_psi(
+    curvatures: Sequence[Sequence[Fraction]],
+    start: Sequence[Fraction],
+    shifts: Sequence[Sequence[Fraction]],
+    eta: Fraction,
+    p: Fraction,
+    T: int,
+    variance: Fraction,
+) -> Fraction:
+    """E psi_T of Algorithm 2 without clipping, h_0 = 0; curvatures (N, d), start (d,), shifts (N, d), as fractions.
+
+    >>> one = [[Fraction(1, 2)]]
+    >>> expected_psi(one, [Fraction(4)], [[Fraction(0)]], Fraction(1), Fraction(1), 2, Fraction(0))
+    Fraction(1, 1)
+    """
+    total = Fraction(0)
+    for axis in range(len(start)):
+        q, h = [row[axis] for row in curvatures], [row[axis] for row in shifts]
+        total += _along_one_axis(q, [start[axis]] * len(q), [-x for x in h], eta, p, T, variance)
+    return total
+
+
+def _along_one_axis(
+    q: Sequence[Fraction],
+    a: Sequence[Fraction],
+    b: Sequence[Fraction],
+    eta: Fraction,
+    p: Fraction,
+    T: int,
+    variance: Fraction,
+) -> Fraction:
+    n, mean = len(q), Fraction(1, len(q))
+    zero, one = Fraction(0), Fraction(1)
+    step = [[one - eta * q[i] if j == i else eta if j == n + i else zero for j in range(2 * n)] for i in range(n)]
+    kept = [[one if j == n + i else zero for j in range(2 * n)] for i in range(n)]
+    average = [sum((row[j] for row in step), zero) * mean for j in range(2 * n)]
+    moved = [[kept[i][j] + p / eta * (average[j] - step[i][j]) for j in range(2 * n)] for i in range(n)]
+    silent, sent = step + kept, [average for _ in range(n)] + moved
+    noise = [[mean] * n for _ in range(n)] + [[p / eta * (mean - (j == i)) for j in range(n)] for i in range(n)]
+    spread = _times(noise, _transposed(noise))
+    state = [*a, *b]
+    moments = [[x * y for y in state] for x in state]
+    for _ in range(T):
+        loud = _times(_times(sent, moments), _transposed(sent))
+        quiet = _times(_times(silent, moments), _transposed(silent))
+        moments = [
+            [p * (loud[i][j] + variance * spread[i][j]) + (1 - p) * quiet[i][j] for j in range(2 * n)]
+            for i in range(2 * n)
+        ]
+    weight = (eta / p) ** 2
+    return sum((moments[i][i] * (one if i < n else weight) for i in range(2 * n)), zero)

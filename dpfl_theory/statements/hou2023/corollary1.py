@@ -1,0 +1,245 @@
+"""hou2023 Corollary 1: the step size, probability and number of iterations that are said to minimise Theorem 1's bound.
+
+psi_0 is no constant: it holds (eta^2/p^2) ||h_0 - h*||^2. The claim is therefore tested jointly in (eta, p, T).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from dpfl_theory.statements.claims import Case, Outcome
+from dpfl_theory.statements.hou2023 import _letters as hou
+from dpfl_theory.statements.hou2023.theorem1 import bound_terms, noise_scale
+from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.symbolic import equal
+
+if TYPE_CHECKING:
+    from dpfl_theory.problems.base import Problem
+
+
+def _prescription(statement: Callable[[], Statement]) -> Callable[[], Mapping[str, Any]]:
+    """eta = 1/L, p = sqrt(mu/L), T = ln(psi_0 epsilon^2 rate/(v C^2 N d ln(1/delta)))/rate, rate = -ln(1 - mu/L)."""
+
+    def build() -> Mapping[str, Any]:
+        import sympy as sp
+
+        s = sympy_symbols(statement())
+        eta, p = 1 / s["L"], sp.sqrt(s["mu"] / s["L"])
+        rate = sp.log(1 / (1 - s["mu"] / s["L"]))
+        return {"eta": eta, "p": p, "T": sp.log(_psi(s, eta, p) * rate / noise_scale(s)) / rate}
+
+    return build
+
+
+def _psi(s: Mapping[str, Any], eta: Any, p: Any) -> Any:
+    return s["D"] ** 2 + (eta / p) ** 2 * s["H"] ** 2 if "H" in s else s["D"] ** 2
+
+
+def _sides(statement: Callable[[], Statement]) -> Callable[[], Sides]:
+    def build() -> Sides:
+        s = sympy_symbols(statement())
+        chosen, noise = _prescription(statement)(), noise_scale(s)
+        return Sides(
+            *(
+                bound_terms(eta, p, T, _psi(s, eta, p), s["mu"], noise)
+                for eta, p, T in (
+                    (chosen["eta"], chosen["p"], chosen["T"]),
+                    (s["eta_any"], s["p_any"], s["T_any"]),
+                )
+            )
+        )
+
+    return build
+
+
+def _stationary(_: Mapping[str, Any]) -> Outcome:
+    """B.2: for eta and p as prescribed, the derivative in T vanishes at T* alone, and the second one is positive."""
+    import sympy as sp
+
+    rate, psi_0, noise, T = sp.symbols("rate psi_0 noise T", positive=True)
+    bound = sp.exp(-rate * T) * psi_0 + noise * T
+    best = sp.log(psi_0 * rate / noise) / rate
+    if not sp.diff(bound, T, 2).is_positive:
+        return Outcome(None, "the second derivative in T was not found to be positive")
+    return equal(sp.diff(bound, T).subs(T, best), 0, "the derivative of the bound in T at T*")
+
+
+def _shares(_: Mapping[str, Any]) -> Outcome:
+    """1 - theta <= mu/L and p^2/(1 - theta) >= 1, with equality at eta = 1/L, p^2 = mu/L: both terms are least there.
+
+    With nonnegative slacks: mu eta = mu/(L + a), and p^2 is mu eta (1 + b) or mu eta/(1 + b).
+    """
+    import sympy as sp
+
+    L, mu = sp.symbols("L mu", positive=True)
+    a, b = sp.symbols("a b", nonnegative=True)
+    product = mu / (L + a)
+    for square, fall in ((product * (1 + b), product), (product / (1 + b), product / (1 + b))):
+        for excess in (mu / L - fall, square / fall - 1):
+            top, bottom = sp.fraction(sp.together(sp.simplify(excess)))
+            if any(c < 0 for part in (top, bottom) for c in sp.Poly(part, L, mu, a, b).coeffs()):
+                return Outcome(None, f"{excess} was not found to be nonnegative")
+            if excess.subs({a: 0, b: 0}) != 0:
+                return Outcome(False, f"{excess} is not zero at eta = 1/L, p^2 = mu/L")
+    return Outcome(True, "1 - theta <= mu/L and p^2/(1 - theta) >= 1, with equality at eta = 1/L and p^2 = mu/L")
+
+
+def _digits(instance: Mapping[str, Any]) -> tuple[Fraction, Any]:
+    """The bound at (1/L, sqrt(mu/L), T*), to 15 decimals, and T*."""
+    import mpmath
+
+    with mpmath.workdps(60):
+        L, mu, D2, H2, noise = (Fraction(instance[k]) for k in ("L", "mu", "D^2", "H^2", "noise"))
+        rate = -mpmath.log(1 - mpmath.mpf((mu / L).numerator) / (mu / L).denominator)
+        psi_0 = D2 + H2 / (L * mu)
+        of_noise = mpmath.mpf(noise.numerator) / noise.denominator
+        T = mpmath.log(mpmath.mpf(psi_0.numerator) / psi_0.denominator * rate / of_noise) / rate
+        value = of_noise * (T + 1 / rate)
+        return Fraction(int(mpmath.nint(value * 10**15)), 10**15), T
+
+
+def _cases(instance: Mapping[str, Any]) -> Iterator[Case]:
+    """The left side is rounded to 15 decimals, and a case that this could decide wrongly is refused."""
+    L, mu, D2, H2, noise = (Fraction(instance[k]) for k in ("L", "mu", "D^2", "H^2", "noise"))
+    best, T_best = _digits(instance)
+    assert T_best >= 1
+    for share, p, T in ((Fraction(a), Fraction(b), c) for a, b, c in instance["others"]):
+        eta = share / L
+        fall = min(mu * eta, p * p)
+        terms = {
+            "optimisation": (1 - fall) ** T * (D2 + (eta / p) ** 2 * H2),
+            "privacy noise": p * p / fall * noise * T,
+        }
+        other = sum(terms.values(), Fraction(0))
+        if abs(other - best) < Fraction(1, 10**12):
+            raise ValueError(f"eta L = {share}, p = {p}, T = {T} cannot be told from the prescription")
+        at = {"eta'": eta, "p'": p, "T'": T, "T*": f"{float(T_best):.4g}", **{k: instance[k] for k in ("L", "mu")}}
+        yield Case({**at, "D^2": D2, "H^2": H2, "N d v C^2 ln(1/delta)/epsilon^2": noise}, best, other, terms)
+
+
+_GRID = [[a, b, T] for a in ("1", "1/2", "1/16") for b in ("1", "1/2", "1/3", "1/8", "1/100") for T in (1, 3, 7, 8, 30)]
+_FINE = [["1", "1/2", 7], ["1", "51/100", 7], ["1", "49/100", 7], ["99/100", "1/2", 7], *_GRID]
+
+_KNOWN_SHIFTS: dict[str, dict[str, Any]] = {
+    "little noise": {"L": "1", "mu": "1/4", "D^2": "2", "H^2": "0", "noise": "1/10", "others": _FINE},
+    "much noise": {"L": "1", "mu": "1/4", "D^2": "2", "H^2": "0", "noise": "2/5", "others": _FINE},
+    "ill-conditioned": {"L": "50", "mu": "1/50", "D^2": "300", "H^2": "0", "noise": "1/1000", "others": _GRID},
+}
+_UNKNOWN_SHIFTS: dict[str, dict[str, Any]] = {
+    "two clients, opposite gradients": {
+        "L": "1",
+        "mu": "1/4",
+        "D^2": "2",
+        "H^2": "18",
+        "noise": "4",
+        "others": [["1/16", "1/8", 1], ["1/2", "1", 3], ["1", "1", 1], *_GRID],
+    },
+    "start at the minimiser": {"L": "1", "mu": "1/4", "D^2": "0", "H^2": "2", "noise": "1/100", "others": _GRID},
+    "ill-conditioned, the other p for the same eta": {
+        "L": "1",
+        "mu": "1/100",
+        "D^2": "2",
+        "H^2": "2",
+        "noise": "1",
+        "others": [["1", b, T] for b in ("1/5", "1/4", "1/3", "1/2") for T in (10, 20, 30, 41)],
+    },
+}
+
+
+def _worth_it(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    return None if values["T"] >= 1 else f"T* = {values['T']:.6g} is below 1, where Theorem 1 says nothing"
+
+
+def _known(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    return None if not values.get("H", 0) else f"||h_0 - h*|| = {values['H']} is not zero"
+
+
+def _below(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    return None if values["mu"] < values["L"] else "mu = L, where ln([1 - mu/L]^(-1)) is infinite"
+
+
+AT_LEAST_ONE = Assumption("T* >= 1, since Theorem 1 is about T >= 1", _worth_it)
+KNOWN_SHIFTS = Assumption("h_0 = h*: the optimal shifts are known, as when they are zero", _known)
+BELOW = Assumption("mu < L", _below)
+_LETTERS = ("eta", "p", "T", "L", "mu", "N", "d", "C", "v", "epsilon", "delta", "D", "H", "eta_any", "p_any", "T_any")
+_COMMON = (hou.STRONGLY_CONVEX, hou.SMOOTH, hou.DELTA, BELOW)
+
+COROLLARY1: Statement = Statement(
+    id="hou2023.corollary1",
+    kind="corollary",
+    title="step size, probability and iterations that minimise Theorem 1's bound",
+    source=Source(
+        hou.PAPER,
+        "Corollary 1, Section 2",
+        note=(
+            "read jointly: (eta*, p*, T*) against any other admissible (eta', p', T'), T a real number of at least 1, "
+            "psi_0 = ||x_0 - x*||^2 + (eta^2/p^2) ||h_0 - h*||^2 as Theorem 1 defines it. The display before it, with "
+            "d/dT acting on the first term only, is the derivative of (2) in T. T* below 1 lies outside Theorem 1"
+        ),
+    ),
+    text=(
+        "Under the same setting as Theorem 1, eta* = 1/L, p* = sqrt(mu/L) and T* = ln(psi_0 epsilon^2 ln([1 - "
+        "mu/L]^(-1))/(v C^2 N d ln(1/delta)))/ln([1 - mu/L]^(-1)) minimise the upper bound of (2)."
+    ),
+    symbols=hou.letters(*_LETTERS),
+    assumptions=(*_COMMON, AT_LEAST_ONE),
+    sides=_sides(lambda: COROLLARY1),
+    prescription=_prescription(lambda: COROLLARY1),
+    checks=(
+        Check("algebra", "stationary in T, eta and p as prescribed", _stationary),
+        *(
+            Check("exact", f"shifts known, {name}", lambda i: tuple(_cases(i)), instance)
+            for name, instance in _KNOWN_SHIFTS.items()
+        ),
+        *(
+            Check("exact", f"shifts unknown, {name}", lambda i: tuple(_cases(i)), instance, "violated")
+            for name, instance in _UNKNOWN_SHIFTS.items()
+        ),
+    ),
+    expected="violated",
+    erratum=Erratum(
+        printed="(eta*, p*, T*) minimises the bound of Theorem 1",
+        true=(
+            "It does when h_0 = h* (all optimal shifts known, as for clients with a common minimiser) and T* >= 1. "
+            "Otherwise psi_0 holds (eta^2/p^2) ||h_0 - h*||^2, so that a larger p or a smaller eta lowers the first "
+            "term: the bound at (eta*, p*, T*) can exceed its minimum by any factor. T* is the minimiser in T for eta* "
+            "and p*."
+        ),
+        cause=(
+            "B.2 minimises theta^T and p^2/(1 - theta) over eta and p and takes psi_0 for a constant, although it is "
+            "defined with eta^2/p^2"
+        ),
+        counterexample=(
+            "N = 2, d = 1, f_i(x) = x^2/8 +- 3x with L = 1, mu = 1/4, x_0 = 1, h_0 = 0, v C^2 ln(1/delta)/epsilon^2 = "
+            "2: the bound at (1, 1/2, T* = 5.81) is 37.1; at eta = 1/16, p = 1/8, T = 1 it is 10.4"
+        ),
+        repaired="hou2023.corollary1.repaired",
+    ),
+    uses=("hou2023.theorem1",),
+)
+
+REPAIRED: Statement = replace(
+    COROLLARY1,
+    id="hou2023.corollary1.repaired",
+    title="step size, probability and iterations that minimise Theorem 1's bound, optimal shifts known",
+    source=Source(
+        hou.PAPER, "Corollary 1, Section 2", note="repaired: h_0 = h*, so that psi_0 = ||x_0 - x*||^2 is a constant"
+    ),
+    text=f"{COROLLARY1.text} Here h_0 = h* and T* >= 1.",
+    symbols=hou.letters(*(name for name in _LETTERS if name != "H")),
+    assumptions=(*_COMMON, KNOWN_SHIFTS, AT_LEAST_ONE),
+    sides=_sides(lambda: REPAIRED),
+    prescription=_prescription(lambda: REPAIRED),
+    checks=(
+        Check("algebra", "stationary in T, eta and p as prescribed", _stationary),
+        Check("algebra", "both terms are least at eta*, p*", _shares),
+        *(Check("exact", name, lambda i: tuple(_cases(i)), instance) for name, instance in _KNOWN_SHIFTS.items()),
+    ),
+    expected="holds",
+    erratum=None,
+)
+
+STATEMENTS = (COROLLARY1, REPAIRED)

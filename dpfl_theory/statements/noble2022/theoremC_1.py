@@ -1,0 +1,218 @@
+"""noble2022 Theorem C.1: what DP-SCAFFOLD-warm reaches, for strongly convex, convex and other objectives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.noble2022 import _utility as noble
+
+if TYPE_CHECKING:
+    from dpfl_theory.problems.base import Problem
+
+_COMMON = ("c", "eta_g", "eta_l", "nu", "M", "l", "R", "s", "K", "T", "varsigma", "Sigma")
+_FIXED_STEP = (
+    "The proof gives the bound for some eta_l of at most the printed value that depends on T (Lemma C.8, by the "
+    "step-size lemmas of Karimireddy et al.); the theorem prints that largest value for every T"
+)
+
+
+def _steps(statement: Callable[[], Statement], strongly: bool) -> Callable[[], Mapping[str, Any]]:
+    """eta_g = sqrt(lM); eta_l = l^(2/3)/(24 nu K eta_g), and at most l/(54 mu K eta_g) if strongly convex."""
+
+    def build() -> Mapping[str, Any]:
+        import sympy as sp
+
+        s = sympy_symbols(statement())
+        eta_g = sp.sqrt(s["l"] * s["M"])
+        eta_l = s["l"] ** sp.Rational(2, 3) / (24 * s["nu"] * s["K"] * eta_g)
+        return {
+            "eta_g": eta_g,
+            "eta_l": sp.Min(eta_l, s["l"] / (54 * s["mu"] * s["K"] * eta_g)) if strongly else eta_l,
+        }
+
+    return build
+
+
+def _strongly_convex() -> Sides:
+    import sympy as sp
+
+    s = sympy_symbols(STRONGLY_CONVEX)
+    variance = s["varsigma"] ** 2 / (s["s"] * s["R"]) + s["Sigma"] ** 2
+    # min(l/108, mu l^(2/3)/(48 nu)), with nu taken out: sympy cannot typeset the exponential otherwise.
+    rate = sp.Min(s["l"] * s["nu"] / 108, s["mu"] * s["l"] ** sp.Rational(2, 3) / 48) / s["nu"]
+    return Sides(
+        {"excess": s["excess"]},
+        {
+            "noise": s["c"] * variance / (s["mu"] * s["T"] * s["K"] * s["l"] * s["M"]),
+            "start": s["c"] * s["mu"] * s["D0"] ** 2 * sp.exp(-rate * s["T"]),
+        },
+    )
+
+
+def _deviation(s: Mapping[str, Any]) -> Any:
+    import sympy as sp
+
+    return s["varsigma"] / sp.sqrt(s["s"] * s["R"]) + s["Sigma"]
+
+
+def _convex() -> Sides:
+    import sympy as sp
+
+    s = sympy_symbols(CONVEX)
+    return Sides(
+        {"excess": s["excess"]},
+        {
+            "noise": s["c"] * _deviation(s) / sp.sqrt(s["T"] * s["K"] * s["l"] * s["M"]) * s["D0"],
+            "start": s["c"] * s["nu"] / (s["l"] ** sp.Rational(2, 3) * s["T"]) * s["D0"] ** 2,
+        },
+    )
+
+
+def _non_convex() -> Sides:
+    import sympy as sp
+
+    s = sympy_symbols(NON_CONVEX)
+    return Sides(
+        {"gradient": s["gradient"]},
+        {
+            "noise": s["c"] * _deviation(s) / sp.sqrt(s["T"] * s["K"] * s["l"] * s["M"]) * sp.sqrt(s["F0"]),
+            "start": s["c"] * s["nu"] / (s["l"] ** sp.Rational(2, 3) * s["T"]) * s["F0"],
+        },
+    )
+
+
+def _long_enough(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    least = max(108 / values["l"], 48 * values["nu"] / (values["mu"] * values["l"] ** (2 / 3)))
+    return None if values["T"] >= least * (1 - 1e-12) else f"T = {values['T']} is below {least:.6g}"
+
+
+LONG_ENOUGH = Assumption("T >= max(108/l, 48 nu/(mu l^(2/3)))", _long_enough)
+
+
+def _step(nu: Any, mu: Any) -> Any:
+    """eta_g eta_l K at l = 1."""
+    return min(1 / (24 * nu), 1 / (54 * mu))
+
+
+_FLOOR = {"nu": "10", "mu": "1", "M": "1", "Sigma": "1", "T": [10**4, 10**8, 10**12, 10**16]}
+
+STRONGLY_CONVEX: Statement = Statement(
+    id="noble2022.theoremC.1.strongly-convex",
+    kind="theorem",
+    title="DP-SCAFFOLD-warm: strongly convex",
+    source=Source(
+        noble.PAPER, "Theorem C.1 (1), Appendix C.2", note=f"{noble.NOTE}. The step l^(2/3) is garbled there"
+    ),
+    text=(
+        "DP-SCAFFOLD-warm with mu-strongly convex F_i, eta_g = sqrt(lM), eta_l = min(l^(2/3)/(24 nu K eta_g), l/(54 mu "
+        "K eta_g)) and T >= max(108/l, 48 nu/(mu l^(2/3))) has weights w_t with which the averaged output satisfies "
+        "the bound."
+    ),
+    symbols=noble.letters("excess", *_COMMON, "mu", "D0"),
+    assumptions=(
+        noble.STRONGLY_CONVEX,
+        noble.SMOOTH,
+        noble.GRADIENTS,
+        noble.WARM,
+        noble.SAMPLING,
+        LONG_ENOUGH,
+    ),
+    sides=_strongly_convex,
+    prescription=_steps(lambda: STRONGLY_CONVEX, strongly=True),
+    checks=(
+        Check(
+            "algebra",
+            "a step that does not shrink with T",
+            noble.keeps_a_distance(lambda: STRONGLY_CONVEX, _step),
+            _FLOOR,
+            "violated",
+        ),
+    ),
+    expected="violated",
+    erratum=Erratum(
+        printed="the bound, which tends to 0 as T grows, for the step eta_l that does not depend on T",
+        true=_FIXED_STEP,
+        cause=(
+            "with a constant step the iterates' mean keeps a distance from x* where the curvature differs on its two "
+            "sides, and no averaging removes it"
+        ),
+        counterexample=(
+            "d = 1, M = l = K = s = 1, F'(x) = 10x for x > 0 and x for x < 0, Sigma = 1: E F(xbar) > 2.4e-10 for all T "
+            "and all weights from x^0 = -0.0012, while the right side falls like 1/T"
+        ),
+    ),
+    uses=("noble2022.lemmaC.8",),
+)
+
+CONVEX: Statement = Statement(
+    id="noble2022.theoremC.1.convex",
+    kind="theorem",
+    title="DP-SCAFFOLD-warm: convex",
+    source=Source(noble.PAPER, "Theorem C.1 (2), Appendix C.2", note=noble.NOTE),
+    text=(
+        "DP-SCAFFOLD-warm with convex F_i, eta_g = sqrt(lM), eta_l = l^(2/3)/(24 nu K eta_g) and T >= 1 has weights "
+        "w_t with which the averaged output satisfies the bound."
+    ),
+    symbols=noble.letters("excess", *_COMMON, "D0"),
+    assumptions=(noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.SAMPLING, noble.ROUNDS),
+    sides=_convex,
+    prescription=_steps(lambda: CONVEX, strongly=False),
+    checks=(
+        Check(
+            "algebra",
+            "start at the minimiser",
+            noble.starts_at_the_minimiser(lambda: CONVEX, "D0"),
+            expected="violated",
+        ),
+    ),
+    expected="violated",
+    erratum=Erratum(
+        printed="the bound, every term of which is proportional to D_0 or D_0^2, for the step eta_l of nu, l, K alone",
+        true=_FIXED_STEP,
+        cause="the best step for the rate shrinks with D_0/Sigma and with T; the printed one ignores both",
+        counterexample=(
+            "x^0 = x*, F_i(x) = nu ||x||^2/2, T = K = l = s = 1: the left side is Sigma_g^2/(2304 nu M) > 0, the right "
+            "side 0"
+        ),
+    ),
+    uses=("noble2022.lemmaC.8",),
+)
+
+NON_CONVEX: Statement = Statement(
+    id="noble2022.theoremC.1.non-convex",
+    kind="theorem",
+    title="DP-SCAFFOLD-warm: smooth",
+    source=Source(noble.PAPER, "Theorem C.1 (3), Appendix C.2", note=f"{noble.NOTE}. Convexity is allowed"),
+    text=(
+        "DP-SCAFFOLD-warm with eta_g = sqrt(lM), eta_l = l^(2/3)/(24 nu K eta_g) and T >= 1 has weights w_t with which "
+        "a random iterate, x^t with probability w_t, satisfies the bound."
+    ),
+    symbols=noble.letters("gradient", *_COMMON, "F0"),
+    assumptions=(noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.SAMPLING, noble.ROUNDS),
+    sides=_non_convex,
+    prescription=_steps(lambda: NON_CONVEX, strongly=False),
+    checks=(
+        Check(
+            "algebra",
+            "start at the minimiser",
+            noble.starts_at_the_minimiser(lambda: NON_CONVEX, "F0"),
+            expected="violated",
+        ),
+    ),
+    expected="violated",
+    homogeneous=False,
+    erratum=Erratum(
+        printed="(varsigma/sqrt(sR) + Sigma_g) sqrt(F_0)/sqrt(TKlM) as a term, for the step eta_l of nu, l, K alone",
+        true=f"the term lacks a factor sqrt(nu), without which its unit is not that of ||grad F||^2. {_FIXED_STEP}",
+        cause="sqrt(nu F_0) lost its nu (Lemma C.9 has the same); and the step as in the convex case",
+        counterexample=(
+            "x^0 = x*, F_i(x) = nu ||x||^2/2, T = K = l = s = 1: the left side is Sigma_g^2/(1152 M) > 0, the right "
+            "side 0"
+        ),
+    ),
+    uses=("noble2022.lemmaC.9",),
+)
+
+STATEMENTS = (STRONGLY_CONVEX, CONVEX, NON_CONVEX)

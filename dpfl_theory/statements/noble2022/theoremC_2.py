@@ -1,0 +1,235 @@
+"""noble2022 Theorem C.2: what DP-FedAvg with noise at every local step reaches, under bounded dissimilarity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.noble2022 import _utility as noble
+
+if TYPE_CHECKING:
+    from dpfl_theory.problems.base import Problem
+
+_COMMON = ("c", "eta_g", "eta_l", "nu", "M", "l", "R", "s", "K", "T", "varsigma", "Sigma", "G", "B")
+_FIXED_STEP = (
+    "The source of the proof (Karimireddy et al., Theorem V) takes some eta_l of at most the printed value that "
+    "depends on T; the theorem prints that largest value for every T"
+)
+
+
+def _steps(statement: Callable[[], Statement]) -> Callable[[], Mapping[str, Any]]:
+    """eta_g = sqrt(lM), eta_l = 1/(8 (1 + B^2) nu K eta_g)."""
+
+    def build() -> Mapping[str, Any]:
+        import sympy as sp
+
+        s = sympy_symbols(statement())
+        eta_g = sp.sqrt(s["l"] * s["M"])
+        return {"eta_g": eta_g, "eta_l": 1 / (8 * (1 + s["B"] ** 2) * s["nu"] * s["K"] * eta_g)}
+
+    return build
+
+
+def _strongly_convex() -> Sides:
+    import sympy as sp
+
+    s = sympy_symbols(STRONGLY_CONVEX)
+    variance = s["varsigma"] ** 2 / (s["s"] * s["R"]) + s["Sigma"] ** 2
+    return Sides(
+        {"excess": s["excess"]},
+        {
+            "noise": s["c"] * variance / (s["mu"] * s["T"] * s["K"] * s["l"] * s["M"]),
+            "sampling of users": s["c"] * (1 - s["l"]) * s["G"] ** 2 / (s["mu"] * s["T"] * s["l"] * s["M"]),
+            "heterogeneity": s["c"] * s["nu"] * s["G"] ** 2 / (s["mu"] ** 2 * s["T"] ** 2),
+            "start": s["c"] * s["mu"] * s["D0"] ** 2 * sp.exp(-s["mu"] / (16 * (1 + s["B"] ** 2) * s["nu"]) * s["T"]),
+        },
+    )
+
+
+def _deviation(s: Mapping[str, Any]) -> Any:
+    import sympy as sp
+
+    return s["varsigma"] / sp.sqrt(s["s"] * s["R"]) + s["Sigma"]
+
+
+def _convex() -> Sides:
+    import sympy as sp
+
+    s = sympy_symbols(CONVEX)
+    third = sp.Rational(1, 3)
+    return Sides(
+        {"excess": s["excess"]},
+        {
+            "noise": s["c"] * s["D0"] * _deviation(s) / sp.sqrt(s["T"] * s["K"] * s["l"] * s["M"]),
+            "sampling of users": s["c"] * s["G"] * s["D0"] * sp.sqrt(1 - s["l"]) / sp.sqrt(s["T"] * s["l"] * s["M"]),
+            "heterogeneity": s["c"]
+            * s["D0"] ** (4 * third)
+            * s["nu"] ** third
+            * s["G"] ** (2 * third)
+            / s["T"] ** (2 * third),
+            "start": s["c"] * s["B"] ** 2 * s["nu"] * s["D0"] ** 2 / s["T"],
+        },
+    )
+
+
+def _non_convex() -> Sides:
+    import sympy as sp
+
+    s = sympy_symbols(NON_CONVEX)
+    third = sp.Rational(1, 3)
+    return Sides(
+        {"gradient": s["gradient"]},
+        {
+            "noise": s["c"] * s["nu"] * sp.sqrt(s["F0"]) * _deviation(s) / sp.sqrt(s["T"] * s["K"] * s["l"] * s["M"]),
+            "sampling of users": s["c"]
+            * s["nu"]
+            * s["G"]
+            * sp.sqrt(s["F0"] * (1 - s["l"]))
+            / sp.sqrt(s["T"] * s["l"] * s["M"]),
+            "heterogeneity": s["c"]
+            * s["F0"] ** (2 * third)
+            * s["nu"] ** third
+            * s["G"] ** (2 * third)
+            / s["T"] ** (2 * third),
+            "start": s["c"] * s["B"] ** 2 * s["nu"] * s["F0"] / s["T"],
+        },
+    )
+
+
+def _long_enough(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    least = 8 * (1 + values["B"] ** 2) * values["nu"] / values["mu"]
+    return None if values["T"] >= least * (1 - 1e-12) else f"T = {values['T']} is below {least:.6g}"
+
+
+LONG_ENOUGH = Assumption("T >= 8 (1 + B^2) nu/mu", _long_enough)
+
+
+def _step(nu: Any, mu: Any) -> Any:
+    """eta_g eta_l K at B = 1."""
+    return 1 / (16 * nu)
+
+
+_FLOOR = {"nu": "10", "mu": "1", "M": "1", "Sigma": "1", "T": [10**4, 10**8, 10**12, 10**16]}
+
+STRONGLY_CONVEX: Statement = Statement(
+    id="noble2022.theoremC.2.strongly-convex",
+    kind="theorem",
+    title="DP-FedAvg with noise at every local step: strongly convex",
+    source=Source(
+        noble.PAPER, "Theorem C.2 (1), Appendix C.5", note=f"{noble.NOTE}. T >= 8 (1 + b^2) nu/mu is read with B for b"
+    ),
+    text=(
+        "DP-FedAvg with mu-strongly convex F_i of bounded dissimilarity, eta_g = sqrt(lM), eta_l = 1/(8 (1 + B^2) nu K "
+        "eta_g) and T >= 8 (1 + B^2) nu/mu has weights w_t with which the averaged output satisfies the bound."
+    ),
+    symbols=noble.letters("excess", *_COMMON, "mu", "D0"),
+    assumptions=(
+        noble.STRONGLY_CONVEX,
+        noble.SMOOTH,
+        noble.GRADIENTS,
+        noble.DISSIMILAR,
+        noble.SAMPLING,
+        LONG_ENOUGH,
+    ),
+    sides=_strongly_convex,
+    prescription=_steps(lambda: STRONGLY_CONVEX),
+    checks=(
+        Check(
+            "algebra",
+            "a step that does not shrink with T",
+            noble.keeps_a_distance(lambda: STRONGLY_CONVEX, _step),
+            _FLOOR,
+            "violated",
+        ),
+    ),
+    expected="violated",
+    erratum=Erratum(
+        printed="the bound, which tends to 0 as T grows, for the step eta_l that does not depend on T",
+        true=_FIXED_STEP,
+        cause=(
+            "with a constant step the iterates' mean keeps a distance from x* where the curvature differs on its two "
+            "sides, and no averaging removes it"
+        ),
+        counterexample=(
+            "d = 1, M = l = K = s = 1, F'(x) = 10x for x > 0 and x for x < 0, Sigma = 1, G = 0, B = 1: E F(xbar) > "
+            "1.2e-9 for all T and all weights from x^0 = -0.0018, while the right side falls like 1/T"
+        ),
+    ),
+)
+
+CONVEX: Statement = Statement(
+    id="noble2022.theoremC.2.convex",
+    kind="theorem",
+    title="DP-FedAvg with noise at every local step: convex",
+    source=Source(noble.PAPER, "Theorem C.2 (2), Appendix C.5", note=noble.NOTE),
+    text=(
+        "DP-FedAvg with convex F_i of bounded dissimilarity, eta_g = sqrt(lM), eta_l = 1/(8 (1 + B^2) nu K eta_g) and "
+        "T >= 1 has weights w_t with which the averaged output satisfies the bound."
+    ),
+    symbols=noble.letters("excess", *_COMMON, "D0"),
+    assumptions=(noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.DISSIMILAR, noble.SAMPLING, noble.ROUNDS),
+    sides=_convex,
+    prescription=_steps(lambda: CONVEX),
+    checks=(
+        Check(
+            "algebra",
+            "start at the minimiser",
+            noble.starts_at_the_minimiser(lambda: CONVEX, "D0"),
+            expected="violated",
+        ),
+    ),
+    expected="violated",
+    erratum=Erratum(
+        printed="the bound, every term of which has a power of D_0, for the step eta_l of nu, B, K, l, M alone",
+        true=_FIXED_STEP,
+        cause="the best step for the rate shrinks with D_0/Sigma and with T; the printed one ignores both",
+        counterexample=(
+            "x^0 = x*, F_i(x) = nu ||x||^2/2 (G = 0, B = 1), T = K = l = s = 1: the left side is Sigma_g^2/(1024 nu M) "
+            "> 0, the right side 0"
+        ),
+    ),
+)
+
+NON_CONVEX: Statement = Statement(
+    id="noble2022.theoremC.2.non-convex",
+    kind="theorem",
+    title="DP-FedAvg with noise at every local step: smooth",
+    source=Source(
+        noble.PAPER,
+        "Theorem C.2 (3), Appendix C.5",
+        note=f"{noble.NOTE}. Convexity is allowed; the output is printed as DP-SCAFFOLD-warm's and read as DP-FedAvg's",
+    ),
+    text=(
+        "DP-FedAvg with F_i of bounded dissimilarity, eta_g = sqrt(lM), eta_l = 1/(8 (1 + B^2) nu K eta_g) and T >= 1 "
+        "has weights w_t with which a random iterate, x^t with probability w_t, satisfies the bound."
+    ),
+    symbols=noble.letters("gradient", *_COMMON, "F0"),
+    assumptions=(noble.SMOOTH, noble.GRADIENTS, noble.DISSIMILAR, noble.SAMPLING, noble.ROUNDS),
+    sides=_non_convex,
+    prescription=_steps(lambda: NON_CONVEX),
+    checks=(
+        Check(
+            "algebra",
+            "start at the minimiser",
+            noble.starts_at_the_minimiser(lambda: NON_CONVEX, "F0"),
+            expected="violated",
+        ),
+    ),
+    expected="violated",
+    homogeneous=False,
+    erratum=Erratum(
+        printed="nu sqrt(F) Sigma_g, nu G sqrt(F (1 - l)) and F^(2/3) nu^(1/3) G^(2/3) in three terms",
+        true=(
+            f"their units are not that of ||grad F||^2: sqrt(nu F) Sigma_g, G sqrt(nu F (1 - l)) and (nu F G)^(2/3) "
+            f"have it. {_FIXED_STEP}"
+        ),
+        cause="powers of nu were misprinted; and the step as in the convex case",
+        counterexample=(
+            "x^0 = x*, F_i(x) = nu ||x||^2/2 (G = 0, B = 1), T = K = l = s = 1: the left side is Sigma_g^2/(512 M) > "
+            "0, the right side 0"
+        ),
+    ),
+)
+
+STATEMENTS = (STRONGLY_CONVEX, CONVEX, NON_CONVEX)

@@ -1,0 +1,76 @@
+"""The letters of shulgin2025's convergence analysis, each mapped once to its meaning, unit and domain.
+
+With server normalisation the step gamma is a length. L is a smoothness constant of f (here L_f), L_max the largest one
+of the f_i; alpha, beta and the memories v_i have the gradient's unit, and the noise none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dpfl_theory.statements.model import Assumption, Symbol
+
+if TYPE_CHECKING:
+    from dpfl_theory.problems.base import Problem
+
+PAPER = "shulgin2025"
+
+_ALL = (
+    Symbol("least", "min_k ||grad f(x^k)|| over k = 0..K", (1, -1), "nonnegative", r"\min_k \|\nabla f(x^k)\|"),
+    Symbol(
+        "E_least",
+        "min_k E||grad f(x^k)|| over k = 0..K",
+        (1, -1),
+        "nonnegative",
+        r"\min_k \mathbb{E}\|\nabla f(x^k)\|",
+    ),
+    Symbol("gap", "f(x^0) - f_inf", (1, 0), "positive", r"(f(x^0) - f^{\inf})"),
+    Symbol("gamma", "step size after server normalisation", (0, 1), "positive", r"\gamma"),
+    Symbol("K", "index of the last round; there are K + 1", (0, 0), "nonnegative", "K"),
+    Symbol("R", "max_i ||grad f_i(x^0) - v_i^0||", (1, -1), "positive", "R"),
+    Symbol("alpha", "smoothing of the normalisation", (1, -1), "nonnegative", r"\alpha"),
+    Symbol("beta", "step of the memories", (1, -1), "positive", r"\beta"),
+    Symbol("beta_0", "step of the memories times K + 1", (1, -1), "positive", r"\beta_0"),
+    Symbol("L", "smoothness constant of f", (1, -2), "positive", "L"),
+    Symbol("L_max", "largest smoothness constant of the f_i", (1, -2), "positive", r"L_{\max}"),
+    Symbol("n", "number of clients", (0, 0), "integer", "n"),
+    Symbol("d", "dimension", (0, 0), "integer", "d"),
+    Symbol("sigma", "standard deviation of each coordinate of a client's noise", (0, 0), "nonnegative", r"\sigma"),
+    Symbol("c", "the constant that the order of sigma hides", (0, 0), "positive", "c"),
+    Symbol("epsilon", "privacy budget", (0, 0), "positive", r"\varepsilon"),
+    Symbol("delta", "privacy failure probability", (0, 0), "probability", r"\delta"),
+)
+LETTERS = {symbol.name: symbol for symbol in _ALL}
+
+
+def letters(*names: str) -> tuple[Symbol, ...]:
+    """These letters, in this order."""
+    return tuple(LETTERS[name] for name in names)
+
+
+def _contracts(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    beta, most = values["beta"], values["alpha"] + values["R"]
+    return None if 0 < beta < most else f"beta = {beta:.6g} does not lie in (0, alpha + R) = (0, {most:.6g})"
+
+
+def _step(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    most = values["beta"] * values["R"] / ((values["alpha"] + values["R"]) * values["L_max"])
+    if 0 < values["gamma"] <= most * (1 + 1e-12):
+        return None
+    return f"gamma = {values['gamma']:.6g} does not lie in (0, beta R/((alpha + R) L_max)] = (0, {most:.6g}]"
+
+
+def _rounds(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    K = values["K"]
+    return None if K >= 0 and int(K) == K else f"K = {K} is not a whole number"
+
+
+def _smooth(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    return None if values["L"] <= values["L_max"] * (1 + 1e-12) else f"L = {values['L']} exceeds L_max, which suffices"
+
+
+SMOOTH = Assumption("f is L-smooth and bounded from below, each f_i is L_i-smooth, L <= L_max = max_i L_i", _smooth)
+CONTRACTS = Assumption("beta/(alpha + R) < 1", _contracts)
+STEP = Assumption("0 < gamma <= beta R/((alpha + R) L_max)", _step)
+ROUNDS = Assumption("K + 1 rounds, K a whole number", _rounds)

@@ -1,0 +1,181 @@
+"""Laws that every algorithm's recommendation obeys: whoever adds one inherits these tests."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from recommend.cases import INPUTS
+
+import dpfl_theory
+from dpfl_theory import statements
+from dpfl_theory.errors import InputError
+from dpfl_theory.recommend import get, recommend, rules, settings
+
+every = pytest.mark.parametrize("algorithm", sorted(INPUTS))
+
+# The unit (F, X) of everything that is recommended; 'bound' and 'terms' differ between algorithms.
+UNITS: dict[str, dict[str, tuple[int, int]]] = {
+    "dp-scaffnew": {"eta": (-1, 2), "psi_0": (0, 2), "bound": (0, 2), "sigma": (0, 1), "trivial": (0, 2)},
+    "dp-fedavg": {
+        "eta": (-1, 2),
+        "beta": (-1, 2),
+        "C": (1, -1),
+        "gamma": (1, -1),
+        "bound": (1, 0),
+        "sigma": (1, -1),
+        "sigma_of_one_message": (1, -1),
+        "trivial": (1, 0),
+    },
+    "dp-norm-ec": {
+        "gamma": (0, 1),
+        "beta": (1, -1),
+        "beta_0": (1, -1),
+        "alpha": (1, -1),
+        "bound": (1, -1),
+        "trivial": (1, -1),
+    },
+    "dp-scaffold": {
+        "eta_l": (-1, 2),
+        "value": (1, 0),
+        "bound": (1, 0),
+        "sigma_of_one_step": (1, -1),
+        "trivial": (1, 0),
+    },
+}
+UNITS["dp-normfedavg"] = UNITS["dp-fedavg"]
+
+
+def _unit(text: str) -> tuple[int, int]:
+    """The unit that an input's help states in brackets, (0, 0) where there is none.
+
+    >>> _unit("smoothness constant [F/X^2]"), _unit("variance [F^2/X^2]"), _unit("number of clients")
+    ((1, -2), (2, -2), (0, 0))
+    """
+    found = re.search(r"\[([FX^\d/]+)\]", text)
+    powers = {"F": 0, "X": 0}
+    for sign, part in zip((1, -1), found[1].split("/") if found else []):
+        letter, _, power = part.partition("^")
+        powers[letter] += sign * int(power or 1)
+    return powers["F"], powers["X"]
+
+
+def _numbers(document: dict[str, Any]) -> dict[str, tuple[str, Any]]:
+    """Every number of a recommendation by path, with the name that decides its unit."""
+    found: dict[str, tuple[str, Any]] = {}
+
+    def walk(value: Any, path: str, name: str) -> None:
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                inside = "bound" if key == "terms" else key
+                walk(inner, f"{path}/{key}", name if name == "bound" else inside)
+        elif isinstance(value, (int, float)):
+            found[path] = (name, value)
+
+    walk({k: v for k, v in document.items() if k != "inputs"}, "", "")
+    return found
+
+
+def test_every_algorithm_is_tried() -> None:
+    assert sorted(INPUTS) == sorted(settings())
+    assert list(rules()) == ["printed"] or "bound-optimal" in rules()
+
+
+@every
+def test_the_shape(algorithm: str) -> None:
+    found = recommend(algorithm, **INPUTS[algorithm])
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    assert found["algorithm"] == algorithm
+    assert found["rule"] == "printed"
+    assert found["inputs"].items() >= INPUTS[algorithm].items()
+    certificate = found["certificate"]
+    assert set(certificate) >= {"reason", "bounds", "applies", "vacuous", "trivial", "statements"}
+    assert certificate["applies"], certificate
+    for cited in certificate["statements"]:
+        statement = statements.get(cited["id"])
+        assert cited["verdict"] == statement.expected
+        assert (cited["erratum"] is None) == (statement.erratum is None)
+    assert found["noise"]["calibration"] == "paper"
+    counts = [found[name] for name in ("iterations", "rounds") if name in found]
+    assert counts
+    assert all(isinstance(n, int) and n >= 1 for n in counts)
+
+
+@every
+def test_the_package_is_the_function(algorithm: str) -> None:
+    assert dpfl_theory.recommend(algorithm, **INPUTS[algorithm]) == recommend(algorithm, **INPUTS[algorithm])
+
+
+@every
+@given(power_f=st.integers(-3, 3), power_x=st.integers(-3, 3))
+def test_it_scales_with_the_units(algorithm: str, power_f: int, power_x: int) -> None:
+    """f -> 4^a f and x -> 4^b x: every number scales with its unit, and counts and probabilities stay."""
+    c, a = 4.0**power_f, 4.0**power_x  # powers of 4, so that square roots are exact too
+    units = {f.name: _unit(f.metadata["help"]) for f in fields(get(algorithm))}
+    scaled = {
+        name: value * c ** units[name][0] * a ** units[name][1] if units[name] != (0, 0) else value
+        for name, value in INPUTS[algorithm].items()
+    }
+    before, after = (_numbers(recommend(algorithm, **inputs)) for inputs in (INPUTS[algorithm], scaled))
+    assert before.keys() == after.keys()
+    for path, (name, value) in before.items():
+        f, x = UNITS[algorithm].get(name, (0, 0))
+        assert after[path][1] == pytest.approx(value * c**f * a**x, rel=1e-9), path
+
+
+def test_the_units_of_the_inputs_are_stated() -> None:
+    """The law above would be empty if no input had a unit."""
+    for kind in settings().values():
+        assert sum(_unit(f.metadata["help"]) != (0, 0) for f in fields(kind)) >= 4, kind.name
+
+
+@every
+def test_a_missing_input_is_named(algorithm: str) -> None:
+    for f in fields(get(algorithm)):
+        if f.name in INPUTS[algorithm] and not f.metadata["optional"]:
+            short = {k: v for k, v in INPUTS[algorithm].items() if k != f.name}
+            with pytest.raises(InputError, match=rf"{algorithm} needs --{f.name.replace('_', '-')}: give the "):
+                recommend(algorithm, **short)
+
+
+@every
+def test_a_bad_number_is_refused(algorithm: str) -> None:
+    for f in fields(get(algorithm)):
+        if f.metadata["kind"] != "word" and f.name in INPUTS[algorithm]:
+            for bad in (-1.0, float("nan"), float("inf"), True, "3", 0 if f.metadata["kind"] != "nonnegative" else -2):
+                with pytest.raises(InputError, match=f"--{f.name.replace('_', '-')} is "):
+                    recommend(algorithm, **{**INPUTS[algorithm], f.name: bad})
+
+
+def test_numpys_numbers_are_numbers() -> None:
+    values = {k: np.int64(v) if isinstance(v, int) else np.float64(v) for k, v in INPUTS["dp-scaffnew"].items()}
+    assert json.dumps(recommend("dp-scaffnew", **values)) == json.dumps(
+        recommend("dp-scaffnew", **INPUTS["dp-scaffnew"])
+    )
+
+
+def test_unknown_names() -> None:
+    with pytest.raises(InputError, match="did you mean 'dp-scaffnew'"):
+        recommend("dp-scafnew")
+    with pytest.raises(InputError, match="takes no input 'lipschitz': it takes clients, dim"):
+        recommend("dp-scaffnew", lipschitz=1.0)
+    with pytest.raises(InputError, match="unknown rule 'print'"):
+        recommend("dp-scaffnew", "print")
+
+
+@pytest.mark.skipif("bound-optimal" in rules(), reason="the rule is there")
+def test_a_rule_that_is_promised_says_what_there_is() -> None:
+    with pytest.raises(InputError, match=r"rule 'bound-optimal' is not available yet: use 'printed'"):
+        recommend("dp-scaffnew", "bound-optimal", **INPUTS["dp-scaffnew"])
+
+
+@pytest.mark.parametrize("change", [{"clip": 1e200}, {"strong_convexity": 1e-90}, {"distance": 1e200}])
+def test_what_leaves_double_precision_is_refused(change: dict[str, float]) -> None:
+    with pytest.raises(InputError, match="beyond double precision"):
+        recommend("dp-scaffnew", **{**INPUTS["dp-scaffnew"], **change})

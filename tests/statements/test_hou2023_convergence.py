@@ -1,0 +1,255 @@
+"""hou2023 Theorem 1 and Corollary 1: second transcriptions, exact moments against simulation, and planted faults."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from dpfl_theory.algorithms import ScaffNew, simulate
+from dpfl_theory.checks import exact
+from dpfl_theory.checks.monte_carlo import linearise
+from dpfl_theory.checks.settings import Settings
+from dpfl_theory.problems import make
+from dpfl_theory.problems.quadratic import from_matrices
+from dpfl_theory.statements import get
+from dpfl_theory.statements.claims import Case
+from dpfl_theory.statements.hou2023 import corollary1, theorem1
+from dpfl_theory.statements.hou2023._moments import expected_psi, psi_start
+from dpfl_theory.statements.model import sympy_symbols
+
+VALUES = {
+    "eta": 0.31,
+    "p": 0.43,
+    "T": 17.0,
+    "L": 2.9,
+    "mu": 0.7,
+    "N": 6.0,
+    "d": 5.0,
+    "C": 1.7,
+    "v": 3.1,
+    "epsilon": 2.3,
+    "delta": 1e-4,
+    "psi_0": 12.0,
+    "D": 3.3,
+    "H": 1.9,
+    "eta_any": 0.2,
+    "p_any": 0.9,
+    "T_any": 5.0,
+}
+
+
+def bound(eta: float, p: float, T: float, D: float, H: float, noise: float, mu: float) -> float:
+    """(2) with Theorem 1's own psi_0, typed from the paper; noise = N d v C^2 ln(1/delta)/epsilon^2."""
+    fall = min(mu * eta, p**2)  # 1 - theta
+    return (1 - fall) ** T * (D**2 + eta**2 / p**2 * H**2) + p**2 / fall * noise * T
+
+
+def test_theorem_1_against_a_second_transcription() -> None:
+    v = VALUES
+    lhs, rhs = linearise(get("hou2023.theorem1"), v)
+    assert lhs.total() == (0.0, {"scaffnew-lyapunov": 1.0})
+    theta = max(1 - v["mu"] * v["eta"], 1 - v["p"] ** 2)
+    noise = v["p"] ** 2 * 30 / (1 - theta) * v["v"] * v["C"] ** 2 * v["T"] * math.log(1e4) / v["epsilon"] ** 2
+    assert rhs.total() == (pytest.approx(theta**17 * 12.0 + noise, rel=1e-12), {})
+
+
+def test_corollary_1_against_a_second_transcription() -> None:
+    v, statement = VALUES, get("hou2023.corollary1")
+    noise = 30 * v["v"] * v["C"] ** 2 * math.log(1e4) / v["epsilon"] ** 2
+    eta, p = 1 / v["L"], math.sqrt(v["mu"] / v["L"])
+    rate = math.log(1 / (1 - v["mu"] / v["L"]))
+    T = math.log((v["D"] ** 2 + (eta / p * v["H"]) ** 2) * rate / noise) / rate
+    assert statement.prescription is not None
+    symbols = sympy_symbols(statement)
+    numbers = {symbols[k]: x for k, x in v.items() if k in symbols}
+    found = {k: float(e.subs(numbers)) for k, e in statement.prescription().items()}
+    assert found == pytest.approx({"eta": eta, "p": p, "T": T}, rel=1e-12)
+    lhs, rhs = (side.total()[0] for side in linearise(statement, v))
+    assert lhs == pytest.approx(bound(eta, p, T, v["D"], v["H"], noise, v["mu"]), rel=1e-12)
+    assert rhs == pytest.approx(bound(0.2, 0.9, 5, v["D"], v["H"], noise, v["mu"]), rel=1e-12)
+
+
+# Moments
+
+
+@pytest.mark.parametrize(("p", "T", "sigma"), [("1", 4, 0.3), ("1/2", 5, 0.5), ("1/5", 6, 1.0)])
+def test_exact_moments_agree_with_the_running_algorithm(p: str, T: int, sigma: float) -> None:
+    """Six standard errors of 40000 lanes: a false alarm has probability 2e-9 in each case."""
+    q, shifts, start = (
+        [["1", "1/10"], ["1/10", "1"], ["1/2", "1/3"]],
+        [["1", "0"], ["1", "2"], ["-2", "-2"]],
+        ["3", "-1"],
+    )
+    rows = [[Fraction(x) for x in row] for row in q]
+    h = [[Fraction(x) for x in row] for row in shifts]
+    x0 = [Fraction(x) for x in start]
+    eta, variance = Fraction(1, 2), Fraction(sigma) ** 2
+    # f_i(x) = sum_j q_ij (x_j - c_ij)^2/2 has gradient h_i at x* = 0 where c_ij = -h_ij/q_ij.
+    centres = np.array([[-float(b / a) for a, b in zip(*pair)] for pair in zip(rows, h)])
+    problem = from_matrices(np.array([np.diag([float(a) for a in row]) for row in rows]), centres)
+    c = problem.constants
+    assert c.w_star == pytest.approx([0.0, 0.0], abs=1e-9)
+    assert (c.L_max, c.mu_min) == pytest.approx((1.0, 0.1))
+    run = simulate(
+        ScaffNew(float(eta), float(Fraction(p)), None, sigma),
+        problem,
+        T,
+        40000,
+        seed=5,
+        start=[float(x) for x in x0],
+        observe=["scaffnew-lyapunov"],
+        device="cpu",
+    )
+    psi = run["scaffnew-lyapunov"].last
+    truth = float(expected_psi(rows, x0, h, eta, Fraction(p), T, variance))
+    assert abs(psi.mean() - truth) <= 6 * psi.std() / 200
+    assert psi.std() / 200 < 0.02 * truth, "the comparison would miss a fault of 12%"
+    still = simulate(ScaffNew(0.5, 0.5), problem, 1, start=[3.0, -1.0], observe=["scaffnew-lyapunov"], device="cpu")
+    assert still["scaffnew-lyapunov"].mean[0] == pytest.approx(float(psi_start(x0, h, eta, Fraction(1, 2))), rel=1e-12)
+
+
+@pytest.mark.parametrize("p", [0.2, 0.6, 1.0])
+@pytest.mark.parametrize(
+    ("family", "parameters"),
+    [
+        ("quadratic", {"clients": 6, "dimension": 4, "condition": 20.0, "heterogeneity": 2.0, "seed": 3}),
+        ("logistic-data", {"data": "breast-cancer", "features": 5, "clients": 8, "partition": "iid", "ridge": 0.05}),
+    ],
+)
+def test_the_bound_holds_where_the_algorithm_runs(family: str, parameters: dict[str, Any], p: float) -> None:
+    """Mean plus six standard errors of 2000 lanes (false alarms: none possible while the bound is true; a violation by
+    more than the printed margin is seen)."""
+    problem = make(family, **parameters)
+    c = problem.constants
+    eta, T, unit = 1.0 / c.L_max, 40, 0.02
+    start = c.w_star + 1.0
+    sigma = math.sqrt(p * T * unit)  # v C^2 ln(1/delta)/epsilon^2 = unit
+    observed = simulate(
+        ScaffNew(eta, p, None, sigma), problem, T, 2000, 1, ["scaffnew-lyapunov"], start=start, device="cpu"
+    )["scaffnew-lyapunov"].last
+    D = math.sqrt(problem.n * np.sum((start - c.w_star) ** 2))
+    H = float(np.linalg.norm(problem.gradients_at_star))
+    most = bound(eta, p, T, D, H, problem.n * problem.d * unit, c.mu_min)
+    high = observed.mean() + 6 * observed.std() / math.sqrt(2000)
+    print(f"{family} p = {p}: {observed.mean():.4g} of {most:.4g}")
+    assert high <= most
+    assert observed.mean() > 0.005 * most, "a bound this loose would hide everything"
+
+
+# Planted faults
+
+FAULTS: dict[str, Callable[[Fraction, Fraction, int, Fraction, Fraction], tuple[Fraction, Fraction]]] = {
+    "contraction 1 - 2 mu eta": lambda fall, p, T, o, n: (o * ((1 - 2 * fall) / (1 - fall)) ** T if fall < 1 else o, n),
+    "one iteration more": lambda fall, p, T, o, n: (o * (1 - fall), n),
+    "noise of one client": lambda fall, p, T, o, n: (o, n / 2),
+    "noise without 1/(1 - theta)": lambda fall, p, T, o, n: (o, n * fall),
+    "p^3 for p^2": lambda fall, p, T, o, n: (o, n * p),
+}
+
+
+@cache
+def exact_cases() -> tuple[tuple[str, Fraction, Case], ...]:
+    """Every case of Theorem 1's exact checks, with its check and mu."""
+    return tuple(
+        (name, min(Fraction(x) for row in instance["q"] for x in row), case)
+        for name, instance in theorem1._QUADRATICS.items()
+        for case in theorem1._cases(instance)
+    )
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_planted_fault_is_killed_by_the_exact_checks(fault: str, record_property: Callable[..., None]) -> None:
+    killers = set()
+    for name, mu, case in exact_cases():
+        eta, p, T = case.values["eta"], case.values["p"], case.values["T"]
+        terms = FAULTS[fault](min(mu * eta, p * p), p, T, case.terms["optimisation"], case.terms["privacy noise"])
+        if case.lhs > sum(terms):
+            killers.add(name)
+    record_property("kill", (f"hou2023.theorem1: {fault}", ", ".join(sorted(killers)) or "SURVIVED"))
+    assert killers
+
+
+# Corollary 1
+
+
+def test_the_counterexample_by_direct_evaluation() -> None:
+    D, H, noise, mu = math.sqrt(2), math.sqrt(18), 4.0, 0.25
+    rate = -math.log(1 - mu)
+    T = math.log((2 + 18 / mu) * rate / noise) / rate
+    assert pytest.approx(5.81, abs=0.01) == T
+    prescribed = bound(1.0, 0.5, T, D, H, noise, mu)
+    other = bound(1 / 16, 1 / 8, 1, D, H, noise, mu)
+    assert prescribed == pytest.approx(37.15, abs=0.01)
+    assert other == pytest.approx(10.4, abs=0.01)
+
+
+def test_any_factor() -> None:
+    """D = 0: the ratio grows like ln(1/noise), which no constant bounds."""
+    ratios = []
+    for noise in (1e-2, 1e-6, 1e-12, 1e-24):
+        rate = -math.log(1 - 0.25)
+        T = math.log(8.0 * rate / noise) / rate
+        eta = 1e-3 * noise
+        ratios.append(
+            bound(1.0, 0.5, T, 0.0, math.sqrt(2), noise, 0.25)
+            / bound(eta, math.sqrt(0.25 * eta), 1, 0.0, math.sqrt(2), noise, 0.25)
+        )
+    assert ratios == sorted(ratios)
+    assert ratios[-1] > 150
+
+
+@given(st.floats(1e-4, 0.9), st.floats(1e-3, 1.0), st.floats(0.01, 1.0), st.floats(1.0, 500.0), st.floats(1e-9, 1e-1))
+def test_repaired_nothing_is_better(mu: float, share: float, p: float, T: float, noise: float) -> None:
+    rate = -math.log(1 - mu)
+    best = math.log(rate / noise) / rate
+    if best >= 1:
+        least = bound(1.0, math.sqrt(mu), best, 1.0, 0.0, noise, mu)
+        assert bound(share, p, T, 1.0, 0.0, noise, mu) >= least * (1 - 1e-12)
+
+
+def test_repaired_a_search_finds_the_prescription() -> None:
+    """Nelder-Mead over (ln eta, ln p, ln T), h_0 = h*: it ends where Corollary 1 says, and lower nowhere."""
+    mu, noise = 0.05, 1e-3
+
+    def objective(z: Any) -> float:
+        eta, p, T = math.exp(min(z[0], 0.0)), math.exp(min(z[1], 0.0)), math.exp(max(z[2], 0.0))
+        return math.log(bound(eta, p, T, 1.0, 0.0, noise, mu))
+
+    found = min(
+        (
+            minimize(objective, start, method="Nelder-Mead", options={"maxiter": 4000, "fatol": 1e-12, "xatol": 1e-9})
+            for start in ([-1.0, -1.0, 3.0], [-0.1, -1.4, 4.0], [0.0, -2.0, 2.0])
+        ),
+        key=lambda r: r.fun,
+    )
+    rate = -math.log(1 - mu)
+    least = bound(1.0, math.sqrt(mu), math.log(rate / noise) / rate, 1.0, 0.0, noise, mu)
+    assert math.exp(found.fun) >= least * (1 - 1e-9)
+    assert math.exp(found.fun) <= least * 1.01
+
+
+def test_the_checks_verdicts_are_those_on_record() -> None:
+    for id_ in ("hou2023.theorem1", "hou2023.corollary1", "hou2023.corollary1.repaired"):
+        statement = get(id_)
+        for check in statement.checks:
+            if check.method == "exact":
+                assert exact.run(statement, check, Settings()).verdict == check.expected, (id_, check.name)
+
+
+def test_a_case_that_rounding_could_decide_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    same = {"L": "1", "mu": "1/4", "D^2": "2", "H^2": "0", "noise": "1/10", "others": [["1", "1/2", 6]]}
+    best, T = corollary1._digits(same)
+    assert float(best) == pytest.approx(0.1 * (float(T) + 1 / -math.log(0.75)), rel=1e-14)
+    (case,) = corollary1._cases(same)
+    monkeypatch.setattr(corollary1, "_digits", lambda instance: (case.rhs + Fraction(1, 10**13), T))
+    with pytest.raises(ValueError, match="cannot be told from the prescription"):
+        list(corollary1._cases(same))

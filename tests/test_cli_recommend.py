@@ -1,0 +1,143 @@
+"""`dpfl-theory recommend`: it answers what the package answers, takes the options of the contract, and refuses."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from recommend.cases import INPUTS
+
+from dpfl_theory.cli import main
+from dpfl_theory.recommend import flag, recommend, settings
+
+Output = pytest.CaptureFixture[str]
+
+# The options that other people's scripts rely on.
+CONTRACT = {
+    "dp-scaffnew": "clients dim smoothness strong-convexity distance gradient-norm-at-optimum clip epsilon delta "
+    "calibration constant",
+    "dp-fedavg": "clients cohort dim smoothness lipschitz distance heterogeneity local-steps alpha gamma rho epsilon "
+    "delta constant",
+    "dp-norm-ec": "clients dim smoothness smoothness-max gap residual alpha epsilon delta",
+    "dp-scaffold": "users records user-rate record-rate dim smoothness strong-convexity distance clip "
+    "gradient-variance local-steps rounds epsilon delta",
+}
+CONTRACT["dp-normfedavg"] = CONTRACT["dp-fedavg"]
+
+
+def arguments(algorithm: str, inputs: dict[str, Any]) -> list[str]:
+    given = [text for name, value in inputs.items() for text in (flag(name), str(value))]
+    return ["recommend", "--algorithm", algorithm, *given]
+
+
+def refused(capsys: Output, *command: str) -> str:
+    """Run a command that must fail with one sentence on stderr and nothing on stdout; returns the sentence."""
+    assert main(command) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("dpfl-theory: ")
+    assert err.count("\n") == 1, err
+    return err
+
+
+@pytest.mark.parametrize("algorithm", sorted(INPUTS))
+def test_json_is_the_packages_answer(capsys: Output, algorithm: str) -> None:
+    assert main([*arguments(algorithm, INPUTS[algorithm]), "--rule", "printed", "--format", "json"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    expected = recommend(algorithm, **INPUTS[algorithm])
+    assert json.loads(out) == {**json.loads(json.dumps(expected)), "schema": "dpfl-theory/1"}
+
+
+def test_the_keys_that_are_promised(capsys: Output) -> None:
+    inputs = {**INPUTS["dp-scaffnew"], "calibration": "paper"}
+    assert main([*arguments("dp-scaffnew", inputs), "--rule", "printed", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert list(found)[2:7] == ["eta", "p", "iterations", "bound", "expected_communications"]
+    assert "certificate" in found
+
+
+@pytest.mark.parametrize("algorithm", sorted(CONTRACT))
+def test_the_options_that_are_promised(algorithm: str) -> None:
+    assert set(CONTRACT[algorithm].split()) <= {name.replace("_", "-") for name in settings()[algorithm].names()}
+
+
+@pytest.mark.parametrize("algorithm", sorted(INPUTS))
+def test_text_tells_what_and_why(capsys: Output, algorithm: str) -> None:
+    assert main(arguments(algorithm, INPUTS[algorithm])) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert max(len(line) for line in out.splitlines()) <= 110
+    found = recommend(algorithm, **INPUTS[algorithm])
+    flat = " ".join(out.split())
+    assert found["certificate"]["reason"] in flat
+    for cited in found["certificate"]["statements"]:
+        assert cited["id"] in flat
+    for warning in found["warnings"]:
+        assert warning in flat
+    for name, value in found.items():
+        if isinstance(value, float):
+            assert f"{name.replace('_', ' ')} {value:.6g}" in flat
+
+
+def test_numbers_as_text(capsys: Output) -> None:
+    inputs = {**INPUTS["dp-scaffnew"], "clients": "1e1", "distance": "3e2"}
+    assert main([*arguments("dp-scaffnew", inputs), "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["inputs"]["clients"] == 10
+
+
+def test_output_goes_to_a_file(capsys: Output, tmp_path: Path) -> None:
+    target = tmp_path / "found.json"
+    command = arguments("dp-scaffnew", INPUTS["dp-scaffnew"])
+    assert main([*command, "--format", "json", "--output", str(target)]) == 0
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert str(target) in err
+    assert json.loads(target.read_text())["iterations"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (["--algorithm", "dp-scafnew"], "did you mean 'dp-scaffnew'?"),
+        (["--algorithm", "dp-scaffnew"], "dp-scaffnew needs --clients: give the number of clients N"),
+        (["--algorithm", "dp-scaffnew", "--users", "3"], "dp-scaffnew takes no --users: it takes --clients, --dim,"),
+        (["--algorithm", "dp-scaffnew", "--clients", "many"], "--clients is 'many': give a number"),
+        (["--algorithm", "dp-scaffnew", "--clients", "2.5"], "--clients is 2.5: give a whole number of at least 1"),
+        (["--algorithm", "dp-scaffnew", "--clients", "nan"], "--clients is 'nan': give a number"),
+        (["--algorithm", "dp-scaffnew", "--format", "yaml"], "format 'yaml'"),
+        (["--algorithm", "dp-scaffnew", "--rule", "best"], "unknown rule 'best'"),
+        ([], "Missing option '--algorithm'"),
+    ],
+)
+def test_what_cannot_be_used(capsys: Output, command: list[str], told: str) -> None:
+    assert told in refused(capsys, "recommend", *command)
+
+
+def test_the_rule_that_is_promised(capsys: Output) -> None:
+    from dpfl_theory.recommend import rules
+
+    if "bound-optimal" not in rules():
+        said = refused(capsys, *arguments("dp-scaffnew", INPUTS["dp-scaffnew"]), "--rule", "bound-optimal")
+        assert "not available yet: use 'printed'" in said
+
+
+def test_help_names_every_option(capsys: Output) -> None:
+    assert main(["recommend", "--help"]) == 0
+    out = capsys.readouterr().out
+    for kind in settings().values():
+        for name in kind.names():
+            assert flag(name) in out
+    assert "[dp-norm-ec]" in " ".join(out.split())
+
+
+def test_its_options_cost_no_heavy_import() -> None:
+    """The command line imports every module to find the commands: this one brings no numerics with it."""
+    heavy = ["numpy", "scipy", "sympy", "mpmath", "dp_accounting"]
+    code = f"import sys, dpfl_theory.cli.recommend; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
