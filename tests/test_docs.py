@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from laws.test_algorithm_laws import algorithms
 
 from dpfl_theory import statements
 from dpfl_theory.algorithms.observables import catalogue
@@ -23,18 +24,34 @@ def blocks(text: str, language: str) -> list[str]:
 
 
 def test_the_tour_in_python_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    (code,) = blocks(README, "python")
-    exec(compile(code, "README.md", "exec"), {})
+    tour, private = blocks(README, "python")
+    exec(compile(tour, "README.md", "exec"), {})
     out = capsys.readouterr().out
     assert "units holds" in out
     assert len(out.splitlines()) >= 3
+    exec(compile(private, "README.md", "exec"), {})
+    assert capsys.readouterr().out.count(".") >= 8  # two observables of four lanes
+
+
+def test_the_table_of_algorithms_is_whole() -> None:
+    table = README.split("## Algorithms")[1].split("## ")[0]
+    first_column = "".join(line.split("|")[1] for line in table.splitlines() if line.startswith("| `"))
+    named = set(re.findall(r"`(\w+)`", first_column)) - {"clip21", "alpha_norm_ec"}
+    assert named == {cls.__name__ for cls in algorithms()}
+
+
+def test_the_recommendation_is_what_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    (shown,) = (b for b in blocks(README, "console") if "recommend --algorithm" in b)
+    command, expected = shown.replace("\\\n", "").split(" | head -n 4\n")
+    assert main(command.removeprefix("$ dpfl-theory ").split()) == 0
+    assert capsys.readouterr().out.splitlines()[:4] == expected.splitlines()
 
 
 def test_the_tour_on_the_command_line_names_what_exists() -> None:
     commands = re.findall(r"^\$ dpfl-theory (.*?)(?: +#.*)?$", README, re.MULTILINE)
-    assert len(commands) == 16
+    assert len(commands) == 17
     used = {word for command in commands for word in command.split()}
-    assert {"list", "show", "check", "validate", "report", "doctor", "privacy"} <= used
+    assert {"list", "show", "check", "validate", "report", "doctor", "privacy", "recommend"} <= used
     assert {word for word in used if word.startswith("das2022.")} <= {s.id for s in statements.all_statements()}
     assert {word for word in used if word.startswith("das2022_")} <= set(available(ROOT / "validations"))
     for word in used:
