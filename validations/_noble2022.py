@@ -1,0 +1,265 @@
+"""The experiments of noble2022 Section 5 and Appendix D.3, shared by the scripts of its figures and tables.
+
+The quick profile keeps what shapes a run and shrinks the data: fewer users, a fifth of the records, and a fifth of the
+noise multiplier, so that the noise of one local step, 2C sigma_g/(sR), is the paper's. The privacy that goes with fewer
+records is weaker, and is reported. The full profile is at the paper's scale.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import t as student
+
+from dpfl_theory.algorithms import Cohort, RecordGradient, Scaffold, TwoSidedFedAvg, simulate
+from dpfl_theory.algorithms.base import Algorithm
+from dpfl_theory.algorithms.metrics import accuracy
+from dpfl_theory.kernels.linear import LinearData
+from dpfl_theory.privacy import account, get
+from dpfl_theory.privacy.noble2022 import epsilon_recipe
+from dpfl_theory.problems.linear_model import LinearModel, linear_data
+from dpfl_theory.problems.noble2022 import Split, similarity_split, synthetic_split
+from dpfl_theory.report import style
+from dpfl_theory.validation import Context
+
+ALGORITHMS = ("FedAvg", "FedSGD", "SCAFFOLD-warm", "DP-FedAvg", "DP-FedSGD", "DP-SCAFFOLD-warm")
+COLOURS = {"FedAvg": style.PALETTE[0], "FedSGD": style.PALETTE[4], "SCAFFOLD-warm": style.PALETTE[2]}
+TEST_SHARE = 0.2
+LEVELS = ((0.0, 0.0), (1.0, 1.0), (5.0, 5.0))  # (alpha, beta) in Section 5
+SIMILARITIES = (100.0, 10.0, 0.0)  # gamma in Section 5, the lowest heterogeneity first
+IMAGES = "labelled records as LIBSVM text or NPZ with arrays x and y, for 40 users with 2500 records each"
+STEP_GRID = tuple(float(x) for x in np.geomspace(0.02, 40.0, 10))
+FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Data:
+    """Which records, over how many users: ``heterogeneity`` is (alpha, beta) for ``synthetic`` and (gamma,) for real
+    data, named in ``source``."""
+
+    source: str
+    heterogeneity: tuple[float, ...]
+    users: int
+    records: int | None
+
+    @property
+    def label(self) -> str:
+        """For titles."""
+        if self.source == "synthetic":
+            return rf"$(\alpha, \beta) = ({self.heterogeneity[0]:g}, {self.heterogeneity[1]:g})$"
+        return rf"$\gamma = {self.heterogeneity[0]:g}$% similar"
+
+    @property
+    def name(self) -> str:
+        """For sentences."""
+        return self.label.replace("$", "").replace("\\", "")
+
+    def split(self, seed: int) -> Split:
+        """The training problem and the held-out records."""
+        if self.source == "synthetic":
+            alpha, beta = self.heterogeneity
+            return synthetic_split(clients=self.users, records=self.records or 0, alpha=alpha, beta=beta, seed=seed)
+        gamma = self.heterogeneity[0]
+        return similarity_split(self.source, clients=self.users, percent=gamma, records=self.records, seed=seed)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One experiment: shares l of users and s of records, K local steps, T rounds, noise multiplier sigma_g."""
+
+    data: Data
+    user_rate: float
+    record_rate: float
+    local_steps: int
+    rounds: int
+    noise_multiplier: float
+    lanes: int
+    every: int
+
+
+@functools.lru_cache(maxsize=4)
+def split_of(data: Data, seed: int) -> Split:
+    """The split of these data, kept while the scripts that use it run one after the other."""
+    return data.split(seed)
+
+
+def synthetic(context: Context, alpha: float, beta: float) -> Data:
+    """The D.2 data: M = 100 users with R = 5000 records each, or the quick profile's 40 with 500."""
+    users, records = context.pick(quick=(40, 500), full=(100, 5000))
+    return Data("synthetic", (alpha, beta), users, records)
+
+
+def real(context: Context, gamma: float) -> Data:
+    """Digits over 20 users, or the user's data over M = 40 users with R = 2500 records each, as the paper's FEMNIST."""
+    named = context.data
+    if named is None:
+        return Data("digits", (gamma,), 20, None)
+    return Data(named, (gamma,), 40, 2500)
+
+
+def noise_multiplier(printed: float, printed_records: int, training: float) -> float:
+    """sigma_g for which one local step has the paper's noise 2C sigma_g/(sR), with ``training`` records of a user."""
+    return printed * min(1.0, training / printed_records)
+
+
+def algorithm(name: str, setting: Setting, eta_0: Any, threshold: float | str = "median") -> Algorithm:
+    """One of the six algorithms of Figure 1. Local steps are eta_0/(sK), the global step is 1, and FedSGD takes one
+    local step on all records (Ks = 1). With privacy, gradients are clipped at the median of their lengths (D.1)."""
+    users = setting.data.users
+    size = math.floor(setting.user_rate * users * (1.0 + 1e-12))
+    cohort = Cohort("fixed", size)
+    private, kind = name.startswith("DP-"), name.removeprefix("DP-")
+    share, steps = (1.0, 1) if kind == "FedSGD" else (setting.record_rate, setting.local_steps)
+    bound: dict[str, Any] = {"threshold": threshold, "noise_multiplier": setting.noise_multiplier} if private else {}
+    gradient = RecordGradient(share=share, **bound)
+    step = np.asarray(eta_0, dtype=np.float64) / (share * steps)
+    local = float(step) if step.ndim == 0 else [float(x) for x in step]
+    if kind.startswith("SCAFFOLD"):
+        warm = round(4.0 / setting.user_rate) if kind.endswith("warm") else 0
+        return Scaffold(local, 1.0, steps, cohort, gradient, min(warm, setting.rounds // 4))
+    return TwoSidedFedAvg(local, 1.0, steps, cohort=cohort, gradient=gradient)
+
+
+def _fold(data: LinearData, number: int, seed: int) -> Split:
+    """Training records without one of `FOLDS` random parts of every client, and that part."""
+    rng = np.random.default_rng([seed, 2])
+    keep, held = [], []
+    for a, b in zip(data.offsets[:-1], data.offsets[1:]):
+        order = a + rng.permutation(b - a)
+        part = np.array_split(order, FOLDS)[number]
+        held.append(np.sort(part))
+        keep.append(np.sort(np.setdiff1d(order, part)))
+    made = [
+        linear_data(data.x, data.y, rows, data.loss, ridge=data.ridge, classes=data.classes) for rows in (keep, held)
+    ]
+    return Split(LinearModel(made[0], "a fold's training records"), made[1])
+
+
+@functools.cache
+def tuned(name: str, setting: Setting, seed: int, folds: int, device: str) -> dict[str, Any]:
+    """eta_0 by cross-validation on the training records (D.1): the grid's values are the lanes of one run.
+
+    The best mean accuracy on held-out folds over the last tenth of the rounds; in a tie the smallest step.
+    """
+    data = split_of(setting.data, seed).train.data
+    scores = np.zeros(len(STEP_GRID))
+    for number in range(folds):
+        part = _fold(data, number, seed)
+        measure = accuracy(part.test)
+        every = max(1, setting.rounds // 40)
+        run = simulate(
+            algorithm(name, setting, STEP_GRID),
+            part.train,
+            setting.rounds,
+            len(STEP_GRID),
+            seed + 1,
+            observe=[measure],
+            series=True,
+            every=every,
+            device=device,
+        )
+        series = run[measure.name].every_round
+        scores += np.nan_to_num(series[-max(1, len(series) // 10) :]).mean(axis=0) / folds
+    best = int(np.argmax(scores))
+    return {"eta_0": STEP_GRID[best], "scores": scores.tolist(), "at_edge": best in (0, len(STEP_GRID) - 1)}
+
+
+@functools.cache
+def measured(name: str, setting: Setting, eta_0: float, seed: int, device: str) -> dict[str, np.ndarray]:
+    """Series (observed rounds, lanes): log10 train loss gap, test accuracy and gradient dissimilarities."""
+    split = split_of(setting.data, seed)
+    measure = accuracy(split.test)
+    names = ("suboptimality", measure.name, "gradient-dissimilarity", "gradient-log-dissimilarity")
+    run = simulate(
+        algorithm(name, setting, eta_0),
+        split.train,
+        setting.rounds,
+        setting.lanes,
+        seed,
+        observe=[measure, *(n for n in names if n != measure.name)],
+        series=True,
+        every=setting.every,
+        device=device,
+    )
+    found = {n: run[n].every_round for n in names}
+    return {**found, "loss": np.log10(np.maximum(found["suboptimality"], 1e-300))}
+
+
+def observed_rounds(setting: Setting) -> list[int]:
+    """The rounds after which a series' values were taken."""
+    return [*range(0, setting.rounds, setting.every), setting.rounds]
+
+
+def privacy(setting: Setting, training: float) -> dict[str, Any]:
+    """Epsilon towards a third party at delta = 1/(MR): the paper's recipe, and certified."""
+    told: dict[str, Any] = {
+        "users": setting.data.users,
+        "records": int(training),
+        "user_rate": setting.user_rate,
+        "record_rate": setting.record_rate,
+        "local_steps": setting.local_steps,
+        "noise_multiplier": setting.noise_multiplier,
+        "rounds": setting.rounds,
+    }
+    delta = 1.0 / (setting.data.users * int(training))
+    certified = account(get("dp-scaffold")(**told), delta=delta).epsilon
+    return {"delta": delta, "recipe": epsilon_recipe(**told, delta=delta).epsilon, "certified": vars(certified)}
+
+
+def interval(values: Any, confidence: float = 0.95) -> tuple[float, float, float]:
+    """Mean and Student limits of independent runs."""
+    x = np.asarray(values, dtype=np.float64)
+    mean = float(x.mean())
+    if len(x) < 2:
+        return mean, -math.inf, math.inf
+    half = float(student.ppf(0.5 + confidence / 2, len(x) - 1) * x.std(ddof=1) / math.sqrt(len(x)))
+    return mean, mean - half, mean + half
+
+
+def on_record(expected: str | None) -> dict[str, str]:
+    """The verdict a claim is known to get, where the runs settle it."""
+    return {} if expected is None else {"expected": expected}
+
+
+def at_end(series: np.ndarray) -> np.ndarray:
+    """Each lane's mean over the last tenth of the observed rounds, as D.3.2 reports it."""
+    return np.asarray(series[-max(1, len(series) // 10) :].mean(axis=0))
+
+
+Progress = Callable[[float], None]
+
+
+def panels(
+    context: Context, cases: Sequence[Data], steps: Sequence[int], base: Mapping[str, Any], printed: tuple[float, int]
+) -> list[dict[str, Any]]:
+    """All six algorithms on all data and numbers of local steps; eta_0 is tuned on the first of the data (the lowest
+    heterogeneity) with the first number of local steps, and kept, as in D.1."""
+    folds = context.pick(quick=1, full=FOLDS)
+    found: list[dict[str, Any]] = []
+    total = len(cases) * len(steps) * len(ALGORITHMS)
+    for data in cases:
+        training = (1.0 - TEST_SHARE) * _records(data, context.seed)
+        noise = noise_multiplier(printed[0], printed[1], training / (1.0 - TEST_SHARE))
+        for K in steps:
+            setting = Setting(data=data, local_steps=K, noise_multiplier=noise, **base)
+            curves = {}
+            for name in ALGORITHMS:
+                first = Setting(cases[0], local_steps=steps[0], noise_multiplier=noise, **base)
+                choice = tuned(name, first, context.seed, folds, context.device)
+                series = measured(name, setting, choice["eta_0"], context.seed, context.device)
+                curves[name] = {"eta_0": choice["eta_0"], "at_edge": choice["at_edge"], **series}
+                context.progress((len(found) * len(ALGORITHMS) + len(curves)) / total)
+            found.append({"setting": setting, "curves": curves, "privacy": privacy(setting, training)})
+    return found
+
+
+def _records(data: Data, seed: int) -> float:
+    if data.records is not None:
+        return float(data.records)
+    split = split_of(data, seed)
+    return (len(split.train.data.x) + len(split.test.x)) / data.users
