@@ -67,11 +67,12 @@ def newton(
     g = risk.gradient(q)
     unit = math.sqrt(2.0 * value)
     slow = 0
+    h, fresh = risk.hessian(risk.curvature(q)), True
     for _ in range(iterations):
         length = float(np.linalg.norm(g))
         if length <= 0.1 * _EPS * unit or slow == 3 or (stop is not None and stop(q)):
             break
-        direction = _solve(risk.hessian(risk.curvature(q)), max(1e-14, 0.1 * min(1.0, length / unit)), g)
+        direction = _solve(h, max(1e-14, 0.1 * min(1.0, length / unit)), g)
         descent = float(g @ direction)
         t = 1.0
         for _ in range(80):
@@ -84,9 +85,19 @@ def newton(
                     break
             t *= 0.5
         else:
-            break
-        slow = slow + 1 if length < 1e-13 * unit and float(np.linalg.norm(slope)) > 0.5 * length else 0
+            if fresh:
+                break
+            h, fresh = risk.hessian(risk.curvature(q)), True
+            continue
+        ratio = float(np.linalg.norm(slope)) / length
+        near = length < 1e-13 * unit
+        slow = slow + 1 if near and ratio > 0.5 else 0
         q, value, g = trial, reached, slope
+        # With many records a Hessian costs a hundred gradients: it serves until a step gains less than a digit, and at
+        # the rounding floor, where a new one could not help either.
+        fresh = ratio > 0.1 and not near
+        if fresh:
+            h = risk.hessian(risk.curvature(q))
     return q
 
 

@@ -1,0 +1,119 @@
+"""Searches for parameters at which a function is large: lower limits of suprema, each with the point that proves it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from dpfl_theory.problems.base import Array
+
+__all__ = ["Found", "climb"]
+
+_FAR = 1e6  # how many radii from the centre an unbounded search goes
+
+
+@dataclass(frozen=True)
+class Found:
+    """The largest value that was found and the point ``at`` (d,) that has it."""
+
+    value: float
+    at: Array
+
+
+def climb(
+    value: Callable[[Array], float],
+    ascent: Callable[[Array], Array],
+    centre: Array,
+    directions: Sequence[Array],
+    scale: float,
+    radius: float = math.inf,
+    tries: int = 6,
+    seed: int = 0,
+    steps: int = 40,
+) -> Found:
+    """The largest value along rays from the centre, then projected gradient ascent from the best point at each distance
+    and along the rays through what that reached.
+
+    value(w), ascent(w): the function and a direction in which it grows;  directions: rays to look along, both ways,
+    beside ``tries`` random ones;  scale: the distance [X] at which the function is expected to change;  radius: of the
+    ball around the centre within which to stay.
+
+    >>> hill = climb(lambda w: -float((w[0] - 3.0) ** 2), lambda w: 2.0 * (3.0 - w), np.zeros(1), [], 1.0)
+    >>> bool(abs(hill.at[0] - 3.0) < 1e-6)
+    True
+    """
+    # Many small products: one BLAS thread is several times faster than two.
+    with threadpool_limits(limits=1, user_api="blas"):
+        return _climb(value, ascent, centre, directions, scale, radius, tries, seed, steps)
+
+
+def _climb(
+    value: Callable[[Array], float],
+    ascent: Callable[[Array], Array],
+    centre: Array,
+    directions: Sequence[Array],
+    scale: float,
+    radius: float,
+    tries: int,
+    seed: int,
+    steps: int,
+) -> Found:
+    rng = np.random.default_rng(seed)
+    rays = [*directions, *rng.standard_normal((tries, len(centre)))]
+    reach = min(radius, _FAR * scale)
+    lengths = sorted({min(radius, scale * t) for t in (0.1, 1.0, 10.0, 100.0, 1e4)} | {reach})
+
+    def along(ray: Array, length: float) -> Found:
+        w = centre + length / float(np.linalg.norm(ray)) * ray
+        return Found(value(w), w)
+
+    best = Found(value(centre), centre)
+    rays = [ray for ray in rays if 0.0 < float(np.linalg.norm(ray)) < math.inf]
+    starts = [best]
+    for length in lengths:
+        found = [along(sign * ray, length) for ray in rays for sign in (1.0, -1.0)]
+        starts.append(max(found, key=lambda one: one.value, default=best))
+    # Far away the slopes of bounded losses are constant and give no direction: those points are only compared.
+    for start in starts:
+        found = [start]
+        if float(np.linalg.norm(start.at - centre)) <= 1e3 * scale:
+            found.append(_polish(value, ascent, start, centre, reach, scale, steps))
+            ray = found[-1].at - centre
+            if float(np.linalg.norm(ray)) > 0.0:
+                found += [along(ray, length) for length in lengths]
+        best = max([best, *found], key=lambda one: one.value)
+    return best
+
+
+def _polish(
+    value: Callable[[Array], float],
+    ascent: Callable[[Array], Array],
+    start: Found,
+    centre: Array,
+    reach: float,
+    scale: float,
+    steps: int,
+) -> Found:
+    best, move = start, scale
+    for _ in range(steps):
+        direction = ascent(best.at)
+        norm = float(np.linalg.norm(direction))
+        if not (norm > 0.0 and math.isfinite(norm)):
+            break
+        for _attempt in range(12):
+            w = best.at + move / norm * direction
+            away = float(np.linalg.norm(w - centre))
+            if away > reach:
+                w = centre + (w - centre) * (reach / away)
+            reached = value(w)
+            if reached > best.value:
+                best, move = Found(reached, w), 2.0 * move
+                break
+            move *= 0.25
+        else:
+            break
+    return best

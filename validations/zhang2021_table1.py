@@ -1,0 +1,301 @@
+"""zhang2021 Table 1: the stationary points of FedAvg on problem (8), in rational arithmetic and by running it."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import _zhang2021 as shared
+
+from dpfl_theory.problems.scalar import ScalarQuadratics, equation_8
+from dpfl_theory.report import style
+from dpfl_theory.validation import Context, main
+
+TITLE = "Table 1: what is clipped decides the stationary points of FedAvg on problem (8)"
+CAPTION = (
+    "Stationary points of FedAvg on f_1 = (x-4)^2/2, f_2 = (2x-1)^2/2, f_3 = (6x+1)^2/2 with optimum 0 and threshold "
+    "c = 1, for each thing that can be clipped. Lines: exact, from the piecewise-linear equation of one round in "
+    "rational arithmetic; where one is missing, no stationary point attracts. Dots: where the algorithm ends from 41 "
+    "starting points in [-10, 10], which agree. Stars: the entries that Table 1 prints. Left: one local step, against "
+    "the local step size; beyond 6/41 the unclipped method diverges. Right: local step size 1/50, against the number "
+    "of local steps; the right edge is Q = infinity, where every client goes to its own minimiser."
+)
+SOURCE = {"paper": "zhang2021", "where": "Table 1, equation (8), Section 2.1"}
+BUDGET_SECONDS = {"quick": 20.0, "full": 60.0}
+
+F = Fraction
+PRINTED = {("inf", "1"): F(0), ("inf", "inf"): F(13, 9), ("1", "1"): F(1, 2), ("1", "inf"): F(2, 3)}
+"""(c, Q) -> the printed stationary point."""
+C = F(1)
+READINGS = {
+    "gradient": "each local gradient is clipped (the caption), c [F/X]",
+    "difference": "the update x_{i,Q} - x is clipped (Algorithm 2), c [X]",
+    "scaled": "the update over the local step is clipped, c [F/X]",
+    "model": "the model x_{i,Q} is clipped, c [X]",
+}
+STABLE_BELOW = F(6, 41)
+"""One unclipped round with Q = 1 is x -> (1 - 41 eta/3) x."""
+STEPS = (F(1, 1000), F(1, 100), F(1, 50), F(1, 20), F(1, 10), F(1, 7))
+"""Local steps at which the unclipped method with Q = 1 is stable."""
+LARGE = (F(1, 5), F(1, 4), F(2, 7), F(1, 2), F(1))
+ENDLESS_BELOW = F(1, 18)
+"""Endless local steps reach the clients' minimisers below 2/36."""
+MANY = (1, 2, 3, 5, 7, 10, 14, 20, 30, 50, 70, 100, 200)
+ENDLESS = 1000
+"""After so many local steps of 1/50 every client is at its minimiser to 1e-8: Q = infinity when running."""
+SHOWN = F(1, 50)
+
+
+def compute(context: Context) -> dict[str, Any]:
+    clients = equation_8()
+    cases = [(reading, q, step) for reading in READINGS for q in ("1", "inf") for step in (*STEPS, *LARGE)]
+    entries = [_entry(clients, *case) for case in cases if case[1] == "1" or case[2] < ENDLESS_BELOW]
+    context.progress(0.1)
+    lines = {"step": _over_steps(clients, context), "steps": _over_local_steps(clients, context)}
+    runs = _runs(clients, context)
+    data: dict[str, Any] = {
+        "configuration": {
+            "problem": clients.name,
+            "c": "1, and infinity",
+            "exact": "all solutions of the fixed-point equation of one round, over the rationals",
+            "readings": READINGS,
+            "local steps sizes": [str(s) for s in (*STEPS, *LARGE)],
+            "starting points": [float(v) for v in (shared.STARTS[0], shared.STARTS[-1], len(shared.STARTS))],
+        },
+        "printed": [{"c": c, "Q": q, "x": str(x)} for (c, q), x in PRINTED.items()],
+        "entries": entries,
+        "lines": lines,
+        "runs": runs,
+    }
+    return {**data, "claims": _claims(clients, entries, runs)}
+
+
+def _entry(clients: ScalarQuadratics, reading: str, q: str, step: Fraction) -> dict[str, Any]:
+    """The stationary points of one entry with c = 1 under one reading at one local step."""
+    points = shared.stationary(clients, reading, step, math.inf if q == "inf" else int(q), C)
+    wanted = PRINTED["1", q]
+    return {
+        "reading": reading,
+        "c": "1",
+        "Q": q,
+        "step": str(step),
+        "unclipped_stable": step < STABLE_BELOW,
+        "exact": [shared.written(p) for p in points],
+        "stability": [p.stability for p in points],
+        "printed": str(wanted),
+        "agrees": shared.attracting(points) == [wanted] and len(points) == 1,
+    }
+
+
+def _over_steps(clients: ScalarQuadratics, context: Context) -> list[dict[str, Any]]:
+    """Q = 1: the attracting stationary point against the local step."""
+    steps = [F(k, 400) for k in range(1, context.pick(quick=161, full=401), context.pick(quick=2, full=1))]
+    curves = []
+    for reading in ("none", "gradient", "difference", "model"):
+        found = []
+        for step in steps:
+            inside = shared.attracting(shared.stationary(clients, reading, step, 1, None if reading == "none" else C))
+            found.append(float(inside[0]) if len(inside) == 1 else math.nan)
+        curves.append({"reading": reading, "x": [float(s) for s in steps], "point": found})
+    return curves
+
+
+def _over_local_steps(clients: ScalarQuadratics, context: Context) -> list[dict[str, Any]]:
+    """The stationary point at one local step against Q, and at Q = infinity."""
+    curves = []
+    for reading in ("none", "gradient", "difference", "model"):
+        most = context.pick(quick=100, full=200) if reading == "gradient" else MANY[-1]
+        counts: list[float] = [*(q for q in MANY if q <= most), math.inf]
+        c = None if reading == "none" else C
+        found = [shared.attracting(shared.stationary(clients, reading, SHOWN, q, c)) for q in counts]
+        curves.append(
+            {
+                "reading": reading,
+                "x": [q if q < math.inf else None for q in counts],
+                "point": [float(p[0]) if len(p) == 1 else math.nan for p in found],
+            }
+        )
+    return curves
+
+
+def _runs(clients: ScalarQuadratics, context: Context) -> list[dict[str, Any]]:
+    """The algorithms, from many starts: where they end, and how far from the exact point."""
+    slow = context.pick(quick=(), full=STEPS[:2])
+    # Clipped gradients move x by at most c eta a round: the smallest steps take many rounds to run from 10 away.
+    one = [(r, s, 1) for r in ("none", "gradient", "difference", "model") for s in (*slow, *STEPS[2:], *LARGE)]
+    many = [(r, SHOWN, q) for r in ("none", "gradient", "difference", "model") for q in (2, 5, 20, 100, ENDLESS)]
+    found = []
+    for number, (reading, step, q) in enumerate([*one, *many]):
+        context.progress(0.3 + 0.7 * number / len([*one, *many]))
+        endless = q == ENDLESS
+        least = 3 if reading == "gradient" else 40  # clipped gradients are at the end after one round
+        rounds = least if endless else 200 + math.ceil(45.0 / float(step) / q)
+        c = None if reading == "none" else C
+        exact = shared.attracting(shared.stationary(clients, reading, step, math.inf if endless else q, c))
+        found.append(shared.ended(clients, reading, step, q, c, rounds, exact, context.device))
+    return found
+
+
+def _claims(
+    clients: ScalarQuadratics, entries: list[dict[str, Any]], runs: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    endless = [s for s in STEPS if s < ENDLESS_BELOW]
+    free = {
+        q: [shared.stationary(clients, "none", s, q, None) for s in steps]
+        for q, steps in ((1, STEPS), (math.inf, endless))
+    }
+
+    def of(reading: str, q: str, **more: Any) -> list[dict[str, Any]]:
+        wanted = {"reading": reading, "Q": q, **more}
+        return [e for e in entries if all(e[k] == v for k, v in wanted.items())]
+
+    def verdict(truth: bool) -> str:
+        return "reproduced" if truth else "not-reproduced"
+
+    def values(rows: list[dict[str, Any]]) -> str:
+        return ", ".join(sorted({v for e in rows for v in e["exact"]}))
+
+    unclipped = all(
+        len(points) == 1 and shared.attracting(points) == [x]
+        for q, x in ((1, F(0)), (math.inf, F(13, 9)))
+        for points in free[q]
+    )
+    stable = {q: of("difference", q, unclipped_stable=True) for q in ("1", "inf")}
+    gradient = {q: of("gradient", q, unclipped_stable=True) for q in ("1", "inf")}
+    scaled = {q: of("scaled", q, unclipped_stable=True) for q in ("1", "inf")}
+    all_four = [
+        (reading, step)
+        for reading in READINGS
+        for step in {e["step"] for e in entries if e["reading"] == reading and e["unclipped_stable"]}
+        if (rows := of(reading, "1", step=step) + of(reading, "inf", step=step))
+        and len(rows) == 2
+        and all(e["agrees"] for e in rows)
+    ]
+    large = [e for e in of("difference", "1") if e["agrees"]]
+    judged = [r for r in runs if r["Q"] > 1 or F(r["step"]) < STABLE_BELOW]
+    worst = max(math.inf if r["error"] is None or r["diverged"] else r["error"] for r in judged)
+    beyond = [r for r in runs if r not in judged and r["reading"] != "none"]
+    elsewhere = [r for r in beyond if r["error"] is None or r["error"] > 1e-6]
+    diverging = [r for r in runs if r["reading"] == "none" and r["Q"] == 1 and F(r["step"]) > STABLE_BELOW]
+    model = of("model", "inf", unclipped_stable=True)
+    return [
+        {
+            "claim": "c = infinity: x = 0 for Q = 1 and x = 13/9 for Q = infinity, at every stable local step tried",
+            "verdict": verdict(unclipped),
+            "expected": "reproduced",
+            "paper": "Table 1, first row",
+            "measured": "; ".join(
+                f"Q = {name}: {', '.join(sorted({shared.written(p) for points in free[q] for p in points}))}"
+                for name, q in (("1", 1), ("infinity", math.inf))
+            )
+            + ", unique and attracting",
+        },
+        {
+            "claim": "as captioned, gradients clipped to c = 1: x = 1/2 for Q = 1",
+            "verdict": verdict(all(e["agrees"] for e in gradient["1"])),
+            "expected": "reproduced",
+            "paper": "Table 1, second row",
+            "measured": f"{values(gradient['1'])} at every local step, unique and attracting",
+        },
+        {
+            "claim": "as captioned, gradients clipped to c = 1: x = 2/3 for Q = infinity",
+            "verdict": verdict(all(e["agrees"] for e in gradient["inf"])),
+            "expected": "not-reproduced",
+            "paper": "Table 1, second row",
+            "measured": f"{values(gradient['inf'])}: with endless local steps clipped gradients lead to the same "
+            "minimisers, so the threshold changes nothing",
+        },
+        {
+            "claim": "with the update clipped to c = 1 (Algorithm 2): x = 1/2 for Q = 1, at local steps at which the "
+            "unclipped method is stable",
+            "verdict": verdict(all(e["agrees"] for e in stable["1"])),
+            "expected": "not-reproduced",
+            "paper": "Table 1, second row, read with Algorithm 2",
+            "measured": f"{values(stable['1'])} at every local step below 6/41: at the optimum the updates are at most "
+            f"6 eta < 1 long, so nothing is clipped; 1/2 is stationary only at {', '.join(e['step'] for e in large)} "
+            "and other local steps of at least 2/7",
+        },
+        {
+            "claim": "with the update clipped to c = 1 (Algorithm 2): x = 2/3 for Q = infinity",
+            "verdict": verdict(all(e["agrees"] for e in stable["inf"])),
+            "expected": "reproduced",
+            "paper": "Table 1, second row, read with Algorithm 2",
+            "measured": f"{values(stable['inf'])}, unique and attracting",
+        },
+        {
+            "claim": "some reading gives all four entries at one local step at which the unclipped method is stable",
+            "verdict": verdict(bool(all_four)),
+            "expected": "not-reproduced",
+            "paper": "Table 1",
+            "measured": "none of clipped gradients, updates, updates over the local step (Q = infinity: "
+            f"{values(scaled['inf'])}) and models does: Q = 1 takes the caption's reading, Q = infinity Algorithm 2's",
+        },
+        {
+            "claim": "when Q = 1, clipping hurts: the clipped method's stationary point is farther from 0",
+            "verdict": verdict(all(e["exact"] != ["0"] for e in stable["1"])),
+            "expected": "not-reproduced",
+            "paper": "Section 2.1, before Table 1, read with Algorithm 2",
+            "measured": f"with updates clipped it is {values(stable['1'])} at stable local steps, as without clipping; "
+            f"with gradients clipped it is {values(gradient['1'])}",
+        },
+        {
+            "claim": "when Q is large, clipped FedAvg ends closer to 0 than unclipped (Algorithm 2, Q = infinity)",
+            "verdict": verdict(all(F(v) < F(13, 9) for e in stable["inf"] for v in e["exact"])),
+            "expected": "reproduced",
+            "paper": "Section 2.1, Claim 2.2",
+            "measured": f"{values(stable['inf'])} against 13/9 (clipped models: {values(model)})",
+        },
+        {
+            "claim": "the algorithm ends at the exact stationary point, within 1e-6, from each of 41 starting points, "
+            "at local steps at which the unclipped method is stable",
+            "verdict": verdict(worst <= 1e-6),
+            "expected": "reproduced",
+            "paper": "Table 1, stationary points of FedAvg",
+            "measured": f"largest distance {worst:.1e} in {len(judged)} settings. At larger local steps the unclipped "
+            f"method diverges from every starting point but 0 in {sum(r['diverged'] == 40 for r in diverging)} of "
+            f"{len(diverging)} settings; clipped methods end at the exact point in {len(beyond) - len(elsewhere)} of "
+            f"{len(beyond)}"
+            + "".join(f", not with {r['reading']} clipping at step {r['step']}, which cycles" for r in elsewhere),
+        },
+    ]
+
+
+def draw(data: dict[str, Any]) -> dict[str, Any]:
+    fig, (left, right) = style.figure(1, 2, sharey=True, width=11.0, height=4.4)
+    colours = {"none": style.NEUTRAL, "gradient": style.PALETTE[2], "difference": style.CLIP, "model": style.PALETTE[3]}
+    labels = {
+        "none": "nothing clipped",
+        "gradient": "gradients clipped (caption)",
+        "difference": "updates clipped (Algorithm 2)",
+        "model": "models clipped",
+    }
+    far = 600.0
+    for axes, lines in ((left, data["lines"]["step"]), (right, data["lines"]["steps"])):
+        for curve in lines:
+            at = [far if v is None else v for v in curve["x"]]
+            y = [math.nan if v is None else v for v in curve["point"]]
+            axes.plot(at, y, color=colours[curve["reading"]], label=labels[curve["reading"]])
+    for run in data["runs"]:
+        ax, x = (left, run["at"]) if run["Q"] == 1 else (right, far if run["Q"] == ENDLESS else float(run["Q"]))
+        if run["diverged"] == 0 and (ax is right or run["at"] <= 0.4):
+            ax.plot([x] * len(run["ends"]), run["ends"], "o", color=colours[run["reading"]], markersize=4)
+    left.axvspan(6 / 41, 0.4, color="#EFEFEF", zorder=0)
+    left.text(0.395, 1.3, "unclipped FedAvg\ndiverges", ha="right", va="center", color=style.NEUTRAL)
+    left.plot([0.004, 0.004], [0.0, 0.5], "*", color="black", markersize=11, zorder=5)
+    right.plot([far, far], [13 / 9, 2 / 3], "*", color="black", markersize=11, zorder=5, label="printed in Table 1")
+    left.set_xlim(0.0, 0.4)
+    left.set_xlabel("local step size (Q = 1)")
+    left.set_ylabel("stationary point x")
+    left.set_title("one local step, c = 1")
+    right.set_xscale("log")
+    right.set_xticks([1, 10, 100, far], ["1", "10", "100", "infinity"])
+    right.minorticks_off()
+    right.set_xlabel("local steps Q (local step size 1/50)")
+    right.set_title("many local steps, c = 1")
+    right.legend(loc="upper left")
+    return {"": fig}
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(__file__))
