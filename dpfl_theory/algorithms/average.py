@@ -11,8 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from dpfl_theory.algorithms.base import Algorithm, Context, Round
 from dpfl_theory.algorithms.hyperparameters import PerLane, plain, positive
+from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Problem
 
 __all__ = ["AverageState", "WeightedAverage"]
@@ -47,6 +50,8 @@ class WeightedAverage(Algorithm):
 
     def __post_init__(self) -> None:
         positive("the ratio of the weights", self.ratio)
+        if np.max(self.ratio) > 1.0:
+            raise InputError(f"the ratio of the weights is {self.ratio}: it must lie in (0, 1], or later weights fall")
 
     def validate(self, problem: Problem, lanes: int) -> None:
         super().validate(problem, lanes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -70,6 +70,7 @@ class Round:
     context: Context
     k: int
     w: Any
+    _: KW_ONLY
     update_norms: Any = None
     cohort: Any = None
     members: Any = None

@@ -63,6 +63,7 @@ class Cohort:
             return xp.ones((S, n))
         if self.scheme == "with-replacement":
             drawn = (engine.uniform(context.lanes, k, int(self.divisor(n)), stream=COHORT) * n).astype(xp.int64)
+            drawn = xp.minimum(drawn, n - 1)  # a uniform next to 1 may round up to n
             return (drawn[:, :, None] == xp.arange(n)[None, None, :]).sum(axis=1).astype(xp.float64)
         u = engine.uniform(context.lanes, k, n, stream=COHORT)
         if self.scheme == "poisson":

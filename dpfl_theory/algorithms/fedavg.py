@@ -103,7 +103,16 @@ class FedAvg(Memoryless):
             if self.noise == "client":
                 deviation = deviation * xp.sqrt(cohort.sum(axis=1) / r)
             noise = deviation[:, None] * context.engine.normal(context.lanes, k, 1, w.shape[1], SERVER_NOISE)[0]
-        happened = Round(context, k, w, phase.norms, cohort, threshold, signal, noise)
+        happened = Round(
+            context,
+            k,
+            w,
+            update_norms=phase.norms,
+            cohort=cohort,
+            threshold=threshold,
+            signal=signal,
+            noise=noise,
+        )
         return w - beta[:, None] * (signal + noise), happened
 
     def describe(self) -> dict[str, Any]:

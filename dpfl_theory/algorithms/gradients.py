@@ -155,7 +155,8 @@ class RecordGradient(Gradient):
         described = {
             "gradient": "records",
             "share": plain(self.share),
-            "threshold": self.threshold if isinstance(self.threshold, str) else plain(self.threshold),
+            # not "threshold": an algorithm that bounds its messages has one of its own beside this
+            "record_threshold": self.threshold if isinstance(self.threshold, str) else plain(self.threshold),
             "noise_multiplier": plain(self.noise_multiplier),
         }
         if self.threshold == MEDIAN:

@@ -19,7 +19,7 @@ import numpy as np
 
 from dpfl_theory.algorithms.base import Round
 from dpfl_theory.errors import InputError, unknown_name
-from dpfl_theory.problems.base import Array, Constants
+from dpfl_theory.problems.base import Array, Constants, Problem
 
 __all__ = ["Observable", "Reach", "catalogue", "get"]
 
@@ -36,11 +36,24 @@ class Reach:
     step: float
     local_steps: int
 
+    @classmethod
+    def anywhere(cls, problem: Problem) -> Reach:
+        """The reach of a run that may go anywhere: what is left is that lengths are not negative, and what the
+        Lipschitz constants say.
+
+        >>> from dpfl_theory.problems import make
+        >>> reach = Reach.anywhere(make("huber", clients=4, dimension=3, seed=1))
+        >>> get("gradient-norm").low(reach), math.isfinite(get("gradient-norm").high(reach))
+        (0.0, True)
+        """
+        return cls(math.inf, problem.constants, np.full(problem.n, math.inf), math.inf, math.inf, 1)
+
     @property
     def gradient_bounds(self) -> Array:
         """Upper bounds on ||grad f_i|| within the radius: min(G_i, ||grad f_i(w*)|| + L_i radius), shape (n,)."""
         c = self.constants
-        return np.minimum(c.G_i, self.gradient_norms_at_star + c.L_i * self.radius)
+        with np.errstate(invalid="ignore"):  # an infinite radius times L_i = 0 says nothing, and fmin passes it over
+            return np.asarray(np.fmin(c.G_i, self.gradient_norms_at_star + c.L_i * self.radius))
 
     @property
     def update_bounds(self) -> Array:
@@ -259,6 +272,16 @@ _ALL = (
         _gradient_squared,
         lambda _: 0.0,
         lambda r: float(np.mean(r.gradient_bounds)) ** 2,
+        of_state=True,
+    ),
+    Observable(
+        "gradient-norm",
+        (1, -1),
+        r"\|\nabla f(w_k)\|",
+        "length of the gradient of f",
+        lambda h: h.context.engine.xp.sqrt(_gradient_squared(h)),
+        lambda _: 0.0,
+        lambda r: float(np.mean(r.gradient_bounds)),
         of_state=True,
     ),
     Observable(

@@ -6,6 +6,8 @@ import math
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+import numpy as np
+
 from dpfl_theory.kernels import linear_array, linear_records_array
 from dpfl_theory.kernels.engine import Engine, Lanes
 from dpfl_theory.kernels.streams import RECORDS
@@ -78,6 +80,7 @@ class ArrayEngine(Engine):
 
     def subsets(self, lanes: Lanes, round_: int, clients: Any, sizes: Any, counts: Any, step: int = 0) -> Any:
         xp = self.xp
+        counts = np.minimum(counts, sizes)
         most, width = int(max(sizes)), int(max(counts))
         u, v = self._uniform_pair(lanes, round_, clients, (most + 1) // 2, RECORDS, step)
         keys = xp.stack([u, v], axis=-1).reshape(*clients.shape, -1)

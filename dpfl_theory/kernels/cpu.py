@@ -126,6 +126,7 @@ class CpuEngine(Engine):
         return out
 
     def subsets(self, lanes: Lanes, round_: int, clients: Any, sizes: Any, counts: Any, step: int = 0) -> Any:
+        counts = np.minimum(counts, sizes)
         out = np.empty((*clients.shape, int(np.max(counts))), dtype=np.int64)
         address = np.uint64(lanes.seed), lanes.first, round_, step, RECORDS
         philox.fill_subsets(out, clients, sizes, counts, *address)

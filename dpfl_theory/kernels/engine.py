@@ -56,9 +56,11 @@ class Engine(ABC):
 
     @abstractmethod
     def subsets(self, lanes: Lanes, round_: int, clients: Any, sizes: Any, counts: Any, step: int = 0) -> Any:
-        """Uniform subsets without replacement: client i = clients[a, s] gets counts[i] of the numbers 0..sizes[i]-1.
+        """Uniform subsets without replacement: client i = clients[a, s] gets counts[i] of the numbers 0..sizes[i]-1, or
+        all of them when it has fewer.
 
-        clients (A, S); sizes, counts (n,) on the host. Returns (A, S, max(counts)), ascending and padded with -1.
+        clients (A, S); sizes, counts (n,) on the host. Returns (A, S, the largest subset's size), ascending and padded
+        with -1.
         """
 
     @abstractmethod
@@ -101,7 +103,8 @@ class Engine(ABC):
 
         w (A, S, d): the parameters of clients (A, S); chosen (A, S, b): the clients' record numbers, padded with -1,
         or None for all records; threshold (S,), None for no clipping, or ``"median"``: the median length of the
-        gradients concerned. Returns the sums (A, S, d), ridge included, and the thresholds (A, S) that were used.
+        gradients concerned, 0 where there are none. Returns the sums (A, S, d), ridge included, and the thresholds
+        (A, S) that were used.
         """
 
     @abstractmethod

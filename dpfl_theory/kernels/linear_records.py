@@ -4,14 +4,16 @@ The gradient of record j is ``slope_j x_j + ridge w`` (an outer product for soft
 
     ||g_j||^2 = ||slope_j||^2 ||x_j||^2 + 2 ridge slope_j . logits_j + ridge^2 ||w||^2
 
-Clipping rescales the slopes, and one matrix product adds everything up. Work is split over (slot, lane) pairs; each
-gathers its records and calls BLAS on its own, so the caller bounds BLAS to one thread.
+where ||x_j||^2 is found once for each record. Clipping rescales the slopes, and one matrix product adds everything up.
+Work is split over (slot, lane) pairs; each gathers its records and calls BLAS on its own, so the caller bounds BLAS to
+one thread.
 """
 
 from __future__ import annotations
 
 import math
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numba import njit, prange
@@ -20,10 +22,14 @@ from dpfl_theory.kernels.linear import LOSSES, LinearData, _slopes
 
 __all__ = ["linear_record_sums"]
 
+# Squared lengths of the records' features (N,); they live exactly as long as the data they were made from.
+_SQUARES: WeakKeyDictionary[LinearData, Any] = WeakKeyDictionary()
+
 
 @njit(cache=True, parallel=True)
 def _record_sums(
     x: Any,
+    squares: Any,
     y: Any,
     offsets: Any,
     bounds: Any,
@@ -33,12 +39,13 @@ def _record_sums(
     w: Any,
     clients: Any,
     chosen: Any,
+    everything: bool,
     threshold: Any,
     median: bool,
     out: Any,
     used: Any,
 ) -> None:
-    """out (A, S, classes, d0) and used (A, S); chosen (A, S, 0) takes all records; threshold inf clips nothing."""
+    """out (A, S, classes, d0) and used (A, S); with ``everything`` chosen is not read; threshold inf clips nothing."""
     slots, lanes, _, features = w.shape
     for job in prange(slots * lanes):
         a = job // lanes
@@ -46,9 +53,10 @@ def _record_sums(
         first = offsets[clients[a, s]]
         last = offsets[clients[a, s] + 1]
         at = w[a, s]
-        if chosen.shape[2] == 0:
+        if everything:
             m = last - first
             xs = x[first:last]
+            qs = squares[first:last]
             ys = y[first:last]
             bs = bounds[first:last]
         else:
@@ -56,12 +64,14 @@ def _record_sums(
             while m < chosen.shape[2] and chosen[a, s, m] >= 0:
                 m += 1
             xs = np.empty((m, features))
+            qs = np.empty(m)
             ys = np.empty(m)
             bs = np.empty(m)
             for j in range(m):
                 row = first + chosen[a, s, j]
                 for k in range(features):
                     xs[j, k] = x[row, k]
+                qs[j] = squares[row]
                 ys[j] = y[row]
                 bs[j] = bounds[row]
         p = np.empty((classes, m))
@@ -82,12 +92,9 @@ def _record_sums(
                 for c in range(classes):
                     steep += p[c, j] * p[c, j]
                     along += p[c, j] * logits[c, j]
-                size = 0.0
-                for k in range(features):
-                    size += xs[j, k] * xs[j, k]
-                length[j] = math.sqrt(max(steep * size + 2.0 * ridge * along + ridge * ridge * square, 0.0))
+                length[j] = math.sqrt(max(steep * qs[j] + 2.0 * ridge * along + ridge * ridge * square, 0.0))
             if median:
-                bound = np.median(length)
+                bound = np.median(length) if m > 0 else 0.0
             weight = 0.0
             for j in range(m):
                 factor = bound / length[j] if length[j] > bound else 1.0
@@ -109,7 +116,8 @@ def linear_record_sums(data: LinearData, w: Any, clients: Any, chosen: Any, thre
 
     w (A, S, d): the parameters of clients (A, S) [X]; chosen (A, S, b): record numbers within the client, padded with
     -1, or None for all; threshold: C (S,) [F/X], None for no clipping, or "median": the median of the lengths ||g_j||
-    of the slot. Returns the sums (A, S, d) [F/X] and the thresholds used (A, S) (inf without clipping).
+    of the slot, 0 where no record is chosen. Returns the sums (A, S, d) [F/X] and the thresholds used (A, S) (inf
+    without clipping).
 
     >>> data = LinearData(np.ones((2, 1)), np.array([0.0, 4.0]), np.array([0, 2]), "squared", np.ones(2), 0.0, 1)
     >>> who = np.zeros((1, 1), dtype=np.int64)
@@ -119,10 +127,14 @@ def linear_record_sums(data: LinearData, w: Any, clients: Any, chosen: Any, thre
     slots, lanes, d = w.shape
     median = isinstance(threshold, str)
     limits = np.full(lanes, np.inf) if threshold is None or median else np.ascontiguousarray(threshold)
+    squares = _SQUARES.get(data)
+    if squares is None:
+        squares = _SQUARES[data] = np.einsum("rk,rk->r", data.x, data.x)
     out = np.empty((slots, lanes, data.classes, d // data.classes))
     used = np.empty((slots, lanes))
     _record_sums(
         data.x,
+        squares,
         data.y,
         data.offsets,
         data.threshold,
@@ -132,6 +144,7 @@ def linear_record_sums(data: LinearData, w: Any, clients: Any, chosen: Any, thre
         np.ascontiguousarray(w, dtype=np.float64).reshape(out.shape),
         clients,
         np.empty((slots, lanes, 0), dtype=np.int64) if chosen is None else chosen,
+        chosen is None,
         limits,
         median,
         out,

@@ -37,7 +37,7 @@ def linear_record_sums(xp: Any, data: LinearData, w: Any, clients: Any, chosen: 
     else:
         limits = xp.full(lanes, math.inf) if threshold is None else threshold
         limits = xp.broadcast_to(limits[None], (slots, lanes)).reshape(-1)
-    size = max(1, _LIMIT // (rows.shape[1] * max(at.shape[1], at.shape[2])))
+    size = max(1, _LIMIT // (max(1, rows.shape[1]) * max(at.shape[1], at.shape[2])))
     for a in range(0, slots * lanes, size):
         cut = slice(a, a + size)
         total, bound = _part(xp, data, at[cut], first[cut], rows[cut], None if limits is None else limits[cut])
@@ -59,7 +59,9 @@ def _part(xp: Any, data: LinearData, at: Any, first: Any, rows: Any, limits: Any
     length = length + 2.0 * data.ridge * (slopes * logits).sum(axis=1) + data.ridge**2 * square
     length = xp.sqrt(xp.maximum(length, 0.0))
     if limits is None:
-        limits = xp.nanmedian(xp.where(mask, length, xp.nan), axis=1)
+        nobody = ~mask.any(axis=1)[:, None]  # the median of no lengths is 0 by convention
+        padded = xp.concatenate([xp.where(mask, length, xp.nan), xp.where(nobody, 0.0, xp.nan)], axis=1)
+        limits = xp.nanmedian(padded, axis=1)
     over = length > limits[:, None]
     factor = xp.where(over, limits[:, None] / xp.where(over, length, 1.0), 1.0) * mask
     total = xp.matmul(slopes * factor[:, None, :], x) + data.ridge * factor.sum(axis=1)[:, None, None] * at

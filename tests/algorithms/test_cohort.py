@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
 import math
@@ -15,30 +16,41 @@ from scipy import stats
 from dpfl_theory.algorithms import Cohort
 from dpfl_theory.algorithms.base import Context
 from dpfl_theory.errors import InputError
+from dpfl_theory.kernels.cpu import CpuEngine
 from dpfl_theory.kernels.engine import Lanes
 
 LANES, ROUNDS, N = 300, 40, 6
 TINY = 1e-9
 
 
+def context_of(engine: str) -> Context:
+    problem, chosen = problem_of("dense"), ENGINES[engine]
+    start = chosen.asarray(np.zeros((LANES, problem.d)))
+    return Context(chosen, problem, problem.kernels(chosen), Lanes(17, 5, LANES), slice(0, LANES), start)
+
+
 @functools.cache
 def cohorts(cohort: Cohort, engine: str = "cpu") -> np.ndarray:
     """(rounds, lanes, n)."""
-    problem, chosen = problem_of("dense"), ENGINES[engine]
-    start = chosen.asarray(np.zeros((LANES, problem.d)))
-    context = Context(chosen, problem, problem.kernels(chosen), Lanes(17, 5, LANES), slice(0, LANES), start)
+    context = context_of(engine)
     return np.array([cohort.sample(context, k) for k in range(ROUNDS)])
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
-    "cohort", [Cohort("fixed", 2), Cohort("fixed", 5), Cohort("poisson", 2.5), Cohort("poisson", 0.1)]
-)
+    "cohort",
+    [
+        Cohort("fixed", 2), Cohort("fixed", 5), Cohort("poisson", 2.5), Cohort("poisson", 0.1),
+        Cohort("with-replacement", 4), Cohort("with-replacement", 6),
+    ],
+)  # fmt: skip
 def test_members_are_those_of_the_address(cohort: Cohort, engine: str) -> None:
     sample = cohorts(cohort, engine)
-    assert set(np.unique(sample)) == {0.0, 1.0}
+    assert set(np.unique(sample)) >= {0.0, 1.0}
+    assert (sample.max() > 1.0) == (cohort.scheme == "with-replacement")
     for k, s in itertools.product(range(0, ROUNDS, 13), range(0, LANES, 29)):
-        assert np.flatnonzero(sample[k, s]).tolist() == cohort_by_address(cohort, N, 17, 5 + s, k)
+        members = np.repeat(np.arange(N), sample[k, s].astype(int)).tolist()
+        assert members == cohort_by_address(cohort, N, 17, 5 + s, k)
 
 
 @pytest.mark.parametrize("size", [1, 2, 5])
@@ -73,8 +85,61 @@ def test_poisson_cohorts_are_independent_coins(size: float) -> None:
         assert abs(z) < 6.5  # rate 1e-10 each
 
 
-def test_rounds_and_lanes_are_independent() -> None:
-    sample = cohorts(Cohort("poisson", 2.5))
+@pytest.mark.parametrize("size", [1, 3, 6])
+def test_draws_with_replacement_are_independent(size: int) -> None:
+    """Each client's count is binomial, and the clients' counts together are multinomial; rate 2e-9 each."""
+    sample = cohorts(Cohort("with-replacement", size)).reshape(-1, N).astype(int)
+    assert np.all(sample.sum(axis=1) == size)
+    M = len(sample)
+    assert TINY < stats.chisquare(sample.sum(axis=0)).pvalue < 1 - TINY
+    for i in range(N):
+        merged = np.minimum(sample[:, i], 2)
+        expected = M * np.array([*stats.binom.pmf([0, 1], size, 1.0 / N), stats.binom.sf(1, size, 1.0 / N)])
+        keep = expected > 0.0
+        assert TINY < stats.chisquare(np.bincount(merged, minlength=3)[keep], expected[keep]).pvalue < 1 - TINY
+    if size == 3:
+        vectors = [v for v in itertools.product(range(4), repeat=N) if sum(v) == 3]
+        place = {v: j for j, v in enumerate(vectors)}
+        counts = np.bincount([place[tuple(v)] for v in sample.tolist()], minlength=len(vectors))
+        chances = stats.multinomial.pmf(np.array(vectors), 3, np.full(N, 1.0 / N))
+        assert TINY < stats.chisquare(counts, M * chances).pvalue < 1 - TINY
+
+
+def test_a_uniform_next_to_one_draws_the_last_client() -> None:
+    """Not client n, which does not exist: nobody would take its place."""
+
+    class Edge(CpuEngine):
+        def uniform(self, lanes: Lanes, round_: int, clients: int, stream: int, step: int = 0) -> Any:
+            return np.tile([0.0, 1.0 - 2.0**-53, 1.0], (lanes.count, 1))
+
+    context = dataclasses.replace(context_of("cpu"), engine=Edge())
+    assert np.all(Cohort("with-replacement", 3).sample(context, 0) == [1.0, 0.0, 0.0, 0.0, 0.0, 2.0])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    "cohort", [Cohort("fixed", 2), Cohort("fixed", N), Cohort(), Cohort("poisson", 2.5), Cohort("with-replacement", 4)]
+)
+def test_members_are_those_who_take_part(cohort: Cohort, engine: str) -> None:
+    """Ascending numbers and counts, where each lane runs as many; else everybody's counts."""
+    context = context_of(engine)
+    for k in range(3):
+        counts = cohort.sample(context, k)
+        members, often = cohort.members(context, k)
+        if members is None:
+            assert cohort.scheme != "fixed" or cohort.size == N
+            assert np.array_equal(often, counts.T)
+        else:
+            assert members.shape == often.shape == (2, LANES)
+            assert np.all(members[0] < members[1])
+            assert np.array_equal(often, np.take_along_axis(counts, members.T, axis=1).T)
+            assert often.sum() == counts.sum()
+            assert members.flags.c_contiguous
+
+
+@pytest.mark.parametrize("scheme", [("poisson", 2.5), ("with-replacement", 3)])
+def test_rounds_and_lanes_are_independent(scheme: tuple[str, float]) -> None:
+    sample = cohorts(Cohort(*scheme))
     for a, b in ((sample[1:], sample[:-1]), (sample[:, 1:], sample[:, :-1])):
         z = np.corrcoef(a.ravel(), b.ravel())[0, 1] * math.sqrt(a.size)
         assert abs(z) < 6.5  # rate 1e-10 each
@@ -90,6 +155,7 @@ def test_sums_are_divided_by_the_expected_number() -> None:
     assert Cohort("poisson", 0.25).divisor(N) == 0.25
     assert Cohort("fixed", 3).divisor(N) == 3.0
     assert Cohort("full", 3).divisor(N) == N
+    assert Cohort("with-replacement", 3).divisor(N) == 3.0
 
 
 RANGE = "with 6 clients it must lie in (0, 6], so that r/n is in (0, 1]"
@@ -105,6 +171,11 @@ RANGE = "with 6 clients it must lie in (0, 6], so that r/n is in (0, 1]"
         (("poisson", math.nan), f"the cohort size is nan: {RANGE}"),
         (("poisson", "2"), f"the cohort size is '2': {RANGE}"),
         (("fixed", 7), f"the cohort size is 7: {RANGE}"),
+        (("with-replacement", 7), f"the cohort size is 7: {RANGE}"),
+        (
+            ("with-replacement", 2.5),
+            "the cohort size is 2.5: sampling a fixed number of clients needs a whole number",
+        ),
         (("fixed", 2.5), "the cohort size is 2.5: sampling a fixed number of clients needs a whole number"),
     ],
 )  # fmt: skip

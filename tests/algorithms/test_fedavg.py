@@ -19,7 +19,12 @@ from dpfl_theory.kernels.cpu import CpuEngine
 from dpfl_theory.problems import make
 from dpfl_theory.problems.quadratic import from_matrices
 
-COHORTS = {"full": Cohort(), "fixed": Cohort("fixed", 2), "poisson": Cohort("poisson", 2.5)}
+COHORTS = {
+    "full": Cohort(),
+    "fixed": Cohort("fixed", 2),
+    "poisson": Cohort("poisson", 2.5),
+    "with-replacement": Cohort("with-replacement", 4),
+}
 LANES = 3
 
 

@@ -45,6 +45,11 @@ class Facts:
         return np.linalg.norm(self.u, axis=1)
 
     @property
+    def lengths(self) -> np.ndarray:
+        """Of the clients' gradients at w."""
+        return np.linalg.norm([self.problem.client_gradient(i, self.w) for i in range(self.problem.n)], axis=1)
+
+    @property
     def values(self) -> np.ndarray:
         return np.array([self.problem.client_value(i, self.w) for i in range(self.problem.n)])
 
@@ -72,7 +77,12 @@ class Facts:
 DEFINITIONS: dict[str, Callable[[Facts], float]] = {
     "suboptimality": lambda f: f.problem.value(f.w) - f.problem.constants.f_star,
     "gradient-norm-squared": lambda f: float(np.linalg.norm(f.problem.gradient(f.w))) ** 2,
+    "gradient-norm": lambda f: float(np.linalg.norm(f.problem.gradient(f.w))),
     "distance-squared": lambda f: float(np.linalg.norm(f.w - f.problem.constants.w_star)) ** 2,
+    "gradient-dissimilarity": lambda f: np.mean(f.lengths**2) - np.linalg.norm(f.problem.gradient(f.w)) ** 2,
+    "gradient-log-dissimilarity": lambda f: np.log(
+        np.mean(f.lengths**2) / np.linalg.norm(f.problem.gradient(f.w)) ** 2
+    ),
     "unclipped-gap": lambda f: np.mean(np.where(f.norms <= f.C, f.values - f.problem.constants.f_i_at_star, 0.0)),
     "clipped-length": lambda f: np.mean(np.where(f.norms > f.C, f.norms, 0.0)),
     "unclipped-heterogeneity": lambda f: np.mean(np.where(f.norms <= f.C, f.delta, 0.0)),
@@ -223,6 +233,21 @@ def test_an_update_as_long_as_the_threshold_is_not_clipped(engine: Any) -> None:
         algorithm = FedAvg(0.5, bounding="clip", threshold=threshold)
         assert value_at("unclipped-share", algorithm, problem, [3.0, 4.0], engine) == share
         assert value_at("clipped-length", algorithm, problem, [3.0, 4.0], engine) == length
+
+
+@pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
+def test_the_dissimilarity_of_gradients_that_vanish(engine: Any) -> None:
+    """+inf where only the gradient of f is zero, 0 where all are; equal clients are not dissimilar."""
+    apart: Problem = from_matrices(np.ones((2, 1, 1)), np.array([[-3.0], [3.0]]))
+    together: Problem = from_matrices(np.ones((2, 1, 1)), np.array([[3.0], [3.0]]))
+    algorithm = FedAvg(0.5)
+    difference, ratio = "gradient-dissimilarity", "gradient-log-dissimilarity"
+    assert value_at(ratio, algorithm, apart, [0.0], engine) == math.inf
+    assert value_at(difference, algorithm, apart, [0.0], engine) == 9.0
+    assert value_at(ratio, algorithm, together, [3.0], engine) == 0.0
+    assert value_at(difference, algorithm, together, [3.0], engine) == 0.0
+    assert value_at(ratio, algorithm, together, [5.0], engine) == 0.0
+    assert value_at(ratio, algorithm, apart, [1.0], engine) == pytest.approx(math.log(10.0), rel=1e-14)
 
 
 @pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)

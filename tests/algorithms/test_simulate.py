@@ -9,13 +9,34 @@ import numpy as np
 import pytest
 from oracles.compare import ARRAY, CPU, play, problem_of, starting_points
 
-from dpfl_theory.algorithms import Cohort, FedAvg, ScaffNew, simulate
+from dpfl_theory.algorithms import (
+    Cohort,
+    FedAvg,
+    RecordGradient,
+    ScaffNew,
+    Scaffold,
+    ServerMomentum,
+    TwoSidedFedAvg,
+    WeightedAverage,
+    alpha_norm_ec,
+    simulate,
+)
 from dpfl_theory.algorithms.observables import Observable, get
 from dpfl_theory.errors import EnvironmentFault, InputError
 from dpfl_theory.kernels.cuda import why_not
 
 ALGORITHM = FedAvg(0.3, 2, bounding="clip", threshold=1.5, sigma=0.2, cohort=Cohort("poisson", 2.5))
 OF_STATE, OF_ROUND = "suboptimality", "unclipped-share"
+ALGORITHMS = {
+    "fedavg": ALGORITHM,
+    "scaffnew": ScaffNew(0.3, 0.5, 1.0, 0.1),
+    "two-sided": TwoSidedFedAvg(0.3, 1.2, 2, 1.0, 0.1, Cohort("fixed", 2)),
+    "ef21": alpha_norm_ec(0.1, 0.1, 0.2, sigma=0.1),
+    "scaffold": Scaffold(0.3, 1.0, 2, Cohort("fixed", 2), RecordGradient(0.5, 1.0, 0.2), 1),
+    "momentum": ServerMomentum(FedAvg(0.2, sigma=0.1), 0.5),
+    "average": WeightedAverage(ScaffNew(0.3, 0.5, 1.0, 0.1), 0.9),
+}
+every_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=ALGORITHMS)
 
 
 def test_streams_are_what_the_rounds_say() -> None:
@@ -52,6 +73,29 @@ def test_without_a_series_the_rest_is_the_same() -> None:
             assert np.array_equal(getattr(kept[name], part), getattr(not_kept[name], part))
         with pytest.raises(ValueError, match="call simulate with series=True"):
             _ = not_kept[name].every_round
+
+
+@pytest.mark.parametrize("every", [1, 3, 4, 50])
+def test_observing_some_rounds_only(every: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounds 0, every, 2 every, ...; the run itself is the same, and so is what is observed, in any batch of lanes."""
+    monkeypatch.setattr(__import__("sys").modules[simulate.__module__], "_MOST_LANES", 2)
+    problem, K = problem_of("dense"), 9
+    whole, some = (
+        simulate(ALGORITHM, problem, K, 3, 4, [OF_STATE, OF_ROUND], series=True, every=e, device="cpu")
+        for e in (1, every)
+    )
+    assert np.array_equal(some.final, whole.final)
+    assert some.configuration["every"] == every
+    for name in (OF_STATE, OF_ROUND):
+        observed = whole[name].series[:K][::every]
+        stream = some[name]
+        assert np.array_equal(stream.series[: len(observed)], observed)
+        assert len(stream.series) == len(observed) + (name == OF_STATE)
+        assert np.allclose(stream.mean, observed.mean(axis=0), rtol=1e-14)
+        assert np.array_equal(stream.smallest, observed.min(axis=0))
+        last = whole[name].last if name == OF_STATE else observed[-1]
+        assert np.array_equal(stream.last, last)
+        assert not np.array_equal(stream.mean, whole[name].mean) or every == 1
 
 
 def test_an_observable_of_the_users_own() -> None:
@@ -91,15 +135,21 @@ def test_starting_points() -> None:
     for start, expected in ((None, np.zeros((2, d))), (one, np.array([one, one])), (own.tolist(), own)):
         found = simulate(FedAvg(1e-300), problem, 1, 2, start=start, device="cpu").final
         assert np.allclose(found, expected, rtol=0, atol=1e-290)
+
+
+@every_algorithm
+def test_a_run_leaves_its_starting_points_alone(algorithm: Any) -> None:
+    problem = problem_of("huber")
+    own = starting_points(problem, 2)
     before = own.copy()
-    for algorithm in (ALGORITHM, ScaffNew(0.3, 0.5, 1.0, 0.1)):
-        simulate(algorithm, problem, 3, 2, start=own, device="cpu")
-        assert np.array_equal(own, before)
+    run = simulate(algorithm, problem, 3, 2, start=own, device="cpu")
+    assert np.array_equal(own, before)
+    assert not np.allclose(run.final, own)
 
 
-@pytest.mark.parametrize("algorithm", [ALGORITHM, ScaffNew(0.3, 0.5, 1.0, 0.1)], ids=["fedavg", "scaffnew"])
+@every_algorithm
 def test_runs_are_extended_by_further_lanes(algorithm: Any) -> None:
-    problem = problem_of("low-rank")
+    problem = problem_of("huber")
     whole = simulate(algorithm, problem, 6, 5, 3, device="cpu")
     first = simulate(algorithm, problem, 6, 2, 3, device="cpu")
     more = simulate(algorithm, problem, 6, 3, 3, device="cpu", first_lane=2)
@@ -157,6 +207,7 @@ UNREADABLE = "the starting point cannot be read as numbers: an array of shape (4
         ({"rounds": 0}, "the number of rounds is 0: a whole number of at least 1 is needed"),
         ({"rounds": 2.0}, "the number of rounds is 2.0: a whole number of at least 1 is needed"),
         ({"lanes": 0}, "the number of lanes is 0: a whole number of at least 1 is needed"),
+        ({"every": 0}, "the interval between observed rounds is 0: a whole number of at least 1 is needed"),
         ({"lanes": True}, "the number of lanes is True: a whole number of at least 1 is needed"),
         ({"seed": -1}, "the seed is -1: a whole number of at least 0 is needed"),
         ({"seed": "1"}, "the seed is '1': a whole number of at least 0 is needed"),

@@ -9,9 +9,21 @@ import pytest
 from oracles.compare import CPU, PROBLEMS, disagreements, problem_of, starting_points
 
 from dpfl_theory import kernels
-from dpfl_theory.algorithms import Cohort, FedAvg, ScaffNew, simulate
+from dpfl_theory.algorithms import (
+    Cohort,
+    FedAvg,
+    NoisyGradient,
+    RecordGradient,
+    ScaffNew,
+    Scaffold,
+    TwoSidedFedAvg,
+    WeightedAverage,
+    alpha_norm_ec,
+    simulate,
+)
 from dpfl_theory.kernels.cuda import CudaEngine, why_not
 from dpfl_theory.kernels.engine import Lanes
+from dpfl_theory.problems.linear_model import LinearModel
 
 pytestmark = pytest.mark.gpu
 
@@ -43,6 +55,58 @@ def test_noise(gpu: Any, lanes: Lanes, clients: int, d: int) -> None:
         )
         uniform = gpu.to_host(gpu.uniform(lanes, round_, clients, stream, step))
         assert np.array_equal(uniform, CPU.uniform(lanes, round_, clients, stream, step))
+
+
+@pytest.mark.parametrize("lanes", [Lanes(0, 0, 1), Lanes(2**64 - 1, 2**32 - 300, 300), Lanes(7, 5, 33)])
+def test_normals_and_subsets_of_chosen_clients(gpu: Any, lanes: Lanes) -> None:
+    """Subsets agree to the last record; some clients have fewer records than are asked for, one is asked for none."""
+    rng = np.random.default_rng(4)
+    clients = rng.integers(0, 6, (4, lanes.count))
+    sizes, counts = np.array([5, 1, 40, 7, 3, 12]), np.array([2, 1, 17, 0, 9, 6])
+    there = gpu.xp.asarray(clients)
+    for round_, step in ((0, 0), (2**32 - 1, 2**32 - 1)):
+        close(gpu, gpu.normal_of(lanes, round_, there, 7, 4, step), CPU.normal_of(lanes, round_, clients, 7, 4, step))
+        found = gpu.to_host(gpu.subsets(lanes, round_, there, sizes, counts, step))
+        assert np.array_equal(found, CPU.subsets(lanes, round_, clients, sizes, counts, step))
+
+
+@pytest.mark.parametrize("threshold", [None, "median", 0.6], ids=str)
+@pytest.mark.parametrize("name", ["huber", "logistic", "softmax"])
+def test_sums_of_records(gpu: Any, name: str, threshold: Any) -> None:
+    problem = problem_of(name)
+    assert isinstance(problem, LinearModel)
+    rng = np.random.default_rng(5)
+    clients, w = rng.integers(0, 6, (4, 3)), rng.standard_normal((4, 3, problem.d))
+    limits = np.array([0.1, 0.5, 2.0]) if isinstance(threshold, float) else threshold
+    chosen = CPU.subsets(Lanes(1, 0, 3), 0, clients, np.diff(problem.data.offsets), np.full(6, 3))
+    cpu, cuda = problem.kernels(CPU), problem.kernels(gpu)
+    on_gpu = limits if limits is None or isinstance(limits, str) else gpu.asarray(limits)
+    for subset in (None, chosen):
+        there = None if subset is None else gpu.xp.asarray(subset)
+        found = cuda.record_sums(gpu.asarray(w), gpu.xp.asarray(clients), there, on_gpu)
+        for a, b in zip(found, cpu.record_sums(w, clients, subset, limits)):
+            assert np.array_equal(np.isfinite(gpu.to_host(a)), np.isfinite(b))
+            close(gpu, gpu.xp.nan_to_num(a, posinf=0.0), np.nan_to_num(b, posinf=0.0))
+
+
+NEW = {
+    "two-sided": TwoSidedFedAvg(0.3, 1.2, 2, 1.0, 0.1, Cohort("with-replacement", 4), NoisyGradient(0.1)),
+    "records": TwoSidedFedAvg(0.3, 1.2, 2, cohort=Cohort("fixed", 2), gradient=RecordGradient(0.5, 0.7, 0.3)),
+    "median": TwoSidedFedAvg(0.3, 1.2, 2, gradient=RecordGradient(0.5, "median", 0.3)),
+    "ef21": alpha_norm_ec(0.1, 0.1, 0.2, sigma=0.1, memory=0.5),
+    "scaffold": Scaffold(0.3, 1.2, 2, Cohort("fixed", 2), RecordGradient(0.5, 0.7, 0.3), 2, Cohort("fixed", 4)),
+    "average": WeightedAverage(ScaffNew(0.3, 0.5, gradient=NoisyGradient(0.1)), 0.9),
+}
+
+
+@pytest.mark.parametrize("name", ["huber", "logistic", "softmax"])
+@pytest.mark.parametrize("algorithm", NEW.values(), ids=NEW)
+def test_a_whole_run_of_the_others(gpu: Any, algorithm: Any, name: str) -> None:
+    problem = problem_of(name)
+    cpu, cuda = (simulate(algorithm, problem, 20, 5, 3, device=engine) for engine in (CPU, gpu))
+    assert np.max(np.abs(cuda.final - cpu.final)) <= 1e-9 * float(np.max(np.abs(cpu.final)))
+    assert np.allclose(cuda["suboptimality"].mean, cpu["suboptimality"].mean, rtol=1e-9, atol=1e-12)
+    assert disagreements(algorithm, problem, engine=gpu) == []
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 1), (5, 3, 4), (9, 17, 255), (4, 2, 256), (3, 2, 1000)])

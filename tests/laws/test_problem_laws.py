@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from oracles.record_gradient import record_sum
 from scipy.optimize import minimize
 
 from dpfl_theory import kernels, problems
@@ -280,18 +281,29 @@ def kernels_agree(problem: Problem, c: Constants) -> list[str]:
     clipped = np.minimum(1.0, threshold[:, None] / np.maximum(norms, 1e-300))
     own = centre(problem) + rng.standard_normal((problem.n, lanes, problem.d))
     values = np.array([[problem.client_value(i, v) for i in range(problem.n)] for v in w])
+    some = rng.integers(0, problem.n, (2, lanes))  # clients that are run: others in each lane, perhaps one twice
+    slots = centre(problem) + rng.standard_normal((2, lanes, problem.d))
     expected = {
         "updates": updates,
         "norms": norms,
         "combine": np.einsum("si,isk->sk", weights, updates),
         "clipped": np.einsum("si,isk->sk", weights * clipped, updates),
         "client_gradients": np.array([[problem.client_gradient(i, v) for v in own[i]] for i in range(problem.n)]),
+        "gradients_of": np.array(
+            [[problem.client_gradient(int(some[a, s]), slots[a, s]) for s in range(lanes)] for a in range(2)]
+        ),
         "gradient": np.array([problem.gradient(v) for v in w]),
         "client_excess": np.maximum(values - c.f_i_star, 0.0),
         "suboptimality": np.maximum(values.mean(axis=1) - c.f_star, 0.0),
     }
+    if isinstance(problem, LinearModel):
+        sums = [[record_sum(problem.data, int(some[a, s]), slots[a, s], None, "median") for s in range(lanes)]
+                for a in range(2)]  # fmt: skip
+        expected["record_sums"] = np.array([[total for total, _ in row] for row in sums])
+        expected["record_lengths"] = np.array([[length for _, length in row] for row in sums])
+        expected["records"] = np.diff(problem.data.offsets)
     for engine in (kernels.select("cpu"), ArrayEngine(np, "array", "NumPy as stand-in")):
-        k = problem.kernels(engine)
+        k: Any = problem.kernels(engine)
         phase = k.local_phase(engine.asarray(w), engine.asarray(step), 3)
         found = {
             "updates": phase.updates(),
@@ -299,10 +311,16 @@ def kernels_agree(problem: Problem, c: Constants) -> list[str]:
             "combine": phase.combine(engine.asarray(weights)),
             "clipped": phase.bounded_combine(engine.asarray(weights), engine.asarray(threshold), False),
             "client_gradients": k.client_gradients(engine.asarray(own)),
+            "gradients_of": k.gradients_of(engine.asarray(slots), engine.xp.asarray(some)),
             "gradient": k.gradient(engine.asarray(w)),
             "client_excess": k.client_excess(engine.asarray(w)),
             "suboptimality": k.suboptimality(engine.asarray(w)),
         }
+        if isinstance(problem, LinearModel):
+            found["record_sums"], found["record_lengths"] = k.record_sums(
+                engine.asarray(slots), engine.xp.asarray(some), None, "median"
+            )
+            found["records"] = k.records
         for what, array in expected.items():
             if found[what].shape != array.shape:
                 wrong.append(f"{engine.name}: {what} has shape {found[what].shape}, not {array.shape}")

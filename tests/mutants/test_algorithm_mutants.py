@@ -1,69 +1,92 @@
-"""Planted faults in the algorithms, the quadratics' kernels and the array engine: each must be noticed.
+"""Planted faults in the algorithms, their parts, the kernels and the array engine: each must be noticed.
 
 A fault is a change of the source text; the changed module is compiled apart from the package, and the comparison with
-the oracles and the laws of tests/laws run on it. The table of what noticed what is printed at the end of the test run.
+the oracles, the laws of tests/laws and the reductions of tests/algorithms run on it. The table of what noticed what is
+printed at the end of the test run.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import importlib
+import inspect
+import re
 import sys
 import types
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from algorithms import test_metrics as metrics
+from algorithms.faults import (
+    ALGORITHM_FAULTS,
+    FAULTS,
+    Cases,
+    Place,
+    fedavg_cases,
+    gradient_cases,
+    two_sided_cases,
+)
+from algorithms.reductions import REDUCTIONS, Zoo, zoo
+from kernels import test_linear_records as records
+from kernels import test_subsets as subsets
 from laws.test_algorithm_laws import EXAMPLES, LAWS, ragged
-from oracles.compare import ARRAY, disagreements, play, problem_of, starting_points
+from oracles.compare import ARRAY, CPU, disagreements, play, problem_of, starting_points
 
-from dpfl_theory.algorithms import Cohort, FedAvg, ScaffNew, Schedule
+from dpfl_theory.algorithms import FedAvg, ScaffNew
 from dpfl_theory.problems.quadratic import Quadratic
 
 
-def mutated(module: str, old: str, new: str) -> types.ModuleType:
-    """A copy of a module with every ``old`` in its source replaced; a fault that no longer applies is an error."""
+def mutated(module: str, old: str, new: str, interpreted: bool = False) -> types.ModuleType:
+    """A copy of a module with every ``old`` in its source replaced; a fault that no longer applies is an error.
+
+    interpreted: without Numba's decorators, since compiling each fault would take seconds.
+    """
     original = importlib.import_module(f"dpfl_theory.{module}")
     source = Path(str(original.__file__)).read_text()
     assert old in source, f"{module} no longer contains {old!r}: bring the planted fault up to date"
+    changed = source.replace(old, new)
+    assert not interpreted or "@njit(" in changed
+    if interpreted:
+        changed = re.sub(r"@njit\(.*\)\n", "", changed)
     copy = types.ModuleType(f"{original.__name__}_with_a_fault")
     sys.modules[copy.__name__] = copy  # dataclasses look their module up
     try:
-        exec(compile(source.replace(old, new), copy.__name__, "exec"), copy.__dict__)
+        exec(compile(changed, copy.__name__, "exec"), copy.__dict__)
     finally:
         del sys.modules[copy.__name__]
     return copy
 
 
-def reference_cases(cls: type, cohort: type = Cohort) -> list[Any]:
-    """Algorithms that between them use every hyper-parameter."""
-    if cls.__name__ == "ScaffNew":
-        return [cls(0.5, 0.4, 0.8, [0.1, 0.3, 0.2]), cls([0.3, 0.5, 0.2], 0.5)]
-    return [
-        cls(Schedule(0.4, 0.8), 3, 0.3, "clip", [1.0, 3.0, 2.0], cohort("poisson", 2.5), [0.1, 0.5, 0.3]),
-        cls([0.3, 0.2, 0.1], 2, None, "normalise", 1.0, cohort("fixed", 2), 0.3, "average"),
-        cls(0.3),
+def against_oracles(cases: Cases, engine: Any = ARRAY, wrap: Callable[[Any], Any] = lambda problem: problem) -> Any:
+    """The comparison with the oracles, as a check."""
+    return lambda: [
+        sentence
+        for algorithm, names in cases
+        for name in names
+        for sentence in disagreements(algorithm, wrap(problem_of(name)), 8, engine=engine)
     ]
 
 
-def suite(
-    cls: type, cohort: type = Cohort, engine: Any = ARRAY, wrap: Callable[[Any], Any] = lambda problem: problem
-) -> list[str]:
-    """The names of the comparisons that notice something; a crash counts."""
-    checks: dict[str, Callable[[], list[str]]] = {
-        "oracle": lambda: [
-            sentence
-            for algorithm in reference_cases(cls, cohort)
-            for name in ("dense", "low-rank", "huber")
-            for sentence in disagreements(algorithm, wrap(problem_of(name)), 8, engine=engine)
-        ]
-    }
-    original = next(known for known in EXAMPLES if known.__name__ == cls.__name__)
-    for law in LAWS:
-        checks[law.__name__] = lambda law=law: [s for example in EXAMPLES[original].values() for s in law(cls, example)]
+def suite(faulty: types.ModuleType, names: Sequence[str], cases: Callable[[Zoo], Cases]) -> list[str]:
+    """The names of the comparisons that notice something; a crash counts.
+
+    names: the classes to take from the faulty module; the first example of an algorithm runs through the laws.
+    """
+    a = zoo(**{name: getattr(faulty, name) for name in names})
+    checks = {"oracle": against_oracles(cases(a))}
+    for cls, kinds in EXAMPLES.items():
+        if cls.__name__ in names:
+            example, mine = next(iter(kinds.values())), getattr(a, cls.__name__)
+            for law in LAWS:
+                if law.__name__ not in example.exempt:
+                    checks[law.__name__] = lambda law=law, mine=mine, example=example: law(mine, example)
+    for reduction in REDUCTIONS:
+        if any(re.search(rf"\ba\.{name}\(", inspect.getsource(reduction)) for name in names):
+            checks[reduction.__name__] = lambda reduction=reduction: reduction(a)
     return [found for name, check in checks.items() if (found := noticed(name, check))]
 
 
@@ -77,66 +100,8 @@ def noticed(name: str, check: Callable[[], list[str]]) -> str:
             return f"{name} ({type(error).__name__})"
 
 
-FEDAVG = "algorithms.fedavg", "FedAvg"
-SCAFFNEW = "algorithms.scaffnew", "ScaffNew"
-ALGORITHM_FAULTS: list[tuple[str, tuple[str, str], str, str]] = [
-    ("threshold E C for C", FEDAVG, "per_lane(self.threshold)", "per_lane(self.threshold) * self.local_steps"),
-    ("divisor |S| for r", FEDAVG, "(cohort / r", "(cohort / xp.maximum(cohort.sum(axis=1, keepdims=True), 1)"),
-    ("divisor n for r", FEDAVG, "(cohort / r", "(cohort / context.problem.n"),
-    ("sum for mean", FEDAVG, "(cohort / r", "(cohort"),
-    ("everybody takes part", FEDAVG, "(cohort / r", "(xp.ones_like(cohort) / r"),
-    ("variance for deviation", FEDAVG, "context.per_lane(self.sigma)", "context.per_lane(self.sigma) ** 2"),
-    ("noise whatever the cohort", FEDAVG, "deviation * xp.sqrt(cohort.sum(axis=1) / r)", "deviation"),
-    ("cohort's share without its root", FEDAVG, "xp.sqrt(cohort.sum(axis=1) / r)", "(cohort.sum(axis=1) / r)"),
-    ("noise r times too small", FEDAVG, "xp.sqrt(cohort.sum(axis=1) / r)", "xp.sqrt(cohort.sum(axis=1)) / r"),
-    ("noise placements swapped", FEDAVG, 'self.noise == "client"', 'self.noise == "average"'),
-    ("noise not multiplied by beta", FEDAVG, "beta[:, None] * (signal + noise)", "beta[:, None] * signal - noise"),
-    ("noise subtracted", FEDAVG, "(signal + noise)", "(signal - noise)"),
-    ("noise of another round", FEDAVG, "normal(context.lanes, k, 1", "normal(context.lanes, k + 1, 1"),
-    ("one noise for all lanes", FEDAVG, "SERVER_NOISE)[0]", "SERVER_NOISE)[0][:1]"),
-    ("noise on one coordinate", FEDAVG, "SERVER_NOISE)[0]", "SERVER_NOISE)[0] * (xp.arange(w.shape[1]) == 0)"),
-    ("global step ignored", FEDAVG, "eta if self.global_step is None", "eta if True"),
-    ("schedule frozen", FEDAVG, "step_at(self.local_step, k)", "step_at(self.local_step, 0)"),
-    ("schedule one round late", FEDAVG, "step_at(self.local_step, k)", "step_at(self.local_step, max(k - 1, 0))"),
-    ("E - 1 local steps", FEDAVG, "eta, self.local_steps)", "eta, max(1, self.local_steps - 1))"),
-    ("E + 1 local steps", FEDAVG, "eta, self.local_steps)", "eta, self.local_steps + 1)"),
-    ("local steps with beta", FEDAVG, "local_phase(w, eta,", "local_phase(w, beta,"),
-    ("clipping and normalising swapped", FEDAVG, 'self.bounding == "normalise")', 'self.bounding == "clip")'),
-    ("model difference, not update", FEDAVG, "beta[:, None] * (signal", "beta[:, None] * (eta[:, None] * signal"),
-    ("ascent", FEDAVG, "return w - beta", "return w + beta"),
-    ("weight decay", FEDAVG, "return w - beta", "return 0.999 * w - beta"),
-    ("clients weighted by their number", FEDAVG, "(cohort / r", "(cohort * xp.arange(cohort.shape[1]) / r"),
-    ("h with the wrong sign", SCAFFNEW, "(state.x_i) - state.h_i", "(state.x_i) + state.h_i"),
-    ("no control variates", SCAFFNEW, "(state.x_i) - state.h_i", "(state.x_i)"),
-    ("first client for all", SCAFFNEW, "sent.mean(axis=0)", "sent[0]"),
-    ("h moves the other way", SCAFFNEW, "(mean[None] - sent)", "(sent - mean[None])"),
-    ("h update without p", SCAFFNEW, "(self.probability / eta)", "(1.0 / eta)"),
-    ("h update with eta/p", SCAFFNEW, "(self.probability / eta)", "(eta / self.probability)"),
-    ("h moves in every round", SCAFFNEW, "h_i=xp.where(everyone,", "h_i=xp.where(everyone | True,"),
-    ("h without the mean", SCAFFNEW, "(mean[None] - sent)", "(-sent)"),
-    ("difference from the client's own vector", SCAFFNEW, "moved - state.x[None]", "moved - state.x_i"),
-    ("clients keep their vectors", SCAFFNEW, "x_i=xp.where(everyone, x[None], moved)", "x_i=moved"),
-    ("always communicating", SCAFFNEW, "< self.probability", "< 1.0"),
-    ("communicating with 1 - p", SCAFFNEW, "[:, 0] < self.probability", "[:, 0] > self.probability"),
-    ("sum for mean ", SCAFFNEW, "sent.mean(axis=0)", "sent.sum(axis=0)"),
-    ("variance for deviation ", SCAFFNEW, "context.per_lane(self.sigma)", "(context.per_lane(self.sigma) ** 2)"),
-    ("noise on the average only", SCAFFNEW, "engine.normal(context.lanes, k, n,", "engine.normal(context.lanes, k, 1,"),
-    ("threshold times eta", SCAFFNEW, "self.threshold)[None", "self.threshold * np.ravel(self.step)[0])[None"),
-    ("normalised for clipped", SCAFFNEW, "xp.where(length > bound,", "xp.where(length > 0.0,"),
-    ("gradients at the server's vector", SCAFFNEW, "gradients(state.x_i)", "gradients(0 * state.x_i + state.x[None])"),
-]  # fmt: skip
-
-COHORT = "algorithms.cohort", "Cohort"
-COHORT_FAULTS = [
-    ("poisson with 1 - r/n", COHORT, "u < self.divisor(n) / n", "u > self.divisor(n) / n"),
-    ("poisson with r/(n + 1)", COHORT, "u < self.divisor(n) / n", "u < self.divisor(n) / (n + 1)"),
-    ("one client too many", COHORT, "size = int(self.divisor(n))", "size = int(self.divisor(n)) + 1"),
-    ("one cohort for all lanes", COHORT, "stream=COHORT)", "stream=COHORT)[:1] + xp.zeros((context.lanes.count, 1))"),
-    ("one cohort for all rounds", COHORT, "context.lanes, k, n,", "context.lanes, 0, n,"),
-    ("divisor n", COHORT, "self.size is None else float(self.size)", "self.size is None else float(n)"),
-]  # fmt: skip
-
 ARRAY_ENGINE, QUADRATIC = ("kernels.array", "ArrayEngine"), ("problems.quadratic", "QuadraticKernels")
+ARRAY_CASES = fedavg_cases(zoo()) + gradient_cases(zoo()) + two_sided_cases(zoo())[:1]
 LENGTHS = "xp.sqrt((updates * updates).sum(axis=2))"
 KERNEL_FAULTS = [
     ("clipped by the squared norm", ARRAY_ENGINE, LENGTHS, "(updates * updates).sum(axis=2)"),
@@ -145,6 +110,10 @@ KERNEL_FAULTS = [
     ("first lane forgotten", ARRAY_ENGINE, "(lanes.first, lanes.first + lanes.count", "(0, lanes.count"),
     ("sine for cosine", ARRAY_ENGINE, "xp.cos(angle)", "xp.sin(angle)"),
     ("nine rounds of Philox", ARRAY_ENGINE, "range(10)", "range(9)"),
+    ("normals of the slots", ARRAY_ENGINE, "round_, clients, blocks", "round_, 0 * clients, blocks"),
+    ("subsets of the slots", ARRAY_ENGINE, "round_, clients, (most", "round_, 0 * clients, (most"),
+    ("padding among the records", ARRAY_ENGINE, "xp.where(number < size, keys, 2.0)", "keys"),
+    ("one record too many", ARRAY_ENGINE, "[None, None, :] < count", "[None, None, :] <= count"),
     ("segments one column off", ARRAY_ENGINE, 'side="right") - 1', 'side="left") - 1'),
     ("steps of another lane", QUADRATIC, "xp.asarray(rows))", "xp.asarray(rows[::-1].copy()))"),
     ("eigenvalues squared", QUADRATIC, "self.eigenvalues * total", "self.eigenvalues**2 * total"),
@@ -152,23 +121,95 @@ KERNEL_FAULTS = [
     ("doubling without the last step", QUADRATIC, 'if bit == "1"', "if False"),
     ("centre forgotten", QUADRATIC, "self.basis_t - self.shift", "self.basis_t"),
     ("updates normalised when short", QUADRATIC, "shrink = (norms > bound)", "shrink = (norms < bound)"),
+    ("gradients of the other clients", QUADRATIC, "xp.nonzero(clients == i)", "xp.nonzero(clients == 5 - i)"),
+    ("gradients of a slot in another lane", QUADRATIC, "out[slots, lanes] = (", "out[slots, lanes[::-1]] = ("),
     ("old step sizes kept", QUADRATIC, "self._factors[:2] != (key, steps)", "False"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("fault", ALGORITHM_FAULTS, ids=lambda f: f[0].strip())
+RECORD_SUMS, ARRAY_SUMS, PHILOX = "kernels.linear_records", "kernels.linear_records_array", "kernels.philox"
+RECORD_FAULTS = [
+    ("no ridge in the length", RECORD_SUMS, "ridge * ridge * square", "0.0 * square"),
+    ("no cross term in the length", RECORD_SUMS, "2.0 * ridge * along", "0.0 * along"),
+    ("ridge of clipped records in full", RECORD_SUMS, "weight += factor", "weight += 1.0"),
+    ("records of the first client", RECORD_SUMS, "row = first + chosen", "row = chosen"),
+    ("short gradients stretched", RECORD_SUMS, "if length[j] > bound else 1.0", "if length[j] > 0.0 else 1.0"),
+    ("threshold of another lane", RECORD_SUMS, "bound = threshold[s]", "bound = threshold[0]"),
+    ("lengths of other records", RECORD_SUMS, "qs[j] = squares[row]", "qs[j] = squares[first + j]"),
+    ("no ridge in the length", ARRAY_SUMS, "data.ridge**2 * square", "0.0 * square"),
+    ("no cross term in the length", ARRAY_SUMS, "2.0 * data.ridge *", "0.0 *"),
+    ("ridge of clipped records in full", ARRAY_SUMS, "data.ridge * factor.sum", "data.ridge * mask.sum"),
+    ("padding has a ridge", ARRAY_SUMS, "1.0), 1.0) * mask", "1.0), 1.0)"),
+    ("padding in the median", ARRAY_SUMS, "xp.where(mask, length, xp.nan)", "xp.where(mask, length, 0.0)"),
+    ("records of the first client", ARRAY_SUMS, "records = first + xp", "records = xp"),
+    ("threshold of another lane", ARRAY_SUMS, "broadcast_to(limits[None]", "broadcast_to(limits[None, ::-1]"),
+    ("largest keys", PHILOX, "keys[j] <= bound", "keys[j] >= bound"),
+    ("partition off by one", PHILOX, "count - 1)[count - 1]", "count)[count]"),
+    ("pairs of records share a key", PHILOX, "keys[2 * block + 1] = v", "keys[2 * block + 1] = u"),
+    ("first lane forgotten in subsets", PHILOX, "(first_lane + s), np.uint64(i)", "(s), np.uint64(i)"),
+    ("slots for clients in normals", PHILOX, "i = np.uint64(clients[a, s])", "i = np.uint64(a)"),
+    ("one subset for all rounds", PHILOX, "np.uint64(round_), np.uint64(block)", "np.uint64(0), np.uint64(block)"),
+]  # fmt: skip
+
+ACCURACY_FAULTS = [
+    ("records pooled", "np.repeat(1.0 / (len(sizes) * sizes), sizes)", "np.full(sizes.sum(), 1.0 / sizes.sum())"),
+    ("ties are -1", "logits[:, 0] >= 0.0", "logits[:, 0] > 0.0"),
+    ("smallest logit", "xp.argmax", "xp.argmin"),
+    ("weights of the first batch in all", "@ share[cut]", "@ share[: cut.stop - cut.start][: len(y[cut])]"),
+]  # fmt: skip
+
+
+def interpreted(module: str, old: str, new: str) -> Any:
+    """An engine with the operations of a faulty module."""
+    if module == ARRAY_SUMS:
+        faulty = mutated(module, old, new)
+        return types.SimpleNamespace(linear_record_sums=lambda *x: faulty.linear_record_sums(np, *x))
+    faulty = mutated(module, old, new, interpreted=True)
+    if module == RECORD_SUMS:
+        return types.SimpleNamespace(linear_record_sums=faulty.linear_record_sums)
+
+    def draw(out: Any, fill: Any, lanes: Any, round_: int, *rest: Any) -> Any:
+        fill(out, *rest[:-2], np.uint64(lanes.seed), lanes.first, round_, *rest[-2:])
+        return out
+
+    def subsets_of(lanes: Any, round_: int, clients: Any, sizes: Any, counts: Any, step: int = 0) -> Any:
+        counts = np.minimum(counts, sizes)
+        out = np.empty((*clients.shape, int(counts.max())), dtype=np.int64)
+        return draw(out, faulty.fill_subsets, lanes, round_, clients, sizes, counts, step, subsets.RECORDS)
+
+    def normal_of(lanes: Any, round_: int, clients: Any, d: int, stream: int, step: int = 0) -> Any:
+        return draw(np.empty((*clients.shape, d)), faulty.fill_normal_of, lanes, round_, clients, step, stream)
+
+    return types.SimpleNamespace(subsets=subsets_of, normal_of=normal_of)
+
+
+def record_suite(module: str, old: str, new: str) -> list[str]:
+    """What notices a fault in the sums of records or in the draws of their subsets."""
+    engine = interpreted(module, old, new)
+    checks: dict[str, Callable[[], list[str]]] = {
+        "formed gradients": lambda: [
+            sentence
+            for seed, loss in enumerate(("logistic", "softmax"))
+            for sentence in records.all_disagreements(engine, loss, seed, 0.3, 1.0)
+        ]
+    }
+    if module == PHILOX:
+        lanes, who = subsets.Lanes(2**40 + 3, 5, 3), np.array([[2, 0, 1], [1, 1, 4]])
+        own = engine.normal_of(lanes, 7, who, 3, 4, 2)
+        checks = {
+            "definition of subsets": lambda: subsets.disagreements(engine, 2**40 + 3, 5, 7, 2, 7, 3),
+            "normals of all clients": lambda: (
+                [] if np.array_equal(own, CPU.normal(lanes, 7, 5, 3, 4, 2)[who, np.arange(3)]) else ["differ"]
+            ),
+        }
+    return [found for name, check in checks.items() if (found := noticed(name, check))]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f"{f[1][1][0]} {f[0].strip()}")
 def test_fault_in_an_algorithm_is_noticed(fault: Any, record_property: Any) -> None:
-    name, (module, cls), old, new = fault
-    killers = suite(getattr(mutated(module, old, new), cls))
-    record_property("kill", (f"{cls}: {name.strip()}", ", ".join(killers)))
-    assert killers
-
-
-@pytest.mark.parametrize("fault", COHORT_FAULTS, ids=lambda f: f[0])
-def test_fault_in_the_sampling_is_noticed(fault: Any, record_property: Any) -> None:
-    name, (module, cls), old, new = fault
-    killers = suite(FedAvg, getattr(mutated(module, old, new), cls))
-    record_property("kill", (f"{cls}: {name}", ", ".join(killers)))
+    name, (module, names, cases), old, new = fault
+    killers = suite(mutated(module, old, new), names, cases)
+    record_property("kill", (f"{module.split('.')[1]}: {name.strip()}", ", ".join(killers)))
     assert killers
 
 
@@ -176,14 +217,32 @@ def test_fault_in_the_sampling_is_noticed(fault: Any, record_property: Any) -> N
 def test_fault_in_a_kernel_is_noticed(fault: Any, record_property: Any) -> None:
     name, (module, cls), old, new = fault
     faulty = getattr(mutated(module, old, new), cls)
-    engine: Any = ARRAY
     if cls == "ArrayEngine":
-        engine = faulty(np, "array", "with a fault")
-        killers = suite(FedAvg, engine=engine)
+        check = against_oracles(ARRAY_CASES, faulty(np, "array", "with a fault"))
     else:
-        killers = suite(FedAvg, wrap=lambda problem: with_kernels(problem, faulty))
-    record_property("kill", (f"{cls}: {name}", ", ".join(killers)))
+        check = against_oracles(
+            fedavg_cases(zoo()) + two_sided_cases(zoo()), wrap=lambda problem: with_kernels(problem, faulty)
+        )
+    killer = noticed("oracle", check)
+    record_property("kill", (f"{cls}: {name}", killer))
+    assert killer
+
+
+@pytest.mark.parametrize("fault", RECORD_FAULTS, ids=lambda f: f"{f[1].split('.')[1]} {f[0]}")
+def test_fault_in_the_records_kernels_is_noticed(fault: Any, record_property: Any) -> None:
+    name, module, old, new = fault
+    killers = record_suite(module, old, new)
+    record_property("kill", (f"{module.split('.')[1]}: {name}", ", ".join(killers)))
     assert killers
+
+
+@pytest.mark.parametrize("fault", ACCURACY_FAULTS, ids=lambda f: f[0])
+def test_fault_in_the_accuracy_is_noticed(fault: Any, record_property: Any) -> None:
+    name, old, new = fault
+    faulty = mutated("algorithms.metrics", old, new)
+    killer = noticed("definition", lambda: metrics.disagreements(faulty))
+    record_property("kill", (f"metrics: {name}", killer))
+    assert killer
 
 
 def with_kernels(problem: Any, kernels: type) -> Any:
@@ -198,14 +257,29 @@ def with_kernels(problem: Any, kernels: type) -> Any:
     return Faulty(**{field.name: getattr(problem, field.name) for field in dataclasses.fields(problem)})
 
 
-def test_the_suite_passes_what_is_sound() -> None:
+PLACES = list(dict.fromkeys(fault[1] for fault in FAULTS))
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda p: p[0])
+def test_the_suite_passes_what_is_sound(place: Place) -> None:
     """Recompiled without a fault, nothing is noticed; so what is noticed above is the fault."""
-    for module, cls in (FEDAVG, SCAFFNEW):
-        assert suite(getattr(mutated(module, "return", "return"), cls)) == []
-    assert suite(FedAvg, mutated(COHORT[0], "return", "return").Cohort) == []
-    assert suite(FedAvg, engine=mutated(ARRAY_ENGINE[0], "xp", "xp").ArrayEngine(np, "array", "")) == []
+    module, names, cases = place
+    assert suite(mutated(module, "return", "return"), names, cases) == []
+
+
+def test_the_kernels_checks_pass_what_is_sound() -> None:
+    engine = mutated(ARRAY_ENGINE[0], "xp", "xp").ArrayEngine(np, "array", "")
+    assert against_oracles(ARRAY_CASES, engine)() == []
     faulty = mutated(QUADRATIC[0], "return", "return").QuadraticKernels
-    assert suite(FedAvg, wrap=lambda problem: with_kernels(problem, faulty)) == []
+    assert (
+        against_oracles(
+            fedavg_cases(zoo()) + two_sided_cases(zoo()), wrap=lambda problem: with_kernels(problem, faulty)
+        )()
+        == []
+    )
+    for module in (RECORD_SUMS, ARRAY_SUMS, PHILOX):
+        assert record_suite(module, "import", "import") == []
+    assert metrics.disagreements(mutated("algorithms.metrics", "return", "return")) == []
 
 
 WITNESSES = {
@@ -222,20 +296,26 @@ WITNESSES = {
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
 def test_every_law_notices_some_fault(law: Any) -> None:
-    _, (module, cls), old, new = next(f for f in ALGORITHM_FAULTS if f[0] == WITNESSES[law.__name__])
+    _, (module, (cls,), _), old, new = next(f for f in ALGORITHM_FAULTS if f[0] == WITNESSES[law.__name__])
     faulty = getattr(mutated(module, old, new), cls)
     assert any(law(faulty, example) for example in EXAMPLES[FedAvg].values())
     assert not any(law(FedAvg, example) for example in EXAMPLES[FedAvg].values())
 
 
-def test_names_of_faults_are_unique() -> None:
-    names = [f"{fault[1][1]} {fault[0]}" for fault in (*ALGORITHM_FAULTS, *COHORT_FAULTS, *KERNEL_FAULTS)]
+def test_every_new_module_has_faults() -> None:
+    """At least three in each, and no two of one name."""
+    names = [f"{fault[1][0]} {fault[0]}" for fault in (*FAULTS, *KERNEL_FAULTS)]
+    names += [f"{fault[1]} {fault[0]}" for fault in RECORD_FAULTS]
+    names += [f"algorithms.metrics {fault[0]}" for fault in ACCURACY_FAULTS]
     assert len(names) == len(set(names))
+    counts = {module: sum(name.startswith(module + " ") for name in names) for module in {n.split()[0] for n in names}}
+    assert min(counts.values()) >= 3, counts
+    assert len(counts) >= 16
 
 
 def test_the_cases_reach_what_the_faults_change() -> None:
     """Runs in the suite clip some updates and not others, and at least once nobody takes part."""
-    algorithm = reference_cases(FedAvg)[0]
+    algorithm = fedavg_cases(zoo())[0][0]
     problem = problem_of("dense")
     run = play(algorithm, problem, 8, starting_points(problem, 3), 11, 4)
     share = np.mean([h.update_norms > h.threshold[:, None] for h in run.rounds])

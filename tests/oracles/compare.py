@@ -1,31 +1,34 @@
 """Runs algorithms round by round and sets them against the oracles, on the noise of the same addresses.
 
 Comparisons return what is wrong as a list of sentences, so that the same function passes an implementation and is
-seen to fail on a planted fault.
+seen to fail on a planted fault. An algorithm joins by an entry in STEPS (no memory but the server's vector) or TRACES.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from oracles import families
+from oracles.addresses import CPU, cohort_by_address, gradient_by_address, of_lane, server_noise, step_of
+from oracles.dp_sgd import dp_sgd
+from oracles.ef21 import ef21
 from oracles.fedavg import fedavg
 from oracles.scaffnew import scaffnew
+from oracles.scaffold import scaffold
+from oracles.two_sided import two_sided
 
 from dpfl_theory.algorithms.base import Algorithm, Context, Round
-from dpfl_theory.algorithms.cohort import Cohort
-from dpfl_theory.algorithms.hyperparameters import Schedule
 from dpfl_theory.kernels.array import ArrayEngine
-from dpfl_theory.kernels.cpu import CpuEngine
 from dpfl_theory.kernels.engine import Engine, Lanes
-from dpfl_theory.kernels.streams import COHORT, COIN, NOISE, SERVER_NOISE
+from dpfl_theory.kernels.streams import COIN, NOISE
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
 
-CPU = CpuEngine()
 ARRAY = ArrayEngine(np, "array", "NumPy as stand-in")
 ENGINES: dict[str, Engine] = {"cpu": CPU, "array": ARRAY}
 
@@ -40,7 +43,8 @@ PROBLEMS: dict[str, dict[str, Any]] = {
 
 @functools.cache
 def problem_of(name: str) -> Problem:
-    return make(**PROBLEMS[name])
+    """One of PROBLEMS, or "unequal": logistic clients with 3 to 9 records."""
+    return families.unequal() if name == "unequal" else make(**PROBLEMS[name])
 
 
 @dataclass
@@ -81,66 +85,145 @@ def starting_points(problem: Problem, lanes: int, seed: int = 5) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal((lanes, problem.d)) * 2.0
 
 
-def cohort_by_address(cohort: Cohort, n: int, seed: int, lane: int, k: int) -> list[int]:
-    """Who takes part in one round of one lane, from the uniforms of the address."""
-    if cohort.scheme == "full":
-        return list(range(n))
-    u = CPU.uniform(Lanes(seed, lane, 1), k, n, COHORT)[0]
-    if cohort.scheme == "poisson":
-        return [i for i in range(n) if u[i] < cohort.size / n]
-    return sorted(int(i) for i in np.argsort(u)[: int(cohort.size)])
-
-
-def _lane(value: Any, s: int) -> float:
-    return float(np.ravel(value)[s]) if np.ndim(value) else float(value)
-
-
-def _steps(step: Any, s: int, rounds: int) -> list[float]:
-    if isinstance(step, Schedule):
-        return [_lane(step.initial, s) * step.decay**k for k in range(rounds)]
-    return [_lane(step, s)] * rounds
-
-
-def fedavg_expected(
-    a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, lane: int
-) -> np.ndarray:
-    """The oracle's trajectory of lane ``first_lane + s``, whose noise and cohorts are read by address.
-
-    The server sees per-client noise only added up, so any split of the sum serves: each member of S_k gets the same
-    share of ``sqrt(r |S_k|) sigma z`` with z standard normal: a sum of |S_k| vectors N(0, r sigma^2 I).
-    """
+def fedavg_step(a: Any, problem: Problem, w: np.ndarray, k: int, s: int, seed: int, lane: int) -> np.ndarray:
+    """das2022 Algorithms 1 and 2. The server sees per-client noise only added up, so any split of the sum serves: each
+    member of S_k gets the same share of ``sqrt(r |S_k|) sigma z`` with z standard normal, a sum of |S_k| vectors
+    N(0, r sigma^2 I)."""
     n, d = problem.n, problem.d
     r = float(n) if a.cohort.scheme == "full" else float(a.cohort.size)
-    cohorts = [cohort_by_address(a.cohort, n, seed, lane, k) for k in range(rounds)]
-    zeta = np.zeros((rounds, n, d))
-    shift = np.zeros((rounds, d))
-    sigma = _lane(a.sigma, s)
-    for k, members in enumerate(cohorts):
-        z = CPU.normal(Lanes(seed, lane, 1), k, 1, d, SERVER_NOISE)[0, 0]
-        if a.noise == "average":
-            shift[k] = sigma * z
-        elif members:
-            zeta[k, members] = np.sqrt(r * len(members)) * sigma * z / len(members)
-    eta, beta = (_steps(step, s, rounds) for step in (a.local_step, a.global_step or a.local_step))
-    C = None if a.threshold is None else _lane(a.threshold, s)
-    if a.noise == "client":
-        return fedavg(problem, start, eta, beta, a.local_steps, a.bounding, C, r, cohorts, zeta)
-    trajectory = [start]  # noise on the average: line 14 with a_k + N(0, sigma^2 I), one round at a time
-    for k in range(rounds):
-        once = (eta[k : k + 1], beta[k : k + 1], a.local_steps, a.bounding, C, r, cohorts[k : k + 1], zeta[k : k + 1])
-        trajectory.append(fedavg(problem, trajectory[-1], *once)[-1] - beta[k] * shift[k])
-    return np.array(trajectory)
+    members = cohort_by_address(a.cohort, n, seed, lane, k)
+    noise = of_lane(a.sigma, s) * server_noise(d, seed, lane, k)
+    eta, beta = (step_of(step, s, k) for step in (a.local_step, a.global_step or a.local_step))
+    zeta = np.zeros((1, n, d))
+    if a.noise == "client" and members:
+        zeta[0, members] = np.sqrt(r * len(members)) * noise / len(members)
+    C = None if a.threshold is None else of_lane(a.threshold, s)
+    after = fedavg(problem, w, [eta], [beta], a.local_steps, a.bounding, C, r, [members], zeta)[-1]
+    return after - beta * noise if a.noise == "average" else after  # line 14 with a_k + N(0, sigma^2 I)
 
 
-def scaffnew_expected(
+def two_sided_step(a: Any, problem: Problem, x: np.ndarray, k: int, s: int, seed: int, lane: int) -> np.ndarray:
+    """zhang2021 Algorithms 1 to 3, or model clipping; the members share their noise as for FedAvg."""
+    members = cohort_by_address(a.cohort, problem.n, seed, lane, k)
+    noise = of_lane(a.sigma, s) * server_noise(problem.d, seed, lane, k)
+    z = [np.tile(noise / np.sqrt(max(len(members), 1)), (len(members), 1))]
+    models = not hasattr(a, "global_step")
+    eta_g = 1.0 if models else step_of(a.global_step, s, k)
+    c = None if a.threshold is None else of_lane(a.threshold, s)
+    gradient = gradient_by_address(a.gradient, problem, s, seed, lane)
+    eta_l = step_of(a.local_step, s, k)
+    return two_sided(gradient, x, [eta_l], [eta_g], a.local_steps, c, [members], z, k, models)[-1]
+
+
+def psi_of(bounding: Any, s: int) -> tuple[str, float]:
+    """A bounding operator's name and its parameter in one lane."""
+    told = bounding.describe()
+    return told["bounding"], of_lane(told.get("threshold", told.get("alpha", 0.0)), s)
+
+
+def dp_sgd_step(a: Any, problem: Problem, x: np.ndarray, k: int, s: int, seed: int, lane: int) -> np.ndarray:
+    """shulgin2025 equation (2)."""
+    members = cohort_by_address(a.cohort, problem.n, seed, lane, k)
+    z = of_lane(a.sigma, s) * server_noise(problem.d, seed, lane, k)
+    B = float(problem.n) if a.cohort.scheme == "full" else float(a.cohort.size)
+    gradient = gradient_by_address(a.gradient, problem, s, seed, lane)
+    return dp_sgd(gradient, x, [step_of(a.step, s, k)], *psi_of(a.bounding, s), B, [members], [z], k)[-1]
+
+
+def scaffnew_trace(
     a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, lane: int
-) -> tuple[np.ndarray, ...]:
-    """The oracle's server vectors, client vectors and control variates."""
+) -> dict[str, np.ndarray]:
+    """hou2023 Algorithm 2."""
     one = Lanes(seed, lane, 1)
     coins = [bool(CPU.uniform(one, t, 1, COIN)[0, 0] < a.probability) for t in range(rounds)]
-    noise = [_lane(a.sigma, s) * CPU.normal(one, t, problem.n, problem.d, NOISE)[:, 0] for t in range(rounds)]
-    C = None if a.threshold is None else _lane(a.threshold, s)
-    return scaffnew(problem, start, _lane(a.step, s), a.probability, C, coins, np.array(noise))
+    noise = [of_lane(a.sigma, s) * CPU.normal(one, t, problem.n, problem.d, NOISE)[:, 0] for t in range(rounds)]
+    C = None if a.threshold is None else of_lane(a.threshold, s)
+    gradient = gradient_by_address(a.gradient, problem, s, seed, lane)
+    step = of_lane(a.step, s)
+    x, x_i, h_i = scaffnew(gradient, problem.n, start, step, a.probability, C, coins, np.array(noise))
+    return {"server": x, "x_i": x_i, "h_i": h_i}
+
+
+def ef21_trace(
+    a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, lane: int
+) -> dict[str, np.ndarray]:
+    """shulgin2025 Algorithm 1. The server sees the noise only added up: each client gets the same share of the sum."""
+    n, d = problem.n, problem.d
+    v0 = of_lane(a.memory, s) * np.array([problem.client_gradient(i, start) for i in range(n)])
+    noise = [of_lane(a.sigma, s) * server_noise(d, seed, lane, k) / np.sqrt(n) for k in range(rounds)]
+    z = np.repeat(np.array(noise)[:, None], n, axis=1)
+    gradient = gradient_by_address(a.gradient, problem, s, seed, lane)
+    gamma = [step_of(a.step, s, k) for k in range(rounds)]
+    operator, parameter = psi_of(a.bounding, s)
+    x, v_i, v = ef21(gradient, start, v0, gamma, operator, parameter, of_lane(a.beta, s), a.server_normalisation, z)
+    return {"server": x, "v_i": v_i, "v": v}
+
+
+def scaffold_trace(
+    a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, lane: int
+) -> dict[str, np.ndarray]:
+    """noble2022 Algorithm 1."""
+    chosen = [(a.warm_cohort or a.cohort) if k < a.warm_start else a.cohort for k in range(rounds)]
+    cohorts = [cohort_by_address(cohort, problem.n, seed, lane, k) for k, cohort in enumerate(chosen)]
+    eta_l, eta_g = ([step_of(step, s, k) for k in range(rounds)] for step in (a.local_step, a.global_step))
+    gradient = gradient_by_address(a.gradient, problem, s, seed, lane)
+    x, c, c_i = scaffold(gradient, problem.n, start, eta_l, eta_g, a.local_steps, cohorts, a.warm_start)
+    return {"server": x, "c": c, "c_i": c_i}
+
+
+def momentum_trace(
+    a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, lane: int
+) -> dict[str, np.ndarray]:
+    """das2022 Appendix H: v <- m v + (w - what the algorithm makes of w), w <- w - v."""
+    step, m = STEPS[type(a.algorithm).__name__], of_lane(a.momentum, s)
+    trajectory, velocity = [start], np.zeros_like(start)
+    for k in range(rounds):
+        w = trajectory[-1]
+        velocity = m * velocity + w - step(a.algorithm, problem, w, k, s, seed, lane)
+        trajectory.append(w - velocity)
+    return {"server": np.array(trajectory)}
+
+
+def average_trace(
+    a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, lane: int
+) -> dict[str, np.ndarray]:
+    """``sum_t omega_t x_t / sum_t omega_t`` over t = 1, ..., T with omega_t = ratio^-t, and x_0 for T = 0."""
+    x = trace(a.algorithm, problem, rounds, start, s, seed, lane)["server"]
+    omega = of_lane(a.ratio, s) ** -np.arange(1.0, rounds + 1.0)
+    means = [omega[:T] @ x[1 : T + 1] / omega[:T].sum() for T in range(1, rounds + 1)]
+    return {"server": np.array([start, *means])}
+
+
+STEPS: dict[str, Callable[..., np.ndarray]] = {
+    "FedAvg": fedavg_step,
+    "TwoSidedFedAvg": two_sided_step,
+    "ModelClippedFedAvg": two_sided_step,
+    "DPSGD": dp_sgd_step,
+}
+"""(algorithm, problem, w, round, lane's place, seed, lane) -> the next w, for algorithms without memory."""
+
+TRACES: dict[str, Callable[..., dict[str, np.ndarray]]] = {
+    "ScaffNew": scaffnew_trace,
+    "EF21": ef21_trace,
+    "Scaffold": scaffold_trace,
+    "ServerMomentum": momentum_trace,
+    "WeightedAverage": average_trace,
+}
+"""(algorithm, problem, rounds, start, lane's place, seed, lane) -> the server's vectors, and parts of the state by
+name, each with the rounds + 1 states first."""
+
+
+def trace(
+    a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, lane: int
+) -> dict[str, np.ndarray]:
+    """What the oracle says of one lane."""
+    name = type(a).__name__
+    if name in TRACES:
+        return TRACES[name](a, problem, rounds, start, s, seed, lane)
+    trajectory = [start]
+    for k in range(rounds):
+        trajectory.append(STEPS[name](a, problem, trajectory[-1], k, s, seed, lane))
+    return {"server": np.array(trajectory)}
 
 
 def differs(what: str, found: Any, expected: np.ndarray, scale: float, relative: float = 1e-10) -> list[str]:
@@ -158,24 +241,24 @@ def disagreements(
     lanes: int = 3,
     seed: int = 11,
     first_lane: int = 4,
-    engine: Engine = CPU,
+    engine: Engine | Sequence[Engine] = CPU,
     start: np.ndarray | None = None,
 ) -> list[str]:
-    """How a run differs from its oracle, at the scale of the distance travelled."""
-    points: np.ndarray | Sequence[Any] = starting_points(problem, lanes) if start is None else start
-    run = play(algorithm, problem, rounds, np.asarray(points), seed, first_lane, engine)
+    """How a run differs from its oracle: parameters at the scale of the distance travelled, gradients at their own."""
+    points: Any = starting_points(problem, lanes) if start is None else start
+    engines = [engine] if isinstance(engine, Engine) else engine
+    runs = [play(algorithm, problem, rounds, np.asarray(points), seed, first_lane, e) for e in engines]
     wrong = []
     for s in range(lanes):
-        arguments = (algorithm, problem, rounds, points[s], s, seed, first_lane + s)
-        if hasattr(algorithm, "probability"):
-            x, x_i, h_i = scaffnew_expected(*arguments)
-            travelled = float(np.max(np.abs(x_i - points[s])))
-            clients = np.array([engine.to_host(state.x_i)[:, s] for state in run.states])
-            variates = np.array([engine.to_host(state.h_i)[:, s] for state in run.states])
-            wrong += differs(f"lane {s}: x_i", clients, x_i, travelled)
-            wrong += differs(f"lane {s}: h_i", variates, h_i, float(np.max(np.abs(h_i))) + 1e-14)
-        else:
-            x = fedavg_expected(*arguments)
-            travelled = float(np.max(np.abs(x - points[s])))
-        wrong += differs(f"lane {s}: the server's vector", run.servers[:, s], x, travelled)
+        expected = trace(algorithm, problem, rounds, points[s], s, seed, first_lane + s)
+        moving = [expected[name] for name in ("server", "x_i") if name in expected]
+        travelled = max(float(np.max(np.abs(x - points[s]))) for x in moving)
+        for (name, array), run in itertools.product(expected.items(), runs):
+            own = run.context.engine
+            if name == "server":
+                found = run.servers[:, s]
+            else:
+                found = np.array([own.to_host(getattr(state, name))[..., s, :] for state in run.states])
+            scale = travelled if name in ("server", "x_i") else float(np.max(np.abs(array))) + 1e-14
+            wrong += differs(f"{own.name}, lane {s}: {name}", found, array, scale)
     return wrong

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-
-from dpfl_theory.problems.base import Problem
+from oracles.two_sided import GradientOf
 
 
 def clip(x: np.ndarray, C: float | None) -> np.ndarray:
@@ -16,7 +15,8 @@ def clip(x: np.ndarray, C: float | None) -> np.ndarray:
 
 
 def scaffnew(
-    problem: Problem,
+    gradient: GradientOf,
+    N: int,
     x0: np.ndarray,
     eta: float,
     p: float,
@@ -26,13 +26,13 @@ def scaffnew(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Server vectors (T+1, d), client vectors and control variates (T+1, N, d) for given coins theta_t and noise (T,
     N, d)."""
-    N, d = problem.n, problem.d
+    d = len(x0)
     x, x_i, h = x0, np.tile(x0, (N, 1)), np.zeros((N, d))  # 1
     history = [(x, x_i, h)]
     for t in range(len(coins)):  # 2, 3
         hat = np.empty((N, d))
         for i in range(N):  # 4
-            hat[i] = x_i[i] - eta * (problem.client_gradient(i, x_i[i]) - h[i])  # 5, 6
+            hat[i] = x_i[i] - eta * (gradient(i, x_i[i], t, 0) - h[i])  # 5, 6
         if coins[t]:  # 7
             delta = np.array([clip(hat[i] - x, C) + noise[t, i] for i in range(N)])  # 8
             average = sum(delta) / N

@@ -1,0 +1,258 @@
+"""What each algorithm becomes in a special case: laws between algorithms, each a function of their classes.
+
+A reduction returns what is wrong as a list of sentences; tests/mutants runs it with a faulty class in the place of a
+sound one. ``a`` has the package's algorithms, operators and oracles as attributes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from oracles.compare import ARRAY, differs, play, problem_of, starting_points
+from oracles.families import Transformed
+
+import dpfl_theory.algorithms as package
+from dpfl_theory.algorithms import Cohort, FullGradient, NoisyGradient, RecordGradient
+from dpfl_theory.kernels.streams import NOISE, SERVER_NOISE
+from dpfl_theory.problems import make
+from dpfl_theory.problems.base import Problem
+from dpfl_theory.problems.quadratic import from_matrices
+
+Zoo = Any
+ROUNDS, LANES, SEED = 7, 3, 8
+COHORTS = (Cohort(), Cohort("fixed", 3), Cohort("with-replacement", 4))
+"""Their size is known, so that dividing by |P_t| and by r is the same."""
+OPPOSITE = Transformed(change=lambda z, stream: -z if stream == SERVER_NOISE else z)
+"""zhang2021 adds the noise to a model difference, das2022 and shulgin2025 to a gradient: the same up to its sign."""
+
+
+def zoo(**faulty: type) -> Zoo:
+    """All public names of the algorithms' package, some of them replaced."""
+    return SimpleNamespace(**{**{name: getattr(package, name) for name in package.__all__}, **faulty})
+
+
+def run(algorithm: Any, problem: Problem, engine: Any = ARRAY, rounds: int = ROUNDS) -> Any:
+    return play(algorithm, problem, rounds, starting_points(problem, LANES), SEED, engine=engine)
+
+
+def same(what: str, found: np.ndarray, expected: np.ndarray, relative: float = 1e-10) -> list[str]:
+    scale = float(np.max(np.abs(expected - expected[0]))) or float(np.max(np.abs(expected)))
+    return differs(what, found, expected, scale, relative)
+
+
+def descent(problem: Problem, step: float, rounds: int = ROUNDS) -> np.ndarray:
+    """Gradient descent on f from the usual starting points, (rounds + 1, lanes, d)."""
+    w = [starting_points(problem, LANES)]
+    for _ in range(rounds):
+        w.append(np.array([x - step * problem.gradient(x) for x in w[-1]]))
+    return np.array(w)
+
+
+def gradients(problem: Problem, w: np.ndarray) -> np.ndarray:
+    """grad f_i of all clients, (n, lanes, d)."""
+    return np.array([[problem.client_gradient(i, x) for x in w] for i in range(problem.n)])
+
+
+# --- ScaffNew and SCAFFOLD -------------------------------------------------------------------------------------------
+
+
+def scaffnew_that_always_communicates(a: Zoo) -> list[str]:
+    """p = 1: the mean of the h_i is zero, so x follows gradient descent on f plus the mean of the clients' noise z_i,
+    all x_i = x, and one round fixes the control variates whatever they were before: with all gradients at x_t,
+    ``h_i = grad f_i - grad f + (1/eta) (mean z - z_i)``."""
+    wrong, eta, sigma = [], 0.3, 0.2
+    for name in ("dense", "logistic"):
+        problem = problem_of(name)
+        found = run(a.ScaffNew(eta, 1.0, sigma=sigma), problem)
+        for k in range(ROUNDS):
+            x, after = found.servers[k], found.states[k + 1]
+            z = sigma * ARRAY.normal(found.context.lanes, k, problem.n, problem.d, NOISE)
+            g = gradients(problem, x)
+            wrong += same("x", np.array([x, after.x]), np.array([x, x - eta * g.mean(axis=0) + z.mean(axis=0)]))
+            wrong += same("x_i", after.x_i, np.tile(after.x, (problem.n, 1, 1)))
+            h = g - g.mean(axis=0) + (z.mean(axis=0) - z) / eta
+            wrong += differs("h_i", after.h_i, h, float(np.max(np.abs(h))))
+            wrong += differs("sum of the h_i", after.h_i.sum(axis=0), 0.0 * x, float(np.max(np.abs(h))), 1e-13)
+        wrong += same("without noise, x", run(a.ScaffNew(eta, 1.0), problem).servers, descent(problem, eta))
+    return wrong
+
+
+def scaffold_without_control_variates_is_fedavg(a: Zoo) -> list[str]:
+    """noble2022 Section 3.3: c_i = 0 throughout gives (DP-)FedAvg, for every gradient oracle and cohort."""
+
+    class Held(a.Scaffold):  # type: ignore[misc, name-defined]
+        def round(self, context: Any, state: Any, k: int) -> Any:
+            return super().round(context, dataclasses.replace(state, c=0.0 * state.c, c_i=0.0 * state.c_i), k)
+
+    wrong = []
+    oracles = (FullGradient(), NoisyGradient(0.3), RecordGradient(0.5, 0.6, 0.5))
+    for cohort, gradient in itertools.product(COHORTS[:2], oracles):
+        problem = problem_of("logistic")
+        plain = a.TwoSidedFedAvg(0.4, 1.3, 3, cohort=cohort, gradient=gradient)
+        held = Held(0.4, 1.3, 3, cohort=cohort, gradient=gradient)
+        wrong += same(f"{cohort.scheme}, {gradient}: x", run(held, problem).servers, run(plain, problem).servers)
+    return wrong
+
+
+def scaffold_of_equal_clients_is_fedavg(a: Zoo) -> list[str]:
+    """All clients alike and all taking part: c_i = c in every round, though neither is zero."""
+    matrix = np.diag([1.0, 0.5, 0.1])
+    problem = from_matrices(np.tile(matrix, (4, 1, 1)), np.tile([1.0, -2.0, 0.5], (4, 1)))
+    scaffold = run(a.Scaffold(0.5, 1.2, 3), problem)
+    wrong = same("x", scaffold.servers, run(a.TwoSidedFedAvg(0.5, 1.2, 3), problem).servers)
+    if float(np.max(np.abs(scaffold.states[1].c))) < 0.1:
+        wrong.append("the control variates are zero")
+    return wrong
+
+
+# --- clipped FedAvg and DP-SGD ---------------------------------------------------------------------------------------
+
+
+def one_local_step_is_dp_sgd(a: Zoo) -> list[str]:
+    """E = 1: FedAvg and two-sided FedAvg with difference clipping (c = eta C, each client's sigma = eta sqrt(r) sigma)
+    are DP-SGD with step beta = eta eta_g."""
+    wrong, eta, eta_g, C, sigma = [], 0.3, 1.4, 2.0, 0.5
+    for cohort, name in itertools.product(COHORTS, ("dense", "huber")):
+        problem = problem_of(name)
+        r = cohort.divisor(problem.n)
+        expected = run(a.DPSGD(eta * eta_g, a.Clip(C), sigma, cohort), problem).servers
+        fedavg = a.FedAvg(eta, 1, eta * eta_g, "clip", C, cohort, sigma)
+        wrong += same(f"{cohort.scheme}: FedAvg", run(fedavg, problem).servers, expected)
+        two_sided = a.TwoSidedFedAvg(eta, eta_g, 1, eta * C, eta * math.sqrt(r) * sigma, cohort)
+        wrong += same(f"{cohort.scheme}: two-sided", run(two_sided, problem, OPPOSITE).servers, expected)
+    poisson = Cohort("poisson", 2.5)  # the expected size divides in DP-SGD and FedAvg, the actual one in two-sided
+    average = a.FedAvg(eta, 1, None, "clip", C, poisson, sigma, "average")
+    expected = run(a.DPSGD(eta, a.Clip(C), sigma, poisson), problem).servers
+    return wrong + same("poisson: FedAvg", run(average, problem).servers, expected)
+
+
+def fedavg_is_two_sided_fedavg(a: Zoo) -> list[str]:
+    """Any number E of local steps: das2022's updates are zhang2021's differences divided by -eta."""
+    wrong, eta, beta, C, sigma = [], 0.3, 0.4, 2.5, 0.5
+    for cohort, name in itertools.product(COHORTS, ("low-rank", "logistic")):
+        problem = problem_of(name)
+        r = cohort.divisor(problem.n)
+        expected = run(a.FedAvg(eta, 4, beta, "clip", C, cohort, sigma), problem).servers
+        two_sided = a.TwoSidedFedAvg(eta, beta / eta, 4, eta * C, eta * math.sqrt(r) * sigma, cohort)
+        wrong += same(cohort.scheme, run(two_sided, problem, OPPOSITE).servers, expected)
+    return wrong
+
+
+def models_that_are_not_clipped_are_averaged(a: Zoo) -> list[str]:
+    """Beyond every model's length, model clipping is FedAvg with eta_g = 1, in average and noise."""
+    wrong = []
+    for cohort in (*COHORTS, Cohort("poisson", 1.2)):
+        clipped, plain = (
+            run(algorithm, problem_of("dense")).servers
+            for algorithm in (
+                a.ModelClippedFedAvg(0.3, 1e6, 3, 0.4, cohort),
+                a.TwoSidedFedAvg(0.3, 1.0, 3, None, 0.4, cohort),
+            )
+        )
+        wrong += same(cohort.scheme, clipped, plain)
+    return wrong
+
+
+# --- EF21 ------------------------------------------------------------------------------------------------------------
+
+
+def ef21_without_a_bound_is_gradient_descent(a: Zoo) -> list[str]:
+    """Psi(g) = g and beta = 1, or clipping beyond every length: v = grad f from the first round on, whatever v_i was
+    before."""
+    wrong = []
+    for name, memory in itertools.product(("dense", "huber"), (0.0, 1.0, 0.3)):
+        problem = problem_of(name)
+        for algorithm in (a.EF21(0.4, a.Unbounded(), memory=memory), a.EF21(0.4, a.Clip(1e9), memory=memory)):
+            wrong += same(f"memory {memory}", run(algorithm, problem).servers, descent(problem, 0.4))
+    return wrong
+
+
+def constant_gradients() -> Problem:
+    """Huber losses far from their minima: grad f_i(w) does not depend on w."""
+    return make("huber", clients=5, dimension=4, records=3, threshold=0.02, heterogeneity=1.0, seed=3)
+
+
+def errors_of_memories(a: Zoo, **fields: Any) -> np.ndarray:
+    """||grad f_i - v_i|| (rounds + 1, n, lanes) where the gradients are constant."""
+    problem = constant_gradients()
+    algorithm = a.EF21(1e-9, **fields)
+    start = np.full((LANES, problem.d), 1e3) + starting_points(problem, LANES)
+    states = play(algorithm, problem, 40, start, SEED, engine=ARRAY).states
+    return np.array([np.linalg.norm(gradients(problem, start) - state.v_i, axis=2) for state in states])
+
+
+def memories_approach_a_constant_target_as_stated(a: Zoo) -> list[str]:
+    """shulgin2025 (8), (16): r <- |1 - beta/(alpha + r)| r for smoothed normalisation, also where it overshoots, and
+    r <- max(0, r - tau) for clipping; noise at the server does not reach the memories."""
+    wrong = []
+    for alpha, beta, sigma in ((0.02, 0.003, 0.0), (0.01, 0.05, 0.5), (0.0, 0.004, 0.5)):
+        r = errors_of_memories(a, bounding=a.SmoothedNormalise(alpha), beta=beta, sigma=sigma)
+        expected = np.abs(1.0 - beta / (alpha + r[:-1])) * r[:-1]
+        wrong += differs(f"alpha {alpha}: the error", r[1:], expected, float(r[0].max()))
+        if (expected > r[:-1]).any() != (beta > 2.0 * alpha):
+            wrong.append(f"alpha {alpha}: the errors grow where they should not, or never")
+    r = errors_of_memories(a, bounding=a.Clip(0.002), sigma=0.5)
+    wrong += differs("clipping: the error", r[1:], np.maximum(r[:-1] - 0.002, 0.0), float(r[0].max()))
+    return wrong if r[-1].max() < 1e-12 < r[5].min() else [*wrong, "the errors do not end at zero, or too early"]
+
+
+# --- momentum and averages -------------------------------------------------------------------------------------------
+
+
+def no_momentum_is_the_algorithm(a: Zoo) -> list[str]:
+    inner = a.FedAvg(0.3, 2, None, "clip", 2.0, Cohort("poisson", 2.5), 0.4)
+    problem = problem_of("dense")
+    return same("m = 0", run(a.ServerMomentum(inner, 0.0), problem).servers, run(inner, problem).servers, 1e-13)
+
+
+def momentum_has_its_closed_forms(a: Zoo) -> list[str]:
+    """Constant gradient g: ``w_K = w_0 - eta g sum_{k=1}^K (1 - m^k)/(1 - m)``. Curvature lambda: w_k - w* is a
+    combination of powers of the roots of ``x^2 - (1 + m - eta lambda) x + m``, with w_{-1} = w_0."""
+    eta, m = 0.05, 0.7
+    problem = constant_gradients()
+    start = np.full((LANES, problem.d), 1e3) + starting_points(problem, LANES)
+    found = play(a.ServerMomentum(a.FedAvg(eta), m), problem, ROUNDS, start, SEED, engine=ARRAY).servers
+    factor = np.array([sum((1.0 - m**j) / (1.0 - m) for j in range(1, K + 1)) for K in range(ROUNDS + 1)])
+    g = np.array([problem.gradient(w) for w in start])
+    wrong = same("constant gradient: w", found, start - eta * factor[:, None, None] * g, 1e-9)
+    curved = from_matrices(np.array([[[2.0]]]), np.array([[3.0]]))
+    found = run(a.ServerMomentum(a.FedAvg(eta), m), curved, rounds=30).servers[:, :, 0] - 3.0
+    b = (1.0 + m - eta * 2.0) / 2.0
+    one, two = b + np.emath.sqrt(b * b - m), b - np.emath.sqrt(b * b - m)
+    k = np.arange(1.0, 32.0)[:, None]  # w_{-1} = w_0 is power 0 and power 1
+    power = ((1.0 - two) * one**k - (1.0 - one) * two**k) / (one - two)
+    return wrong + same("quadratic: w - w*", found, power.real * found[0])
+
+
+def the_average_is_the_weighted_mean_of_the_run(a: Zoo) -> list[str]:
+    wrong, problem = [], problem_of("dense")
+    inner = a.ScaffNew(0.3, 0.4, 2.0, 0.3)
+    x = run(inner, problem).servers[1:]
+    for ratio in (1.0, 0.7):
+        found = run(a.WeightedAverage(inner, ratio), problem).servers
+        for T in range(1, ROUNDS + 1):
+            omega = np.array([ratio ** -float(t) for t in range(1, T + 1)])
+            expected = np.einsum("t,tsd->sd", omega / omega.sum(), x[:T])
+            wrong += differs(f"ratio {ratio}: xbar_{T}", found[T], expected, float(np.max(np.abs(x - found[0]))))
+    return wrong
+
+
+REDUCTIONS: tuple[Callable[[Zoo], list[str]], ...] = (
+    scaffnew_that_always_communicates,
+    scaffold_without_control_variates_is_fedavg,
+    scaffold_of_equal_clients_is_fedavg,
+    one_local_step_is_dp_sgd,
+    fedavg_is_two_sided_fedavg,
+    models_that_are_not_clipped_are_averaged,
+    ef21_without_a_bound_is_gradient_descent,
+    memories_approach_a_constant_target_as_stated,
+    no_momentum_is_the_algorithm,
+    momentum_has_its_closed_forms,
+    the_average_is_the_weighted_mean_of_the_run,
+)

@@ -1,0 +1,184 @@
+"""Two-sided FedAvg, model clipping, DP-SGD, EF21, SCAFFOLD, momentum and averages against their NumPy references: on
+both engines, on several problems, with all sampling schemes, gradient oracles and bounding operators."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from oracles.compare import ENGINES, PROBLEMS, STEPS, TRACES, disagreements, play, problem_of, starting_points
+
+from dpfl_theory.algorithms import (
+    DPSGD,
+    EF21,
+    Bounding,
+    Clip,
+    Cohort,
+    FedAvg,
+    FullGradient,
+    Gradient,
+    ModelClippedFedAvg,
+    NoisyGradient,
+    Normalise,
+    RecordGradient,
+    ScaffNew,
+    Scaffold,
+    Schedule,
+    ServerMomentum,
+    SmoothedNormalise,
+    Tabulated,
+    TwoSidedFedAvg,
+    Unbounded,
+    WeightedAverage,
+    alpha_norm_ec,
+    clip21,
+)
+
+COHORTS = (Cohort(), Cohort("fixed", 2), Cohort("poisson", 1.5), Cohort("with-replacement", 4))
+GRADIENTS: dict[str, Gradient] = {
+    "full": FullGradient(),
+    "noisy": NoisyGradient([0.1, 0.3, 0.0]),
+    "records": RecordGradient(0.5, 0.7, [0.5, 0.0, 2.0]),
+    "records, unclipped": RecordGradient(0.4),
+    "records, median": RecordGradient(0.6, "median", 0.3),
+    "records, all": RecordGradient(1.0, [0.1, 1.0, 5.0], 0.2),
+}
+BOUNDINGS: tuple[Bounding, ...] = (
+    Unbounded(),
+    Clip([0.15, 0.4, 1.0]),
+    Normalise(0.7),
+    SmoothedNormalise([0.0, 0.1, 1.0]),
+)
+WITH_RECORDS = ("huber", "logistic", "softmax", "unequal")
+every_gradient = pytest.mark.parametrize("kind", GRADIENTS)
+
+
+def agree(algorithms: Sequence[Any], kind: str, rounds: int = 4) -> None:
+    """Problems take turns, so that each algorithm meets one and all are met; each on both engines."""
+    names = WITH_RECORDS if kind.startswith("records") else tuple(PROBLEMS)
+    for algorithm, name in zip(algorithms, itertools.cycle(names)):
+        wrong = disagreements(algorithm, problem_of(name), rounds, engine=list(ENGINES.values()))
+        assert wrong == [], (name, algorithm.describe())
+
+
+@every_gradient
+def test_two_sided_fedavg(kind: str) -> None:
+    """zhang2021 Algorithms 1 to 3; constant steps, schedules and tables, for all lanes and for each."""
+    steps = ((0.3, 1.0), ([0.3, 0.2, 0.1], Schedule([1.5, 1.0, 0.5], 0.8)), (Tabulated([0.1, 0.3, 0.2, 0.4, 0.1]), 2.0))
+    cases = itertools.product(COHORTS, (None, [0.2, 1.0, 0.5]), (1, 3))
+    agree(
+        [
+            TwoSidedFedAvg(*steps[j % 3], Q, c, [0.1, 0.0, 0.4] if j % 4 else 0.0, cohort, GRADIENTS[kind])
+            for j, (cohort, c, Q) in enumerate(cases)
+        ],
+        kind,
+    )
+
+
+@every_gradient
+def test_model_clipping(kind: str) -> None:
+    cases = itertools.product(COHORTS, ([0.5, 2.0, 5.0], 1.0), (1, 3))
+    agree([ModelClippedFedAvg([0.3, 0.2, 0.1], c, Q, 0.2, cohort, GRADIENTS[kind]) for cohort, c, Q in cases], kind)
+
+
+@every_gradient
+def test_dp_sgd(kind: str) -> None:
+    """shulgin2025 equation (2)."""
+    cases = itertools.product(COHORTS, BOUNDINGS)
+    agree([DPSGD(Schedule(0.4, 0.9), psi, [0.0, 0.1, 0.3], cohort, GRADIENTS[kind]) for cohort, psi in cases], kind)
+
+
+@every_gradient
+def test_ef21(kind: str) -> None:
+    """shulgin2025 Algorithm 1. With alpha = 0 the rounding of a zero difference would be stretched to length 1, so
+    memories start at zero there."""
+    memory = [0.0, 1.0, 0.5]
+    cases = itertools.product(BOUNDINGS, (False, True))
+    algorithms = [
+        EF21(0.3, psi, [0.2, 1.0, 0.5], normalised, [0.1, 0.0, 0.3], memory, GRADIENTS[kind])
+        for psi, normalised in cases
+    ]
+    algorithms += [clip21(Schedule(0.3, 0.9), 0.5, gradient=GRADIENTS[kind], sigma=0.2)]
+    algorithms += [alpha_norm_ec(0.3, [0.1, 0.2, 1.0], 0.2, gradient=GRADIENTS[kind], sigma=0.1)]
+    agree(algorithms, kind, 5)
+
+
+@every_gradient
+def test_scaffold(kind: str) -> None:
+    """noble2022 Algorithm 1: server's and users' control variates, too; cold and warm starts."""
+    starts = ((0, None), (1, Cohort()), (2, None), (2, Cohort("fixed", 3)))
+    cases = itertools.product(COHORTS[:2], starts, (1, 3))
+    agree(
+        [
+            Scaffold(Schedule([0.3, 0.1, 0.2], 0.9), 1.5, K, cohort, GRADIENTS[kind], *warm)
+            for cohort, warm, K in cases
+        ],
+        kind,
+    )  # fmt: skip
+
+
+@every_gradient
+def test_scaffnew_with_any_gradient(kind: str) -> None:
+    agree([ScaffNew([0.3, 0.2, 0.1], p, C, 0.1, GRADIENTS[kind]) for p in (0.3, 1.0) for C in (None, 0.7)], kind, 6)
+
+
+def test_fedavg_with_clients_drawn_repeatedly() -> None:
+    repeated = Cohort("with-replacement", 4)
+    cases = itertools.product(("none", "clip", "normalise"), ("client", "average"))
+    agree([FedAvg(0.3, 2, 0.2, bounding, 1.5, repeated, 0.3, noise) for bounding, noise in cases], "full")
+
+
+def test_server_momentum() -> None:
+    inner = [
+        FedAvg(Schedule(0.2, 0.9), 2, None, "clip", 1.0, Cohort("poisson", 1.5), 0.3),
+        TwoSidedFedAvg(0.2, 1.5, 2, 0.7, 0.2, Cohort("with-replacement", 3), GRADIENTS["noisy"]),
+        DPSGD(0.2, Normalise(1.0), 0.2),
+        ModelClippedFedAvg(0.2, 2.0, 2, 0.1, Cohort("fixed", 3)),
+    ]
+    agree([ServerMomentum(algorithm, m) for algorithm in inner for m in (0.8, [0.0, 0.5, 0.9])], "full")
+
+
+def test_weighted_averages() -> None:
+    inner = [
+        FedAvg(0.3, 2),
+        ScaffNew(0.3, 0.5, 0.8, 0.2),
+        Scaffold(0.3, warm_start=1),
+        ServerMomentum(FedAvg(0.2), 0.8),
+    ]
+    agree([WeightedAverage(algorithm, ratio) for algorithm in inner for ratio in (1.0, [0.5, 0.9, 1.0])], "full")
+
+
+def test_the_comparison_reaches_what_it_is_for() -> None:
+    """Some messages are bounded, some are not; some clients are drawn twice, and at least once nobody takes part."""
+    problem, start = problem_of("huber"), starting_points(problem_of("huber"), 3)
+    counts = {}
+    for cohort in COHORTS[2:]:
+        context = play(TwoSidedFedAvg(0.3, cohort=cohort), problem, 1, start, 11, 4).context
+        counts[cohort.scheme] = np.array([cohort.members(context, k)[1] for k in range(4)])
+    assert counts["poisson"].sum(axis=1).min() == 0.0
+    assert counts["with-replacement"].max() >= 2.0
+
+    def lengths(algorithm: Any) -> np.ndarray:
+        runs = [play(algorithm, problem_of(name), 4, starting_points(problem_of(name), 3), 11, 4) for name in PROBLEMS]
+        return np.array([[np.linalg.norm(h.messages, axis=2) for h in run.rounds] for run in runs])
+
+    for found, threshold in (
+        (lengths(TwoSidedFedAvg(0.3, 1.0, 3)), [0.2, 1.0, 0.5]),
+        (lengths(EF21(0.3)), [0.15, 0.4, 1.0]),
+        (lengths(DPSGD(0.3)), [0.15, 0.4, 1.0]),
+    ):
+        clipped = np.mean(found > np.array(threshold), axis=(0, 1, 2))
+        assert np.all((clipped > 0.03) & (clipped < 0.97)), clipped
+    with_records = play(TwoSidedFedAvg(0.3, gradient=RecordGradient(0.5, 0.7)), problem, 1, start, 11, 4)
+    records = problem.data.x  # type: ignore[attr-defined]
+    assert 0.05 < np.mean(0.5 * np.linalg.norm(records, axis=1) > 0.7) < 0.95
+    assert with_records.rounds[0].messages.shape == (6, 3, problem.d)
+
+
+def test_every_algorithm_has_a_reference() -> None:
+    from laws.test_algorithm_laws import EXAMPLES
+
+    assert {cls.__name__ for cls in EXAMPLES} == set(STEPS) | set(TRACES)

@@ -1,0 +1,146 @@
+"""What the newer algorithms and their parts say of themselves, and what they refuse, in one sentence each."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from laws.test_algorithm_laws import CASES
+from oracles.compare import problem_of
+
+from dpfl_theory.algorithms import (
+    DPSGD,
+    EF21,
+    Clip,
+    Cohort,
+    FedAvg,
+    ModelClippedFedAvg,
+    NoisyGradient,
+    Normalise,
+    RecordGradient,
+    ScaffNew,
+    Scaffold,
+    Schedule,
+    ServerMomentum,
+    SmoothedNormalise,
+    Tabulated,
+    TwoSidedFedAvg,
+    Unbounded,
+    WeightedAverage,
+    simulate,
+)
+from dpfl_theory.errors import InputError
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_description_is_plain_data_and_names_every_field(case: str) -> None:
+    """Each field is described: by its own name, or, where it is a part, by what the part says of itself."""
+    cls, example = CASES[case]
+    algorithm = example.build(cls, 0.4, 1.0, 0.3)
+    told = json.loads(json.dumps(algorithm.describe(), allow_nan=False))
+    assert told["algorithm"] == cls.__name__
+    for field in dataclasses.fields(algorithm):
+        value = getattr(algorithm, field.name)
+        if field.name == "algorithm":
+            assert told["of"] == json.loads(json.dumps(value.describe()))
+        elif field.name in ("bounding", "gradient") and not isinstance(value, str):
+            assert told.items() >= json.loads(json.dumps(value.describe())).items()
+        else:
+            assert field.name in told
+            if isinstance(value, (int, float)):
+                assert told[field.name] == value, "a part overwrites it"
+
+
+def test_operators_describe_themselves() -> None:
+    told = [operator.describe() for operator in (Unbounded(), Clip(2.0), Normalise([1, 2]), SmoothedNormalise(0.5))]
+    assert json.loads(json.dumps(told)) == [
+        {"bounding": "none"},
+        {"bounding": "clip", "threshold": 2.0},
+        {"bounding": "normalise", "threshold": [1.0, 2.0]},
+        {"bounding": "smoothed-normalise", "alpha": 0.5},
+    ]
+
+
+POSITIVE, NOT_NEGATIVE = "a finite positive number is needed", "a finite number that is not negative is needed"
+WRONG: list[tuple[Any, str]] = [
+    (lambda: Clip(0.0), f"the threshold C is 0: {POSITIVE}"),
+    (lambda: Normalise([1.0, -1.0]), f"the scaling factor C is -1: {POSITIVE}"),
+    (lambda: SmoothedNormalise(-0.1), f"alpha is -0.1: {NOT_NEGATIVE}"),
+    (lambda: TwoSidedFedAvg(0.0), f"the local step size is 0: {POSITIVE}"),
+    (lambda: TwoSidedFedAvg(0.1, Tabulated([1.0, 0.0])), f"an entry of the global step size is 0: {POSITIVE}"),
+    (
+        lambda: TwoSidedFedAvg(0.1, local_steps=0),
+        "the number of local steps is 0: a whole number of at least 1 is needed",
+    ),
+    (lambda: TwoSidedFedAvg(0.1, threshold=-1.0), f"the threshold c is -1: {POSITIVE}"),
+    (lambda: TwoSidedFedAvg(0.1, sigma=-1.0), f"sigma is -1: {NOT_NEGATIVE}"),
+    (lambda: ModelClippedFedAvg(0.1, 0.0), f"the threshold c is 0: {POSITIVE}"),
+    (lambda: DPSGD(-0.1), f"the step size is -0.1: {POSITIVE}"),
+    (lambda: DPSGD(0.1, sigma=[0.0, -2.0]), f"sigma is -2: {NOT_NEGATIVE}"),
+    (lambda: EF21(0.1, beta=0.0), f"beta is 0: {POSITIVE}"),
+    (lambda: EF21(0.1, memory=-1.0), f"the memory's share of the first gradient is -1: {NOT_NEGATIVE}"),
+    (lambda: EF21(0.1, server_normalisation=1), "server normalisation is 1: give true or false"),
+    (
+        lambda: Scaffold(0.1, warm_start=-1),
+        "the number of warm rounds is -1: a whole number of at least 0 is needed",
+    ),
+    (
+        lambda: ServerMomentum(ScaffNew(0.1)),
+        "ScaffNew keeps a state besides the server's vector: momentum works on FedAvg and its kin",
+    ),
+    (lambda: ServerMomentum(FedAvg(0.1), -0.5), f"the momentum is -0.5: {NOT_NEGATIVE}"),
+    (
+        lambda: ServerMomentum(FedAvg(0.1), 1.0),
+        "the momentum is 1.0: it must lie below 1, or the steps add up without end",
+    ),
+    (lambda: WeightedAverage(FedAvg(0.1), 0.0), f"the ratio of the weights is 0: {POSITIVE}"),
+    (
+        lambda: WeightedAverage(FedAvg(0.1), 1.1),
+        "the ratio of the weights is 1.1: it must lie in (0, 1], or later weights fall",
+    ),
+]
+
+
+@pytest.mark.parametrize(("make", "sentence"), WRONG, ids=[w[1] for w in WRONG])
+def test_what_cannot_be_used_is_refused_in_one_sentence(make: Any, sentence: str) -> None:
+    with pytest.raises(InputError) as caught:
+        make()
+    assert str(caught.value) == sentence
+
+
+COUNT = "has 2 values for 3 lanes: give one number, or one for each lane"
+KNOWN = "SCAFFOLD's averages are over a cohort of known size: choose fixed or full"
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "sentence"),
+    [
+        (TwoSidedFedAvg([0.1, 0.2]), f"local_step {COUNT}"),
+        (TwoSidedFedAvg(0.1, gradient=NoisyGradient([0.1, 0.2])), f"deviation {COUNT}"),
+        (TwoSidedFedAvg(0.1, cohort=Cohort("fixed", 9)), "the cohort size is 9: with 6 clients it must lie in (0, 6]"),
+        (ModelClippedFedAvg(0.1, [1.0, 2.0]), f"threshold {COUNT}"),
+        (DPSGD(0.1, Clip([1.0, 2.0])), f"threshold {COUNT}"),
+        (EF21(0.1, SmoothedNormalise([1.0, 2.0])), f"alpha {COUNT}"),
+        (EF21(0.1, memory=[1.0, 2.0]), f"memory {COUNT}"),
+        (Scaffold(Schedule([0.1, 0.2])), f"local_step {COUNT}"),
+        (Scaffold(0.1, cohort=Cohort("poisson", 2)), f"sampling scheme 'poisson' does not fit: {KNOWN}"),
+        (Scaffold(0.1, warm_start=1, warm_cohort=Cohort("with-replacement", 2)), "sampling scheme 'with-replacement' "),
+        (ScaffNew(0.1, gradient=RecordGradient()), "problem 'random quadratic, condition 10' has no records: "),
+        (ServerMomentum(FedAvg(0.1), [0.1, 0.2]), f"momentum {COUNT}"),
+        (ServerMomentum(FedAvg([0.1, 0.2])), f"local_step {COUNT}"),
+        (WeightedAverage(ScaffNew([0.1, 0.2])), f"step {COUNT}"),
+    ],
+    ids=lambda x: x if isinstance(x, str) else "",
+)  # fmt: skip
+def test_what_does_not_fit_the_run_is_refused_before_it(algorithm: Any, sentence: str) -> None:
+    with pytest.raises(InputError) as caught:
+        simulate(algorithm, problem_of("dense"), 1, 3, device="cpu")
+    assert str(caught.value).startswith(sentence)
+
+
+def test_a_table_of_steps_that_ends_too_early_is_named() -> None:
+    with pytest.raises(InputError, match=r"^the step sizes end before round 2: give one for each round, not 2$"):
+        simulate(TwoSidedFedAvg(Tabulated(np.array([0.1, 0.2]))), problem_of("dense"), 3, device="cpu")
