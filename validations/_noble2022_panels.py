@@ -98,6 +98,22 @@ def compute(
     return {"configuration": configuration, "panels": found}
 
 
+def images(context: Context, steps: Sequence[int], metric: Metric) -> dict[str, Any]:
+    """The panels of image data for every similarity of the users."""
+    cases = [noble.real(context, gamma) for gamma in noble.SIMILARITIES]
+    return compute(context, cases, steps, (30.0, 2500), metric)
+
+
+def accuracy_of_images(panels: Sequence[Mapping[str, Any]], paper: str) -> list[dict[str, Any]]:
+    """What is claimed of accuracy on image data: better where users differ, alike where they do not."""
+    alike_users = [p for p in panels if p["heterogeneity"][0] == 100.0]
+    different = [p for p in panels if p["heterogeneity"][0] < 100.0]
+    return [
+        superiority(different, ACCURACY, paper),
+        alike(alike_users, ACCURACY, "D.3.3: very similar accuracy with gamma = 100%"),
+    ]
+
+
 def _at_optimum(data: noble.Data, seed: int) -> float:
     """(1/M) sum_i ||grad F_i(x*)||^2."""
     return float(np.mean(np.sum(noble.split_of(data, seed).train.gradients_at_star ** 2, axis=1)))

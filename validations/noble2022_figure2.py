@@ -24,14 +24,8 @@ PAPER = "Section 5: clearly outperforms under data heterogeneity"
 
 
 def compute(context: Context) -> dict[str, Any]:
-    cases = [noble.real(context, gamma) for gamma in noble.SIMILARITIES]
-    data = panels.compute(context, cases, (50,), (30.0, 2500), panels.ACCURACY)
-    different = [p for p in data["panels"] if p["heterogeneity"][0] < 100.0]
-    alike = [p for p in data["panels"] if p["heterogeneity"][0] == 100.0]
-    data["claims"] = [
-        panels.superiority(different, panels.ACCURACY, PAPER),
-        panels.alike(alike, panels.ACCURACY, "D.3.3: very similar accuracy with gamma = 100%"),
-    ]
+    data = panels.images(context, (50,), panels.ACCURACY)
+    data["claims"] = panels.accuracy_of_images(data["panels"], PAPER)
     return data
 
 

@@ -24,8 +24,7 @@ PAPER = "D.3.1: superior performance on real data"
 
 
 def compute(context: Context) -> dict[str, Any]:
-    cases = [noble.real(context, gamma) for gamma in noble.SIMILARITIES]
-    data = panels.compute(context, cases, panels.STEPS, (30.0, 2500), panels.DISSIMILARITY)
+    data = panels.images(context, panels.STEPS, panels.DISSIMILARITY)
     data["claims"] = [panels.nearer(data["panels"], PAPER)]
     return data
 

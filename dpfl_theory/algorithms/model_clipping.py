@@ -18,15 +18,13 @@ from dpfl_theory.algorithms.gradients import FullGradient, Gradient
 from dpfl_theory.algorithms.hyperparameters import (
     PerLane,
     StepSize,
-    noisy,
     plain,
     positive,
     positive_steps,
     step_at,
     whole,
 )
-from dpfl_theory.algorithms.two_sided import local_models, shares
-from dpfl_theory.kernels.streams import SERVER_NOISE
+from dpfl_theory.algorithms.two_sided import average, local_models
 from dpfl_theory.problems.base import Problem
 
 __all__ = ["ModelClippedFedAvg"]
@@ -63,22 +61,15 @@ class ModelClippedFedAvg(Memoryless):
         self.gradient.validate(problem, lanes)
 
     def round(self, context: Context, state: Any, k: int) -> tuple[Any, Round]:
-        engine = context.engine
-        xp = engine.xp
         x = state
         eta = context.per_lane(step_at(self.local_step, k))
         members, counts = self.cohort.members(context, k)
-        weights = shares(xp, counts)
         sent = x[None] + local_models(context, x, eta, self.local_steps, self.gradient, members, k)
         sent = Clip(self.threshold)(context, sent)
-        signal = engine.combine(sent, xp.ascontiguousarray(weights.T))
-        noise = xp.zeros_like(x)
-        if noisy(self.sigma):
-            deviation = context.per_lane(self.sigma) * xp.sqrt((weights**2 / xp.maximum(counts, 1.0)).sum(axis=0))
-            noise = deviation[:, None] * engine.normal(context.lanes, k, 1, x.shape[1], SERVER_NOISE)[0]
+        signal, noise = average(context, sent, counts, self.sigma, k)
         somebody = counts.sum(axis=0) > 0.0
         happened = Round(context, k, x, members=members, messages=sent, signal=signal, noise=noise)
-        return xp.where(somebody[:, None], signal + noise, x), happened
+        return context.engine.xp.where(somebody[:, None], signal + noise, x), happened
 
     def describe(self) -> dict[str, Any]:
         return {

@@ -32,7 +32,7 @@ from dpfl_theory.algorithms.hyperparameters import (
 from dpfl_theory.kernels.streams import SERVER_NOISE
 from dpfl_theory.problems.base import Problem
 
-__all__ = ["TwoSidedFedAvg", "local_models", "shares"]
+__all__ = ["TwoSidedFedAvg", "average", "local_models"]
 
 
 def local_models(
@@ -53,10 +53,23 @@ def local_models(
     return -step[:, None] * total
 
 
-def shares(xp: Any, counts: Any) -> Any:
-    """Each member's weight in the average over a round's clients, (A, lanes); all zero where nobody takes part."""
+def average(context: Context, sent: Any, counts: Any, sigma: PerLane, k: int) -> tuple[Any, Any]:
+    """The mean of round k's messages (A, lanes, d), and of the noise on them; both are zero where nobody takes part.
+
+    counts (A, lanes): how often each client takes part. Of s independent noises with standard deviation sigma the mean
+    has sigma/sqrt(s), which is what is drawn.
+    """
+    engine = context.engine
+    xp = engine.xp
     total = counts.sum(axis=0)
-    return counts / xp.where(total > 0.0, total, 1.0)
+    somebody = total > 0.0
+    total = xp.where(somebody, total, 1.0)
+    signal = engine.combine(sent, xp.ascontiguousarray((counts / total).T))
+    noise = xp.zeros_like(signal)
+    if noisy(sigma):
+        deviation = context.per_lane(sigma) * somebody / xp.sqrt(total)
+        noise = deviation[:, None] * engine.normal(context.lanes, k, 1, signal.shape[1], SERVER_NOISE)[0]
+    return signal, noise
 
 
 @dataclass(frozen=True)
@@ -99,23 +112,14 @@ class TwoSidedFedAvg(Memoryless):
         self.gradient.validate(problem, lanes)
 
     def round(self, context: Context, state: Any, k: int) -> tuple[Any, Round]:
-        engine = context.engine
         x = state
         eta_l = context.per_lane(step_at(self.local_step, k))
         eta_g = context.per_lane(step_at(self.global_step, k))
         members, counts = self.cohort.members(context, k)
-        weights = shares(engine.xp, counts)
         sent = local_models(context, x, eta_l, self.local_steps, self.gradient, members, k)
         if self.threshold is not None:
             sent = Clip(self.threshold)(context, sent)
-        signal = engine.combine(sent, engine.xp.ascontiguousarray(weights.T))
-        noise = engine.xp.zeros_like(x)
-        if noisy(self.sigma):
-            # Of s independent draws with standard deviation sigma, the mean has sigma/sqrt(s), and none has no noise.
-            deviation = context.per_lane(self.sigma) * engine.xp.sqrt(
-                (weights**2 / engine.xp.maximum(counts, 1.0)).sum(axis=0)
-            )
-            noise = deviation[:, None] * engine.normal(context.lanes, k, 1, x.shape[1], SERVER_NOISE)[0]
+        signal, noise = average(context, sent, counts, self.sigma, k)
         happened = Round(context, k, x, members=members, messages=sent, signal=signal, noise=noise)
         return x + eta_g[:, None] * (signal + noise), happened
 
