@@ -53,6 +53,28 @@ def test_json_is_the_packages_answer(capsys: Output, algorithm: str) -> None:
     assert json.loads(out) == {**json.loads(json.dumps(expected)), "schema": "dpfl-theory/1"}
 
 
+FROM_DATA = {"clip": 1.0, "epsilon": 8.0, "delta": 1e-5, "constant": 4.0, "clients": 4}
+
+
+def test_data_in_place_of_constants(capsys: Output) -> None:
+    shape = {"data": "breast-cancer", "ridge": 0.1, "features": 3, "partition": "shards", "row_norm": 2.0}
+    command = arguments("dp-scaffnew", {**FROM_DATA, **shape})
+    assert main([*command, "--format", "json"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    expected = recommend("dp-scaffnew", **FROM_DATA, **shape)
+    assert json.loads(out) == {**json.loads(json.dumps(expected)), "schema": "dpfl-theory/1"}
+    assert main(command) == 0
+    flat = " ".join(capsys.readouterr().out.split())
+    assert set(expected["data"]["constants"]) == {
+        *("dim", "smoothness", "strong_convexity", "distance", "gradient_norm_at_optimum")
+    }
+    for name, told in expected["data"]["constants"].items():
+        assert f"input {flag(name)} {told['value']:.6g} ({told['kind']}" in flat or name == "dim"
+        assert told["text"] in flat
+    assert "logistic regression on breast-cancer" in flat
+
+
 def test_the_keys_that_are_promised(capsys: Output) -> None:
     inputs = {**INPUTS["dp-scaffnew"], "calibration": "paper"}
     assert main([*arguments("dp-scaffnew", inputs), "--rule", "printed", "--format", "json"]) == 0
@@ -109,6 +131,12 @@ def test_output_goes_to_a_file(capsys: Output, tmp_path: Path) -> None:
         (["--algorithm", "dp-scaffnew", "--clients", "many"], "--clients is 'many': give a number"),
         (["--algorithm", "dp-scaffnew", "--clients", "2.5"], "--clients is 2.5: give a whole number of at least 1"),
         (["--algorithm", "dp-scaffnew", "--clients", "nan"], "--clients is 'nan': give a number"),
+        (
+            ["--algorithm", "dp-scaffnew", "--ridge", "1"],
+            "--ridge is for a problem that is made of data: give --data too",
+        ),
+        (["--algorithm", "dp-scaffnew", "--data", "digits", "--ridge", "much"], "--ridge is 'much': give a number"),
+        (["--algorithm", "dp-scaffnew", "--data", "digits"], "dp-scaffnew needs --clip: give the clipping threshold"),
         (["--algorithm", "dp-scaffnew", "--format", "yaml"], "format 'yaml'"),
         (["--algorithm", "dp-scaffnew", "--rule", "best"], "unknown rule 'best'"),
         ([], "Missing option '--algorithm'"),
@@ -132,6 +160,8 @@ def test_help_names_every_option(capsys: Output) -> None:
     for kind in settings().values():
         for name in kind.names():
             assert flag(name) in out
+    for option in ("--data", "--ridge", "--partition", "--features", "--row-norm"):
+        assert option in out
     assert "[dp-norm-ec]" in " ".join(out.split())
 
 

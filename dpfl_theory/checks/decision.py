@@ -1,21 +1,23 @@
-"""Decisions: confidence limits of E Z against a bound B, and the verdict that they give."""
+"""Decisions: confidence limits of E Z, or of min_k E Z_k, against a bound B, and the verdict that they give."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfl_theory.checks.confidence import asymptotic_limits, lower_limit, upper_limit
+from dpfl_theory.checks.confidence import asymptotic_limits, least_lower_limit, lower_limit, upper_limit
 
-__all__ = ["Limits", "decide"]
+__all__ = ["Limits", "certain", "decide", "decide_least"]
 
 _LOOKS = 16
 """How often asymptotic limits may be looked at while lanes are added: they are taken at alpha/16 each time."""
 _FEWEST = 256
 """Asymptotic limits do not end a run that may still have more lanes before it has this many."""
+_ROUNDING = 1e-9
+"""What rounding may do to the result of a run without randomness, relative to it and to the bound."""
 _TRUNCATION = 10.0
 """Asymptotic limits truncate Z this many bounds away on the side that does not matter, which only widens them there."""
 
@@ -23,7 +25,8 @@ _TRUNCATION = 10.0
 @dataclass(frozen=True)
 class Limits:
     """Confidence limits of E Z against the bound; low_valid and high_valid say whether low and high hold at finite
-    sample size (then for all sample sizes at once). broken counts replicates that are NaN or +inf."""
+    sample size (then for all sample sizes at once). broken counts replicates that are NaN or +inf; exact says that the
+    run draws nothing, so that low and high differ from the value by rounding alone."""
 
     bound: float
     mean: float
@@ -35,6 +38,7 @@ class Limits:
     asymptotic_high: float
     lanes: int
     broken: int
+    exact: bool = False
 
     @property
     def decided(self) -> bool:
@@ -61,6 +65,11 @@ class Limits:
         """The verdict and its reason. ``moved``, the mean of the bound's random terms (which Z has on its own side), is
         added to both sides in the text; ``cut`` says whether the time budget ended the run."""
         bound = self.bound + moved
+        if self.exact:
+            word, side = "inconclusive", "is, up to rounding,"
+            if self.decided:
+                word, side = ("violated", "exceeds") if self.low > self.bound else ("holds", "is at most")
+            return word, f"the value {self.mean + moved:.6g} of a run without randomness {side} the bound {bound:.6g}"
         if self.broken:
             return "inconclusive", f"in {self.broken} of {self.lanes} lanes the left side is infinite or not a number"
         if self.high_valid and self.high <= self.bound:
@@ -119,3 +128,51 @@ def decide(z: NDArray[np.float64], bound: float, least: float, most: float, alph
         lanes=len(z),
         broken=0,
     )
+
+
+def decide_least(z: NDArray[np.float64], bound: float, least: float, most: float, alpha: float) -> Limits:
+    """Limits of ``min_k E Z_k`` from replicates z (lanes, rounds), each Z_k in [least, most], alpha in all.
+
+    The upper limit of any round is one of the least expectation. That of the round with the smallest sample mean is
+    taken; since the data choose it, each round has alpha/rounds. The least of the rounds' lower limits needs no such
+    share: it exceeds the least expectation only if the lower limit of that very round does.
+
+    Truncation, and what is asymptotic, are as in `decide`; the asymptotic lower limit is that of ``E min_k Z_k <=
+    min_k E Z_k``.
+    """
+    rounds, broken = z.shape[1], int(np.sum(~np.isfinite(z).all(axis=1)))
+    if broken:
+        return Limits(bound, math.nan, -math.inf, math.inf, False, False, -math.inf, math.inf, len(z), broken)
+    means = z.mean(axis=0)
+    # Equal replicates (of the common start) give no asymptotic limit, so that another round is chosen if there is one.
+    moving = np.ptp(z, axis=0) > 0.0
+    best = int(np.argmin(np.where(moving, means, math.inf) if moving.any() else means))
+    above = decide(z[:, best], bound, -math.inf, most, alpha / rounds)
+    below = decide(z.min(axis=1), bound, -math.inf, math.inf, alpha)
+    low_valid = math.isfinite(least)
+    return replace(
+        above,
+        mean=float(means.min()),
+        low=least_lower_limit(z, alpha / 2.0, least) if low_valid else below.asymptotic_low,
+        low_valid=low_valid,
+        asymptotic_low=below.asymptotic_low,
+    )
+
+
+def certain(values: NDArray[np.float64], bound: float) -> Limits:
+    """Limits of a number that a run without randomness gives: its lanes' values (lanes,), which rounding alone may
+    part.
+
+    Raises ValueError when they differ by more.
+
+    >>> certain(np.array([2.0, 2.0]), 3.0).verdict(0.0, cut=False)[0]
+    'holds'
+    """
+    if not np.isfinite(values).all():
+        return decide(np.full(len(values), math.nan), bound, -math.inf, math.inf, 1.0)
+    slack = _ROUNDING * max(abs(bound), float(np.abs(values).max()))
+    low, high = float(values.min()), float(values.max())
+    if high - low > slack:
+        raise ValueError(f"a run that is said to draw nothing gives both {low!r} and {high!r} in its lanes")
+    low, high, mean = low - slack, high + slack, float(values.mean())
+    return Limits(bound, mean, low, high, True, True, low, high, len(values), 0, exact=True)

@@ -1,13 +1,14 @@
 """monte-carlo: a bound against the running algorithm, decided by confidence limits.
 
 Everything random goes to one side: with parts O_j of the statement's expectations, ``lhs <= rhs`` reads
-``E Z <= B`` for ``Z = sum_j c_j O_j`` and a number B. Each lane gives one independent replicate of Z (a mean over
-rounds).
+``E Z <= B`` for ``Z = sum_j c_j O_j`` and a number B. Each lane gives one independent replicate of Z (of means over the
+rounds, or of values after the last one). ``min_k E Z_k <= B`` has limits of its own, from replicates of every Z_k.
 
 *holds* needs the upper confidence limit of E Z to be at most B. The limit is rigorous where Z is bounded from above
 within the run's `Reach`; otherwise it rests on the central limit theorem and is labelled asymptotic.
 *violated* needs a lower limit above B that is valid at finite sample size; it exists where Z is bounded from below.
-Undecided checks get more lanes until the instance's number of lanes, or the time budget, is spent.
+Undecided checks get more lanes until the instance's number of lanes, or the time budget, is spent. A run that draws
+nothing has its value for an expectation; a second lane tells whether that is so.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.algorithms import simulate
+from dpfl_theory.algorithms import Stream, simulate
 from dpfl_theory.algorithms.observables import get
-from dpfl_theory.checks.decision import Limits, decide
+from dpfl_theory.checks.decision import Limits, certain, decide, decide_least
 from dpfl_theory.checks.evidence import Evidence, Interval
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.kernels import select
@@ -33,12 +34,15 @@ from dpfl_theory.statements.model import Check, Statement, sympy_symbols
 __all__ = ["Experiment", "Linear", "linearise", "run"]
 
 _FIRST_BATCH = 128
+_COPIES = 2
+"""Lanes of a run that draws nothing."""
 _WATCHED = ("zero-updates", "empty-cohort")
 
 
 @dataclass(frozen=True)
 class Linear:
-    """A side of a statement at given symbol values: named terms, each a constant and coefficients of observables."""
+    """A side of a statement at given symbol values: named terms, each a constant and coefficients of observables (of
+    columns, see `Expected.column`, where they are no means over rounds)."""
 
     terms: Mapping[str, tuple[float, Mapping[str, float]]]
 
@@ -60,14 +64,18 @@ class Linear:
 
 
 def linearise(statement: Statement, values: Mapping[str, float]) -> tuple[Linear, Linear]:
-    """Both sides at these values of the symbols. Raises ValueError when a side is not linear in its expectations."""
+    """Both sides at these values of the symbols. Raises ValueError when a side is not linear in its expectations, and
+    for a least expectation beside another one or on the larger side."""
     assert statement.sides is not None
     sides = statement.sides()
     symbols = sympy_symbols(statement)
     expectations = {e.name: e for e in statement.expectations}
     numbers = {symbols[name]: value for name, value in values.items() if name in symbols}
+    least = any(e.when == "least" for e in statement.expectations)
+    if least and len(expectations) > 1:
+        raise ValueError(f"{statement.id}: a least expectation stands beside another one")
 
-    def side(terms: Mapping[str, Any]) -> Linear:
+    def side(terms: Mapping[str, Any], smaller: bool) -> Linear:
         out: dict[str, tuple[float, Mapping[str, float]]] = {}
         for label, expression in terms.items():
             rest, parts = expression, dict[str, float]()
@@ -77,12 +85,15 @@ def linearise(statement: Statement, values: Mapping[str, float]) -> tuple[Linear
                     raise ValueError(f"{statement.id}: the term {label!r} is not linear in its expectations")
                 rest = rest.subs(symbols[name], 0)
                 factor = float(slope.subs(numbers))
+                if least and (factor < 0.0 if smaller else factor != 0.0):
+                    raise ValueError(f"{statement.id}: its least expectation is on the larger side, or negative")
                 for observable, sign in expectation.parts:
-                    parts[observable] = parts.get(observable, 0.0) + sign * factor
+                    column = expectation.column(observable)
+                    parts[column] = parts.get(column, 0.0) + sign * factor
             out[label] = (float(rest.subs(numbers)), {o: c for o, c in parts.items() if c != 0.0})
         return Linear(out)
 
-    return side(sides.lhs), side(sides.rhs)
+    return side(sides.lhs, True), side(sides.rhs, False)
 
 
 def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
@@ -118,19 +129,21 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
         if failure is not None:
             return evidence("not-applicable", f"the hypothesis '{assumption.text}' is not met: {failure}")
     lhs, rhs = linearise(statement, experiment.values)
-    sample = _Sample(experiment, lhs, rhs, engine)
+    columns = {e.column(o): (o, e.when) for e in statement.expectations for o, _ in e.parts}
+    sample = _Sample(experiment, lhs, rhs, columns, engine)
     trivial = sample.trivial()
+    most = experiment.lanes if experiment.random else _COPIES
     while True:
-        sample.extend(min(experiment.lanes, max(_FIRST_BATCH, 2 * sample.lanes)), settings)
+        sample.extend(min(most, max(_FIRST_BATCH, 2 * sample.lanes)), settings)
         limits = sample.limits(settings.alpha)
-        if limits.decided or sample.lanes >= experiment.lanes or settings.out_of_time:
+        if limits.decided or sample.lanes >= most or settings.out_of_time:
             break
-        if limits.rigorous_out_of_sight(experiment.lanes):
+        if limits.rigorous_out_of_sight(most):
             break
     means = sample.means()
     moved = math.fsum(c * means[o] for o, c in rhs.total()[1].items() if math.isfinite(means[o]))
     bound = limits.bound + moved
-    verdict, reason = limits.verdict(moved, settings.out_of_time and sample.lanes < experiment.lanes)
+    verdict, reason = limits.verdict(moved, settings.out_of_time and sample.lanes < most)
     return evidence(
         verdict,
         reason,
@@ -150,24 +163,35 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     )
 
 
-class _Sample:
-    """Replicates of Z, extended batch by batch with further lanes."""
+def _taken(stream: Stream, when: str, rounds: int) -> Array:
+    """What an expectation at ``when`` needs of a run's stream: (lanes,), or (lanes, rounds) for the least one."""
+    if when == "least":
+        return stream.every_round[:rounds].T
+    return stream.last if when == "end" else stream.mean
 
-    def __init__(self, experiment: Experiment, lhs: Linear, rhs: Linear, engine: Any) -> None:
+
+class _Sample:
+    """Replicates of Z, extended batch by batch with further lanes. ``read`` tells of each column which observable it
+    is, and when it is taken."""
+
+    def __init__(
+        self, experiment: Experiment, lhs: Linear, rhs: Linear, read: Mapping[str, tuple[str, str]], engine: Any
+    ) -> None:
         self.experiment = experiment
         self.engine = engine
         (a0, a), (b0, b) = lhs.total(), rhs.total()
         self.lhs = lhs
         self.bound = b0 - a0
-        self.observables = sorted({*a, *b})
+        self.spoken = sorted({*a, *b})
         # Where a weight C/||u|| or an empty cohort may be met, evidence says how often it was.
-        self.watch = [o for o in _WATCHED if any("clipped" in name or "weighted" in name for name in self.observables)]
-        self.coefficients = {o: a.get(o, 0.0) - b.get(o, 0.0) for o in self.observables}
-        self.columns: dict[str, list[Array]] = {o: [] for o in (*self.observables, *self.watch)}
+        self.watch = [o for o in _WATCHED if any("clipped" in name or "weighted" in name for name in self.spoken)]
+        self.read = {**{c: read[c] for c in self.spoken}, **{o: (o, "mean") for o in self.watch}}
+        self.coefficients = {c: a.get(c, 0.0) - b.get(c, 0.0) for c in self.spoken}
+        self.columns: dict[str, list[Array]] = {c: [] for c in self.read}
         self.lanes = 0
         self.seconds = 0.0
 
-    def _simulate(self, rounds: int, lanes: int, first: int, settings: Settings) -> dict[str, Array]:
+    def _simulate(self, rounds: int, lanes: int, first: int, settings: Settings) -> dict[str, Stream]:
         e = self.experiment
         done = simulate(
             e.algorithm,
@@ -175,34 +199,39 @@ class _Sample:
             rounds,
             lanes,
             settings.seed,
-            [*self.observables, *self.watch],
+            [o for o, _ in self.read.values()],
+            series=any(when == "least" for _, when in self.read.values()),
             start=e.start,
             first_lane=first,
             device=self.engine,
             progress=settings.progress,
         )
         self.seconds += done.seconds
-        return {o: done[o].mean for o in self.columns}
+        return {column: done[o] for column, (o, _) in self.read.items()}
 
     def extend(self, lanes: int, settings: Settings) -> None:
         """Simulate until there are ``lanes`` replicates, in batches that respect the deadline."""
         while self.lanes < lanes and not (self.lanes and settings.out_of_time):
             count = min(lanes - self.lanes, 512)
-            for o, values in self._simulate(self.experiment.rounds, count, self.lanes, settings).items():
-                self.columns[o].append(values)
+            for column, stream in self._simulate(self.experiment.rounds, count, self.lanes, settings).items():
+                self.columns[column].append(_taken(stream, self.read[column][1], self.experiment.rounds))
             self.lanes += count
 
     def trivial(self) -> float | None:
         """The left side if every iterate were w_0: a bound above it says less than doing nothing."""
         at_start = self._simulate(1, 1, 0, Settings())
-        means = {o: float(v[0]) for o, v in at_start.items()}
+        means = {column: float(stream.mean[0]) for column, stream in at_start.items()}  # of one round: its value
         self.seconds = 0.0
         value = math.fsum(self.lhs.at(means).values())
         return value if math.isfinite(value) else None
 
     def means(self) -> dict[str, float]:
-        """Mean of each observable that the statement speaks of."""
-        return {o: float(np.concatenate(self.columns[o]).mean()) for o in self.observables}
+        """Mean of each column that the statement speaks of, in the round with the least mean of Z where there are
+        columns of all rounds."""
+        z = self._replicates()
+        best = int(z.mean(axis=0).argmin()) if z.ndim > 1 else 0
+        found = {c: np.concatenate(self.columns[c]).mean(axis=0) for c in self.spoken}
+        return {c: float(np.atleast_1d(mean)[best]) for c, mean in found.items()}
 
     def watched(self) -> dict[str, float]:
         """Mean number of zero updates, and of empty cohorts, per round; nothing where neither happened."""
@@ -210,13 +239,21 @@ class _Sample:
         return {o: value for o, value in found.items() if value > 0.0}
 
     def limits(self, alpha: float) -> Limits:
-        """The limits of E Z from the replicates so far."""
+        """The limits of E Z, or min_k E Z_k, from the replicates so far."""
+        z = self._replicates()
+        if not self.experiment.random:
+            return certain(z if z.ndim == 1 else z.min(axis=1), self.bound)
+        return (decide if z.ndim == 1 else decide_least)(z, self.bound, *self._range(), alpha)
+
+    def _replicates(self) -> Array:
+        """Z, shape (lanes,), or (lanes, rounds) for a least expectation."""
         z = np.zeros(self.lanes)
-        for o in self.observables:
-            c = self.coefficients[o]
+        for column in self.spoken:
+            c = self.coefficients[column]
             if c != 0.0:
-                z = z + c * np.concatenate(self.columns[o])
-        return decide(z, self.bound, *self._range(), alpha)
+                values = c * np.concatenate(self.columns[column])
+                z = z[:, None] + values if z.ndim < values.ndim else z + values
+        return z
 
     def _range(self) -> tuple[float, float]:
         """The smallest and largest value that Z can have within the run's reach."""
@@ -224,8 +261,8 @@ class _Sample:
         if reach is None:
             return -math.inf, math.inf
         least = most = 0.0
-        for o, c in self.coefficients.items():
-            observable = get(o)
+        for column, c in self.coefficients.items():
+            observable = get(self.read[column][0])
             if c != 0.0:
                 ends = sorted((c * observable.low(reach), c * observable.high(reach)))
                 least, most = least + ends[0], most + ends[1]

@@ -14,7 +14,7 @@ import typer
 from dpfl_theory.errors import InputError
 from dpfl_theory.recommend import Setting, flag
 
-__all__ = ["as_text", "parsed", "with_inputs"]
+__all__ = ["as_text", "number", "parsed", "with_inputs"]
 
 WIDTH = 110
 METAVARS = {"count": "N", "word": "WORD"}
@@ -29,6 +29,7 @@ APART = (
     "unrounded",
     "repaired",
     "order",
+    "data",
     "schema",
 )
 
@@ -72,11 +73,16 @@ def parsed(kind: type[Setting], given: Mapping[str, str | None]) -> dict[str, An
             continue
         if name not in told:
             raise InputError(f"{kind.name} takes no {flag(name)}: it takes {', '.join(map(flag, told))}")
-        found[name] = text if told[name]["kind"] == "word" else _number(flag(name), text, told[name]["kind"])
+        found[name] = text if told[name]["kind"] == "word" else number(flag(name), text, told[name]["kind"])
     return found
 
 
-def _number(option: str, text: str, kind: str) -> int | float:
+def number(option: str, text: str, kind: str) -> int | float:
+    """A finite number that was given as text, as int where the kind is a count.
+
+    >>> number("--clients", "1e2", "count")
+    100
+    """
     try:
         value = float(text)
     except ValueError:
@@ -118,6 +124,11 @@ def _rows(d: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "noise", d["noise"]["meaning"]
     if d.get("repaired"):
         yield "repaired", f"{d['repaired']['statement']}: bound {_shown(d['repaired']['bound'])}"
+    if "data" in d:
+        made = f"{d['data']['problem']}, {d['data']['records']} records, {d['data']['partition']} among "
+        yield "data", f"{made}{d['data']['clients']} clients, ridge {d['data']['ridge']:g}, start 0"
+    for name, c in d.get("data", {}).get("constants", {}).items():
+        yield "input", f"{flag(name)} {_shown(c['value'])} ({c['kind']}, error at most {c['error']:.1g}): {c['text']}"
     for name, value in d.get("unrounded", {}).items():
         yield "unrounded", f"{name.replace('_', ' ')} {_shown(value)}"
     said = d["certificate"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from dpfl_theory.cli._options import Format
-from dpfl_theory.cli._recommend import as_text, parsed, with_inputs
+from dpfl_theory.cli._recommend import as_text, number, parsed, with_inputs
 from dpfl_theory.console import choice, emit, say, writable, write
 from dpfl_theory.recommend import get, settings
 from dpfl_theory.recommend import recommend as recommended
@@ -23,6 +23,16 @@ KNOWN = settings()
 @with_inputs(KNOWN)
 def recommend(
     algorithm: Annotated[str, typer.Option(metavar="A", help=f"The algorithm: {', '.join(KNOWN)}.")],
+    data: Annotated[
+        str | None,
+        typer.Option(metavar="NAME|FILE", help="Compute the problem's constants from a bundled data set or a file."),
+    ] = None,
+    ridge: Annotated[str | None, typer.Option(metavar="X", help="Ridge of the data's problem [F/X^2]; 0.")] = None,
+    partition: Annotated[
+        str | None, typer.Option(metavar="iid|shards|similarity", help="How records are split among clients; iid.")
+    ] = None,
+    features: Annotated[str | None, typer.Option(metavar="N", help="Principal components of the data; all.")] = None,
+    row_norm: Annotated[str | None, typer.Option(metavar="X", help="Scale the data's longest row to this.")] = None,
     rule: Annotated[str, typer.Option(metavar="R", help="printed: the papers' own formulas.")] = "printed",
     format_: Format = "text",
     output: Annotated[str | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.")] = None,
@@ -36,6 +46,8 @@ def recommend(
       dpfl-theory recommend --algorithm dp-scaffnew --clients 10 --dim 20 \\
         --smoothness 1 --strong-convexity 0.05 --distance 300 \\
         --gradient-norm-at-optimum 0 --clip 1 --epsilon 8 --delta 1e-5 --constant 4
+      dpfl-theory recommend --algorithm dp-scaffnew --data breast-cancer --ridge 0.1 \\
+        --clip 0.01 --epsilon 8 --delta 1e-5 --constant 4
     """
     from dpfl_theory.checks.evidence import SCHEMA
     from dpfl_theory.cli._answer import busy
@@ -43,8 +55,17 @@ def recommend(
     form = choice("format", format_, ("text", "json"))
     target = None if output is None else writable(Path(output))
     inputs = parsed(get(algorithm), given)
+    shape: dict[str, Any] = {
+        name: number(option, text, kind)
+        for name, option, text, kind in (
+            ("ridge", "--ridge", ridge, "nonnegative"),
+            ("features", "--features", features, "count"),
+            ("row_norm", "--row-norm", row_norm, "positive"),
+        )
+        if text is not None
+    }
     with busy("recommend") if inputs.get("calibration") == "accountant" else contextlib.nullcontext():
-        document = recommended(algorithm, rule, **inputs)
+        document = recommended(algorithm, rule, data=data, partition=partition, **shape, **inputs)
     document["schema"] = SCHEMA
     text = as_text(document) if form == "text" else json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
     if target is None:

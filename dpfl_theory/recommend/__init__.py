@@ -21,7 +21,17 @@ PLANNED = ("bound-optimal",)
 """Rules that are promised; one of them that is there is found by the scan, and needs no change here."""
 
 
-def recommend(algorithm: str, rule: str = "printed", **inputs: Any) -> Document:
+def recommend(
+    algorithm: str,
+    rule: str = "printed",
+    *,
+    data: str | None = None,
+    ridge: float | None = None,
+    partition: str | None = None,
+    features: int | None = None,
+    row_norm: float | None = None,
+    **inputs: Any,
+) -> Document:
     r"""The hyper-parameters that a rule recommends for an algorithm, with the bound that holds for them.
 
     With ``rule="printed"`` these are a paper's own formulas, for example :math:`\eta = 1/L`,
@@ -31,6 +41,12 @@ def recommend(algorithm: str, rule: str = "printed", **inputs: Any) -> Document:
     Args:
         algorithm: one of `settings`, for example "dp-scaffnew".
         rule: one of `rules`.
+        data: a bundled data set's name, or a LIBSVM or NPZ file. Its records are split among the clients (10 without
+            their number), and the constants of logistic regression on it (softmax regression for more than two classes)
+            started at 0 become the inputs that are not given; each is told with its certificate under ``data``.
+        ridge, partition, features, row_norm: of the problem that is made of the data: weight of the ridge [F/X^2],
+            ``iid`` (default), ``shards`` or ``similarity``, number of principal components, length of the longest
+            record.
         inputs: the fields of the algorithm's `Setting`: constants of the problem and the budget, each with its unit in
             the field's text ([F] objective, [X] parameter).
 
@@ -39,7 +55,8 @@ def recommend(algorithm: str, rule: str = "printed", **inputs: Any) -> Document:
         ``terms``, ``noise``, ``unrounded`` values, and a ``certificate`` that says why they are what they are.
 
     Raises:
-        InputError: for an unknown algorithm, rule or input, and for values that the formulas do not allow.
+        InputError: for an unknown algorithm, rule or input, for values that the formulas do not allow, and for data
+            without a constant that the algorithm needs (a minimum that is not attained, gradients without bound).
 
     Sources: das2022 Theorem 4; hou2023 Corollary 1; shulgin2025 Corollary 2; noble2022 Theorem C.1.
 
@@ -47,6 +64,10 @@ def recommend(algorithm: str, rule: str = "printed", **inputs: Any) -> Document:
     ...                   gradient_norm_at_optimum=0.0, clip=1.0, epsilon=8.0, delta=1e-5, constant=4.0)
     >>> found["eta"], found["p"], found["iterations"], found["certificate"]["optimal"]
     (1.0, 0.1, 183, True)
+    >>> found = recommend("dp-scaffnew", data="breast-cancer", ridge=0.1, features=3, clip=1.0, epsilon=8.0, delta=1e-5,
+    ...                   constant=4.0)
+    >>> found["inputs"]["clients"], found["data"]["constants"]["strong_convexity"]["value"]
+    (10, 0.1)
     """
     known = rules()
     if rule not in known:
@@ -58,13 +79,22 @@ def recommend(algorithm: str, rule: str = "printed", **inputs: Any) -> Document:
     for name in inputs:
         if name not in own:
             raise InputError(f"{algorithm} takes no input {name!r}: it takes {', '.join(own)}")
+    options: Document = {"ridge": ridge, "partition": partition, "features": features, "row_norm": row_norm}
+    shape = {name: value for name, value in options.items() if value is not None}
+    source: Document = {}
+    if data is not None:
+        from dpfl_theory.recommend.data import Source, measure
+
+        inputs, source["data"] = measure(kind, Source(data, **shape), inputs)
+    elif shape:
+        raise InputError(f"{flag(next(iter(shape)))} is for a problem that is made of data: give --data too")
     setting = kind(**inputs)
     try:
         document = known[rule].apply(setting)
     except (OverflowError, ZeroDivisionError) as error:
         told = f"the formulas of {algorithm} are beyond double precision for these inputs: give less extreme ones"
         raise InputError(told) from error
-    return finite({"algorithm": kind.name, "rule": rule, **document, "inputs": setting.inputs()})
+    return finite({"algorithm": kind.name, "rule": rule, **document, "inputs": setting.inputs(), **source})
 
 
 class _Callable(ModuleType):

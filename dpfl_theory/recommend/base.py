@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -26,10 +26,20 @@ NEEDS = {
 
 
 def parameter(
-    help_: str, kind: str, *, choices: tuple[str, ...] = (), default: Any = None, optional: bool = False
+    help_: str,
+    kind: str,
+    *,
+    choices: tuple[str, ...] = (),
+    default: Any = None,
+    optional: bool = False,
+    measured: str = "",
 ) -> Any:
-    """A field with the text of its command-line option and the numbers (``NEEDS``) or words that it takes."""
-    return field(default=default, metadata={"help": help_, "kind": kind, "choices": choices, "optional": optional})
+    """A field with the text of its command-line option and the numbers (``NEEDS``) or words that it takes.
+
+    measured: which constant of a problem it is (a key of `measured.MEASURES`), for what data give.
+    """
+    said = {"help": help_, "kind": kind, "choices": choices, "optional": optional, "measured": measured}
+    return field(default=default, metadata=said)
 
 
 def calibration() -> Any:
@@ -74,7 +84,7 @@ class Setting(ABC):
             value, said = getattr(self, f.name), f.metadata
             if value is None:
                 if not said["optional"]:
-                    raise InputError(f"{self.name} needs {flag(f.name)}: give the {said['help']}")
+                    raise self.lacks(f.name)
             elif said["kind"] == "word":
                 if value not in said["choices"]:
                     raise InputError(f"{flag(f.name)} is {value!r}: choose one of {', '.join(said['choices'])}")
@@ -90,6 +100,18 @@ class Setting(ABC):
     def names(cls) -> tuple[str, ...]:
         """The names of the inputs."""
         return tuple(f.name for f in fields(cls))
+
+    @classmethod
+    def required(cls, name: str) -> bool:
+        """Whether an input has to be given."""
+        (f,) = (f for f in fields(cls) if f.name == name)
+        return f.default in (None, MISSING) and not f.metadata["optional"]
+
+    @classmethod
+    def lacks(cls, name: str) -> InputError:
+        """The error for a required input that is missing."""
+        (help_,) = (f.metadata["help"] for f in fields(cls) if f.name == name)
+        return InputError(f"{cls.name} needs {flag(name)}: give the {help_}")
 
     def validate(self) -> None:
         """Raise InputError for inputs that do not fit together."""

@@ -88,7 +88,7 @@ class Case:
 @dataclass(frozen=True)
 class Experiment:
     """What a Monte-Carlo check's ``build`` returns: the run, the values of the statement's symbols, and the run's
-    reach."""
+    reach. ``random`` is False for a run that draws nothing, whose expectations are its values."""
 
     problem: Problem
     algorithm: Algorithm
@@ -98,6 +98,7 @@ class Experiment:
     lanes: int = 2048
     reach: Reach | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
+    random: bool = True
 
 
 @dataclass(frozen=True, eq=False)

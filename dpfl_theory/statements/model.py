@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["METHODS", "Assumption", "Check", "Erratum", "Expected", "Sides", "Source", "Statement", "Symbol"]
 
 METHODS = ("algebra", "worst-case", "exact", "monte-carlo", "privacy")
+TIMES = ("mean", "end", "least")
 KINDS = ("theorem", "lemma", "corollary", "definition", "step", "table", "fact")
 DOMAINS = ("positive", "nonnegative", "real", "integer", "probability")
 
@@ -43,8 +44,10 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Expected:
-    """An expectation in a statement: the mean over rounds and lanes of ``sum_j coefficient_j observable_j``.
+    """An expectation in a statement, of ``O = sum_j coefficient_j observable_j`` over the K rounds of a run.
 
+    when: ``mean``, (1/K) sum_k E O_k;  ``end``, E O_K after the last round (for an observable that exists there, of the
+    last round otherwise);  ``least``, min_k E O_k over k = 0..K-1, which is no linear expectation and stands alone.
     Splitting an observable into nonnegative parts lets rigorous confidence limits treat each by its own range.
     """
 
@@ -53,6 +56,15 @@ class Expected:
     unit: tuple[int, int]
     latex: str
     meaning: str
+    when: str = "mean"
+
+    def __post_init__(self) -> None:
+        if self.when not in TIMES:
+            raise ValueError(f"the expectation {self.name} is taken at {self.when!r}: choose one of {TIMES}")
+
+    def column(self, observable: str) -> str:
+        """The name of what is streamed for one of its parts: the observable, and when it is taken."""
+        return observable if self.when == "mean" else f"{observable} ({self.when})"
 
 
 @dataclass(frozen=True)

@@ -187,7 +187,12 @@ NEW_FAULTS: list[tuple[str, Place, str, str]] = [
     ("Q - 1 steps", TWO_SIDED, "in range(steps)", "in range(max(1, steps - 1))"),
     ("ascent", TWO_SIDED, "return -step[:, None]", "return step[:, None]"),
     ("difference clipped", MODELS, "(self.threshold)(context, sent)", "(self.threshold)(context, sent - x) + x"),
-    ("nobody sends the origin", MODELS, "xp.where(somebody[:, None], signal + noise, x)", "signal + noise"),
+    (
+        "nobody sends the origin",
+        MODELS,
+        "context.engine.xp.where(somebody[:, None], signal + noise, x)",
+        "signal + noise",
+    ),
     ("noise forgotten", MODELS, "counts, self.sigma, k)", "counts, 0.0, k)"),
     ("models added to the server's", MODELS, "signal + noise, x)", "x + signal + noise, x)"),
     ("divisor n", DP_SGD, "self.cohort.divisor(n)", "n"),

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpfl_theory.algorithms import Cohort, FedAvg
+from dpfl_theory.algorithms import Cohort, FedAvg, simulate
 from dpfl_theory.algorithms.reach import fedavg_reach
 from dpfl_theory.checks import monte_carlo
-from dpfl_theory.checks.decision import decide
+from dpfl_theory.checks.confidence import least_lower_limit, lower_limit, upper_limit
+from dpfl_theory.checks.decision import certain, decide, decide_least
 from dpfl_theory.checks.monte_carlo import Experiment, linearise
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.problems import make
@@ -52,8 +53,6 @@ def _experiment(bound: float, lanes: int = 2048, cohort: Cohort | None = None) -
 
 def _truth() -> float:
     experiment = _experiment(1.0)
-    from dpfl_theory.algorithms import simulate
-
     run = simulate(experiment.algorithm, experiment.problem, 40, 20000, seed=77, start=experiment.start, device="cpu")
     return float(run["suboptimality"].mean.mean())
 
@@ -214,3 +213,134 @@ def test_replicates_that_all_lie_beyond_the_truncation_still_decide() -> None:
     limits = decide(z, 1.0, -np.inf, np.inf, ALPHA)
     assert limits.verdict(0.0, cut=False)[0] == "holds"
     assert np.isfinite(limits.asymptotic_low)
+
+
+def _taken(when: str, factor: float = 1.0, side: str = "smaller") -> Statement:
+    """As `_statement`, of the end of a run or the least round: ``factor E <= B``, or B <= E on the other side."""
+
+    def sides() -> Sides:
+        s = sympy_symbols(statement)
+        if side == "larger":
+            return Sides(lhs={"B": s["B"]}, rhs={"gap": s["E_gap"]})
+        return Sides(lhs={"gap": factor * s["E_gap"]}, rhs={"B": s["B"]})
+
+    expected = Expected("E_gap", (("suboptimality", 1),), (1, 0), "E", "gap", when=when)
+    statement = _statement(expectations=(expected,), sides=sides)
+    return statement
+
+
+def _series(e: Experiment) -> np.ndarray:
+    """f(w_k) - f(w*) in rounds 0 to 40 of 20000 runs."""
+    run = simulate(e.algorithm, e.problem, 40, 20000, seed=77, start=e.start, device="cpu", series=True)
+    return run["suboptimality"].every_round
+
+
+def _loud(bound: float, lanes: int = 2048) -> Experiment:
+    """So much noise that a run's least value is far below the mean of any round."""
+    e = _experiment(bound, lanes)
+    algorithm = replace(e.algorithm, sigma=3.0)
+    return replace(e, algorithm=algorithm, reach=fedavg_reach(algorithm, e.problem, 40, e.start))
+
+
+def test_the_end_of_a_run_is_not_its_mean() -> None:
+    """A bound between the end and the mean holds for one and fails for the other. Standard errors are below 1%."""
+    rounds = _series(_experiment(1.0))
+    mean, end = float(rounds[:40].mean()), float(rounds[40].mean())
+    assert end < 0.7 * mean
+    between = math.sqrt(mean * end)
+    assert _run(_taken("end"), _experiment(between)).verdict == "holds"
+    assert _run(_taken("mean"), _experiment(between)).verdict == "violated"
+    evidence = _run(_taken("end"), _experiment(0.85 * end))
+    assert evidence.verdict == "violated"
+    assert not evidence.asymptotic
+    assert evidence.lhs.low < end < evidence.lhs.high or evidence.lhs.estimate == pytest.approx(end, rel=0.1)
+    assert set(evidence.notes["means"]) == {"suboptimality (end)"}
+
+
+def test_the_least_expectation_is_not_the_expectation_of_the_least() -> None:
+    """A bound above E min_k and below min_k E is violated; who takes each lane's minimum says that it holds."""
+    rounds = _series(_loud(1.0))
+    truth, smallest = float(rounds[:40].mean(axis=1).min()), float(rounds[:40].min(axis=0).mean())
+    assert smallest < 0.6 * truth
+    evidence = _run(_taken("least"), _loud(0.8 * truth))
+    assert evidence.verdict == "violated"
+    assert not evidence.asymptotic
+    assert evidence.lhs.low <= truth
+    evidence = _run(_taken("least", 2.0), _loud(2.8 * truth))
+    assert evidence.verdict == "holds"
+    assert evidence.lhs.low <= 2.0 * truth <= evidence.lhs.high
+    assert _run(_taken("least"), _loud(truth, lanes=256)).verdict == "inconclusive"
+
+
+def test_the_least_round_is_not_the_last() -> None:
+    """Started at the minimiser, noise drives the server away: the least expectation is that of round 0."""
+    experiment = _experiment(1e-3)
+    at_star = replace(experiment, start=experiment.problem.constants.w_star)
+    assert _run(_taken("end"), at_star).verdict == "violated"
+    assert _run(_taken("least"), at_star).verdict != "violated"
+    assert _run(_taken("least"), replace(at_star, values={"B": -1e-3})).verdict == "violated"
+
+
+def test_least_expectations_stand_alone_and_on_the_smaller_side() -> None:
+    linearise(_taken("least"), {"B": 1.0})
+    for statement in (_taken("least", factor=-1.0), _taken("least", side="larger")):
+        with pytest.raises(ValueError, match="larger side, or negative"):
+            linearise(statement, {"B": 1.0})
+    two = (*_taken("least").expectations, Expected("E_end", (("suboptimality", 1),), (1, 0), "E", "gap", when="end"))
+    with pytest.raises(ValueError, match="beside another"):
+        linearise(replace(_taken("least"), expectations=two), {"B": 1.0})
+    with pytest.raises(ValueError, match="choose one of"):
+        Expected("E", (), (1, 0), "E", "gap", when="never")
+
+
+def test_one_observable_at_two_times() -> None:
+    """A bound on the difference of the mean and the end needs both columns."""
+
+    def sides() -> Sides:
+        s = sympy_symbols(statement)
+        return Sides(lhs={"fall": s["E_gap"] - s["E_end"]}, rhs={"B": s["B"]})
+
+    both = (*_statement().expectations, Expected("E_end", (("suboptimality", 1),), (1, 0), "E", "gap", when="end"))
+    statement = _statement(expectations=both, sides=sides)
+    evidence = _run(statement, _experiment(100.0))
+    means = evidence.notes["means"]
+    assert set(means) == {"suboptimality", "suboptimality (end)"}
+    assert evidence.lhs.estimate == pytest.approx(means["suboptimality"] - means["suboptimality (end)"])
+    assert evidence.notes["trivial"] == 0.0
+
+
+def test_limits_of_the_least_cover_it_and_need_their_share() -> None:
+    """3000 rounds with the same mean, 60 lanes, at alpha = 10%: the limits err in at most 10% of 40 trials (P(more than
+    12 of 40 at 10%) < 1e-3). Without the rounds' shares of alpha the upper limit is wrong in most."""
+    rng, wrong, naive = np.random.default_rng(5), 0, 0
+    for _ in range(40):
+        z = (rng.uniform(size=(60, 3000)) < 0.5).astype(float)
+        limits = decide_least(z, 1.0, 0.0, 1.0, 0.1)
+        wrong += not limits.low <= 0.5 <= limits.high
+        naive += upper_limit(z[:, z.mean(axis=0).argmin()], 0.05, 1.0) < 0.5
+    assert wrong <= 12
+    assert naive >= 20
+
+
+@pytest.mark.parametrize("least", [0.0, -2.0])
+def test_skipped_columns_do_not_change_the_least_limit(least: float) -> None:
+    rng = np.random.default_rng(6)
+    x = least + rng.exponential(size=(300, 40)) ** rng.uniform(0.5, 3.0, 40) * rng.uniform(0.5, 2.0, 40)
+    x[:, 7] = np.where(rng.uniform(size=300) < 0.02, 60.0, least)  # a large mean, but a limit that is small
+    assert least_lower_limit(x, 1e-6, least) == min(lower_limit(x[:, k], 1e-6, least) for k in range(40))
+
+
+def test_a_run_that_draws_nothing_is_its_expectation() -> None:
+    e = _experiment(1.0)
+    quiet = replace(e, algorithm=FedAvg(0.1, bounding="clip", threshold=1.0), random=False, reach=None)
+    run = simulate(quiet.algorithm, quiet.problem, 40, start=quiet.start, device="cpu", series=True)
+    value = float(run["suboptimality"].every_round[:40].min())
+    for when, expected in (("least", value), ("end", float(run["suboptimality"].last[0]))):
+        for factor, verdict in ((1 - 1e-6, "violated"), (1.0, "inconclusive"), (1 + 1e-6, "holds")):
+            evidence = _run(_taken(when), replace(quiet, values={"B": factor * expected}))
+            assert evidence.verdict == verdict, evidence.reason
+            assert evidence.replicates == 2
+            assert evidence.asymptotic == (verdict == "inconclusive")
+    with pytest.raises(ValueError, match="said to draw nothing"):
+        _run(_taken("least"), replace(e, random=False))
+    assert certain(np.array([np.nan, 1.0]), 1.0).verdict(0.0, cut=False)[0] == "inconclusive"

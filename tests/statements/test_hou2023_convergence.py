@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -15,7 +16,8 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from dpfl_theory.algorithms import ScaffNew, simulate
-from dpfl_theory.checks import exact
+from dpfl_theory.checks import exact, monte_carlo
+from dpfl_theory.checks.evidence import Evidence
 from dpfl_theory.checks.monte_carlo import linearise
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.problems import make
@@ -24,7 +26,7 @@ from dpfl_theory.statements import get
 from dpfl_theory.statements.claims import Case
 from dpfl_theory.statements.hou2023 import corollary1, theorem1
 from dpfl_theory.statements.hou2023._moments import expected_psi, psi_start
-from dpfl_theory.statements.model import sympy_symbols
+from dpfl_theory.statements.model import Sides, Statement, sympy_symbols
 
 VALUES = {
     "eta": 0.31,
@@ -56,7 +58,7 @@ def bound(eta: float, p: float, T: float, D: float, H: float, noise: float, mu: 
 def test_theorem_1_against_a_second_transcription() -> None:
     v = VALUES
     lhs, rhs = linearise(get("hou2023.theorem1"), v)
-    assert lhs.total() == (0.0, {"scaffnew-lyapunov": 1.0})
+    assert lhs.total() == (0.0, {"scaffnew-lyapunov (end)": 1.0})
     theta = max(1 - v["mu"] * v["eta"], 1 - v["p"] ** 2)
     noise = v["p"] ** 2 * 30 / (1 - theta) * v["v"] * v["C"] ** 2 * v["T"] * math.log(1e4) / v["epsilon"] ** 2
     assert rhs.total() == (pytest.approx(theta**17 * 12.0 + noise, rel=1e-12), {})
@@ -253,3 +255,46 @@ def test_a_case_that_rounding_could_decide_is_refused(monkeypatch: pytest.Monkey
     monkeypatch.setattr(corollary1, "_digits", lambda instance: (case.rhs + Fraction(1, 10**13), T))
     with pytest.raises(ValueError, match="cannot be told from the prescription"):
         list(corollary1._cases(same))
+
+
+SMALLER = {
+    ("optimisation", 0.5): "quadratics, hardly any communication",
+    ("optimisation", 0.0): "very heterogeneous quadratics, start at x*",
+    ("privacy noise", 0.5): "shared minimiser, noise dominates",
+    ("privacy noise", 0.0): "quadratics, p = sqrt(mu/L)",
+}
+
+
+def measured(statement: Statement, name: str) -> Evidence:
+    (check,) = (c for c in statement.checks if c.name == name and c.method == "monte-carlo")
+    return monte_carlo.run(statement, check, Settings(alpha=1e-9, device="cpu"))
+
+
+@pytest.mark.parametrize(("term", "factor"), SMALLER)
+def test_the_runs_see_a_term_that_is_too_small(term: str, factor: float) -> None:
+    """Each term of (2) halved or left out: violated, at finite sample size (false-alarm probability 1e-9); as printed
+    it holds."""
+    theorem = get("hou2023.theorem1")
+    assert theorem.sides is not None
+    sides = theorem.sides()
+    planted = replace(
+        theorem, sides=lambda: Sides(sides.lhs, {k: v * (factor if k == term else 1) for k, v in sides.rhs.items()})
+    )
+    name = SMALLER[term, factor]
+    assert measured(theorem, name).verdict == "holds"
+    evidence = measured(planted, name)
+    assert evidence.verdict == "violated"
+    assert not evidence.asymptotic
+
+
+def test_the_noise_of_the_runs_is_lemma_1s() -> None:
+    """sigma^2 = p T v C^2 ln(1/delta)/epsilon^2, typed from the paper, and psi_0 as the engine streams it."""
+    theorem = get("hou2023.theorem1")
+    for check in theorem.checks:
+        if check.method == "monte-carlo":
+            e = check.build(check.instance)
+            v = e.values
+            printed = v["p"] * v["T"] * v["v"] * v["C"] ** 2 * math.log(1 / v["delta"]) / v["epsilon"] ** 2
+            assert e.algorithm.sigma**2 == pytest.approx(printed, rel=1e-12)
+            first = simulate(e.algorithm, e.problem, 1, observe=["scaffnew-lyapunov"], start=e.start, device="cpu")
+            assert first["scaffnew-lyapunov"].mean[0] == pytest.approx(v["psi_0"], rel=1e-12)

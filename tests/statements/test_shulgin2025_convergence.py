@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from dpfl_theory.checks import monte_carlo
 from dpfl_theory.checks.monte_carlo import linearise
+from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements import get
-from dpfl_theory.statements.model import sympy_symbols
+from dpfl_theory.statements.model import Sides, sympy_symbols
 
 VALUES = {
-    "least": 1.0,
-    "E_least": 1.0,
     "gap": 7.0,
     "gamma": 0.3,
     "K": 11.0,
@@ -159,3 +160,58 @@ def test_theorem_2_where_noise_matters(seed: int) -> None:
     mean, error = runs.mean(axis=0), runs.std(axis=0) / math.sqrt(300)
     k = int(mean.argmin())
     assert mean[k] + 6 * error[k] <= theorem2({**found["values"], "K": rounds - 1, "sigma": sigma})
+
+
+FAULTS = {
+    ("shulgin2025.theorem1", "initialisation"): "one quadratic, first round only",
+    ("shulgin2025.theorem2", "initialisation"): "Huber, first round only",
+    ("shulgin2025.theorem2", "privacy noise"): "quadratics, noise dominates",
+}
+
+
+@pytest.mark.parametrize(("id_", "term"), FAULTS)
+def test_the_runs_see_a_term_that_is_missing(id_: str, term: str) -> None:
+    """Violated without it, as printed it holds. The terms of R and of the curvature are too loose for such a test:
+    without them the bound still holds in every run."""
+    theorem = get(id_)
+    assert theorem.sides is not None
+    sides = theorem.sides()
+    planted = replace(theorem, sides=lambda: Sides(sides.lhs, {k: v for k, v in sides.rhs.items() if k != term}))
+    (check,) = (c for c in theorem.checks if c.name == FAULTS[id_, term])
+    settings = Settings(alpha=1e-9, device="cpu")
+    assert monte_carlo.run(theorem, check, settings).verdict == "holds"
+    evidence = monte_carlo.run(planted, check, settings)
+    assert evidence.verdict == "violated"
+    assert not evidence.asymptotic
+
+
+@pytest.mark.parametrize("name", ["quadratics, R large, all at their limits", "breast cancer sorted by label"])
+def test_the_runs_are_algorithm_1(name: str) -> None:
+    """A noise-free run of the engine against the plain one above, on the same clients (quadratics), and its R."""
+    (check,) = (c for c in get("shulgin2025.theorem1").checks if c.name == name)
+    e = check.build(check.instance)
+    v, problem = e.values, e.problem
+    gradients = np.array([problem.client_gradient(i, e.start) for i in range(problem.n)])
+    memories = check.instance["share"] * gradients
+    assert np.linalg.norm(gradients - memories, axis=1).max() == pytest.approx(v["R"], rel=1e-12)
+    x, server, lengths = e.start, memories.mean(axis=0), []
+    for _ in range(int(v["K"]) + 1):
+        g = np.array([problem.client_gradient(i, x) for i in range(problem.n)])
+        lengths.append(float(np.linalg.norm(g.mean(axis=0))))
+        message = (g - memories) / (v["alpha"] + np.linalg.norm(g - memories, axis=1))[:, None]
+        memories, server = memories + v["beta"] * message, server + v["beta"] * message.mean(axis=0)
+        x = x - v["gamma"] * server / np.linalg.norm(server)
+    evidence = monte_carlo.run(get("shulgin2025.theorem1"), check, Settings(device="cpu"))
+    assert evidence.lhs is not None
+    assert evidence.lhs.estimate == pytest.approx(min(lengths), rel=1e-6)
+    assert evidence.terms["memory"] == pytest.approx(2 * v["R"], rel=1e-12)
+
+
+def test_constants_below_the_problems_are_refused() -> None:
+    (check, *_) = (c for c in get("shulgin2025.theorem1").checks if c.method == "monte-carlo")
+    e = check.build(check.instance)
+    (smooth, *_) = get("shulgin2025.theorem1").assumptions
+    assert smooth.test(e.problem, e.values) is None
+    for name in ("L", "L_max"):
+        told = smooth.test(e.problem, {**e.values, name: 0.9 * e.values["L"]})
+        assert told is not None

@@ -32,13 +32,19 @@ class DPFedAvg(Setting):
     source = "das2022 Theorem 4 (a)"
     theorem: ClassVar[str] = "das2022.theorem4a"
 
-    clients: int = parameter("number of clients", "count")
+    clients: int = parameter("number of clients", "count", measured="clients")
     cohort: float = parameter("clients in a round r, on average", "positive")
-    dim: int = parameter("dimension d", "count")
-    smoothness: float = parameter("smoothness constant L of every client's objective [F/X^2]", "positive")
-    lipschitz: float = parameter("Lipschitz constant G of every client's objective [F/X]", "positive")
-    distance: float = parameter("initial distance from the minimiser [X]", "positive")
-    heterogeneity: float = parameter("mean of f_i(w*) - min f_i over the clients [F]", "nonnegative")
+    dim: int = parameter("dimension d", "count", measured="dimension")
+    smoothness: float = parameter(
+        "smoothness constant L of every client's objective [F/X^2]", "positive", measured="largest smoothness"
+    )
+    lipschitz: float = parameter(
+        "Lipschitz constant G of every client's objective [F/X]", "positive", measured="lipschitz"
+    )
+    distance: float = parameter("initial distance from the minimiser [X]", "positive", measured="distance")
+    heterogeneity: float = parameter(
+        "mean of f_i(w*) - min f_i over the clients [F]", "nonnegative", measured="heterogeneity"
+    )
     local_steps: int = parameter("local steps E in a round", "count")
     alpha: float = parameter("constant alpha >= 1 that lengthens the run", "positive")
     gamma: float | None = parameter(

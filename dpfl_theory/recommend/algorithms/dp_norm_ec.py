@@ -34,12 +34,16 @@ class DPNormEC(Setting):
     title = "DP-alpha-NormEC"
     source = "shulgin2025 Corollary 2 and Theorem 2"
 
-    clients: int = parameter("number of clients", "count")
-    dim: int = parameter("dimension d", "count")
-    smoothness: float = parameter("smoothness constant L of f [F/X^2]", "positive")
-    smoothness_max: float = parameter("largest smoothness constant of the clients' objectives [F/X^2]", "positive")
-    gap: float = parameter("f(x_0) - inf f [F]", "positive")
-    residual: float = parameter("R = max_i ||grad f_i(x_0) - v_i|| of the first memories v_i [F/X]", "positive")
+    clients: int = parameter("number of clients", "count", measured="clients")
+    dim: int = parameter("dimension d", "count", measured="dimension")
+    smoothness: float = parameter("smoothness constant L of f [F/X^2]", "positive", measured="smoothness")
+    smoothness_max: float = parameter(
+        "largest smoothness constant of the clients' objectives [F/X^2]", "positive", measured="largest smoothness"
+    )
+    gap: float = parameter("f(x_0) - inf f [F]", "positive", measured="gap")
+    residual: float = parameter(
+        "R = max_i ||grad f_i(x_0) - v_i|| of the first memories v_i [F/X]", "positive", measured="first gradient"
+    )
     alpha: float = parameter("smoothing alpha of the normalisation [F/X]", "nonnegative")
     beta_0: float | None = parameter("step of the memories times the rounds, beta_0 [F/X]", "positive", optional=True)
     rounds: int | None = parameter("number of communication rounds", "count", optional=True)

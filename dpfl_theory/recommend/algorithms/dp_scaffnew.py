@@ -24,15 +24,23 @@ class DPScaffNew(Setting):
     title = "DP-ScaffNew"
     source = "hou2023 Corollary 1 and Theorem 1"
 
-    clients: int = parameter("number of clients N", "count")
-    dim: int = parameter("dimension d", "count")
-    smoothness: float = parameter("smoothness constant L of every client's objective [F/X^2]", "positive")
-    strong_convexity: float = parameter("strong convexity constant mu of every client's objective [F/X^2]", "positive")
+    clients: int = parameter("number of clients N", "count", measured="clients")
+    dim: int = parameter("dimension d", "count", measured="dimension")
+    smoothness: float = parameter(
+        "smoothness constant L of every client's objective [F/X^2]", "positive", measured="largest smoothness"
+    )
+    strong_convexity: float = parameter(
+        "strong convexity constant mu of every client's objective [F/X^2]", "positive", measured="strong convexity"
+    )
     distance: float = parameter(
-        "initial distance ||x_0 - x*|| of the vectors of all clients, stacked [X]", "nonnegative"
+        "initial distance ||x_0 - x*|| of the vectors of all clients, stacked [X]",
+        "nonnegative",
+        measured="stacked distance",
     )
     gradient_norm_at_optimum: float = parameter(
-        "norm ||h*|| of the clients' gradients at x*, stacked [F/X]; the first shifts are 0", "nonnegative"
+        "norm ||h*|| of the clients' gradients at x*, stacked [F/X]; the first shifts are 0",
+        "nonnegative",
+        measured="stacked gradient at the minimiser",
     )
     clip: float = parameter("clipping threshold C of the differences that clients send [X]", "positive")
     epsilon: float = parameter("epsilon of the budget", "positive")

@@ -29,18 +29,25 @@ class DPScaffold(Setting):
     title = "DP-SCAFFOLD-warm"
     source = "noble2022 Theorem C.1"
 
-    users: int = parameter("number of users M", "count")
-    records: int = parameter("records R of each user that enter training", "count")
+    users: int = parameter("number of users M", "count", measured="clients")
+    records: int = parameter("records R of each user that enter training", "count", measured="records")
     user_rate: float = parameter("share l of the users in a round", "share")
     record_rate: float = parameter("share s of the records in a local step", "share")
-    dim: int = parameter("dimension d", "count")
-    smoothness: float = parameter("smoothness constant nu of every user's objective [F/X^2]", "positive")
-    strong_convexity: float | None = parameter(
-        "strong convexity constant mu of every user's objective [F/X^2]", "positive", optional=True
+    dim: int = parameter("dimension d", "count", measured="dimension")
+    smoothness: float = parameter(
+        "smoothness constant nu of every user's objective [F/X^2]", "positive", measured="largest smoothness"
     )
-    distance: float = parameter("initial distance from the minimiser [X]", "nonnegative")
+    strong_convexity: float | None = parameter(
+        "strong convexity constant mu of every user's objective [F/X^2]",
+        "positive",
+        optional=True,
+        measured="strong convexity",
+    )
+    distance: float = parameter("initial distance from the minimiser [X]", "nonnegative", measured="distance")
     clip: float = parameter("clipping threshold C of one record's gradient [F/X]", "positive")
-    gradient_variance: float = parameter("variance varsigma^2 of one record's gradient [F^2/X^2]", "nonnegative")
+    gradient_variance: float = parameter(
+        "variance varsigma^2 of one record's gradient [F^2/X^2]", "nonnegative", measured="gradient variance"
+    )
     local_steps: int = parameter("local steps K in a round", "count")
     rounds: int = parameter("number of communication rounds", "count")
     epsilon: float = parameter("epsilon of the budget", "positive")

@@ -46,6 +46,7 @@ PSI = Expected(
     (0, 2),
     r"\mathbb{E}[\psi_T]",
     "expected Lyapunov function after T iterations",
+    when="end",
 )
 
 

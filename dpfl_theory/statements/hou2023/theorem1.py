@@ -9,6 +9,7 @@ from typing import Any
 from dpfl_theory.statements.claims import Case, Outcome
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023 import lemma1
+from dpfl_theory.statements.hou2023._experiments import INSTANCES, runs
 from dpfl_theory.statements.hou2023._moments import expected_psi, psi_start
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal
@@ -163,6 +164,7 @@ THEOREM1: Statement = Statement(
             Check("exact", f"quadratics, {name}", lambda i: tuple(_cases(i)), instance)
             for name, instance in _QUADRATICS.items()
         ),
+        *runs(INSTANCES),
     ),
     uses=("hou2023.lemma1", "hou2023.eq3", "hou2023.nonexpansive", "hou2023.contraction"),
 )

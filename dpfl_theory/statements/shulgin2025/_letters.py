@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.statements.model import Assumption, Symbol
+from dpfl_theory.statements.model import Assumption, Expected, Symbol
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -17,14 +17,6 @@ if TYPE_CHECKING:
 PAPER = "shulgin2025"
 
 _ALL = (
-    Symbol("least", "min_k ||grad f(x^k)|| over k = 0..K", (1, -1), "nonnegative", r"\min_k \|\nabla f(x^k)\|"),
-    Symbol(
-        "E_least",
-        "min_k E||grad f(x^k)|| over k = 0..K",
-        (1, -1),
-        "nonnegative",
-        r"\min_k \mathbb{E}\|\nabla f(x^k)\|",
-    ),
     Symbol("gap", "f(x^0) - f_inf", (1, 0), "positive", r"(f(x^0) - f^{\inf})"),
     Symbol("gamma", "step size after server normalisation", (0, 1), "positive", r"\gamma"),
     Symbol("K", "index of the last round; there are K + 1", (0, 0), "nonnegative", "K"),
@@ -42,6 +34,14 @@ _ALL = (
     Symbol("delta", "privacy failure probability", (0, 0), "probability", r"\delta"),
 )
 LETTERS = {symbol.name: symbol for symbol in _ALL}
+
+
+def _least(name: str, latex: str, meaning: str) -> Expected:
+    return Expected(name, (("gradient-norm", 1),), (1, -1), latex, meaning, when="least")
+
+
+LEAST = _least("least", r"\min_k \|\nabla f(x^k)\|", "min_k ||grad f(x^k)|| over k = 0..K, of a run without noise")
+E_LEAST = _least("E_least", r"\min_k \mathbb{E}\|\nabla f(x^k)\|", "min_k E||grad f(x^k)|| over k = 0..K")
 
 
 def letters(*names: str) -> tuple[Symbol, ...]:
@@ -67,7 +67,15 @@ def _rounds(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
 
 
 def _smooth(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    return None if values["L"] <= values["L_max"] * (1 + 1e-12) else f"L = {values['L']} exceeds L_max, which suffices"
+    if not values["L"] <= values["L_max"] * (1 + 1e-12):
+        return f"L = {values['L']} exceeds L_max, which suffices"
+    if problem is None:
+        return None
+    c = problem.constants
+    for name, least in (("L", c.L_f), ("L_max", c.L_max)):
+        if not least <= values[name] * (1 + 1e-12):
+            return f"{name} = {values[name]:.6g} is too small: the problem's constant is {least:.6g}"
+    return None
 
 
 SMOOTH = Assumption("f is L-smooth and bounded from below, each f_i is L_i-smooth, L <= L_max = max_i L_i", _smooth)

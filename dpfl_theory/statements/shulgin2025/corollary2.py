@@ -131,9 +131,10 @@ COROLLARY2: Statement = Statement(
         "once R is of that order."
     ),
     symbols=shu.letters(
-        *("E_least", "gap", "gamma", "K", "R", "alpha", "beta", "beta_0", "L", "L_max", "n", "d", "sigma", "c"),
+        *("gap", "gamma", "K", "R", "alpha", "beta", "beta_0", "L", "L_max", "n", "d", "sigma", "c"),
         *("epsilon", "delta"),
     ),
+    expectations=(shu.E_LEAST,),
     assumptions=(shu.SMOOTH, shu.CONTRACTS, shu.STEP, shu.ROUNDS, Assumption("0 < delta < 1", _delta)),
     sides=_sides,
     prescription=_prescription,

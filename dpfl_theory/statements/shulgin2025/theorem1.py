@@ -8,6 +8,7 @@ from typing import Any
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.shulgin2025 import _letters as shu
+from dpfl_theory.statements.shulgin2025._experiments import QUIET, runs
 from dpfl_theory.statements.symbolic import equal
 
 __all__ = ["STATEMENTS", "THEOREM1"]
@@ -83,12 +84,14 @@ THEOREM1: Statement = Statement(
         "If f is L-smooth and bounded from below and each f_i is L_i-smooth, then Algorithm 1 with R = max_i ||grad "
         "f_i(x^0) - v_i^0||, beta/(alpha + R) < 1 and 0 < gamma <= beta R/((alpha + R) L_max) satisfies the bound."
     ),
-    symbols=shu.letters("least", "gap", "gamma", "K", "R", "alpha", "beta", "L", "L_max"),
+    symbols=shu.letters("gap", "gamma", "K", "R", "alpha", "beta", "L", "L_max"),
+    expectations=(shu.LEAST,),
     assumptions=(shu.SMOOTH, shu.CONTRACTS, shu.STEP, shu.ROUNDS),
     sides=_sides,
     checks=(
         Check("algebra", "descent inequalities added up", _telescoped),
         Check("algebra", "residuals after the update", _residual),
+        *runs(QUIET),
     ),
     uses=("shulgin2025.lemma2", "shulgin2025.descent"),
 )

@@ -8,6 +8,7 @@ from typing import Any
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.shulgin2025 import _letters as shu
+from dpfl_theory.statements.shulgin2025._experiments import NOISY, runs
 from dpfl_theory.statements.shulgin2025.theorem1 import THEOREM1
 from dpfl_theory.statements.symbolic import equal
 
@@ -64,12 +65,14 @@ THEOREM2: Statement = Statement(
         "Under the hypotheses of Theorem 1, with z_i^k ~ N(0, sigma^2 I) added to every message that the server "
         "receives, the bound holds."
     ),
-    symbols=shu.letters("E_least", "gap", "gamma", "K", "R", "alpha", "beta", "L", "L_max", "n", "d", "sigma"),
+    symbols=shu.letters("gap", "gamma", "K", "R", "alpha", "beta", "L", "L_max", "n", "d", "sigma"),
+    expectations=(shu.E_LEAST,),
     assumptions=(shu.SMOOTH, shu.CONTRACTS, shu.STEP, shu.ROUNDS),
     sides=_sides,
     checks=(
         Check("algebra", "no noise: Theorem 1", _without_noise),
         Check("algebra", "noise accumulated by the server", _accumulated),
+        *runs(NOISY),
     ),
     uses=("shulgin2025.lemma2", "shulgin2025.lemma3", "shulgin2025.descent"),
 )

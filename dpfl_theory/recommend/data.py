@@ -1,0 +1,86 @@
+"""A data set in place of constants: it is split among clients, and the problem's constants become the inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from dpfl_theory.errors import InputError
+from dpfl_theory.problems import logistic, softmax
+from dpfl_theory.problems.data import load
+from dpfl_theory.problems.linear_model import LinearModel
+from dpfl_theory.problems.partition import partition as split
+from dpfl_theory.recommend.base import Document, Setting, flag
+from dpfl_theory.recommend.measured import MEASURES, Absent
+
+__all__ = ["Source", "measure"]
+
+CLIENTS = 10
+
+
+@dataclass(frozen=True)
+class Source:
+    """A bundled data set's name or a LIBSVM or NPZ file, and how a problem is made of it: logistic regression for two
+    classes, softmax regression for more; ridge [F/X^2]; partition, features, row_norm as in `problems.logistic`."""
+
+    data: str
+    ridge: float = 0.0
+    partition: str = "iid"
+    features: int | None = None
+    row_norm: float | None = None
+
+    def problem(self, clients: int) -> LinearModel:
+        """The problem, its records split among this many clients.
+
+        >>> Source("breast-cancer", features=2).problem(4).d
+        3
+        """
+        found = load(str(self.data), features=self.features, row_norm=self.row_norm)
+        parts = split(self.partition, found.y, clients)
+        if found.classes == 2:
+            return logistic.from_data(found, parts, self.ridge, f"logistic regression on {found.name}")
+        return softmax.from_data(found, parts, self.ridge, f"softmax regression on {found.name}")
+
+
+def measure(kind: type[Setting], source: Source, given: Mapping[str, Any]) -> tuple[dict[str, Any], Document]:
+    """The inputs of an algorithm, those ``given`` before those that the data give, and what is told of the latter.
+
+    Raises InputError for a constant that is needed and does not exist, and for an input that no data give.
+    """
+    told = {f.name: f.metadata for f in fields(kind)}
+    for name, said in told.items():
+        if not said["measured"] and given.get(name) is None and kind.required(name):
+            raise kind.lacks(name)
+    (number,) = (name for name, said in told.items() if said["measured"] == "clients")
+    clients = CLIENTS if given.get(number) is None else given[number]
+    if isinstance(clients, float) and clients.is_integer():
+        clients = int(clients)
+    problem = source.problem(clients)
+    inputs, constants = dict(given), dict[str, Any]()
+    for name, said in told.items():
+        if not said["measured"] or given.get(name) is not None:
+            continue
+        try:
+            found = MEASURES[said["measured"]](problem)
+        except Absent as absent:
+            if said["optional"]:
+                continue
+            raise InputError(
+                f"{kind.name} needs {flag(name)}, and {absent.why}: {absent.remedy}, or give {flag(name)} yourself"
+            ) from None
+        c = found.certificate
+        inputs[name] = found.value
+        constants[name] = {"value": found.value, "kind": c.kind, "error": c.error, "text": c.text}
+    return inputs, {
+        "source": str(source.data),
+        "problem": problem.name,
+        "records": len(problem.data.x),
+        "clients": problem.n,
+        "ridge": float(source.ridge),
+        "partition": source.partition,
+        "features": source.features,
+        "row_norm": source.row_norm,
+        "start": "0",
+        "constants": constants,
+    }

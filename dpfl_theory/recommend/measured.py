@@ -1,0 +1,134 @@
+"""The constants that a problem gives to the algorithms' formulas, each with its certificate.
+
+The start is 0 throughout: initial distances, gaps and gradients are those of the zero vector.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpfl_theory.problems.base import Array, Certificate
+from dpfl_theory.problems.linear_model import LinearModel
+
+__all__ = ["MEASURES", "Absent", "Measured"]
+
+
+class Absent(Exception):
+    """A constant that the problem does not have: why, and what to change about the problem."""
+
+    def __init__(self, why: str, remedy: str) -> None:
+        super().__init__(why)
+        self.why = why
+        self.remedy = remedy
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A constant and why it may be trusted."""
+
+    value: float
+    certificate: Certificate
+
+
+def _computed(value: float, text: str) -> Measured:
+    return Measured(value, Certificate("closed-form", 0.0, text))
+
+
+def _constant(problem: LinearModel, value: float, name: str, what: str) -> Measured:
+    found = problem.constants.certificates[name]
+    return Measured(value, Certificate(found.kind, found.error, f"{what}: {found.text}"))
+
+
+def _records(problem: LinearModel) -> Measured:
+    sizes = np.diff(problem.data.offsets)
+    return _computed(int(sizes.min()), f"the fewest records of a client; the most are {int(sizes.max())}")
+
+
+def _strong_convexity(problem: LinearModel) -> Measured:
+    if not problem.constants.mu_min > 0.0:
+        raise Absent(f"{problem.name} without ridge is not strongly convex", "give --ridge")
+    return _constant(problem, problem.constants.mu_min, "mu_i", "smallest of the clients'")
+
+
+def _lipschitz(problem: LinearModel) -> Measured:
+    if not math.isfinite(problem.constants.G_max):
+        told = f"the gradients of {problem.name} with ridge {problem.data.ridge:g} are not bounded"
+        raise Absent(told, "leave --ridge out")
+    return _constant(problem, problem.constants.G_max, "G_i", "largest of the clients'")
+
+
+def _minimiser(problem: LinearModel) -> Array:
+    c = problem.constants
+    if c.w_star is None:
+        told = f"the minimum of {problem.name} is not attained ({c.certificates['f_star'].text})"
+        raise Absent(told, "give --ridge, or fewer --features")
+    return c.w_star
+
+
+def _distance(problem: LinearModel, copies: int = 1) -> Measured:
+    value = math.sqrt(copies) * float(np.linalg.norm(_minimiser(problem)))
+    known = problem.constants.certificates
+    found = known.get("w_star", known["f_star"])
+    stacked = f", times the root of {copies} clients" if copies > 1 else ""
+    if "w_star" not in known:  # the certificate is one of f, not of w*: it says nothing of the distance's error
+        return Measured(value, Certificate(found.kind, 0.0, f"length of the computed w*{stacked}; f(w*): {found.text}"))
+    error = math.sqrt(copies) * found.error
+    return Measured(value, Certificate(found.kind, error, f"||0 - w*||{stacked}: {found.text}"))
+
+
+def _gradient_at_star(problem: LinearModel) -> Measured:
+    w_star, known = _minimiser(problem), problem.constants.certificates
+    value = float(np.linalg.norm([problem.client_gradient(i, w_star) for i in range(problem.n)]))
+    text = f"root of the sum of ||grad f_i||^2 over {problem.n} clients at the computed w*"
+    error = float(np.linalg.norm(problem.constants.L_i)) * known["w_star"].error if "w_star" in known else 0.0
+    return Measured(value, Certificate(known.get("w_star", known["f_star"]).kind, error, text))
+
+
+def _heterogeneity(problem: LinearModel) -> Measured:
+    _minimiser(problem)
+    c = problem.constants
+    least, own = c.certificates["f_star"], c.certificates["f_i_star"]
+    text = f"mean of f_i(w*) - inf f_i; f(w*): {least.text}; inf f_i: {own.text}"
+    return Measured(float(c.delta_i_star.mean()), Certificate(own.kind, least.error + own.error, text))
+
+
+def _gap(problem: LinearModel) -> Measured:
+    value = problem.value(np.zeros(problem.d)) - problem.constants.f_star
+    return _constant(problem, value, "f_star", "f(0) - inf f")
+
+
+def _residual(problem: LinearModel) -> Measured:
+    zero = np.zeros(problem.d)
+    value = max(float(np.linalg.norm(problem.client_gradient(i, zero))) for i in range(problem.n))
+    return _computed(value, "the largest ||grad f_i(0)||: the first memories are 0")
+
+
+def _gradient_variance(problem: LinearModel) -> Measured:
+    from dpfl_theory.problems.heterogeneity import sigma_local
+
+    found = sigma_local(problem, tries=1)
+    text = f"variance of a record's gradient about its client's, at any w; {found.how}; at least {found.low**2:.6g}"
+    return Measured(found.high**2, Certificate("norm-bound", 0.0, text))
+
+
+MEASURES: dict[str, Callable[[LinearModel], Measured]] = {
+    "clients": lambda p: _computed(p.n, "the partition's number of clients"),
+    "dimension": lambda p: _computed(p.d, "the number of parameters, that of the bias included"),
+    "records": _records,
+    "largest smoothness": lambda p: _constant(p, p.constants.L_max, "L_i", "largest of the clients'"),
+    "smoothness": lambda p: _constant(p, p.constants.L_f, "L_f", "of f"),
+    "strong convexity": _strong_convexity,
+    "lipschitz": _lipschitz,
+    "distance": _distance,
+    "stacked distance": lambda p: _distance(p, p.n),
+    "stacked gradient at the minimiser": _gradient_at_star,
+    "heterogeneity": _heterogeneity,
+    "gap": _gap,
+    "first gradient": _residual,
+    "gradient variance": _gradient_variance,
+}
+"""What a field of a `Setting` may be measured as."""

@@ -1,0 +1,97 @@
+"""How hou2023's Theorem 1 is run: Algorithm 2 without clipping, under the noise that Lemma 1 prescribes.
+
+C enters through the noise alone, in v C^2 ln(1/delta)/epsilon^2, so that C = epsilon = 1 and v follows from it.
+The catalogue imports this module to list its statements, so NumPy and the algorithms are imported where they are used.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from dpfl_theory.problems import make
+from dpfl_theory.statements.claims import Experiment
+from dpfl_theory.statements.hou2023.lemma1 import LEMMA1
+from dpfl_theory.statements.model import Check, sympy_symbols
+
+__all__ = ["INSTANCES", "runs"]
+
+
+def _quadratics(condition: float, heterogeneity: float, clients: int = 6, dimension: int = 4) -> dict[str, Any]:
+    parameters = {"clients": clients, "dimension": dimension, "condition": condition, "heterogeneity": heterogeneity}
+    return {"family": "quadratic", "parameters": {**parameters, "seed": 3}}
+
+
+def _cancer(**parameters: Any) -> dict[str, Any]:
+    return {
+        "family": "logistic-data",
+        "parameters": {"data": "breast-cancer", "features": 5, "clients": 8, **parameters},
+    }
+
+
+def _run(problem: Mapping[str, Any], noise: float, T: int, distance: float, **more: Any) -> dict[str, Any]:
+    """noise: v C^2 ln(1/delta)/epsilon^2 [X^2]; distance: ||x_0 - x*|| of one client; step: eta L; p: sqrt(mu/L)."""
+    return {"problem": problem, "step": 1.0, "p": None, "T": T, "noise": noise, "distance": distance, **more}
+
+
+INSTANCES: dict[str, dict[str, Any]] = {
+    "quadratics, p = sqrt(mu/L)": _run(_quadratics(20.0, 2.0), 0.02, 60, 2.0),
+    "quadratics, always communicating": _run(_quadratics(20.0, 2.0), 0.02, 30, 2.0, p=1.0),
+    "quadratics, rare communication, short step": _run(_quadratics(20.0, 2.0), 0.05, 100, 5.0, p=0.1, step=0.3),
+    "quadratics, hardly any communication": _run(_quadratics(4.0, 1.0), 0.2, 40, 1.0, p=0.01),
+    "quadratics, one iteration": _run(_quadratics(20.0, 2.0), 0.5, 1, 1.0),
+    "one client, one dimension, noise dominates": _run(_quadratics(1.0, 0.0, 1, 1), 1.0, 20, 0.1, p=1.0, step=0.5),
+    "very heterogeneous quadratics, start at x*": _run(_quadratics(20.0, 50.0), 0.02, 60, 0.0),
+    "shared minimiser, noise dominates": _run(_quadratics(5.0, 0.0), 1.0, 40, 0.5),
+    "breast cancer with ridge, i.i.d.": _run(_cancer(ridge=0.05), 0.02, 60, 2.0, lanes=1024),
+    "breast cancer with ridge, sorted by label": _run(
+        _cancer(ridge=0.05, partition="shards", shards_per_client=1), 0.02, 40, 2.0, lanes=1024
+    ),
+}
+
+
+def _variance(values: Mapping[str, float]) -> float:
+    """Lemma 1's variance of one coordinate, as printed."""
+    assert LEMMA1.prescription is not None
+    s = sympy_symbols(LEMMA1)
+    printed = LEMMA1.prescription()["noise_variance"]
+    return float(printed.subs({s[name]: value for name, value in values.items() if name in s}))
+
+
+def _experiment(instance: Mapping[str, Any]) -> Experiment:
+    import numpy as np
+
+    from dpfl_theory.algorithms import ScaffNew
+    from dpfl_theory.algorithms.observables import Reach
+
+    problem = make(instance["problem"]["family"], **instance["problem"]["parameters"])
+    c, T, delta = problem.constants, int(instance["T"]), 1e-5
+    assert c.w_star is not None
+    eta = float(instance["step"]) / c.L_max
+    p = math.sqrt(c.mu_min / c.L_max) if instance["p"] is None else float(instance["p"])
+    direction = np.random.default_rng(99).standard_normal(problem.d)
+    start = c.w_star + float(instance["distance"]) * direction / np.linalg.norm(direction)
+    h_star = problem.gradients_at_star
+    values = {
+        "eta": eta,
+        "p": p,
+        "T": float(T),
+        "L": c.L_max,
+        "mu": c.mu_min,
+        "N": float(problem.n),
+        "d": float(problem.d),
+        "C": 1.0,
+        "v": float(instance["noise"]) / math.log(1 / delta),
+        "epsilon": 1.0,
+        "delta": delta,
+        "psi_0": problem.n * float(np.sum((start - c.w_star) ** 2)) + (eta / p) ** 2 * float(np.sum(h_star**2)),
+    }
+    algorithm = ScaffNew(eta, p, None, math.sqrt(_variance(values)))
+    lanes = int(instance.get("lanes", 2048))
+    return Experiment(problem, algorithm, T, start, values, lanes, Reach.anywhere(problem))
+
+
+def runs(found: Mapping[str, Mapping[str, Any]]) -> tuple[Check, ...]:
+    """A Monte-Carlo check on each named instance."""
+    return tuple(Check("monte-carlo", name, _experiment, instance) for name, instance in found.items())
