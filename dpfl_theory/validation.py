@@ -10,16 +10,21 @@ with ``paper`` and ``where``), ``BUDGET_SECONDS`` (profile -> seconds on 2 cores
 * ``draw(data) -> dict[str, Figure]``: figures from that data alone, as read back from the file. The key ``""`` stands
   for the file ``<name>.png``, any other key for ``<name>-<key>.png``.
 
+A script that can use the user's own data also defines ``DATA``, a phrase that says what file it takes; the file's path
+is then ``context.data``, None when none was given, and its name and SHA-256 are recorded in the configuration.
+
 It ends with ``if __name__ == "__main__": raise SystemExit(main(__file__))`` and so runs on its own as well.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib.util
 import json
 import math
 import re
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -63,12 +68,13 @@ def _silent(share: float) -> None:
 
 @dataclass(frozen=True)
 class Context:
-    """How a validation is to be run: profile ``quick`` or ``full``, seed of all randomness, device, and what to call
-    with the share of the work that is done."""
+    """How a validation is to be run: profile ``quick`` or ``full``, seed of all randomness, device, the user's data
+    file for a script that takes one, and what to call with the share of the work that is done."""
 
     profile: str = "quick"
     seed: int = 0
     device: str = "auto"
+    data: str | None = None
     progress: Callable[[float], None] = _silent
 
     def pick(self, *, quick: T, full: T) -> T:
@@ -96,6 +102,8 @@ class Script:
     compute: Callable[[Context], Mapping[str, Any]]
     draw: Callable[[Mapping[str, Any]], Mapping[str, Figure]]
     budget: Mapping[str, float] = field(default_factory=dict)
+    data: str | None = None
+    """What data file the script takes; None when it takes none."""
 
 
 def folder() -> Path:
@@ -131,10 +139,12 @@ def load(path: Path) -> Script:
     if spec is None or spec.loader is None:
         raise InputError(f"validation script {str(path)!r} is not a Python file: its name must end in .py")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look up their module there
     try:
         with _beside(path):
             spec.loader.exec_module(module)
     except Exception as error:
+        del sys.modules[spec.name]
         raise InputError(
             f"validation script {str(path)!r} cannot be imported: {type(error).__name__}: {error}"
         ) from error
@@ -143,7 +153,15 @@ def load(path: Path) -> Script:
     if missing:
         raise InputError(f"validation script {str(path)!r} does not define {', '.join(missing)}: add what is missing")
     return Script(
-        path.stem, path, module.TITLE, module.CAPTION, module.SOURCE, module.compute, module.draw, module.BUDGET_SECONDS
+        path.stem,
+        path,
+        module.TITLE,
+        module.CAPTION,
+        module.SOURCE,
+        module.compute,
+        module.draw,
+        module.BUDGET_SECONDS,
+        getattr(module, "DATA", None),
     )
 
 
@@ -178,8 +196,18 @@ def _checked(data: Any, name: str) -> dict[str, Any]:
 
 
 def command(name: str, context: Context) -> str:
-    """The command that repeats a validation."""
-    return f"dpfl-theory validate {name}{context.pick(quick='', full=' --full')} --seed {context.seed}"
+    """The command that repeats a validation; of a data file it says the name, not the folder.
+
+    >>> command("hou2023_figure12", Context(data="somewhere/my data.txt"))
+    "dpfl-theory validate hou2023_figure12 --data 'my data.txt' --seed 0"
+    """
+    data = "" if context.data is None else f" --data {shlex.quote(Path(context.data).name)}"
+    return f"dpfl-theory validate {name}{context.pick(quick='', full=' --full')}{data} --seed {context.seed}"
+
+
+def _fingerprint(path: str) -> dict[str, str]:
+    """What identifies a data file wherever it lies."""
+    return {"name": Path(path).name, "sha256": hashlib.sha256(Path(path).read_bytes()).hexdigest()}
 
 
 def run(script: Script, context: Context, output: Path) -> dict[str, Any]:
@@ -193,6 +221,8 @@ def run(script: Script, context: Context, output: Path) -> dict[str, Any]:
     begun = time.perf_counter()
     with _beside(script.path):
         data = _checked(script.compute(context), script.name)
+    if context.data is not None:
+        data["configuration"] = {**data.get("configuration", {}), "data file": _fingerprint(context.data)}
     document = {
         "schema": SCHEMA,
         "name": script.name,
@@ -282,7 +312,14 @@ def _outcome(document: Mapping[str, Any]) -> str:
 
 
 def validate(
-    names: Sequence[str], *, full: bool, output: str, seed: str, device: str, place: Path | None = None
+    names: Sequence[str],
+    *,
+    full: bool,
+    output: str,
+    seed: str,
+    device: str,
+    data: str | None = None,
+    place: Path | None = None,
 ) -> int:
     """Run the named scripts (all when none is named) with options as the command line gives them."""
     known = available(place)
@@ -291,15 +328,31 @@ def validate(
             raise unknown_name("validation", name, known)
     if not known:
         raise InputError(f"there is no validation script in {str(place or folder())!r}")
-    context = Context("full" if full else "quick", parse_seed(seed), choice("device", device, DEVICES))
+    context = Context("full" if full else "quick", parse_seed(seed), choice("device", device, DEVICES), data)
     target = writable(Path(output), folder=True)
     if device == "cuda":
         select(device)
-    return run_all([load(known[name]) for name in (names or known)], context, target)
+    scripts = [load(known[name]) for name in (names or known)]
+    if data is not None:
+        _usable(data, names, scripts)
+    return run_all(scripts, context, target)
+
+
+def _usable(data: str, names: Sequence[str], scripts: Sequence[Script]) -> None:
+    """Raise InputError unless the data file is there and each script, which must be named, takes one."""
+    if not names:
+        takers = ", ".join(script.name for script in scripts if script.data is not None) or "none here does"
+        raise InputError(f"--data {data!r} is for no particular validation: name one that takes a file ({takers})")
+    for script in scripts:
+        if script.data is None:
+            raise InputError(f"validation {script.name!r} takes no data file: leave out --data {data!r}")
+    if not Path(data).is_file():
+        raise InputError(f"data file {data!r} does not exist: give {scripts[0].data}")
 
 
 def main(file: str, arguments: Sequence[str] | None = None) -> int:
-    """Run one script on its own: ``python validations/NAME.py [--full] [--output DIR] [--seed N] [--device D]``."""
+    """Run one script on its own: ``python validations/NAME.py [--full] [--output DIR] [--seed N] [--device D] [--data
+    FILE]``."""
     path = Path(file).resolve()
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -309,7 +362,8 @@ def main(file: str, arguments: Sequence[str] | None = None) -> int:
         output: Annotated[str, typer.Option(metavar="DIR", help="Folder for evidence and figures.")] = "reports",
         seed: Annotated[str, typer.Option(metavar="N", help="Seed of all randomness.")] = "0",
         device: Annotated[str, typer.Option(metavar="auto|cpu|cuda", help="Where the kernels run.")] = "auto",
+        data: Annotated[str | None, typer.Option(metavar="FILE", help="Your data, if the script takes any.")] = None,
     ) -> int:
-        return validate([path.stem], full=full, output=output, seed=seed, device=device, place=path.parent)
+        return validate([path.stem], full=full, output=output, seed=seed, device=device, data=data, place=path.parent)
 
     return run_app(app, arguments, program=path.name)

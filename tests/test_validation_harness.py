@@ -216,6 +216,79 @@ def test_bad_input_of_one_script_does_not_stop_the_others(scripts: Path, capsys:
     assert files(Path("out")) == LEFT
 
 
+@pytest.fixture
+def data_script(scripts: Path) -> Path:
+    """A second script, which takes a data file."""
+    text = SCRIPT.replace('TITLE = "Powers"', 'from pathlib import Path\n\nTITLE = "Powers"\nDATA = "a text file"')
+    path = scripts / "own.py"
+    path.write_text(
+        text.replace('{"count": count}', '{"count": count, "read": context.data and Path(context.data).read_text()}')
+    )
+    return path
+
+
+def test_a_script_is_given_the_data_file(data_script: Path, tmp_path: Path) -> None:
+    (tmp_path / "far").mkdir()
+    own = tmp_path / "far" / "my data.txt"
+    own.write_text("1 2 3")
+    assert main(["validate", "own", "--data", str(own), "--output", "out", "--device", "cpu"]) == 0
+    text = Path("out/evidence/own.json").read_text()
+    document = json.loads(text)
+    assert document["command"] == "dpfl-theory validate own --data 'my data.txt' --seed 0"
+    assert document["data"]["configuration"] == {
+        "count": 3,
+        "read": "1 2 3",
+        "data file": {
+            "name": "my data.txt",
+            "sha256": "7c8f5059290305cec8323d79521f0353c9ac308b60cb4c1976340d0ce4a121d5",
+        },
+    }
+    assert str(tmp_path) not in text, "the folder says where, not what"
+
+
+def test_without_a_data_file_nothing_is_recorded(data_script: Path) -> None:
+    assert main(["validate", "own", "--output", "out", "--device", "cpu"]) == 0
+    document = json.loads(Path("out/evidence/own.json").read_text())
+    assert document["command"] == "dpfl-theory validate own --seed 0"
+    assert document["data"]["configuration"] == {"count": 3, "read": None}
+
+
+def test_a_script_on_its_own_takes_the_data_file(data_script: Path, tmp_path: Path) -> None:
+    own = tmp_path / "mine.txt"
+    own.write_text("4")
+    options = ["--data", str(own), "--output", "own", "--device", "cpu"]
+    assert validation.main(str(data_script), options) == 0
+    assert json.loads(Path("own/evidence/own.json").read_text())["data"]["configuration"]["read"] == "4"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["own", "--data", "nowhere.txt"], "data file 'nowhere.txt' does not exist: give a text file"),
+        (["own", "powers", "--data", "here.txt"], "validation 'powers' takes no data file"),
+        (["--data", "here.txt"], "name one that takes a file (own)"),
+    ],
+)
+def test_a_data_file_that_cannot_be_used_is_bad_input(
+    data_script: Path, tmp_path: Path, capsys: Output, arguments: list[str], error: str
+) -> None:
+    (tmp_path / "here.txt").write_text("1")
+    assert main(["validate", *arguments, "--output", "out", "--device", "cpu"]) == 2
+    assert error in capsys.readouterr().err
+    assert not Path("out").exists()
+
+
+def test_a_script_may_define_dataclasses(scripts: Path) -> None:
+    change(
+        scripts,
+        'TITLE = "Powers"',
+        "@dataclass\nclass Power:\n    base: int = 2\n\nTITLE = f'Powers of {Power().base}'",
+    )
+    path = scripts / "powers.py"
+    path.write_text("from __future__ import annotations\nfrom dataclasses import dataclass\n" + path.read_text())
+    assert load(path).title == "Powers of 2"
+
+
 def test_helpers_are_no_scripts(scripts: Path) -> None:
     assert list(available(scripts)) == ["powers"]
 

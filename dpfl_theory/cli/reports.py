@@ -22,11 +22,12 @@ def validate(
     output: Output = "reports",
     seed: Seed = "0",
     device: Device = "auto",
+    data: Annotated[str | None, typer.Option(metavar="FILE", help="Your data, for a script that takes a file.")] = None,
 ) -> int:
     """Redo figures and tables of the papers: evidence as JSON, figures as PNG and SVG."""
     from dpfl_theory import validation
 
-    return validation.validate(names or [], full=full, output=output, seed=seed, device=device)
+    return validation.validate(names or [], full=full, output=output, seed=seed, device=device, data=data)
 
 
 @app.command()
