@@ -144,7 +144,8 @@ def largest(cost: Callable[[int], float], budget: float) -> int:
     high, due = 1, cost(1)
     while due <= budget:
         low, paid = high, due
-        growth = 8.0 if due <= 0 else min(max(1.1 * (budget / due) ** 1.2, 1.3), 1000.0)
+        room = budget / due if due > 0 else 5.0
+        growth = max(1.1 * min(room, 290.0) ** 1.2, 1.3)
         high = max(low + 1, int(low * growth))
         if high > MOST_ROUNDS:
             raise InputError(
@@ -154,15 +155,13 @@ def largest(cost: Callable[[int], float], budget: float) -> int:
     halve = False
     while high - low > 1:
         middle = (low + high) // 2
-        if (
-            not halve and low > 0 and 0 < paid < due < math.inf
-        ):  # log-log interpolation, with bisection every other time
+        if not halve and low > 0 and 0 < paid < due < math.inf:
+            # Log-log interpolation; halving every other time bounds the search however the cost jumps.
             share = math.log(budget / paid) / math.log(due / paid)
             middle = min(max(round(low * (high / low) ** share), low + 1), high - 1)
-        now = cost(middle)
         halve = not halve
+        now = cost(middle)
         if now <= budget:
-            halve = halve and middle - low > 1
             low, paid = middle, now
         else:
             high, due = middle, now

@@ -53,8 +53,8 @@ SENSITIVITY: list[Fault] = [
     ("sum for mean", FEDAVG, "(cohort / r", "(cohort", NORMALISE),
     ("clipping forgotten", FEDAVG, 'self.bounding == "none"', "True", CLIP),
     ("clipping forgotten, 3 rounds", FEDAVG, 'self.bounding == "none"', "True", ROUNDS),
-    ("clipped at 2C", SCAFFNEW, BOUND, f"(2.0 * {BOUND})", THIRD),
-    ("clipped per coordinate", SCAFFNEW, "xp.sqrt((sent * sent).sum(axis=2, keepdims=True))", "abs(sent)", THIRD),
+    ("clipped at 2C", SCAFFNEW, "Clip(self.threshold)", "Clip(2.0 * self.threshold)", THIRD),
+    ("clipped per coordinate", SCAFFNEW, "Clip(self.threshold)(context, sent)", "sent.clip(-1.0, 1.0)", THIRD),
     ("clipping forgotten", SCAFFNEW, "self.threshold is not None:", "False:", THIRD),
 ]  # fmt: skip
 NOISE: list[Fault] = [
@@ -64,7 +64,7 @@ NOISE: list[Fault] = [
     ("noise reused between rounds", FEDAVG, "normal(context.lanes, k, 1", "normal(context.lanes, 0, 1", ROUNDS),
     ("reused in pairs of rounds", FEDAVG, "normal(context.lanes, k, 1", "normal(context.lanes, k // 2, 1", ROUNDS),
     ("noise reused by clients", FEDAVG, "normal(context.lanes, k, 1", "normal(context.lanes, 0, 1", ROUNDS_CLIENT),
-    ("deviation too small by sqrt(r)", FEDAVG, SIGMA, f"{SIGMA} / np.sqrt(r)", CLIP),
+    ("deviation too small by sqrt(r)", FEDAVG, SIGMA, f"{SIGMA} / r**0.5", CLIP),
     ("clients' deviation without sqrt(r)", FEDAVG, f"xp.sqrt({COUNT} / r)", f"xp.sqrt({COUNT}) / r", CLIENT),
     ("and normalised", FEDAVG, f"xp.sqrt({COUNT} / r)", f"xp.sqrt({COUNT}) / r", NORMALISE_CLIENT),
     ("variance for deviation", FEDAVG, SIGMA, f"{SIGMA} ** 2", CLIP),

@@ -74,7 +74,7 @@ def test_where_the_search_starts_does_not_matter():
 
 @pytest.mark.parametrize(
     ("run", "noise"),
-    [("full", 90.0), ("poisson", 3.0), ("fixed", 2.5), ("server", 18.0), ("coin", 6.0), ("records", 6.0)],
+    [("full", 90.0), ("poisson", 3.0), ("fixed", 4.0), ("server", 18.0), ("coin", 6.0), ("records", 6.0)],
 )
 def test_the_rounds_fit_and_one_more_does_not(run, noise):
     mechanism, (epsilon, delta) = RUNS[run].with_(noise_multiplier=noise), budget(run)
