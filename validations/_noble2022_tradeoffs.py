@@ -179,7 +179,9 @@ def draw(data: Mapping[str, Any], symbol: str) -> dict[str, Any]:
         ax.axvline(panel["T"], color=style.NEUTRAL, linestyle=styles[panel["rate"]], linewidth=0.9)
         ax.set_title(panel["label"])
         ax.set_ylim(0.0, 1.0)
-    for row in axes:
+    for row, label in zip(axes, rows, strict=True):
+        for ax in row[len(columns[label]) :]:
+            ax.set_axis_off()
         row[0].set_ylabel("test accuracy")
     for ax in axes[-1]:
         ax.set_xlabel("round t")
