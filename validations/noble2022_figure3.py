@@ -49,7 +49,7 @@ def _ten_percent(shown: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _spread(shown: list[dict[str, Any]]) -> dict[str, Any]:
-    """Deviation from run to run and from round to round over the last tenth, by algorithm and heterogeneity."""
+    """Deviation from run to run of the mean over the last tenth of the rounds, by algorithm and heterogeneity."""
 
     def spread(algorithm: str, name: str) -> float:
         return float(np.mean([np.std(p["ends"][algorithm], ddof=1) for p in shown if p["name"] == name]))

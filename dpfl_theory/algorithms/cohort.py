@@ -28,7 +28,7 @@ class Cohort:
         (all n clients).
     size: the expected number r of participating clients (any number in (0, n] for ``poisson``); ignored for ``full``.
 
-    Averages are always divided by r, as the papers print it, also when a Poisson cohort happens to have another size.
+    An algorithm divides by r (`divisor`) or by the number of clients that took part, as its paper prints it.
 
     >>> Cohort("fixed", 3).divisor(10)
     3.0

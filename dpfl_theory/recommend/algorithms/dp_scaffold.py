@@ -49,7 +49,7 @@ class DPScaffold(Setting):
         "variance varsigma^2 of one record's gradient [F^2/X^2]", "nonnegative", measured="gradient variance"
     )
     local_steps: int = parameter("local steps K in a round", "count")
-    rounds: int = parameter("number of communication rounds", "count")
+    rounds: int = parameter("communication rounds T, without those that warm up control variates", "count")
     epsilon: float = parameter("epsilon of the budget", "positive")
     delta: float = parameter("delta of the budget", "probability")
     calibration: str = calibration()
@@ -169,6 +169,10 @@ class DPScaffold(Setting):
         said.append(
             "The theorem is refuted for this eta_l, which does not shrink with the rounds: its proof allows the bound "
             "for some smaller one only."
+        )
+        said.append(
+            "Rounds that set the control variates before round 1 (some 4/l) release as much as any other. The "
+            "theorem's T leaves them out, and so does this noise: calibrate for --rounds and those to protect a run."
         )
         if self.calibration == "paper":
             said.append(
