@@ -215,11 +215,12 @@ def privacy(setting: Setting, training: float) -> dict[str, Any]:
         "rounds": setting.rounds,
     }
     delta = 1.0 / (setting.data.users * int(training))
-    certified = account(get("dp-scaffold")(**told), delta=delta).epsilon
+    own = {k: told[k] for k in ("users", "records", "user_rate", "noise_multiplier", "rounds")}
     return {
         "delta": delta,
         "recipe": epsilon_recipe(**told, delta=delta).epsilon,
-        "certified_were_the_threshold_fixed": vars(certified),
+        "certified_were_the_threshold_fixed": vars(account(get("dp-scaffold")(**told), delta=delta).epsilon),
+        "DP-FedSGD, certified_were_the_threshold_fixed": vars(account(get("dp-fedsgd")(**own), delta=delta).epsilon),
     }
 
 

@@ -23,7 +23,7 @@ SCALE = (
     "quick profile, five in the full one, 100 rounds at most). The warm start takes 4/l = 20 rounds, 15 in the quick "
     "profile. FedSGD takes one local step on all records. The quick profile has 40 users with 500 records, 60 rounds, "
     "and the paper's noise in each local step; the full profile 100 users with 5000 records and 400 rounds. The data "
-    "hold the epsilon of DP-FedAvg and DP-SCAFFOLD, were the threshold fixed."
+    "hold the epsilon of each, were the threshold fixed."
 )
 REAL_SCALE = (
     "By default the digits of scikit-learn over 20 users, with the noise that the paper's users, who have 2500 "
