@@ -17,7 +17,7 @@ from dpfl_theory.algorithms.observables import Observable
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.linear import LinearData
 from dpfl_theory.problems.base import Array
-from dpfl_theory.problems.data import Dataset, load
+from dpfl_theory.problems.data import Dataset, load, standardised
 from dpfl_theory.problems.linear_model import LinearModel, linear_data
 from dpfl_theory.problems.partition import label_shards
 from dpfl_theory.problems.softmax import from_data
@@ -71,7 +71,7 @@ def prepared(context: Context) -> Data:
         )
     kept = (count - held - checked) // (SHARDS * clients) * SHARDS * clients  # every client has as many records
     test, validation, train = records.parted(count, [held, checked, kept], [context.seed, 2])
-    x = records.standardised(found.x, train)
+    x = standardised(found.x, train)
     own = Dataset(found.name, x[train], found.y[train], found.classes)
     parts = label_shards(own.y, clients, SHARDS, context.seed)
     outside = [linear_data(x, found.y, [rows], "softmax", classes=found.classes) for rows in (validation, test)]

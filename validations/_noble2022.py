@@ -104,9 +104,9 @@ def real(context: Context, gamma: float) -> Data:
     return Data(named, (gamma,), 40, 2500)
 
 
-def noise_multiplier(printed: float, printed_records: int, training: float) -> float:
-    """sigma_g for which one local step has the paper's noise 2C sigma_g/(sR), with ``training`` records of a user."""
-    return printed * min(1.0, training / printed_records)
+def noise_multiplier(printed: float, printed_records: int, records: float) -> float:
+    """sigma_g for which one local step has the paper's noise 2C sigma_g/(sR), with ``records`` records of a user."""
+    return printed * min(1.0, records / printed_records)
 
 
 def algorithm(
@@ -256,8 +256,9 @@ def panels(
     found: list[dict[str, Any]] = []
     total = len(cases) * len(steps) * len(ALGORITHMS)
     for data in cases:
-        training = (1.0 - TEST_SHARE) * _records(data, context.seed)
-        noise = noise_multiplier(printed[0], printed[1], training / (1.0 - TEST_SHARE))
+        records = records_of(data, context.seed)
+        training = (1.0 - TEST_SHARE) * records
+        noise = noise_multiplier(printed[0], printed[1], records)
         for K in steps:
             setting = Setting(data=data, local_steps=K, noise_multiplier=noise, **base)
             curves = {}
@@ -271,7 +272,8 @@ def panels(
     return found
 
 
-def _records(data: Data, seed: int) -> float:
+def records_of(data: Data, seed: int) -> float:
+    """How many records a user has, held-out ones included."""
     if data.records is not None:
         return float(data.records)
     split = split_of(data, seed)

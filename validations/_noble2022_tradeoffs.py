@@ -33,8 +33,7 @@ def compute(
     panels: list[dict[str, Any]] = []
     for row, cases, paper in rows:
         for data in cases:
-            split = noble.split_of(data, context.seed)
-            records = (len(split.train.data.x) + len(split.test.x)) / data.users
+            records = noble.records_of(data, context.seed)
             noise = noble.noise_multiplier(paper["noise_multiplier"], paper["records"] * 5 // 4, records)
             for rate in rates:
                 told = {**paper, **rate, "local_steps": LOCAL_STEPS}

@@ -12,7 +12,7 @@ from dpfl_theory.algorithms.base import Round
 from dpfl_theory.algorithms.observables import Observable
 from dpfl_theory.kernels.linear import LinearData
 from dpfl_theory.problems.base import Array
-from dpfl_theory.problems.data import Dataset, load
+from dpfl_theory.problems.data import Dataset, load, standardised
 from dpfl_theory.problems.linear_model import LinearModel, linear_data
 from dpfl_theory.problems.partition import iid, label_shards, similarity
 from dpfl_theory.problems.softmax import from_data
@@ -65,7 +65,7 @@ def tasks(seed: int) -> list[Task]:
 def _task(key: str, title: str, found: Dataset, seed: int) -> Task:
     held = round(0.2 * len(found.y))
     test, train = records.parted(len(found.y), [held, len(found.y) - held], [seed, 3])
-    x = records.standardised(found.x, train, unit=True)
+    x = standardised(found.x, train, unit=True)
     pool = Dataset(found.name, x[train], found.y[train], found.classes)
     return Task(key, title, pool, linear_data(x, found.y, [test], "softmax", classes=found.classes))
 

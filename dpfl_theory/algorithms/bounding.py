@@ -1,6 +1,6 @@
 """Bounding operators: what a client does to a vector so that nobody's message is too long.
 
-One operator is one class with a name, its largest output and how to apply it; algorithms take any of them.
+One operator is one class that knows its factor for a vector of given length; algorithms take any of them.
 
     Unbounded            g
     Clip                 min(1, C/||g||) g                     shulgin2025 (5), das2022 option (i), zhang2021 (3)

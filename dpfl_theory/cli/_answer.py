@@ -8,7 +8,7 @@ import math
 import re
 import textwrap
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 from dpfl_theory.checks.evidence import SCHEMA
 from dpfl_theory.console import QUIET_SECONDS, Progress, choice, emit, say, writable, write
 
-__all__ = ["Answer", "as_text", "busy", "plain_formula", "rounded"]
+__all__ = ["Answer", "as_text", "busy", "laid_out", "plain_formula", "rounded"]
 
 DIGITS = 5
 WIDTH = 110
@@ -93,6 +93,16 @@ def as_text(d: Mapping[str, Any]) -> str:
     """Lines of a name and what is known of it."""
     rows = [*_found(d), *_how(d)]
     rows += [("note", text) for text in d.get("notes", [])] + [("warning", text) for text in d.get("warnings", [])]
+    return laid_out(rows)
+
+
+def laid_out(rows: Sequence[tuple[str, str]]) -> str:
+    """Lines of a name and a text, the texts in a column of their own.
+
+    >>> print(laid_out([("q", "1.7381"), ("delta", "1e-06")]))
+    q      1.7381
+    delta  1e-06
+    """
     width = max(len(name) for name, _ in rows)
     return "\n".join(
         textwrap.fill(

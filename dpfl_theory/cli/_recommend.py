@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import inspect
 import math
-import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from typing import Annotated, Any, TypeVar
 
 import typer
 
+from dpfl_theory.cli._answer import laid_out
 from dpfl_theory.errors import InputError
 from dpfl_theory.recommend import Setting, flag
 
 __all__ = ["as_text", "number", "parsed", "with_inputs"]
 
-WIDTH = 110
 METAVARS = {"count": "N", "word": "WORD"}
 APART = (
     "algorithm",
@@ -94,19 +93,7 @@ def number(option: str, text: str, kind: str) -> int | float:
 
 def as_text(document: Mapping[str, Any]) -> str:
     """Lines of a name and what is recommended, then why."""
-    rows = list(_rows(document))
-    width = max(len(name) for name, _ in rows)
-    return "\n".join(
-        textwrap.fill(
-            text,
-            WIDTH,
-            initial_indent=f"{name.ljust(width)}  ",
-            subsequent_indent=" " * (width + 2),
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        for name, text in rows
-    )
+    return laid_out(list(_rows(document)))
 
 
 def _rows(d: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.problems.base import Array
 from dpfl_theory.problems.synthetic import noisy_labels
 from dpfl_theory.problems.validation import count, matrix, positive, vector
 
-__all__ = ["BUNDLED", "Dataset", "load", "read_libsvm", "read_npz"]
+__all__ = ["BUNDLED", "Dataset", "load", "read_libsvm", "read_npz", "standardised"]
 
 BUNDLED = {"breast-cancer": "load_breast_cancer", "diabetes": "load_diabetes", "digits": "load_digits"}
 """The data sets that come with scikit-learn and need no network."""
@@ -143,6 +144,24 @@ def _columns(x: Array, features: int | Sequence[int] | None) -> Array:
     # The sign of a singular vector is arbitrary; the largest entry is made positive so that every machine agrees.
     lead = vt[np.arange(most), np.argmax(np.abs(vt[:most]), axis=1)]
     return np.asarray(centred @ (vt[:most] * np.sign(lead)[:, None]).T)
+
+
+def standardised(x: Array, training: NDArray[np.int64], unit: bool = False, bias: bool = True) -> Array:
+    """Columns with mean 0 and deviation 1 over the training rows (constant ones 0), then a column of ones (bias).
+
+    unit: scale every row to length 1 before the ones are appended; a row that is zero stays zero.
+
+    >>> standardised(np.array([[1.0], [3.0], [7.0]]), np.array([0, 1]))[:, 0].tolist()
+    [-1.0, 1.0, 5.0]
+    """
+    mean, spread = x[training].mean(axis=0), x[training].std(axis=0)
+    constant = spread <= 1e-12 * np.max(np.abs(x[training]), axis=0, initial=0.0)
+    x = np.where(constant, 0.0, x - mean)
+    x /= np.where(constant, 1.0, spread)
+    if unit:
+        length = np.linalg.norm(x, axis=1, keepdims=True)
+        x /= np.where(length > 0.0, length, 1.0)
+    return np.hstack([x, np.ones((len(x), 1))]) if bias else x
 
 
 def load(

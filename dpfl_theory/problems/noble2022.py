@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.linear import LinearData
 from dpfl_theory.problems.base import Array, Problem
-from dpfl_theory.problems.data import load
+from dpfl_theory.problems.data import load, standardised
 from dpfl_theory.problems.linear_model import LinearModel, linear_data
 from dpfl_theory.problems.partition import similarity
 from dpfl_theory.problems.synthetic import noisy_labels
@@ -76,20 +76,6 @@ def _held_out(sizes: Sequence[int], test_share: float, rng: np.random.Generator)
     return train, test
 
 
-def _prepared(x: Array, training: NDArray[np.int64], bias: bool) -> Array:
-    """Columns standardised by the training records' mean and deviation, rows of length one, then a column of ones.
-
-    A column that is constant over the training records becomes zero, and so does a row that is zero.
-    """
-    mean, spread = x[training].mean(axis=0), x[training].std(axis=0)
-    constant = spread <= 1e-12 * np.max(np.abs(x[training]), axis=0, initial=0.0)
-    x = np.where(constant, 0.0, x - mean)
-    x /= np.where(constant, 1.0, spread)
-    length = np.linalg.norm(x, axis=1, keepdims=True)
-    x /= np.where(length > 0.0, length, 1.0)
-    return np.hstack([x, np.ones((len(x), 1))]) if bias else x
-
-
 def _split(
     x: Array,
     y: Array,
@@ -105,7 +91,7 @@ def _split(
     inside, outside = _held_out([len(own) for own in clients], test_share, rng)
     train = [own[keep] for own, keep in zip(clients, inside)]
     test = [own[keep] for own, keep in zip(clients, outside)]
-    x = _prepared(x, np.concatenate(train), bias)
+    x = standardised(x, np.concatenate(train), unit=True, bias=bias)
     data = linear_data(x, y, train, "softmax", ridge=ridge, classes=classes)
     held = linear_data(x, y, test, "softmax", ridge=ridge, classes=classes)
     return Split(LinearModel(data, name), held)
