@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,10 +23,18 @@ def hou() -> Iterator[Any]:
     place = str(Path(__file__).parents[1] / "validations")
     sys.path.insert(0, place)
     import _hou2023
+    import _hou2023_figure12
+    import _hou2023_limits
     import _hou2023_sweeps
     import _hou2023_theory
 
-    yield type("Helpers", (), {"base": _hou2023, "sweeps": _hou2023_sweeps, "theory": _hou2023_theory})
+    yield SimpleNamespace(
+        base=_hou2023,
+        figure12=_hou2023_figure12,
+        limits=_hou2023_limits,
+        sweeps=_hou2023_sweeps,
+        theory=_hou2023_theory,
+    )
     sys.path.remove(place)
 
 
@@ -120,30 +129,151 @@ def test_optimum_of_clear_cases(hou: Any) -> None:
     grid = (1, 2, 4, 8)
 
     def found(means: list[float]) -> Any:
-        return hou.sweeps.optimum(grid, np.array(means)[:, None] + 0.1 * noise)
+        return hou.limits.optimum(grid, np.array(means)[:, None] * np.exp(0.1 * noise))
 
     inside = found([3.0, 1.0, 2.0, 3.0])
-    assert (inside.best, inside.low, inside.high, inside.non_trivial, inside.trivial) == (2, 2, 2, True, False)
+    assert (inside.best, inside.tied, inside.non_trivial, inside.trivial) == (2, (2,), True, False)
     end = found([1.0, 2.0, 3.0, 4.0])
-    assert (end.best, end.low, end.high, end.non_trivial, end.trivial) == (1, 1, 1, False, True)
-    flat = found([1.0, 1.0, 1.0, 5.0])
-    assert (flat.low, flat.high, flat.non_trivial, flat.trivial) == (1, 4, False, False)
+    assert (end.best, end.tied, end.non_trivial, end.trivial) == (1, (1,), False, True)
+    flat = found([1.0, 1.0, 5.0, 1.0])
+    assert (flat.low, flat.high, flat.tied) == (1, 8, (1, 2, 8))
+    assert (flat.non_trivial, flat.trivial) == (False, False)
     assert inside.value == pytest.approx(1.0, abs=0.1)
+    assert (hou.limits.resampled_best(grid, np.array([3.0, 1.0, 2.0, 3.0])[:, None] + 0.1 * noise, 50) == 2).all()
 
 
 def test_without_differences_the_end_is_trivial(hou: Any) -> None:
     """Values at the floor are equal in all lanes: nothing is better than one local step."""
-    found = hou.sweeps.optimum((1, 2, 4), np.array([[1e-12] * 5, [1e-12] * 5, [1e-3] * 5]))
+    samples = np.array([[1e-12] * 5, [1e-12] * 5, [1e-3] * 5])
+    found = hou.limits.optimum((1, 2, 4), samples)
     assert found.trivial
     assert not found.non_trivial
+    ratio = hou.limits.ratio(samples[1:2], samples, 1)
+    assert (ratio.estimate, ratio.low, ratio.high) == pytest.approx((1.0, 1.0, 1.0), rel=1e-12)
 
 
 def test_a_trivial_optimum_is_rarely_taken_for_another(hou: Any) -> None:
     """All means equal: an end is as good as any. At 1% a count as large as the limit has probability below 1e-6."""
     rng = np.random.default_rng(1)
-    trials, grid = 2000, tuple(range(8))
-    wrong = sum(hou.sweeps.optimum(grid, rng.normal(size=(8, 32))).non_trivial for _ in range(trials))
-    assert wrong <= stats.binom.ppf(1 - 1e-6, trials, hou.sweeps.FALSE_ALARM)
+    trials, grid, most = 2000, tuple(range(8)), stats.binom.ppf(1 - 1e-6, 2000, hou.limits.FALSE_ALARM)
+    found = [hou.limits.optimum(grid, np.exp(rng.normal(size=(8, 32)))) for _ in range(trials)]
+    assert sum(o.non_trivial for o in found) <= most
+    assert sum(3 not in o.tied for o in found) <= most
+
+
+def test_more_grids_leave_more_values(hou: Any) -> None:
+    samples = np.exp(np.random.default_rng(2).normal(size=(2, 32)) + np.array([[0.0], [0.75]]))
+    assert hou.limits.optimum((1, 2), samples, 1).tied == (1,)
+    assert hou.limits.optimum((1, 2), samples, 100).tied == (1, 2)
+
+
+def skewed(rng: np.random.Generator, means: list[float], shared: Any) -> Any:
+    """Lognormal samples (len(means), lanes) with these means, whose lanes go together."""
+    x = 0.8 * shared + 0.3 * rng.normal(size=(len(means), shared.size))
+    return np.array(means)[:, None] * np.exp(x - (0.8**2 + 0.3**2) / 2.0)
+
+
+def test_ratios_of_smallest_means_are_covered_and_told_apart(hou: Any) -> None:
+    """The ratio is 3; near ties beside the best. At 1% a count as large as the limit has probability below 1e-6."""
+    rng = np.random.default_rng(3)
+    trials, missed, seen = 400, 0, 0
+    for _ in range(trials):
+        shared = rng.normal(size=40)
+        upper, lower = (skewed(rng, means, shared) for means in ([3.0, 3.1, 9.0], [2.0, 1.0, 1.05, 5.0]))
+        found = hou.limits.ratio(upper, lower, 1)
+        missed += not found.low <= 3.0 <= found.high
+        seen += found.low > 2.0
+        inverse = hou.limits.ratio(lower, upper, 1)
+        assert (inverse.low, inverse.high) == pytest.approx((1.0 / found.high, 1.0 / found.low), rel=1e-9)
+    assert missed <= stats.binom.ppf(1 - 1e-6, trials, hou.limits.FALSE_ALARM)
+    assert seen > 0.9 * trials
+
+
+def test_differences_at_the_best_are_covered(hou: Any) -> None:
+    """A second quantity is 0.3 at the one's best row and 0.1 at the other's; the rate is as for the ratios."""
+    rng = np.random.default_rng(4)
+    trials, missed, seen = 400, 0, 0
+    for _ in range(trials):
+        shared, noise = rng.normal(size=40), 0.02 * rng.normal(size=(2, 3, 40))
+        cases = [skewed(rng, [1.0, 1.1, 4.0], shared), skewed(rng, [5.0, 1.0, 1.02], shared)]
+        tests = [np.array([[0.3], [0.28], [0.9]]) + noise[0], np.array([[0.9], [0.1], [0.12]]) + noise[1]]
+        found = hou.limits.difference_at_best((cases[0], tests[0]), (cases[1], tests[1]), 1)
+        missed += not found.low <= 0.2 <= found.high
+        seen += found.low > 0.1
+    assert missed <= stats.binom.ppf(1 - 1e-6, trials, hou.limits.FALSE_ALARM)
+    assert seen > 0.9 * trials
+
+
+def test_limits_of_a_mean_are_students(hou: Any) -> None:
+    samples = np.random.default_rng(5).normal(size=20)
+    found = hou.limits.mean(samples, 7).over(2.0)
+    low, high = stats.t.interval(1 - 0.01 / 7, 19, samples.mean(), stats.sem(samples))
+    assert (found.estimate, found.low, found.high) == pytest.approx((samples.mean() / 2, low / 2, high / 2))
+
+
+@pytest.mark.parametrize(
+    ("sets", "claimed", "verdict"),
+    [
+        ([(5,), (5, 10)], [(5, 10), (5, 10)], "reproduced"),
+        ([(5,), (5, 20)], [(5, 10), (5, 10)], "inconclusive"),
+        ([(5, 20), (20,)], [(5, 10), (5, 10)], "not-reproduced"),
+        ([(5,), (20,)], [(5, 10), ()], "inconclusive"),
+    ],
+)
+def test_an_optimum_lies_where_its_confidence_set_says(
+    hou: Any, sets: list[tuple[int, ...]], claimed: list[tuple[int, ...]], verdict: str
+) -> None:
+    assert hou.limits.all_in(sets, claimed) == verdict
+
+
+@pytest.mark.parametrize(
+    ("groups", "verdict"),
+    [
+        ([[(5,), (5,)], [(2,), (2,)]], "reproduced"),
+        ([[(5,), (5, 10)], [(2,), (2,)]], "inconclusive"),
+        ([[(5, 10), (5, 10)]], "inconclusive"),
+        ([[(5,), (5,)], [(2, 5), (5, 10), (10, 20)]], "not-reproduced"),
+    ],
+)
+def test_optima_are_the_same_only_where_they_are_resolved(
+    hou: Any, groups: list[list[tuple[int, ...]]], verdict: str
+) -> None:
+    assert hou.limits.all_equal(groups) == verdict
+
+
+@pytest.mark.parametrize(
+    ("ends", "verdict"),
+    [
+        ([(1.0, 2.0), (0.5, 1.5)], "reproduced"),
+        ([(1.0, 2.0), (0.5, 2.5)], "inconclusive"),
+        ([(2.1, 2.5), (0.5, 2.5)], "not-reproduced"),
+        ([(0.1, 0.4)], "not-reproduced"),
+    ],
+)
+def test_values_lie_where_their_limits_do(hou: Any, ends: list[tuple[float, float]], verdict: str) -> None:
+    found = [hou.limits.Limits(sum(end) / 2, *end) for end in ends]
+    assert hou.limits.all_within(found, 0.5, 2.0) == verdict
+
+
+@pytest.mark.parametrize(("off", "verdict"), [(1.0, "reproduced"), (4.0, "not-reproduced")])
+def test_figure_12_finds_a_made_up_optimum(hou: Any, off: float, verdict: str) -> None:
+    """Means are smallest at 1/p* and T*, or at 4 times both; without clipping they are as large, or 4 times larger."""
+    theory = hou.theory.Theory(hou.base.logistic(0))
+    epsilon = 100.0 * theory.worthwhile()
+    steps, T = 1.0 / theory.prescribed("p", epsilon), round(theory.prescribed("T", epsilon))
+    grid, iterations = (steps / 4, steps, 4 * steps), (T // 4, T, 4 * T)
+    noise = 0.2 * np.random.default_rng(6).normal(size=(3, 3, 1, 60))
+    away = np.abs(np.log(grid) - math.log(off * steps))[:, None] + np.abs(np.log(iterations) - math.log(off * T))
+    gap = np.exp(3.0 * away[:, :, None, None] + noise)
+    bound = np.array([[theory.bound(1.0 / s, t, epsilon) for t in iterations] for s in grid])[:, :, None, None]
+    psi = 0.5 * bound * np.exp(noise) if off == 1.0 else 2.0 * bound.max() * gap
+    table = hou.figure12.Table(grid, iterations, (epsilon,), 1, T, gap, psi)
+    entries = [hou.figure12.at_epsilon(theory, table, 0)]
+    free = [vars(hou.limits.ratio(gap[1, 1], off * gap[1, 1], 1))]
+    claims = hou.figure12.claims(entries, theory, table, hou.figure12.bounds(theory, table), free)
+    about = ("best of the tested numbers", "minimises E[f(x_T)", "minimises E[psi_T]", "E psi_T is", "at most 2", "10%")
+    for words in about:
+        assert [claim["verdict"] for claim in claims if words in claim["claim"]] == [verdict], words
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What the validations of hou2023 share: convex problems, noise, runs over grids, and where an optimum lies.
+"""What the validations of hou2023 share: convex problems, noise, and runs of both algorithms.
 
 Algorithm 1 (DP-FedAvg) makes tau local steps in each of T/tau rounds. Algorithm 2 (DP-ScaffNew) communicates with
 probability p = 1/tau in each of T iterations: tau local steps are expected. Both take full gradients and eta = 1/L.
@@ -136,7 +136,8 @@ class Grid:
     def run(
         self, tau: float, iterations: int, sigmas: Sequence[float], observe: Sequence[Any] = ("suboptimality",)
     ) -> Run:
-        """T = iterations with (expected) tau local steps; lanes in order of sigmas [X].
+        """T = iterations with (expected) tau local steps; lanes in order of sigmas [X]. Only the start and the end are
+        observed: a value of the objective costs as much as a step.
 
         Each sigma has its own lanes; what is run with the same number of sigmas shares its noise and its coins.
         """
@@ -149,7 +150,9 @@ class Grid:
         else:
             algorithm = ScaffNew(step=s.step, probability=1.0 / tau, threshold=self.threshold, sigma=sigma)
             rounds = iterations
-        return simulate(algorithm, s.problem, rounds, lanes, self.seed, observe, start=s.start, device=self.device)
+        return simulate(
+            algorithm, s.problem, rounds, lanes, self.seed, observe, start=s.start, every=rounds, device=self.device
+        )
 
     def final(self, tau: float, iterations: int, sigmas: Sequence[float]) -> tuple[Array, Array | None]:
         """f(x_T) - f* and the test error, each (sigmas, lanes)."""

@@ -4,62 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from _hou2023 import ALGORITHMS, INFINITE, Grid, Noise, label
-from scipy import stats
+from _hou2023_limits import optimum
 
-from dpfl_theory.problems.base import Array
 from dpfl_theory.report import style
 
-FALSE_ALARM = 0.01  # probability that the truly best value of a grid is ruled out
 FLOOR = 1e-12  # of f(x_0) - f*
 ROUND_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
-
-
-@dataclass(frozen=True)
-class Optimum:
-    """Where the smallest mean on a grid lies.
-
-    ``best``: the grid's value with the smallest mean; ``low`` to ``high``: the values whose means cannot be told from
-    it: the truly best is left out with a probability of at most 1% (paired, one-sided t tests with Bonferroni's
-    correction, asymptotic in the lanes); ``non_trivial``: whether it is better than both ends of the grid in these
-    tests; ``trivial``: whether it is an end and every value between the ends is worse in these tests, or better in no
-    lane; ``value`` and ``error``: its mean and standard error.
-    """
-
-    best: float
-    low: float
-    high: float
-    non_trivial: bool
-    trivial: bool
-    value: float
-    error: float
-
-
-def optimum(grid: Sequence[float], samples: Array) -> Optimum:
-    """The optimum of samples (len(grid), lanes), whose lanes are paired."""
-    means = samples.mean(axis=1)
-    best = int(np.argmin(means))
-    lanes = samples.shape[1]
-    difference = samples - samples[best]
-    spread = difference.std(axis=1, ddof=1) / math.sqrt(lanes)
-    critical = float(stats.t.ppf(1.0 - FALSE_ALARM / max(1, len(grid) - 1), lanes - 1))
-    worse = difference.mean(axis=1) > critical * spread
-    worse[best] = False
-    tied = [g for g, out in zip(grid, worse) if not out]
-    beaten = worse | (difference >= 0.0).all(axis=1)
-    return Optimum(
-        best=grid[best],
-        low=min(tied),
-        high=max(tied),
-        non_trivial=bool(worse[0] and worse[-1]),
-        trivial=best in (0, len(grid) - 1) and bool(beaten[1:-1].all()),
-        value=float(means[best]),
-        error=float(samples[best].std(ddof=1) / math.sqrt(lanes)),
-    )
 
 
 def sweep(
@@ -69,11 +23,12 @@ def sweep(
     epsilons: Sequence[float],
     noise: Noise,
     tell: Callable[[float], None],
-    resamples: int = 0,
+    grids: int = 1,
 ) -> list[dict[str, Any]]:
     """Runs at (tau, T) points, all epsilons in one batch, and the optimum along the axis for each epsilon.
 
     Suboptimality is relative to f(x_0) - f*; below 1e-12 of that it counts as 1e-12: rounding errors are not compared.
+    ``grids``: of how many optima one claim speaks. ``samples`` and ``tests`` (test errors) are (axis, lanes).
     """
     gaps, errors, work = [], [], sum(cost(grid, *point) for point in points)
     done = 0.0
@@ -86,7 +41,7 @@ def sweep(
     made = []
     for k, epsilon in enumerate(epsilons):
         samples = np.stack([gap[k] for gap in gaps])
-        found = optimum(axis, samples)
+        found = optimum(axis, samples, grids)
         entry: dict[str, Any] = {
             "setting": grid.setting.name,
             "algorithm": grid.algorithm,
@@ -96,6 +51,7 @@ def sweep(
             "mean": significant(samples.mean(axis=1)),
             "half": significant(1.96 * samples.std(axis=1, ddof=1) / math.sqrt(grid.lanes)),
             "optimum": vars(found),
+            "samples": samples,
         }
         if errors[0] is not None:
             test = np.stack([error[k] for error in errors if error is not None])
@@ -103,17 +59,14 @@ def sweep(
             entry["test_error"] = significant(test.mean(axis=1))
             entry["test_error_at_best"] = float(test[at].mean())
             entry["test_error_half"] = float(1.96 * test[at].std(ddof=1) / math.sqrt(grid.lanes))
-        if resamples:
-            entry["resampled"] = _resampled(axis, samples, resamples)
+            entry["tests"] = test
         made.append(entry)
     return made
 
 
-def _resampled(axis: Sequence[int], samples: Array, count: int) -> list[int]:
-    """The best value in so many bootstrap resamples of the lanes, always the same resamples."""
-    draws = np.random.default_rng(0).integers(samples.shape[1], size=(count, samples.shape[1]))
-    best = np.argmin(samples[:, draws].mean(axis=2), axis=0)
-    return [int(axis[k]) for k in best]
+def stored(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The entries as data files have them, without the single lanes."""
+    return [{k: v for k, v in entry.items() if k not in ("samples", "tests")} for entry in entries]
 
 
 def cost(grid: Grid, tau: int, T: int) -> float:
@@ -133,10 +86,10 @@ def tau_sweep(
     epsilons: Sequence[float],
     noise: Noise,
     tell: Callable[[float], None] = lambda share: None,
-    resamples: int = 0,
+    grids: int = 1,
 ) -> list[dict[str, Any]]:
     """Local steps are varied, the total number T of iterations is fixed."""
-    return sweep(grid, [(tau, T) for tau in taus], taus, epsilons, noise, tell, resamples)
+    return sweep(grid, [(tau, T) for tau in taus], taus, epsilons, noise, tell, grids)
 
 
 def iteration_sweep(
@@ -146,10 +99,11 @@ def iteration_sweep(
     epsilons: Sequence[float],
     noise: Noise,
     tell: Callable[[float], None] = lambda share: None,
+    grids: int = 1,
 ) -> list[dict[str, Any]]:
     """The number of iterations is varied, from one round on; the number of local steps is fixed."""
     iterations = [tau * r for r in ROUND_COUNTS if tau * r <= max(most, 2 * tau)]
-    return sweep(grid, [(tau, T) for T in iterations], iterations, epsilons, noise, tell)
+    return sweep(grid, [(tau, T) for T in iterations], iterations, epsilons, noise, tell, grids)
 
 
 def tuned_sweep(
@@ -159,13 +113,14 @@ def tuned_sweep(
     epsilons: Sequence[float],
     noise: Noise,
     tell: Callable[[float], None] = lambda share: None,
+    grids: int = 1,
 ) -> list[dict[str, Any]]:
     """`iteration_sweep` with a number of local steps for each epsilon, in the order of the epsilons."""
     found: dict[str, dict[str, Any]] = {}
     for tau in dict.fromkeys(taus):
         own = [e for e, t in zip(epsilons, taus) if t == tau]
         part = within(tell, len(found) / len(taus), (len(found) + len(own)) / len(taus))
-        found.update((e["epsilon"], e) for e in iteration_sweep(grid, tau, most, own, noise, part))
+        found.update((e["epsilon"], e) for e in iteration_sweep(grid, tau, most, own, noise, part, grids))
     return [found[label(e)] for e in epsilons]
 
 
@@ -262,3 +217,13 @@ def crosses(ax: Any, entries: Sequence[dict[str, Any]], others: Sequence[dict[st
             color=shades[entry["epsilon"]],
             label=f"$\\varepsilon$ = {entry['epsilon']}, certified noise",
         )
+
+
+def dashes(ax: Any, entries: Sequence[dict[str, Any]], others: Sequence[dict[str, Any]]) -> None:
+    """Mean suboptimality of other runs at some of the epsilons, in the same colours, and a square at each optimum."""
+    shades = colours(entries)
+    for entry in others:
+        colour, mean = shades[entry["epsilon"]], entry["mean"]
+        ax.plot(entry["axis"], mean, linestyle="--", linewidth=1.0, color=colour)
+        at = entry["axis"].index(entry["optimum"]["best"])
+        ax.plot(entry["axis"][at], mean[at], marker="s", markersize=8, markerfacecolor="none", color=colour)

@@ -6,7 +6,9 @@ import math
 from typing import Any
 
 import _hou2023 as hou
+import _hou2023_limits as limits
 import _hou2023_sweeps as sweeps
+from _hou2023_limits import Limits
 
 from dpfl_theory.report import style
 from dpfl_theory.validation import Context, main
@@ -34,6 +36,7 @@ LARGE = (10.0, 30.0, 100.0, 300.0)
 EPSILONS = (math.inf, *sorted((*LARGE, 0.5, 3.3), reverse=True))
 CERTIFIED = (300.0, 10.0)
 CERTIFIED_TAUS = (1, 4, 12, 30, 60, 240)  # calibrating to a random number of rounds takes about a second each
+GRIDS = 4 * len(LARGE)  # optima that a claim speaks of: two problems, two algorithms
 POINT = 0.01  # of test error: what 'almost comparable' means here
 
 
@@ -52,7 +55,7 @@ def compute(context: Context) -> dict[str, Any]:
         grid = hou.Grid(setting, algorithm, threshold, lanes, context.seed, context.device)
         tell = context.part(number, len(jobs))
         noise = hou.printed_noise(threshold)
-        printed += sweeps.tau_sweep(grid, taus, ITERATIONS, EPSILONS, noise, sweeps.within(tell, 0.0, 0.75))
+        printed += sweeps.tau_sweep(grid, taus, ITERATIONS, EPSILONS, noise, sweeps.within(tell, 0.0, 0.75), GRIDS)
         certified += sweeps.tau_sweep(
             grid,
             CERTIFIED_TAUS,
@@ -60,6 +63,7 @@ def compute(context: Context) -> dict[str, Any]:
             CERTIFIED,
             hou.certified_noise(threshold, factors[algorithm]),
             sweeps.within(tell, 0.75, 1.0),
+            GRIDS,
         )
     return {
         "configuration": {
@@ -72,8 +76,8 @@ def compute(context: Context) -> dict[str, Any]:
             "v": hou.V,
             "lanes": lanes,
         },
-        "printed": printed,
-        "certified": certified,
+        "printed": sweeps.stored(printed),
+        "certified": sweeps.stored(certified),
         "noise": [
             {
                 "algorithm": algorithm,
@@ -100,7 +104,7 @@ def _claims(printed: list[dict[str, Any]], certified: list[dict[str, Any]]) -> l
     claims = [
         sweeps.existence(
             "for both problems, both algorithms and every epsilon in {10, 30, 100, 300} some tau is better than "
-            "tau = 1 and than tau = T (1% tests)",
+            "tau = 1 and than tau = T (tests with 1% false alarms in all)",
             at(LARGE),
             paper,
             "reproduced",
@@ -135,26 +139,19 @@ def _claims(printed: list[dict[str, Any]], certified: list[dict[str, Any]]) -> l
 
 def _as_good_as_public(printed: list[dict[str, Any]]) -> dict[str, Any]:
     """Test errors of logistic regression at the best tau, at epsilon = 3.3 against none."""
-    lines, verdicts = [], []
-    for (_, algorithm), own in sweeps.groups([e for e in printed if "test_error" in e]).items():
-        public, private = (next(e for e in own if e["epsilon"] == name) for name in (hou.INFINITE, "3.3"))
-        excess = private["test_error_at_best"] - public["test_error_at_best"]
-        half = math.hypot(private["test_error_half"], public["test_error_half"])
-        verdicts.append(
-            "reproduced" if excess + half <= POINT else "not-reproduced" if excess - half > POINT else "inconclusive"
+    found: dict[str, Limits] = {}
+    for (_, algorithm), own in sweeps.groups([e for e in printed if "tests" in e]).items():
+        private, public = (next(e for e in own if e["epsilon"] == name) for name in ("3.3", hou.INFINITE))
+        found[hou.ALGORITHMS[algorithm]] = limits.difference_at_best(
+            (private["samples"], private["tests"]), (public["samples"], public["tests"]), len(hou.ALGORITHMS)
         )
-        lines.append(
-            f"{hou.ALGORITHMS[algorithm]}: {private['test_error_at_best']:.3f} +- {private['test_error_half']:.3f} "
-            f"against {public['test_error_at_best']:.3f}"
-        )
-    verdict = next((v for v in ("not-reproduced", "inconclusive") if v in verdicts), "reproduced")
     return {
-        "claim": "with the best tau, the test error of logistic regression at epsilon = 3.3 is within one percentage "
-        "point of that without noise, for both algorithms",
-        "verdict": verdict,
+        "claim": "with the best tau, the test error of logistic regression at epsilon = 3.3 is at most one percentage "
+        "point above that without noise, for both algorithms",
+        "verdict": limits.all_within(list(found.values()), -math.inf, POINT),
         "expected": "not-reproduced",
         "paper": "Section 3.1: tuned local steps 'achieve performance almost comparable' to no privacy (no number)",
-        "measured": "; ".join(lines),
+        "measured": "larger by " + "; ".join(f"{name}: {excess:.3f}" for name, excess in found.items()),
     }
 
 
