@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,8 @@ from typing import Any
 import pytest
 from recommend.cases import INPUTS
 
-from dpfl_theory.cli import main
+from dpfl_theory import console
+from dpfl_theory.cli import _answer, main
 from dpfl_theory.recommend import flag, recommend, settings
 
 Output = pytest.CaptureFixture[str]
@@ -56,7 +58,8 @@ def test_json_is_the_packages_answer(capsys: Output, algorithm: str) -> None:
 FROM_DATA = {"clip": 1.0, "epsilon": 8.0, "delta": 1e-5, "constant": 4.0, "clients": 4}
 
 
-def test_data_in_place_of_constants(capsys: Output) -> None:
+def test_data_in_place_of_constants(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_answer, "QUIET_SECONDS", 600.0)  # on a busy machine this takes longer than two seconds
     shape = {"data": "breast-cancer", "ridge": 0.1, "features": 3, "partition": "shards", "row_norm": 2.0}
     command = arguments("dp-scaffnew", {**FROM_DATA, **shape})
     assert main([*command, "--format", "json"]) == 0
@@ -73,6 +76,28 @@ def test_data_in_place_of_constants(capsys: Output) -> None:
         assert f"input {flag(name)} {told['value']:.6g} ({told['kind']}" in flat or name == "dim"
         assert told["text"] in flat
     assert "logistic regression on breast-cancer" in flat
+
+
+def test_measuring_data_says_that_it_goes_on(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_answer, "QUIET_SECONDS", 0.001)
+    monkeypatch.setattr(console, "QUIET_SECONDS", 0.0)
+    command = [*arguments("dp-scaffnew", {**FROM_DATA, "data": "breast-cancer", "ridge": 0.1}), "--format", "json"]
+    assert main(command) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["data"]["source"] == "breast-cancer"
+    assert re.fullmatch(r"(recommend: +0% after \d+ s  measuring the data\n)+", err)
+    inputs = {"data": "breast-cancer", "features": 2, "alpha": 0.1, "epsilon": 8.0, "delta": 1e-5}
+    assert main(arguments("dp-norm-ec", {**inputs, "calibration": "accountant"})) == 0
+    assert "  measuring the data, then composing privacy losses\n" in capsys.readouterr().err
+
+
+def test_a_formula_is_at_once_there(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unwanted(*_: object) -> None:
+        raise AssertionError("nothing is computed that takes time")
+
+    monkeypatch.setattr(_answer, "busy", unwanted)
+    assert main(arguments("dp-scaffnew", {**INPUTS["dp-scaffnew"], "calibration": "paper"})) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_the_keys_that_are_promised(capsys: Output) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import _shulgin2025 as setting
+import _shulgin2025_runs as runs
 import numpy as np
 
 from dpfl_theory.algorithms import alpha_norm_ec, simulate
@@ -141,7 +142,7 @@ def compare(
                 "terms": parts,
                 "bound": sum(parts.values()),
                 "measured": float(mean[k]),
-                "error": setting.standard_error(lengths[k, i]) if lanes > 1 else 0.0,
+                "error": runs.standard_error(lengths[k, i]) if lanes > 1 else 0.0,
                 "start": at_start,
             }
         )
@@ -151,8 +152,8 @@ def compare(
 def claim(theorem: str, title: str, points: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """That the bound holds at every point."""
     ratios = [p["measured"] / p["bound"] for p in points]
-    above = [p for p in points if p["measured"] - setting.SURE * p["error"] > p["bound"]]
-    below = all(p["measured"] + setting.SURE * p["error"] <= p["bound"] for p in points)
+    above = [p for p in points if p["measured"] - runs.SURE * p["error"] > p["bound"]]
+    below = all(p["measured"] + runs.SURE * p["error"] <= p["bound"] for p in points)
     vacuous = sum(p["bound"] >= p["start"] for p in points)
     return {
         "claim": f"{title}: the bound of {theorem} holds at every point shown",

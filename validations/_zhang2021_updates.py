@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from dpfl_theory.problems.softmax import from_data
 from dpfl_theory.problems.synthetic import synthetic_classes
 
 CLIENTS = 40
+KEYS = ("digits", "synthetic")
 SHOWN = 16
 """The round whose updates are shown."""
 PARTITIONS = {
@@ -31,43 +33,50 @@ PARTITIONS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
-    """A pool of records and the held-out ones."""
+class Draw:
+    """One random draw of what a measurement hangs on: the records, those that are held out, and, by ``seed``, how the
+    others are split over clients."""
 
     key: str
-    title: str
     pool: Dataset
     test: LinearData
+    seed: int
 
-    def problem(self, partition: str, seed: int) -> LinearModel:
+    def problem(self, partition: str) -> LinearModel:
         """The pool over clients."""
         labels = self.pool.y
         if partition == "iid":
-            parts = iid(len(labels), CLIENTS, seed)
+            parts = iid(len(labels), CLIENTS, self.seed)
         elif partition == "mixed":
-            parts = similarity(labels, CLIENTS, 50.0, seed)
+            parts = similarity(labels, CLIENTS, 50.0, self.seed)
         else:
-            parts = label_shards(labels, CLIENTS, int(partition.removeprefix("shards")), seed)
+            parts = label_shards(labels, CLIENTS, int(partition.removeprefix("shards")), self.seed)
         return from_data(self.pool, parts, 0.0, f"{self.key}, {PARTITIONS[partition]}")
 
 
-def tasks(seed: int) -> list[Task]:
-    """Digits with 20 principal components, and synthetic records with as many features and classes."""
-    digits = load("digits", standardise=False, bias=False, features=20)
-    x, y, _ = synthetic_classes(1, 20, 2000, 10, 0.0, 0.1, seed)
-    synthetic = Dataset("synthetic", x, y, 10)
-    return [
-        _task("digits", "digits", digits, seed),
-        _task("synthetic", "synthetic", synthetic, seed),
-    ]
+@functools.cache
+def _digits() -> Dataset:
+    """The digits' 20 principal components."""
+    return load("digits", standardise=False, bias=False, features=20)
 
 
-def _task(key: str, title: str, found: Dataset, seed: int) -> Task:
+def draws(seed: int, number: int) -> dict[str, Draw]:
+    """Draw ``number`` (below 1000): digits, and new synthetic records with as many features and classes; a fifth of
+    each is held out."""
+    own = 1000 * seed + number
+    x, y, _ = synthetic_classes(1, 20, 2000, 10, 0.0, 0.1, own)
+    return {
+        "digits": _draw("digits", _digits(), own),
+        "synthetic": _draw("synthetic", Dataset("synthetic", x, y, 10), own),
+    }
+
+
+def _draw(key: str, found: Dataset, seed: int) -> Draw:
     held = round(0.2 * len(found.y))
     test, train = records.parted(len(found.y), [held, len(found.y) - held], [seed, 3])
     x = standardised(found.x, train, unit=True)
     pool = Dataset(found.name, x[train], found.y[train], found.classes)
-    return Task(key, title, pool, linear_data(x, found.y, [test], "softmax", classes=found.classes))
+    return Draw(key, pool, linear_data(x, found.y, [test], "softmax", classes=found.classes), seed)
 
 
 class Updates:

@@ -7,8 +7,9 @@ from typing import Any
 import _shulgin2025 as setting
 import _shulgin2025_bounds as bounds
 import _shulgin2025_panels as panels
+import _shulgin2025_runs as runs
 import numpy as np
-from _shulgin2025 import Config
+from _shulgin2025_runs import Config
 
 from dpfl_theory.report import style
 from dpfl_theory.validation import Context, main
@@ -47,15 +48,15 @@ def compute(context: Context) -> dict[str, Any]:
         def tell(share: float, at: int = part) -> None:
             context.progress((at + share) / len(tasks))
 
-        tuned = setting.tune(context, task, configs, setting.steps(context), trials, progress=lambda s: tell(0.5 * s))
+        tuned = runs.tune(context, task, configs, runs.steps(context), trials, progress=lambda s: tell(0.5 * s))
         measured = {}
         for number, t in enumerate(tuned):
-            measured[t.config] = setting.measure(context, task, t.config, t.step, lanes)
+            measured[t.config] = runs.measure(context, task, t.config, t.step, lanes)
             tell(0.5 + 0.4 * (number + 1) / len(tuned))
         points = bounds.compare(context, task, _cases(task, context.pick(quick=7, full=13)), 1)
         cells = []
         for t in tuned:
-            found = setting.summary(measured[t.config])
+            found = runs.summary(measured[t.config])
             numbers = {name: x for name, x in found.items() if not isinstance(x, list)}
             cells.append({**vars(t.config), "step": t.step, **numbers})
         kept.append({"key": task.key, "title": task.title, "cells": cells, "theorem": points})
@@ -66,14 +67,14 @@ def compute(context: Context) -> dict[str, Any]:
             "rounds": setting.ROUNDS,
             "beta": setting.BETAS,
             "alpha": setting.ALPHAS,
-            "step grid": setting.steps(context),
+            "step grid": runs.steps(context),
             "unit of beta and alpha": "G_0, the mean length of the clients' gradients at the start",
             "unit of the step": "1/L_f, or G_0/L_f with server normalisation; chosen by the final training loss on "
             "lanes of its own",
             "lanes": lanes,
             "tuning lanes": trials,
             "problems": {task.key: task.describe() for task in tasks},
-            "standard errors for a verdict": setting.SURE,
+            "standard errors for a verdict": runs.SURE,
         },
         "tasks": kept,
         "claims": claims,
@@ -93,12 +94,12 @@ def _claims(context: Context, task: setting.Task, method: str, measured: dict[Co
     final = {(b, a): measured[Config(method, b, a)]["logs"][-1] for b in setting.BETAS for a in setting.ALPHAS}
     table = np.array([[final[b, a] for a in setting.ALPHAS] for b in setting.BETAS])  # (beta, alpha, lanes)
     by_beta, by_alpha = table.mean(axis=1).std(axis=0), table.mean(axis=0).std(axis=0)
-    stable = [setting.paired(final[BEST, a], final[BEST, b] + FACTOR) for a in MODERATE for b in MODERATE if a != b]
+    stable = [runs.paired(final[BEST, a], final[BEST, b] + FACTOR) for a in MODERATE for b in MODERATE if a != b]
     means = table.mean(axis=2)[setting.BETAS.index(BEST)]
     a = setting.ALPHA
     order = [
-        setting.paired(final[BEST, a], final[SMALLEST, a]),
-        setting.paired(final[SMALLEST, a], final[LARGEST, a]),
+        runs.paired(final[BEST, a], final[SMALLEST, a]),
+        runs.paired(final[SMALLEST, a], final[LARGEST, a]),
     ]
     title = f"{task.title}, {'with' if method == 'ec-server' else 'without'} server normalisation"
     known = EXPECTED[context.profile][task.key, method]
@@ -106,7 +107,7 @@ def _claims(context: Context, task: setting.Task, method: str, measured: dict[Co
         {
             "claim": f"{title}: beta moves the final log f - f* more than alpha does (standard deviation of the means "
             "over the other)",
-            "verdict": setting.verdict([z := setting.paired(by_alpha, by_beta)]),
+            "verdict": runs.verdict([z := runs.paired(by_alpha, by_beta)]),
             "expected": known[0],
             "paper": "the performance is primarily governed by the choice of beta, stable in alpha",
             "measured": f"{by_beta.mean():.2f} decades by beta, {by_alpha.mean():.2f} by alpha ({z:.1f} standard "
@@ -115,7 +116,7 @@ def _claims(context: Context, task: setting.Task, method: str, measured: dict[Co
         {
             "claim": f"{title}: at beta = {BEST:g} the tuned result varies by less than {FACTOR:g} decades over alpha "
             "= 0.01, 0.1, 1",
-            "verdict": setting.verdict(stable),
+            "verdict": runs.verdict(stable),
             "expected": known[1],
             "paper": "stable with respect to a wide range of alpha (the range is lost)",
             "measured": f"{np.ptp(means[: len(MODERATE)]):.2f} decades ({min(stable):.1f} standard errors below); with "
@@ -124,7 +125,7 @@ def _claims(context: Context, task: setting.Task, method: str, measured: dict[Co
         {
             "claim": f"{title}: at alpha = {a:g}, beta = {BEST:g} is better than {SMALLEST:g}, and that than "
             f"{LARGEST:g}",
-            "verdict": setting.verdict(order),
+            "verdict": runs.verdict(order),
             "expected": known[2],
             "paper": "best around beta = 0.1, moderate at very small and worse at very large values (86.09, 84.04 and "
             "79.25 % in the table)",

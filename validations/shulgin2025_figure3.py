@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import _shulgin2025 as setting
+import _shulgin2025_runs as runs
 import numpy as np
-from _shulgin2025 import Config
+from _shulgin2025_runs import Config
 
 from dpfl_theory.report import style
 from dpfl_theory.validation import Context, main
@@ -34,7 +35,7 @@ MIDDLE = 0.1
 
 def compute(context: Context) -> dict[str, Any]:
     lanes, trials = context.pick(quick=16, full=64), context.pick(quick=1, full=4)
-    grid = setting.steps(context)
+    grid = runs.steps(context)
     tasks = setting.tasks(context.seed)
     data = [_task(context, task, grid, lanes, trials, part / len(tasks)) for part, task in enumerate(tasks)]
     return {
@@ -48,9 +49,9 @@ def compute(context: Context) -> dict[str, Any]:
             "lanes": lanes,
             "tuning lanes": trials,
             "problems": {task.key: task.describe() for task in tasks},
-            "standard errors for a verdict": setting.SURE,
+            "standard errors for a verdict": runs.SURE,
         },
-        "rounds": setting.OBSERVED,
+        "rounds": runs.OBSERVED,
         "tasks": [d["kept"] for d in data],
         "claims": [claim for d in data for claim in _claims(context, d)],
     }
@@ -62,28 +63,27 @@ def _task(
     over_beta = [Config(m, b, setting.ALPHA) for m in PAIR for b in setting.BETAS]
     over_alpha = [Config(m, MIDDLE, a) for m in PAIR for a in setting.ALPHAS if a != setting.ALPHA]
     configs = over_beta + over_alpha
-    tuned = setting.tune(context, task, configs, grid, trials, progress=lambda s: context.progress(before + s / 4))
+    tuned = runs.tune(context, task, configs, grid, trials, progress=lambda s: context.progress(before + s / 4))
     ratio = grid[1] / grid[0]
     products = [grid[0] * min(setting.BETAS) * ratio**k for k in range(round(np.log(1e3) / np.log(ratio)) + len(grid))]
-    (wide,) = setting.tune(context, task, [Config("dp-sgd", 1.0, setting.ALPHA)], products, trials)
+    (wide,) = runs.tune(context, task, [Config("dp-sgd", 1.0, setting.ALPHA)], products, trials)
     measured: dict[Config, Any] = {}
     fast: dict[Config, Any] = {}
     for number, t in enumerate(tuned):
-        measured[t.config] = setting.measure(context, task, t.config, t.step, lanes)
+        measured[t.config] = runs.measure(context, task, t.config, t.step, lanes)
         if t.config in over_beta:
             fast[t.config] = measured[t.config]
             if t.fast != t.step:
-                fast[t.config] = setting.measure(context, task, t.config, t.fast, lanes)
+                fast[t.config] = runs.measure(context, task, t.config, t.fast, lanes)
         context.progress(before + 0.25 + 0.25 * (number + 1) / len(configs))
-    freely = setting.measure(context, task, wide.config, wide.step, lanes)
+    freely = runs.measure(context, task, wide.config, wide.step, lanes)
     kept = {
         "key": task.key,
         "title": task.title,
         "points": [
-            {**vars(t.config), "step": t.step, "fast step": t.fast, **setting.summary(measured[t.config])}
-            for t in tuned
+            {**vars(t.config), "step": t.step, "fast step": t.fast, **runs.summary(measured[t.config])} for t in tuned
         ],
-        "wide": {"step times beta": wide.step, **setting.summary(freely)},
+        "wide": {"step times beta": wide.step, **runs.summary(freely)},
     }
     return {"kept": kept, "measured": measured, "fast": fast, "freely": freely}
 
@@ -93,11 +93,11 @@ def _claims(context: Context, d: dict[str, Any]) -> list[dict[str, Any]]:
     small = [b for b in setting.BETAS if b < max(setting.BETAS)]
     logs = {m: {b: measured[Config(m, b, setting.ALPHA)]["logs"] for b in setting.BETAS} for m in PAIR}
     ec, none = logs["ec"], logs["dp-sgd"]
-    final = [setting.paired(ec[b][-1], none[b][-1]) for b in small]
+    final = [runs.paired(ec[b][-1], none[b][-1]) for b in small]
     averages = {
         m: {b: d["fast"][Config(m, b, setting.ALPHA)]["logs"].mean(axis=0) for b in setting.BETAS} for m in PAIR
     }
-    faster = [setting.paired(averages["ec"][b], averages["dp-sgd"][b]) for b in small]
+    faster = [runs.paired(averages["ec"][b], averages["dp-sgd"][b]) for b in small]
     last = max(setting.BETAS)
     spreads = {m: np.ptp(np.stack([logs[m][b][-1] for b in setting.BETAS]), axis=0) for m in PAIR}
     free = d["freely"]["logs"][-1]
@@ -105,7 +105,7 @@ def _claims(context: Context, d: dict[str, Any]) -> list[dict[str, Any]]:
     return [
         {
             "claim": f"{title}: for every beta below the largest, error compensation ends lower than DP-SGD",
-            "verdict": setting.verdict(final),
+            "verdict": runs.verdict(final),
             "expected": known[0],
             "paper": "higher solution accuracy for most beta; 84.04 against 51.10, 86.09 against 79.68, 84.80 against "
             "83.89 % at beta = 0.01, 0.1, 1",
@@ -114,7 +114,7 @@ def _claims(context: Context, d: dict[str, Any]) -> list[dict[str, Any]]:
         {
             "claim": f"{title}: for every beta below the largest, error compensation is faster (mean over rounds of "
             "log f - f*, at the step that is best for it)",
-            "verdict": setting.verdict(faster),
+            "verdict": runs.verdict(faster),
             "expected": known[1],
             "paper": "faster convergence for most beta",
             "measured": f"{_list([averages['ec'][b].mean() for b in small])} against "
@@ -123,14 +123,14 @@ def _claims(context: Context, d: dict[str, Any]) -> list[dict[str, Any]]:
         },
         {
             "claim": f"{title}: at the largest beta DP-SGD ends lower",
-            "verdict": setting.verdict([z := setting.paired(none[last][-1], ec[last][-1])]),
+            "verdict": runs.verdict([z := runs.paired(none[last][-1], ec[last][-1])]),
             "expected": known[2],
             "paper": "84.50 against 79.25 % at beta = 10",
             "measured": _pairs(measured, [last], [-z]),
         },
         {
             "claim": f"{title}: DP-SGD is more sensitive to beta (range over the four beta of the final log f - f*)",
-            "verdict": setting.verdict([z := setting.paired(spreads["ec"], spreads["dp-sgd"])]),
+            "verdict": runs.verdict([z := runs.paired(spreads["ec"], spreads["dp-sgd"])]),
             "expected": known[3],
             "paper": "DP-SGD exhibits greater sensitivity to beta, notably struggling at 0.01",
             "measured": f"range {spreads['dp-sgd'].mean():.2f} decades for DP-SGD, {spreads['ec'].mean():.2f} with "
@@ -139,7 +139,7 @@ def _claims(context: Context, d: dict[str, Any]) -> list[dict[str, Any]]:
         {
             "claim": f"{title}: error compensation ends lower for every beta below the largest also when DP-SGD's grid "
             "of steps is wide enough for every beta",
-            "verdict": setting.verdict(wide := [setting.paired(ec[b][-1], free) for b in small]),
+            "verdict": runs.verdict(wide := [runs.paired(ec[b][-1], free) for b in small]),
             "expected": known[4],
             "paper": "not considered: the sensitivity of DP-SGD is ascribed to beta, but only step times beta enters",
             "measured": f"DP-SGD reaches {free.mean():.2f} decades for every beta; error compensation "

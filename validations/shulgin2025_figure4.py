@@ -7,8 +7,10 @@ from typing import Any
 import _shulgin2025 as setting
 import _shulgin2025_bounds as bounds
 import _shulgin2025_panels as panels
+import _shulgin2025_private as private
+import _shulgin2025_runs as runs
 import numpy as np
-from _shulgin2025 import Config
+from _shulgin2025_runs import Config
 
 from dpfl_theory.report import style
 from dpfl_theory.validation import Context, main
@@ -21,8 +23,10 @@ CAPTION = (
     "gradients at the start; steps are tuned on one grid. Left and middle: measured; left, suboptimality over rounds "
     "(bands: 10% to 90% quantiles over lanes), middle, after the last round (bars: two standard errors). Right: "
     "Theorem 2 for server normalisation with the largest step it allows and the memories' R that makes its bound "
-    "smallest: points are measured, lines are theory. Above the dashed line, the gradient's length at the start, a "
-    "bound says nothing. Suboptimality has no bound in the paper."
+    "smallest: points are measured, lines are theory. The runs of the right panels start with memories that hold a "
+    "share of the true first gradients, as large as R asks; no noise hides it, so that these runs are not private. "
+    "All others start with zero memories. Above the dashed line, the gradient's length at the start, a bound says "
+    "nothing. Suboptimality has no bound in the paper."
 )
 SOURCE = {"paper": "shulgin2025", "where": "Figure 4, Section 6.2; Theorem 2"}
 BUDGET_SECONDS = {"quick": 40.0, "full": 240.0}
@@ -30,15 +34,15 @@ BUDGET_SECONDS = {"quick": 40.0, "full": 240.0}
 PAIR = ("ec", "ec-server")
 LOW = (0.01, 0.1, 1.0)
 """The beta over which the paper compares variations: three, lost in the text."""
-COLOURS = dict(zip(setting.PRIVATE_BETAS, panels.COLOURS))
+COLOURS = dict(zip(private.BETAS, panels.COLOURS))
 BOUND_ALPHA = 0.01
 
 
 def compute(context: Context) -> dict[str, Any]:
     lanes, trials = context.pick(quick=12, full=64), context.pick(quick=2, full=4)
-    tasks = setting.private_tasks(context.seed)
-    noise = setting.sigma(tasks[0].problem.n)
-    configs = [Config(m, b, setting.ALPHA) for m in PAIR for b in setting.PRIVATE_BETAS]
+    tasks = private.tasks(context.seed)
+    noise = private.sigma(tasks[0].problem.n)
+    configs = [Config(m, b, setting.ALPHA) for m in PAIR for b in private.BETAS]
     betas = [float(b) for b in np.geomspace(1e-5, 1.0, context.pick(quick=6, full=16))]
     kept, claims = [], []
     for part, task in enumerate(tasks):
@@ -46,10 +50,10 @@ def compute(context: Context) -> dict[str, Any]:
         def tell(share: float, at: int = part) -> None:
             context.progress((at + share) / len(tasks))
 
-        tuned = setting.tune(context, task, configs, setting.steps(context), trials, noise, lambda s: tell(0.4 * s))
+        tuned = runs.tune(context, task, configs, runs.steps(context), trials, noise, lambda s: tell(0.4 * s))
         measured = {}
         for number, t in enumerate(tuned):
-            measured[t.config] = setting.measure(context, task, t.config, t.step, lanes, noise)
+            measured[t.config] = runs.measure(context, task, t.config, t.step, lanes, noise)
             tell(0.4 + 0.4 * (number + 1) / len(tuned))
         cases = [bounds.best_residual(task, beta, BOUND_ALPHA, noise) for beta in betas]
         points = bounds.compare(context, task, cases, lanes, noise, lambda s: tell(0.8 + 0.2 * s))
@@ -57,31 +61,31 @@ def compute(context: Context) -> dict[str, Any]:
             {
                 "key": task.key,
                 "title": task.title,
-                "points": [{**vars(t.config), "step": t.step, **setting.summary(measured[t.config])} for t in tuned],
+                "points": [{**vars(t.config), "step": t.step, **runs.summary(measured[t.config])} for t in tuned],
                 "theorem": points,
             }
         )
         claims += [*_claims(context, task, measured), bounds.claim("Theorem 2", task.title, points)]
     return {
-        "configuration": setting.private_setting(context, tasks, **{"lanes": lanes, "tuning lanes": trials}),
-        "rounds": setting.OBSERVED,
+        "configuration": private.describe(context, tasks, **{"lanes": lanes, "tuning lanes": trials}),
+        "rounds": runs.OBSERVED,
         "tasks": kept,
         "claims": claims,
     }
 
 
 def _claims(context: Context, task: setting.Task, measured: dict[Config, Any]) -> list[dict[str, Any]]:
-    final = {m: {b: measured[Config(m, b, setting.ALPHA)]["logs"][-1] for b in setting.PRIVATE_BETAS} for m in PAIR}
+    final = {m: {b: measured[Config(m, b, setting.ALPHA)]["logs"][-1] for b in private.BETAS} for m in PAIR}
     plain, server = final["ec"], final["ec-server"]
     spread = {m: np.ptp(np.stack([final[m][b] for b in LOW]), axis=0) for m in PAIR}
-    peak = {m: min(setting.PRIVATE_BETAS, key=lambda b: float(final[m][b].mean())) for m in PAIR}
-    largest = max(setting.PRIVATE_BETAS)
+    peak = {m: min(private.BETAS, key=lambda b: float(final[m][b].mean())) for m in PAIR}
+    largest = max(private.BETAS)
     known = EXPECTED[context.profile][task.key]
     start = np.zeros_like(server[largest])
     return [
         {
             "claim": f"{task.title}: with server normalisation the tuned result varies less over beta = 0.01, 0.1, 1",
-            "verdict": setting.verdict([z := setting.paired(spread["ec-server"], spread["ec"])]),
+            "verdict": runs.verdict([z := runs.paired(spread["ec-server"], spread["ec"])]),
             "expected": known[0],
             "paper": "much larger variation across beta without server normalisation",
             "measured": f"range {spread['ec-server'].mean():.2f} decades of f - f* with, {spread['ec'].mean():.2f} "
@@ -89,7 +93,7 @@ def _claims(context: Context, task: setting.Task, measured: dict[Config, Any]) -
         },
         {
             "claim": f"{task.title}: the best result over all beta is better without server normalisation",
-            "verdict": setting.verdict([z := setting.paired(plain[peak["ec"]], server[peak["ec-server"]])]),
+            "verdict": runs.verdict([z := runs.paired(plain[peak["ec"]], server[peak["ec-server"]])]),
             "expected": known[1],
             "paper": "the highest test accuracy is achieved without server normalisation",
             "measured": ", ".join(
@@ -101,7 +105,7 @@ def _claims(context: Context, task: setting.Task, measured: dict[Config, Any]) -
         },
         {
             "claim": f"{task.title}: at the largest beta the loss ends above its start without server normalisation",
-            "verdict": setting.verdict([setting.paired(start, plain[largest])]),
+            "verdict": runs.verdict([runs.paired(start, plain[largest])]),
             "expected": "reproduced",
             "paper": "diverges without server normalisation at the largest beta",
             "measured": f"{plain[largest].mean():+.2f} decades without, {server[largest].mean():+.4f} with server "
@@ -155,7 +159,7 @@ def _draw_bound(ax: Any, points: list[dict[str, Any]]) -> None:
 
 def _legend() -> list[Any]:
     return [
-        *panels.beta_handles(setting.PRIVATE_BETAS, COLOURS),
+        *panels.beta_handles(private.BETAS, COLOURS),
         *panels.method_handles(PAIR),
         panels.line(color=style.NORMALISE, marker="o", linestyle="none", label="right: measured"),
         panels.line(color=style.BOUND, linewidth=2.0, label="bound"),

@@ -6,8 +6,10 @@ from typing import Any
 
 import _shulgin2025 as setting
 import _shulgin2025_panels as panels
+import _shulgin2025_private as private
+import _shulgin2025_runs as runs
 import numpy as np
-from _shulgin2025 import Config
+from _shulgin2025_runs import Config
 
 from dpfl_theory.report import style
 from dpfl_theory.validation import Context, main
@@ -28,40 +30,40 @@ SOURCE = {"paper": "shulgin2025", "where": "Figures 5 and 6, Section 6.2"}
 BUDGET_SECONDS = {"quick": 40.0, "full": 240.0}
 
 METHODS = ("ec", "clip21", "ec-server")
-COLOURS = dict(zip(setting.PRIVATE_BETAS, panels.COLOURS))
+COLOURS = dict(zip(private.BETAS, panels.COLOURS))
 MARGIN = 0.05
 """Decades of f - f*, 12%: what is less is not "significantly faster"."""
 
 
 def compute(context: Context) -> dict[str, Any]:
     lanes, trials = context.pick(quick=12, full=64), context.pick(quick=2, full=4)
-    tasks = setting.private_tasks(context.seed)
-    noise = setting.sigma(tasks[0].problem.n)
-    configs = [Config(m, b, setting.ALPHA) for m in METHODS for b in setting.PRIVATE_BETAS]
+    tasks = private.tasks(context.seed)
+    noise = private.sigma(tasks[0].problem.n)
+    configs = [Config(m, b, setting.ALPHA) for m in METHODS for b in private.BETAS]
     kept, claims = [], []
     for part, task in enumerate(tasks):
 
         def tell(share: float, at: int = part) -> None:
             context.progress((at + share) / len(tasks))
 
-        tuned = setting.tune(context, task, configs, setting.steps(context), trials, noise, lambda s: tell(0.5 * s))
+        tuned = runs.tune(context, task, configs, runs.steps(context), trials, noise, lambda s: tell(0.5 * s))
         last, fast = {}, {}
         for number, t in enumerate(tuned):
-            last[t.config] = fast[t.config] = setting.measure(context, task, t.config, t.step, lanes, noise)
+            last[t.config] = fast[t.config] = runs.measure(context, task, t.config, t.step, lanes, noise)
             if t.fast != t.step and t.config.method != "ec-server":
-                fast[t.config] = setting.measure(context, task, t.config, t.fast, lanes, noise)
+                fast[t.config] = runs.measure(context, task, t.config, t.fast, lanes, noise)
             tell(0.5 + 0.5 * (number + 1) / len(tuned))
-        gain = {b: _gain(last, fast, b) for b in setting.PRIVATE_BETAS}
+        gain = {b: _gain(last, fast, b) for b in private.BETAS}
         kept.append(
             {
                 "key": task.key,
                 "title": task.title,
                 "points": [
-                    {**vars(t.config), "step": t.step, "fast step": t.fast, **setting.summary(last[t.config])}
+                    {**vars(t.config), "step": t.step, "fast step": t.fast, **runs.summary(last[t.config])}
                     for t in tuned
                 ],
                 "gain": [
-                    {"beta": b, "what": what, "mean": float(x.mean()), "error": setting.standard_error(x)}
+                    {"beta": b, "what": what, "mean": float(x.mean()), "error": runs.standard_error(x)}
                     for b, by in gain.items()
                     for what, x in by.items()
                 ],
@@ -69,10 +71,10 @@ def compute(context: Context) -> dict[str, Any]:
         )
         claims += _claims(context, task, {c: m["logs"][-1] for c, m in last.items()}, gain)
     return {
-        "configuration": setting.private_setting(
+        "configuration": private.describe(
             context, tasks, **{"lanes": lanes, "tuning lanes": trials, "margin in decades": MARGIN}
         ),
-        "rounds": setting.OBSERVED,
+        "rounds": runs.OBSERVED,
         "tasks": kept,
         "claims": claims,
     }
@@ -90,38 +92,39 @@ def _gain(last: dict[Config, Any], fast: dict[Config, Any], beta: float) -> dict
 def _claims(
     context: Context, task: setting.Task, final: dict[Config, Any], gain: dict[float, Any]
 ) -> list[dict[str, Any]]:
-    of = {m: {b: final[Config(m, b, setting.ALPHA)] for b in setting.PRIVATE_BETAS} for m in METHODS}
-    start = np.zeros_like(of["ec"][setting.PRIVATE_BETAS[0]])
+    of = {m: {b: final[Config(m, b, setting.ALPHA)] for b in private.BETAS} for m in METHODS}
+    start = np.zeros_like(of["ec"][private.BETAS[0]])
     spread = {m: np.ptp(np.stack(list(of[m].values())), axis=0) for m in METHODS}
-    useful = [b for b in setting.PRIVATE_BETAS if setting.paired(of["clip21"][b], start) > setting.SURE]
-    faster = [setting.paired(start + MARGIN, gain[b]["average"]) for b in useful]
+    useful = [b for b in private.BETAS if runs.paired(of["clip21"][b], start) > runs.SURE]
+    faster = [runs.paired(start + MARGIN, gain[b]["average"]) for b in useful]
     only = {
         b: min(
-            setting.paired(start, of["ec"][b]),
-            setting.paired(start, of["clip21"][b]),
-            setting.paired(of["ec-server"][b] + MARGIN, start),
+            runs.paired(start, of["ec"][b]),
+            runs.paired(start, of["clip21"][b]),
+            runs.paired(of["ec-server"][b] + MARGIN, start),
         )
-        for b in setting.PRIVATE_BETAS
+        for b in private.BETAS
     }
     known = EXPECTED[context.profile][task.key]
     return [
         {
             "claim": f"{task.title}: without server normalisation, alpha-NormEC is faster than DP-Clip21 by {MARGIN:g} "
             "decades (mean over rounds of log f - f*) for some beta at which DP-Clip21 converges",
-            "verdict": setting.verdict([max(faster)]),
+            "verdict": runs.verdict([max(faster)]) if useful else "inconclusive",
             "expected": known[0],
             "paper": "converges significantly faster than DP-Clip21, particularly at one beta (lost in the text)",
             "measured": "; ".join(
                 f"beta = {b:g}: by {gain[b]['average'].mean():.4f} decades in the mean over rounds, "
                 f"{gain[b]['final'].mean():.4f} after the last"
                 for b in useful
-            ),
+            )
+            or "DP-Clip21 converges at no beta, so that there is nothing to compare with",
         },
         *(
             {
                 "claim": f"{task.title}: {name} is more robust than DP-Clip21 (range over beta of the final "
                 f"log f - f* smaller by {MARGIN:g} decades)",
-                "verdict": setting.verdict([z := setting.paired(spread[m] + MARGIN, spread["clip21"])]),
+                "verdict": runs.verdict([z := runs.paired(spread[m] + MARGIN, spread["clip21"])]),
                 "expected": expected,
                 "paper": "higher robust convergence than DP-Clip21 across different hyperparameters",
                 "measured": f"range {spread[m].mean():.4f} decades against {spread['clip21'].mean():.4f} for DP-Clip21 "
@@ -135,7 +138,7 @@ def _claims(
         {
             "claim": f"{task.title}: at some beta both end above their start, and only with server normalisation "
             f"alpha-NormEC ends below it (by {MARGIN:g} decades)",
-            "verdict": setting.verdict([max(only.values())]),
+            "verdict": runs.verdict([max(only.values())]),
             "expected": known[3],
             "paper": "both algorithms diverge at one beta (lost), and only alpha-NormEC with server normalisation can "
             "still maintain convergence",
@@ -143,7 +146,7 @@ def _claims(
             + "; ".join(
                 f"beta = {b:g}: {of['ec'][b].mean():+.3f}, {of['clip21'][b].mean():+.3f}, "
                 f"{of['ec-server'][b].mean():+.4f} (the weakest of the three by {only[b]:.1f} standard errors)"
-                for b in setting.PRIVATE_BETAS[-2:]
+                for b in private.BETAS[-2:]
             ),
         },
     ]
@@ -210,7 +213,7 @@ def _draw_gain(ax: Any, gains: list[dict[str, Any]]) -> None:
 
 def _legend() -> list[Any]:
     return [
-        *panels.beta_handles(setting.PRIVATE_BETAS, COLOURS),
+        *panels.beta_handles(private.BETAS, COLOURS),
         *(
             panels.line(color=setting.COLOURS[m], linestyle=panels.DASHES[m], label=f"middle: {setting.METHODS[m]}")
             for m in METHODS

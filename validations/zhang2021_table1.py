@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
+from fractions import Fraction as F
 from typing import Any
 
 import _zhang2021 as shared
+import _zhang2021_table1 as table
 
 from dpfl_theory.problems.scalar import ScalarQuadratics, equation_8
 from dpfl_theory.report import style
@@ -24,46 +25,26 @@ CAPTION = (
 SOURCE = {"paper": "zhang2021", "where": "Table 1, equation (8), Section 2.1"}
 BUDGET_SECONDS = {"quick": 20.0, "full": 60.0}
 
-F = Fraction
-PRINTED = {("inf", "1"): F(0), ("inf", "inf"): F(13, 9), ("1", "1"): F(1, 2), ("1", "inf"): F(2, 3)}
-"""(c, Q) -> the printed stationary point."""
-C = F(1)
-READINGS = {
-    "gradient": "each local gradient is clipped (the caption), c [F/X]",
-    "difference": "the update x_{i,Q} - x is clipped (Algorithm 2), c [X]",
-    "scaled": "the update over the local step is clipped, c [F/X]",
-    "model": "the model x_{i,Q} is clipped, c [X]",
-}
-STABLE_BELOW = F(6, 41)
-"""One unclipped round with Q = 1 is x -> (1 - 41 eta/3) x."""
-STEPS = (F(1, 1000), F(1, 100), F(1, 50), F(1, 20), F(1, 10), F(1, 7))
-"""Local steps at which the unclipped method with Q = 1 is stable."""
-LARGE = (F(1, 5), F(1, 4), F(2, 7), F(1, 2), F(1))
-ENDLESS_BELOW = F(1, 18)
-"""Endless local steps reach the clients' minimisers below 2/36."""
-MANY = (1, 2, 3, 5, 7, 10, 14, 20, 30, 50, 70, 100, 200)
-ENDLESS = 1000
-"""After so many local steps of 1/50 every client is at its minimiser to 1e-8: Q = infinity when running."""
-SHOWN = F(1, 50)
-
 
 def compute(context: Context) -> dict[str, Any]:
     clients = equation_8()
-    cases = [(reading, q, step) for reading in READINGS for q in ("1", "inf") for step in (*STEPS, *LARGE)]
-    entries = [_entry(clients, *case) for case in cases if case[1] == "1" or case[2] < ENDLESS_BELOW]
+    cases = [
+        (reading, q, step) for reading in table.READINGS for q in ("1", "inf") for step in (*table.STEPS, *table.LARGE)
+    ]
+    entries = [table.entry(clients, *case) for case in cases if case[1] == "1" or case[2] < table.ENDLESS_BELOW]
     context.progress(0.1)
-    lines = {"step": _over_steps(clients, context), "steps": _over_local_steps(clients, context)}
-    runs = _runs(clients, context)
+    lines = {"step": table.over_steps(clients, context), "steps": table.over_local_steps(clients, context)}
+    runs = table.runs(clients, context)
     data: dict[str, Any] = {
         "configuration": {
             "problem": clients.name,
             "c": "1, and infinity",
             "exact": "all solutions of the fixed-point equation of one round, over the rationals",
-            "readings": READINGS,
-            "local steps sizes": [str(s) for s in (*STEPS, *LARGE)],
-            "starting points": [float(v) for v in (shared.STARTS[0], shared.STARTS[-1], len(shared.STARTS))],
+            "readings": table.READINGS,
+            "local step sizes": [str(s) for s in (*table.STEPS, *table.LARGE)],
+            "starting points": f"{len(shared.STARTS)} from {shared.STARTS[0]:g} to {shared.STARTS[-1]:g}",
         },
-        "printed": [{"c": c, "Q": q, "x": str(x)} for (c, q), x in PRINTED.items()],
+        "printed": [{"c": c, "Q": q, "x": str(x)} for (c, q), x in table.PRINTED.items()],
         "entries": entries,
         "lines": lines,
         "runs": runs,
@@ -71,79 +52,13 @@ def compute(context: Context) -> dict[str, Any]:
     return {**data, "claims": _claims(clients, entries, runs)}
 
 
-def _entry(clients: ScalarQuadratics, reading: str, q: str, step: Fraction) -> dict[str, Any]:
-    """The stationary points of one entry with c = 1 under one reading at one local step."""
-    points = shared.stationary(clients, reading, step, math.inf if q == "inf" else int(q), C)
-    wanted = PRINTED["1", q]
-    return {
-        "reading": reading,
-        "c": "1",
-        "Q": q,
-        "step": str(step),
-        "unclipped_stable": step < STABLE_BELOW,
-        "exact": [shared.written(p) for p in points],
-        "stability": [p.stability for p in points],
-        "printed": str(wanted),
-        "agrees": shared.attracting(points) == [wanted] and len(points) == 1,
-    }
-
-
-def _over_steps(clients: ScalarQuadratics, context: Context) -> list[dict[str, Any]]:
-    """Q = 1: the attracting stationary point against the local step."""
-    steps = [F(k, 400) for k in range(1, context.pick(quick=161, full=401), context.pick(quick=2, full=1))]
-    curves = []
-    for reading in ("none", "gradient", "difference", "model"):
-        found = []
-        for step in steps:
-            inside = shared.attracting(shared.stationary(clients, reading, step, 1, None if reading == "none" else C))
-            found.append(float(inside[0]) if len(inside) == 1 else math.nan)
-        curves.append({"reading": reading, "x": [float(s) for s in steps], "point": found})
-    return curves
-
-
-def _over_local_steps(clients: ScalarQuadratics, context: Context) -> list[dict[str, Any]]:
-    """The stationary point at one local step against Q, and at Q = infinity."""
-    curves = []
-    for reading in ("none", "gradient", "difference", "model"):
-        most = context.pick(quick=100, full=200) if reading == "gradient" else MANY[-1]
-        counts: list[float] = [*(q for q in MANY if q <= most), math.inf]
-        c = None if reading == "none" else C
-        found = [shared.attracting(shared.stationary(clients, reading, SHOWN, q, c)) for q in counts]
-        curves.append(
-            {
-                "reading": reading,
-                "x": [q if q < math.inf else None for q in counts],
-                "point": [float(p[0]) if len(p) == 1 else math.nan for p in found],
-            }
-        )
-    return curves
-
-
-def _runs(clients: ScalarQuadratics, context: Context) -> list[dict[str, Any]]:
-    """The algorithms, from many starts: where they end, and how far from the exact point."""
-    slow = context.pick(quick=(), full=STEPS[:2])
-    # Clipped gradients move x by at most c eta a round: the smallest steps take many rounds to run from 10 away.
-    one = [(r, s, 1) for r in ("none", "gradient", "difference", "model") for s in (*slow, *STEPS[2:], *LARGE)]
-    many = [(r, SHOWN, q) for r in ("none", "gradient", "difference", "model") for q in (2, 5, 20, 100, ENDLESS)]
-    found = []
-    for number, (reading, step, q) in enumerate([*one, *many]):
-        context.progress(0.3 + 0.7 * number / len([*one, *many]))
-        endless = q == ENDLESS
-        least = 3 if reading == "gradient" else 40  # clipped gradients are at the end after one round
-        rounds = least if endless else 200 + math.ceil(45.0 / float(step) / q)
-        c = None if reading == "none" else C
-        exact = shared.attracting(shared.stationary(clients, reading, step, math.inf if endless else q, c))
-        found.append(shared.ended(clients, reading, step, q, c, rounds, exact, context.device))
-    return found
-
-
 def _claims(
     clients: ScalarQuadratics, entries: list[dict[str, Any]], runs: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    endless = [s for s in STEPS if s < ENDLESS_BELOW]
+    endless = [s for s in table.STEPS if s < table.ENDLESS_BELOW]
     free = {
         q: [shared.stationary(clients, "none", s, q, None) for s in steps]
-        for q, steps in ((1, STEPS), (math.inf, endless))
+        for q, steps in ((1, table.STEPS), (math.inf, endless))
     }
 
     def of(reading: str, q: str, **more: Any) -> list[dict[str, Any]]:
@@ -166,18 +81,18 @@ def _claims(
     scaled = {q: of("scaled", q, unclipped_stable=True) for q in ("1", "inf")}
     all_four = [
         (reading, step)
-        for reading in READINGS
+        for reading in table.READINGS
         for step in {e["step"] for e in entries if e["reading"] == reading and e["unclipped_stable"]}
         if (rows := of(reading, "1", step=step) + of(reading, "inf", step=step))
         and len(rows) == 2
         and all(e["agrees"] for e in rows)
     ]
     large = [e for e in of("difference", "1") if e["agrees"]]
-    judged = [r for r in runs if r["Q"] > 1 or F(r["step"]) < STABLE_BELOW]
+    judged = [r for r in runs if r["Q"] > 1 or F(r["step"]) < table.STABLE_BELOW]
     worst = max(math.inf if r["error"] is None or r["diverged"] else r["error"] for r in judged)
     beyond = [r for r in runs if r not in judged and r["reading"] != "none"]
     elsewhere = [r for r in beyond if r["error"] is None or r["error"] > 1e-6]
-    diverging = [r for r in runs if r["reading"] == "none" and r["Q"] == 1 and F(r["step"]) > STABLE_BELOW]
+    diverging = [r for r in runs if r["reading"] == "none" and r["Q"] == 1 and F(r["step"]) > table.STABLE_BELOW]
     model = of("model", "inf", unclipped_stable=True)
     return [
         {
@@ -277,7 +192,7 @@ def draw(data: dict[str, Any]) -> dict[str, Any]:
             y = [math.nan if v is None else v for v in curve["point"]]
             axes.plot(at, y, color=colours[curve["reading"]], label=labels[curve["reading"]])
     for run in data["runs"]:
-        ax, x = (left, run["at"]) if run["Q"] == 1 else (right, far if run["Q"] == ENDLESS else float(run["Q"]))
+        ax, x = (left, run["at"]) if run["Q"] == 1 else (right, far if run["Q"] == table.ENDLESS else float(run["Q"]))
         if run["diverged"] == 0 and (ax is right or run["at"] <= 0.4):
             ax.plot([x] * len(run["ends"]), run["ends"], "o", color=colours[run["reading"]], markersize=4)
     left.axvspan(6 / 41, 0.4, color="#EFEFEF", zorder=0)

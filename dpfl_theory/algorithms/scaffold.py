@@ -10,6 +10,11 @@ where H_i is a (clipped, noisy, subsampled) gradient; then, in the paper's lette
     sends (y - x, c_i^+ - c_i);   c_i <- c_i^+
     x <- x + eta_g (1/|C_t|) sum_i (y_i - x);   c <- c + (|C_t|/M) (1/|C_t|) sum_i (c_i^+ - c_i)
 
+Line 20 prints 1/(lM), and line 21 the factor l; here |C_t| stands for lM. By line 2 |C_t| = floor(lM), so both are the
+same where lM is a whole number. Elsewhere 1/(lM) would shorten the mean of the y_i - x, and so eta_g, by the factor
+floor(lM)/(lM); a mean over the users that take part does not. For c the readings agree: l/(lM) = 1/M, and c stays the
+mean of all c_i, as the proof uses it (Appendix C.3).
+
 The warm start (Section 3.3) spends rounds on the control variates alone: c_i = (1/K) sum_k H_i^k(x_0) with K draws of
 the gradient at x_0, c = (1/M) sum_i c_i, and the model does not move.
 """

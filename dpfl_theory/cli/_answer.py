@@ -62,14 +62,14 @@ def _finite(value: Any, where: str, missing: list[str]) -> Any:
 
 
 @contextlib.contextmanager
-def busy(title: str) -> Iterator[None]:
+def busy(title: str, doing: str = "composing privacy losses") -> Iterator[None]:
     """Tell that something goes on while one call computes, which does not say how far it is."""
     done = threading.Event()
 
     def tell() -> None:
         with Progress(title) as progress:
             while not done.wait(QUIET_SECONDS):
-                progress(0.0, "composing privacy losses")
+                progress(0.0, doing)
 
     teller = threading.Thread(target=tell, daemon=True)
     teller.start()

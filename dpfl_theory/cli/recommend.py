@@ -64,7 +64,12 @@ def recommend(
         )
         if text is not None
     }
-    with busy("recommend") if inputs.get("calibration") == "accountant" else contextlib.nullcontext():
+    slow = {
+        "measuring the data": data is not None,
+        "composing privacy losses": inputs.get("calibration") == "accountant",
+    }
+    doing = ", then ".join(what for what, needed in slow.items() if needed)
+    with busy("recommend", doing) if doing else contextlib.nullcontext():
         document = recommended(algorithm, rule, data=data, partition=partition, **shape, **inputs)
     document["schema"] = SCHEMA
     text = as_text(document) if form == "text" else json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)

@@ -45,18 +45,6 @@ class Split:
     train: LinearModel
     test: LinearData
 
-    def accuracy(self, w: Array) -> Array:
-        """The test accuracy of parameters w (lanes, d), averaged over clients (noble2022 D.3, Metrics): (lanes,).
-
-        >>> split = synthetic_split(clients=2, records=20, features=3, classes=2)
-        >>> split.accuracy(np.zeros((1, split.train.d))).shape
-        (1,)
-        """
-        test = self.test
-        w = np.atleast_2d(np.asarray(w, dtype=np.float64))
-        own = np.repeat(1.0 / (test.clients * np.diff(test.offsets)), np.diff(test.offsets))
-        return np.array([own @ (np.argmax(test.x @ v.reshape(test.classes, -1).T, axis=1) == test.y) for v in w])
-
 
 def _held_out(sizes: Sequence[int], test_share: float, rng: np.random.Generator) -> tuple[Parts, Parts]:
     """For each client the positions of its training and of its held-out records, drawn at random."""

@@ -1,0 +1,83 @@
+"""How the validations of shulgin2025 decide: runs that overflow, and a comparison for which nothing is left."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpfl_theory.validation import Context
+
+PLACE = Path(__file__).parents[1] / "validations"
+
+
+@pytest.fixture(scope="module")
+def shulgin() -> Iterator[Any]:
+    """Figure 6 and the helpers beside it, imported as they import each other."""
+    sys.path.insert(0, str(PLACE))
+    import _shulgin2025
+    import _shulgin2025_private
+    import _shulgin2025_runs
+    import shulgin2025_figure6
+
+    yield SimpleNamespace(
+        setting=_shulgin2025, private=_shulgin2025_private, runs=_shulgin2025_runs, figure=shulgin2025_figure6
+    )
+    sys.path.remove(str(PLACE))
+
+
+def test_scores_are_paired_standard_errors(shulgin: Any) -> None:
+    paired = shulgin.runs.paired
+    low, high = np.array([1.0, 2.0, 4.0]), np.array([2.0, 4.0, 5.0])
+    assert paired(low, high) == pytest.approx((4.0 / 3.0) / (np.std([1.0, 2.0, 1.0], ddof=1) / 3**0.5))
+    assert paired(high, low) == -paired(low, high)
+    assert paired(low, low) == 0.0
+    assert paired(low, low + 1.0) == np.inf, "no spread at all"
+
+
+def test_a_run_that_overflows_is_behind_and_two_are_even(shulgin: Any) -> None:
+    paired, over = shulgin.runs.paired, np.array([np.inf, 1.0])
+    assert paired(np.ones(2), over) == np.inf
+    assert paired(over, np.ones(2)) == -np.inf
+    assert paired(np.full(2, np.inf), np.full(2, np.inf)) == 0.0
+    assert paired(over, over[::-1]) == 0.0
+
+
+def claims(shulgin: Any, clip: float, ahead: float) -> list[dict[str, Any]]:
+    """The claims when DP-Clip21 ends ``clip`` decades above its start for every beta, alpha-NormEC ``ahead`` lower."""
+    betas, noise = shulgin.private.BETAS, 1e-3 * np.random.default_rng(0).standard_normal((3, 12))
+    means = {"clip21": clip, "ec": clip - ahead, "ec-server": -1.0}
+    final = {
+        shulgin.runs.Config(m, b, shulgin.setting.ALPHA): means[m] + noise[i]
+        for i, m in enumerate(shulgin.figure.METHODS)
+        for b in betas
+    }
+    gain = {b: {"final": ahead + noise[0], "average": ahead + noise[1]} for b in betas}
+    task = SimpleNamespace(key="digits", title="digits")
+    found: list[dict[str, Any]] = shulgin.figure._claims(Context(), task, final, gain)
+    return found
+
+
+def test_without_a_beta_at_which_clip21_converges_nothing_is_compared(shulgin: Any) -> None:
+    first = claims(shulgin, 0.5, 0.3)[0]
+    assert first["verdict"] == "inconclusive"
+    assert first["measured"] == "DP-Clip21 converges at no beta, so that there is nothing to compare with"
+
+
+@pytest.mark.parametrize(("ahead", "verdict"), [(0.3, "reproduced"), (0.0, "not-reproduced")])
+def test_with_one_it_is(shulgin: Any, ahead: float, verdict: str) -> None:
+    first = claims(shulgin, -0.5, ahead)[0]
+    assert first["verdict"] == verdict
+    assert first["measured"].count("decades in the mean over rounds") == len(shulgin.private.BETAS)
+
+
+def test_the_noise_is_certified_and_hardly_larger(shulgin: Any) -> None:
+    private = shulgin.private
+    z = private.sigma(100)
+    assert private.EPSILON * (1 - 1e-3) < private.epsilon_if(100, z) <= private.EPSILON * (1 + 1e-9)
+    assert private.epsilon_if(100, z, "server") > private.EPSILON, "who sees every message sees more"
