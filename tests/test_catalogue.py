@@ -32,7 +32,7 @@ def test_the_backbone_is_there() -> None:
 @every
 def test_it_is_identified(statement: Statement) -> None:
     assert statement.id.startswith(f"{statement.paper}.")
-    assert statement.id.removesuffix(".repaired") in LISTED
+    assert statement.id.removesuffix(".sharpened").removesuffix(".repaired") in LISTED
     assert statement.kind in KINDS
     assert statement.source.where
     assert len(statement.text) > 20
@@ -64,7 +64,8 @@ def test_its_expectations_can_be_observed(statement: Statement) -> None:
     for expectation in statement.expectations:
         assert expectation.latex
         assert expectation.meaning
-        for name, sign in expectation.parts:
+        for part, sign in expectation.parts:
+            name = part.removeprefix("rival:")
             assert name in known, f"{expectation.name} needs the observable {name}"
             assert sign in (-1, 1)
             assert tuple(known[name].unit) == tuple(expectation.unit), (
@@ -110,6 +111,18 @@ def test_an_erratum_is_recorded_exactly_when_it_is_refuted(statement: Statement)
             assert erratum.repaired in IDS
             repaired = statements.get(erratum.repaired)
             assert repaired.expected == "holds"
+
+
+@every
+def test_a_sharpened_statement_has_its_sibling(statement: Statement) -> None:
+    if statement.id.endswith(".sharpened"):
+        assert statements.get(statement.id.removesuffix(".sharpened")).expected == "holds"
+        assert statement.expected == "holds"
+
+
+@every
+def test_its_slips_are_sentences(statement: Statement) -> None:
+    assert all(len(slip) > 20 and slip.endswith(".") for slip in statement.slips)
 
 
 @every

@@ -107,7 +107,8 @@ class Observable:
     of_state: bool = False
 
 
-def _need(happened: Round, attribute: str, observable: str) -> Any:
+def need(happened: Round, attribute: str, observable: str) -> Any:
+    """What an observable asks of a round. Raises InputError when the algorithm does not have it."""
     value = getattr(happened, attribute)
     if value is None:
         raise InputError(
@@ -142,20 +143,20 @@ def _gap(h: Round) -> Any:
 
 
 def _unclipped(h: Round) -> Any:
-    norms, bound = _need(h, "update_norms", "unclipped"), _need(h, "threshold", "unclipped")
+    norms, bound = need(h, "update_norms", "unclipped"), need(h, "threshold", "unclipped")
     return _once(h, "unclipped", lambda: (norms <= bound[:, None]).astype(norms.dtype))
 
 
 def _weighted_excess(h: Round, share: Any = 1.0) -> Any:
     """z_i (f_i(w) - inf f_i), (S, n). A zero update means a zero gradient, hence a zero excess, despite rounding."""
     xp = h.context.engine.xp
-    return _weight(h, xp.where(_need(h, "update_norms", "weighted-excess") > 0.0, share * _excess(h), 0.0))
+    return _weight(h, xp.where(need(h, "update_norms", "weighted-excess") > 0.0, share * _excess(h), 0.0))
 
 
 def _weight(h: Round, quantity: Any) -> Any:
     """z_i times a nonnegative quantity, (S, n), by the rule for zero updates."""
     xp = h.context.engine.xp
-    norms, bound = _need(h, "update_norms", "weighted"), _need(h, "threshold", "weighted")
+    norms, bound = need(h, "update_norms", "weighted"), need(h, "threshold", "weighted")
     safe = xp.where(norms > 0.0, norms, 1.0)
     at_zero = xp.where(quantity > 0.0, xp.inf, 0.0)
     return xp.where(norms > 0.0, bound[:, None] / safe * quantity, at_zero)
@@ -168,7 +169,7 @@ def _length(x: Any, h: Round) -> Any:
 def _snr(h: Round) -> Any:
     """+inf where only the noise is zero, and 0 where both are: nobody took part."""
     xp = h.context.engine.xp
-    signal, noise = _length(_need(h, "signal", "snr"), h), _length(_need(h, "noise", "snr"), h)
+    signal, noise = _length(need(h, "signal", "snr"), h), _length(need(h, "noise", "snr"), h)
     silent = xp.where(signal > 0.0, xp.inf, 0.0)
     return xp.where(noise > 0.0, signal / xp.where(noise > 0.0, noise, 1.0), silent)
 
@@ -396,7 +397,7 @@ _ALL = (
         (0, 0),
         r"|S_k|",
         "number of clients that take part",
-        lambda h: _need(h, "cohort", "cohort-size").sum(axis=1),
+        lambda h: need(h, "cohort", "cohort-size").sum(axis=1),
         lambda _: 0.0,
     ),
     Observable(
@@ -404,7 +405,7 @@ _ALL = (
         (0, 0),
         r"1(S_k = \emptyset)",
         "whether no client takes part",
-        lambda h: (_need(h, "cohort", "empty-cohort").sum(axis=1) == 0.0) * 1.0,
+        lambda h: (need(h, "cohort", "empty-cohort").sum(axis=1) == 0.0) * 1.0,
         lambda _: 0.0,
         lambda _: 1.0,
     ),
@@ -413,7 +414,7 @@ _ALL = (
         (0, 0),
         r"|\{i : u_i = 0\}|",
         "number of clients whose update is exactly zero",
-        lambda h: (_need(h, "update_norms", "zero-updates") == 0.0).sum(axis=1) * 1.0,
+        lambda h: (need(h, "update_norms", "zero-updates") == 0.0).sum(axis=1) * 1.0,
         lambda _: 0.0,
     ),
     Observable(
@@ -421,7 +422,7 @@ _ALL = (
         (1, -1),
         r"\min_i \|u_i\|",
         "length of the shortest update",
-        lambda h: _need(h, "update_norms", "smallest-update").min(axis=1),
+        lambda h: need(h, "update_norms", "smallest-update").min(axis=1),
         lambda _: 0.0,
     ),
     Observable(
@@ -438,7 +439,9 @@ _ALL = (
 
 def catalogue() -> dict[str, Observable]:
     """All observables by name."""
-    return {o.name: o for o in _ALL}
+    from dpfl_theory.algorithms.local_observables import LOCAL
+
+    return {o.name: o for o in (*_ALL, *LOCAL)}
 
 
 def get(observable: str | Observable) -> Observable:

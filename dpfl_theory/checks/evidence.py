@@ -77,8 +77,8 @@ class Evidence:
 
     @property
     def ratio(self) -> float | None:
-        """lhs/rhs, the tightness of the bound where it holds."""
-        if self.lhs is None or self.rhs is None or self.rhs == 0.0:
+        """lhs/rhs, the tightness of a positive bound where it holds."""
+        if self.lhs is None or self.rhs is None or self.rhs <= 0.0:
             return None
         return self.lhs.estimate / self.rhs
 

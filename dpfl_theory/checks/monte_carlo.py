@@ -37,6 +37,8 @@ _FIRST_BATCH = 128
 _COPIES = 2
 """Lanes of a run that draws nothing."""
 _WATCHED = ("zero-updates", "empty-cohort")
+_RIVAL = "rival:"
+"""How a statement that compares two runs names the other one's observables."""
 
 
 @dataclass(frozen=True)
@@ -192,22 +194,33 @@ class _Sample:
         self.seconds = 0.0
 
     def _simulate(self, rounds: int, lanes: int, first: int, settings: Settings) -> dict[str, Stream]:
-        e = self.experiment
-        done = simulate(
-            e.algorithm,
-            e.problem,
-            rounds,
-            lanes,
-            settings.seed,
-            [o for o, _ in self.read.values()],
-            series=any(when == "least" for _, when in self.read.values()),
-            start=e.start,
-            first_lane=first,
-            device=self.engine,
-            progress=settings.progress,
-        )
-        self.seconds += done.seconds
-        return {column: done[o] for column, (o, _) in self.read.items()}
+        found: dict[str, Stream] = {}
+        for run, prefix in ((self.experiment, ""), (self.experiment.rival, _RIVAL)):
+            own = {
+                column: (o.removeprefix(_RIVAL), when)
+                for column, (o, when) in self.read.items()
+                if o.startswith(_RIVAL) == bool(prefix)
+            }
+            if not own:
+                continue
+            if run is None:
+                raise ValueError(f"the statement speaks of {', '.join(own)}, but its experiment has no rival run")
+            done = simulate(
+                run.algorithm,
+                run.problem,
+                rounds,
+                lanes,
+                settings.seed,
+                [o for o, _ in own.values()],
+                series=any(when == "least" for _, when in own.values()),
+                start=run.start,
+                first_lane=first,
+                device=self.engine,
+                progress=settings.progress,
+            )
+            self.seconds += done.seconds
+            found.update({column: done[o] for column, (o, _) in own.items()})
+        return found
 
     def extend(self, lanes: int, settings: Settings) -> None:
         """Simulate until there are ``lanes`` replicates, in batches that respect the deadline."""
@@ -257,13 +270,15 @@ class _Sample:
 
     def _range(self) -> tuple[float, float]:
         """The smallest and largest value that Z can have within the run's reach."""
-        reach = self.experiment.reach
-        if reach is None:
-            return -math.inf, math.inf
         least = most = 0.0
         for column, c in self.coefficients.items():
-            observable = get(self.read[column][0])
+            name = self.read[column][0]
+            run = self.experiment.rival if name.startswith(_RIVAL) else self.experiment
+            observable = get(name.removeprefix(_RIVAL))
             if c != 0.0:
+                reach = None if run is None else run.reach
+                if reach is None:
+                    return -math.inf, math.inf
                 ends = sorted((c * observable.low(reach), c * observable.high(reach)))
                 least, most = least + ends[0], most + ends[1]
         return least, most

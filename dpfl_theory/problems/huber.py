@@ -15,7 +15,7 @@ from dpfl_theory.problems.partition import partition as split
 from dpfl_theory.problems.synthetic import synthetic_regression
 from dpfl_theory.problems.validation import vector
 
-__all__ = ["EXAMPLES", "FAMILIES", "from_data", "huber_data", "huber_regression", "huber_scalar"]
+__all__ = ["EXAMPLES", "FAMILIES", "from_data", "huber_data", "huber_planes", "huber_regression", "huber_scalar"]
 
 
 def from_data(
@@ -79,6 +79,23 @@ def huber_scalar(
     return LinearModel(linear_data(np.ones((len(c), 1)), c, parts, "huber", threshold=t), "huber-scalar")
 
 
+def huber_planes(
+    rows: Sequence[Sequence[float]] = ((1.0, 0.0), (0.0, 1.0)), thresholds: Sequence[float] = (1.0, 1.0)
+) -> LinearModel:
+    """One record for each client, ``f_i(w) = huber_{t_i}(x_i^T w)``: every f_i is 0 on a plane through the origin.
+
+    rows: the x_i, (n, d);  thresholds: the t_i > 0 [unit of x^T w], one for each client. All share the minimiser 0.
+
+    >>> problem = huber_planes([[1.0, 0.0], [-0.6, 0.8]], [1.0, 0.5])
+    >>> problem.constants.interpolates, problem.constants.G_i
+    (True, array([1. , 0.5]))
+    """
+    x = np.array([vector("a row", row) for row in rows])
+    t = vector("thresholds", thresholds, len(x))
+    parts = [np.array([i]) for i in range(len(x))]
+    return LinearModel(linear_data(x, np.zeros(len(x)), parts, "huber", threshold=t), "huber-planes")
+
+
 def huber_data(
     data: str = "diabetes",
     clients: int = 10,
@@ -105,6 +122,7 @@ def huber_data(
 FAMILIES: dict[str, Callable[..., Problem]] = {
     "huber": huber_regression,
     "huber-scalar": huber_scalar,
+    "huber-planes": huber_planes,
     "huber-data": huber_data,
 }
 
@@ -118,5 +136,6 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
         {"minimisers": [-10.0, 10.0], "thresholds": [1.0, 1.0]},
         {"minimisers": [0.0, 1.0, 5.0, -3.0], "thresholds": [1.0, 0.5, 2.0, 0.3]},
     ],
+    "huber-planes": [{"rows": [[1.0, 0.5], [-0.9, 0.4], [0.2, 2.0]], "thresholds": [1.0, 0.1, 3.0]}],
     "huber-data": [{"clients": 4, "threshold": 0.5}],
 }

@@ -88,7 +88,10 @@ class Case:
 @dataclass(frozen=True)
 class Experiment:
     """What a Monte-Carlo check's ``build`` returns: the run, the values of the statement's symbols, and the run's
-    reach. ``random`` is False for a run that draws nothing, whose expectations are its values."""
+    reach. ``random`` is False for a run that draws nothing, whose expectations are its values.
+
+    A statement that compares two algorithms names the other one's observables ``rival:NAME``; they come from the run
+    ``rival``, with the same seed and lanes, so that both share their noise where they draw it alike."""
 
     problem: Problem
     algorithm: Algorithm
@@ -99,6 +102,7 @@ class Experiment:
     reach: Reach | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
     random: bool = True
+    rival: Experiment | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,6 +49,7 @@ class Expected:
     when: ``mean``, (1/K) sum_k E O_k;  ``end``, E O_K after the last round (for an observable that exists there, of the
     last round otherwise);  ``least``, min_k E O_k over k = 0..K-1, which is no linear expectation and stands alone.
     Splitting an observable into nonnegative parts lets rigorous confidence limits treat each by its own range.
+    ``rival:NAME`` is the observable of the run that a statement compares with.
     """
 
     name: str
@@ -120,7 +121,8 @@ class Statement:
 
     sides() builds the two sides as named sympy terms (None for statements that are not one inequality);
     prescription() maps hyper-parameters to sympy expressions; both import sympy only when called. ``homogeneous``
-    records whether the printed formula passes the units check that every formula gets.
+    records whether the printed formula passes the units check that every formula gets. ``uses`` names the statements
+    that its proof rests on; ``slips`` are misprints and loose words beside it that change no verdict, a sentence each.
     """
 
     id: str
@@ -139,6 +141,7 @@ class Statement:
     homogeneous: bool = True
     erratum: Erratum | None = None
     uses: tuple[str, ...] = ()
+    slips: tuple[str, ...] = ()
 
     @property
     def paper(self) -> str:

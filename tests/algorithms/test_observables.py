@@ -39,6 +39,8 @@ class Facts:
     r: float
     noise: np.ndarray
     psi: float
+    eta: float = math.nan
+    E: int = 0
 
     @property
     def norms(self) -> np.ndarray:
@@ -69,6 +71,38 @@ class Facts:
         ]
         return float(np.mean(terms))
 
+    @property
+    def products(self) -> np.ndarray:
+        """<u_i, w - w*>."""
+        return self.u @ (self.w - self.problem.constants.w_star)
+
+    def progress(self, sent: str, longer: bool) -> float:
+        """Mean of A_i with g_i as sent, over the clients whose update is longer than C, or over the others."""
+        total = 0.0
+        for u in self.u:
+            if (np.linalg.norm(u) > self.C) == longer:
+                g = u if sent == "none" else bound(u, sent, self.C)
+                w_star = self.problem.constants.w_star
+                moved = self.w - self.eta * g - w_star
+                total += np.linalg.norm(moved) ** 2 - np.linalg.norm(self.w - w_star) ** 2
+        return total / self.problem.n
+
+    def path(self, i: int) -> list[np.ndarray]:
+        """Client i's gradients along its local steps, one more than there are steps."""
+        w, found = self.w.copy(), []
+        for _ in range(self.E + 1):
+            found.append(self.problem.client_gradient(i, w))
+            w = w - self.eta * found[-1]
+        return found
+
+    def along(self, value: Callable[[list[np.ndarray]], float]) -> float:
+        """The mean over the clients of a function of their gradients."""
+        return float(np.mean([value(self.path(i)) for i in range(self.problem.n)]))
+
+    def sum_of(self, sent: str) -> float:
+        """Length of what the cohort sends, over n."""
+        return float(np.linalg.norm(sum(bound(self.u[i], sent, self.C) for i in self.members))) / self.problem.n
+
     def snr(self) -> float:
         signal = float(np.linalg.norm(sum(bound(self.u[i], self.option, self.C) for i in self.members) / self.r))
         return signal / float(np.linalg.norm(self.noise))
@@ -97,6 +131,31 @@ DEFINITIONS: dict[str, Callable[[Facts], float]] = {
     "zero-updates": lambda f: np.sum(f.norms == 0.0),
     "smallest-update": lambda f: np.min(f.norms),
     "scaffnew-lyapunov": lambda f: f.psi,
+    "clipped-progress": lambda f: f.progress("clip", longer=True),
+    "unclipped-progress": lambda f: f.progress("none", longer=False),
+    "normalised-progress": lambda f: f.progress("normalise", longer=False),
+    "inner-product": lambda f: np.mean(f.products),
+    "unclipped-inner-product": lambda f: np.mean(np.where(f.norms <= f.C, f.products, 0.0)),
+    "approach": lambda f: np.mean(
+        np.linalg.norm(f.w - f.problem.constants.w_star) ** 2
+        - np.linalg.norm(f.w - f.eta * f.u - f.problem.constants.w_star, axis=1) ** 2
+    ),
+    "update-squared": lambda f: np.mean(f.norms**2),
+    "displacement-squared": lambda f: np.mean((f.eta * f.norms) ** 2),
+    "end-distance-squared": lambda f: np.mean(
+        np.linalg.norm(f.w - f.eta * f.u - f.problem.constants.w_star, axis=1) ** 2
+    ),
+    "local-gradients-squared": lambda f: f.along(lambda g: sum(float(x @ x) for x in g[:-1])),
+    "next-gradients-squared": lambda f: f.along(lambda g: sum(float(x @ x) for x in g[1:])),
+    "gradient-change-squared": lambda f: f.along(
+        lambda g: sum(float((b - a) @ (b - a)) for a, b in itertools.pairwise(g))
+    ),
+    "signal-squared": lambda f: float(np.linalg.norm(sum(bound(f.u[i], f.option, f.C) for i in f.members) / f.r) ** 2),
+    "clipped-signal": lambda f: f.sum_of("clip"),
+    "normalised-signal": lambda f: f.sum_of("normalise"),
+    "bounding-difference": lambda f: np.mean(
+        [np.linalg.norm(bound(u, "normalise", f.C) - bound(u, "clip", f.C)) for u in f.u]
+    ),
 }
 
 
@@ -115,7 +174,19 @@ def facts_of(problem: Problem, run: Play, algorithm: FedAvg, k: int, s: int) -> 
     u = np.array([local_update(problem, i, w, algorithm.local_step, algorithm.local_steps) for i in range(problem.n)])
     members = [int(i) for i in np.flatnonzero(h.cohort[s])]
     r = algorithm.cohort.size or problem.n
-    return Facts(problem, w, u, members, algorithm.threshold, algorithm.bounding, r, h.noise[s], math.nan)
+    return Facts(
+        problem,
+        w,
+        u,
+        members,
+        algorithm.threshold,
+        algorithm.bounding,
+        r,
+        h.noise[s],
+        math.nan,
+        algorithm.local_step,
+        algorithm.local_steps,
+    )
 
 
 @pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)

@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dpfl_theory.statements.model import Statement, sympy_symbols
+from dpfl_theory.statements.das2022 import _letters as das
+from dpfl_theory.statements.model import Statement, Symbol, sympy_symbols
 
-__all__ = ["alpha_prescription", "clipped_term", "initialisation_term", "prescription"]
+__all__ = [
+    "alpha_prescription",
+    "clipped_term",
+    "expanded_rho",
+    "initialisation_term",
+    "prescription",
+    "privacy_letters",
+]
 
 
 def prescription(statement: Callable[[], Statement]) -> Callable[[], Mapping[str, Any]]:
@@ -39,3 +47,15 @@ def clipped_term(s: Mapping[str, Any]) -> Any:
 def initialisation_term(s: Mapping[str, Any]) -> Any:
     """C_hat (L ||w_0 - w*||^2/gamma + gamma/L) rho."""
     return s["C_hat"] * (s["L"] * s["D"] ** 2 / s["gamma"] + s["gamma"] / s["L"]) * s["rho"]
+
+
+def privacy_letters() -> tuple[Symbol, ...]:
+    """The letters in which the proofs write rho out."""
+    return das.letters("q", "d", "delta", "n", "epsilon")
+
+
+def expanded_rho(s: Mapping[str, Any]) -> Any:
+    """sqrt(q d log(1/delta))/(n epsilon)."""
+    import sympy as sp
+
+    return sp.sqrt(s["q"] * s["d"] * sp.log(1 / s["delta"])) / (s["n"] * s["epsilon"])

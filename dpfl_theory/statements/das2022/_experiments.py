@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from dpfl_theory.algorithms import Cohort
     from dpfl_theory.problems.base import Array, Problem
 
-__all__ = ["alpha_form_experiment", "general_experiment", "runs", "starting_point"]
+_DELTA = 1e-5
+"""Where a statement writes rho out: epsilon follows from rho with this delta and q = 1, and only rho matters."""
+
+__all__ = ["alpha_form_experiment", "general_experiment", "runs", "starting_point", "step_experiment"]
 
 
 def starting_point(problem: Problem, distance: float, seed: int = 0) -> Array:
@@ -79,8 +82,13 @@ def _letters(problem: Problem, instance: Mapping[str, Any], start: Array, C_hat:
     c = problem.constants
     E, cohort = int(instance["E"]), _cohort(instance)
     r = cohort.divisor(problem.n)
+    rho = float(instance["rho"])
     return {
-        "rho": float(instance["rho"]),
+        "rho": rho,
+        "q": 1.0,
+        "delta": _DELTA,
+        "epsilon": math.sqrt(problem.d * math.log(1.0 / _DELTA)) / (problem.n * rho),
+        "d": float(problem.d),
         "E": float(E),
         "K": float(int(instance["rounds"])),
         "L": c.L_max,
@@ -97,9 +105,11 @@ def _letters(problem: Problem, instance: Mapping[str, Any], start: Array, C_hat:
 
 
 def _start(problem: Problem, instance: Mapping[str, Any]) -> Array:
-    """w_0: the origin, or a point at the instance's distance from w*."""
+    """w_0: the instance's point, the origin, or a point at the instance's distance from w*."""
     import numpy as np
 
+    if "point" in instance:
+        return np.array(instance["point"], dtype=float)
     if instance.get("start") == "origin":
         return np.zeros(problem.d)
     return starting_point(problem, float(instance["distance"]))
@@ -123,8 +133,8 @@ def alpha_form_experiment(statement: Statement, instance: Mapping[str, Any], bou
     """An experiment for a statement with the constant alpha: Theorem 4, its asymptotic forms, and the second parts of
     Theorems 6 and 7.
 
-    instance: problem {family, parameters}; distance ||w_0 - w*||, or start "origin"; rho, alpha, E, rounds K; cohort;
-    noise; lanes; for Theorems 6 and 7 also C_hat, or margin (C_hat over the least that the hypothesis allows).
+    instance: problem {family, parameters}; distance ||w_0 - w*||, start "origin" or point w_0; rho, alpha, E, rounds K;
+    cohort; noise; lanes; for Theorems 6 and 7 also C_hat, or margin (C_hat over the least that the hypothesis allows).
     Lipschitz forms have C = GE.
     """
     problem = make(instance["problem"]["family"], **instance["problem"].get("parameters", {}))
@@ -152,6 +162,18 @@ def general_experiment(statement: Statement, instance: Mapping[str, Any], boundi
     values = _letters(problem, instance, start, _threshold_per_step(problem, instance))
     values["gamma"] = float(instance["step"]) * values["C"] * values["K"] * values["rho"]
     return _run(problem, instance, _prescribe(statement, values), bounding, start)
+
+
+def step_experiment(statement: Statement, instance: Mapping[str, Any], bounding: str) -> Experiment:
+    """An experiment for a step of the proofs of Theorems 6 and 7, where eta is any step size that the step allows.
+
+    instance: as for `general_experiment`; nothing is prescribed.
+    """
+    problem = make(instance["problem"]["family"], **instance["problem"].get("parameters", {}))
+    start = _start(problem, instance)
+    values = _letters(problem, instance, start, _threshold_per_step(problem, instance))
+    values["eta"] = float(instance["step"]) / values["L"]
+    return _run(problem, instance, values, bounding, start)
 
 
 def runs(

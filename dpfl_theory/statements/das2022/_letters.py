@@ -7,13 +7,17 @@ size.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dpfl_theory.statements.model import Assumption, Expected, Symbol
+from dpfl_theory.statements.das2022._expectations import expected, of_client
+from dpfl_theory.statements.model import Assumption, Symbol
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
+
+__all__ = ["LETTERS", "PAPER", "expected", "letters", "of_client"]
 
 PAPER = "das2022"
 
@@ -51,89 +55,13 @@ LETTERS = {
     )
 }
 
-EXPECTED = {
-    e.name: e
-    for e in (
-        Expected(
-            "E_gap",
-            (("suboptimality", 1),),
-            (1, 0),
-            r"\mathbb{E}[f(w_{\tilde k}) - f(w^*)]",
-            "expected suboptimality of the returned iterate, uniform over rounds",
-        ),
-        Expected(
-            "E_weighted_gap",
-            (("weighted-excess", 1), ("weighted-heterogeneity", -1)),
-            (1, 0),
-            r"\mathbb{E}\left[\frac{1}{n}\sum_i \frac{GE}{\|u_i\|}(f_i(w_{\tilde k}) - f_i(w^*))\right]",
-            "expected gap of the clients, each weighted by GE/||u_i||",
-        ),
-        Expected(
-            "E_weighted_Delta",
-            (("weighted-heterogeneity", 1),),
-            (1, 0),
-            r"\mathbb{E}\left[\frac{1}{n}\sum_i \frac{GE}{\|u_i\|}\Delta_i^*\right]",
-            "expected heterogeneity, weighted by GE/||u_i||",
-        ),
-        Expected(
-            "E_unclipped_gap",
-            (("unclipped-gap", 1),),
-            (1, 0),
-            r"\mathbb{E}\left[\frac{1}{n}\sum_i 1(\|u_i\| \leq \hat{C}E)(f_i(w_{\tilde k}) - f_i(w^*))\right]",
-            "expected gap of the clients whose update is not clipped",
-        ),
-        Expected(
-            "E_clipped_length",
-            (("clipped-length", 1),),
-            (1, -1),
-            r"\mathbb{E}\left[\frac{1}{n}\sum_i 1(\|u_i\| > \hat{C}E)\|u_i\|\right]",
-            "expected length of the updates that are clipped",
-        ),
-        Expected(
-            "E_unclipped_Delta",
-            (("unclipped-heterogeneity", 1),),
-            (1, 0),
-            r"\mathbb{E}\left[\frac{1}{n}\sum_i 1(\|u_i\| \leq \hat{C}E)\Delta_i^*\right]",
-            "expected heterogeneity of the clients whose update is not clipped",
-        ),
-        Expected(
-            "E_unclipped_share",
-            (("unclipped-share", 1),),
-            (0, 0),
-            r"\mathbb{E}\left[\frac{1}{n}\sum_i 1(\|u_i\| \leq \hat{C}E)\right]",
-            "expected share of clients whose update is not clipped",
-        ),
-        Expected(
-            "E_unclipped_weighted_gap",
-            (("unclipped-weighted-excess", 1), ("unclipped-weighted-heterogeneity", -1)),
-            (1, 0),
-            r"\mathbb{E}\left[\frac{1}{n}\sum_i 1(\|u_i\| \leq \hat{C}E)"
-            r"\frac{\hat{C}E}{\|u_i\|}(f_i(w_{\tilde k}) - f_i(w^*))\right]",
-            "expected gap of the clients whose update is not longer than C, weighted by C/||u_i||",
-        ),
-        Expected(
-            "E_unclipped_weighted_Delta",
-            (("unclipped-weighted-heterogeneity", 1),),
-            (1, 0),
-            r"\mathbb{E}\left[\frac{1}{n}\sum_i 1(\|u_i\| \leq \hat{C}E)\frac{\hat{C}E}{\|u_i\|}\Delta_i^*\right]",
-            "expected heterogeneity of the clients whose update is not longer than C, weighted by C/||u_i||",
-        ),
-    )
-}
-
 
 def letters(*names: str) -> tuple[Symbol, ...]:
     """The paper's letters with these names."""
     return tuple(LETTERS[name] for name in names)
 
 
-def expected(*names: str) -> tuple[Expected, ...]:
-    """The paper's expectations with these names."""
-    return tuple(EXPECTED[name] for name in names)
-
-
-def _needs(values: Mapping[str, float], *names: str) -> bool:
-    return all(name in values for name in names)
+CLIENT_DELTA = replace(LETTERS["Delta"], meaning="heterogeneity of client i, f_i(w*) - min f_i", latex=r"\Delta_i^*")
 
 
 def _lipschitz(problem: Problem | None, values: Mapping[str, float]) -> str | None:
@@ -194,6 +122,14 @@ def _cohort(problem: Problem | None, values: Mapping[str, float]) -> str | None:
     return None if values["r"] >= 1 else f"r = {values['r']:g}, so the average cohort has less than one client"
 
 
+def _step(largest: float) -> Callable[[Problem | None, Mapping[str, float]], str | None]:
+    def test(problem: Problem | None, values: Mapping[str, float]) -> str | None:
+        product = values["eta"] * values["L"]
+        return None if product <= largest * (1 + 1e-12) else f"eta L = {product:.6g} exceeds {largest:g}"
+
+    return test
+
+
 CONVEX = Assumption("each f_i is convex", lambda problem, values: None)
 SMOOTH = Assumption("each f_i is L-smooth over R^d", _smooth)
 LIPSCHITZ = Assumption("each f_i is G-Lipschitz over R^d", _lipschitz)
@@ -205,3 +141,5 @@ ROUNDS = Assumption("the number of rounds K is a whole number", _rounds)
 COHORT = Assumption("r is a number of clients, r >= 1", _cohort)
 MANY_ROUNDS = Assumption("K > (2 gamma/(C_hat E))/rho", _many_rounds)
 THRESHOLD = Assumption("C_hat >= 4 sqrt(L max_j Delta_j*)", _threshold)
+HALF_STEP = Assumption("eta <= 1/(2L)", _step(0.5))
+STEP = Assumption("eta <= 1/L", _step(1.0))

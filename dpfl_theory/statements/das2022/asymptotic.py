@@ -112,7 +112,7 @@ def _printed(
     return statement
 
 
-def _repaired(printed: Statement, finite: Statement, expectation: str, bounding: str) -> Statement:
+def _repaired(printed: Statement, finite: Statement, expectation: str, bounding: str, uses: str) -> Statement:
     def itself() -> Statement:
         return statement
 
@@ -133,6 +133,7 @@ def _repaired(printed: Statement, finite: Statement, expectation: str, bounding:
         ),
         expected="holds",
         erratum=None,
+        uses=(uses,),
     )
     return statement
 
@@ -143,6 +144,6 @@ EQ5 = _printed("das2022.eq5", "5", "DP-NormFedAvg", "E_weighted_gap", "normalise
 STATEMENTS = (
     EQ4,
     EQ5,
-    _repaired(EQ4, theorem4.A, "E_gap", "clip"),
-    _repaired(EQ5, theorem4.B, "E_weighted_gap", "normalise"),
+    _repaired(EQ4, theorem4.A, "E_gap", "clip", theorem4.A.id),
+    _repaired(EQ5, theorem4.B, "E_weighted_gap", "normalise", theorem4.B_REPAIRED.id),
 )

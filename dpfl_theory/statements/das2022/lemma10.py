@@ -9,19 +9,11 @@ from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome, Performance
 from dpfl_theory.statements.das2022 import _letters as das
+from dpfl_theory.statements.das2022 import _step_instances as steps
+from dpfl_theory.statements.das2022._experiments import runs, step_experiment
 from dpfl_theory.statements.das2022._local_phase import CLASSES, INTERPOLATION, LocalPhase, grid, step_size
-from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal
-
-_STEP = Symbol("eta_k", "local step size of the round", (-1, 2), "positive", r"\eta_k")
-_NOW = Symbol("gradient", "||grad f_i(w_{k,tau}^{(i)})||", (1, -1), "nonnegative", r"\|\nabla f_i(w_{k,\tau}^{(i)})\|")
-_NEXT = Symbol(
-    "next_gradient", "||grad f_i(w_{k,tau+1}^{(i)})||", (1, -1), "nonnegative", r"\|\nabla f_i(w_{k,\tau+1}^{(i)})\|"
-)
-_CHANGE = Symbol(
-    "gradient_change", "||grad f_i(w_{k,tau+1}^{(i)}) - grad f_i(w_{k,tau}^{(i)})||", (1, -1), "nonnegative",
-    r"\|\nabla f_i(w_{k,\tau+1}^{(i)}) - \nabla f_i(w_{k,\tau}^{(i)})\|",
-)  # fmt: skip
 
 
 def lemma10_performance(instance: Mapping[str, Any], extra: float = 0.0) -> Performance:
@@ -103,23 +95,24 @@ def _cocoercivity(_: Mapping[str, Any]) -> Outcome:
 def _lemma10_sides() -> Sides:
     s = sympy_symbols(LEMMA10)
     return Sides(
-        lhs={"next gradient": s["next_gradient"] ** 2},
+        lhs={"next gradient": s["gradient_next"]},
         rhs={
-            "gradient": s["gradient"] ** 2,
-            "change": -(2 / (s["eta_k"] * s["L"]) - 1) * s["gradient_change"] ** 2,
+            "gradient": s["gradient_now"],
+            "change": -(2 / (s["eta"] * s["L"]) - 1) * s["gradient_change"],
         },
     )
 
 
 _PRODUCTS = ("1", "1/8", "1/2", "2", "4")
 
-LEMMA10 = Statement(
+LEMMA10: Statement = Statement(
     id="das2022.lemma10",
     kind="lemma",
     title="Gradient norms along local steps",
     source=Source(das.PAPER, "Lemma 10, Appendix E", note=f"any step size is allowed. {INTERPOLATION}"),
     text="If f_i is L-smooth, then consecutive local gradients in Algorithm 1 satisfy the bound.",
-    symbols=(_NEXT, _NOW, _CHANGE, _STEP, *das.letters("L")),
+    symbols=das.letters("eta", "L"),
+    expectations=das.expected("gradient_next", "gradient_now", "gradient_change"),
     assumptions=(das.SMOOTH,),
     sides=_lemma10_sides,
     checks=(
@@ -135,6 +128,7 @@ LEMMA10 = Statement(
             )
             for name, instance in grid(**{"class": CLASSES, "eta L": _PRODUCTS, "L": ("1",)}).items()
         ),
+        *runs(lambda: LEMMA10, "clip", steps.STEP, experiment=step_experiment),
     ),
     expected="violated",
     erratum=Erratum(
@@ -156,7 +150,7 @@ LEMMA10 = Statement(
     ),
 )
 
-LEMMA10_REPAIRED = Statement(
+LEMMA10_REPAIRED: Statement = Statement(
     id="das2022.lemma10.repaired",
     kind="lemma",
     title="Gradient norms along local steps, convex f_i",
@@ -165,6 +159,7 @@ LEMMA10_REPAIRED = Statement(
     ),
     text="If f_i is convex and L-smooth, then consecutive local gradients satisfy the bound, for every eta_k > 0.",
     symbols=LEMMA10.symbols,
+    expectations=LEMMA10.expectations,
     assumptions=(das.CONVEX, das.SMOOTH),
     sides=_lemma10_sides,
     checks=(
@@ -181,6 +176,7 @@ LEMMA10_REPAIRED = Statement(
             )
             for name, instance in grid(**{"class": ("convex",), "eta L": _PRODUCTS, "L": ("1",)}).items()
         ),
+        *runs(lambda: LEMMA10_REPAIRED, "clip", steps.STEP, experiment=step_experiment),
     ),
 )
 

@@ -9,17 +9,10 @@ from typing import Any
 
 from dpfl_theory.statements.claims import Performance
 from dpfl_theory.statements.das2022 import _letters as das
+from dpfl_theory.statements.das2022 import _step_instances as steps
+from dpfl_theory.statements.das2022._experiments import runs, step_experiment
 from dpfl_theory.statements.das2022._local_phase import LocalPhase, grid, step_size
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, sympy_symbols
-
-_STEP = Symbol("eta_k", "local step size of the round", (-1, 2), "positive", r"\eta_k")
-_BEFORE = Symbol("distance_before", "||w_k - w*||", (0, 1), "nonnegative", r"\|w_k - w^*\|")
-_AFTER = Symbol("distance_after", "||w_{k,E}^{(i)} - w*||", (0, 1), "nonnegative", r"\|w_{k,E}^{(i)} - w^*\|")
-_SQUARES = Symbol(
-    "sum_gradients_squared", "sum over the local steps of ||grad f_i(w_{k,tau}^{(i)})||^2", (2, -2), "nonnegative",
-    r"\sum_{\tau=0}^{E-1} \|\nabla f_i(w_{k,\tau}^{(i)})\|^2",
-)  # fmt: skip
-_DELTA = Symbol("Delta_i", "the client's heterogeneity f_i(w*) - min f_i", (1, 0), "nonnegative", r"\Delta_i^*")
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, sympy_symbols
 
 
 def lemma8_performance(
@@ -60,23 +53,24 @@ def _lemma8(instance: Mapping[str, Any]) -> Performance:
 def _lemma8_sides() -> Sides:
     s = sympy_symbols(LEMMA8)
     return Sides(
-        lhs={"distance after": s["distance_after"] ** 2},
+        lhs={"distance after": s["distance_after"]},
         rhs={
-            "distance before": s["distance_before"] ** 2,
-            "gradients": -s["eta_k"] / (2 * s["L"]) * s["sum_gradients_squared"],
-            "heterogeneity": 2 * s["eta_k"] * s["E"] * s["Delta_i"],
+            "distance before": s["distance_before"],
+            "gradients": -s["eta"] / (2 * s["L"]) * s["gradients_squared"],
+            "heterogeneity": 2 * s["eta"] * s["E"] * s["Delta"],
         },
     )
 
 
-LEMMA8 = Statement(
+LEMMA8: Statement = Statement(
     id="das2022.lemma8",
     kind="lemma",
     title="A local phase moves towards w*, up to the client's heterogeneity",
     source=Source(das.PAPER, "Lemma 8, Appendix E", note="w* minimises f, not f_i: here it may be any point"),
     text="If f_i is convex and L-smooth and eta_k <= 1/(2L), then the local phase of Algorithm 1 satisfies the bound.",
-    symbols=(_AFTER, _BEFORE, _STEP, _SQUARES, *das.letters("L", "E"), _DELTA),
-    assumptions=(das.CONVEX, das.SMOOTH),
+    symbols=(*das.letters("eta", "L", "E"), das.CLIENT_DELTA),
+    expectations=das.expected("distance_after", "distance_before", "gradients_squared"),
+    assumptions=(das.CONVEX, das.SMOOTH, das.HALF_STEP),
     sides=_lemma8_sides,
     checks=(
         *(
@@ -84,8 +78,9 @@ LEMMA8 = Statement(
             for name, instance in grid(**{"E": (1, 2, 3, 4), "eta L": ("1/2", "1/4", "1/16"), "L": ("1",)}).items()
         ),
         Check("worst-case", "E = 2, eta L = 1/2, L = 4", _lemma8, {"E": 2, "eta L": "1/2", "L": "4"}),
+        *runs(lambda: LEMMA8, "clip", steps.STEP, experiment=step_experiment),
     ),
-    uses=("das2022.fact1",),
+    uses=("das2022.eq51",),
 )
 
 STATEMENTS = (LEMMA8,)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.statements.claims import Outcome, Performance
+from dpfl_theory.statements.claims import Experiment, Outcome, Performance
 from dpfl_theory.statements.das2022 import _letters as das
+from dpfl_theory.statements.das2022 import _step_instances as steps
+from dpfl_theory.statements.das2022._experiments import runs, step_experiment
 from dpfl_theory.statements.das2022._local_phase import CLASSES, INTERPOLATION, LocalPhase, grid, step_size
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, sympy_symbols
 from dpfl_theory.statements.symbolic import equal
 
-_STEP = Symbol("eta_k", "local step size of the round", (-1, 2), "positive", r"\eta_k")
 _TAU = Symbol("tau", "number of local steps taken", (0, 0), "integer", r"\tau")
-_MOVED = Symbol("displacement", "||w_k - w_{k,tau}^{(i)}||", (0, 1), "nonnegative", r"\|w_k - w_{k,\tau}^{(i)}\|")
-_UPDATE = Symbol("update", "||u_k^{(i)}||", (1, -1), "nonnegative", r"\|u_k^{(i)}\|")
-_GAP = Symbol("gap_i", "f_i(w_k) - f_i^*", (1, 0), "nonnegative", r"(f_i(w_k) - f_i^*)")
 
 
 def lemma9_performance(instance: Mapping[str, Any], power: int = 2) -> Performance:
@@ -36,19 +35,25 @@ def _second_conclusion(_: Mapping[str, Any]) -> Outcome:
     """u_k = (w_k - w_{k,E})/eta_k turns the first conclusion at tau = E into the second."""
 
     s = sympy_symbols(LEMMA9)
-    first = _lemma9_sides().rhs["smoothness"].subs(s["tau"], s["E"]) / s["eta_k"] ** 2
+    first = _lemma9_sides().rhs["smoothness"].subs(s["tau"], s["E"]) / s["eta"] ** 2
     return equal(
         first,
-        2 * s["L"] * s["E"] ** 2 * s["gap_i"],
+        2 * s["L"] * s["E"] ** 2 * (s["E_gap"] + s["Delta"]),
         "the first conclusion at tau = E, over eta_k^2, against the second",
     )
+
+
+def _experiment(statement: Statement, instance: Mapping[str, Any], bounding: str) -> Experiment:
+    """The whole local phase, tau = E."""
+    found = step_experiment(statement, instance, bounding)
+    return replace(found, values={**found.values, "tau": found.values["E"]})
 
 
 def _lemma9_sides() -> Sides:
     s = sympy_symbols(LEMMA9)
     return Sides(
-        lhs={"displacement": s["displacement"] ** 2},
-        rhs={"smoothness": 2 * s["eta_k"] ** 2 * s["L"] * s["tau"] ** 2 * s["gap_i"]},
+        lhs={"displacement": s["displacement"]},
+        rhs={"smoothness": 2 * s["eta"] ** 2 * s["L"] * s["tau"] ** 2 * (s["E_gap"] + s["Delta"])},
     )
 
 
@@ -58,17 +63,20 @@ _LEMMA9_NOTE = (
     "to 1 as eta tends to 0"
 )
 
-LEMMA9 = Statement(
+LEMMA9: Statement = Statement(
     id="das2022.lemma9",
     kind="lemma",
     title="How far local steps move, by the suboptimality of the start",
-    source=Source(das.PAPER, "Lemma 9, Appendix E", note=f"{_LEMMA9_NOTE}. {INTERPOLATION}"),
+    source=Source(
+        das.PAPER, "Lemma 9, Appendix E", note=f"{_LEMMA9_NOTE}; f_i(w_k) - f_i^* is gap plus Delta_i. {INTERPOLATION}"
+    ),
     text=(
         "If f_i is L-smooth (convex or not) with minimum f_i^* and eta_k <= 1/L, then for all tau >= 1 the bound "
         "holds; thus ||u_k^{(i)}||^2 <= 2 L E^2 (f_i(w_k) - f_i^*)."
     ),
-    symbols=(_MOVED, _UPDATE, _STEP, _TAU, *das.letters("L", "E"), _GAP),
-    assumptions=(das.SMOOTH,),
+    symbols=(_TAU, *das.letters("eta", "L", "E"), das.CLIENT_DELTA),
+    expectations=das.of_client("displacement", "E_gap"),
+    assumptions=(das.SMOOTH, das.STEP),
     sides=_lemma9_sides,
     checks=(
         Check("algebra", "second conclusion", _second_conclusion),
@@ -84,8 +92,9 @@ LEMMA9 = Statement(
                 **{"class": CLASSES, "tau": (1, 2, 3, 4), "eta L": products, "L": ("1",)}
             ).items()
         ),
+        *runs(lambda: LEMMA9, "clip", steps.STEP, experiment=_experiment),
     ),
-    uses=("das2022.fact1", "das2022.fact2"),
+    uses=("das2022.eq57", "das2022.fact1", "das2022.fact2"),
 )
 
 STATEMENTS = (LEMMA9,)

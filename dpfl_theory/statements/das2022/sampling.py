@@ -4,30 +4,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import combinations
 from typing import Any
 
-from dpfl_theory.statements.claims import Case, Outcome
+from dpfl_theory.statements.claims import Case, Experiment, Outcome
 from dpfl_theory.statements.das2022 import _letters as das
-from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.das2022 import _step_instances as steps
+from dpfl_theory.statements.das2022._experiments import step_experiment
+from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal
-
-_MOMENT = Symbol(
-    "second_moment",
-    "expected squared norm of the cohort's average, E||(1/r) sum_{i in S_k} g_i||^2",
-    (2, -2),
-    "nonnegative",
-    r"\mathbb{E}_{S_k}\left\|\frac{1}{r}\sum_{i \in S_k} g_i\right\|^2",
-)
-_SQUARES = Symbol(
-    "mean_square",
-    "mean of the clients' squared norms, (1/n) sum_i ||g_i||^2",
-    (2, -2),
-    "nonnegative",
-    r"\frac{1}{n}\sum_{i=1}^n \|g_i\|^2",
-)
 
 Vector = tuple[int, ...]
 Factor = Callable[[Fraction, int], Fraction]
@@ -209,6 +197,12 @@ def _variance(instance: Mapping[str, Any]) -> Outcome:
     )
 
 
+def cohort_experiment(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
+    """Algorithm 1 without noise and with a threshold above every update, so that the g_i are the updates."""
+    found = step_experiment(statement, instance, "clip")
+    return replace(found, algorithm=replace(found.algorithm, sigma=0.0))  # type: ignore[type-var]
+
+
 def _printed_sides() -> Sides:
     s = sympy_symbols(EQ12)
     return Sides(lhs={"cohort": s["second_moment"]}, rhs={"clients": s["mean_square"]})
@@ -230,7 +224,7 @@ def _instance(family: str, sampling: str, **more: Any) -> dict[str, Any]:
     return {"vectors": family, "sampling": sampling, "n": _SIZES, **({"seed": 1} if family == "drawn" else {}), **more}
 
 
-EQ12 = Statement(
+EQ12: Statement = Statement(
     id="das2022.eq12",
     kind="step",
     title="Second moment of the sampled average",
@@ -245,7 +239,9 @@ EQ12 = Statement(
         "For all vectors g_1, ..., g_n, E||(1/r) sum_{i in S_k} g_i||^2 <= E[(1/r) sum_{i in S_k} ||g_i||^2] = (1/n) "
         "sum_i ||g_i||^2 ('by Fact 2')."
     ),
-    symbols=(_MOMENT, _SQUARES, *das.letters("r", "n")),
+    symbols=das.letters("r", "n"),
+    expectations=das.expected("second_moment", "mean_square"),
+    assumptions=(das.COHORT,),
     sides=_printed_sides,
     checks=(
         *(
@@ -270,6 +266,10 @@ EQ12 = Statement(
             for family in _FAMILIES
         ),
         Check("exact", "closed form, and (12) to (13)", agreement_cases, _instance("drawn", "independent")),
+        *(
+            Check("monte-carlo", name, lambda i: cohort_experiment(EQ12, i), i, verdict)
+            for name, (i, verdict) in steps.COHORTS.items()
+        ),
     ),
     expected="violated",
     erratum=Erratum(
@@ -305,7 +305,7 @@ EQ12 = Statement(
     uses=("das2022.fact2",),
 )
 
-REPAIRED = Statement(
+REPAIRED: Statement = Statement(
     id="das2022.eq12.repaired",
     kind="step",
     title="Second moment of the sampled average, for independently sampled clients",
@@ -321,6 +321,8 @@ REPAIRED = Statement(
         "||g_i||^2."
     ),
     symbols=EQ12.symbols,
+    expectations=EQ12.expectations,
+    assumptions=EQ12.assumptions,
     sides=_repaired_sides,
     checks=(
         Check("algebra", "slack, independent sampling", _independent_proof),
@@ -343,6 +345,11 @@ REPAIRED = Statement(
             for family in _FAMILIES
         ),
         Check("exact", "closed form, fixed size", agreement_cases, _instance("drawn", "fixed")),
+        *(
+            Check("monte-carlo", name, lambda i: cohort_experiment(REPAIRED, i), i)
+            for name, (i, verdict) in steps.COHORTS.items()
+            if verdict == "holds"  # on the others the repaired form is an equality, which samples cannot decide
+        ),
     ),
     uses=("das2022.fact2",),
 )

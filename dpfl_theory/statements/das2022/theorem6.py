@@ -105,8 +105,9 @@ GENERAL: Statement = Statement(
     checks=(
         Check("algebra", "the condition on K is eta L < 1/2", _step_limit),
         *runs(lambda: GENERAL, "clip", instances.GENERAL_CLIP, experiment=general_experiment),
+        *runs(lambda: GENERAL, "clip", instances.APPENDIX_F, "not-applicable", general_experiment),
     ),
-    uses=("das2022.eq12", "das2022.lemma8", "das2022.lemma9", "das2022.fact2"),
+    uses=("das2022.eq37",),
 )
 
 ALPHA: Statement = Statement(
@@ -143,7 +144,7 @@ ALPHA: Statement = Statement(
         Check("algebra", "eta is that of the general form", _same_step),
         *runs(lambda: ALPHA, "clip", instances.ALPHA_CLIP),
     ),
-    uses=("das2022.theorem6",),
+    uses=("das2022.theorem6", "das2022.eq39"),
 )
 
 STATEMENTS = (GENERAL, ALPHA)

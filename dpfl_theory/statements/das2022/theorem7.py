@@ -92,7 +92,7 @@ CAUSE = (
 _EXPECTATIONS = das.expected(
     "E_unclipped_weighted_gap", "E_clipped_length", "E_unclipped_share", "E_unclipped_weighted_Delta"
 )
-_USES = ("das2022.eq12", "das2022.lemma8", "das2022.lemma9", "das2022.fact2")
+_USES = ("das2022.eq47",)
 
 GENERAL: Statement = Statement(
     id="das2022.theorem7",
@@ -125,6 +125,7 @@ GENERAL: Statement = Statement(
     checks=(
         *runs(lambda: GENERAL, "normalise", instances.GENERAL_NORM, experiment=general_experiment),
         *runs(lambda: GENERAL, "normalise", instances.GENERAL_INDEPENDENT, "violated", general_experiment),
+        *runs(lambda: GENERAL, "normalise", instances.APPENDIX_F, "not-applicable", general_experiment),
     ),
     expected="violated",
     erratum=Erratum(
@@ -217,7 +218,7 @@ GENERAL_REPAIRED: Statement = _repaired(
         {**instances.GENERAL_NORM, **instances.GENERAL_INDEPENDENT},
         experiment=general_experiment,
     ),
-    ("das2022.eq12.repaired", "das2022.lemma8", "das2022.lemma9"),
+    ("das2022.eq46", "das2022.eq12.repaired"),
 )
 ALPHA_REPAIRED: Statement = _repaired(
     ALPHA,

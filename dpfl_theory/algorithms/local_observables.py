@@ -1,0 +1,258 @@
+"""Observables of one local phase: what das2022's proofs bound for a single client, as means over the clients.
+
+``g_i`` is what client i sends before noise. The square of a server step towards w* expands, client by client, into the
+progress ``A_i = -2 eta <g_i, w_k - w*> + eta^2 ||g_i||^2`` [X^2], where a step of size eta along g_i changes
+``||w - w*||^2`` by A_i.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from dpfl_theory.algorithms.base import Round
+from dpfl_theory.algorithms.observables import Observable, Reach, need
+from dpfl_theory.errors import InputError
+
+__all__ = ["LOCAL"]
+
+
+def _products(h: Round) -> tuple[Any, Any]:
+    """<u_i, w_k - w*> (S, n) and the local step size eta (S, 1)."""
+    phase, star = need(h, "phase", "local-phase"), h.context.problem.constants.w_star
+    if star is None:
+        raise InputError("an observable of progress towards w* needs one, and the minimum is not attained: add a ridge")
+    if "products" not in h.cache:
+        difference = h.w - h.context.engine.asarray(star)
+        h.cache["products"] = (phase.updates() * difference[None]).sum(axis=2).T
+    return h.cache["products"], h.local_step[:, None]
+
+
+def _unclipped(h: Round) -> Any:
+    norms, bound = need(h, "update_norms", "unclipped"), need(h, "threshold", "unclipped")
+    return norms <= bound[:, None]
+
+
+def _scaled_progress(h: Round, scale: Any, chosen: Any) -> Any:
+    """Mean of A_i with g_i = scale_i u_i over the chosen clients, 0 for the others."""
+    products, eta = _products(h)
+    length = scale * h.update_norms
+    progress = -2.0 * eta * scale * products + eta**2 * length**2
+    return h.context.engine.xp.where(chosen, progress, 0.0).mean(axis=1)
+
+
+def _bounding_factor(h: Round) -> Any:
+    """C/||u_i||, and 0 for u_i = 0, which is not sent."""
+    xp = h.context.engine.xp
+    norms, bound = need(h, "update_norms", "bounding"), need(h, "threshold", "bounding")
+    moving = norms > 0.0
+    return xp.where(moving, bound[:, None] / xp.where(moving, norms, 1.0), 0.0)
+
+
+def _approach(h: Round) -> Any:
+    products, eta = _products(h)
+    return (2.0 * eta * products - eta**2 * h.update_norms**2).mean(axis=1)
+
+
+def _signal(h: Round, factor: Any) -> Any:
+    weight = factor * h.cohort
+    total = (h.phase.updates() * weight.T[:, :, None]).sum(axis=0) / h.context.problem.n
+    return h.context.engine.xp.sqrt((total * total).sum(axis=1))
+
+
+def _bounding_difference(h: Round) -> Any:
+    xp = h.context.engine.xp
+    factor = _bounding_factor(h)
+    return (xp.abs(factor - xp.minimum(factor, 1.0)) * h.update_norms).mean(axis=1)
+
+
+def _gradients(h: Round) -> tuple[list[Any], Any]:
+    """Every client's gradients along its local steps, E + 1 arrays (n, S, d), and w_{k,E}^{(i)} (n, S, d)."""
+    steps = need(h, "local_steps", "local-steps")
+    if "gradients" not in h.cache:
+        n = h.context.problem.n
+        w = h.context.engine.xp.repeat(h.w[None], n, axis=0)
+        found = []
+        for _ in range(steps):
+            found.append(h.context.gradients(w))
+            w = w - h.local_step[None, :, None] * found[-1]
+        h.cache["gradients"] = ([*found, h.context.gradients(w)], w)
+    answer: tuple[list[Any], Any] = h.cache["gradients"]
+    return answer
+
+
+def _squares(arrays: Any) -> Any:
+    """Mean over the clients of the arrays' squared lengths, summed over the arrays, (S,)."""
+    return sum((a * a).sum(axis=2).mean(axis=0) for a in arrays)
+
+
+def _end_distance(h: Round) -> Any:
+    star = h.context.problem.constants.w_star
+    if star is None:
+        raise InputError("an observable of progress towards w* needs one, and the minimum is not attained: add a ridge")
+    return _squares([_gradients(h)[1] - h.context.engine.asarray(star)])
+
+
+def _gradient_change(h: Round) -> Any:
+    found = _gradients(h)[0]
+    return _squares([after - before for before, after in itertools.pairwise(found)])
+
+
+def _progress_ceiling(reach: Reach) -> float:
+    """|A_i| <= 2 eta C radius + eta^2 C^2, where no message is longer than C."""
+    eta, C = reach.step, reach.threshold
+    return 2.0 * eta * C * reach.radius + eta**2 * C**2 if math.isfinite(eta * C) else math.inf
+
+
+def _progress_floor(reach: Reach) -> float:
+    return -_progress_ceiling(reach)
+
+
+def _product_ceiling(reach: Reach) -> float:
+    return float(np.mean(reach.update_bounds)) * reach.radius if math.isfinite(reach.radius) else math.inf
+
+
+LOCAL = (
+    Observable(
+        "clipped-progress",
+        (0, 2),
+        r"\frac{1}{n}\sum_i 1(\|u_i\| > C)\,A_i",
+        "mean progress of the clients whose update is clipped to length C",
+        lambda h: _scaled_progress(h, _bounding_factor(h), ~_unclipped(h)),
+        _progress_floor,
+        _progress_ceiling,
+    ),
+    Observable(
+        "unclipped-progress",
+        (0, 2),
+        r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,A_i \text{ with } g_i = u_i",
+        "mean progress of the clients whose update is not clipped",
+        lambda h: _scaled_progress(h, 1.0, _unclipped(h)),
+        _progress_floor,
+        _progress_ceiling,
+    ),
+    Observable(
+        "normalised-progress",
+        (0, 2),
+        r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,A_i \text{ with } g_i = C u_i/\|u_i\|",
+        "mean progress of the clients whose update is lengthened to C",
+        lambda h: _scaled_progress(h, _bounding_factor(h), _unclipped(h)),
+        _progress_floor,
+        _progress_ceiling,
+    ),
+    Observable(
+        "inner-product",
+        (1, 0),
+        r"\frac{1}{n}\sum_i \langle u_i, w_k - w^* \rangle",
+        "mean inner product of the updates with the way from w*",
+        lambda h: _products(h)[0].mean(axis=1),
+        lambda r: -_product_ceiling(r),
+        _product_ceiling,
+    ),
+    Observable(
+        "unclipped-inner-product",
+        (1, 0),
+        r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,\langle u_i, w_k - w^* \rangle",
+        "the same over the clients whose update is not clipped",
+        lambda h: h.context.engine.xp.where(_unclipped(h), _products(h)[0], 0.0).mean(axis=1),
+        lambda r: -_product_ceiling(r),
+        _product_ceiling,
+    ),
+    Observable(
+        "approach",
+        (0, 2),
+        r"\frac{1}{n}\sum_i (\|w_k - w^*\|^2 - \|w_k - \eta u_i - w^*\|^2)",
+        "how much nearer, in squared distance, the local phases end to w*",
+        _approach,
+        lambda r: -2.0 * r.step * _product_ceiling(r) - r.step**2 * float(np.mean(r.update_bounds**2)),
+        lambda r: 2.0 * r.step * _product_ceiling(r),
+    ),
+    Observable(
+        "update-squared",
+        (2, -2),
+        r"\frac{1}{n}\sum_i \|u_i\|^2",
+        "mean squared length of the updates",
+        lambda h: (need(h, "update_norms", "update-squared") ** 2).mean(axis=1),
+        lambda _: 0.0,
+        lambda r: float(np.mean(r.update_bounds**2)),
+    ),
+    Observable(
+        "displacement-squared",
+        (0, 2),
+        r"\frac{1}{n}\sum_i \|w_k - w_{k,E}^{(i)}\|^2",
+        "mean squared length of the clients' ways",
+        lambda h: (need(h, "local_step", "displacement-squared")[:, None] ** 2 * h.update_norms**2).mean(axis=1),
+        lambda _: 0.0,
+        lambda r: r.step**2 * float(np.mean(r.update_bounds**2)),
+    ),
+    Observable(
+        "end-distance-squared",
+        (0, 2),
+        r"\frac{1}{n}\sum_i \|w_{k,E}^{(i)} - w^*\|^2",
+        "mean squared distance to w* after the local steps",
+        _end_distance,
+        lambda _: 0.0,
+    ),
+    Observable(
+        "local-gradients-squared",
+        (2, -2),
+        r"\frac{1}{n}\sum_i \sum_{\tau < E} \|\nabla f_i(w_{k,\tau}^{(i)})\|^2",
+        "mean over the clients of the squared gradients along their local steps, summed",
+        lambda h: _squares(_gradients(h)[0][:-1]),
+        lambda _: 0.0,
+    ),
+    Observable(
+        "next-gradients-squared",
+        (2, -2),
+        r"\frac{1}{n}\sum_i \sum_{\tau < E} \|\nabla f_i(w_{k,\tau+1}^{(i)})\|^2",
+        "the same, each one step later",
+        lambda h: _squares(_gradients(h)[0][1:]),
+        lambda _: 0.0,
+    ),
+    Observable(
+        "gradient-change-squared",
+        (2, -2),
+        r"\frac{1}{n}\sum_i \sum_{\tau < E} \|\nabla f_i(w_{k,\tau+1}^{(i)}) - \nabla f_i(w_{k,\tau}^{(i)})\|^2",
+        "how much the gradients change from one local step to the next, squared and summed",
+        _gradient_change,
+        lambda _: 0.0,
+    ),
+    Observable(
+        "signal-squared",
+        (2, -2),
+        r"\|\frac{1}{r}\sum_{i \in S_k} g_i\|^2",
+        "squared length of what the server adds up, before noise",
+        lambda h: (need(h, "signal", "signal-squared") ** 2).sum(axis=1),
+        lambda _: 0.0,
+    ),
+    Observable(
+        "clipped-signal",
+        (1, -1),
+        r"\|\frac{1}{n}\sum_{i \in S_k} \mathrm{clip}(u_i, C)\|",
+        "length of the sum of the cohort's updates, clipped, over n",
+        lambda h: _signal(h, h.context.engine.xp.minimum(_bounding_factor(h), 1.0)),
+        lambda _: 0.0,
+        lambda r: r.threshold,
+    ),
+    Observable(
+        "normalised-signal",
+        (1, -1),
+        r"\|\frac{1}{n}\sum_{i \in S_k} \mathrm{norm}(u_i, C)\|",
+        "length of the sum of the cohort's updates, normalised, over n",
+        lambda h: _signal(h, _bounding_factor(h)),
+        lambda _: 0.0,
+        lambda r: r.threshold,
+    ),
+    Observable(
+        "bounding-difference",
+        (1, -1),
+        r"\frac{1}{n}\sum_i \|\mathrm{norm}(u_i, C) - \mathrm{clip}(u_i, C)\|",
+        "mean distance between the normalised and the clipped update",
+        _bounding_difference,
+        lambda _: 0.0,
+        lambda r: r.threshold,
+    ),
+)

@@ -1,0 +1,117 @@
+"""Instances on which das2022's two methods are compared: their runs, and the updates of one run."""
+
+from __future__ import annotations
+
+from dpfl_theory.statements.das2022 import _instances as base
+from dpfl_theory.statements.das2022._instances import Instance, independent, problem
+
+FAR: dict[str, Instance] = {
+    f"linear part of Huber clients, C = {share} C_low": {
+        "problem": problem("huber-scalar", minimisers=[0.0, 3.0, -1.0], thresholds=[1.0, 1.0, 1.0]),
+        "point": [500.0],
+        "C_hat": share,
+        "rho": 0.1,
+        "step": 0.5,
+        "E": 4,
+        "rounds": 20,
+    }
+    for share in (1.0, 0.25)
+}
+_CONFLICT = problem("huber-planes", rows=[[1.0, 0.0], [-0.9, 0.4358898943540674]], thresholds=[1.0, 0.001])
+NORMALISATION_WINS: dict[str, Instance] = {
+    "one client in one dimension, far from w*": {
+        "problem": problem("huber-scalar", minimisers=[0.0], thresholds=[1.0]),
+        "distance": 3.0,
+        "rho": 0.1,
+        "alpha": 2.0,
+        "E": 1,
+        "rounds": 400,
+        "noise": "average",
+        "lanes": 4096,
+    },
+}
+CLIPPING_WINS: dict[str, Instance] = {
+    "two clients that conflict, alpha = 1": {
+        "problem": _CONFLICT,
+        "point": [20.0, 50.0],
+        "rho": 0.1,
+        "alpha": 1.0,
+        "E": 1,
+        "rounds": 1200,
+        "noise": "average",
+        "lanes": 4096,
+    },
+    "two clients that conflict, alpha = 4": {
+        "problem": _CONFLICT,
+        "point": [20.0, 50.0],
+        "rho": 0.1,
+        "alpha": 4.0,
+        "E": 1,
+        "rounds": 4800,
+        "noise": "average",
+        "lanes": 512,
+    },
+    "one client in one dimension, within a step of w*": {
+        "problem": problem("huber-scalar", minimisers=[0.0], thresholds=[1.0]),
+        "distance": 0.001,
+        "rho": 0.01,
+        "alpha": 1.0,
+        "E": 1,
+        "rounds": 5,
+        "noise": "average",
+        "lanes": 8192,
+    },
+}
+SAME_RUN: dict[str, Instance] = {
+    **NORMALISATION_WINS,
+    **{name: {**i, "lanes": 512} for name, i in CLIPPING_WINS.items() if "alpha = 4" not in name},
+}
+SIGNALS: dict[str, tuple[Instance, str]] = {
+    "two clients that conflict": (
+        {
+            **CLIPPING_WINS["two clients that conflict, alpha = 1"],
+            "C_hat": 1.0,
+            "step": 0.05,
+            "rounds": 100,
+            "lanes": 512,
+        },
+        "violated",
+    ),
+    "Appendix F, C = 100": (
+        {
+            "problem": problem("appendix-f", seed=1),
+            "distance": 8.0,
+            "C_hat": 5.0,
+            "rho": 0.1,
+            "step": 0.001,
+            "E": 20,
+            "rounds": 100,
+            "noise": "average",
+            "lanes": 32,
+        },
+        "holds",
+    ),
+}
+ONE_DIRECTION: dict[str, Instance] = {
+    "one client in many dimensions": {
+        "problem": problem("quadratic", clients=1, dimension=6, condition=30.0, heterogeneity=1.0, seed=3),
+        "distance": 3.0,
+        "C_hat": 1.0,
+        "rho": 0.1,
+        "step": 0.3,
+        "E": 3,
+        "rounds": 50,
+        "lanes": 256,
+    },
+    "unequal clients in one dimension, independent r = 10": {
+        "problem": base.UNEQUAL,
+        "distance": 3.0,
+        "C_hat": 1.0,
+        "rho": 0.02,
+        "step": 0.1,
+        "E": 2,
+        "rounds": 50,
+        "cohort": independent(10),
+        "lanes": 512,
+    },
+}

@@ -1,0 +1,68 @@
+"""Instances for the steps of das2022's proofs: every client counts in every round, so few lanes say much."""
+
+from __future__ import annotations
+
+from dpfl_theory.statements.das2022 import _instances as base
+from dpfl_theory.statements.das2022._instances import Instance, fixed, independent, problem
+
+STEP: dict[str, Instance] = {
+    name: {**base.GENERAL_CLIP[name], "lanes": 256, "rounds": 30}
+    for name in (
+        "quadratics, independent r = 1, eta L = 0.2",
+        "shared minimiser, updates clipped, independent r = 1, eta L = 0.49",
+        "extreme heterogeneity, 2 of 6 clients, eta L = 0.05",
+        "Huber, shared minimiser, full participation, eta L = 0.3",
+    )
+}
+CLIPPED_STEP: dict[str, Instance] = {
+    name: STEP[name]
+    for name in (
+        "shared minimiser, updates clipped, independent r = 1, eta L = 0.49",
+        "Huber, shared minimiser, full participation, eta L = 0.3",
+    )
+} | {
+    "extreme heterogeneity, far from w*, 2 of 6 clients, eta L = 0.49": {
+        "problem": base.CURVED_EXTREME,
+        "distance": 1000.0,
+        "margin": 1.0,
+        "rho": 0.02,
+        "step": 0.49,
+        "E": 3,
+        "rounds": 30,
+        "cohort": fixed(2),
+        "lanes": 256,
+    },
+}
+RECURSION: dict[str, Instance] = {
+    name: base.GENERAL_CLIP[name]
+    for name in (
+        "quadratics, independent r = 1, eta L = 0.2",
+        "shared minimiser, updates clipped, independent r = 1, eta L = 0.49",
+        "extreme heterogeneity, 2 of 6 clients, eta L = 0.05",
+    )
+}
+SUBSTITUTED: dict[str, Instance] = {
+    name: base.GENERAL_CLIP[name] for name in ("quadratics, independent r = 1, eta L = 0.2",)
+}
+SUBSTITUTED_ALPHA: dict[str, Instance] = {
+    name: base.ALPHA_CLIP[name] for name in ("shared minimiser, most updates clipped, independent r = 1",)
+}
+
+_EQUAL = problem("huber-scalar", minimisers=[0.0] * 4, thresholds=[1.0] * 4)
+COHORTS: dict[str, tuple[Instance, str]] = {
+    "equal updates, independent r = 1": (
+        {"problem": _EQUAL, "distance": 50.0, "C_hat": 1.0, "rho": 0.1, "step": 0.1, "E": 1, "rounds": 5}
+        | {"cohort": independent(1), "lanes": 4096},
+        "violated",
+    ),
+    "moderate heterogeneity, 3 of 10 clients": (
+        {"problem": base.MIXED, "distance": 5.0, "C_hat": 100.0, "rho": 0.1, "step": 0.1, "E": 2, "rounds": 20}
+        | {"cohort": fixed(3), "lanes": 1024},
+        "holds",
+    ),
+    "extreme heterogeneity near w*, independent r = 2": (
+        {"problem": base.CURVED_EXTREME, "distance": 0.1, "C_hat": 1e4, "rho": 0.1, "step": 0.01, "E": 2, "rounds": 5}
+        | {"cohort": independent(2), "lanes": 4096},
+        "holds",
+    ),
+}

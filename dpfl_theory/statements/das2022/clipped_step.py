@@ -1,0 +1,312 @@
+"""das2022 eqs. 18 to 34 (Appendix C.1): what one client's clipped update contributes to a round, in two cases.
+
+A_i = -2 eta <clip(u_i, C), w_k - w*> + eta^2 ||clip(u_i, C)||^2. Case 1: ||u_i|| > C; case 2: ||u_i|| <= C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.das2022 import _instances as instances
+from dpfl_theory.statements.das2022 import _letters as das
+from dpfl_theory.statements.das2022 import _step_instances as steps
+from dpfl_theory.statements.das2022 import _step_performance as worst
+from dpfl_theory.statements.das2022._consistency import total
+from dpfl_theory.statements.das2022._experiments import runs, step_experiment
+from dpfl_theory.statements.das2022._local_phase import grid
+from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.symbolic import equal
+
+_WHERE = "Appendix C.1, proof of Theorem 6"
+
+
+def _runs(
+    statement: Callable[[], Statement], found: Mapping[str, instances.Instance] = steps.STEP
+) -> tuple[Check, ...]:
+    return runs(statement, "clip", found, experiment=step_experiment)
+
+
+def _eq18_sides() -> Sides:
+    s = sympy_symbols(EQ18)
+    return Sides(
+        lhs={"update": s["eta"] / (2 * s["L"] * s["E"]) * s["update_squared"]},
+        rhs={"approach": s["approach"], "heterogeneity": 2 * s["eta"] * s["E"] * s["Delta"]},
+    )
+
+
+def _eq22_sides() -> Sides:
+    s = sympy_symbols(EQ22)
+    return Sides(
+        lhs={"progress": s["clipped_progress"]},
+        rhs={"update": -3 * s["eta"] * s["C"] / (8 * s["L"] * s["E"]) * s["E_clipped_length"]},
+    )
+
+
+def _eq23_sides() -> Sides:
+    s = sympy_symbols(EQ23)
+    square = 2 * s["eta"] ** 2 * s["L"] * s["E"] ** 2
+    return Sides(
+        lhs={"progress": s["unclipped_progress"]},
+        rhs={
+            "inner product": -2 * s["eta"] * s["unclipped_B"],
+            "update": square * (s["E_unclipped_gap"] + s["E_unclipped_Delta"]),
+        },
+    )
+
+
+def _eq31_sides() -> Sides:
+    s = sympy_symbols(EQ31)
+    drift = 2 * s["eta"] ** 2 * s["L"] ** 2 * s["E"] ** 3
+    return Sides(
+        lhs={"gap": s["E"] * s["E_gap"], "drift": -drift * (s["E_gap"] + s["Delta"])}, rhs={"inner product": s["B"]}
+    )
+
+
+def _unclipped_terms(s: Mapping[str, Any]) -> dict[str, Any]:
+    a = s["eta"] * s["L"] * s["E"]
+    return {
+        "gap": -s["eta"] * s["E"] * (2 - 2 * a - 4 * a**2) * s["E_unclipped_gap"],
+        "heterogeneity": s["eta"] * s["E"] * (2 * a + 4 * a**2) * s["E_unclipped_Delta"],
+    }
+
+
+def _eq32_sides() -> Sides:
+    s = sympy_symbols(EQ32)
+    return Sides(lhs={"progress": s["unclipped_progress"]}, rhs=_unclipped_terms(s))
+
+
+def _eq34_sides() -> Sides:
+    s = sympy_symbols(EQ34)
+    clipped = -s["eta"] * s["E"] * 3 * s["C_hat"] / (8 * s["L"] * s["E"]) * s["E_clipped_length"]
+    return Sides(
+        lhs={"clipped": s["clipped_progress"], "unclipped": s["unclipped_progress"]},
+        rhs={"update": clipped, **_unclipped_terms(s)},
+    )
+
+
+def _threshold_step(_: Mapping[str, Any]) -> Outcome:
+    """(19) to (22): with C^2 = 16 L E^2 Delta_max and ||u|| >= C, what (22) drops is eta C (||u|| - C)(eta + 1/(8LE)).
+
+    (19)'s right side is -C (eta^2 + eta/(2LE))||u|| + 2 eta (C/||u||) E Delta + eta^2 C^2, largest at the largest Delta
+    that the threshold allows, C^2/(16 L E^2), and there 2 eta (C/||u||) E Delta = eta C^3/(8 L E ||u||).
+    """
+    import sympy as sp
+
+    eta, L, E, C, more = sp.symbols("eta L E C more", positive=True)
+    u = C + more  # ||u||
+    line19 = -C * (eta**2 + eta / (2 * L * E)) * u + 2 * eta * (C / u) * E * C**2 / (16 * L * E**2) + eta**2 * C**2
+    line22 = -3 * eta * C * u / (8 * L * E)
+    slack = eta**2 * C * more + eta * C / (8 * L * E) * (u - C**2 / u)
+    return equal(line22 - line19, slack, "(22) minus (19) against two terms that are nonnegative for ||u|| >= C")
+
+
+def _sum_of_squares(_: Mapping[str, Any]) -> Outcome:
+    """The sum of tau^2 for tau < E is (E - 1) E (2E - 1)/6; E^3 exceeds it by E (4 E^2 + 3 E - 1)/6 > 0."""
+    import sympy as sp
+
+    E, tau = sp.symbols("E tau", integer=True, positive=True)
+    slack = E**3 - sp.summation(tau**2, (tau, 0, E - 1))
+    return equal(slack, E * (4 * E**2 + 3 * E - 1) / 6, "E^3 less the sum of tau^2, against a positive polynomial")
+
+
+def _eq32_from_steps(_: Mapping[str, Any]) -> Outcome:
+    """(23) with (31) in it is (32)."""
+    mine, s = total(EQ32, "rhs"), sympy_symbols(EQ23)
+    right = total(EQ23, "rhs")
+    other = sympy_symbols(EQ31)
+    gap, delta = s["E_unclipped_gap"], s["E_unclipped_Delta"]
+    product = total(EQ31, "lhs").subs({other["E_gap"]: gap, other["Delta"]: delta})
+    return equal(right.subs(s["unclipped_B"], product), mine, "(23) with (31) in it against (32)")
+
+
+def _eq34_from_cases(_: Mapping[str, Any]) -> Outcome:
+    """(22) and (32), with C = C_hat E, add up to (34)."""
+    s = sympy_symbols(EQ34)
+    parts = total(EQ22, "rhs").subs(sympy_symbols(EQ22)["C"], s["C_hat"] * s["E"]) + total(EQ32, "rhs")
+    return equal(parts, total(EQ34, "rhs"), "(22) and (32) with C = C_hat E against (34)")
+
+
+_CLIENT = ("eta", "L", "E")
+_HALF = (das.CONVEX, das.SMOOTH, das.MINIMISER, das.HALF_STEP)
+_FULL = (das.CONVEX, das.SMOOTH, das.MINIMISER, das.STEP)
+
+EQ18: Statement = Statement(
+    id="das2022.eq18",
+    kind="step",
+    title="A local phase comes nearer to w* by the square of its update",
+    source=Source(das.PAPER, f"{_WHERE}, case 1", "18", note="(16) is Lemma 8, (17) Fact 2; for every client i"),
+    text="If f_i is convex and L-smooth and eta <= 1/(2L), then every client's local phase satisfies the bound.",
+    symbols=(*das.letters(*_CLIENT), das.CLIENT_DELTA),
+    expectations=das.of_client("approach", "update_squared"),
+    assumptions=_HALF,
+    sides=_eq18_sides,
+    checks=(*worst.checks("convex", worst.eq18, ("1/2", "1/4", "1/16")), *_runs(lambda: EQ18)),
+    uses=("das2022.lemma8", "das2022.fact2"),
+)
+
+EQ22: Statement = Statement(
+    id="das2022.eq22",
+    kind="step",
+    title="Progress of a client whose update is clipped",
+    source=Source(
+        das.PAPER,
+        f"{_WHERE}, case 1",
+        "22",
+        note="worst cases are looked for at ||u_i|| = C: dividing by C/||u_i|| <= 1 shows that no other is worse",
+    ),
+    text=(
+        "If f_i is convex and L-smooth, eta <= 1/(2L), C >= 4 E sqrt(L max_j Delta_j*) and ||u_i|| > C, then A_i "
+        "satisfies the bound."
+    ),
+    symbols=das.letters(*_CLIENT, "C", "C_hat", "Delta_max"),
+    expectations=das.of_client("clipped_progress", "E_clipped_length"),
+    assumptions=(*_HALF, das.THRESHOLD),
+    sides=_eq22_sides,
+    checks=(
+        Check("algebra", "from (19), by the threshold", _threshold_step),
+        *worst.checks("convex", worst.eq22, ("1/2", "1/4", "1/16")),
+        *_runs(lambda: EQ22, steps.CLIPPED_STEP),
+    ),
+    uses=("das2022.eq18",),
+    slips=("The brace under C - ||u|| in (21) says '< 0'; (22) needs '<= 0' only, and the case is ||u|| > C.",),
+)
+
+_SMALLER = 16 * 2**0.5 / 9
+
+
+def _single_step(_: Mapping[str, Any]) -> Outcome:
+    """E = 1: where 16 sqrt(2)/9 comes from.
+
+    Convexity and smoothness give <g, w - w*> >= f_i(w) - f_i(w*) + ||g - g*||^2/(2L) with f_i(w) - f_i^* >=
+    ||g||^2/(2L) and ||g*||^2 <= 2 L Delta, hence <g, w - w*> >= ||g||^2/L - ||g|| sqrt(2 Delta/L). At eta L = 1/2 twice
+    this equals (1/2 + 3/8)||g||^2/L where ||g|| = (16 sqrt(2)/9) sqrt(L Delta).
+    """
+    import sympy as sp
+
+    L, delta = sp.symbols("L Delta", positive=True)
+    g = 16 * sp.sqrt(2) / 9 * sp.sqrt(L * delta)
+    product = g**2 / L - g * sp.sqrt(2 * delta / L)
+    return equal(
+        2 * product, sp.Rational(7, 8) * g**2 / L, "twice the least inner product against (1/2 + 3/8)||g||^2/L"
+    )
+
+
+def _smaller_threshold(problem: Any, values: Mapping[str, float]) -> str | None:
+    if problem is None:
+        return None
+    least = _SMALLER * float(values["L"] * problem.constants.delta_i_star.max()) ** 0.5
+    if values["C_hat"] >= least * (1 - 1e-12):
+        return None
+    return f"C_hat = {values['C_hat']:.6g} is below (16 sqrt(2)/9) sqrt(L max Delta_j*) = {least:.6g}"
+
+
+EQ22_SHARPENED: Statement = replace(
+    EQ22,
+    id="das2022.eq22.sharpened",
+    title="Progress of a clipped client, with a smaller threshold",
+    source=Source(
+        das.PAPER,
+        f"{_WHERE}, case 1",
+        "22",
+        note="derived: the worst case asks for C >= 2.514 E sqrt(L max Delta) only, and one step (E = 1) for no less",
+    ),
+    text=(
+        "(22) holds with C >= (16 sqrt(2)/9) E sqrt(L max_j Delta_j*) = 2.514 E sqrt(L max_j Delta_j*) in place of the "
+        "factor 4. Proved for E = 1, found by the worst case for each E up to 6."
+    ),
+    assumptions=(*_HALF, Assumption("C_hat >= (16 sqrt(2)/9) sqrt(L max_j Delta_j*)", _smaller_threshold)),
+    sides=lambda: _eq22_sides(),
+    checks=(
+        Check("algebra", "one step needs 16 sqrt(2)/9", _single_step),
+        *(
+            Check("worst-case", name, lambda i: worst.eq22(i, _SMALLER), instance)
+            for name, instance in grid(**{"E": (1, 2, 3, 4, 6), "eta L": ("1/2", "1/4", "1/16"), "L": ("1",)}).items()
+        ),
+        *_runs(lambda: EQ22_SHARPENED, steps.CLIPPED_STEP),
+    ),
+    uses=(),
+    slips=(),
+)
+
+EQ23: Statement = Statement(
+    id="das2022.eq23",
+    kind="step",
+    title="Progress of a client whose update is not clipped, by its inner product",
+    source=Source(das.PAPER, f"{_WHERE}, case 2", "23", note="f_i(w_k) - f_i^* is gap plus Delta_i"),
+    text="If f_i is convex and L-smooth and eta L <= 1, then A_i of an unclipped client satisfies the bound.",
+    symbols=das.letters(*_CLIENT),
+    expectations=das.of_client("unclipped_progress", "unclipped_B", "E_unclipped_gap", "E_unclipped_Delta"),
+    assumptions=_FULL,
+    sides=_eq23_sides,
+    checks=(*worst.checks("convex", worst.eq23, ("1", "1/2", "1/8")), *_runs(lambda: EQ23)),
+    uses=("das2022.lemma9",),
+)
+
+EQ31: Statement = Statement(
+    id="das2022.eq31",
+    kind="step",
+    title="Inner product of an update with the way from w*",
+    source=Source(das.PAPER, f"{_WHERE}, case 2", "31", note="the right end of the display; the middle has sum tau^2"),
+    text="If f_i is convex and L-smooth and eta L <= 1, then B_i of every client satisfies the bound.",
+    symbols=(*das.letters(*_CLIENT), das.CLIENT_DELTA),
+    expectations=das.of_client("B", "E_gap"),
+    assumptions=_FULL,
+    sides=_eq31_sides,
+    checks=(
+        Check("algebra", "the sum of squares is below E^3", _sum_of_squares),
+        *worst.checks("convex", worst.eq31, ("1", "1/2", "1/8")),
+        *worst.checks("convex", worst.eq31_sum, ("1", "1/2", "1/8"), "with sum tau^2, "),
+        *_runs(lambda: EQ31),
+    ),
+    uses=("das2022.lemma9",),
+)
+
+EQ32: Statement = Statement(
+    id="das2022.eq32",
+    kind="step",
+    title="Progress of a client whose update is not clipped",
+    source=Source(das.PAPER, f"{_WHERE}, case 2", "32"),
+    text="If f_i is convex and L-smooth and eta <= 1/L, then A_i of an unclipped client satisfies the bound.",
+    symbols=das.letters(*_CLIENT),
+    expectations=das.of_client("unclipped_progress", "E_unclipped_gap", "E_unclipped_Delta"),
+    assumptions=_FULL,
+    sides=_eq32_sides,
+    checks=(
+        Check("algebra", "(31) in (23)", _eq32_from_steps),
+        *worst.checks("convex", worst.eq32, ("1", "1/2", "1/8", "1/64")),
+        *_runs(lambda: EQ32),
+    ),
+    uses=("das2022.eq23", "das2022.eq31"),
+)
+
+EQ34: Statement = Statement(
+    id="das2022.eq34",
+    kind="step",
+    title="Progress of a client, clipped or not",
+    source=Source(das.PAPER, f"{_WHERE}, both cases", "34", note="(33) with C = C_hat E"),
+    text=(
+        "If f_i is convex and L-smooth, eta <= 1/(2L) and C_hat = C/E >= 4 sqrt(L max_j Delta_j*), then A_i of every "
+        "client satisfies the bound."
+    ),
+    symbols=das.letters(*_CLIENT, "C_hat", "Delta_max"),
+    expectations=das.of_client(
+        "clipped_progress", "unclipped_progress", "E_unclipped_gap", "E_clipped_length", "E_unclipped_Delta"
+    ),
+    assumptions=(*_HALF, das.THRESHOLD),
+    sides=_eq34_sides,
+    checks=(
+        Check("algebra", "the two cases together", _eq34_from_cases),
+        *(
+            Check("worst-case", f"{case}, {name}", build, instance)
+            for case, build in (("clipped", worst.eq22), ("not clipped", worst.eq32))
+            for name, instance in grid(**{"E": (2, 4), "eta L": ("1/2", "1/5"), "L": ("1",)}).items()
+        ),
+        *_runs(lambda: EQ34),
+    ),
+    uses=("das2022.eq22", "das2022.eq32"),
+)
+
+STATEMENTS = (EQ18, EQ22, EQ22_SHARPENED, EQ23, EQ31, EQ32, EQ34)

@@ -1,0 +1,245 @@
+"""das2022 Sections 3.1 and 4.1, and Figure 3's caption: what is said of normalisation against clipping."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from dpfl_theory.statements.claims import Case, Experiment, Outcome
+from dpfl_theory.statements.das2022 import _comparison_instances as instances
+from dpfl_theory.statements.das2022 import _letters as das
+from dpfl_theory.statements.das2022 import theorem4
+from dpfl_theory.statements.das2022._experiments import alpha_form_experiment, step_experiment
+from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.symbolic import equal
+
+if TYPE_CHECKING:
+    from dpfl_theory.problems.base import Problem
+
+_C_LOW = Symbol("C_low", "least length of a client's update", (1, -1), "positive", r"C_{\mathrm{low}}")
+
+
+def _shared(problem: Problem | None, values: Mapping[str, float]) -> str | None:
+    if problem is None or problem.constants.interpolates:
+        return None
+    return "some f_i is smaller elsewhere than at w*"
+
+
+SHARED = Assumption("f_i(w) >= f_i(w*) for all i and w (over-parameterisation)", _shared)
+
+
+# Section 3.1: C <= C_low.
+
+
+def _clow_sides() -> Sides:
+    import sympy as sp
+
+    s = sympy_symbols(CLOW)
+    return Sides(lhs={"difference": s["E_difference"]}, rhs={"excess": sp.Max(0, s["C"] - s["C_low"])})
+
+
+def _same_factor(_: Mapping[str, Any]) -> Outcome:
+    """With ||u|| = C + more, min(1, C/||u||) = C/||u||: both operators multiply by the same factor."""
+    import sympy as sp
+
+    C, more = sp.symbols("C more", positive=True)
+    return equal(
+        1 - C / (C + more), more / (C + more), "1 less C/||u||, which is positive, so that the minimum is C/||u||"
+    )
+
+
+def _same_run(instance: Mapping[str, Any]) -> list[Case]:
+    """Both methods on f_i(w) = h_i |w - c_i|^2/2 in one dimension, in rational arithmetic, for as long as every update
+    is at least C_low long: the difference of the two iterates after each round."""
+    curvature = [Fraction(str(v)) for v in instance["curvature"]]
+    centres = [Fraction(str(v)) for v in instance["centres"]]
+    eta, C_low = Fraction(str(instance["eta"])), Fraction(str(instance["C_low"]))
+    C, E = C_low * Fraction(str(instance["C/C_low"])), int(instance["E"])
+    noise = [Fraction(str(v)) for v in instance["noise"]]
+    clipped = normalised = Fraction(str(instance["w_0"]))
+    cases: list[Case] = []
+    for k, zeta in enumerate(noise):
+        found = []
+        for w, bounding in ((clipped, "clip"), (normalised, "norm")):
+            sent = Fraction(0)
+            for h, c in zip(curvature, centres):
+                u = (1 - (1 - eta * h) ** E) / eta * (w - c)
+                if abs(u) < C_low:
+                    return cases
+                factor = C / abs(u) if bounding == "norm" else min(Fraction(1), C / abs(u))
+                sent += factor * u
+            found.append(w - eta * (sent / len(centres) + zeta))
+        clipped, normalised = found
+        cases.append(Case({"round": k, "w": clipped}, abs(clipped - normalised), max(Fraction(0), C - C_low)))
+    return cases
+
+
+def _clow_experiment(instance: Mapping[str, Any]) -> Experiment:
+    """Huber clients so far from w* that no run of this length leaves their linear part, where ||u_i|| = E G.
+
+    The observable is the same in every lane, and a sample of equal values has no confidence limits: all clients take
+    part and no noise is added, so that the run draws nothing and its value is its expectation.
+    """
+    import numpy as np
+
+    found = step_experiment(CLOW, instance, "normalise")
+    constants, reach = found.problem.constants, found.reach
+    assert reach is not None
+    assert constants.w_star is not None
+    distance = float(np.linalg.norm(found.start - constants.w_star))
+    nearest = 2.0 * distance - reach.radius
+    if nearest < constants.G_max / constants.L_max:
+        raise ValueError(f"the run may come as near to w* as {nearest:.3g}, where updates are shorter")
+    values = {**found.values, "C_low": found.values["E"] * float(constants.G_i.min())}
+    silent = replace(found.algorithm, sigma=0.0)  # type: ignore[type-var]
+    return replace(
+        found, algorithm=silent, values=values, random=False, notes={"least distance from w* in the run": nearest}
+    )
+
+
+CLOW: Statement = Statement(
+    id="das2022.clow",
+    kind="corollary",
+    title="Clipping at or below the shortest update is normalisation",
+    source=Source(das.PAPER, "Section 3.1, last paragraph; Figure 2's caption"),
+    text=(
+        "If all updates are at least C_low long, then clipping with threshold C <= C_low sends what normalisation with "
+        "the same C sends."
+    ),
+    symbols=(*das.letters("C", "E", "eta", "L"), _C_LOW),
+    expectations=das.expected("E_difference"),
+    assumptions=(
+        Assumption(
+            "C <= C_low",
+            lambda problem, v: None if v["C"] <= v["C_low"] * (1 + 1e-12) else f"C = {v['C']:g} exceeds {v['C_low']:g}",
+        ),
+    ),
+    sides=_clow_sides,
+    checks=(
+        Check("algebra", "the factors agree", _same_factor),
+        *(
+            Check(
+                "exact",
+                f"two clients in one dimension, C = {ratio} C_low",
+                _same_run,
+                {
+                    "curvature": ["1", "1/3"],
+                    "centres": ["0", "-2"],
+                    "eta": "1/10",
+                    "E": 3,
+                    "w_0": "40",
+                    "C_low": "3",
+                    "C/C_low": ratio,
+                    "noise": ["1/7", "-2", "1/3", "5", "-1", "0", "2/9", "-3"],
+                },
+            )
+            for ratio in ("1", "1/2")
+        ),
+        *(Check("monte-carlo", name, _clow_experiment, i) for name, i in instances.FAR.items()),
+    ),
+)
+
+
+# Section 4.1: the comparison of the two methods.
+
+
+def _weights_sides() -> Sides:
+    s = sympy_symbols(WEIGHTS)
+    return Sides(lhs={"clipping, (4)": s["E_gap"]}, rhs={"normalisation, (5)": s["E_weighted_gap"]})
+
+
+def _methods_sides() -> Sides:
+    s = sympy_symbols(SECTION)
+    return Sides(lhs={"normalisation": s["E_gap"]}, rhs={"clipping": s["E_rival_gap"]})
+
+
+def _both(instance: Mapping[str, Any]) -> Experiment:
+    """Theorem 4's runs of both methods, with the same noise."""
+    found = alpha_form_experiment(theorem4.A, instance, "normalise")
+    return replace(found, rival=alpha_form_experiment(theorem4.A, instance, "clip"))
+
+
+def _weight_at_least_one(_: Mapping[str, Any]) -> Outcome:
+    """||u|| <= sum of E gradients' lengths <= E G: with E G = ||u|| + more the weight less one is more/||u||."""
+    import sympy as sp
+
+    u, more = sp.symbols("u more", positive=True)
+    return equal((u + more) / u - 1, more / u, "the weight G E/||u|| less one, with G E = ||u|| + more")
+
+
+SECTION: Statement = Statement(
+    id="das2022.section4.1",
+    kind="corollary",
+    title="Normalisation is at least as good as clipping in the over-parameterised case",
+    source=Source(
+        das.PAPER,
+        "Section 4.1, below (5); contribution (a) in Section 1",
+        note=(
+            "'we expect the convergence of normalization to be at least as good as that of clipping in private "
+            "optimization'; read as: under Theorem 4's hypotheses and parameters, with the same noise for both"
+        ),
+    ),
+    text=(
+        "In Theorem 4, where f_i(w) >= f_i(w*) for all i, the left side of (5) is at least that of (4) because the "
+        "weights GE/||u_i|| are at least 1; so normalisation's suboptimality is at most clipping's."
+    ),
+    symbols=das.letters("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D", "Delta_max"),
+    expectations=das.expected("E_gap", "E_rival_gap"),
+    assumptions=(*theorem4.ASSUMPTIONS, SHARED),
+    sides=_methods_sides,
+    checks=(
+        *(Check("monte-carlo", name, _both, i) for name, i in instances.NORMALISATION_WINS.items()),
+        *(Check("monte-carlo", name, _both, i, "violated") for name, i in instances.CLIPPING_WINS.items()),
+    ),
+    expected="violated",
+    erratum=Erratum(
+        printed=(
+            "Since (4) and (5) have the same right side and the left side of (5) is the larger one, normalisation is "
+            "expected to converge at least as well as clipping when the clients share a minimiser."
+        ),
+        true=(
+            "The weights are at least 1, so that at the same iterates the left side of (5) is the larger one. The two "
+            "left sides belong to different runs, though, and equal upper bounds do not order what they bound: on some "
+            "over-parameterised problems clipping is several times better, for every alpha."
+        ),
+        cause=(
+            "Clipping at C = GE keeps the clients' proportions; normalisation gives every client the same weight, "
+            "however small its gradient. A client with a tiny gradient and a direction of its own then slows the "
+            "common progress down. In short runs with little noise, normalised steps of constant length also overshoot "
+            "a minimiser that clipping settles at."
+        ),
+        counterexample=(
+            "n = 2, d = 2, Huber clients f_1 = h_1(w_1), f_2 = h_0.001(-0.9 w_1 + 0.436 w_2) with common minimiser 0, "
+            "w_0 = (20, 50), rho = 0.1, alpha = 1, E = 1: normalisation's suboptimality is about 2.6 times clipping's. "
+            "In one dimension, one client, w_0 within eta C of w*, K = 5: 7 times"
+        ),
+        repaired="das2022.section4.1.repaired",
+    ),
+    uses=("das2022.eq4", "das2022.eq5"),
+)
+
+WEIGHTS: Statement = Statement(
+    id="das2022.section4.1.repaired",
+    kind="corollary",
+    title="In the over-parameterised case the left side of (5) is at least that of (4), at the same iterates",
+    source=Source(das.PAPER, "Section 4.1, below (5)", note="derived: what the weights GE/||u_i|| >= 1 do imply"),
+    text=(
+        "Where each f_i is G-Lipschitz and f_i(w) >= f_i(w*) for all i, the weights GE/||u_i|| are at least 1, and so "
+        "at the iterates of one run the left side of (5) is at least that of (4). It says nothing of two runs."
+    ),
+    symbols=SECTION.symbols,
+    expectations=das.expected("E_gap", "E_weighted_gap"),
+    assumptions=SECTION.assumptions,
+    sides=_weights_sides,
+    checks=(
+        Check("algebra", "the weights", _weight_at_least_one),
+        *(
+            Check("monte-carlo", name, lambda i: alpha_form_experiment(theorem4.B, i, "normalise"), i)
+            for name, i in instances.SAME_RUN.items()
+        ),
+    ),
+)
+
+STATEMENTS = (CLOW, SECTION, WEIGHTS)

@@ -1,0 +1,100 @@
+"""das2022 Definition 2 (eq. 1): the privacy ratio rho, and the hypothesis rho < 1 in the paper's own settings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.das2022 import _letters as das
+from dpfl_theory.statements.das2022._appendix import expanded_rho
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.symbolic import equal
+
+
+def _sides() -> Sides:
+    s = sympy_symbols(DEFINITION2)
+    return Sides(lhs={"ratio": s["rho"]}, rhs={"definition": expanded_rho(s)})
+
+
+def _noise_energy(_: Mapping[str, Any]) -> Outcome:
+    """Theorem 3's variance sigma^2 = q K C^2 log(1/delta)/(n epsilon)^2 in each of d coordinates is K C^2 rho^2."""
+    import sympy as sp
+
+    s = {**sympy_symbols(DEFINITION2), "K": sp.Symbol("K", positive=True), "C": sp.Symbol("C", positive=True)}
+    variance = s["q"] * s["K"] * s["C"] ** 2 * sp.log(1 / s["delta"]) / (s["n"] ** 2 * s["epsilon"] ** 2)
+    return equal(s["d"] * variance, s["K"] * s["C"] ** 2 * expanded_rho(s) ** 2, "d sigma^2 against K C^2 rho^2")
+
+
+def _monotone(_: Mapping[str, Any]) -> Outcome:
+    """'rho increases as epsilon and delta decrease': with l = log(1/delta), rho^2 = q d l/(n epsilon)^2."""
+    import sympy as sp
+
+    s = sympy_symbols(DEFINITION2)
+    rho = expanded_rho(s)
+    by_epsilon = equal(rho.diff(s["epsilon"]), -rho / s["epsilon"], "d rho/d epsilon against -rho/epsilon < 0")
+    slope = -rho / (2 * s["delta"] * sp.log(1 / s["delta"]))
+    by_delta = equal(rho.diff(s["delta"]), slope, "d rho/d delta against -rho/(2 delta log(1/delta)) < 0")
+    return by_delta if by_epsilon.true else by_epsilon
+
+
+def _below_one(instance: Mapping[str, Any]) -> Outcome:
+    """rho of a setting of the paper, with the smallest q that makes its noise private (certified, zero-out)."""
+    from dpfl_theory.privacy.constants import constant
+
+    told = {k: instance[k] for k in ("clients", "cohort", "rounds", "sampling", "noise")}
+    q = constant("das2022.theorem3", epsilon=instance["epsilon"], delta=instance["delta"], **told).value
+    square = q * instance["dimension"] * math.log(1 / instance["delta"])
+    rho = math.sqrt(square) / (instance["clients"] * instance["epsilon"])
+    return Outcome(rho < 1, f"with q = {q:.4g}, rho = {rho:.4g}", {"q": q, "rho": rho})
+
+
+_FULL = {"sampling": "full", "noise": "average"}
+_SAMPLED = {"sampling": "poisson", "noise": "average"}
+_SETTINGS = {
+    "Appendix F": {"clients": 100, "cohort": 100, "rounds": 500, "dimension": 200, "epsilon": 5.0, "delta": 1e-6}
+    | _FULL,
+    # Appendix G does not print K: 200 rounds are taken.
+    "Appendix G, CIFAR-100, epsilon = 2": {
+        "clients": 5000,
+        "cohort": 1000,
+        "rounds": 200,
+        "dimension": 51300,
+        "epsilon": 2.0,
+        "delta": 1e-5,
+    }
+    | _SAMPLED,
+}
+
+DEFINITION2: Statement = Statement(
+    id="das2022.definition2",
+    kind="definition",
+    title="The privacy ratio rho",
+    source=Source(
+        das.PAPER, "Definition 2, Section 2", "1", note="rho < 1 is assumed of n; q is Theorem 3's constant, computed"
+    ),
+    text=(
+        "rho = sqrt(q d log(1/delta))/(n epsilon), which increases as epsilon and delta decrease; n is so large that "
+        "rho < 1."
+    ),
+    symbols=das.letters("rho", "q", "d", "delta", "n", "epsilon"),
+    relation="==",
+    sides=_sides,
+    checks=(
+        Check("algebra", "the noise of Theorem 3 in terms of rho", _noise_energy),
+        Check("algebra", "monotone in epsilon and delta", _monotone),
+        *(Check("algebra", f"rho < 1 in {name}", _below_one, instance) for name, instance in _SETTINGS.items()),
+    ),
+    uses=("das2022.theorem3",),
+    slips=(
+        "Section 4.1 prints C E in the denominator of Theorem 4's K, which has C = GE alone (see das2022.eq4).",
+        "Appendix F takes C = 40, 50 and 100 with E = 20; Theorems 6 and 7 ask for C >= 4 E sqrt(L max Delta), which "
+        "is 226 to 275 on its problems: no run of Appendix F meets their hypothesis (not even with "
+        "das2022.eq22.sharpened, 142 to 173), and quadratics are not Lipschitz, so Theorem 4 does not apply either.",
+        "Appendix G trains with weight decay, which makes the f_i non-Lipschitz, with beta = eta/2, momentum and "
+        "decaying steps: no theorem of the paper covers its runs.",
+    ),
+)
+
+STATEMENTS = (DEFINITION2,)

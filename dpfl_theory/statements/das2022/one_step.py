@@ -1,0 +1,124 @@
+"""das2022 eqs. 51 and 57 (Appendix E): the one-step inequalities behind Lemmas 8 and 9."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dpfl_theory.statements.claims import Outcome, Performance
+from dpfl_theory.statements.das2022 import _letters as das
+from dpfl_theory.statements.das2022._local_phase import CLASSES, INTERPOLATION, LocalPhase, grid, step_size
+from dpfl_theory.statements.das2022.lemma8 import lemma8_performance
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.symbolic import equal
+
+_STEP = Symbol("eta_k", "local step size of the round", (-1, 2), "positive", r"\eta_k")
+_NOW = Symbol("distance_now", "||w_{k,tau} - w*||", (0, 1), "nonnegative", r"\|w_{k,\tau}^{(i)} - w^*\|")
+_NEXT = Symbol("distance_next", "||w_{k,tau+1} - w*||", (0, 1), "nonnegative", r"\|w_{k,\tau+1}^{(i)} - w^*\|")
+_SLOPE = Symbol("gradient", "||grad f_i(w_{k,tau})||", (1, -1), "nonnegative", r"\|\nabla f_i(w_{k,\tau}^{(i)})\|")
+_DELTA = Symbol("Delta_i", "the client's heterogeneity f_i(w*) - min f_i", (1, 0), "nonnegative", r"\Delta_i^*")
+_START = Symbol("gap_start", "f_i(w_k) - f_i^*", (1, 0), "nonnegative", r"(f_i(w_k) - f_i^*)")
+_END = Symbol("gap_end", "f_i(w_{k,t}) - f_i^*", (1, 0), "nonnegative", r"(f_i(w_{k,t}^{(i)}) - f_i^*)")
+_SQUARES = Symbol(
+    "sum_gradients_squared", "sum over the first t steps of ||grad f_i(w_{k,t'}^{(i)})||^2", (2, -2), "nonnegative",
+    r"\sum_{t'=0}^{t-1} \|\nabla f_i(w_{k,t'}^{(i)})\|^2",
+)  # fmt: skip
+
+
+def eq57_performance(instance: Mapping[str, Any]) -> Performance:
+    """f_i(w_t) - f_i^* + (eta/2) sum ||g||^2 <= f_i(w_0) - f_i^*."""
+    smoothness, step = step_size(instance)
+    steps = int(instance["t"])
+    phase = LocalPhase(str(instance["class"]), smoothness, step, steps)
+    squares = sum(g**2 for g in phase.gradients)
+    phase.gradient(steps)
+    left = phase.value(steps) + step / 2 * squares
+    return Performance(phase.problem, left, phase.value(0), "f_i(w_t) - f_i^* + (eta/2) sum ||g||^2 against the start")
+
+
+def _from_line_50(_: Mapping[str, Any]) -> Outcome:
+    """-eta/L + eta^2 = -eta/(2L) - eta (1/(2L) - eta), and the last term is not positive for eta <= 1/(2L)."""
+    import sympy as sp
+
+    eta, L = sp.symbols("eta L", positive=True)
+    slack = -eta / (2 * L) - (-eta / L + eta**2)
+    return equal(
+        slack, eta * (1 - 2 * eta * L) / (2 * L), "(51) less (50), over ||grad||^2, against eta(1 - 2 eta L)/(2L)"
+    )
+
+
+def _from_line_55(_: Mapping[str, Any]) -> Outcome:
+    """-eta + eta^2 L/2 = -eta/2 - eta (1 - eta L)/2, and the last term is not positive for eta L <= 1."""
+    import sympy as sp
+
+    eta, L = sp.symbols("eta L", positive=True)
+    slack = -eta / 2 - (-eta + eta**2 * L / 2)
+    return equal(slack, eta * (1 - eta * L) / 2, "(56) less (55), over ||grad||^2, against eta(1 - eta L)/2")
+
+
+def _eq51_sides() -> Sides:
+    s = sympy_symbols(EQ51)
+    return Sides(
+        lhs={"distance after": s["distance_next"] ** 2},
+        rhs={
+            "distance before": s["distance_now"] ** 2,
+            "gradient": -s["eta_k"] / (2 * s["L"]) * s["gradient"] ** 2,
+            "heterogeneity": 2 * s["eta_k"] * s["Delta_i"],
+        },
+    )
+
+
+def _eq57_sides() -> Sides:
+    s = sympy_symbols(EQ57)
+    return Sides(
+        lhs={"end": s["gap_end"]},
+        rhs={"start": s["gap_start"], "gradients": -s["eta_k"] / 2 * s["sum_gradients_squared"]},
+    )
+
+
+EQ51 = Statement(
+    id="das2022.eq51",
+    kind="step",
+    title="One local step moves towards w*, up to the client's heterogeneity",
+    source=Source(das.PAPER, "Appendix E, proof of Lemma 8", "51", note="w* minimises f: for f_i it is any point"),
+    text="If f_i is convex and L-smooth and eta_k <= 1/(2L), then every local step satisfies the bound.",
+    symbols=(_NEXT, _NOW, _STEP, _SLOPE, *das.letters("L"), _DELTA),
+    assumptions=(das.CONVEX, das.SMOOTH),
+    sides=_eq51_sides,
+    checks=(
+        Check("algebra", "from (50)", _from_line_50),
+        *(
+            Check("worst-case", name, lemma8_performance, {**instance, "E": 1})
+            for name, instance in grid(**{"eta L": ("1/2", "1/4", "1/16", "1/64"), "L": ("1", "8")}).items()
+            if instance["L"] == "1" or instance["eta L"] == "1/2"
+        ),
+    ),
+    uses=("das2022.fact1",),
+)
+
+EQ57 = Statement(
+    id="das2022.eq57",
+    kind="step",
+    title="Local steps decrease f_i by half their squared gradients",
+    source=Source(
+        das.PAPER,
+        "Appendix E, proof of Lemma 9",
+        "57",
+        note=f"the first inequality; the second drops a term that is not positive. {INTERPOLATION}",
+    ),
+    text="If f_i is L-smooth (convex or not) and eta_k L <= 1, then t local steps satisfy the bound.",
+    symbols=(_END, _START, _STEP, _SQUARES, *das.letters("L")),
+    assumptions=(das.SMOOTH,),
+    sides=_eq57_sides,
+    checks=(
+        Check("algebra", "(55) to (56)", _from_line_55),
+        *(
+            Check("worst-case", name, eq57_performance, instance)
+            for name, instance in grid(
+                **{"class": CLASSES, "t": (1, 2, 3, 4), "eta L": ("1", "1/2", "1/8"), "L": ("1",)}
+            ).items()
+        ),
+    ),
+)
+
+STATEMENTS = (EQ51, EQ57)
