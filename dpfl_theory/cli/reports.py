@@ -1,14 +1,18 @@
-"""`validate` and `report`: redo figures and tables, and put what was found on one page."""
+"""`validate`, `report` and `errata`: redo figures and tables, show what was found, and what is wrong as printed."""
 
 from __future__ import annotations
 
+import json
+import textwrap
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from dpfl_theory.cli._options import Device, Output, Seed
-from dpfl_theory.console import emit, say, writable
+from dpfl_theory import statements
+from dpfl_theory.cli._options import Device, Format, Output, Seed
+from dpfl_theory.console import choice, emit, say, writable
 
 app = typer.Typer()
 
@@ -32,8 +36,61 @@ def validate(
 
 @app.command()
 def report(output: Output = "reports") -> None:
-    """Rebuild figures and the HTML page from the JSON files in the subfolder evidence, and from them alone."""
+    """Rebuild figures and the HTML pages (index.html, errata/PAPER.html) from the JSON files in the subfolder evidence,
+    and from them alone."""
     from dpfl_theory.report.build import build
 
     page = build(writable(Path(output), folder=True), say)
     emit(str(page))
+
+
+@app.command()
+def errata(
+    paper: Annotated[str, typer.Argument(metavar="PAPER", help="The paper's id, as `list` shows it.")],
+    format_: Format = "text",
+) -> None:
+    """Show a paper's errata and slips as the catalogue records them; `report` shows them with their evidence."""
+    choice("format", format_, ("text", "json"))
+    recorded = _recorded(paper)
+    emit(json.dumps(recorded, indent=1, ensure_ascii=False) if format_ == "json" else _as_text(recorded))
+
+
+def _recorded(paper: str) -> dict[str, Any]:
+    """What the catalogue records of a paper, as plain data."""
+    from dpfl_theory.report.entries import printed_id, reference
+
+    own = statements.select((), paper)
+    printed = [s for s in own if printed_id(s.id) == s.id]
+    places = {s.id: {"id": s.id, "where": s.source.where, "equation": s.source.equation or None} for s in own}
+    return {
+        "paper": paper,
+        "reference": reference(paper),
+        "statements": len(printed),
+        "errata": [{**places[s.id], **s.summary()["erratum"]} for s in printed if s.erratum is not None],
+        "sharpened": [s.id for s in own if s.id.endswith(".sharpened")],
+        "slips": [{**places[s.id], "slip": slip} for s in printed for slip in s.slips],
+    }
+
+
+def _as_text(recorded: Mapping[str, Any]) -> str:
+    counts = f"{recorded['statements']} printed statements, {len(recorded['errata'])} errata"
+    parts = [recorded["reference"], f"{counts}, {len(recorded['slips'])} slips"]
+    for erratum in recorded["errata"]:
+        parts += ["", f"{erratum['id']}  ({_place(erratum)})"]
+        for key in ("printed", "true", "cause", "counterexample", "repaired", "affects"):
+            told = erratum[key] if isinstance(erratum[key], str) else ", ".join(erratum[key] or ())
+            parts += [_hanging(f"  {key:<16}", told)] if told else []
+    if recorded["sharpened"]:
+        parts += ["", "Could be sharpened", *(f"  {id_}" for id_ in recorded["sharpened"])]
+    if recorded["slips"]:
+        parts += ["", "Slips", *(_hanging("  ", f"{s['id']} ({_place(s)}): {s['slip']}") for s in recorded["slips"])]
+    return "\n".join(parts)
+
+
+def _place(place: Mapping[str, Any]) -> str:
+    return ", ".join(filter(None, (place["where"], place["equation"] and f"eq. {place['equation']}")))
+
+
+def _hanging(start: str, text: str) -> str:
+    indent = " " * max(4, len(start))
+    return textwrap.fill(text, 110, initial_indent=start, subsequent_indent=indent, break_on_hyphens=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from dpfl_theory.statements.model import Statement
@@ -129,6 +130,7 @@ def _raised(unit: str) -> str:
     return re.sub(r"\^(-?[0-9/]+)", lambda match: str(match[1]).translate(RAISED), unit)
 
 
+@cache
 def mathml(text: str, display: str = "block") -> str:
     r"""LaTeX as MathML, displayed on its own (``block``) or in a line of text (``inline``).
 

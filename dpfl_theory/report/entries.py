@@ -1,0 +1,152 @@
+"""What a page shows of each statement: its record in the catalogue, its evidence, and the verdict they form."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from dpfl_theory import statements
+from dpfl_theory.checks.evidence import statement_verdict, verdict_of
+from dpfl_theory.report import formulas
+from dpfl_theory.statements.model import Statement
+
+__all__ = ["Entry", "entries_of", "groups_of", "natural", "printed_id", "reference", "siblings", "versions_of"]
+
+SIBLINGS = (".repaired", ".sharpened")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One statement of the page: its record in the catalogue (None for a user's own), its evidence, its verdict."""
+
+    id: str
+    statement: Statement | None
+    evidence: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def title(self) -> str:
+        """What the statement is about."""
+        return self.statement.title if self.statement is not None else "a statement outside the catalogue"
+
+    @property
+    def paper(self) -> str:
+        """The paper's id; empty for a statement outside the catalogue."""
+        return self.statement.paper if self.statement is not None else ""
+
+    @property
+    def verdict(self) -> str:
+        """The statement's verdict, or ``not checked``."""
+        return verdict_of(self.evidence) if self.evidence else "not checked"
+
+    @property
+    def expected(self) -> str:
+        """The verdict that the checks that were run are known to give together."""
+        if not self.evidence:
+            return self.statement.expected if self.statement is not None else "-"
+        return statement_verdict((e["method"], e["expected"]) for e in self.evidence)
+
+    @property
+    def surprising(self) -> bool:
+        """Whether the verdict is not the recorded one."""
+        return bool(self.evidence) and self.verdict != self.expected
+
+    @property
+    def refuting(self) -> list[dict[str, Any]]:
+        """The checks that were found violated, and those that are known to refute the statement."""
+        return [e for e in self.evidence if "violated" in (e["verdict"], e["expected"])]
+
+    @property
+    def open_erratum(self) -> bool:
+        """Whether an erratum is recorded and no check that could show it was run."""
+        return self.statement is not None and self.statement.erratum is not None and not self.refuting
+
+    @property
+    def methods(self) -> list[str]:
+        """The methods that gave evidence."""
+        return list(dict.fromkeys(e["method"] for e in self.evidence))
+
+    @property
+    def worst_ratio(self) -> float | None:
+        """The largest lhs/rhs over the evidence."""
+        return max((e["ratio"] for e in self.evidence if e["ratio"] is not None), default=None)
+
+    @property
+    def command(self) -> str:
+        """The command that repeats the evidence."""
+        drawn = [e for e in self.evidence if e["seed"] is not None and e["alpha"] is not None]
+        if not drawn:
+            return f"dpfl-theory check {self.id}"
+        # Each check keeps its share of the false-alarm budget, so that it stops after the same number of lanes.
+        return f"dpfl-theory check {self.id} --seed {drawn[0]['seed']} --alpha {drawn[0]['alpha'] * len(drawn):.17g}"
+
+    @cached_property
+    def lines(self) -> list[formulas.Line]:
+        """The displayed formula."""
+        return [] if self.statement is None else formulas.lines(self.statement)
+
+
+def entries_of(evidence: Iterable[dict[str, Any]]) -> list[Entry]:
+    """The catalogue's statements of every paper that has evidence, and statements of the user's own."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for e in evidence:
+        found.setdefault(e["statement"], []).append(e)
+    catalogue = {s.id: s for s in statements.all_statements()}
+    papers = {catalogue[id_].paper for id_ in found if id_ in catalogue}
+    ids = {*found, *(s.id for s in catalogue.values() if s.paper in papers)}
+    return [Entry(id_, catalogue.get(id_), found.get(id_, [])) for id_ in sorted(ids, key=natural)]
+
+
+def groups_of(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
+    """Entries by paper; the empty paper holds those outside the catalogue."""
+    groups: dict[str, list[Entry]] = {}
+    for entry in entries:
+        groups.setdefault(entry.paper, []).append(entry)
+    return dict(sorted(groups.items()))
+
+
+def reference(paper: str) -> str:
+    """The paper's reference, from its package's docstring."""
+    if not paper:
+        return "Statements outside the catalogue"
+    documentation = importlib.import_module(f"dpfl_theory.statements.{paper}").__doc__ or paper
+    return " ".join(documentation.strip().split("\n\n")[0].split())
+
+
+def printed_id(id_: str) -> str:
+    """The id of the printed statement that a repaired or sharpened one stands beside; a printed one's own id.
+
+    >>> printed_id("das2022.theorem7.alpha.repaired"), printed_id("das2022.theorem6")
+    ('das2022.theorem7.alpha', 'das2022.theorem6')
+    """
+    for suffix in SIBLINGS:
+        if id_.endswith(suffix):
+            return printed_id(id_.removesuffix(suffix))
+    return id_
+
+
+def siblings(ids: Collection[str]) -> dict[str, str]:
+    """Repaired or sharpened id -> the printed id beside it, where both are among the ids.
+
+    >>> siblings(["a.lemma1", "a.lemma1.repaired", "a.lemma2.sharpened"])
+    {'a.lemma1.repaired': 'a.lemma1'}
+    """
+    known = set(ids)
+    return {id_: printed for id_ in ids if (printed := printed_id(id_)) != id_ and printed in known}
+
+
+def natural(text: str) -> list[Any]:
+    """A sort key with which theorem10 comes after theorem4."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", text)]
+
+
+def versions_of(documents: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Each package's version, or versions where the evidence was made with several."""
+    seen: dict[str, set[str]] = {}
+    for document in documents:
+        for package, version in document["versions"].items():
+            seen.setdefault(package, set()).add(version)
+    return {package: ", ".join(sorted(found)) for package, found in seen.items()}

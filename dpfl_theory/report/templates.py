@@ -1,0 +1,116 @@
+"""The templates' environment: numbers as text, bars, formulas, and pages that carry their own style."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from dpfl_theory.report import formulas
+from dpfl_theory.report.entries import Entry
+
+__all__ = ["anchor", "render", "significant"]
+
+PLACE = Path(__file__).parent
+SHEETS = ("page.css", "proof_map.css")
+
+
+def render(template: str, **values: Any) -> str:
+    """The page that a template of this folder makes of the values."""
+    style = "\n".join((PLACE / sheet).read_text(encoding="utf-8") for sheet in SHEETS)
+    return str(_environment().get_template(template).render(style=style, **values))
+
+
+def anchor(text: str) -> str:
+    """A statement's or script's name as the id of its place in the page.
+
+    >>> anchor("das2022.theorem7.alpha")
+    'das2022-theorem7-alpha'
+    """
+    return re.sub(r"[^A-Za-z0-9]+", "-", text)
+
+
+def significant(value: Any) -> str:
+    """A number to four significant digits, with a power of ten where it is far from 1; a dash when there is none.
+
+    >>> significant(0.00001234567), significant(12345.678), significant(3), significant(None)
+    ('1.235×10⁻⁵', '1.235×10⁴', '3', '–')
+    """
+    if value is None:
+        return "–"
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    text = f"{value:.4g}"
+    if "e" in text:
+        mantissa, exponent = text.split("e")
+        return f"{mantissa}×10{str(int(exponent)).translate(formulas.RAISED)}"
+    return text.replace("-", "−")
+
+
+def compact(value: Any) -> str:
+    """Plain data in one line: numbers to four digits, long lists cut.
+
+    >>> compact({"rho": 0.1, "values": [1, 2]})
+    'rho: 0.1, values: [1, 2]'
+    """
+    if isinstance(value, Mapping):
+        return ", ".join(f"{k}: {compact(v)}" for k, v in value.items()) or "–"
+    if isinstance(value, (list, tuple)):
+        shown = ", ".join(compact(v) for v in value[:12])
+        return f"[{shown}, … {len(value)} in all]" if len(value) > 12 else f"[{shown}]"
+    return significant(value)
+
+
+def bar(e: Mapping[str, Any], entry: Entry) -> dict[str, Any] | None:
+    """Geometry of a tightness bar, in percent of its width: the terms' shares of the bound, and where lhs lies.
+
+    The scale ends a little beyond the larger of bound and lhs, and a limit beyond it is cut off there; None where there
+    is nothing to show.
+    """
+    rhs, lhs = e["rhs"], e["lhs"]
+    terms = {name: value for name, value in e["terms"].items() if value is not None}
+    if not rhs or rhs <= 0.0 or not terms or lhs is None or lhs["estimate"] is None:
+        return None
+    if any(value < 0.0 for value in terms.values()) or not math.isclose(sum(terms.values()), rhs, rel_tol=1e-6):
+        return None
+    order = {line.name: line.index for line in entry.lines if line.side == "rhs"}
+    scale = 100.0 / (1.05 * max(rhs, lhs["estimate"]))
+    at = 0.0
+    parts = []
+    for i, (name, value) in enumerate(terms.items()):
+        parts.append(
+            {"x": at, "width": value * scale, "share": value / rhs, "name": name, "index": order.get(name, i) % 6}
+        )
+        at += value * scale
+    marker = {key: min(100.0, max(0.0, lhs[key] or 0.0) * scale) for key in ("low", "estimate", "high")}
+    return {"parts": parts, "marker": marker}
+
+
+@cache
+def _environment() -> Any:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=FileSystemLoader(PLACE),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    environment.filters.update(
+        num=significant,
+        compact=compact,
+        mathml=Markup,  # only MathML of our own making goes through this
+        anchor=anchor,
+    )
+    environment.globals.update(
+        bar=bar,
+        letters=lambda s: formulas.letters(s),
+        prescriptions=lambda s: formulas.prescriptions(s),
+        raw=Markup,
+    )
+    return environment

@@ -1,0 +1,255 @@
+"""Proof maps: what rests on what, what a refuted step reaches, and a drawing in which nothing is lost or hidden."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from itertools import combinations
+
+import pytest
+
+from dpfl_theory import statements
+from dpfl_theory.report import proof_map as module
+from dpfl_theory.report.entries import Entry, natural
+from dpfl_theory.report.layers import ROW, Block, draw
+from dpfl_theory.report.proof_map import ProofMap, proof_graph, proof_map, resting_on, rests_of
+from dpfl_theory.statements.model import Erratum, Source, Statement
+
+ERRATUM = Erratum("printed", "true", "cause", "counterexample")
+
+
+def made(
+    name: str, uses: Iterable[str] = (), verdict: str = "holds", kind: str = "lemma", erratum: bool = False
+) -> Entry:
+    """A statement of the paper p with evidence of one check that gives the verdict (none when it is empty)."""
+    statement = Statement(
+        f"p.{name}",
+        kind,
+        f"about {name}",
+        Source("p", name),
+        "a sentence",
+        uses=tuple(f"p.{u}" for u in uses),
+        erratum=ERRATUM if erratum else None,
+    )
+    check = {"method": "exact", "check": "c", "verdict": verdict, "expected": "violated" if erratum else verdict}
+    return Entry(statement.id, statement, [check] if verdict else [])
+
+
+def mapped(*entries: Entry) -> ProofMap:
+    return proof_map("p", proof_graph(entries), lambda id_: f"#{id_}")
+
+
+def nodes(drawn: ProofMap) -> Mapping[str, module.Node]:
+    return {p.node.id.removeprefix("p."): p.node for p in drawn.nodes}
+
+
+def test_a_refuted_step_two_links_down_marks_the_theorem() -> None:
+    drawn = mapped(
+        made("step", verdict="violated", erratum=True),
+        made("lemma", ["step"]),
+        made("theorem", ["lemma", "fact"], kind="theorem"),
+        made("fact"),
+        made("corollary", ["fact"], kind="corollary"),
+    )
+    found = nodes(drawn)
+    assert {name for name, node in found.items() if node.rests} == {"lemma", "theorem"}
+    assert found["theorem"].line == "✓ holds · on ✗"
+    assert "rests on a refuted step" in found["theorem"].told
+    assert found["step"].line == "✗ violated"
+    assert found["corollary"].line == "✓ holds"
+    assert [(r.id, r.refuted, r.through) for r in drawn.rests] == [
+        ("p.lemma", "p.step", ()),
+        ("p.theorem", "p.step", ("p.lemma",)),
+    ]
+    assert sum(link.classes == "doubtful" for link in drawn.links) == 2
+    assert sum(link.classes == "sound" for link in drawn.links) == 2
+
+
+def test_a_refuted_statement_is_told_of_by_the_nearest_only() -> None:
+    graph = proof_graph(
+        [
+            made("a", verdict="violated", erratum=True),
+            made("b", ["a"], verdict="violated", erratum=True),
+            made("c", ["b"]),
+            made("d", ["c", "a"]),
+        ]
+    )
+    assert [r.refuted for r in rests_of(graph, "p.c")] == ["p.b"]
+    assert [(r.refuted, r.through) for r in rests_of(graph, "p.d")] == [("p.a", ()), ("p.b", ("p.c",))]
+    (own,) = rests_of(graph, "p.b")
+    assert (own.state, own.refuted) == ("violated", "p.a")
+    assert not nodes(mapped(made("a", verdict="violated"), made("b", ["a"], verdict="violated")))["b"].rests
+
+
+def test_a_long_way_round_a_refuted_step_is_seen_too() -> None:
+    """What lies behind a refuted step counts where another way, past it, leads there."""
+    graph = proof_graph(
+        [
+            made("root", verdict="violated"),
+            made("middle", ["root"]),
+            made("short", ["middle"], verdict="violated"),
+            made("long", ["middle"]),
+            made("longer", ["long"]),
+            made("theorem", ["short", "longer"]),
+        ]
+    )
+    found = {r.refuted: r.through for r in rests_of(graph, "p.theorem")}
+    assert found == {"p.short": (), "p.root": ("p.longer", "p.long", "p.middle")}
+
+
+def test_what_rests_on_a_statement() -> None:
+    graph = proof_graph([made("a"), made("b", ["a"]), made("c", ["b"]), made("d")])
+    assert resting_on(graph, "p.a") == ("p.b", "p.c")
+    assert resting_on(graph, "p.unknown") == ()
+
+
+def test_siblings_stand_below_the_printed_statement_with_a_dashed_link() -> None:
+    drawn = mapped(
+        made("a", verdict="violated", erratum=True),
+        made("a.repaired"),
+        made("a.sharpened"),
+        made("b", ["a"]),
+        made("b.repaired", ["a.repaired"]),
+    )
+    place = {p.node.id: p for p in drawn.nodes}
+    assert place["p.a"].x == place["p.a.repaired"].x == place["p.a.sharpened"].x
+    assert place["p.a"].y < place["p.a.repaired"].y < place["p.a.sharpened"].y
+    assert {p.node.label for p in drawn.nodes} == {"a", "b", "repaired", "sharpened"}
+    dashed = [link for link in drawn.links if link.classes == "sibling"]
+    assert len(dashed) == 3
+    assert all(not link.arrow for link in dashed)
+    assert nodes(drawn)["b"].rests
+    assert not nodes(drawn)["b.repaired"].rests
+
+
+def test_what_is_not_entered_is_drawn_as_that() -> None:
+    drawn = mapped(made("a", ["nowhere"]))
+    node = nodes(drawn)["nowhere"]
+    assert node.state == "not entered"
+    assert node.line == "– not entered"
+    assert drawn.states == {"holds": 1, "not entered": 1}
+    assert sum(link.classes == "sound" for link in drawn.links) == 1
+
+
+def test_a_premise_in_another_paper_has_its_own_verdict() -> None:
+    other = statements.get("das2022.lemma8")
+    own = made("a")
+    assert own.statement is not None
+    borrowed = Entry("p.a", Statement("p.a", "lemma", "t", Source("p", "x"), "text", uses=(other.id,)), own.evidence)
+    drawn = mapped(borrowed)
+    assert {p.node.id: p.node.state for p in drawn.nodes} == {"p.a": "holds", "das2022.lemma8": "not checked"}
+
+
+@pytest.mark.parametrize(
+    "uses",
+    [{"a": ["a"]}, {"a": ["b"], "b": ["a"]}, {"a": ["b"], "b": ["c"], "c": ["a"], "d": ["a"]}, {"a": ["a.repaired"]}],
+)
+def test_cycles_do_no_harm(uses: Mapping[str, list[str]]) -> None:
+    entries = [made(name, premises) for name, premises in uses.items()]
+    if "a.repaired" in uses["a"]:
+        entries.append(made("a.repaired", ["a"], verdict="violated"))
+    drawn = mapped(*entries, made("step", verdict="violated"), made("on", ["a", "step"]))
+    assert len(drawn.nodes) == len(uses) + 2 + ("a.repaired" in uses["a"])
+    assert nodes(drawn)["on"].rests
+    refuted_in_cycle = mapped(made("x", ["y"], verdict="violated"), made("y", ["x"]))
+    assert nodes(refuted_in_cycle)["y"].rests
+    assert [r.id for r in refuted_in_cycle.rests] == ["p.y"]
+
+
+def test_an_erratum_that_no_check_speaks_of_claims_nothing() -> None:
+    """Other checks may hold or not: neither the verdict nor what rests on it is claimed."""
+    recorded = made("a", erratum=True)
+    for other in ([], [{"method": "algebra", "check": "units", "verdict": "holds", "expected": "holds"}]):
+        drawn = mapped(Entry(recorded.id, recorded.statement, other), made("b", ["a"]))
+        assert nodes(drawn)["a"].state == "not checked"
+        assert nodes(drawn)["a"].line == "○ erratum unchecked"
+        assert not nodes(drawn)["b"].rests
+        assert drawn.open == ("p.a",)
+    shown = mapped(made("a", verdict="holds", erratum=True), made("b", ["a"]))
+    assert nodes(shown)["a"].state == "holds"
+    assert shown.open == ()
+
+
+# the drawing
+
+
+def crowd(size: int = 40) -> list[Entry]:
+    """Statements that rest on several earlier ones, with siblings now and then."""
+    found = []
+    for i in range(size):
+        uses = [f"s{j}" for j in {i // 2, (7 * i) % (i + 1), i - 5} if 0 <= j < i and i % 4]
+        found.append(made(f"s{i}", uses, kind="theorem" if i % 5 == 0 else "lemma"))
+        if i % 6 == 0:
+            found.append(made(f"s{i}.repaired"))
+    return found
+
+
+def test_with_forty_statements_nothing_is_lost_or_covered() -> None:
+    entries = crowd()
+    drawn = mapped(*entries)
+    assert {p.node.id for p in drawn.nodes} == {e.id for e in entries}
+    for p in drawn.nodes:
+        assert 0.0 <= p.x <= p.x + p.width <= drawn.width + 1e-6
+        assert 0.0 <= p.y <= p.y + p.height <= drawn.height + 1e-6
+        assert p.width >= module.TEXT_WIDTH * len(p.node.line)
+        assert p.width >= module.ID_WIDTH * len(p.node.label)
+    for a, b in combinations(drawn.nodes, 2):
+        apart = a.x + a.width < b.x or b.x + b.width < a.x or a.y + a.height < b.y or b.y + b.height < a.y
+        assert apart, (a.node.id, b.node.id)
+
+
+def test_conclusions_stand_right_of_what_they_rest_on_and_links_pass_between_boxes() -> None:
+    blocks = [Block((f"n{i}",), 80.0) for i in range(12)]
+    links = [(f"n{i}", f"n{j}") for i in range(12) for j in range(i + 1, 12) if (i * j) % 3 == 1 or j == i + 1]
+    drawing = draw(blocks, links, 500.0)
+    assert set(drawing.links) == set(links)
+    for (u, v), points in drawing.links.items():
+        left, top, width = drawing.at[u]
+        assert points[0] == (left + width, top + ROW / 2)
+        assert points[-1] == (drawing.at[v][0], drawing.at[v][1] + ROW / 2)
+        assert left + width < drawing.at[v][0]
+        for (x, y), (x2, _) in zip(points[1:-1:2], points[2:-1:2]):
+            for other, (box, box_top, box_width) in drawing.at.items():
+                inside = box < x2 and x < box + box_width and box_top < y < box_top + ROW
+                assert not inside, (u, v, other)
+
+
+def test_links_that_need_not_cross_do_not() -> None:
+    """Three chains whose ends are listed in reverse: an order without crossings exists and is found."""
+    blocks = [Block((name,), 50.0) for name in ("a1", "a2", "a3", "b3", "b2", "b1", "end")]
+    links = [("a1", "b1"), ("a2", "b2"), ("a3", "b3"), ("b1", "end"), ("b2", "end"), ("b3", "end")]
+    at = draw(blocks, links, 500.0).at
+    order = sorted(("a1", "a2", "a3"), key=lambda n: at[n][1])
+    assert [n[1] for n in order] == [n[1] for n in sorted(("b1", "b2", "b3"), key=lambda n: at[n][1])]
+    assert at["a1"][1] == pytest.approx(at["b1"][1], abs=1e-6)
+
+
+def test_the_map_is_the_same_each_time() -> None:
+    assert mapped(*crowd()) == mapped(*crowd())
+
+
+def test_statements_without_links_stand_together_below() -> None:
+    drawn = mapped(made("a"), made("b", ["a"]), made("alone"), made("alone.repaired"), made("other"))
+    place = {p.node.id: p for p in drawn.nodes}
+    assert drawn.apart is not None
+    assert max(place["p.a"].y, place["p.b"].y) + ROW < drawn.apart
+    assert min(place["p.alone"].y, place["p.other"].y) > drawn.apart
+    assert place["p.alone"].y == place["p.other"].y
+    assert mapped(made("a"), made("b", ["a"])).apart is None
+    assert mapped().nodes == ()
+
+
+def test_paths_are_well_formed() -> None:
+    for link in mapped(*crowd()).links:
+        assert re.fullmatch(r"M[-\d. ]+([CHV][-\d. ]+)+", link.path)
+        assert link.classes == "sibling" or re.fullmatch(r"M[-\d. ]+l-8 -4v8z", link.arrow)
+
+
+@pytest.mark.parametrize("paper", statements.papers())
+def test_every_statement_of_every_paper_is_drawn(paper: str) -> None:
+    own = statements.select((), paper)
+    drawn = proof_map(paper, proof_graph([Entry(s.id, s) for s in own]), lambda id_: "")
+    assert {s.id for s in own} <= {p.node.id for p in drawn.nodes}
+    assert [p.node.id for p in drawn.nodes] == sorted((p.node.id for p in drawn.nodes), key=natural)
+    printed = [s for s in own if not s.id.endswith((".repaired", ".sharpened"))]
+    assert sum(link.classes == "sibling" for link in drawn.links) == len(own) - len(printed)
