@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import _noble2022 as noble
+import _noble2022_epsilon as epsilon
 import _noble2022_panels as panels
 
 from dpfl_theory.validation import Context, main
@@ -25,7 +26,11 @@ PAPER = "Section 5: clearly outperforms under data heterogeneity"
 
 def compute(context: Context) -> dict[str, Any]:
     data = panels.images(context, (50,), panels.ACCURACY)
-    data["claims"] = panels.accuracy_of_images(data["panels"], PAPER)
+    data["claims"] = [
+        panels.superiority_on_images(data["panels"], PAPER),
+        epsilon.caption("11.4", epsilon.FEMNIST, (50,)),
+        epsilon.caption("7.2", epsilon.MNIST, (50,), rounds=100),
+    ]
     return data
 
 
