@@ -216,19 +216,6 @@ def _log_dissimilarity(h: Round) -> Any:
     return xp.where(moving, ratio, xp.where(clients > 0.0, xp.inf, 0.0))
 
 
-def _lyapunov(h: Round) -> Any:
-    """hou2023: ||x_t - x*||^2 + (eta^2/p^2) ||h_t - h*||^2 over the stacked clients."""
-    state, context = h.state, h.context
-    star = context.problem.constants.w_star
-    if state is None or not hasattr(state, "h_i") or star is None:
-        raise InputError("observable 'scaffnew-lyapunov' needs ScaffNew's control variates and a minimiser w*")
-    engine = context.engine
-    h_star = engine.asarray(context.problem.gradients_at_star)
-    x = state.x_i - engine.asarray(star)
-    h_i = state.h_i - h_star[:, None, :]
-    return (x * x).sum(axis=(0, 2)) + state.weight**2 * (h_i * h_i).sum(axis=(0, 2))
-
-
 def _gap_ceiling(reach: Reach) -> float:
     return (
         float(np.mean(np.minimum(reach.gradient_bounds, reach.threshold / reach.update_floor)) * reach.radius)
@@ -425,23 +412,16 @@ _ALL = (
         lambda h: need(h, "update_norms", "smallest-update").min(axis=1),
         lambda _: 0.0,
     ),
-    Observable(
-        "scaffnew-lyapunov",
-        (0, 2),
-        r"\psi_t",
-        "hou2023's Lyapunov function over the stacked clients",
-        _lyapunov,
-        lambda _: 0.0,
-        of_state=True,
-    ),
 )
 
 
 def catalogue() -> dict[str, Observable]:
     """All observables by name."""
+    from dpfl_theory.algorithms.ef21_observables import EF21
     from dpfl_theory.algorithms.local_observables import LOCAL
+    from dpfl_theory.algorithms.scaffnew_observables import SCAFFNEW
 
-    return {o.name: o for o in (*_ALL, *LOCAL)}
+    return {o.name: o for o in (*_ALL, *LOCAL, *SCAFFNEW, *EF21)}
 
 
 def get(observable: str | Observable) -> Observable:

@@ -95,6 +95,7 @@ class ScaffNew(Algorithm):
         sent = moved - state.x[None]
         if self.threshold is not None:
             sent = Clip(self.threshold)(context, sent)
+        silent = sent
         if noisy(self.sigma):
             sent = sent + context.per_lane(self.sigma)[None, :, None] * engine.normal(context.lanes, k, n, d, NOISE)
         mean = sent.mean(axis=0)
@@ -107,7 +108,7 @@ class ScaffNew(Algorithm):
             communications=state.communications + coin,
             weight=state.weight,
         )
-        return after, Round(context, k, state.x, state=state)
+        return after, Round(context, k, state.x, members=context.everyone, messages=silent, state=state)
 
     def describe(self) -> dict[str, Any]:
         return {

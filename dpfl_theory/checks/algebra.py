@@ -40,6 +40,8 @@ def homogeneous(statement: Statement) -> Outcome:
     try:
         for side, terms in (("left", sides.lhs), ("right", sides.rhs)):
             for name, expression in terms.items():
+                if expression == 0:
+                    continue  # a literal zero has every unit
                 seen[f"{side} {name}"] = unit_of(expression, statement.units)
         if statement.prescription is not None:
             for name, expression in statement.prescription().items():

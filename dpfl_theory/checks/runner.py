@@ -1,24 +1,38 @@
-"""Runs checks: which ones, in which order, with which share of the false-alarm budget."""
+"""Runs checks: which ones, in which order, with which share of the false-alarm budget, in how many processes."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import importlib
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from dpfl_theory import statements as catalogue
 from dpfl_theory.checks.evidence import Evidence, document, statement_verdict
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.checks.workers import Task, name_of, one_thread, spread, usable_cores
 from dpfl_theory.errors import DpflError, InputError, unknown_name
 from dpfl_theory.kernels import DEVICES
 from dpfl_theory.statements.model import METHODS, Check, Statement
 
-__all__ = ["Report", "check", "plan"]
+__all__ = ["Report", "check", "checks_of", "plan", "run_one", "run_plan", "suitable_jobs"]
 
 Progress = Callable[[int, int, str, float], None]
 """Called with (checks done, checks in all, what is running, share of it that is done)."""
+
+_USUAL_SECONDS = {"algebra": 0.05, "exact": 0.15, "worst-case": 0.2, "privacy": 2.0, "monte-carlo": 2.5}
+"""What a check of the catalogue takes on average, on one core: a guess for the order and the number of processes."""
+
+_WORTH_A_PROCESS = 10.0
+"""Seconds of work that make up for starting a process."""
+
+_RATIONAL = ("algebra", "exact")
+"""Methods without floating-point kernels, which have no threads to bound."""
 
 
 @dataclass(frozen=True)
@@ -41,26 +55,39 @@ def plan(statements: Iterable[Statement], methods: Sequence[str] = ()) -> list[t
         if method not in METHODS:
             raise unknown_name("method", method, METHODS)
     pairs = [
-        (statement, c)
-        for statement in statements
-        for c in (*_standing_checks(statement), *statement.checks)
-        if not methods or c.method in methods
+        (statement, c) for statement in statements for c in checks_of(statement) if not methods or c.method in methods
     ]
     order = {m: i for i, m in enumerate(("algebra", "exact", "privacy", "worst-case", "monte-carlo"))}
     return sorted(pairs, key=lambda pair: order[pair[1].method])
 
 
-def _standing_checks(statement: Statement) -> tuple[Check, ...]:
-    """Checks that every displayed formula gets without being asked."""
+@functools.cache
+def checks_of(statement: Statement) -> tuple[Check, ...]:
+    """Every check of a statement: those that every displayed formula gets without being asked, then its own.
+
+    >>> [c.name for c in checks_of(catalogue.get("das2022.theorem4a"))][0]
+    'units'
+    """
     if statement.sides is None:
-        return ()
+        return statement.checks
 
     def units(_: Any) -> Any:
         from dpfl_theory.checks.algebra import homogeneous
 
         return homogeneous(statement)
 
-    return (Check("algebra", "units", units, expected="holds" if statement.homogeneous else "violated"),)
+    standing = Check("algebra", "units", units, expected="holds" if statement.homogeneous else "violated")
+    return (standing, *statement.checks)
+
+
+def suitable_jobs(pairs: Sequence[tuple[Statement, Check]]) -> int:
+    """The number of processes that these checks are worth: one for every few seconds of work, at most one a core.
+
+    >>> suitable_jobs([])
+    1
+    """
+    work = sum(_USUAL_SECONDS[c.method] for _, c in pairs)
+    return max(1, min(usable_cores(), len(pairs), math.ceil(work / _WORTH_A_PROCESS)))
 
 
 def run_plan(
@@ -71,8 +98,14 @@ def run_plan(
     device: str = "auto",
     budget: float | None = None,
     progress: Progress | None = None,
+    jobs: int = 1,
+    file: Path | None = None,
 ) -> Report:
-    """Run the planned checks. alpha is split evenly over the Monte-Carlo checks; budget caps the seconds."""
+    """Run the planned checks. alpha is split evenly over the Monte-Carlo checks; budget caps the seconds.
+
+    jobs: in how many processes, 1 for this one; seconds and what a budget cuts aside, the evidence is the same for
+    every number. file: where statements that are not the catalogue's were loaded from.
+    """
     if not 0.0 < alpha < 1.0:
         raise InputError(f"alpha is {alpha}: the false-alarm budget must lie in (0, 1)")
     if device not in DEVICES:
@@ -81,31 +114,71 @@ def run_plan(
         raise InputError(f"the seed is {seed!r}: a whole number of at least 0 and below 2^64 is needed")
     if budget is not None and not budget > 0.0:
         raise InputError(f"the budget is {budget} seconds: give a positive number")
+    if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
+        raise InputError(f"the number of jobs is {jobs!r}: a whole number of at least 1 is needed")
     begun = time.perf_counter()
     share = alpha / max(1, sum(c.method == "monte-carlo" for _, c in pairs))
     settings = Settings(seed, share, device, None if budget is None else time.monotonic() + budget)
-    evidence: list[Evidence] = []
-    for done, (statement, c) in enumerate(pairs):
-        label = f"{statement.id} {c.method} {c.name}"
+    if min(jobs, len(pairs)) > 1:
+        evidence = _run_spread(pairs, settings, min(jobs, len(pairs)), file, progress)
+    else:
+        evidence = _run_here(pairs, settings, progress)
+    if progress is not None:
+        progress(len(pairs), len(pairs), "", 0.0)
+    return Report(evidence, _expected(pairs), alpha, time.perf_counter() - begun)
 
-        def tell(part: float, at: int = done, what: str = label) -> None:
+
+def _run_here(
+    pairs: Sequence[tuple[Statement, Check]], settings: Settings, progress: Progress | None
+) -> tuple[Evidence, ...]:
+    """The checks one after the other in this process."""
+    evidence = []
+    for done, (statement, c) in enumerate(pairs):
+
+        def tell(part: float, at: int = done, what: str = _label(statement, c)) -> None:
             if progress is not None:
                 progress(at, len(pairs), what, part)
 
         tell(0.0)
-        evidence.append(_run_one(statement, c, replace(settings, progress=tell)))
-    if progress is not None:
-        progress(len(pairs), len(pairs), "", 0.0)
-    return Report(tuple(evidence), _expected(pairs), alpha, time.perf_counter() - begun)
+        evidence.append(run_one(statement, c, replace(settings, progress=tell)))
+    return tuple(evidence)
 
 
-def _run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
+def _run_spread(
+    pairs: Sequence[tuple[Statement, Check]],
+    settings: Settings,
+    jobs: int,
+    file: Path | None,
+    progress: Progress | None,
+) -> tuple[Evidence, ...]:
+    """The checks in several processes: long ones first for balance or, where a budget may cut some, cheap ones first as
+    in one process."""
+    tasks = [name_of(statement, checks_of(statement).index(c), file) for statement, c in pairs]
+    order = list(range(len(pairs)))
+    if settings.deadline is None:
+        order.sort(key=lambda i: -_USUAL_SECONDS[pairs[i][1].method])
+    labels = {task: _label(*pair) for task, pair in zip(tasks, pairs)}
+
+    def tell(done: int, waited_for: Task | None) -> None:
+        if progress is not None:
+            progress(done, len(pairs), "" if waited_for is None else labels[waited_for], 0.0)
+
+    return spread(tasks, settings, jobs, order, tell)
+
+
+def _label(statement: Statement, c: Check) -> str:
+    return f"{statement.id} {c.method} {c.name}"
+
+
+def run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
+    """The evidence of one check, on one thread: its numbers depend on nobody's number of cores."""
     if settings.out_of_time:
         reason = "the time budget was spent before this check began; raise --budget"
         return Evidence(statement.id, c.method, c.name, "inconclusive", c.expected, reason, instance=c.instance)
     module = importlib.import_module(f"dpfl_theory.checks.{c.method.replace('-', '_')}")
     try:
-        outcome: Evidence = module.run(statement, c, settings)
+        with contextlib.nullcontext() if c.method in _RATIONAL else one_thread():
+            outcome: Evidence = module.run(statement, c, settings)
     except DpflError:
         raise
     except Exception as error:
@@ -122,7 +195,7 @@ def _expected(pairs: Sequence[tuple[Statement, Check]]) -> dict[str, str]:
     expected: dict[str, str] = {}
     for statement in dict.fromkeys(s for s, _ in pairs):
         own = [c for s, c in pairs if s is statement]
-        complete = len(own) == len(statement.checks) + len(_standing_checks(statement))
+        complete = len(own) == len(checks_of(statement))
         expected[statement.id] = (
             statement.expected if complete else statement_verdict((c.method, c.expected) for c in own)
         )
@@ -138,10 +211,13 @@ def check(
     device: str = "auto",
     budget: float | None = None,
     progress: Progress | None = None,
+    jobs: int = 1,
 ) -> list[Evidence]:
     """Check statements (ids or `Statement` objects; all of a paper, or of the catalogue, when none is named).
 
-    Returns one `Evidence` for each check. Monte-Carlo verdicts share the false-alarm probability ``alpha``.
+    Returns one `Evidence` for each check. Monte-Carlo verdicts share the false-alarm probability ``alpha``. With more
+    than one of ``jobs``, statements of the catalogue are checked in that many processes; a script that asks for them
+    does so below ``if __name__ == "__main__":``.
 
     >>> [e.verdict for e in check("das2022.theorem4a", methods=("algebra",))][0]
     'holds'
@@ -150,5 +226,7 @@ def check(
         chosen = tuple(catalogue.get(s) if isinstance(s, str) else s for s in statements)
     else:
         chosen = catalogue.select((), paper)
-    report = run_plan(plan(chosen, methods), alpha=alpha, seed=seed, device=device, budget=budget, progress=progress)
+    report = run_plan(
+        plan(chosen, methods), alpha=alpha, seed=seed, device=device, budget=budget, progress=progress, jobs=jobs
+    )
     return list(report.evidence)

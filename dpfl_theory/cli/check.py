@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +15,7 @@ from dpfl_theory.cli._options import Device, Seed, number, table
 from dpfl_theory.console import Progress, choice, emit, parse_alpha, parse_budget, parse_seed, say, writable, write
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.kernels import DEVICES, select
-from dpfl_theory.statements.model import Statement
+from dpfl_theory.statements.model import Check, Statement
 
 if TYPE_CHECKING:
     from dpfl_theory.checks.runner import Report
@@ -32,6 +33,15 @@ def check(
     paper: Annotated[str | None, typer.Option(metavar="P", help="Only the statements of this paper.")] = None,
     file: Annotated[str | None, typer.Option(metavar="FILE.py", help="A file with statements of your own.")] = None,
     method: Annotated[list[str] | None, typer.Option(metavar="M", help="Only this method; may be repeated.")] = None,
+    changed_since: Annotated[
+        str | None, typer.Option(metavar="REV", help="Only what rests on a file that changed since a git revision.")
+    ] = None,
+    smoke: Annotated[
+        bool, typer.Option("--smoke", help="Only the smoke set: a few fast checks of everything.")
+    ] = False,
+    jobs: Annotated[
+        str | None, typer.Option(metavar="N", help="Processes; by default one a core if the work is worth it.")
+    ] = None,
     budget: Annotated[
         str | None, typer.Option(metavar="60s", help="Cap on the time; what it cuts is inconclusive.")
     ] = None,
@@ -43,16 +53,25 @@ def check(
 ) -> int:
     """Check statements and compare their verdicts with what the catalogue records."""
     from dpfl_theory.checks.evidence import exit_code
-    from dpfl_theory.checks.runner import plan, run_plan
+    from dpfl_theory.checks.runner import run_plan, suitable_jobs
 
     render = FORMATS[choice("format", format_, tuple(FORMATS))]
-    seconds, share, number_ = parse_budget(budget), parse_alpha(alpha), parse_seed(seed)
+    seconds, share, number_, processes = parse_budget(budget), parse_alpha(alpha), parse_seed(seed), _parse_jobs(jobs)
     target = None if output is None else writable(Path(output))
     if choice("device", device, DEVICES) == "cuda":
         select(device)  # a missing GPU is told at once, not after the checks that need none
+    if smoke and (file is not None or changed_since is not None):
+        other = "--file" if file is not None else "--changed-since"
+        raise InputError(f"--smoke is a fixed set of the catalogue's checks: leave {other} out, or run it on its own")
     chosen = _chosen(tuple(ids or ()), paper, file)
-    pairs = plan(chosen, tuple(method or ()))
-    if not pairs:
+    if changed_since is not None:
+        chosen = _changed(changed_since, chosen, file)
+    pairs = _planned(chosen, tuple(method or ()), smoke)
+    if not pairs and changed_since is not None:
+        say(f"nothing changed since {changed_since} that these checks rest on")
+    elif not pairs and smoke:
+        raise InputError("none of these checks belongs to the smoke set: leave --smoke out")
+    elif not pairs:
         raise InputError(f"no check of these statements uses the method {', '.join(method or ())}: leave --method out")
     with Progress("check") as progress:
         report = run_plan(
@@ -61,7 +80,9 @@ def check(
             seed=number_,
             device=device,
             budget=seconds,
-            progress=lambda done, total, label, part: progress((done + part) / total, label),
+            progress=lambda done, total, label, part: progress((done + part) / max(1, total), label),
+            jobs=suitable_jobs(pairs) if processes is None else processes,
+            file=None if file is None else Path(file),
         )
     document = report.to_json()
     text = render(report, document)
@@ -90,12 +111,35 @@ def _chosen(ids: Sequence[str], paper: str | None, file: str | None) -> tuple[St
     return tuple(dict.fromkeys(chosen))
 
 
+def _changed(revision: str, chosen: Sequence[Statement], file: str | None) -> tuple[Statement, ...]:
+    from dpfl_theory.checks.changed import change_since
+
+    return change_since(revision).concerns(chosen, None if file is None else Path(file))
+
+
+def _planned(chosen: Sequence[Statement], methods: Sequence[str], smoke: bool) -> list[tuple[Statement, Check]]:
+    """The checks of the statements by the methods, or those of them that belong to the smoke set."""
+    from dpfl_theory.checks.runner import plan
+    from dpfl_theory.checks.smoke import smoke_set
+
+    pairs = plan(chosen, methods)
+    return smoke_set(pairs) if smoke else pairs
+
+
+def _parse_jobs(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not re.fullmatch(r"[0-9]{1,4}", text) or int(text) < 1:
+        raise InputError(f"the number of jobs {text!r} is not a whole number from 1 to 9999: write it like --jobs 2")
+    return int(text)
+
+
 def _in_short(document: dict[str, Any]) -> str:
     summary = document["summary"]
     counts = summary["counts"]
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts["statements"].items())
     total = len(summary["statements"])
-    found = f"{total} statement{'s' if total != 1 else ''} ({verdicts})"
+    found = f"{total} statement{'s' if total != 1 else ''}{f' ({verdicts})' if verdicts else ''}"
     return f"{found}, {counts['as_expected']} as expected, {summary['seconds']:.1f} s"
 
 

@@ -15,7 +15,7 @@ from oracles.fedavg import bound, local_update
 from scipy import stats
 
 import dpfl_theory.algorithms.reach as reach_module
-from dpfl_theory.algorithms import Cohort, FedAvg, ScaffNew, Schedule, simulate
+from dpfl_theory.algorithms import Cohort, FedAvg, ScaffNew, Schedule, alpha_norm_ec, simulate
 from dpfl_theory.algorithms.observables import Observable, Reach, catalogue, get
 from dpfl_theory.algorithms.reach import fedavg_reach
 from dpfl_theory.errors import InputError
@@ -130,7 +130,6 @@ DEFINITIONS: dict[str, Callable[[Facts], float]] = {
     "empty-cohort": lambda f: not f.members,
     "zero-updates": lambda f: np.sum(f.norms == 0.0),
     "smallest-update": lambda f: np.min(f.norms),
-    "scaffnew-lyapunov": lambda f: f.psi,
     "clipped-progress": lambda f: f.progress("clip", longer=True),
     "unclipped-progress": lambda f: f.progress("none", longer=False),
     "normalised-progress": lambda f: f.progress("normalise", longer=False),
@@ -159,8 +158,15 @@ DEFINITIONS: dict[str, Callable[[Facts], float]] = {
 }
 
 
+SCAFFNEW = {"scaffnew-lyapunov", "scaffnew-shifts", "message-squared"}
+"""Tested on ScaffNew's runs below."""
+
+MEMORIES = {"largest-residual", "estimate-noise"}
+"""Tested on EF21's runs below."""
+
+
 def test_every_observable_is_defined_here() -> None:
-    assert set(ALL) == set(DEFINITIONS)
+    assert set(ALL) == set(DEFINITIONS) | SCAFFNEW | MEMORIES
     for name, observable in ALL.items():
         assert observable.name == name == get(name).name
         assert observable.latex
@@ -202,7 +208,7 @@ def test_values_are_those_of_the_definition(name: str, bounding: str, engine: An
     for k, s in itertools.product(range(5), range(3)):
         facts = facts_of(problem, run, algorithm, k, s)
         for observable in ALL.values():
-            if observable.name != "scaffnew-lyapunov":
+            if observable.name not in SCAFFNEW | MEMORIES:
                 found = float(observable.evaluate(run.rounds[k])[s])
                 assert found == pytest.approx(float(DEFINITIONS[observable.name](facts)), rel=1e-9, abs=1e-13)
 
@@ -212,12 +218,19 @@ def test_psi_is_that_of_the_definition() -> None:
     run = play(ScaffNew(eta, p, sigma=0.1), problem, 8, starting_points(problem, 2))
     star = problem.constants.w_star
     for k, s in itertools.product(range(8), range(2)):
-        expected = 0.0
+        expected = shifts = sent = 0.0
         for i in range(problem.n):
             x, h = run.states[k].x_i[i, s], run.states[k].h_i[i, s]
             expected += np.linalg.norm(x - star) ** 2
-            expected += (eta[s] / p) ** 2 * np.linalg.norm(h - problem.client_gradient(i, star)) ** 2
-        assert ALL["scaffnew-lyapunov"].evaluate(run.rounds[k])[s] == pytest.approx(expected, rel=1e-12)
+            shifts += (eta[s] / p) ** 2 * np.linalg.norm(h - problem.client_gradient(i, star)) ** 2
+            moved = x - eta[s] * (problem.client_gradient(i, x) - h)
+            sent += np.linalg.norm(moved - run.states[k].x[s]) ** 2 / problem.n
+        for name, value in (
+            ("scaffnew-lyapunov", expected + shifts),
+            ("scaffnew-shifts", shifts),
+            ("message-squared", sent),
+        ):
+            assert ALL[name].evaluate(run.rounds[k])[s] == pytest.approx(value, rel=1e-11), name
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -232,8 +245,10 @@ def test_values_scale_with_the_unit(name: str) -> None:
         algorithm: Any = FedAvg(
             0.4 * X**2 / F, 3, None, "clip", 5.0 * F / X, Cohort("poisson", 2), 0.5 * F / X
         )  # fmt: skip
-        if name == "scaffnew-lyapunov":
+        if name in SCAFFNEW:
             algorithm = ScaffNew(0.4 * X**2 / F, 0.5, 1.0 * X, 0.2 * X)
+        if name in MEMORIES:
+            algorithm = alpha_norm_ec(0.1 * X, 0.5 * F / X, 2.0 * F / X, sigma=0.3)
         run = play(algorithm, problem, 6, starting_points(base, 4) * X, 3)
         keep = [h for h in run.rounds if h.cohort is None or h.cohort.sum(axis=1).all()]
         values.append(np.array([ALL[name].evaluate(h) for h in keep]))
@@ -248,11 +263,26 @@ def test_which_observables_need_only_the_state() -> None:
     run = play(ScaffNew(0.3, 0.5), problem, 2, starting_points(problem, 2))
     after = ScaffNew(0.3, 0.5).after(run.context, run.states[-1], 2)
     for observable in ALL.values():
-        if observable.of_state:
+        if observable.of_state and observable.name not in MEMORIES:
             assert observable.evaluate(after).shape == (2,)
         else:
             with pytest.raises(InputError, match=r"^observable '.+' needs .+, which this algorithm does not have$"):
                 observable.evaluate(after)
+
+
+def test_memories_are_those_of_the_definition() -> None:
+    """On alpha-NormEC's states, the one after the last round included."""
+    problem, algorithm = problem_of("huber"), alpha_norm_ec(0.2, 0.1, 0.3, sigma=0.4, memory=0.5)
+    run = play(algorithm, problem, 5, starting_points(problem, 2))
+    after = algorithm.after(run.context, run.states[-1], 5)
+    for k, h in enumerate((*run.rounds, after)):
+        for s in range(2):
+            v_i, v, x = run.states[k].v_i[:, s], run.states[k].v[s], run.servers[k, s]
+            missing = [np.linalg.norm(problem.client_gradient(i, x) - v_i[i]) for i in range(problem.n)]
+            noise = np.linalg.norm(v - v_i.mean(axis=0))
+            assert ALL["largest-residual"].evaluate(h)[s] == pytest.approx(max(missing), rel=1e-12)
+            assert ALL["estimate-noise"].evaluate(h)[s] == pytest.approx(noise, rel=1e-9, abs=1e-15)
+            assert k == 0 or noise > 0.01
 
 
 def test_what_a_problem_without_minimiser_lacks_is_said() -> None:
@@ -380,7 +410,7 @@ def test_ranges_hold_within_the_reach(name: str) -> None:
         )
         reach = fedavg_reach(algorithm, problem, 12, start)
         assert reach is not None
-        observed = [o for o in ALL.values() if o.name != "scaffnew-lyapunov"]
+        observed = [o for o in ALL.values() if o.name not in SCAFFNEW | MEMORIES]
         run = simulate(algorithm, problem, 12, 40, case, observed, start=start, series=True, device="cpu")
         for o in observed:
             assert outside(o, reach, run[o.name].every_round) == [], (case, o.name)

@@ -1,0 +1,62 @@
+"""Observables of ScaffNew alone: hou2023's Lyapunov function, its part of the control variates, and the messages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpfl_theory.algorithms.base import Round
+from dpfl_theory.algorithms.observables import Observable, need
+from dpfl_theory.errors import InputError
+
+__all__ = ["SCAFFNEW"]
+
+
+def _shifts(h: Round) -> Any:
+    """hou2023: (eta^2/p^2) ||h_t - h*||^2 over the stacked clients."""
+    state, context = h.state, h.context
+    if state is None or not hasattr(state, "weight") or context.problem.constants.w_star is None:
+        raise InputError("observable 'scaffnew-lyapunov' needs ScaffNew's control variates and a minimiser w*")
+    h_i = state.h_i - context.engine.asarray(context.problem.gradients_at_star)[:, None, :]
+    return state.weight**2 * (h_i * h_i).sum(axis=(0, 2))
+
+
+def _lyapunov(h: Round) -> Any:
+    """hou2023: ||x_t - x*||^2 + (eta^2/p^2) ||h_t - h*||^2 over the stacked clients."""
+    shifts = _shifts(h)
+    x = h.state.x_i - h.context.engine.asarray(h.context.problem.constants.w_star)
+    return (x * x).sum(axis=(0, 2)) + shifts
+
+
+def _message_squared(h: Round) -> Any:
+    messages = need(h, "messages", "message-squared")
+    return (messages * messages).sum(axis=2).mean(axis=0)
+
+
+SCAFFNEW = (
+    Observable(
+        "message-squared",
+        (0, 2),
+        r"\frac{1}{n}\sum_i \|\hat{x}_{t+1}^{(i)} - x_t\|^2",
+        "mean squared length of what ScaffNew's clients would send in this iteration, before noise",
+        _message_squared,
+        lambda _: 0.0,
+    ),
+    Observable(
+        "scaffnew-shifts",
+        (0, 2),
+        r"\frac{\eta^2}{p^2}\|\mathbf{h}_t - \mathbf{h}^*\|^2",
+        "the part of hou2023's Lyapunov function that the control variates have",
+        _shifts,
+        lambda _: 0.0,
+        of_state=True,
+    ),
+    Observable(
+        "scaffnew-lyapunov",
+        (0, 2),
+        r"\psi_t",
+        "hou2023's Lyapunov function over the stacked clients",
+        _lyapunov,
+        lambda _: 0.0,
+        of_state=True,
+    ),
+)

@@ -1,0 +1,148 @@
+"""Which statements are to be checked again after a change: those that rest on a file that differs from a revision.
+
+What differs is asked of git. What a statement rests on is the closure of the imports (see `dpfl_theory.checks.imports`)
+of the module that defines it, of the methods that check it, and of the runner. Too many statements may be chosen, too
+few never: a file that is gone counts as a change of its package, a data file as a change of everything in its folder
+and below and of all that mention its name, and other versions of the libraries as a change of everything.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import dpfl_theory
+from dpfl_theory import statements as catalogue
+from dpfl_theory.checks.imports import Imports
+from dpfl_theory.errors import InputError
+from dpfl_theory.statements.model import Statement
+
+__all__ = ["Change", "change_since"]
+
+_OPTION = "--changed-since"
+_VERSIONS = ("constraints.txt", "pyproject.toml")
+"""Files beside the package that say with which libraries the verdicts come about."""
+
+_ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
+"""What a git hook sets for the checkout it runs in, which need not be this one."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What differs from a revision in the checkout of a package: ``package``, the package's folder, and ``files``."""
+
+    package: Path
+    files: tuple[Path, ...]
+
+    def concerns(self, statements: Sequence[Statement], file: Path | None = None) -> tuple[Statement, ...]:
+        """Those of the statements that rest on a changed file, in their order.
+
+        file: where statements that are not the catalogue's were loaded from. They are always chosen when git does not
+        know that file, for nobody can tell what it was.
+        """
+        own = None if file is None else file.resolve()
+        graph = Imports(self.package, () if own is None else (own.parent, Path.cwd()))
+        unknown = own is not None and own not in self.files and not _git(self.package, "ls-files", "-z", "--", str(own))
+        defined = _defining_modules(self.package.name)
+        runner = graph.closure([graph.module(f"{self.package.name}.checks.runner")], computed=False)
+        touched = self._touched(graph)
+        chosen = []
+        for statement in statements:
+            name = defined.get(statement)
+            source = graph.module(name) if name is not None else own
+            if source is None:
+                raise InputError(f"{statement.id} is not of the catalogue: say which file it is from")
+            methods = (graph.module(f"{self.package.name}.checks.{m.replace('-', '_')}") for m in statement.methods)
+            rests = {*runner, *graph.closure([source, *methods])}
+            if (name is None and unknown) or touched & rests or self._mentioned(graph, rests):
+                chosen.append(statement)
+        return tuple(chosen)
+
+    def _touched(self, graph: Imports) -> frozenset[Path]:
+        """The modules that the changed files are, or concern without being imported."""
+        touched: set[Path] = set()
+        for path in self.files:
+            inside = path.is_relative_to(graph.package)
+            near = next((p for p in path.parents if (p / "__init__.py").is_file()), graph.package)
+            if path in [graph.package.parent / name for name in _VERSIONS]:
+                touched |= set(graph.below(graph.package))
+            elif path.suffix == ".py" and path.is_file():
+                touched.add(path)
+            elif path.suffix == ".py" and inside:
+                touched.add(near / "__init__.py")
+            elif inside:
+                touched |= {m for m in graph.below(graph.package) if path.name in graph.text(m)}
+                touched |= set(graph.below(near))
+        return frozenset(touched)
+
+    def _mentioned(self, graph: Imports, modules: Iterable[Path]) -> bool:
+        """Whether one of the user's modules mentions a changed file that it cannot import."""
+        names = {
+            path.name if path.suffix != ".py" else path.stem
+            for path in self.files
+            if not path.is_relative_to(graph.package) and not (path.suffix == ".py" and path.is_file())
+        }
+        users = [graph.text(m) for m in modules if not m.is_relative_to(graph.package)]
+        return any(name in text for name in names for text in users)
+
+
+def change_since(revision: str, package: Path | None = None) -> Change:
+    """What differs from a git revision in the checkout of the package (this one by default): in the work tree or by a
+    commit since, new and deleted files too, but not what git ignores.
+
+    Raises InputError when there is no git, no checkout or no such revision.
+    """
+    if revision.startswith("-"):
+        raise InputError(f"{_OPTION} {revision!r} begins with a dash: name a revision, such as HEAD~1 or main")
+    folder = (Path(dpfl_theory.__file__).parent if package is None else package).resolve()
+    if not _git(folder, "ls-files", "-z", "--", "__init__.py"):
+        told = f"{str(folder)!r} is not in a git checkout: run it where the package was cloned, or leave {_OPTION} out"
+        raise InputError(told)
+    top = Path(_told(folder, "rev-parse", "--show-toplevel").removesuffix("\n")).resolve()
+    commit = _git(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    if not commit:
+        told = f"{_OPTION} {revision!r} is no revision of {str(top)!r}: name a commit, branch or tag that was fetched"
+        raise InputError(told)
+    options = ("--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-relative")
+    differing = _told(top, "diff", *options, "--end-of-options", commit.strip(), "--")
+    new = _told(top, "ls-files", "-z", "--others", "--exclude-standard")
+    return Change(folder, tuple(sorted({top / name for name in f"{differing}\0{new}".split("\0") if name})))
+
+
+def _defining_modules(package: str) -> dict[Statement, str]:
+    """Statement of the catalogue -> the module that lists it."""
+    catalogue.all_statements()  # imports them
+    prefix = f"{package}.statements."
+    return {
+        statement: name
+        for name, module in sorted(sys.modules.items())
+        if name.startswith(prefix)
+        for statement in getattr(module, "STATEMENTS", ())
+        if isinstance(statement, Statement)
+    }
+
+
+def _told(folder: Path, *arguments: str) -> str:
+    """What git answers to what it must be able to answer."""
+    answer = _git(folder, *arguments)
+    if answer is None:
+        told = f"git {arguments[0]} fails in {str(folder)!r}: see that git works there, or leave {_OPTION} out"
+        raise InputError(told)
+    return answer
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    """What git answers in a folder, or None when it refuses."""
+    surroundings = {k: v for k, v in os.environ.items() if k not in _ELSEWHERE} | {"GIT_OPTIONAL_LOCKS": "0"}
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *arguments], capture_output=True, check=False, env=surroundings
+        )
+    except OSError as error:
+        told = f"{_OPTION} asks git, which cannot be run ({error.strerror}): install git, or leave {_OPTION} out"
+        raise InputError(told) from error
+    return os.fsdecode(done.stdout) if done.returncode == 0 else None

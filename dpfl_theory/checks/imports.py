@@ -1,0 +1,255 @@
+"""What a module rests on: the closure of its imports, read from the text of the files; nothing is run.
+
+Imports inside functions count, those for type checking do not. Three habits of this package are understood:
+
+* A package that only re-exports (``from package import Name`` in front of small modules) leads to the module that the
+  name comes from, not to all of them.
+* A package that is imported only because one of its modules is counts with its own text and its imports at module
+  level; what its functions import matters to those who import the package itself.
+* A catalogue found by scan imports by computed names: ``import_module(f"{__name__}.{...}")`` counts as everything below
+  that package, so whoever can make a problem by the name of its family rests on every family.
+
+An import that cannot be told counts as the whole package: too much rather than too little.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from dpfl_theory.errors import InputError
+
+__all__ = ["Imports"]
+
+_COMPUTED = ("import_module", "__import__", "spec_from_file_location", "walk_packages")
+"""Calls that import what an import statement does not name."""
+
+
+class Imports:
+    """The import graph of the modules below some folders.
+
+    package: the folder of the package that is always asked for names; others: folders in which top-level names are
+    looked for as well (a user's own file and its neighbours). Raises InputError for a file that is no Python.
+
+    >>> import dpfl_theory.errors
+    >>> found = Imports(Path(dpfl_theory.errors.__file__).parent)
+    >>> [path.name for path in found.closure([found.module("dpfl_theory.errors")])]
+    ['__init__.py', 'errors.py']
+    """
+
+    def __init__(self, package: Path, others: Sequence[Path] = ()) -> None:
+        self.package = package.resolve()
+        self.roots = tuple(dict.fromkeys((self.package.parent, *(o.resolve() for o in others))))
+        self._read: dict[Path, _Module] = {}
+        self._places: dict[str, Path | None] = {}
+        self._leads: dict[tuple[Path, bool, bool], tuple[tuple[Path, bool], ...]] = {}
+
+    def module(self, name: str) -> Path:
+        """The file of a module by its dotted name; InputError when there is none."""
+        found = self._find(name)
+        if found is None:
+            raise InputError(f"there is no module {name!r} below {', '.join(map(str, self.roots))}: it may have moved")
+        return found
+
+    def below(self, folder: Path) -> tuple[Path, ...]:
+        """Every module in a folder and below it."""
+        return tuple(sorted(folder.rglob("*.py")))
+
+    def text(self, path: Path) -> str:
+        """The text of a module."""
+        return self._module(path).text
+
+    def closure(self, files: Iterable[Path], computed: bool = True) -> tuple[Path, ...]:
+        """These modules and all that they rest on, sorted. computed: whether computed names count."""
+        waiting = [(file.resolve(), True) for file in files]
+        seen: set[tuple[Path, bool]] = set()
+        while waiting:
+            node = waiting.pop()
+            if node not in seen:
+                seen.add(node)
+                asked = (*node, computed)
+                if asked not in self._leads:
+                    self._leads[asked] = tuple(self._next(*asked))
+                waiting += self._leads[asked]
+        return tuple(sorted({path for path, _ in seen}))
+
+    def _next(self, path: Path, whole: bool, computed: bool) -> Iterator[tuple[Path, bool]]:
+        """What a module leads to: files, and whether each is meant for itself (or only lies on the way)."""
+        module = self._module(path)
+        yield from ((parent, False) for parent in self._parents(module.name))
+        if whole or module.reexports is None:
+            for node in module.nodes if whole else module.first:
+                yield from self._targets(module, node)
+        if whole and computed:
+            for call in module.computed:
+                yield from ((found, True) for found in self._computed(module, call))
+
+    def _targets(self, module: _Module, node: ast.Import | ast.ImportFrom) -> Iterator[tuple[Path, bool]]:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                # without "as" the outermost package is bound, and all on the way can be reached through it
+                parts = alias.name.split(".")
+                names = [alias.name] if alias.asname else [".".join(parts[: i + 1]) for i in range(len(parts))]
+                for name in names:
+                    yield from self._named(name)
+        else:
+            source = module.absolute(node)
+            for alias in node.names:
+                yield from self._member(source, alias.name)
+
+    def _member(self, source: str, name: str) -> Iterator[tuple[Path, bool]]:
+        """What ``from source import name`` leads to."""
+        submodule = self._find(f"{source}.{name}")
+        if submodule is not None:
+            yield submodule, True
+            yield from ((parent, False) for parent in self._parents(f"{source}.{name}"))
+            return
+        path = self._find(source)
+        origin = None if path is None else (self._module(path).reexports or {}).get(name)
+        if path is not None and origin is not None:
+            yield path, False
+            yield from self._member(*origin)
+        else:
+            yield from self._named(source)
+
+    def _named(self, name: str) -> Iterator[tuple[Path, bool]]:
+        found = self._find(name)
+        if found is not None:
+            yield found, True
+        yield from ((parent, False) for parent in self._parents(name))
+
+    def _parents(self, name: str) -> Iterator[Path]:
+        """The packages on the way to a module, whether or not the module itself is still there."""
+        parts = name.split(".")
+        for i in range(1, len(parts)):
+            found = self._find(".".join(parts[:i]))
+            if found is not None:
+                yield found
+
+    def _computed(self, module: _Module, call: ast.Call) -> Iterable[Path]:
+        """The modules that an import by a computed name may mean."""
+        name = call.args[0] if call.args and _called(call) == "import_module" else None
+        if isinstance(name, ast.Constant) and isinstance(name.value, str) and not name.value.startswith("."):
+            return (found,) if (found := self._find(name.value)) else ()
+        if isinstance(name, ast.JoinedStr):
+            first = name.values[0]
+            prefix = None
+            if isinstance(first, ast.Constant):
+                prefix = str(first.value).rpartition(".")[0]
+            elif isinstance(first, ast.FormattedValue) and isinstance(first.value, ast.Name):
+                prefix = module.name if first.value.id == "__name__" else None
+            elif isinstance(first, ast.FormattedValue) and ast.unparse(first.value).endswith(".__name__"):
+                prefix = module.bound(ast.unparse(first.value).removesuffix(".__name__"))
+            found = self._find(prefix) if prefix else None
+            if found is not None and found.name == "__init__.py":
+                return self.below(found.parent)
+        return self.below(self.package)
+
+    def _find(self, name: str) -> Path | None:
+        if name not in self._places:
+            places = [root.joinpath(*name.split(".")) for root in self.roots if name]
+            files = (path for place in places for path in (place.with_name(f"{place.name}.py"), place / "__init__.py"))
+            self._places[name] = next((path for path in files if path.is_file()), None)
+        return self._places[name]
+
+    def _module(self, path: Path) -> _Module:
+        if path not in self._read:
+            try:
+                text = path.read_text(encoding="utf-8")
+                tree = ast.parse(text)
+            except (OSError, SyntaxError, ValueError) as error:
+                told = f"{str(path)!r} cannot be read as Python ({error}): correct it, then ask what changed"
+                raise InputError(told) from error
+            root = next((r for r in self.roots if path.is_relative_to(r)), path.parent)
+            parts = path.relative_to(root).with_suffix("").parts
+            package = parts[-1] == "__init__"
+            self._read[path] = _Module(".".join(parts[:-1] if package else parts), package, text, tree)
+        return self._read[path]
+
+
+@dataclass(frozen=True, eq=False)
+class _Module:
+    """One file as read: its dotted name, whether it is a package's own file, its text and its syntax tree."""
+
+    name: str
+    package: bool
+    text: str
+    tree: ast.Module
+
+    @cached_property
+    def _running(self) -> tuple[ast.AST, ...]:
+        """Everything in the file except what is for type checking alone."""
+        found: list[ast.AST] = []
+        waiting: list[ast.AST] = [self.tree]
+        while waiting:
+            node = waiting.pop()
+            found.append(node)
+            typing = isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
+            waiting += node.orelse if typing and isinstance(node, ast.If) else ast.iter_child_nodes(node)
+        return tuple(found)
+
+    @cached_property
+    def nodes(self) -> tuple[ast.Import | ast.ImportFrom, ...]:
+        """The imports of the file, wherever they stand."""
+        return tuple(n for n in self._running if isinstance(n, (ast.Import, ast.ImportFrom)))
+
+    @cached_property
+    def first(self) -> tuple[ast.Import | ast.ImportFrom, ...]:
+        """The imports that run when the file is imported: those outside functions."""
+        inside = {
+            id(n)
+            for f in self._running
+            if isinstance(f, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+            for n in ast.walk(f)
+        }
+        return tuple(n for n in self.nodes if id(n) not in inside)
+
+    @cached_property
+    def computed(self) -> tuple[ast.Call, ...]:
+        """The calls that import by a computed name."""
+        return tuple(n for n in self._running if isinstance(n, ast.Call) and _called(n) in _COMPUTED)
+
+    @cached_property
+    def reexports(self) -> dict[str, tuple[str, str]] | None:
+        """Name -> (module, name there) of a package's file that holds nothing but imports; None for any other file."""
+        if not self.package:
+            return None
+        found: dict[str, tuple[str, str]] = {}
+        for node in self.tree.body:
+            if isinstance(node, ast.ImportFrom):
+                found |= {a.asname or a.name: (self.absolute(node), a.name) for a in node.names}
+            elif not (_is_docstring(node) or _is_list_of_names(node)):
+                return None
+        return None if "*" in found else found
+
+    def absolute(self, node: ast.ImportFrom) -> str:
+        """The module that an import is from, by its full name."""
+        if not node.level:
+            return node.module or ""
+        parts = self.name.split(".")
+        kept = parts[: len(parts) - node.level + self.package]
+        return ".".join([*kept, *([node.module] if node.module else [])])
+
+    def bound(self, name: str) -> str | None:
+        """The full name of what an import binds to a name here."""
+        for node in self.nodes:
+            for alias in node.names:
+                if (alias.asname or alias.name) == name:
+                    return alias.name if isinstance(node, ast.Import) else f"{self.absolute(node)}.{alias.name}"
+        return None
+
+
+def _called(call: ast.Call) -> str:
+    """The last name of what is called."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _is_list_of_names(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == ["__all__"]

@@ -1,0 +1,82 @@
+"""The smoke set: a few fast checks of every paper and method, which CI runs on every change.
+
+Chosen to fail when something that others rest on is broken: bounds that are nearly attained (a ratio near 1 leaves no
+room for a wrong kernel or noise), refutations by known factors, and both outcomes of the units check. Its tests plant
+such faults. A statement with a check that is known to refute it has no other one here, so that no verdict hides
+another. Every method of every paper is there; a test names the pairs that are missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from dpfl_theory.statements.model import Check, Statement
+
+__all__ = ["SMOKE", "smoke_set"]
+
+SMOKE: Mapping[str, tuple[tuple[str, str], ...]] = {
+    # units that agree, units that do not, and what follows from them by algebra
+    "das2022.theorem4b": (("algebra", "units"), ("monte-carlo", "shared minimiser, full participation")),
+    "noble2022.theoremC.1.non-convex": (("algebra", "units"),),
+    "shulgin2025.theorem2": (("algebra", "units"), ("monte-carlo", "quadratics, noise dominates")),
+    "zhang2021.theorem3.2.repaired": (("algebra", "the exponent"), ("privacy", "the smallest constant")),
+    # rational arithmetic: attained, and refuted by a known factor
+    "das2022.fact1": (("exact", "equality on a quadratic"),),
+    "das2022.eq12": (("exact", "independent sampling, half a client expected"),),
+    "hou2023.corollary1": (("exact", "shifts unknown, two clients, opposite gradients"),),
+    "hou2023.corollary1.repaired": (("exact", "little noise"),),
+    # the solver: a bound that is attained, and a refutation
+    "das2022.lemma9": (("worst-case", "conclusion 2, convex, tau = 1, eta L = 1"),),
+    "das2022.lemma10": (("worst-case", "non-convex, eta L = 1"),),
+    # kernels, noise and observables: quadratics, records, cohorts of each kind, control variates, error feedback
+    "das2022.eq4": (("monte-carlo", "nearly linear objective, E = 2"),),
+    "das2022.theorem4a": (
+        ("monte-carlo", "moderate heterogeneity, 3 of 10 clients"),
+        ("monte-carlo", "nearly linear objective, longest travel"),
+    ),
+    "das2022.theorem4b.repaired": (
+        ("monte-carlo", "unequal clients, full participation"),
+        ("monte-carlo", "unequal clients, independent r = 10"),
+    ),
+    "das2022.theorem6": (("monte-carlo", "Huber, shared minimiser, full participation, eta L = 0.3"),),
+    "das2022.theorem7": (("monte-carlo", "unequal clients, independent r = 1, eta L = 0.01"),),
+    "das2022.theorem7.alpha.repaired": (("monte-carlo", "quadratics, 1 of 8 clients, largest E"),),
+    "hou2023.theorem1": (
+        ("algebra", "Lemma 1's variance in the recursion"),
+        ("monte-carlo", "quadratics, one iteration"),
+        ("monte-carlo", "quadratics, hardly any communication"),
+        ("monte-carlo", "breast cancer with ridge, sorted by label"),
+        ("monte-carlo", "shared minimiser, noise dominates"),
+        ("monte-carlo", "one client, one dimension, noise dominates"),
+    ),
+    "shulgin2025.theorem1": (
+        ("monte-carlo", "one quadratic, first round only"),
+        ("monte-carlo", "breast cancer sorted by label"),
+    ),
+    # accountants: the Gaussian mechanism, its composition, subsampling, Renyi divergences, the papers' own formulas
+    "das2022.definition5.repaired": (("privacy", "beyond what is stated: epsilon <= 3.78"),),
+    "das2022.theorem3": (("privacy", "no constants, when all rounds are seen"),),
+    "hou2023.lemma1.repaired": (("privacy", "the smallest constant"),),
+    "noble2022.claim4.1.server": (("privacy", "the worst data at s = 1"),),
+    "noble2022.claim4.1.third-party.repaired": (("privacy", "cohorts that alternate, exactly"),),
+    "noble2022.eq5": (("privacy", "Gaussian mechanism and randomised response"),),
+    "noble2022.lemmaB.2": (("privacy", "randomised response on a sample, exactly"),),
+    "noble2022.lemmaB.7": (("privacy", "certified limits of the true divergence"),),
+    "noble2022.table1.rounds": (("privacy", "the largest T"),),
+    "noble2022.table1.rounds.repaired": (("privacy", "the largest T"),),
+    "noble2022.theorem4.1.third-party": (("privacy", "Step 1 as Renyi DP"),),
+    "shulgin2025.noise.repaired": (("privacy", "the smallest constant"),),
+    "zhang2021.theorem3.2": (("privacy", "no constants, 80 of 1920 clients in a round"),),
+}
+"""Statement -> the (method, name) of its checks that belong to the smoke set."""
+
+
+def smoke_set(pairs: Sequence[tuple[Statement, Check]]) -> list[tuple[Statement, Check]]:
+    """Those of the planned checks that belong to the smoke set.
+
+    >>> from dpfl_theory.checks.runner import plan
+    >>> from dpfl_theory.statements import get
+    >>> [c.name for _, c in smoke_set(plan([get("das2022.lemma10")]))]
+    ['non-convex, eta L = 1']
+    """
+    return [(statement, c) for statement, c in pairs if (c.method, c.name) in SMOKE.get(statement.id, ())]

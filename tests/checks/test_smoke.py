@@ -1,0 +1,110 @@
+"""The smoke set: what it covers, and that each kind of planted fault is noticed by one of its checks."""
+
+from __future__ import annotations
+
+import importlib
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dpfl_theory import statements
+from dpfl_theory.checks.runner import plan, run_plan
+from dpfl_theory.checks.smoke import SMOKE, smoke_set
+from dpfl_theory.statements.claims import Outcome
+
+EVERYTHING = plan(statements.all_statements())
+SET = smoke_set(EVERYTHING)
+
+
+def test_every_check_that_it_names_exists() -> None:
+    named = Counter((id_, method, name) for id_, checks in SMOKE.items() for method, name in checks)
+    assert named == Counter((s.id, c.method, c.name) for s, c in SET)
+
+
+def test_it_covers_every_method_of_every_paper() -> None:
+    missing = {(s.paper, c.method) for s, c in EVERYTHING} - {(s.paper, c.method) for s, c in SET}
+    assert not missing, f"add a fast check for each of {sorted(missing)} to dpfl_theory/checks/smoke.py"
+
+
+def test_no_verdict_hides_another() -> None:
+    """A statement is as expected when one check refutes it: a second one beside it would not be seen to fail."""
+    for id_ in {s.id for s, c in SET if c.expected == "violated"}:
+        assert [c.expected for s, c in SET if s.id == id_] == ["violated"], id_
+
+
+def test_it_is_a_small_part() -> None:
+    assert len(SET) <= len(EVERYTHING) / 5
+
+
+def times(factor: float) -> Callable[[Any], Any]:
+    """A function whose value (the first of them) is wrong by a factor."""
+
+    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+        def wrong(*arguments: Any, **options: Any) -> Any:
+            value = original(*arguments, **options)
+            return (factor * value[0], *value[1:]) if isinstance(value, tuple) else factor * value
+
+        return wrong
+
+    return wrap
+
+
+def always(value: Any) -> Callable[[Any], Any]:
+    return lambda _: lambda *_, **__: value
+
+
+CPU = "dpfl_theory.kernels.cpu CpuEngine"
+FAULTS = {
+    "noise by a factor sqrt(2)": (CPU, "normal", times(2**0.5), "hou2023.theorem1"),
+    "participation too likely": (CPU, "uniform", times(0.5), "das2022.theorem4b.repaired"),
+    "half of the local steps": (CPU, "linear_local_phase", times(0.5), "das2022.theorem4b"),
+    "gradients with the other sign": (CPU, "linear_gradients", times(-1.0), "hou2023.theorem1"),
+    "objectives doubled": (CPU, "linear_values", times(2.0), "das2022.theorem4b"),
+    "clipping at twice the threshold": (CPU, "bounded_combine", times(2.0), "das2022.eq4"),
+    "delta of the Gaussian mechanism": (
+        "dpfl_theory.checks.privacy",
+        "gaussian_delta",
+        times(0.99),
+        "das2022.definition5.repaired",
+    ),
+    "privacy loss on the grid": (
+        "dpfl_theory.privacy.pld",
+        "_gains",
+        lambda original: lambda *a: times(0.97)(original(*a)),
+        "noble2022.claim4.1.server",
+    ),
+    "units that are lost": ("dpfl_theory.checks.algebra", "unit_of", always((0, 0)), "das2022.theorem4b"),
+    "units that always agree": (
+        "dpfl_theory.checks.algebra",
+        "homogeneous",
+        always(Outcome(True, "")),
+        "noble2022.theoremC.1",
+    ),
+    "no function is verified": ("dpfl_theory.checks.worst_case", "satisfies", always(None), "das2022.lemma10"),
+    "a solver that ends early": ("dpfl_theory.checks.worst_case", "prove", always(None), "das2022.lemma9"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_noticed(fault: str, monkeypatch: pytest.MonkeyPatch, record_property: Any) -> None:
+    where, name, wrap, id_ = FAULTS[fault]
+    module, _, cls = where.partition(" ")
+    owner = importlib.import_module(module)
+    owner = getattr(owner, cls) if cls else owner
+    pairs = [(s, c) for s, c in SET if s.id.startswith(id_)]
+    if fault == "a solver that ends early":
+        monkeypatch.setattr(owner, "_guarantee", times(1.01)(owner._guarantee))
+    monkeypatch.setattr(owner, name, wrap(getattr(owner, name)))
+    evidence = run_plan(pairs, device="cpu").evidence
+    killers = [f"{e.statement} {e.check}" for e in evidence if e.verdict != e.expected]
+    record_property("kill", (f"smoke: {fault}", ", ".join(killers)))
+    assert killers
+
+
+def test_without_a_fault_all_is_as_expected() -> None:
+    """Of the statements that a fault was planted for."""
+    named = {id_ for *_, id_ in FAULTS.values()}
+    pairs = [(s, c) for s, c in SET if any(s.id.startswith(id_) for id_ in named)]
+    assert [e.check for e in run_plan(pairs, device="cpu").evidence if e.verdict != e.expected] == []

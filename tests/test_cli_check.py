@@ -1,0 +1,129 @@
+"""`check` of a part of the catalogue: after a change, the smoke set, and in several processes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+import dpfl_theory
+from dpfl_theory import statements
+from dpfl_theory.checks import changed, runner
+from dpfl_theory.checks.changed import Change
+from dpfl_theory.checks.smoke import SMOKE
+from dpfl_theory.cli import main
+
+PACKAGE = Path(dpfl_theory.__file__).resolve().parent
+EXAMPLE = PACKAGE.parent / "examples" / "my_statements.py"
+LEMMA, OTHER = "das2022.lemma9", "hou2023.lemma1"
+
+Output = pytest.CaptureFixture[str]
+
+
+def refused(capsys: Output, *arguments: str) -> str:
+    """The sentence with which a command is refused."""
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1, err
+    return err
+
+
+def found(capsys: Output) -> set[str]:
+    return set(json.loads(capsys.readouterr().out)["summary"]["statements"])
+
+
+@pytest.fixture
+def change(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The files that differ from every revision."""
+    files: list[Path] = []
+    monkeypatch.setattr(changed, "change_since", lambda revision: Change(PACKAGE, tuple(files)))
+    return files
+
+
+@pytest.mark.parametrize("format_", ["text", "json", "junit"])
+def test_nothing_changed_is_an_empty_document(capsys: Output, change: list[Path], format_: str) -> None:
+    change.append(PACKAGE.parent / "README.md")
+    assert main(["check", "--changed-since", "main", "--format", format_]) == 0
+    out, err = capsys.readouterr()
+    assert err == "nothing changed since main that these checks rest on\n"
+    if format_ == "json":
+        document = json.loads(out)
+        assert document["evidence"] == []
+        assert document["summary"]["statements"] == {}
+        assert document["summary"]["counts"]["as_expected"] == 0
+    elif format_ == "junit":
+        assert ElementTree.fromstring(out)[0].attrib["tests"] == "0"
+    else:
+        assert "0 statements, 0 as expected" in out
+
+
+def test_a_change_is_combined_with_every_other_choice(capsys: Output, change: list[Path]) -> None:
+    change.append(PACKAGE / "statements" / "das2022" / "lemma9.py")
+    since = ["check", "--changed-since", "main", "--format", "json"]
+    assert main([*since, LEMMA, OTHER, "--method", "algebra"]) == 0
+    assert found(capsys) == {LEMMA}
+    assert main([*since, "--paper", "hou2023"]) == 0
+    assert found(capsys) == set()
+    assert main([*since, LEMMA, "--method", "privacy"]) == 0  # changed, but this method does not check it
+    assert found(capsys) == set()
+    assert "unknown method" in refused(capsys, *since, "--method", "privaci")
+    change[:] = [EXAMPLE]
+    assert main([*since, "--file", str(EXAMPLE), "--method", "algebra"]) == 0
+    assert found(capsys) == {s.id for s in statements.load_file(EXAMPLE)}
+
+
+def test_a_revision_that_is_none_is_told(capsys: Output) -> None:
+    assert "begins with a dash" in refused(capsys, "check", "--changed-since=--output=x")
+    assert (
+        "'no-such-revision-anywhere' is " in refused(capsys, "check", "--changed-since", "no-such-revision-anywhere")
+        or not (PACKAGE.parent / ".git").exists()
+    )
+
+
+def test_the_smoke_set_alone_is_run(capsys: Output) -> None:
+    assert main(["check", "--smoke", "--method", "exact", "--format", "json"]) == 0
+    evidence = json.loads(capsys.readouterr().out)["evidence"]
+    expected = {(id_, name) for id_, checks in SMOKE.items() for method, name in checks if method == "exact"}
+    assert {(e["statement"], e["check"]) for e in evidence} == expected
+
+
+def test_the_smoke_set_is_the_catalogues(capsys: Output) -> None:
+    for other in (["--file", str(EXAMPLE)], ["--changed-since", "HEAD"]):
+        assert f"leave {other[0]} out" in refused(capsys, "check", "--smoke", *other)
+    outside = next(s.id for s in statements.all_statements() if s.id not in SMOKE)
+    assert "belongs to the smoke set" in refused(capsys, "check", "--smoke", outside)
+
+
+@pytest.mark.parametrize("jobs", ["0", "-1", "1.5", "x", "", "10000"])
+def test_what_is_no_number_of_jobs_is_told(capsys: Output, jobs: str) -> None:
+    assert f"the number of jobs {jobs!r}" in refused(capsys, "check", LEMMA, f"--jobs={jobs}")
+
+
+def test_jobs_are_what_is_asked_for_or_what_the_work_is_worth(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    real = runner.run_plan
+
+    def run_plan(pairs: object, **options: object) -> object:
+        asked.append(options.pop("jobs"))  # type: ignore[arg-type]
+        return real(pairs, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(runner, "run_plan", run_plan)
+    assert main(["check", OTHER, "--method", "algebra"]) == 0
+    assert main(["check", OTHER, "--method", "algebra", "--jobs", "3"]) == 0
+    assert asked == [1, 3]
+
+
+def test_two_jobs_give_the_same_document(capsys: Output) -> None:
+    documents = []
+    for jobs in ("1", "2"):
+        assert main(["check", LEMMA, "--method", "worst-case", "--jobs", jobs, "--format", "json"]) == 0
+        document = json.loads(capsys.readouterr().out)
+        del document["summary"]["seconds"]
+        for e in document["evidence"]:
+            del e["seconds"]
+        documents.append(document)
+    assert len(documents[0]["evidence"]) > 2
+    assert documents[0] == documents[1]
