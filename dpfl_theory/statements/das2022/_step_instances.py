@@ -14,6 +14,27 @@ STEP: dict[str, Instance] = {
         "Huber, shared minimiser, full participation, eta L = 0.3",
     )
 }
+# Here the steps are nearly equalities, by their gaps and by their heterogeneity, so that smaller errors show.
+STEP["nearly linear objective, eta L = 0.02"] = {
+    "problem": base.POINT,
+    "distance": 40.0,
+    "C_hat": 1.0,
+    "rho": 0.001,
+    "step": 0.02,
+    "E": 2,
+    "rounds": 30,
+    "lanes": 256,
+}
+STEP["opposite clients at w*, eta L = 0.02"] = {
+    "problem": problem("huber-scalar", minimisers=[-1.0, 1.0], thresholds=[10.0, 10.0]),
+    "distance": 0.001,
+    "margin": 1.0,
+    "rho": 0.0001,
+    "step": 0.02,
+    "E": 2,
+    "rounds": 10,
+    "lanes": 256,
+}
 CLIPPED_STEP: dict[str, Instance] = {
     name: STEP[name]
     for name in (

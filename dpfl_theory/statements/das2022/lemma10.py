@@ -103,6 +103,8 @@ def _lemma10_sides() -> Sides:
     )
 
 
+# On the others the lemma is an equality for convex f_i, which samples cannot decide; the exact check does.
+_RUNS = {name: instance for name, instance in steps.STEP.items() if not name.endswith("eta L = 0.02")}
 _PRODUCTS = ("1", "1/8", "1/2", "2", "4")
 
 LEMMA10: Statement = Statement(
@@ -128,7 +130,7 @@ LEMMA10: Statement = Statement(
             )
             for name, instance in grid(**{"class": CLASSES, "eta L": _PRODUCTS, "L": ("1",)}).items()
         ),
-        *runs(lambda: LEMMA10, "clip", steps.STEP, experiment=step_experiment),
+        *runs(lambda: LEMMA10, "clip", _RUNS, experiment=step_experiment),
     ),
     expected="violated",
     erratum=Erratum(
@@ -176,7 +178,7 @@ LEMMA10_REPAIRED: Statement = Statement(
             )
             for name, instance in grid(**{"class": ("convex",), "eta L": _PRODUCTS, "L": ("1",)}).items()
         ),
-        *runs(lambda: LEMMA10_REPAIRED, "clip", steps.STEP, experiment=step_experiment),
+        *runs(lambda: LEMMA10_REPAIRED, "clip", _RUNS, experiment=step_experiment),
     ),
 )
 

@@ -40,6 +40,28 @@ _ALL = (
 )
 LETTERS = {symbol.name: symbol for symbol in _ALL}
 
+MESSAGES = Expected(
+    "E_messages",
+    (("message-squared", 1),),
+    (0, 2),
+    r"\mathbf{E}\left[\frac{1}{N}\sum_i \|\hat{x}_{t+1}^{(i)} - x_t\|^2\right]",
+    "expected squared length of what a client would send, as a mean over clients and iterations",
+)
+MEAN_PSI = Expected(
+    "E_mean_psi",
+    (("scaffnew-lyapunov", 1),),
+    (0, 2),
+    r"\mathbf{E}[\psi_t]",
+    "expected Lyapunov function, as a mean over iterations",
+)
+SHIFTS = Expected(
+    "E_shifts",
+    (("scaffnew-shifts", 1),),
+    (0, 2),
+    r"\frac{\eta^2}{p^2}\mathbf{E}\|\mathbf{h}_T - \mathbf{h}^*\|^2",
+    "expected squared distance of the control variates from h*, in psi's scale, after T iterations",
+    when="end",
+)
 PSI = Expected(
     "E_psi",
     (("scaffnew-lyapunov", 1),),

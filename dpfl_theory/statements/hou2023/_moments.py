@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-__all__ = ["expected_psi", "psi_start"]
+__all__ = ["expected_parts", "expected_psi", "iterated", "psi_start", "second_moments"]
 
 Matrix = list[list[Fraction]]
 
@@ -53,23 +53,32 @@ def expected_psi(
     >>> expected_psi(one, [Fraction(4)], [[Fraction(0)]], Fraction(1), Fraction(1), 2, Fraction(0))
     Fraction(1, 1)
     """
-    total = Fraction(0)
-    for axis in range(len(start)):
-        q, h = [row[axis] for row in curvatures], [row[axis] for row in shifts]
-        total += _along_one_axis(q, [start[axis]] * len(q), [-x for x in h], eta, p, T, variance)
-    return total
+    return sum(expected_parts(curvatures, start, shifts, eta, p, T, variance), Fraction(0))
 
 
-def _along_one_axis(
+def second_moments(a: Sequence[Fraction], b: Sequence[Fraction]) -> Matrix:
+    """The products of the deviations (a, b), each (N,), along one axis: (2N, 2N)."""
+    state = [*a, *b]
+    return [[x * y for y in state] for x in state]
+
+
+def iterated(
+    moments: Matrix,
     q: Sequence[Fraction],
-    a: Sequence[Fraction],
-    b: Sequence[Fraction],
     eta: Fraction,
     p: Fraction,
     T: int,
     variance: Fraction,
-) -> Fraction:
+    coin: Fraction | None = None,
+) -> Matrix:
+    """The second moments of (a, b) after T iterations; ``coin`` is the probability to communicate, p where it is None.
+
+    >>> half = [Fraction(1, 2)]
+    >>> iterated(second_moments([Fraction(4)], [Fraction(0)]), half, Fraction(1), Fraction(1), 1, Fraction(0))[0][0]
+    Fraction(4, 1)
+    """
     n, mean = len(q), Fraction(1, len(q))
+    coin = p if coin is None else coin
     zero, one = Fraction(0), Fraction(1)
     step = [[one - eta * q[i] if j == i else eta if j == n + i else zero for j in range(2 * n)] for i in range(n)]
     kept = [[one if j == n + i else zero for j in range(2 * n)] for i in range(n)]
@@ -78,14 +87,31 @@ def _along_one_axis(
     silent, sent = step + kept, [average for _ in range(n)] + moved
     noise = [[mean] * n for _ in range(n)] + [[p / eta * (mean - (j == i)) for j in range(n)] for i in range(n)]
     spread = _times(noise, _transposed(noise))
-    state = [*a, *b]
-    moments = [[x * y for y in state] for x in state]
     for _ in range(T):
         loud = _times(_times(sent, moments), _transposed(sent))
         quiet = _times(_times(silent, moments), _transposed(silent))
         moments = [
-            [p * (loud[i][j] + variance * spread[i][j]) + (1 - p) * quiet[i][j] for j in range(2 * n)]
+            [coin * (loud[i][j] + variance * spread[i][j]) + (1 - coin) * quiet[i][j] for j in range(2 * n)]
             for i in range(2 * n)
         ]
-    weight = (eta / p) ** 2
-    return sum((moments[i][i] * (one if i < n else weight) for i in range(2 * n)), zero)
+    return moments
+
+
+def expected_parts(
+    curvatures: Sequence[Sequence[Fraction]],
+    start: Sequence[Fraction],
+    shifts: Sequence[Sequence[Fraction]],
+    eta: Fraction,
+    p: Fraction,
+    T: int,
+    variance: Fraction,
+) -> tuple[Fraction, Fraction]:
+    """E||x_T - x*||^2 and (eta^2/p^2) E||h_T - h*||^2, whose sum is E psi_T; arguments as for `expected_psi`."""
+    distance = control = Fraction(0)
+    for axis in range(len(start)):
+        q, h = [row[axis] for row in curvatures], [row[axis] for row in shifts]
+        n = len(q)
+        moments = iterated(second_moments([start[axis]] * n, [-x for x in h]), q, eta, p, T, variance)
+        distance += sum((moments[i][i] for i in range(n)), Fraction(0))
+        control += (eta / p) ** 2 * sum((moments[i][i] for i in range(n, 2 * n)), Fraction(0))
+    return distance, control

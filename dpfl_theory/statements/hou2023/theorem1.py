@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -17,11 +18,11 @@ from dpfl_theory.statements.symbolic import equal
 __all__ = ["STATEMENTS", "THEOREM1", "bound_terms", "noise_scale"]
 
 
-def bound_terms(eta: Any, p: Any, T: Any, psi_0: Any, mu: Any, noise: Any) -> dict[str, Any]:
-    """The two terms of (2); noise stands for N d v C^2 ln(1/delta)/epsilon^2 [X^2]."""
+def bound_terms(eta: Any, p: Any, T: Any, psi_0: Any, mu: Any, noise: Any, power: int = 1) -> dict[str, Any]:
+    """The two terms of (2); noise stands for N d v C^2 ln(1/delta)/epsilon^2 [X^2]; power: of 1 - mu eta."""
     import sympy as sp
 
-    theta = sp.Max(1 - mu * eta, 1 - p**2)
+    theta = sp.Max((1 - mu * eta) ** power, 1 - p**2)
     return {"optimisation": theta**T * psi_0, "privacy noise": p**2 / (1 - theta) * noise * T}
 
 
@@ -105,7 +106,7 @@ _QUADRATICS: dict[str, dict[str, list[Any]]] = {
 }
 
 
-def _cases(instance: Mapping[str, Any]) -> Iterator[Case]:
+def _cases(instance: Mapping[str, Any], power: int = 1) -> Iterator[Case]:
     q, h = ([[Fraction(x) for x in row] for row in instance[name]] for name in ("q", "h"))
     start = [Fraction(x) for x in instance["start"]]
     all_q = [x for row in q for x in row]
@@ -113,7 +114,7 @@ def _cases(instance: Mapping[str, Any]) -> Iterator[Case]:
     for share in ("1", "1/2"):
         eta = Fraction(share) / L
         for p in map(Fraction, ("1", "1/2", "1/5")):
-            psi_0, theta = psi_start(start, h, eta, p), max(1 - mu * eta, 1 - p * p)
+            psi_0, theta = psi_start(start, h, eta, p), max((1 - mu * eta) ** power, 1 - p * p)
             for T in (1, 2, 7):
                 for unit in map(Fraction, ("0", "1/100", "3")):  # v C^2 ln(1/delta)/epsilon^2
                     terms = {"optimisation": theta**T * psi_0, "privacy noise": p**2 * N * d / (1 - theta) * unit * T}
@@ -169,4 +170,29 @@ THEOREM1: Statement = Statement(
     uses=("hou2023.lemma1", "hou2023.eq3", "hou2023.nonexpansive", "hou2023.contraction"),
 )
 
-STATEMENTS = (THEOREM1,)
+
+def _sharpened_sides() -> Sides:
+    s = sympy_symbols(SHARPENED)
+    terms = bound_terms(s["eta"], s["p"], s["T"], s["psi_0"], s["mu"], noise_scale(s), power=2)
+    return Sides({"psi_T": s["E_psi"]}, terms)
+
+
+SHARPENED: Statement = replace(
+    THEOREM1,
+    id="hou2023.theorem1.sharpened",
+    title="DP-ScaffNew under Lemma 1's noise, with theta = max((1 - mu eta)^2, 1 - p^2)",
+    source=Source(hou.PAPER, "Theorem 1, Section 2", "2", "derived: from hou2023.contraction.sharpened"),
+    text=f"{THEOREM1.text} Here theta = max((1 - mu eta)^2, 1 - p^2).",
+    sides=_sharpened_sides,
+    checks=(
+        *(
+            Check("exact", f"quadratics, {name}", lambda i: tuple(_cases(i, power=2)), instance)
+            for name, instance in _QUADRATICS.items()
+        ),
+        # With one client and constant curvature this bound is an equality but for theta^T, which samples cannot decide.
+        *runs({name: i for name, i in INSTANCES.items() if "one client" not in name}),
+    ),
+    uses=("hou2023.lemma1", "hou2023.contraction.sharpened"),
+)
+
+STATEMENTS = (THEOREM1, SHARPENED)

@@ -1,0 +1,209 @@
+"""hou2023 Section 2 and Appendix C.1: the assumption that clipping is never active, under Lemma 1's own noise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from dpfl_theory.statements.claims import Case, Outcome
+from dpfl_theory.statements.hou2023 import _letters as hou
+from dpfl_theory.statements.hou2023._experiments import experiment, run_of
+from dpfl_theory.statements.hou2023._moments import iterated, second_moments
+from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.symbolic import equal
+
+if TYPE_CHECKING:
+    from dpfl_theory.problems.base import Problem
+
+
+def _sides() -> Sides:
+    s = sympy_symbols(INACTIVE)
+    return Sides(lhs={"messages": s["E_messages"]}, rhs={"threshold": s["C"] ** 2})
+
+
+def _repaired_sides() -> Sides:
+    s = sympy_symbols(REPAIRED)
+    return Sides(lhs={"messages": s["E_messages"]}, rhs={"psi": 2 / s["N"] * s["E_mean_psi"]})
+
+
+def _message(moments: list[list[Fraction]], q: list[Fraction], eta: Fraction) -> Fraction:
+    """Mean over the clients of E(xhat_i - x)^2 along one axis just after communicating: -eta q_i a + eta b_i."""
+    n, total = len(q), Fraction(0)
+    for i in range(n):
+        a, cross, b = moments[i][i], moments[i][n + i], moments[n + i][n + i]
+        total += eta**2 * (q[i] ** 2 * a - 2 * q[i] * cross + b)
+    return total / n
+
+
+def _second_messages(instance: Mapping[str, Any]) -> Iterator[Case]:
+    """p = 1, T = 2, C = 1, every client with the minimiser 0 and x_0 = 0, so that the first message is zero: the second
+    one's mean square against C^2, when the noise has Lemma 1's variance v C^2 p T ln(1/delta)/epsilon^2."""
+    q = [Fraction(v) for v in instance["q"]]
+    n, d, eta = len(q), int(instance["d"]), 1 / max(q)
+    for unit in map(Fraction, instance["v ln(1/delta)/epsilon^2"]):
+        still = second_moments([Fraction(0)] * n, [Fraction(0)] * n)
+        moments = iterated(still, q, eta, Fraction(1), 1, 2 * unit)
+        at = {"N": n, "d": d, "eta": eta, "p": 1, "T": 2, "v ln(1/delta)/epsilon^2": unit}
+        yield Case(at, d * _message(moments, q, eta), Fraction(1))
+
+
+def _no_threshold(_: Mapping[str, Any]) -> Outcome:
+    """After a noisy average x is Gaussian with some standard deviation s > 0 in each coordinate, and a client's next
+    message -eta (grad f_i(x) - h_i) is at least eta mu |x - x'| long for some x': it exceeds every C with positive
+    probability, at least 1 - erf(C/(eta mu s sqrt 2)) in one dimension."""
+    import sympy as sp
+
+    ratio, z = sp.symbols("ratio z", positive=True)  # ratio: C/(eta mu s sqrt 2)
+    tail = 2 / sp.sqrt(sp.pi) * sp.Integral(sp.exp(-(z**2)), (z, ratio, sp.oo))
+    return equal(1 - sp.erf(ratio), tail.doit(), "the chance to exceed C against the integral of a positive function")
+
+
+def _message_bound(_: Mapping[str, Any]) -> Outcome:
+    """p = 1: ||xhat_i - x|| = eta ||(grad f_i(x) - h*_i) - (h_i - h*_i)||, whose square is at most twice the sum of
+    squares; with eta L <= 1 the first is at most ||x - x*||^2, the second is h_i's share of psi."""
+    import sympy as sp
+
+    a, b = sp.symbols("a b", real=True)
+    return equal(2 * a**2 + 2 * b**2 - (a - b) ** 2, (a + b) ** 2, "2a^2 + 2b^2 less (a - b)^2")
+
+
+def _bounded_cases(instance: Mapping[str, Any]) -> Iterator[Case]:
+    """E of the mean squared message against (2/N) E psi_t, p = 1, after t noisy iterations on quadratics."""
+    q, a, b = ([Fraction(v) for v in instance[k]] for k in ("q", "a", "b"))
+    n, eta = len(q), 1 / max(q)
+    for t in (0, 1, 4):
+        for variance in map(Fraction, ("0", "1/3")):
+            moments = iterated(second_moments([a[0]] * n, b), q, eta, Fraction(1), t, variance)
+            psi = sum((moments[i][i] * (1 if i < n else eta**2) for i in range(2 * n)), Fraction(0))
+            yield Case({"t": t, "sigma^2": variance}, _message(moments, q, eta), Fraction(2, n) * psi)
+
+
+def _always(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    return None if values["p"] == 1 else f"p = {values['p']}, so that messages are sums of several local steps"
+
+
+_SPREAD = {"clients": 6, "dimension": 4, "condition": 4.0, "heterogeneity": 0.0, "seed": 3}
+_SHARED = {"family": "quadratic", "parameters": _SPREAD}
+# v ln(1/delta)/epsilon^2 with v = 4, delta = 1e-5 and the paper's epsilons 3.3 and 0.5.
+_PAPER = {"epsilon = 3.3": 4.23, "epsilon = 0.5": 184.2}
+
+INACTIVE: Statement = Statement(
+    id="hou2023.clip-inactive",
+    kind="corollary",
+    title="Clipping is never active under the noise that Lemma 1 prescribes",
+    source=Source(
+        hou.PAPER,
+        "Assumption (B) and the remark after it, Section 2; Appendix C.1",
+        note=(
+            "'the clipping operator is never active', C > ||xhat_{t+1}^{(i)} - x_t|| for all i and t; 'clipping is "
+            "only active for the first few rounds'. Read with Lemma 1's noise, which Theorem 1 supposes; what is "
+            "compared is a consequence: the mean square of messages is at most C^2"
+        ),
+    ),
+    text=(
+        "In Algorithm 2 with Lemma 1's noise, C > ||xhat_{t+1}^{(i)} - x_t|| for all clients i and iterations t, so "
+        "that the mean squared length of what clients would send is at most C^2."
+    ),
+    symbols=hou.letters("C"),
+    expectations=(hou.MESSAGES,),
+    assumptions=(hou.STRONGLY_CONVEX, hou.SMOOTH, hou.STEP, hou.COIN, hou.ITERATIONS, hou.FULL_GRADIENTS, hou.DELTA),
+    sides=_sides,
+    checks=(
+        Check("algebra", "no threshold is safe", _no_threshold),
+        Check(
+            "exact",
+            "one client, one dimension, epsilon from large to small",
+            lambda i: tuple(_second_messages(i)),
+            {"q": ["1"], "d": 1, "v ln(1/delta)/epsilon^2": ["1/100", "1", "5"]},
+            "violated",
+        ),
+        Check(
+            "exact",
+            "five clients, ten dimensions, the paper's epsilon = 3.3",
+            lambda i: tuple(_second_messages(i)),
+            {"q": ["1", "1/2", "1/4", "1/8", "1/16"], "d": 10, "v ln(1/delta)/epsilon^2": ["423/100"]},
+            "violated",
+        ),
+        *(
+            Check("monte-carlo", f"shared minimiser, start at x*, {name}", experiment, i, "violated")
+            for name, unit in _PAPER.items()
+            for i in (run_of(_SHARED, unit, 40, 0.0, lanes=512),)
+        ),
+        Check(
+            "monte-carlo",
+            "shared minimiser, start at x*, hardly any noise",
+            experiment,
+            run_of(_SHARED, 1e-4, 40, 0.0, lanes=512),
+        ),
+    ),
+    expected="violated",
+    erratum=Erratum(
+        printed=(
+            "Assumption (B): the norm of the update is always less than C; clipping is active in the first rounds only"
+        ),
+        true=(
+            "With Gaussian noise no C exceeds every update of a run with a second iteration: the assumption holds with "
+            "probability below 1. Lemma 1 ties sigma to C, so that a larger C brings larger updates: the mean squared "
+            "update exceeds C^2 itself once d v p T ln(1/delta) p^2 (1 - 1/N) > epsilon^2. For N = 5, p = 1/100, 100 "
+            "communications and d = 10^5 that is any epsilon below 190; the paper's are 0.5 to 3.3."
+        ),
+        cause=(
+            "The noise that clients add enters x and the control variates, and so the next updates; only the decrease "
+            "of the noiseless updates was considered."
+        ),
+        counterexample=(
+            "N = 1, d = 1, f(x) = x^2/2, x_0 = x* = 0, eta = 1, p = 1, T = 2, v ln(1/delta)/epsilon^2 = 1, C = 1: the "
+            "second update is minus the first noise, of variance sigma^2 = 2 > C^2"
+        ),
+        repaired="hou2023.clip-inactive.repaired",
+        affects=("hou2023.theorem1", "hou2023.corollary1"),
+    ),
+    uses=("hou2023.lemma1",),
+    slips=(
+        "Theorem 1's output x_T is the server's vector of the last communication; psi_T is of the clients' vectors.",
+    ),
+)
+
+REPAIRED: Statement = replace(
+    INACTIVE,
+    id="hou2023.clip-inactive.repaired",
+    title="How long updates are, by the Lyapunov function (p = 1)",
+    source=Source(hou.PAPER, "Assumption (B), Section 2", note="derived: for p = 1, by eta L <= 1"),
+    text=(
+        "For p = 1, without clipping, the mean squared update of an iteration is at most (2/N) E psi_t: by Markov's "
+        "inequality a given update exceeds C with probability at most (2/C^2) E psi_t, which is small only where the "
+        "noise term of Theorem 1 is small against C^2."
+    ),
+    symbols=hou.letters("N"),
+    expectations=(hou.MESSAGES, hou.MEAN_PSI),
+    assumptions=(*INACTIVE.assumptions, Assumption("p = 1: every iteration communicates", _always)),
+    sides=_repaired_sides,
+    checks=(
+        Check("algebra", "the square of a difference", _message_bound),
+        Check(
+            "exact",
+            "three clients in one dimension",
+            lambda i: tuple(_bounded_cases(i)),
+            {"q": ["1", "1/4", "1/10"], "a": ["2"], "b": ["1", "1/2", "-3/2"]},
+        ),
+        *(
+            Check("monte-carlo", f"shared minimiser, start at x*, p = 1, {name}", experiment, i)
+            for name, unit in _PAPER.items()
+            for i in (run_of(_SHARED, unit, 40, 0.0, p=1.0, lanes=512),)
+        ),
+        Check(
+            "monte-carlo",
+            "heterogeneous clients, p = 1",
+            experiment,
+            run_of({"family": "quadratic", "parameters": {**_SPREAD, "heterogeneity": 3.0}}, 0.1, 40, 5.0, p=1.0),
+        ),
+    ),
+    expected="holds",
+    erratum=None,
+    uses=(),
+    slips=(),
+)
+
+STATEMENTS = (INACTIVE, REPAIRED)

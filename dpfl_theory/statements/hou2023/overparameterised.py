@@ -1,0 +1,132 @@
+"""hou2023 Section 2: where all optimal shifts are zero, the control variates vanish and DP-ScaffNew is DP-FedAvg."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from dpfl_theory.statements.claims import Case, Experiment
+from dpfl_theory.statements.hou2023 import _letters as hou
+from dpfl_theory.statements.hou2023._experiments import experiment, run_of
+from dpfl_theory.statements.hou2023._moments import expected_parts, psi_start
+from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, sympy_symbols
+
+if TYPE_CHECKING:
+    from dpfl_theory.problems.base import Problem
+
+
+def _sides(statement: Callable[[], Statement]) -> Callable[[], Sides]:
+    def build() -> Sides:
+        import sympy as sp
+
+        s = sympy_symbols(statement())
+        theta = sp.Max(1 - s["mu"] * s["eta"], 1 - s["p"] ** 2)
+        return Sides(lhs={"control variates": s["E_shifts"]}, rhs={"rate": theta ** s["T"] * s["psi_0"]})
+
+    return build
+
+
+def _cases(instance: Mapping[str, Any], noise: tuple[str, ...]) -> Iterator[Case]:
+    """(eta^2/p^2) E||h_T||^2 against theta^T psi_0 on quadratics with the minimiser 0, h_0 = 0 and Lemma 1's noise."""
+    q = [[Fraction(v) for v in row] for row in instance["q"]]
+    start = [Fraction(v) for v in instance["start"]]
+    h = [[Fraction(0)] * len(start) for _ in q]
+    mu, L = min(v for row in q for v in row), max(v for row in q for v in row)
+    eta = 1 / L
+    for p in map(Fraction, ("1", "1/2", "1/5")):
+        theta, psi_0 = max(1 - mu * eta, 1 - p * p), psi_start(start, h, eta, p)
+        for T in (1, 5, 20):
+            for unit in map(Fraction, noise):
+                left = expected_parts(q, start, h, eta, p, T, p * T * unit)[1]
+                at = {"p": p, "T": T, "v C^2 ln(1/delta)/epsilon^2": unit}
+                yield Case(at, left, theta**T * psi_0)
+
+
+def _silent(instance: Mapping[str, Any]) -> Experiment:
+    """The run without noise: only the coins are drawn, and nothing at all for p = 1."""
+    found = experiment(instance)
+    silent = replace(found.algorithm, sigma=0.0)  # type: ignore[type-var]
+    return replace(found, algorithm=silent, random=found.values["p"] < 1)
+
+
+def _shared(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    if problem is None or problem.constants.interpolates:
+        return None
+    return "some client has a gradient at x*, so that its optimal shift is not zero"
+
+
+SHARED = Assumption("all optimal shifts h* are zero: every client's gradient vanishes at x*", _shared)
+_ALL = (hou.STRONGLY_CONVEX, hou.SMOOTH, hou.STEP, hou.COIN, hou.ITERATIONS, hou.FULL_GRADIENTS, hou.UNCLIPPED, SHARED)
+_TWO = {"q": [["1", "1/2"], ["1/4", "1"]], "start": ["1", "-2"]}
+_PROBLEM = {
+    "family": "quadratic",
+    "parameters": {"clients": 6, "dimension": 4, "condition": 4.0, "heterogeneity": 0.0, "seed": 3},
+}
+_RUNS = {
+    "quadratics, p = sqrt(mu/L)": run_of(_PROBLEM, 0.02, 60, 1.0, lanes=512),
+    "quadratics, p = 1": run_of(_PROBLEM, 0.02, 30, 1.0, p=1.0, lanes=512),
+}
+
+PRINTED: Statement = Statement(
+    id="hou2023.overparameterised",
+    kind="corollary",
+    title="With zero optimal shifts the control variates vanish, and DP-ScaffNew becomes DP-FedAvg",
+    source=Source(
+        hou.PAPER,
+        "Section 2, before Lemma 1",
+        note=(
+            "'the results for DP-ScaffNew also apply for DP-FedAvg to learn the overparameterized model. For this "
+            "model, each h_t^{(i)} converges towards a zero vector, and thus DP-ScaffNew becomes DP-FedAvg'; read as: "
+            "at the rate of Theorem 1's first term"
+        ),
+    ),
+    text=(
+        "Where every optimal shift is zero, the control variates of Algorithm 2 with Lemma 1's noise converge to zero, "
+        "(eta^2/p^2) E||h_T||^2 <= theta^T psi_0 with theta = max(1 - mu eta, 1 - p^2)."
+    ),
+    symbols=hou.letters("eta", "p", "T", "L", "mu", "psi_0"),
+    expectations=(hou.SHIFTS,),
+    assumptions=_ALL,
+    sides=_sides(lambda: PRINTED),
+    checks=(
+        Check("exact", "two clients, with noise", lambda i: tuple(_cases(i, ("1/100", "1"))), _TWO, "violated"),
+        *(Check("monte-carlo", name, experiment, i, "violated") for name, i in _RUNS.items()),
+    ),
+    expected="violated",
+    erratum=Erratum(
+        printed=(
+            "Each h_t^{(i)} converges towards zero for over-parameterised models, and DP-ScaffNew becomes DP-FedAvg."
+        ),
+        true=(
+            "Without noise the control variates do converge to zero, at ScaffNew's rate. With noise they do not: each "
+            "communication adds (p/eta)(A(e_t) - e_t) to them, of variance (p/eta)^2 (1 - 1/N) sigma^2 in each "
+            "coordinate of each client, which later local steps feed back into the models. DP-FedAvg has no such term."
+        ),
+        cause="The remark carries over what holds for ScaffNew without noise.",
+        counterexample=(
+            "N = 2, d = 1, f_i(x) = x^2/2, x_0 = 0, eta = p = T = 1: psi_0 = 0, but (eta^2/p^2) E||h_1||^2 = sigma^2 > "
+            "0"
+        ),
+        repaired="hou2023.overparameterised.repaired",
+    ),
+    uses=("hou2023.contraction",),
+)
+
+REPAIRED: Statement = replace(
+    PRINTED,
+    id="hou2023.overparameterised.repaired",
+    title="With zero optimal shifts the control variates vanish, without noise",
+    source=Source(hou.PAPER, "Section 2, before Lemma 1", note="repaired: sigma = 0"),
+    text=PRINTED.text.replace("with Lemma 1's noise", "without noise"),
+    sides=_sides(lambda: REPAIRED),
+    checks=(
+        Check("exact", "two clients, without noise", lambda i: tuple(_cases(i, ("0",))), _TWO),
+        *(Check("monte-carlo", name, _silent, i) for name, i in _RUNS.items()),
+    ),
+    expected="holds",
+    erratum=None,
+)
+
+STATEMENTS = (PRINTED, REPAIRED)

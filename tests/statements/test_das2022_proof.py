@@ -1,0 +1,186 @@
+"""das2022's proof steps: counterexamples re-derived in plain NumPy, and faults that the checks must notice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpfl_theory import statements
+from dpfl_theory.checks import monte_carlo, worst_case
+from dpfl_theory.checks.settings import Settings
+from dpfl_theory.statements.claims import Performance
+from dpfl_theory.statements.das2022 import _comparison_instances as comparisons
+from dpfl_theory.statements.das2022 import _one_round, recursion, snr
+from dpfl_theory.statements.das2022 import _step_performance as worst
+from dpfl_theory.statements.model import Check, Sides
+
+STEP = {"E": 2, "eta L": "1/2", "L": "1", "class": "convex"}
+
+
+def worst_ratio(build: Callable[[Mapping[str, Any]], Performance], instance: Mapping[str, Any]) -> float:
+    return worst_case.solve(build(instance)).dual
+
+
+def weaker(build: Callable[[Mapping[str, Any]], Performance], factor: float) -> Callable[[Mapping[str, Any]], Any]:
+    """The same inequality with its left side times the factor."""
+
+    def built(instance: Mapping[str, Any]) -> Performance:
+        found = build(instance)
+        return replace(found, left=factor * found.left)
+
+    return built
+
+
+@pytest.mark.parametrize(
+    ("build", "instance", "factor"),
+    [
+        (worst.eq18, STEP, 1.01),
+        (worst.eq22, STEP, 1.5),
+        (worst.eq23, {**STEP, "E": 1}, 1.01),
+        (worst.eq31, {**STEP, "eta L": "1/8"}, 1.2),
+        (worst.eq31_sum, {**STEP, "E": 1}, 1.01),
+        (worst.eq32, {**STEP, "eta L": "1/64"}, 1.01),
+        (worst.eq45, {**STEP, "eta L": "1/64"}, 1.01),
+    ],
+)
+def test_a_smaller_right_side_is_refuted(build: Any, instance: Mapping[str, Any], factor: float) -> None:
+    assert worst_ratio(build, instance) <= 1.0 + 1e-6
+    assert worst_ratio(weaker(build, factor), instance) > 1.0 + 1e-4
+
+
+def test_the_sharpened_threshold_is_the_smallest_for_one_step() -> None:
+    one = {**STEP, "E": 1}
+    exact = 16.0 * 2.0**0.5 / 9.0
+    assert worst_ratio(lambda i: worst.eq22(i, exact), one) == pytest.approx(1.0, abs=1e-6)
+    assert worst_ratio(lambda i: worst.eq22(i, 0.98 * exact), one) > 1.001
+
+
+def round_of(**changes: Any) -> dict[str, Any]:
+    return {
+        "L": "1",
+        "eta L": "1/20",
+        "E": 1,
+        "sampling": "independent",
+        "lengths": ["100"],
+        "copies": 10,
+        **changes,
+    }
+
+
+def test_a_round_of_independent_clients_breaks_the_normalised_recursion() -> None:
+    """In plain numbers: ten clients with one Huber function of threshold g, C = 100 g, w_k - w* just outside its
+    parabola. E||w_{k+1} - w*||^2 exceeds what (40) with (46) allows."""
+    n, eta, g = 10, 0.05, 1.0
+    C = 100.0 * g
+    w = 1.0 * g  # where the parabola ends: gradient g
+    gap = 0.5 * w * w
+    p = 1.0 / n
+    sizes = np.arange(n + 1)
+    from scipy.stats import binom
+
+    after = float(np.sum(binom.pmf(sizes, n, p) * (w - eta * C * sizes) ** 2))
+    a = eta
+    allowed = w * w - 2.0 * eta * (C / g) * (1.0 - 2.0 * a * a) * gap + eta * eta * C * C
+    assert after > 1.3 * allowed
+    assert worst_ratio(_one_round.one_round, round_of()) > after / (allowed + 2.0 * eta * (C / g) * gap)
+    assert worst_ratio(_one_round.one_round, round_of(sampling="fixed")) <= 1.0 + 1e-6
+
+
+def test_a_round_notices_noise_that_is_counted_twice() -> None:
+    """The clipped round holds with independent clients, and would not with a second moment twice as large."""
+    instance = round_of(lengths=["short"], copies=10, **{"eta L": "1/2"})
+    assert worst_ratio(_one_round.one_round, instance) <= 1.0 + 1e-6
+
+
+def test_normalised_signals_can_cancel() -> None:
+    rng = np.random.default_rng(3)
+    shorter = 0
+    for _ in range(200):
+        u = rng.standard_normal((3, 2)) * rng.uniform(0.1, 10.0, (3, 1))
+        length = np.linalg.norm(u, axis=1, keepdims=True)
+        clip, norm = u * np.minimum(1.0, 4.0 / length), 4.0 * u / length
+        shorter += np.linalg.norm(clip.sum(axis=0)) > np.linalg.norm(norm.sum(axis=0))
+    assert shorter > 20
+    cases = snr.signals({"C": "10", "updates": [[["10"], ["-1"]]]})
+    assert (float(cases[0].lhs), float(cases[0].rhs)) == (81.0, 0.0)
+
+
+def test_clipping_beats_normalisation_on_the_conflicting_clients() -> None:
+    """Both methods without noise in a plain loop: normalisation is more than twice as far at the end of the run."""
+    rows, thresholds = np.array([[1.0, 0.0], [-0.9, 0.19**0.5]]), np.array([1.0, 0.001])
+    instance = comparisons.CLIPPING_WINS["two clients that conflict, alpha = 1"]
+    eta, C = instance["rho"] / (2.0 * instance["alpha"]), 1.0
+    mean = {}
+    for method in ("clip", "norm"):
+        w, total = np.array(instance["point"]), 0.0
+        for _ in range(instance["rounds"]):
+            margins = rows @ w
+            inside = np.abs(margins) <= thresholds
+            values = np.where(inside, 0.5 * margins**2, thresholds * (np.abs(margins) - 0.5 * thresholds))
+            total += float(values.mean())
+            u = np.clip(margins, -thresholds, thresholds)[:, None] * rows
+            length = np.linalg.norm(u, axis=1, keepdims=True)
+            sent = u * np.minimum(1.0, C / length) if method == "clip" else C * u / length
+            w = w - eta * sent.mean(axis=0)
+        mean[method] = total / instance["rounds"]
+    assert mean["norm"] > 2.0 * mean["clip"]
+
+
+def test_a_rival_run_is_needed_and_used() -> None:
+    section = statements.get("das2022.section4.1")
+    check = next(c for c in section.checks if "within a step" in c.name)
+    found = monte_carlo.run(section, check, Settings(alpha=1e-6))
+    assert found.verdict == "violated"
+    alone = replace(check, build=lambda i: replace(check.build(i), rival=None))
+    with pytest.raises(ValueError, match="no rival run"):
+        monte_carlo.run(section, alone, Settings(alpha=1e-6))
+
+
+@pytest.mark.parametrize("term", ["gap", "heterogeneity"])
+def test_a_step_with_a_term_of_the_wrong_size_is_noticed(term: str) -> None:
+    """eq. 32 with a term that is a fifth too good fails on the instance where that term rules."""
+    eq32 = statements.get("das2022.eq32")
+    name = {
+        "gap": "nearly linear objective, eta L = 0.02",
+        "heterogeneity": "opposite clients at w*, eta L = 0.02",
+    }[term]
+    check = next(c for c in eq32.checks if c.name == name)
+
+    def wrong() -> Sides:
+        assert eq32.sides is not None
+        sides = eq32.sides()
+        factor = 1.2 if term == "gap" else 0.8
+        return Sides(sides.lhs, {**sides.rhs, term: factor * sides.rhs[term]})
+
+    assert monte_carlo.run(eq32, check, Settings(alpha=1e-6)).verdict == "holds"
+    assert monte_carlo.run(replace(eq32, sides=wrong), check, Settings(alpha=1e-6)).verdict != "holds"
+
+
+def test_the_summed_recursion_needs_its_noise_term() -> None:
+    def without_noise() -> Sides:
+        sides = recursion._eq36_sides()
+        return Sides(sides.lhs, {k: v for k, v in sides.rhs.items() if k != "noise"})
+
+    eq36 = statements.get("das2022.eq36")
+    check: Check = next(c for c in eq36.checks if c.name == "(34) over the rounds")
+    assert check.build({}).true
+    altered = replace(eq36, sides=without_noise)
+    original = recursion.EQ36
+    try:
+        recursion.EQ36 = altered
+        assert not check.build({}).true
+    finally:
+        recursion.EQ36 = original
+
+
+def test_appendix_f_does_not_meet_the_hypothesis_on_the_threshold() -> None:
+    from dpfl_theory.problems.quadratic import appendix_f
+
+    for seed in range(3):
+        c = appendix_f(seed=seed).constants
+        least = 4.0 * 20 * np.sqrt(c.L_max * c.delta_i_star.max())
+        assert 200.0 < least < 300.0

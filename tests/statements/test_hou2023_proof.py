@@ -1,0 +1,118 @@
+"""hou2023's proof steps and observations: against simulation and plain NumPy, and faults that must be noticed."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpfl_theory.algorithms import ScaffNew, simulate
+from dpfl_theory.algorithms.two_sided import TwoSidedFedAvg
+from dpfl_theory.checks import exact, worst_case
+from dpfl_theory.problems.quadratic import from_matrices
+from dpfl_theory.statements.hou2023 import clip_inactive, observations, overparameterised, proof
+from dpfl_theory.statements.hou2023._sweeps import best, divisors, gap, read
+
+PROBLEM = {"q": ["1", "1/4", "1/10"], "c": ["0", "1", "-2"], "x_0": "8"}
+
+
+def worst_ratio(instance: dict[str, Any], square: bool = False) -> float:
+    return worst_case.solve(proof.contraction(instance, square=square)).dual
+
+
+def test_the_contraction_is_tight_and_smaller_factors_fail() -> None:
+    tight = {"N": 2, "mu": "1/4", "p": "1/2", "eta L": "1"}
+    assert worst_ratio(tight) == pytest.approx(1.0, abs=1e-6)
+    # mu stated too large by a fifth: theta = 0.7 with functions that are only 1/4-strongly convex.
+    alone = {"N": 1, "mu": "1/4", "p": "1", "eta L": "1"}
+    assert worst_ratio(alone, square=True) == pytest.approx(1.0, abs=1e-6)
+    assert worst_ratio({**alone, "eta L": "3/2"}, square=True) == pytest.approx(1.0, abs=1e-5)  # up to 2/(L + mu)
+    assert worst_ratio({**alone, "eta L": "17/10"}, square=True) > 1.1
+
+
+def test_control_variates_that_forget_p_break_the_contraction() -> None:
+    """Exact: h_{t+1} = h_t + (1/eta)(A Delta - Delta), without the factor p, is not contracted on the three clients."""
+    assert all(c.excess <= 0 for c in proof._contraction_cases(proof._CLIENTS))
+    q, a, b = ([Fraction(v) for v in proof._CLIENTS[k]] for k in ("q", "a", "b"))
+    eta, p = 1 / max(q), Fraction(1, 9)
+    moved = [(1 - eta * qi) * ai + eta * bi for qi, ai, bi in zip(q, a, b)]
+    mean = sum(moved, Fraction(0)) / 3
+    sent = 3 * mean**2 + (eta / p) ** 2 * sum((bi + (mean - m) / eta) ** 2 for bi, m in zip(b, moved))
+    shifts = (eta / p) ** 2 * sum(bi * bi for bi in b)
+    silent = sum(m * m for m in moved) + shifts
+    start = sum(ai * ai for ai in a) + shifts
+    assert p * sent + (1 - p) * silent > max(1 - min(q) * eta, 1 - p * p) * start
+
+
+def test_a_lost_mean_breaks_equation_3() -> None:
+    cases = list(proof._eq3_cases(proof._CLIPPED))
+    assert len(cases) == 5
+    assert all(c.lhs == 0 for c in cases)
+    with pytest.raises(AssertionError):
+        list(proof._eq3_cases({**proof._CLIPPED, "h_0": ["1", "2", "-2"]}))
+
+
+@pytest.mark.parametrize("algorithm", observations.ALGORITHMS)
+@pytest.mark.parametrize("tau", [1, 3, 6])
+def test_exact_gaps_are_those_of_simulation(algorithm: str, tau: int) -> None:
+    """Mean of 4000 lanes within 5 standard errors: false-alarm rate 6 x 6e-7."""
+    unit, T, lanes = Fraction(1, 10), 12, 4000
+    q, c, x_0 = read(PROBLEM)
+    problem = from_matrices(np.array([[[float(v)]] for v in q]), np.array([[float(v)] for v in c]))
+    expected = float(gap(algorithm, (q, c, x_0), tau, T, unit))
+    start = np.array([float(x_0)])
+    star, curvature = float(problem.constants.w_star[0]), float(sum(q)) / 3
+    if algorithm == "dp-fedavg":
+        sigma = math.sqrt(float(unit) * T / tau)
+        run = simulate(
+            TwoSidedFedAvg(1.0, local_steps=tau, sigma=sigma), problem, T // tau, lanes, 3, start=start, device="cpu"
+        )
+        values = curvature / 2 * (run.final[:, 0] - star) ** 2
+    else:
+        sigma = math.sqrt(float(unit) * T / tau)
+        from dpfl_theory.algorithms.observables import Observable, get
+
+        mean_client = Observable(
+            "mean-client",
+            (0, 2),
+            "",
+            "mean squared distance of the clients",
+            lambda h: ((h.state.x_i - star) ** 2).mean(axis=(0, 2)),
+            of_state=True,
+        )
+        assert get(mean_client) is mean_client
+        run = simulate(
+            ScaffNew(1.0, 1.0 / tau, None, sigma), problem, T, lanes, 3, [mean_client], start=start, device="cpu"
+        )
+        values = curvature / 2 * run["mean-client"].last
+    error = values.std(ddof=1) / math.sqrt(lanes)
+    assert abs(values.mean() - expected) < 5.0 * error + 1e-12
+
+
+def test_the_second_message_of_one_client_is_its_first_noise() -> None:
+    """The smallest counterexample in NumPy: f = x^2/2, eta = p = 1, x_0 = 0: message 2 is -e_1, of variance 2 C^2."""
+    rng = np.random.default_rng(1)
+    noise = math.sqrt(2.0) * rng.standard_normal(100_000)
+    x = noise  # after the first communication from 0
+    message = (x - x) - x  # xhat - x = -eta x
+    assert np.mean(message**2) == pytest.approx(2.0, rel=0.03)
+    instance = {"q": ["1"], "d": 1, "v ln(1/delta)/epsilon^2": ["1"]}
+    (case,) = clip_inactive._second_messages(instance)
+    assert (case.lhs, case.rhs) == (2, 1)
+
+
+def test_noise_keeps_the_control_variates_alive() -> None:
+    instance = {"q": [["1"], ["1"]], "start": ["0"]}
+    first = next(c for c in overparameterised._cases(instance, ("1",)) if c.values["p"] == 1 and c.values["T"] == 1)
+    assert (first.lhs, first.rhs) == (1, 0)  # (1 - 1/2) 2 sigma^2 with sigma^2 = 1
+    assert exact.worst(overparameterised._cases(instance, ("0",))).excess <= 0
+
+
+def test_best_choices_by_brute_force() -> None:
+    values = {tau: gap("dp-fedavg", read(PROBLEM), tau, 24, Fraction(1, 200)) for tau in divisors(24)}
+    assert best(values, sorted(values))[0] == 6
+    tie = {1: Fraction(1), 2: Fraction(1)}
+    assert best(tie, [2, 1]) == (1, Fraction(1))
