@@ -16,7 +16,7 @@ app = typer.Typer()
 
 PACKAGES = (
     "dpfl-theory", "numpy", "scipy", "numba", "threadpoolctl", "sympy", "mpmath", "cvxpy", "clarabel", "PEPit",
-    "dp-accounting", "scikit-learn", "matplotlib", "typer", "rich", "jinja2", "latex2mathml",
+    "dp-accounting", "scikit-learn", "matplotlib", "typer", "rich", "jinja2", "latex2mathml", "networkx",
 )  # fmt: skip
 EXTRAS = {"gpu": ("cupy-cuda13x",)}
 

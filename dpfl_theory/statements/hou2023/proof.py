@@ -29,7 +29,9 @@ _NEXT = Symbol("psi_next", "E psi_{t+1}", (0, 2), "nonnegative", r"\mathbf{E}[\p
 
 
 def _eq3_sides() -> Sides:
-    return Sides(lhs={"mean": sympy_symbols(EQ3)["mean_shift"]}, rhs={"zero": 0})
+    import sympy as sp
+
+    return Sides(lhs={"mean": sympy_symbols(EQ3)["mean_shift"]}, rhs={"zero": sp.Integer(0)})
 
 
 def _projection(_: Mapping[str, Any]) -> Outcome:
