@@ -136,7 +136,7 @@ class _Figures:
 
     def _embed(self, stem: str, document: Mapping[str, Any]) -> dict[str, str]:
         part = stem.removeprefix(document["name"]).lstrip("-")
-        alt = f"{document['title']}{f' ({part})' if part else ''}. {document['caption']}"
+        alt = f"{document['title']}{f' ({part})' if part else ''}: described in the caption"
         png, svg = (self.place / f"{stem}.{kind}" for kind in ("png", "svg"))
         small = svg.is_file() and svg.stat().st_size <= SVG_BYTES
         content = (svg if small else png).read_bytes()
