@@ -1,1 +1,1 @@
-"""hou2023: Balancing Privacy and Performance for Private Federated Learning Algorithms (2023)."""
+"""Anonymous authors: Balancing Privacy and Performance for Private Federated Learning Algorithms (2023)."""

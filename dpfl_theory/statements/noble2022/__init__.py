@@ -1,1 +1,1 @@
-"""noble2022: Differentially Private Federated Learning on Heterogeneous Data (AISTATS 2022)."""
+"""Noble, Bellet, Dieuleveut: Differentially Private Federated Learning on Heterogeneous Data (AISTATS 2022)."""
