@@ -9,13 +9,22 @@ from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.model import Check, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal
 
-__all__ = ["agreeing_prescriptions", "limit", "sides_difference", "specialises", "total"]
+__all__ = ["agreeing_prescriptions", "limit", "same_sides", "sides_difference", "specialises", "total"]
 
 
 def total(statement: Statement, side: str) -> Any:
     """The sum of one side's terms (``lhs`` or ``rhs``)."""
     assert statement.sides is not None
     return sum(getattr(statement.sides(), side).values())
+
+
+def same_sides(first: Statement, swaps: Mapping[Any, Any], second: Statement, how: str) -> Outcome:
+    """Whether both sides of the first statement, with its symbols replaced, are those of the second."""
+    outcomes = [
+        equal(total(first, side).subs(swaps), total(second, side), f"{side} of {first.id} {how} against {second.id}")
+        for side in ("lhs", "rhs")
+    ]
+    return next((o for o in outcomes if not o.true), outcomes[-1])
 
 
 def sides_difference(statement: Statement) -> Any:

@@ -16,7 +16,7 @@ from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022 import _step_performance as worst
 from dpfl_theory.statements.das2022 import theorem7
 from dpfl_theory.statements.das2022._appendix import clipped_term, expanded_rho, privacy_letters
-from dpfl_theory.statements.das2022._consistency import total
+from dpfl_theory.statements.das2022._consistency import same_sides, total
 from dpfl_theory.statements.das2022._experiments import general_experiment, runs, step_experiment
 from dpfl_theory.statements.das2022._local_phase import grid
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
@@ -91,13 +91,8 @@ def _two_lines(_: Mapping[str, Any]) -> Outcome:
 
 def _theorem7(_: Mapping[str, Any]) -> Outcome:
     """(47) is the first display of Theorem 7 with rho written out."""
-    s, own = sympy_symbols(EQ47), sympy_symbols(theorem7.GENERAL)
-    swaps = {own["rho"]: expanded_rho(s)}
-    left, right = (
-        equal(total(theorem7.GENERAL, side).subs(swaps), total(EQ47, side), f"{side} of Theorem 7 against (47)")
-        for side in ("lhs", "rhs")
-    )
-    return right if left.true else left
+    at = {sympy_symbols(theorem7.GENERAL)["rho"]: expanded_rho(sympy_symbols(EQ47))}
+    return same_sides(theorem7.GENERAL, at, EQ47, "with rho written out")
 
 
 def _from_eq46(_: Mapping[str, Any]) -> Outcome:

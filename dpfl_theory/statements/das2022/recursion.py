@@ -11,7 +11,7 @@ from dpfl_theory.statements.das2022 import _one_round as rounds
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022 import theorem6
 from dpfl_theory.statements.das2022._appendix import clipped_term, expanded_rho, privacy_letters
-from dpfl_theory.statements.das2022._consistency import total
+from dpfl_theory.statements.das2022._consistency import same_sides, total
 from dpfl_theory.statements.das2022._experiments import alpha_form_experiment, general_experiment, runs, step_experiment
 from dpfl_theory.statements.das2022.clipped_step import EQ34
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, sympy_symbols
@@ -84,31 +84,19 @@ def _summed(_: Mapping[str, Any]) -> Outcome:
 def _step_substituted(_: Mapping[str, Any]) -> Outcome:
     """(36) at the prescribed eta is (37)."""
     at = {sympy_symbols(EQ36)["eta"]: _eq37_prescription()["eta"]}
-    left, right = (
-        equal(total(EQ36, side).subs(at), total(EQ37, side), f"{side} of (36) at eta against (37)")
-        for side in ("lhs", "rhs")
-    )
-    return right if left.true else left
+    return same_sides(EQ36, at, EQ37, "at the prescribed eta")
 
 
 def _theorem6(_: Mapping[str, Any]) -> Outcome:
     """(37) is the first display of Theorem 6 with rho written out."""
-    swaps = {sympy_symbols(theorem6.GENERAL)["rho"]: expanded_rho(sympy_symbols(EQ37))}
-    left, right = (
-        equal(total(theorem6.GENERAL, side).subs(swaps), total(EQ37, side), f"{side} of Theorem 6 against (37)")
-        for side in ("lhs", "rhs")
-    )
-    return right if left.true else left
+    at = {sympy_symbols(theorem6.GENERAL)["rho"]: expanded_rho(sympy_symbols(EQ37))}
+    return same_sides(theorem6.GENERAL, at, EQ37, "with rho written out")
 
 
 def _rounds_substituted(_: Mapping[str, Any]) -> Outcome:
     """(38), which is (37), at the prescribed K is (39)."""
     at = {sympy_symbols(EQ37)["K"]: _eq39_prescription()["K"]}
-    left, right = (
-        equal(total(EQ37, side).subs(at), total(EQ39, side), f"{side} of (37) at K against (39)")
-        for side in ("lhs", "rhs")
-    )
-    return right if left.true else left
+    return same_sides(EQ37, at, EQ39, "at the prescribed K")
 
 
 def _three_halves(_: Mapping[str, Any]) -> Outcome:
