@@ -19,6 +19,8 @@ from dpfl_theory.validation import available, load
 ALL = statements.all_statements()
 IDS = {s.id for s in ALL}
 LISTED = set((Path(__file__).parent / "catalogue_ids.txt").read_text().split())
+BESIDE = {"das2022.eq35"}
+"""Steps that the list leaves out, entered because their verdict matters for what rests on them."""
 
 every = pytest.mark.parametrize("statement", ALL, ids=lambda s: s.id)
 
@@ -32,7 +34,7 @@ def test_the_backbone_is_there() -> None:
 @every
 def test_it_is_identified(statement: Statement) -> None:
     assert statement.id.startswith(f"{statement.paper}.")
-    assert statement.id.removesuffix(".sharpened").removesuffix(".repaired") in LISTED
+    assert statement.id.removesuffix(".sharpened").removesuffix(".repaired") in LISTED | BESIDE
     assert statement.kind in KINDS
     assert statement.source.where
     assert len(statement.text) > 20

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.algorithms.base import Round
-from dpfl_theory.algorithms.observables import Observable, Reach, need
+from dpfl_theory.algorithms.observables import Observable, Reach, get, need
 from dpfl_theory.errors import InputError
 
 __all__ = ["LOCAL"]
@@ -99,6 +99,24 @@ def _end_distance(h: Round) -> Any:
 def _gradient_change(h: Round) -> Any:
     found = _gradients(h)[0]
     return _squares([after - before for before, after in itertools.pairwise(found)])
+
+
+def _clipping_factors(h: Round) -> Any:
+    """min(1, C/||u_i||), 1 for u_i = 0, (S, n)."""
+    xp = h.context.engine.xp
+    norms, bound = need(h, "update_norms", "clipping-factor"), need(h, "threshold", "clipping-factor")
+    longest = xp.maximum(norms, bound[:, None])
+    return bound[:, None] / longest
+
+
+def _factor_deviation(h: Round, power: int) -> Any:
+    factors = _clipping_factors(h)
+    return (abs(factors - factors.mean(axis=1, keepdims=True)) ** power).mean(axis=1)
+
+
+def _clipped_alignment(h: Round) -> Any:
+    factor = _clipping_factors(h).mean(axis=1)
+    return factor * get("gradient-norm-squared").evaluate(h)
 
 
 def _progress_ceiling(reach: Reach) -> float:
@@ -254,5 +272,50 @@ LOCAL = (
         _bounding_difference,
         lambda _: 0.0,
         lambda r: r.threshold,
+    ),
+    Observable(
+        "clipped-alignment",
+        (2, -2),
+        r"\bar{\alpha}^k \|\nabla f(w_k)\|^2 \text{ with } \bar{\alpha}^k = \frac{1}{n}\sum_i \min(1, C/\|u_i\|)",
+        "squared gradient times the mean clipping factor (zhang2021 Theorem 3.1)",
+        _clipped_alignment,
+        lambda _: 0.0,
+        lambda r: float(np.mean(r.gradient_bounds)) ** 2,
+    ),
+    Observable(
+        "clipping-factor",
+        (0, 0),
+        r"\bar{\alpha}^k",
+        "mean clipping factor",
+        lambda h: _clipping_factors(h).mean(axis=1),
+        lambda _: 0.0,
+        lambda _: 1.0,
+    ),
+    Observable(
+        "clipping-factor-squared",
+        (0, 0),
+        r"(\bar{\alpha}^k)^2",
+        "the mean clipping factor, squared",
+        lambda h: _clipping_factors(h).mean(axis=1) ** 2,
+        lambda _: 0.0,
+        lambda _: 1.0,
+    ),
+    Observable(
+        "clipping-factor-deviation",
+        (0, 0),
+        r"\frac{1}{n}\sum_i |\alpha_i^k - \bar{\alpha}^k|",
+        "how much the clients' clipping factors differ",
+        lambda h: _factor_deviation(h, 1),
+        lambda _: 0.0,
+        lambda _: 1.0,
+    ),
+    Observable(
+        "clipping-factor-variance",
+        (0, 0),
+        r"\frac{1}{n}\sum_i |\alpha_i^k - \bar{\alpha}^k|^2",
+        "the same, squared",
+        lambda h: _factor_deviation(h, 2),
+        lambda _: 0.0,
+        lambda _: 1.0,
     ),
 )

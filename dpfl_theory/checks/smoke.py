@@ -28,6 +28,15 @@ SMOKE: Mapping[str, tuple[tuple[str, str], ...]] = {
     # the solver: a bound that is attained, and a refutation
     "das2022.lemma9": (("worst-case", "conclusion 2, convex, tau = 1, eta L = 1"),),
     "das2022.lemma10": (("worst-case", "non-convex, eta L = 1"),),
+    "hou2023.contraction": (("worst-case", "N = 2, mu = 1/4, p = 1/2, eta L = 1"),),
+    "zhang2021.eq15": (("worst-case", "2 clients, Q = 1, eta_l Q L = 129/1000"),),
+    "shulgin2025.clip21.descent": (
+        ("exact", "quadratics on the line"),
+        ("worst-case", "convex, gamma L = 1"),
+    ),
+    "noble2022.corollaryC.1": (("worst-case", "convex, K = 2, eta_l nu = 3"),),
+    "zhang2021.claim2.1": (("exact", "printed formula"), ("monte-carlo", "k = 5, started at the optimum")),
+    "noble2022.lemmaC.2": (("exact", "quadratics"), ("monte-carlo", "heterogeneous quadratics")),
     # kernels, noise and observables: quadratics, records, cohorts of each kind, control variates, error feedback
     "das2022.eq4": (("monte-carlo", "nearly linear objective, E = 2"),),
     "das2022.theorem4a": (

@@ -52,8 +52,8 @@ def philox4x32(
 
 @njit(cache=True)
 def _unit(high: np.uint64, low: np.uint64) -> float:
-    """A uniform in (0, 1] from 64 random bits: the middle of one of 2^53 equal cells, rounded, so that it is never 0 and
-    1 with probability 2^-53."""
+    """A uniform in (0, 1] from 64 random bits: the middle of one of 2^53 equal cells, rounded: never 0, and 1 with
+    probability 2^-53."""
     bits = ((high << _32) | low) >> _11
     return (float(bits) + 0.5) * (1.0 / 9007199254740992.0)
 

@@ -47,6 +47,11 @@ class Facts:
         return np.linalg.norm(self.u, axis=1)
 
     @property
+    def factors(self) -> np.ndarray:
+        """min(1, C/||u_i||)."""
+        return np.array([1.0 if length <= self.C else self.C / length for length in self.norms])
+
+    @property
     def lengths(self) -> np.ndarray:
         """Of the clients' gradients at w."""
         return np.linalg.norm([self.problem.client_gradient(i, self.w) for i in range(self.problem.n)], axis=1)
@@ -155,6 +160,11 @@ DEFINITIONS: dict[str, Callable[[Facts], float]] = {
     "bounding-difference": lambda f: np.mean(
         [np.linalg.norm(bound(u, "normalise", f.C) - bound(u, "clip", f.C)) for u in f.u]
     ),
+    "clipped-alignment": lambda f: np.mean(f.factors) * np.linalg.norm(f.problem.gradient(f.w)) ** 2,
+    "clipping-factor": lambda f: np.mean(f.factors),
+    "clipping-factor-squared": lambda f: np.mean(f.factors) ** 2,
+    "clipping-factor-deviation": lambda f: np.mean(np.abs(f.factors - np.mean(f.factors))),
+    "clipping-factor-variance": lambda f: np.var(f.factors),
 }
 
 

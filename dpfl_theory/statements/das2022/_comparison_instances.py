@@ -30,6 +30,7 @@ NORMALISATION_WINS: dict[str, Instance] = {
         "lanes": 4096,
     },
 }
+# gamma is below L ||w_0 - w*||, which would make the bounds least: there the factors are smaller (see the erratum).
 CLIPPING_WINS: dict[str, Instance] = {
     "two clients that conflict, alpha = 1": {
         "problem": _CONFLICT,

@@ -241,7 +241,20 @@ ALPHA_CLIP: dict[str, Instance] = {
     },
 }
 
+# Nearly an equality without noise: the run travels in a straight line for the length of D.
+NEARLY_LINEAR: Instance = {
+    "problem": POINT,
+    "distance": 20.0,
+    "C_hat": 1.0,
+    "rho": 0.001,
+    "step": 0.05,
+    "E": 1,
+    "rounds": 400,
+    "lanes": 256,
+}
+
 GENERAL_CLIP: dict[str, Instance] = {
+    "nearly linear objective, eta L E = 0.05": NEARLY_LINEAR,
     "quadratics, full participation, eta L = 0.49": {
         "problem": CURVED,
         "distance": 3.0,
@@ -321,6 +334,7 @@ ALPHA_NORM: dict[str, Instance] = {
 ALPHA_INDEPENDENT: dict[str, Instance] = {name: {**i, "C_hat": 1.0} for name, i in INDEPENDENT.items()}
 
 GENERAL_NORM: dict[str, Instance] = {
+    "nearly linear objective, eta L E = 0.05": NEARLY_LINEAR,
     "quadratics, full participation, eta L = 0.49": GENERAL_CLIP["quadratics, full participation, eta L = 0.49"],
     "quadratics, 1 of 8 clients, eta L = 0.2": {
         "problem": CURVED,

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Performance
-from dpfl_theory.statements.das2022._local_phase import step_size
+from dpfl_theory.statements.local_phase import step_size
 from dpfl_theory.statements.model import Check
 
 __all__ = ["checks", "one_round"]
@@ -86,11 +86,15 @@ _IDENTICAL = ("100",)
 _STEPS = ((1, "1/2"), (2, "1/5"), (1, "1/20"))
 
 
-def checks(bounding: str) -> tuple[Check, ...]:
+_NEAR = ("99/100",)
+"""Two hundred clients with one function whose update is just longer than C: for long local phases (35) fails."""
+
+
+def checks(bounding: str, samplings: tuple[str, ...] = ("independent", "fixed")) -> tuple[Check, ...]:
     """The round for several lengths, samplings, E and eta L, with the verdicts that they are known to give."""
     found = []
     for lengths in _CLIP if bounding == "clip" else (*_NORMALISE, _IDENTICAL):
-        for sampling in ("independent", "fixed"):
+        for sampling in samplings:
             for E, product in _STEPS:
                 name = f"one round, {sampling}, r = 1, C/||u|| = ({', '.join(lengths)}), E = {E}, eta L = {product}"
                 instance = {"L": "1", "eta L": product, "E": E, "sampling": sampling, "lengths": list(lengths)}
@@ -98,4 +102,15 @@ def checks(bounding: str) -> tuple[Check, ...]:
                     name, instance = f"ten clients, {name}", {**instance, "copies": 10}
                 broken = lengths == _IDENTICAL and sampling == "independent"
                 found.append(Check("worst-case", name, one_round, instance, "violated" if broken else "holds"))
+    return tuple(found)
+
+
+def near_threshold(sampling: str) -> tuple[Check, ...]:
+    """The clipped round for two hundred equal clients whose updates are a hundredth longer than C."""
+    broken = sampling == "independent"
+    found = []
+    for E in (4, 5):
+        instance = {"L": "1", "eta L": "1/2", "E": E, "sampling": sampling, "lengths": list(_NEAR), "copies": 200}
+        name = f"two hundred clients, one round, {sampling}, r = 1, C/||u|| = 99/100, E = {E}, eta L = 1/2"
+        found.append(Check("worst-case", name, one_round, instance, "violated" if broken else "holds"))
     return tuple(found)

@@ -55,8 +55,22 @@ CLIPPED_STEP: dict[str, Instance] = {
     },
 }
 RECURSION: dict[str, Instance] = {
+    # Here (35) fails in single rounds: many equal clients, updates just above C, long local phases.
+    "200 equal clients near C, independent r = 1, eta L E = 2": {
+        "problem": problem("huber-scalar", minimisers=[0.0] * 200, thresholds=[10.0] * 200),
+        "distance": 1.0,
+        "C_hat": 0.45,
+        "rho": 0.001,
+        "step": 0.49,
+        "E": 4,
+        "rounds": 2,
+        "cohort": independent(1),
+        "lanes": 2048,
+    }
+} | {
     name: base.GENERAL_CLIP[name]
     for name in (
+        "nearly linear objective, eta L E = 0.05",
         "quadratics, independent r = 1, eta L = 0.2",
         "shared minimiser, updates clipped, independent r = 1, eta L = 0.49",
         "extreme heterogeneity, 2 of 6 clients, eta L = 0.05",

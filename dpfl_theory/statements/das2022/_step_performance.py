@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Performance
-from dpfl_theory.statements.das2022._local_phase import LocalPhase, grid, step_size
+from dpfl_theory.statements.local_phase import LocalPhase, grid, step_size
 from dpfl_theory.statements.model import Check
 
 __all__ = ["checks", "eq18", "eq22", "eq23", "eq31", "eq31_sum", "eq32", "eq45"]

@@ -16,7 +16,7 @@ from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022 import _step_performance as worst
 from dpfl_theory.statements.das2022._consistency import total
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
-from dpfl_theory.statements.das2022._local_phase import grid
+from dpfl_theory.statements.local_phase import grid
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal
 
@@ -223,7 +223,9 @@ EQ22_SHARPENED: Statement = replace(
         Check("algebra", "one step needs 16 sqrt(2)/9", _single_step),
         *(
             Check("worst-case", name, lambda i: worst.eq22(i, _SMALLER), instance)
-            for name, instance in grid(**{"E": (1, 2, 3, 4, 6), "eta L": ("1/2", "1/4", "1/16"), "L": ("1",)}).items()
+            for name, instance in grid(
+                **{"E": (1, 2, 3, 4, 5, 6), "eta L": ("1/2", "1/4", "1/16"), "L": ("1",)}
+            ).items()
         ),
         *_runs(lambda: EQ22_SHARPENED, steps.CLIPPED_STEP),
     ),

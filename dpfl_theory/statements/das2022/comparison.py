@@ -7,13 +7,12 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.statements.claims import Case, Experiment, Outcome
+from dpfl_theory.statements.claims import Case, Experiment
 from dpfl_theory.statements.das2022 import _comparison_instances as instances
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import theorem4
 from dpfl_theory.statements.das2022._experiments import alpha_form_experiment, step_experiment
 from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
-from dpfl_theory.statements.symbolic import equal
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -38,16 +37,6 @@ def _clow_sides() -> Sides:
 
     s = sympy_symbols(CLOW)
     return Sides(lhs={"difference": s["E_difference"]}, rhs={"excess": sp.Max(0, s["C"] - s["C_low"])})
-
-
-def _same_factor(_: Mapping[str, Any]) -> Outcome:
-    """With ||u|| = C + more, min(1, C/||u||) = C/||u||: both operators multiply by the same factor."""
-    import sympy as sp
-
-    C, more = sp.symbols("C more", positive=True)
-    return equal(
-        1 - C / (C + more), more / (C + more), "1 less C/||u||, which is positive, so that the minimum is C/||u||"
-    )
 
 
 def _same_run(instance: Mapping[str, Any]) -> list[Case]:
@@ -118,7 +107,6 @@ CLOW: Statement = Statement(
     ),
     sides=_clow_sides,
     checks=(
-        Check("algebra", "the factors agree", _same_factor),
         *(
             Check(
                 "exact",
@@ -161,14 +149,6 @@ def _both(instance: Mapping[str, Any]) -> Experiment:
     return replace(found, rival=alpha_form_experiment(theorem4.A, instance, "clip"))
 
 
-def _weight_at_least_one(_: Mapping[str, Any]) -> Outcome:
-    """||u|| <= sum of E gradients' lengths <= E G: with E G = ||u|| + more the weight less one is more/||u||."""
-    import sympy as sp
-
-    u, more = sp.symbols("u more", positive=True)
-    return equal((u + more) / u - 1, more / u, "the weight G E/||u|| less one, with G E = ||u|| + more")
-
-
 SECTION: Statement = Statement(
     id="das2022.section4.1",
     kind="corollary",
@@ -202,7 +182,7 @@ SECTION: Statement = Statement(
         true=(
             "The weights are at least 1, so that at the same iterates the left side of (5) is the larger one. The two "
             "left sides belong to different runs, though, and equal upper bounds do not order what they bound: on some "
-            "over-parameterised problems clipping is several times better, for every alpha."
+            "over-parameterised problems clipping is several times better, at alpha = 1 and 4 alike."
         ),
         cause=(
             "Clipping at C = GE keeps the clients' proportions; normalisation gives every client the same weight, "
@@ -212,8 +192,10 @@ SECTION: Statement = Statement(
         ),
         counterexample=(
             "n = 2, d = 2, Huber clients f_1 = h_1(w_1), f_2 = h_0.001(-0.9 w_1 + 0.436 w_2) with common minimiser 0, "
-            "w_0 = (20, 50), rho = 0.1, alpha = 1, E = 1: normalisation's suboptimality is about 2.6 times clipping's. "
-            "In one dimension, one client, w_0 within eta C of w*, K = 5: 7 times"
+            "w_0 = (20, 50), rho = 0.1, alpha = 1, E = 1, K = 1200 (gamma = 0.11 L ||w_0 - w*||): normalisation's "
+            "suboptimality is 2.6 times clipping's; with rho = 0.3 and gamma = L ||w_0 - w*||, the best for the "
+            "bounds, it is 1.25 times (limits of 4096 lanes that rest on the central limit theorem). In one dimension, "
+            "one client, w_0 within eta C of w*, K = 5: 7 times"
         ),
         repaired="das2022.section4.1.repaired",
     ),
@@ -234,7 +216,6 @@ WEIGHTS: Statement = Statement(
     assumptions=SECTION.assumptions,
     sides=_weights_sides,
     checks=(
-        Check("algebra", "the weights", _weight_at_least_one),
         *(
             Check("monte-carlo", name, lambda i: alpha_form_experiment(theorem4.B, i, "normalise"), i)
             for name, i in instances.SAME_RUN.items()

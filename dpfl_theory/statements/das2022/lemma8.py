@@ -11,7 +11,7 @@ from dpfl_theory.statements.claims import Performance
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
-from dpfl_theory.statements.das2022._local_phase import LocalPhase, grid, step_size
+from dpfl_theory.statements.local_phase import LocalPhase, grid, step_size
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, sympy_symbols
 
 

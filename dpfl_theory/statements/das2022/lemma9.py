@@ -10,7 +10,7 @@ from dpfl_theory.statements.claims import Experiment, Outcome, Performance
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
-from dpfl_theory.statements.das2022._local_phase import CLASSES, INTERPOLATION, LocalPhase, grid, step_size
+from dpfl_theory.statements.local_phase import CLASSES, INTERPOLATION, LocalPhase, grid, step_size
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, sympy_symbols
 from dpfl_theory.statements.symbolic import equal
 

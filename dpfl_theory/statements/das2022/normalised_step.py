@@ -18,7 +18,7 @@ from dpfl_theory.statements.das2022 import theorem7
 from dpfl_theory.statements.das2022._appendix import clipped_term, expanded_rho, privacy_letters
 from dpfl_theory.statements.das2022._consistency import same_sides, total
 from dpfl_theory.statements.das2022._experiments import general_experiment, runs, step_experiment
-from dpfl_theory.statements.das2022._local_phase import grid
+from dpfl_theory.statements.local_phase import grid
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal
 
@@ -129,7 +129,7 @@ EQ41: Statement = Statement(
         *worst.checks("convex", worst.eq22, ("1/2", "1/4", "1/16")),
         *_runs(lambda: EQ41, steps.CLIPPED_STEP),
     ),
-    uses=("das2022.eq18",),
+    uses=("das2022.eq22",),
 )
 
 EQ45: Statement = Statement(

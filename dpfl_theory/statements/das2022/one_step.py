@@ -7,8 +7,8 @@ from typing import Any
 
 from dpfl_theory.statements.claims import Outcome, Performance
 from dpfl_theory.statements.das2022 import _letters as das
-from dpfl_theory.statements.das2022._local_phase import CLASSES, INTERPOLATION, LocalPhase, grid, step_size
 from dpfl_theory.statements.das2022.lemma8 import lemma8_performance
+from dpfl_theory.statements.local_phase import CLASSES, INTERPOLATION, LocalPhase, grid, step_size
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, sympy_symbols
 from dpfl_theory.statements.symbolic import equal
 

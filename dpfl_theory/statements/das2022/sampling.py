@@ -294,6 +294,8 @@ EQ12: Statement = Statement(
         ),
         repaired="das2022.eq12.repaired",
         affects=(
+            "das2022.eq35",
+            "das2022.eq47",
             "das2022.theorem4a",
             "das2022.theorem4b",
             "das2022.theorem6",

@@ -72,7 +72,7 @@ _RUNS = {
 PRINTED: Statement = Statement(
     id="hou2023.overparameterised",
     kind="corollary",
-    title="With zero optimal shifts the control variates vanish, and DP-ScaffNew becomes DP-FedAvg",
+    title="With zero optimal shifts the control variates of DP-ScaffNew vanish",
     source=Source(
         hou.PAPER,
         "Section 2, before Lemma 1",

@@ -291,6 +291,8 @@ CONTRACTION: Statement = Statement(
     slips=(
         "The display before the contraction says xhat_{t+1} = x_{t+1} - eta (g_t - h_t); it is x_t - eta (g_t - h_t).",
         "Lemma 1 is quoted with epsilon <= u T; it says epsilon <= u p T.",
+        "The first line of the contraction ends in 2 p sigma^2, which is too little for N d > 2; the second has p N d "
+        "sigma^2.",
     ),
 )
 

@@ -167,7 +167,7 @@ THEOREM1: Statement = Statement(
         ),
         *runs(INSTANCES),
     ),
-    uses=("hou2023.lemma1", "hou2023.eq3", "hou2023.nonexpansive", "hou2023.contraction"),
+    uses=("hou2023.lemma1", "hou2023.contraction", "hou2023.clip-inactive"),
 )
 
 
@@ -182,9 +182,10 @@ SHARPENED: Statement = replace(
     id="hou2023.theorem1.sharpened",
     title="DP-ScaffNew under Lemma 1's noise, with theta = max((1 - mu eta)^2, 1 - p^2)",
     source=Source(hou.PAPER, "Theorem 1, Section 2", "2", "derived: from hou2023.contraction.sharpened"),
-    text=f"{THEOREM1.text} Here theta = max((1 - mu eta)^2, 1 - p^2).",
+    text=THEOREM1.text.replace("max(1 - mu eta, 1 - p^2)", "max((1 - mu eta)^2, 1 - p^2)"),
     sides=_sharpened_sides,
     checks=(
+        Check("algebra", "the geometric series", _series),
         *(
             Check("exact", f"quadratics, {name}", lambda i: tuple(_cases(i, power=2)), instance)
             for name, instance in _QUADRATICS.items()
@@ -192,7 +193,7 @@ SHARPENED: Statement = replace(
         # With one client and constant curvature this bound is an equality but for theta^T, which samples cannot decide.
         *runs({name: i for name, i in INSTANCES.items() if "one client" not in name}),
     ),
-    uses=("hou2023.lemma1", "hou2023.contraction.sharpened"),
+    uses=("hou2023.lemma1", "hou2023.contraction.sharpened", "hou2023.clip-inactive"),
 )
 
 STATEMENTS = (THEOREM1, SHARPENED)

@@ -21,6 +21,8 @@ _ALL = (
     Symbol("gamma", "step size after server normalisation", (0, 1), "positive", r"\gamma"),
     Symbol("K", "index of the last round; there are K + 1", (0, 0), "nonnegative", "K"),
     Symbol("R", "max_i ||grad f_i(x^0) - v_i^0||", (1, -1), "positive", "R"),
+    Symbol("D", "R times sqrt(K + 1)", (1, -1), "positive", "D"),
+    Symbol("tau", "clipping threshold", (1, -1), "positive", r"\tau"),
     Symbol("alpha", "smoothing of the normalisation", (1, -1), "nonnegative", r"\alpha"),
     Symbol("beta", "step of the memories", (1, -1), "positive", r"\beta"),
     Symbol("beta_0", "step of the memories times K + 1", (1, -1), "positive", r"\beta_0"),
@@ -66,19 +68,32 @@ def _rounds(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     return None if K >= 0 and int(K) == K else f"K = {K} is not a whole number"
 
 
+def too_small(problem: Problem | None, values: Mapping[str, Any], *names: str) -> str | None:
+    """Why L or L_max is not a smoothness constant of the problem, None where it is."""
+    if problem is None:
+        return None
+    least = {"L": problem.constants.L_f, "L_max": problem.constants.L_max}
+    for name in names:
+        if not least[name] <= values[name] * (1 + 1e-12):
+            return f"{name} = {values[name]:.6g} is too small: the problem's constant is {least[name]:.6g}"
+    return None
+
+
 def _smooth(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     if not values["L"] <= values["L_max"] * (1 + 1e-12):
         return f"L = {values['L']} exceeds L_max, which suffices"
-    if problem is None:
+    return too_small(problem, values, "L", "L_max")
+
+
+def _accuracy(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    R = values["D"] / (values["K"] + 1) ** 0.5
+    if values["D"] > 0 and abs(values["R"] - R) <= 1e-9 * R:
         return None
-    c = problem.constants
-    for name, least in (("L", c.L_f), ("L_max", c.L_max)):
-        if not least <= values[name] * (1 + 1e-12):
-            return f"{name} = {values[name]:.6g} is too small: the problem's constant is {least:.6g}"
-    return None
+    return f"R = {values['R']:.6g} is not D/sqrt(K + 1) = {R:.6g}"
 
 
 SMOOTH = Assumption("f is L-smooth and bounded from below, each f_i is L_i-smooth, L <= L_max = max_i L_i", _smooth)
 CONTRACTS = Assumption("beta/(alpha + R) < 1", _contracts)
 STEP = Assumption("0 < gamma <= beta R/((alpha + R) L_max)", _step)
 ROUNDS = Assumption("K + 1 rounds, K a whole number", _rounds)
+ACCURATE = Assumption("R = D/sqrt(K + 1) with D > 0", _accuracy)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.claims import Case, Outcome
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.shulgin2025 import _letters as shu
+from dpfl_theory.statements.shulgin2025._experiments import PRIVATE, private, runs
+from dpfl_theory.statements.shulgin2025.lemma3 import second_moment
 from dpfl_theory.statements.shulgin2025.theorem2 import THEOREM2
 from dpfl_theory.statements.symbolic import equal
 
@@ -105,6 +108,24 @@ def _order(alpha_shrinks: bool) -> Callable[[Mapping[str, Any]], Outcome]:
     return build
 
 
+def _noise_terms(instance: Mapping[str, Any]) -> list[Case]:
+    """The squared noise term of Theorem 2 at the prescribed sigma and beta, by the recursion of Lemma 3, against the
+    corollary's, in which K has gone; log = log(1/delta) takes rational values here."""
+    cases = []
+    for K in instance["K"]:
+        for texts in instance["letters"]:
+            c, beta_0, epsilon, log = (Fraction(text) for text in texts)
+            for n, d in ((1, 1), (10, 3)):
+                squared = c**2 * (K + 1) * log / epsilon**2  # sigma^2
+                beta = beta_0 / (K + 1)
+                moment = 4 * second_moment(K, n, d, Fraction(1), beta) * squared
+                printed = (2 * c * beta_0) ** 2 * d * log / (n * epsilon**2)
+                values = {"K": K, "c": c, "beta_0": beta_0, "epsilon": epsilon, "log": log, "n": n, "d": d}
+                cases.append(Case(values, moment, printed))
+                cases.append(Case({**values, "compared": "the other way"}, printed, moment))
+    return cases
+
+
 def _delta(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     return None if 0 < values["delta"] < 1 else f"delta = {values['delta']} does not lie in (0, 1)"
 
@@ -143,8 +164,22 @@ COROLLARY2: Statement = Statement(
         Check("algebra", "the best beta_0 as K grows", _optimum),
         Check("algebra", "order, alpha of order R", _order(alpha_shrinks=True)),
         Check("algebra", "order, alpha fixed: the eighth root", _order(alpha_shrinks=False)),
+        Check(
+            "exact",
+            "the noise term does not depend on K",
+            _noise_terms,
+            {"K": [0, 1, 9, 50], "letters": [["2", "1", "1", "12"], ["1/2", "7/3", "8", "25/2"]]},
+        ),
+        *runs(PRIVATE, private),
     ),
     uses=("shulgin2025.theorem2", "shulgin2025.noise"),
+    slips=(
+        "The privacy guarantee covers the messages, not the memories: R of the required order needs v_i^0 near grad "
+        "f_i(x^0), and vhat^0 = (1/n) sum_i v_i^0 is sent without noise.",
+        "With memories that do not depend on the data, v_i^0 = 0, the term 2R alone is at least 2 ||grad f(x^0)||.",
+        "beta = beta_0/(K + 1) bounds the way of the method by gamma (K + 1) = beta_0 R/((alpha + R) L_max), however "
+        "many rounds there are.",
+    ),
 )
 
 STATEMENTS = (COROLLARY2,)

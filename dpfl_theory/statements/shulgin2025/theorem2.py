@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.claims import Case, Outcome
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025._experiments import NOISY, runs
+from dpfl_theory.statements.shulgin2025.lemma3 import second_moment
 from dpfl_theory.statements.shulgin2025.theorem1 import THEOREM1
 from dpfl_theory.statements.symbolic import equal
 
@@ -48,6 +50,33 @@ def _accumulated(_: Mapping[str, Any]) -> Outcome:
     return equal(_sides().rhs["privacy noise"], 2 * sp.sqrt(moment), "the noise term and twice Lemma 3 at k = K")
 
 
+def _first_rounds(instance: Mapping[str, Any]) -> list[Case]:
+    """K = 0 on f = L x^2/2, one client: |grad f(x^0)| against the bound without its last term, which is larger with
+    it; the step at its limit. Then 2 beta sqrt((K + 1) d sigma^2/n) squared against 4 times what the server adds up."""
+    cases = []
+    for texts in instance["rounds"]:
+        L, slope, R, alpha, beta = (Fraction(text) for text in texts)
+        gamma = beta * R / ((alpha + R) * L)
+        assert 0 < beta < alpha + R
+        bound = slope**2 / (2 * L) / gamma + 2 * R + L * gamma / 2
+        cases.append(Case({"K": 0, "L": L, "slope": slope, "R": R, "alpha": alpha, "beta": beta}, slope, bound))
+    for K, n, d, sigma, beta in instance["noise"]:
+        moment = 4 * second_moment(K, n, d, Fraction(sigma), Fraction(beta))
+        printed = (2 * Fraction(beta)) ** 2 * (K + 1) * d * Fraction(sigma) ** 2 / n
+        cases.append(Case({"K": K, "n": n, "d": d, "sigma": sigma, "beta": beta}, moment, printed))
+    return cases
+
+
+_EXACT = {
+    "rounds": [
+        ["1", "1", "1/100", "0", "1/200"],
+        ["1", "1/100", "1/99", "1", "1"],
+        ["1", "3", "3", "0", "29/10"],
+        ["4", "2/3", "1/3", "1/7", "1/5"],
+    ],
+    "noise": [[0, 1, 1, "1", "1"], [9, 1, 200, "1/3", "1/7"], [20, 10, 3, "5", "1/100"]],
+}
+
 THEOREM2: Statement = Statement(
     id="shulgin2025.theorem2",
     kind="theorem",
@@ -72,9 +101,14 @@ THEOREM2: Statement = Statement(
     checks=(
         Check("algebra", "no noise: Theorem 1", _without_noise),
         Check("algebra", "noise accumulated by the server", _accumulated),
+        Check("exact", "first round, and the noise term", _first_rounds, _EXACT),
         *runs(NOISY),
     ),
     uses=("shulgin2025.lemma2", "shulgin2025.lemma3", "shulgin2025.descent"),
+    slips=(
+        "Lemma 3 needs vhat^0 = (1/n) sum_i v_i^0, so the server knows the mean of the first memories; memories near "
+        "the clients' gradients, which a small R asks for, tell it the first gradient without noise.",
+    ),
 )
 
 STATEMENTS = (THEOREM2,)

@@ -1,4 +1,4 @@
-"""A client's gradient steps for performance estimation, and the grids of instances that Appendix E's lemmas share."""
+"""A client's gradient steps for performance estimation, and grids of instances for the steps of proofs."""
 
 from __future__ import annotations
 

@@ -1,0 +1,81 @@
+"""Exact instances for the lemmas that bound one round: users, cohorts and step sizes at their limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from dpfl_theory.statements.claims import Case
+from dpfl_theory.statements.model import Check
+from dpfl_theory.statements.noble2022._moments import RoundMoments, Users, rounds, users_of
+
+__all__ = ["CONVEX", "OTHER", "cases", "exact_checks"]
+
+Bound = Callable[[Users, RoundMoments], tuple[Fraction, Fraction]]
+"""Both sides of a statement on one round."""
+
+
+def _instance(curvatures: list[str], offsets: list[str], size: int, K: int, **more: Any) -> dict[str, Any]:
+    common = {"start": ["0", "3"], "V": ["0", "1", "10000"], "T": 3, "eta_g": "1"}
+    return {"curvatures": curvatures, "offsets": offsets, "size": size, "K": K, **common, **more}
+
+
+CONVEX: dict[str, dict[str, Any]] = {
+    "one user": _instance(["1"], ["0"], 1, 2),
+    "two equal users, one at a time": _instance(["1", "1"], ["0", "0"], 1, 2),
+    "two far apart, one at a time": _instance(["1", "1/4"], ["10", "-10"], 1, 2),
+    "three users, all": _instance(["1", "0", "1/2"], ["1", "-5", "2"], 3, 2, eta_g="2", T=2),
+    "four users, one at a time": _instance(["1", "1", "1/2", "0"], ["9", "-9", "1", "0"], 1, 1),
+    "four users, one at a time, K = 3": _instance(["1", "1", "1/2", "0"], ["9", "-9", "1", "0"], 1, 3, T=2),
+    "eight users, one at a time": _instance(["1", *["1/2"] * 7], ["9", *["-1"] * 7], 1, 1, T=2, V=["1"]),
+}
+OTHER: dict[str, dict[str, Any]] = {
+    "two users, one concave": _instance(["1", "-1/2"], ["1", "0"], 1, 2),
+    "four users, one concave": _instance(["1", "1", "-1", "0"], ["9", "-9", "1", "0"], 1, 1),
+}
+
+
+def cases(instance: Mapping[str, Any], bound: Bound) -> list[Case]:
+    """Both sides in every round from every start and at every variance of the instance."""
+    found = []
+    for start in instance["start"]:
+        for V in instance["V"]:
+            users = users_of({**instance, "start": start, "V": V})
+            for t, moments in enumerate(rounds(users, int(instance["T"])), 1):
+                left, right = bound(users, moments)
+                values = {
+                    "t": t,
+                    "x^0": start,
+                    "V": V,
+                    "M": len(users.curvatures),
+                    "lM": users.size,
+                    "K": instance["K"],
+                }
+                found.append(Case(values, left, right))
+    return found
+
+
+def exact_checks(
+    bound: Bound, limit: Callable[[Fraction], Fraction | None], instances: Mapping[str, Mapping[str, Any]], **more: Any
+) -> tuple[Check, ...]:
+    """One check an instance, at the step size ``limit`` of its l (left out where that is no fraction)."""
+    out = []
+    for name, instance in instances.items():
+        found = limit(Fraction(int(instance["size"]), len(instance["curvatures"])))
+        if found is not None:
+            data = {**instance, "eta~ nu": str(found), **more}
+            out.append(Check("exact", f"{name}, eta~ nu = {found}", lambda i: cases(i, bound), data))
+    return tuple(out)
+
+
+def power(base: Fraction, exponent: Fraction) -> Fraction | None:
+    """base^exponent where it is a fraction, else None.
+
+    >>> power(Fraction(1, 8), Fraction(2, 3)), power(Fraction(1, 2), Fraction(1, 2))
+    (Fraction(1, 4), None)
+    """
+    p, q = exponent.numerator, exponent.denominator
+    roots = [round(v ** (1 / q)) for v in (base.numerator, base.denominator)]
+    root = Fraction(roots[0], roots[1])
+    return root**p if root**q == base else None

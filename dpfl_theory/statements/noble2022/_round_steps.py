@@ -1,0 +1,73 @@
+"""What noble2022's Lemmas C.4, C.5 and C.6, which bound one round, share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from dpfl_theory.statements.claims import Outcome, Performance
+from dpfl_theory.statements.model import Statement, sympy_symbols
+from dpfl_theory.statements.noble2022 import _proof_letters as proof
+from dpfl_theory.statements.noble2022 import _round_performance as worst
+from dpfl_theory.statements.noble2022 import _utility as noble
+
+if TYPE_CHECKING:
+    from dpfl_theory.problems.base import Problem
+
+ROUND = ("eta", "nu", "drift", "lag", *proof.VARIANCE, *proof.COHORT)
+BASE = (noble.SMOOTH, noble.GRADIENTS, noble.WARM, proof.WHOLE)
+
+
+def letters(*names: str) -> tuple[Any, ...]:
+    return proof.letters(*dict.fromkeys(names))
+
+
+def performance(
+    bound: Callable[[worst.Round, Mapping[str, Any]], tuple[Any, Any]], star: bool, what: str
+) -> Callable[[Mapping[str, Any]], Performance]:
+    def build(instance: Mapping[str, Any]) -> Performance:
+        found = worst.round_of(instance, star)
+        left, right = bound(found, instance)
+        return Performance(found.problem, left, right, what)
+
+    return build
+
+
+def step_limit(factor: float, power: str | None = None) -> Callable[[Problem | None, Mapping[str, Any]], str | None]:
+    def test(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+        exponent = values["alpha"] if power is None else float(Fraction(power))
+        most = factor * values["l"] ** exponent
+        found = values["eta"] * values["nu"]
+        return None if found <= most * (1 + 1e-12) else f"eta~ nu = {found:.6g} exceeds {most:.6g}"
+
+    return test
+
+
+def by_lemma_c2(printed: Callable[[], Statement], sharp: Callable[[], Statement]) -> Callable[[Any], Outcome]:
+    """The printed right side less the sharpened one, with ||grad F||^2 = 2 nu gap (its largest value by Lemma C.2), is
+    made of nonnegative terms."""
+
+    def build(_: Mapping[str, Any]) -> Outcome:
+        import sympy as sp
+
+        s = sympy_symbols(printed())
+        difference = _right(printed()) - _right(sharp()).subs(sympy_symbols(sharp())["slope"], 2 * s["nu"] * s["gap"])
+        rest = sp.expand(difference)
+        terms = rest.args if rest.is_Add else (rest,)
+        fine = all(term.is_nonnegative for term in terms)
+        return Outcome(
+            True if fine else None, f"what the printed form allows more, with Lemma C.2: {sp.simplify(rest)}"
+        )
+
+    return build
+
+
+def _right(statement: Statement) -> Any:
+    assert statement.sides is not None
+    return sum(statement.sides().rhs.values())
+
+
+def whole_step(product: Fraction) -> Callable[[Fraction], Fraction | None]:
+    """eta~ nu, whatever l is."""
+    return lambda share: product

@@ -1,0 +1,197 @@
+"""noble2022 Lemma C.1: the mean and the variance of a local step's private gradient."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+from dpfl_theory.statements.claims import Case, Outcome
+from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.noble2022 import _proof_letters as proof
+from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.symbolic import equal
+
+if TYPE_CHECKING:
+    from dpfl_theory.problems.base import Problem
+
+_ERROR = Symbol(
+    "error",
+    "E||H~_i^k(y) - grad F_i(y)||^2",
+    (2, -2),
+    "nonnegative",
+    r"\mathbb{E}\|\tilde{H}_i^k(y_i^{k-1}) - \nabla F_i(y_i^{k-1})\|^2",
+)
+_WHERE = "Lemma C.1, Appendix C.1"
+Factors = Callable[[int, int], tuple[Fraction, Fraction]]
+"""From R and sR what multiplies varsigma^2/(sR) and Sigma_g^2."""
+
+
+def printed(records: int, drawn: int) -> tuple[Fraction, Fraction]:
+    """1 and 1."""
+    return Fraction(1), Fraction(1)
+
+
+def exact_factors(records: int, drawn: int) -> tuple[Fraction, Fraction]:
+    """(1 - s)/(1 - 1/R), for draws without replacement, and 1/2, since E||N(0, I_d)||^2 = d."""
+    return Fraction(records - drawn, records - 1), Fraction(1, 2)
+
+
+def _families(instance: Mapping[str, Any]) -> Iterator[tuple[str, list[tuple[int, ...]]]]:
+    draw = random.Random(int(instance["seed"]))
+    for R in instance["R"]:
+        for d in instance["d"]:
+            yield "one record apart", [(1,) + (0,) * (d - 1)] + [(0,) * d] * (R - 1)
+            yield "opposite", [tuple((-1) ** j for _ in range(d)) for j in range(R)]
+            yield "drawn", [tuple(draw.randint(-9, 9) for _ in range(d)) for _ in range(R)]
+
+
+def error_cases(instance: Mapping[str, Any], factors: Factors = printed) -> list[Case]:
+    """E||H~ - grad F_i||^2 by enumeration of the subsets, plus d (2C sigma_g/(sR))^2, against the bound.
+
+    The records' gradients are whole numbers, C is at least the longest, and varsigma^2 is the records' own variance.
+    """
+    cases = []
+    for name, gradients in _families(instance):
+        R, d = len(gradients), len(gradients[0])
+        mean = [Fraction(sum(column), R) for column in zip(*gradients)]
+        threshold = max(sum(abs(v) for v in g) for g in gradients)
+        spread = sum(((g[k] - mean[k]) ** 2 for g in gradients for k in range(d)), Fraction(0)) / R
+        for drawn in range(1, R + 1):
+            subsets = list(combinations(gradients, drawn))
+            left = Fraction(0)
+            for chosen in subsets:
+                left += sum(
+                    ((Fraction(sum(g[k] for g in chosen), drawn) - mean[k]) ** 2 for k in range(d)), Fraction(0)
+                )
+            left /= len(subsets)
+            for noise in (Fraction(str(v)) for v in instance["sigma_g"]):
+                scale = 4 * threshold**2 * d * noise**2 / Fraction(drawn) ** 2
+                a, b = factors(R, drawn)
+                values = {"R": R, "sR": drawn, "d": d, "sigma_g": noise, "gradients": name}
+                cases.append(Case(values, left + scale, a * spread / drawn + b * 2 * scale))
+    return cases
+
+
+def mean_cases(instance: Mapping[str, Any]) -> list[Case]:
+    """Part 1: every coordinate of the mean over the subsets, in both directions; the noise has mean zero."""
+    cases = []
+    for name, gradients in _families(instance):
+        R, d = len(gradients), len(gradients[0])
+        for drawn in range(1, R + 1):
+            subsets = list(combinations(gradients, drawn))
+            for k in range(d):
+                a = Fraction(sum(g[k] for chosen in subsets for g in chosen), drawn * len(subsets))
+                b = Fraction(sum(g[k] for g in gradients), R)
+                values = {"R": R, "sR": drawn, "coordinate": k, "gradients": name}
+                cases += [Case(values, a, b), Case(values, b, a)]
+    return cases
+
+
+def attained_cases(instance: Mapping[str, Any]) -> list[Case]:
+    """The sharpened right side against the left one: they are equal."""
+    return [Case(c.values, c.rhs, c.lhs) for c in error_cases(instance, exact_factors)]
+
+
+def _every_size(_: Mapping[str, Any]) -> Outcome:
+    """m of R records without replacement: with S = sum_j ||g_j - mean||^2 two different records have inner product
+    -S/(R(R - 1)) on average, so E||mean of the drawn - mean||^2 = (m S/R - m(m - 1) S/(R(R - 1)))/m^2.
+    """
+    import sympy as sp
+
+    R, m, S = sp.symbols("R m S", positive=True)
+    found = (m * S / R - m * (m - 1) * S / (R * (R - 1))) / m**2
+    return equal(found, S / R / m * (R - m) / (R - 1), "the variance of m of R records against (1 - s)/(1 - 1/R) of it")
+
+
+def _noise_length(_: Mapping[str, Any]) -> Outcome:
+    """E||(2C/(sR)) N(0, sigma_g^2 I_d)||^2 = 4 C^2 d sigma_g^2/(sR)^2 is half of Sigma_g^2."""
+    import sympy as sp
+
+    C, d, sigma, n, z = sp.symbols("C d sigma_g n z", positive=True)
+    density = sp.exp(-(z**2) / 2) / sp.sqrt(2 * sp.pi)
+    one = 2 * sp.integrate(z**2 * density, (z, 0, sp.oo))
+    Sigma = 2 * C * sp.sqrt(2 * d) * sigma / n
+    return equal((2 * C / n) ** 2 * sigma**2 * d * one, Sigma**2 / 2, "the noise's second moment against Sigma_g^2/2")
+
+
+def _sides() -> Sides:
+    s = sympy_symbols(LEMMA)
+    return Sides({"error": s["error"]}, {"sampling": s["varsigma"] ** 2 / (s["s"] * s["R"]), "noise": s["Sigma"] ** 2})
+
+
+def _sharp_sides() -> Sides:
+    s = sympy_symbols(SHARPENED)
+    sampling = (1 - s["s"]) / (1 - 1 / s["R"]) * s["varsigma"] ** 2 / (s["s"] * s["R"])
+    return Sides({"error": s["error"]}, {"sampling": sampling, "noise": s["Sigma"] ** 2 / 2})
+
+
+def _several(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    return None if values["R"] >= 2 else f"R = {values['R']} records leave (1 - s)/(1 - 1/R) undefined"
+
+
+_RECORDS = {"R": [1, 2, 3, 5, 6], "d": [1, 2, 5], "sigma_g": ["0", "1/2", "40"], "seed": 4}
+_MANY = {**_RECORDS, "R": [2, 3, 5, 6]}
+_HIGH = {"R": [1, 3], "d": [200], "sigma_g": ["1"], "seed": 4}
+
+LEMMA: Statement = Statement(
+    id="noble2022.lemmaC.1",
+    kind="lemma",
+    title="Mean and variance of a private stochastic gradient",
+    source=Source(
+        proof.PAPER,
+        _WHERE,
+        note=(
+            "the display is the second part, the first is E[H~ | y] = grad F_i(y); sR is read as a whole number, drawn "
+            "without replacement as Algorithm 1 has it; gradients are never clipped (Assumption 3.3)"
+        ),
+    ),
+    text=(
+        "If no gradient is clipped, the mean of sR records' gradients plus the noise is an unbiased gradient of F_i, "
+        "and its variance satisfies the bound."
+    ),
+    symbols=(_ERROR, *proof.letters("varsigma", "s", "R", "Sigma")),
+    assumptions=(noble.SMOOTH, noble.GRADIENTS),
+    sides=_sides,
+    checks=(
+        Check("algebra", "the noise's second moment is half of Sigma_g^2", _noise_length),
+        Check("exact", "part 1, unbiased", mean_cases, _RECORDS),
+        Check("exact", "part 2, every number of records", error_cases, _RECORDS),
+        Check("exact", "part 2, 200 dimensions", error_cases, _HIGH),
+    ),
+    slips=(
+        "The text before the lemma says that N(0, I_d) has variance 2d; it has d, so that Sigma_g^2 is twice the "
+        "noise's second moment and the bounds hold with room.",
+        "Algorithm 1 draws floor(sR) records and divides by sR: where sR is no whole number the mean is "
+        "floor(sR)/(sR) grad F_i and part 1 fails (R = 3 and s = 1/2 give 2/3 of the gradient).",
+        "The line before the lemma writes E[H~_i(x)] = H_i(x), which holds given the drawn records S_i only.",
+    ),
+)
+
+SHARPENED: Statement = Statement(
+    id="noble2022.lemmaC.1.sharpened",
+    kind="lemma",
+    title="Variance of a private stochastic gradient, exactly",
+    source=Source(
+        proof.PAPER,
+        _WHERE,
+        note="derived: varsigma^2 the records' variance at y; both sides are equal, so nothing is lost",
+    ),
+    text=(
+        "For R >= 2 records with variance varsigma^2 at y, sR of them drawn without replacement and never clipped, the "
+        "variance is at most (and equal to) the right side: half of the noise term, and less sampling noise as s grows."
+    ),
+    symbols=LEMMA.symbols,
+    assumptions=(*LEMMA.assumptions, Assumption("R >= 2", _several)),
+    sides=_sharp_sides,
+    checks=(
+        Check("algebra", "draws without replacement, every R", _every_size),
+        Check("algebra", "the noise's second moment is half of Sigma_g^2", _noise_length),
+        Check("exact", "every number of records", lambda i: error_cases(i, exact_factors), _MANY),
+        Check("exact", "the bound is attained", attained_cases, _MANY),
+    ),
+)
+
+STATEMENTS = (LEMMA, SHARPENED)

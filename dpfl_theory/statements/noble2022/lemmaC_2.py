@@ -1,0 +1,156 @@
+"""noble2022 Lemma C.2: the gradient of F by its excess. Convexity, which the paper asks for, is not needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from dpfl_theory.problems import make
+from dpfl_theory.statements.claims import Case, Experiment, Performance
+from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.noble2022 import _proof_letters as proof
+from dpfl_theory.statements.noble2022 import _utility as noble
+
+_SLOPE = Expected(
+    "slope", (("gradient-norm-squared", 1),), (2, -2), r"\mathbb{E}\|\nabla F(x)\|^2", "squared gradient of F"
+)
+_GAP = Expected("gap", (("suboptimality", 1),), (1, 0), r"\mathbb{E}(F(x) - F^*)", "excess of F")
+_WHERE = "Lemma C.2, Appendix C.1"
+
+
+def performance(instance: Mapping[str, Any], factor: float = 2.0) -> Performance:
+    """||grad F(x)||^2 <= factor nu (F(x) - F*) for F the mean of M functions of a class, with x* the origin.
+
+    What is known of x*: the gradients there add up to nothing, and F(x*) is not above F at x - grad F(x)/nu.
+    """
+    from PEPit import PEP, Expression, Point
+    from PEPit.functions import SmoothConvexFunction, SmoothFunction
+
+    M, nu = int(instance["M"]), float(Fraction(str(instance["nu"])))
+    problem = PEP()
+    kind = {"convex": SmoothConvexFunction, "non-convex": SmoothFunction}[instance["class"]]
+    functions = [problem.declare_function(kind, L=nu) for _ in range(M)]
+    star = Point(is_leaf=False, decomposition_dict={})
+    rest = star
+    for f in functions[:-1]:
+        rest = rest - f.gradient(star)
+    functions[-1].add_point((star, rest, Expression()))
+    x = problem.set_initial_point()
+    slope = sum((f.gradient(x) for f in functions[1:]), functions[0].gradient(x)) / M
+
+    def value(point: Any) -> Any:
+        return sum((f(point) for f in functions[1:]), functions[0](point)) / M
+
+    problem.add_constraint(value(star) <= value(x - slope / nu))
+    right = factor * nu * (value(x) - value(star))
+    return Performance(problem, slope**2, right, f"||grad F||^2 against {factor * nu:.6g} (F - F*)")
+
+
+def quadratic_cases(instance: Mapping[str, Any]) -> list[Case]:
+    """F_i(x) = a_i x^2/2 - b_i x: equality where all a_i = nu; some a_i may be negative as long as F has a minimum."""
+    cases = []
+    for curvatures, offsets in instance["users"]:
+        a, b = ([Fraction(str(v)) for v in values] for values in (curvatures, offsets))
+        total = sum(a, Fraction(0))
+        nu, mean, star = max(abs(v) for v in a), total / len(a), sum(b, Fraction(0)) / total
+        for x in (Fraction(str(v)) for v in instance["x"]):
+            values = {"curvatures": tuple(a), "offsets": tuple(b), "x": x}
+            cases.append(Case(values, mean**2 * (x - star) ** 2, 2 * nu * mean / 2 * (x - star) ** 2))
+    return cases
+
+
+def experiment(instance: Mapping[str, Any]) -> Experiment:
+    """Along DP-SCAFFOLD's iterates, which noise spreads over many points."""
+    import numpy as np
+
+    from dpfl_theory.algorithms import Cohort, NoisyGradient
+    from dpfl_theory.algorithms.observables import Reach
+    from dpfl_theory.algorithms.scaffold import Scaffold
+
+    problem = make(instance["problem"]["family"], **instance["problem"]["parameters"])
+    nu = problem.constants.L_max
+    algorithm = Scaffold(0.5 / nu, local_steps=2, cohort=Cohort("fixed", 2), gradient=NoisyGradient(instance["noise"]))
+    return Experiment(
+        problem, algorithm, 20, 3.0 * np.ones(problem.d), {"nu": nu}, lanes=512, reach=Reach.anywhere(problem)
+    )
+
+
+def _sides(statement: Statement) -> Sides:
+    s = sympy_symbols(statement)
+    return Sides({"slope": s["slope"]}, {"gap": 2 * s["nu"] * s["gap"]})
+
+
+_CONVEX_USERS = [
+    [["1", "1"], ["1", "-3"]],
+    [["2", "0"], ["1", "1"]],
+    [["1/7"], ["5"]],
+    [["1", "1", "0"], ["9", "0", "-2"]],
+]
+_OTHER_USERS = [[["2", "-1"], ["1", "1"]], [["1", "1", "-1"], ["0", "5", "2"]]]
+_POINTS = ["-2", "0", "1/3", "100"]
+_RUNS: dict[str, dict[str, Any]] = {
+    "heterogeneous quadratics": {
+        "problem": {
+            "family": "quadratic",
+            "parameters": {"clients": 4, "dimension": 3, "heterogeneity": 5.0, "seed": 1},
+        },
+        "noise": 3.0,
+    },
+    "Huber": {"problem": {"family": "huber", "parameters": {"clients": 4, "dimension": 3, "seed": 2}}, "noise": 0.5},
+}
+
+
+def _worst(kind: str) -> tuple[Check, ...]:
+    return tuple(
+        Check("worst-case", f"{kind}, M = {M}, nu = {nu}", performance, {"class": kind, "M": M, "nu": nu})
+        for M, nu in ((1, "1"), (2, "1"), (3, "1"), (2, "1/8"))
+    )
+
+
+LEMMA: Statement = Statement(
+    id="noble2022.lemmaC.2",
+    kind="lemma",
+    title="Gradient of F by its excess (Nesterov)",
+    source=Source(proof.PAPER, _WHERE, note="F* = F(x*); stated for every x, so for the mean over any x too"),
+    text="If every F_i is convex and nu-smooth and x* minimises F, then the bound holds at every x.",
+    symbols=noble.letters("nu"),
+    expectations=(_SLOPE, _GAP),
+    assumptions=(noble.CONVEX, noble.SMOOTH, proof.MINIMISER),
+    sides=lambda: _sides(LEMMA),
+    checks=(
+        *_worst("convex"),
+        Check("exact", "quadratics", quadratic_cases, {"users": _CONVEX_USERS, "x": _POINTS}),
+        *(Check("monte-carlo", name, experiment, instance) for name, instance in _RUNS.items()),
+    ),
+)
+
+SHARPENED: Statement = replace(
+    LEMMA,
+    id="noble2022.lemmaC.2.sharpened",
+    title="Gradient of F by its excess, without convexity",
+    source=Source(
+        proof.PAPER,
+        _WHERE,
+        note=(
+            "derived: F itself is nu-smooth, and F(x*) <= F(x - grad F(x)/nu) <= F(x) - ||grad F(x)||^2/(2 nu). The "
+            "paper's way through (1/M) sum_i ||grad F_i(x) - grad F_i(x*)||^2 needs convex F_i"
+        ),
+    ),
+    text="If every F_i is nu-smooth, convex or not, and x* minimises F, then the bound holds at every x.",
+    assumptions=(noble.SMOOTH, proof.MINIMISER),
+    sides=lambda: _sides(SHARPENED),
+    checks=(
+        *_worst("non-convex"),
+        Check("exact", "quadratics, some of them concave", quadratic_cases, {"users": _OTHER_USERS, "x": _POINTS}),
+    ),
+    expectations=(),
+    symbols=(
+        *noble.letters("nu"),
+        Symbol("slope", "||grad F(x)||^2", (2, -2), "nonnegative", r"\|\nabla F(x)\|^2"),
+        Symbol("gap", "F(x) - F(x*)", (1, 0), "nonnegative", r"(F(x) - F^*)"),
+    ),
+)
+
+STATEMENTS = (LEMMA, SHARPENED)

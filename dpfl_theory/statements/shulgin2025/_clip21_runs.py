@@ -1,0 +1,120 @@
+"""How shulgin2025's statements on Clip21 are run, and Clip21 on the line in rational numbers.
+
+Imported to list the catalogue: NumPy and the algorithms are imported where they are used.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from dpfl_theory.problems import make
+from dpfl_theory.statements.claims import Experiment
+from dpfl_theory.statements.shulgin2025._experiments import start_of
+
+__all__ = ["INACTIVE", "ROUNDS", "experiment", "path"]
+
+Step = tuple[Fraction, tuple[Fraction, ...], Fraction]
+
+
+def path(
+    curvatures: Sequence[Fraction],
+    centres: Sequence[Fraction],
+    x: Fraction,
+    memories: Sequence[Fraction],
+    tau: Fraction,
+    gamma: Fraction,
+    count: int,
+) -> list[Step]:
+    """(x^k, the residuals grad f_i(x^k) - v_i^k, v^{k+1}) for k = 0..count of Clip21 on f_i = curvature_i (x -
+    centre_i)^2/2, without server normalisation.
+
+    >>> one = Fraction(1)
+    >>> path([one], [0 * one], 2 * one, [0 * one], one, one / 2, 1)[1]
+    (Fraction(3, 2), (Fraction(1, 2),), Fraction(3, 2))
+    """
+    found, v = [], list(memories)
+    for _ in range(count + 1):
+        missing = [a * (x - c) - m for a, c, m in zip(curvatures, centres, v)]
+        v = [m + max(-tau, min(tau, e)) for m, e in zip(v, missing)]
+        mean = sum(v, Fraction(0)) / len(v)
+        found.append((x, tuple(missing), mean))
+        x = x - gamma * mean
+    return found
+
+
+def _quadratics(condition: float = 20.0, heterogeneity: float = 2.0, **more: Any) -> dict[str, Any]:
+    parameters = {"clients": 6, "dimension": 4, "condition": condition, "heterogeneity": heterogeneity, "seed": 3}
+    return {"family": "quadratic", "parameters": {**parameters, **more}}
+
+
+_CANCER = {
+    "family": "logistic-data",
+    "parameters": {"data": "breast-cancer", "features": 5, "clients": 8, "partition": "shards", "shards_per_client": 1},
+}
+
+
+def _run(problem: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """share: of the first gradients in the memories; tau: over the largest residual R; step: gamma L, or over the limit
+    of clip21.inactive with ``inactive``; distance: ||x_0 - w*|| (0: x_0 = 0); K: index of the last round."""
+    return {"problem": problem, "share": 0.5, "tau": 0.5, "step": 1.0, "distance": 3.0, "K": 0, **more}
+
+
+ROUNDS: dict[str, dict[str, Any]] = {
+    "quadratics": _run(_quadratics()),
+    "one client": _run(_quadratics(2.0, 0.0, clients=1, dimension=2), share=0.9),
+    "quadratics, zero memories, short threshold": _run(_quadratics(), share=0.0, tau=0.01),
+    "quadratics, no clipping": _run(_quadratics(), tau=2.0),
+    "quadratics, short step": _run(_quadratics(100.0, 20.0), step=0.1, share=3.0),
+    "breast cancer sorted by label": _run(_CANCER, distance=0.0),
+}
+"""First rounds."""
+INACTIVE: dict[str, dict[str, Any]] = {
+    "quadratics": _run(_quadratics(), share=0.95, tau=1.0, K=50, inactive=True),
+    "very heterogeneous quadratics": _run(_quadratics(100.0, 50.0), share=0.9, tau=1.0, K=100, inactive=True),
+    "one quadratic, first round": _run(
+        _quadratics(1.0, 0.0, clients=1, dimension=1), share=1.0, tau=0.5, K=0, step=0.99, inactive=True
+    ),
+    "breast cancer sorted by label": _run(_CANCER, share=0.8, tau=1.0, K=50, distance=0.0, inactive=True),
+}
+"""tau over the largest of the first gradients' residuals; for share 1 over the first gradient."""
+
+
+def experiment(instance: Mapping[str, Any]) -> Experiment:
+    """K + 1 rounds; of the first one ||grad f(x^0)||, ||v^1|| and ||v^1 - grad f(x^0)|| apart from the engine."""
+    import numpy as np
+
+    from dpfl_theory.algorithms import clip21
+    from dpfl_theory.algorithms.observables import Reach
+
+    problem = make(instance["problem"]["family"], **instance["problem"]["parameters"])
+    start, c = start_of(problem, instance["distance"]), problem.constants
+    gradients = np.array([problem.client_gradient(i, start) for i in range(problem.n)])
+    missing = (1.0 - instance["share"]) * gradients
+    lengths = np.linalg.norm(missing, axis=1)
+    R = float(lengths.max())
+    tau = instance["tau"] * (R or float(np.linalg.norm(gradients, axis=1).max()))
+    gap = problem.value(start) - c.f_star
+    gamma = instance["step"] / c.L_f
+    if instance.get("inactive"):
+        gamma = min(gamma, instance["step"] * tau / (c.L_max * math.sqrt(2 * c.L_f * gap)))
+    factors = np.minimum(1.0, tau / np.where(lengths > 0.0, lengths, tau))
+    estimate = (instance["share"] * gradients + factors[:, None] * missing).mean(axis=0)
+    mean = gradients.mean(axis=0)
+    values = {
+        "gap": gap,
+        "gamma": gamma,
+        "tau": tau,
+        "R": R,
+        "L": c.L_f,
+        "L_max": c.L_max,
+        "K": float(instance["K"]),
+        "slope": float(np.linalg.norm(mean)),
+        "estimate": float(np.linalg.norm(estimate)),
+        "error": float(np.linalg.norm(estimate - mean)),
+    }
+    algorithm = clip21(gamma, tau, memory=instance["share"])
+    rounds = int(instance["K"]) + 1
+    return Experiment(problem, algorithm, rounds, start, values, reach=Reach.anywhere(problem), random=False)

@@ -1,0 +1,226 @@
+"""shulgin2025 Appendix C: the memory of a single node against a fixed target, with clipping and with normalisation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+from dpfl_theory.statements.claims import Case, Outcome
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.shulgin2025 import _letters as shu
+from dpfl_theory.statements.shulgin2025.lemma1 import Vector, clipped, length, smoothed
+from dpfl_theory.statements.symbolic import equal
+
+__all__ = ["CLIPPING", "NORMALIZATION", "STATEMENTS", "memories"]
+
+_WHERE = "Appendix C"
+_START = Symbol("r_0", "||v^0 - g*||", (1, -1), "nonnegative", r"\|v^0 - g^*\|")
+_ROUND = Symbol("k", "number of updates", (0, 0), "nonnegative", "k")
+_AFTER = Symbol("r_k", "||v^k - g*||", (1, -1), "nonnegative", r"\|v^k - g^*\|")
+_NEXT = Symbol("r_next", "||v^{k+1} - g*||", (1, -1), "nonnegative", r"\|v^{k+1} - g^*\|")
+
+
+def memories(v: Vector, target: Vector, operator: str, parameter: Fraction, beta: Fraction, count: int) -> list[Vector]:
+    """v^0, ..., v^count of (16): v + Clip_tau(g* - v) for ``clip``, v + beta Norm_alpha(g* - v) for ``smoothed``.
+
+    >>> zero, far = (Fraction(0), Fraction(0)), (Fraction(3), Fraction(4))
+    >>> memories(zero, far, "clip", Fraction(5, 2), Fraction(1), 2)[-1] == far
+    True
+    """
+    found = [v]
+    for _ in range(count):
+        missing = tuple(g - x for g, x in zip(target, v))
+        sent = clipped(missing, parameter) if operator == "clip" else smoothed(missing, parameter)
+        v = tuple(x + beta * y for x, y in zip(v, sent))
+        found.append(v)
+    return found
+
+
+def _distances(path: list[Vector], target: Vector) -> list[Fraction]:
+    return [length([g - x for g, x in zip(target, v)]) for v in path]
+
+
+def _clipping_cases(instance: Mapping[str, Any]) -> list[Case]:
+    cases = []
+    for start, goal in instance["vectors"]:
+        v, target = (tuple(Fraction(x) for x in vector) for vector in (start, goal))
+        for tau in map(Fraction, instance["tau"]):
+            found = _distances(memories(v, target, "clip", tau, Fraction(1), int(instance["k"])), target)
+            for k, r in enumerate(found):
+                values = {"v": v, "target": target, "tau": tau, "k": k}
+                cases.append(Case(values, r, max(Fraction(0), found[0] - k * tau)))
+    return cases
+
+
+def _induction(_: Mapping[str, Any]) -> Outcome:
+    """With r_0 = k tau + tau + more, k updates leave tau + more, one more leaves more = r_0 - (k + 1) tau; and a
+    distance of at most tau is closed in one update."""
+    import sympy as sp
+
+    tau, more, k = sp.symbols("tau more k", positive=True)
+    r_0 = (k + 1) * tau + more
+    left = r_0 - k * tau
+    step = (1 - tau / left) * left
+    return equal(step, r_0 - (k + 1) * tau, "one more update of a distance above tau")
+
+
+def _recursion_cases(instance: Mapping[str, Any]) -> list[Case]:
+    """The lengths of the vectors against the recursion of the lengths alone."""
+    cases = []
+    for start, goal in instance["vectors"]:
+        v, target = (tuple(Fraction(x) for x in vector) for vector in (start, goal))
+        for alpha, beta in ((Fraction(a), Fraction(b)) for a, b in instance["alpha, beta"]):
+            found = _distances(memories(v, target, "smoothed", alpha, beta, int(instance["k"])), target)
+            for k, (r, after) in enumerate(pairwise(found)):
+                values = {"v": v, "target": target, "alpha": alpha, "beta": beta, "k": k}
+                factor = abs(1 - beta / (alpha + r)) if alpha + r else Fraction(1)
+                cases.append(Case(values, after, factor * r))
+    return cases
+
+
+def _reached_cases(instance: Mapping[str, Any]) -> list[Case]:
+    """For beta < 2 alpha the distance is below q^k r_0, q = max(|1 - beta/alpha|, |1 - beta/(alpha + r_0)|) < 1: what
+    exceeds it is 0. For beta = 2 alpha it decreases all the same."""
+    cases = []
+    for a, b, r_0 in ((Fraction(x) for x in texts) for texts in instance["runs"]):
+        q = max(abs(1 - b / a), abs(1 - b / (a + r_0)))
+        found = _distances(memories((Fraction(0),), (r_0,), "smoothed", a, b, int(instance["k"])), (r_0,))
+        for k, r in enumerate(found):
+            values = {"alpha": a, "beta": b, "r_0": r_0, "k": k}
+            cases.append(Case(values, max(Fraction(0), r - q**k * r_0), Fraction(0)))
+            if k:
+                cases.append(Case({**values, "compared": "before"}, max(Fraction(0), r - found[k - 1]), Fraction(0)))
+        assert (q < 1) == (b < 2 * a)
+    return cases
+
+
+def _stuck_cases(instance: Mapping[str, Any]) -> list[Case]:
+    """For beta > 2 alpha the distance beta/2 - alpha is kept for ever: v^k goes to and fro."""
+    cases = []
+    for a, b in ((Fraction(x) for x in texts) for texts in instance["pairs"]):
+        r = b / 2 - a
+        assert r > 0
+        found = _distances(memories((Fraction(0),), (r,), "smoothed", a, b, int(instance["k"])), (r,))
+        cases += [Case({"alpha": a, "beta": b, "k": k}, x, r) for k, x in enumerate(found)]
+    return cases
+
+
+def _condition(_: Mapping[str, Any]) -> Outcome:
+    """1 - (1 - beta/(alpha + r))^2 = beta (2 alpha + 2r - beta)/(alpha + r)^2: positive for every r > 0 exactly if beta
+    <= 2 alpha. Otherwise it vanishes at r = beta/2 - alpha, and is negative below: shorter distances grow."""
+    import sympy as sp
+
+    a, b, r = sp.symbols("alpha beta r", positive=True)
+    gain = 1 - (1 - b / (a + r)) ** 2
+    steps = (
+        (gain, b * (2 * a + 2 * r - b) / (a + r) ** 2, "what an update gains"),
+        (gain.subs(r, b / 2 - a), 0, "what it gains at beta/2 - alpha"),
+        (gain.subs(b, 2 * a), 4 * a * r / (a + r) ** 2, "what it gains for beta = 2 alpha"),
+    )
+    for left, right, what in steps:
+        outcome = equal(left, right, what)
+        if not outcome.true:
+            return outcome
+    return Outcome(True, "every distance shrinks exactly if beta <= 2 alpha; then it tends to 0")
+
+
+def _clipping_sides() -> Sides:
+    import sympy as sp
+
+    s = sympy_symbols(CLIPPING)
+    return Sides({"distance": s["r_k"]}, {"left": sp.Max(0, s["r_0"] - s["k"] * s["tau"])})
+
+
+def _normalization_sides() -> Sides:
+    import sympy as sp
+
+    s = sympy_symbols(NORMALIZATION)
+    return Sides({"distance": s["r_next"]}, {"left": sp.Abs(1 - s["beta"] / (s["alpha"] + s["r_k"])) * s["r_k"]})
+
+
+_VECTORS = [[["0", "0"], ["3", "4"]], [["1"], ["-7/2"]], [["2", "0", "1"], ["0", "3", "7"]]]
+
+CLIPPING: Statement = Statement(
+    id="shulgin2025.appendixC.clipping",
+    kind="corollary",
+    title="With clipping, the memory reaches a fixed target within finitely many updates",
+    source=Source(
+        shu.PAPER,
+        _WHERE,
+        "16",
+        note=(
+            "the display is lost in the text at hand and was restored (mark P): 'from Theorem 4.3 of Khirirat et al.', "
+            "'within a finite number of iterations'"
+        ),
+    ),
+    text=(
+        "For v^{k+1} = v^k + Clip_tau(g* - v^k), the distance to g* satisfies the bound, so that v^k = g* for k >= "
+        "||v^0 - g*||/tau."
+    ),
+    symbols=(_AFTER, _START, _ROUND, *shu.letters("tau")),
+    sides=_clipping_sides,
+    checks=(
+        Check("algebra", "one more update", _induction),
+        Check(
+            "exact",
+            "vectors of rational length",
+            _clipping_cases,
+            {"vectors": _VECTORS, "tau": ["1/3", "1", "5/2", "5", "9"], "k": 25},
+        ),
+    ),
+    uses=("shulgin2025.table1",),
+)
+
+NORMALIZATION: Statement = Statement(
+    id="shulgin2025.appendixC.normalization",
+    kind="corollary",
+    title="With smoothed normalisation, the memory tends to a fixed target, provided that beta <= 2 alpha",
+    source=Source(
+        shu.PAPER,
+        _WHERE,
+        "16",
+        note=(
+            "the display is lost in the text at hand and was restored: the recursion is pinned by 'from Lemma 1' (mark "
+            "P); the condition of 'will eventually reach (provided that)' is lost, and the exact one is derived: 0 < "
+            "beta <= 2 alpha for every start. 'Reach' is a limit: only v^k with ||v^k - g*|| = beta - alpha is "
+            "followed by g* itself"
+        ),
+    ),
+    text=(
+        "For v^{k+1} = v^k + beta Norm_alpha(g* - v^k), the distance to g* satisfies the recursion, and tends to 0 "
+        "from every v^0 exactly if beta <= 2 alpha."
+    ),
+    symbols=(_NEXT, _AFTER, *shu.letters("alpha", "beta")),
+    relation="==",
+    sides=_normalization_sides,
+    checks=(
+        Check("algebra", "the exact condition", _condition),
+        Check(
+            "exact",
+            "the recursion, for vectors",
+            _recursion_cases,
+            {"vectors": _VECTORS, "alpha, beta": [["0", "1"], ["1", "1"], ["1/2", "3"], ["2", "1/7"]], "k": 5},
+        ),
+        Check(
+            "exact",
+            "beta <= 2 alpha: the target is approached",
+            _reached_cases,
+            {"runs": [["1", "1", "10"], ["1", "19/10", "1/5"], ["2", "1/4", "3"], ["1", "2", "1/100"]], "k": 6},
+        ),
+        Check(
+            "exact",
+            "beta > 2 alpha: beta/2 - alpha is kept",
+            _stuck_cases,
+            {"pairs": [["0", "1"], ["1", "3"], ["1/100", "1"]], "k": 6},
+        ),
+    ),
+    uses=("shulgin2025.lemma1",),
+    slips=(
+        "If the lost condition is that of Theorem 1, beta/(alpha + ||v^0 - g*||) < 1, it is not enough: with alpha = "
+        "0, beta = 1 and ||v^0 - g*|| = 3/2 the distances are 3/2, 1/2, 1/2 and so on.",
+    ),
+)
+
+STATEMENTS = (CLIPPING, NORMALIZATION)

@@ -1,0 +1,276 @@
+"""Clip21's descent, residuals and inactive clipping, in place of the theorem that shulgin2025 compares with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+from dpfl_theory.statements.claims import Case, Outcome
+from dpfl_theory.statements.local_phase import INTERPOLATION
+from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.shulgin2025 import _letters as shu
+from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
+from dpfl_theory.statements.shulgin2025._clip21_runs import INACTIVE, ROUNDS, experiment, path
+from dpfl_theory.statements.shulgin2025._experiments import runs
+from dpfl_theory.statements.symbolic import equal
+
+__all__ = ["DESCENT", "INACTIVE_CLIPPING", "RESIDUAL", "STATEMENTS"]
+
+_WHERE = "Appendix F, in place of Theorem 5.6 of Khirirat et al. (2023)"
+_DERIVED = (
+    "Appendix F cites that theorem, whose display is lost in the text at hand; this is a usable part of such an "
+    "analysis, derived and not printed (mark D)"
+)
+_GAMMA = Symbol("gamma", "step size, without server normalisation", (-1, 2), "positive", r"\gamma")
+_GAP = Symbol("gap", "f(x^k) - f_inf", (1, 0), "nonnegative", r"(f(x^k) - f^{\inf})")
+_SLOPE = Symbol("slope", "||grad f(x^k)||", (1, -1), "nonnegative", r"\|\nabla f(x^k)\|")
+_ESTIMATE = Symbol("estimate", "||v^{k+1}||, which is ||x^{k+1} - x^k||/gamma", (1, -1), "nonnegative", r"\|v^{k+1}\|")
+_ERROR = Symbol("error", "||v^{k+1} - grad f(x^k)||", (1, -1), "nonnegative", r"\|v^{k+1} - \nabla f(x^k)\|")
+_R = Symbol("R", "max_i ||grad f_i(x^k) - v_i^k||", (1, -1), "nonnegative", "R")
+_AFTER = Expected(
+    "gap_after", (("suboptimality", 1),), (1, 0), r"(f(x^{k+1}) - f^{\inf})", "f(x^{k+1}) - f_inf", when="end"
+)
+_RESIDUAL = Expected(
+    "residual",
+    (("largest-residual", 1),),
+    (1, -1),
+    r"\max_i \|\nabla f_i(x^{k+1}) - v_i^{k+1}\|",
+    "the largest residual after the last round",
+    when="end",
+)
+
+
+def _short(problem: Any, values: Mapping[str, Any]) -> str | None:
+    if values["gamma"] * values["L"] <= 1 + 1e-12:
+        return None
+    return f"gamma = {values['gamma']:.6g} exceeds 1/L = {1 / values['L']:.6g}"
+
+
+def _still(problem: Any, values: Mapping[str, Any]) -> str | None:
+    moved = values["gamma"] * values["L_max"] * (2 * values["L"] * values["gap"]) ** 0.5
+    if values["R"] > values["tau"] * (1 + 1e-12):
+        return f"the first residuals reach {values['R']:.6g}, above tau = {values['tau']:.6g}"
+    if moved <= values["tau"] * (1 + 1e-12):
+        return None
+    return f"gamma L_max sqrt(2 L (f(x^0) - f_inf)) = {moved:.6g} exceeds tau = {values['tau']:.6g}"
+
+
+_SMOOTH = Assumption("f is L-smooth", lambda problem, values: shu.too_small(problem, values, "L"))
+_CLIENTS = Assumption("each f_i is L_max-smooth", lambda problem, values: shu.too_small(problem, values, "L_max"))
+_STEP = Assumption("gamma <= 1/L", _short)
+_STILL = Assumption("all residuals <= tau and gamma L_max sqrt(2 L (f(x^0) - f_inf)) <= tau", _still)
+
+
+def _descent_sides() -> Sides:
+    s = sympy_symbols(DESCENT)
+    gamma = s["gamma"]
+    return Sides(
+        {"gap": s["gap_after"]},
+        {
+            "gap": s["gap"],
+            "gradient": -gamma / 2 * s["slope"] ** 2,
+            "movement": -(1 / (2 * gamma) - s["L"] / 2) * (gamma * s["estimate"]) ** 2,
+            "estimate": gamma / 2 * s["error"] ** 2,
+        },
+    )
+
+
+def _residual_sides() -> Sides:
+    import sympy as sp
+
+    s = sympy_symbols(RESIDUAL)
+    left = sp.Max(0, s["R"] - s["tau"])
+    return Sides({"residual": s["residual"]}, {"clipped": left, "movement": s["L_max"] * s["gamma"] * s["estimate"]})
+
+
+def _inactive_sides() -> Sides:
+    s = sympy_symbols(INACTIVE_CLIPPING)
+    return Sides({"residual": s["residual"]}, {"threshold": s["tau"]})
+
+
+def _polarised(_: Mapping[str, Any]) -> Outcome:
+    """f(x - gamma v) <= f - gamma <g, v> + (L/2) gamma^2 ||v||^2 and <g, v> = (||g||^2 + ||v||^2 - ||v - g||^2)/2."""
+    import sympy as sp
+
+    s = sympy_symbols(DESCENT)
+    product = (s["slope"] ** 2 + s["estimate"] ** 2 - s["error"] ** 2) / 2
+    smooth = s["gap"] - s["gamma"] * product + s["L"] / 2 * s["gamma"] ** 2 * s["estimate"] ** 2
+    return equal(sp.expand(smooth), sp.expand(sum(_descent_sides().rhs.values())), "the descent lemma and the bound")
+
+
+def _moved(_: Mapping[str, Any]) -> Outcome:
+    """While v_i^{k+1} = grad f_i(x^k): the next residual is at most L_max gamma ||grad f||, at most gamma L_max sqrt(2
+    L gap); and a step of gradient descent lowers f by gamma (1 - gamma L/2)||grad f||^2 >= 0."""
+    import sympy as sp
+
+    gamma, L, more, g = sp.symbols("gamma L more g", positive=True)
+    at = {L: 1 / (gamma + more)}  # gamma <= 1/L
+    gain = gamma * g**2 - L / 2 * gamma**2 * g**2
+    rest = gamma * g**2 * (gamma + 2 * more) / (2 * (gamma + more))
+    return equal(gain.subs(at), rest, "what a step of gradient descent gains for gamma <= 1/L")
+
+
+def _descent_cases(instance: Mapping[str, Any]) -> list[Case]:
+    """f = a x^2/2 with curvature a <= L; equality for a = L."""
+    cases = []
+    for texts in instance["steps"]:
+        L, a, gamma, x, v = (Fraction(t) for t in texts)
+        g, after = a * x, x - gamma * v
+        left = a * after**2 / 2
+        right = (
+            a * x**2 / 2 - gamma / 2 * g**2 - (1 / (2 * gamma) - L / 2) * (gamma * v) ** 2 + gamma / 2 * (v - g) ** 2
+        )
+        cases.append(Case({"L": L, "curvature": a, "gamma": gamma, "x": x, "v": v}, left, right))
+    return cases
+
+
+def _paths(instance: Mapping[str, Any]) -> list[tuple[dict[str, Any], list[Any], Fraction, Fraction]]:
+    """The clients, their paths, tau and gamma."""
+    found = []
+    for clients in instance["clients"]:
+        curvatures, centres = ([Fraction(t) for t in texts] for texts in clients)
+        for texts in instance["runs"]:
+            x, share, tau, gamma = (Fraction(t) for t in texts)
+            memories = [share * a * (x - c) for a, c in zip(curvatures, centres)]
+            steps = path(curvatures, centres, x, memories, tau, gamma, int(instance["rounds"]))
+            values = {"curvatures": curvatures, "centres": centres, "x": x, "share": share, "tau": tau, "gamma": gamma}
+            found.append((values, steps, tau, gamma))
+    return found
+
+
+def _residual_cases(instance: Mapping[str, Any]) -> list[Case]:
+    """(b) for each client with its own L_i, in every round."""
+    cases = []
+    for values, steps, tau, gamma in _paths(instance):
+        for k, ((_, before, mean), (_, after, _)) in enumerate(pairwise(steps)):
+            for a, e, e_next in zip(values["curvatures"], before, after):
+                bound = max(Fraction(0), abs(e) - tau) + a * gamma * abs(mean)
+                cases.append(Case({**values, "k": k}, abs(e_next), bound))
+    return cases
+
+
+def inactive_cases(instance: Mapping[str, Any]) -> list[Case]:
+    """Where the hypotheses hold, residuals stay at most tau, and x^k is that of gradient descent: their distance is 0.
+    On the line sqrt(2 L (f(x^0) - f_inf)) = |f'(x^0)| for quadratics."""
+    cases = []
+    for values, steps, tau, gamma in _paths(instance):
+        n = len(values["curvatures"])
+        L, L_max = sum(values["curvatures"]) / n, max(values["curvatures"])
+        x = values["x"]
+        slope = sum((a * (x - c) for a, c in zip(values["curvatures"], values["centres"])), Fraction(0)) / n
+        if max(map(abs, steps[0][1])) > tau or gamma * L > 1 or gamma * L_max * abs(slope) > tau:
+            continue
+        for k, (at, residuals, _) in enumerate(steps):
+            cases.append(Case({**values, "k": k}, max(map(abs, residuals)), tau))
+            cases.append(Case({**values, "k": k, "compared": "gradient descent"}, abs(at - x), Fraction(0)))
+            x -= gamma * sum((a * (x - c) for a, c in zip(values["curvatures"], values["centres"])), Fraction(0)) / n
+    return cases
+
+
+_STEPS = [
+    ["1", "1", "1", "3", "1"],
+    ["1", "1/2", "1/3", "2", "-5"],
+    ["4", "1", "1/8", "-1", "0"],
+    ["2", "2", "1/2", "1", "2"],
+]
+_CLIENTS_ON_THE_LINE = [[["1"], ["0"]], [["1", "4"], ["3", "-1"]], [["1/2", "1", "3"], ["10", "-7", "1"]]]
+_RUNS = [["5", "0", "1", "1/4"], ["5", "9/10", "1/2", "1/10"], ["-3", "2", "1/10", "1/2"]]
+_STILL_RUNS = [["5", "9/10", "20", "1/3"], ["2", "1", "8", "1/4"], ["-1", "1/2", "16", "1/100"], ["1", "1", "3", "1/2"]]
+
+DESCENT: Statement = Statement(
+    id="shulgin2025.clip21.descent",
+    kind="step",
+    title="Clip21: what one step gains",
+    source=Source(shu.PAPER, _WHERE, note=f"{_DERIVED}. {INTERPOLATION}"),
+    text="If f is L-smooth, gamma <= 1/L and x^{k+1} = x^k - gamma v^{k+1}, then the bound holds.",
+    symbols=(_GAP, _GAMMA, *shu.letters("L"), _SLOPE, _ESTIMATE, _ERROR),
+    expectations=(_AFTER,),
+    assumptions=(_SMOOTH, _STEP),
+    sides=_descent_sides,
+    checks=(
+        Check("algebra", "the descent lemma", _polarised),
+        Check("exact", "quadratics on the line", _descent_cases, {"steps": _STEPS}),
+        *worst.grid_of(
+            worst.clip21_descent,
+            [{"L": L, "gamma L": step} for L, step in (("1", "1"), ("1", "1/2"), ("1", "1/64"), ("4", "1/2"))],
+        ),
+        *runs(ROUNDS, experiment),
+    ),
+    slips=("The inequality itself needs no limit of gamma; gamma <= 1/L makes its movement term nonpositive.",),
+)
+
+RESIDUAL: Statement = Statement(
+    id="shulgin2025.clip21.residual",
+    kind="step",
+    title="Clip21: residuals shrink by the threshold and grow with the movement",
+    source=Source(shu.PAPER, _WHERE, note=f"{_DERIVED}; for every client, here for the largest residual"),
+    text=(
+        "If each f_i is L_max-smooth and x^{k+1} = x^k - gamma v^{k+1}, then the largest residual of Clip21 satisfies "
+        "the bound."
+    ),
+    symbols=(_R, _GAMMA, *shu.letters("tau", "L_max"), _ESTIMATE),
+    expectations=(_RESIDUAL,),
+    assumptions=(_CLIENTS,),
+    sides=_residual_sides,
+    checks=(
+        Check(
+            "exact",
+            "clients on the line, all rounds",
+            _residual_cases,
+            {"clients": _CLIENTS_ON_THE_LINE, "runs": _RUNS, "rounds": 8},
+        ),
+        *worst.grid_of(
+            worst.clip21_residual,
+            [
+                {"L": L, "tau": tau, "moved": moved}
+                for L, tau, moved in (("1", "1/2", "1/4"), ("1", "1", "1"), ("4", "2", "1/2"), ("1", "1/16", "2"))
+            ],
+        ),
+        *runs(ROUNDS, experiment),
+    ),
+    uses=("shulgin2025.table1",),
+)
+
+INACTIVE_CLIPPING: Statement = Statement(
+    id="shulgin2025.clip21.inactive",
+    kind="step",
+    title="Clip21: once inactive, clipping stays so, and the method is gradient descent",
+    source=Source(
+        shu.PAPER,
+        _WHERE,
+        note=(
+            f"{_DERIVED}. What the text says of the trade-off stands on it: 'a sufficiently large tau is required to "
+            "achieve the descent inequality'"
+        ),
+    ),
+    text=(
+        "If f is L-smooth, each f_i is L_max-smooth, gamma <= 1/L, all residuals are at most tau and gamma L_max "
+        "sqrt(2 L (f(x^0) - f_inf)) <= tau, then the residuals stay at most tau and Clip21 is gradient descent."
+    ),
+    symbols=(_R, _GAMMA, *shu.letters("gap", "tau", "L", "L_max")),
+    expectations=(_RESIDUAL,),
+    assumptions=(_SMOOTH, _CLIENTS, _STEP, _STILL),
+    sides=_inactive_sides,
+    checks=(
+        Check("algebra", "gradient descent lowers f", _moved),
+        Check(
+            "exact",
+            "clients on the line against gradient descent",
+            inactive_cases,
+            {"clients": _CLIENTS_ON_THE_LINE, "runs": _STILL_RUNS, "rounds": 8},
+        ),
+        *worst.grid_of(
+            worst.clip21_inactive,
+            [
+                {"smoothness": smoothness, "gamma L": step}
+                for smoothness, step in ((["1"], "1"), (["4", "1"], "1"), (["1", "4"], "1/2"), (["4", "1", "1"], "1/4"))
+            ],
+        ),
+        *runs(INACTIVE, experiment),
+    ),
+    uses=("shulgin2025.clip21.descent", "shulgin2025.clip21.residual"),
+)
+
+STATEMENTS = (DESCENT, RESIDUAL, INACTIVE_CLIPPING)

@@ -1,0 +1,113 @@
+"""shulgin2025 Corollary 1: the rate of alpha-NormEC without noise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.shulgin2025 import _letters as shu
+from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
+from dpfl_theory.statements.shulgin2025._experiments import ACCURATE, accurate, runs
+from dpfl_theory.statements.shulgin2025.theorem1 import THEOREM1
+from dpfl_theory.statements.symbolic import equal
+
+__all__ = ["COROLLARY1", "STATEMENTS"]
+
+_LENGTH = Symbol("c", "step size times sqrt(K + 1)", (0, 1), "positive", "c")
+
+
+def _corollary_sides() -> Sides:
+    import sympy as sp
+
+    s = sympy_symbols(COROLLARY1)
+    root = sp.sqrt(s["K"] + 1)
+    return Sides(
+        {"gradient": s["least"]},
+        {
+            "initialisation": s["gap"] / (s["c"] * root),
+            "memory": 2 * s["D"] / root,
+            "curvature": s["L"] * s["c"] / (2 * root),
+        },
+    )
+
+
+def _from_theorem1(_: Mapping[str, Any]) -> Outcome:
+    """Theorem 1 at R = D/sqrt(K + 1) and gamma = c/sqrt(K + 1)."""
+    import sympy as sp
+
+    assert THEOREM1.sides is not None
+    s, other = sympy_symbols(COROLLARY1), sympy_symbols(THEOREM1)
+    root = sp.sqrt(s["K"] + 1)
+    swaps = {other[name]: s[name] for name in other if name in s}
+    swaps.update({other["R"]: s["D"] / root, other["gamma"]: s["c"] / root})
+    bound = sum(THEOREM1.sides().rhs.values()).subs(swaps, simultaneous=True)
+    return equal(bound, sum(_corollary_sides().rhs.values()), "Theorem 1 with R = D/sqrt(K + 1), gamma = c/sqrt(K + 1)")
+
+
+def _step_is_allowed(_: Mapping[str, Any]) -> Outcome:
+    """Theorem 1's limit less Corollary 1's, over beta/L_max, with t = sqrt(K + 1) >= 1: D/(alpha t + D) - D/((alpha +
+    D) t) = D^2 (t - 1)/(t (alpha + D)(alpha t + D)) >= 0."""
+    import sympy as sp
+
+    a, D, t = sp.symbols("alpha D t", positive=True)
+    R = D / t
+    limits = R / (a + R) - D / ((a + D) * t)
+    return equal(limits, D**2 * (t - 1) / (t * (a + D) * (a * t + D)), "Theorem 1's limit of the step less this one")
+
+
+def _corollary_step(problem: Any, values: Mapping[str, Any]) -> str | None:
+    most = values["D"] * values["beta"] / ((values["alpha"] + values["D"]) * values["L_max"])
+    if values["c"] <= most * (1 + 1e-12):
+        return None
+    return f"gamma sqrt(K + 1) = {values['c']:.6g} exceeds D beta/((alpha + D) L_max) = {most:.6g}"
+
+
+_RATES = (
+    {"L": "1", "gradient": "2", "R": "9/8", "estimates": ["2", "1"]},
+    {"L": "1", "gradient": "5", "R": "3", "estimates": ["4", "4", "4"]},
+)
+"""As `theorem1` has them: the estimates within R of gradients that are all longer than ``gradient``."""
+
+COROLLARY1: Statement = Statement(
+    id="shulgin2025.corollary1",
+    kind="corollary",
+    title="alpha-NormEC without noise: rate",
+    source=Source(
+        shu.PAPER,
+        "Corollary 1, Section 4",
+        note=(
+            "the display is lost in the text at hand and was restored: R = D/sqrt(K + 1), the limit of gamma and the "
+            "order O(1/sqrt(K)) are pinned by the remaining words (mark P); with gamma = c/sqrt(K + 1) the constant is "
+            "Theorem 1's (mark D)"
+        ),
+    ),
+    text=(
+        "Under the hypotheses of Theorem 1, with R = D/sqrt(K + 1) and gamma = c/sqrt(K + 1) <= (1/L_max) (D "
+        "beta/(alpha + D))/sqrt(K + 1), alpha-NormEC satisfies the bound, which is O(1/sqrt(K))."
+    ),
+    symbols=(*shu.letters("gap", "gamma", "K", "R", "D", "alpha", "beta", "L", "L_max"), _LENGTH),
+    expectations=(shu.LEAST,),
+    assumptions=(
+        *(shu.SMOOTH, shu.CONTRACTS, shu.STEP, shu.ROUNDS, shu.ACCURATE),
+        Assumption("gamma sqrt(K + 1) = c <= D beta/((alpha + D) L_max)", _corollary_step),
+    ),
+    sides=_corollary_sides,
+    checks=(
+        Check("algebra", "Theorem 1 with R and gamma", _from_theorem1),
+        Check("algebra", "Theorem 1 allows the step", _step_is_allowed),
+        *worst.grid_of(worst.rounds, _RATES),
+        *runs(ACCURATE, accurate),
+    ),
+    uses=("shulgin2025.theorem1",),
+    slips=(
+        "O(1/sqrt(K)) needs a c that does not depend on K, hence a beta that does not, and beta < alpha + D/sqrt(K + "
+        "1) for all K leaves beta <= alpha only; with alpha = 0, which (6) allows, gamma is below D/(L_max (K + 1)) "
+        "and the bound's first term does not tend to 0.",
+        "R = D/sqrt(K + 1) is a condition on the first memories: each client has to start within it of its own "
+        "gradient, and the closer the more rounds are planned.",
+    ),
+)
+
+STATEMENTS = (COROLLARY1,)

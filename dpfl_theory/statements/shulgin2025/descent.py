@@ -1,0 +1,165 @@
+"""shulgin2025, Appendix D, step 3: what one normalised step gains, as printed and for accurate estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.local_phase import INTERPOLATION
+from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.shulgin2025 import _letters as shu
+from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
+from dpfl_theory.statements.shulgin2025._experiments import FIRST, first_round, runs
+from dpfl_theory.statements.symbolic import equal
+
+__all__ = ["DESCENT", "SHARPENED", "STATEMENTS"]
+
+_AFTER = Expected(
+    "gap_after", (("suboptimality", 1),), (1, 0), r"(f(x^{k+1}) - f^{\inf})", "f(x^{k+1}) - f_inf", when="end"
+)
+_SLOPE = Symbol("slope", "||grad f(x^k)||", (1, -1), "nonnegative", r"\|\nabla f(x^k)\|")
+_ERROR = Symbol("error", "||grad f(x^k) - v^{k+1}||", (1, -1), "nonnegative", r"\|\nabla f(x^k) - v^{k+1}\|")
+_GAP = Symbol("gap", "f(x^k) - f_inf", (1, 0), "nonnegative", r"(f(x^k) - f^{\inf})")
+
+
+def _sides() -> Sides:
+    s = sympy_symbols(DESCENT)
+    return Sides(
+        {"gap": s["gap_after"]},
+        {
+            "gap": s["gap"],
+            "gradient": -s["gamma"] * s["slope"],
+            "estimate": 2 * s["gamma"] * s["error"],
+            "curvature": s["L"] * s["gamma"] ** 2 / 2,
+        },
+    )
+
+
+def _sharpened_sides() -> Sides:
+    import sympy as sp
+
+    s = sympy_symbols(SHARPENED)
+    return Sides(
+        {"gap": s["gap_after"]},
+        {
+            "gap": s["gap"],
+            "gradient": -s["gamma"] * sp.sqrt(s["slope"] ** 2 - s["error"] ** 2),
+            "curvature": s["L"] * s["gamma"] ** 2 / 2,
+        },
+    )
+
+
+def _aligned(_: Mapping[str, Any]) -> Outcome:
+    """<g, v/||v||> = ||v|| + <g - v, v/||v||> >= ||v|| - e >= ||g|| - 2e. In the plane of g and v, with v = (t, 0) and
+    g = (t + p, w), p^2 + w^2 = e^2: the second step is ||g|| <= t + e, that is (t + e)^2 - ||g||^2 = 2 t (e - p)."""
+    import sympy as sp
+
+    t, e, p = sp.symbols("t e p", real=True)
+    square = (t + p) ** 2 + e**2 - p**2
+    return equal(sp.expand((t + e) ** 2 - square), sp.expand(2 * t * (e - p)), "(||v|| + e)^2 - ||grad f||^2, p <= e")
+
+
+def _angle(_: Mapping[str, Any]) -> Outcome:
+    """<g, v>^2 >= (||g||^2 - e^2)||v||^2 for ||g - v|| = e <= ||g||: with v = (t, 0) and g = (c, w), e^2 = (c - t)^2 +
+    w^2, the difference is t^2 (c^2 - c^2 - w^2 + (c - t)^2 + w^2) = t^2 (c - t)^2; and <g, v> > 0, since 2<g, v> =
+    ||g||^2 - e^2 + ||v||^2."""
+    import sympy as sp
+
+    t, c, w = sp.symbols("t c w", real=True)
+    error = (c - t) ** 2 + w**2
+    return equal(
+        sp.expand((c * t) ** 2 - (c**2 + w**2 - error) * t**2), sp.expand(t**2 * (c - t) ** 2), "the two sides' slack"
+    )
+
+
+def _better(_: Mapping[str, Any]) -> Outcome:
+    """sqrt(g^2 - e^2) >= g - e for 0 <= e <= g: g^2 - e^2 - (g - e)^2 = 2 e (g - e)."""
+    import sympy as sp
+
+    g, e = sp.symbols("g e", nonnegative=True)
+    return equal(sp.expand(g**2 - e**2 - (g - e) ** 2), sp.expand(2 * e * (g - e)), "the squares' difference")
+
+
+_LENGTHS = (
+    {"L": "1", "gradient": "1", "error": "0", "estimate": "1"},
+    {"L": "1", "gradient": "2", "error": "1", "estimate": "2"},
+    {"L": "4", "gradient": "1", "error": "1/2", "estimate": "1/2"},
+    {"L": "1", "gradient": "1/2", "error": "1", "estimate": "3/2"},
+    {"L": "1", "gradient": "1", "error": "65/64", "estimate": "1/64"},
+)
+_ACCURATE = (
+    {"L": "1", "gradient": "5/4", "error": "3/4", "estimate": "1"},
+    {"L": "1", "gradient": "5", "error": "3", "estimate": "4"},
+    {"L": "4", "gradient": "5/8", "error": "1/2", "estimate": "3/8"},
+)
+"""Right-angled triangles, where the angle between v and the gradient is the largest."""
+
+_NEAR = ("quadratics", "one quadratic, no overshoot", "breast cancer sorted by label")
+"""First rounds whose estimate is nearer to the gradient than 0 is."""
+
+DESCENT: Statement = Statement(
+    id="shulgin2025.descent",
+    kind="step",
+    title="What one normalised step gains",
+    source=Source(
+        shu.PAPER,
+        "Appendix D, proof of Theorem 1, step 3",
+        note=(
+            "the display is lost in the text at hand and was restored; it is pinned by the remaining words and by "
+            f"Theorem 1's terms (mark P). With noise it is the same for the server's estimate. {INTERPOLATION}"
+        ),
+    ),
+    text="If f is L-smooth (convex or not) and x^{k+1} = x^k - gamma v^{k+1}/||v^{k+1}||, then the bound holds.",
+    symbols=(_GAP, *shu.letters("gamma"), _SLOPE, _ERROR, *shu.letters("L")),
+    expectations=(_AFTER,),
+    assumptions=(Assumption("f is L-smooth", lambda problem, values: shu.too_small(problem, values, "L")),),
+    sides=_sides,
+    checks=(
+        Check("algebra", "the inner product of gradient and direction", _aligned),
+        *worst.grid_of(worst.descent, _LENGTHS),
+        *runs(FIRST, first_round),
+    ),
+    slips=(
+        "For v^{k+1} = 0 the direction is 0, the point stays, and the bound is still true: ||grad f|| is then the "
+        "error.",
+    ),
+)
+
+
+def _nearer(problem: Any, values: Mapping[str, Any]) -> str | None:
+    if values["error"] <= values["slope"] * (1 + 1e-12):
+        return None
+    return f"the estimate is off by {values['error']:.6g}, more than ||grad f|| = {values['slope']:.6g}"
+
+
+SHARPENED: Statement = replace(
+    DESCENT,
+    id="shulgin2025.descent.sharpened",
+    title="What one normalised step gains when its direction is not far off",
+    source=Source(
+        shu.PAPER,
+        "Appendix D, proof of Theorem 1, step 3",
+        note=(
+            "derived: the least inner product of the gradient with the direction, over all estimates within the same "
+            "error. As sqrt(g^2 - e^2) >= g - e, the printed factor 2 can be 1 here; without the condition it cannot, "
+            "as an estimate that is short and opposite shows"
+        ),
+    ),
+    text=(
+        "If f is L-smooth (convex or not), x^{k+1} = x^k - gamma v^{k+1}/||v^{k+1}|| and ||grad f(x^k) - v^{k+1}|| < "
+        "||grad f(x^k)||, then the bound holds."
+    ),
+    assumptions=(*DESCENT.assumptions, Assumption("||grad f(x^k) - v^{k+1}|| <= ||grad f(x^k)||", _nearer)),
+    sides=_sharpened_sides,
+    checks=(
+        Check("algebra", "the largest angle", _angle),
+        Check("algebra", "better than the factor 1", _better),
+        *worst.grid_of(worst.descent_by_angle, _ACCURATE),
+        *runs({name: i for name, i in FIRST.items() if name in _NEAR}, first_round),
+    ),
+    slips=(),
+)
+
+STATEMENTS = (DESCENT, SHARPENED)

@@ -1,0 +1,249 @@
+"""shulgin2025 equation (12): gradient descent's bound and a term for the memories, as claimed and repaired."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.shulgin2025 import _letters as shu
+from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
+from dpfl_theory.statements.shulgin2025._experiments import SMALL, accurate, prescribed, runs
+from dpfl_theory.statements.shulgin2025.corollary1 import COROLLARY1
+from dpfl_theory.statements.symbolic import equal
+
+__all__ = ["EQ12", "REPAIRED", "STATEMENTS"]
+
+
+def _twelve(statement: Statement) -> Sides:
+    import sympy as sp
+
+    s = sympy_symbols(statement)
+    root = sp.sqrt(s["K"] + 1)
+    return Sides(
+        {"gradient": s["least"]},
+        {"gradient descent": sp.sqrt(2 * s["L"] * s["gap"]) / root, "memory": 2 * s["D"] / root},
+    )
+
+
+def _twelve_from_corollary(_: Mapping[str, Any]) -> Outcome:
+    """The c that minimises Corollary 1's bound is sqrt(2 gap/L), and with it the bound is (12)."""
+    import sympy as sp
+
+    assert COROLLARY1.sides is not None
+    s = sympy_symbols(COROLLARY1)
+    bound, best = sum(COROLLARY1.sides().rhs.values()), sp.sqrt(2 * s["gap"] / s["L"])
+    slope = equal(sp.diff(bound, s["c"]).subs(s["c"], best), 0, "the derivative in c at sqrt(2 gap/L)")
+    if not slope.true:
+        return slope
+    printed = sum(_twelve(EQ12).rhs.values()).subs({sympy_symbols(EQ12)[k]: v for k, v in s.items() if k != "c"})
+    return equal(bound.subs(s["c"], best), printed, "Corollary 1 at that c and (12)")
+
+
+def _any_accuracy(_: Mapping[str, Any]) -> Outcome:
+    """Corollary 1 allows c <= D beta/((alpha + D) L_max), and beta < alpha + R <= alpha + D: so c < D/L_max.
+
+    For (12), c = sqrt(2 gap/L), hence D > L_max sqrt(2 gap/L), which is at least sqrt(2 L gap).
+    """
+    import sympy as sp
+
+    D, gap = sp.Rational(1, 2), sp.Rational(1, 2)
+    L = L_max = sp.Integer(1)
+    needed = sp.sqrt(2 * gap / L)
+    return Outcome(
+        False if needed >= D / L_max else None,
+        f"at L = L_max = 1, f(x^0) - f_inf = 1/2 and D = 1/2, (12) needs gamma sqrt(K + 1) = {needed}, and Corollary 1 "
+        f"allows less than D/L_max = {D / L_max} for every alpha >= 0, every beta < alpha + R and every K",
+        {"needed": str(needed), "allowed": str(D / L_max)},
+    )
+
+
+def _least_accuracy(_: Mapping[str, Any]) -> Outcome:
+    """Where Corollary 1 allows the step of (12), 2D exceeds twice the first term: L_max sqrt(2 gap/L) = (L_max/L)
+    sqrt(2 L gap)."""
+    import sympy as sp
+
+    L, L_max, gap = sp.symbols("L L_max gap", positive=True)
+    return equal(L_max * sp.sqrt(2 * gap / L), L_max / L * sp.sqrt(2 * L * gap), "the least D and the first term")
+
+
+def _kept(_: Mapping[str, Any]) -> Outcome:
+    """With alpha = beta a step leaves g(r) = r^2/(alpha + r), which grows with r, of a residual r. Where gamma L_max =
+    m, rho = D/sqrt(K + 1) and alpha = m + m^2/rho: g(rho + m) = rho. So residuals of at most rho + m leave at most rho,
+    and the step then adds at most m."""
+    import sympy as sp
+
+    m, rho, r, a = sp.symbols("m rho r alpha", positive=True)
+    left = r - a * r / (a + r)
+    steps = (
+        (left, r**2 / (a + r), "what a step leaves"),
+        (sp.diff(r**2 / (a + r), r), r * (2 * a + r) / (a + r) ** 2, "its derivative"),
+        ((r**2 / (a + r)).subs(r, rho + m).subs(a, m + m**2 / rho), rho, "what is left of rho + m"),
+    )
+    for one, other, what in steps:
+        outcome = equal(one, other, what)
+        if not outcome.true:
+            return outcome
+    return Outcome(True, "residuals after the update are at most D/sqrt(K + 1) in every round")
+
+
+def _twelve_again(_: Mapping[str, Any]) -> Outcome:
+    """The descent inequalities added up, with rho in place of R and gamma = sqrt(2 gap/(L (K + 1)))."""
+    import sympy as sp
+
+    s = sympy_symbols(REPAIRED)
+    root = sp.sqrt(s["K"] + 1)
+    gamma = sp.sqrt(2 * s["gap"] / s["L"]) / root
+    bound = s["gap"] / (gamma * root**2) + 2 * s["D"] / root + s["L"] * gamma / 2
+    return equal(bound, sum(_twelve(REPAIRED).rhs.values()), "the mean of the descent inequalities and (12)")
+
+
+def _prescription() -> Mapping[str, Any]:
+    import sympy as sp
+
+    s = sympy_symbols(EQ12)
+    return {"R": s["D"] / sp.sqrt(s["K"] + 1), "gamma": sp.sqrt(2 * s["gap"] / (s["L"] * (s["K"] + 1)))}
+
+
+def _repaired_prescription() -> Mapping[str, Any]:
+    import sympy as sp
+
+    s = sympy_symbols(REPAIRED)
+    root, M = sp.sqrt(s["K"] + 1), s["L_max"] * sp.sqrt(2 * s["gap"] / s["L"])
+    weight = (M + M**2 / s["D"]) / root
+    return {"R": (s["D"] + M) / root, "alpha": weight, "beta": weight, "gamma": M / (s["L_max"] * root)}
+
+
+def _twelve_step(problem: Any, values: Mapping[str, Any]) -> str | None:
+    gamma = (2 * values["gap"] / (values["L"] * (values["K"] + 1))) ** 0.5
+    return None if abs(values["gamma"] - gamma) <= 1e-9 * gamma else f"gamma = {values['gamma']:.6g} is not {gamma:.6g}"
+
+
+def _weights(problem: Any, values: Mapping[str, Any]) -> str | None:
+    root = (values["K"] + 1) ** 0.5
+    M = values["L_max"] * (2 * values["gap"] / values["L"]) ** 0.5
+    weight, most = (M + M**2 / values["D"]) / root, (values["D"] + M) / root
+    if abs(values["alpha"] - weight) > 1e-9 * weight or abs(values["beta"] - weight) > 1e-9 * weight:
+        return f"alpha = {values['alpha']:.6g} and beta = {values['beta']:.6g} are not both {weight:.6g}"
+    return None if values["R"] <= most * (1 + 1e-9) else f"R = {values['R']:.6g} exceeds {most:.6g}"
+
+
+_TWELVE = (
+    {"L": "1", "R": "9/8", "estimates": ["1"]},
+    {"L": "1", "R": "9/8", "estimates": ["1", "1/2"]},
+    {"L": "4", "R": "5/4", "estimates": ["1", "1", "2"]},
+)
+
+_NEARER = (
+    {"L": "1", "R": "1/16", "estimates": ["15/16"]},
+    {"L": "1", "R": "1/4", "estimates": ["3/4", "1/2"]},
+    {"L": "4", "R": "1/8", "estimates": ["1/2", "5/8", "1/2"]},
+)
+"""More accurate than Corollary 1 allows: R below gamma L."""
+
+EQ12: Statement = Statement(
+    id="shulgin2025.eq12",
+    kind="corollary",
+    title="alpha-NormEC without noise: the bound of gradient descent plus a term that can be made small",
+    source=Source(
+        shu.PAPER,
+        "Section 4, and Appendix F",
+        "12",
+        note=(
+            "the display is lost in the text at hand and was restored: its first term is 'the convergence bound "
+            "obtained by classical gradient descent' (mark P), its second one's constant is Theorem 1's (mark D); any "
+            "other would not change the verdict. 'Where D can be made arbitrarily small' is Appendix F's; Section 4: "
+            "'is sufficiently small'. The choice of alpha and beta beside (12) is lost; "
+            "with Corollary 1 no choice serves, so it is read as Theorem 1's: any with beta/(alpha + R) < 1"
+        ),
+    ),
+    text=(
+        "With R = D/sqrt(K + 1), where D can be made arbitrarily small, and gamma = sqrt(2 (f(x^0) - f_inf)/(L (K + "
+        "1))), which ensures Corollary 1's limit of the step, alpha-NormEC satisfies the bound, which approaches that "
+        "of gradient descent."
+    ),
+    symbols=shu.letters("gap", "gamma", "K", "R", "D", "alpha", "beta", "L", "L_max"),
+    expectations=(shu.LEAST,),
+    assumptions=(
+        *(shu.SMOOTH, shu.CONTRACTS, shu.ROUNDS, shu.ACCURATE),
+        Assumption("gamma = sqrt(2 (f(x^0) - f_inf)/(L (K + 1)))", _twelve_step),
+    ),
+    sides=lambda: _twelve(EQ12),
+    prescription=_prescription,
+    checks=(
+        Check("algebra", "Corollary 1 at its best step", _twelve_from_corollary),
+        Check("algebra", "D is arbitrary", _any_accuracy, expected="violated"),
+        *worst.grid_of(worst.smallest_gradient, _TWELVE),
+        *(c for name, (i, verdict) in SMALL.items() for c in runs({name: i}, accurate, verdict)),
+    ),
+    expected="violated",
+    erratum=Erratum(
+        printed=(
+            "(12) with 'D can be made arbitrarily small': a bound of (sqrt(2 L (f(x^0) - f_inf)) + 2D)/sqrt(K + 1) "
+            "that approaches gradient descent's."
+        ),
+        true=(
+            "Corollary 1 allows gamma < D/(L_max sqrt(K + 1)) at most, so that its step includes that of (12) only for "
+            "D > L_max sqrt(2 (f(x^0) - f_inf)/L), and the bound is then more than three times gradient descent's. For "
+            "smaller D the first term is at least L_max (f(x^0) - f_inf)/(D sqrt(K + 1)), which grows as D shrinks. "
+            "With large alpha = beta, which Theorem 1 does not cover, (12) does hold for every D."
+        ),
+        cause=(
+            "The step's limit gamma <= beta R/((alpha + R) L_max) with beta < alpha + R keeps gamma L_max below R: the "
+            "memories must not be more accurate than one step moves the gradients. D and gamma cannot be chosen apart."
+        ),
+        counterexample=(
+            "L = L_max = 1, f(x^0) - f_inf = 1/2, D = 1/2: (12) takes gamma sqrt(K + 1) = 1, Corollary 1 less than "
+            "1/2. Run with alpha = R/10, beta = 0.999 (alpha + R) on quadratics of condition 1000 with D = L_max "
+            "sqrt(2 (f(x^0) - f_inf)/L)/20, K = 1000: min_k ||grad f(x^k)|| = 0.2606 against the bound 0.0435"
+        ),
+        repaired="shulgin2025.eq12.repaired",
+    ),
+    uses=("shulgin2025.corollary1",),
+    slips=(
+        "The step of (12) contains f(x^0) - f_inf, the very quantity for whose inaccessibility Section 4 criticises "
+        "Clip21's step.",
+    ),
+)
+
+REPAIRED: Statement = replace(
+    EQ12,
+    id="shulgin2025.eq12.repaired",
+    title="alpha-NormEC without noise: a bound that does approach gradient descent's",
+    source=Source(
+        shu.PAPER,
+        "Section 4, and Appendix F",
+        "12",
+        note=(
+            "repaired: alpha and beta are prescribed. With alpha = beta large the messages are nearly proportional to "
+            "what is missing, and the memories follow whatever the step; the memories may start D + M away, M = L_max "
+            "sqrt(2 (f(x^0) - f_inf)/L), instead of D. In the private form the noise grows with that beta"
+        ),
+    ),
+    text=(
+        "For every D > 0, with alpha = beta = (M + M^2/D)/sqrt(K + 1), M = L_max sqrt(2 (f(x^0) - f_inf)/L), R <= (D + "
+        "M)/sqrt(K + 1) and gamma = sqrt(2 (f(x^0) - f_inf)/(L (K + 1))), alpha-NormEC satisfies (12)."
+    ),
+    assumptions=(
+        *(shu.SMOOTH, shu.ROUNDS),
+        Assumption("gamma = sqrt(2 (f(x^0) - f_inf)/(L (K + 1)))", _twelve_step),
+        Assumption("alpha = beta = (M + M^2/D)/sqrt(K + 1) and R <= (D + M)/sqrt(K + 1)", _weights),
+    ),
+    sides=lambda: _twelve(REPAIRED),
+    prescription=_repaired_prescription,
+    checks=(
+        Check("algebra", "residuals after the update", _kept),
+        Check("algebra", "descent inequalities added up", _twelve_again),
+        Check("algebra", "the least D of the printed form", _least_accuracy),
+        *worst.grid_of(worst.smallest_gradient, _NEARER),
+        *(c for name, (i, _) in SMALL.items() for c in runs({name: i}, prescribed)),
+    ),
+    expected="holds",
+    erratum=None,
+    uses=("shulgin2025.descent",),
+    slips=(),
+)
+
+STATEMENTS = (EQ12, REPAIRED)

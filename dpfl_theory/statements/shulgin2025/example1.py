@@ -1,0 +1,181 @@
+"""shulgin2025 Example 1 (Section 3.4): normalising heterogeneous gradients without memories misses the optimum."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+from dpfl_theory.statements.claims import Case, Experiment, Outcome
+from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.shulgin2025 import _letters as shu
+from dpfl_theory.statements.symbolic import equal
+
+__all__ = ["EXAMPLE1", "STATEMENTS", "limit", "rounds"]
+
+_CENTRE = Symbol("m", "minimiser of f_1 and f_2; that of f_3 is -2m", (0, 1), "positive", "m")
+_END = Expected(
+    "end", (("gradient-norm", 1),), (1, -1), r"\|\nabla f(x^K)\|", "||grad f(x^K)||, which is L |x^K - x*|", when="end"
+)
+
+
+def _norm(g: Fraction, alpha: Fraction) -> Fraction:
+    return g / (alpha + abs(g)) if g else Fraction(0)
+
+
+def rounds(x: Fraction, alpha: Fraction, gamma: Fraction, count: int) -> list[Fraction]:
+    """x^0, ..., x^count of x - gamma mean Norm_alpha(grad f_i(x)), f_1 = f_2 = (x - 3)^2/2, f_3 = (x + 6)^2/2.
+
+    >>> rounds(Fraction(3, 2), Fraction(5, 2), Fraction(1), 2)
+    [Fraction(3, 2), Fraction(3, 2), Fraction(3, 2)]
+    """
+    found = [x]
+    for _ in range(count):
+        x = x - gamma / 3 * (2 * _norm(x - 3, alpha) + _norm(x + 6, alpha))
+        found.append(x)
+    return found
+
+
+def limit(alpha: Fraction) -> Fraction:
+    """The limit (3/2)(sqrt(alpha^2 + 2 alpha + 9) - 1 - alpha), where it is rational.
+
+    >>> [limit(Fraction(text)) for text in ("0", "5/2", "27/4")]
+    [Fraction(3, 1), Fraction(3, 2), Fraction(3, 4)]
+    """
+    square = alpha**2 + 2 * alpha + 9
+    root = Fraction(math.isqrt(square.numerator), math.isqrt(square.denominator))
+    if root**2 != square:
+        raise ValueError(f"the limit for alpha = {alpha} is not rational")
+    return Fraction(3, 2) * (root - 1 - alpha)
+
+
+def _misses(instance: Mapping[str, Any]) -> list[Case]:
+    """The limit is kept; a start above it stays above it; the optimum x* = 0 is left at once, towards the limit."""
+    cases = []
+    gamma = Fraction(instance["gamma"])
+    for alpha in map(Fraction, instance["alpha"]):
+        far = limit(alpha)
+        values = {"alpha": alpha, "limit": far}
+        if alpha:
+            (*_, last) = rounds(far, alpha, gamma, 3)
+            cases += [
+                Case({**values, "start": "limit"}, far, last),
+                Case({**values, "start": "limit, above"}, last, far),
+            ]
+        for start in (Fraction(10), far + 1):
+            for k, x in enumerate(rounds(start, alpha, gamma, int(instance["rounds"]))):
+                least = far if alpha else far - gamma / 3  # for alpha = 0 it moves to and fro about 3
+                cases.append(Case({**values, "start": start, "k": k}, least, x))
+        path = rounds(Fraction(0), alpha, gamma, int(instance["rounds"]))
+        for k, (before, after) in enumerate(pairwise(path)):
+            cases.append(Case({**values, "start": "optimum", "k": k}, before, after))
+            cases.append(Case({**values, "start": "optimum, below the limit", "k": k}, after, far + gamma / 3))
+    return cases
+
+
+def _stationary(_: Mapping[str, Any]) -> Outcome:
+    """Between -2m and m, with a = L (m - x) and A = alpha: 2a/(A + a) = (3Lm - a)/(A + 3Lm - a) has the roots of a^2 -
+    3 (L m + A) a + 3 A L m, and the smaller one is the limit; it is the optimum, a = L m, for no A."""
+    import sympy as sp
+
+    s = sympy_symbols(EXAMPLE1)
+    m, L, A, a = s["m"], s["L"], s["alpha"], sp.Symbol("a", positive=True)
+    far = 3 * L * m - a  # the way to the minimiser of f_3, times L
+    quadratic = a**2 - 3 * (L * m + A) * a + 3 * A * L * m
+    mean = 2 * a / (A + a) - far / (A + far)
+    stationary = equal(mean * (A + a) * (A + far), -quadratic, "the mean message, its denominators cleared")
+    if not stationary.true:
+        return stationary
+    at_optimum = equal(quadratic.subs(a, L * m), -2 * L**2 * m**2, "the quadratic at the optimum")
+    if not at_optimum.true:
+        return at_optimum
+    root = L * m - sum(_sides().lhs.values())
+    return equal(sp.expand(quadratic.subs(a, root)), 0, "the quadratic at the limit")
+
+
+def _limits(_: Mapping[str, Any]) -> Outcome:
+    """alpha = 0: x = m, the minority is not heard; alpha -> oo: x -> 0, as messages become proportional."""
+    import sympy as sp
+
+    s = sympy_symbols(EXAMPLE1)
+    far = sum(_sides().lhs.values())
+    none = equal(far.subs(s["alpha"], 0), s["L"] * s["m"], "the limit at alpha = 0")
+    return none if not none.true else equal(sp.limit(far, s["alpha"], sp.oo), 0, "the limit as alpha grows")
+
+
+def _sides() -> Sides:
+    """L times the limit, with the square root of 9 m^2 L^2 + 6 m L alpha + 9 alpha^2."""
+    import sympy as sp
+
+    s = sympy_symbols(EXAMPLE1)
+    Lm, A = s["L"] * s["m"], s["alpha"]
+    root = sp.sqrt(9 * Lm**2 + 6 * Lm * A + 9 * A**2)
+    return Sides({"limit": (root - Lm - 3 * A) / 2}, {"gradient": s["end"]})
+
+
+def _experiment(instance: Mapping[str, Any]) -> Experiment:
+    """From x^0 = 10 m, above the limit, to x^K, with L = 2 and m = 3/2."""
+    import numpy as np
+
+    from dpfl_theory.algorithms import DPSGD
+    from dpfl_theory.algorithms.bounding import SmoothedNormalise
+    from dpfl_theory.algorithms.observables import Reach
+    from dpfl_theory.problems.quadratic import from_matrices
+
+    L, m, alpha = 2.0, 1.5, float(Fraction(instance["alpha"]))
+    problem = from_matrices(np.full((3, 1, 1), L), np.array([[m], [m], [-2 * m]]), "shulgin2025 Example 1")
+    algorithm = DPSGD(instance["gamma"], SmoothedNormalise(alpha))
+    values = {"m": m, "L": L, "alpha": alpha}
+    reach = Reach.anywhere(problem)
+    return Experiment(problem, algorithm, int(instance["K"]), np.array([10 * m]), values, reach=reach, random=False)
+
+
+def _three(problem: Any, values: Mapping[str, Any]) -> str | None:
+    return None if problem is None or problem.n == 3 else f"the problem has {problem.n} clients"
+
+
+EXAMPLE1: Statement = Statement(
+    id="shulgin2025.example1",
+    kind="corollary",
+    title="Normalised gradients without memories do not converge to the optimum",
+    source=Source(
+        shu.PAPER,
+        "Example 1, Section 3.4",
+        note=(
+            "the example's display is lost in the text at hand; a natural instance is taken (mark N), f_1 = f_2 = (L/2)"
+            "(x - m)^2 and f_3 = (L/2)(x + 2m)^2, whose optimum is 0. The claim is the words': 'smoothed normalization "
+            "with alpha cannot address this convergence issue'. Its limit as a function of alpha is derived; L = 1 and "
+            "m = 3 in exact arithmetic"
+        ),
+    ),
+    text=(
+        "x^{k+1} = x^k - gamma (1/n) sum_i Norm_alpha(grad f_i(x^k)) does not converge to the optimum, for any alpha "
+        ">= 0: started above its limit, it never has a gradient shorter than the limit's, which is positive."
+    ),
+    symbols=(_CENTRE, *shu.letters("L", "alpha")),
+    expectations=(_END,),
+    assumptions=(Assumption("the three clients of the example", _three),),
+    sides=_sides,
+    checks=(
+        Check("algebra", "the limit is the only stationary point between the minimisers", _stationary),
+        Check("algebra", "alpha = 0 and alpha -> oo", _limits),
+        Check(
+            "exact",
+            "limits kept, the optimum left",
+            _misses,
+            {"alpha": ["0", "5/2", "27/4"], "gamma": "1/2", "rounds": 5},
+        ),
+        *(
+            Check("monte-carlo", f"alpha = {a}, K = {K}", _experiment, {"alpha": a, "gamma": 0.2, "K": K})
+            for a, K in (("1/100", 60), ("1", 150), ("5", 400), ("100", 4000))
+        ),
+    ),
+    slips=(
+        "Smoothing does help: the limit's distance from the optimum falls from m at alpha = 0 to 0 as alpha grows, as "
+        "2 L m^2/(3 alpha) for large alpha.",
+    ),
+)
+
+STATEMENTS = (EXAMPLE1,)

@@ -1,0 +1,281 @@
+"""shulgin2025 Lemma 1 and Table 1 (Section 3): what smoothed normalisation, clipping and compressors do to a vector."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from dpfl_theory.statements.claims import Case, Outcome, Performance
+from dpfl_theory.statements.local_phase import number
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.shulgin2025 import _letters as shu
+from dpfl_theory.statements.symbolic import equal
+
+__all__ = ["LEMMA1", "STATEMENTS", "TABLE1", "clipped", "length", "smoothed", "top"]
+
+Vector = tuple[Fraction, ...]
+
+_LENGTH = Symbol("r", "||g||", (1, -1), "nonnegative", r"\|g\|")
+_REST = Symbol("rest", "||g - beta Norm_alpha(g)||", (1, -1), "nonnegative", r"\|g - \beta \mathrm{Norm}_\alpha(g)\|")
+_CLIPPED = Symbol("rest", "||Clip_tau(g) - g||", (1, -1), "nonnegative", r"\|\mathrm{Clip}_\tau(g) - g\|")
+
+
+def length(g: Sequence[Fraction]) -> Fraction:
+    """||g|| of a vector of rational length.
+
+    >>> length((Fraction(3), Fraction(4)))
+    Fraction(5, 1)
+    """
+    square = sum((x * x for x in g), Fraction(0))
+    found = Fraction(math.isqrt(square.numerator), math.isqrt(square.denominator))
+    if found**2 != square:
+        raise ValueError(f"{g} has no rational length")
+    return found
+
+
+def smoothed(g: Vector, alpha: Fraction) -> Vector:
+    """Norm_alpha(g) = g/(alpha + ||g||), 0/0 = 0."""
+    scale = alpha + length(g)
+    return tuple(x / scale if scale else Fraction(0) for x in g)
+
+
+def clipped(g: Vector, tau: Fraction) -> Vector:
+    """Clip_tau(g) = min(1, tau/||g||) g."""
+    r = length(g)
+    return tuple(x * min(Fraction(1), tau / r) if r else x for x in g)
+
+
+def top(g: Vector, k: int) -> Vector:
+    """The k entries of largest absolute value, 0 elsewhere."""
+    kept = sorted(range(len(g)), key=lambda j: -abs(g[j]))[:k]
+    return tuple(x if j in kept else Fraction(0) for j, x in enumerate(g))
+
+
+def _square(g: Sequence[Fraction]) -> Fraction:
+    return sum((x * x for x in g), Fraction(0))
+
+
+def _vectors(instance: Mapping[str, Any]) -> list[Vector]:
+    return [tuple(Fraction(x) for x in g) for g in instance["g"]]
+
+
+def _identity(instance: Mapping[str, Any]) -> list[Case]:
+    """(8), both sides squared lengths."""
+    cases = []
+    for g in _vectors(instance):
+        for a in map(Fraction, instance["alpha"]):
+            for b in map(Fraction, instance["beta"]):
+                if not a and not any(g):
+                    continue  # 0/0
+                left = _square([x - b * y for x, y in zip(g, smoothed(g, a))])
+                right = (1 - b / (a + length(g))) ** 2 * _square(g)
+                cases.append(Case({"g": g, "alpha": a, "beta": b}, left, right))
+    return cases
+
+
+def _expanded(_: Mapping[str, Any]) -> Outcome:
+    """The proof of (8): ||g||^2 - 2 (beta/(alpha + r)) r^2 + (beta/(alpha + r))^2 r^2, for three entries."""
+    import sympy as sp
+
+    a, b = sp.symbols("alpha beta", positive=True)
+    g = sp.symbols("g1:4", real=True)
+    r = sp.sqrt(sum(x**2 for x in g))
+    left = sum((x - b * x / (a + r)) ** 2 for x in g)
+    return equal(sp.factor(left), (1 - b / (a + r)) ** 2 * r**2, "||g - beta Norm_alpha(g)||^2 against (8)")
+
+
+def _bounded(_: Mapping[str, Any]) -> Outcome:
+    """(7): 1 - ||Norm_alpha(g)|| = alpha/(alpha + ||g||) >= 0."""
+    import sympy as sp
+
+    a, r = sp.symbols("alpha r", positive=True)
+    return equal(1 - r / (a + r), a / (a + r), "1 less ||Norm_alpha(g)||")
+
+
+def _factor(_: Mapping[str, Any]) -> Outcome:
+    """Where (8) contracts: 1 - (1 - beta/(alpha + r))^2 = beta (2 (alpha + r) - beta)/(alpha + r)^2, positive for beta
+    < 2 (alpha + r); its limits for r -> 0 and r -> oo."""
+    import sympy as sp
+
+    a, b, r = sp.symbols("alpha beta r", positive=True)
+    eta = 1 - (1 - b / (a + r)) ** 2
+    steps = (
+        (eta, b * (2 * (a + r) - b) / (a + r) ** 2, "eta of (8)"),
+        (eta.subs(r, 0), 1 - (1 - b / a) ** 2, "eta for r -> 0"),
+        (sp.limit(eta, r, sp.oo), 0, "eta for r -> oo"),
+    )
+    for left, right, what in steps:
+        outcome = equal(left, right, what)
+        if not outcome.true:
+            return outcome
+    return Outcome(True, "(8) contracts for beta < 2 (alpha + ||g||), and ever less as ||g|| grows")
+
+
+def _gradients(instance: Mapping[str, Any], direction: str) -> Performance:
+    """(7) or one direction of (8) for g = grad f(x), in units of ||g||: ``alpha``, ``beta``."""
+    from PEPit import PEP
+    from PEPit.functions import SmoothFunction
+
+    problem = PEP()
+    f = problem.declare_function(SmoothFunction, L=1.0)
+    g = f.gradient(problem.set_initial_point())
+    a, b = number(instance, "alpha"), number(instance, "beta")
+    if direction == "bounded":
+        return Performance(problem, (g / (a + 1)) ** 2, g**2, "||Norm_alpha(g)|| against 1, times ||g||")
+    left, right = (g - b / (a + 1) * g) ** 2, (1 - b / (a + 1)) ** 2 * g**2
+    if direction == "most":
+        return Performance(problem, left, right, "the left side of (8) against the right one")
+    return Performance(problem, right, left, "the right side of (8) against the left one")
+
+
+def _lemma1_sides() -> Sides:
+    s = sympy_symbols(LEMMA1)
+    return Sides({"rest": s["rest"] ** 2}, {"factor": (1 - s["beta"] / (s["alpha"] + s["r"])) ** 2 * s["r"] ** 2})
+
+
+def _table1_sides() -> Sides:
+    import sympy as sp
+
+    s = sympy_symbols(TABLE1)
+    return Sides({"rest": s["rest"]}, {"length": sp.Max(0, s["r"] - s["tau"])})
+
+
+def _clipping(instance: Mapping[str, Any]) -> list[Case]:
+    """||Clip_tau(g) - g|| = max(0, ||g|| - tau)."""
+    cases = []
+    for g in _vectors(instance):
+        for tau in map(Fraction, instance["tau"]):
+            left = length([x - y for x, y in zip(clipped(g, tau), g)])
+            cases.append(Case({"g": g, "tau": tau}, left, max(Fraction(0), length(g) - tau)))
+    return cases
+
+
+def _compressors(instance: Mapping[str, Any]) -> list[Case]:
+    """Top-k is contractive with eta = k/d: what ||C(g) - g||^2 exceeds (1 - k/d)||g||^2 by is 0."""
+    cases = []
+    for g in _vectors(instance):
+        for k in range(1, len(g) + 1):
+            rest = _square([x - y for x, y in zip(top(g, k), g)])
+            excess = max(Fraction(0), rest - (1 - Fraction(k, len(g))) * _square(g))
+            cases.append(Case({"g": g, "k": k}, excess, Fraction(0)))
+    return cases
+
+
+def _no_common_factor(_: Mapping[str, Any]) -> Outcome:
+    """The eta of clipping at ||g|| = r > tau is 1 - (1 - tau/r)^2 = tau (2r - tau)/r^2, of smoothed normalisation beta
+    (2 (alpha + r) - beta)/(alpha + r)^2: both tend to 0 as r grows, and both have a positive minimum on r <= R."""
+    import sympy as sp
+
+    a, b, r, tau = sp.symbols("alpha beta r tau", positive=True)
+    clip = equal(1 - (1 - tau / r) ** 2, tau * (2 * r - tau) / r**2, "eta of clipping")
+    if not clip.true:
+        return clip
+    limits = [sp.limit(1 - (1 - x) ** 2, r, sp.oo) for x in (tau / r, b / (a + r))]
+    return equal(limits[0] + limits[1], 0, "the two eta for r -> oo")
+
+
+def _of_gradients(instance: Mapping[str, Any], direction: str) -> Performance:
+    """The row of clipping, squared, for g = grad f(x); ``tau`` in units of ||g||."""
+    from PEPit import PEP
+    from PEPit.functions import SmoothFunction
+
+    problem = PEP()
+    f = problem.declare_function(SmoothFunction, L=1.0)
+    g = f.gradient(problem.set_initial_point())
+    tau = number(instance, "tau")
+    sides = (min(1.0, tau) * g - g) ** 2, max(0.0, 1.0 - tau) ** 2 * g**2
+    return Performance(problem, *(sides if direction == "most" else sides[::-1]), "the row of clipping, squared")
+
+
+_VECTORS = [["3", "4"], ["-3/10", "2/5", "0"], ["1/1000"], ["2", "-3", "6"], ["1", "2", "2"]]
+_ALPHA, _BETA = ["0", "1/100", "1", "7"], ["1/100", "1", "5", "40"]
+_RATIOS = (("0", "1/2"), ("0", "3"), ("1", "1"), ("1/8", "1"), ("4", "1/4"))
+
+LEMMA1: Statement = Statement(
+    id="shulgin2025.lemma1",
+    kind="lemma",
+    title="Smoothed normalisation: bounded, and at a known distance",
+    source=Source(
+        shu.PAPER,
+        "Lemma 1, Section 3.3",
+        "7, 8",
+        note=(
+            "the displays are lost in the text at hand and were restored: (7) ||Norm_alpha(g)|| <= 1, and (8), which "
+            "stands here; both are pinned by the remaining words and by Appendix C (mark P). For alpha = 0 and g = 0 "
+            "(8) has 0/0 and says nothing"
+        ),
+    ),
+    text="For any alpha >= 0, beta > 0 and g, ||Norm_alpha(g)|| <= 1, and (8) is an equality.",
+    symbols=(_REST, _LENGTH, *shu.letters("alpha", "beta")),
+    relation="==",
+    sides=_lemma1_sides,
+    checks=(
+        Check("algebra", "(7)", _bounded),
+        Check("algebra", "(8) for three entries", _expanded),
+        Check("algebra", "where (8) contracts", _factor),
+        Check("exact", "(8) for rational vectors", _identity, {"g": _VECTORS, "alpha": _ALPHA, "beta": _BETA}),
+        *(
+            Check(
+                "worst-case",
+                f"{what}, alpha = {a}, beta = {b} in units of ||g||",
+                lambda i: _gradients(i, i["direction"]),
+                {"alpha": a, "beta": b, "direction": direction},
+            )
+            for direction, what in (("bounded", "(7)"), ("most", "(8), <="), ("least", "(8), >="))
+            for a, b in (_RATIOS if direction != "bounded" else _RATIOS[::2])
+        ),
+    ),
+    slips=(
+        "'Improves the contraction factor, compared to standard normalization': the factor of (8) is below 1 only for "
+        "beta < 2 (alpha + ||g||), near g = 0 for beta < 2 alpha; for a larger beta short vectors are not contracted, "
+        "with smoothing or without.",
+    ),
+)
+
+TABLE1: Statement = Statement(
+    id="shulgin2025.table1",
+    kind="table",
+    title="Properties of three operators: contractive compressor, clipping, smoothed normalisation",
+    source=Source(
+        shu.PAPER,
+        "Table 1, Section 3.4",
+        note=(
+            "the cells are lost in the text at hand and were restored (mark P): E||C(g) - g||^2 <= (1 - eta)||g||^2; "
+            "||Clip_tau(g) - g|| = max(0, ||g|| - tau), which stands here; (8), which is shulgin2025.lemma1. Of the "
+            "first row, a definition, Top-k with eta = k/d is tested"
+        ),
+    ),
+    text=(
+        "A contractive compressor has E||C(g) - g||^2 <= (1 - eta)||g||^2, clipping the equality below, and smoothed "
+        "normalisation (8)."
+    ),
+    symbols=(_CLIPPED, _LENGTH, *shu.letters("tau")),
+    relation="==",
+    sides=_table1_sides,
+    checks=(
+        Check("algebra", "no factor below 1 for all vectors", _no_common_factor),
+        Check("exact", "clipping", _clipping, {"g": [*_VECTORS, ["0", "0"]], "tau": ["1/100", "1/2", "3", "100"]}),
+        Check("exact", "Top-k", _compressors, {"g": [*_VECTORS, ["1", "1", "1", "1"]]}),
+        Check("exact", "smoothed normalisation", _identity, {"g": _VECTORS, "alpha": _ALPHA, "beta": _BETA}),
+        *(
+            Check(
+                "worst-case",
+                f"clipping, {sign}, tau = {tau} ||g||",
+                lambda i: _of_gradients(i, i["direction"]),
+                {"tau": tau, "direction": direction},
+            )
+            for direction, sign in (("most", "<="), ("least", ">="))
+            for tau in ("1/8", "1/2", "1", "3")
+        ),
+    ),
+    uses=("shulgin2025.lemma1",),
+    slips=(
+        "'Unlike clipping, behaves similarly to a contractive compressor': with a fixed beta neither operator has one "
+        "eta > 0 for all vectors, and both have one for all vectors of length at most R (clipping: 1 - (1 - tau/R)^2), "
+        "smoothed normalisation only if beta < 2 alpha.",
+    ),
+)
+
+STATEMENTS = (LEMMA1, TABLE1)

@@ -1,0 +1,215 @@
+"""The letters of zhang2021, each mapped once to its meaning, unit and domain.
+
+Equation (1) prints f as the sum of the f_i, Appendix A.1 uses their mean (the step to (15) writes grad f as (1/N) sum
+grad f_i): here f is the mean throughout. x_t is the server's parameter, P_t the clients of round t, Delta_i an update.
+"""
+
+from __future__ import annotations
+
+from dpfl_theory.statements.model import Expected, Symbol
+
+__all__ = ["LETTERS", "PAPER", "expected", "letters"]
+
+PAPER = "zhang2021"
+
+LETTERS = {
+    s.name: s
+    for s in (
+        Symbol("N", "number of clients", (0, 0), "integer", "N"),
+        Symbol("P", "clients in a round", (0, 0), "integer", "P"),
+        Symbol("Q", "local steps in a round", (0, 0), "integer", "Q"),
+        Symbol("T", "rounds", (0, 0), "integer", "T"),
+        Symbol("d", "dimension", (0, 0), "integer", "d"),
+        Symbol("L", "smoothness constant of every f_i", (1, -2), "positive", "L"),
+        Symbol("G", "bound on the length of every stochastic gradient", (1, -1), "positive", "G"),
+        Symbol("c", "clipping threshold of update differences", (0, 1), "positive", "c"),
+        Symbol("eta_l", "local step size", (-1, 2), "positive", r"\eta_l"),
+        Symbol("eta_g", "global step size", (0, 0), "positive", r"\eta_g"),
+        Symbol("sigma_l", "root of the variance of a stochastic gradient", (1, -1), "nonnegative", r"\sigma_l"),
+        Symbol("sigma_g", "largest ||grad f_i(x) - grad f(x)||", (1, -1), "nonnegative", r"\sigma_g"),
+        Symbol("noise_variance", "variance of each coordinate of z_i^t", (0, 2), "nonnegative", r"\sigma^2"),
+        Symbol("gap", "f(x^0) - f^*", (1, 0), "nonnegative", r"(f(x^0) - f^*)"),
+        Symbol("c_prime", "threshold over eta_l Q, at least G", (1, -1), "positive", "c'"),
+        Symbol("epsilon", "privacy budget", (0, 0), "positive", r"\varepsilon"),
+        Symbol("delta", "privacy failure probability", (0, 0), "probability", r"\delta"),
+        Symbol("mu", "strong convexity constant of f", (1, -2), "positive", r"\mu"),
+        Symbol("D", "initial distance ||x^0 - x*||", (0, 1), "nonnegative", r"\|x^0 - x^*\|"),
+        Symbol("k", "factor of the third client's centre, b_3 = k c", (0, 0), "positive", "k"),
+        Symbol("f_now", "f(x_t)", (1, 0), "real", r"f(x_t)"),
+        Symbol("E_next", "E f(x_{t+1}) given x_t", (1, 0), "real", r"\mathbb{E} f(x_{t+1})"),
+        Symbol("square", "||grad f(x_t)||^2", (2, -2), "nonnegative", r"\|\nabla f(x_t)\|^2"),
+        Symbol("alpha", "the mean of the alpha~_i, written with a bar", (0, 0), "positive", r"\bar{\alpha}^t"),
+        Symbol(
+            "local_square",
+            "E||(1/N) sum_i Delta_i||^2 of the updates with the gradients' means, alpha-bar times",
+            (0, 2),
+            "nonnegative",
+            r"\mathbb{E}\|\frac{1}{N}\sum_i \breve{\Delta}_i\|^2",
+        ),
+        Symbol(
+            "local_squares",
+            "E sum_i ||Delta_i||^2 of the same updates",
+            (0, 2),
+            "nonnegative",
+            r"\mathbb{E}\sum_i \|\breve{\Delta}_i\|^2",
+        ),
+        Symbol(
+            "cohort_local",
+            "E||(1/P) sum_{i in P_t} Delta_i||^2 of the same updates",
+            (0, 2),
+            "nonnegative",
+            r"\mathbb{E}\|\frac{1}{P}\sum_{i \in P_t} \breve{\Delta}_i\|^2",
+        ),
+        Symbol(
+            "cohort_common",
+            "E||(1/P) sum_{i in P_t} Delta_i||^2 of the updates times alpha-bar",
+            (0, 2),
+            "nonnegative",
+            r"\mathbb{E}\|\frac{1}{P}\sum_{i \in P_t} \bar{\Delta}_i\|^2",
+        ),
+        Symbol(
+            "cohort_clipped",
+            "E||(1/P) sum_{i in P_t} Delta_i||^2 of the clipped updates",
+            (0, 2),
+            "nonnegative",
+            r"\mathbb{E}\|\frac{1}{P}\sum_{i \in P_t} \Delta_i\|^2",
+        ),
+        Symbol(
+            "first_bias",
+            "<grad f(x_t), E (1/N) sum_i (alpha_i - alpha~_i) times the update>",
+            (1, 0),
+            "real",
+            r"\langle \nabla f(x_t), \mathbb{E}[\frac{1}{N}\sum_i (\Delta_i - \tilde{\Delta}_i)] \rangle",
+        ),
+        Symbol(
+            "second_bias",
+            "<grad f(x_t), E (1/N) sum_i (alpha~_i - alpha-bar) times the update>",
+            (1, 0),
+            "real",
+            r"\langle \nabla f(x_t), \mathbb{E}[\frac{1}{N}\sum_i (\tilde{\Delta}_i - \bar{\Delta}_i)] \rangle",
+        ),
+        Symbol(
+            "common_product",
+            "<grad f(x_t), E (1/N) sum_i alpha-bar times the update>",
+            (1, 0),
+            "real",
+            r"\langle \nabla f(x_t), \mathbb{E}[\frac{1}{N}\sum_i \bar{\Delta}_i] \rangle",
+        ),
+        Symbol(
+            "cohort_product",
+            "<grad f(x_t), E (1/P) sum_{i in P_t} Delta_i> of the clipped updates",
+            (1, 0),
+            "real",
+            r"\langle \nabla f(x_t), \mathbb{E}[\frac{1}{P}\sum_{i \in P_t} \Delta_i] \rangle",
+        ),
+        Symbol(
+            "first_spread",
+            "E||(1/P) sum_{i in P_t} (alpha_i - alpha~_i) times the update||^2",
+            (0, 2),
+            "nonnegative",
+            r"\mathbb{E}\|\frac{1}{P}\sum_{i \in P_t} (\Delta_i - \tilde{\Delta}_i)\|^2",
+        ),
+        Symbol(
+            "second_spread",
+            "E||(1/P) sum_{i in P_t} (alpha~_i - alpha-bar) times the update||^2",
+            (0, 2),
+            "nonnegative",
+            r"\mathbb{E}\|\frac{1}{P}\sum_{i \in P_t} (\tilde{\Delta}_i - \bar{\Delta}_i)\|^2",
+        ),
+        Symbol(
+            "far_square",
+            "E||sqrt(Q) grad f(x_t) + (1/sqrt(Q)) (mean of the sums of the clients' local gradients)||^2",
+            (2, -2),
+            "nonnegative",
+            r"\mathbb{E}\|\sqrt{Q}\nabla f(x_t) - "
+            r"\frac{1}{\sqrt{Q}}\frac{1}{\eta_l N \bar{\alpha}^t}\sum_i \breve{\Delta}_i\|^2",
+        ),
+        Symbol(
+            "drift_square",
+            "A_1, E||sqrt(Q) grad f(x_t) - (1/sqrt(Q)) (mean of the sums of the clients' local gradients)||^2",
+            (2, -2),
+            "nonnegative",
+            r"A_1",
+        ),
+    )
+}
+
+EXPECTED = {
+    e.name: e
+    for e in (
+        Expected(
+            "E_aligned",
+            (("clipped-alignment", 1),),
+            (2, -2),
+            r"\frac{1}{T}\sum_t \mathbb{E}[\bar{\alpha}^t \|\nabla f(x^t)\|^2]",
+            "squared gradient times the mean clipping factor, on average over the rounds",
+        ),
+        Expected(
+            "E_gradient",
+            (("gradient-norm-squared", 1),),
+            (2, -2),
+            r"\frac{1}{T}\sum_t \mathbb{E} \|\nabla f(x^t)\|^2",
+            "squared gradient, on average over the rounds",
+        ),
+        Expected(
+            "gamma_1", (("clipping-factor", 1),), (0, 0), r"\gamma_1(T)", "mean clipping factor over clients and rounds"
+        ),
+        Expected(
+            "gamma_2",
+            (("clipping-factor-squared", 1),),
+            (0, 0),
+            r"\gamma_2(T)",
+            "mean square of the clients' mean clipping factor over the rounds",
+        ),
+        Expected(
+            "E_deviation",
+            (("clipping-factor-deviation", 1),),
+            (0, 0),
+            r"\frac{1}{T}\sum_t \mathbb{E}[\frac{1}{N}\sum_i (|\alpha_i^t - \tilde{\alpha}_i^t| + "
+            r"|\tilde{\alpha}_i^t - \bar{\alpha}^t|)]",
+            "how much the clipping factors differ; runs with full gradients have alpha_i = alpha~_i",
+        ),
+        Expected(
+            "E_square_deviation",
+            (("clipping-factor-variance", 1),),
+            (0, 0),
+            r"\frac{1}{T}\sum_t \mathbb{E}[\frac{1}{N}\sum_i (|\alpha_i^t - \tilde{\alpha}_i^t|^2 + "
+            r"|\tilde{\alpha}_i^t - \bar{\alpha}^t|^2)]",
+            "the same, squared",
+        ),
+        Expected(
+            "E_distance",
+            (("distance-squared", 1),),
+            (0, 2),
+            r"\mathbb{E}\|x^T - x^*\|^2",
+            "squared distance to the optimum after the last round",
+            "end",
+        ),
+        Expected(
+            "E_clipped_end",
+            (("suboptimality", 1),),
+            (1, 0),
+            r"f(x^T) - f^*",
+            "suboptimality after the last round with clipped updates",
+            "end",
+        ),
+        Expected(
+            "E_plain_end",
+            (("rival:suboptimality", 1),),
+            (1, 0),
+            r"f(y^T) - f^*",
+            "the same of the original FedAvg",
+            "end",
+        ),
+    )
+}
+
+
+def letters(*names: str) -> tuple[Symbol, ...]:
+    """The paper's letters with these names."""
+    return tuple(LETTERS[name] for name in names)
+
+
+def expected(*names: str) -> tuple[Expected, ...]:
+    """The paper's expectations with these names."""
+    return tuple(EXPECTED[name] for name in names)

@@ -1,0 +1,309 @@
+"""One round of DP-FedAvg on scalar quadratics with stochastic gradients, in rational arithmetic: everything that the
+steps of zhang2021's proof speak of.
+
+Clients f_i(x) = q_i (x - m_i)^2/2, q_i of either sign; every local step adds a noise of its own to the gradient, from
+a finite law with mean 0 and variance 1 times s^2. With a threshold c all noise paths of a client are enumerated;
+without one the moments are known in closed form, for any Q. Cohorts are enumerated.
+
+Samplings: ``without`` replacement (P_t is a subset of [N], as in Algorithm 3); ``anew``: P independent draws, and a
+client that is drawn twice runs twice; ``shared``: the same, but it runs once and counts twice.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from dpfl_theory.statements.claims import Case
+from dpfl_theory.statements.model import Statement, sympy_symbols
+
+__all__ = ["SAMPLINGS", "Client", "Moments", "Round", "cases", "compared", "evaluate"]
+
+F = Fraction
+SAMPLINGS = ("without", "anew", "shared")
+LAWS: dict[str, tuple[tuple[Fraction, Fraction], ...]] = {
+    "even": ((F(1, 2), F(1)), (F(1, 2), F(-1))),
+    "skew": ((F(4, 5), F(-1, 2)), (F(1, 5), F(2))),
+}
+"""(probability, value), mean 0 and variance 1."""
+STEP_LIMIT = F(129, 1000)
+"""The largest eta_l Q L here: 0.129 < 1/sqrt(60) = 0.12910."""
+
+
+@dataclass(frozen=True)
+class Moments:
+    """First and second moment of a client's random number."""
+
+    first: Fraction
+    second: Fraction
+
+
+@dataclass(frozen=True)
+class Path:
+    """One way in which a client's local phase can go: its probability, the sum of the stochastic gradients, the sum of
+    the gradients at the same points, and the length of its longest stochastic gradient."""
+
+    probability: Fraction
+    total: Fraction
+    exact: Fraction
+    longest: Fraction
+
+
+@dataclass(frozen=True)
+class Client:
+    """A scalar quadratic client, f_i(x) = q (x - m)^2/2, with q != 0."""
+
+    q: Fraction
+    m: Fraction
+
+    def slope(self, x: Fraction) -> Fraction:
+        return self.q * (x - self.m)
+
+    def value(self, x: Fraction) -> Fraction:
+        return self.q * (x - self.m) ** 2 / 2
+
+    def paths(self, x: Fraction, eta: Fraction, Q: int, s: Fraction, law: str) -> Iterator[Path]:
+        """All local phases from x."""
+        noises = LAWS[law] if s else ((F(1), F(0)),)
+        for drawn in itertools.product(noises, repeat=Q):
+            at, probability, total, exact, longest = x, F(1), F(0), F(0), F(0)
+            for p, n in drawn:
+                slope = self.slope(at)
+                g = slope + s * n
+                at, probability = at - eta * g, probability * p
+                total, exact, longest = total + g, exact + slope, max(longest, abs(g))
+            yield Path(probability, total, exact, longest)
+
+    def sums(self, x: Fraction, eta: Fraction, Q: int, s: Fraction) -> tuple[Moments, Moments]:
+        """Moments of the sum of the stochastic gradients, and of the sum of the gradients at the same points.
+
+        With r = 1 - eta q the sums are (1 - r^Q)(x - m)/eta plus the noises times r^j, and times r^j - 1, j < Q.
+        """
+        r = 1 - eta * self.q
+        mean = (1 - r**Q) * (x - self.m) / eta
+        own, kept = sum((r ** (2 * j) for j in range(Q)), F(0)), sum(((r**j - 1) ** 2 for j in range(Q)), F(0))
+        return Moments(mean, mean**2 + s**2 * own), Moments(mean, mean**2 + s**2 * kept)
+
+
+def _mean_square(moments: Sequence[Moments], weights: Sequence[int], divisor: int) -> Fraction:
+    """E((1/divisor) sum_i weights_i X_i)^2 for independent X_i."""
+    first = sum((w * m.first for w, m in zip(weights, moments)), F(0))
+    spread = sum((w * w * (m.second - m.first**2) for w, m in zip(weights, moments)), F(0))
+    return (first**2 + spread) / divisor**2
+
+
+class Round:
+    """A round from x.
+
+    instance: q, m (one each per client, as texts), x, Q, ``eta Q L`` or eta_l, eta_g, P, sampling, c (absent: no
+    clipping), noise s, law, sigma (deviation of the privacy noise), L (absent: the largest |q_i|).
+    """
+
+    def __init__(self, instance: Mapping[str, Any]) -> None:
+        self.clients = tuple(Client(F(q), F(m)) for q, m in zip(instance["q"], instance["m"], strict=True))
+        self.x, self.Q, self.P = F(instance["x"]), int(instance["Q"]), int(instance["P"])
+        self.N = len(self.clients)
+        self.L = F(instance.get("L", max(abs(client.q) for client in self.clients)))
+        if any(abs(client.q) > self.L for client in self.clients) or not 1 <= self.P <= self.N:
+            raise ValueError("L is no smoothness constant of every client, or P is not a number of clients")
+        self.eta = F(instance["eta_l"]) if "eta_l" in instance else F(instance["eta Q L"]) / (self.Q * self.L)
+        if self.eta * self.Q * self.L > STEP_LIMIT:
+            raise ValueError(f"eta_l Q L = {self.eta * self.Q * self.L} is beyond the theorem's limit")
+        self.eta_g = F(instance.get("eta_g", 1))
+        self.sampling = str(instance.get("sampling", "without"))
+        if self.sampling not in SAMPLINGS:
+            raise ValueError(f"sampling {self.sampling!r} is none of {SAMPLINGS}")
+        self.c = F(instance["c"]) if "c" in instance else None
+        self.s, self.sigma = F(instance.get("noise", 0)), F(instance.get("sigma", 0))
+        self.law = str(instance.get("law", "even"))
+
+    @cached_property
+    def factors(self) -> tuple[tuple[Fraction, ...], Fraction]:
+        """alpha~_i of every client, and their mean."""
+        sums = [client.sums(self.x, self.eta, self.Q, self.s)[0].first for client in self.clients]
+        found = tuple(F(1) if self.c is None else self.c / max(self.c, self.eta * abs(total)) for total in sums)
+        return found, sum(found, F(0)) / self.N
+
+    @cached_property
+    def _paths(self) -> tuple[tuple[Path, ...], ...]:
+        return tuple(tuple(k.paths(self.x, self.eta, self.Q, self.s, self.law)) for k in self.clients)
+
+    @property
+    def longest(self) -> Fraction:
+        """The length of the longest stochastic gradient."""
+        return max(path.longest for paths in self._paths for path in paths)
+
+    def alpha(self, path: Path) -> Fraction:
+        """The factor alpha_i of one local phase."""
+        return F(1) if self.c is None else self.c / max(self.c, self.eta * abs(path.total))
+
+    def moments(self, kind: str) -> list[Moments]:
+        """Of each client's update: ``clipped`` Delta, ``known`` Delta~ (times alpha~), ``common`` (times alpha-bar),
+        ``local`` (alpha-bar times the gradients without noise), ``first`` Delta - Delta~, ``second`` Delta~ - common,
+        ``sum`` (the gradients without noise, summed)."""
+        known, mean = self.factors
+        found = []
+        for i, client in enumerate(self.clients):
+            if self.c is None or kind not in ("clipped", "first"):
+                noisy, plain = client.sums(self.x, self.eta, self.Q, self.s)
+                of, factor = {
+                    "clipped": (noisy, F(1)),
+                    "known": (noisy, known[i]),
+                    "common": (noisy, mean),
+                    "local": (plain, mean),
+                    "first": (noisy, F(0)),
+                    "second": (noisy, known[i] - mean),
+                    "sum": (plain, -1 / self.eta),
+                }[kind]
+                scale = -self.eta * factor
+                found.append(Moments(scale * of.first, scale**2 * of.second))
+                continue
+            first = second = F(0)
+            for path in self._paths[i]:
+                factor = self.alpha(path) - (known[i] if kind == "first" else 0)
+                sent = -self.eta * path.total * factor
+                first, second = first + path.probability * sent, second + path.probability * sent**2
+            found.append(Moments(first, second))
+        return found
+
+    def _cohorts(self) -> list[tuple[int, ...]]:
+        if self.sampling == "without":
+            return list(itertools.combinations(range(self.N), self.P))
+        return list(itertools.product(range(self.N), repeat=self.P))
+
+    def cohort_mean(self, kind: str) -> Fraction:
+        """E (1/P) sum over the cohort, by enumeration."""
+        moments, cohorts = self.moments(kind), self._cohorts()
+        return sum((moments[i].first for members in cohorts for i in members), F(0)) / (self.P * len(cohorts))
+
+    def cohort_square(self, kind: str) -> Fraction:
+        """E((1/P) sum over the cohort)^2, by enumeration."""
+        moments, cohorts, total = self.moments(kind), self._cohorts(), F(0)
+        for members in cohorts:
+            if self.sampling == "anew":  # every draw is a run of its own
+                total += _mean_square([moments[i] for i in members], [1] * self.P, self.P)
+            else:
+                total += _mean_square(moments, [members.count(i) for i in range(self.N)], self.P)
+        return total / len(cohorts)
+
+    def _everyone(self, moments: Sequence[Moments]) -> Fraction:
+        return _mean_square(moments, [1] * self.N, self.N)
+
+    @cached_property
+    def slope(self) -> Fraction:
+        """f'(x)."""
+        return sum((client.slope(self.x) for client in self.clients), F(0)) / self.N
+
+    def deviations(self) -> dict[str, Fraction]:
+        """Means over the clients of E|alpha_i - alpha~_i| + |alpha~_i - alpha-bar|, and of the squares."""
+        known, mean = self.factors
+        found = {"E_deviation": F(0), "E_square_deviation": F(0)}
+        for own, paths in zip(known, self._paths):
+            for name, power in (("E_deviation", 1), ("E_square_deviation", 2)):
+                noise = sum((p.probability * abs(self.alpha(p) - own) ** power for p in paths), F(0))
+                found[name] += (noise + abs(own - mean) ** power) / self.N
+        return found
+
+    def next_states(self) -> dict[Fraction, Fraction]:
+        """x_{t+1} -> its probability, without privacy noise; for sampling without replacement or anew."""
+        if self.sigma or self.sampling == "shared":
+            raise ValueError("the states are enumerated without privacy noise, and every draw runs on its own")
+        cohorts, found = self._cohorts(), dict[Fraction, Fraction]()
+        for members in cohorts:
+            for drawn in itertools.product(*(self._paths[i] for i in members)):
+                x, probability = self.x, F(1, len(cohorts))
+                for path in drawn:
+                    x -= self.eta_g * self.eta * self.alpha(path) * path.total / self.P
+                    probability *= path.probability
+                found[x] = found.get(x, F(0)) + probability
+        return found
+
+    def values(self) -> dict[str, Fraction]:
+        """The letters of the proof (`_letters.LETTERS`) in this round; values of f are counted from f(x_t)."""
+        slope, alpha = self.slope, self.factors[1]
+        curvature = sum((client.q for client in self.clients), F(0)) / self.N
+        moved, square = self.cohort_mean("clipped"), self.cohort_square("clipped")
+        noise = self.sigma**2 / self.P
+        local, sums = self.moments("local"), self.moments("sum")
+        plus, minus = (
+            [_shifted(m, by, sign) for m in sums] for by, sign in ((self.Q * slope, 1), (self.Q * slope, -1))
+        )
+
+        def mean(kind: str) -> Fraction:
+            return sum((m.first for m in self.moments(kind)), F(0)) / self.N
+
+        return {
+            "N": F(self.N),
+            "P": F(self.P),
+            "Q": F(self.Q),
+            "d": F(1),
+            "L": self.L,
+            "eta_l": self.eta,
+            "eta_g": self.eta_g,
+            "sigma_l": abs(self.s),
+            "sigma_g": max(abs(client.slope(self.x) - slope) for client in self.clients),
+            "noise_variance": self.sigma**2,
+            "f_now": F(0),
+            "E_next": self.eta_g * slope * moved + curvature * self.eta_g**2 * (square + noise) / 2,
+            "square": slope**2,
+            "alpha": alpha,
+            "local_square": self._everyone(local),
+            "local_squares": sum((m.second for m in local), F(0)),
+            "cohort_local": self.cohort_square("local"),
+            "cohort_common": self.cohort_square("common"),
+            "cohort_clipped": square,
+            "first_bias": slope * (mean("clipped") - mean("known")),
+            "second_bias": slope * (mean("known") - mean("common")),
+            "common_product": slope * mean("common"),
+            "cohort_product": slope * moved,
+            "first_spread": self.cohort_square("first"),
+            "second_spread": self.cohort_square("second"),
+            "far_square": self._everyone(plus) / self.Q,
+            "drift_square": self._everyone(minus) / self.Q,
+        }
+
+
+def _shifted(m: Moments, by: Fraction, sign: int) -> Moments:
+    """Moments of by + sign X."""
+    return Moments(by + sign * m.first, by**2 + 2 * sign * by * m.first + m.second)
+
+
+def evaluate(statement: Statement, side: str, values: Mapping[str, Fraction]) -> Fraction:
+    """One side of the statement at rational values of its letters, without rounding."""
+    import sympy as sp
+
+    assert statement.sides is not None
+    symbols, sides = sympy_symbols(statement), statement.sides()
+    total = sum((sides.lhs if side == "lhs" else sides.rhs).values(), sp.Integer(0))
+    at = {s: sp.Rational(values[n].numerator, values[n].denominator) for n, s in symbols.items() if n in values}
+    found = total.subs(at)
+    if not found.is_Rational:
+        raise ValueError(f"{statement.id}: the {side} is {found}, no rational number")
+    return F(int(found.p), int(found.q))
+
+
+def compared(statement: Statement, at: Mapping[str, Any], values: Mapping[str, Fraction]) -> Case:
+    """Both sides of the statement at these values, named by ``at``."""
+    return Case(at, evaluate(statement, "lhs", values), evaluate(statement, "rhs", values))
+
+
+_SHOWN = ("N", "P", "Q", "L", "eta_l", "eta_g", "sigma_l", "sigma_g", "square", "alpha")
+
+
+def cases(statement: Callable[[], Statement]) -> Callable[[Mapping[str, Any]], list[Case]]:
+    """What an exact check builds: both sides in one round from every point x, for every sampling, of the instance."""
+
+    def build(instance: Mapping[str, Any]) -> list[Case]:
+        found = []
+        for sampling in instance.get("samplings", [instance.get("sampling", "without")]):
+            for x in instance["x"]:
+                values = Round({**instance, "x": x, "sampling": sampling}).values()
+                at = {"x": x, "sampling": sampling, **{name: values[name] for name in _SHOWN}}
+                found.append(compared(statement(), at, values))
+        return found
+
+    return build

@@ -1,0 +1,161 @@
+"""Instances of runs for zhang2021's (22) and Theorem 3.1, as plain data (see `_runs`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["ALLOWED", "BROKEN", "EVERYBODY", "LONG", "PRIVATE", "SIMULATED", "SIMULATED_BROKEN", "UNSTABLE"]
+
+_APART = {"q": ["1", "1"], "m": ["-1", "1"], "x": "0", "Q": 1, "P": 1, "eta_l": "1/1000"}
+
+BROKEN: dict[str, dict[str, Any]] = {
+    "one of two clients, one round from the optimum": {**_APART, "eta_g": "20", "T": 1},
+    "one of two clients, three rounds from the optimum": {**_APART, "eta_g": "20", "T": 3},
+    "two draws of two clients, with replacement": {**_APART, "P": 2, "eta_g": "20", "T": 3, "samplings": ["anew"]},
+}
+"""The variance of the sampling, which the printed bound lacks."""
+
+UNSTABLE: dict[str, Any] = {
+    "q": ["200"],
+    "m": ["0"],
+    "x": "1",
+    "Q": 1,
+    "P": 1,
+    "eta_l": "1/2000",
+    "eta_g": "125/3",
+    "T": 2,
+}
+"""One client: eta_g eta_l = 1/48 = P/(48Q) is allowed, and a round multiplies x by 1 - 200/48 = -3.17."""
+
+EVERYBODY: dict[str, dict[str, Any]] = {
+    "both clients, stochastic gradients": {
+        "q": ["1", "1"],
+        "m": ["-1", "1"],
+        "x": "1/2",
+        "Q": 1,
+        "P": 2,
+        "eta_l": "1/20",
+        "eta_g": "1/3",
+        "noise": "1",
+        "T": 3,
+        "samplings": ["without"],
+    },
+    "one client, clipped": {
+        "q": ["1"],
+        "m": ["0"],
+        "x": "2",
+        "Q": 2,
+        "P": 1,
+        "eta_l": "1/20",
+        "eta_g": "1/10",
+        "noise": "1",
+        "c": "1/10",
+        "T": 3,
+    },
+}
+"""Inside the printed hypotheses, where nothing is sampled."""
+
+ALLOWED: dict[str, dict[str, Any]] = {
+    "one of two clients, from the optimum": {**_APART, "eta_g": "8", "T": 4},
+    "one of two clients, large local step": {**_APART, "eta_l": "9/100", "eta_g": "1/11", "T": 4},
+    "one of three clients, stochastic gradients": {
+        "q": ["1", "1", "1"],
+        "m": ["-3", "0", "1"],
+        "x": "1/5",
+        "Q": 2,
+        "P": 1,
+        "eta_l": "9/200",
+        "eta_g": "1/11",
+        "noise": "1",
+        "T": 2,
+    },
+    "two of three clients, clipped, different curvatures": {
+        "q": ["2", "-1", "1/2"],
+        "m": ["1", "4", "-3"],
+        "x": "1",
+        "Q": 1,
+        "P": 2,
+        "eta_l": "1/25",
+        "eta_g": "1/6",
+        "noise": "1",
+        "law": "skew",
+        "c": "1/20",
+        "T": 2,
+    },
+    "one of two clients, clipped, privacy noise, one round": {
+        **_APART,
+        "x": "3",
+        "Q": 3,
+        "eta_l": "3/100",
+        "eta_g": "1/11",
+        "noise": "2",
+        "c": "1/10",
+        "sigma": "1/20",
+        "T": 1,
+    },
+}
+
+LONG: dict[str, dict[str, Any]] = {
+    "the paper's own steps, Q = 4, T = 1e6": {
+        "h": "1",
+        "m": "1",
+        "Q": 4,
+        "T": 10**6,
+        "eta_l": "1/4000",
+        "eta_g": "2",
+    },
+    "the paper's own steps, Q = 64, T = 1e8": {
+        "h": "1",
+        "m": "1",
+        "Q": 64,
+        "T": 10**8,
+        "eta_l": "1/640000",
+        "eta_g": "8",
+    },
+}
+"""eta_g = sqrt(QP) and eta_l = 1/(sqrt(T) Q L), Section 3.1, with P = 1 and L = 1."""
+
+
+def _run(problem: dict[str, Any], P: int, Q: int, T: int, **more: Any) -> dict[str, Any]:
+    edges = {"eta Q L": "91/1000", "product": 1.0, "c": 1e9, "sigma": 0.0, "distance": 1.0}
+    return {"problem": problem, "P": P, "Q": Q, "T": T, **edges, **more}
+
+
+def _huber(**parameters: Any) -> dict[str, Any]:
+    return {"family": "huber", "parameters": {"clients": 6, "dimension": 3, "seed": 2, **parameters}}
+
+
+_CANCER = {
+    "family": "logistic-data",
+    "parameters": {
+        "data": "breast-cancer",
+        "features": 5,
+        "clients": 8,
+        "partition": "shards",
+        "shards_per_client": 1,
+        "ridge": 0.0,
+    },
+}
+_SCALAR = {"family": "huber-scalar", "parameters": {"minimisers": [-0.5, 0.5], "thresholds": [1.0, 1.0]}}
+
+SIMULATED: dict[str, dict[str, Any]] = {
+    "Huber, two of six clients, unclipped": _run(_huber(), 2, 4, 50, lanes=512),
+    "Huber, two of six clients, clipped to the median": _run(_huber(), 2, 4, 50, c=1.0, lanes=512),
+    "Huber, all clients, clipped hard, privacy noise": _run(_huber(), 6, 8, 50, c=0.1, sigma=0.2, lanes=512),
+    "Huber, one client, small local steps, privacy noise": _run(
+        _huber(), 1, 3, 100, c=0.5, sigma=0.05, lanes=512, **{"eta Q L": "1/100"}
+    ),
+    "two clients apart, one takes part, small local steps": _run(
+        _SCALAR, 1, 2, 400, distance=0.0, lanes=256, **{"eta Q L": "1/1000"}
+    ),
+}
+SIMULATED_BROKEN: dict[str, dict[str, Any]] = {
+    "two clients apart, one takes part": _run(_SCALAR, 1, 2, 400, distance=0.0, **{"eta Q L": "1/1000"}),
+}
+
+_BUDGET = {"epsilon": 10.0, "delta": 1e-5, "lanes": 256}
+PRIVATE: dict[str, dict[str, Any]] = {
+    "Huber, three of thirty clients": _run(_huber(clients=30), 3, 4, 40, **_BUDGET),
+    "Huber, all of thirty clients, short steps": _run(_huber(clients=30), 30, 2, 40, product=0.01, **_BUDGET),
+    "two clients apart, small local steps": _run(_SCALAR, 1, 2, 60, distance=0.0, **_BUDGET, **{"eta Q L": "1/1000"}),
+}

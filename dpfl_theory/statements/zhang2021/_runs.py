@@ -1,0 +1,203 @@
+"""Runs of DP-FedAvg for zhang2021's Theorem 3.1: several rounds in rational arithmetic, and in simulation.
+
+A run of a few rounds is a tree: from every x the cohorts and the noises of the stochastic gradients lead to finitely
+many next ones. Without clipping, with clients of one curvature, the second moment of x has a recursion, for any T.
+The catalogue imports this module to list its statements, so NumPy and the algorithms are imported where they are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from dpfl_theory.statements.claims import Case, Experiment
+from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.statements.zhang2021._round import Round, compared
+
+__all__ = ["long_run", "simulated", "tree"]
+
+F = Fraction
+Limits = Callable[[Mapping[str, Any]], str | None]
+"""Why the steps are outside the hypotheses, None if they are not."""
+
+_SUMMED = ("first_bias", "second_bias", "first_spread", "second_spread")
+
+
+def printed_limits(v: Mapping[str, Any]) -> str | None:
+    """eta_g eta_l <= min{P/(48Q), P/(6QL(P-1))} and eta_l <= 1/(sqrt(60) QL)."""
+    P, Q, L, product = v["P"], v["Q"], v["L"], v["eta_g"] * v["eta_l"]
+    if 60 * (v["eta_l"] * Q * L) ** 2 > 1:
+        return f"eta_l = {v['eta_l']} exceeds 1/(sqrt(60) QL)"
+    if 48 * Q * product > P or 6 * Q * L * (P - 1) * product > P:
+        return f"eta_g eta_l = {product} exceeds min{{P/(48Q), P/(6QL(P-1))}}"
+    return None
+
+
+def repaired_limits(v: Mapping[str, Any]) -> str | None:
+    """eta_g eta_l <= min{P/(120QL), P/(6QL(P-1))} and eta_l <= 1/(sqrt(120) QL)."""
+    P, Q, L, product = v["P"], v["Q"], v["L"], v["eta_g"] * v["eta_l"]
+    if 120 * (v["eta_l"] * Q * L) ** 2 > 1:
+        return f"eta_l = {v['eta_l']} exceeds 1/(sqrt(120) QL)"
+    if 120 * Q * L * product > P or 6 * Q * L * (P - 1) * product > P:
+        return f"eta_g eta_l = {product} exceeds min{{P/(120QL), P/(6QL(P-1))}}"
+    return None
+
+
+def run_values(instance: Mapping[str, Any], limits: Limits) -> dict[str, Fraction]:
+    """All letters of (22) and of Theorem 3.1 for T rounds from x; G is the longest stochastic gradient met."""
+    T, states = int(instance["T"]), {F(instance["x"]): F(1)}
+    totals: dict[str, Fraction] = {}
+    values: dict[str, Fraction] = {}
+    change = longest = apart = F(0)
+
+    def add(name: str, value: Fraction) -> None:
+        totals[name] = totals.get(name, F(0)) + value / T
+
+    for _ in range(T):
+        following: dict[Fraction, Fraction] = {}
+        for x, p in states.items():
+            once = Round({**instance, "x": x})
+            values = once.values()
+            failure = limits(values)
+            if failure is not None:
+                raise ValueError(failure)
+            alpha = values["alpha"]
+            for name, value in (
+                ("E_aligned", alpha * values["square"]),
+                ("gamma_1", alpha),
+                ("gamma_2", alpha**2),
+                *once.deviations().items(),
+                *((name, values[name]) for name in _SUMMED),
+            ):
+                add(name, p * value)
+            change += p * values["E_next"]
+            longest, apart = max(longest, once.longest), max(apart, values["sigma_g"])
+            if instance.get("sigma"):
+                continue  # privacy noise is not enumerated: with it a tree has one round
+            for y, q in once.next_states().items():
+                following[y] = following.get(y, F(0)) + p * q
+        states = following
+    if not states and T > 1:
+        raise ValueError("with privacy noise the tree has one round")
+    first = Round({**instance, "x": F(instance["x"])})
+    gap = sum((k.value(first.x) for k in first.clients), F(0)) / first.N - _least(first)
+    fixed = {name: values[name] for name in ("N", "P", "Q", "d", "L", "eta_l", "eta_g", "sigma_l", "noise_variance")}
+    ends = {"f_now": F(0), "E_next": change}
+    return {**fixed, **totals, **ends, "sigma_g": apart, "G": longest, "T": F(T), "gap": gap}
+
+
+def _least(once: Round) -> Fraction:
+    """The minimum of f, whose mean curvature must be positive."""
+    curvature = sum((k.q for k in once.clients), F(0))
+    if curvature <= 0:
+        raise ValueError("f is not bounded from below")
+    x = sum((k.q * k.m for k in once.clients), F(0)) / curvature
+    return sum((k.value(x) for k in once.clients), F(0)) / once.N
+
+
+def tree(statement: Callable[[], Statement], limits: Limits) -> Callable[[Mapping[str, Any]], list[Case]]:
+    """What an exact check builds: both sides after T rounds, for every sampling of the instance."""
+
+    def build(instance: Mapping[str, Any]) -> list[Case]:
+        found = []
+        for sampling in instance.get("samplings", ["without", "anew"]):
+            values = run_values({**instance, "sampling": sampling}, limits)
+            at = {name: values[name] for name in ("N", "P", "Q", "T", "L", "eta_l", "eta_g", "sigma_l", "sigma_g")}
+            found.append(compared(statement(), {"sampling": sampling, **at}, values))
+        return found
+
+    return build
+
+
+def long_run(statement: Callable[[], Statement], limits: Limits, below: bool) -> Callable[[Mapping[str, Any]], Case]:
+    """What an exact check builds for many rounds: two clients h(x +- m)^2/2, one of which takes part, from x^0 = x*.
+
+    With a = eta_g (1 - (1 - eta_l h)^Q) the second moment V_t of x^t follows V_{t+1} = (1 - a)^2 V_t + a^2 m^2, so its
+    mean over T rounds lies between V (1 - 1/(T (1 - (1 - a)^2))) and V, V = a m^2/(2 - a). below: which of the two
+    stands for it, so that a violation, or the inequality, is certain.
+    """
+
+    def build(instance: Mapping[str, Any]) -> Case:
+        h, m, T, Q = F(instance["h"]), F(instance["m"]), int(instance["T"]), int(instance["Q"])
+        eta, eta_g = F(instance["eta_l"]), F(instance["eta_g"])
+        values = {"N": F(2), "P": F(1), "Q": F(Q), "T": F(T), "L": h, "eta_l": eta, "eta_g": eta_g, "d": F(1)}
+        failure = limits(values)
+        if failure is not None:
+            raise ValueError(failure)
+        a = eta_g * (1 - (1 - eta * h) ** Q)
+        if not 0 < a <= 1:
+            raise ValueError(f"a = {a}: the run leaves the interval between the clients' minimisers")
+        V = a * m**2 / (2 - a)
+        mean = V * (1 - 1 / (T * (1 - (1 - a) ** 2))) if below else V
+        zeros = {name: F(0) for name in ("sigma_l", "noise_variance", "gap", "E_deviation", "E_square_deviation")}
+        values |= {**zeros, "sigma_g": h * m, "G": 2 * h * m, "gamma_1": F(1), "gamma_2": F(1)}
+        values["E_aligned"] = h**2 * mean
+        shown = ("Q", "T", "L", "eta_l", "eta_g", "sigma_g")
+        return compared(statement(), {name: values[name] for name in shown}, values)
+
+    return build
+
+
+def simulated(statement: Callable[[], Statement], limits: Limits) -> Callable[[Mapping[str, Any]], Experiment]:
+    """What a Monte-Carlo check builds: Algorithm 3 with full local gradients, clipped updates and privacy noise.
+
+    `FedAvg` with the step sizes eta_l and eta_g eta_l, threshold c/eta_l and noise sigma/(eta_l sqrt(P)) on the average
+    is Algorithm 3. instance: problem; P; Q; T; ``eta Q L`` (eta_l QL); ``product``, the share of the largest product
+    eta_g eta_l that is allowed; c over the median length of the first updates; sigma over c; distance from x*.
+    """
+
+    def build(instance: Mapping[str, Any]) -> Experiment:
+        import math
+
+        import numpy as np
+
+        from dpfl_theory.algorithms import Cohort, FedAvg
+        from dpfl_theory.algorithms.reach import fedavg_reach
+        from dpfl_theory.problems import make
+        from dpfl_theory.problems.heterogeneity.client_deviation import sigma_global
+
+        problem = make(instance["problem"]["family"], **instance["problem"]["parameters"])
+        constants, P, Q, T = problem.constants, int(instance["P"]), int(instance["Q"]), int(instance["T"])
+        L = constants.L_max
+        eta = float(F(instance["eta Q L"])) / (Q * L)
+        unit = {"P": float(P), "Q": float(Q), "L": L, "eta_l": eta}
+        low, high = 0.0, 1e12  # the largest eta_g that the limits allow, by bisection
+        for _ in range(200):
+            middle = (low + high) / 2.0
+            low, high = (low, middle) if limits({**unit, "eta_g": middle}) else (middle, high)
+        eta_g = low * float(instance["product"])
+        origin = np.zeros(problem.d) if constants.w_star is None else constants.w_star
+        direction = np.random.default_rng(5).standard_normal(problem.d)
+        start = origin + float(instance["distance"]) * direction / np.linalg.norm(direction)
+        lengths = [float(np.linalg.norm(problem.client_gradient(i, start))) for i in range(problem.n)]
+        C = float(instance["c"]) * Q * float(np.median(lengths))
+        sigma = float(instance["sigma"]) * C
+        cohort = Cohort() if problem.n == P else Cohort("fixed", P)
+        algorithm = FedAvg(eta, Q, eta_g * eta, "clip", C, cohort, sigma / math.sqrt(P), "average")
+        values = {
+            **unit,
+            "eta_g": eta_g,
+            "N": float(problem.n),
+            "T": float(T),
+            "d": float(problem.d),
+            "G": constants.G_max,
+            "sigma_l": 0.0,
+            "sigma_g": sigma_global(problem).high,
+            "noise_variance": (eta * sigma) ** 2,
+            "gap": problem.value(start) - constants.f_star,
+        }
+        if float(instance["c"]) >= 1e6:
+            values["G"] = 0.0  # nothing is clipped, and G multiplies zeros whose range would widen the limits
+        reach = fedavg_reach(algorithm, problem, T, start)
+        random = cohort.scheme != "full" or sigma > 0.0
+        return Experiment(problem, algorithm, T, start, values, int(instance.get("lanes", 2048)), reach, random=random)
+
+    return build
+
+
+def runs(
+    statement: Callable[[], Statement], limits: Limits, found: Mapping[str, Mapping[str, Any]], verdict: str = "holds"
+) -> tuple[Check, ...]:
+    """A Monte-Carlo check on each named instance."""
+    return tuple(Check("monte-carlo", name, simulated(statement, limits), i, verdict) for name, i in found.items())

@@ -1,0 +1,129 @@
+"""zhang2021's bound on |alpha_i - alpha~_i|, stated after Theorem 3.1, as printed and repaired."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from dpfl_theory.statements.claims import Case, Outcome
+from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.zhang2021 import _letters as zhang
+from dpfl_theory.statements.zhang2021._round import compared
+
+_LETTERS = (
+    *zhang.letters("c", "eta_l"),
+    Symbol("drawn", "||sum_q g_i^{t,q}||", (1, -1), "nonnegative", r"\|\sum_q g_i^{t,q}\|"),
+    Symbol("mean", "||E sum_q g_i^{t,q}||", (1, -1), "nonnegative", r"\|\mathbb{E}[\sum_q g_i^{t,q}]\|"),
+)
+
+
+def _difference(s: Mapping[str, Any]) -> Any:
+    import sympy as sp
+
+    drawn, mean = (s["c"] / sp.Max(s["c"], s["eta_l"] * s[name]) for name in ("drawn", "mean"))
+    return sp.Abs(drawn - mean)
+
+
+def _printed_sides() -> Sides:
+    import sympy as sp
+
+    s = sympy_symbols(BOUND)
+    return Sides(lhs={"factors": _difference(s)}, rhs={"lengths": s["eta_l"] * sp.Abs(s["drawn"] - s["mean"])})
+
+
+def _repaired_sides() -> Sides:
+    import sympy as sp
+
+    s = sympy_symbols(REPAIRED)
+    return Sides(lhs={"factors": _difference(s)}, rhs={"lengths": s["eta_l"] / s["c"] * sp.Abs(s["drawn"] - s["mean"])})
+
+
+def drawn_cases(statement: Callable[[], Statement]) -> Callable[[Mapping[str, Any]], list[Case]]:
+    """A single stochastic gradient g = a or b with probability 1/2 each (Q = 1, one dimension): both values of g."""
+
+    def build(instance: Mapping[str, Any]) -> list[Case]:
+        cases = []
+        eta = Fraction(instance["eta_l"])
+        for c in map(Fraction, instance["c"]):
+            for low, high in instance["g"]:
+                a, b = Fraction(low), Fraction(high)
+                for g in (a, b):
+                    values = {"c": c, "eta_l": eta, "drawn": abs(g), "mean": abs(a + b) / 2}
+                    cases.append(compared(statement(), values, values))
+        return cases
+
+    return build
+
+
+def _both_clipped(_: Mapping[str, Any]) -> Outcome:
+    """For y, z >= c: |y - z|/c - |c/y - c/z| = |y - z| (y z - c^2)/(c y z), which is not negative."""
+    import sympy as sp
+
+    c, z, gap = sp.symbols("c z gap", positive=True)
+    y = z + gap
+    return equal(gap / c - (c / z - c / y), gap * (y * z - c**2) / (c * y * z), "the slack where both are clipped")
+
+
+def _one_clipped(_: Mapping[str, Any]) -> Outcome:
+    """For y <= c < z: (z - y)/c - (1 - c/z) = (c - y)/c + (z - c)^2/(c z), which is not negative."""
+    import sympy as sp
+
+    c, y, z = sp.symbols("c y z", positive=True)
+    return equal((z - y) / c - (1 - c / z), (c - y) / c + (z - c) ** 2 / (c * z), "the slack where one is clipped")
+
+
+_DRAWS = [["1/2", "1"], ["0", "2"], ["-1", "1"], ["1/10", "1/5"], ["-3", "4"]]
+_SMALL = {"c": ["1/2", "1/10"], "g": _DRAWS, "eta_l": "1"}
+_LARGE = {"c": ["1", "3"], "g": _DRAWS, "eta_l": "1/2"}
+
+BOUND: Statement = Statement(
+    id="zhang2021.alpha-bound",
+    kind="step",
+    title="How much noise changes a client's clipping factor",
+    source=Source(
+        zhang.PAPER,
+        "Section 3.1, paragraph after Theorem 3.1",
+        note="the extraction prints || for | and | for ||: read as a difference of two lengths",
+    ),
+    text=(
+        "|alpha_i^t - alpha~_i^t| <= eta_l | ||sum_q g_i^{t,q}|| - ||E[sum_q g_i^{t,q}]|| |, which is 0 if sigma_l = 0."
+    ),
+    symbols=_LETTERS,
+    sides=_printed_sides,
+    homogeneous=False,
+    checks=(
+        Check("exact", "c < 1", drawn_cases(lambda: BOUND), _SMALL, "violated"),
+        Check("exact", "c >= 1", drawn_cases(lambda: BOUND), _LARGE),
+    ),
+    expected="violated",
+    erratum=Erratum(
+        printed="|alpha_i - alpha~_i| <= eta_l | ||sum g|| - ||E sum g|| |",
+        true="|alpha_i - alpha~_i| <= (eta_l/c) | ||sum g|| - ||E sum g|| |",
+        cause="c/max(c, y) has the slope -1/c just above c; the printed form is right for c >= 1 only",
+        counterexample=(
+            "c = 1/2, eta_l = 1, Q = 1, g = 1/2 or 1 with probability 1/2 each: for g = 1/2 the factors are 1 and 2/3, "
+            "which differ by 1/3, and the right side is 1/4"
+        ),
+        repaired="zhang2021.alpha-bound.repaired",
+    ),
+)
+
+REPAIRED: Statement = Statement(
+    id="zhang2021.alpha-bound.repaired",
+    kind="step",
+    title="How much noise changes a client's clipping factor, repaired",
+    source=Source(zhang.PAPER, "Section 3.1, paragraph after Theorem 3.1", note="repaired: divided by c"),
+    text="|alpha_i^t - alpha~_i^t| <= (eta_l/c) | ||sum_q g_i^{t,q}|| - ||E[sum_q g_i^{t,q}]|| |.",
+    symbols=_LETTERS,
+    sides=_repaired_sides,
+    checks=(
+        Check("algebra", "both clipped", _both_clipped),
+        Check("algebra", "one clipped", _one_clipped),
+        Check("exact", "c < 1", drawn_cases(lambda: REPAIRED), _SMALL),
+        Check("exact", "c >= 1", drawn_cases(lambda: REPAIRED), _LARGE),
+    ),
+)
+
+STATEMENTS = (BOUND, REPAIRED)

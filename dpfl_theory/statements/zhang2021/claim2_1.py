@@ -1,0 +1,181 @@
+"""zhang2021 Claim 2.1: FedAvg with model clipping misses the optimum."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from dpfl_theory.statements.claims import Case, Experiment, Outcome
+from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.zhang2021 import _letters as zhang
+
+if TYPE_CHECKING:
+    from dpfl_theory.problems.base import Problem
+
+
+def _factor(problem: Problem | None, values: Mapping[str, float]) -> str | None:
+    return None if values["k"] > 4 else f"k = {values['k']} does not exceed 4"
+
+
+def _sides() -> Sides:
+    """No iterate after the first round is nearer to x* = (k-1)c/3 than the threshold is."""
+    s = sympy_symbols(CLAIM)
+    return Sides(lhs={"least squared distance": ((s["k"] - 4) * s["c"] / 3) ** 2}, rhs={"reached": s["E_distance"]})
+
+
+def _points(instance: Mapping[str, Any]) -> list[tuple[dict[str, Any], Any, Fraction, tuple[Any, ...]]]:
+    """(values, clients, c, all stationary points) over the instance's grid."""
+    from dpfl_theory.problems.scalar import claim_2_1
+
+    found = []
+    for k in map(Fraction, instance["k"]):
+        for c in map(Fraction, instance["c"]):
+            clients = claim_2_1(k, c)
+            for step in map(Fraction, instance["eta_l"]):
+                for Q in instance["Q"]:
+                    at = {"k": k, "c": c, "eta_l": step, "Q": Q}
+                    found.append((at, clients, c, clients.stationary("model", step=step, steps=Q, threshold=c)))
+    return found
+
+
+def missed_cases(instance: Mapping[str, Any]) -> list[Case]:
+    """((k-4)c/3)^2 <= (x* - x)^2 for every stationary point x, or end of an interval of them."""
+    cases = []
+    for at, clients, c, points in _points(instance):
+        for p in points:
+            for x in {p.low, p.high}:
+                if x is None:
+                    raise ValueError("the means of clipped models are bounded, so stationary points must be")
+                least = (at["k"] - 4) * c / 3
+                cases.append(Case({**at, "x": x}, least**2, (clients.optimum - x) ** 2))
+    return cases
+
+
+def formula_cases(instance: Mapping[str, Any]) -> list[Case]:
+    """x = lambda c/(3 - 2 lambda) is the only stationary point and attracts, each of formula and point at most the
+    other."""
+    cases = []
+    for at, _, c, points in _points(instance):
+        ratio = (1 - at["eta_l"]) ** at["Q"]
+        if not 0 < ratio < 1:
+            raise ValueError(f"lambda = {ratio} does not lie in (0, 1)")
+        printed = ratio * c / (3 - 2 * ratio)
+        alone = len(points) == 1 and points[0].stability == "attracting"
+        x = points[0].point if alone and points[0].point is not None else printed + 1
+        values = {**at, "lambda": ratio, "stationary points": len(points)}
+        cases += [Case(values, x, printed), Case(values, printed, x)]
+    return cases
+
+
+def _formula(_: Mapping[str, Any]) -> Outcome:
+    """With the first two clients unclipped and the third clipped, the fixed-point equation (5) has the printed root."""
+    import sympy as sp
+
+    x, lam, c = sp.symbols("x lambda c", positive=True)
+    root = sp.solve(sp.Eq((2 * (lam * x - (1 - lam) * c / 2) + c) / 3, x), x)
+    return equal(root[0], lam * c / (3 - 2 * lam), "the root of (5) against the printed stationary point")
+
+
+def _third_is_clipped(_: Mapping[str, Any]) -> Outcome:
+    """The third client is clipped at that root if and only if k >= (3 + lambda)/(3 - 2 lambda), which is at most 4."""
+    import sympy as sp
+
+    lam, k = sp.symbols("lambda k", positive=True)
+    sent = lam**2 / (3 - 2 * lam) + (1 - lam) * k  # of c
+    least = (3 + lam) / (3 - 2 * lam)
+    first = equal(sent - 1, (1 - lam) * (k - least), "what the third client sends beyond c")
+    return first if not first.true else equal(4 - least, 9 * (1 - lam) / (3 - 2 * lam), "4 less the k that is needed")
+
+
+def _first_are_not(_: Mapping[str, Any]) -> Outcome:
+    """The other two send lambda x - (1 - lambda) c/2 in (-c, c): its distances to both ends are positive multiples."""
+    import sympy as sp
+
+    lam = sp.Symbol("lambda", positive=True)
+    sent = lam**2 / (3 - 2 * lam) - (1 - lam) / 2  # of c
+    low = equal(sent + 1, (3 + lam) / (2 * (3 - 2 * lam)), "what they send above -c")
+    return low if not low.true else equal(1 - sent, 9 * (1 - lam) / (2 * (3 - 2 * lam)), "what they send below c")
+
+
+def _bounded(_: Mapping[str, Any]) -> Outcome:
+    """A mean of models clipped to c is at most c, for every Q and eta_l, and x* - c = (k-4)c/3."""
+    import sympy as sp
+
+    k, c = sp.symbols("k c", positive=True)
+    return equal((2 * (-c / 2) + k * c) / 3 - c, (k - 4) * c / 3, "x* less the largest mean of three clipped models")
+
+
+def _experiment(instance: Mapping[str, Any]) -> Experiment:
+    import numpy as np
+
+    from dpfl_theory.algorithms import ModelClippedFedAvg, NoisyGradient
+    from dpfl_theory.algorithms.observables import Reach
+    from dpfl_theory.problems.scalar import claim_2_1
+
+    k, c, deviation = Fraction(instance["k"]), Fraction(instance["c"]), float(instance.get("deviation", 0.0))
+    problem = claim_2_1(k, c).problem()
+    more: dict[str, Any] = {"gradient": NoisyGradient(deviation)} if deviation else {}
+    algorithm = ModelClippedFedAvg(float(Fraction(instance["eta_l"])), float(c), local_steps=instance["Q"], **more)
+    values = {"k": float(k), "c": float(c)}
+    start = np.array([float(Fraction(instance["start"]))])
+    reach = Reach.anywhere(problem)
+    return Experiment(problem, algorithm, instance["rounds"], start, values, 256, reach, random=deviation > 0.0)
+
+
+_GRID = {"k": ["9/2", "5", "10", "100"], "c": ["1/10", "1", "10"], "Q": [1, 2, 5, 20]}
+
+CLAIM: Statement = Statement(
+    id="zhang2021.claim2.1",
+    kind="corollary",
+    title="FedAvg with model clipping misses the optimum",
+    source=Source(
+        zhang.PAPER,
+        "Claim 2.1, Section 2.1",
+        "5",
+        "with the proof's problem f = sum (x - b_i)^2/2, b = (-c/2, -c/2, kc), k > 4; all clients, no noise, eta_g = 1",
+    ),
+    text=(
+        "Given any constant clipping threshold c, there exists a convex quadratic problem, for which FedAvg with model "
+        "clipping does not converge to the global optimal solution with any fixed Q >= 1 and eta_l > 0. Its stationary "
+        "point is lambda c/(3 - 2 lambda), lambda = (1 - eta_l)^Q in (0, 1), and the optimum (k-1)c/3."
+    ),
+    symbols=zhang.letters("k", "c"),
+    expectations=zhang.expected("E_distance"),
+    assumptions=(Assumption("k > 4", _factor),),
+    sides=_sides,
+    checks=(
+        Check("algebra", "root of (5)", _formula),
+        Check("algebra", "third client clipped", _third_is_clipped),
+        Check("algebra", "other clients unclipped", _first_are_not),
+        Check("algebra", "a round ends below the optimum", _bounded),
+        Check(
+            "exact",
+            "all stationary points, lambda in (0, 1)",
+            missed_cases,
+            {**_GRID, "eta_l": ["1/100", "1/10", "1/2", "9/10"]},
+        ),
+        Check(
+            "exact",
+            "all stationary points, eta_l >= 1",
+            missed_cases,
+            {**_GRID, "eta_l": ["1", "3/2", "2", "5/2"]},
+        ),
+        Check("exact", "printed formula", formula_cases, {**_GRID, "eta_l": ["1/100", "1/10", "1/2", "9/10"]}),
+        *(
+            Check("monte-carlo", name, _experiment, {"c": "1", "start": "4/3", "rounds": 200, **i})
+            for name, i in {
+                "k = 5, started at the optimum": {"k": "5", "eta_l": "1/100", "Q": 1},
+                "k = 9/2, many local steps": {"k": "9/2", "eta_l": "1/10", "Q": 20},
+                "k = 5, stochastic gradients": {"k": "5", "eta_l": "1/10", "Q": 5, "deviation": 1.0},
+            }.items()
+        ),
+    ),
+    slips=(
+        "The proof's lambda = (1 - eta_l)^Q in (0, 1) does not cover eta_l >= 1, where the formula fails; the claim "
+        "holds there because a mean of clipped models never exceeds c.",
+    ),
+)
+
+STATEMENTS = (CLAIM,)

@@ -1,0 +1,254 @@
+"""zhang2021 Corollary 3.2.1: the rate of DP-FedAvg under a privacy budget, as printed and repaired.
+
+In (9) the O hides L, G, c', sigma_l, sigma_g, v and f(x^0) - f*; N, P, Q, T, d, epsilon, delta and the steps are
+displayed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dpfl_theory.statements.claims import Experiment, Outcome
+from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.repaired_noise import BUDGET
+from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.zhang2021 import _letters as zhang
+from dpfl_theory.statements.zhang2021 import _run_instances as instances
+from dpfl_theory.statements.zhang2021 import descent, theorem3_1, theorem3_2
+from dpfl_theory.statements.zhang2021._runs import repaired_limits, simulated
+
+_WHERE = "Corollary 3.2.1, Section 3.2"
+
+
+def _letters() -> dict[str, Any]:
+    import sympy as sp
+
+    names = "eta_g eta_l Q T P N d epsilon delta u L G c_prime v gap sigma_l sigma_g"
+    found = {name: sp.Symbol(name, positive=True) for name in names.split()}
+    return {**found, "log": sp.log(1 / found["delta"])}
+
+
+def _printed_terms(s: Mapping[str, Any]) -> list[Any]:
+    """The four terms of (9) without their constants."""
+    product = s["eta_g"] * s["eta_l"]
+    return [
+        1 / (product * s["Q"] * s["T"]),
+        s["eta_l"] ** 2 * s["Q"] ** 2,
+        product / s["P"],
+        product * s["Q"] * s["T"] * s["d"] * s["log"] / (s["N"] ** 2 * s["epsilon"] ** 2),
+    ]
+
+
+def _from_theorem(_: Mapping[str, Any]) -> Outcome:
+    """Theorem 3.1's privacy term at c = eta_l Q c' and the variance of Theorem 3.2 is a constant times (9)'s."""
+    s, of = _letters(), sympy_symbols(theorem3_1.THEOREM)
+    assert theorem3_1.THEOREM.sides is not None
+    term = theorem3_1.THEOREM.sides().rhs["privacy"]
+    c = s["eta_l"] * s["Q"] * s["c_prime"]
+    variance = s["v"] * c**2 * s["P"] * s["T"] * s["log"] / (s["N"] ** 2 * s["epsilon"] ** 2)
+    swaps = {of[name]: s[name] for name in ("eta_g", "eta_l", "Q", "L", "P", "d")}
+    found = term.subs({**swaps, of["noise_variance"]: variance}, simultaneous=True)
+    due = 2 * s["v"] * s["L"] * s["c_prime"] ** 2 * _printed_terms(s)[3]
+    return equal(found, due, "the theorem's privacy term against 2 v L c'^2 times that of (9)")
+
+
+def _best_rate(terms: list[Any], s: Mapping[str, Any], budget: Any) -> Outcome:
+    """With S = eta_g eta_l Q T fixed the sum is at least 1/S + S d log(1/delta)/budget^2, whose minimum is 2 sqrt(d
+    log(1/delta))/budget; eta_l -> 0 and T -> oo lead the other terms to 0."""
+    import sympy as sp
+
+    S = sp.Symbol("S", positive=True)
+    at = sum(terms).subs(s["eta_g"], S / (s["eta_l"] * s["Q"] * s["T"]))
+    rest = sp.limit(sp.limit(sp.expand(at), s["eta_l"], 0), s["T"], sp.oo)
+    best = budget / sp.sqrt(s["d"] * s["log"])
+    slope, curvature = sp.diff(rest, S).subs(S, best), sp.diff(rest, S, 2).subs(S, best)
+    if sp.simplify(slope) != 0 or not sp.simplify(curvature * s["delta"] ** 0).subs(s["delta"], sp.Rational(1, 9)) > 0:
+        raise ValueError("the sum has no minimum where it was expected")
+    return equal(rest.subs(S, best), 2 * sp.sqrt(s["d"] * s["log"]) / budget, "the least value of the bound")
+
+
+def _printed_rate(_: Mapping[str, Any]) -> Outcome:
+    s = _letters()
+    return _best_rate(_printed_terms(s), s, s["N"] * s["epsilon"])
+
+
+def _repaired_rate(_: Mapping[str, Any]) -> Outcome:
+    s = _letters()
+    product = s["eta_g"] * s["eta_l"]
+    terms = _printed_terms(s)
+    terms[3] = terms[3] * s["N"] ** 2 / s["P"] ** 2
+    return _best_rate([*terms, product * s["Q"] / s["P"]], s, s["P"] * s["epsilon"])
+
+
+def _no_constant(_: Mapping[str, Any]) -> Outcome:
+    """N = 2, P = 1, f_i = (x +- 1)^2/2, x^0 = x* = 0, full gradients, eta_l = 1/Q^2, eta_g = Q/48, T = Q^4, epsilon = u
+    q^2 T: every condition of Theorems 3.1 and 3.2 is met, for every u.
+
+    A round is x -> (1 - a) x +- a with a = eta_g (1 - (1 - eta_l)^Q), plus privacy noise, which only adds: the mean of
+    E||grad f||^2 is at least V (1 - 1/(T (1 - (1 - a)^2))), V = a/(2 - a), and a lies between (1 - 1/(2Q))/48 and 1/48.
+    """
+    import sympy as sp
+
+    s = _letters()
+    Q = s["Q"]
+    steps = {s["eta_l"]: 1 / Q**2, s["eta_g"]: Q / 48, s["T"]: Q**4, s["P"]: 1, s["N"]: 2, s["d"]: 1}
+    allowed = sum(_printed_terms(s)).subs(s["epsilon"], s["u"] * s["T"] / 4).subs(steps)
+    a = (1 - 1 / (2 * Q)) / 48
+    reached = a / (2 - a) * (1 - 1 / (Q**4 * (1 - (1 - a) ** 2)))
+    limits = sp.limit(sp.expand(allowed), Q, sp.oo), sp.limit(reached, Q, sp.oo)
+    grows = limits[0] == 0 and limits[1] > 0
+    return Outcome(
+        not grows,
+        f"as Q grows the sum of the terms of (9) tends to {limits[0]} and the mean squared gradient to at least "
+        f"{limits[1]}, so that no constant makes (9) true",
+        {"terms of (9)": str(allowed), "mean squared gradient": str(reached)},
+    )
+
+
+def _threshold(problem: Any, v: Mapping[str, Any]) -> str | None:
+    return None if v["c_prime"] >= v["G"] else f"c' = {v['c_prime']:g} is below G = {v['G']:g}"
+
+
+def _repaired_sides() -> Sides:
+    import sympy as sp
+
+    s = sympy_symbols(REPAIRED)
+    L, Q, P, eta, eta_g = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g"))
+    budget = P**2 * s["epsilon"] ** 2
+    return Sides(
+        lhs={"gradients": s["E_gradient"]},
+        rhs={
+            "initialisation": 4 * s["gap"] / (eta_g * eta * Q * s["T"]),
+            "drift": 10 * eta**2 * L**2 * Q * (s["sigma_l"] ** 2 + 6 * Q * s["sigma_g"] ** 2),
+            "sampling": eta_g * eta * L / P * (13 * s["sigma_l"] ** 2 + 54 * Q * s["sigma_g"] ** 2),
+            "privacy": 8 * L * eta_g * eta * Q * s["c_prime"] ** 2 * s["d"] * s["T"] * sp.log(1 / s["delta"]) / budget,
+        },
+    )
+
+
+def _follows(_: Mapping[str, Any]) -> Outcome:
+    """The repaired Theorem 3.1 without clipping, at c = eta_l Q c' and the repaired Theorem 3.2's noise."""
+    s, of, noise = (sympy_symbols(x) for x in (REPAIRED, theorem3_1.REPAIRED, theorem3_2.REPAIRED))
+    assert theorem3_2.REPAIRED.prescription is not None
+    variance = theorem3_2.REPAIRED.prescription()["noise_variance"]
+    c = s["eta_l"] * s["Q"] * s["c_prime"]
+    own = {"c": c, **{name: s[name] for name in ("P", "T", "epsilon", "delta")}}
+    variance = variance.subs({noise[name]: value for name, value in own.items()}, simultaneous=True)
+    plain = {of["gamma_1"]: 1, of["gamma_2"]: 1, of["E_deviation"]: 0, of["E_square_deviation"]: 0}
+    swaps = {of[name]: s[name] for name in of if name in s}
+    found = descent.total(theorem3_1.REPAIRED).subs(
+        {**swaps, **plain, of["noise_variance"]: variance}, simultaneous=True
+    )
+    return equal(found, descent.total(REPAIRED), "Theorem 3.1, repaired, at this noise against the bound")
+
+
+def _experiment(instance: Mapping[str, Any]) -> Experiment:
+    """Theorem 3.1's run with the threshold Q G, which no update exceeds, and the noise of the repaired Theorem 3.2."""
+    import math
+    from dataclasses import replace
+
+    from dpfl_theory.algorithms.reach import fedavg_reach
+
+    found = simulated(lambda: REPAIRED, repaired_limits)(instance)
+    G, v = found.problem.constants.G_max, dict(found.values)
+    Q, T, P, epsilon, delta = v["Q"], v["T"], v["P"], float(instance["epsilon"]), float(instance["delta"])
+    deviation = 2.0 * Q * G * math.sqrt(T * math.log(1.0 / delta) / P) / epsilon  # over eta_l
+    algorithm: Any = replace(found.algorithm, threshold=Q * G, sigma=deviation / math.sqrt(P))  # type: ignore[type-var]
+    reach = fedavg_reach(algorithm, found.problem, found.rounds, found.start)
+    values = {**v, "G": G, "c_prime": G, "epsilon": epsilon, "delta": delta}
+    return replace(found, algorithm=algorithm, values=values, reach=reach, random=True)
+
+
+_REPAIRED_LETTERS = zhang.letters(
+    "gap",
+    "eta_g",
+    "eta_l",
+    "Q",
+    "T",
+    "L",
+    "sigma_l",
+    "sigma_g",
+    "P",
+    "N",
+    "d",
+    "c_prime",
+    "G",
+    "epsilon",
+    "delta",
+)
+
+COROLLARY: Statement = Statement(
+    id="zhang2021.corollary3.2.1",
+    kind="corollary",
+    title="Convergence of DP-FedAvg under a privacy budget",
+    source=Source(zhang.PAPER, _WHERE, "9", "f is the mean of the f_i; sigma^2 is the prescribed variance"),
+    text=(
+        "For c = eta_l Q c' with c' >= G and sigma^2 as in Theorem 3.2, for any (epsilon, delta) satisfying its "
+        "constraints, (1/T) sum_t E||grad f(x^t)||^2 <= O(1/(eta_g eta_l Q T) + eta_l^2 Q^2 + eta_g eta_l/P) + O(eta_g "
+        "eta_l Q T d ln(1/delta)/(N^2 epsilon^2)), and the best rate one can get from the above bound is "
+        "O~(sqrt(d)/(N epsilon)) by optimizing eta_g, eta_l, Q, T."
+    ),
+    relation="exists",
+    checks=(
+        Check("algebra", "the privacy term", _from_theorem),
+        Check("algebra", "best rate of (9)", _printed_rate),
+        Check("algebra", "no constant makes (9) true", _no_constant, {}, "violated"),
+    ),
+    expected="violated",
+    erratum=Erratum(
+        printed=(
+            "O(1/(eta_g eta_l Q T) + eta_l^2 Q^2 + eta_g eta_l/P) + O(eta_g eta_l Q T d ln(1/delta)/(N^2 epsilon^2)), "
+            "best rate O~(sqrt(d)/(N epsilon))"
+        ),
+        true=(
+            "with P < N the third term is eta_g eta_l Q/P. With the noise that is private (Theorem 3.2 repaired) the "
+            "last has P^2 in place of N^2, and the best rate is O(sqrt(d ln(1/delta))/(P epsilon)), from eta_g eta_l Q "
+            "T = P epsilon/sqrt(d ln(1/delta)) and T of order P epsilon^2/(d ln(1/delta)) or more: sampling gains "
+            "nothing. As a consequence of (9), the printed best rate is right"
+        ),
+        cause=(
+            "Theorem 3.1 drops the variance of sampling P of N different clients, and Theorem 3.2's noise is not "
+            "enough for privacy"
+        ),
+        counterexample=(
+            "N = 2, P = 1, f_i = (x +- 1)^2/2, x^0 = 0, full gradients, eta_l = 1/Q^2, eta_g = Q/48, T = Q^4, epsilon "
+            "= u T/4: the left side tends to at least 1/95 as Q grows, all terms of (9) to 0"
+        ),
+        repaired="zhang2021.corollary3.2.1.repaired",
+    ),
+    uses=("zhang2021.theorem3.1", "zhang2021.theorem3.2"),
+    slips=(
+        "The rate sqrt(d)/(N epsilon) is approached as T grows, with no upper limit; (9) needs Q T of order N^2 "
+        "epsilon^2/(P d ln(1/delta)) at least, which the text does not say.",
+    ),
+)
+
+REPAIRED: Statement = Statement(
+    id="zhang2021.corollary3.2.1.repaired",
+    kind="corollary",
+    title="Convergence of DP-FedAvg under a privacy budget, repaired",
+    source=Source(
+        zhang.PAPER,
+        _WHERE,
+        "9",
+        "repaired: with the repaired Theorems 3.1 and 3.2, and with constants; 0 < epsilon <= 2 ln(1/delta)",
+    ),
+    text=(
+        "For c = eta_l Q c' with c' >= G, sigma^2 = 4 c^2 T ln(1/delta)/(P epsilon^2), epsilon <= 2 ln(1/delta) and "
+        "the steps of the repaired Theorem 3.1, DP-FedAvg satisfies the bound, whose least value over the steps and T "
+        "is of order sqrt(d ln(1/delta))/(P epsilon)."
+    ),
+    symbols=_REPAIRED_LETTERS,
+    expectations=zhang.expected("E_gradient"),
+    assumptions=(*theorem3_1.REPAIRED.assumptions, BUDGET, Assumption("c' >= G", _threshold)),
+    sides=_repaired_sides,
+    checks=(
+        Check("algebra", "follows from the repaired theorems", _follows),
+        Check("algebra", "best rate", _repaired_rate),
+        *(Check("monte-carlo", name, _experiment, i) for name, i in instances.PRIVATE.items()),
+    ),
+    uses=("zhang2021.theorem3.1.repaired", "zhang2021.theorem3.2.repaired"),
+)
+
+STATEMENTS = (COROLLARY, REPAIRED)

@@ -1,0 +1,208 @@
+"""zhang2021 eq. (7): the loss that clipping optimises in one dimension, as printed and repaired.
+
+With Lambda = (1 - (1 - eta a^2)^Q)/a^2 a client's update in one round is -Lambda grad f_i(x), and clipping it to c
+takes a step of gradient descent on a loss whose derivative is clip(Lambda grad f_i(x), c), eq. (6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from dpfl_theory.statements.claims import Case, Outcome
+from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.zhang2021 import _letters as zhang
+
+Loss = Callable[[Fraction, Fraction, Fraction, Fraction, Fraction], Fraction]
+"""The loss in the clipped part as a function of (a, b, Lambda, c, x)."""
+
+
+def printed_loss(a: Fraction, b: Fraction, weight: Fraction, c: Fraction, x: Fraction) -> Fraction:
+    """c |(Lambda/a) f(x)| - c^2/2 with f(x) = (a x - b)^2/2."""
+    return c * abs(weight / a * (a * x - b) ** 2 / 2) - c**2 / 2
+
+
+def huber_loss(a: Fraction, b: Fraction, weight: Fraction, c: Fraction, x: Fraction) -> Fraction:
+    """c |(a x - b)/a| - c^2/(2 Lambda a^2)."""
+    return c * abs((a * x - b) / a) - c**2 / (2 * weight * a**2)
+
+
+def reweighting(a: Fraction, eta: Fraction, Q: int) -> Fraction:
+    """Lambda of a scalar client, (1 - (1 - eta a^2)^Q)/a^2 [X^2/F].
+
+    >>> reweighting(Fraction(2), Fraction(1, 8), 1)
+    Fraction(1, 8)
+    """
+    return (1 - (1 - eta * a**2) ** Q) / a**2
+
+
+def _loss_at(clipped: Loss, a: Fraction, b: Fraction, weight: Fraction, c: Fraction, x: Fraction) -> Fraction:
+    slope = weight * a * (a * x - b)
+    return weight * (a * x - b) ** 2 / 2 if abs(slope) <= c else clipped(a, b, weight, c, x)
+
+
+def _integral(a: Fraction, b: Fraction, weight: Fraction, c: Fraction, x: Fraction) -> Fraction:
+    """The integral of clip(Lambda f'(y), c) from the minimiser b/a to x, piece by piece."""
+    way, reach = abs(x - b / a), c / (weight * a**2)
+    inner = min(way, reach)
+    return weight * a**2 * inner**2 / 2 + c * (way - inner)
+
+
+def difference_cases(instance: Mapping[str, Any], clipped: Loss = printed_loss) -> list[Case]:
+    """How much the loss grows from its minimiser to x, against the integral of the clipped gradient (6)."""
+    cases = []
+    for a in map(Fraction, instance["a"]):
+        b, c, eta = (Fraction(instance[name]) for name in ("b", "c", "eta_l"))
+        weight = reweighting(a, eta, instance["Q"])
+        if not weight > 0:
+            raise ValueError(f"Lambda = {weight} is not positive at a = {a}")
+        reach = c / (weight * a**2)
+        for times in map(Fraction, instance["way/reach"]):
+            x = b / a + times * reach
+            values = {"a": a, "b": b, "c": c, "Lambda": weight, "x": x}
+            cases.append(Case(values, _loss_at(clipped, a, b, weight, c, x), _integral(a, b, weight, c, x)))
+    return cases
+
+
+def _letters(statement: Callable[[], Statement]) -> Mapping[str, Any]:
+    return sympy_symbols(statement())
+
+
+def _derivative(statement: Callable[[], Statement]) -> Callable[[Mapping[str, Any]], Outcome]:
+    def build(_: Mapping[str, Any]) -> Outcome:
+        """For a x > b the derivative of the clipped part must be c."""
+        import sympy as sp
+
+        s, x = _letters(statement), sp.Symbol("x", real=True)
+        above = sp.Symbol("above", positive=True)  # a x - b
+        assert statement().sides is not None
+        loss = sum(statement().sides().lhs.values())  # type: ignore[misc]
+        slope = loss.subs(s["residual"], s["a"] * x - s["b"]).diff(x).subs(x, (above + s["b"]) / s["a"])
+        return equal(sp.simplify(slope), s["c"], "the derivative of the clipped part against c")
+
+    return build
+
+
+def _continuous(statement: Callable[[], Statement]) -> Callable[[Mapping[str, Any]], Outcome]:
+    def build(_: Mapping[str, Any]) -> Outcome:
+        """Both parts must agree where |Lambda a (a x - b)| = c."""
+        s = _letters(statement)
+        assert statement().sides is not None
+        loss = sum(statement().sides().lhs.values())  # type: ignore[misc]
+        switch = s["c"] / (s["weight"] * s["a"])
+        return equal(
+            loss.subs(s["residual"], switch), s["weight"] * switch**2 / 2, "the two parts at the point of the switch"
+        )
+
+    return build
+
+
+_SYMBOLS = (
+    Symbol("a", "the data A_i of a scalar client", (0, 0), "positive", "A_i"),
+    Symbol("b", "the label b_i, in the unit of A_i x", (0, 1), "real", "b_i"),
+    Symbol("residual", "A_i x - b_i", (0, 1), "real", "(A_i x - b_i)"),
+    Symbol("weight", "Lambda_i, which multiplies the gradient", (0, 0), "positive", r"\Lambda_i"),
+    *zhang.letters("c"),
+    Symbol("potential", "integral of the clipped gradient from the minimiser", (0, 2), "nonnegative", r"\int"),
+)
+
+
+def _printed_sides() -> Sides:
+    import sympy as sp
+
+    s = sympy_symbols(EQ7)
+    f = s["residual"] ** 2 / 2
+    return Sides(
+        lhs={"clipped part": s["c"] * sp.Abs(s["weight"] / s["a"] * f), "offset": -(s["c"] ** 2) / 2},
+        rhs={"integral": s["potential"]},
+    )
+
+
+def _repaired_sides() -> Sides:
+    import sympy as sp
+
+    s = sympy_symbols(REPAIRED)
+    return Sides(
+        lhs={
+            "clipped part": s["c"] * sp.Abs(s["residual"] / s["a"]),
+            "offset": -(s["c"] ** 2) / (2 * s["weight"] * s["a"] ** 2),
+        },
+        rhs={"integral": s["potential"]},
+    )
+
+
+_INSTANCE = {"a": ["1", "2", "6", "1/3"], "b": "-3", "c": "1", "eta_l": "1/50", "Q": 3}
+_INSIDE = {**_INSTANCE, "way/reach": ["0", "1/2", "-1/2", "1", "-1"]}
+_OUTSIDE = {**_INSTANCE, "way/reach": ["2", "-2", "10", "-7/5"]}
+_SIMPLE = {"a": ["1"], "b": "0", "c": "1", "eta_l": "1", "Q": 1, "way/reach": ["3"]}
+
+EQ7: Statement = Statement(
+    id="zhang2021.eq7",
+    kind="step",
+    title="The Huberised loss that clipping optimises in one dimension",
+    source=Source(
+        zhang.PAPER,
+        "proof of Claim 2.2, Section 2.1",
+        "7",
+        "the second part; both sides are what the loss grows by from its minimiser, 0 there. Lambda_i f_i has the unit "
+        "of a squared parameter; A_i is counted as a pure number, so that only c, x and b_i carry a unit",
+    ),
+    text=(
+        "When x is a scalar, f_i'(x) is the Huberized loss of Lambda_i f_i(x): Lambda_i f_i(x) if |Lambda_i A_i (A_i x "
+        "- b_i)| <= c, and c |(Lambda_i/A_i) f_i(x)| - c^2/2 otherwise; its gradient is (6), the clipped one."
+    ),
+    symbols=_SYMBOLS,
+    relation="==",
+    sides=_printed_sides,
+    homogeneous=False,
+    checks=(
+        Check("algebra", "derivative of the clipped part", _derivative(lambda: EQ7), {}, "violated"),
+        Check("algebra", "continuity", _continuous(lambda: EQ7), {}, "violated"),
+        Check("exact", "a = Lambda = c = 1, b = 0, x = 3", difference_cases, _SIMPLE, "violated"),
+        Check("exact", "unclipped part", difference_cases, _INSIDE),
+        Check("exact", "clipped part", difference_cases, _OUTSIDE, "violated"),
+    ),
+    expected="violated",
+    erratum=Erratum(
+        printed="c |(Lambda_i/A_i) f_i(x)| - c^2/2 where the update is clipped",
+        true="c |(A_i x - b_i)/A_i| - c^2/(2 Lambda_i A_i^2)",
+        cause=(
+            "the loss f_i = (A_i x - b_i)^2/2 stands where its residual should, and the curvature Lambda_i A_i^2 of "
+            "the quadratic part was taken to be 1: the printed derivative grows with x instead of being c, and the two "
+            "parts do not meet. Nothing else in the paper uses (7)"
+        ),
+        counterexample="A = Lambda = c = 1, b = 0, x = 3: (7) gives 4, not 5/2, and its derivative there is 3, not 1",
+        repaired="zhang2021.eq7.repaired",
+    ),
+)
+
+REPAIRED: Statement = Statement(
+    id="zhang2021.eq7.repaired",
+    kind="step",
+    title="The Huberised loss that clipping optimises in one dimension, repaired",
+    source=Source(
+        zhang.PAPER,
+        "proof of Claim 2.2, Section 2.1",
+        "7",
+        "repaired: the residual in place of the loss, and the offset that makes the two parts meet",
+    ),
+    text=(
+        "When x is a scalar, the loss Lambda_i f_i(x) if |Lambda_i A_i (A_i x - b_i)| <= c, and c |x - b_i/A_i| - "
+        "c^2/(2 Lambda_i A_i^2) otherwise, has the clipped gradient (6) as its derivative."
+    ),
+    symbols=_SYMBOLS,
+    relation="==",
+    sides=_repaired_sides,
+    checks=(
+        Check("algebra", "derivative of the clipped part", _derivative(lambda: REPAIRED)),
+        Check("algebra", "continuity", _continuous(lambda: REPAIRED)),
+        *(
+            Check("exact", name, lambda i: difference_cases(i, huber_loss), i)
+            for name, i in (("unclipped part", _INSIDE), ("clipped part", _OUTSIDE), ("a = Lambda = 1", _SIMPLE))
+        ),
+    ),
+)
+
+STATEMENTS = (EQ7, REPAIRED)

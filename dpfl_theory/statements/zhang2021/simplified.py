@@ -1,0 +1,188 @@
+"""zhang2021 eq. (21): the descent inequality simplified by the limits of the steps, as printed and repaired."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.zhang2021 import _letters as zhang
+from dpfl_theory.statements.zhang2021 import _round_performance as rounds
+from dpfl_theory.statements.zhang2021._proof_instances import REPAIRED_STEPS, exact
+from dpfl_theory.statements.zhang2021._round import cases
+from dpfl_theory.statements.zhang2021.descent import EQ20, EQ20_REPAIRED, LETTERS, shared_terms, total, zero
+
+__all__ = ["EQ21", "EQ21_REPAIRED"]
+
+_WHERE = "Appendix A.1, proof of Theorem 3.1"
+
+
+def _eq21_sides() -> Sides:
+    import sympy as sp
+
+    s = sympy_symbols(EQ21)
+    L, Q, P, N, eta, eta_g, alpha = (s[name] for name in ("L", "Q", "P", "N", "eta_l", "eta_g", "alpha"))
+    variances = s["sigma_l"] ** 2 + 6 * Q * s["sigma_g"] ** 2
+    drift = sp.Rational(5, 2) * eta_g * eta**3 * alpha * (1 + 12 * eta * eta_g / P) * L**2 * Q**2 * variances
+    return Sides(
+        lhs={"next": s["E_next"]},
+        rhs={
+            **shared_terms(s),
+            "gradient": -eta_g * eta * alpha * Q / 4 * s["square"],
+            "drift": drift,
+            "stochastic gradients": 3 * L / N * eta_g**2 * eta**2 * alpha**2 * Q * s["sigma_l"] ** 2,
+        },
+    )
+
+
+def _eq21_repaired_sides() -> Sides:
+    import sympy as sp
+
+    s = sympy_symbols(EQ21_REPAIRED)
+    L, Q, P, eta, eta_g, alpha = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g", "alpha"))
+    variances = s["sigma_l"] ** 2 + 6 * Q * s["sigma_g"] ** 2
+    sampling = sp.Rational(13, 4) * s["sigma_l"] ** 2 + sp.Rational(27, 2) * Q * s["sigma_g"] ** 2
+    return Sides(
+        lhs={"next": s["E_next"]},
+        rhs={
+            **shared_terms(s),
+            "gradient": -eta_g * eta * alpha * Q / 4 * s["square"],
+            "drift": sp.Rational(5, 2) * eta_g * eta**3 * alpha * L**2 * Q**2 * variances,
+            "sampling": L / P * eta_g**2 * eta**2 * alpha**2 * Q * sampling,
+        },
+    )
+
+
+def _dropped(_: Mapping[str, Any]) -> Outcome:
+    """From (20) to (21) the terms in sigma_g^2 must not become smaller: (21) less (20) at their common letters."""
+    s = sympy_symbols(EQ21)
+    gap = (total(EQ21) - total(EQ20).subs(zero("local_square"))).subs({s["sigma_l"]: 0, s["square"]: 0})
+    left = -12 / s["P"] * s["eta_g"] ** 2 * s["eta_l"] ** 2 * s["alpha"] * s["Q"] ** 3 * s["sigma_g"] ** 2
+    found = equal(gap.expand(), left.expand(), "(21) less (20) in sigma_g^2 against -(12/P) eta_g^2 eta_l^2 alpha Q^3")
+    return Outcome(False, f"(21) drops a positive term: {found.reason}", found.notes) if found.true else found
+
+
+def _follows(_: Mapping[str, Any]) -> Outcome:
+    """(21) repaired less (20) repaired, at their worst: with u = eta_l^2 Q^2 L^2 <= 1/120 and v = L eta_g eta_l Q/P <=
+    1/120, alpha <= 1, the coefficients of all letters are nonnegative."""
+    import sympy as sp
+
+    s = sympy_symbols(EQ21_REPAIRED)
+    eta, eta_g, Q, L, P, alpha = (s[name] for name in ("eta_l", "eta_g", "Q", "L", "P", "alpha"))
+    gap = sp.expand(total(EQ21_REPAIRED) - total(EQ20_REPAIRED).subs(zero("local_square")))
+    u, v = (eta * Q * L) ** 2, L * eta_g * eta * Q / P
+    scale = eta_g * eta * alpha * Q
+    rest = gap
+    for letter, want in (
+        ("square", sp.Rational(1, 4) - 15 * u - 12 * alpha * v * (15 * u + 1)),
+        ("sigma_g", alpha * v * (sp.Rational(27, 2) - 12 * (15 * u + 1))),
+        ("sigma_l", alpha * v / Q * (sp.Rational(1, 4) - 30 * u)),
+    ):
+        power = s[letter] if letter == "square" else s[letter] ** 2
+        coefficient = gap.coeff(power)
+        rest -= coefficient * power
+        found = equal(sp.expand(coefficient / scale), sp.expand(want), f"the coefficient of {letter}")
+        if not found.true:
+            return found
+    at_limit = [sp.Rational(1, 4) - 15 * x - 12 * x * (15 * x + 1) for x in (sp.Rational(0), sp.Rational(1, 120))]
+    if sp.expand(rest) != 0 or min(at_limit) < 0:
+        return Outcome(False, f"terms are left over ({sp.expand(rest)}), or a coefficient is negative: {at_limit}")
+    return Outcome(
+        True,
+        "(21) less (20) has the coefficients 1/4 - 15u - 12 alpha v (15u + 1) >= 0.012, 12 alpha v (1/8 - 15u) >= 0 "
+        "and alpha v (1/4 - 30u)/Q >= 0 for u, v <= 1/120; the terms in the local updates cancel for eta_g eta_l <= "
+        "P/(6QL(P-1))",
+    )
+
+
+_UNIT = {"q": ["1", "1"], "m": ["-1", "1"], "x": ["0"], "Q": 1, "P": 1, "eta_l": "1/1000", "eta_g": "1"}
+_MANY = {"q": ["1"] * 20, "m": ["0"] * 20, "x": ["0"], "Q": 1, "P": 1, "noise": "1", "eta_l": "1/1000", "eta_g": "1"}
+
+
+EQ21: Statement = Statement(
+    id="zhang2021.eq21",
+    kind="step",
+    title="The descent of one round, simplified by the limits of the steps",
+    source=Source(
+        zhang.PAPER,
+        _WHERE,
+        "21",
+        "for eta_l <= 1/(sqrt(60) QL) and eta_g eta_l <= min{P/(48Q), P/(6QL(P-1))}, as in the theorem; the proof "
+        "prints sqrt(P)/sqrt(48QQ) for P/(48Q), and 3L/N",
+    ),
+    text=(
+        "E f(x_{t+1}) <= f(x_t) - (eta_g eta_l alpha Q/4) ||grad f||^2 + (5/2) eta_g eta_l^3 alpha (1 + 12 eta_l "
+        "eta_g/P) L^2 Q^2 (sigma_l^2 + 6 Q sigma_g^2) + eta_g times both biases + (3L/N) eta_g^2 eta_l^2 alpha^2 Q "
+        "sigma_l^2 + (L/2) eta_g^2 sigma^2 d/P + (3L/2) eta_g^2 times both spreads."
+    ),
+    symbols=LETTERS,
+    sides=_eq21_sides,
+    homogeneous=False,
+    checks=(
+        Check("algebra", "what (21) drops of (20)", _dropped, {}, "violated"),
+        Check("exact", "two clients, L = 1, at the optimum", cases(lambda: EQ21), {**_UNIT, "eta_g": "20"}, "violated"),
+        Check(
+            "exact",
+            "twenty identical clients, one takes part",
+            cases(lambda: EQ21),
+            {**_MANY, "eta_g": "20"},
+            "violated",
+        ),
+        *rounds.checks(repaired=False),
+    ),
+    expected="violated",
+    erratum=Erratum(
+        printed="... no term in sigma_g^2/P, 3L/N before sigma_l^2, eta_g eta_l <= P/(48Q)",
+        true=(
+            "the sampling of P < N clients adds (27/2)(L/P) eta_g^2 eta_l^2 alpha^2 Q^2 sigma_g^2, the noise of the "
+            "gradients (13/4)(L/P) eta_g^2 eta_l^2 alpha^2 Q sigma_l^2, for eta_g eta_l <= P/(120QL) and eta_l <= "
+            "1/(sqrt(120) QL)"
+        ),
+        cause=(
+            "of (12/P) eta_l^2 eta_g^2 alpha Q^3 (15 L^2 eta_l^2 + 1) sigma_g^2 only the smaller part, with 15 L^2 "
+            "eta_l^2, was kept; at eta_l = 1/(sqrt(60) QL) the drift alone uses up what the term in ||grad f||^2 can "
+            "give; 3L/N should be 3L/P; the limit P/(48Q) has lost its L with (20)"
+        ),
+        counterexample=(
+            "f_i = (x +- 1)^2/2, N = 2, P = Q = 1, x_t = 0, eta_l = 1/1000, eta_g = 20, no noise, no clipping: f grows "
+            "by 2.0e-4, allowed are 3.7e-7"
+        ),
+        repaired="zhang2021.eq21.repaired",
+        affects=("zhang2021.eq22", "zhang2021.theorem3.1", "zhang2021.corollary3.2.1"),
+    ),
+    uses=("zhang2021.eq20",),
+)
+
+EQ21_REPAIRED: Statement = Statement(
+    id="zhang2021.eq21.repaired",
+    kind="step",
+    title="The descent of one round, simplified, repaired",
+    source=Source(
+        zhang.PAPER,
+        _WHERE,
+        "21",
+        "repaired: the sampling's term in sigma_g^2 kept, 3L/P, steps eta_l <= 1/(sqrt(120) QL) and eta_g eta_l <= "
+        "min{P/(120QL), P/(6QL(P-1))}",
+    ),
+    text=(
+        "E f(x_{t+1}) <= f(x_t) - (eta_g eta_l alpha Q/4) ||grad f||^2 + (5/2) eta_g eta_l^3 alpha L^2 Q^2 (sigma_l^2 "
+        "+ 6 Q sigma_g^2) + eta_g times both biases + (L/P) eta_g^2 eta_l^2 alpha^2 Q ((13/4) sigma_l^2 + (27/2) Q "
+        "sigma_g^2) + (L/2) eta_g^2 sigma^2 d/P + (3L/2) eta_g^2 times both spreads."
+    ),
+    symbols=LETTERS,
+    sides=_eq21_repaired_sides,
+    checks=(
+        Check("algebra", "follows from (20)", _follows),
+        Check("exact", "two clients, L = 1, at the optimum", cases(lambda: EQ21_REPAIRED), {**_UNIT, "eta_g": "8"}),
+        Check(
+            "exact", "twenty identical clients, one takes part", cases(lambda: EQ21_REPAIRED), {**_MANY, "eta_g": "8"}
+        ),
+        *exact(lambda: EQ21_REPAIRED, None, REPAIRED_STEPS),
+        *rounds.checks(repaired=True),
+    ),
+    uses=("zhang2021.eq20.repaired",),
+)
+
+STATEMENTS = (EQ21, EQ21_REPAIRED)

@@ -1,0 +1,152 @@
+"""zhang2021 eq. (22): the descent inequality summed over the rounds, as printed and repaired."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.zhang2021 import _letters as zhang
+from dpfl_theory.statements.zhang2021 import _run_instances as instances
+from dpfl_theory.statements.zhang2021 import descent, simplified
+from dpfl_theory.statements.zhang2021._runs import printed_limits, repaired_limits, tree
+
+_WHERE = "Appendix A.1, proof of Theorem 3.1"
+_MEANS = ("first_bias", "second_bias", "first_spread", "second_spread")
+_LETTERS = (
+    replace(zhang.LETTERS["f_now"], meaning="f(x_1), of the first round", latex="f(x_1)"),
+    replace(zhang.LETTERS["E_next"], meaning="E f(x_{T+1}), after the last round", latex=r"\mathbb{E} f(x_{T+1})"),
+    *(
+        replace(zhang.LETTERS[name], meaning=f"mean over the rounds of {zhang.LETTERS[name].meaning}")
+        for name in _MEANS
+    ),
+    *zhang.letters("T", "eta_g", "eta_l", "Q", "L", "sigma_l", "sigma_g", "P", "d", "noise_variance"),
+)
+
+
+def _shared(s: Mapping[str, Any]) -> dict[str, Any]:
+    L, Q, P, eta, eta_g = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g"))
+    return {
+        "initialisation": 4 / (s["T"] * eta_g * eta * Q) * (s["f_now"] - s["E_next"]),
+        "privacy": 2 * L * eta_g / (eta * Q * P) * s["d"] * s["noise_variance"],
+        "clipping bias": 4 / (eta * Q) * (s["first_bias"] + s["second_bias"]),
+        "clipping spread": 6 * L / (eta * Q) * eta_g * (s["first_spread"] + s["second_spread"]),
+    }
+
+
+def _eq22_sides() -> Sides:
+    s = sympy_symbols(EQ22)
+    L, Q, P, eta, eta_g = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g"))
+    variances = s["sigma_l"] ** 2 + 6 * Q * s["sigma_g"] ** 2
+    return Sides(
+        lhs={"gradients": s["E_aligned"]},
+        rhs={
+            **_shared(s),
+            "drift": 10 * eta**2 * L**2 * Q * (1 + 12 * eta * eta_g / P) * variances * s["gamma_1"],
+            "stochastic gradients": 12 * L / P * eta_g * eta * s["sigma_l"] ** 2 * s["gamma_2"],
+        },
+    )
+
+
+def _repaired_sides() -> Sides:
+    s = sympy_symbols(REPAIRED)
+    L, Q, P, eta, eta_g = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g"))
+    variances = s["sigma_l"] ** 2 + 6 * Q * s["sigma_g"] ** 2
+    return Sides(
+        lhs={"gradients": s["E_aligned"]},
+        rhs={
+            **_shared(s),
+            "drift": 10 * eta**2 * L**2 * Q * variances * s["gamma_1"],
+            "sampling": L / P * eta_g * eta * (13 * s["sigma_l"] ** 2 + 54 * Q * s["sigma_g"] ** 2) * s["gamma_2"],
+        },
+    )
+
+
+def summed(statement: Callable[[], Statement], once: Callable[[], Statement]) -> Callable[[Mapping[str, Any]], Outcome]:
+    def build(_: Mapping[str, Any]) -> Outcome:
+        """One round's inequality times 4/(eta_g eta_l Q), T = 1, with alpha E||grad f||^2 taken to the left."""
+        import sympy as sp
+
+        s, of = sympy_symbols(statement()), sympy_symbols(once())
+        scale = 4 / (s["eta_g"] * s["eta_l"] * s["Q"])
+        left = scale * (descent.total(once()) - of["E_next"])
+        left = sp.expand(left + of["alpha"] * of["square"])
+        left = sp.expand(left.subs({of["f_now"]: s["f_now"], of["E_next"]: s["E_next"]}))
+        right = descent.total(statement()).subs({s["T"]: 1, s["gamma_1"]: of["alpha"], s["gamma_2"]: of["alpha"] ** 2})
+        return equal(left, sp.expand(right), "one round's inequality, rearranged, against one round of the sum")
+
+    return build
+
+
+EQ22: Statement = Statement(
+    id="zhang2021.eq22",
+    kind="step",
+    title="The rounds summed",
+    source=Source(
+        zhang.PAPER,
+        _WHERE,
+        "22",
+        "for the steps of (21). The proof's x_1 is the algorithm's x^0; a bracket of the display is not closed",
+    ),
+    text=(
+        "(1/T) sum_t E[alpha ||grad f(x_t)||^2] <= (4/(T eta_g eta_l Q))(E f(x_1) - E f(x_{T+1})) + 10 eta_l^2 L^2 Q "
+        "(1 + 12 eta_l eta_g/P)(sigma_l^2 + 6 Q sigma_g^2) (1/T) sum alpha + (12L/P) eta_g eta_l sigma_l^2 (1/T) sum "
+        "alpha^2 + 2L (eta_g/(eta_l Q P)) d sigma^2 + (4/(eta_l Q)) times the mean biases + (6L/(eta_l Q)) eta_g times "
+        "the mean spreads."
+    ),
+    symbols=_LETTERS,
+    expectations=zhang.expected("E_aligned", "gamma_1", "gamma_2"),
+    sides=_eq22_sides,
+    homogeneous=False,
+    checks=(
+        Check("algebra", "follows from (21)", summed(lambda: EQ22, lambda: simplified.EQ21), {}, "violated"),
+        *(
+            Check("exact", name, tree(lambda: EQ22, printed_limits), i, "violated")
+            for name, i in instances.BROKEN.items()
+        ),
+        *(Check("exact", name, tree(lambda: EQ22, printed_limits), i) for name, i in instances.EVERYBODY.items()),
+    ),
+    expected="violated",
+    erratum=Erratum(
+        printed="no term in eta_g eta_l Q sigma_g^2/P; eta_g eta_l <= P/(48Q)",
+        true=(
+            "(L/P) eta_g eta_l (13 sigma_l^2 + 54 Q sigma_g^2) gamma_2 in place of (12L/P) eta_g eta_l sigma_l^2 "
+            "gamma_2, for eta_g eta_l <= P/(120QL) and eta_l <= 1/(sqrt(120) QL)"
+        ),
+        cause="the sum of (21), which has dropped the variance of sampling P of N different clients, and an L",
+        counterexample=(
+            "f_i = (x +- 1)^2/2, N = 2, P = Q = 1, x_1 = 0, eta_l = 1/1000, eta_g = 20, T = 1, no noise, no clipping: "
+            "the left side is 0, the right side -0.0399"
+        ),
+        repaired="zhang2021.eq22.repaired",
+        affects=("zhang2021.theorem3.1", "zhang2021.corollary3.2.1"),
+    ),
+    uses=("zhang2021.eq21",),
+    slips=("(22) has (12L/P) sigma_l^2, which is right, where (21) has 3L/N and the theorem 6L/P.",),
+)
+
+REPAIRED: Statement = Statement(
+    id="zhang2021.eq22.repaired",
+    kind="step",
+    title="The rounds summed, repaired",
+    source=Source(zhang.PAPER, _WHERE, "22", "repaired: the sum of the repaired (21), with its limits on the steps"),
+    text=(
+        "(1/T) sum_t E[alpha ||grad f(x_t)||^2] <= (4/(T eta_g eta_l Q))(E f(x_1) - E f(x_{T+1})) + 10 eta_l^2 L^2 Q "
+        "(sigma_l^2 + 6 Q sigma_g^2) gamma_1 + (L/P) eta_g eta_l (13 sigma_l^2 + 54 Q sigma_g^2) gamma_2 + 2L "
+        "(eta_g/(eta_l Q P)) d sigma^2 + (4/(eta_l Q)) times the mean biases + (6L/(eta_l Q)) eta_g times the mean "
+        "spreads."
+    ),
+    symbols=_LETTERS,
+    expectations=EQ22.expectations,
+    sides=_repaired_sides,
+    checks=(
+        Check("algebra", "follows from (21)", summed(lambda: REPAIRED, lambda: simplified.EQ21_REPAIRED)),
+        *(Check("exact", name, tree(lambda: REPAIRED, repaired_limits), i) for name, i in instances.ALLOWED.items()),
+    ),
+    uses=("zhang2021.eq21.repaired",),
+)
+
+STATEMENTS = (EQ22, REPAIRED)

@@ -1,0 +1,193 @@
+"""zhang2021 Table 1: the stationary points of problem (8), for both readings of what is clipped, printed and true."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from dpfl_theory.statements.claims import Case
+from dpfl_theory.statements.model import Check, Erratum, Source, Statement
+from dpfl_theory.statements.zhang2021 import _letters as zhang
+
+Cell = tuple[str | None, int | None]
+"""(c, Q), each None for infinity."""
+
+PRINTED: dict[Cell, Fraction] = {
+    (None, 1): Fraction(0),
+    (None, None): Fraction(13, 9),
+    ("1", 1): Fraction(1, 2),
+    ("1", None): Fraction(2, 3),
+}
+GRADIENTS = {**PRINTED, ("1", None): Fraction(13, 9)}
+"""The true values when every local gradient is clipped."""
+UPDATES = {**PRINTED, ("1", 1): Fraction(0)}
+"""The true values when updates are clipped, at every step with which the unclipped method is stable."""
+STABLE_BELOW = Fraction(6, 41)
+"""One unclipped round with Q = 1 multiplies x by 1 - 41 eta_l/3."""
+
+
+def entry_cases(instance: Mapping[str, Any], table: Mapping[Cell, Fraction] = PRINTED) -> list[Case]:
+    """The stationary point of one entry at each local step, against the table's.
+
+    instance: clipping, ``gradient`` or ``difference``; c and Q, None for infinity; eta_l, local steps. With Q = inf the
+    local steps end at the clients' minimisers, whatever the step. The point must be unique and attract.
+    """
+    from dpfl_theory.problems.scalar import equation_8
+
+    clients, c, Q = equation_8(), instance["c"], instance["Q"]
+    cases = []
+    for text in instance["eta_l"]:
+        step = Fraction(text)
+        if step >= STABLE_BELOW:
+            raise ValueError(f"the unclipped method is not stable at eta_l = {step}")
+        (found,) = clients.stationary(
+            "none" if c is None else instance["clipping"],
+            step=step,
+            steps=math.inf if Q is None else Q,
+            threshold=None if c is None else Fraction(c),
+        )
+        if found.point is None or found.stability != "attracting":
+            raise ValueError(f"the stationary point at eta_l = {step} does not attract")
+        values = {"c": "inf" if c is None else c, "Q": "inf" if Q is None else Q, "eta_l": step}
+        cases.append(Case(values, found.point, table[c, Q]))
+    return cases
+
+
+def endless_cases(instance: Mapping[str, Any], table: Mapping[Cell, Fraction] = PRINTED) -> list[Case]:
+    """With c = 1 and endless local steps: where the runs with Q = 1000 steps stand still, rounded to six digits.
+
+    Local gradients are clipped, which does not keep a client from its minimiser: (4 + 1/2 - 1/6)/3 = 13/9.
+    """
+    from dpfl_theory.problems.scalar import equation_8
+
+    clients, step, Q = equation_8(), Fraction(instance["eta_l"]), instance["Q"]
+    total = Fraction(0)
+    for q, m in zip(clients.curvatures, clients.minimisers):
+        x = Fraction(instance["x"])
+        for _ in range(Q):
+            g = q * (x - m)
+            x -= step * max(Fraction(-1), min(Fraction(1), g))
+            x = Fraction(round(x * 10**15), 10**15)  # six digits are asked for: long fractions would only cost time
+        total += x
+    return [Case({"Q": Q, "eta_l": step, "from x": instance["x"]}, round(total / 3, 6), round(table["1", None], 6))]
+
+
+_STEPS = ["1/1000", "1/50", "1/20", "1/10", "1/7"]
+
+
+def _checks(clipping: str, table: Mapping[Cell, Fraction]) -> tuple[Check, ...]:
+    found = []
+    for c, Q in PRINTED:
+        what = "no clipping" if c is None else f"c = {c}"
+        steps = _STEPS if Q == 1 else ["1/50"]
+        truth = (GRADIENTS if clipping == "gradient" else UPDATES)[c, Q]
+        found.append(
+            Check(
+                "exact",
+                f"{what}, Q = {'inf' if Q is None else Q}",
+                lambda i: entry_cases(i, table),
+                {"clipping": clipping, "c": c, "Q": Q, "eta_l": steps},
+                "holds" if table[c, Q] == truth else "violated",
+            )
+        )
+    return tuple(found)
+
+
+_ENDLESS = {"eta_l": "1/50", "Q": 1000, "x": "13/9"}
+
+GRADIENT: Statement = Statement(
+    id="zhang2021.table1",
+    kind="table",
+    title="Table 1: stationary points on problem (8), gradients clipped",
+    source=Source(
+        zhang.PAPER,
+        "Table 1, Section 2.1",
+        note="as captioned, 'FedAvg with gradient clipping': local gradients are clipped to c; eta_g = 1, all clients",
+    ),
+    text=(
+        "Stationary points of FedAvg with gradient clipping for (8): 0 for Q = 1 and 13/9 for Q = inf without "
+        "clipping, 1/2 for Q = 1 and 2/3 for Q = inf with c = 1."
+    ),
+    relation="==",
+    checks=(
+        *_checks("gradient", PRINTED),
+        Check("exact", "c = 1, Q = 1000 steps of 1/50", endless_cases, _ENDLESS, "violated"),
+    ),
+    expected="violated",
+    erratum=Erratum(
+        printed="c = 1: 1/2 for Q = 1 and 2/3 for Q = inf",
+        true="c = 1: 1/2 for Q = 1 and 13/9 for Q = inf, when gradients are clipped as captioned",
+        cause=(
+            "two methods in one table: 1/2 is the point with clipped gradients, 2/3 the one with clipped updates "
+            "(Algorithm 2). Clipped gradients still lead every client to its own minimiser 4, 1/2, -1/6, so that "
+            "endless local steps end at their mean whether or not they are clipped. With either method alone clipping "
+            "does not hurt at one end and help at the other, which is what the text reads off the table"
+        ),
+        counterexample="c = 1, Q = inf, gradients clipped: the stationary point is (4 + 1/2 - 1/6)/3 = 13/9, not 2/3",
+        repaired="zhang2021.table1.repaired",
+    ),
+)
+
+GRADIENT_REPAIRED: Statement = Statement(
+    id="zhang2021.table1.repaired",
+    kind="table",
+    title="Table 1 with gradients clipped, repaired",
+    source=Source(zhang.PAPER, "Table 1, Section 2.1", note="repaired: 13/9 in place of 2/3 at c = 1, Q = inf"),
+    text=(
+        "Stationary points of FedAvg on (8) with every local gradient clipped: 0 and 13/9 without clipping, 1/2 and "
+        "13/9 with c = 1, for Q = 1 and Q = inf, with every eta_l of the list."
+    ),
+    relation="==",
+    checks=(
+        *_checks("gradient", GRADIENTS),
+        Check("exact", "c = 1, Q = 1000 steps of 1/50", lambda i: endless_cases(i, GRADIENTS), _ENDLESS),
+    ),
+)
+
+UPDATE: Statement = Statement(
+    id="zhang2021.table1.update-clipping",
+    kind="table",
+    title="Table 1: stationary points on problem (8), updates clipped",
+    source=Source(
+        zhang.PAPER,
+        "Table 1, Section 2.1, with Algorithm 2",
+        note=(
+            "read with the clipping of Algorithm 2, of x_i^{t,Q} - x^t to c, which Claim 2.2 is about; eta_g = 1, all "
+            "clients, and steps eta_l < 6/41, at which the unclipped method with Q = 1 is stable"
+        ),
+    ),
+    text=(
+        "Stationary points of FedAvg with difference clipping for (8): 0 for Q = 1 and 13/9 for Q = inf without "
+        "clipping, 1/2 for Q = 1 and 2/3 for Q = inf with c = 1."
+    ),
+    relation="==",
+    checks=_checks("difference", PRINTED),
+    expected="violated",
+    erratum=Erratum(
+        printed="c = 1, Q = 1: 1/2, so that 'when Q = 1 clipping hurts the performance of FedAvg'",
+        true="c = 1, Q = 1: 0, the optimum, for every eta_l <= 1/6",
+        cause=(
+            "at x* = 0 the longest update is 6 eta_l, which is not clipped to c = 1 below eta_l = 1/6, and the method "
+            "without clipping is stable only below 6/41 < 1/6; 1/2 is the point with clipped gradients"
+        ),
+        counterexample="c = 1, Q = 1, eta_l = 1/10, updates clipped: the only stationary point is 0, and it attracts",
+        repaired="zhang2021.table1.update-clipping.repaired",
+    ),
+)
+
+UPDATE_REPAIRED: Statement = Statement(
+    id="zhang2021.table1.update-clipping.repaired",
+    kind="table",
+    title="Table 1 with updates clipped, repaired",
+    source=Source(zhang.PAPER, "Table 1, Section 2.1, with Algorithm 2", note="repaired: 0 in place of 1/2 at Q = 1"),
+    text=(
+        "Stationary points of FedAvg on (8) with updates clipped: 0 and 13/9 without clipping, 0 and 2/3 with c = 1, "
+        "for Q = 1 and Q = inf, with every eta_l of the list."
+    ),
+    relation="==",
+    checks=_checks("difference", UPDATES),
+)
+
+STATEMENTS = (GRADIENT, GRADIENT_REPAIRED, UPDATE, UPDATE_REPAIRED)

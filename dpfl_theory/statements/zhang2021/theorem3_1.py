@@ -1,0 +1,261 @@
+"""zhang2021 Theorem 3.1: convergence of DP-FedAvg, as printed and repaired."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.zhang2021 import _letters as zhang
+from dpfl_theory.statements.zhang2021 import _run_instances as instances
+from dpfl_theory.statements.zhang2021 import descent, summed
+from dpfl_theory.statements.zhang2021._runs import (
+    Limits,
+    long_run,
+    printed_limits,
+    repaired_limits,
+    runs,
+    tree,
+)
+
+_WHERE = "Theorem 3.1, Section 3.1"
+_LETTERS = zhang.letters(
+    "gap", "eta_g", "eta_l", "Q", "T", "L", "sigma_l", "sigma_g", "P", "N", "d", "noise_variance", "G"
+)
+_EXPECTATIONS = zhang.expected("E_aligned", "gamma_1", "gamma_2", "E_deviation", "E_square_deviation")
+
+
+def _hypotheses(limits: Limits, text: str) -> tuple[Assumption, ...]:
+    def cohort(problem: Any, v: Mapping[str, Any]) -> str | None:
+        return None if 1 <= v["P"] <= v["N"] else f"P = {v['P']:g} is not a number of clients between 1 and N"
+
+    def smooth(problem: Any, v: Mapping[str, Any]) -> str | None:
+        if problem is None or problem.constants.L_max <= v["L"] * (1 + 1e-12):
+            return None
+        return f"some f_i is not L-smooth: L = {v['L']:.6g}, the largest constant is {problem.constants.L_max:.6g}"
+
+    return (
+        Assumption(text, lambda problem, v: limits({k: x * (1 - 1e-12) if k == "eta_g" else x for k, x in v.items()})),
+        Assumption("exactly P of the N clients take part in every round", cohort),
+        Assumption("every f_i is L-smooth", smooth),
+    )
+
+
+def _clipping(s: Mapping[str, Any], over: str) -> dict[str, Any]:
+    """over: what the square deviations are divided by, P as printed or N."""
+    return {
+        "clipping bias": 4 * s["G"] ** 2 * s["E_deviation"],
+        "clipping spread": 6
+        * s["eta_g"]
+        * s["eta_l"]
+        * s["L"]
+        * s["Q"]
+        * s["G"] ** 2
+        * s["N"]
+        / s[over]
+        * s["E_square_deviation"],
+    }
+
+
+def _shared(s: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "initialisation": 4 * s["gap"] / (s["eta_g"] * s["eta_l"] * s["Q"] * s["T"]),
+        "privacy": 2 * s["eta_g"] * s["L"] * s["d"] * s["noise_variance"] / (s["eta_l"] * s["P"] * s["Q"]),
+    }
+
+
+def _sides() -> Sides:
+    import sympy as sp
+
+    s = sympy_symbols(THEOREM)
+    L, Q, P, eta, eta_g = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g"))
+    variances = s["sigma_l"] ** 2 + 6 * Q * s["sigma_g"] ** 2
+    return Sides(
+        lhs={"gradients": s["E_aligned"]},
+        rhs={
+            **_shared(s),
+            "drift": sp.Rational(25, 2) * eta**2 * L * Q * variances * s["gamma_1"],
+            "stochastic gradients": 6 * eta_g * eta * L * s["sigma_l"] ** 2 / P * s["gamma_2"],
+            **_clipping(s, "P"),
+        },
+    )
+
+
+def _repaired_sides() -> Sides:
+    s = sympy_symbols(REPAIRED)
+    L, Q, P, eta, eta_g = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g"))
+    return Sides(
+        lhs={"gradients": s["E_aligned"]},
+        rhs={
+            **_shared(s),
+            "drift": 10 * eta**2 * L**2 * Q * (s["sigma_l"] ** 2 + 6 * Q * s["sigma_g"] ** 2) * s["gamma_1"],
+            "sampling": eta_g * eta * L / P * (13 * s["sigma_l"] ** 2 + 54 * Q * s["sigma_g"] ** 2) * s["gamma_2"],
+            **_clipping(s, "N"),
+        },
+    )
+
+
+def _last_step(
+    statement: Callable[[], Statement], before: Callable[[], Statement], over: str
+) -> Callable[[Mapping[str, Any]], Outcome]:
+    def build(_: Mapping[str, Any]) -> Outcome:
+        """(22) with E f(x_{T+1}) >= f* and its biases and spreads at the bounds that ||g|| <= G gives.
+
+        ||grad f|| <= G and ||update|| <= eta_l Q G bound the biases by eta_l Q G^2 times the deviations, and Jensen's
+        inequality the spreads by (eta_l Q G)^2 times the mean squares over the clients.
+        """
+        import sympy as sp
+
+        s, of = sympy_symbols(statement()), sympy_symbols(before())
+        step = s["eta_l"] * s["Q"]
+        right = descent.total(before()).subs(
+            {
+                of["f_now"] - of["E_next"]: s["gap"],
+                of["second_bias"]: step * s["G"] ** 2 * s["E_deviation"] - of["first_bias"],
+                of["second_spread"]: (step * s["G"]) ** 2 * s["E_square_deviation"] * s["N"] / s[over]
+                - of["first_spread"],
+            }
+        )
+        return equal(
+            sp.expand(right), sp.expand(descent.total(statement())), "(22) at these bounds against the theorem"
+        )
+
+    return build
+
+
+def _steps_of_section(instance: Mapping[str, Any]) -> Outcome:
+    """eta_g = sqrt(QP), eta_l = 1/(sqrt(T) Q L) in the standard terms, sigma_l = 0: the rate that Section 3.1 states.
+
+    The term of the sampling, which the printed bound lacks, is 54 sqrt(Q/(PT)) sigma_g^2, larger by Q than 1/sqrt(PQT).
+    """
+    import sympy as sp
+
+    s = sympy_symbols(REPAIRED)
+    steps = {s["eta_g"]: sp.sqrt(s["Q"] * s["P"]), s["eta_l"]: 1 / (sp.sqrt(s["T"]) * s["Q"] * s["L"])}
+    terms = _repaired_sides().rhs
+    start = equal(
+        terms["initialisation"].subs(steps),
+        4 * s["gap"] * s["L"] / sp.sqrt(s["P"] * s["Q"] * s["T"]),
+        "the initialisation with the steps of Section 3.1",
+    )
+    if not start.true:
+        return start
+    return equal(
+        terms["sampling"].subs(steps).subs(s["sigma_l"], 0),
+        54 * sp.sqrt(s["Q"] / (s["P"] * s["T"])) * s["sigma_g"] ** 2 * s["gamma_2"],
+        "the sampling's term with the steps of Section 3.1",
+    )
+
+
+_TEXT = (
+    "For L-smooth f_i with f >= f*, stochastic gradients with variance at most sigma_l^2 and length at most G, ||grad "
+    "f_i - grad f||^2 <= sigma_g^2, {steps}, DP-FedAvg satisfies the bound."
+)
+_NOTE = (
+    "the sum over t = 1..T is read over the T rounds' starting points x^0, ..., x^{T-1}, as in its proof; E_deviation "
+    "joins the two terms of each bracket. f is the mean of the f_i (equation (1) prints their sum, the proof the "
+    "mean); alpha~_i is taken given x^t"
+)
+
+THEOREM: Statement = Statement(
+    id="zhang2021.theorem3.1",
+    kind="theorem",
+    title="Convergence of DP-FedAvg",
+    source=Source(zhang.PAPER, _WHERE, note=_NOTE),
+    text=_TEXT.format(steps="eta_g eta_l <= min{P/(48Q), P/(6QL(P-1))} and eta_l <= 1/(sqrt(60) QL)"),
+    symbols=_LETTERS,
+    expectations=_EXPECTATIONS,
+    assumptions=_hypotheses(printed_limits, "eta_g eta_l <= min{P/(48Q), P/(6QL(P-1))} and eta_l <= 1/(sqrt(60) QL)"),
+    sides=_sides,
+    homogeneous=False,
+    checks=(
+        Check("algebra", "follows from (22)", _last_step(lambda: THEOREM, lambda: summed.EQ22, "P"), {}, "violated"),
+        *(
+            Check("exact", name, tree(lambda: THEOREM, printed_limits), i, "violated")
+            for name, i in instances.BROKEN.items()
+            if i["T"] > 1
+        ),
+        Check("exact", "one client, L = 200", tree(lambda: THEOREM, printed_limits), instances.UNSTABLE, "violated"),
+        *(
+            Check("exact", name, long_run(lambda: THEOREM, printed_limits, below=True), i, "violated")
+            for name, i in instances.LONG.items()
+        ),
+        *(Check("exact", name, tree(lambda: THEOREM, printed_limits), i) for name, i in instances.EVERYBODY.items()),
+        *runs(lambda: THEOREM, printed_limits, instances.SIMULATED_BROKEN, "violated"),
+    ),
+    expected="violated",
+    erratum=Erratum(
+        printed=(
+            "the standard terms 4(f(x^0) - f*)/(eta_g eta_l Q T) + (25/2) eta_l^2 L Q (sigma_l^2 + 6 Q sigma_g^2) "
+            "gamma_1 + 6 eta_g eta_l L sigma_l^2 gamma_2/P, for eta_g eta_l <= min{P/(48Q), P/(6QL(P-1))}"
+        ),
+        true=(
+            "4(f(x^0) - f*)/(eta_g eta_l Q T) + 10 eta_l^2 L^2 Q (sigma_l^2 + 6 Q sigma_g^2) gamma_1 + (eta_g eta_l "
+            "L/P)(13 sigma_l^2 + 54 Q sigma_g^2) gamma_2, for eta_g eta_l <= min{P/(120QL), P/(6QL(P-1))} and eta_l <= "
+            "1/(sqrt(120) QL). With eta_g = sqrt(QP), eta_l = 1/(sqrt(T) Q L) and P < N, or P draws with replacement, "
+            "that is O(sqrt(Q/(PT)) + 1/T), not the stated O(1/sqrt(PQT) + 1/T), and two clients of which one takes "
+            "part do reach sqrt(Q/T) sigma_g^2/2: more local steps make it worse, not better"
+        ),
+        cause=(
+            "the variance of sampling P of N different clients, of order eta_g eta_l Q L sigma_g^2/P, is dropped from "
+            "(20) to (21); an L is lost from (19) to (20), and with it in the limit P/(48Q), so that steps far beyond "
+            "2/L are allowed; L stands for L^2 in the second term, 6 for 12 in the third"
+        ),
+        counterexample=(
+            "f_i = (x +- 1)^2/2, N = 2, P = Q = 1, x^0 = 0, eta_l = 1/1000, eta_g = 20, T = 3, no noise, no clipping: "
+            "the left side is 3.95e-4, the right side 7.5e-5. Also N = P = Q = 1, f = 100 x^2, eta_g eta_l = 1/48: a "
+            "round multiplies x by -3.17"
+        ),
+        repaired="zhang2021.theorem3.1.repaired",
+        affects=("zhang2021.corollary3.2.1",),
+    ),
+    uses=("zhang2021.eq22",),
+    slips=(
+        "The last term sums over all N clients and divides by P; its proof gives the mean over the clients, N/P times "
+        "less.",
+        "The sum over t = 1..T starts at x^1 where its proof's x_1 is the algorithm's x^0.",
+        "With the paper's P = 80, Q = 32 the steps of Section 3.1, eta_g = sqrt(QP) and eta_l = 1/(sqrt(T) Q L), meet "
+        "the theorem's limit P/(6QL(P-1)) only from T = 89871 rounds on.",
+        "The left side is at most G^2 gamma_1, so the term 4 G^2 E_deviation alone makes the bound say nothing as soon "
+        "as the clipping factors differ from their mean by a quarter of it on average.",
+        "Section 3.1 says that without clipping and noise the theorem recovers Theorem 1 of Yang et al., which is for "
+        "full participation; their bound for partial participation has a term in sigma_g^2 that this one lacks.",
+    ),
+)
+
+REPAIRED: Statement = Statement(
+    id="zhang2021.theorem3.1.repaired",
+    kind="theorem",
+    title="Convergence of DP-FedAvg, repaired",
+    source=Source(
+        zhang.PAPER,
+        _WHERE,
+        note=(
+            "repaired: the sampling's term in sigma_g^2, powers and constants of the second and third term, the limits "
+            "of the steps, and a mean over the clients in the last term; without replacement, or with it where every "
+            "draw is a local run of its own; " + _NOTE
+        ),
+    ),
+    text=_TEXT.format(steps="eta_g eta_l <= min{P/(120QL), P/(6QL(P-1))} and eta_l <= 1/(sqrt(120) QL)"),
+    symbols=_LETTERS,
+    expectations=_EXPECTATIONS,
+    assumptions=_hypotheses(
+        repaired_limits, "eta_g eta_l <= min{P/(120QL), P/(6QL(P-1))} and eta_l <= 1/(sqrt(120) QL)"
+    ),
+    sides=_repaired_sides,
+    checks=(
+        Check("algebra", "follows from (22)", _last_step(lambda: REPAIRED, lambda: summed.REPAIRED, "N")),
+        Check("algebra", "rate with the steps of Section 3.1", _steps_of_section),
+        *(Check("exact", name, tree(lambda: REPAIRED, repaired_limits), i) for name, i in instances.ALLOWED.items()),
+        *(
+            Check("exact", name, long_run(lambda: REPAIRED, repaired_limits, below=False), i)
+            for name, i in instances.LONG.items()
+        ),
+        *runs(lambda: REPAIRED, repaired_limits, instances.SIMULATED),
+    ),
+    uses=("zhang2021.eq22.repaired",),
+)
+
+STATEMENTS = (THEOREM, REPAIRED)

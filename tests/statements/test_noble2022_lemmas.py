@@ -1,0 +1,292 @@
+"""noble2022 Appendix C: a second transcription, the exact moments against simulation, the counterexamples, planted
+faults."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpfl_theory.checks.worst_case import solve
+from dpfl_theory.statements import get
+from dpfl_theory.statements.claims import Case, Performance
+from dpfl_theory.statements.model import Statement, sympy_symbols
+from dpfl_theory.statements.noble2022 import (
+    _fedavg_round,
+    _round_performance,
+    corollaryC_1,
+    lemmaC_1,
+    lemmaC_2,
+    lemmaC_3,
+    lemmaC_4,
+    lemmaC_5,
+    lemmaC_6,
+    lemmaC_7,
+    lemmaC_8,
+    lemmaC_9,
+)
+from dpfl_theory.statements.noble2022._moments import Users, rounds
+from dpfl_theory.statements.noble2022._round_instances import CONVEX, OTHER, cases
+
+VALUES = {
+    "error": 1.0, "varsigma": 1.3, "s": 0.25, "R": 40.0, "Sigma": 2.7, "nu": 1.9, "eta": 0.011, "eta_g": 1.7, "K": 7.0,
+    "l": 0.125, "M": 80.0, "mu": 0.3, "alpha": 0.75, "T": 900.0, "D0": 3.1, "F0": 4.3, "c": 1.0, "G": 0.9, "B": 1.4,
+    "gap": 0.7, "slope": 1.9, "drift": 0.21, "lag": 0.33, "distance": 2.3, "epsilon": 3.0, "delta": 1e-4, "C": 1.6,
+    "d": 12.0,
+}  # fmt: skip
+
+
+def transcription() -> dict[str, float]:
+    """The right sides, typed a second time."""
+    nu, eta, K, l, M, mu, T, D, F = 1.9, 0.011, 7.0, 0.125, 80.0, 0.3, 900.0, 3.1, 4.3  # noqa: E741
+    gap, drift, lag, e_g = 0.7, 0.21, 0.33, 1.7
+    V = 1.3**2 / 10 + 2.7**2
+    W = V / (K * l * M)
+    shrink, weight = 1 - mu * eta / 2, 27 * nu**2 * eta**2 / l
+    log = math.log(T * l / 1e-4) * math.log(1e4)
+    private = D * 1.6 * math.sqrt(12 * log) / (3 * M * 40)
+    data = 1.3 * D / math.sqrt(10 * l * M * K * T)
+    root = (1.3 / math.sqrt(10) + 2.7) / math.sqrt(T * K * l * M) * math.sqrt(1 + l * M / e_g**2)
+    return {
+        "lemmaC.1": V,
+        "lemmaC.1.sharpened": 0.75 / (39 / 40) * 1.3**2 / 10 + 2.7**2 / 2,
+        "lemmaC.2": 2 * nu * gap,
+        "corollaryC.1": W,
+        "lemmaC.4": eta**2 * (4 * nu**2 * drift + 8 * nu**2 * lag + 8 * nu * gap + 9 * W),
+        "lemmaC.5": (1 - 17 / 36 * l) * lag
+        + l**0.5 / (24 * nu) * gap
+        + 97 / 48 * l**0.5 * drift
+        + l / nu**2 * V / (32 * K * l * M),
+        "lemmaC.6": 4.5 * nu**3 * eta**2 * lag
+        + 9 / 40 * eta * nu / e_g**2 * gap
+        + 27 / 40 * eta**2 * nu / (K * e_g**2) * V,
+        "lemmaC.7": shrink * (2.3 + weight * lag) - eta / 2 * gap + 10 * eta**2 * W * (1 + l * M / e_g**2),
+        "lemmaC.8": D * root + nu / T * D**2 * l ** (-2 / 3),
+        "lemmaC.9": math.sqrt(F) * root + nu / T * F * l ** (-2 / 3),
+        "theoremC.1.explicit": 2 * D**2 / (eta * T) + 20 * eta * W * (1 + l * M / e_g**2),
+        "theorem4.2.scaffold": private + data + nu * D**2 / (l ** (2 / 3) * T),
+        "theorem4.2.fedavg": private
+        + data
+        + 1.4**2 * nu * D**2 / T
+        + 0.9 * D * math.sqrt((1 - l) / (l * M * T))
+        + D ** (4 / 3) * nu ** (1 / 3) * 0.9 ** (2 / 3) / T ** (2 / 3),
+    }
+
+
+@pytest.mark.parametrize("name", transcription())
+def test_formula_against_a_second_transcription(name: str) -> None:
+    statement = get(f"noble2022.{name}")
+    assert statement.sides is not None
+    symbols = sympy_symbols(statement)
+    numbers = {symbols[k]: v for k, v in VALUES.items() if k in symbols}
+    right = float(sum(statement.sides().rhs.values()).subs(numbers))
+    assert right == pytest.approx(transcription()[name], rel=1e-12)
+
+
+def simulated(users: Users, count: int, lanes: int, seed: int) -> list[dict[str, np.ndarray]]:
+    """Algorithm 1 with a warm start, line by line, in NumPy: the terms of each round, one number a lane."""
+    rng = np.random.default_rng(seed)
+    a, b = (np.array([float(v) for v in values])[:, None] for values in (users.curvatures, users.offsets))
+    M, K, eta_l, eta_g = len(a), users.local_steps, float(users.eta_l), float(users.eta_g)
+    spread, star = math.sqrt(users.variance), float(users.minimiser)
+    x = np.full(lanes, float(users.start))
+    c_i = (a * x - b) + spread * rng.standard_normal((K, M, lanes)).mean(axis=0)
+    alpha = np.tile(x, (K, M, 1))
+    mean = float(users.mean_curvature)
+    out = []
+    for _ in range(count):
+        c, row = c_i.mean(axis=0), {}
+        row["lag"] = ((alpha - x) ** 2).mean(axis=(0, 1))
+        row["gap"] = mean / 2 * (x - star) ** 2
+        path = [np.tile(x, (M, 1))]
+        for _ in range(K):
+            noisy = a * path[-1] - b + spread * rng.standard_normal((M, lanes))
+            path.append(path[-1] - eta_l * (noisy - c_i + c))
+        row["drift"] = np.mean([(y - x) ** 2 for y in path[1:]], axis=(0, 1))
+        member = np.argsort(rng.random((M, lanes)), axis=0) < users.size
+        after = x + eta_g * (member * (path[K] - x)).sum(axis=0) / users.size
+        c_i = np.where(member, c_i - c + (x - path[K]) / (K * eta_l), c_i)
+        alpha = np.where(member[None], np.array(path[:K]), alpha)
+        row["move"] = (after - x) ** 2
+        x = after
+        row["lag_after"] = ((alpha - x) ** 2).mean(axis=(0, 1))
+        row["distance_after"] = (x - star) ** 2
+        out.append(row)
+    return out
+
+
+def test_the_exact_moments_are_those_of_algorithm_1() -> None:
+    """Each of 18 means within 5 standard errors: false alarms below 18 * 6e-7."""
+    third = Fraction(1, 3)
+    users = Users((Fraction(1), third, -third), (Fraction(2), Fraction(-1), Fraction(0)), 2, Fraction(1, 5),
+                  Fraction(3, 2), 1, Fraction(2), Fraction(1, 2))  # fmt: skip
+    lanes = 200_000
+    for exact, drawn in zip(rounds(users, 3), simulated(users, 3, lanes, 5)):
+        for name, values in drawn.items():
+            error = values.std() / math.sqrt(lanes)
+            assert abs(values.mean() - float(getattr(exact, name))) < 5 * error + 1e-12, name
+
+
+def test_a_control_variate_of_a_concave_user_spreads_more_than_stated() -> None:
+    """K = 2, F = -nu x^2/2: (1 + (1 + eta nu)^2) V/4 > V/2, by simulation with eta nu = 1/2 (standard error 0.3%)."""
+    rng = np.random.default_rng(1)
+    first, second = rng.standard_normal((2, 200_000))
+    y = -0.5 * first
+    c = (first + (-y + second)) / 2
+    assert c.var() == pytest.approx((1 + 1.5**2) / 4, rel=0.02)
+    assert corollaryC_1._user(Fraction(-1), Fraction(1, 2), 2)[0] / 4 == Fraction(13, 16)
+
+
+def test_user_sampling_spreads_the_server_variate_without_noise() -> None:
+    """M = 2, lM = 1, K = 2, F_1 = x^2/2, F_2 = 0, x^0 = 1, eta_l = 1/24: c^1 - c^0 is -1/192 or 0."""
+    own, c, y = np.array([1.0, 0.0]), 0.5, 1.0
+    y -= (y - own[0] + c) / 24
+    moved = ((1.0 + y) / 2 - own[0]) / 2
+    case = next(k for k in corollaryC_1.sampled_cases(corollaryC_1._TWO) if k.values["lM"] == 1)
+    assert float(case.lhs) == pytest.approx(moved**2 / 4)
+    assert moved == pytest.approx(-1 / 192)
+
+
+def test_lemma_c8_fails_for_a_short_step() -> None:
+    for c in (1.0, 50.0):
+        T, Sigma = int(100 * c), 1 / (100 * c)
+        mean = (1 - 1 / (1000 * T)) ** np.arange(1, T + 1)
+        left = 0.5 * mean.min() ** 2  # whatever the weights are
+        assert left > 40 * c * (math.sqrt(2) * Sigma / math.sqrt(T) + 1 / T)
+
+
+def test_lemma_c9_fails_for_every_step() -> None:
+    """nu D_0^2/2 = F_0 = 1, over a grid of steps up to 1/(24 nu), all t."""
+    c = 2.0
+    T, nu = int(4 * c), 500 * c**3
+    V, t = 16 * T**2 * nu, np.arange(1, T + 1)
+    q = 1 - np.geomspace(1e-12, 1 / 24, 4000)[:, None]
+    second = q ** (2 * t) * 2 / nu + V * ((1 - q) / nu) ** 2 * (1 - q ** (2 * t)) / (1 - q**2)
+    left = (nu**2 * second).min()
+    right = c * (math.sqrt(2 * V) * math.sqrt(2) / math.sqrt(T) + nu / T)
+    assert left >= 0.999 * nu > right
+
+
+def test_the_step_sizes_of_the_repaired_lemmas_reach_their_bounds() -> None:
+    """Lemmas C.8 and C.9 repaired: the sum of both terms at the best step, capped or not."""
+    v = {**VALUES, "T": 5e7}
+    W = (1.3**2 / 10 + 2.7**2) / (7 * 10)
+    one, six = W * (1 + 10 / 1.7**2), W * (6 + 10 / 1.7**2)
+    for T in (1.0, 1e3, 5e7):
+        v["T"] = T
+        most = 0.125 ** (2 / 3) / (24 * 1.9)
+        step = min(most, lemmaC_8.best_step(v))
+        total = 2 * 3.1**2 / (step * T) + 20 * step * one
+        assert total <= 4 * math.sqrt(10) * 3.1 * math.sqrt(one / T) + 48 * 1.9 * 3.1**2 / (0.25 * T)
+        step = min(most, lemmaC_9.best_step(v))
+        total = 2.4 * 4.3 / (step * T) + 1.9 * step * six
+        assert total <= 2 * math.sqrt(2.4 * 1.9 * 4.3 * six / T) + 57.6 * 1.9 * 4.3 / (0.25 * T)
+
+
+# Planted faults
+
+
+def fails(found: list[Case]) -> bool:
+    return any(case.excess > 0 for case in found)
+
+
+INSTANCE = {"R": [2, 3], "d": [1], "sigma_g": ["1/2"], "seed": 4}
+
+
+@pytest.mark.parametrize("factors", [(Fraction(9, 10), Fraction(1, 2)), (Fraction(1), Fraction(2, 5))])
+def test_too_small_factors_in_lemma_c1_are_noticed(factors: tuple[Fraction, Fraction]) -> None:
+    assert fails(lemmaC_1.error_cases(INSTANCE, lambda R, m: factors))
+    assert not fails(lemmaC_1.error_cases(INSTANCE))
+
+
+def test_smaller_powers_and_factors_in_lemma_c3_are_noticed() -> None:
+    assert fails(lemmaC_3.part1_cases({"n": [3], "outcomes": [4], "seed": 2}, power=1))
+    assert fails(lemmaC_3.part2_cases({"n": [3, 6], "seed": 3}, factor=1))
+    assert refuted(lemmaC_3.performance({"n": 2}, 1.2))
+
+
+def refuted(performance: Performance) -> bool:
+    return solve(performance).refuted is not None
+
+
+def test_a_smaller_constant_in_lemma_c2_is_noticed() -> None:
+    assert refuted(lemmaC_2.performance({"class": "convex", "M": 2, "nu": "1"}, 1.9))
+
+
+Bound = Callable[[Any, Mapping[str, Any]], tuple[Any, Any]]
+
+
+@pytest.mark.parametrize(
+    ("bound", "power", "step"),
+    [
+        (lambda r, _: (r.move / r.step**2, 4 * r.drift + r.slope * 4 / 3 + 4 * r.W), "0", "1/10"),
+        (lambda r, _: (r.move / r.step**2, 4 * r.drift + r.lag * 3 + r.slope * 4 / 3 + r.W / 4), "0", "1/10"),
+        (lambda r, _: (r.lag_after, (1 - r.share) * r.lag + r.slope / 48 + 2 * r.drift + r.W), "1/2", "1"),
+        (lambda r, _: (r.drift, r.step / 50 * r.lag + r.slope / 40 + r.step * r.V), "0", "1"),
+    ],
+    ids=["no lag in C.4", "little noise in C.4", "lag forgotten too fast in C.5", "little lag in C.6"],
+)
+def test_missing_terms_of_a_round_are_noticed(bound: Bound, power: str, step: str) -> None:
+    instance = {"class": "non-convex", "M": 2, "size": 1, "K": 1, "step": step, "power": power, "noise": True}
+    found = _round_performance.round_of(instance, star=False)
+    left, right = bound(found, instance)
+    assert refuted(Performance(found.problem, left, right, "planted"))
+
+
+@pytest.mark.parametrize("factors", [(4, 8, 1, 9), (4, 8, 8, Fraction(1, 2)), (0, 8, 1, 9)])
+def test_small_factors_in_lemma_c4_are_noticed_exactly(factors: tuple[Any, ...]) -> None:
+    bound = lemmaC_4._move("gap", *factors)
+    found = [case for i in CONVEX.values() for case in cases({**i, "eta~ nu": "1/24", "T": 2}, bound)]
+    assert fails(found)
+
+
+def test_too_much_progress_is_noticed() -> None:
+    greedy = (Fraction(3), Fraction(10), Fraction(10))
+    instance = {"class": "convex", "M": 1, "size": 1, "K": 1, "step": "1", "power": "2/3", "noise": True}
+    assert refuted(lemmaC_7.performance(greedy)(instance))
+    quiet = (Fraction(1, 2), Fraction(0), Fraction(0))
+    assert refuted(lemmaC_7.performance(quiet)(instance))
+    assert fails(cases({**CONVEX["one user"], "eta~ nu": "1/24"}, lemmaC_7.progress(quiet)))
+
+
+def test_constants_that_do_not_follow_from_the_lemmas_are_not_proved() -> None:
+    def claim(constants: lemmaC_7.Constants) -> Statement:
+        return replace(lemmaC_7.LEMMA, sides=lambda: lemmaC_7._sides(lemmaC_7.LEMMA, constants))
+
+    steps = (lambda: lemmaC_4.C4, lambda: lemmaC_5.C5, lambda: lemmaC_6.C6)
+    good = (Fraction(1339, 960), Fraction(315, 32), Fraction(27, 40))
+    assert lemmaC_7._combination(lambda: claim(good), *steps)({}).true
+    for at in range(3):
+        worse = tuple(v + Fraction((1 if at == 0 else -1) * (at == k), 1000) for k, v in enumerate(good))
+        assert not lemmaC_7._combination(lambda w=worse: claim(w), *steps)({}).true
+
+
+def test_the_descent_of_lemma_c9_notices_a_missing_noise_term() -> None:
+    def quiet(users: Any, moments: Any) -> tuple[Fraction, Fraction]:
+        return lemmaC_9.descent(replace(users, variance=Fraction(0)), moments)
+
+    found = [c for i in OTHER.values() for c in cases({**i, "eta~ nu": "1/60", "V": ["10000"]}, quiet)]
+    assert fails(found)
+
+
+def test_dp_fedavg_needs_its_terms_of_heterogeneity() -> None:
+    instance = {"M": 2, "size": 1, "K": 1, "B": 1, "step": "1"}
+    assert refuted(_fedavg_round.performance(instance, drift=2.0, sampling=0.1))
+    short = {**instance, "step": "1/4"}
+    assert refuted(_fedavg_round.performance(short, sampling=0.1))
+
+
+def test_cohorts_of_a_round_are_all_counted() -> None:
+    """Three users, one at a time, no errors: E(x^1 - x^0)^2 by hand."""
+    a, b = (Fraction(1), Fraction(2), Fraction(0)), (Fraction(0), Fraction(3), Fraction(-1))
+    users = Users(a, b, 1, Fraction(1, 10), Fraction(1), 2, Fraction(1), Fraction(0))
+    own = [p - q for p, q in zip(a, b)]
+    mean = sum(own, Fraction(0)) / 3
+    moves = [sum((-(own[i] - own[i] + mean) / 10 for i in c), Fraction(0)) / 2 for c in combinations(range(3), 2)]
+    assert rounds(users, 1)[0].move == sum((m * m for m in moves), Fraction(0)) / 3

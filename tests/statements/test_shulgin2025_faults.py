@@ -1,0 +1,171 @@
+"""Planted faults in shulgin2025's statements: their checks must notice a wrong constant, sign or hypothesis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from dpfl_theory.checks import algebra, exact, monte_carlo, worst_case
+from dpfl_theory.checks.settings import Settings
+from dpfl_theory.statements import get
+from dpfl_theory.statements.claims import Case, Performance
+from dpfl_theory.statements.model import Sides, Statement
+from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
+from dpfl_theory.statements.shulgin2025._clip21_runs import path
+from dpfl_theory.statements.shulgin2025.clip21 import inactive_cases
+
+SETTINGS = Settings(alpha=1e-9, device="cpu")
+CLASSES = ("convex", "non-convex")
+OPPOSITE = {"L": "1", "gradient": "1", "error": "65/64", "estimate": "1/64"}
+TRIANGLE = {"L": "1", "gradient": "5/4", "error": "3/4", "estimate": "1"}
+
+
+def solved(performance: Performance) -> worst_case.Solution:
+    return worst_case.solve(performance)
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_the_descent_step_needs_its_factor_2(kind: str) -> None:
+    assert solved(worst.descent({"class": kind, **OPPOSITE}, 2.0)).proved
+    assert solved(worst.descent({"class": kind, **OPPOSITE}, 1.9)).refuted is not None
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_the_sharpened_descent_step_cannot_gain_more(kind: str) -> None:
+    assert solved(worst.descent_by_angle({"class": kind, **TRIANGLE})).guarantee <= 1 + 1e-6
+    assert solved(worst.descent_by_angle({"class": kind, **TRIANGLE}, 1.05)).refuted is not None
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_the_worst_residual_is_the_repaired_radius(kind: str) -> None:
+    """alpha = 1/4, beta = 1, r = 1/4 attains max(R, q + m) = 1.05 R, so a radius that is smaller fails."""
+    found = {"class": kind, "L": "1", "alpha": "1/4", "beta": "1", "residual": "1/4"}
+    assert solved(worst.track(found, repaired=True)).dual == pytest.approx(1.0, abs=1e-5)
+    assert solved(worst.track(found)).dual == pytest.approx(1.05**2, rel=1e-5)
+
+
+def shortened(performance: Performance, factor: float) -> Performance:
+    return replace(performance, right=factor * performance.right)
+
+
+TIGHT: dict[str, tuple[Any, Mapping[str, Any]]] = {
+    "Clip21, residual": (worst.clip21_residual, {"L": "1", "tau": "1/2", "moved": "1/4"}),
+    "Clip21, inactive": (worst.clip21_inactive, {"smoothness": ["4", "1"], "gamma L": "1"}),
+    "Clip21, descent": (worst.clip21_descent, {"L": "1", "gamma L": "1/2"}),
+    "Theorem 1, one round, R small": (
+        lambda i: worst.rounds(i, sharpened=True),
+        {"L": "1", "gradient": "1", "R": "1/64", "estimates": ["1"]},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TIGHT)
+def test_smaller_right_sides_are_refuted(name: str) -> None:
+    build, found = TIGHT[name]
+    for kind in CLASSES:
+        assert solved(shortened(build({"class": kind, **found}), 0.95)).refuted is not None
+
+
+def exact_checks() -> list[tuple[str, str]]:
+    ids = ("lemma1", "table1", "lemma2.repaired", "lemma3", "appendixC.clipping", "appendixC.normalization")
+    more = ("clip21.descent", "clip21.residual", "theorem2", "corollary2", "example1")
+    names = []
+    for id_ in (*ids, *more):
+        for check in get(f"shulgin2025.{id_}").checks:
+            if check.method == "exact" and check.name not in ("Top-k", "beta <= 2 alpha: the target is approached"):
+                names.append((f"shulgin2025.{id_}", check.name))
+    return names
+
+
+@pytest.mark.parametrize(("id_", "name"), exact_checks())
+def test_exact_checks_notice_a_factor(id_: str, name: str) -> None:
+    """Nine tenths of the right side: some instance is tight enough."""
+    statement = get(id_)
+    (check,) = (c for c in statement.checks if (c.method, c.name) == ("exact", name))
+
+    def planted(found: Mapping[str, Any]) -> list[Case]:
+        return [replace(c, rhs=c.rhs * Fraction(9, 10)) for c in check.build(found)]
+
+    assert exact.run(statement, check, SETTINGS).verdict == "holds"
+    assert exact.run(statement, replace(check, build=planted), SETTINGS).verdict == "violated"
+
+
+def test_convergence_to_a_fixed_target_is_not_claimed_beyond_twice_alpha() -> None:
+    statement = get("shulgin2025.appendixC.normalization")
+    (check,) = (c for c in statement.checks if c.name.startswith("beta <= 2 alpha"))
+    for texts in (["1", "3", "1/10"], ["1", "5", "1/10"]):
+        evidence = exact.run(statement, replace(check, instance={"runs": [texts], "k": 4}), SETTINGS)
+        assert evidence.verdict == "violated"
+
+
+def test_inactive_clipping_needs_its_hypothesis() -> None:
+    """Without 'gamma L_max ||f'(x^0)|| <= tau' clipping sets in: a short threshold and a long step."""
+    clients = [[["1", "4"], ["3", "-1"]]]
+    inside = {"clients": clients, "runs": [["2", "1", "8", "1/4"]], "rounds": 8}
+    outside = {"clients": clients, "runs": [["2", "1", "3", "2/5"]], "rounds": 8}
+    assert inactive_cases(inside)
+    assert all(c.excess <= 0 for c in inactive_cases(inside))
+    assert inactive_cases(outside) == []  # the hypothesis fails, so nothing is claimed
+    (curvatures, centres), x = [[Fraction(t) for t in texts] for texts in clients[0]], Fraction(2)
+    memories = [a * (x - c) for a, c in zip(curvatures, centres)]
+    steps = path(curvatures, centres, x, memories, Fraction(3), Fraction(2, 5), 8)
+    assert max(abs(e) for _, residuals, _ in steps for e in residuals) > 3
+
+
+def scaled(statement: Statement, factor: float) -> Statement:
+    assert statement.sides is not None
+    sides = statement.sides()
+    return replace(statement, sides=lambda: Sides(sides.lhs, {k: factor * v for k, v in sides.rhs.items()}))
+
+
+RUNS = {
+    ("shulgin2025.lemma3", "one client on the line"): 0.6,
+    ("shulgin2025.lemma3", "quadratics, noise dominates"): 0.85,
+    ("shulgin2025.descent", "one quadratic, no overshoot"): 0.97,
+    ("shulgin2025.descent.sharpened", "one quadratic, no overshoot"): 0.98,
+    ("shulgin2025.lemma2.repaired", "one client, its residual R/10, alpha = R/100"): 0.97,
+    ("shulgin2025.clip21.descent", "quadratics, short step"): 0.98,
+    ("shulgin2025.clip21.residual", "quadratics, zero memories, short threshold"): 0.97,
+    ("shulgin2025.clip21.inactive", "one quadratic, first round"): 0.95,
+    ("shulgin2025.corollary1", "first round only"): 0.4,
+    ("shulgin2025.example1", "alpha = 5, K = 400"): 0.5,
+}
+
+
+@pytest.mark.parametrize(("id_", "name"), RUNS)
+def test_the_runs_notice_a_factor(id_: str, name: str) -> None:
+    statement = get(id_)
+    (check,) = (c for c in statement.checks if (c.method, c.name) == ("monte-carlo", name))
+    assert monte_carlo.run(statement, check, SETTINGS).verdict == "holds"
+    evidence = monte_carlo.run(scaled(statement, RUNS[id_, name]), check, SETTINGS)
+    assert evidence.verdict == "violated"
+    assert not evidence.asymptotic
+
+
+def test_runs_outside_the_hypotheses_are_not_applicable() -> None:
+    """A step above the limit, memories that are not D/sqrt(K + 1) off, weights that are not the prescribed ones."""
+    for id_, letter in (
+        ("shulgin2025.lemma2", "gamma"),
+        ("shulgin2025.corollary1", "R"),
+        ("shulgin2025.eq12", "gamma"),
+        ("shulgin2025.eq12.repaired", "alpha"),
+        ("shulgin2025.clip21.inactive", "gamma"),
+    ):
+        statement = get(id_)
+        (check, *_) = (c for c in statement.checks if c.method == "monte-carlo")
+        experiment = check.build(check.instance)
+        values = {**experiment.values, letter: 1.5 * experiment.values[letter]}
+        planted = replace(check, build=lambda _, e=experiment, v=values: replace(e, values=v))  # type: ignore[misc]
+        assert monte_carlo.run(statement, planted, SETTINGS).verdict == "not-applicable", id_
+
+
+def test_the_claim_of_an_arbitrary_accuracy_is_refuted_by_its_own_hypotheses() -> None:
+    statement = get("shulgin2025.eq12")
+    (check,) = (c for c in statement.checks if c.name == "D is arbitrary")
+    evidence = algebra.run(statement, check, SETTINGS)
+    assert evidence.verdict == "violated"
+    assert "1/2" in evidence.reason

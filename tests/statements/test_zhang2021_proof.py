@@ -1,0 +1,250 @@
+"""zhang2021 Theorem 3.1 and its proof: the rational machinery against plain enumeration, the counterexamples computed a
+second time, and faults that the checks must notice."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpfl_theory.algorithms import Cohort, FedAvg, TwoSidedFedAvg, simulate
+from dpfl_theory.checks import algebra, exact, monte_carlo, worst_case
+from dpfl_theory.checks.settings import Settings
+from dpfl_theory.problems import make
+from dpfl_theory.statements import get
+from dpfl_theory.statements.model import Check, Sides, Statement
+from dpfl_theory.statements.zhang2021 import _run_instances as instances
+from dpfl_theory.statements.zhang2021 import _runs, first_order
+from dpfl_theory.statements.zhang2021._proof_instances import CLIPPED, PLAIN
+from dpfl_theory.statements.zhang2021._round import Round, cases
+from dpfl_theory.statements.zhang2021._round_performance import one_round
+
+F = Fraction
+
+
+def plain(instance: Mapping[str, Any]) -> dict[str, float]:
+    """E f(x_{t+1}) - f(x_t) and other letters of a round by floating-point enumeration of everything that is random."""
+    q, m = ([float(F(v)) for v in instance[name]] for name in ("q", "m"))
+    x, N, P, Q = float(F(instance["x"])), len(q), instance["P"], instance["Q"]
+    L = max(map(abs, q))
+    eta, eta_g = float(F(instance["eta Q L"])) / (Q * L), float(F(instance["eta_g"]))
+    s, c = float(F(instance.get("noise", 0))), float(F(instance["c"])) if "c" in instance else math.inf
+    law = [(0.5, 1.0), (0.5, -1.0)] if instance.get("law", "even") == "even" else [(0.8, -0.5), (0.2, 2.0)]
+    sums = []  # of every client: (probability, sum of stochastic gradients, sum of gradients)
+    for h, centre in zip(q, m):
+        own = []
+        for drawn in itertools.product(law, repeat=Q):
+            y, g_sum, exact_sum = x, 0.0, 0.0
+            for _, n in drawn:
+                slope = h * (y - centre)
+                g_sum, exact_sum, y = g_sum + slope + s * n, exact_sum + slope, y - eta * (slope + s * n)
+            own.append((math.prod(p for p, _ in drawn), g_sum, exact_sum))
+        sums.append(own)
+    alpha = np.mean([min(1.0, c / max(1e-300, eta * abs(sum(p * g for p, g, _ in own)))) for own in sums])
+
+    def f(y: float) -> float:
+        return float(np.mean([h * (y - centre) ** 2 / 2 for h, centre in zip(q, m)]))
+
+    without = instance["sampling"] == "without"
+    cohorts = list(itertools.combinations(range(N), P) if without else itertools.product(range(N), repeat=P))
+    change = local = 0.0
+    for members in cohorts:
+        for runs in itertools.product(*(sums[i] for i in members)):
+            p = math.prod(r[0] for r in runs) / len(cohorts)
+            moved = -sum(eta * g * min(1.0, c / max(1e-300, eta * abs(g))) for _, g, _ in runs) / P
+            change += p * (f(x + eta_g * moved) - f(x))
+            local += p * (eta * alpha * sum(e for _, _, e in runs) / P) ** 2
+    sigma = float(F(instance.get("sigma", 0)))
+    return {"E_next": change + np.mean(q) * eta_g**2 * sigma**2 / P / 2, "cohort_local": local, "alpha": float(alpha)}
+
+
+@pytest.mark.parametrize("sampling", ["without", "anew"])
+@pytest.mark.parametrize("name", [n for n in {**PLAIN, **CLIPPED} if n != "many steps"])
+def test_a_round_is_what_enumeration_says(name: str, sampling: str) -> None:
+    """Small Q in place of the instance's, so that every noise of every client of a cohort can be drawn."""
+    instance = {**PLAIN, **CLIPPED}[name]
+    instance = {
+        **instance,
+        "Q": min(2, instance["Q"]),
+        "x": "5/3",
+        "eta Q L": "1/10",
+        "eta_g": "2",
+        "sampling": sampling,
+    }
+    found, values = plain(instance), Round(instance).values()
+    for letter, value in found.items():
+        assert float(values[letter]) == pytest.approx(value, rel=1e-9, abs=1e-15), letter
+
+
+@pytest.mark.parametrize("sampling", ["without", "anew", "shared"])
+def test_closed_form_moments_are_those_of_the_paths(sampling: str) -> None:
+    """A threshold that clips nothing makes the round enumerate what it otherwise knows in closed form."""
+    instance = {"q": ["2", "-1"], "m": ["1", "4"], "x": "3", "Q": 4, "P": 2, "noise": "3", "eta Q L": "1/10"}
+    instance |= {"sampling": sampling}
+    assert Round(instance).values() == Round({**instance, "c": "1000000"}).values()
+
+
+def test_equation_19_fails_from_32_local_steps_on() -> None:
+    for Q, holds in ((31, True), (32, False)):
+        left = (Q - 1) * Q * (2 * Q - 1) / 6  # of eta^4 sigma_l^2, as eta -> 0
+        assert (left <= 10 * Q**2) == holds
+    rng = np.random.default_rng(3)
+    Q, eta, lanes = 64, 1e-5, 20_000
+    x, total = np.zeros(lanes), np.zeros(lanes)
+    for _ in range(Q):
+        total += x
+        x = x - eta * (x + rng.choice([-1.0, 1.0], lanes))
+    assert np.mean((eta * total) ** 2) > 1.5 * 10 * eta**4 * Q**2
+
+
+def test_the_counterexamples_of_20_21_and_the_theorem() -> None:
+    """Two clients L (x +- 1)^2/2 at x = 0, one takes part: f grows by L (eta_g eta_l L)^2/2."""
+    for L, eta, eta_g, allowed in (
+        (100.0, 1e-6, 1.0, lambda L, e, g, s: 15 * g * e**3 * L**2 * s + 12 * e**2 * g**2 * (15 * L**2 * e**2 + 1) * s),
+        (1.0, 1e-3, 20.0, lambda L, e, g, s: 2.5 * g * e**3 * (1 + 12 * e * g) * L**2 * 6 * s),
+    ):
+        assert L / 2 * (eta_g * eta * L) ** 2 > 2 * allowed(L, eta, eta_g, L**2)
+        assert eta_g * eta <= 1 / 48
+        assert eta <= 1 / (math.sqrt(60) * L)
+    a, V, total = 0.02, 0.0, 0.0
+    for _ in range(3):
+        total, V = total + V / 3, (1 - a) ** 2 * V + a**2
+    assert total == pytest.approx(3.95e-4, rel=2e-3)
+    assert total > 5 * 75 * 1e-6
+
+
+def test_the_theorem_fails_in_simulation_of_algorithm_3() -> None:
+    """The counterexample run with TwoSidedFedAvg, sampling with and without replacement."""
+    problem = make("huber-scalar", minimisers=[-0.5, 0.5], thresholds=[1.0, 1.0])
+    for scheme in ("fixed", "with-replacement"):
+        algorithm = TwoSidedFedAvg(1e-3, 20.0, 1, threshold=1e3, cohort=Cohort(scheme, 1))
+        run = simulate(algorithm, problem, 300, 512, 1, ["gradient-norm-squared"], start=np.zeros(1), device="cpu")
+        mean = run["gradient-norm-squared"].mean
+        low = mean.mean() - 6 * mean.std() / math.sqrt(len(mean))  # false alarm 1e-9 by the central limit theorem
+        assert low > 10 * 75 * 1e-6 * 0.25  # sigma_g = 1/2
+
+
+@pytest.mark.parametrize("clip", [0.3, 1e6])
+def test_fedavg_with_scaled_parameters_is_algorithm_3(clip: float) -> None:
+    problem = make("huber", clients=4, dimension=3, records=5, seed=3)
+    eta, eta_g, Q, rounds = 0.05, 1.7, 3, 5
+    start = np.full(3, 0.7)
+    two = TwoSidedFedAvg(eta, eta_g, Q, threshold=clip * eta)
+    one = FedAvg(eta, Q, eta_g * eta, "clip", clip)
+    ends = [simulate(a, problem, rounds, 2, 1, [], start=start, device="cpu").final for a in (two, one)]
+    assert np.allclose(*ends, rtol=1e-12, atol=0)
+
+
+def _with(statement: Statement, **rhs: Callable[[Any], Any]) -> Statement:
+    """The statement with some terms of its right side changed."""
+    assert statement.sides is not None
+    sides = statement.sides()
+    assert set(rhs) <= {name.replace(" ", "_") for name in sides.rhs}
+    changed = {k: rhs.get(k.replace(" ", "_"), lambda term: term)(term) for k, term in sides.rhs.items()}
+    return replace(statement, sides=lambda: Sides(sides.lhs, changed))
+
+
+FAULTS: dict[str, tuple[str, dict[str, Callable[[Any], Any]]]] = {
+    "sign of a bias in (13)": ("zhang2021.eq13", {"clients": lambda t: -t}),
+    "sign in (14)": ("zhang2021.eq14.repaired", {"distance": lambda t: -t}),
+    "a tenth of (15)": ("zhang2021.eq15.sharpened", {"noise": lambda t: t / 10, "gradient": lambda t: t / 10}),
+    "no factor 3 in (16)": ("zhang2021.eq16", {"common_factor": lambda t: t / 4, "noise": lambda t: t / 4}),
+    "half the noise in (17)": ("zhang2021.eq17", {"noise": lambda t: t / 4, "gradients": lambda t: t / 4}),
+    "no pairs in (18)": ("zhang2021.eq18", {"pairs": lambda t: 0 * t}),
+    "no sampling in (20)": ("zhang2021.eq20.repaired", {"sampling,_gradients": lambda t: t / 100}),
+    "no sampling in (21)": ("zhang2021.eq21.repaired", {"sampling": lambda t: t / 100}),
+    "no sampling in (22)": ("zhang2021.eq22.repaired", {"sampling": lambda t: t / 100}),
+    "no sampling in the theorem": ("zhang2021.theorem3.1.repaired", {"sampling": lambda t: t / 1000}),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_wrong_constant_is_noticed(name: str) -> None:
+    """The exact checks, rebuilt for the wrong statement, find a case that fails; for the right one they do not."""
+    id_, changes = FAULTS[name]
+    right = get(id_)
+    wrong = _with(right, **changes)
+    summed = id_.startswith(("zhang2021.eq22", "zhang2021.theorem"))
+    found = []
+    for statement in (right, wrong):
+        if summed:
+            build = _runs.tree(lambda s=statement: s, _runs.repaired_limits)
+            checked = [Check("exact", n, build, i) for n, i in instances.ALLOWED.items()]
+        else:
+            build = cases(lambda s=statement: s)
+            checked = [
+                Check("exact", c.name, build, c.instance)
+                for c in right.checks
+                if c.method == "exact" and isinstance(c.instance.get("Q"), int)
+            ]
+        if id_ == "zhang2021.theorem3.1.repaired":
+            long = _runs.long_run(lambda s=statement: s, _runs.repaired_limits, below=True)
+            checked += [Check("exact", n, long, i) for n, i in instances.LONG.items()]
+        found.append({exact.run(statement, c, Settings()).verdict for c in checked})
+    assert found[0] == {"holds"}
+    assert "violated" in found[1]
+
+
+def test_a_tenth_of_the_drift_is_refuted_in_the_worst_case() -> None:
+    statement = get("zhang2021.eq15.sharpened")
+    instance = {"Q": 3, "clients": 1, "noisy": True, "eta Q L": "129/1000"}
+    for factors, verdict in (((4 / 3, 1.0), "holds"), ((0.1, 0.1), "violated")):
+        check = Check("worst-case", "planted", lambda i, f=factors: first_order.drift(i, f), instance)
+        assert worst_case.run(statement, check, Settings()).verdict == verdict
+
+
+def test_a_round_without_the_sampling_term_is_refuted_in_the_worst_case() -> None:
+    statement = get("zhang2021.eq21.repaired")
+    instance = {"class": "convex", "P": 1, "Q": 2, "eta Q L": "1/100", "eta_g": "5/6"}
+    for sampling, verdict in ((27 / 2, "holds"), (0.2, "violated")):
+        check = Check("worst-case", "planted", lambda i, s=sampling: one_round(i, True, s), instance)
+        assert worst_case.run(statement, check, Settings()).verdict == verdict
+
+
+def test_the_bookkeeping_notices_a_lost_factor() -> None:
+    """(20) repaired follows from its steps; (20) with the printed (19), or without an L, does not."""
+    for id_, name, verdict in (
+        ("zhang2021.eq20.repaired", "(12) to (19) put together", "holds"),
+        ("zhang2021.eq20", "the terms that (18) and (19) add", "violated"),
+        ("zhang2021.eq21.repaired", "follows from (20)", "holds"),
+        ("zhang2021.eq22", "follows from (21)", "violated"),
+        ("zhang2021.theorem3.1", "follows from (22)", "violated"),
+    ):
+        (check,) = (c for c in get(id_).checks if c.name == name)
+        assert algebra.run(get(id_), check, Settings()).verdict == verdict, id_
+
+
+def test_runs_outside_the_limits_are_not_built() -> None:
+    with pytest.raises(ValueError, match="exceeds"):
+        _runs.tree(lambda: get("zhang2021.theorem3.1.repaired"), _runs.repaired_limits)(
+            {**instances.BROKEN["one of two clients, one round from the optimum"]}
+        )
+    with pytest.raises(ValueError, match="beyond the theorem's limit"):
+        Round({"q": ["1"], "m": ["0"], "x": "1", "Q": 2, "P": 1, "eta Q L": "1/7"})
+
+
+def test_clipping_in_the_simulated_runs() -> None:
+    """The instances called clipped do clip, so that the bias terms of the bound are at work."""
+    statement = get("zhang2021.theorem3.1.repaired")
+    name = "Huber, two of six clients, clipped to the median"
+    (check,) = (c for c in statement.checks if c.name == name)
+    evidence = monte_carlo.run(statement, replace(check, instance={**check.instance, "lanes": 128}), Settings())
+    assert evidence.verdict == "holds"
+    assert evidence.notes["means"]["clipping-factor"] < 0.95
+    assert evidence.terms["clipping bias"] > 0
+
+
+def test_the_slip_at_equation_17() -> None:
+    """A client that is drawn twice and runs once: concave clients break (17)."""
+    N = P = 10
+    Q, eta = 5, 0.129 / 5
+    r = 1 + eta  # f_i = -x^2/2
+    drawn, kept = (sum((r**j - lost) ** 2 for j in range(Q)) for lost in (0, 1))
+    counts = (1 + (P - 1) / N) / P  # E sum of the squared counts over P^2
+    assert drawn * counts / (2 * kept * counts + 2 / P * Q) == pytest.approx(1.046, abs=1e-3)
