@@ -188,7 +188,7 @@ EQ12: Statement = Statement(
             "Corollary 1 allows gamma < D/(L_max sqrt(K + 1)) at most, so that its step includes that of (12) only for "
             "D > L_max sqrt(2 (f(x^0) - f_inf)/L), and the bound is then more than three times gradient descent's. For "
             "smaller D the first term is at least L_max (f(x^0) - f_inf)/(D sqrt(K + 1)), which grows as D shrinks. "
-            "With large alpha = beta, which Theorem 1 does not cover, (12) does hold for every D."
+            "With large alpha = beta, for which Theorem 1 gives 2(D + M) in place of 2D, (12) does hold for every D."
         ),
         cause=(
             "The step's limit gamma <= beta R/((alpha + R) L_max) with beta < alpha + R keeps gamma L_max below R: the "
