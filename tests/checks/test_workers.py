@@ -165,7 +165,15 @@ def test_no_process_is_left_behind(tmp_path: Path, stop: signal.Signals) -> None
     wait = f"open(f'{tmp_path}/pids/{{os.getpid()}}', 'w').close() or __import__('time').sleep(300)"
     file = mine(tmp_path, f"*[lambda i: {wait}] * 2")
     command = [sys.executable, "-m", "dpfl_theory", "check", "--file", str(file), "--jobs", "2"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0)
+    # A shell's background job ignores SIGINT, and its children inherit that.
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        process_group=0,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     try:
         assert _comes(lambda: len(list((tmp_path / "pids").iterdir())) == 2), "the workers never began"
         workers = [int(p.name) for p in (tmp_path / "pids").iterdir()]
@@ -182,6 +190,7 @@ def test_no_process_is_left_behind(tmp_path: Path, stop: signal.Signals) -> None
         assert _comes(lambda: not any(_runs(pid) for pid in workers)), "a worker outlives the command"
     finally:
         process.kill()
+        process.communicate()
 
 
 def _comes(what: Callable[[], bool], seconds: float = 90.0) -> bool:
