@@ -62,11 +62,10 @@ class Round:
 
     w (S, d) is the server's vector before the round's update; update_norms (S, n) the lengths of all clients' updates
     from w, sampled or not; cohort (S, n) who took part (0 or 1; counts where clients are drawn with replacement);
-    members (A, S) the numbers of the clients that were run and messages (A, S, d) what each sends, before noise;
-    phase all clients' local steps from w, local_steps of them of size local_step (S,), whose ``updates()`` are
-    (n, S, d);
-    threshold (S,) the clipping threshold or scaling
-    factor; signal and noise (S, d) the two parts of what the server adds up; state whatever else the algorithm keeps.
+    members (A, S) the numbers of the clients that were run and messages (A, S, d) what each sends, before noise; phase
+    all clients' local steps from w, local_steps of them of size local_step (S,), whose ``updates()`` are (n, S, d);
+    threshold (S,) the clipping threshold or scaling factor; signal and noise (S, d) the two parts of what the server
+    adds up; state whatever else the algorithm keeps.
     """
 
     context: Context

@@ -14,26 +14,18 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.algorithms.base import Round
-from dpfl_theory.algorithms.observables import Observable, Reach, get, need
-from dpfl_theory.errors import InputError
+from dpfl_theory.algorithms.observables import Observable, Reach, get, minimiser, need, unclipped
 
 __all__ = ["LOCAL"]
 
 
 def _products(h: Round) -> tuple[Any, Any]:
     """<u_i, w_k - w*> (S, n) and the local step size eta (S, 1)."""
-    phase, star = need(h, "phase", "local-phase"), h.context.problem.constants.w_star
-    if star is None:
-        raise InputError("an observable of progress towards w* needs one, and the minimum is not attained: add a ridge")
+    phase, star = need(h, "phase", "inner-product"), minimiser(h, "inner-product")
     if "products" not in h.cache:
-        difference = h.w - h.context.engine.asarray(star)
+        difference = h.w - star
         h.cache["products"] = (phase.updates() * difference[None]).sum(axis=2).T
     return h.cache["products"], h.local_step[:, None]
-
-
-def _unclipped(h: Round) -> Any:
-    norms, bound = need(h, "update_norms", "unclipped"), need(h, "threshold", "unclipped")
-    return norms <= bound[:, None]
 
 
 def _scaled_progress(h: Round, scale: Any, chosen: Any) -> Any:
@@ -52,6 +44,14 @@ def _bounding_factor(h: Round) -> Any:
     return xp.where(moving, bound[:, None] / xp.where(moving, norms, 1.0), 0.0)
 
 
+def _clipping_factors(h: Round) -> Any:
+    """min(1, C/||u_i||), 1 for u_i = 0, (S, n)."""
+    xp = h.context.engine.xp
+    norms, bound = need(h, "update_norms", "clipping-factor"), need(h, "threshold", "clipping-factor")
+    longest = xp.maximum(norms, bound[:, None])
+    return bound[:, None] / longest
+
+
 def _approach(h: Round) -> Any:
     products, eta = _products(h)
     return (2.0 * eta * products - eta**2 * h.update_norms**2).mean(axis=1)
@@ -64,9 +64,7 @@ def _signal(h: Round, factor: Any) -> Any:
 
 
 def _bounding_difference(h: Round) -> Any:
-    xp = h.context.engine.xp
-    factor = _bounding_factor(h)
-    return (xp.abs(factor - xp.minimum(factor, 1.0)) * h.update_norms).mean(axis=1)
+    return (abs(_bounding_factor(h) - _clipping_factors(h)) * h.update_norms).mean(axis=1)
 
 
 def _gradients(h: Round) -> tuple[list[Any], Any]:
@@ -90,23 +88,12 @@ def _squares(arrays: Any) -> Any:
 
 
 def _end_distance(h: Round) -> Any:
-    star = h.context.problem.constants.w_star
-    if star is None:
-        raise InputError("an observable of progress towards w* needs one, and the minimum is not attained: add a ridge")
-    return _squares([_gradients(h)[1] - h.context.engine.asarray(star)])
+    return _squares([_gradients(h)[1] - minimiser(h, "end-distance-squared")])
 
 
 def _gradient_change(h: Round) -> Any:
     found = _gradients(h)[0]
     return _squares([after - before for before, after in itertools.pairwise(found)])
-
-
-def _clipping_factors(h: Round) -> Any:
-    """min(1, C/||u_i||), 1 for u_i = 0, (S, n)."""
-    xp = h.context.engine.xp
-    norms, bound = need(h, "update_norms", "clipping-factor"), need(h, "threshold", "clipping-factor")
-    longest = xp.maximum(norms, bound[:, None])
-    return bound[:, None] / longest
 
 
 def _factor_deviation(h: Round, power: int) -> Any:
@@ -139,7 +126,7 @@ LOCAL = (
         (0, 2),
         r"\frac{1}{n}\sum_i 1(\|u_i\| > C)\,A_i",
         "mean progress of the clients whose update is clipped to length C",
-        lambda h: _scaled_progress(h, _bounding_factor(h), ~_unclipped(h)),
+        lambda h: _scaled_progress(h, _bounding_factor(h), ~unclipped(h)),
         _progress_floor,
         _progress_ceiling,
     ),
@@ -148,7 +135,7 @@ LOCAL = (
         (0, 2),
         r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,A_i \text{ with } g_i = u_i",
         "mean progress of the clients whose update is not clipped",
-        lambda h: _scaled_progress(h, 1.0, _unclipped(h)),
+        lambda h: _scaled_progress(h, 1.0, unclipped(h)),
         _progress_floor,
         _progress_ceiling,
     ),
@@ -157,7 +144,7 @@ LOCAL = (
         (0, 2),
         r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,A_i \text{ with } g_i = C u_i/\|u_i\|",
         "mean progress of the clients whose update is lengthened to C",
-        lambda h: _scaled_progress(h, _bounding_factor(h), _unclipped(h)),
+        lambda h: _scaled_progress(h, _bounding_factor(h), unclipped(h)),
         _progress_floor,
         _progress_ceiling,
     ),
@@ -175,7 +162,7 @@ LOCAL = (
         (1, 0),
         r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,\langle u_i, w_k - w^* \rangle",
         "the same over the clients whose update is not clipped",
-        lambda h: h.context.engine.xp.where(_unclipped(h), _products(h)[0], 0.0).mean(axis=1),
+        lambda h: h.context.engine.xp.where(unclipped(h), _products(h)[0], 0.0).mean(axis=1),
         lambda r: -_product_ceiling(r),
         _product_ceiling,
     ),
@@ -251,7 +238,7 @@ LOCAL = (
         (1, -1),
         r"\|\frac{1}{n}\sum_{i \in S_k} \mathrm{clip}(u_i, C)\|",
         "length of the sum of the cohort's updates, clipped, over n",
-        lambda h: _signal(h, h.context.engine.xp.minimum(_bounding_factor(h), 1.0)),
+        lambda h: _signal(h, _clipping_factors(h)),
         lambda _: 0.0,
         lambda r: r.threshold,
     ),

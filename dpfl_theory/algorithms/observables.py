@@ -128,12 +128,19 @@ def _excess(h: Round) -> Any:
     return _once(h, "excess", lambda: h.context.kernels.client_excess(h.w))
 
 
+def minimiser(happened: Round, observable: str) -> Any:
+    """The problem's w* on the device, (d,). Raises InputError when the minimum is not attained."""
+    star = happened.context.problem.constants.w_star
+    if star is None:
+        raise InputError(
+            f"observable {observable!r} needs a minimiser w*, and the minimum is not attained: add a ridge"
+        )
+    return happened.context.engine.asarray(star)
+
+
 def _delta(h: Round) -> Any:
     """Delta_i, (n,)."""
-    if h.context.problem.constants.w_star is None:
-        raise InputError(
-            "observable of the heterogeneity needs a minimiser w*, and the minimum is not attained: add a ridge"
-        )
+    minimiser(h, "heterogeneity")
     return _once(h, "delta", lambda: h.context.engine.asarray(h.context.problem.constants.delta_i_star))
 
 
@@ -142,9 +149,10 @@ def _gap(h: Round) -> Any:
     return _once(h, "gap", lambda: _excess(h) - _delta(h))
 
 
-def _unclipped(h: Round) -> Any:
-    norms, bound = need(h, "update_norms", "unclipped"), need(h, "threshold", "unclipped")
-    return _once(h, "unclipped", lambda: (norms <= bound[:, None]).astype(norms.dtype))
+def unclipped(happened: Round) -> Any:
+    """||u_i|| <= C, (S, n)."""
+    norms, bound = need(happened, "update_norms", "unclipped"), need(happened, "threshold", "unclipped")
+    return _once(happened, "unclipped", lambda: norms <= bound[:, None])
 
 
 def _weighted_excess(h: Round, share: Any = 1.0) -> Any:
@@ -175,12 +183,7 @@ def _snr(h: Round) -> Any:
 
 
 def _distance_squared(h: Round) -> Any:
-    star = h.context.problem.constants.w_star
-    if star is None:
-        raise InputError(
-            "observable 'distance-squared' needs a minimiser w*, and the minimum is not attained: add a ridge"
-        )
-    difference = h.w - h.context.engine.asarray(star)
+    difference = h.w - minimiser(h, "distance-squared")
     return (difference * difference).sum(axis=1)
 
 
@@ -305,7 +308,7 @@ _ALL = (
         (1, 0),
         r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,(f_i(w_k) - f_i(w^*))",
         "mean gap of the clients whose update is not clipped",
-        lambda h: (_unclipped(h) * _gap(h)).mean(axis=1),
+        lambda h: (unclipped(h) * _gap(h)).mean(axis=1),
         lambda r: -float(np.mean(r.constants.delta_i_star)),
         _gap_ceiling,
     ),
@@ -314,7 +317,7 @@ _ALL = (
         (1, -1),
         r"\frac{1}{n}\sum_i 1(\|u_i\| > C)\,\|u_i\|",
         "mean length of the updates that are clipped",
-        lambda h: ((1.0 - _unclipped(h)) * h.update_norms).mean(axis=1),
+        lambda h: ((1.0 - unclipped(h)) * h.update_norms).mean(axis=1),
         lambda _: 0.0,
         lambda r: float(np.mean(r.update_bounds)),
     ),
@@ -323,7 +326,7 @@ _ALL = (
         (1, 0),
         r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,\Delta_i^*",
         "mean heterogeneity of the clients whose update is not clipped",
-        lambda h: (_unclipped(h) * _delta(h)).mean(axis=1),
+        lambda h: (unclipped(h) * _delta(h)).mean(axis=1),
         lambda _: 0.0,
         lambda r: float(np.mean(r.constants.delta_i_star)),
     ),
@@ -332,7 +335,7 @@ _ALL = (
         (0, 0),
         r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)",
         "share of clients whose update is not clipped",
-        lambda h: _unclipped(h).mean(axis=1),
+        lambda h: unclipped(h).mean(axis=1),
         lambda _: 0.0,
         lambda _: 1.0,
     ),
@@ -359,7 +362,7 @@ _ALL = (
         (1, 0),
         r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,\frac{C}{\|u_i\|}\,(f_i(w_k) - \min f_i)",
         "as weighted-excess, over the clients whose update is not longer than the threshold",
-        lambda h: _weighted_excess(h, _unclipped(h)).mean(axis=1),
+        lambda h: _weighted_excess(h, unclipped(h)).mean(axis=1),
         lambda _: 0.0,
         _excess_ceiling,
     ),
@@ -368,7 +371,7 @@ _ALL = (
         (1, 0),
         r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,\frac{C}{\|u_i\|}\,\Delta_i^*",
         "as weighted-heterogeneity, over the clients whose update is not longer than the threshold",
-        lambda h: _weight(h, _unclipped(h) * _delta(h)).mean(axis=1),
+        lambda h: _weight(h, unclipped(h) * _delta(h)).mean(axis=1),
         lambda _: 0.0,
         _weighted_heterogeneity_ceiling,
     ),

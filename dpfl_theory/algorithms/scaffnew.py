@@ -92,12 +92,12 @@ class ScaffNew(Algorithm):
         eta = context.per_lane(self.step)[None, :, None]
         moved = state.x_i - eta * (self.gradient.at(context, state.x_i, None, k, 0) - state.h_i)
         coin = engine.uniform(context.lanes, k, 1, COIN)[:, 0] < self.probability
-        sent = moved - state.x[None]
+        messages = moved - state.x[None]
         if self.threshold is not None:
-            sent = Clip(self.threshold)(context, sent)
-        silent = sent
+            messages = Clip(self.threshold)(context, messages)
+        sent = messages
         if noisy(self.sigma):
-            sent = sent + context.per_lane(self.sigma)[None, :, None] * engine.normal(context.lanes, k, n, d, NOISE)
+            sent = messages + context.per_lane(self.sigma)[None, :, None] * engine.normal(context.lanes, k, n, d, NOISE)
         mean = sent.mean(axis=0)
         x = xp.where(coin[:, None], state.x + mean, state.x)
         everyone = coin[None, :, None]
@@ -108,7 +108,7 @@ class ScaffNew(Algorithm):
             communications=state.communications + coin,
             weight=state.weight,
         )
-        return after, Round(context, k, state.x, members=context.everyone, messages=silent, state=state)
+        return after, Round(context, k, state.x, messages=messages, state=state)
 
     def describe(self) -> dict[str, Any]:
         return {

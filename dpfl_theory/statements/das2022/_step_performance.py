@@ -103,8 +103,8 @@ def eq45(instance: Mapping[str, Any]) -> Performance:
 
 
 def checks(
-    convexity: str, build: Callable[[Mapping[str, Any]], Performance], products: tuple[str, ...], prefix: str = ""
+    build: Callable[[Mapping[str, Any]], Performance], products: tuple[str, ...], prefix: str = ""
 ) -> tuple[Check, ...]:
     """A worst-case check for one to four local steps at each product eta L."""
     found = grid(**{"E": (1, 2, 3, 4), "eta L": products, "L": ("1",)})
-    return tuple(Check("worst-case", prefix + name, build, {**i, "class": convexity}) for name, i in found.items())
+    return tuple(Check("worst-case", prefix + name, build, i) for name, i in found.items())

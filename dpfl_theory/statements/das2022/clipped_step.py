@@ -143,7 +143,7 @@ EQ18: Statement = Statement(
     expectations=das.of_client("approach", "update_squared"),
     assumptions=_HALF,
     sides=_eq18_sides,
-    checks=(*worst.checks("convex", worst.eq18, ("1/2", "1/4", "1/16")), *_runs(lambda: EQ18)),
+    checks=(*worst.checks(worst.eq18, ("1/2", "1/4", "1/16")), *_runs(lambda: EQ18)),
     uses=("das2022.lemma8", "das2022.fact2"),
 )
 
@@ -167,7 +167,7 @@ EQ22: Statement = Statement(
     sides=_eq22_sides,
     checks=(
         Check("algebra", "from (19), by the threshold", _threshold_step),
-        *worst.checks("convex", worst.eq22, ("1/2", "1/4", "1/16")),
+        *worst.checks(worst.eq22, ("1/2", "1/4", "1/16")),
         *_runs(lambda: EQ22, steps.CLIPPED_STEP),
     ),
     uses=("das2022.eq18",),
@@ -218,7 +218,6 @@ EQ22_SHARPENED: Statement = replace(
         "factor 4. Proved for E = 1, found by the worst case for each E up to 6."
     ),
     assumptions=(*_HALF, Assumption("C_hat >= (16 sqrt(2)/9) sqrt(L max_j Delta_j*)", _smaller_threshold)),
-    sides=lambda: _eq22_sides(),
     checks=(
         Check("algebra", "one step needs 16 sqrt(2)/9", _single_step),
         *(
@@ -243,7 +242,7 @@ EQ23: Statement = Statement(
     expectations=das.of_client("unclipped_progress", "unclipped_B", "E_unclipped_gap", "E_unclipped_Delta"),
     assumptions=_FULL,
     sides=_eq23_sides,
-    checks=(*worst.checks("convex", worst.eq23, ("1", "1/2", "1/8")), *_runs(lambda: EQ23)),
+    checks=(*worst.checks(worst.eq23, ("1", "1/2", "1/8")), *_runs(lambda: EQ23)),
     uses=("das2022.lemma9",),
 )
 
@@ -259,8 +258,8 @@ EQ31: Statement = Statement(
     sides=_eq31_sides,
     checks=(
         Check("algebra", "the sum of squares is below E^3", _sum_of_squares),
-        *worst.checks("convex", worst.eq31, ("1", "1/2", "1/8")),
-        *worst.checks("convex", worst.eq31_sum, ("1", "1/2", "1/8"), "with sum tau^2, "),
+        *worst.checks(worst.eq31, ("1", "1/2", "1/8")),
+        *worst.checks(worst.eq31_sum, ("1", "1/2", "1/8"), "with sum tau^2, "),
         *_runs(lambda: EQ31),
     ),
     uses=("das2022.lemma9",),
@@ -278,7 +277,7 @@ EQ32: Statement = Statement(
     sides=_eq32_sides,
     checks=(
         Check("algebra", "(31) in (23)", _eq32_from_steps),
-        *worst.checks("convex", worst.eq32, ("1", "1/2", "1/8", "1/64")),
+        *worst.checks(worst.eq32, ("1", "1/2", "1/8", "1/64")),
         *_runs(lambda: EQ32),
     ),
     uses=("das2022.eq23", "das2022.eq31"),

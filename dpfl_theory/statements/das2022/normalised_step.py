@@ -126,7 +126,7 @@ EQ41: Statement = Statement(
     assumptions=(*_HALF, das.THRESHOLD),
     sides=_eq41_sides,
     checks=(
-        *worst.checks("convex", worst.eq22, ("1/2", "1/4", "1/16")),
+        *worst.checks(worst.eq22, ("1/2", "1/4", "1/16")),
         *_runs(lambda: EQ41, steps.CLIPPED_STEP),
     ),
     uses=("das2022.eq22",),
@@ -149,7 +149,7 @@ EQ45: Statement = Statement(
     ),
     assumptions=(das.CONVEX, das.SMOOTH, das.MINIMISER, das.STEP),
     sides=_eq45_sides,
-    checks=(*worst.checks("convex", worst.eq45, ("1", "1/2", "1/8", "1/64")), *_runs(lambda: EQ45, steps.STEP)),
+    checks=(*worst.checks(worst.eq45, ("1", "1/2", "1/8", "1/64")), *_runs(lambda: EQ45, steps.STEP)),
     uses=("das2022.eq31",),
     slips=("(42) is an equality, not only '<='.",),
 )

@@ -205,7 +205,6 @@ EQ35_REPAIRED: Statement = replace(
     title="DP-FedAvg with clipping: one round, cohorts of fixed size",
     source=Source(das.PAPER, _WHERE, "35", note="repaired: exactly r clients without replacement"),
     text=EQ35.text.replace("with clients that join independently", "with exactly r clients, drawn without replacement"),
-    sides=lambda: _eq35_sides(),
     checks=(
         Check("exact", "200 equal clients", equal_clients, {**_EQUAL, "E": [1, 4, 8, 20], "sampling": "fixed"}),
         *rounds.checks("clip", ("fixed",)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -39,8 +40,6 @@ def signals(instance: Mapping[str, Any]) -> list[Case]:
 
 
 def _root(square: int) -> int:
-    import math
-
     root = math.isqrt(square)
     if root * root != square:
         raise ValueError(f"{square} is not a square: give updates of rational length")
@@ -94,11 +93,6 @@ SNR: Statement = Statement(
 )
 
 
-def _repaired_sides() -> Sides:
-    s = sympy_symbols(SNR_REPAIRED)
-    return Sides(lhs={"clipping": s["E_clipped_signal"]}, rhs={"normalisation": s["E_normalised_signal"]})
-
-
 SNR_REPAIRED: Statement = replace(
     SNR,
     id="das2022.snr.repaired",
@@ -118,7 +112,6 @@ SNR_REPAIRED: Statement = replace(
             ),
         ),
     ),
-    sides=_repaired_sides,
     checks=(
         Check("exact", "one direction", signals, {"C": "10", "updates": _ONE}),
         *(

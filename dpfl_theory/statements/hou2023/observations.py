@@ -122,6 +122,15 @@ def _exact(name: str, cases: Callable[..., Iterator[Case]], *fixed: Any, **insta
 # One client of curvature 1 and seven of 1/300: with more noise DP-ScaffNew's best tau falls from 2 to 1.
 _UNEQUAL = {"q": ["1", *["1/300"] * 7], "c": ["2/5", *["-120/7"] * 7], "x_0": "1"}
 _FALLING = {**_UNEQUAL, "units": ["1/18000", "1/15000"], "drawn": 0, "seed": 1}
+_SCAFFNEW_FALLS = _exact(
+    "best local steps of DP-ScaffNew, unequal clients",
+    monotone,
+    _over_steps,
+    ("dp-scaffnew",),
+    True,
+    **_FALLING,
+    expected="violated",
+)
 _CAUSE = (
     "With gap(tau) = b(tau) + u n(tau) the best tau moves towards a smaller noise coefficient n(tau) as the noise "
     "level u grows. For DP-FedAvg n(tau) falls with tau; for DP-ScaffNew it need not, since rarer communication also "
@@ -137,11 +146,12 @@ OBSERVATION1 = _observation(
     note="Read as printed, 'exist': at the noise levels named with each check",
     checks=(
         _exact("moderate noise", interior, _over_steps, ALGORITHMS, units=["1/400", "1/300", "1/200"]),
-        Check(
-            "exact",
+        _exact(
             "DP-ScaffNew without noise, unequal clients",
-            lambda i: tuple(interior(_over_steps, ("dp-scaffnew",), i)),
-            {**_UNEQUAL, "units": ["0"]},
+            interior,
+            _over_steps,
+            ("dp-scaffnew",),
+            **{**_UNEQUAL, "units": ["0"]},
         ),
     ),
     slips=(
@@ -174,13 +184,7 @@ OBSERVATION3 = _observation(
     checks=(
         _exact("best local steps", monotone, _over_steps, ALGORITHMS, True, units=_UNITS, drawn=4, seed=1),
         _exact("best iterations", monotone, _over_totals, ALGORITHMS, False, units=_UNITS, drawn=8, seed=2),
-        Check(
-            "exact",
-            "best local steps of DP-ScaffNew, unequal clients",
-            lambda i: tuple(monotone(_over_steps, ("dp-scaffnew",), True, i)),
-            _FALLING,
-            "violated",
-        ),
+        _SCAFFNEW_FALLS,
     ),
     expected="violated",
     erratum=Erratum(
@@ -214,13 +218,7 @@ OBSERVATION4 = _observation(
     ),
     checks=(
         _exact("best local steps", monotone, _over_steps, ALGORITHMS, True, units=_UNITS, drawn=2, seed=3),
-        Check(
-            "exact",
-            "best local steps of DP-ScaffNew, unequal clients",
-            lambda i: tuple(monotone(_over_steps, ("dp-scaffnew",), True, i)),
-            _FALLING,
-            "violated",
-        ),
+        _SCAFFNEW_FALLS,
     ),
     expected="violated",
     erratum=Erratum(
@@ -253,12 +251,7 @@ STATEMENTS = (
             Check("algebra", "comparative statics", _statics),
             _exact("best local steps", monotone, _over_steps, ("dp-fedavg",), True, units=_UNITS, drawn=30, seed=1),
             _exact("best iterations", monotone, _over_totals, ALGORITHMS, False, units=_UNITS, drawn=8, seed=2),
-            Check(
-                "exact",
-                "best local steps, unequal clients",
-                lambda i: tuple(monotone(_over_steps, ("dp-fedavg",), True, i)),
-                _FALLING,
-            ),
+            _exact("best local steps, unequal clients", monotone, _over_steps, ("dp-fedavg",), True, **_FALLING),
         ),
     ),
     OBSERVATION4,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -17,15 +17,12 @@ if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
 
-def _sides(statement: Callable[[], Statement]) -> Callable[[], Sides]:
-    def build() -> Sides:
-        import sympy as sp
+def _sides() -> Sides:
+    import sympy as sp
 
-        s = sympy_symbols(statement())
-        theta = sp.Max(1 - s["mu"] * s["eta"], 1 - s["p"] ** 2)
-        return Sides(lhs={"control variates": s["E_shifts"]}, rhs={"rate": theta ** s["T"] * s["psi_0"]})
-
-    return build
+    s = sympy_symbols(PRINTED)
+    theta = sp.Max(1 - s["mu"] * s["eta"], 1 - s["p"] ** 2)
+    return Sides(lhs={"control variates": s["E_shifts"]}, rhs={"rate": theta ** s["T"] * s["psi_0"]})
 
 
 def _cases(instance: Mapping[str, Any], noise: tuple[str, ...]) -> Iterator[Case]:
@@ -89,7 +86,7 @@ PRINTED: Statement = Statement(
     symbols=hou.letters("eta", "p", "T", "L", "mu", "psi_0"),
     expectations=(hou.SHIFTS,),
     assumptions=_ALL,
-    sides=_sides(lambda: PRINTED),
+    sides=_sides,
     checks=(
         Check("exact", "two clients, with noise", lambda i: tuple(_cases(i, ("1/100", "1"))), _TWO, "violated"),
         *(Check("monte-carlo", name, experiment, i, "violated") for name, i in _RUNS.items()),
@@ -120,7 +117,6 @@ REPAIRED: Statement = replace(
     title="With zero optimal shifts the control variates vanish, without noise",
     source=Source(hou.PAPER, "Section 2, before Lemma 1", note="repaired: sigma = 0"),
     text=PRINTED.text.replace("with Lemma 1's noise", "without noise"),
-    sides=_sides(lambda: REPAIRED),
     checks=(
         Check("exact", "two clients, without noise", lambda i: tuple(_cases(i, ("0",))), _TWO),
         *(Check("monte-carlo", name, _silent, i) for name, i in _RUNS.items()),

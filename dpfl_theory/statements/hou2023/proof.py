@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -97,21 +97,18 @@ def _nonexpansive_cases(instance: Mapping[str, Any]) -> Iterator[Case]:
 # The one-iteration contraction.
 
 
-def _contraction_sides(statement: Callable[[], Statement], square: bool) -> Callable[[], Sides]:
-    def build() -> Sides:
-        import sympy as sp
+def _contraction_sides(square: bool = False) -> Sides:
+    import sympy as sp
 
-        s = sympy_symbols(statement())
-        fall = (1 - s["mu"] * s["eta"]) ** 2 if square else 1 - s["mu"] * s["eta"]
-        return Sides(
-            lhs={"psi": s["psi_next"]},
-            rhs={
-                "contraction": sp.Max(fall, 1 - s["p"] ** 2) * s["psi_t"],
-                "noise": s["p"] * s["N"] * s["d"] * s["noise_variance"],
-            },
-        )
-
-    return build
+    s = sympy_symbols(CONTRACTION)
+    fall = (1 - s["mu"] * s["eta"]) ** 2 if square else 1 - s["mu"] * s["eta"]
+    return Sides(
+        lhs={"psi": s["psi_next"]},
+        rhs={
+            "contraction": sp.Max(fall, 1 - s["p"] ** 2) * s["psi_t"],
+            "noise": s["p"] * s["N"] * s["d"] * s["noise_variance"],
+        },
+    )
 
 
 def contraction(instance: Mapping[str, Any], square: bool = False) -> Performance:
@@ -278,7 +275,7 @@ CONTRACTION: Statement = Statement(
         "satisfies E psi_{t+1} <= max(1 - mu eta, 1 - p^2) E psi_t + p N d sigma^2."
     ),
     symbols=(_NEXT, _PSI, _VARIANCE, *hou.letters("eta", "p", "L", "mu", "N", "d")),
-    sides=_contraction_sides(lambda: CONTRACTION, square=False),
+    sides=_contraction_sides,
     checks=(
         Check("algebra", "the square completed", _completed_square),
         *(Check("worst-case", _named(i), contraction, i) for i in _GRID),
@@ -309,7 +306,7 @@ SHARPENED: Statement = replace(
         "Under the same hypotheses E psi_{t+1} <= max((1 - mu eta)^2, 1 - p^2) E psi_t + p N d sigma^2: where the "
         "first entry rules, about twice as fast, and with half the noise in the limit."
     ),
-    sides=_contraction_sides(lambda: SHARPENED, square=True),
+    sides=lambda: _contraction_sides(square=True),
     checks=(
         Check("algebra", "where the square comes from", _squared_rate),
         *(Check("worst-case", _named(i), lambda i: contraction(i, square=True), i) for i in _GRID),
