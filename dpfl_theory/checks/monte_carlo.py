@@ -193,8 +193,11 @@ class _Sample:
         self.lanes = 0
         self.seconds = 0.0
 
-    def _simulate(self, rounds: int, lanes: int, first: int, settings: Settings) -> dict[str, Stream]:
-        found: dict[str, Stream] = {}
+    def _simulate(
+        self, lanes: int, first: int, settings: Settings, rounds: int | None = None
+    ) -> dict[str, tuple[Stream, int]]:
+        """Each column's stream, and over how many rounds its run went: its own number unless another is given."""
+        found: dict[str, tuple[Stream, int]] = {}
         for run, prefix in ((self.experiment, ""), (self.experiment.rival, _RIVAL)):
             own = {
                 column: (o.removeprefix(_RIVAL), when)
@@ -208,7 +211,7 @@ class _Sample:
             done = simulate(
                 run.algorithm,
                 run.problem,
-                rounds,
+                rounds or run.rounds,
                 lanes,
                 settings.seed,
                 [o for o, _ in own.values()],
@@ -219,21 +222,21 @@ class _Sample:
                 progress=settings.progress,
             )
             self.seconds += done.seconds
-            found.update({column: done[o] for column, (o, _) in own.items()})
+            found.update({column: (done[o], rounds or run.rounds) for column, (o, _) in own.items()})
         return found
 
     def extend(self, lanes: int, settings: Settings) -> None:
         """Simulate until there are ``lanes`` replicates, in batches that respect the deadline."""
         while self.lanes < lanes and not (self.lanes and settings.out_of_time):
             count = min(lanes - self.lanes, 512)
-            for column, stream in self._simulate(self.experiment.rounds, count, self.lanes, settings).items():
-                self.columns[column].append(_taken(stream, self.read[column][1], self.experiment.rounds))
+            for column, (stream, rounds) in self._simulate(count, self.lanes, settings).items():
+                self.columns[column].append(_taken(stream, self.read[column][1], rounds))
             self.lanes += count
 
     def trivial(self) -> float | None:
         """The left side if every iterate were w_0: a bound above it says less than doing nothing."""
-        at_start = self._simulate(1, 1, 0, Settings())
-        means = {column: float(stream.mean[0]) for column, stream in at_start.items()}  # of one round: its value
+        at_start = self._simulate(1, 0, Settings(), rounds=1)
+        means = {column: float(stream.mean[0]) for column, (stream, _) in at_start.items()}  # of one round: its value
         self.seconds = 0.0
         value = math.fsum(self.lhs.at(means).values())
         return value if math.isfinite(value) else None

@@ -90,8 +90,9 @@ class Experiment:
     """What a Monte-Carlo check's ``build`` returns: the run, the values of the statement's symbols, and the run's
     reach. ``random`` is False for a run that draws nothing, whose expectations are its values.
 
-    A statement that compares two algorithms names the other one's observables ``rival:NAME``; they come from the run
-    ``rival``, with the same seed and lanes, so that both share their noise where they draw it alike."""
+    A statement that compares two runs names the other one's observables ``rival:NAME``; they come from the run
+    ``rival``, over its own number of rounds, with the same seed and lanes, so that both share their noise where they
+    draw it alike."""
 
     problem: Problem
     algorithm: Algorithm

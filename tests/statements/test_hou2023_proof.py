@@ -11,10 +11,12 @@ import pytest
 
 from dpfl_theory.algorithms import ScaffNew, simulate
 from dpfl_theory.algorithms.two_sided import TwoSidedFedAvg
-from dpfl_theory.checks import exact, worst_case
+from dpfl_theory.checks import exact, monte_carlo, worst_case
+from dpfl_theory.checks.settings import Settings
 from dpfl_theory.problems.quadratic import from_matrices
-from dpfl_theory.statements.hou2023 import clip_inactive, observations, overparameterised, proof
+from dpfl_theory.statements.hou2023 import _observation_runs, clip_inactive, observations, overparameterised, proof
 from dpfl_theory.statements.hou2023._sweeps import best, divisors, gap, read
+from dpfl_theory.statements.model import Check
 
 PROBLEM = {"q": ["1", "1/4", "1/10"], "c": ["0", "1", "-2"], "x_0": "8"}
 
@@ -116,3 +118,63 @@ def test_best_choices_by_brute_force() -> None:
     assert best(values, sorted(values))[0] == 6
     tie = {1: Fraction(1), 2: Fraction(1)}
     assert best(tie, [2, 1]) == (1, Fraction(1))
+
+
+def test_a_rival_runs_over_its_own_iterations() -> None:
+    """Both errors of a comparison are those of separate simulations with their own rounds and noise."""
+    instance = {"algorithm": "dp-fedavg", "choice": (3, 24), "against": (3, 96), "C": 0.25, "unit": 0.3, "lanes": 256}
+    evidence = monte_carlo.run(observations.OBSERVATION2, _duel(instance), Settings(device="cpu"))
+    experiment = _observation_runs.duel(instance)
+    assert experiment.rival is not None
+    assert (experiment.rounds, experiment.rival.rounds) == (8, 32)
+    lanes = evidence.replicates
+    columns = [e.column(e.parts[0][0]) for e in _observation_runs.ERRORS]
+    for run, name in zip((experiment, experiment.rival), columns, strict=True):
+        alone = simulate(run.algorithm, run.problem, run.rounds, lanes, 0, ["suboptimality"], start=run.start)
+        assert evidence.notes["means"][name] == pytest.approx(float(alone["suboptimality"].last.mean()), rel=1e-12)
+
+
+def _duel(instance: dict[str, Any]) -> Check:
+    return Check("monte-carlo", "test", _observation_runs.duel, instance)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+def test_no_comparison_of_the_observations_holds_the_other_way_round(number: int) -> None:
+    found = {s.id: s for s in observations.STATEMENTS}[f"hou2023.observation{number}"]
+    duels = [c for c in found.checks if c.method == "monte-carlo"]
+    assert len(duels) >= 4
+    for check in duels[:4]:
+        swapped = {**check.instance, "choice": check.instance["against"], "against": check.instance["choice"]}
+        assert monte_carlo.run(found, _duel(swapped), Settings(device="cpu")).verdict != "holds"
+
+
+def test_dp_scaffnew_ends_farther_from_x_star_than_dp_fedavg_with_the_same_coins() -> None:
+    """The recursion's 1.907 in plain NumPy, 40000 runs in two batches of paired noise: within 4 standard errors
+    (false alarms: about 1e-4)."""
+    q, p, T, lanes = np.array([1.0, 0.25]), 0.2, 40, 40000
+    rng = np.random.default_rng(5)
+    found = {}
+    for gain in (p, 0.0):
+        x, h = np.ones((lanes, 2)), np.zeros((lanes, 2))
+        server = np.ones((lanes, 1))
+        for _ in range(T):
+            moved = x - (q * x - h)
+            sent = moved - server + math.sqrt(p * T) * rng.standard_normal((lanes, 2))
+            mean = sent.mean(axis=1, keepdims=True)
+            coin = rng.random((lanes, 1)) < p
+            h = np.where(coin, h + gain * (mean - sent), h)
+            server = np.where(coin, server + mean, server)
+            x = np.where(coin, server, moved)
+        found[gain] = (x * x).sum(axis=1)
+    exact_values = list(overparameterised._against_fedavg({"q": ["1", "1/4"], "x_0": "1"}))[-1]
+    assert float(exact_values.lhs / exact_values.rhs) == pytest.approx(1.907, abs=1e-3)
+    for gain, value in ((p, exact_values.lhs), (0.0, exact_values.rhs)):
+        error = found[gain].std(ddof=1) / math.sqrt(lanes)
+        assert abs(found[gain].mean() - float(value)) < 4 * error
+
+
+def test_theorem_1s_bound_for_dp_fedavg_notices_a_lost_noise_term() -> None:
+    cases = list(overparameterised._fedavg_by_theorem1({"q": ["1", "1/4"], "x_0": "1"}))
+    assert all(c.excess <= 0 for c in cases)
+    noisy = next(c for c in cases if c.values["T"] == 40 and c.values["p"] == 1 and c.values["sigma^2"] == 3)
+    assert noisy.lhs > noisy.rhs / 8

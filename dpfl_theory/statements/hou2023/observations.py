@@ -10,8 +10,9 @@ from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome
 from dpfl_theory.statements.hou2023 import _letters as hou
+from dpfl_theory.statements.hou2023 import _observation_runs as runs
 from dpfl_theory.statements.hou2023._sweeps import best, divisors, gap, read
-from dpfl_theory.statements.model import Check, Erratum, Source, Statement
+from dpfl_theory.statements.model import Check, Erratum, Source, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal
 
 ALGORITHMS = ("dp-fedavg", "dp-scaffnew")
@@ -84,8 +85,9 @@ def _statics(_: Mapping[str, Any]) -> Outcome:
 _PROBLEM = {"q": ["1", "1/4", "1/10"], "c": ["0", "1", "-2"], "x_0": "8"}
 _UNITS = ["0", "1/1000", "1/100", "1/30", "1/10", "1/3", "1", "4", "20"]
 _READING = (
-    "The paper observes it on neural networks; here the problems are convex: one-dimensional quadratics, eta = 1/L, "
-    "without clipping, with the noise of Lemma 1, C^2 v ln(1/delta)/epsilon^2 given"
+    "The paper observes it on neural networks; here the problems are convex: exactly, one-dimensional quadratics "
+    "without clipping, with C^2 v ln(1/delta)/epsilon^2 given; by simulation, quadratics in three dimensions with "
+    "clipping; always eta = 1/L and the noise of Lemma 1. A run compares two choices"
 )
 
 
@@ -96,6 +98,8 @@ def _observation(number: int, title: str, text: str, **more: Any) -> Statement:
         title=title,
         source=Source(hou.PAPER, f"Observation {number}, Section 3.1", note=f"{_READING}. {more.pop('note')}"),
         text=text,
+        expectations=runs.ERRORS,
+        sides=lambda: runs.sides(sympy_symbols(OBSERVATION1)),
         **more,
     )
 
@@ -137,6 +141,27 @@ _CAUSE = (
     "lets the control variates carry more of the old noise."
 )
 
+# What simulations compare, with C in units of ||x_0 - x*||: at C = 1/4 most updates are clipped at first.
+_MODERATE = {"moderate noise": (0.25, 0.3)}
+_EXIST_STEPS = tuple(c for a in ALGORITHMS for c in runs.compared(a, (4, 24), ((1, 24), (24, 24)), _MODERATE))
+_EXIST_ITERATIONS = tuple(c for a in ALGORITHMS for c in runs.compared(a, (3, 24), ((3, 3), (3, 96)), _MODERATE))
+# The best of the smaller choices under less noise must stay ahead of them under more; the first shows what is best.
+_NOISES = {"less noise": (0.25, 0.1), "more noise": (0.25, 0.3), "much more noise": (0.25, 1.0)}
+_MORE_NOISE = {
+    "dp-fedavg": tuple(runs.compared("dp-fedavg", (2, 24), ((1, 24),), _NOISES)),
+    "dp-scaffnew": tuple(runs.compared("dp-scaffnew", (3, 24), ((1, 24), (2, 24)), _NOISES)),
+}
+_MORE_NOISE_ITERATIONS = tuple(c for a in ALGORITHMS for c in runs.compared(a, (3, 24), ((3, 48), (3, 96)), _NOISES))
+_THRESHOLDS = {
+    "smaller threshold": (0.1, 1.0),
+    "larger threshold": (0.25, 1.0),
+    "threshold of the first distance": (1.0, 1.0),
+}
+_LARGER_THRESHOLD = {
+    "dp-fedavg": tuple(runs.compared("dp-fedavg", (2, 24), ((1, 24),), _THRESHOLDS)),
+    "dp-scaffnew": tuple(runs.compared("dp-scaffnew", (3, 24), ((1, 24), (2, 24)), _THRESHOLDS)),
+}
+
 OBSERVATION1 = _observation(
     1,
     "A non-trivial optimal number of local steps exists",
@@ -153,6 +178,7 @@ OBSERVATION1 = _observation(
             ("dp-scaffnew",),
             **{**_UNEQUAL, "units": ["0"]},
         ),
+        *_EXIST_STEPS,
     ),
     slips=(
         "It is no rule: on other problems one local step is best without noise, and one communication with much noise "
@@ -166,7 +192,10 @@ OBSERVATION2 = _observation(
     "For a fixed number of local steps there are problems and noise levels at which some number of iterations between "
     "one communication and many ends with the smallest error, for DP-FedAvg and for DP-ScaffNew.",
     note="Read as printed, 'there exists', over T = 3, 6, 12, 24, 36, 48 with tau = 3",
-    checks=(_exact("moderate noise", interior, _over_totals, ALGORITHMS, units=["1/100", "1/30", "1/10", "1/3"]),),
+    checks=(
+        _exact("moderate noise", interior, _over_totals, ALGORITHMS, units=["1/100", "1/30", "1/10", "1/3"]),
+        *_EXIST_ITERATIONS,
+    ),
     uses=("hou2023.corollary1",),
     slips=(
         "'DP-ScaffNew attains poor performance even in the absence of noise as T grows' is of neural networks; on "
@@ -185,6 +214,9 @@ OBSERVATION3 = _observation(
         _exact("best local steps", monotone, _over_steps, ALGORITHMS, True, units=_UNITS, drawn=4, seed=1),
         _exact("best iterations", monotone, _over_totals, ALGORITHMS, False, units=_UNITS, drawn=8, seed=2),
         _SCAFFNEW_FALLS,
+        *_MORE_NOISE["dp-fedavg"],
+        *_MORE_NOISE["dp-scaffnew"],
+        *_MORE_NOISE_ITERATIONS,
     ),
     expected="violated",
     erratum=Erratum(
@@ -212,13 +244,15 @@ OBSERVATION4 = _observation(
     "The optimal local steps do not fall as the clipping threshold grows",
     "As C increases, the best number of local steps does not decrease, for DP-FedAvg and for DP-ScaffNew.",
     note=(
-        "'The optimal local step number tends to increase'; C acts through the noise alone here, as in Theorem 1, "
+        "'The optimal local step number tends to increase'; in the exact checks C acts through the noise alone, as in Theorem 1, "
         "since clipping is absent. That C 'does not significantly impact performance' is for the validation of this "
         "observation, which clips"
     ),
     checks=(
         _exact("best local steps", monotone, _over_steps, ALGORITHMS, True, units=_UNITS, drawn=2, seed=3),
         _SCAFFNEW_FALLS,
+        *_LARGER_THRESHOLD["dp-fedavg"],
+        *_LARGER_THRESHOLD["dp-scaffnew"],
     ),
     expected="violated",
     erratum=Erratum(
@@ -252,6 +286,8 @@ STATEMENTS = (
             _exact("best local steps", monotone, _over_steps, ("dp-fedavg",), True, units=_UNITS, drawn=30, seed=1),
             _exact("best iterations", monotone, _over_totals, ALGORITHMS, False, units=_UNITS, drawn=8, seed=2),
             _exact("best local steps, unequal clients", monotone, _over_steps, ("dp-fedavg",), True, **_FALLING),
+            *_MORE_NOISE["dp-fedavg"],
+            *_MORE_NOISE_ITERATIONS,
         ),
     ),
     OBSERVATION4,
@@ -264,6 +300,7 @@ STATEMENTS = (
         (
             Check("algebra", "comparative statics", _statics),
             _exact("best local steps", monotone, _over_steps, ("dp-fedavg",), True, units=_UNITS, drawn=30, seed=3),
+            *_LARGER_THRESHOLD["dp-fedavg"],
         ),
     ),
 )
