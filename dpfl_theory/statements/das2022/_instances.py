@@ -42,6 +42,9 @@ CURVED = problem("quadratic", clients=8, dimension=6, condition=30.0, heterogene
 CURVED_SHARED = problem("quadratic", clients=8, dimension=6, condition=30.0, heterogeneity=0.0, seed=3)
 CURVED_EXTREME = problem("quadratic", clients=6, dimension=10, rank=2, condition=3.0, heterogeneity=20.0, seed=4)
 
+MANY = problem("huber", clients=100, dimension=200, records=2, heterogeneity=3.0, seed=5)
+CURVED_MANY = problem("quadratic", clients=40, dimension=200, rank=20, condition=100.0, heterogeneity=2.0, seed=6)
+
 LIPSCHITZ: dict[str, Instance] = {
     "shared minimiser, full participation": {
         "problem": SHARED,
@@ -97,6 +100,16 @@ LIPSCHITZ: dict[str, Instance] = {
         "E": 1,
         "rounds": 1600,
         "lanes": 1024,
+    },
+    "100 clients in 200 dimensions, independent r = 5": {
+        "problem": MANY,
+        "distance": 5.0,
+        "rho": 0.02,
+        "alpha": 1.0,
+        "E": 12,
+        "rounds": 40,
+        "cohort": independent(5),
+        "lanes": 128,
     },
     "breast cancer, i.i.d., independent r = 4": {
         "problem": CANCER,
@@ -229,6 +242,17 @@ ALPHA_CLIP: dict[str, Instance] = {
         "rounds": 100,
         "cohort": independent(1),
     },
+    "40 clients in 200 dimensions, independent r = 10": {
+        "problem": CURVED_MANY,
+        "distance": 3.0,
+        "margin": 1.0,
+        "rho": 0.1,
+        "alpha": 1.0,
+        "E": 5,
+        "rounds": 40,
+        "cohort": independent(10),
+        "lanes": 128,
+    },
     "Huber, moderate heterogeneity, independent r = 3": {
         "problem": MIXED,
         "distance": 3.0,
@@ -303,6 +327,17 @@ GENERAL_CLIP: dict[str, Instance] = {
         "E": 2,
         "rounds": 50,
     },
+    "40 clients in 200 dimensions, 1 of 40, eta L = 0.1": {
+        "problem": CURVED_MANY,
+        "distance": 3.0,
+        "margin": 1.0,
+        "rho": 0.05,
+        "step": 0.1,
+        "E": 8,
+        "rounds": 30,
+        "cohort": fixed(1),
+        "lanes": 128,
+    },
 }
 
 ALPHA_NORM: dict[str, Instance] = {
@@ -329,6 +364,10 @@ ALPHA_NORM: dict[str, Instance] = {
         "cohort": fixed(2),
     },
     "Huber, moderate heterogeneity, independent r = 3": ALPHA_CLIP["Huber, moderate heterogeneity, independent r = 3"],
+    "40 clients in 200 dimensions, 10 of 40": {
+        **ALPHA_CLIP["40 clients in 200 dimensions, independent r = 10"],
+        "cohort": fixed(10),
+    },
     "unequal clients, full participation": {**SAMPLING["unequal clients, full participation"], "C_hat": 1.0},
 }
 ALPHA_INDEPENDENT: dict[str, Instance] = {name: {**i, "C_hat": 1.0} for name, i in INDEPENDENT.items()}
@@ -351,6 +390,9 @@ GENERAL_NORM: dict[str, Instance] = {
     ],
     "Huber, shared minimiser, full participation, eta L = 0.3": GENERAL_CLIP[
         "Huber, shared minimiser, full participation, eta L = 0.3"
+    ],
+    "40 clients in 200 dimensions, 1 of 40, eta L = 0.1": GENERAL_CLIP[
+        "40 clients in 200 dimensions, 1 of 40, eta L = 0.1"
     ],
 }
 GENERAL_INDEPENDENT: dict[str, Instance] = {

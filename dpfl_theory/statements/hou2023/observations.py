@@ -244,9 +244,9 @@ OBSERVATION4 = _observation(
     "The optimal local steps do not fall as the clipping threshold grows",
     "As C increases, the best number of local steps does not decrease, for DP-FedAvg and for DP-ScaffNew.",
     note=(
-        "'The optimal local step number tends to increase'; in the exact checks C acts through the noise alone, as in Theorem 1, "
-        "since clipping is absent. That C 'does not significantly impact performance' is for the validation of this "
-        "observation, which clips"
+        "'The optimal local step number tends to increase'; in the exact checks C acts through the noise alone, as in "
+        "Theorem 1, since clipping is absent. That C 'does not significantly impact performance' is for the "
+        "validation of this observation"
     ),
     checks=(
         _exact("best local steps", monotone, _over_steps, ALGORITHMS, True, units=_UNITS, drawn=2, seed=3),
