@@ -14,7 +14,7 @@ from dpfl_theory.checks import monte_carlo, worst_case
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements.claims import Performance
 from dpfl_theory.statements.das2022 import _comparison_instances as comparisons
-from dpfl_theory.statements.das2022 import _one_round, recursion, snr
+from dpfl_theory.statements.das2022 import _one_round, facts, recursion, snr
 from dpfl_theory.statements.das2022 import _step_performance as worst
 from dpfl_theory.statements.model import Check, Sides
 
@@ -184,3 +184,8 @@ def test_appendix_f_does_not_meet_the_hypothesis_on_the_threshold() -> None:
         c = appendix_f(seed=seed).constants
         least = 4.0 * 20 * np.sqrt(c.L_max * c.delta_i_star.max())
         assert 200.0 < least < 300.0
+
+
+def test_fact_2_s_worst_case_is_p() -> None:
+    assert worst_case.solve(facts.fact2_performance({"p": 3})).proved
+    assert worst_case.solve(facts.fact2_performance({"p": 3}, share=0.9)).dual == pytest.approx(1 / 0.9, abs=1e-6)

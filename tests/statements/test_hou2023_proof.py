@@ -35,6 +35,14 @@ def test_the_contraction_is_tight_and_smaller_factors_fail() -> None:
     assert worst_ratio({**alone, "eta L": "17/10"}, square=True) > 1.1
 
 
+def test_the_identity_of_a_communication_needs_the_factor_of_the_shifts() -> None:
+    """Its worst case is 1 in both directions; with control variates that move half as far it is not."""
+    for reverse in (False, True):
+        right = worst_case.solve(proof.communication({"N": 3, "eta/p": "2", "reverse": reverse}))
+        assert right.guarantee == pytest.approx(1.0, abs=1e-6)
+        assert worst_case.solve(proof.communication({"N": 3, "eta/p": "2", "reverse": reverse}, gain=0.5)).dual > 1.2
+
+
 def test_control_variates_that_forget_p_break_the_contraction() -> None:
     """Exact: h_{t+1} = h_t + (1/eta)(A Delta - Delta), without the factor p, is not contracted on the three clients."""
     assert all(c.excess <= 0 for c in proof._contraction_cases(proof._CLIENTS))

@@ -116,6 +116,16 @@ def fact2_cases(instance: Mapping[str, Any], factor: Callable[[int], Fraction] =
     return cases
 
 
+def fact2_performance(instance: Mapping[str, Any], share: float = 1.0) -> Performance:
+    """||sum y_i||^2 <= share p sum ||y_i||^2 over all vectors y_1, ..., y_p of any dimension."""
+    from PEPit import PEP
+
+    problem, p = PEP(), int(instance["p"])
+    y = [problem.set_initial_point() for _ in range(p)]
+    right = share * p * sum((v**2 for v in y[1:]), y[0] ** 2)
+    return Performance(problem, sum(y[1:], y[0]) ** 2, right, f"||y_1 + ... + y_{p}||^2 against {share * p:g} squares")
+
+
 def _fact2_sides() -> Sides:
     s = sympy_symbols(FACT2)
     return Sides(lhs={"sum": s["norm_of_sum"] ** 2}, rhs={"squares": s["p"] * s["sum_of_squared_norms"]})
@@ -134,6 +144,7 @@ FACT2 = Statement(
     checks=(
         Check("algebra", "every p", _every_count),
         *(Check("algebra", f"sum of squares, p = {p}", _sum_of_squares, {"p": p}) for p in (2, 3, 4, 5)),
+        *(Check("worst-case", f"p = {p}", fact2_performance, {"p": p}) for p in (2, 3, 7)),
         Check("exact", "equal and drawn vectors", fact2_cases, {"p": [2, 3, 4, 5, 12], "seed": 1}),
     ),
 )

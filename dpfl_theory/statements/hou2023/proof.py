@@ -94,6 +94,25 @@ def _nonexpansive_cases(instance: Mapping[str, Any]) -> Iterator[Case]:
         yield Case({"eta": eta, "p": p, "sigma^2": variance}, left, sum(m * m for m in moved) + n * variance)
 
 
+def communication(instance: Mapping[str, Any], gain: float = 1.0) -> Performance:
+    """T_1 + T_2 of one communication without noise against ||y_t||^2, or the other way round where ``reverse`` is set.
+
+    Over all a_i = xhat_i - x* and all b_i = h_i - h*_i with sum 0: y_t = a - (eta/p) b, and what is sent is a.
+    gain: 1 in the update of the control variates.
+    """
+    from PEPit import PEP, Point
+
+    problem, n, ratio = PEP(), int(instance["N"]), float(Fraction(instance["eta/p"]))
+    a = [problem.set_initial_point() for _ in range(n)]
+    b = [Point() for _ in range(n - 1)]
+    b.append(-sum(b[1:], b[0]) if b else Point(is_leaf=False, decomposition_dict={}))
+    mean = sum(a[1:], a[0]) / n
+    parts = n * mean**2 + sum((ratio * bi + gain * (mean - ai)) ** 2 for ai, bi in zip(a, b))
+    deviation = sum((ai - ratio * bi) ** 2 for ai, bi in zip(a, b))
+    left, right = (deviation, parts) if instance["reverse"] else (parts, deviation)
+    return Performance(problem, left, right, "T_1 + T_2 and ||y_t||^2")
+
+
 # The one-iteration contraction.
 
 
@@ -252,6 +271,11 @@ NONEXPANSIVE: Statement = Statement(
     sides=_nonexpansive_sides,
     checks=(
         Check("algebra", "A is a projection", _pythagoras),
+        *(
+            Check("worst-case", f"{way}, N = {n}", communication, {"N": n, "eta/p": "2", "reverse": way == "at least"})
+            for n in (1, 2, 4)
+            for way in ("at most", "at least")
+        ),
         *(
             Check("exact", f"quadratics, {name}", lambda i: tuple(_nonexpansive_cases(i)), instance)
             for name, instance in (("three clients", _CLIENTS), ("one client", _ALONE))
