@@ -13,7 +13,8 @@ import time
 import numpy as np
 
 from dpfl_theory.algorithms import FedAvg, simulate
-from dpfl_theory.problems.quadratic import Quadratic, appendix_f, appendix_f_start
+from dpfl_theory.problems.appendix_f import appendix_f, appendix_f_start
+from dpfl_theory.problems.quadratic import Quadratic
 
 ROUNDS, LOCAL_STEPS, STEP, THRESHOLD, SIGMA = 500, 20, 0.001, 100.0, 16.6
 REPETITIONS = 5

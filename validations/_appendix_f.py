@@ -13,7 +13,8 @@ from typing import Any
 
 from dpfl_theory.algorithms import FedAvg, Run, simulate
 from dpfl_theory.algorithms.observables import Observable
-from dpfl_theory.problems.quadratic import Quadratic, appendix_f, appendix_f_start
+from dpfl_theory.problems.appendix_f import appendix_f, appendix_f_start
+from dpfl_theory.problems.quadratic import Quadratic
 
 ROUNDS = 500
 LOCAL_STEPS = 20

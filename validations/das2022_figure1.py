@@ -9,7 +9,7 @@ import numpy as np
 
 from dpfl_theory.algorithms.base import Round
 from dpfl_theory.algorithms.observables import Observable
-from dpfl_theory.problems.quadratic import appendix_f_start
+from dpfl_theory.problems.appendix_f import appendix_f_start
 from dpfl_theory.report import style
 from dpfl_theory.validation import Context, main
 

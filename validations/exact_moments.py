@@ -15,7 +15,7 @@ from dpfl_theory.algorithms.two_sided import TwoSidedFedAvg
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.quadratic import from_matrices
 from dpfl_theory.report import style
-from dpfl_theory.statements.das2022.sampling import second_moment
+from dpfl_theory.statements.das2022._sampling_moments import second_moment
 from dpfl_theory.statements.hou2023._moments import expected_psi
 from dpfl_theory.statements.hou2023._sweeps import gap
 from dpfl_theory.validation import Context, main

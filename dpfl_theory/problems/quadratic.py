@@ -1,7 +1,6 @@
 """Quadratic clients, dense or of low rank: ``f_i(w) = (1/2) (w - c_i)^T Q_i (w - c_i)`` with Q_i positive semidefinite.
 
-Each Q_i is kept in its eigenbasis. There E local gradient steps are a diagonal map, so a round costs two matrix
-products whatever E is, and the lengths of the updates come for free.
+Each Q_i is kept in its eigenbasis, which `quadratic_kernels` uses.
 """
 
 from __future__ import annotations
@@ -16,16 +15,10 @@ import numpy as np
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.engine import Engine
 from dpfl_theory.problems.base import Array, Certificate, Constants, Problem
+from dpfl_theory.problems.quadratic_kernels import QuadraticKernels
+from dpfl_theory.problems.validation import count
 
-__all__ = [
-    "FAMILIES",
-    "Quadratic",
-    "appendix_f",
-    "appendix_f_start",
-    "from_factors",
-    "from_matrices",
-    "random_quadratic",
-]
+__all__ = ["FAMILIES", "Quadratic", "from_factors", "from_matrices", "random_quadratic"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,112 +142,6 @@ class Quadratic(Problem):
         return QuadraticKernels(self, engine)
 
 
-class QuadraticKernels:
-    """The numerical side of a `Quadratic` on one device."""
-
-    def __init__(self, problem: Quadratic, engine: Engine) -> None:
-        c = problem.constants
-        assert c.w_star is not None
-        values, vectors = problem.hessian_eigen
-        self.engine = engine
-        self.blas_limit: int | None = None  # Numba and BLAS phases alternate, neither runs inside the other
-        self.offsets = engine.xp.asarray(problem.offsets)
-        self.ranges = [(int(a), int(b)) for a, b in zip(problem.offsets[:-1], problem.offsets[1:])]
-        self.basis = engine.asarray(problem.basis)
-        self.basis_t = engine.asarray(problem.basis.T)
-        self.eigenvalues = engine.asarray(problem.eigenvalues)
-        owner = np.repeat(np.arange(problem.n), np.diff(problem.offsets))
-        # Coordinates are taken from w*: where the clients share it they are exactly zero, and no digits cancel near it.
-        self.shift = engine.asarray(np.einsum("rd,rd->r", problem.basis, problem.centres[owner] - c.w_star))
-        self.centres = engine.asarray(problem.centres)
-        self.w_star = engine.asarray(c.w_star)
-        self.root = engine.asarray(vectors * np.sqrt(values))
-        self.hessian = engine.asarray(problem.hessian)
-        self.minima = engine.asarray(c.f_i_star)
-        self._factors: tuple[bytes, int, Any, Any] | None = None
-
-    def _coordinates(self, w: Any) -> Any:
-        return (w - self.w_star) @ self.basis_t - self.shift
-
-    def _maps(self, step: Any, steps: int) -> tuple[Any, Any]:
-        """The distinct diagonal maps ``lambda sum_{t<E} (1 - step lambda)^t`` (U, R) and each lane's row (S,).
-
-        The geometric sum is built by doubling, sum_{2m} = sum_m (1 + q^m): all of its terms are positive for
-        step lambda <= 1, so no digits cancel however small step lambda is.
-        """
-        xp = self.engine.xp
-        host = self.engine.to_host(step)
-        key = host.tobytes()
-        if self._factors is None or self._factors[:2] != (key, steps):
-            distinct, rows = np.unique(host, return_inverse=True)
-            q = 1.0 - self.engine.asarray(distinct)[:, None] * self.eigenvalues[None, :]
-            total = xp.ones_like(q)
-            power = q
-            for bit in bin(steps)[3:]:
-                total = total * (1.0 + power)
-                power = power * power
-                if bit == "1":
-                    total = total + power
-                    power = power * q
-            self._factors = (key, steps, self.eigenvalues * total, xp.asarray(rows))
-        return self._factors[2], self._factors[3]
-
-    def local_phase(self, w: Any, step: Any, steps: int) -> SpectralPhase:
-        factors, rows = self._maps(step, steps)
-        z, norms = self.engine.segment_update(self._coordinates(w), factors, rows, self.offsets)
-        return SpectralPhase(self, z, norms)
-
-    def client_gradients(self, w: Any) -> Any:
-        out = self.engine.xp.empty_like(w)
-        for i, (a, b) in enumerate(self.ranges):
-            y = (w[i] - self.w_star) @ self.basis_t[:, a:b] - self.shift[a:b]
-            out[i] = (self.eigenvalues[a:b] * y) @ self.basis[a:b]
-        return out
-
-    def gradients_of(self, w: Any, clients: Any) -> Any:
-        xp = self.engine.xp
-        out = xp.zeros_like(w)
-        for i, (a, b) in enumerate(self.ranges):
-            slots, lanes = xp.nonzero(clients == i)
-            if len(slots):
-                y = (w[slots, lanes] - self.w_star) @ self.basis_t[:, a:b] - self.shift[a:b]
-                out[slots, lanes] = (self.eigenvalues[a:b] * y) @ self.basis[a:b]
-        return out
-
-    def gradient(self, w: Any) -> Any:
-        return (w - self.w_star) @ self.hessian
-
-    def client_excess(self, w: Any) -> Any:
-        return self.engine.segment_energy(self._coordinates(w), self.eigenvalues, self.offsets)
-
-    def suboptimality(self, w: Any) -> Any:
-        y = (w - self.w_star) @ self.root
-        return 0.5 * (y * y).sum(axis=1)
-
-
-class SpectralPhase:
-    """Updates held as coordinates ``z`` (S, R) in the clients' eigenbases."""
-
-    def __init__(self, kernels: QuadraticKernels, z: Any, norms: Any) -> None:
-        self._kernels = kernels
-        self._z = z
-        self.norms = norms
-
-    def combine(self, weights: Any) -> Any:
-        k = self._kernels
-        return k.engine.segment_scale(self._z, weights, k.offsets) @ k.basis
-
-    def bounded_combine(self, weights: Any, threshold: Any, normalise: bool) -> Any:
-        xp = self._kernels.engine.xp
-        norms, bound = self.norms, threshold[:, None]
-        shrink = (norms > bound) | (normalise & (norms > 0.0))
-        return self.combine(weights * xp.where(shrink, bound / xp.where(norms > 0.0, norms, 1.0), 1.0))
-
-    def updates(self) -> Any:
-        k = self._kernels
-        return k.engine.xp.stack([self._z[:, a:b] @ k.basis[a:b] for a, b in k.ranges])
-
-
 def _finite(name: str, x: Any, ndim: int) -> Array:
     try:
         array = np.asarray(x, dtype=np.float64)
@@ -314,36 +201,6 @@ def _assemble(name: str, bases: Sequence[Array], spectra: Sequence[Array], centr
     return Quadratic(name, np.ascontiguousarray(np.vstack(bases)), np.concatenate(spectra), offsets, centres)
 
 
-def _count(name: str, value: Any, least: int = 1) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise InputError(f"{name} is {value!r}: a whole number of at least {least} is needed")
-    return int(value)
-
-
-def appendix_f(seed: int = 0, clients: int = 100, dimension: int = 200, rank: int = 20) -> Quadratic:
-    """The synthetic problem of das2022 Appendix F: centres N(0, I), ``Q_i = A_i A_i^T``, A_i (d, rank) with entries
-    N(0, 1/rank^2).
-
-    >>> appendix_f(seed=1, clients=3, dimension=5, rank=2).describe()["clients"]
-    3
-    """
-    clients, dimension, rank = _count("clients", clients), _count("dimension", dimension), _count("rank", rank)
-    rng = np.random.default_rng(_count("seed", seed, 0))
-    centres = rng.standard_normal((clients, dimension))
-    factors = rng.standard_normal((clients, dimension, rank)) / rank
-    return from_factors(factors, centres, name=f"das2022 Appendix F, seed {seed}")
-
-
-def appendix_f_start(problem: Problem, initialisation: str, seed: int = 0) -> Array:
-    """Appendix F's starting points: I1 is ``w* + z``, I2 is ``w* + z/5``, z uniform on (0, 1)^d; shape (d,) [X]."""
-    scales = {"I1": 1.0, "I2": 0.2}
-    if initialisation not in scales:
-        raise InputError(f"initialisation {initialisation!r} is unknown: choose I1 or I2")
-    w_star = problem.constants.w_star
-    assert w_star is not None
-    return np.asarray(w_star + scales[initialisation] * np.random.default_rng([seed, 1]).uniform(size=problem.d))
-
-
 def random_quadratic(
     clients: int = 10,
     dimension: int = 5,
@@ -357,8 +214,8 @@ def random_quadratic(
 
     The centres are ``heterogeneity`` times standard normal vectors: 0 gives clients that share their minimiser.
     """
-    clients, dimension = _count("clients", clients), _count("dimension", dimension)
-    rank = dimension if rank is None else _count("rank", rank)
+    clients, dimension = count("clients", clients), count("dimension", dimension)
+    rank = dimension if rank is None else count("rank", rank)
     if rank > dimension:
         raise InputError(f"rank {rank} is larger than the dimension {dimension}: choose at most {dimension}")
     for label, value, least in (("condition", condition, 1.0), ("heterogeneity", heterogeneity, 0.0)):
@@ -366,7 +223,7 @@ def random_quadratic(
             raise InputError(f"{label} is {value}: a finite number of at least {least:g} is needed")
     if not np.isfinite(smoothness) or smoothness <= 0:
         raise InputError(f"smoothness is {smoothness}: a positive number is needed")
-    rng = np.random.default_rng(_count("seed", seed, 0))
+    rng = np.random.default_rng(count("seed", seed, 0))
     bases, spectra = [], []
     for _ in range(clients):
         q, _r = np.linalg.qr(rng.standard_normal((dimension, rank)))
@@ -376,4 +233,4 @@ def random_quadratic(
     return _assemble(f"random quadratic, condition {condition:g}", bases, spectra, centres)
 
 
-FAMILIES: dict[str, Callable[..., Problem]] = {"appendix-f": appendix_f, "quadratic": random_quadratic}
+FAMILIES: dict[str, Callable[..., Problem]] = {"quadratic": random_quadratic}

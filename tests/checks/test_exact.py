@@ -11,6 +11,7 @@ from dpfl_theory.checks import exact
 from dpfl_theory.checks.exact import Case
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.statements.das2022 import _sampling_moments as moments
 from dpfl_theory.statements.das2022 import facts, lemma10, sampling
 from dpfl_theory.statements.model import Check, Source, Statement
 
@@ -66,27 +67,27 @@ def test_second_moments_by_an_independent_enumeration():
             weight *= p if joined else 1 - p
         sums = [sum(j * v[k] for j, v in zip(joins, members)) for k in (0, 1)]
         total += weight * Fraction(sum(x * x for x in sums), 4)
-    assert sampling.second_moment(members, TWO, "independent") == total
-    assert sampling.closed_form(members, TWO, "independent") == total
+    assert moments.second_moment(members, TWO, "independent") == total
+    assert moments.closed_form(members, TWO, "independent") == total
 
 
 @pytest.mark.parametrize("scheme", ["independent", "fixed"])
 @pytest.mark.parametrize("family", ["equal", "opposite", "orthogonal", "one-hot", "drawn"])
 def test_closed_forms(scheme, family):
     for n in range(1, 7):
-        members = sampling.vectors(family, n)
+        members = moments.vectors(family, n)
         for r in range(1, n + 1):
-            counted = sampling.second_moment(members, Fraction(r), scheme)
-            assert counted == sampling.closed_form(members, Fraction(r), scheme)
+            counted = moments.second_moment(members, Fraction(r), scheme)
+            assert counted == moments.closed_form(members, Fraction(r), scheme)
 
 
 def test_the_smallest_counterexample_of_the_erratum():
-    (case,) = sampling.moment_cases({"vectors": "equal", "sampling": "independent", "n": [2], "r": [1]})
+    (case,) = moments.moment_cases({"vectors": "equal", "sampling": "independent", "n": [2], "r": [1]})
     assert (case.lhs, case.rhs) == (Fraction(3, 2), 1)
 
 
 WRONG_FACTORS = {
-    "printed": sampling.printed_factor,
+    "printed": moments.printed_factor,
     "half the excess": lambda r, n: 1 + (1 - r / n) / (2 * r),
     "one per cent less": lambda r, n: 1 + Fraction(99, 100) * (1 - r / n) / r,
     "excess over n": lambda r, n: 1 + (1 - r / n) / n,
@@ -97,24 +98,24 @@ WRONG_FACTORS = {
 @pytest.mark.parametrize("name", WRONG_FACTORS)
 def test_wrong_factors_are_refuted(name):
     instance = {"vectors": "equal", "sampling": "independent", "n": [2, 3, 4]}
-    assert evidence(sampling.moment_cases(instance, WRONG_FACTORS[name])).verdict == "violated"
-    assert evidence(sampling.moment_cases(instance, sampling.independent_factor)).verdict == "holds"
+    assert evidence(moments.moment_cases(instance, WRONG_FACTORS[name])).verdict == "violated"
+    assert evidence(moments.moment_cases(instance, moments.independent_factor)).verdict == "holds"
 
 
 def test_a_wrong_closed_form_or_a_loose_factor_would_be_seen(monkeypatch):
     instance = {"vectors": "drawn", "sampling": "fixed", "n": [3, 4], "seed": 1}
-    assert evidence(sampling.agreement_cases(instance)).verdict == "holds"
-    true = sampling.closed_form
-    monkeypatch.setattr(sampling, "closed_form", lambda g, r, s: true(g, r, "independent"))
-    assert evidence(sampling.agreement_cases(instance)).verdict == "violated"
+    assert evidence(moments.agreement_cases(instance)).verdict == "holds"
+    true = moments.closed_form
+    monkeypatch.setattr(moments, "closed_form", lambda g, r, s: true(g, r, "independent"))
+    assert evidence(moments.agreement_cases(instance)).verdict == "violated"
     equal = {"vectors": "equal", "sampling": "independent", "n": [2, 3]}
-    monkeypatch.setattr(sampling, "independent_factor", lambda r, n: 1 + 1 / r)
-    assert evidence(sampling.attained_cases(equal)).verdict == "violated"
+    monkeypatch.setattr(moments, "independent_factor", lambda r, n: 1 + 1 / r)
+    assert evidence(moments.attained_cases(equal)).verdict == "violated"
 
 
 def test_unknown_vector_family():
     with pytest.raises(ValueError, match="none of equal, opposite"):
-        sampling.vectors("random", 2)
+        moments.vectors("random", 2)
 
 
 def test_lemma10_counterexamples_as_the_erratum_prints_them():

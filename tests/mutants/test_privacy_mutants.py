@@ -54,7 +54,7 @@ SENSITIVITY: list[Fault] = [
     ("clipping forgotten", FEDAVG, 'self.bounding == "none"', "True", CLIP),
     ("clipping forgotten, 3 rounds", FEDAVG, 'self.bounding == "none"', "True", ROUNDS),
     ("clipped at 2C", SCAFFNEW, "Clip(self.threshold)", "Clip(2.0 * self.threshold)", THIRD),
-    ("clipped per coordinate", SCAFFNEW, "Clip(self.threshold)(context, sent)", "sent.clip(-1.0, 1.0)", THIRD),
+    ("clipped per coordinate", SCAFFNEW, "Clip(self.threshold)(context, messages)", "messages.clip(-1.0, 1.0)", THIRD),
     ("clipping forgotten", SCAFFNEW, "self.threshold is not None:", "False:", THIRD),
 ]  # fmt: skip
 NOISE: list[Fault] = [
@@ -81,7 +81,7 @@ SAMPLING: list[Fault] = [
     ("twice the rate r/n", COHORT, "u < self.divisor(n) / n", "u < 2.0 * self.divisor(n) / n", POISSON),
 ]  # fmt: skip
 
-ENGINE, QUADRATIC = ("kernels.array", "ArrayEngine"), ("problems.quadratic", "QuadraticKernels")
+ENGINE, QUADRATIC = ("kernels.array", "ArrayEngine"), ("problems.quadratic_kernels", "QuadraticKernels")
 LENGTHS, SPECTRAL = "xp.sqrt((updates * updates).sum(axis=2))", "norms, bound = self.norms, "
 KERNELS: list[Fault] = [
     ("clipped by the largest coordinate", ENGINE, LENGTHS, "abs(updates).max(axis=2)", CLIP),

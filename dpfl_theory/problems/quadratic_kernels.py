@@ -1,0 +1,124 @@
+"""The numerical side of quadratic clients, in their eigenbases.
+
+There E local gradient steps are a diagonal map, so a round costs two matrix products whatever E is, and the lengths of
+the updates come for free.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpfl_theory.kernels.engine import Engine
+
+if TYPE_CHECKING:
+    from dpfl_theory.problems.quadratic import Quadratic
+
+__all__ = ["QuadraticKernels", "SpectralPhase"]
+
+
+class QuadraticKernels:
+    """The numerical side of a `Quadratic` on one device."""
+
+    def __init__(self, problem: Quadratic, engine: Engine) -> None:
+        c = problem.constants
+        assert c.w_star is not None
+        values, vectors = problem.hessian_eigen
+        self.engine = engine
+        self.blas_limit: int | None = None  # Numba and BLAS phases alternate, neither runs inside the other
+        self.offsets = engine.xp.asarray(problem.offsets)
+        self.ranges = [(int(a), int(b)) for a, b in zip(problem.offsets[:-1], problem.offsets[1:])]
+        self.basis = engine.asarray(problem.basis)
+        self.basis_t = engine.asarray(problem.basis.T)
+        self.eigenvalues = engine.asarray(problem.eigenvalues)
+        owner = np.repeat(np.arange(problem.n), np.diff(problem.offsets))
+        # Coordinates are taken from w*: where the clients share it they are exactly zero, and no digits cancel near it.
+        self.shift = engine.asarray(np.einsum("rd,rd->r", problem.basis, problem.centres[owner] - c.w_star))
+        self.centres = engine.asarray(problem.centres)
+        self.w_star = engine.asarray(c.w_star)
+        self.root = engine.asarray(vectors * np.sqrt(values))
+        self.hessian = engine.asarray(problem.hessian)
+        self.minima = engine.asarray(c.f_i_star)
+        self._factors: tuple[bytes, int, Any, Any] | None = None
+
+    def _coordinates(self, w: Any) -> Any:
+        return (w - self.w_star) @ self.basis_t - self.shift
+
+    def _maps(self, step: Any, steps: int) -> tuple[Any, Any]:
+        """The distinct diagonal maps ``lambda sum_{t<E} (1 - step lambda)^t`` (U, R) and each lane's row (S,).
+
+        The geometric sum is built by doubling, sum_{2m} = sum_m (1 + q^m): all of its terms are positive for
+        step lambda <= 1, so no digits cancel however small step lambda is.
+        """
+        xp = self.engine.xp
+        host = self.engine.to_host(step)
+        key = host.tobytes()
+        if self._factors is None or self._factors[:2] != (key, steps):
+            distinct, rows = np.unique(host, return_inverse=True)
+            q = 1.0 - self.engine.asarray(distinct)[:, None] * self.eigenvalues[None, :]
+            total = xp.ones_like(q)
+            power = q
+            for bit in bin(steps)[3:]:
+                total = total * (1.0 + power)
+                power = power * power
+                if bit == "1":
+                    total = total + power
+                    power = power * q
+            self._factors = (key, steps, self.eigenvalues * total, xp.asarray(rows))
+        return self._factors[2], self._factors[3]
+
+    def local_phase(self, w: Any, step: Any, steps: int) -> SpectralPhase:
+        factors, rows = self._maps(step, steps)
+        z, norms = self.engine.segment_update(self._coordinates(w), factors, rows, self.offsets)
+        return SpectralPhase(self, z, norms)
+
+    def client_gradients(self, w: Any) -> Any:
+        out = self.engine.xp.empty_like(w)
+        for i, (a, b) in enumerate(self.ranges):
+            y = (w[i] - self.w_star) @ self.basis_t[:, a:b] - self.shift[a:b]
+            out[i] = (self.eigenvalues[a:b] * y) @ self.basis[a:b]
+        return out
+
+    def gradients_of(self, w: Any, clients: Any) -> Any:
+        xp = self.engine.xp
+        out = xp.zeros_like(w)
+        for i, (a, b) in enumerate(self.ranges):
+            slots, lanes = xp.nonzero(clients == i)
+            if len(slots):
+                y = (w[slots, lanes] - self.w_star) @ self.basis_t[:, a:b] - self.shift[a:b]
+                out[slots, lanes] = (self.eigenvalues[a:b] * y) @ self.basis[a:b]
+        return out
+
+    def gradient(self, w: Any) -> Any:
+        return (w - self.w_star) @ self.hessian
+
+    def client_excess(self, w: Any) -> Any:
+        return self.engine.segment_energy(self._coordinates(w), self.eigenvalues, self.offsets)
+
+    def suboptimality(self, w: Any) -> Any:
+        y = (w - self.w_star) @ self.root
+        return 0.5 * (y * y).sum(axis=1)
+
+
+class SpectralPhase:
+    """Updates held as coordinates ``z`` (S, R) in the clients' eigenbases."""
+
+    def __init__(self, kernels: QuadraticKernels, z: Any, norms: Any) -> None:
+        self._kernels = kernels
+        self._z = z
+        self.norms = norms
+
+    def combine(self, weights: Any) -> Any:
+        k = self._kernels
+        return k.engine.segment_scale(self._z, weights, k.offsets) @ k.basis
+
+    def bounded_combine(self, weights: Any, threshold: Any, normalise: bool) -> Any:
+        xp = self._kernels.engine.xp
+        norms, bound = self.norms, threshold[:, None]
+        shrink = (norms > bound) | (normalise & (norms > 0.0))
+        return self.combine(weights * xp.where(shrink, bound / xp.where(norms > 0.0, norms, 1.0), 1.0))
+
+    def updates(self) -> Any:
+        k = self._kernels
+        return k.engine.xp.stack([self._z[:, a:b] @ k.basis[a:b] for a, b in k.ranges])
