@@ -105,6 +105,18 @@ def checks(bounding: str, samplings: tuple[str, ...] = ("independent", "fixed"))
     return tuple(found)
 
 
+def short_phases() -> tuple[Check, ...]:
+    """The clipped round for two thousand independent clients in two groups, eta L E up to 1/2."""
+    found = []
+    for lengths in (("short", "short"), ("1", "short"), ("1/2", "short"), ("1", "1")):
+        for E, product in ((1, "1/8"), (1, "1/2"), (4, "1/16"), (4, "1/8")):
+            instance = {"L": "1", "eta L": product, "E": E, "sampling": "independent", "lengths": list(lengths)}
+            told = f"C/||u|| = ({', '.join(lengths)}), E = {E}, eta L = {product}"
+            name = f"two thousand clients, independent, r = 1, {told}"
+            found.append(Check("worst-case", name, one_round, {**instance, "copies": 1000}))
+    return tuple(found)
+
+
 def near_threshold(sampling: str) -> tuple[Check, ...]:
     """The clipped round for two hundred equal clients whose updates are a hundredth longer than C."""
     broken = sampling == "independent"
