@@ -373,3 +373,18 @@ def test_a_product_is_written_coefficient_first() -> None:
     assert lines[0].latex.startswith(r"\left(2 - ")
     assert lines[2].latex == r"\frac{E G^{2} \rho}{2 L \alpha}"
     assert lines[3].latex.startswith(r"\frac{E^{2} \rho^{2}}{\alpha^{2}} \mathbb{E}")
+
+
+def test_exponents_are_listed_with_the_claimed_ones(output: Path) -> None:
+    fitted = {
+        "letter": "T", "term": "sampling", "claimed": "-1/2", "slope": -0.5123, "low": -0.6, "high": -0.41,
+        "slope_of_the_bound": -0.4987, "share_of_the_term": 0.95, "grid": [250.0, 500.0],
+    }  # fmt: skip
+    e = Evidence(HOLDS, "monte-carlo", "exponent of T", "holds", "holds", "below the bound", notes={"exponent": fitted})
+    file = output / "evidence" / "rates.json"
+    file.write_text(json.dumps(document([e], {HOLDS: "holds"}, 1e-6, 1.0)))
+    shown = section(page_of(output)[0], HOLDS)
+    numbers = ("-1/2", "−0.4987", "−0.5123", "−0.6", "250, 500")
+    for part in ("Exponents", "sampling", "at least 95 % of the bound", *numbers):
+        assert part in shown, part
+    assert "Exponents" not in section(page_of(output)[0], REFUTED)

@@ -70,6 +70,12 @@ class Entry:
         return list(dict.fromkeys(e["method"] for e in self.evidence))
 
     @property
+    def exponents(self) -> list[dict[str, Any]]:
+        """The exponents that checks of a rate fitted, each with the check's name and verdict."""
+        found = [e for e in self.evidence if isinstance(e.get("notes", {}).get("exponent"), dict)]
+        return [{"check": e["check"], "verdict": e["verdict"], **e["notes"]["exponent"]} for e in found]
+
+    @property
     def worst_ratio(self) -> float | None:
         """The largest lhs/rhs over the evidence."""
         return max((e["ratio"] for e in self.evidence if e["ratio"] is not None), default=None)

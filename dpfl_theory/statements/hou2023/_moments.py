@@ -6,7 +6,8 @@ Along one axis client i has gradient q_i (x - x*) + h*_i. The deviations a_i = x
     with probability p:   a_i <- mean(ahat + e),  b_i <- b_i + (p/eta) (mean(ahat + e) - ahat_i - e_i)
     else:                 a_i <- ahat_i
 
-with e ~ N(0, sigma^2 I): a linear map with a random coin, so that the second moments follow a linear recursion.
+with e ~ N(0, sigma^2 I): a linear map with a random coin, so that the second moments follow a linear recursion. Its
+maps are sparse: an iteration costs some N^2 products.
 """
 
 from __future__ import annotations
@@ -19,13 +20,7 @@ __all__ = ["expected_parts", "expected_psi", "iterated", "psi_start", "second_mo
 Matrix = list[list[Fraction]]
 
 
-def _times(a: Matrix, b: Matrix) -> Matrix:
-    columns = list(zip(*b))
-    return [[sum((x * y for x, y in zip(row, column)), Fraction(0)) for column in columns] for row in a]
-
-
-def _transposed(a: Matrix) -> Matrix:
-    return [list(row) for row in zip(*a)]
+_ZERO = Fraction(0)
 
 
 def psi_start(start: Sequence[Fraction], shifts: Sequence[Sequence[Fraction]], eta: Fraction, p: Fraction) -> Fraction:
@@ -77,24 +72,35 @@ def iterated(
     >>> iterated(second_moments([Fraction(4)], [Fraction(0)]), half, Fraction(1), Fraction(1), 1, Fraction(0))[0][0]
     Fraction(4, 1)
     """
-    n, mean = len(q), Fraction(1, len(q))
+    n, gain = len(q), p / eta
     coin = p if coin is None else coin
-    zero, one = Fraction(0), Fraction(1)
-    step = [[one - eta * q[i] if j == i else eta if j == n + i else zero for j in range(2 * n)] for i in range(n)]
-    kept = [[one if j == n + i else zero for j in range(2 * n)] for i in range(n)]
-    average = [sum((row[j] for row in step), zero) * mean for j in range(2 * n)]
-    moved = [[kept[i][j] + p / eta * (average[j] - step[i][j]) for j in range(2 * n)] for i in range(n)]
-    silent, sent = step + kept, [average for _ in range(n)] + moved
-    noise = [[mean] * n for _ in range(n)] + [[p / eta * (mean - (j == i)) for j in range(n)] for i in range(n)]
-    spread = _times(noise, _transposed(noise))
     for _ in range(T):
-        loud = _times(_times(sent, moments), _transposed(sent))
-        quiet = _times(_times(silent, moments), _transposed(silent))
-        moments = [
-            [coin * (loud[i][j] + variance * spread[i][j]) + (1 - coin) * quiet[i][j] for j in range(2 * n)]
-            for i in range(2 * n)
-        ]
+        quiet = _moved(moments, q, eta)
+        loud = _communicated(quiet, n, gain, variance)
+        moments = [[coin * a + (1 - coin) * b for a, b in zip(*rows)] for rows in zip(loud, quiet, strict=True)]
     return moments
+
+
+def _moved(moments: Matrix, q: Sequence[Fraction], eta: Fraction) -> Matrix:
+    """The second moments of (ahat, b)."""
+    n = len(q)
+    steps = [((i, 1 - eta * q[i]), (n + i, eta)) for i in range(n)] + [((n + i, Fraction(1)),) for i in range(n)]
+    return [[sum((x * y * moments[k][m] for k, x in row for m, y in other), _ZERO) for other in steps] for row in steps]
+
+
+def _communicated(moments: Matrix, n: int, gain: Fraction, variance: Fraction) -> Matrix:
+    """The second moments after a communication, from those of (ahat, b): with m = mean(ahat), the new (a_i, b_i) are
+    (m, b_i + gain (m - ahat_i)), and of the noise (mean(e), gain (mean(e) - e_i)), whose two parts are uncorrelated."""
+    mean = [sum((row[j] for row in moments[:n]), _ZERO) / n for j in range(2 * n)]  # of m and (ahat, b)_j
+    cross = [[moments[n + i][j] + gain * (mean[j] - moments[i][j]) for j in range(2 * n)] for i in range(n)]
+    with_mean = [sum(row[:n], _ZERO) / n for row in cross]  # of the new b_i and m
+    square = sum(mean[:n], _ZERO) / n + variance / n
+    spread = gain**2 * variance
+    shifts = [
+        [cross[i][n + j] + gain * (with_mean[i] - cross[i][j]) + spread * ((i == j) - Fraction(1, n)) for j in range(n)]
+        for i in range(n)
+    ]
+    return [[square] * n + with_mean for _ in range(n)] + [[with_mean[i]] * n + shifts[i] for i in range(n)]
 
 
 def expected_parts(
