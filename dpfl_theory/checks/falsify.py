@@ -1,0 +1,193 @@
+"""falsify: a search for an instance on which a statement fails, by runs inside its hypotheses.
+
+It starts from the instances of the statement's Monte-Carlo checks, changes their numbers, keeps what is inside the
+hypotheses and has the largest left over right side, and goes on from there. What a search finds is no evidence: its
+ratios are the largest of many. The best instance is therefore run again with fresh seeds and all its lanes, and that
+run's verdict counts.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dpfl_theory.checks import monte_carlo
+from dpfl_theory.checks.evidence import Evidence
+from dpfl_theory.checks.settings import Settings
+from dpfl_theory.checks.variation import varied
+from dpfl_theory.checks.workers import one_thread
+from dpfl_theory.errors import DpflError, InputError
+from dpfl_theory.statements.claims import Experiment
+from dpfl_theory.statements.model import Check, Statement
+
+__all__ = ["Search", "falsify"]
+
+LANES, MORE_LANES = 64, 512
+"""Of a run of the search, and of its repetition with other seeds where it looks better than what was found before: the
+largest of many noisy ratios is too large. The last run has as many lanes as the check it descends from."""
+KEPT = 6
+"""How many of the best instances the search goes on from."""
+COST = 8.0
+"""How much more work than its ancestor an instance may need."""
+FRESH, REPEATED = 0x5EED, 0xC0DE
+"""What the seeds of the last run and of a repetition differ by from that of the search."""
+
+Tell = Callable[[int, float, float], None]
+"""Told: instances tried, share of the budget that is spent, the largest ratio."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """An instance of the search: the check it descends from, and its left over right side."""
+
+    ratio: float
+    check: Check
+    instance: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Search:
+    """What a search did: how many instances it tried, how many of these were inside the hypotheses, which hypotheses
+    kept the others out (and how many could not be built), the largest ratio of the recorded instances and of all, and
+    the evidence of the best one's run with fresh seeds."""
+
+    statement: str
+    tried: int
+    inside: int
+    outside: Mapping[str, int]
+    recorded: float
+    largest: float
+    evidence: Evidence
+    seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON data."""
+        known = ("statement", "tried", "inside", "recorded", "largest")
+        return {
+            **{name: getattr(self, name) for name in known},
+            "outside": dict(self.outside),
+            "seconds": round(self.seconds, 3),
+            "evidence": self.evidence.to_json(),
+        }
+
+
+def falsify(
+    statement: Statement,
+    *,
+    budget: float = 60.0,
+    instances: int | None = None,
+    seed: int = 0,
+    alpha: float = 1e-6,
+    device: str = "auto",
+    progress: Tell | None = None,
+) -> Search:
+    """Search for a counterexample for so many seconds, or so many instances (which always finds the same).
+
+    Raises InputError for a statement that nothing runs, or whose every check is outside its hypotheses.
+    """
+    bases = [c for c in statement.checks if c.method == "monte-carlo"]
+    if not bases:
+        raise InputError(
+            f"{statement.id} has no runs to vary: check it by its other methods, which search whole classes of "
+            f"functions (dpfl-theory check {statement.id})"
+        )
+    begun, draw, outside = time.monotonic(), random.Random(seed), Counter[str]()
+    tried, inside, kept = 0, 0, list[Found]()
+
+    def measured(check: Check, instance: Mapping[str, Any], most: float) -> float | None:
+        found = _ratio(statement, check, instance, Settings(seed, 0.5, device), LANES, most, outside)
+        if found is None or not kept or found <= kept[0].ratio:
+            return found
+        return _ratio(statement, check, instance, Settings(seed ^ REPEATED, 0.5, device), MORE_LANES, most, outside)
+
+    def enter(check: Check, instance: Mapping[str, Any], most: float) -> None:
+        nonlocal tried, inside
+        tried += 1
+        ratio = measured(check, instance, most)
+        if ratio is None:
+            return
+        inside += 1
+        kept.append(Found(ratio, check, instance))
+        kept.sort(key=lambda f: -f.ratio)
+
+    with one_thread():
+        for check in bases:
+            enter(check, check.instance, math.inf)
+        if not kept:
+            raise InputError(f"no run of {statement.id} is inside its hypotheses, so there is nothing to start from")
+        recorded = kept[0].ratio
+        work = {f.check.name: _work(f.check.build(f.check.instance)) for f in kept}
+        while _spent(begun, budget, tried, instances) < 1.0:
+            # Half of the time from any: what is nearly an equality stays the best for long, and leads nowhere.
+            parent = draw.choice(kept[:KEPT] if draw.random() < 0.5 else kept)
+            enter(parent.check, varied(parent.instance, draw), COST * work[parent.check.name])
+            if progress is not None:
+                progress(tried, _spent(begun, budget, tried, instances), kept[0].ratio)
+        best = kept[0]
+        again = replace(best.check, name=f"found from: {best.check.name}", instance=best.instance)
+        evidence = monte_carlo.run(statement, again, Settings(seed ^ FRESH, alpha, device))
+    return Search(statement.id, tried, inside, outside, recorded, best.ratio, evidence, time.monotonic() - begun)
+
+
+def _spent(begun: float, budget: float, tried: int, instances: int | None) -> float:
+    """The share of the search that is over."""
+    return (time.monotonic() - begun) / budget if instances is None else tried / instances
+
+
+def _work(experiment: Experiment) -> float:
+    """Gradients of one coordinate that a lane of a run needs, about."""
+    own = experiment.rounds * experiment.problem.n * experiment.problem.d * _steps(experiment.algorithm)
+    return own + (0.0 if experiment.rival is None else _work(experiment.rival))
+
+
+def _steps(algorithm: Any) -> float:
+    return float(getattr(algorithm, "local_steps", 1) or 1)
+
+
+def _ratio(
+    statement: Statement,
+    check: Check,
+    instance: Mapping[str, Any],
+    settings: Settings,
+    lanes: int,
+    most: float,
+    outside: Counter[str],
+) -> float | None:
+    """Left over right side of a short run; None for an instance that cannot be built, is outside the hypotheses, needs
+    too much work, or has a bound that is not positive."""
+    built: list[Experiment] = []
+
+    def build(_: Mapping[str, Any]) -> Experiment:
+        experiment: Experiment = check.build(instance)
+        built.append(experiment)
+        if _work(experiment) > most:
+            raise _TooMuch
+        return replace(experiment, lanes=min(experiment.lanes, lanes))
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            evidence = monte_carlo.run(statement, replace(check, build=build, instance=instance), settings)
+    except _TooMuch:
+        outside["too much work"] += 1
+        return None
+    except (DpflError, ArithmeticError, ValueError, KeyError, AssertionError, TypeError, IndexError) as error:
+        outside["cannot be built" if not built else f"cannot be run: {type(error).__name__}"] += 1
+        return None
+    if evidence.verdict == "not-applicable":
+        outside[evidence.reason.split("'")[1]] += 1
+        return None
+    if evidence.ratio is None or not math.isfinite(evidence.ratio):
+        outside["no positive bound"] += 1
+        return None
+    return evidence.ratio
+
+
+class _TooMuch(Exception):
+    """An instance whose run would take too long."""

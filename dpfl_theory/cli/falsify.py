@@ -1,0 +1,102 @@
+"""`falsify`: search for an instance on which a statement fails."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dpfl_theory import statements
+from dpfl_theory.cli._options import Device, Format, Seed
+from dpfl_theory.console import Progress, choice, emit, parse_alpha, parse_budget, parse_seed, say, writable, write
+from dpfl_theory.errors import InputError, unknown_name
+from dpfl_theory.kernels import DEVICES, select
+
+app = typer.Typer()
+
+
+@app.command()
+def falsify(
+    id_: Annotated[str, typer.Argument(metavar="ID", help="The statement.")],
+    file: Annotated[str | None, typer.Option(metavar="FILE.py", help="A file with statements of your own.")] = None,
+    budget: Annotated[str, typer.Option(metavar="60s", help="How long to search.")] = "60s",
+    instances: Annotated[
+        str | None, typer.Option(metavar="N", help="Try so many instances instead; always finds the same.")
+    ] = None,
+    alpha: Annotated[str, typer.Option(metavar="A", help="False-alarm probability of the verdict.")] = "1e-6",
+    seed: Seed = "0",
+    device: Device = "auto",
+    format_: Format = "text",
+    output: Annotated[str | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.")] = None,
+) -> int:
+    """Search inside a statement's hypotheses for the largest left over right side, and check it with fresh seeds."""
+    from dpfl_theory.checks.falsify import falsify as search
+
+    choice("format", format_, ("text", "json"))
+    seconds, share, number_, count = parse_budget(budget), parse_alpha(alpha), parse_seed(seed), _parse_count(instances)
+    target = None if output is None else writable(Path(output))
+    if choice("device", device, DEVICES) == "cuda":
+        select(device)
+    known = {s.id: s for s in statements.load_file(file)} if file is not None else {}
+    if file is not None and id_ not in known:
+        raise unknown_name("statement", id_, known)
+    statement = known[id_] if file is not None else statements.get(id_)
+    with Progress("falsify") as progress:
+        found = search(
+            statement,
+            budget=60.0 if seconds is None else seconds,
+            instances=count,
+            seed=number_,
+            alpha=share,
+            device=device,
+            progress=lambda tried, share, largest: progress(
+                min(1.0, share), f"{tried} instances, largest ratio {largest:.4g}"
+            ),
+        )
+    document = {"schema": "dpfl-theory/falsify/1", "recorded_verdict": statement.expected, **found.to_json()}
+    text = json.dumps(document, indent=1, ensure_ascii=False) if format_ == "json" else as_text(document)
+    if target is None:
+        emit(text)
+    else:
+        write(target, text + "\n")
+        say(f"{_verdict(document)}: {target}")
+    return 1 if found.evidence.verdict == "violated" and statement.expected == "holds" else 0
+
+
+def _parse_count(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not re.fullmatch(r"[0-9]{1,7}", text) or int(text) < 1:
+        raise InputError(f"the number {text!r} is not a whole number from 1 to 9999999: write it like --instances 500")
+    return int(text)
+
+
+def _verdict(document: dict[str, Any]) -> str:
+    e = document["evidence"]
+    if e["verdict"] == "violated":
+        surprise = "" if document["recorded_verdict"] == "violated" else ", which the catalogue does not record"
+        return f"{document['statement']} is violated{surprise}"
+    return f"no counterexample to {document['statement']} was found"
+
+
+def as_text(document: dict[str, Any]) -> str:
+    """The verdict, what was tried, and the best instance with its evidence."""
+    e = document["evidence"]
+    ratio = "-" if e["ratio"] is None else f"{e['ratio']:.6g}"
+    shown = {k: v for k, v in e["instance"].items() if k not in ("values", "algorithm")}
+    tried = f"{document['tried']} in {document['seconds']:.1f} s, {document['inside']} inside the hypotheses"
+    largest = f"{document['recorded']:.6g} on the recorded instances, {document['largest']:.6g} in the search"
+    lines = [
+        _verdict(document),
+        "",
+        f"instances tried   {tried}",
+        f"largest ratio     {largest} ({e['check']})",
+        f"with fresh seeds  {e['verdict']}, ratio {ratio}: {e['reason']}",
+        f"instance          {json.dumps(shown, ensure_ascii=False)}",
+    ]
+    for why, count in sorted(document["outside"].items(), key=lambda pair: -pair[1]):
+        lines.append(f"kept out          {count}: {why}")
+    return "\n".join(lines)

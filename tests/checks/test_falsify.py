@@ -1,0 +1,144 @@
+"""The falsifier: what it finds, what it must not call found, and how instances are varied."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpfl_theory import statements
+from dpfl_theory.checks.falsify import falsify
+from dpfl_theory.checks.variation import numbers, varied
+from dpfl_theory.cli import main
+from dpfl_theory.errors import InputError
+from dpfl_theory.statements.model import Sides, Statement, sympy_symbols
+
+THEOREM = statements.get("hou2023.theorem1")
+
+
+def planted() -> Statement:
+    """Theorem 1 with the noise of one iteration only: right for the recorded run of one iteration, wrong for more."""
+
+    def sides() -> Sides:
+        import sympy as sp
+
+        s = sympy_symbols(faulty)
+        theta = sp.Max(1 - s["mu"] * s["eta"], 1 - s["p"] ** 2)
+        printed = THEOREM.sides().rhs  # type: ignore[misc]
+        noise = next(term for name, term in printed.items() if "noise" in name)
+        start = next(term for name, term in printed.items() if "noise" not in name)
+        return Sides(lhs={"psi": s["E_psi"]}, rhs={"start": start, "noise": noise * (1 - theta)})
+
+    runs = tuple(c for c in THEOREM.checks if c.name == "quadratics, one iteration")
+    assert runs
+    faulty = replace(THEOREM, id="test.planted", sides=sides, checks=runs)
+    return faulty
+
+
+def test_a_planted_fault_that_the_recorded_run_cannot_see_is_found() -> None:
+    found = falsify(planted(), instances=150, seed=2, device="cpu")
+    assert found.recorded < 1.0
+    assert found.evidence.verdict == "violated"
+    assert found.evidence.instance["T"] > 1
+    assert found.evidence.lhs is not None
+    assert found.evidence.lhs.low > found.evidence.rhs
+
+
+def test_the_true_theorem_withstands_the_same_search() -> None:
+    found = falsify(THEOREM, instances=80, seed=1, device="cpu")
+    assert found.evidence.verdict != "violated"
+    assert found.largest >= found.recorded
+    assert "0 < eta <= 1/L" in found.outside
+    assert found.inside + sum(found.outside.values()) == found.tried == 80
+
+
+def test_a_number_of_instances_always_finds_the_same() -> None:
+    first, second = (falsify(planted(), instances=30, seed=4, device="cpu").to_json() for _ in range(2))
+    for found in (first, second):
+        found.pop("seconds")
+        found["evidence"].pop("seconds")
+        found["evidence"]["notes"].pop("lane_seconds")
+    assert first == second
+    assert falsify(planted(), instances=30, seed=5, device="cpu").evidence.instance != first["evidence"]["instance"]
+
+
+def test_what_has_no_runs_is_told_where_to_go() -> None:
+    with pytest.raises(InputError, match=r"das2022\.fact2 has no runs to vary: check it by its other methods"):
+        falsify(statements.get("das2022.fact2"), instances=1)
+
+
+def test_without_a_run_inside_the_hypotheses_there_is_no_start() -> None:
+    outside = tuple(c for c in statements.get("das2022.theorem6").checks if c.expected == "not-applicable")
+    with pytest.raises(InputError, match=r"no run of das2022\.theorem6 is inside its hypotheses"):
+        falsify(replace(statements.get("das2022.theorem6"), checks=outside), instances=3)
+
+
+INSTANCE: dict[str, Any] = {
+    "problem": {"family": "huber", "parameters": {"clients": 4, "heterogeneity": 0.0, "seed": 3, "name": "1st"}},
+    "eta": "1/2",
+    "q": [[1.5, -2.0], [0, 7]],
+    "on": True,
+    "none": None,
+    "lanes": 512,
+}
+
+
+def test_variations_keep_kinds_signs_and_the_original() -> None:
+    before = json.dumps(INSTANCE)
+    draw = random.Random(3)
+    places = set(numbers(INSTANCE))
+    assert ("lanes",) not in places
+    changed: set[tuple[Any, ...]] = set()
+    for _ in range(300):
+        found = varied(INSTANCE, draw)
+        assert found["problem"]["family"] == "huber"
+        assert (found["on"], found["none"], found["lanes"]) == (True, None, 512)
+        clients = found["problem"]["parameters"]["clients"]
+        assert isinstance(clients, int)
+        assert clients >= 1
+        assert isinstance(found["eta"], str)
+        assert found["q"][0][1] < 0 < found["q"][0][0]
+        assert found["problem"]["parameters"]["heterogeneity"] >= 0.0
+        different = {place for place in places if _at(found, place) != _at(INSTANCE, place)}
+        assert len(different) <= 3
+        changed |= different
+    assert changed == places, "some number never changes"
+    assert json.dumps(INSTANCE) == before
+
+
+def _at(instance: Any, place: tuple[Any, ...]) -> Any:
+    for key in place:
+        instance = instance[key]
+    return instance
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    target = tmp_path / "found.json"
+    arguments = ["falsify", "hou2023.theorem1", "--instances", "14", "--device", "cpu", "--format", "json"]
+    assert main([*arguments, "--output", str(target)]) == 0
+    document = json.loads(target.read_text())
+    assert document["schema"] == "dpfl-theory/falsify/1"
+    assert document["tried"] == 14
+    assert document["evidence"]["verdict"] in ("holds", "inconclusive")
+    assert "no counterexample to hou2023.theorem1 was found" in capsys.readouterr().err
+    assert main(["falsify", "das2022.theorem7", "--instances", "9", "--device", "cpu"]) == 0
+    assert capsys.readouterr().out.startswith("das2022.theorem7 is violated\n")  # as recorded
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["nobody.theorem"], "statement 'nobody.theorem'"),
+        (["hou2023.theorem1", "--instances", "0"], "the number '0' is not a whole number"),
+        (["das2022.fact2"], "has no runs to vary"),
+    ],
+)
+def test_bad_input_is_one_sentence(arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["falsify", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert told in error
+    assert error.count("\n") == 1
