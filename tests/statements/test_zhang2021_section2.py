@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpfl_theory.checks import algebra, exact
+from dpfl_theory.algorithms import TwoSidedFedAvg
+from dpfl_theory.checks import algebra, exact, monte_carlo
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.problems.scalar import equation_8
 from dpfl_theory.statements import get
 from dpfl_theory.statements.model import Check, Statement
-from dpfl_theory.statements.zhang2021 import claim2_1, claim2_2, huberised, table1
+from dpfl_theory.statements.zhang2021 import claim2_1, claim2_2a, claim2_2b, huberised, table1
 
 F = Fraction
 
@@ -85,6 +86,29 @@ def test_a_wrong_entry_is_noticed() -> None:
     assert exact.run(get("zhang2021.table1.update-clipping.repaired"), check, Settings()).verdict == "violated"
 
 
+@pytest.mark.parametrize(
+    ("eta", "end"), [(0.14, 0.0), (1 / 6, 0.0), (0.2, 0.2), (0.25, 0.4), (2 / 7, 0.5), (1.0, 0.5), (1.4, 0.5)]
+)
+def test_larger_steps_bring_back_the_printed_entry(eta: float, end: float) -> None:
+    """Updates clipped to 1, Q = 1: from eta_l = 2/7 on all runs end at the printed 1/2, and no clipping diverges."""
+    for start in (-7.0, 0.3, 4.0, 1e3):
+        x = start
+        for _ in range(3000):
+            x += sum(clip(-eta * p * (p * x - q), 1.0) for p, q in zip(*EIGHT)) / 3
+        assert x == pytest.approx(end, abs=1e-9)
+    assert float(table1.one_step(F(eta).limit_denominator(1000))) == pytest.approx(end, abs=1e-12)
+    assert (abs(1 - 41 * eta / 3) > 1) == (eta > 6 / 41)
+
+
+def test_a_wrong_entry_at_larger_steps_is_noticed() -> None:
+    check = Check("exact", "planted", lambda i: table1.longer_cases(i, lambda _: F(0)), {"eta_l": ["2/7", "1"]})
+    assert exact.run(get("zhang2021.table1.update-clipping.repaired"), check, Settings()).verdict == "violated"
+    with pytest.raises(ValueError, match="does not attract"):
+        table1.longer_cases({"eta_l": ["8/5"]}, table1.one_step)
+    with pytest.raises(ValueError, match="does not attract"):
+        table1.longer_cases({"eta_l": ["3/20"]}, table1.one_step)
+
+
 def test_the_parameters_of_the_proof_fail_on_its_own_problem() -> None:
     """Q = 1 and eta_l = 1/max |f_i'(x*)| = 1/6 on problem (8): the slip recorded at Claim 2.2."""
     assert end_of(*EIGHT, 1 / 6, 1, lambda x, y: x + clip(y - x, 0.5)) == pytest.approx(0.5, abs=1e-12)
@@ -94,17 +118,17 @@ def test_the_parameters_of_the_proof_fail_on_its_own_problem() -> None:
 
 @pytest.mark.parametrize("scale", [F(1, 1000), F(1), F(50)])
 def test_the_witness_never_clips_at_the_optimum(scale: Fraction) -> None:
-    clients = claim2_2.scalar({"a": ["1", "2", "6"], "b": ["4", "1", "-1"]})
-    step = claim2_2.witness(clients, scale)
+    clients = claim2_2a.scalar({"a": ["1", "2", "6"], "b": ["4", "1", "-1"]})
+    step = claim2_2a.witness(clients, scale)
     assert all(step * abs(a * (a * clients.optimum - b)) <= scale for a, b in zip(clients.a, clients.b))
     too_long = clients.round_map("difference", step=3 * scale, steps=1, threshold=scale)
-    assert claim2_2.off_optimum(clients, too_long) > 0  # that step is clipped at the optimum, or unstable
+    assert claim2_2a.off_optimum(clients, too_long) > 0  # that step is clipped at the optimum, or unstable
 
 
 def test_equal_losses_are_no_success() -> None:
     """With Q = 5 nothing is clipped on problem (8): both methods end at the same point."""
     instance = {"a": ["1", "2", "6"], "b": ["4", "1", "-1"], "runs": [["1/50", 5, "1"]]}
-    check = Check("exact", "planted", claim2_2.better_cases, instance)
+    check = Check("exact", "planted", claim2_2b.better_cases, instance)
     assert exact.run(get("zhang2021.claim2.2b"), check, Settings()).verdict == "violated"
 
 
@@ -135,3 +159,71 @@ def test_the_printed_loss_is_refuted_by_its_units_and_its_derivative() -> None:
     printed = get("zhang2021.eq7")
     assert algebra.homogeneous(printed).true is False
     assert algebra.homogeneous(get("zhang2021.eq7.repaired")).true is True
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_round_leads_nearer_from_everywhere(seed: int) -> None:
+    """Claim 2.2's first sentence in plain NumPy: singular clients, starts far away in all directions, clipped runs.
+
+    Beyond R the distance falls by eta m/2 or more in every round, within R by the factor 1 - eta mu.
+    """
+    rng = np.random.default_rng(seed)
+    n, d, c = 5, 3, 0.7
+    rows, labels = rng.standard_normal((n, 1 + seed % 2, d)), rng.standard_normal((n, 1 + seed % 2)) * 3
+    if seed >= 4:
+        rows[:, :, -1] = 0.0  # f does not depend on the last coordinate, and its gradients at x* are not zero
+    hessians = np.einsum("imd,ime->ide", rows, rows)
+    mean = hessians.mean(axis=0)
+    eigenvalues = np.linalg.eigvalsh(mean)
+    mu, L = eigenvalues[eigenvalues > 1e-9][0], max(np.linalg.eigvalsh(h)[-1] for h in hessians)
+    star = np.linalg.pinv(mean) @ np.einsum("imd,im->d", rows, labels) / n
+    star = star + rng.standard_normal(d) * (seed >= 4) * [0.0, 0.0, 1.0]  # one of many solutions
+
+    def gradients(x: np.ndarray) -> np.ndarray:
+        return np.einsum("imd,im->id", rows, np.einsum("imd,d->im", rows, x) - labels)
+
+    G = np.linalg.norm(gradients(star), axis=1).max()
+    C = G + L / mu * max(2 * G, 3 * c * L)
+    eta, R = c / C, (C - G) / L
+    m = mu * R - G
+    way = mean @ rng.standard_normal(d)
+    x, clipped, inside = star + 4 * R * way / np.linalg.norm(way), 0, 0
+    for _ in range(100_000):
+        g = eta * gradients(x)
+        length = np.linalg.norm(g, axis=1)
+        clipped += int((length > c).any())
+        before = np.linalg.norm(x - star)
+        x = x - (g * np.minimum(1.0, c / np.maximum(length, 1e-300))[:, None]).mean(axis=0)
+        after = np.linalg.norm(x - star)
+        if before > R:
+            assert not inside
+            assert after <= before - eta * m / 2 + 1e-12 * before
+        else:
+            inside += 1
+            assert after <= (1 - eta * mu) * before + 1e-11
+        if inside > 50:
+            break
+    assert clipped > 20
+    assert inside > 50
+
+
+@pytest.mark.parametrize("name", claim2_2a.RUNS)
+def test_a_run_that_stands_still_is_noticed(name: str) -> None:
+    """Also one whose rate is half of what is due; and the runs that start beyond R do clip."""
+    statement = get("zhang2021.claim2.2a")
+    (check,) = (c for c in statement.checks if c.name == name)
+    experiment = check.build(check.instance)
+    clipped = experiment.notes["clients clipped at the start"]
+    assert (clipped > 0) == (check.instance["distance"] > 1)
+    still = replace(experiment, algorithm=TwoSidedFedAvg(1e-12, threshold=float(check.instance["c"])))
+    planted = replace(check, build=lambda _: still)
+    assert monte_carlo.run(statement, planted, Settings()).verdict == "violated"
+
+
+def test_a_step_beyond_the_prescribed_one_is_not_covered() -> None:
+    """With ten times the step the radius falls below 2 G*/mu, and the statement's own hypothesis refuses the run."""
+    statement = get("zhang2021.claim2.2a")
+    (check,) = (c for c in statement.checks if c.name == "six quadratics in four dimensions")
+    experiment = check.build(check.instance)
+    long = replace(experiment, values={**experiment.values, "eta_l": 10 * experiment.values["eta_l"]})
+    assert monte_carlo.run(statement, replace(check, build=lambda _: long), Settings()).verdict == "not-applicable"

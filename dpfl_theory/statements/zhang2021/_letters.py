@@ -204,6 +204,19 @@ EXPECTED = {
     )
 }
 
+_AFTER = "; in a simulated round that starts at x* with eta_g = 1, the squared distance from it"
+EXPECTED |= {
+    s.name: Expected(s.name, ((observable, 1),), s.unit, s.latex, s.meaning + more, "end")
+    for s, observable, more in (
+        (LETTERS["cohort_clipped"], "distance-squared", _AFTER),
+        (LETTERS["cohort_common"], "distance-squared", _AFTER),
+        (LETTERS["cohort_local"], "distance-squared", _AFTER),
+        (LETTERS["E_next"], "suboptimality", ", counted from f^*"),
+        (LETTERS["drift_square"], "signal-squared", "; simulated as the square of a signal"),
+        (LETTERS["local_squares"], "distance-squared", "; simulated as N times that of one client, drawn"),
+    )
+}
+
 
 def letters(*names: str) -> tuple[Symbol, ...]:
     """The paper's letters with these names."""

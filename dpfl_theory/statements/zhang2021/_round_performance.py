@@ -18,12 +18,15 @@ from dpfl_theory.statements.model import Check
 __all__ = ["checks", "one_round"]
 
 
-def one_round(instance: Mapping[str, Any], repaired: bool, sampling: float = 27 / 2) -> Performance:
+def one_round(
+    instance: Mapping[str, Any], repaired: bool, sampling: float = 27 / 2, drift: float = 15.0
+) -> Performance:
     """(21) for two clients with L = 1, without stochastic gradients, privacy noise and clipping.
 
     instance: P (1 or 2, without replacement), Q, ``eta Q L``, eta_g, class (``convex`` or ``non-convex``). A minimiser
     of f is the origin, where the gradients sum to zero; both sides are counted from f there. repaired: the right side
-    of the repaired (21), with this constant before (L/P) eta_g^2 eta_l^2 Q^2 sigma_g^2.
+    of the repaired (21), with these constants before (L/P) eta_g^2 eta_l^2 Q^2 sigma_g^2 and eta_g eta_l^3 L^2 Q^3
+    sigma_g^2.
     """
     from PEPit import PEP, Expression, Point
     from PEPit.functions import SmoothConvexFunction, SmoothFunction
@@ -61,7 +64,7 @@ def one_round(instance: Mapping[str, Any], repaired: bool, sampling: float = 27 
     left = beta * Q / 4 * mean**2
     for members in cohorts:
         left += excess(x - beta / P * sum((sums[i] for i in members), origin)) / len(cohorts)
-    factor = 5 / 2 * beta * eta**2 * Q**2 * 6 * Q
+    factor = drift * beta * eta**2 * Q**3
     factor += sampling / P * beta**2 * Q**2 if repaired else 12 * beta / P * factor
     return Performance(problem, left, excess(x) + factor * apart, "(21), counted from f*, L = 1")
 

@@ -44,6 +44,16 @@ def repaired_limits(v: Mapping[str, Any]) -> str | None:
     return None
 
 
+def sharpened_limits(v: Mapping[str, Any]) -> str | None:
+    """eta_g eta_l <= min{P/(20QL), P/(6QL(P-1))} and eta_l <= 1/(sqrt(60) QL)."""
+    P, Q, L, product = v["P"], v["Q"], v["L"], v["eta_g"] * v["eta_l"]
+    if 60 * (v["eta_l"] * Q * L) ** 2 > 1:
+        return f"eta_l = {v['eta_l']} exceeds 1/(sqrt(60) QL)"
+    if 20 * Q * L * product > P or 6 * Q * L * (P - 1) * product > P:
+        return f"eta_g eta_l = {product} exceeds min{{P/(20QL), P/(6QL(P-1))}}"
+    return None
+
+
 def run_values(instance: Mapping[str, Any], limits: Limits) -> dict[str, Fraction]:
     """All letters of (22) and of Theorem 3.1 for T rounds from x; G is the longest stochastic gradient met."""
     T, states = int(instance["T"]), {F(instance["x"]): F(1)}
@@ -144,7 +154,8 @@ def simulated(statement: Callable[[], Statement], limits: Limits) -> Callable[[M
 
     `FedAvg` with the step sizes eta_l and eta_g eta_l, threshold c/eta_l and noise sigma/(eta_l sqrt(P)) on the average
     is Algorithm 3. instance: problem; P; Q; T; ``eta Q L`` (eta_l QL); ``product``, the share of the largest product
-    eta_g eta_l that is allowed; c over the median length of the first updates; sigma over c; distance from x*.
+    eta_g eta_l that is allowed; c over the median length of the first updates; sigma over c; distance from x*, or the
+    start; sigma_g where it is known better than `sigma_global` says.
     """
 
     def build(instance: Mapping[str, Any]) -> Experiment:
@@ -170,6 +181,7 @@ def simulated(statement: Callable[[], Statement], limits: Limits) -> Callable[[M
         origin = np.zeros(problem.d) if constants.w_star is None else constants.w_star
         direction = np.random.default_rng(5).standard_normal(problem.d)
         start = origin + float(instance["distance"]) * direction / np.linalg.norm(direction)
+        start = np.array(instance.get("start", start), dtype=float)
         lengths = [float(np.linalg.norm(problem.client_gradient(i, start))) for i in range(problem.n)]
         C = float(instance["c"]) * Q * float(np.median(lengths))
         sigma = float(instance["sigma"]) * C
@@ -183,11 +195,11 @@ def simulated(statement: Callable[[], Statement], limits: Limits) -> Callable[[M
             "d": float(problem.d),
             "G": constants.G_max,
             "sigma_l": 0.0,
-            "sigma_g": sigma_global(problem).high,
+            "sigma_g": float(instance["sigma_g"]) if "sigma_g" in instance else sigma_global(problem).high,
             "noise_variance": (eta * sigma) ** 2,
             "gap": problem.value(start) - constants.f_star,
         }
-        if float(instance["c"]) >= 1e6:
+        if Q * constants.G_max <= C:
             values["G"] = 0.0  # nothing is clipped, and G multiplies zeros whose range would widen the limits
         reach = fedavg_reach(algorithm, problem, T, start)
         random = cohort.scheme != "full" or sigma > 0.0

@@ -11,6 +11,7 @@ from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statemen
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021._round import compared
+from dpfl_theory.statements.zhang2021._sides import Lazy, put
 
 _LETTERS = (
     *zhang.letters("c", "eta_l"),
@@ -57,21 +58,50 @@ def drawn_cases(statement: Callable[[], Statement]) -> Callable[[Mapping[str, An
     return build
 
 
+def _near_threshold(statement: Lazy) -> Callable[[Mapping[str, Any]], Outcome]:
+    def build(_: Mapping[str, Any]) -> Outcome:
+        """Both lengths tend to the threshold from above: the largest ratio of the sides there must be at most 1.
+
+        c/max(c, y) has the slope -1/c just above c, the steepest that it has.
+        """
+        import sympy as sp
+
+        s, gap = sympy_symbols(statement()), sp.Symbol("gap", positive=True)
+        c, eta = s["c"], s["eta_l"]
+        left, right = put(statement(), mean=c / eta, drawn=(c + gap) / eta)
+        ratio = sp.limit(sp.simplify(left / right), gap, 0, "+")
+        at_half = ratio.subs(c, sp.Rational(1, 2))
+        return Outcome(
+            bool(at_half <= 1), f"just above the threshold the sides have the ratio {ratio}, {at_half} at c = 1/2"
+        )
+
+    return build
+
+
 def _both_clipped(_: Mapping[str, Any]) -> Outcome:
-    """For y, z >= c: |y - z|/c - |c/y - c/z| = |y - z| (y z - c^2)/(c y z), which is not negative."""
+    """For lengths y > z >= c: |y - z|/c - |c/y - c/z| = (y - z)(y z - c^2)/(c y z), which is not negative."""
     import sympy as sp
 
-    c, z, gap = sp.symbols("c z gap", positive=True)
+    s = sympy_symbols(REPAIRED)
+    gap, beyond = sp.symbols("gap beyond", positive=True)
+    c, eta = s["c"], s["eta_l"]
+    z = c + beyond
     y = z + gap
-    return equal(gap / c - (c / z - c / y), gap * (y * z - c**2) / (c * y * z), "the slack where both are clipped")
+    left, right = put(REPAIRED, drawn=y / eta, mean=z / eta)
+    return equal(right - left, gap * (y * z - c**2) / (c * y * z), "the slack where both are clipped")
 
 
 def _one_clipped(_: Mapping[str, Any]) -> Outcome:
-    """For y <= c < z: (z - y)/c - (1 - c/z) = (c - y)/c + (z - c)^2/(c z), which is not negative."""
+    """For lengths y <= c < z: (z - y)/c - (1 - c/z) = (c - y)/c + (z - c)^2/(c z), which is not negative."""
     import sympy as sp
 
-    c, y, z = sp.symbols("c y z", positive=True)
-    return equal((z - y) / c - (1 - c / z), (c - y) / c + (z - c) ** 2 / (c * z), "the slack where one is clipped")
+    s = sympy_symbols(REPAIRED)
+    below, beyond = sp.symbols("below beyond", positive=True)
+    c, eta = s["c"], s["eta_l"]
+    # y = c/(1 + below), so that y is positive and below c for all values.
+    y, z = c / (1 + below), c + beyond
+    left, right = put(REPAIRED, drawn=y / eta, mean=z / eta)
+    return equal(right - left, (c - y) / c + (z - c) ** 2 / (c * z), "the slack where one is clipped")
 
 
 _DRAWS = [["1/2", "1"], ["0", "2"], ["-1", "1"], ["1/10", "1/5"], ["-3", "4"]]
@@ -94,6 +124,7 @@ BOUND: Statement = Statement(
     sides=_printed_sides,
     homogeneous=False,
     checks=(
+        Check("algebra", "just above the threshold", _near_threshold(lambda: BOUND), {}, "violated"),
         Check("exact", "c < 1", drawn_cases(lambda: BOUND), _SMALL, "violated"),
         Check("exact", "c >= 1", drawn_cases(lambda: BOUND), _LARGE),
     ),
@@ -119,6 +150,7 @@ REPAIRED: Statement = Statement(
     symbols=_LETTERS,
     sides=_repaired_sides,
     checks=(
+        Check("algebra", "just above the threshold", _near_threshold(lambda: REPAIRED)),
         Check("algebra", "both clipped", _both_clipped),
         Check("algebra", "one clipped", _one_clipped),
         Check("exact", "c < 1", drawn_cases(lambda: REPAIRED), _SMALL),

@@ -101,10 +101,10 @@ def _first_are_not(_: Mapping[str, Any]) -> Outcome:
 
 def _bounded(_: Mapping[str, Any]) -> Outcome:
     """A mean of models clipped to c is at most c, for every Q and eta_l, and x* - c = (k-4)c/3."""
-    import sympy as sp
-
-    k, c = sp.symbols("k c", positive=True)
-    return equal((2 * (-c / 2) + k * c) / 3 - c, (k - 4) * c / 3, "x* less the largest mean of three clipped models")
+    s = sympy_symbols(CLAIM)
+    # x* less c, the largest mean of three clipped models.
+    short = (2 * (-s["c"] / 2) + s["k"] * s["c"]) / 3 - s["c"]
+    return equal(short**2, sum(_sides().lhs.values()), "the squared distance from x* to the largest mean")
 
 
 def _experiment(instance: Mapping[str, Any]) -> Experiment:

@@ -9,15 +9,16 @@ from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
+from dpfl_theory.statements.zhang2021 import _round_runs as simulated
 from dpfl_theory.statements.zhang2021._proof_instances import exact
 from dpfl_theory.statements.zhang2021._round import cases
-from dpfl_theory.statements.zhang2021.second_order import repaired_squares
+from dpfl_theory.statements.zhang2021._sides import put, total
+from dpfl_theory.statements.zhang2021.squared_updates import repaired_squares
 
-__all__ = ["EQ20", "EQ20_REPAIRED", "LETTERS", "shared_terms", "total", "zero"]
+__all__ = ["EQ20", "EQ20_REPAIRED", "LETTERS", "NEXT", "shared_terms"]
 
 _WHERE = "Appendix A.1, proof of Theorem 3.1"
 LETTERS = zhang.letters(
-    "E_next",
     "f_now",
     "eta_g",
     "eta_l",
@@ -37,14 +38,7 @@ LETTERS = zhang.letters(
     "second_spread",
 )
 
-
-def total(statement: Statement, side: str = "rhs") -> Any:
-    """The sum of one side's terms."""
-    import sympy as sp
-
-    assert statement.sides is not None
-    sides = statement.sides()
-    return sum((sides.lhs if side == "lhs" else sides.rhs).values(), sp.Integer(0))
+NEXT = zhang.expected("E_next")
 
 
 def shared_terms(s: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,18 +96,18 @@ def _bookkeeping(_: Mapping[str, Any]) -> Outcome:
     """
     import sympy as sp
 
-    from dpfl_theory.statements.zhang2021 import first_order, second_order
+    from dpfl_theory.statements.zhang2021 import drift as local_drift
+    from dpfl_theory.statements.zhang2021 import first_order, second_order, squared_updates
 
     s = sympy_symbols(EQ20_REPAIRED)
-    product, squares = total(first_order.EQ14_REPAIRED), total(second_order.EQ18)
-    product = product.subs(zero("drift_square"))
-    drift = s["eta_l"] * s["alpha"] / 2 * total(first_order.EQ15)
-    inner = total(second_order.EQ17).subs(sp.Symbol("cohort_local", nonnegative=True), squares)
-    outer = total(second_order.EQ16).subs(sp.Symbol("cohort_common", nonnegative=True), inner)
-    outer = outer.subs(sp.Symbol("local_squares", nonnegative=True), total(second_order.EQ19_REPAIRED))
-    bias = s["first_bias"] + s["second_bias"]
+    drift = total(local_drift.EQ15)
+    _, product = put(first_order.EQ14_REPAIRED, drift_square=drift)
+    _, squares = put(second_order.EQ18_REPAIRED, local_squares=total(squared_updates.EQ19_REPAIRED))
+    _, inner = put(second_order.EQ17, cohort_local=squares)
+    _, outer = put(second_order.EQ16, cohort_common=inner)
+    _, first = put(first_order.EQ13, common_product=product)
     noise = s["L"] / 2 * s["eta_g"] ** 2 * s["noise_variance"] * s["d"] / s["P"]
-    combined = s["f_now"] + s["eta_g"] * (bias + product + drift) + s["L"] / 2 * s["eta_g"] ** 2 * outer + noise
+    combined = s["f_now"] + s["eta_g"] * first + s["L"] / 2 * s["eta_g"] ** 2 * outer + noise
     return equal(sp.expand(combined), sp.expand(total(EQ20_REPAIRED)), "(12) to (19) put together against (20)")
 
 
@@ -121,23 +115,16 @@ def _missing(_: Mapping[str, Any]) -> Outcome:
     """The two terms that (18) and (19) add must be (3 L eta_g^2/(P N)) times (19); as printed the L is missing."""
     import sympy as sp
 
-    from dpfl_theory.statements.zhang2021 import second_order
+    from dpfl_theory.statements.zhang2021 import squared_updates
 
     s = sympy_symbols(EQ20)
-    due = 3 * s["L"] * s["eta_g"] ** 2 / (s["P"] * s["N"]) * total(second_order.EQ19)
+    due = 3 * s["L"] * s["eta_g"] ** 2 / (s["P"] * s["N"]) * total(squared_updates.EQ19)
     terms = _eq20_sides().rhs
     return equal(
         sp.expand(terms["sampling, noise"] + terms["sampling"]),
         sp.expand(due),
         "the last two terms against 3 L eta_g^2/(P N) times (19)",
     )
-
-
-def zero(name: str) -> dict[Any, int]:
-    """What leaves the terms with this letter out of a formula."""
-    import sympy as sp
-
-    return {sp.Symbol(name, nonnegative=True): 0}
 
 
 _SAMPLED = {"q": ["100", "100"], "m": ["-1", "1"], "x": ["0"], "Q": 1, "P": 1, "eta_l": "1/1000000", "eta_g": "1"}
@@ -154,6 +141,7 @@ EQ20: Statement = Statement(
         "eta_g^2 alpha Q^3 (15 L^2 eta_l^2 + 1)(||grad f||^2 + sigma_g^2)."
     ),
     symbols=(*LETTERS, *zhang.letters("local_square")),
+    expectations=NEXT,
     sides=_eq20_sides,
     homogeneous=False,
     checks=(
@@ -199,13 +187,23 @@ EQ20_REPAIRED: Statement = Statement(
         "+ 1)(||grad f||^2 + sigma_g^2)) in place of its two terms in 30/P and 12/P."
     ),
     symbols=EQ20.symbols,
+    expectations=NEXT,
     sides=_eq20_repaired_sides,
     checks=(
         Check("algebra", "(12) to (19) put together", _bookkeeping),
         Check("exact", "two clients, L = 100, at the optimum", cases(lambda: EQ20_REPAIRED), _SAMPLED),
         *exact(lambda: EQ20_REPAIRED, None, {"samplings": ["without", "anew"]}),
+        *simulated.runs(simulated.DESCENTS),
     ),
-    uses=(*EQ20.uses[:1], "zhang2021.eq14.repaired", *EQ20.uses[2:6], "zhang2021.eq19.repaired"),
+    uses=(
+        "zhang2021.eq13",
+        "zhang2021.eq14.repaired",
+        "zhang2021.eq15",
+        "zhang2021.eq16",
+        "zhang2021.eq17",
+        "zhang2021.eq18.repaired",
+        "zhang2021.eq19.repaired",
+    ),
 )
 
 STATEMENTS = (EQ20, EQ20_REPAIRED)

@@ -1,20 +1,24 @@
-"""zhang2021 eqs. (13) to (15): the first-order term of the descent inequality."""
+"""zhang2021 eqs. (13) and (14): the first-order term of the descent inequality."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from fractions import Fraction
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from dpfl_theory.statements.claims import Outcome, Performance
+from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
+from dpfl_theory.statements.zhang2021 import _step_performance as worst
 from dpfl_theory.statements.zhang2021._proof_instances import exact
 from dpfl_theory.statements.zhang2021._round import cases
+from dpfl_theory.statements.zhang2021._sides import Lazy, put
 
 _WHERE = "Appendix A.1, proof of Theorem 3.1"
-GIVEN = "given x_t; alpha~_i is read with the expectation over the round, given x_t, so that it is known with x_t. "
+GIVEN = (
+    "given x_t; alpha~_i is read with the expectation over the round, given x_t; the proof only needs that it is known "
+    "with x_t, so one 'over all possible randomness', as (11) says, would do as well. "
+)
 
 
 def _eq13_sides() -> Sides:
@@ -26,16 +30,33 @@ def _eq13_sides() -> Sides:
 
 
 def _telescoping(_: Mapping[str, Any]) -> Outcome:
-    """Delta = (Delta - Delta~) + (Delta~ - common) + common, factor by factor."""
+    """Two of three clients, with arbitrary factors alpha_i and alpha~_i: both sides of (13) in their letters.
+
+    All are scalars: inner products with grad f are linear. alpha_i and the sum g_i of the stochastic gradients may be
+    random, since both sides are linear in alpha_i g_i and g_i; alpha~_i need only be the same for all of it.
+    """
+    import itertools
+
     import sympy as sp
 
-    a, known, mean, total = sp.symbols("alpha_i alphatilde_i alphabar total", real=True)
-    parts = (a - known) * total + (known - mean) * total + mean * total
-    return equal(a * total, parts, "an update against its three parts")
+    N, P = 3, 2
+    slope, eta, mean = sp.symbols("slope eta alphabar", real=True)
+    own, known, sums = (sp.symbols(f"{name}1:4", real=True) for name in ("alpha", "known", "g"))
+    sent = [-eta * a * g for a, g in zip(own, sums)]
+    cohorts = list(itertools.combinations(range(N), P))
+    left, right = put(
+        EQ13,
+        cohort_product=slope * sum(sent[i] for members in cohorts for i in members) / (P * len(cohorts)),
+        first_bias=slope * sum(-eta * (a - k) * g for a, k, g in zip(own, known, sums)) / N,
+        second_bias=slope * sum(-eta * (k - mean) * g for k, g in zip(known, sums)) / N,
+        common_product=slope * sum(-eta * mean * g for g in sums) / N,
+    )
+    return equal(sp.expand(left), sp.expand(right), "the cohort's product against the three parts")
 
 
-def _participation(instance: Mapping[str, Any]) -> Outcome:
-    """A client is in P of N places: C(N-1, P-1)/C(N, P) = P/N without replacement, and N^(P-1) P/N^P with it."""
+def _participation(_: Mapping[str, Any]) -> Outcome:
+    """A client is in P of N places: C(N-1, P-1)/C(N, P) = P/N without replacement, and N^(P-1) P/N^P with it; so the
+    cohort's mean has the expectation of the clients' mean, for every N and P."""
     import sympy as sp
 
     N, P = (sp.Symbol(name, positive=True, integer=True) for name in "NP")
@@ -58,98 +79,29 @@ def _eq14_sides(statement: Statement, distance: str) -> Sides:
     )
 
 
-def _polarisation(instance: Mapping[str, Any]) -> Outcome:
-    """-eta alpha <g, S> completed to squares of sqrt(Q) g and S/sqrt(Q), S the mean of the sums of local gradients.
+def _polarisation(statement: Lazy) -> Callable[[Mapping[str, Any]], Outcome]:
+    def build(_: Mapping[str, Any]) -> Outcome:
+        """The sides in scalars: g the gradient, S the mean of the clients' sums of local gradients.
 
-    The printed square has (1/sqrt(Q)) sum Delta/(eta N alpha) = -S/sqrt(Q) with a minus sign: sqrt(Q) g + S/sqrt(Q).
-    """
-    import sympy as sp
+        The mean of the updates is -eta alpha S. The printed square has (1/sqrt(Q)) sum Delta/(eta N alpha) = -S/sqrt(Q)
+        with a minus sign, which makes it sqrt(Q) g + S/sqrt(Q); A_1 of (15) is that of sqrt(Q) g - S/sqrt(Q).
+        """
+        import sympy as sp
 
-    g, S = sp.symbols("g S", real=True)
-    Q = sp.Symbol("Q", positive=True)
-    sign = int(instance["sign"])
-    square = (sp.sqrt(Q) * g + sign * S / sp.sqrt(Q)) ** 2
-    return equal(-g * S, -Q * g**2 / 2 - S**2 / (2 * Q) + square / 2, "the product against the completed squares")
+        g, S = sp.symbols("g S", real=True)
+        s = sympy_symbols(statement())
+        step, Q = s["eta_l"] * s["alpha"], s["Q"]
+        apart = {"far_square": g + S / Q, "drift_square": g - S / Q}
+        squares = {name: Q * difference**2 for name, difference in apart.items() if name in s}
+        left, right = put(
+            statement(), common_product=-step * g * S, square=g**2, local_square=(step * S) ** 2, **squares
+        )
+        return equal(sp.expand(left), sp.expand(right), "the product against the completed squares")
+
+    return build
 
 
 _SIMPLE = {"q": ["1"], "m": ["0"], "x": ["1"], "Q": 1, "P": 1, "eta_l": "1/10", "sampling": "without"}
-
-
-# The worst case of A_1, with noise: every noise takes the values n and -n with equal probability.
-
-
-def drift(instance: Mapping[str, Any], factors: tuple[float, float] = (5.0, 30.0)) -> Performance:
-    """A_1 <= factors[0] L^2 Q^2 eta^2 sigma_l^2 + factors[1] L^2 Q^3 eta^2 (sigma_g^2 + ||grad f(x_t)||^2).
-
-    instance: Q; ``eta Q L``; clients (1 or 2); noisy. L = 1, f_i smooth and not convex; x_t is the origin. With two
-    clients both gradients differ from grad f(x_t) by the same length, so that sigma_g is that length.
-    """
-    from PEPit import PEP, Point
-    from PEPit.functions import SmoothFunction
-
-    Q, n = int(instance["Q"]), int(instance["clients"])
-    eta = float(Fraction(instance["eta Q L"])) / Q
-    problem = PEP()
-    functions = [problem.declare_function(SmoothFunction, L=1.0) for _ in range(n)]
-    origin = Point(is_leaf=False, decomposition_dict={})
-    first = [f.gradient(origin) for f in functions]
-    mean = sum(first[1:], first[0]) / n
-    # Noises of one step share a length but no direction, so sigma_l^2 is the largest of their squares: each is held
-    # below one scalar's worth, the square of the first.
-    noises = [[Point() for _ in range(Q - 1)] for _ in functions] if instance["noisy"] else []
-    left: Any = 0.0
-    branches = []
-    for i, f in enumerate(functions):
-        leaves = [(1.0, origin, origin)]  # probability, point, sum of gradients so far
-        for q in range(Q):
-            grown = []
-            for weight, x, total in leaves:
-                g = first[i] if q == 0 else f.gradient(x)
-                signs = (1.0, -1.0) if noises and q < Q - 1 else (0.0,)
-                for sign in signs:
-                    noise = sign * noises[i][q] if sign else origin
-                    grown.append((weight / len(signs), x - eta * (g + noise), total + g))
-            leaves = grown
-        branches.append([(weight, Q * mean / n - total / n) for weight, _, total in leaves])
-    if n == 1:
-        left = sum(weight * part**2 for weight, part in branches[0]) / Q
-    else:
-        left = sum(a * b * (u + v) ** 2 for a, u in branches[0] for b, v in branches[1]) / Q
-    variance: Any = 0.0
-    if noises:
-        flat = [n for own in noises for n in own]
-        variance = flat[0] ** 2
-        for n_ in flat[1:]:
-            problem.add_constraint(n_**2 <= variance)
-    apart = (first[0] - mean) ** 2 if n == 2 else 0.0
-    right = factors[0] * Q**2 * eta**2 * variance + factors[1] * Q**3 * eta**2 * (apart + mean**2)
-    return Performance(problem, left, right, "A_1 against the bound of (15), L = 1")
-
-
-def _eq15_sides() -> Sides:
-    s = sympy_symbols(EQ15)
-    L, eta, Q = s["L"], s["eta_l"], s["Q"]
-    return Sides(
-        lhs={"A_1": s["drift_square"]},
-        rhs={
-            "variances": 5 * L**2 * Q**2 * eta**2 * (s["sigma_l"] ** 2 + 6 * Q * s["sigma_g"] ** 2),
-            "gradient": 30 * L**2 * Q**3 * eta**2 * s["square"],
-        },
-    )
-
-
-def _lemma3(_: Mapping[str, Any]) -> Outcome:
-    """The lemma of Reddi et al. asks for eta_l <= 1/(8QL); the theorem allows 1/(sqrt(60) QL), which is more.
-
-    Its recursion multiplies by 1 + 1/(2Q-1) + 6 Q L^2 eta^2 each step, which must not exceed 1 + 1/(Q-1): at the
-    theorem's limit the room is Q/((Q-1)(2Q-1)) - 1/(10 Q) > 0 for Q >= 2, so the lemma holds there as well.
-    """
-    import sympy as sp
-
-    Q = sp.Symbol("Q", positive=True)
-    room = 1 / (Q - 1) - 1 / (2 * Q - 1) - 6 * Q / (60 * Q**2)
-    positive = (8 * Q**2 + 3 * Q - 1) / (10 * Q * (Q - 1) * (2 * Q - 1))
-    return equal(room, positive, "the room in the lemma's recursion at eta_l = 1/(sqrt(60) QL)")
 
 
 EQ13: Statement = Statement(
@@ -168,12 +120,11 @@ EQ13: Statement = Statement(
         Check("algebra", "three parts", _telescoping),
         Check("algebra", "participation is P/N", _participation),
         *exact(lambda: EQ13),
+        *worst.checks(lambda: EQ13, ("without", "anew"), directions=("<=", ">="), clipped=True),
     ),
     slips=(
         "Cohorts that depend on the updates, such as clients that drop out because they are slow, are not covered: the "
         "step needs P_t independent of the gradients, which the theorem does not say.",
-        "The proof takes alpha~_i with an expectation 'over all possible randomness'; what it needs is the expectation "
-        "given x_t.",
     ),
 )
 
@@ -190,9 +141,10 @@ EQ14: Statement = Statement(
     relation="==",
     sides=lambda: _eq14_sides(EQ14, "far_square"),
     checks=(
-        Check("algebra", "completed squares", _polarisation, {"sign": 1}, "violated"),
+        Check("algebra", "completed squares", _polarisation(lambda: EQ14), {}, "violated"),
         Check("exact", "f = x^2/2, x_t = 1, Q = 1", cases(lambda: EQ14), _SIMPLE, "violated"),
         *exact(lambda: EQ14, {"*": "violated"}),
+        *worst.checks(lambda: EQ14, verdict=lambda direction, instance: "violated", directions=(">=",)),
     ),
     expected="violated",
     erratum=Erratum(
@@ -223,104 +175,12 @@ EQ14_REPAIRED: Statement = Statement(
     relation="==",
     sides=lambda: _eq14_sides(EQ14_REPAIRED, "drift_square"),
     checks=(
-        Check("algebra", "completed squares", _polarisation, {"sign": -1}),
+        Check("algebra", "completed squares", _polarisation(lambda: EQ14_REPAIRED)),
         Check("exact", "f = x^2/2, x_t = 1, Q = 1", cases(lambda: EQ14_REPAIRED), _SIMPLE),
         *exact(lambda: EQ14_REPAIRED),
+        *worst.checks(lambda: EQ14_REPAIRED, directions=("<=", ">=")),
     ),
 )
 
 
-def _sharpened_sides() -> Sides:
-    s = sympy_symbols(SHARPENED)
-    drift = s["L"] ** 2 * s["Q"] ** 2 * s["eta_l"] ** 2
-    return Sides(
-        lhs={"A_1": s["drift_square"]},
-        rhs={
-            "noise": 4 * drift * s["sigma_l"] ** 2 / 3,
-            "gradient": drift * s["Q"] * (s["sigma_g"] ** 2 + s["square"]),
-        },
-    )
-
-
-def _growth(_: Mapping[str, Any]) -> Outcome:
-    """With a_q = sqrt(E||x_q - x_t||^2), Minkowski gives a_q <= b_q + eta L sum_{j<q} a_j, b_q = eta (sqrt(q) sigma_l +
-    q ||grad f_i(x_t)||), so a_q <= exp(eta L Q) b_q and b_q^2 <= 2 eta^2 (q sigma_l^2 + q^2 ||grad f_i(x_t)||^2).
-
-    Summed over q < Q the factors are exp(2/sqrt(60)) <= 4/3 of Q^2, and (2/3) exp(2/sqrt(60)) <= 1 of Q^3.
-    """
-    import sympy as sp
-
-    growth = sp.exp(2 / sp.sqrt(60))
-    fits = bool(growth <= sp.Rational(4, 3)) and bool(2 * growth / 3 <= 1)
-    return Outcome(fits, f"exp(2/sqrt(60)) = {sp.N(growth, 6)}, at most 4/3 and at most 3/2: {fits}")
-
-
-_DRIFTS = [
-    (Q, clients, noisy)
-    for Q, clients, noisy in ((1, 2, False), (2, 1, True), (2, 2, False), (3, 1, True), (3, 2, False), (4, 1, False))
-]
-
-EQ15: Statement = Statement(
-    id="zhang2021.eq15",
-    kind="step",
-    title="How far the local gradients drift",
-    source=Source(
-        zhang.PAPER,
-        _WHERE,
-        "15",
-        "for eta_l <= 1/(sqrt(60) QL); the last inequality is Lemma 3 of Reddi et al. (2021). Worst cases are over "
-        "smooth functions that need not be convex",
-    ),
-    text=(
-        "A_1 = Q E||grad f(x_t) - (1/(QN)) sum_i sum_q grad f_i(x_i^{t,q})||^2 <= 5 L^2 Q^2 eta_l^2 (sigma_l^2 + 6 Q "
-        "sigma_g^2) + 30 L^2 Q^3 eta_l^2 ||grad f(x_t)||^2."
-    ),
-    symbols=zhang.letters("drift_square", "L", "eta_l", "Q", "sigma_l", "sigma_g", "square"),
-    sides=_eq15_sides,
-    checks=(
-        Check("algebra", "the lemma's limit on the step", _lemma3),
-        *exact(lambda: EQ15),
-        *(
-            Check(
-                "worst-case",
-                f"{clients} client{'s' if clients > 1 else ''}, Q = {Q}, eta_l Q L = {product}{', noise' * noisy}",
-                drift,
-                {"Q": Q, "clients": clients, "noisy": noisy, "eta Q L": product},
-            )
-            for Q, clients, noisy in _DRIFTS
-            for product in ("129/1000", "1/100")
-        ),
-    ),
-    slips=(
-        "The lemma of Reddi et al. is stated for eta_l <= 1/(8QL), the theorem allows 1/(7.75 QL); the lemma's proof "
-        "goes through there too.",
-        "Equation (1) defines f as the sum of the f_i; this step, and the bound on ||grad f_i - grad f||, need their "
-        "mean.",
-    ),
-)
-
-SHARPENED: Statement = Statement(
-    id="zhang2021.eq15.sharpened",
-    kind="step",
-    title="How far the local gradients drift, with smaller constants",
-    source=Source(
-        zhang.PAPER, _WHERE, "15", "sharpened: 4/3 and 1 in place of 5 and 30, by Minkowski's inequality over the steps"
-    ),
-    text=(
-        "For eta_l <= 1/(sqrt(60) QL), A_1 <= (4/3) L^2 Q^2 eta_l^2 sigma_l^2 + L^2 Q^3 eta_l^2 (sigma_g^2 + ||grad "
-        "f(x_t)||^2)."
-    ),
-    symbols=EQ15.symbols,
-    sides=_sharpened_sides,
-    checks=(
-        Check("algebra", "growth over the local steps", _growth),
-        *exact(lambda: SHARPENED),
-        *(
-            Check("worst-case", c.name, lambda i: drift(i, (4 / 3, 1.0)), c.instance)
-            for c in EQ15.checks
-            if c.method == "worst-case"
-        ),
-    ),
-)
-
-STATEMENTS = (EQ13, EQ14, EQ14_REPAIRED, EQ15, SHARPENED)
+STATEMENTS = (EQ13, EQ14, EQ14_REPAIRED)

@@ -10,9 +10,11 @@ from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statemen
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _round_performance as rounds
+from dpfl_theory.statements.zhang2021 import _round_runs as simulated
 from dpfl_theory.statements.zhang2021._proof_instances import REPAIRED_STEPS, exact
 from dpfl_theory.statements.zhang2021._round import cases
-from dpfl_theory.statements.zhang2021.descent import EQ20, EQ20_REPAIRED, LETTERS, shared_terms, total, zero
+from dpfl_theory.statements.zhang2021._sides import put, total
+from dpfl_theory.statements.zhang2021.descent import EQ20, EQ20_REPAIRED, LETTERS, NEXT, shared_terms
 
 __all__ = ["EQ21", "EQ21_REPAIRED"]
 
@@ -58,7 +60,7 @@ def _eq21_repaired_sides() -> Sides:
 def _dropped(_: Mapping[str, Any]) -> Outcome:
     """From (20) to (21) the terms in sigma_g^2 must not become smaller: (21) less (20) at their common letters."""
     s = sympy_symbols(EQ21)
-    gap = (total(EQ21) - total(EQ20).subs(zero("local_square"))).subs({s["sigma_l"]: 0, s["square"]: 0})
+    gap = (total(EQ21) - put(EQ20, local_square=0)[1]).subs({s["sigma_l"]: 0, s["square"]: 0})
     left = -12 / s["P"] * s["eta_g"] ** 2 * s["eta_l"] ** 2 * s["alpha"] * s["Q"] ** 3 * s["sigma_g"] ** 2
     found = equal(gap.expand(), left.expand(), "(21) less (20) in sigma_g^2 against -(12/P) eta_g^2 eta_l^2 alpha Q^3")
     return Outcome(False, f"(21) drops a positive term: {found.reason}", found.notes) if found.true else found
@@ -71,7 +73,7 @@ def _follows(_: Mapping[str, Any]) -> Outcome:
 
     s = sympy_symbols(EQ21_REPAIRED)
     eta, eta_g, Q, L, P, alpha = (s[name] for name in ("eta_l", "eta_g", "Q", "L", "P", "alpha"))
-    gap = sp.expand(total(EQ21_REPAIRED) - total(EQ20_REPAIRED).subs(zero("local_square")))
+    gap = sp.expand(total(EQ21_REPAIRED) - put(EQ20_REPAIRED, local_square=0)[1])
     u, v = (eta * Q * L) ** 2, L * eta_g * eta * Q / P
     scale = eta_g * eta * alpha * Q
     rest = gap
@@ -110,7 +112,8 @@ EQ21: Statement = Statement(
         _WHERE,
         "21",
         "for eta_l <= 1/(sqrt(60) QL) and eta_g eta_l <= min{P/(48Q), P/(6QL(P-1))}, as in the theorem; the proof "
-        "prints sqrt(P)/sqrt(48QQ) for P/(48Q), and 3L/N",
+        "prints sqrt(P)/sqrt(48QQ) for P/(48Q), and 3L/N. What (20) as printed asks for is P/(48QQ). The "
+        "counterexamples have P = Q = 1, where the three limits are 1/48, 1/sqrt(48) and 1/48, and are inside them all",
     ),
     text=(
         "E f(x_{t+1}) <= f(x_t) - (eta_g eta_l alpha Q/4) ||grad f||^2 + (5/2) eta_g eta_l^3 alpha (1 + 12 eta_l "
@@ -118,6 +121,7 @@ EQ21: Statement = Statement(
         "sigma_l^2 + (L/2) eta_g^2 sigma^2 d/P + (3L/2) eta_g^2 times both spreads."
     ),
     symbols=LETTERS,
+    expectations=NEXT,
     sides=_eq21_sides,
     homogeneous=False,
     checks=(
@@ -172,6 +176,7 @@ EQ21_REPAIRED: Statement = Statement(
         "sigma_g^2) + (L/2) eta_g^2 sigma^2 d/P + (3L/2) eta_g^2 times both spreads."
     ),
     symbols=LETTERS,
+    expectations=NEXT,
     sides=_eq21_repaired_sides,
     checks=(
         Check("algebra", "follows from (20)", _follows),
@@ -181,6 +186,7 @@ EQ21_REPAIRED: Statement = Statement(
         ),
         *exact(lambda: EQ21_REPAIRED, None, REPAIRED_STEPS),
         *rounds.checks(repaired=True),
+        *simulated.runs(simulated.DESCENTS),
     ),
     uses=("zhang2021.eq20.repaired",),
 )

@@ -11,8 +11,9 @@ from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statemen
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _run_instances as instances
-from dpfl_theory.statements.zhang2021 import descent, simplified
+from dpfl_theory.statements.zhang2021 import simplified
 from dpfl_theory.statements.zhang2021._runs import printed_limits, repaired_limits, tree
+from dpfl_theory.statements.zhang2021._sides import total
 
 _WHERE = "Appendix A.1, proof of Theorem 3.1"
 _MEANS = ("first_bias", "second_bias", "first_spread", "second_spread")
@@ -72,10 +73,10 @@ def summed(statement: Callable[[], Statement], once: Callable[[], Statement]) ->
 
         s, of = sympy_symbols(statement()), sympy_symbols(once())
         scale = 4 / (s["eta_g"] * s["eta_l"] * s["Q"])
-        left = scale * (descent.total(once()) - of["E_next"])
+        left = scale * (total(once()) - of["E_next"])
         left = sp.expand(left + of["alpha"] * of["square"])
         left = sp.expand(left.subs({of["f_now"]: s["f_now"], of["E_next"]: s["E_next"]}))
-        right = descent.total(statement()).subs({s["T"]: 1, s["gamma_1"]: of["alpha"], s["gamma_2"]: of["alpha"] ** 2})
+        right = total(statement()).subs({s["T"]: 1, s["gamma_1"]: of["alpha"], s["gamma_2"]: of["alpha"] ** 2})
         return equal(left, sp.expand(right), "one round's inequality, rearranged, against one round of the sum")
 
     return build

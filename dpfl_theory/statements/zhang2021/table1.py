@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -26,6 +26,18 @@ UPDATES = {**PRINTED, ("1", 1): Fraction(0)}
 """The true values when updates are clipped, at every step with which the unclipped method is stable."""
 STABLE_BELOW = Fraction(6, 41)
 """One unclipped round with Q = 1 multiplies x by 1 - 41 eta_l/3."""
+
+
+def one_step(eta: Fraction) -> Fraction:
+    """The stationary point for c = 1, Q = 1 with clipped updates, as a function of the local step.
+
+    f_3's update, 6 eta at x = 0, is clipped from eta = 1/6 on, f_1's from 2/7 on; then only f_2, (2x - 1)^2/2, has a
+    slope left.
+
+    >>> [str(one_step(Fraction(eta))) for eta in ("1/7", "1/5", "1")]
+    ['0', '1/5', '1/2']
+    """
+    return max(Fraction(0), min(Fraction(1, 2), (6 * eta - 1) / (5 * eta)))
 
 
 def entry_cases(instance: Mapping[str, Any], table: Mapping[Cell, Fraction] = PRINTED) -> list[Case]:
@@ -52,6 +64,20 @@ def entry_cases(instance: Mapping[str, Any], table: Mapping[Cell, Fraction] = PR
             raise ValueError(f"the stationary point at eta_l = {step} does not attract")
         values = {"c": "inf" if c is None else c, "Q": "inf" if Q is None else Q, "eta_l": step}
         cases.append(Case(values, found.point, table[c, Q]))
+    return cases
+
+
+def longer_cases(instance: Mapping[str, Any], point: Callable[[Fraction], Fraction]) -> list[Case]:
+    """c = 1, Q = 1, updates clipped, at steps with which the unclipped method is not stable: the one stationary point,
+    which attracts, against point(eta_l)."""
+    from dpfl_theory.problems.scalar import equation_8
+
+    cases = []
+    for step in map(Fraction, instance["eta_l"]):
+        (found,) = equation_8().stationary("difference", step=step, steps=1, threshold=1)
+        if found.point is None or found.stability != "attracting":
+            raise ValueError(f"the stationary point at eta_l = {step} does not attract")
+        cases.append(Case({"c": "1", "Q": 1, "eta_l": step}, found.point, point(step)))
     return cases
 
 
@@ -95,6 +121,7 @@ def _checks(clipping: str, table: Mapping[Cell, Fraction]) -> tuple[Check, ...]:
     return tuple(found)
 
 
+_LONGER = {"eta_l": ["2/7", "1/2", "1", "29/20"]}
 _ENDLESS = {"eta_l": "1/50", "Q": 1000, "x": "13/9"}
 
 GRADIENT: Statement = Statement(
@@ -155,7 +182,8 @@ UPDATE: Statement = Statement(
         "Table 1, Section 2.1, with Algorithm 2",
         note=(
             "read with the clipping of Algorithm 2, of x_i^{t,Q} - x^t to c, which Claim 2.2 is about; eta_g = 1, all "
-            "clients, and steps eta_l < 6/41, at which the unclipped method with Q = 1 is stable"
+            "clients. The table gives no eta_l; read as one for all four entries, with which the methods that are "
+            "compared converge: eta_l < 6/41 where Q = 1 (the unclipped method), eta_l < 1/18 where Q = inf"
         ),
     ),
     text=(
@@ -163,14 +191,29 @@ UPDATE: Statement = Statement(
         "clipping, 1/2 for Q = 1 and 2/3 for Q = inf with c = 1."
     ),
     relation="==",
-    checks=_checks("difference", PRINTED),
+    checks=(
+        *_checks("difference", PRINTED),
+        Check(
+            "exact",
+            "c = 1, Q = 1, steps from 2/7 on, where no clipping diverges",
+            lambda i: longer_cases(i, lambda _: PRINTED["1", 1]),
+            _LONGER,
+        ),
+    ),
     expected="violated",
     erratum=Erratum(
         printed="c = 1, Q = 1: 1/2, so that 'when Q = 1 clipping hurts the performance of FedAvg'",
-        true="c = 1, Q = 1: 0, the optimum, for every eta_l <= 1/6",
+        true=(
+            "c = 1, Q = 1: the only stationary point is 0, the optimum, for eta_l <= 1/6 (attracting below 6/41), (6 "
+            "eta_l - 1)/(5 eta_l) from there to eta_l = 2/7, and 1/2 from there on (both attracting, below 3/2)"
+        ),
         cause=(
             "at x* = 0 the longest update is 6 eta_l, which is not clipped to c = 1 below eta_l = 1/6, and the method "
-            "without clipping is stable only below 6/41 < 1/6; 1/2 is the point with clipped gradients"
+            "without clipping is stable only below 6/41 < 1/6. 1/2 is the point with clipped gradients, and that of "
+            "clipped updates for steps with which the method that it is compared with diverges: at eta_l = 1, x = 1/2 "
+            "is the only stationary point and attracts (the slope of a round is -1/3 there), while without clipping a "
+            "round multiplies x by -38/3. No eta_l makes all four entries right at once, since Q = inf needs eta_l < "
+            "1/18"
         ),
         counterexample="c = 1, Q = 1, eta_l = 1/10, updates clipped: the only stationary point is 0, and it attracts",
         repaired="zhang2021.table1.update-clipping.repaired",
@@ -184,10 +227,20 @@ UPDATE_REPAIRED: Statement = Statement(
     source=Source(zhang.PAPER, "Table 1, Section 2.1, with Algorithm 2", note="repaired: 0 in place of 1/2 at Q = 1"),
     text=(
         "Stationary points of FedAvg on (8) with updates clipped: 0 and 13/9 without clipping, 0 and 2/3 with c = 1, "
-        "for Q = 1 and Q = inf, with every eta_l of the list."
+        "for Q = 1 and Q = inf, with every eta_l of the list. For c = 1, Q = 1 the only stationary point is 0 up to "
+        "eta_l = 1/6, (6 eta_l - 1)/(5 eta_l) up to 2/7, and 1/2 from there on; it attracts for eta_l below "
+        "6/41 and from 1/6 to 3/2."
     ),
     relation="==",
-    checks=_checks("difference", UPDATES),
+    checks=(
+        *_checks("difference", UPDATES),
+        Check(
+            "exact",
+            "c = 1, Q = 1, steps below 6/41, and from 1/6 to 3/2",
+            lambda i: longer_cases(i, one_step),
+            {"eta_l": ["1/1000", "1/7", "1/6", "1/5", "1/4", *_LONGER["eta_l"]]},
+        ),
+    ),
 )
 
 STATEMENTS = (GRADIENT, GRADIENT_REPAIRED, UPDATE, UPDATE_REPAIRED)

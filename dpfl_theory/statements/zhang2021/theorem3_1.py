@@ -10,7 +10,7 @@ from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Sour
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _run_instances as instances
-from dpfl_theory.statements.zhang2021 import descent, summed
+from dpfl_theory.statements.zhang2021 import summed
 from dpfl_theory.statements.zhang2021._runs import (
     Limits,
     long_run,
@@ -19,6 +19,7 @@ from dpfl_theory.statements.zhang2021._runs import (
     runs,
     tree,
 )
+from dpfl_theory.statements.zhang2021._sides import total
 
 _WHERE = "Theorem 3.1, Section 3.1"
 _LETTERS = zhang.letters(
@@ -27,7 +28,7 @@ _LETTERS = zhang.letters(
 _EXPECTATIONS = zhang.expected("E_aligned", "gamma_1", "gamma_2", "E_deviation", "E_square_deviation")
 
 
-def _hypotheses(limits: Limits, text: str) -> tuple[Assumption, ...]:
+def hypotheses(limits: Limits, text: str) -> tuple[Assumption, ...]:
     def cohort(problem: Any, v: Mapping[str, Any]) -> str | None:
         return None if 1 <= v["P"] <= v["N"] else f"P = {v['P']:g} is not a number of clients between 1 and N"
 
@@ -43,7 +44,7 @@ def _hypotheses(limits: Limits, text: str) -> tuple[Assumption, ...]:
     )
 
 
-def _clipping(s: Mapping[str, Any], over: str) -> dict[str, Any]:
+def clipping(s: Mapping[str, Any], over: str) -> dict[str, Any]:
     """over: what the square deviations are divided by, P as printed or N."""
     return {
         "clipping bias": 4 * s["G"] ** 2 * s["E_deviation"],
@@ -59,7 +60,7 @@ def _clipping(s: Mapping[str, Any], over: str) -> dict[str, Any]:
     }
 
 
-def _shared(s: Mapping[str, Any]) -> dict[str, Any]:
+def shared(s: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "initialisation": 4 * s["gap"] / (s["eta_g"] * s["eta_l"] * s["Q"] * s["T"]),
         "privacy": 2 * s["eta_g"] * s["L"] * s["d"] * s["noise_variance"] / (s["eta_l"] * s["P"] * s["Q"]),
@@ -75,10 +76,10 @@ def _sides() -> Sides:
     return Sides(
         lhs={"gradients": s["E_aligned"]},
         rhs={
-            **_shared(s),
+            **shared(s),
             "drift": sp.Rational(25, 2) * eta**2 * L * Q * variances * s["gamma_1"],
             "stochastic gradients": 6 * eta_g * eta * L * s["sigma_l"] ** 2 / P * s["gamma_2"],
-            **_clipping(s, "P"),
+            **clipping(s, "P"),
         },
     )
 
@@ -89,10 +90,10 @@ def _repaired_sides() -> Sides:
     return Sides(
         lhs={"gradients": s["E_aligned"]},
         rhs={
-            **_shared(s),
+            **shared(s),
             "drift": 10 * eta**2 * L**2 * Q * (s["sigma_l"] ** 2 + 6 * Q * s["sigma_g"] ** 2) * s["gamma_1"],
             "sampling": eta_g * eta * L / P * (13 * s["sigma_l"] ** 2 + 54 * Q * s["sigma_g"] ** 2) * s["gamma_2"],
-            **_clipping(s, "N"),
+            **clipping(s, "N"),
         },
     )
 
@@ -110,7 +111,7 @@ def _last_step(
 
         s, of = sympy_symbols(statement()), sympy_symbols(before())
         step = s["eta_l"] * s["Q"]
-        right = descent.total(before()).subs(
+        right = total(before()).subs(
             {
                 of["f_now"] - of["E_next"]: s["gap"],
                 of["second_bias"]: step * s["G"] ** 2 * s["E_deviation"] - of["first_bias"],
@@ -118,9 +119,7 @@ def _last_step(
                 - of["first_spread"],
             }
         )
-        return equal(
-            sp.expand(right), sp.expand(descent.total(statement())), "(22) at these bounds against the theorem"
-        )
+        return equal(sp.expand(right), sp.expand(total(statement())), "(22) at these bounds against the theorem")
 
     return build
 
@@ -156,7 +155,9 @@ _TEXT = (
 _NOTE = (
     "the sum over t = 1..T is read over the T rounds' starting points x^0, ..., x^{T-1}, as in its proof; E_deviation "
     "joins the two terms of each bracket. f is the mean of the f_i (equation (1) prints their sum, the proof the "
-    "mean); alpha~_i is taken given x^t"
+    "mean); alpha~_i is taken given x^t. The steps of Section 3.1 are printed eta_l = 1/sqrt(TQL) in the text at hand, "
+    "which is no step size by its unit; read as 1/(sqrt(T) Q L), like the limit 1/(sqrt(60) QL), with which the rate "
+    "O(1/sqrt(PQT) + 1/T) is that of the standard terms. The verdict is the same for both"
 )
 
 THEOREM: Statement = Statement(
@@ -167,7 +168,7 @@ THEOREM: Statement = Statement(
     text=_TEXT.format(steps="eta_g eta_l <= min{P/(48Q), P/(6QL(P-1))} and eta_l <= 1/(sqrt(60) QL)"),
     symbols=_LETTERS,
     expectations=_EXPECTATIONS,
-    assumptions=_hypotheses(printed_limits, "eta_g eta_l <= min{P/(48Q), P/(6QL(P-1))} and eta_l <= 1/(sqrt(60) QL)"),
+    assumptions=hypotheses(printed_limits, "eta_g eta_l <= min{P/(48Q), P/(6QL(P-1))} and eta_l <= 1/(sqrt(60) QL)"),
     sides=_sides,
     homogeneous=False,
     checks=(
@@ -241,7 +242,7 @@ REPAIRED: Statement = Statement(
     text=_TEXT.format(steps="eta_g eta_l <= min{P/(120QL), P/(6QL(P-1))} and eta_l <= 1/(sqrt(120) QL)"),
     symbols=_LETTERS,
     expectations=_EXPECTATIONS,
-    assumptions=_hypotheses(
+    assumptions=hypotheses(
         repaired_limits, "eta_g eta_l <= min{P/(120QL), P/(6QL(P-1))} and eta_l <= 1/(sqrt(120) QL)"
     ),
     sides=_repaired_sides,

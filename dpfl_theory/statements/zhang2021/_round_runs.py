@@ -1,0 +1,221 @@
+"""One simulated round of DP-FedAvg in many lanes, for the steps (16) to (18), (20) and (21) of zhang2021's proof.
+
+One letter of a step is an expectation over the lanes: the squared distance from x* after a round that starts there,
+with eta_g = 1, which is the mean square of the cohort's update; or f after the round. The other letters are computed:
+without stochastic gradients as finite sums over the cohorts, with Gaussian ones for quadratics that are not clipped,
+whose local phases are linear in the noise. The catalogue imports this module, so NumPy is imported where it is used.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from dpfl_theory.statements.claims import Experiment
+from dpfl_theory.statements.model import Check
+
+__all__ = [
+    "AT_MINIMUM",
+    "CLIPPED",
+    "DESCENTS",
+    "LOCAL",
+    "NOISY",
+    "SAMPLED",
+    "letters_of",
+    "local_phase",
+    "one_round",
+    "runs",
+]
+
+
+def letters_of(problem: Any, x: Any, eta: float, Q: int, c: float, P: int, deviation: float) -> dict[str, float]:
+    """The letters of a round from x (d,) without replacement: threshold c [X], inf for none; the gradients' noise has
+    this deviation [F/X] in each coordinate. sigma_g is the deviation at x, all that a step given x_t may use of it."""
+    import math
+
+    import numpy as np
+
+    if deviation and math.isfinite(c):
+        raise ValueError("with noise the clipping factors are random: give no threshold")
+    N, d = problem.n, problem.d
+    sums, spread_local, spread_common = np.zeros((N, d)), np.zeros(N), np.zeros(N)
+    for i in range(N):
+        y = x.copy()
+        for _ in range(Q):
+            g = problem.client_gradient(i, y)
+            sums[i], y = sums[i] + g, y - eta * g
+        if deviation:  # the sums of the gradients, and of the stochastic ones, are linear in the noises
+            columns = [problem.client_gradient(i, e) - problem.client_gradient(i, np.zeros(d)) for e in np.eye(d)]
+            r = 1.0 - eta * np.linalg.eigvalsh(np.array(columns))
+            powers = r[:, None] ** np.arange(Q)
+            spread_common[i] = deviation**2 * float((powers**2).sum())
+            spread_local[i] = deviation**2 * float(((powers - 1.0) ** 2).sum())
+    lengths = eta * np.linalg.norm(sums, axis=1)
+    known = np.array([1.0 if length <= c else c / length for length in lengths])
+    alpha = float(known.mean())
+    gradients = np.array([problem.client_gradient(i, x) for i in range(N)])
+    slope = gradients.mean(axis=0)
+    cohorts = [list(members) for members in itertools.combinations(range(N), P)]
+
+    def square(factors: Any, spread: Any) -> float:
+        means = [(eta * factors[m, None] * sums[m]).mean(axis=0) for m in cohorts]
+        own = float(np.mean((eta * factors) ** 2 * spread)) / P
+        return float(np.mean([float(v @ v) for v in means])) + own
+
+    everyone = eta * alpha * sums.mean(axis=0)
+    return {
+        "N": float(N),
+        "P": float(P),
+        "Q": float(Q),
+        "d": float(d),
+        "L": float(problem.constants.L_max),
+        "eta_l": eta,
+        "sigma_l": deviation * math.sqrt(d),
+        "sigma_g": float(np.linalg.norm(gradients - slope, axis=1).max()),
+        "square": float(slope @ slope),
+        "alpha": alpha,
+        "f_now": problem.value(x) - problem.constants.f_star,
+        "local_square": float(everyone @ everyone) + (eta * alpha) ** 2 * float(spread_local.mean()) / N,
+        "local_squares": float(((eta * alpha) ** 2 * ((sums**2).sum(axis=1) + spread_local)).sum()),
+        "cohort_local": square(np.full(N, alpha), spread_local),
+        "cohort_common": square(np.full(N, alpha), spread_common),
+        "cohort_clipped": square(known, spread_common),
+        "first_bias": 0.0,
+        "second_bias": float(slope @ (-eta * (known - alpha)[:, None] * sums).mean(axis=0)),
+        "first_spread": 0.0,
+        "second_spread": square(known - alpha, spread_common),
+    }
+
+
+def one_round(instance: Mapping[str, Any]) -> Experiment:
+    """TwoSidedFedAvg, one round from ``distance`` away from x*.
+
+    instance: problem; P; Q; ``eta Q L``; eta_g; c over the median length of the updates (absent: no clipping);
+    deviation of the stochastic gradients; sigma of the privacy noise over the median length; distance.
+    """
+    import math
+
+    import numpy as np
+
+    from dpfl_theory.algorithms import Cohort, FullGradient, NoisyGradient, TwoSidedFedAvg
+    from dpfl_theory.algorithms.observables import Reach
+    from dpfl_theory.problems import make
+
+    problem = make(instance["problem"]["family"], **instance["problem"]["parameters"])
+    constants, P, Q = problem.constants, int(instance["P"]), int(instance["Q"])
+    eta = float(Fraction(instance["eta Q L"])) / (Q * constants.L_max)
+    eta_g, deviation = float(Fraction(instance.get("eta_g", "1"))), float(instance.get("deviation", 0.0))
+    assert constants.w_star is not None
+    direction = np.random.default_rng(3).standard_normal(problem.d)
+    start = constants.w_star + float(instance.get("distance", 0.0)) * direction / np.linalg.norm(direction)
+    lengths = [np.linalg.norm(problem.client_gradient(i, start)) for i in range(problem.n)]
+    usual = eta * Q * float(np.median(lengths))
+    c = float(instance["c"]) * usual if "c" in instance else math.inf
+    sigma = float(instance.get("sigma", 0.0)) * usual
+    values = letters_of(problem, start, eta, Q, c, P, deviation)
+    values |= {"eta_g": eta_g, "noise_variance": sigma**2}
+    algorithm = TwoSidedFedAvg(
+        eta,
+        eta_g,
+        Q,
+        threshold=c if math.isfinite(c) else None,
+        sigma=sigma,
+        cohort=Cohort("fixed", P),
+        gradient=NoisyGradient(deviation) if deviation else FullGradient(),
+    )
+    reach = Reach.anywhere(problem)
+    if not deviation and not sigma:  # the server moves by no more than the longest update
+        at_star = np.linalg.norm(problem.gradients_at_star, axis=1)
+        # Every local gradient of a convex client is at most as long as its first one.
+        longest = eta_g * eta * Q * float(max(lengths))
+        radius = float(np.linalg.norm(start - constants.w_star)) + longest * (1 + 1e-9)
+        reach = Reach(radius, constants, at_star, math.inf, eta, Q)
+    return Experiment(problem, algorithm, 1, start, values, int(instance.get("lanes", 2048)), reach)
+
+
+def local_phase(instance: Mapping[str, Any]) -> Experiment:
+    """All clients' local steps in one round from ``distance`` away from x*, with stochastic gradients and no clipping.
+
+    instance: problem; Q; ``eta Q L``; deviation of the stochastic gradients; distance.
+    """
+    import numpy as np
+
+    from dpfl_theory.algorithms.observables import Reach
+    from dpfl_theory.problems import make
+    from dpfl_theory.statements.zhang2021._local_gradients import LocalGradients
+
+    problem = make(instance["problem"]["family"], **instance["problem"]["parameters"])
+    Q, deviation = int(instance["Q"]), float(instance["deviation"])
+    eta = float(Fraction(instance["eta Q L"])) / (Q * problem.constants.L_max)
+    direction = np.random.default_rng(3).standard_normal(problem.d)
+    start = problem.constants.w_star + float(instance["distance"]) * direction / np.linalg.norm(direction)
+    values = letters_of(problem, start, eta, Q, float("inf"), 1, deviation)
+    lanes, reach = int(instance.get("lanes", 2048)), Reach.anywhere(problem)
+    return Experiment(problem, LocalGradients(eta, Q, deviation), 1, start, values, lanes, reach)
+
+
+def _quadratic(**parameters: Any) -> dict[str, Any]:
+    return {"family": "quadratic", "parameters": {"clients": 6, "dimension": 2, "seed": 4, **parameters}}
+
+
+_APART = _quadratic(heterogeneity=2.0, condition=4.0)
+_NEAR = _quadratic(heterogeneity=0.01, condition=2.0)
+_ONE_ROUND = {"problem": _APART, "P": 2, "Q": 3, "eta Q L": "129/1000"}
+CLIPPED: dict[str, dict[str, Any]] = {
+    "one round in two dimensions, two of six clients, half of them clipped": {**_ONE_ROUND, "c": 1.0},
+    "one round in two dimensions, two of six clients, none clipped": {**_ONE_ROUND, "c": 10.0},
+}
+NOISY: dict[str, dict[str, Any]] = {
+    "one round in two dimensions, stochastic gradients": {**_ONE_ROUND, "deviation": 1.0},
+    "one round in two dimensions, noise decides": {**_ONE_ROUND, "problem": _NEAR, "deviation": 1.0},
+}
+SAMPLED: dict[str, dict[str, Any]] = {
+    "one round in two dimensions, two of four clients": {**_ONE_ROUND, "problem": _quadratic(clients=4)},
+    "one round in two dimensions, three of six clients": {**_ONE_ROUND, "P": 3},
+}
+_SHORT = {"P": 2, "Q": 3, "eta Q L": "91/1000", "eta_g": "1/11", "lanes": 4096}
+DESCENTS: dict[str, dict[str, Any]] = {
+    "one round in two dimensions, clipped, privacy noise": {
+        **_SHORT,
+        "problem": _APART,
+        "c": 1.0,
+        "sigma": 10.0,
+        "distance": 1.0,
+    },
+    "one round in two dimensions, privacy noise decides": {**_SHORT, "problem": _NEAR, "c": 1.0, "sigma": 300.0},
+    "one round in two dimensions, stochastic gradients and privacy noise": {
+        **_SHORT,
+        "problem": _APART,
+        "deviation": 3.0,
+        "sigma": 5.0,
+        "distance": 2.0,
+    },
+}
+
+
+LOCAL: dict[str, dict[str, Any]] = {
+    "local steps in two dimensions, gradients decide": {
+        "problem": _APART,
+        "Q": 8,
+        "eta Q L": "129/1000",
+        "deviation": 0.1,
+        "distance": 3.0,
+    },
+    "local steps in two dimensions, noise decides": {
+        "problem": _quadratic(clients=1, heterogeneity=0.0, condition=1.0),
+        "Q": 40,
+        "eta Q L": "129/1000",
+        "deviation": 3.0,
+        "distance": 0.0,
+    },
+}
+AT_MINIMUM: dict[str, Any] = {**LOCAL["local steps in two dimensions, noise decides"], "Q": 64}
+
+
+def runs(
+    found: Mapping[str, Mapping[str, Any]], build: Callable[[Mapping[str, Any]], Experiment] = one_round
+) -> tuple[Check, ...]:
+    """A Monte-Carlo check for each named instance."""
+    return tuple(Check("monte-carlo", name, build, i) for name, i in found.items())

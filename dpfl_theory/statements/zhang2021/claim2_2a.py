@@ -1,0 +1,304 @@
+"""zhang2021 Claim 2.2, first sentence: with difference clipping FedAvg can reach the optimum of every linear
+regression, from every start.
+
+With Q = 1 a round is x - eta_l mean_i clip(grad f_i(x), C), C = c/eta_l. Let e = x - x*, x* the solution nearest to the
+start (nothing moves along directions in which f is constant), G* = max_i ||grad f_i(x*)||, L the largest smoothness
+constant and mu the smallest positive eigenvalue of f's Hessian. Nothing is clipped where ||e|| <= R = (C - G*)/L: there
+the run is gradient descent. Where ||e|| >= R the factors are at least C/(G* + L ||e||), so that
+
+    <e, mean_i clip(grad f_i(x), C)> >= ||e|| (C mu ||e||/(G* + L ||e||) - G*) >= ||e|| m,   m = mu R - G*,
+
+since sum_i grad f_i(x*) = 0. With R >= 2 G*/mu and R >= 3 c L/mu, (eta_l C)^2 = c^2 is at most eta_l ||e|| m, and a
+round brings x nearer by eta_l m/2 or more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from dpfl_theory.statements.claims import Case, Experiment, Outcome
+from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.zhang2021 import _letters as zhang
+
+if TYPE_CHECKING:
+    from dpfl_theory.problems.piecewise import PiecewiseLinear
+    from dpfl_theory.problems.scalar import ScalarQuadratics
+
+__all__ = ["REACHED", "off_optimum", "reached_cases", "scalar", "witness"]
+
+
+def scalar(instance: Mapping[str, Any]) -> ScalarQuadratics:
+    """The instance's clients (a_i x - b_i)^2/2."""
+    from dpfl_theory.problems.scalar import ScalarQuadratics
+
+    return ScalarQuadratics(instance["a"], instance["b"])
+
+
+def witness(clients: ScalarQuadratics, c: Fraction) -> Fraction:
+    """eta_l = min{1/max a_i^2, c/max |f_i'(x*)|}: short enough for gradient steps, and not clipped at the optimum."""
+    slopes: list[Fraction] = [abs(a * (a * clients.optimum - b)) for a, b in zip(clients.a, clients.b)]
+    limits: list[Fraction] = [1 / max(clients.curvatures), *(c / s for s in slopes if s > 0)]
+    return min(limits)
+
+
+def off_optimum(clients: ScalarQuadratics, once: PiecewiseLinear) -> Fraction:
+    """0 if every iteration of the map ends at the optimum, otherwise how far the farthest stationary point is from it
+    (1 where only the slopes are wrong).
+
+    A map with all slopes in [0, 1] and a single fixed point brings every x nearer to it without passing it.
+    """
+    points = once.fixed_points()
+    ends = [x for p in points for x in (p.low, p.high)]
+    if any(x is None for x in ends):
+        return Fraction(1)
+    farthest = max((abs(x - clients.optimum) for x in ends if x is not None), default=Fraction(1))
+    calm = all(0 <= slope <= 1 for slope, _ in once.pieces)
+    return farthest if farthest > 0 or (calm and len(points) == 1) else Fraction(1)
+
+
+def reached_cases(instance: Mapping[str, Any]) -> list[Case]:
+    """Q = 1 with the witness and with the statement's own step: the optimum is the only stationary point, and every
+    iteration ends there."""
+    clients, cases = scalar(instance), []
+    for c in map(Fraction, instance["c"]):
+        for step in (witness(clients, c), prescribed(clients, c)):
+            once = clients.round_map("difference", step=step, steps=1, threshold=c)
+            values = {"c": c, "eta_l": step, "optimum": clients.optimum}
+            cases.append(Case(values, off_optimum(clients, once), Fraction(0)))
+    return cases
+
+
+def prescribed(clients: ScalarQuadratics, c: Fraction) -> Fraction:
+    """The statement's step, in rational arithmetic."""
+    import sympy as sp
+
+    assert REACHED.prescription is not None
+    s, h = sympy_symbols(REACHED), clients.curvatures
+    slopes = [abs(a * (a * clients.optimum - b)) for a, b in zip(clients.a, clients.b)]
+    at = {"c": c, "L": max(h), "mu": sum(h, Fraction(0)) / len(h), "G_star": max(slopes)}
+    step = REACHED.prescription()["eta_l"].subs({s[k]: sp.Rational(v.numerator, v.denominator) for k, v in at.items()})
+    return Fraction(int(step.p), int(step.q))
+
+
+def _radius(s: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+    """R, m and how many rounds it takes to come within R of x*, less one."""
+    import sympy as sp
+
+    R = (s["c"] / s["eta_l"] - s["G_star"]) / s["L"]
+    m = s["mu"] * R - s["G_star"]
+    return R, m, 2 * sp.Max(0, s["D"] - R) / (s["eta_l"] * m)
+
+
+def _sides() -> Sides:
+    import sympy as sp
+
+    s = sympy_symbols(REACHED)
+    R, _, rounds = _radius(s)
+    rate = (1 - s["eta_l"] * s["mu"]) ** (2 * (s["T"] - 1 - rounds))
+    return Sides(lhs={"end": s["E_distance"]}, rhs={"contraction": sp.Min(s["D"], R) ** 2 * rate})
+
+
+def _prescription() -> dict[str, Any]:
+    import sympy as sp
+
+    s = sympy_symbols(REACHED)
+    ratio = s["L"] / s["mu"]
+    return {"eta_l": s["c"] / (s["G_star"] + ratio * sp.Max(2 * s["G_star"], 3 * s["c"] * s["L"]))}
+
+
+def _long_enough(problem: Any, v: Mapping[str, float]) -> str | None:
+    R = (v["c"] / v["eta_l"] - v["G_star"]) / v["L"]
+    m = v["mu"] * R - v["G_star"]
+    if m <= 0:
+        return f"eta_l = {v['eta_l']:.6g} is too long: m = {m:.6g} is not positive"
+    need = 1 + 2 * max(0.0, v["D"] - R) / (v["eta_l"] * m)
+    return None if v["T"] >= need else f"T = {v['T']:g} is below {need:.6g}"
+
+
+def _stationary(_: Mapping[str, Any]) -> Outcome:
+    """Three clients: unclipped updates with Q = 1 sum to -eta_l (grad f_1 + grad f_2 + grad f_3), 0 at x*."""
+    import sympy as sp
+
+    eta, a, b = sp.Symbol("eta", positive=True), sp.symbols("a1:4", positive=True), sp.symbols("b1:4", real=True)
+    x = sum(p * q for p, q in zip(a, b)) / sum(p**2 for p in a)
+    return equal(eta * sum(p * (p * x - q) for p, q in zip(a, b)), 0, "the sum of the three updates at x*")
+
+
+def _within(_: Mapping[str, Any]) -> Outcome:
+    """The prescribed step makes R = max(2 G*/mu, 3 c L/mu), and eta_l L <= 1: c/eta_l = G* + L R >= 3 c L^2/mu."""
+    import sympy as sp
+
+    s = sympy_symbols(REACHED)
+    assert REACHED.prescription is not None
+    step = REACHED.prescription()["eta_l"]
+    R = _radius(s)[0].subs(s["eta_l"], step)
+    due = sp.Max(2 * s["G_star"], 3 * s["c"] * s["L"]) / s["mu"]
+    found = equal(sp.expand(R), sp.expand(due), "R at the prescribed step")
+    if not found.true:
+        return found
+    # Gradient descent within R: every eigenvalue h of f's Hessian in [mu, L] has |1 - eta h| <= 1 - eta mu.
+    h, eta = sp.symbols("h eta", positive=True)
+    slack = (1 - eta * s["mu"]) ** 2 - (1 - eta * h) ** 2
+    return equal(slack, eta * (h - s["mu"]) * (2 - eta * (h + s["mu"])), "what a step takes off along an eigenvector")
+
+
+def _outside(_: Mapping[str, Any]) -> Outcome:
+    """With G* = p mu R/2, c = q mu R/(3L), mu = t L and p, q, t in [0, 1], as the prescribed step makes them, R m - c
+    (G* + L R), which is (eta_l R m - c^2) C/c, is at least 0; so eta_l ||e|| m is at least (eta_l C)^2 from R on.
+
+    Also C mu r/(G* + L r) - G* grows with r, and is m at R.
+    """
+    import sympy as sp
+
+    s = sympy_symbols(REACHED)
+    R, r, p, q, t = sp.symbols("R r p q t", positive=True)
+    mu, L = t * s["L"], s["L"]
+    G, c = p * mu * R / 2, q * mu * R / (3 * L)
+    C = G + L * R
+    m = _radius(s)[1].subs(s["eta_l"], s["c"] / (s["G_star"] + L * R)).subs({s["mu"]: mu, s["G_star"]: G})
+    found = equal(m, mu * R * (1 - p / 2), "m in these terms")
+    if not found.true:
+        return found
+    slack = mu * R**2 * ((1 - p) / 2 + (1 - q) / 3 + (1 - p * q * t) / 6)
+    found = equal(sp.expand(R * m - c * C), sp.expand(slack), "R m - c C against terms that are not negative")
+    if not found.true:
+        return found
+    pull = C * mu * r / (G + L * r) - G
+    found = equal(pull.subs(r, R), m, "the pull at R against m")
+    return found if not found.true else equal(pull.diff(r), C * mu * G / (G + L * r) ** 2, "how the pull grows")
+
+
+def _run(instance: Mapping[str, Any]) -> Experiment:
+    """Q = 1 with the prescribed step, from ``distance`` times R away from the solution nearest to the start."""
+    import numpy as np
+
+    from dpfl_theory.algorithms import TwoSidedFedAvg
+    from dpfl_theory.algorithms.observables import Reach
+    from dpfl_theory.problems import make
+
+    problem = make(instance["problem"]["family"], **instance["problem"]["parameters"])
+    constants, c = problem.constants, float(instance["c"])
+    assert constants.w_star is not None
+    hessian = np.stack([problem.gradient(e) - problem.gradient(np.zeros(problem.d)) for e in np.eye(problem.d)])
+    eigenvalues = np.linalg.eigvalsh((hessian + hessian.T) / 2)
+    positive = eigenvalues[eigenvalues > 1e-9 * eigenvalues[-1]]
+    known = {
+        "c": c,
+        "L": constants.L_max,
+        "mu": float(positive[0]) * (1 - 1e-9),
+        "G_star": float(np.linalg.norm(problem.gradients_at_star, axis=1).max()),
+    }
+    s = sympy_symbols(REACHED)
+    step = float(_prescription()["eta_l"].subs({s[name]: value for name, value in known.items()}))
+    direction = hessian @ np.random.default_rng(7).standard_normal(problem.d)  # where f is not constant
+    D = float(instance["distance"]) * (c / step - known["G_star"]) / known["L"]
+    start = constants.w_star + D * direction / np.linalg.norm(direction)
+    values = {**known, "eta_l": step, "T": float(instance["rounds"]), "D": D * (1 + 1e-9)}
+    lengths = [float(np.linalg.norm(problem.client_gradient(i, start))) for i in range(problem.n)]
+    notes = {
+        "clients clipped at the start": sum(length > c / step for length in lengths),
+        "rank of f's Hessian": len(positive),
+        "dimension": problem.d,
+    }
+    algorithm = TwoSidedFedAvg(step, threshold=c)
+    reach = Reach.anywhere(problem)
+    return Experiment(problem, algorithm, instance["rounds"], start, values, 2, reach, notes=notes, random=False)
+
+
+_PROBLEMS = {
+    "problem (8)": {"a": ["1", "2", "6"], "b": ["4", "1", "-1"]},
+    "two clients far apart": {"a": ["1", "1"], "b": ["-1000", "1000"]},
+    "one client a thousand times as curved": {"a": ["1/100", "10", "1"], "b": ["5", "-3", "7"]},
+    "a common minimiser": {"a": ["1", "2", "3"], "b": ["1", "2", "3"]},
+    "four clients, one apart": {"a": ["1", "1", "1", "1"], "b": ["0", "0", "0", "100"]},
+    "one client": {"a": ["3"], "b": ["5"]},
+}
+
+
+def _least_squares(**parameters: Any) -> dict[str, Any]:
+    return {"family": "least-squares", "parameters": parameters}
+
+
+RUNS: dict[str, dict[str, Any]] = {
+    "six quadratics in four dimensions": {
+        "problem": {
+            "family": "quadratic",
+            "parameters": {"clients": 6, "dimension": 4, "condition": 3, "heterogeneity": 2, "seed": 3},
+        },
+        "c": 0.5,
+        "distance": 3.0,
+        "rounds": 600,
+    },
+    "least squares, no client's Hessian has full rank": {
+        "problem": _least_squares(clients=8, dimension=4, records=2, seed=1),
+        "c": 1.0,
+        "distance": 4.0,
+        "rounds": 7000,
+    },
+    "least squares, f is constant along some directions": {
+        "problem": _least_squares(clients=3, dimension=6, records=1, heterogeneity=3.0, seed=2),
+        "c": 0.2,
+        "distance": 2.0,
+        "rounds": 4000,
+    },
+    "least squares, started where nothing is clipped": {
+        "problem": _least_squares(clients=8, dimension=4, records=2, seed=1),
+        "c": 1.0,
+        "distance": 1.0,
+        "rounds": 2000,
+    },
+}
+
+REACHED: Statement = Statement(
+    id="zhang2021.claim2.2a",
+    kind="corollary",
+    title="Difference clipping can converge to the optimum of linear regression",
+    source=Source(
+        zhang.PAPER,
+        "Claim 2.2, Section 2.1, first sentence",
+        note=(
+            "all clients, no noise, eta_g = 1, as in the proof's round; from every start x^0, with an eta_l that does "
+            "not depend on it. The formula is derived here (the paper has none): Q = 1, R = (c/eta_l - G*)/L, and a "
+            "run is within R of x* after 2 (D - R)/(eta_l (mu R - G*)) rounds. x* is the solution nearest to x^0 where "
+            "there is more than one, and mu the smallest positive eigenvalue of f's Hessian"
+        ),
+    ),
+    text=(
+        "For all linear regression problem with fixed clipping threshold c, there exist eta_l and local update step "
+        "Q >= 1 such that FedAvg with difference clipping converges to the global optimal solution."
+    ),
+    symbols=(
+        *zhang.letters("c", "eta_l", "L", "T", "D"),
+        Symbol("mu", "smallest positive eigenvalue of f's Hessian", (1, -2), "positive", r"\mu"),
+        Symbol("G_star", "largest ||grad f_i(x*)||", (1, -1), "nonnegative", "G_*"),
+    ),
+    expectations=zhang.expected("E_distance"),
+    assumptions=(
+        Assumption("T is at least one more than the rounds that it takes to come within R of x*", _long_enough),
+    ),
+    sides=_sides,
+    prescription=_prescription,
+    checks=(
+        Check("algebra", "the optimum is stationary", _stationary),
+        Check("algebra", "gradient descent within R", _within),
+        Check("algebra", "every round leads nearer beyond R", _outside),
+        *(
+            Check("exact", f"{name}, from everywhere", reached_cases, {**problem, "c": ["1/100", "1/2", "1", "7"]})
+            for name, problem in _PROBLEMS.items()
+        ),
+        *(Check("monte-carlo", name, _run, i) for name, i in RUNS.items()),
+    ),
+    slips=(
+        "The parameters that the proof offers, Q = 1 and eta_l = 1/max_i ||grad f_i(x*)||, lack a factor c and a limit "
+        "1/L: on the paper's own problem (8) they are eta_l = 1/6, with which the stationary point for c = 1/2 is "
+        "1/2 and not 0, and for c = 2 the optimum repels (a round multiplies x by -23/18); they are not defined "
+        "where all gradients vanish at x*.",
+        "That x* is stationary, which the proof shows, is not yet that the method converges to it.",
+        "With Q > 1 the printed Lambda_i needs A_i^T A_i to be invertible.",
+    ),
+)
+
+STATEMENTS = (REACHED,)

@@ -1,0 +1,195 @@
+"""zhang2021 eq. (19): how large the clients' squared updates are, as printed and repaired."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from dpfl_theory.statements.claims import Case, Outcome, Performance
+from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.zhang2021 import _letters as zhang
+from dpfl_theory.statements.zhang2021 import _round_runs as simulated
+from dpfl_theory.statements.zhang2021 import drift as local_drift
+from dpfl_theory.statements.zhang2021._proof_instances import exact
+from dpfl_theory.statements.zhang2021._round import cases
+from dpfl_theory.statements.zhang2021._sides import total
+
+__all__ = ["EQ19", "EQ19_REPAIRED", "local_sum", "repaired_squares"]
+
+_WHERE = "Appendix A.1, proof of Theorem 3.1"
+
+
+def _eq19_sides() -> Sides:
+    s = sympy_symbols(EQ19)
+    N, L, eta, Q, alpha = (s[name] for name in ("N", "L", "eta_l", "Q", "alpha"))
+    return Sides(
+        lhs={"updates": s["local_squares"]},
+        rhs={
+            "noise": 10 * N * eta**4 * alpha * L**2 * Q**2 * s["sigma_l"] ** 2,
+            "gradients": 4 * N * eta**2 * alpha * Q**3 * (15 * L**2 * eta**2 + 1) * (s["square"] + s["sigma_g"] ** 2),
+        },
+    )
+
+
+def repaired_squares(s: Mapping[str, Any]) -> dict[str, Any]:
+    """The right side of (19) over N, repaired: 10 eta^4 alpha^2 L^2 Q^3 sigma_l^2 and 4 eta^2 alpha^2 Q^2 (15 Q^2 L^2
+    eta^2 + 1)(||grad f||^2 + sigma_g^2)."""
+    L, eta, Q, alpha = (s[name] for name in ("L", "eta_l", "Q", "alpha"))
+    return {
+        "noise": 10 * eta**4 * alpha**2 * L**2 * Q**3 * s["sigma_l"] ** 2,
+        "gradients": 4 * eta**2 * alpha**2 * Q**2 * (15 * Q**2 * L**2 * eta**2 + 1) * (s["square"] + s["sigma_g"] ** 2),
+    }
+
+
+def _repaired_sides() -> Sides:
+    s = sympy_symbols(EQ19_REPAIRED)
+    return Sides(
+        lhs={"updates": s["local_squares"]},
+        rhs={name: s["N"] * term for name, term in repaired_squares(s).items()},
+    )
+
+
+def _last_line(_: Mapping[str, Any]) -> Outcome:
+    """The last equality of (19): (iii) sorted by variances."""
+    import sympy as sp
+
+    s = sympy_symbols(EQ19)
+    N, L, eta, Q, alpha = (s[name] for name in ("N", "L", "eta_l", "Q", "alpha"))
+    noise, apart, square = s["sigma_l"] ** 2, s["sigma_g"] ** 2, s["square"]
+    bracket = 5 * L**2 * Q**2 * eta**2 * (noise + 6 * Q * apart) + 30 * L**2 * Q**3 * eta**2 * square
+    third = 2 * eta**2 * alpha * N * (bracket + 2 * Q**3 * square + 2 * Q**3 * apart)
+    return equal(sp.expand(third), sp.expand(total(EQ19)), "(iii) against the last line")
+
+
+def _from_eq15(_: Mapping[str, Any]) -> Outcome:
+    """||sum_q a_q||^2 <= Q sum_q ||a_q||^2 once, (15), and ||grad f_i||^2 on average at most ||grad f||^2 + sigma_g^2.
+
+    N times 2 eta^2 alpha^2 (Q (15) + Q^2 (||grad f||^2 + sigma_g^2)) is the repaired right side less what the factor 2
+    of the second part gives away.
+    """
+    import sympy as sp
+
+    s = sympy_symbols(EQ19_REPAIRED)
+    eta, Q, alpha = (s[name] for name in ("eta_l", "Q", "alpha"))
+    both = s["square"] + s["sigma_g"] ** 2
+    drift = total(local_drift.EQ15)
+    proved = 2 * eta**2 * alpha**2 * (Q * drift + Q**2 * both)
+    slack = total(EQ19_REPAIRED) / s["N"] - proved
+    return equal(sp.expand(slack), sp.expand(2 * eta**2 * alpha**2 * Q**2 * both), "the slack of the repaired (19)")
+
+
+def local_sum(instance: Mapping[str, Any], squared: int) -> Performance:
+    """The worst case of ||sum_q grad f(x_q)||^2: one smooth client without noise, L = 1.
+
+    With N = 1 and alpha = 1, (19) over eta^2: ||sum_q grad f(x_q)||^2 <= 4 Q^3 (15 L^2 eta^2 + 1) ||grad f(x_t)||^2 as
+    printed (squared = 3), 4 Q^2 (15 Q^2 L^2 eta^2 + 1) ||grad f(x_t)||^2 repaired (squared = 2).
+    """
+    from PEPit import PEP
+    from PEPit.functions import SmoothFunction
+
+    Q = int(instance["Q"])
+    eta = float(Fraction(instance["eta Q L"])) / Q
+    problem = PEP()
+    f = problem.declare_function(SmoothFunction, L=1.0)
+    x = problem.set_initial_point()
+    gradients = []
+    for _ in range(Q):
+        gradients.append(f.gradient(x))
+        x = x - eta * gradients[-1]
+    total = sum(gradients[1:], gradients[0])
+    inside = 15 * eta**2 * (Q**2 if squared == 2 else 1) + 1
+    return Performance(problem, total**2, 4 * Q**squared * inside * gradients[0] ** 2, "(19) over eta^2, one client")
+
+
+def noise_cases(statement: Callable[[], Statement]) -> Callable[[Mapping[str, Any]], list[Case]]:
+    """One client at its minimum, so that only sigma_l is left, for each Q of the instance."""
+
+    def build(instance: Mapping[str, Any]) -> list[Case]:
+        return [case for Q in instance["Q"] for case in cases(statement)({**instance, "Q": Q})]
+
+    return build
+
+
+_NOISE = {"q": ["1"], "m": ["0"], "x": ["0"], "P": 1, "noise": "1", "eta Q L": "1/1000"}
+
+EQ19: Statement = Statement(
+    id="zhang2021.eq19",
+    kind="step",
+    title="The clients' squared updates",
+    source=Source(zhang.PAPER, _WHERE, "19", "the last line; for eta_l <= 1/(sqrt(60) QL)"),
+    text=(
+        "E sum_i ||Delta-breve_i||^2 <= 10 N eta_l^4 alpha-bar L^2 Q^2 sigma_l^2 + 4 N eta_l^2 alpha-bar Q^3 (15 L^2 "
+        "eta_l^2 + 1)(||grad f(x_t)||^2 + sigma_g^2)."
+    ),
+    expectations=zhang.expected("local_squares"),
+    symbols=zhang.letters("N", "L", "eta_l", "Q", "alpha", "sigma_l", "sigma_g", "square"),
+    sides=_eq19_sides,
+    checks=(
+        Check("algebra", "(iii) against the last line", _last_line),
+        *exact(lambda: EQ19),
+        Check("exact", "at a minimum, Q to 31", noise_cases(lambda: EQ19), {**_NOISE, "Q": [1, 2, 8, 16, 31]}),
+        Check("exact", "at a minimum, Q from 32", noise_cases(lambda: EQ19), {**_NOISE, "Q": [32, 40, 64]}, "violated"),
+        *(
+            Check(
+                "worst-case",
+                f"without noise, Q = {Q}, eta_l Q L = {product}",
+                lambda i: local_sum(i, 3),
+                {"Q": Q, "eta Q L": product},
+            )
+            for Q, product in ((1, "129/1000"), (2, "129/1000"), (2, "1/20"), (3, "129/1000"), (4, "129/1000"))
+        ),
+    ),
+    expected="violated",
+    erratum=Erratum(
+        printed="10 N eta_l^4 alpha L^2 Q^2 sigma_l^2 + 4 N eta_l^2 alpha Q^3 (15 L^2 eta_l^2 + 1)(...)",
+        true="10 N eta_l^4 alpha^2 L^2 Q^3 sigma_l^2 + 4 N eta_l^2 alpha^2 Q^2 (15 Q^2 L^2 eta_l^2 + 1)(...)",
+        cause=(
+            "(ii) takes Q^2 where Cauchy's inequality gives Q, and prints grad f_i(x_t) + grad f_i(x_i^{t,q}) for the "
+            "difference; (iii) then drops the factor before the sum that it bounds by (15). What is too large in one "
+            "place does not make up for what is missing in the other once Q >= 32"
+        ),
+        counterexample=(
+            "N = 1, f = x^2/2, x_t = 0, gradients x +- sigma_l, eta_l -> 0: the left side is eta_l^4 sigma_l^2 "
+            "(Q-1)Q(2Q-1)/6, the right side 10 eta_l^4 Q^2 sigma_l^2: larger from Q = 32 on, the paper's own Q"
+        ),
+        repaired="zhang2021.eq19.repaired",
+        affects=("zhang2021.eq20", "zhang2021.eq21", "zhang2021.eq22", "zhang2021.theorem3.1"),
+    ),
+    uses=("zhang2021.eq15",),
+)
+
+EQ19_REPAIRED: Statement = Statement(
+    id="zhang2021.eq19.repaired",
+    kind="step",
+    title="The clients' squared updates, repaired",
+    source=Source(zhang.PAPER, _WHERE, "19", "repaired: Cauchy's inequality with Q, and its factor kept"),
+    text=(
+        "E sum_i ||Delta-breve_i||^2 <= 10 N eta_l^4 alpha-bar^2 L^2 Q^3 sigma_l^2 + 4 N eta_l^2 alpha-bar^2 Q^2 (15 "
+        "Q^2 L^2 eta_l^2 + 1)(||grad f(x_t)||^2 + sigma_g^2), for eta_l <= 1/(sqrt(60) QL)."
+    ),
+    symbols=EQ19.symbols,
+    expectations=EQ19.expectations,
+    sides=_repaired_sides,
+    checks=(
+        Check("algebra", "follows from (15)", _from_eq15),
+        *exact(lambda: EQ19_REPAIRED),
+        *simulated.runs(simulated.LOCAL, simulated.local_phase),
+        Check("monte-carlo", "at a minimum, Q = 64", simulated.local_phase, simulated.AT_MINIMUM),
+        Check(
+            "exact",
+            "at a minimum, Q from 32",
+            noise_cases(lambda: EQ19_REPAIRED),
+            {**_NOISE, "Q": [32, 40, 64]},
+        ),
+        *(
+            Check("worst-case", c.name, lambda i: local_sum(i, 2), c.instance)
+            for c in EQ19.checks
+            if c.method == "worst-case"
+        ),
+    ),
+    uses=("zhang2021.eq15",),
+)
+
+STATEMENTS = (EQ19, EQ19_REPAIRED)

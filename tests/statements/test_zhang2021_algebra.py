@@ -1,0 +1,75 @@
+"""zhang2021's proof: the algebra checks read the formulas that are entered, so that a changed one fails them."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import replace
+
+import pytest
+
+from dpfl_theory.checks import algebra
+from dpfl_theory.checks.settings import Settings
+from dpfl_theory.statements import get
+from dpfl_theory.statements.model import Sides, Statement
+from dpfl_theory.statements.zhang2021 import claim2_2a
+
+
+def test_the_bookkeeping_notices_a_lost_factor() -> None:
+    """(20) repaired follows from its steps; (20) with the printed (19), or without an L, does not."""
+    for id_, name, verdict in (
+        ("zhang2021.eq20.repaired", "(12) to (19) put together", "holds"),
+        ("zhang2021.eq20", "the terms that (18) and (19) add", "violated"),
+        ("zhang2021.eq21.repaired", "follows from (20)", "holds"),
+        ("zhang2021.eq22", "follows from (21)", "violated"),
+        ("zhang2021.theorem3.1", "follows from (22)", "violated"),
+    ):
+        (check,) = (c for c in get(id_).checks if c.name == name)
+        assert algebra.run(get(id_), check, Settings()).verdict == verdict, id_
+
+
+CONNECTED = [
+    ("first_order", "EQ13"),
+    ("first_order", "EQ14_REPAIRED"),
+    ("drift", "EQ15"),
+    ("drift", "SHARPENED"),
+    ("second_order", "EQ16"),
+    ("second_order", "EQ17"),
+    ("second_order", "EQ18_REPAIRED"),
+    ("squared_updates", "EQ19"),
+    ("squared_updates", "EQ19_REPAIRED"),
+    ("descent", "EQ20_REPAIRED"),
+    ("simplified", "EQ21_REPAIRED"),
+    ("summed", "REPAIRED"),
+    ("theorem3_1", "REPAIRED"),
+    ("theorem3_1_sharpened", "SHARPENED"),
+    ("corollary3_2_1", "REPAIRED"),
+    ("alpha_bound", "REPAIRED"),
+]
+
+
+@pytest.mark.parametrize(("module", "name"), CONNECTED)
+def test_half_of_any_term_fails_an_algebra_check(module: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The algebra checks read the entered formula: no term of it can be changed unnoticed."""
+    home = importlib.import_module(f"dpfl_theory.statements.zhang2021.{module}")
+    right: Statement = getattr(home, name)
+    assert right.sides is not None
+    checks = [c for c in right.checks if c.method == "algebra"]
+    assert all(algebra.run(right, c, Settings()).verdict == "holds" for c in checks)
+    sides = right.sides()
+    for term in sides.rhs:
+        halved = Sides(sides.lhs, {name: t / 2 if name == term else t for name, t in sides.rhs.items()})
+        wrong = replace(right, sides=lambda halved=halved: halved)
+        with monkeypatch.context() as patch:
+            patch.setattr(home, name, wrong)
+            verdicts = [algebra.run(wrong, c, Settings()).verdict for c in checks]
+        assert set(verdicts) != {"holds"}, term
+
+
+def test_the_prescribed_step_is_read_by_its_algebra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step that is three times as long leaves the radius 2 G*/mu within which Claim 2.2's first half works."""
+    right = claim2_2a.REACHED
+    longer = lambda: {"eta_l": 3 * right.prescription()["eta_l"]}  # type: ignore[misc] # noqa: E731
+    (check,) = (c for c in right.checks if c.name == "gradient descent within R")
+    assert algebra.run(right, check, Settings()).verdict == "holds"
+    monkeypatch.setattr(claim2_2a, "REACHED", replace(right, prescription=longer))
+    assert algebra.run(right, check, Settings()).verdict == "violated"

@@ -1,0 +1,134 @@
+"""zhang2021's simulated runs and worst cases: faults that they must notice."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dpfl_theory.checks import monte_carlo, worst_case
+from dpfl_theory.checks.settings import Settings
+from dpfl_theory.statements import get
+from dpfl_theory.statements.model import Check, Sides, Statement
+from dpfl_theory.statements.zhang2021 import _round_runs, _step_performance
+
+CPU = Settings(device="cpu")
+
+
+def wrong(statement: Statement, **rhs: Callable[[Any], Any]) -> Statement:
+    """The statement with some terms of its right side changed."""
+    assert statement.sides is not None
+    sides = statement.sides()
+    names = {name.replace(" ", "_").replace(",", ""): name for name in sides.rhs}
+    assert set(rhs) <= set(names), names
+    changed = {k: rhs.get(short, lambda term: term)(sides.rhs[k]) for short, k in names.items()}
+    return replace(statement, sides=lambda: Sides(sides.lhs, changed))
+
+
+def check_of(statement: Statement, name: str, method: str = "monte-carlo") -> Check:
+    (found,) = (c for c in statement.checks if (c.method, c.name) == (method, name))
+    return found
+
+
+THEOREM, COROLLARY = "zhang2021.theorem3.1.repaired", "zhang2021.corollary3.2.1.repaired"
+
+
+def less(by: float, *terms: str) -> dict[str, Callable[[Any], Any]]:
+    """These terms divided by a number."""
+    return {term: lambda t: t / by for term in terms}
+
+
+DECIDES = "one round in two dimensions, privacy noise decides"
+FAULTS: list[tuple[str, str, dict[str, Callable[[Any], Any]]]] = [
+    (THEOREM, "identical clients, what is left of the start", less(4, "initialisation")),
+    (THEOREM, "identical clients, privacy noise", less(6, "privacy")),
+    (THEOREM, "half of the clients clipped to a fortieth", less(40, "clipping_bias", "clipping_spread")),
+    (THEOREM, "two clients apart, one takes part", less(200, "sampling")),
+    (COROLLARY, "thirty identical clients, noise dominates", less(5, "privacy")),
+    (COROLLARY, "ten of thirty identical clients, noise dominates", less(5, "privacy")),
+    (f"{THEOREM}.sharpened", "identical clients, what is left of the start", less(4, "initialisation")),
+    (f"{THEOREM}.sharpened", "two clients apart, one takes part", less(50, "sampling")),
+    *(("zhang2021.eq16", name, less(6, "clients", "common_factor")) for name in _round_runs.CLIPPED),
+    *(("zhang2021.eq17", name, less(4, "gradients", "noise")) for name in _round_runs.NOISY),
+    *(("zhang2021.eq18.repaired", name, less(2, "draws")) for name in _round_runs.SAMPLED),
+    ("zhang2021.eq15.sharpened", "local steps in two dimensions, noise decides", less(8, "noise", "gradient")),
+    ("zhang2021.eq15.sharpened", "local steps in two dimensions, gradients decide", less(40, "noise", "gradient")),
+    ("zhang2021.eq19.repaired", "local steps in two dimensions, gradients decide", less(14, "gradients")),
+    ("zhang2021.eq19.repaired", "local steps in two dimensions, noise decides", less(60, "noise")),
+    *((id_, DECIDES, less(2, "privacy")) for id_ in ("zhang2021.eq20.repaired", "zhang2021.eq21.repaired")),
+]
+
+
+@pytest.mark.parametrize(("id_", "name", "changes"), FAULTS, ids=[f"{i} {n}" for i, n, _ in FAULTS])
+def test_a_constant_that_is_too_small_is_noticed(
+    id_: str, name: str, changes: Mapping[str, Callable[[Any], Any]]
+) -> None:
+    """By limits that hold at finite sample size, or at least asymptotically where no range is known."""
+    statement = get(id_)
+    evidence = monte_carlo.run(wrong(statement, **changes), check_of(statement, name), CPU)
+    assert evidence.verdict == "violated", evidence.reason
+
+
+WRONG = [
+    (THEOREM, "identical clients, what is left of the start", "stands still"),
+    *(
+        (id_, name, fault)
+        for id_, name in (
+            (THEOREM, "identical clients, privacy noise"),
+            (COROLLARY, "thirty identical clients, noise dominates"),
+            (COROLLARY, "ten of thirty identical clients, noise dominates"),
+        )
+        for fault in ("stands still", "five times the noise")
+    ),
+]
+
+
+@pytest.mark.parametrize(("id_", "name", "fault"), WRONG)
+def test_a_wrong_algorithm_is_noticed(id_: str, name: str, fault: str) -> None:
+    """Five times the noise is what thirty clients send if it is not averaged."""
+    statement = get(id_)
+    check = check_of(statement, name)
+    experiment = check.build(check.instance)
+    algorithm: Any = experiment.algorithm
+    change = {"global_step": 1e-12} if fault == "stands still" else {"sigma": 5 * algorithm.sigma}
+    faulty = replace(experiment, algorithm=replace(algorithm, **change))
+    evidence = monte_carlo.run(statement, replace(check, build=lambda _: faulty), CPU)
+    assert evidence.verdict == "violated", evidence.reason
+
+
+WORST = [
+    ("zhang2021.eq13", {"clients": lambda t: -t}, {"sampling": "without"}),
+    ("zhang2021.eq14.repaired", {"distance": lambda t: -t}, {"sampling": "without"}),
+    ("zhang2021.eq14.repaired", {"updates": lambda t: 2 * t}, {"sampling": "without"}),
+    ("zhang2021.eq16", {"common_factor": lambda t: t / 3, "noise": lambda t: t / 3}, {"sampling": "without"}),
+    ("zhang2021.eq17", {"noise": lambda t: t / 4, "gradients": lambda t: t / 4}, {"sampling": "anew"}),
+    ("zhang2021.eq18.repaired", {"draws": lambda t: t / 2}, {"sampling": "anew"}),
+]
+
+
+@pytest.mark.parametrize(("id_", "changes", "more"), WORST, ids=[f"{w[0]} {i}" for i, w in enumerate(WORST)])
+def test_a_wrong_step_is_refuted_in_the_worst_case(id_: str, changes: Any, more: Mapping[str, Any]) -> None:
+    """On some phase and direction; the right step holds on the same ones."""
+    statement = get(id_)
+    planted = wrong(statement, **changes)
+    found = []
+    for one in (statement, planted):
+        verdicts = set()
+        for phase, direction in itertools.product(_step_performance.PHASES.values(), ("<=", ">=")):
+            if direction == ">=" and statement.relation != "==":
+                continue
+            known = {"factors": ["1", "1/2", "1/10"], "known": ["1", "1/3", "1/2"][: phase["N"]]}
+            instance = {**phase, **more, "direction": direction, **(known if id_ in CLIPPED_STEPS else {})}
+            check = Check(
+                "worst-case", "planted", lambda i, s=one: _step_performance.performance(lambda: s, i), instance
+            )
+            verdicts.add(worst_case.run(one, check, CPU).verdict)
+        found.append(verdicts)
+    assert found[0] == {"holds"}
+    assert "violated" in found[1]
+
+
+CLIPPED_STEPS = ("zhang2021.eq13", "zhang2021.eq16")
