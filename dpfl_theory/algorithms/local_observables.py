@@ -106,6 +106,16 @@ def _clipped_alignment(h: Round) -> Any:
     return factor * get("gradient-norm-squared").evaluate(h)
 
 
+def _descent_product(h: Round) -> Any:
+    signal = need(h, "signal", "descent-product")
+    return (h.context.kernels.gradient(h.w) * signal).sum(axis=1)
+
+
+def _steepest(reach: Reach) -> float:
+    """|<grad f, signal>| <= G eta max_i ||u_i||, where the signal is a mean of differences eta u_i, clipped or not."""
+    return float(np.mean(reach.gradient_bounds)) * reach.step * float(np.max(reach.update_bounds))
+
+
 def _progress_ceiling(reach: Reach) -> float:
     """|A_i| <= 2 eta C radius + eta^2 C^2, where no message is longer than C."""
     eta, C = reach.step, reach.threshold
@@ -232,6 +242,15 @@ LOCAL = (
         "squared length of what the server adds up, before noise",
         lambda h: (need(h, "signal", "signal-squared") ** 2).sum(axis=1),
         lambda _: 0.0,
+    ),
+    Observable(
+        "descent-product",
+        (1, 0),
+        r"\langle \nabla f(w_k), \frac{1}{r}\sum_{i \in S_k} \Delta_i \rangle",
+        "inner product of the gradient with the mean of the clients' differences of parameters, before noise",
+        _descent_product,
+        lambda r: -_steepest(r),
+        _steepest,
     ),
     Observable(
         "clipped-signal",

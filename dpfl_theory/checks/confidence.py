@@ -63,7 +63,7 @@ def lower_limit(x: NDArray[np.float64], alpha: float, least: float = 0.0) -> flo
 def upper_limit(x: NDArray[np.float64], alpha: float, most: float) -> float:
     """An upper confidence limit for E X, X <= ``most``, valid at all sample sizes at once with error probability
     alpha."""
-    return most - lower_limit(most - np.asarray(x, dtype=np.float64), alpha)
+    return -lower_limit(-np.asarray(x, dtype=np.float64), alpha, -most)
 
 
 def least_lower_limit(x: NDArray[np.float64], alpha: float, least: float = 0.0) -> float:

@@ -47,11 +47,6 @@ class Limits:
             return False
         return (self.high_valid and self.high <= self.bound) or (self.low_valid and self.low > self.bound)
 
-    @property
-    def shown(self) -> tuple[float, float]:
-        """The limits that the verdict rests on."""
-        return (self.low, self.high) if self.decided else (self.asymptotic_low, self.asymptotic_high)
-
     def rigorous_out_of_sight(self, most: int) -> bool:
         """Whether the asymptotic limits decide, but the rigorous ones would not within ``most`` lanes."""
         if self.broken or self.asymptotic_high > self.bound or self.lanes < min(most, _FEWEST):
@@ -86,6 +81,41 @@ class Limits:
             return "inconclusive", f"{what}, but no limit valid at finite sample size does; more lanes may decide"
         why = "the time budget cut the run short" if cut else f"{self.lanes} lanes do not separate them"
         return "inconclusive", f"the asymptotic limits [{low:.6g}, {high:.6g}] contain the bound {bound:.6g}: {why}"
+
+    @property
+    def differs(self) -> bool:
+        """Whether a limit that is valid at finite sample size parts the value from the bound, on either side."""
+        return not self.broken and (
+            (self.low_valid and self.low > self.bound) or (self.high_valid and self.high < self.bound)
+        )
+
+    def equality(self, moved: float, width: float, cut: bool) -> tuple[str, str]:
+        """The verdict on *equal to the bound*, and its reason: it holds where limits that contain the bound are no
+        farther from it than the share ``width``. Arguments as for `verdict`."""
+        bound = self.bound + moved
+        if self.exact:
+            word, what = ("violated", "differs from") if self.differs else ("holds", "is, up to rounding,")
+            return (
+                word,
+                f"the value {self.mean + moved:.6g} of a run without randomness {what} the right side {bound:.6g}",
+            )
+        if self.broken:
+            return "inconclusive", f"in {self.broken} of {self.lanes} lanes the left side is infinite or not a number"
+        if self.differs:
+            above = self.low_valid and self.low > self.bound
+            which, end = ("lower", self.low) if above else ("upper", self.high)
+            side = "exceeds" if above else "is below"
+            what = f"the {which} confidence limit {end + moved:.6g} {side} the right side {bound:.6g}"
+            return "violated", f"{what} (valid at finite sample size)"
+        low, high = self.asymptotic_low + moved, self.asymptotic_high + moved
+        limits = f"the asymptotic limits [{low:.6g}, {high:.6g}]"
+        if not low <= bound <= high:
+            why = "but no limit valid at finite sample size does; more lanes may decide"
+            return "inconclusive", f"{limits} leave the right side {bound:.6g} out, {why}"
+        if max(high - bound, bound - low) <= width * abs(bound):
+            return "holds", f"{limits} contain the right side {bound:.6g} and are within {width:.3g} of it"
+        why = "the time budget cut the run short" if cut else f"{self.lanes} lanes do not make them narrower"
+        return "inconclusive", f"{limits} of the right side {bound:.6g} are wider than {width:.3g} of it: {why}"
 
     def detectable(self, moved: float) -> float | None:
         """The smallest violation factor lhs/rhs that these limits could have seen."""

@@ -7,6 +7,8 @@ rounds, or of values after the last one). ``min_k E Z_k <= B`` has limits of its
 *holds* needs the upper confidence limit of E Z to be at most B. The limit is rigorous where Z is bounded from above
 within the run's `Reach`; otherwise it rests on the central limit theorem and is labelled asymptotic.
 *violated* needs a lower limit above B that is valid at finite sample size; it exists where Z is bounded from below.
+An equality *holds* where asymptotic limits contain the right side and are close to it (`Experiment.width`), and is
+*violated* where a limit that is valid at finite sample size leaves it out.
 Undecided checks get more lanes until the instance's number of lanes, or the time budget, is spent. A run that draws
 nothing has its value for an expectation; a second lane tells whether that is so.
 """
@@ -133,27 +135,31 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     lhs, rhs = linearise(statement, experiment.values)
     columns = {e.column(o): (o, e.when) for e in statement.expectations for o, _ in e.parts}
     sample = _Sample(experiment, lhs, rhs, columns, engine)
-    trivial = sample.trivial()
+    equality = statement.relation == "=="
+    trivial = None if equality else sample.trivial()
     most = experiment.lanes if experiment.random else _COPIES
     while True:
         sample.extend(min(most, max(_FIRST_BATCH, 2 * sample.lanes)), settings)
         limits = sample.limits(settings.alpha)
-        if limits.decided or sample.lanes >= most or settings.out_of_time:
+        decided = limits.differs if equality else limits.decided
+        if decided or sample.lanes >= most or settings.out_of_time:
             break
-        if limits.rigorous_out_of_sight(most):
+        if not equality and limits.rigorous_out_of_sight(most):
             break
     means = sample.means()
     moved = math.fsum(c * means[o] for o, c in rhs.total()[1].items() if math.isfinite(means[o]))
     bound = limits.bound + moved
-    verdict, reason = limits.verdict(moved, settings.out_of_time and sample.lanes < most)
+    cut = settings.out_of_time and sample.lanes < most
+    verdict, reason = limits.equality(moved, experiment.width, cut) if equality else limits.verdict(moved, cut)
+    shown = (limits.low, limits.high) if decided else (limits.asymptotic_low, limits.asymptotic_high)
     return evidence(
         verdict,
         reason,
-        lhs=Interval(limits.mean + moved, *(end + moved for end in limits.shown)),
+        lhs=Interval(limits.mean + moved, *(end + moved for end in shown)),
         rhs=bound,
         terms=rhs.at(means),
         vacuous=None if trivial is None else bound > trivial,
-        asymptotic=not limits.decided,
+        asymptotic=not decided and not (equality and limits.exact),
         detectable=limits.detectable(moved),
         replicates=sample.lanes,
         notes={

@@ -88,7 +88,8 @@ class Case:
 @dataclass(frozen=True)
 class Experiment:
     """What a Monte-Carlo check's ``build`` returns: the run, the values of the statement's symbols, and the run's
-    reach. ``random`` is False for a run that draws nothing, whose expectations are its values.
+    reach. ``random`` is False for a run that draws nothing, whose expectations are its values. ``width``: how close to
+    the right side, relative to it, limits must be for an equality to hold.
 
     A statement that compares two runs names the other one's observables ``rival:NAME``; they come from the run
     ``rival``, over its own number of rounds, with the same seed and lanes, so that both share their noise where they
@@ -104,6 +105,7 @@ class Experiment:
     notes: Mapping[str, Any] = field(default_factory=dict)
     random: bool = True
     rival: Experiment | None = None
+    width: float = 0.05
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,7 @@ import dpfl_theory.algorithms.reach as reach_module
 from dpfl_theory.algorithms import Cohort, FedAvg, ScaffNew, Schedule, alpha_norm_ec, simulate
 from dpfl_theory.algorithms.observables import Observable, Reach, catalogue, get
 from dpfl_theory.algorithms.reach import fedavg_reach
+from dpfl_theory.algorithms.two_sided import TwoSidedFedAvg
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
@@ -175,8 +176,12 @@ MEMORIES = {"largest-residual", "estimate-noise"}
 """Tested on EF21's runs below."""
 
 
+DIFFERENCES = {"descent-product"}
+"""Of algorithms whose messages are differences of parameters: tested on TwoSidedFedAvg's runs below."""
+
+
 def test_every_observable_is_defined_here() -> None:
-    assert set(ALL) == set(DEFINITIONS) | SCAFFNEW | MEMORIES
+    assert set(ALL) == set(DEFINITIONS) | SCAFFNEW | MEMORIES | DIFFERENCES
     for name, observable in ALL.items():
         assert observable.name == name == get(name).name
         assert observable.latex
@@ -218,7 +223,7 @@ def test_values_are_those_of_the_definition(name: str, bounding: str, engine: An
     for k, s in itertools.product(range(5), range(3)):
         facts = facts_of(problem, run, algorithm, k, s)
         for observable in ALL.values():
-            if observable.name not in SCAFFNEW | MEMORIES:
+            if observable.name not in SCAFFNEW | MEMORIES | DIFFERENCES:
                 found = float(observable.evaluate(run.rounds[k])[s])
                 assert found == pytest.approx(float(DEFINITIONS[observable.name](facts)), rel=1e-9, abs=1e-13)
 
@@ -259,12 +264,29 @@ def test_values_scale_with_the_unit(name: str) -> None:
             algorithm = ScaffNew(0.4 * X**2 / F, 0.5, 1.0 * X, 0.2 * X)
         if name in MEMORIES:
             algorithm = alpha_norm_ec(0.1 * X, 0.5 * F / X, 2.0 * F / X, sigma=0.3)
+        if name in DIFFERENCES:
+            algorithm = TwoSidedFedAvg(0.4 * X**2 / F, 1.0, 3, threshold=1.0 * X, sigma=0.2 * X)
         run = play(algorithm, problem, 6, starting_points(base, 4) * X, 3)
         keep = [h for h in run.rounds if h.cohort is None or h.cohort.sum(axis=1).all()]
         values.append(np.array([ALL[name].evaluate(h) for h in keep]))
     F, X = ALL[name].unit
     assert len(values[0]) >= 2
     assert np.allclose(values[1], values[0] * c**F * x**X, rtol=1e-9)
+
+
+def test_the_descent_product_is_that_of_the_definition() -> None:
+    problem, eta, c = problem_of("huber"), 0.2, 0.3
+    algorithm = TwoSidedFedAvg(eta, 0.7, 2, threshold=c, sigma=0.4, cohort=Cohort("fixed", 3))
+    run = play(algorithm, problem, 4, starting_points(problem, 2))
+    for k, s in itertools.product(range(4), range(2)):
+        h, w = run.rounds[k], run.servers[k, s]
+        updates = [eta * local_update(problem, int(i), w, eta, 2) for i in h.members[:, s]]
+        mean = -np.mean([min(1.0, c / np.linalg.norm(u)) * u for u in updates], axis=0)
+        found = ALL["descent-product"].evaluate(h)[s]
+        assert found == pytest.approx(float(problem.gradient(w) @ mean), rel=1e-9, abs=1e-13)
+        c_, star = problem.constants, np.linalg.norm(problem.gradients_at_star, axis=1)
+        reach = Reach(float(np.linalg.norm(w - c_.w_star)), c_, star, math.inf, eta, 2)
+        assert ALL["descent-product"].low(reach) <= found <= 0.0 <= ALL["descent-product"].high(reach)
 
 
 def test_which_observables_need_only_the_state() -> None:
@@ -420,7 +442,7 @@ def test_ranges_hold_within_the_reach(name: str) -> None:
         )
         reach = fedavg_reach(algorithm, problem, 12, start)
         assert reach is not None
-        observed = [o for o in ALL.values() if o.name not in SCAFFNEW | MEMORIES]
+        observed = [o for o in ALL.values() if o.name not in SCAFFNEW | MEMORIES | DIFFERENCES]
         run = simulate(algorithm, problem, 12, 40, case, observed, start=start, series=True, device="cpu")
         for o in observed:
             assert outside(o, reach, run[o.name].every_round) == [], (case, o.name)

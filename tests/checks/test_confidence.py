@@ -66,3 +66,10 @@ def test_asymptotic_limits_are_students_for_symmetric_data() -> None:
     low, high = asymptotic_limits(x, 0.05)
     assert low == pytest.approx(-high)
     assert high == pytest.approx(1.966 * x.std(ddof=1) / 20.0, rel=1e-3)
+
+
+def test_replicates_at_the_end_of_their_range_up_to_rounding_are_allowed() -> None:
+    at_most = np.full(64, 0.1 + 0.2)
+    assert upper_limit(at_most, 1e-6, 0.3) == pytest.approx(0.3, rel=1e-12)
+    with pytest.raises(ValueError, match="below its range"):
+        upper_limit(np.full(64, 0.31), 1e-6, 0.3)

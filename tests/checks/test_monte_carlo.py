@@ -344,3 +344,38 @@ def test_a_run_that_draws_nothing_is_its_expectation() -> None:
     with pytest.raises(ValueError, match="said to draw nothing"):
         _run(_taken("least"), replace(e, random=False))
     assert certain(np.array([np.nan, 1.0]), 1.0).verdict(0.0, cut=False)[0] == "inconclusive"
+
+
+def _equality(factor: float, truth: float, **changes: Any) -> Any:
+    """E[f(w_k~) - f(w*)] = factor times its value."""
+    statement = _statement(relation="==")
+    return _run(statement, replace(_experiment(factor * truth, **changes), width=0.1))
+
+
+def test_an_equality_holds_only_where_the_limits_are_close(truth: float) -> None:
+    near = _equality(1.0, truth, lanes=8192)
+    assert near.verdict == "holds"
+    assert near.asymptotic
+    assert near.lhs.low <= near.rhs <= near.lhs.high
+    few = _equality(1.0, truth, lanes=16)
+    assert few.verdict == "inconclusive"
+    assert "are wider than 0.1 of it" in few.reason
+
+
+@pytest.mark.parametrize(("factor", "word"), [(0.8, "exceeds"), (1.25, "is below")])
+def test_an_equality_is_violated_on_either_side(truth: float, factor: float, word: str) -> None:
+    found = _equality(factor, truth, lanes=8192)
+    assert found.verdict == "violated"
+    assert word in found.reason
+    assert not found.asymptotic
+
+
+def test_an_equality_of_a_run_without_randomness_is_exact() -> None:
+    silent = replace(_experiment(1.0), random=False)
+    silent = replace(silent, algorithm=replace(silent.algorithm, sigma=0.0))  # type: ignore[type-var]
+    run = simulate(silent.algorithm, silent.problem, 40, 1, 0, start=silent.start, device="cpu")
+    value = float(run["suboptimality"].mean[0])
+    statement = _statement(relation="==")
+    assert _run(statement, replace(silent, values={"B": value})).verdict == "holds"
+    for other in (value * (1 + 1e-6), value * (1 - 1e-6)):
+        assert _run(statement, replace(silent, values={"B": other})).verdict == "violated"

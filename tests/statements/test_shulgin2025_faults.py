@@ -56,10 +56,6 @@ TIGHT: dict[str, tuple[Any, Mapping[str, Any]]] = {
     "Clip21, residual": (worst.clip21_residual, {"L": "1", "tau": "1/2", "moved": "1/4"}),
     "Clip21, inactive": (worst.clip21_inactive, {"smoothness": ["4", "1"], "gamma L": "1"}),
     "Clip21, descent": (worst.clip21_descent, {"L": "1", "gamma L": "1/2"}),
-    "Theorem 1, one round, R small": (
-        lambda i: worst.rounds(i, sharpened=True),
-        {"L": "1", "gradient": "1", "R": "1/64", "estimates": ["1"]},
-    ),
 }
 
 
@@ -74,24 +70,37 @@ def exact_checks() -> list[tuple[str, str]]:
     ids = ("lemma1", "table1", "lemma2.repaired", "lemma3", "appendixC.clipping", "appendixC.normalization")
     more = ("clip21.descent", "clip21.residual", "theorem2", "corollary2", "example1")
     names = []
-    for id_ in (*ids, *more):
+    for id_ in (*ids, *more, "theorem1", "theorem1.sharpened", "corollary1"):
         for check in get(f"shulgin2025.{id_}").checks:
             if check.method == "exact" and check.name not in ("Top-k", "beta <= 2 alpha: the target is approached"):
                 names.append((f"shulgin2025.{id_}", check.name))
     return names
 
 
+LOOSE = {"shulgin2025.theorem1", "shulgin2025.theorem2"}
+"""Whose bounds are at least twice the gradient while gamma L_max < R: see `test_theorem_1_is_loose`."""
+
+
 @pytest.mark.parametrize(("id_", "name"), exact_checks())
 def test_exact_checks_notice_a_factor(id_: str, name: str) -> None:
-    """Nine tenths of the right side: some instance is tight enough."""
+    """Nine tenths of the right side: some instance is tight enough; 45 hundredths for whole runs of loose theorems."""
+    factor = Fraction(45, 100) if id_ in LOOSE and "runs on the line" in name else Fraction(9, 10)
     statement = get(id_)
     (check,) = (c for c in statement.checks if (c.method, c.name) == ("exact", name))
 
     def planted(found: Mapping[str, Any]) -> list[Case]:
-        return [replace(c, rhs=c.rhs * Fraction(9, 10)) for c in check.build(found)]
+        return [replace(c, rhs=c.rhs * factor) for c in check.build(found)]
 
     assert exact.run(statement, check, SETTINGS).verdict == "holds"
     assert exact.run(statement, replace(check, build=planted), SETTINGS).verdict == "violated"
+
+
+def test_theorem_1_is_loose() -> None:
+    """K = 0 and one client: with Lx = L gamma <= R the bound s^2/(2 Lx) + 2R + Lx/2 is at least sqrt(5) s."""
+    for R, step in ((1.0, 1.0), (1.0, 0.5), (3.0, 0.1)):
+        for slope in (0.1, 1.0, 5**0.5, 10.0):
+            bound = slope**2 / (2 * step * R) + 2 * R + step * R / 2
+            assert bound >= 5**0.5 * slope * (1 - 1e-12)
 
 
 def test_convergence_to_a_fixed_target_is_not_claimed_beyond_twice_alpha() -> None:
@@ -132,6 +141,12 @@ RUNS = {
     ("shulgin2025.clip21.residual", "quadratics, zero memories, short threshold"): 0.97,
     ("shulgin2025.clip21.inactive", "one quadratic, first round"): 0.95,
     ("shulgin2025.corollary1", "first round only"): 0.4,
+    ("shulgin2025.corollary2", "the slope stays t = 0.25, epsilon = 54.3, K = 200"): 0.15,
+    ("shulgin2025.eq12.repaired", "one quadratic, first round, D = M/20"): 0.9,
+    (
+        "shulgin2025.theorem1.sharpened",
+        "one quadratic, zero memories, alpha = beta = 100 R, first round",
+    ): 0.99,
     ("shulgin2025.example1", "alpha = 5, K = 400"): 0.5,
 }
 
@@ -144,23 +159,6 @@ def test_the_runs_notice_a_factor(id_: str, name: str) -> None:
     evidence = monte_carlo.run(scaled(statement, RUNS[id_, name]), check, SETTINGS)
     assert evidence.verdict == "violated"
     assert not evidence.asymptotic
-
-
-def test_runs_outside_the_hypotheses_are_not_applicable() -> None:
-    """A step above the limit, memories that are not D/sqrt(K + 1) off, weights that are not the prescribed ones."""
-    for id_, letter in (
-        ("shulgin2025.lemma2", "gamma"),
-        ("shulgin2025.corollary1", "R"),
-        ("shulgin2025.eq12", "gamma"),
-        ("shulgin2025.eq12.repaired", "alpha"),
-        ("shulgin2025.clip21.inactive", "gamma"),
-    ):
-        statement = get(id_)
-        (check, *_) = (c for c in statement.checks if c.method == "monte-carlo")
-        experiment = check.build(check.instance)
-        values = {**experiment.values, letter: 1.5 * experiment.values[letter]}
-        planted = replace(check, build=lambda _, e=experiment, v=values: replace(e, values=v))  # type: ignore[misc]
-        assert monte_carlo.run(statement, planted, SETTINGS).verdict == "not-applicable", id_
 
 
 def test_the_claim_of_an_arbitrary_accuracy_is_refuted_by_its_own_hypotheses() -> None:

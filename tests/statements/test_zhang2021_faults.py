@@ -132,3 +132,20 @@ def test_a_wrong_step_is_refuted_in_the_worst_case(id_: str, changes: Any, more:
 
 
 CLIPPED_STEPS = ("zhang2021.eq13", "zhang2021.eq16")
+
+
+@pytest.mark.parametrize("name", ["zhang2021.eq13", "zhang2021.eq14.repaired"])
+def test_an_equality_by_simulation_notices_a_round_that_stands_still_or_overshoots(name: str) -> None:
+    statement = get(name)
+    checks = [c for c in statement.checks if c.method == "monte-carlo"]
+    assert len(checks) == 2
+    for check in checks:
+        for factor in (1e-3, 1.5):
+
+            def faulty(instance: Any, check: Check = check, factor: float = factor) -> Any:
+                found = check.build(instance)
+                slower = replace(found.algorithm, local_step=factor * found.algorithm.local_step)
+                return replace(found, algorithm=slower)
+
+            evidence = monte_carlo.run(statement, replace(check, build=faulty), Settings(device="cpu"))
+            assert evidence.verdict != "holds"

@@ -103,11 +103,15 @@ def experiment(instance: Mapping[str, Any]) -> Experiment:
     factors = np.minimum(1.0, tau / np.where(lengths > 0.0, lengths, tau))
     estimate = (instance["share"] * gradients + factors[:, None] * missing).mean(axis=0)
     mean = gradients.mean(axis=0)
+    algorithm = clip21(gamma, tau, memory=instance["share"])
+    own = algorithm.describe()
     values = {
         "gap": gap,
-        "gamma": gamma,
-        "tau": tau,
+        "gamma": own["step"],
+        "tau": own["threshold"],
+        "sigma": own["sigma"],
         "R": R,
+        "residual_0": abs(1.0 - own["memory"]) * float(np.linalg.norm(gradients, axis=1).max()),
         "L": c.L_f,
         "L_max": c.L_max,
         "K": float(instance["K"]),
@@ -115,6 +119,5 @@ def experiment(instance: Mapping[str, Any]) -> Experiment:
         "estimate": float(np.linalg.norm(estimate)),
         "error": float(np.linalg.norm(estimate - mean)),
     }
-    algorithm = clip21(gamma, tau, memory=instance["share"])
     rounds = int(instance["K"]) + 1
     return Experiment(problem, algorithm, rounds, start, values, reach=Reach.anywhere(problem), random=False)

@@ -2,11 +2,15 @@
 
 With server normalisation the step gamma is a length. L is a smoothness constant of f (here L_f), L_max the largest one
 of the f_i; alpha, beta and the memories v_i have the gradient's unit, and the noise none.
+
+Hypotheses are tested on what a run does: its values are read off the algorithm and the problem, and ``residual_0``,
+which is no letter, is its max_i ||grad f_i(x^0) - v_i^0||. Where no run is at hand (a recommendation) R is believed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.model import Assumption, Expected, Symbol
@@ -15,6 +19,8 @@ if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
 PAPER = "shulgin2025"
+_CLOSE = 1e-9
+"""Relative difference of two numbers that are computed in different ways and count as equal."""
 
 _ALL = (
     Symbol("gap", "f(x^0) - f_inf", (1, 0), "positive", r"(f(x^0) - f^{\inf})"),
@@ -52,6 +58,8 @@ def letters(*names: str) -> tuple[Symbol, ...]:
 
 
 def _contracts(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    if not values["alpha"] >= 0:
+        return f"alpha = {values['alpha']:.6g} is negative"
     beta, most = values["beta"], values["alpha"] + values["R"]
     return None if 0 < beta < most else f"beta = {beta:.6g} does not lie in (0, alpha + R) = (0, {most:.6g})"
 
@@ -92,8 +100,55 @@ def _accuracy(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     return f"R = {values['R']:.6g} is not D/sqrt(K + 1) = {R:.6g}"
 
 
+def _residual(exactly: bool) -> Callable[[Problem | None, Mapping[str, Any]], str | None]:
+    def test(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+        R = values["R"]
+        if not R > 0:
+            return f"R = {R:.6g} is not positive"
+        found = values.get("residual_0")
+        if found is None or (found <= R * (1 + _CLOSE) and (not exactly or found >= R * (1 - _CLOSE))):
+            return None
+        return f"the run's largest residual is {found:.6g}, which {'is not' if exactly else 'exceeds'} R = {R:.6g}"
+
+    return test
+
+
+def _quiet(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    sigma = values.get("sigma", 0.0)
+    return None if sigma == 0 else f"the messages have noise, sigma = {sigma:.6g}"
+
+
+def _noise(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    if not (values["sigma"] >= 0 and math.isfinite(values["sigma"])):
+        return f"sigma = {values['sigma']} is no standard deviation"
+    for name in ("n", "d"):
+        if problem is not None and values[name] != getattr(problem, name):
+            return f"{name} = {values[name]:g}, while the problem has {getattr(problem, name)}"
+    return None
+
+
+def _prescribed(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    count = values["K"] + 1
+    beta = values["beta_0"] / count
+    chosen = {
+        "sigma": values["c"] * (count * math.log(1 / values["delta"])) ** 0.5 / values["epsilon"],
+        "beta": beta,
+        "gamma": beta * values["R"] / ((values["alpha"] + values["R"]) * values["L_max"]),
+    }
+    for name, value in chosen.items():
+        if not abs(values[name] - value) <= _CLOSE * value:
+            return f"{name} = {values[name]:.6g} is not the prescribed {value:.6g}"
+    return None
+
+
 SMOOTH = Assumption("f is L-smooth and bounded from below, each f_i is L_i-smooth, L <= L_max = max_i L_i", _smooth)
 CONTRACTS = Assumption("beta/(alpha + R) < 1", _contracts)
 STEP = Assumption("0 < gamma <= beta R/((alpha + R) L_max)", _step)
 ROUNDS = Assumption("K + 1 rounds, K a whole number", _rounds)
 ACCURATE = Assumption("R = D/sqrt(K + 1) with D > 0", _accuracy)
+CLIENTS = Assumption("each f_i is L_max-smooth", lambda problem, values: too_small(problem, values, "L_max"))
+FIRST = Assumption("R = max_i ||grad f_i(x^0) - v_i^0|| > 0", _residual(exactly=True))
+WITHIN = Assumption("max_i ||grad f_i(x^k) - v_i^k|| <= R and R > 0", _residual(exactly=False))
+QUIET = Assumption("the server receives the messages without noise", _quiet)
+NOISE = Assumption("z_i^k ~ N(0, sigma^2 I_d) independent for each of the n clients and rounds", _noise)
+PRESCRIBED = Assumption("sigma, beta and gamma are the prescribed ones", _prescribed)

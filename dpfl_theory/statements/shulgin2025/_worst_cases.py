@@ -1,4 +1,4 @@
-"""Worst cases of shulgin2025's proof steps over all smooth functions, convex or not.
+"""Worst cases of one round of shulgin2025's algorithms over all smooth functions, convex or not.
 
 Norms are made linear by fixing them as multiples of one length: the step s = x^k - x^{k+1}, of length gamma with server
 normalisation, or a residual e. Where a side is monotone in a norm, the norm is only bounded, which enlarges the class.
@@ -15,19 +15,18 @@ from dpfl_theory.statements.local_phase import number
 from dpfl_theory.statements.model import Check
 
 __all__ = [
+    "Objective",
     "clip21_descent",
     "clip21_inactive",
     "clip21_residual",
     "descent",
     "descent_by_angle",
     "grid_of",
-    "rounds",
-    "smallest_gradient",
     "track",
 ]
 
 
-class _Function:
+class Objective:
     """A smooth function of a class with infimum 0, asked for gradients and values at points."""
 
     def __init__(self, instance: Mapping[str, Any], smoothness: float, problem: Any = None, bounded: bool = True):
@@ -63,7 +62,7 @@ def descent(instance: Mapping[str, Any], factor: float = 2.0, by_angle: bool = F
 
     L, slope = number(instance, "L"), number(instance, "gradient")
     error, estimate = number(instance, "error"), number(instance, "estimate")
-    f = _Function(instance, L)
+    f = Objective(instance, L)
     x, s = f.problem.set_initial_point(), Point()
     g, before = f.at(x)
     _, after = f.at(x - s)
@@ -79,65 +78,6 @@ def descent(instance: Mapping[str, Any], factor: float = 2.0, by_angle: bool = F
 def descent_by_angle(instance: Mapping[str, Any], factor: float = 1.0) -> Performance:
     """f(x - s) <= f(x) - factor gamma sqrt(||grad f||^2 - ||grad f - v||^2) + L gamma^2/2, as `descent`; factor 1."""
     return descent(instance, factor, by_angle=True)
-
-
-def rounds(instance: Mapping[str, Any], sharpened: bool = False) -> Performance:
-    """(K + 1) gamma min ||grad f|| <= f(x^0) - f_inf + (K + 1)(2 gamma R + L gamma^2/2), for estimates within R of the
-    gradients; sharpened: with sqrt(min ||grad f||^2 - R^2) on the left and without R on the right.
-
-    instance: class, L, and in units of L gamma: ``gradient`` = min ||grad f||, ``R``, ``estimates`` = ||v^{k+1}||, one
-    for each of the K + 1 rounds.
-    """
-    from PEPit import Point
-
-    L, slope, R = number(instance, "L"), number(instance, "gradient"), number(instance, "R")
-    f = _Function(instance, L)
-    x = f.problem.set_initial_point()
-    first: Any = None
-    before: Any = None
-    count = len(instance["estimates"])
-    for text in instance["estimates"]:
-        g, value = f.at(x)
-        s = Point()
-        if first is None:
-            first, before = s**2, value
-        else:
-            f.problem.add_constraint(s**2 == first)
-        f.problem.add_constraint(slope**2 * L**2 * first <= g**2)
-        f.problem.add_constraint((g - number({"v": text}, "v") * L * s) ** 2 <= R**2 * L**2 * first)
-        x = x - s
-    f.at(x)
-    gained, lost = ((slope**2 - R**2) ** 0.5, 0.0) if sharpened else (slope, 2 * R)
-    right = before + count * (lost + 0.5) * L * first
-    return Performance(f.problem, count * gained * L * first, right, f"{count} rounds, the gradients on the left")
-
-
-def smallest_gradient(instance: Mapping[str, Any]) -> Performance:
-    """min ||grad f||^2 <= (L gamma + 2R)^2 where f(x^0) - f_inf <= L (K + 1) gamma^2/2, which is (12).
-
-    instance: as for `rounds`, without ``gradient``.
-    """
-    from PEPit import Expression, Point
-
-    L, R = number(instance, "L"), number(instance, "R")
-    f = _Function(instance, L)
-    x, least = f.problem.set_initial_point(), Expression()
-    first: Any = None
-    count = len(instance["estimates"])
-    for text in instance["estimates"]:
-        g, value = f.at(x)
-        s = Point()
-        if first is None:
-            first = s**2
-            f.problem.add_constraint(value <= 0.5 * L * count * first)
-        else:
-            f.problem.add_constraint(s**2 == first)
-        f.problem.add_constraint(least <= g**2)
-        f.problem.add_constraint((g - number({"v": text}, "v") * L * s) ** 2 <= R**2 * L**2 * first)
-        x = x - s
-    f.at(x)
-    right = (1 + 2 * R) ** 2 * L**2 * first
-    return Performance(f.problem, least, right, f"{count} rounds, the smallest squared gradient")
 
 
 def overshoot(alpha: float, beta: float) -> float:
@@ -157,7 +97,7 @@ def track(instance: Mapping[str, Any], repaired: bool = False) -> Performance:
     L, a, b = number(instance, "L"), number(instance, "alpha"), number(instance, "beta")
     r = number(instance, "residual")
     most = b / (1 + a)  # L gamma over R at its limit
-    f = _Function(instance, L, bounded=False)
+    f = Objective(instance, L, bounded=False)
     x, s, e = f.problem.set_initial_point(), Point(), Point()
     left_over = (1 - b / (a + r)) * e
     if instance.get("clients") == 1:
@@ -181,7 +121,7 @@ def clip21_descent(instance: Mapping[str, Any]) -> Performance:
 
     L = number(instance, "L")
     gamma = number(instance, "gamma L") / L
-    f = _Function(instance, L)
+    f = Objective(instance, L)
     x, v = f.problem.set_initial_point(), Point()
     g, before = f.at(x)
     _, after = f.at(x - gamma * v)
@@ -197,7 +137,7 @@ def clip21_residual(instance: Mapping[str, Any]) -> Performance:
     from PEPit import Point
 
     L, tau, moved = number(instance, "L"), number(instance, "tau"), number(instance, "moved")
-    f = _Function(instance, L, bounded=False)
+    f = Objective(instance, L, bounded=False)
     x, s, e = f.problem.set_initial_point(), Point(), Point()
     g, _ = f.at(x)
     after, _ = f.at(x - s)
@@ -217,7 +157,7 @@ def clip21_inactive(instance: Mapping[str, Any]) -> Performance:
 
     smoothness = [number({"L": text}, "L") for text in instance["smoothness"]]
     problem, n = PEP(), len(smoothness)
-    clients = [_Function(instance, L_i, problem, bounded=False) for L_i in smoothness]
+    clients = [Objective(instance, L_i, problem, bounded=False) for L_i in smoothness]
     L = sum(smoothness) / n
     gamma = number(instance, "gamma L") / L
     x = problem.set_initial_point()

@@ -10,6 +10,7 @@ from typing import Any
 from dpfl_theory.statements.claims import Case, Outcome
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, sympy_symbols
 from dpfl_theory.statements.shulgin2025 import _letters as shu
+from dpfl_theory.statements.shulgin2025._line import exactly
 from dpfl_theory.statements.shulgin2025.lemma1 import Vector, clipped, length, smoothed
 from dpfl_theory.statements.symbolic import equal
 
@@ -50,7 +51,8 @@ def _clipping_cases(instance: Mapping[str, Any]) -> list[Case]:
             found = _distances(memories(v, target, "clip", tau, Fraction(1), int(instance["k"])), target)
             for k, r in enumerate(found):
                 values = {"v": v, "target": target, "tau": tau, "k": k}
-                cases.append(Case(values, r, max(Fraction(0), found[0] - k * tau)))
+                letters = {"r_0": found[0], "k": Fraction(k), "tau": tau}
+                cases.append(Case(values, r, exactly(CLIPPING, letters)))
     return cases
 
 
@@ -75,8 +77,8 @@ def _recursion_cases(instance: Mapping[str, Any]) -> list[Case]:
             found = _distances(memories(v, target, "smoothed", alpha, beta, int(instance["k"])), target)
             for k, (r, after) in enumerate(pairwise(found)):
                 values = {"v": v, "target": target, "alpha": alpha, "beta": beta, "k": k}
-                factor = abs(1 - beta / (alpha + r)) if alpha + r else Fraction(1)
-                cases.append(Case(values, after, factor * r))
+                letters = {"alpha": alpha, "beta": beta, "r_k": r}
+                cases.append(Case(values, after, exactly(NORMALIZATION, letters) if alpha + r else Fraction(0)))
     return cases
 
 

@@ -14,6 +14,7 @@ from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._clip21_runs import INACTIVE, ROUNDS, experiment, path
 from dpfl_theory.statements.shulgin2025._experiments import runs
+from dpfl_theory.statements.shulgin2025._line import exactly
 from dpfl_theory.statements.symbolic import equal
 
 __all__ = ["DESCENT", "INACTIVE_CLIPPING", "RESIDUAL", "STATEMENTS"]
@@ -43,9 +44,21 @@ _RESIDUAL = Expected(
 
 
 def _short(problem: Any, values: Mapping[str, Any]) -> str | None:
-    if values["gamma"] * values["L"] <= 1 + 1e-12:
+    if 0 < values["gamma"] * values["L"] <= 1 + 1e-12:
         return None
-    return f"gamma = {values['gamma']:.6g} exceeds 1/L = {1 / values['L']:.6g}"
+    return f"gamma = {values['gamma']:.6g} does not lie in (0, 1/L] = (0, {1 / values['L']:.6g}]"
+
+
+def _residuals(problem: Any, values: Mapping[str, Any]) -> str | None:
+    found = values["residual_0"]
+    if abs(found - values["R"]) <= 1e-9 * max(found, values["R"]):
+        return None
+    return f"the run's largest residual is {found:.6g}, not R = {values['R']:.6g}"
+
+
+def _positive(problem: Any, values: Mapping[str, Any]) -> str | None:
+    named = ((name, values[name]) for name in ("gamma", "tau"))
+    return next((f"{name} = {value:.6g} is not positive" for name, value in named if not value > 0), None)
 
 
 def _still(problem: Any, values: Mapping[str, Any]) -> str | None:
@@ -58,8 +71,9 @@ def _still(problem: Any, values: Mapping[str, Any]) -> str | None:
 
 
 _SMOOTH = Assumption("f is L-smooth", lambda problem, values: shu.too_small(problem, values, "L"))
-_CLIENTS = Assumption("each f_i is L_max-smooth", lambda problem, values: shu.too_small(problem, values, "L_max"))
-_STEP = Assumption("gamma <= 1/L", _short)
+_STEP = Assumption("0 < gamma <= 1/L", _short)
+_FIRST = Assumption("R = max_i ||grad f_i(x^k) - v_i^k||", _residuals)
+_POSITIVE = Assumption("gamma > 0 and tau > 0", _positive)
 _STILL = Assumption("all residuals <= tau and gamma L_max sqrt(2 L (f(x^0) - f_inf)) <= tau", _still)
 
 
@@ -119,9 +133,15 @@ def _descent_cases(instance: Mapping[str, Any]) -> list[Case]:
         L, a, gamma, x, v = (Fraction(t) for t in texts)
         g, after = a * x, x - gamma * v
         left = a * after**2 / 2
-        right = (
-            a * x**2 / 2 - gamma / 2 * g**2 - (1 / (2 * gamma) - L / 2) * (gamma * v) ** 2 + gamma / 2 * (v - g) ** 2
-        )
+        letters = {
+            "gap": a * x**2 / 2,
+            "gamma": gamma,
+            "L": L,
+            "slope": abs(g),
+            "estimate": abs(v),
+            "error": abs(v - g),
+        }
+        right = exactly(DESCENT, letters)
         cases.append(Case({"L": L, "curvature": a, "gamma": gamma, "x": x, "v": v}, left, right))
     return cases
 
@@ -146,7 +166,8 @@ def _residual_cases(instance: Mapping[str, Any]) -> list[Case]:
     for values, steps, tau, gamma in _paths(instance):
         for k, ((_, before, mean), (_, after, _)) in enumerate(pairwise(steps)):
             for a, e, e_next in zip(values["curvatures"], before, after):
-                bound = max(Fraction(0), abs(e) - tau) + a * gamma * abs(mean)
+                letters = {"R": abs(e), "tau": tau, "L_max": a, "gamma": gamma, "estimate": abs(mean)}
+                bound = exactly(RESIDUAL, letters)
                 cases.append(Case({**values, "k": k}, abs(e_next), bound))
     return cases
 
@@ -187,7 +208,7 @@ DESCENT: Statement = Statement(
     text="If f is L-smooth, gamma <= 1/L and x^{k+1} = x^k - gamma v^{k+1}, then the bound holds.",
     symbols=(_GAP, _GAMMA, *shu.letters("L"), _SLOPE, _ESTIMATE, _ERROR),
     expectations=(_AFTER,),
-    assumptions=(_SMOOTH, _STEP),
+    assumptions=(_SMOOTH, _STEP, shu.QUIET),
     sides=_descent_sides,
     checks=(
         Check("algebra", "the descent lemma", _polarised),
@@ -212,7 +233,7 @@ RESIDUAL: Statement = Statement(
     ),
     symbols=(_R, _GAMMA, *shu.letters("tau", "L_max"), _ESTIMATE),
     expectations=(_RESIDUAL,),
-    assumptions=(_CLIENTS,),
+    assumptions=(shu.CLIENTS, _FIRST, _POSITIVE, shu.QUIET),
     sides=_residual_sides,
     checks=(
         Check(
@@ -251,7 +272,7 @@ INACTIVE_CLIPPING: Statement = Statement(
     ),
     symbols=(_R, _GAMMA, *shu.letters("gap", "tau", "L", "L_max")),
     expectations=(_RESIDUAL,),
-    assumptions=(_SMOOTH, _CLIENTS, _STEP, _STILL),
+    assumptions=(_SMOOTH, shu.CLIENTS, _FIRST, _POSITIVE, _STEP, _STILL, shu.QUIET),
     sides=_inactive_sides,
     checks=(
         Check("algebra", "gradient descent lowers f", _moved),

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.claims import Case, Outcome
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol, sympy_symbols
 from dpfl_theory.statements.shulgin2025 import _letters as shu
+from dpfl_theory.statements.shulgin2025 import _many_rounds as many
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
-from dpfl_theory.statements.shulgin2025._experiments import ACCURATE, accurate, runs
+from dpfl_theory.statements.shulgin2025._experiments import accurate, runs
+from dpfl_theory.statements.shulgin2025._instances import ACCURATE
+from dpfl_theory.statements.shulgin2025._line import exactly
 from dpfl_theory.statements.shulgin2025.theorem1 import THEOREM1
 from dpfl_theory.statements.symbolic import equal
 
@@ -57,7 +61,35 @@ def _step_is_allowed(_: Mapping[str, Any]) -> Outcome:
     return equal(limits, D**2 * (t - 1) / (t * (a + D) * (a * t + D)), "Theorem 1's limit of the step less this one")
 
 
+def _exponent(_: Mapping[str, Any]) -> Outcome:
+    """With c and D fixed, the bound's logarithm changes with that of K + 1 by -1/2, exactly."""
+    import sympy as sp
+
+    s = sympy_symbols(COROLLARY1)
+    bound = sum(_corollary_sides().rhs.values())
+    return equal((s["K"] + 1) * sp.diff(bound, s["K"]), -bound / 2, "the exponent of K + 1")
+
+
+def _flat_cases(instance: Mapping[str, Any]) -> list[Case]:
+    """One client with Huber's function, L = gap = D = alpha = beta = 1, c = 1/2, zero memories: it keeps its slope t =
+    1/sqrt(K + 1) for all the way gamma (K + 1), so that min_k |f'(x^k)| = t, beside a bound of 17/4 t."""
+    cases = []
+    for m in map(Fraction, instance["roots"]):  # of K + 1
+        t, way, x = 1 / m, m / 2, m + 1 / (2 * m)  # f(x) = t x - t^2/2 = 1
+        assert x - way >= t, "the slope is t down to x = t"
+        letters = {name: Fraction(1) for name in ("gap", "D", "alpha", "beta", "L", "L_max")}
+        letters.update({"K": m**2 - 1, "R": t, "c": Fraction(1, 2), "gamma": 1 / (2 * m)})
+        assert all(a.test(None, {k: float(v) for k, v in letters.items()}) is None for a in COROLLARY1.assumptions)
+        bound = exactly(COROLLARY1, letters)
+        share = Fraction(4, 17)
+        cases += [Case(letters, t, bound), Case({**letters, "compared": "4/17 of the bound"}, share * bound, t)]
+    return cases
+
+
 def _corollary_step(problem: Any, values: Mapping[str, Any]) -> str | None:
+    length = values["gamma"] * (values["K"] + 1) ** 0.5
+    if not abs(values["c"] - length) <= 1e-9 * length:
+        return f"c = {values['c']:.6g} is not gamma sqrt(K + 1) = {length:.6g}"
     most = values["D"] * values["beta"] / ((values["alpha"] + values["D"]) * values["L_max"])
     if values["c"] <= most * (1 + 1e-12):
         return None
@@ -65,10 +97,11 @@ def _corollary_step(problem: Any, values: Mapping[str, Any]) -> str | None:
 
 
 _RATES = (
-    {"L": "1", "gradient": "2", "R": "9/8", "estimates": ["2", "1"]},
-    {"L": "1", "gradient": "5", "R": "3", "estimates": ["4", "4", "4"]},
+    {"L": "1", "gradient": "5", "error": "33/32", "estimates": ["5", "6", "5", "4", "5", "6"]},
+    {"L": "1", "gradient": "6", "error": "5/4", "estimates": ["6", "5", "6", "7", "6", "5", "6", "7"]},
 )
-"""As `theorem1` has them: the estimates within R of gradients that are all longer than ``gradient``."""
+"""As `theorem1` has them: the estimates within R of gradients that are all longer than ``gradient``; R > L gamma, since
+D > L_max gamma sqrt(K + 1)."""
 
 COROLLARY1: Statement = Statement(
     id="shulgin2025.corollary1",
@@ -90,14 +123,18 @@ COROLLARY1: Statement = Statement(
     symbols=(*shu.letters("gap", "gamma", "K", "R", "D", "alpha", "beta", "L", "L_max"), _LENGTH),
     expectations=(shu.LEAST,),
     assumptions=(
-        *(shu.SMOOTH, shu.CONTRACTS, shu.STEP, shu.ROUNDS, shu.ACCURATE),
+        *(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.STEP, shu.ROUNDS, shu.QUIET, shu.ACCURATE),
         Assumption("gamma sqrt(K + 1) = c <= D beta/((alpha + D) L_max)", _corollary_step),
     ),
     sides=_corollary_sides,
     checks=(
         Check("algebra", "Theorem 1 with R and gamma", _from_theorem1),
         Check("algebra", "Theorem 1 allows the step", _step_is_allowed),
-        *worst.grid_of(worst.rounds, _RATES),
+        Check("algebra", "the exponent of K + 1", _exponent),
+        Check(
+            "exact", "the order is attained where the slope stays 1/sqrt(K + 1)", _flat_cases, {"roots": [1, 2, 10, 99]}
+        ),
+        *worst.grid_of(many.rounds, _RATES),
         *runs(ACCURATE, accurate),
     ),
     uses=("shulgin2025.theorem1",),

@@ -11,7 +11,8 @@ from dpfl_theory.statements.local_phase import INTERPOLATION
 from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, Symbol, sympy_symbols
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
-from dpfl_theory.statements.shulgin2025._experiments import FIRST, first_round, runs
+from dpfl_theory.statements.shulgin2025._experiments import first_round, runs
+from dpfl_theory.statements.shulgin2025._instances import FIRST
 from dpfl_theory.statements.symbolic import equal
 
 __all__ = ["DESCENT", "SHARPENED", "STATEMENTS"]
@@ -99,6 +100,11 @@ _ACCURATE = (
 _NEAR = ("quadratics", "one quadratic, no overshoot", "breast cancer sorted by label")
 """First rounds whose estimate is nearer to the gradient than 0 is."""
 
+
+def _steps_on(problem: Any, values: Mapping[str, Any]) -> str | None:
+    return None if values["gamma"] > 0 else f"gamma = {values['gamma']:.6g} is not positive"
+
+
 DESCENT: Statement = Statement(
     id="shulgin2025.descent",
     kind="step",
@@ -108,13 +114,18 @@ DESCENT: Statement = Statement(
         "Appendix D, proof of Theorem 1, step 3",
         note=(
             "the display is lost in the text at hand and was restored; it is pinned by the remaining words and by "
-            f"Theorem 1's terms (mark P). With noise it is the same for the server's estimate. {INTERPOLATION}"
+            f"Theorem 1's terms (mark P). With noise it is the same for the server's estimate; the "
+            f"runs, in which v^{{k+1}} is computed apart, have none. {INTERPOLATION}"
         ),
     ),
     text="If f is L-smooth (convex or not) and x^{k+1} = x^k - gamma v^{k+1}/||v^{k+1}||, then the bound holds.",
     symbols=(_GAP, *shu.letters("gamma"), _SLOPE, _ERROR, *shu.letters("L")),
     expectations=(_AFTER,),
-    assumptions=(Assumption("f is L-smooth", lambda problem, values: shu.too_small(problem, values, "L")),),
+    assumptions=(
+        Assumption("f is L-smooth", lambda problem, values: shu.too_small(problem, values, "L")),
+        Assumption("gamma > 0", _steps_on),
+        shu.QUIET,
+    ),
     sides=_sides,
     checks=(
         Check("algebra", "the inner product of gradient and direction", _aligned),
@@ -148,7 +159,7 @@ SHARPENED: Statement = replace(
         ),
     ),
     text=(
-        "If f is L-smooth (convex or not), x^{k+1} = x^k - gamma v^{k+1}/||v^{k+1}|| and ||grad f(x^k) - v^{k+1}|| < "
+        "If f is L-smooth (convex or not), x^{k+1} = x^k - gamma v^{k+1}/||v^{k+1}|| and ||grad f(x^k) - v^{k+1}|| <= "
         "||grad f(x^k)||, then the bound holds."
     ),
     assumptions=(*DESCENT.assumptions, Assumption("||grad f(x^k) - v^{k+1}|| <= ||grad f(x^k)||", _nearer)),

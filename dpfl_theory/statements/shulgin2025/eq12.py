@@ -9,8 +9,10 @@ from typing import Any
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.shulgin2025 import _letters as shu
+from dpfl_theory.statements.shulgin2025 import _many_rounds as many
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
-from dpfl_theory.statements.shulgin2025._experiments import SMALL, accurate, prescribed, runs
+from dpfl_theory.statements.shulgin2025._experiments import accurate, prescribed, runs
+from dpfl_theory.statements.shulgin2025._instances import NEARLY, SMALL
 from dpfl_theory.statements.shulgin2025.corollary1 import COROLLARY1
 from dpfl_theory.statements.symbolic import equal
 
@@ -130,18 +132,15 @@ def _weights(problem: Any, values: Mapping[str, Any]) -> str | None:
     return None if values["R"] <= most * (1 + 1e-9) else f"R = {values['R']:.6g} exceeds {most:.6g}"
 
 
-_TWELVE = (
-    {"L": "1", "R": "9/8", "estimates": ["1"]},
-    {"L": "1", "R": "9/8", "estimates": ["1", "1/2"]},
-    {"L": "4", "R": "5/4", "estimates": ["1", "1", "2"]},
-)
+_TWELVE = ({"L": "1", "error": "33/32", "estimates": ["3", "13/4", "3", "11/4", "3", "13/4", "3", "7/2", "3", "3"]},)
+"""R >= L gamma, where Corollary 1 allows the step: ten rounds, as fewer could not tell arbitrary steps from these."""
 
 _NEARER = (
-    {"L": "1", "R": "1/16", "estimates": ["15/16"]},
-    {"L": "1", "R": "1/4", "estimates": ["3/4", "1/2"]},
-    {"L": "4", "R": "1/8", "estimates": ["1/2", "5/8", "1/2"]},
+    {"L": "1", "error": "1/16", "estimates": ["9/8", "19/16"]},
+    {"L": "1", "error": "1/4", "estimates": ["3/2", "3/2", "11/8"]},
+    {"L": "4", "error": "1/8", "estimates": ["5/4", "11/8", "5/4"]},
 )
-"""More accurate than Corollary 1 allows: R below gamma L."""
+"""More accurate than Corollary 1 allows: estimates within less than gamma L of the gradients."""
 
 EQ12: Statement = Statement(
     id="shulgin2025.eq12",
@@ -153,10 +152,14 @@ EQ12: Statement = Statement(
         "12",
         note=(
             "the display is lost in the text at hand and was restored: its first term is 'the convergence bound "
-            "obtained by classical gradient descent' (mark P), its second one's constant is Theorem 1's (mark D); any "
-            "other would not change the verdict. 'Where D can be made arbitrarily small' is Appendix F's; Section 4: "
-            "'is sufficiently small'. The choice of alpha and beta beside (12) is lost; "
-            "with Corollary 1 no choice serves, so it is read as Theorem 1's: any with beta/(alpha + R) < 1"
+            "obtained by classical gradient descent' (mark P), its second one's constant is Theorem 1's (mark D); any"
+            " other would not change the verdict. Three more things are lost beside it, in 'By further choosing ..., "
+            "and [display] which ensures ...': a choice in the line, a display, and what they ensure. The display is "
+            "read as the step, which the first term pins, and what is ensured as Corollary 1's limit of it. The "
+            "choice may be one of alpha and beta, for which none serves, so it is read as Theorem 1's: any with "
+            "beta/(alpha + R) < 1; or a lower bound of D, with which (12) is Corollary 1's and true. The verdict then"
+            " rests on the words alone: 'where D can be made arbitrarily small' (Appendix F), 'such that D is "
+            "sufficiently small, the convergence bound ... approaches that of classical gradient descent' (Section 4)"
         ),
     ),
     text=(
@@ -167,7 +170,7 @@ EQ12: Statement = Statement(
     symbols=shu.letters("gap", "gamma", "K", "R", "D", "alpha", "beta", "L", "L_max"),
     expectations=(shu.LEAST,),
     assumptions=(
-        *(shu.SMOOTH, shu.CONTRACTS, shu.ROUNDS, shu.ACCURATE),
+        *(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.ROUNDS, shu.QUIET, shu.ACCURATE),
         Assumption("gamma = sqrt(2 (f(x^0) - f_inf)/(L (K + 1)))", _twelve_step),
     ),
     sides=lambda: _twelve(EQ12),
@@ -175,7 +178,7 @@ EQ12: Statement = Statement(
     checks=(
         Check("algebra", "Corollary 1 at its best step", _twelve_from_corollary),
         Check("algebra", "D is arbitrary", _any_accuracy, expected="violated"),
-        *worst.grid_of(worst.smallest_gradient, _TWELVE),
+        *worst.grid_of(many.smallest_gradient, _TWELVE),
         *(c for name, (i, verdict) in SMALL.items() for c in runs({name: i}, accurate, verdict)),
     ),
     expected="violated",
@@ -227,7 +230,7 @@ REPAIRED: Statement = replace(
         "M)/sqrt(K + 1) and gamma = sqrt(2 (f(x^0) - f_inf)/(L (K + 1))), alpha-NormEC satisfies (12)."
     ),
     assumptions=(
-        *(shu.SMOOTH, shu.ROUNDS),
+        *(shu.SMOOTH, shu.FIRST, shu.ROUNDS, shu.QUIET),
         Assumption("gamma = sqrt(2 (f(x^0) - f_inf)/(L (K + 1)))", _twelve_step),
         Assumption("alpha = beta = (M + M^2/D)/sqrt(K + 1) and R <= (D + M)/sqrt(K + 1)", _weights),
     ),
@@ -237,12 +240,13 @@ REPAIRED: Statement = replace(
         Check("algebra", "residuals after the update", _kept),
         Check("algebra", "descent inequalities added up", _twelve_again),
         Check("algebra", "the least D of the printed form", _least_accuracy),
-        *worst.grid_of(worst.smallest_gradient, _NEARER),
+        *worst.grid_of(many.smallest_gradient, _NEARER),
         *(c for name, (i, _) in SMALL.items() for c in runs({name: i}, prescribed)),
+        *runs(NEARLY, prescribed),
     ),
     expected="holds",
     erratum=None,
-    uses=("shulgin2025.descent",),
+    uses=("shulgin2025.lemma2.repaired", "shulgin2025.descent"),
     slips=(),
 )
 

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.claims import Case, Outcome, Performance
-from dpfl_theory.statements.local_phase import number
+from dpfl_theory.statements.claims import Case, Outcome
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, sympy_symbols
 from dpfl_theory.statements.shulgin2025 import _letters as shu
+from dpfl_theory.statements.shulgin2025 import _operators as operators
+from dpfl_theory.statements.shulgin2025._line import exactly
 from dpfl_theory.statements.symbolic import equal
 
 __all__ = ["LEMMA1", "STATEMENTS", "TABLE1", "clipped", "length", "smoothed", "top"]
@@ -70,7 +71,7 @@ def _identity(instance: Mapping[str, Any]) -> list[Case]:
                 if not a and not any(g):
                     continue  # 0/0
                 left = _square([x - b * y for x, y in zip(g, smoothed(g, a))])
-                right = (1 - b / (a + length(g))) ** 2 * _square(g)
+                right = exactly(LEMMA1, {"alpha": a, "beta": b, "r": length(g)})
                 cases.append(Case({"g": g, "alpha": a, "beta": b}, left, right))
     return cases
 
@@ -79,11 +80,13 @@ def _expanded(_: Mapping[str, Any]) -> Outcome:
     """The proof of (8): ||g||^2 - 2 (beta/(alpha + r)) r^2 + (beta/(alpha + r))^2 r^2, for three entries."""
     import sympy as sp
 
-    a, b = sp.symbols("alpha beta", positive=True)
+    s = sympy_symbols(LEMMA1)
+    a, b = s["alpha"], s["beta"]
     g = sp.symbols("g1:4", real=True)
     r = sp.sqrt(sum(x**2 for x in g))
     left = sum((x - b * x / (a + r)) ** 2 for x in g)
-    return equal(sp.factor(left), (1 - b / (a + r)) ** 2 * r**2, "||g - beta Norm_alpha(g)||^2 against (8)")
+    right = sum(_lemma1_sides().rhs.values()).subs(s["r"], r)
+    return equal(sp.factor(left), right, "||g - beta Norm_alpha(g)||^2 against (8)")
 
 
 def _bounded(_: Mapping[str, Any]) -> Outcome:
@@ -113,23 +116,6 @@ def _factor(_: Mapping[str, Any]) -> Outcome:
     return Outcome(True, "(8) contracts for beta < 2 (alpha + ||g||), and ever less as ||g|| grows")
 
 
-def _gradients(instance: Mapping[str, Any], direction: str) -> Performance:
-    """(7) or one direction of (8) for g = grad f(x), in units of ||g||: ``alpha``, ``beta``."""
-    from PEPit import PEP
-    from PEPit.functions import SmoothFunction
-
-    problem = PEP()
-    f = problem.declare_function(SmoothFunction, L=1.0)
-    g = f.gradient(problem.set_initial_point())
-    a, b = number(instance, "alpha"), number(instance, "beta")
-    if direction == "bounded":
-        return Performance(problem, (g / (a + 1)) ** 2, g**2, "||Norm_alpha(g)|| against 1, times ||g||")
-    left, right = (g - b / (a + 1) * g) ** 2, (1 - b / (a + 1)) ** 2 * g**2
-    if direction == "most":
-        return Performance(problem, left, right, "the left side of (8) against the right one")
-    return Performance(problem, right, left, "the right side of (8) against the left one")
-
-
 def _lemma1_sides() -> Sides:
     s = sympy_symbols(LEMMA1)
     return Sides({"rest": s["rest"] ** 2}, {"factor": (1 - s["beta"] / (s["alpha"] + s["r"])) ** 2 * s["r"] ** 2})
@@ -148,7 +134,7 @@ def _clipping(instance: Mapping[str, Any]) -> list[Case]:
     for g in _vectors(instance):
         for tau in map(Fraction, instance["tau"]):
             left = length([x - y for x, y in zip(clipped(g, tau), g)])
-            cases.append(Case({"g": g, "tau": tau}, left, max(Fraction(0), length(g) - tau)))
+            cases.append(Case({"g": g, "tau": tau}, left, exactly(TABLE1, {"r": length(g), "tau": tau})))
     return cases
 
 
@@ -163,9 +149,22 @@ def _compressors(instance: Mapping[str, Any]) -> list[Case]:
     return cases
 
 
+def _shortened(_: Mapping[str, Any]) -> Outcome:
+    """||g - (tau/r) g|| = (1 - tau/r) r for r = tau + more, and 0 for r <= tau."""
+    import sympy as sp
+
+    s, more = sympy_symbols(TABLE1), sp.Symbol("more", positive=True)
+    entered, r = sum(_table1_sides().rhs.values()), s["tau"] + more
+    clipped_off = equal(entered.subs(s["r"], r), (1 - s["tau"] / r) * r, "what clipping takes from a longer vector")
+    if not clipped_off.true:
+        return clipped_off
+    within = s["tau"] - more  # of any sign: r <= tau
+    return equal(entered.subs(s["r"], within), 0, "what clipping takes from a shorter vector")
+
+
 def _no_common_factor(_: Mapping[str, Any]) -> Outcome:
-    """The eta of clipping at ||g|| = r > tau is 1 - (1 - tau/r)^2 = tau (2r - tau)/r^2, of smoothed normalisation beta
-    (2 (alpha + r) - beta)/(alpha + r)^2: both tend to 0 as r grows, and both have a positive minimum on r <= R."""
+    """The eta of clipping at ||g|| = r > tau is 1 - (1 - tau/r)^2 = tau (2r - tau)/r^2 (1 for r <= tau), of smoothed
+    normalisation beta (2 (alpha + r) - beta)/(alpha + r)^2: both tend to 0 as r grows."""
     import sympy as sp
 
     a, b, r, tau = sp.symbols("alpha beta r tau", positive=True)
@@ -174,19 +173,6 @@ def _no_common_factor(_: Mapping[str, Any]) -> Outcome:
         return clip
     limits = [sp.limit(1 - (1 - x) ** 2, r, sp.oo) for x in (tau / r, b / (a + r))]
     return equal(limits[0] + limits[1], 0, "the two eta for r -> oo")
-
-
-def _of_gradients(instance: Mapping[str, Any], direction: str) -> Performance:
-    """The row of clipping, squared, for g = grad f(x); ``tau`` in units of ||g||."""
-    from PEPit import PEP
-    from PEPit.functions import SmoothFunction
-
-    problem = PEP()
-    f = problem.declare_function(SmoothFunction, L=1.0)
-    g = f.gradient(problem.set_initial_point())
-    tau = number(instance, "tau")
-    sides = (min(1.0, tau) * g - g) ** 2, max(0.0, 1.0 - tau) ** 2 * g**2
-    return Performance(problem, *(sides if direction == "most" else sides[::-1]), "the row of clipping, squared")
 
 
 _VECTORS = [["3", "4"], ["-3/10", "2/5", "0"], ["1/1000"], ["2", "-3", "6"], ["1", "2", "2"]]
@@ -216,15 +202,16 @@ LEMMA1: Statement = Statement(
         Check("algebra", "(8) for three entries", _expanded),
         Check("algebra", "where (8) contracts", _factor),
         Check("exact", "(8) for rational vectors", _identity, {"g": _VECTORS, "alpha": _ALPHA, "beta": _BETA}),
+        *(Check("worst-case", f"(7), alpha = {a} ||g||", operators.bounded, {"alpha": a}) for a in ("0", "1/2", "3")),
         *(
             Check(
                 "worst-case",
-                f"{what}, alpha = {a}, beta = {b} in units of ||g||",
-                lambda i: _gradients(i, i["direction"]),
-                {"alpha": a, "beta": b, "direction": direction},
+                f"(8), {half}, alpha = {a}, beta = {b} in units of ||g||",
+                operators.normalisation,
+                {"alpha": a, "beta": b, "half": half},
             )
-            for direction, what in (("bounded", "(7)"), ("most", "(8), <="), ("least", "(8), >="))
-            for a, b in (_RATIOS if direction != "bounded" else _RATIOS[::2])
+            for half in ("<=", ">=")
+            for a, b in _RATIOS
         ),
     ),
     slips=(
@@ -255,6 +242,7 @@ TABLE1: Statement = Statement(
     relation="==",
     sides=_table1_sides,
     checks=(
+        Check("algebra", "clipping", _shortened),
         Check("algebra", "no factor below 1 for all vectors", _no_common_factor),
         Check("exact", "clipping", _clipping, {"g": [*_VECTORS, ["0", "0"]], "tau": ["1/100", "1/2", "3", "100"]}),
         Check("exact", "Top-k", _compressors, {"g": [*_VECTORS, ["1", "1", "1", "1"]]}),
@@ -262,19 +250,19 @@ TABLE1: Statement = Statement(
         *(
             Check(
                 "worst-case",
-                f"clipping, {sign}, tau = {tau} ||g||",
-                lambda i: _of_gradients(i, i["direction"]),
-                {"tau": tau, "direction": direction},
+                f"clipping, {half}, tau = {tau} ||g||",
+                operators.clipping,
+                {"tau": tau, "half": half},
             )
-            for direction, sign in (("most", "<="), ("least", ">="))
-            for tau in ("1/8", "1/2", "1", "3")
+            for half, lengths in (("<=", ("1/8", "1/2", "1", "3")), (">=", ("1/8", "1/2", "7/8")))
+            for tau in lengths
         ),
     ),
     uses=("shulgin2025.lemma1",),
     slips=(
         "'Unlike clipping, behaves similarly to a contractive compressor': with a fixed beta neither operator has one "
-        "eta > 0 for all vectors, and both have one for all vectors of length at most R (clipping: 1 - (1 - tau/R)^2), "
-        "smoothed normalisation only if beta < 2 alpha.",
+        "eta > 0 for all vectors; for all vectors of length at most R clipping has one (1 - (1 - tau/R)^2 for R > tau, "
+        "else 1), and smoothed normalisation only if beta < 2 alpha.",
     ),
 )
 

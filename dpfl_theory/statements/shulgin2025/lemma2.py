@@ -8,13 +8,18 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome
-from dpfl_theory.statements.model import Assumption, Check, Erratum, Expected, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.model import Check, Erratum, Expected, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
-from dpfl_theory.statements.shulgin2025._experiments import TRACKED, runs
+from dpfl_theory.statements.shulgin2025._experiments import runs
+from dpfl_theory.statements.shulgin2025._instances import TRACKED
+from dpfl_theory.statements.shulgin2025._line import exactly, root
 from dpfl_theory.statements.symbolic import equal
 
-__all__ = ["LEMMA2", "REPAIRED", "STATEMENTS", "after_update", "one_step", "residual_after_update"]
+__all__ = [
+    *("LEMMA2", "REPAIRED", "STATEMENTS"),
+    *("after_update", "left_over", "most_left_over", "one_step", "residual_after_update"),
+]
 
 _NEXT = Expected(
     "residual",
@@ -33,6 +38,24 @@ def residual_after_update(r: Fraction, alpha: Fraction, beta: Fraction) -> Fract
     Fraction(4, 5)
     """
     return abs(r - beta * r / (alpha + r)) if r else Fraction(0)
+
+
+def left_over(R: Fraction, alpha: Fraction, beta: Fraction) -> Fraction:
+    """A = max(R - beta R/(alpha + R), (sqrt beta - sqrt alpha)^2): the most that an update of the memories leaves, for
+    alpha and beta that are squares of fractions.
+
+    >>> str(left_over(Fraction(1), Fraction(1, 16), Fraction(1)))
+    '9/16'
+    """
+    return max(R - beta * R / (alpha + R), max(Fraction(0), root(beta) - root(alpha)) ** 2)
+
+
+def most_left_over(s: Mapping[str, Any]) -> Any:
+    """A of `left_over` in a statement's letters."""
+    import sympy as sp
+
+    over = sp.Max(0, sp.sqrt(s["beta"]) - sp.sqrt(s["alpha"])) ** 2
+    return sp.Max(s["R"] - s["beta"] * s["R"] / (s["alpha"] + s["R"]), over)
 
 
 def one_step(r: Fraction, R: Fraction, alpha: Fraction, beta: Fraction) -> Fraction:
@@ -74,19 +97,26 @@ def _printed_radius(R: Fraction, alpha: Fraction, beta: Fraction) -> Fraction:
     return R
 
 
+def _repaired_radius(R: Fraction, alpha: Fraction, beta: Fraction) -> Fraction:
+    return exactly(REPAIRED, {"R": R, "alpha": alpha, "beta": beta})
+
+
 def _roots(instance: Mapping[str, Any]) -> list[Case]:
     return _steps(instance, _printed_radius)
 
 
 def _repaired_cases(instance: Mapping[str, Any]) -> list[Case]:
-    """The radius in rational numbers, from rational roots of alpha and beta."""
+    """The radius in rational numbers, from rational roots of alpha and beta; and what an update leaves of a residual up
+    to the radius, that of the largest overshoot among them, against A."""
     cases = []
     for a, b in instance["roots"]:
-        over = max(Fraction(0), Fraction(b) - Fraction(a)) ** 2
-        cases += _steps(
-            {**instance, "roots": [[a, b]]},
-            lambda R, alpha, beta, over=over: max(R, over + beta * R / (alpha + R)),  # type: ignore[misc]
-        )
+        cases += _steps({**instance, "roots": [[a, b]]}, _repaired_radius)
+        alpha, beta, R = Fraction(a) ** 2, Fraction(b) ** 2, Fraction(1)
+        radius, most = _repaired_radius(R, alpha, beta), left_over(R, alpha, beta)
+        grid = [radius * Fraction(j, int(instance["points"])) for j in range(int(instance["points"]) + 1)]
+        for r in (*grid, max(Fraction(0), Fraction(a) * Fraction(b) - alpha), R):
+            values = {"alpha": alpha, "beta": beta, "residual": r, "after": "the update"}
+            cases.append(Case(values, residual_after_update(r, alpha, beta), most))
     return cases
 
 
@@ -141,12 +171,12 @@ def _with_overshoot(_: Mapping[str, Any]) -> Outcome:
 
 
 def after_update(_: Mapping[str, Any]) -> Outcome:
-    """||grad f_i(x^k) - v_i^{k+1}|| <= R in every round, which is all that the descent inequality needs.
+    """||grad f_i(x^k) - v_i^{k+1}|| <= A <= R in every round, which is all that the descent inequality needs.
 
     One step maps a residual r to |g(r)|, g(r) = r - beta r/(alpha + r), and the gradient then moves by at most m =
     beta R/(alpha + R). With q = (sqrt(beta) - sqrt(alpha))^2, the most by which a step overshoots (0 for beta <=
-    alpha), max(g(R), q) bounds |g(r_k)| in every round: r_{k+1} <= max(R, q + m), g is convex with g(0) = 0, and
-    g(q + m) <= q where q + m >= R. And q < R since beta < alpha + R.
+    alpha), A = max(g(R), q) bounds |g(r_k)| in every round, by induction: r_{k+1} <= A + m = max(R, q + m), g is convex
+    with g(0) = 0, and g(q + m) <= q where q + m >= R. And q < R since beta < alpha + R.
     """
     import sympy as sp
 
@@ -169,7 +199,16 @@ def after_update(_: Mapping[str, Any]) -> Outcome:
             return outcome
     if sp.simplify(sp.diff(g, r, 2) * (a + r) ** 3 / (2 * a * b)) != 1:
         return Outcome(None, "the convexity of g was not found")
-    return Outcome(True, "the residual after each update of the memories is at most R, also where a step overshoots")
+    letters = {"alpha": a, "beta": b, "R": R}
+    for left, right, what in (
+        # q dominates for beta = t^2 alpha, t > 1, and short R; g(R) does for beta <= alpha.
+        (most_left_over(letters).subs({b: 9 * a, R: 9 * a}), 4 * a, "A at beta = R = 9 alpha"),
+        (most_left_over(letters).subs(b, a), R**2 / (a + R), "A at beta = alpha"),
+    ):
+        outcome = equal(left, right, what)
+        if not outcome.true:
+            return outcome
+    return Outcome(True, "each update of the memories leaves at most A <= R, also where a step overshoots")
 
 
 _RESIDUALS = {"points": 40, "roots": [["0", "3/10"], ["1/2", "1/2"], ["1", "1/2"], ["2", "2"], ["0", "7/10"]]}
@@ -214,7 +253,7 @@ LEMMA2: Statement = Statement(
     ),
     symbols=shu.letters("R", "gamma", "alpha", "beta", "L_max"),
     expectations=(_NEXT,),
-    assumptions=(shu.CONTRACTS, shu.STEP),
+    assumptions=(shu.CLIENTS, shu.WITHIN, shu.CONTRACTS, shu.STEP),
     sides=_sides,
     checks=(
         Check("algebra", "where no step overshoots", _without_overshoot),
@@ -254,10 +293,6 @@ LEMMA2: Statement = Statement(
 )
 
 
-def _no_longer(problem: Any, values: Mapping[str, Any]) -> str | None:
-    return None if values["R"] > 0 else f"R = {values['R']} is not positive"
-
-
 REPAIRED: Statement = replace(
     LEMMA2,
     id="shulgin2025.lemma2.repaired",
@@ -273,9 +308,8 @@ REPAIRED: Statement = replace(
     text=(
         "If max_i ||grad f_i(x^k) - v_i^k|| <= rho = max(R, q + beta R/(alpha + R)), beta/(alpha + R) < 1 and 0 < "
         "gamma <= beta R/((alpha + R) L_max), then max_i ||grad f_i(x^{k+1}) - v_i^{k+1}|| <= rho, and max_i ||grad "
-        "f_i(x^k) - v_i^{k+1}|| <= R in between."
+        "f_i(x^k) - v_i^{k+1}|| <= A = max(R - beta R/(alpha + R), q) <= R in between."
     ),
-    assumptions=(shu.CONTRACTS, shu.STEP, Assumption("R > 0", _no_longer)),
     sides=_repaired_sides,
     checks=(
         Check("algebra", "where no step overshoots", _without_overshoot),

@@ -9,7 +9,9 @@ from typing import Any
 from dpfl_theory.statements.claims import Case, Outcome
 from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.shulgin2025 import _letters as shu
-from dpfl_theory.statements.shulgin2025._experiments import NOISY, ONE_CLIENT, runs
+from dpfl_theory.statements.shulgin2025._experiments import runs
+from dpfl_theory.statements.shulgin2025._instances import NOISY, ONE_CLIENT
+from dpfl_theory.statements.shulgin2025._line import exactly
 from dpfl_theory.statements.symbolic import equal
 
 __all__ = ["LEMMA3", "STATEMENTS", "second_moment"]
@@ -24,17 +26,35 @@ _NOISE = Expected(
 )
 
 
-def second_moment(K: int, n: int, d: int, sigma: Fraction, beta: Fraction) -> Fraction:
-    """E||vhat^{K+1} - v^{K+1}||^2 by the recursion of its covariance: round k adds (beta/n) sum_i z_i^k, whose
-    coordinates are independent of each other and of what came before.
+def second_moment(
+    K: int, n: int, d: int, sigma: Fraction, beta: Fraction, message: Fraction = Fraction(1), leaked: bool = False
+) -> Fraction:
+    """E||vhat^{K+1} - v^{K+1}||^2 by the recursion of second moments of (vhat, v_1, ..., v_n), which (9) and (10) move
+    linearly: vhat by (beta/n) sum_i (Delta_i + z_i), v_i by beta Delta_i.
+
+    The messages Delta_i may be random in any way, as they depend on the noise so far. Here a coordinate of each has the
+    second moment ``message`` and, with another client's, half of it; they leave the difference. leaked: a wrong
+    algorithm, in which the memories take up the noisy messages.
 
     >>> second_moment(2, 4, 3, Fraction(1), Fraction(2))
     Fraction(9, 1)
+    >>> second_moment(2, 4, 3, Fraction(1), Fraction(2), leaked=True)
+    Fraction(0, 1)
     """
-    variance = Fraction(0)
+    noise = [[sigma * sigma if i == j else Fraction(0) for j in range(n)] for i in range(n)]
+    sent = [[message if i == j else message / 2 for j in range(n)] for i in range(n)]
+    total = [[a + b for a, b in zip(x, y)] for x, y in zip(sent, noise)]
+    # What one round adds to the second moments: of vhat, of vhat with v_i, of v_i with v_j.
+    kept = total if leaked else sent
+    server = sum((x for row in total for x in row), Fraction(0)) / (n * n)
+    mixed = [sum(row, Fraction(0)) / n for row in kept]
+    square = beta * beta
+    vhat, cross, own = Fraction(0), [Fraction(0)] * n, [[Fraction(0)] * n for _ in range(n)]
     for _ in range(K + 1):
-        variance += (beta / n) ** 2 * sum((sigma**2 for _ in range(n)), Fraction(0))
-    return d * variance
+        vhat += square * server
+        cross = [c + square * m for c, m in zip(cross, mixed)]
+        own = [[o + square * t for o, t in zip(x, y)] for x, y in zip(own, kept)]
+    return d * (vhat - 2 * sum(cross, Fraction(0)) / n + sum((x for row in own for x in row), Fraction(0)) / (n * n))
 
 
 def _sides() -> Sides:
@@ -52,7 +72,8 @@ def _moments(instance: Mapping[str, Any]) -> list[Case]:
     cases = []
     for K, n, d, sigma, beta in instance["runs"]:
         found = second_moment(K, n, d, Fraction(sigma), Fraction(beta))
-        printed = Fraction(beta) ** 2 * (K + 1) * d * Fraction(sigma) ** 2 / n
+        letters = {"K": K, "beta": beta, "n": n, "d": d, "sigma": sigma}
+        printed = exactly(LEMMA3, {name: Fraction(x) for name, x in letters.items()}, power=2)
         values = {"K": K, "n": n, "d": d, "sigma": sigma, "beta": beta}
         cases += [Case(values, found, printed), Case({**values, "compared": "the other way"}, printed, found)]
     return cases
@@ -63,7 +84,12 @@ def _gaussian_length(_: Mapping[str, Any]) -> Outcome:
     sqrt(2/pi) = 0.798 for d = 1 and within 1/(4d) of sqrt(d) for large d."""
     import sympy as sp
 
-    d = sp.Symbol("d", positive=True)
+    s = sympy_symbols(LEMMA3)
+    d, one_round = s["d"], {s[name]: value for name, value in (("K", 0), ("n", 1), ("beta", 1), ("sigma", 1))}
+    entered = sum(_sides().rhs.values()).subs(one_round)
+    root = equal(entered, sp.sqrt(d), "the bound of one standard draw")
+    if not root.true:
+        return root
     length = sp.sqrt(2) * sp.gamma((d + 1) / 2) / sp.gamma(d / 2)
     one = equal(length.subs(d, 1), sp.sqrt(2 / sp.pi), "E|z| for d = 1")
     if not one.true:
@@ -96,7 +122,7 @@ LEMMA3: Statement = Statement(
     ),
     symbols=shu.letters("K", "beta", "n", "d", "sigma"),
     expectations=(_NOISE,),
-    assumptions=(shu.ROUNDS,),
+    assumptions=(shu.ROUNDS, shu.NOISE),
     sides=_sides,
     checks=(
         Check("algebra", "the length of a Gaussian vector", _gaussian_length),

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.claims import Case, Outcome
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.shulgin2025 import _letters as shu
+from dpfl_theory.statements.shulgin2025 import _many_rounds as many
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
-from dpfl_theory.statements.shulgin2025._experiments import QUIET, runs
-from dpfl_theory.statements.shulgin2025.lemma2 import after_update
+from dpfl_theory.statements.shulgin2025._experiments import runs
+from dpfl_theory.statements.shulgin2025._instances import QUIET, SHARP
+from dpfl_theory.statements.shulgin2025._line import exactly, runs_on_the_line
+from dpfl_theory.statements.shulgin2025.lemma2 import after_update, left_over, most_left_over
 from dpfl_theory.statements.symbolic import equal
 
 __all__ = ["SHARPENED", "STATEMENTS", "THEOREM1"]
@@ -37,14 +41,44 @@ def _telescoped(_: Mapping[str, Any]) -> Outcome:
     return equal(added, sum(_sides().rhs.values()), "the mean of the descent inequalities and the printed bound")
 
 
+def _runs_on_the_line(instance: Mapping[str, Any]) -> list[Case]:
+    """min_k |f'(x^k)| against the bound, after every round."""
+    cases = []
+    for run in runs_on_the_line(instance):
+        for K in range(len(run.rounds)):
+            letters = {**run.letters, "K": Fraction(K)}
+            least = min(r.slope for r in run.rounds[: K + 1])
+            cases.append(Case(letters, least, exactly(THEOREM1, letters)))
+    return cases
+
+
+LINE: dict[str, Any] = {
+    "clients": [[["1"], ["0"]], [["1/2", "1", "1/4"], ["10", "-7", "1"]], [["4", "1"], ["-1", "3"]]],
+    "runs": [
+        ["10", "0", "3/4", "1", ["1"]],
+        ["9/4", "10", "10", "1", ["1"]],
+        ["-6", "1", "1", "1", ["-1", "1/2"]],
+        ["8", "1/4", "1", "1", ["1", "3/16", "-1/8"]],
+        ["3", "3", "3", "1/2", ["1", "-1"]],
+    ],
+    "rounds": 6,
+}
+"""As `runs_on_the_line` has them. A residual of 3/16 attains the largest overshoot for alpha = 1/16, beta = 1; from x^0
+= 9/4 the only client's first bound is nearest to its gradient."""
+
+LONG: dict[str, Any] = {
+    "clients": [[["1"], ["0"]], [["3/4", "1", "1/2", "1"], ["3", "-2", "1", "0"]]],
+    "runs": [["10", "0", "3/4", "1", ["1"]], ["-11", "0", "3/4", "1", ["-1"]], ["15", "0", "9/10", "1", ["1", "-1/2"]]],
+    "rounds": 16,
+}
+"""So long that to stand still, or to walk away, would break the bound."""
+
 _ROUNDS = (
-    {"L": "1", "gradient": "1", "R": "1/64", "estimates": ["1"]},
-    {"L": "1", "gradient": "2", "R": "1", "estimates": ["2"]},
-    {"L": "1", "gradient": "3", "R": "5/4", "estimates": ["3", "2"]},
-    {"L": "4", "gradient": "2", "R": "1", "estimates": ["1", "1", "2"]},
-    {"L": "1", "gradient": "4", "R": "2", "estimates": ["3", "4", "3", "4"]},
+    {"L": "1", "gradient": "5", "error": "9/8", "estimates": ["4", "5", "6", "5", "4", "5"]},
+    {"L": "4", "gradient": "5", "error": "17/16", "estimates": ["5", "6", "5", "4", "5", "6"]},
+    {"L": "1", "gradient": "4", "error": "1", "estimates": ["4", "5", "4", "7/2", "4", "9/2", "4", "7/2"]},
 )
-"""The gradients no shorter than ``gradient``, the estimates within R of them; R >= 1 where gamma is at its limit."""
+"""R >= L gamma, as the limit of gamma has it, and gradients so long that arbitrary steps would break the bound."""
 
 THEOREM1: Statement = Statement(
     id="shulgin2025.theorem1",
@@ -57,7 +91,7 @@ THEOREM1: Statement = Statement(
             "the display is lost in the text at hand and was restored; it is pinned by the remaining words and the "
             "steps of the proof (mark P). The proof rests on Lemma 2 (residuals before the update stay at most R), "
             "which fails where a step overshoots: for beta above alpha a small residual can grow beyond R. The theorem "
-            "does not need it: the residuals after the update stay at most R, as a check shows"
+            "does not need it: by the repaired Lemma 2 the residuals after the update stay at most R"
         ),
     ),
     text=(
@@ -66,18 +100,20 @@ THEOREM1: Statement = Statement(
     ),
     symbols=shu.letters("gap", "gamma", "K", "R", "alpha", "beta", "L", "L_max"),
     expectations=(shu.LEAST,),
-    assumptions=(shu.SMOOTH, shu.CONTRACTS, shu.STEP, shu.ROUNDS),
+    assumptions=(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.STEP, shu.ROUNDS, shu.QUIET),
     sides=_sides,
     checks=(
         Check("algebra", "descent inequalities added up", _telescoped),
         Check("algebra", "residuals after the update", after_update),
-        *worst.grid_of(worst.rounds, _ROUNDS),
+        Check("exact", "whole runs on the line", _runs_on_the_line, LINE),
+        Check("exact", "long runs on the line", _runs_on_the_line, LONG),
+        *worst.grid_of(many.rounds, _ROUNDS),
         *runs(QUIET),
     ),
-    uses=("shulgin2025.lemma2", "shulgin2025.descent"),
+    uses=("shulgin2025.lemma2", "shulgin2025.lemma2.repaired", "shulgin2025.descent"),
     slips=(
         "With zero memories R is at least ||grad f(x^0)||, so that the term 2R alone exceeds what doing nothing "
-        "guarantees.",
+        "guarantees; the sharpened bound can be below it, for alpha = beta large beside R.",
     ),
 )
 
@@ -87,28 +123,58 @@ def _sharpened_sides() -> Sides:
 
     s = sympy_symbols(SHARPENED)
     gained = s["gap"] / (s["gamma"] * (s["K"] + 1)) + s["L"] * s["gamma"] / 2
-    return Sides({"gradient": s["least"]}, {"bound": sp.sqrt(s["R"] ** 2 + gained**2)})
+    return Sides({"gradient": s["least"]}, {"bound": sp.sqrt(most_left_over(s) ** 2 + gained**2)})
 
 
 def _angles_added_up(_: Mapping[str, Any]) -> Outcome:
-    """If min_k g_k > R, K + 1 descents f_{k+1} <= f_k - gamma sqrt(g_k^2 - R^2) + L gamma^2/2 give sqrt(min g_k^2 -
-    R^2) <= gap/(gamma (K + 1)) + L gamma/2. Otherwise min_k g_k <= R, which the bound exceeds."""
+    """If min_k g_k > A, K + 1 descents f_{k+1} <= f_k - gamma sqrt(g_k^2 - A^2) + L gamma^2/2 give sqrt(min g_k^2 -
+    A^2) <= gap/(gamma (K + 1)) + L gamma/2. Otherwise min_k g_k <= A, which the bound exceeds."""
     import sympy as sp
 
-    s, u = sympy_symbols(SHARPENED), sp.Symbol("u", positive=True)  # u = sqrt(min g^2 - R^2)
+    s, u = sympy_symbols(SHARPENED), sp.Symbol("u", positive=True)  # u = sqrt(min g^2 - A^2)
     count, step = s["K"] + 1, s["gamma"]
     (found,) = sp.solve(s["gap"] - count * (step * u - s["L"] * step**2 / 2), u)
     bound = sum(_sharpened_sides().rhs.values())
-    return equal(sp.sqrt(s["R"] ** 2 + found**2), bound, "the added descents, solved, and the sharpened bound")
+    own = sp.sqrt(most_left_over(s) ** 2 + found**2)
+    return equal(own, bound, "the added descents, solved, and the sharpened bound")
 
 
 def _below_printed(_: Mapping[str, Any]) -> Outcome:
-    """With B the two other terms, (2R + B)^2 - (R^2 + B^2) = 3 R^2 + 4 R B > 0."""
+    """With A <= R and B the two other terms, (2R + B)^2 - (A^2 + B^2) = (2R - A)(2R + A) + 4 R B > 0, here with R = A +
+    more. A <= R: g(R) = R - m, and the overshoot is below R by `after_update`."""
     import sympy as sp
 
-    R, B = sp.symbols("R B", positive=True)
-    return equal(sp.expand((2 * R + B) ** 2 - R**2 - B**2), 3 * R**2 + 4 * R * B, "the squared bounds' difference")
+    A, B, more = sp.symbols("A B more", positive=True)
+    R = A + more
+    slack = (2 * R - A) * (2 * R + A) + 4 * R * B
+    return equal(sp.expand((2 * R + B) ** 2 - A**2 - B**2), sp.expand(slack), "the squared bounds' difference")
 
+
+def _squared_runs(instance: Mapping[str, Any]) -> list[Case]:
+    """min_k f'(x^k)^2 against the squared bound after every round, and what the updates leave against A."""
+    cases = []
+    for run in runs_on_the_line(instance):
+        most = left_over(run.letters["R"], run.letters["alpha"], run.letters["beta"])
+        for K, found in enumerate(run.rounds):
+            letters = {**run.letters, "K": Fraction(K)}
+            least = min(r.slope for r in run.rounds[: K + 1])
+            cases.append(Case({**letters, "squared": True}, least**2, exactly(SHARPENED, letters, power=2)))
+            cases.append(Case({**letters, "residual": "after the update"}, found.after, most))
+    return cases
+
+
+_ANGLES = (
+    {"L": "1", "gradient": "1", "error": "1/64", "estimates": ["1"]},
+    {"L": "1", "gradient": "1", "error": "1/64", "estimates": ["1", "1"]},
+    {"L": "1", "gradient": "2", "error": "1/8", "estimates": ["2", "31/16", "33/16"]},
+    {"L": "1", "gradient": "5/4", "error": "3/4", "estimates": ["1", "1", "1"]},
+    {"L": "4", "gradient": "5/2", "error": "3/2", "estimates": ["2", "3", "2", "3"]},
+)
+"""``error`` is A, which may be below L gamma: it is R/9 for alpha = 8R and beta near 9R. Estimates of sqrt(gradient^2 -
+A^2) can form the largest angle."""
+
+_NEAREST = ["1", "10", "10", "1", ["1"]]
+"""One client, alpha = beta = 100: the first gradient is 0.9999 of its bound."""
 
 SHARPENED: Statement = replace(
     THEOREM1,
@@ -118,8 +184,11 @@ SHARPENED: Statement = replace(
         shu.PAPER,
         "Theorem 1, Section 4",
         note=(
-            "derived: the sharpened descent inequality and residuals of at most R after each update. R enters as a leg "
-            "of a right-angled triangle instead of twice in a sum; still above ||grad f(x^0)|| for zero memories"
+            "derived: the sharpened descent inequality with A = max(R - beta R/(alpha + R), q), q = max(0, sqrt(beta) "
+            "- sqrt(alpha))^2, in place of R. By induction on the residuals: those before an update are at most max(R, "
+            "q + beta R/(alpha + R)), so what it leaves is at most A, and the step adds at most beta R/(alpha + R). A "
+            "enters as a leg of a right-angled triangle instead of twice R in a sum. A < R, and A falls to 0 where "
+            "alpha = beta grows; then also zero memories give a bound that can be below ||grad f(x^0)||"
         ),
     ),
     text="Under the hypotheses of Theorem 1, the smaller bound holds.",
@@ -128,8 +197,9 @@ SHARPENED: Statement = replace(
         Check("algebra", "descent inequalities added up", _angles_added_up),
         Check("algebra", "below the printed bound", _below_printed),
         Check("algebra", "residuals after the update", after_update),
-        *worst.grid_of(lambda i: worst.rounds(i, sharpened=True), _ROUNDS),
-        *runs(QUIET),
+        Check("exact", "whole runs on the line", _squared_runs, {**LINE, "runs": [*LINE["runs"], _NEAREST]}),
+        *worst.grid_of(lambda i: many.rounds(i, sharpened=True), _ANGLES),
+        *runs({**QUIET, **SHARP}),
     ),
     uses=("shulgin2025.lemma2.repaired", "shulgin2025.descent.sharpened"),
     slips=(),

@@ -9,9 +9,11 @@ from typing import Any
 from dpfl_theory.statements.claims import Case, Outcome
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.shulgin2025 import _letters as shu
-from dpfl_theory.statements.shulgin2025._experiments import NOISY, runs
+from dpfl_theory.statements.shulgin2025._experiments import runs
+from dpfl_theory.statements.shulgin2025._instances import NOISY
+from dpfl_theory.statements.shulgin2025._line import exactly, is_square, least_with_noise, runs_on_the_line
 from dpfl_theory.statements.shulgin2025.lemma3 import second_moment
-from dpfl_theory.statements.shulgin2025.theorem1 import THEOREM1
+from dpfl_theory.statements.shulgin2025.theorem1 import LONG, THEOREM1
 from dpfl_theory.statements.symbolic import equal
 
 __all__ = ["STATEMENTS", "THEOREM2"]
@@ -58,12 +60,35 @@ def _first_rounds(instance: Mapping[str, Any]) -> list[Case]:
         L, slope, R, alpha, beta = (Fraction(text) for text in texts)
         gamma = beta * R / ((alpha + R) * L)
         assert 0 < beta < alpha + R
-        bound = slope**2 / (2 * L) / gamma + 2 * R + L * gamma / 2
-        cases.append(Case({"K": 0, "L": L, "slope": slope, "R": R, "alpha": alpha, "beta": beta}, slope, bound))
+        own = {"L": L, "R": R, "alpha": alpha, "beta": beta, "gamma": gamma, "gap": slope**2 / (2 * L)}
+        quiet = {"K": Fraction(0), "n": Fraction(1), "d": Fraction(1), "sigma": Fraction(0)}
+        cases.append(Case({**own, "slope": slope}, slope, exactly(THEOREM2, {**own, **quiet})))
     for K, n, d, sigma, beta in instance["noise"]:
-        moment = 4 * second_moment(K, n, d, Fraction(sigma), Fraction(beta))
-        printed = (2 * Fraction(beta)) ** 2 * (K + 1) * d * Fraction(sigma) ** 2 / n
-        cases.append(Case({"K": K, "n": n, "d": d, "sigma": sigma, "beta": beta}, moment, printed))
+        letters = {"K": Fraction(K), "n": Fraction(n), "d": Fraction(d), "sigma": Fraction(sigma)}
+        moment = 4 * second_moment(K, n, d, letters["sigma"], Fraction(beta))
+        printed = exactly(THEOREM2, {**letters, "beta": Fraction(beta)}, 2, ("privacy noise",))
+        cases.append(Case({**letters, "beta": beta}, moment, printed))
+        cases.append(Case({**letters, "beta": beta, "compared": "the other way"}, printed, moment))
+    return cases
+
+
+def _noisy_runs(instance: Mapping[str, Any]) -> list[Case]:
+    """Whole runs on the line: the limits of min_k E|f'(x^k)| against the bound, after numbers of rounds for which it is
+    rational. The upper limit stands for the expectation where it is at most the bound, else the lower one."""
+    cases, sigma = [], Fraction(instance["sigma"])
+    for run in runs_on_the_line(instance):
+        n, beta = run.letters["n"], run.letters["beta"]
+        moments = [second_moment(k, int(n), 1, sigma, beta) for k in range(len(run.rounds))]
+        for K in range(len(run.rounds)):
+            square = (K + 1) * sigma**2 / n
+            if not is_square(square):
+                continue
+            letters = {**run.letters, "K": Fraction(K), "d": Fraction(1), "sigma": sigma}
+            low, high = least_with_noise(run, K, moments)
+            bound = exactly(THEOREM2, letters)
+            if low <= bound < high:
+                raise ValueError(f"at K = {K} the limits {float(low):.6g} and {float(high):.6g} do not decide")
+            cases.append(Case(letters, high if high <= bound else low, bound))
     return cases
 
 
@@ -96,15 +121,16 @@ THEOREM2: Statement = Statement(
     ),
     symbols=shu.letters("gap", "gamma", "K", "R", "alpha", "beta", "L", "L_max", "n", "d", "sigma"),
     expectations=(shu.E_LEAST,),
-    assumptions=(shu.SMOOTH, shu.CONTRACTS, shu.STEP, shu.ROUNDS),
+    assumptions=(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.STEP, shu.ROUNDS, shu.NOISE),
     sides=_sides,
     checks=(
         Check("algebra", "no noise: Theorem 1", _without_noise),
         Check("algebra", "noise accumulated by the server", _accumulated),
         Check("exact", "first round, and the noise term", _first_rounds, _EXACT),
+        Check("exact", "whole runs on the line", _noisy_runs, {**LONG, "sigma": "1/20"}),
         *runs(NOISY),
     ),
-    uses=("shulgin2025.lemma2", "shulgin2025.lemma3", "shulgin2025.descent"),
+    uses=("shulgin2025.lemma2", "shulgin2025.lemma2.repaired", "shulgin2025.lemma3", "shulgin2025.descent"),
     slips=(
         "Lemma 3 needs vhat^0 = (1/n) sum_i v_i^0, so the server knows the mean of the first memories; memories near "
         "the clients' gradients, which a small R asks for, tell it the first gradient without noise.",

@@ -206,6 +206,10 @@ EXPECTED = {
 
 _AFTER = "; in a simulated round that starts at x* with eta_g = 1, the squared distance from it"
 EXPECTED |= {
+    name: Expected(name, (("descent-product", 1),), LETTERS[name].unit, LETTERS[name].latex, LETTERS[name].meaning)
+    for name in ("cohort_product", "common_product")
+}
+EXPECTED |= {
     s.name: Expected(s.name, ((observable, 1),), s.unit, s.latex, s.meaning + more, "end")
     for s, observable, more in (
         (LETTERS["cohort_clipped"], "distance-squared", _AFTER),

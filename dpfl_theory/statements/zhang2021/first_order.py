@@ -9,6 +9,7 @@ from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
+from dpfl_theory.statements.zhang2021 import _round_runs as simulated
 from dpfl_theory.statements.zhang2021 import _step_performance as worst
 from dpfl_theory.statements.zhang2021._proof_instances import exact
 from dpfl_theory.statements.zhang2021._round import cases
@@ -113,7 +114,8 @@ EQ13: Statement = Statement(
         "<grad f(x_t), E (1/P) sum_{P_t} Delta_i> is the sum of the same products with the clients' means of Delta - "
         "Delta~, of Delta~ - Delta-bar and of Delta-bar."
     ),
-    symbols=zhang.letters("cohort_product", "first_bias", "second_bias", "common_product"),
+    symbols=zhang.letters("first_bias", "second_bias", "common_product"),
+    expectations=zhang.expected("cohort_product"),
     relation="==",
     sides=_eq13_sides,
     checks=(
@@ -121,6 +123,7 @@ EQ13: Statement = Statement(
         Check("algebra", "participation is P/N", _participation),
         *exact(lambda: EQ13),
         *worst.checks(lambda: EQ13, ("without", "anew"), directions=("<=", ">="), clipped=True),
+        *simulated.runs(simulated.PRODUCTS),
     ),
     slips=(
         "Cohorts that depend on the updates, such as clients that drop out because they are slow, are not covered: the "
@@ -137,7 +140,8 @@ EQ14: Statement = Statement(
         "<grad f(x_t), E (1/N) sum Delta-bar> = -(eta_l alpha Q/2) ||grad f||^2 - (eta_l alpha/(2Q)) E||sum "
         "Delta/(eta_l N alpha)||^2 + (eta_l alpha/2) E||sqrt(Q) grad f - (1/sqrt(Q)) sum Delta/(eta_l N alpha)||^2."
     ),
-    symbols=zhang.letters("common_product", "eta_l", "alpha", "Q", "square", "local_square", "far_square"),
+    symbols=zhang.letters("eta_l", "alpha", "Q", "square", "local_square", "far_square"),
+    expectations=zhang.expected("common_product"),
     relation="==",
     sides=lambda: _eq14_sides(EQ14, "far_square"),
     checks=(
@@ -145,6 +149,7 @@ EQ14: Statement = Statement(
         Check("exact", "f = x^2/2, x_t = 1, Q = 1", cases(lambda: EQ14), _SIMPLE, "violated"),
         *exact(lambda: EQ14, {"*": "violated"}),
         *worst.checks(lambda: EQ14, verdict=lambda direction, instance: "violated", directions=(">=",)),
+        *simulated.runs(simulated.UNCLIPPED, expected="violated"),
     ),
     expected="violated",
     erratum=Erratum(
@@ -171,7 +176,8 @@ EQ14_REPAIRED: Statement = Statement(
         "Delta/(eta_l N alpha)||^2 + (eta_l alpha/2) A_1, A_1 = E||sqrt(Q) grad f + (1/sqrt(Q)) sum Delta/(eta_l N "
         "alpha)||^2."
     ),
-    symbols=zhang.letters("common_product", "eta_l", "alpha", "Q", "square", "local_square", "drift_square"),
+    symbols=zhang.letters("eta_l", "alpha", "Q", "square", "local_square", "drift_square"),
+    expectations=zhang.expected("common_product"),
     relation="==",
     sides=lambda: _eq14_sides(EQ14_REPAIRED, "drift_square"),
     checks=(
@@ -179,6 +185,7 @@ EQ14_REPAIRED: Statement = Statement(
         Check("exact", "f = x^2/2, x_t = 1, Q = 1", cases(lambda: EQ14_REPAIRED), _SIMPLE),
         *exact(lambda: EQ14_REPAIRED),
         *worst.checks(lambda: EQ14_REPAIRED, directions=("<=", ">=")),
+        *simulated.runs(simulated.UNCLIPPED),
     ),
 )
 

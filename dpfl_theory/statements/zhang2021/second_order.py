@@ -201,7 +201,8 @@ EQ18: Statement = Statement(
         "E||(1/P) sum_{P_t} Delta-breve||^2 = (1/P^2) E[(P/N) sum_i ||Delta-breve_i||^2 + P(P-1) ||(1/N) sum_i "
         "Delta-breve_i||^2]."
     ),
-    symbols=zhang.letters("cohort_local", "local_squares", "local_square", "P", "N"),
+    symbols=zhang.letters("local_squares", "local_square", "P", "N"),
+    expectations=zhang.expected("cohort_local"),
     relation="==",
     sides=lambda: _eq18_sides(EQ18),
     checks=(
@@ -212,6 +213,7 @@ EQ18: Statement = Statement(
         Check("exact", _DRAWN, cases(lambda: EQ18), _TWICE, "violated"),
         *exact(lambda: EQ18, None, {"samplings": ["shared"]}),
         *worst.checks(lambda: EQ18, _SAMPLINGS, _equality, ("<=", ">=")),
+        *simulated.runs(simulated.SAMPLED, expected="violated"),
     ),
     expected="violated",
     erratum=Erratum(

@@ -1,0 +1,185 @@
+"""shulgin2025's runs in rational numbers against plain NumPy; planted faults in them and in the entered formulas."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpfl_theory.checks import algebra, exact
+from dpfl_theory.checks.settings import Settings
+from dpfl_theory.statements import get
+from dpfl_theory.statements.model import Sides
+from dpfl_theory.statements.shulgin2025 import _line as line
+from dpfl_theory.statements.shulgin2025 import lemma3, theorem1
+
+SETTINGS = Settings(device="cpu")
+WHOLE = [("theorem1", "long runs on the line")]
+WHOLE += [(id_, "whole runs on the line") for id_ in ("theorem1.sharpened", "theorem2")]
+
+
+def run(id_: str, name: str, method: Any = exact) -> Any:
+    statement = get(f"shulgin2025.{id_}")
+    (check,) = (c for c in statement.checks if (c.method, c.name) == (method.__name__.rsplit(".", 1)[-1], name))
+    return method.run(statement, check, SETTINGS)
+
+
+def plain(clients: Any, text: Any, rounds: int, noise: Any = None) -> np.ndarray:
+    """|f'(x^k)| of Algorithm 1 on the line, (lanes, rounds); noise (lanes, rounds) on the mean message."""
+    q, c = (np.array([float(Fraction(t)) for t in row]) for row in clients)
+    x0, a, b, step = (float(Fraction(t)) for t in text[:4])
+    alpha, beta = a * a, b * b
+    gamma = step * beta / ((alpha + 1) * q.max())
+    off = np.array([float(Fraction(text[4][i % len(text[4])])) for i in range(len(q))])
+    lanes = 1 if noise is None else len(noise)
+    x, v = np.full(lanes, x0), np.repeat((q * (x0 - c) - off)[None], lanes, axis=0)
+    server, found = v.mean(axis=1), []
+    for k in range(rounds):
+        g = q * (x[:, None] - c)
+        found.append(np.abs(g.mean(axis=1)))
+        e = g - v
+        sent = e / np.where(alpha + np.abs(e) > 0, alpha + np.abs(e), 1.0)
+        v = v + beta * sent
+        server = server + beta * (sent.mean(axis=1) + (0.0 if noise is None else noise[:, k]))
+        x = x - gamma * np.sign(server)
+    return np.array(found).T
+
+
+def test_rational_runs_are_algorithm_1() -> None:
+    found = iter(line.runs_on_the_line(theorem1.LINE))
+    for clients in theorem1.LINE["clients"]:
+        for text in theorem1.LINE["runs"]:
+            exactly = [float(r.slope) for r in next(found).rounds]
+            assert exactly == pytest.approx(plain(clients, text, len(exactly))[0].tolist(), rel=1e-9, abs=1e-9)
+
+
+def test_the_limits_with_noise_enclose_a_simulation() -> None:
+    """min_k E|f'(x^k)| of 20000 lanes, whose standard error is at most that of the spread of the last slope; and for
+    more noise, which turns signs, the limits are wide but still right."""
+    rng = np.random.default_rng(5)
+    instance = theorem1.LONG
+    for sigma in (Fraction(1, 20), Fraction(1, 2)):
+        runs = iter(line.runs_on_the_line(instance))
+        for clients in instance["clients"]:
+            for text in instance["runs"]:
+                found, n, K = next(runs), len(clients[0]), 9
+                moments = [lemma3.second_moment(k, n, 1, sigma, found.letters["beta"]) for k in range(K + 1)]
+                low, high = line.least_with_noise(found, K, moments)
+                noise = float(sigma) / n**0.5 * rng.normal(size=(20_000, K + 1))
+                slopes = plain(clients, text, K + 1, noise)
+                k = int(slopes.mean(axis=0).argmin())
+                error = 6 * slopes[:, k].std() / 20_000**0.5 + 1e-9
+                assert float(low) - error <= slopes[:, k].mean() <= float(high) + error
+
+
+@pytest.mark.parametrize(("id_", "name"), WHOLE)
+@pytest.mark.parametrize("fault", [lambda number: 0, lambda number: (number < 0) - (number > 0)], ids=["still", "away"])
+def test_whole_runs_need_the_step(id_: str, name: str, fault: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To stand still, or to walk away from the minimiser, breaks the bounds."""
+    assert run(id_, name).verdict == "holds"
+    monkeypatch.setattr(line, "_sign", fault)
+    assert run(id_, name).verdict == "violated"
+
+
+@pytest.mark.parametrize(
+    ("id_", "name"),
+    [
+        ("lemma3", "second moment against the squared bound"),
+        ("theorem2", "first round, and the noise term"),
+        ("corollary2", "the noise term does not depend on K"),
+    ],
+)
+def test_noise_terms_need_clean_memories(id_: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients that take up their own noise leave the server no error at all: another algorithm."""
+    module = importlib.import_module(f"dpfl_theory.statements.shulgin2025.{id_}")
+
+    def leaked(*letters: Any) -> Fraction:
+        return lemma3.second_moment(*letters, leaked=True)
+
+    true = module.second_moment
+    assert run(id_, name).verdict == "holds"
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "second_moment", leaked if id_ != "lemma3" else lambda *a: true(*a, leaked=True))
+        assert run(id_, name).verdict == "violated"
+
+
+def test_the_second_moment_is_that_of_simulated_messages() -> None:
+    """n = 3, d = 2, K = 4, messages that depend on each other: 40000 lanes, six standard errors."""
+    rng = np.random.default_rng(8)
+    n, d, K, sigma, beta, lanes = 3, 2, 4, 0.7, 0.3, 40_000
+    server, memories = np.zeros((lanes, d)), np.zeros((lanes, n, d))
+    for _ in range(K + 1):
+        messages = rng.normal(size=(lanes, 1, d)) + server[:, None] + rng.normal(size=(lanes, n, d))
+        noise = sigma * rng.normal(size=(lanes, n, d))
+        server = server + beta * (messages + noise).mean(axis=1)
+        memories = memories + beta * messages
+    squares = ((server - memories.mean(axis=1)) ** 2).sum(axis=1)
+    found = float(lemma3.second_moment(K, n, d, Fraction(7, 10), Fraction(3, 10), message=Fraction(5)))
+    assert squares.mean() == pytest.approx(found, abs=6 * squares.std() / lanes**0.5)
+
+
+ENTERED = {
+    "theorem1": ("theorem1", "_sides", "descent inequalities added up"),
+    "theorem1.sharpened": ("theorem1", "_sharpened_sides", "descent inequalities added up"),
+    "theorem2": ("theorem2", "_sides", "noise accumulated by the server"),
+    "corollary1": ("corollary1", "_corollary_sides", "Theorem 1 with R and gamma"),
+    "corollary2": ("corollary2", "_sides", "Theorem 2 with the prescription"),
+    "lemma1": ("lemma1", "_lemma1_sides", "(8) for three entries"),
+    "table1": ("lemma1", "_table1_sides", "clipping"),
+    "lemma3": ("lemma3", "_sides", "the length of a Gaussian vector"),
+    "clip21.descent": ("clip21", "_descent_sides", "the descent lemma"),
+}
+
+
+@pytest.mark.parametrize("id_", ENTERED)
+def test_algebra_is_about_the_entered_formula(id_: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One hundredth more on every term of the right side, and the check that rests on it fails."""
+    module_name, builder, name = ENTERED[id_]
+    module = importlib.import_module(f"dpfl_theory.statements.shulgin2025.{module_name}")
+    sides = getattr(module, builder)()
+    more = {term: expression * Fraction(101, 100) for term, expression in sides.rhs.items()}
+    assert run(id_, name, algebra).verdict == "holds"
+    monkeypatch.setattr(module, builder, lambda: Sides(sides.lhs, more))
+    assert run(id_, name, algebra).verdict == "violated"
+
+
+@pytest.mark.parametrize("id_", ["eq12", "eq12.repaired"])
+def test_twelve_is_the_entered_formula(id_: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = importlib.import_module("dpfl_theory.statements.shulgin2025.eq12")
+    true = module._twelve
+    name = "Corollary 1 at its best step" if id_ == "eq12" else "descent inequalities added up"
+
+    def wrong(statement: Any) -> Sides:
+        sides = true(statement)
+        return Sides(sides.lhs, {term: expression * Fraction(101, 100) for term, expression in sides.rhs.items()})
+
+    assert run(id_, name, algebra).verdict == "holds"
+    monkeypatch.setattr(module, "_twelve", wrong)
+    assert run(id_, name, algebra).verdict == "violated"
+
+
+def test_exact_checks_use_the_entered_formula() -> None:
+    """Planted in the statement itself: `exactly` evaluates its right side."""
+    statement = get("shulgin2025.theorem1")
+    assert statement.sides is not None
+    letters = {k: Fraction(v) for k, v in (("gap", 3), ("gamma", 1), ("K", 1), ("R", 2), ("L", 4))}
+    assert line.exactly(statement, letters) == Fraction(3, 2) + 4 + 2
+    sides = statement.sides()
+    doubled = replace(statement, sides=lambda: Sides(sides.lhs, {k: 2 * v for k, v in sides.rhs.items()}))
+    assert line.exactly(doubled, letters) == 15
+    with pytest.raises(ValueError, match="no rational number"):
+        line.exactly(get("shulgin2025.lemma3"), {k: Fraction(2) for k in ("K", "beta", "n", "d", "sigma")})
+
+
+@pytest.mark.parametrize(("roots", "residual"), [(("1/4", "1"), "3/16"), (("0", "1/2"), "1"), (("2", "2"), "1")])
+def test_what_an_update_leaves_is_attained(roots: tuple[str, str], residual: str) -> None:
+    """A is left by a residual of sqrt(alpha beta) - alpha, or by R itself."""
+    from dpfl_theory.statements.shulgin2025.lemma2 import left_over, residual_after_update
+
+    alpha, beta = (Fraction(t) ** 2 for t in roots)
+    most = left_over(Fraction(1), alpha, beta)
+    assert residual_after_update(Fraction(residual), alpha, beta) == most < 1

@@ -1,0 +1,144 @@
+"""shulgin2025's hypotheses decide on what a run does: a run that breaks one of them is not-applicable."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dpfl_theory.checks import monte_carlo
+from dpfl_theory.checks.settings import Settings
+from dpfl_theory.statements import all_statements, get
+from dpfl_theory.statements.claims import Experiment
+from dpfl_theory.statements.model import Statement
+from dpfl_theory.statements.shulgin2025._experiments import measured
+
+SETTINGS = Settings(alpha=1e-9, device="cpu")
+CLIP21 = {"clip21.descent", "clip21.residual", "clip21.inactive"}
+
+
+def first_run(id_: str) -> tuple[Statement, Any, Experiment]:
+    statement = get(f"shulgin2025.{id_}")
+    (check, *_) = (c for c in statement.checks if c.method == "monte-carlo")
+    return statement, check, check.build(check.instance)
+
+
+def verdict(statement: Statement, check: Any, experiment: Experiment) -> Any:
+    return monte_carlo.run(statement, replace(check, build=lambda _: experiment), SETTINGS)
+
+
+def another_algorithm(e: Experiment, **fields: Any) -> Experiment:
+    """The run with other hyper-parameters, its letters read off it again; R and the like stay what is claimed."""
+    algorithm = replace(e.algorithm, **fields)  # type: ignore[type-var]
+    claimed = {k: v for k, v in e.values.items() if k not in ("gamma", "alpha", "beta", "sigma", "residual_0")}
+    return replace(e, algorithm=algorithm, values={**measured(e.problem, algorithm, e.start, e.rounds - 1), **claimed})
+
+
+STEP = ("theorem1", "theorem1.sharpened", "theorem2", "corollary1", "corollary2", "eq12", "eq12.repaired")
+QUIET = ("theorem1", "theorem1.sharpened", "corollary1", "eq12", "eq12.repaired", "descent", "descent.sharpened")
+RESIDUAL = ("theorem1", "theorem1.sharpened", "theorem2", "corollary1", "corollary2", "eq12", "eq12.repaired")
+LEMMA2 = ("lemma2", "lemma2.repaired")
+
+
+@pytest.mark.parametrize("id_", [*STEP, *LEMMA2])
+def test_a_longer_step(id_: str) -> None:
+    statement, check, e = first_run(id_)
+    found = verdict(statement, check, another_algorithm(e, step=1.5 * e.values["gamma"]))
+    assert found.verdict == "not-applicable"
+    assert "gamma" in found.reason
+
+
+@pytest.mark.parametrize("id_", QUIET)
+def test_noise_where_there_must_be_none(id_: str) -> None:
+    statement, check, e = first_run(id_)
+    found = verdict(statement, check, another_algorithm(e, sigma=0.5))
+    assert found.verdict == "not-applicable"
+    assert "sigma = 0.5" in found.reason
+
+
+@pytest.mark.parametrize("id_", [*RESIDUAL, *LEMMA2])
+def test_memories_farther_off_than_R(id_: str) -> None:
+    statement, check, e = first_run(id_)
+    off = e.values["residual_0"] / abs(1 - e.algorithm.describe()["memory"])  # of zero memories
+    found = verdict(statement, check, another_algorithm(e, memory=1.0 + 1.5 * e.values["R"] / off))
+    assert found.verdict == "not-applicable"
+    assert "residual" in found.reason
+
+
+@pytest.mark.parametrize("id_", RESIDUAL)
+def test_memories_nearer_than_R(id_: str) -> None:
+    """R is the largest residual, not a bound of it; Lemma 2's is a bound."""
+    statement, check, e = first_run(id_)
+    off = e.values["residual_0"] / abs(1 - e.algorithm.describe()["memory"])
+    assert verdict(statement, check, another_algorithm(e, memory=1.0 + 0.5 * e.values["R"] / off)).verdict == (
+        "not-applicable"
+    )
+
+
+@pytest.mark.parametrize("id_", [*STEP, *LEMMA2, "descent"])
+def test_constants_below_the_problems(id_: str) -> None:
+    statement, check, e = first_run(id_)
+    names = ["L"] if id_ == "descent" else ["L_max"] if id_ in LEMMA2 else ["L", "L_max"]
+    for name in names:
+        told = verdict(statement, check, replace(e, values={**e.values, name: 0.9 * e.values[name]}))
+        assert told.verdict == "not-applicable", name
+
+
+@pytest.mark.parametrize("id_", ["theorem2", "lemma3", "corollary2"])
+def test_other_numbers_of_clients_or_coordinates(id_: str) -> None:
+    statement, check, e = first_run(id_)
+    for name, value in (("n", e.values["n"] + 1), ("d", 1.0), ("sigma", -1.0)):
+        told = verdict(statement, check, replace(e, values={**e.values, name: value}))
+        assert told.verdict == "not-applicable", name
+        assert f"{name} = " in told.reason
+
+
+@pytest.mark.parametrize(("field", "letter"), [("sigma", "sigma"), ("beta", "beta"), ("step", "gamma")])
+def test_corollary_2_needs_its_prescription(field: str, letter: str) -> None:
+    statement, check, e = first_run("corollary2")
+    planted = another_algorithm(e, **{field: 0.8 * e.values[letter]})
+    found = verdict(statement, check, planted)
+    assert found.verdict == "not-applicable"
+    assert letter in found.reason
+
+
+def test_corollary_1_needs_its_constant() -> None:
+    statement, check, e = first_run("corollary1")
+    found = verdict(statement, check, replace(e, values={**e.values, "c": 0.5 * e.values["c"]}))
+    assert found.verdict == "not-applicable"
+    assert "gamma sqrt(K + 1)" in found.reason
+
+
+def test_other_weights_than_the_repaired_ones() -> None:
+    statement, check, e = first_run("eq12.repaired")
+    found = verdict(statement, check, another_algorithm(e, beta=1.1 * e.values["beta"]))
+    assert found.verdict == "not-applicable"
+
+
+@pytest.mark.parametrize("id_", sorted(CLIP21))
+def test_clip21(id_: str) -> None:
+    statement, check, e = first_run(id_)
+    wrong = {"gamma": -1.0, "sigma": 0.5}
+    if id_ != "clip21.descent":
+        wrong.update({"R": 0.9 * e.values["R"], "L_max": 0.9 * e.values["L_max"], "tau": 0.0})
+    for name, value in wrong.items():
+        assert verdict(statement, check, replace(e, values={**e.values, name: value})).verdict == "not-applicable", name
+
+
+def test_every_run_says_how_far_off_its_memories_are() -> None:
+    """Where no residual is given R is believed: no run of the catalogue is let off in this way. Each run's letters are
+    its algorithm's own."""
+    for statement in all_statements():
+        if statement.paper != "shulgin2025" or statement.id == "shulgin2025.example1":
+            continue
+        for check in statement.checks:
+            if check.method != "monte-carlo":
+                continue
+            e = check.build(check.instance)
+            own = e.algorithm.describe()
+            assert e.values["residual_0"] >= 0, check.name
+            assert e.values["gamma"] == own["step"]
+            assert e.values["sigma"] == own["sigma"]
+            if "alpha" in own:
+                assert (e.values["alpha"], e.values["beta"]) == (own["alpha"], own["beta"])
