@@ -14,7 +14,14 @@ from dpfl_theory.algorithms.two_sided import TwoSidedFedAvg
 from dpfl_theory.checks import exact, monte_carlo, worst_case
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.problems.quadratic import from_matrices
-from dpfl_theory.statements.hou2023 import _observation_runs, clip_inactive, observations, overparameterised, proof
+from dpfl_theory.statements.hou2023 import (
+    _observation_runs,
+    clip_inactive,
+    contraction,
+    observations,
+    overparameterised,
+    proof,
+)
 from dpfl_theory.statements.hou2023._sweeps import best, divisors, gap, read
 from dpfl_theory.statements.model import Check
 
@@ -22,7 +29,7 @@ PROBLEM = {"q": ["1", "1/4", "1/10"], "c": ["0", "1", "-2"], "x_0": "8"}
 
 
 def worst_ratio(instance: dict[str, Any], square: bool = False) -> float:
-    return worst_case.solve(proof.contraction(instance, square=square)).dual
+    return worst_case.solve(contraction.contraction(instance, square=square)).dual
 
 
 def test_the_contraction_is_tight_and_smaller_factors_fail() -> None:
@@ -45,8 +52,8 @@ def test_the_identity_of_a_communication_needs_the_factor_of_the_shifts() -> Non
 
 def test_control_variates_that_forget_p_break_the_contraction() -> None:
     """Exact: h_{t+1} = h_t + (1/eta)(A Delta - Delta), without the factor p, is not contracted on the three clients."""
-    assert all(c.excess <= 0 for c in proof._contraction_cases(proof._CLIENTS))
-    q, a, b = ([Fraction(v) for v in proof._CLIENTS[k]] for k in ("q", "a", "b"))
+    assert all(c.excess <= 0 for c in contraction._contraction_cases(proof.CLIENTS))
+    q, a, b = ([Fraction(v) for v in proof.CLIENTS[k]] for k in ("q", "a", "b"))
     eta, p = 1 / max(q), Fraction(1, 9)
     moved = [(1 - eta * qi) * ai + eta * bi for qi, ai, bi in zip(q, a, b)]
     mean = sum(moved, Fraction(0)) / 3

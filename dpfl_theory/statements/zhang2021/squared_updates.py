@@ -140,6 +140,11 @@ EQ19: Statement = Statement(
             )
             for Q, product in ((1, "129/1000"), (2, "129/1000"), (2, "1/20"), (3, "129/1000"), (4, "129/1000"))
         ),
+        *(
+            Check("monte-carlo", name, simulated.local_phase, i, "violated" if "noise decides" in name else "holds")
+            for name, i in simulated.LOCAL.items()
+        ),
+        Check("monte-carlo", "at a minimum, Q = 64", simulated.local_phase, simulated.AT_MINIMUM, "violated"),
     ),
     expected="violated",
     erratum=Erratum(
