@@ -20,6 +20,7 @@ from dpfl_theory.statements.model import Statement, sympy_symbols
 from dpfl_theory.statements.noble2022 import (
     _fedavg_round,
     _round_performance,
+    _smooth_descent,
     corollaryC_1,
     lemmaC_1,
     lemmaC_2,
@@ -143,16 +144,6 @@ def test_a_control_variate_of_a_concave_user_spreads_more_than_stated() -> None:
     assert corollaryC_1._user(Fraction(-1), Fraction(1, 2), 2)[0] / 4 == Fraction(13, 16)
 
 
-def test_user_sampling_spreads_the_server_variate_without_noise() -> None:
-    """M = 2, lM = 1, K = 2, F_1 = x^2/2, F_2 = 0, x^0 = 1, eta_l = 1/24: c^1 - c^0 is -1/192 or 0."""
-    own, c, y = np.array([1.0, 0.0]), 0.5, 1.0
-    y -= (y - own[0] + c) / 24
-    moved = ((1.0 + y) / 2 - own[0]) / 2
-    case = next(k for k in corollaryC_1.sampled_cases(corollaryC_1._TWO) if k.values["lM"] == 1)
-    assert float(case.lhs) == pytest.approx(moved**2 / 4)
-    assert moved == pytest.approx(-1 / 192)
-
-
 def test_lemma_c8_fails_for_a_short_step() -> None:
     for c in (1.0, 50.0):
         T, Sigma = int(100 * c), 1 / (100 * c)
@@ -269,7 +260,7 @@ def test_constants_that_do_not_follow_from_the_lemmas_are_not_proved() -> None:
 
 def test_the_descent_of_lemma_c9_notices_a_missing_noise_term() -> None:
     def quiet(users: Any, moments: Any) -> tuple[Fraction, Fraction]:
-        return lemmaC_9.descent(replace(users, variance=Fraction(0)), moments)
+        return _smooth_descent.descent(replace(users, variance=Fraction(0)), moments)
 
     found = [c for i in OTHER.values() for c in cases({**i, "eta~ nu": "1/60", "V": ["10000"]}, quiet)]
     assert fails(found)

@@ -2,22 +2,40 @@
 
 The warm start is one round by all users; the streamed mean over T + 1 rounds counts x^0 twice, which the left sides
 take back, so that they are the mean over x^0, ..., x^{T-1}.
+
+The runs are long enough, or noisy enough, that the bounds lie below what an algorithm that stands still would have, or
+one that forgets the global step, or whose noise the users do not average.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.problems import make
 from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.model import Assumption, Check, Expected, Statement, Symbol
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
-__all__ = ["AWAY", "EXCESS", "SLOPE", "SLOPE0", "experiment", "runs", "without_warm_round"]
+__all__ = [
+    "APART",
+    "AWAY",
+    "EXCESS",
+    "SHORT",
+    "SLOPE",
+    "SLOPE0",
+    "chosen_values",
+    "dissimilarity",
+    "experiment",
+    "points",
+    "problem_of",
+    "run_of",
+    "runs",
+    "without_warm_round",
+]
 
 EXCESS = Expected(
     "excess",
@@ -37,6 +55,7 @@ AWAY = Assumption(
     "x^0 is not a minimiser of F",
     lambda problem, values: None if values["F0"] > 0 else "F(x^0) = F(x*)",
 )
+APART = Assumption("D_0 > 0", lambda problem, values: None if values["D0"] > 0 else "x^0 = x*, where no step is best")
 SLOPE0 = Symbol("slope0", "||grad F(x^0)||^2", (2, -2), "nonnegative", r"\|\nabla F(x^0)\|^2")
 
 
@@ -45,23 +64,98 @@ def without_warm_round(s: Mapping[str, Any], mean: str, start: str) -> dict[str,
     return {"rounds": (1 + 1 / s["T"]) * s[mean], "warm round": -s[start] / s["T"]}
 
 
-def _huber(**parameters: Any) -> dict[str, Any]:
-    return {"family": "huber", "parameters": {"clients": 4, "dimension": 3, "seed": 2, **parameters}}
+def points(
+    clients: int,
+    spread: float = 0.0,
+    records: int = 1,
+    record_spread: float = 0.0,
+    threshold: float = 1.5,
+    ridge: float = 0.0,
+) -> Problem:
+    """Huber losses of w - y on the line, nu = 1 + ridge: users at +spread and -spread in turn, their records at
+    +record_spread and -record_spread around them.
+
+    >>> points(2, spread=0.5).constants.G_record
+    1.5
+    """
+    import numpy as np
+
+    from dpfl_theory.problems.data import Dataset
+    from dpfl_theory.problems.huber import from_data
+
+    users = np.repeat(spread * (-1.0) ** np.arange(clients), records)
+    y = users + record_spread * (-1.0) ** np.tile(np.arange(records), clients)
+    own = list(np.arange(clients * records).reshape(clients, records))
+    return from_data(Dataset("points", np.ones((len(y), 1)), y, 1), own, threshold, ridge, "huber points")
 
 
-def _run(problem: Mapping[str, Any], size: int, K: int, T: int, sigma: float, **more: Any) -> dict[str, Any]:
-    """share: s; distance: of x^0 from a minimiser; step: eta~ over its limit; eta_g: None for sqrt(lM)."""
-    common = {"share": 1.0, "distance": 3.0, "step": 1.0, "eta_g": None, "lanes": 512}
+def problem_of(described: Mapping[str, Any]) -> Problem:
+    """A problem of the catalogue, `points`, or ``axes``: user i's Huber loss of coordinate i modulo the dimension."""
+    import numpy as np
+
+    from dpfl_theory.problems import make
+
+    family, parameters = described["family"], described["parameters"]
+    if family == "points":
+        return points(**parameters)
+    if family == "axes":
+        n, d = int(parameters["clients"]), int(parameters["dimension"])
+        return make("huber-planes", rows=np.eye(d)[np.arange(n) % d].tolist(), thresholds=[1.5] * n)
+    return make(family, **parameters)
+
+
+def record_deviation(described: Mapping[str, Any], problem: Problem) -> float:
+    """A bound on varsigma: of `points` the records' spread, since Huber gradients move no further apart than their
+    records; elsewhere the root of a second moment."""
+    import numpy as np
+
+    if described["family"] == "points":
+        return float(described["parameters"].get("record_spread", 0.0))
+    single = int(np.diff(problem.data.offsets).max()) == 1  # type: ignore[attr-defined]
+    return 0.0 if single else problem.constants.G_record
+
+
+def dissimilarity(problem: Problem) -> float:
+    """G of Assumption 4 with B = 1: the largest root of the variance over the users of their gradients.
+
+    On the line these are piecewise linear, so that their variance is convex between the points at which a loss turns
+    linear, and largest at one of them. Elsewhere the largest length of a gradient serves.
+    """
+    import numpy as np
+
+    data: Any = problem.data  # type: ignore[attr-defined]
+    if problem.d > 1 or data.loss != "huber":
+        return problem.constants.G_max
+    x, width = data.x[:, 0], data.threshold
+    turns = np.concatenate([(data.y - width) / x, (data.y + width) / x])
+    at = np.unique(np.concatenate([turns, [turns.min() - 1.0, turns.max() + 1.0]]))
+    gradients = np.array([[problem.client_gradient(i, np.array([w]))[0] for i in range(problem.n)] for w in at])
+    return float(gradients.std(axis=1).max())
+
+
+def run_of(problem: Mapping[str, Any], size: int, K: int, T: int, sigma: float, **more: Any) -> dict[str, Any]:
+    """share: s; distance: of x^0 from a minimiser; step: eta~ over its limit; eta_g: None for sqrt(lM); clip: C where
+    the gradients have no bound (far above those of the run, so that it never acts), else their bound."""
+    common = {"share": 1.0, "distance": 1.0, "step": 1.0, "eta_g": None, "lanes": 64}
     return {"problem": problem, "size": size, "K": K, "T": T, "sigma": sigma, **common, **more}
 
 
+def _points(clients: int, **more: Any) -> dict[str, Any]:
+    return {"family": "points", "parameters": {"clients": clients, **more}}
+
+
 RUNS: dict[str, dict[str, Any]] = {
-    "two of four users, records sampled": _run(_huber(), 2, 3, 150, 1.0, share=0.2),
-    "one record a user, one user a round": _run(_huber(records=1), 1, 1, 100, 0.3),
-    "all users, from the minimiser": _run(_huber(), 4, 2, 50, 5.0, distance=0.0),
-    "very heterogeneous, one user a round": _run(_huber(heterogeneity=30.0, clients=9), 1, 5, 150, 0.1, eta_g=1.0),
-    "200 dimensions": _run(_huber(dimension=200, records=5), 2, 2, 30, 0.5, lanes=128),
+    "256 users, long": run_of(_points(256, spread=0.3), 256, 1, 400, 0.003, lanes=24),
+    "300 users, noise dominates": run_of(_points(300), 300, 10, 40, 0.5, distance=0.05, lanes=24),
+    "half of the records": run_of(_points(4, spread=0.3, records=2, record_spread=0.1), 4, 2, 600, 0.001, share=0.5),
+    "one of eight users": run_of(_points(8, spread=0.5), 1, 2, 1000, 0.002, eta_g=1.0),
+    "three dimensions": run_of(
+        {"family": "axes", "parameters": {"clients": 24, "dimension": 3}}, 12, 2, 1000, 0.002, lanes=32
+    ),
+    "100 users, from the minimiser": run_of(_points(100), 100, 10, 50, 0.5, distance=0.0, lanes=24),
 }
+SHORT = ("256 users, long", "300 users, noise dominates", "three dimensions")
+"""Runs that between them notice every planted fault."""
 
 
 def start_of(problem: Problem, distance: float) -> Any:
@@ -81,11 +175,11 @@ def experiment(instance: Mapping[str, Any], best: Callable[[Mapping[str, float]]
     from dpfl_theory.algorithms.observables import Reach
     from dpfl_theory.algorithms.scaffold import Scaffold
 
-    problem = make(instance["problem"]["family"], **instance["problem"]["parameters"])
+    problem = problem_of(instance["problem"])
     constants, start = problem.constants, start_of(problem, instance["distance"])
     records = int(np.diff(problem.data.offsets)[0])  # type: ignore[attr-defined]
     size, K, T = int(instance["size"]), int(instance["K"]), int(instance["T"])
-    share, threshold = size / problem.n, constants.G_record
+    share, threshold = size / problem.n, min(constants.G_record, instance.get("clip", math.inf))
     eta_g = math.sqrt(size) if instance["eta_g"] is None else float(instance["eta_g"])
     drawn = instance["share"] * records
     gradient = np.mean([problem.client_gradient(i, start) for i in range(problem.n)], axis=0)
@@ -97,7 +191,7 @@ def experiment(instance: Mapping[str, Any], best: Callable[[Mapping[str, float]]
         "T": float(T),
         "R": float(records),
         "s": float(instance["share"]),
-        "varsigma": threshold if records > 1 else 0.0,  # a record's variance is at most its second moment
+        "varsigma": record_deviation(instance["problem"], problem),
         "Sigma": 2 * threshold * math.sqrt(2 * problem.d) * instance["sigma"] / drawn,
         "D0": float(instance["distance"]),
         "F0": max(problem.value(start) - constants.f_star, 0.0),
@@ -119,17 +213,20 @@ def experiment(instance: Mapping[str, Any], best: Callable[[Mapping[str, float]]
     return Experiment(problem, algorithm, T + 1, start, values, lanes=instance["lanes"], reach=Reach.anywhere(problem))
 
 
+def chosen_values(found: Experiment, statement: Statement, **more: float) -> Experiment:
+    """The run with the values of this statement's letters alone, and with others beside them."""
+    names = {symbol.name for symbol in statement.symbols}
+    return replace(found, values={name: v for name, v in {**found.values, **more}.items() if name in names})
+
+
 def runs(
-    statement: Callable[[], Statement], best: Callable[[Mapping[str, float]], float] | None = None
+    statement: Callable[[], Statement],
+    best: Callable[[Mapping[str, float]], float] | None = None,
+    names: tuple[str, ...] = tuple(RUNS),
 ) -> tuple[Check, ...]:
     """The Monte-Carlo checks; ``statement`` names whose letters the values are kept for."""
 
     def build(instance: Mapping[str, Any]) -> Experiment:
-        from dataclasses import replace
+        return chosen_values(experiment(instance, best), statement())
 
-        found = experiment(instance, best)
-        names = {symbol.name for symbol in statement().symbols}
-        return replace(found, values={name: value for name, value in found.values.items() if name in names})
-
-    chosen = {name: i for name, i in RUNS.items() if best is None or i["distance"]}
-    return tuple(Check("monte-carlo", name, build, instance) for name, instance in chosen.items())
+    return tuple(Check("monte-carlo", n, build, RUNS[n]) for n in names if best is None or RUNS[n]["distance"])

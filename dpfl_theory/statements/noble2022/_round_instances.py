@@ -10,7 +10,7 @@ from dpfl_theory.statements.claims import Case
 from dpfl_theory.statements.model import Check
 from dpfl_theory.statements.noble2022._moments import RoundMoments, Users, rounds, users_of
 
-__all__ = ["CONVEX", "OTHER", "cases", "exact_checks"]
+__all__ = ["CONVEX", "MIXED", "OTHER", "cases", "exact_checks"]
 
 Bound = Callable[[Users, RoundMoments], tuple[Fraction, Fraction]]
 """Both sides of a statement on one round."""
@@ -34,6 +34,9 @@ OTHER: dict[str, dict[str, Any]] = {
     "two users, one concave": _instance(["1", "-1/2"], ["1", "0"], 1, 2),
     "four users, one concave": _instance(["1", "1", "-1", "0"], ["9", "-9", "1", "0"], 1, 1),
 }
+
+MIXED = {name: CONVEX[name] for name in ("one user", "three users, all", "eight users, one at a time")} | OTHER
+"""For forms that imply others, which are checked on all of `CONVEX`."""
 
 
 def cases(instance: Mapping[str, Any], bound: Bound) -> list[Case]:

@@ -46,7 +46,7 @@ def step_limit(factor: float, power: str | None = None) -> Callable[[Problem | N
 
 def by_lemma_c2(printed: Callable[[], Statement], sharp: Callable[[], Statement]) -> Callable[[Any], Outcome]:
     """The printed right side less the sharpened one, with ||grad F||^2 = 2 nu gap (its largest value by Lemma C.2), is
-    made of nonnegative terms."""
+    made of nonnegative terms, once eta_g is written as 1 + a, a >= 0, where the lemma asks for eta_g >= 1."""
 
     def build(_: Mapping[str, Any]) -> Outcome:
         import sympy as sp
@@ -54,7 +54,11 @@ def by_lemma_c2(printed: Callable[[], Statement], sharp: Callable[[], Statement]
         s = sympy_symbols(printed())
         difference = _right(printed()) - _right(sharp()).subs(sympy_symbols(sharp())["slope"], 2 * s["nu"] * s["gap"])
         rest = sp.expand(difference)
-        terms = rest.args if rest.is_Add else (rest,)
+        larger = rest
+        if "eta_g" in s:
+            more = sp.Symbol("a", nonnegative=True)
+            larger = sp.expand(sp.expand(rest * s["eta_g"] ** 2).subs(s["eta_g"], 1 + more))
+        terms = larger.args if larger.is_Add else (larger,)
         fine = all(term.is_nonnegative for term in terms)
         return Outcome(
             True if fine else None, f"what the printed form allows more, with Lemma C.2: {sp.simplify(rest)}"

@@ -9,34 +9,42 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Case, Performance
-from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.model import Assumption, Check, Erratum, Expected, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.noble2022 import _lemma_proofs as proofs
+from dpfl_theory.statements.noble2022 import _lemma_runs as runs
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
+from dpfl_theory.statements.noble2022 import _user_counterexamples as escapes
+from dpfl_theory.statements.noble2022 import _user_performance as user
+from dpfl_theory.statements.noble2022 import _user_records as users
 from dpfl_theory.statements.noble2022 import _utility as noble
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
-_SPREAD = Symbol(
+_SPREAD = Expected(
     "spread",
-    "E||mean over C^t of c_i^t - E[c_i^t]||^2 given C^t and x^{t-1}",
+    (("signal-squared", 1),),
     (2, -2),
-    "nonnegative",
-    r"\mathbb{E}[\|\frac{1}{lM}\sum_{i \in C^t} c_i^t - \mathbb{E}[c_i^t]\|^2 | C^t, y^0]",
+    r"\mathbb{E}[\|\frac{1}{lM}\sum_{i \in C^t} c_i^t - \mathbb{E}[c_i^t]\|^2 | C^t]",
+    "squared length of the cohort's mean of c_i^t - E[c_i^t], given C^t and x^{t-1}",
+    "end",
 )
 
 
 def _user(curvature: Fraction, eta: Fraction, steps: int) -> tuple[Fraction, Fraction]:
-    """For F_i'(x) = a x - b: K^2 Var c_i^t, and K^2 E((1/K) sum (H~ - grad F_i(y^{k-1})))^2, both over V.
+    """For F_i'(x) = a x - b: K^2 Var c_i^t, and K^2 E(c_i^t - (1/K) sum grad F_i(y^{k-1}))^2, both over V.
 
-    y^k = (1 - eta a) y^{k-1} - eta error_k + a constant, so everything is a sum over the independent errors.
+    All are linear in the independent errors: c_i^t = c_i - c + (x - y^K)/(K eta), its constant part left out.
     """
-    y, total = [Fraction(0)] * steps, [Fraction(0)] * steps
+    y, true = [Fraction(0)] * steps, [Fraction(0)] * steps
     for k in range(steps):
-        noisy = [curvature * v for v in y]
-        noisy[k] += 1
-        total = [p + q for p, q in zip(total, noisy)]
-        y = [p - eta * q for p, q in zip(y, noisy)]
-    return sum((v * v for v in total), Fraction(0)), Fraction(steps)
+        slope = [curvature * v for v in y]
+        true = [p + q for p, q in zip(true, slope)]
+        slope[k] += 1
+        y = [p - eta * q for p, q in zip(y, slope)]
+    total = [-v / eta for v in y]
+    errors = [p - q for p, q in zip(total, true)]
+    return sum((v * v for v in total), Fraction(0)), sum((v * v for v in errors), Fraction(0))
 
 
 def _runs(instance: Mapping[str, Any]) -> list[tuple[dict[str, Any], list[Fraction], int, int, Fraction]]:
@@ -68,33 +76,6 @@ def cases(instance: Mapping[str, Any]) -> list[Case]:
     return out
 
 
-def sampled_cases(instance: Mapping[str, Any]) -> list[Case]:
-    """The third display with E[c^t] over the cohorts too, in the round after the warm start and without any error.
-
-    F_i'(x) = a_i x - b_i, c_i^0 = F_i'(x^0): c^1 differs from cohort to cohort, the right side is 0.
-    """
-    a, b = ([Fraction(str(v)) for v in instance[name]] for name in ("curvatures", "offsets"))
-    M, K, start = len(a), int(instance["K"]), Fraction(str(instance["start"]))
-    eta = Fraction(str(instance["eta_l nu"])) / max(abs(v) for v in a)
-    own = [p * start - q for p, q in zip(a, b)]
-    c = sum(own, Fraction(0)) / M
-    new = []
-    for p, q, old in zip(a, b, own):
-        y, total = start, Fraction(0)
-        for _ in range(K):
-            g = p * y - q
-            y, total = y - eta * (g - old + c), total + g
-        new.append(total / K)
-    out = []
-    for size in range(1, M + 1):
-        cohorts = combinations(range(M), size)
-        found = [c + sum((new[i] - own[i] for i in cohort), Fraction(0)) / M for cohort in cohorts]
-        mean = sum(found, Fraction(0)) / len(found)
-        spread = sum(((v - mean) ** 2 for v in found), Fraction(0)) / len(found)
-        out.append(Case({"lM": size, "M": M, "K": K}, spread, Fraction(0)))
-    return out
-
-
 def performance(instance: Mapping[str, Any]) -> Performance:
     """Var c_i^t <= V/K for one user over all functions of a class: errors +-xi but for the last step's."""
     from PEPit import PEP, Expression
@@ -123,22 +104,65 @@ def _short(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
 
 
 _CONVEX: list[list[str]] = [["1"], ["1", "0"], ["1", "1/2", "1/9"]]
-_MIXED: list[list[str]] = [["-1"], ["1", "-1"]]
-_STEPS = ["1/24", "1", "2"]
-_GRID: dict[str, Any] = {"curvatures": _CONVEX, "K": [1, 2, 3, 8], "eta_l nu": _STEPS}
-_BENT: dict[str, Any] = {"curvatures": _MIXED, "K": [2, 5], "eta_l nu": ["1/24", "1/2"]}
-_LONG: dict[str, Any] = {"curvatures": [["1"]], "K": [2, 3], "eta_l nu": ["3"]}
-_TWO: dict[str, Any] = {"curvatures": ["1", "0"], "offsets": ["0", "0"], "K": 2, "eta_l nu": "1/24", "start": "1"}
+_GRID: dict[str, Any] = {"curvatures": _CONVEX, "K": [1, 2, 3, 8], "eta_l nu": ["1/24", "1", "2"]}
+_BENT: dict[str, Any] = {"curvatures": [["-1"], ["1", "-1"]], "K": [2, 5], "eta_l nu": ["1/24", "3"]}
+_HUBER = [[["1", "-1", "3"], ["1", "1", "3"]], [["2", "0", "1"], ["0", "0", "1"]]]
+_SINGLE = [[["1", "-1", "3"], ["1", "1", "3"], ["1/2", "4", "1"]]]
+_EVEN = [[["1", "-1", "9"], ["1", "1", "9"]], [["1/2", "1", "9"], ["1/2", "-3", "9"]]]
+_WAVES = [[["1", "-1", "3"], ["-2", "1", "1"]], [["1", "0", "1"], ["-1", "1/2", "1"]]]
+"""Records (a, c, w): gradients a clip(x - c, -w, w)."""
 
+
+def _records(users: list[Any], part: str, K: int, step: str, drawn: int = 1, noise: str = "1/4") -> dict[str, Any]:
+    corrections = ["1/3", "-1/3"][: len(users)]
+    rest = {"drawn": drawn, "noise": noise, "start": "1/2", "corrections": corrections}
+    return {"users": users, "part": part, "K": K, "eta_l nu": step, **rest}
+
+
+def _enumerations(part: str, convex: bool) -> tuple[Check, ...]:
+    what = {"first": "first display", "second": "second display", "third": "third display given the cohort"}[part]
+    found = {
+        "two Huber users": _records(_HUBER, part, 2, "2"),
+        "two Huber users, equal variance": _records(_EVEN, part, 2, "1", noise="1/100"),
+        "one Huber user, 3 steps, 2 of 3 records": _records(_SINGLE, part, 3, "1/24", 2, "0"),
+    }
+    if not convex:
+        found |= {
+            "two users that are not convex": _records(_WAVES, part, 2, "1"),
+            "two Huber users, long steps": _records(_HUBER, part, 2, "5"),
+        }
+    return tuple(Check("exact", f"{what}, every outcome, {name}", users.enumerated, i) for name, i in found.items())
+
+
+def _steps_checks() -> tuple[Check, ...]:
+    out = []
+    for kind, K, step in (("convex", 2, "1/24"), ("non-convex", 2, "1"), ("non-convex", 3, "1/24"), ("convex", 2, "3")):
+        instance = {"class": kind, "K": K, "eta_l nu": step}
+        name = f"first display, {kind}, K = {K}, eta_l nu = {step}"
+        out.append(Check("worst-case", name, user.errors_of_steps, instance))
+    return tuple(out)
+
+
+def _longest(values: Mapping[str, float]) -> float:
+    """eta~ nu, so that eta_l nu = 2/(K eta_g) or less."""
+    return 2.0
+
+
+_RUNS = {name: i for name, i in runs.RUNS.items() if i["problem"]["family"] == "quadratic"}
+_PRIVATE = {name: {**i, "private": True} for name, i in _RUNS.items()}
 _FIRST = (
+    Check("algebra", "first display, all steps and users", proofs.first_display(lambda: COROLLARY)),
     Check("exact", "first display, convex", cases, {"part": "first", **_GRID}),
-    Check("exact", "first display, some users concave", cases, {"part": "first", **_BENT}),
-    Check("exact", "first display, long steps", cases, {"part": "first", **_LONG}),
+    Check("exact", "first display, some users concave, long steps", cases, {"part": "first", **_BENT}),
+    *_enumerations("first", convex=False),
+    *_steps_checks(),
 )
 _HOLDS = (
     *_FIRST,
     Check("exact", "second display, convex, eta_l nu <= 2", cases, {"part": "second", **_GRID}),
     Check("exact", "third display given the cohort, convex, eta_l nu <= 2", cases, {"part": "third", **_GRID}),
+    *_enumerations("second", convex=True),
+    *_enumerations("third", convex=True),
     *(
         Check(
             "worst-case",
@@ -148,7 +172,7 @@ _HOLDS = (
         )
         for K, step in ((1, "1/24"), (2, "1/24"), (2, "2"), (3, "1/24"), (3, "1"))
     ),
-)  # fmt: skip
+)
 
 COROLLARY: Statement = Statement(
     id="noble2022.corollaryC.1",
@@ -159,21 +183,43 @@ COROLLARY: Statement = Statement(
         "Corollary C.1, Appendix C.1",
         note=(
             "the display is the second of three; the first has H~_i^k(y_i^{k-1}) - grad F_i(y_i^{k-1}) in place of "
-            "c_i^t - E[c_i^t], the third c^t - E[c^t]. All expectations are given C^t, x^{t-1} and the past"
+            "c_i^t - E[c_i^t], the third c^t - E[c^t]. All expectations are given C^t, x^{t-1} and the past. The worst "
+            "cases are over all smooth functions, with errors +-xi in place of records and normal noise; the exact "
+            "counterexamples meet every hypothesis"
         ),
     ),
     text=(
         "Under Assumptions 2 and 3 the mean of the gradients' errors over the cohort and its local steps, the mean of "
         "the cohort's control variates around its expectation, and c^t around its own, each satisfy the bound."
     ),
-    symbols=(_SPREAD, *proof.letters(*proof.VARIANCE, *proof.COHORT)),
+    symbols=proof.letters(*proof.VARIANCE, *proof.COHORT),
+    expectations=(_SPREAD,),
     assumptions=(noble.SMOOTH, noble.GRADIENTS, proof.WHOLE),
     sides=lambda: _sides(COROLLARY),
     checks=(
         *_HOLDS,
-        Check("exact", "second display, some users concave", cases, {"part": "second", **_BENT}, "violated"),
-        Check("exact", "second display, steps beyond 2/nu", cases, {"part": "second", **_LONG}, "violated"),
-        Check("exact", "third display, over the cohorts too", sampled_cases, _TWO, "violated"),
+        *runs.checks(lambda: COROLLARY, _longest, "errors", runs=_PRIVATE, what="first display"),
+        Check(
+            "exact",
+            "second display, 1 - cos x from pi, two steps of 1/(48 nu)",
+            escapes.pendulum,
+            {"eta_l nu": "1/48", "tau": "1/100"},
+            "violated",
+        ),
+        Check(
+            "exact",
+            "second display, Huber, two steps of 3/nu",
+            escapes.long_steps,
+            {"eta_l nu": "3", "tau": "1/10"},
+            "violated",
+        ),
+        Check(
+            "exact",
+            "third display, over the cohorts too",
+            escapes.between_cohorts,
+            {"eta_l nu": "1/48", "V": "1/1000000"},
+            "violated",
+        ),
         Check(
             "worst-case",
             "non-convex, K = 2, eta_l nu = 1/24",
@@ -196,7 +242,7 @@ COROLLARY: Statement = Statement(
             "The first display holds as printed. The second and, given the cohort, the third hold if every F_i is "
             "convex and eta_l <= 2/nu (a gradient step then brings no two points apart). If E[c^t] in the third is "
             "taken over the cohorts too, as the proof's 'take the expectation over C^t' says, heterogeneous users "
-            "spread c^t even without any noise, and the right side has no term for that"
+            "spread c^t even where errors vanish, and the right side has no term for that"
         ),
         cause=(
             "The proof puts sum_k grad F_i(y_i^{k-1}) for its expectation: E[c_i^t | y^0] = (1/K) sum_k E[grad "
@@ -204,15 +250,20 @@ COROLLARY: Statement = Statement(
             "steps before. Lemma C.4's proof makes the same replacement ('E[grad F_i(y) | y^0] = grad F_i(y)')"
         ),
         counterexample=(
-            "M = l = 1, K = 2, F(x) = -nu x^2/2, variance V: c = (H_1 + H_2)/2 has variance (1 + (1 + eta_l nu)^2) "
-            "V/4 > V/2; for F(x) = nu x^2/2 and eta_l nu = 3 it is 5V/4"
+            "M = l = 1, K = 2, F(x) = nu (1 - cos x) from x^0 = pi, two records with gradients F'(x) +- nu of which "
+            "one is drawn, eta_l nu = 1/48 (the longest step of Theorem C.1 for K = 2, eta_g = 1): with little noise "
+            "the variance of c is at least 1.0209 V/2. For convex F, the Huber loss with |F'| <= 6 nu from its minimum "
+            "and eta_l nu = 3, it is at least 2.45 V/2 (5V/4 without noise). Third display over the cohorts, M = K = "
+            "2, lM = 1, F_1 Huber, F_2 = 0, eta_l nu = 1/48, V = nu^2/10^6: at least 3.39 V/2, and any factor is too "
+            "small as V -> 0"
         ),
         repaired="noble2022.corollaryC.1.repaired",
     ),
     uses=("noble2022.lemmaC.1",),
     slips=(
         "The proof's second part divides the cohort's sum by M where the claim, and what it uses, divide by lM.",
-        "Lemma C.4, whose proof cites the corollary for F_i that need not be convex (Lemma C.9), holds all the same.",
+        "Lemma C.4, whose proof cites the corollary for F_i that need not be convex (Lemma C.9), holds all the same: "
+        "the first display and Lemma C.1 are enough for it.",
     ),
 )
 
@@ -232,7 +283,7 @@ REPAIRED: Statement = replace(
     symbols=(*COROLLARY.symbols, *proof.letters("nu", "eta_l")),
     assumptions=(*COROLLARY.assumptions, noble.CONVEX, Assumption("eta_l <= 2/nu", _short)),
     sides=lambda: _sides(REPAIRED),
-    checks=_HOLDS,
+    checks=(*_HOLDS, *runs.checks(lambda: REPAIRED, _longest, "control", runs=_RUNS, what="second display")),
     expected="holds",
     erratum=None,
     slips=(),

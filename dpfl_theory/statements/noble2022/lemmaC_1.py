@@ -9,20 +9,23 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Case, Outcome
-from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.noble2022 import _lemma_runs as runs
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
+from dpfl_theory.statements.noble2022 import _user_performance as user
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.symbolic import equal
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
-_ERROR = Symbol(
+_ERROR = Expected(
     "error",
-    "E||H~_i^k(y) - grad F_i(y)||^2",
+    (("signal-squared", 1),),
     (2, -2),
-    "nonnegative",
     r"\mathbb{E}\|\tilde{H}_i^k(y_i^{k-1}) - \nabla F_i(y_i^{k-1})\|^2",
+    "squared length of H~_i^k(y) - grad F_i(y)",
+    "end",
 )
 _WHERE = "Lemma C.1, Appendix C.1"
 Factors = Callable[[int, int], tuple[Fraction, Fraction]]
@@ -101,20 +104,32 @@ def _every_size(_: Mapping[str, Any]) -> Outcome:
     """
     import sympy as sp
 
-    R, m, S = sp.symbols("R m S", positive=True)
+    s = sympy_symbols(SHARPENED)
+    m, S, R = sp.Symbol("m", positive=True), sp.Symbol("S", positive=True), s["R"]
     found = (m * S / R - m * (m - 1) * S / (R * (R - 1))) / m**2
-    return equal(found, S / R / m * (R - m) / (R - 1), "the variance of m of R records against (1 - s)/(1 - 1/R) of it")
+    stated = _sharp_sides().rhs["sampling"].subs({s["varsigma"]: sp.sqrt(S / R), s["s"]: m / R})
+    found, stated = (sp.simplify(side * (R - 1)) for side in (found, stated))  # no pole where they are compared
+    return equal(found, stated, "R - 1 times the variance of m of R records against the sampling term")
 
 
-def _noise_length(_: Mapping[str, Any]) -> Outcome:
-    """E||(2C/(sR)) N(0, sigma_g^2 I_d)||^2 = 4 C^2 d sigma_g^2/(sR)^2 is half of Sigma_g^2."""
-    import sympy as sp
+def _noise_length(statement: Callable[[], Statement], times: int) -> Callable[[Mapping[str, Any]], Outcome]:
+    """E||(2C/(sR)) N(0, sigma_g^2 I_d)||^2 = 4 C^2 d sigma_g^2/(sR)^2 is half of Sigma_g^2; ``times`` that is the noise
+    term."""
 
-    C, d, sigma, n, z = sp.symbols("C d sigma_g n z", positive=True)
-    density = sp.exp(-(z**2) / 2) / sp.sqrt(2 * sp.pi)
-    one = 2 * sp.integrate(z**2 * density, (z, 0, sp.oo))
-    Sigma = 2 * C * sp.sqrt(2 * d) * sigma / n
-    return equal((2 * C / n) ** 2 * sigma**2 * d * one, Sigma**2 / 2, "the noise's second moment against Sigma_g^2/2")
+    def build(_: Mapping[str, Any]) -> Outcome:
+        import sympy as sp
+
+        C, d, sigma, n, z = sp.symbols("C d sigma_g n z", positive=True)
+        density = sp.exp(-(z**2) / 2) / sp.sqrt(2 * sp.pi)
+        one = 2 * sp.integrate(z**2 * density, (z, 0, sp.oo))
+        Sigma = 2 * C * sp.sqrt(2 * d) * sigma / n
+        found = statement().sides
+        assert found is not None
+        stated = found().rhs["noise"].subs(sympy_symbols(statement())["Sigma"], Sigma)
+        what = f"{times} times the noise's second moment against the noise term"
+        return equal(times * (2 * C / n) ** 2 * sigma**2 * d * one, stated, what)
+
+    return build
 
 
 def _sides() -> Sides:
@@ -132,6 +147,32 @@ def _several(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     return None if values["R"] >= 2 else f"R = {values['R']} records leave (1 - s)/(1 - 1/R) undefined"
 
 
+def _whole(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    count = values["s"] * values["R"]
+    if not 0 < values["s"] <= 1 or count < 1 - 1e-9 or abs(count - round(count)) > 1e-9:
+        return f"s R = {count:g} is no whole number between 1 and {values['R']:g}: a step's mean is biased or empty"
+    return None
+
+
+def _one_step(values: Mapping[str, float]) -> float:
+    """eta~ nu; the lemma asks for nothing."""
+    return 1.0
+
+
+def _worst(sizes: tuple[tuple[int, int], ...], sharp: bool) -> tuple[Check, ...]:
+    return tuple(
+        Check(
+            "worst-case",
+            f"part 2, {kind} records, R = {R}, sR = {drawn}",
+            lambda i: user.error_of_a_sample(i, sharp=sharp),
+            {"class": kind, "R": R, "sR": drawn},
+        )
+        for R, drawn in sizes
+        for kind in ("convex", "non-convex")
+    )
+
+
+RECORDS = Assumption("sR is a whole number of records: Algorithm 1 draws floor(sR) of them and divides by sR", _whole)
 _RECORDS = {"R": [1, 2, 3, 5, 6], "d": [1, 2, 5], "sigma_g": ["0", "1/2", "40"], "seed": 4}
 _MANY = {**_RECORDS, "R": [2, 3, 5, 6]}
 _HIGH = {"R": [1, 3], "d": [200], "sigma_g": ["1"], "seed": 4}
@@ -152,20 +193,25 @@ LEMMA: Statement = Statement(
         "If no gradient is clipped, the mean of sR records' gradients plus the noise is an unbiased gradient of F_i, "
         "and its variance satisfies the bound."
     ),
-    symbols=(_ERROR, *proof.letters("varsigma", "s", "R", "Sigma")),
-    assumptions=(noble.SMOOTH, noble.GRADIENTS),
+    symbols=proof.letters("varsigma", "s", "R", "Sigma"),
+    expectations=(_ERROR,),
+    assumptions=(noble.SMOOTH, noble.GRADIENTS, RECORDS),
     sides=_sides,
     checks=(
-        Check("algebra", "the noise's second moment is half of Sigma_g^2", _noise_length),
+        Check("algebra", "the noise's second moment is half of Sigma_g^2", _noise_length(lambda: LEMMA, 2)),
         Check("exact", "part 1, unbiased", mean_cases, _RECORDS),
         Check("exact", "part 2, every number of records", error_cases, _RECORDS),
         Check("exact", "part 2, 200 dimensions", error_cases, _HIGH),
+        *_worst(((2, 1), (3, 1), (3, 2), (4, 4)), sharp=False),
+        *runs.checks(lambda: LEMMA, _one_step, "error", runs=runs.SAMPLES, what="last local step"),
     ),
     slips=(
         "The text before the lemma says that N(0, I_d) has variance 2d; it has d, so that Sigma_g^2 is twice the "
         "noise's second moment and the bounds hold with room.",
         "Algorithm 1 draws floor(sR) records and divides by sR: where sR is no whole number the mean is "
-        "floor(sR)/(sR) grad F_i and part 1 fails (R = 3 and s = 1/2 give 2/3 of the gradient).",
+        "floor(sR)/(sR) grad F_i and part 1 fails (R = 3 and s = 1/2 give 2/3 of the gradient). In the paper's "
+        "experiments sR is whole throughout (s = 0.05, 0.1 or 0.2 of 4000, 2000 or 800 training records; also of all "
+        "5000, 2500 or 1000).",
         "The line before the lemma writes E[H~_i(x)] = H_i(x), which holds given the drawn records S_i only.",
     ),
 )
@@ -184,13 +230,15 @@ SHARPENED: Statement = Statement(
         "variance is at most (and equal to) the right side: half of the noise term, and less sampling noise as s grows."
     ),
     symbols=LEMMA.symbols,
+    expectations=LEMMA.expectations,
     assumptions=(*LEMMA.assumptions, Assumption("R >= 2", _several)),
     sides=_sharp_sides,
     checks=(
         Check("algebra", "draws without replacement, every R", _every_size),
-        Check("algebra", "the noise's second moment is half of Sigma_g^2", _noise_length),
+        Check("algebra", "the noise's second moment", _noise_length(lambda: SHARPENED, 1)),
         Check("exact", "every number of records", lambda i: error_cases(i, exact_factors), _MANY),
         Check("exact", "the bound is attained", attained_cases, _MANY),
+        *_worst(((2, 1), (3, 2), (4, 3)), sharp=True),
     ),
 )
 

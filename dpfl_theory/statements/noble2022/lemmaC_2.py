@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.problems import make
-from dpfl_theory.statements.claims import Case, Experiment, Performance
+from dpfl_theory.statements.claims import Case, Experiment, Outcome, Performance
 from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, Symbol, sympy_symbols
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
 from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.symbolic import equal
 
 _SLOPE = Expected(
     "slope", (("gradient-norm-squared", 1),), (2, -2), r"\mathbb{E}\|\nabla F(x)\|^2", "squared gradient of F"
@@ -77,6 +78,23 @@ def experiment(instance: Mapping[str, Any]) -> Experiment:
     )
 
 
+def descent(statement: Callable[[], Statement]) -> Callable[[Mapping[str, Any]], Outcome]:
+    """F(x*) <= min over t of F(x) - t g^2 + nu t^2 g^2/2, g = ||grad F(x)||: what sides() asks for, and no less."""
+
+    def build(_: Mapping[str, Any]) -> Outcome:
+        import sympy as sp
+
+        s, t, g = sympy_symbols(statement()), sp.Symbol("t"), sp.Symbol("g", positive=True)
+        fall = t * g**2 - s["nu"] * t**2 * g**2 / 2
+        best = sp.solve(sp.diff(fall, t), t)
+        found = statement().sides
+        assert found is not None
+        right = sum(found().rhs.values()).subs(s["gap"], fall.subs(t, best[0]))
+        return equal(right, g**2, "the right side at the least gap that smoothness allows against ||grad F||^2")
+
+    return build
+
+
 def _sides(statement: Statement) -> Sides:
     s = sympy_symbols(statement)
     return Sides({"slope": s["slope"]}, {"gap": 2 * s["nu"] * s["gap"]})
@@ -119,7 +137,9 @@ LEMMA: Statement = Statement(
     expectations=(_SLOPE, _GAP),
     assumptions=(noble.CONVEX, noble.SMOOTH, proof.MINIMISER),
     sides=lambda: _sides(LEMMA),
+    slips=("The factor 2 nu is attained, by quadratics of curvature nu.",),
     checks=(
+        Check("algebra", "from the descent of smooth functions", descent(lambda: LEMMA)),
         *_worst("convex"),
         Check("exact", "quadratics", quadratic_cases, {"users": _CONVEX_USERS, "x": _POINTS}),
         *(Check("monte-carlo", name, experiment, instance) for name, instance in _RUNS.items()),
@@ -141,7 +161,9 @@ SHARPENED: Statement = replace(
     text="If every F_i is nu-smooth, convex or not, and x* minimises F, then the bound holds at every x.",
     assumptions=(noble.SMOOTH, proof.MINIMISER),
     sides=lambda: _sides(SHARPENED),
+    slips=(),
     checks=(
+        Check("algebra", "from the descent of smooth functions", descent(lambda: SHARPENED)),
         *_worst("non-convex"),
         Check("exact", "quadratics, some of them concave", quadratic_cases, {"users": _OTHER_USERS, "x": _POINTS}),
     ),

@@ -9,12 +9,27 @@ from itertools import product
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome, Performance
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.noble2022 import _lemma_runs as runs
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
 from dpfl_theory.statements.symbolic import equal
 
-_SUM = Symbol("sum_squared", "E||A_1 + ... + A_n||^2", (2, -2), "nonnegative", r"\mathbb{E}\|\sum_{i=1}^n A_i\|^2")
-_MEANS = Symbol("means_squared", "E||a_1 + ... + a_n||^2", (2, -2), "nonnegative", r"\mathbb{E}\|\sum_{i=1}^n a_i\|^2")
+_SUM = Expected(
+    "sum_squared",
+    (("signal-squared", 1),),
+    (2, -2),
+    r"\mathbb{E}\|\sum_{i=1}^n A_i\|^2",
+    "||A_1 + ... + A_n||^2; a run's A_i are a user's noisy gradients H~(y^0), ..., H~(y^{K-1})",
+    "end",
+)
+_MEANS = Expected(
+    "means_squared",
+    (("rival:signal-squared", 1),),
+    (2, -2),
+    r"\mathbb{E}\|\sum_{i=1}^n a_i\|^2",
+    "||a_1 + ... + a_n||^2; a run's a_i are the gradients at y^0, ..., y^{K-1}",
+    "end",
+)
 _COUNT = Symbol("n", "number of random vectors", (0, 0), "integer", "n")
 _DEVIATION = Symbol("sigma_A", "root of the bound of the variances", (1, -1), "nonnegative", r"\sigma_A")
 
@@ -95,12 +110,37 @@ def performance(instance: Mapping[str, Any], factor: float = 2.0) -> Performance
     return Performance(problem, left, right + factor * n * variance, f"n = {n} martingale steps, factor {factor:g}")
 
 
+def part1_performance(instance: Mapping[str, Any], factor: float = 1.0) -> Performance:
+    """Part 1 for all vectors over three equally likely outcomes, dependent in every way: ||sum a_i||^2 + factor n^2
+    sigma_A^2."""
+    from PEPit import PEP, Expression, Point
+
+    n = int(instance["n"])
+    problem, variance, a = PEP(), Expression(), Point()  # a is the sum of the means
+    totals = [a, a, a]
+    for _ in range(n):
+        one, two = Point(), Point()
+        errors = [one, two, -one - two]
+        problem.add_constraint(sum((e**2 for e in errors[1:]), errors[0] ** 2) / 3 <= variance)
+        totals = [t + e for t, e in zip(totals, errors)]
+    left = sum((t**2 for t in totals[1:]), totals[0] ** 2) / 3
+    return Performance(problem, left, a**2 + factor * n**2 * variance, f"part 1, n = {n}, factor {factor:g}")
+
+
+def _eta(values: Mapping[str, float]) -> float:
+    """eta~ nu; the lemma asks for nothing."""
+    return 1.0
+
+
 def _young(_: Mapping[str, Any]) -> Outcome:
-    """2||a||^2 + 2||z||^2 - ||a + z||^2 = ||a - z||^2, with z the sum of the errors, E||z||^2 <= n sigma_A^2."""
+    """The right side less ||a + z||^2 is ||a - z||^2, with z the sum of the errors, E||z||^2 <= n sigma_A^2."""
     import sympy as sp
 
+    s = sympy_symbols(LEMMA)
     a, z = sp.symbols("a z", real=True)
-    return equal(sp.expand(2 * a**2 + 2 * z**2 - (a + z) ** 2), sp.expand((a - z) ** 2), "the slack against a square")
+    named = {s["means_squared"]: a**2, s["sigma_A"]: sp.Abs(z) / sp.sqrt(s["n"])}
+    right = sum(_sides().rhs.values()).subs(named)
+    return equal(sp.expand(right - (a + z) ** 2), sp.expand((a - z) ** 2), "the slack against a square")
 
 
 def _mean_of_squares(instance: Mapping[str, Any]) -> Outcome:
@@ -139,20 +179,24 @@ LEMMA: Statement = Statement(
         "(1) Random vectors with means a_i and variances of at most sigma_A^2 satisfy E||sum A_i||^2 <= ||sum a_i||^2 "
         "+ n^2 sigma_A^2, dependent or not. (2) If a_i is the mean of A_i given A_1, ..., A_{i-1}, the displayed bound."
     ),
-    symbols=(_SUM, _MEANS, _COUNT, _DEVIATION),
+    symbols=(_COUNT, _DEVIATION),
+    expectations=(_SUM, _MEANS),
     sides=_sides,
     checks=(
         *(Check("algebra", f"part 1, squared differences, n = {n}", _mean_of_squares, {"n": n}) for n in (2, 3, 4)),
         Check("algebra", "part 2, every n", _young),
         Check("exact", "part 1, dependent vectors", part1_cases, {"n": [1, 2, 3, 7], "outcomes": [2, 5], "seed": 2}),
         Check("exact", "part 2, means that follow the errors", part2_cases, {"n": [1, 2, 3, 6, 9], "seed": 3}),
+        *(Check("worst-case", f"part 1, n = {n}", part1_performance, {"n": n}) for n in (1, 2, 4)),
         *(Check("worst-case", f"part 2, n = {n}", performance, {"n": n}) for n in (1, 2, 3)),
+        *runs.checks(lambda: LEMMA, _eta, "sum", "means", runs=runs.SUMS, what="part 2"),
     ),
     slips=(
         "Part 2 prints ||sum a_i||^2 without an expectation, although a_i = E[A_i | A_{i-1}, ..., A_1] is random; "
         "without one the bound can fail: A_1 = -1, 0 or 1 with probability 1/4, 1/2, 1/4 and A_2 = a_2 = 9 A_1 have "
         "E(A_1 + A_2)^2 = 50, but 2 a_2^2 + 4 sigma_A^2 = 2 where A_1 = 0.",
         "Where the a_i are fixed, part 2 holds without either factor 2.",
+        "Part 1 is attained by equal errors. In part 2 the smallest factor is 1 + sqrt((n - 1)/n), which tends to 2.",
     ),
 )
 

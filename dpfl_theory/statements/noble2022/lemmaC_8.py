@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.claims import Case, Outcome
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
+from dpfl_theory.statements.noble2022 import _strongly_convex as strong
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022 import theoremC_1_explicit as explicit
 from dpfl_theory.statements.noble2022.lemmaC_7 import STEP
@@ -51,23 +53,25 @@ def strongly_convex(s: Mapping[str, Any]) -> Any:
 def _too_short_a_step(instance: Mapping[str, Any]) -> Outcome:
     """eta_l = 1/(1000 nu T) lies in the printed range, and nothing moves.
 
-    F_i(x) = nu x^2/2, M = l = K = s = eta_g = 1: E x^t = (1 - eta_l nu)^t D_0, so that by Jensen's and Bernoulli's
-    inequalities E F(xbar) - F* >= (nu/2)(1 - 1/1000)^2 D_0^2 for all weights. With Sigma = nu D_0/(100 c) and T = 100 c
-    (T = 10^5 (1 + ln c) in the strongly convex case, mu = nu) the right side is smaller, whatever c >= 1 is.
+    M = l = K = s = eta_g = 1, x^0 = D_0. Convex: F(x) = nu x^2/2 up to |x| = D_0 and linear beyond, so that gradients
+    are at most nu D_0 and E x^t >= D_0 - t eta_l nu D_0; strongly convex: F(x) = nu x^2/2, E x^t = (1 - eta_l nu)^t D_0
+    (Bernoulli). By Jensen's inequality E F(xbar) - F* >= (nu/2)(1 - 1/1000)^2 D_0^2 for all weights. With Sigma = nu
+    D_0/(100 c) and T = 100 c (T = 10^5 (1 + ln c) in the strongly convex case, mu = nu) the right side is smaller,
+    whatever c >= 1 is.
     """
     import sympy as sp
 
     s = sympy_symbols(LEMMA)
-    strong = bool(instance["strongly"])
+    strongly = bool(instance["strongly"])
     table = {**s, "mu": s["nu"]}
     assert LEMMA.sides is not None
-    right = strongly_convex(table) if strong else sum(LEMMA.sides().rhs.values())
+    right = strongly_convex(table) if strongly else sum(LEMMA.sides().rhs.values())
     c, nu, D0 = s["c"], s["nu"], s["D0"]
     unit = {s[name]: 1 for name in ("K", "M", "l", "s", "R", "eta_g")} | {
         s["varsigma"]: 0,
         s["Sigma"]: nu * D0 / (100 * c),
     }
-    T = 10**5 * (1 + sp.log(c)) if strong else 100 * c
+    T = 10**5 * (1 + sp.log(c)) if strongly else 100 * c
     ratio = right.subs(unit).subs(s["T"], T).subs({nu: 1, D0: 1})  # both sides have the unit of nu D_0^2
     left = sp.Rational(999, 1000) ** 2 / 2
     at = [ratio.subs(c, value).evalf(20) for value in (1, 10**3, 10**6, 10**12)]
@@ -79,6 +83,25 @@ def _too_short_a_step(instance: Mapping[str, Any]) -> Outcome:
         f"it: {float(at[0]):.3g} for c = 1 and less for larger c",
         {"right": str(ratio)},
     )
+
+
+def short_step_cases(instance: Mapping[str, Any]) -> list[Case]:
+    """The convex half of `_too_short_a_step` in fractions, with eta_g = 4/3 for a rational root: a lower limit of the
+    left side, and the right side, for several constants c."""
+    import sympy as sp
+
+    s = sympy_symbols(LEMMA)
+    assert LEMMA.sides is not None
+    right = sum(LEMMA.sides().rhs.values())
+    found = []
+    for c in instance["c"]:
+        T, Sigma, eta_g = 100 * int(c), Fraction(1, 100 * int(c)), Fraction(4, 3)
+        at: dict[Any, Any] = {s[name]: 1 for name in ("K", "M", "l", "s", "R", "nu", "D0")} | {s["varsigma"]: 0}
+        at |= {s["c"]: int(c), s["T"]: T, s["Sigma"]: sp.Rational(Sigma), s["eta_g"]: sp.Rational(eta_g)}
+        value = sp.Rational(sp.simplify(right.subs(at)))
+        left = (1 - eta_g / 1000) ** 2 / 2
+        found.append(Case({"c": c, "T": T, "Sigma": Sigma}, left, Fraction(int(value.p), int(value.q))))
+    return found
 
 
 def best_step(values: Mapping[str, float]) -> float:
@@ -127,38 +150,6 @@ def _two_cases(_: Mapping[str, Any]) -> Outcome:
     return Outcome(all(o.true for o in every) or None, "; ".join(o.reason for o in every))
 
 
-def _weights(instance: Mapping[str, Any]) -> Outcome:
-    """With a = mu eta~/2 the weights (1 - a)^{-t}, t = 1..T, add up to ((1 - a)^{-T} - 1)/a, so that Lemma C.7 gives
-    the weighted mean of F(x^{t-1}) - F* at most 2 D^2/(eta~ S) + 20 eta~ W = mu D^2 (1 - a)^T/(1 - (1 - a)^T) + 20
-    eta~ W."""
-    import sympy as sp
-
-    a, mu, D, eta = sp.symbols("a mu D eta", positive=True)
-    reasons: list[str] = []
-    fine = True
-    for T in instance["T"]:
-        total = sum((1 - a) ** (-t) for t in range(1, T + 1))
-        given = 2 * D**2 / (eta * total)
-        claimed = (mu * D**2 * (1 - a) ** T / (1 - (1 - a) ** T)).subs(mu, 2 * a / eta)
-        found = equal(given, claimed, f"T = {T}")
-        fine, reasons = fine and bool(found.true), [*reasons, found.reason]
-    return Outcome(fine or None, "; ".join(reasons))
-
-
-def _logarithm(_: Mapping[str, Any]) -> Outcome:
-    """eta~ = min(eta_max, 2 L/(mu T)), L = ln max(e, mu^2 D^2 T/W), with a T >= 1 at both: (1 - a)^T <= e^{-aT} <=
-    1/e and 1/(1 - 1/e) < 1.6. The first choice gives 1.6 mu D^2 exp(-mu eta_max T/2), the second 1.6 mu D^2 e^{-L} <=
-    1.6 W/(mu T) or less; 20 eta~ W <= 40 L W/(mu T); together at most 42 L W/(mu T) + 1.6 mu D^2 exp(-mu eta_max
-    T/2)."""
-    import sympy as sp
-
-    mu, T, W, D = sp.symbols("mu T W D", positive=True)
-    ratio = mu**2 * D**2 * T / W
-    first = equal(mu * D**2 * sp.exp(-sp.log(ratio)), W / (mu * T), "the start's share at the shorter step")
-    enough = bool(1 / (1 - sp.exp(-1)) < sp.Rational(8, 5)) and sp.Rational(8, 5) + 40 <= 42
-    return Outcome(True if first.true and enough else None, f"{first.reason}; 1/(1 - 1/e) < 8/5 and 8/5 + 40 <= 42")
-
-
 _LETTERS = ("eta_g", "nu", *proof.VARIANCE, *proof.COHORT, "T", "D0")
 _BASE = (noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.WARM, proof.WHOLE, proof.GLOBAL)
 
@@ -187,6 +178,7 @@ LEMMA: Statement = Statement(
         Check(
             "algebra", "a step that is too short, strongly convex", _too_short_a_step, {"strongly": True}, "violated"
         ),
+        Check("exact", "a step that is too short, convex", short_step_cases, {"c": [1, 100, 10000]}, "violated"),
     ),
     expected="violated",
     erratum=Erratum(
@@ -203,8 +195,9 @@ LEMMA: Statement = Statement(
             "the step size, and the choice was lost. 'As low as possible' after the lemma is the wrong direction"
         ),
         counterexample=(
-            "F_i(x) = nu x^2/2, M = l = K = eta_g = 1, Sigma_g = nu D_0/(100 c), T = 100 c, eta_l = 1/(1000 nu T): the "
-            "excess stays above 0.499 nu D_0^2 for all weights, the right side is below 0.012 nu D_0^2"
+            "F(x) = nu x^2/2 up to |x| = D_0, linear beyond (gradients of at most nu D_0), x^0 = D_0, M = l = K = "
+            "eta_g = 1, Sigma_g = nu D_0/(100 c), T = 100 c, eta_l = 1/(1000 nu T): the excess stays above 0.499 nu "
+            "D_0^2 for all weights, the right side is below 0.012 nu D_0^2"
         ),
         repaired="noble2022.lemmaC.8.repaired",
         affects=tuple(f"noble2022.theoremC.1.{name}" for name in ("strongly-convex", "convex")),
@@ -231,19 +224,25 @@ REPAIRED: Statement = Statement(
     ),
     text=(
         "With convex F_i, eta_g >= 1, W = V (1 + lM/eta_g^2)/(KlM) and eta~ = min(l^(2/3)/(24 nu), D_0/sqrt(10 T W)) "
-        "the bound holds for every T >= 1, if x^0 is no minimiser (from one, no step is best). With mu-strongly "
+        "the bound holds for every T >= 1, if x^0 is not x* (there no step is best). With mu-strongly "
         "convex F_i, T >= max(108/l, 48 nu/(mu l^(2/3))) and eta~ = min(l^(2/3)/(24 nu), l/(54 mu), 2L/(mu T)), L = "
         "ln max(e, mu^2 D_0^2 T/W), some weights give 42 L W/(mu T) + 1.6 mu D_0^2 exp(-min(l/108, mu l^(2/3)/(48 "
         "nu)) T)."
     ),
     symbols=proof.letters("eta", *_LETTERS, "F0"),
     expectations=(runs.EXCESS,),
-    assumptions=(*_BASE, noble.ROUNDS, STEP, runs.AWAY),
+    assumptions=(*_BASE, noble.ROUNDS, STEP, runs.APART),
     sides=_repaired,
     checks=(
         Check("algebra", "the step size, convex", _two_cases),
-        Check("algebra", "the weights, strongly convex", _weights, {"T": [1, 2, 3, 5]}),
-        Check("algebra", "the step size, strongly convex", _logarithm),
+        Check("algebra", "the weights, strongly convex", strong.weights, {"T": [1, 2, 3, 5]}),
+        Check("algebra", "the step size, strongly convex", strong.logarithm),
+        Check(
+            "exact",
+            "strongly convex, one user",
+            strong.strong_cases,
+            {"nu": ["1", "5"], "T": [240, 500], "V": ["0", "1/10", "100"]},
+        ),
         *runs.runs(lambda: REPAIRED, best_step),
     ),
     uses=("noble2022.lemmaC.7", "noble2022.theoremC.1.explicit"),

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.statements.claims import Experiment, Outcome
-from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol, sympy_symbols
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
-from dpfl_theory.statements.noble2022 import _fedavg_round as fedavg_round
+from dpfl_theory.statements.noble2022 import _private_runs as private
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
+from dpfl_theory.statements.noble2022 import _rates as rates
 from dpfl_theory.statements.noble2022 import _utility as noble
-from dpfl_theory.statements.noble2022 import lemmaC_8, theoremC_2
+from dpfl_theory.statements.noble2022 import lemmaC_8, theoremC_2, theoremC_2_repaired
 from dpfl_theory.statements.noble2022._letters import LETTERS as PRIVACY
 from dpfl_theory.statements.symbolic import equal
 
@@ -22,15 +21,6 @@ if TYPE_CHECKING:
 
 _CLIP = Symbol("C", "threshold of the records' gradients", (1, -1), "positive", r"\mathcal{C}")
 _DIMENSION = Symbol("d", "number of parameters", (0, 0), "integer", "d")
-_MEAN = Expected(
-    "excess",
-    (("suboptimality", 1),),
-    (1, 0),
-    r"\frac{1}{T}\sum_t \mathbb{E}(F(x^t) - F^*)",
-    "mean excess of the iterates that the rounds start from",
-)
-SCAFFOLD_CONSTANT, FEDAVG_CONSTANT = 102.0, 16.0
-"""Constants that serve: see `_constants`."""
 
 
 def _small(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
@@ -116,24 +106,71 @@ def _privacy_term(statement: Callable[[], Statement]) -> Callable[[Mapping[str, 
     return build
 
 
-def _constants(_: Mapping[str, Any]) -> Outcome:
-    """log(2y) <= 2 log(y) for y >= 2, so the privacy bound with log(2 .) is at most twice the printed one.
-
-    Lemma C.8 repaired with eta_g = sqrt(lM): 4 sqrt(10) sqrt(2) = 8 sqrt(5) times the noise term, and 48. DP-FedAvg:
-    the round that is checked by its worst case sums to D^2/(eta~ T) + c1 eta~ + c2 eta~^2, c1 = 2V/(KlM) + 4(1 -
-    l)G^2/(lM), c2 = 18 nu G^2; the least of 1/(8(1 + B^2) nu), D/sqrt(c1 T) and (D^2/(c2 T))^(1/3) gives 8(1 + B^2)
-    nu D^2/T + 2 D sqrt(c1/T) + 2 (c2 D^4/T^2)^(1/3), with 8(1 + B^2) <= 16 B^2.
-    """
+def _scaffold_constant(_: Mapping[str, Any]) -> Outcome:
+    """Lemma C.8 repaired with eta_g = sqrt(lM): sqrt(x^2 + y^2) <= x + y parts its noise term into that of the records
+    and that of sigma_g*, and log(2y) <= 2 log(y) for y >= 2 takes the latter's logarithms to the printed ones."""
     import sympy as sp
 
-    scaffold = [8 * sp.sqrt(5) * 2 * sp.sqrt(2) * 2, 8 * sp.sqrt(5), sp.Integer(48)]
-    fedavg = [2 * sp.sqrt(2) * 2 * sp.sqrt(2) * 2, 2 * sp.sqrt(2), sp.Integer(16), sp.Integer(4), 2 * sp.cbrt(18)]
-    largest = [max(found, key=float) for found in (scaffold, fedavg)]
-    enough = largest[0] <= SCAFFOLD_CONSTANT and largest[1] <= FEDAVG_CONSTANT
+    s, own = sympy_symbols(SCAFFOLD), sympy_symbols(lemmaC_8.REPAIRED)
+    assert lemmaC_8.REPAIRED.sides is not None
+    given = lemmaC_8.REPAIRED.sides().rhs
+    named = {own[name]: s[name] for name in own if name in s} | {own["eta_g"]: sp.sqrt(s["l"] * s["M"])}
+    noise, start = (given[name].subs(named) for name in ("noise", "start"))
+    sigma = _noise_scale(lambda: SCAFFOLD)()["sigma_g"]
+    noise = noise.subs(own["Sigma"], 2 * s["C"] * sp.sqrt(2 * s["d"]) * sigma / (s["s"] * s["R"]))
+    printed = {name: term / s["c"] for name, term in _scaffold().rhs.items()}
+    squares = (8 * sp.sqrt(5) * printed["sampling"]) ** 2 + (16 * sp.sqrt(10) * _privacy(s, 2)) ** 2
+    first = equal(sp.expand(noise**2), sp.expand(squares), "the square of the noise term, in two parts")
+    second = equal(start, 48 * printed["start"], "the start")
+    largest = 2 * 16 * sp.sqrt(10)
+    enough = largest <= private.CONSTANTS["scaffold"] and largest >= 48
     return Outcome(
-        True if enough else None,
-        f"the largest factors are {largest[0]} <= {SCAFFOLD_CONSTANT:g} and {largest[1]} <= {FEDAVG_CONSTANT:g}",
+        True if first.true and second.true and enough else None,
+        f"{first.reason}; {second.reason}; the largest factor is {largest} <= {private.CONSTANTS['scaffold']:g}",
     )
+
+
+def _fedavg_constant(_: Mapping[str, Any]) -> Outcome:
+    """Theorem C.2 (2) repaired at sigma_g*: sqrt(x^2 + y^2) <= x + y parts its noise term, log(2y) <= 2 log(y), and
+    8(1 + B^2) <= 16 B^2 for B >= 1."""
+    import sympy as sp
+
+    s, own = sympy_symbols(FEDAVG), sympy_symbols(theoremC_2_repaired.CONVEX)
+    assert theoremC_2_repaired.CONVEX.sides is not None
+    named = {own[name]: s[name] for name in own if name in s}
+    given = {name: term.subs(named) for name, term in theoremC_2_repaired.CONVEX.sides().rhs.items()}
+    sigma = _noise_scale(lambda: FEDAVG)()["sigma_g"]
+    noise = given["noise"].subs(own["Sigma"], 2 * s["C"] * sp.sqrt(2 * s["d"]) * sigma / (s["s"] * s["R"]))
+    printed = {name: term / s["c"] for name, term in _fedavg().rhs.items()}
+    parts = (2 * sp.sqrt(2) * printed["sampling"]) ** 2 + (8 * _privacy(s, 2)) ** 2
+    room = sp.expand(sp.simplify(16 * printed["start"] / given["start"] * (1 + s["B"] ** 2) - (1 + s["B"] ** 2)))
+    found = (
+        equal(sp.expand(noise**2), sp.expand(parts), "the square of the noise term, in two parts"),
+        equal(given["sampling of users"], 4 * printed["users"], "the users"),
+        equal(given["heterogeneity"] ** 3, (2 * sp.cbrt(18) * printed["drift"]) ** 3, "the cube of the drift"),
+        equal(room, s["B"] ** 2 - 1, "what 16 B^2 leaves over 8(1 + B^2), in eighths"),
+    )
+    largest = sp.Max(2 * sp.sqrt(2), 2 * 8, 4, 2 * sp.cbrt(18), 16)
+    enough = largest <= private.CONSTANTS["fedavg"]
+    return Outcome(
+        True if all(o.true for o in found) and enough else None,
+        f"{'; '.join(o.reason for o in found)}; the largest factor is {largest} <= {private.CONSTANTS['fedavg']:g}",
+    )
+
+
+def _exponents(statement: Callable[[], Statement], method: str) -> Callable[[Mapping[str, Any]], Outcome]:
+    """The exponents that the runs are held to are those of the entered terms."""
+
+    def build(_: Mapping[str, Any]) -> Outcome:
+        import sympy as sp
+
+        found = rates.exponents(statement())
+        wanted = {(r["term"], r["letter"]): sp.Rational(r["claimed"]) for r in rates.REGIMES if r["method"] == method}
+        wrong = [f"{t} has {n}^({found[t, n]}), not {e}" for (t, n), e in wanted.items() if found[t, n] != e]
+        shown = {f"{term}: {name}": str(power) for (term, name), power in found.items() if power != 0}
+        return Outcome(not wrong, "; ".join(wrong) or f"{len(wanted)} exponents agree with the terms", shown)
+
+    return build
 
 
 def _same_as_theorem_c2(_: Mapping[str, Any]) -> Outcome:
@@ -147,81 +184,16 @@ def _same_as_theorem_c2(_: Mapping[str, Any]) -> Outcome:
     )
 
 
-def fedavg_step(values: Mapping[str, float]) -> float:
-    """The step size of `_constants`."""
-    v = values
-    V = v["varsigma"] ** 2 / (v["s"] * v["R"]) + v["Sigma"] ** 2
-    c1 = 2 * V / (v["K"] * v["l"] * v["M"]) + 4 * (1 - v["l"]) * v["G"] ** 2 / (v["l"] * v["M"])
-    c2 = 18 * v["nu"] * v["G"] ** 2
-    steps = (
-        1 / (8 * (1 + v["B"] ** 2) * v["nu"]),
-        v["D0"] / math.sqrt(c1 * v["T"]),
-        math.cbrt(v["D0"] ** 2 / (c2 * v["T"])),
-    )
-    return min(steps)
-
-
-def experiment(instance: Mapping[str, Any]) -> Experiment:
-    """A run at sigma_g* with the step sizes of the proofs; Huber losses have bounded gradients, so B = 1, G = max
-    G_i."""
-    from dpfl_theory.algorithms import TwoSidedFedAvg
-    from dpfl_theory.problems import make
-
-    problem = make(instance["problem"]["family"], **instance["problem"]["parameters"])
-    epsilon, delta = float(instance["epsilon"]), float(instance["delta"])
-    T, K, share = int(instance["T"]), int(instance["K"]), int(instance["size"]) / problem.n
-    logs = math.log(2 * T * share / delta) * math.log(2 / delta)
-    sigma = instance["share"] * math.sqrt(share * T * K * logs) / (epsilon * math.sqrt(problem.n))
-    found = runs.experiment({**instance, "sigma": sigma}, lemmaC_8.best_step)
-    scaffold = instance["method"] == "scaffold"
-    more = {
-        "epsilon": epsilon,
-        "delta": delta,
-        "sigma_g": sigma,
-        "C": problem.constants.G_record,
-        "d": float(problem.d),
-        "c": SCAFFOLD_CONSTANT if scaffold else FEDAVG_CONSTANT,
-        "G": problem.constants.G_max,
-        "B": 1.0,
-    }
-    values = {**found.values, **more}
-    statement = SCAFFOLD if scaffold else FEDAVG
-    algorithm: Any = found.algorithm
-    if not scaffold:
-        eta_l = fedavg_step(values) / (K * algorithm.global_step)
-        algorithm = TwoSidedFedAvg(
-            eta_l, algorithm.global_step, K, cohort=algorithm.cohort, gradient=algorithm.gradient
-        )
-    names = {symbol.name for symbol in statement.symbols}
-    return replace(
-        found,
-        algorithm=algorithm,
-        rounds=T + 1 if scaffold else T,
-        values={name: value for name, value in values.items() if name in names},
-    )
-
-
-def _runs(method: str) -> tuple[Check, ...]:
-    chosen = {
-        "two of four users, epsilon = 1": (runs.RUNS["two of four users, records sampled"], "1"),
-        "one record a user, epsilon = 10": (runs.RUNS["one record a user, one user a round"], "10"),
-        "very heterogeneous, epsilon = 100": (
-            {**runs.RUNS["very heterogeneous, one user a round"], "eta_g": None},
-            "100",
-        ),
-    }
-    return tuple(
-        Check("monte-carlo", name, experiment, {**instance, "method": method, "epsilon": epsilon, "delta": "1e-5"})
-        for name, (instance, epsilon) in chosen.items()
-    )
-
-
 _NAMES = ("c", "nu", "varsigma", "s", "R", *proof.COHORT, "T", "D0")
 _LETTERS = (*proof.letters(*_NAMES), _CLIP, _DIMENSION, *(PRIVACY[name] for name in ("epsilon", "delta", "sigma_g")))
-_BASE = (noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, proof.WHOLE, noble.ROUNDS, _SMALL)
+_BASE = (noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, proof.WHOLE, noble.ROUNDS, runs.APART, _SMALL)
 _NOTE = (
     "O stands for a constant c. 'There exist step sizes and weights' is entered with equal weights over the iterates "
-    "that the rounds start from, whose mean excess bounds that of the averaged output, and the step sizes of the proofs"
+    "that the rounds start from, whose mean excess bounds that of the averaged output, and the step sizes of the "
+    "proofs. Two hypotheses are not in the paper. D_0 > 0: from x* itself the right side is 0, which steps of size 0 "
+    "alone attain. delta <= 1/2 and Tl >= 2 delta: sigma_g* has log(2Tl/delta) log(2/delta) where the bound has "
+    "log(Tl/delta) log(1/delta), which tends to 0 with 1 - delta while sigma_g* may be as large as one likes; then "
+    "nothing is better than standing still, and F(x^0) - F* exceeds c nu D_0^2/T for large T, whatever c is"
 )
 _LOGARITHMS = (
     "The theorem prints log(Tl/delta) log(1/delta) where sigma_g* has log(2Tl/delta) log(2/delta): no constant takes "
@@ -248,13 +220,15 @@ SCAFFOLD: Statement = Statement(
     ),
     symbols=(*_LETTERS, *proof.letters("F0")),
     expectations=(runs.EXCESS,),
-    assumptions=(*_BASE, noble.WARM, runs.AWAY),
+    assumptions=(*_BASE, noble.WARM),
     sides=_scaffold,
     prescription=_noise_scale(lambda: SCAFFOLD),
     checks=(
         Check("algebra", "the privacy bound at sigma_g*", _privacy_term(lambda: SCAFFOLD)),
-        Check("algebra", "a constant that serves", _constants),
-        *_runs("scaffold"),
+        Check("algebra", "a constant that serves", _scaffold_constant),
+        Check("algebra", "the exponents of each term", _exponents(lambda: SCAFFOLD, "scaffold")),
+        *private.private_runs("scaffold", lambda: SCAFFOLD),
+        *rates.checks("scaffold", lambda: SCAFFOLD),
     ),
     uses=("noble2022.lemmaC.8.repaired",),
     slips=(
@@ -271,28 +245,26 @@ FEDAVG: Statement = Statement(
     source=Source(
         proof.PAPER,
         "Theorem 4.2, Section 4.2",
-        note=(
-            f"{_NOTE}. The round's worst case is the progress lemma of Karimireddy et al. (2020b) behind their Theorem "
-            f"V"
-        ),
+        note=_NOTE,
     ),
     text=(
         "DP-FedAvg with convex nu-smooth F_i of dissimilarity (G, B) and sigma_g = sigma_g* has step sizes and "
         "weights with which the excess satisfies the bound."
     ),
     symbols=(*_LETTERS, *noble.letters("G", "B")),
-    expectations=(_MEAN,),
+    expectations=(private.MEAN,),
     assumptions=(*_BASE, noble.DISSIMILAR),
     sides=_fedavg,
     prescription=_noise_scale(lambda: FEDAVG),
     checks=(
         Check("algebra", "the privacy bound at sigma_g*", _privacy_term(lambda: FEDAVG)),
         Check("algebra", "the other terms are those of Theorem C.2", _same_as_theorem_c2),
-        Check("algebra", "a constant that serves", _constants),
-        *fedavg_round.checks(),
-        *_runs("fedavg"),
+        Check("algebra", "a constant that serves", _fedavg_constant),
+        Check("algebra", "the exponents of each term", _exponents(lambda: FEDAVG, "fedavg")),
+        *private.private_runs("fedavg", lambda: FEDAVG),
+        *rates.checks("fedavg", lambda: FEDAVG),
     ),
-    uses=("noble2022.lemmaC.1",),
+    uses=("noble2022.lemmaC.1", "noble2022.theoremC.2.convex.repaired"),
     slips=_LOGARITHMS,
 )
 

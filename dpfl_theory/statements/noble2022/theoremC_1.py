@@ -6,15 +6,16 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.noble2022 import _first_step as first
 from dpfl_theory.statements.noble2022 import _utility as noble
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
 _COMMON = ("c", "eta_g", "eta_l", "nu", "M", "l", "R", "s", "K", "T", "varsigma", "Sigma")
-_FIXED_STEP = (
-    "The proof gives the bound for some eta_l of at most the printed value that depends on T (Lemma C.8, by the "
-    "step-size lemmas of Karimireddy et al.); the theorem prints that largest value for every T"
+_CAUSE = (
+    "Lemmas C.8 and C.9 lose the choice of the step size that is made in the lemmas of Karimireddy et al. behind them; "
+    "'eta_l as low as possible' then became the largest allowed value, whatever T is"
 )
 
 
@@ -110,7 +111,8 @@ STRONGLY_CONVEX: Statement = Statement(
         "K eta_g)) and T >= max(108/l, 48 nu/(mu l^(2/3))) has weights w_t with which the averaged output satisfies "
         "the bound."
     ),
-    symbols=noble.letters("excess", *_COMMON, "mu", "D0"),
+    symbols=noble.letters(*_COMMON, "mu", "D0"),
+    expectations=(first.EXCESS,),
     assumptions=(
         noble.STRONGLY_CONVEX,
         noble.SMOOTH,
@@ -133,15 +135,20 @@ STRONGLY_CONVEX: Statement = Statement(
     expected="violated",
     erratum=Erratum(
         printed="the bound, which tends to 0 as T grows, for the step eta_l that does not depend on T",
-        true=_FIXED_STEP,
+        true=(
+            "Lemma C.8 repaired, eta_g = sqrt(lM): eta~ = K eta_l eta_g = min(l^(2/3)/(24 nu), l/(54 mu), 2L/(mu T)), "
+            "L = ln max(e, mu^2 D_0^2 T/W), W = 2V/(KlM), gives 84 L V/(mu TKlM) + 1.6 mu D_0^2 exp(-min(l/108, mu "
+            "l^(2/3)/(48 nu)) T), with a logarithm that the printed O does not show"
+        ),
         cause=(
-            "with a constant step the iterates' mean keeps a distance from x* where the curvature differs on its two "
-            "sides, and no averaging removes it"
+            f"{_CAUSE}. With a constant step the iterates' mean keeps a distance from x* where the curvature differs "
+            f"on its two sides, and no averaging removes it"
         ),
         counterexample=(
             "d = 1, M = l = K = s = 1, F'(x) = 10x for x > 0 and x for x < 0, Sigma = 1: E F(xbar) > 2.4e-10 for all T "
             "and all weights from x^0 = -0.0012, while the right side falls like 1/T"
         ),
+        repaired="noble2022.theoremC.1.strongly-convex.repaired",
     ),
     uses=("noble2022.lemmaC.8",),
 )
@@ -155,7 +162,8 @@ CONVEX: Statement = Statement(
         "DP-SCAFFOLD-warm with convex F_i, eta_g = sqrt(lM), eta_l = l^(2/3)/(24 nu K eta_g) and T >= 1 has weights "
         "w_t with which the averaged output satisfies the bound."
     ),
-    symbols=noble.letters("excess", *_COMMON, "D0"),
+    symbols=noble.letters(*_COMMON, "D0"),
+    expectations=(first.EXCESS,),
     assumptions=(noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.SAMPLING, noble.ROUNDS),
     sides=_convex,
     prescription=_steps(lambda: CONVEX, strongly=False),
@@ -166,16 +174,21 @@ CONVEX: Statement = Statement(
             noble.starts_at_the_minimiser(lambda: CONVEX, "D0"),
             expected="violated",
         ),
+        *first.checks(lambda: CONVEX, "excess", "scaffold"),
     ),
     expected="violated",
     erratum=Erratum(
         printed="the bound, every term of which is proportional to D_0 or D_0^2, for the step eta_l of nu, l, K alone",
-        true=_FIXED_STEP,
-        cause="the best step for the rate shrinks with D_0/Sigma and with T; the printed one ignores both",
-        counterexample=(
-            "x^0 = x*, F_i(x) = nu ||x||^2/2, T = K = l = s = 1: the left side is Sigma_g^2/(2304 nu M) > 0, the right "
-            "side 0"
+        true=(
+            "Lemma C.8 repaired, eta_g = sqrt(lM): eta~ = K eta_l eta_g = min(l^(2/3)/(24 nu), D_0/sqrt(10 T W)), W = "
+            "2V/(KlM), gives 8 sqrt(5) D_0 sqrt(V/(TKlM)) + 48 nu D_0^2/(l^(2/3) T), if x^0 is no minimiser"
         ),
+        cause=f"{_CAUSE}. The best step for the rate shrinks with D_0/Sigma_g and with T; the printed one ignores both",
+        counterexample=(
+            "x^0 = x*, F_i(x) = nu ||x||^2/2, T = K = l = s = 1 (all gradients are taken at x*, where they are 0): the "
+            "left side is Sigma_g^2/(2304 nu M) > 0, the right side 0 for every constant"
+        ),
+        repaired="noble2022.theoremC.1.convex.repaired",
     ),
     uses=("noble2022.lemmaC.8",),
 )
@@ -189,7 +202,8 @@ NON_CONVEX: Statement = Statement(
         "DP-SCAFFOLD-warm with eta_g = sqrt(lM), eta_l = l^(2/3)/(24 nu K eta_g) and T >= 1 has weights w_t with which "
         "a random iterate, x^t with probability w_t, satisfies the bound."
     ),
-    symbols=noble.letters("gradient", *_COMMON, "F0"),
+    symbols=noble.letters(*_COMMON, "F0"),
+    expectations=(first.GRADIENT,),
     assumptions=(noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.SAMPLING, noble.ROUNDS),
     sides=_non_convex,
     prescription=_steps(lambda: NON_CONVEX, strongly=False),
@@ -200,17 +214,23 @@ NON_CONVEX: Statement = Statement(
             noble.starts_at_the_minimiser(lambda: NON_CONVEX, "F0"),
             expected="violated",
         ),
+        *first.checks(lambda: NON_CONVEX, "gradient", "scaffold"),
     ),
     expected="violated",
     homogeneous=False,
     erratum=Erratum(
         printed="(varsigma/sqrt(sR) + Sigma_g) sqrt(F_0)/sqrt(TKlM) as a term, for the step eta_l of nu, l, K alone",
-        true=f"the term lacks a factor sqrt(nu), without which its unit is not that of ||grad F||^2. {_FIXED_STEP}",
-        cause="sqrt(nu F_0) lost its nu (Lemma C.9 has the same); and the step as in the convex case",
-        counterexample=(
-            "x^0 = x*, F_i(x) = nu ||x||^2/2, T = K = l = s = 1: the left side is Sigma_g^2/(1152 M) > 0, the right "
-            "side 0"
+        true=(
+            "Lemma C.9 repaired, eta_g = sqrt(lM): the term needs a factor sqrt(nu), without which its unit is not "
+            "that of ||grad F||^2, and the step a choice: eta~ = K eta_l eta_g = min(l^(2/3)/(24 nu), sqrt(12 F_0/(5 "
+            "nu T W))), W = 7V/(KlM), gives 2 sqrt((84/5) nu F_0 V/(TKlM)) + (288/5) nu F_0/(l^(2/3) T), if F_0 > 0"
         ),
+        cause=f"sqrt(nu F_0) lost its nu, as in Lemma C.9. {_CAUSE}",
+        counterexample=(
+            "x^0 = x*, F_i(x) = nu ||x||^2/2, T = K = l = s = 1 (all gradients are taken at x*, where they are 0): the "
+            "left side is Sigma_g^2/(1152 M) > 0, the right side 0 for every constant"
+        ),
+        repaired="noble2022.theoremC.1.non-convex.repaired",
     ),
     uses=("noble2022.lemmaC.9",),
 )

@@ -6,15 +6,17 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.noble2022 import _first_step as first
 from dpfl_theory.statements.noble2022 import _utility as noble
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
 _COMMON = ("c", "eta_g", "eta_l", "nu", "M", "l", "R", "s", "K", "T", "varsigma", "Sigma", "G", "B")
-_FIXED_STEP = (
-    "The source of the proof (Karimireddy et al., Theorem V) takes some eta_l of at most the printed value that "
-    "depends on T; the theorem prints that largest value for every T"
+_CAUSE = (
+    "Theorem V of Karimireddy et al., which the proof cites, chooses a step size of at most the printed one that "
+    "depends on T, G and the noise (by the lemmas that Lemmas C.8 and C.9 lose as well); the theorem prints that "
+    "largest value for every T"
 )
 
 
@@ -123,7 +125,8 @@ STRONGLY_CONVEX: Statement = Statement(
         "DP-FedAvg with mu-strongly convex F_i of bounded dissimilarity, eta_g = sqrt(lM), eta_l = 1/(8 (1 + B^2) nu K "
         "eta_g) and T >= 8 (1 + B^2) nu/mu has weights w_t with which the averaged output satisfies the bound."
     ),
-    symbols=noble.letters("excess", *_COMMON, "mu", "D0"),
+    symbols=noble.letters(*_COMMON, "mu", "D0"),
+    expectations=(first.EXCESS,),
     assumptions=(
         noble.STRONGLY_CONVEX,
         noble.SMOOTH,
@@ -146,9 +149,13 @@ STRONGLY_CONVEX: Statement = Statement(
     expected="violated",
     erratum=Erratum(
         printed="the bound, which tends to 0 as T grows, for the step eta_l that does not depend on T",
-        true=_FIXED_STEP,
+        true=(
+            "as for DP-SCAFFOLD-warm (Theorem C.1 repaired), the step must shrink with T: eta~ = K eta_l eta_g of the "
+            "order of min(1/(8 (1 + B^2) nu), ln(T)/(mu T)), with logarithms that the printed O does not show"
+        ),
         cause=(
-            "with a constant step the iterates' mean keeps a distance from x* where the curvature differs on its two "
+            f"{_CAUSE}. "
+            "With a constant step the iterates' mean keeps a distance from x* where the curvature differs on its two "
             "sides, and no averaging removes it"
         ),
         counterexample=(
@@ -167,7 +174,8 @@ CONVEX: Statement = Statement(
         "DP-FedAvg with convex F_i of bounded dissimilarity, eta_g = sqrt(lM), eta_l = 1/(8 (1 + B^2) nu K eta_g) and "
         "T >= 1 has weights w_t with which the averaged output satisfies the bound."
     ),
-    symbols=noble.letters("excess", *_COMMON, "D0"),
+    symbols=noble.letters(*_COMMON, "D0"),
+    expectations=(first.EXCESS,),
     assumptions=(noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.DISSIMILAR, noble.SAMPLING, noble.ROUNDS),
     sides=_convex,
     prescription=_steps(lambda: CONVEX),
@@ -178,16 +186,22 @@ CONVEX: Statement = Statement(
             noble.starts_at_the_minimiser(lambda: CONVEX, "D0"),
             expected="violated",
         ),
+        *first.checks(lambda: CONVEX, "excess", "fedavg"),
     ),
     expected="violated",
     erratum=Erratum(
         printed="the bound, every term of which has a power of D_0, for the step eta_l of nu, B, K, l, M alone",
-        true=_FIXED_STEP,
-        cause="the best step for the rate shrinks with D_0/Sigma and with T; the printed one ignores both",
-        counterexample=(
-            "x^0 = x*, F_i(x) = nu ||x||^2/2 (G = 0, B = 1), T = K = l = s = 1: the left side is Sigma_g^2/(1024 nu M) "
-            "> 0, the right side 0"
+        true=(
+            "eta~ = K eta_l eta_g = min(1/(8 (1 + B^2) nu), D_0/sqrt(c_1 T), (D_0^2/(c_2 T))^(1/3)), c_1 = 2V/(KlM) + "
+            "4 (1 - l) G^2/(lM), c_2 = 18 nu G^2, gives the printed terms with the factors 2 sqrt(2) (of sqrt(V)), 4, "
+            "2 18^(1/3), and 8 (1 + B^2) in place of B^2, if x^0 is not x*"
         ),
+        cause=f"{_CAUSE}. The best step shrinks with D_0/Sigma_g, D_0/G and T; the printed one ignores all three",
+        counterexample=(
+            "x^0 = x*, F_i(x) = nu ||x||^2/2 (G = 0, B = 1), T = K = l = s = 1 (all gradients are taken at x*, where "
+            "they are 0): the left side is Sigma_g^2/(1024 nu M) > 0, the right side 0 for every constant"
+        ),
+        repaired="noble2022.theoremC.2.convex.repaired",
     ),
 )
 
@@ -204,7 +218,8 @@ NON_CONVEX: Statement = Statement(
         "DP-FedAvg with F_i of bounded dissimilarity, eta_g = sqrt(lM), eta_l = 1/(8 (1 + B^2) nu K eta_g) and T >= 1 "
         "has weights w_t with which a random iterate, x^t with probability w_t, satisfies the bound."
     ),
-    symbols=noble.letters("gradient", *_COMMON, "F0"),
+    symbols=noble.letters(*_COMMON, "F0"),
+    expectations=(first.GRADIENT,),
     assumptions=(noble.SMOOTH, noble.GRADIENTS, noble.DISSIMILAR, noble.SAMPLING, noble.ROUNDS),
     sides=_non_convex,
     prescription=_steps(lambda: NON_CONVEX),
@@ -215,19 +230,20 @@ NON_CONVEX: Statement = Statement(
             noble.starts_at_the_minimiser(lambda: NON_CONVEX, "F0"),
             expected="violated",
         ),
+        *first.checks(lambda: NON_CONVEX, "gradient", "fedavg"),
     ),
     expected="violated",
     homogeneous=False,
     erratum=Erratum(
         printed="nu sqrt(F) Sigma_g, nu G sqrt(F (1 - l)) and F^(2/3) nu^(1/3) G^(2/3) in three terms",
         true=(
-            f"their units are not that of ||grad F||^2: sqrt(nu F) Sigma_g, G sqrt(nu F (1 - l)) and (nu F G)^(2/3) "
-            f"have it. {_FIXED_STEP}"
+            "their units are not that of ||grad F||^2: sqrt(nu F) Sigma_g, G sqrt(nu F (1 - l)) and (nu F G)^(2/3) "
+            "have it; and the step must be chosen, as in Lemma C.9 repaired"
         ),
-        cause="powers of nu were misprinted; and the step as in the convex case",
+        cause=f"powers of nu were misprinted. {_CAUSE}",
         counterexample=(
-            "x^0 = x*, F_i(x) = nu ||x||^2/2 (G = 0, B = 1), T = K = l = s = 1: the left side is Sigma_g^2/(512 M) > "
-            "0, the right side 0"
+            "x^0 = x*, F_i(x) = nu ||x||^2/2 (G = 0, B = 1), T = K = l = s = 1 (all gradients are taken at x*, where "
+            "they are 0): the left side is Sigma_g^2/(512 M) > 0, the right side 0 for every constant"
         ),
     ),
 )

@@ -1,0 +1,97 @@
+"""One round of one local step from x^0 = x*: what no constant saves in Theorems C.1 and C.2.
+
+The printed right sides of their convex and non-convex parts are 0 there, whatever the constant that O hides. So a
+counterexample needs no constant: any noise moves the model. Its only gradients are taken at x*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from dpfl_theory.statements.claims import Experiment, Performance
+from dpfl_theory.statements.model import Check, Expected, Statement
+from dpfl_theory.statements.noble2022 import _explicit_runs as runs
+
+if TYPE_CHECKING:
+    from dpfl_theory.algorithms import Algorithm
+
+__all__ = ["EXCESS", "GRADIENT", "checks", "performance"]
+
+EXCESS = Expected(
+    "excess",
+    (("suboptimality", 1),),
+    (1, 0),
+    r"(\mathbb{E}[F(\overline{x}^T)] - F(x^*))",
+    "E F(xbar^T) - F(x*) of the run's output",
+    when="end",
+)
+GRADIENT = Expected(
+    "gradient",
+    (("gradient-norm-squared", 1),),
+    (2, -2),
+    r"\mathbb{E}\|\nabla F(\overline{x}^T)\|^2",
+    "E||grad F(xbar^T)||^2 of the run's output",
+    when="end",
+)
+
+
+def performance(instance: Mapping[str, Any]) -> Performance:
+    """One user, nu = 1: x^1 = x* -+ eta xi with equal chances, and the right side 0 times V, xi^2 <= V.
+
+    A smooth function that is bounded below by F* has F(x) - F* >= ||F'(x)||^2/2 everywhere, convex or not.
+    """
+    from fractions import Fraction
+
+    from PEPit import PEP, Expression, Point
+    from PEPit.functions import SmoothConvexFunction, SmoothFunction
+
+    convex = instance["class"] == "convex"
+    problem = PEP()
+    f = problem.declare_function(SmoothConvexFunction if convex else SmoothFunction, L=1.0)
+    nothing, least = Point(is_leaf=False, decomposition_dict={}), Expression()
+    f.add_point((nothing, nothing, least))
+    xi, V, eta = Point(), Expression(), float(Fraction(str(instance["eta~ nu"])))
+    problem.add_constraint(xi**2 <= V)
+    left = 0.0 * V
+    for sign in (1.0, -1.0):
+        gradient, value = f.oracle(-sign * eta * xi)
+        problem.add_constraint(gradient**2 / 2 <= value - least)
+        left = left + ((value - least) if instance["side"] == "excess" else gradient**2) / 2
+    return Performance(problem, left, 0.0 * V, f"the first step from x*, {instance['class']}, against 0")
+
+
+def _experiment(statement: Callable[[], Statement]) -> Callable[[Mapping[str, Any]], Experiment]:
+    """Three users with the same Huber loss, x^0 = x*, T = K = 1: the output is x^1, which has all of the weight."""
+
+    def build(instance: Mapping[str, Any]) -> Experiment:
+        from dpfl_theory.algorithms import TwoSidedFedAvg
+
+        itself = statement()
+        found = runs.experiment(instance)
+        more: dict[str, float] = {"c": float(instance["c"])}
+        algorithm: Any = found.algorithm
+        eta_l = algorithm.local_step
+        if instance["method"] == "fedavg":
+            more |= {"G": runs.dissimilarity(found.problem), "B": 1.0}
+            eta_l = 1 / (16 * found.values["nu"] * algorithm.global_step)
+            fedavg: Algorithm = TwoSidedFedAvg(eta_l, algorithm.global_step, gradient=algorithm.gradient)
+            found = Experiment(
+                found.problem, fedavg, 1, found.start, found.values, lanes=found.lanes, reach=found.reach
+            )
+        return runs.chosen_values(found, itself, **more, eta_l=eta_l)
+
+    return build
+
+
+def checks(statement: Callable[[], Statement], side: str, method: str) -> tuple[Check, ...]:
+    """The worst case and a run; side: ``excess`` or ``gradient``; method: ``scaffold`` or ``fedavg``."""
+    problem = {"family": "points", "parameters": {"clients": 3}}
+    kind = "convex" if side == "excess" else "non-convex"
+    step = "1/24" if method == "scaffold" else "1/16"
+    worst = {"class": kind, "side": side, "eta~ nu": step}
+    run = {**runs.run_of(problem, 3, 1, 1, 0.5, distance=0.0, lanes=128), "method": method, "c": 1e6}
+    return (
+        Check("worst-case", "one step from the minimiser, one user", performance, worst, "violated"),
+        Check("monte-carlo", "one step from the minimiser", _experiment(statement), run, "violated"),
+    )

@@ -1,0 +1,247 @@
+r"""Lemmas C.4, C.5 and C.6 for all M, lM and K, and for users that need not be convex: the paper proves the first with
+gaps and the others not at all. Each proof ends in the coefficients of ``sides()``.
+
+One round, given the past; nu = 1, q = K eta_l nu; all norms are root mean squares over users, cohorts and errors:
+
+* x = x^{t-1}, S = ||grad F(x)||^2, F the lag before, E the drift, W = V/(KlM). User i's direction in step k is
+  grad F(x) + b_i + delta_ik + error, delta_ik = grad F_i(y_i^{k-1}) - grad F_i(x), so that mean ||delta||^2 <= E.
+* b_i = -(w_i - mean w) - (e_i - mean e): w_i is what the lag makes of c_i^{t-1}, mean ||w_i||^2 <= F; e_i the errors in
+  it, mean ||e_i||^2 <= V/K, which may depend on the lagged points. The b_i add up to nothing over the M users.
+* Errors of this round have mean zero given all before them and variance at most V (Lemma C.1): their mean over the
+  cohort's steps has a second moment of at most W (Corollary C.1, first display).
+* A cohort of r = lM users leaves of a mean square over users kappa = (M - r)/((M - 1) r) <= 1 (nothing for r = M).
+
+C.4: x^t - x = -eta~ (D + X), ||D||^2 <= E, ||X||^2 <= S + kappa ||w + e||^2 + W; then ||D + X||^2 <= 4||D||^2 +
+(4/3)||X||^2.
+
+C.6: y^k - x = -eta_l k (b_i + grad F(x)) + N_k - eta_l sum_{j<k} delta_j with N_k a martingale, orthogonal to the first
+part. With A_k^2 = eta_l^2 k^2 (S + mean ||b||^2) + eta_l^2 k V, growing in k, ||y^k - x|| <= A_k + eta_l nu sum_{j<k}
+||y^j - x||, hence ||y^k - x|| <= A_k/(1 - q) by induction over k.
+
+C.5: F_t is the mean of ||a_i - Delta||^2 over absent users (a_i the lagged point less x) and of ||z_i - Delta||^2 over
+present ones (z_i = y_i^{k-1} - x), Delta = x^t - x. With (1/M) sum_{absent} a_i = (1 - l) a - l (a_C - a):
+
+    F_t = ||Delta||^2 + (1 - l) F + l E' - 2 (1 - l) <a, Delta> + 2 l <a_C - a, Delta> - 2 l <z_C, Delta>,   E' <= E;
+    -2 <a, Delta> <= 2 eta~ sqrt F (sqrt S + sqrt E)      since the b_i add up to nothing and errors have mean zero
+    2 <a_C - a, Delta> <= 2 eta~ sqrt F (sqrt F + sqrt W + sqrt E)   since grad F(x) is the same for all cohorts
+    -2 <z_C, Delta> <= (2/3) E + (3/2) ||Delta||^2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.model import Statement, sympy_symbols
+from dpfl_theory.statements.noble2022 import _proof_letters as proof
+
+__all__ = ["drift", "first_display", "lag", "least_on_the_unit_box", "move"]
+
+Build = Callable[[Mapping[str, Any]], Outcome]
+
+
+def least_on_the_unit_box(polynomial: Any, letters: tuple[Any, ...]) -> Any:
+    """A lower bound of a polynomial whose letters lie in [0, 1]: its constant and its negative coefficients.
+
+    >>> import sympy as sp
+    >>> x, y = sp.symbols("x y")
+    >>> least_on_the_unit_box(2 - x * y + 3 * y - x**2 / 2, (x, y))
+    1/2
+    """
+    import sympy as sp
+
+    total = sp.Integer(0)
+    for powers, coefficient in sp.Poly(sp.expand(polynomial), *letters).terms():
+        total += coefficient if not any(powers) or coefficient < 0 else 0
+    return total
+
+
+def _decided(identities: Mapping[str, tuple[Any, Any]], slacks: Mapping[str, Any], letters: tuple[Any, ...]) -> Outcome:
+    """Proved if every identity is one and no slack falls below 0 on the unit box."""
+    import sympy as sp
+
+    wrong = [name for name, (a, b) in identities.items() if sp.simplify(sp.together(a - b)) != 0]
+    if wrong:
+        return Outcome(None, f"these steps are no identities: {', '.join(wrong)}")
+    shown = {name: sp.expand(sp.simplify(slack)) for name, slack in slacks.items()}
+    strange = [
+        name for name, slack in shown.items() if not (slack.free_symbols <= set(letters) and slack.is_polynomial())
+    ]
+    if strange:
+        return Outcome(None, f"the slack is no polynomial in {letters}: {', '.join(strange)}")
+    least = {name: least_on_the_unit_box(slack, letters) for name, slack in shown.items()}
+    text = ", ".join(f"{name} {value}" for name, value in least.items())
+    fine = all(value >= 0 for value in least.values())
+    return Outcome(
+        True if fine else None,
+        f"{len(identities)} steps are identities; what the stated coefficients leave at least: {text}",
+        {"slacks": text, "steps": sorted(identities)},
+    )
+
+
+def _stated(statement: Statement, left: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The letters, and the right side's coefficients over the left side's, the noise under ``noise``."""
+    import sympy as sp
+
+    assert statement.sides is not None
+    s, sides = sympy_symbols(statement), statement.sides()
+    right = sp.expand(sum(sides.rhs.values()))
+    factor = sp.expand(sum(sides.lhs.values())).coeff(s[left])
+    moments = [name for name in ("drift", "lag", "slope") if name in s and name != left]
+    found: dict[str, Any] = {name: right.coeff(s[name]) / factor for name in moments}
+    return s, {**found, "noise": right.subs({s[name]: 0 for name in moments}) / factor}
+
+
+def _young(first: Any, second: Any) -> tuple[Any, Any]:
+    """The identity behind 2 u v <= c u^2 + v^2/c with c = first/second."""
+    import sympy as sp
+
+    u, v = sp.symbols("u v", real=True)
+    c = sp.Rational(first, second)
+    return sp.expand(c * u**2 + v**2 / c - 2 * u * v), sp.expand((c * u - v) ** 2 / c)
+
+
+def _cohort() -> dict[str, tuple[Any, Any]]:
+    """Identities in M and r for sums over users with P = sum ||u_i||^2 and Q = ||sum u_i||^2."""
+    import sympy as sp
+
+    M, r, P, Q = sp.symbols("M r P Q", positive=True)
+    kappa = (M - r) / ((M - 1) * r)
+    variance = (r * P / M + r * (r - 1) / (M * (M - 1)) * (Q - P)) / r**2 - Q / M**2
+    return {
+        "the variance of a cohort's mean is kappa times that of one user": (variance, kappa * (P / M - Q / M**2)),
+        "kappa is at most 1": (1 - kappa, M * (r - 1) / (r * (M - 1))),
+        "kappa V/K is at most W": (1 / r - kappa, (r - 1) / (r * (M - 1))),
+    }
+
+
+def first_display(claim: Callable[[], Statement]) -> Build:
+    """Corollary C.1, first display: P_k = P_{k-1} + Q_k for the second moments P_k of a user's summed errors and Q_k of
+    the k-th error, which has mean zero given those before; so P_K <= K V. Given the cohort users are independent."""
+
+    def build(_: Mapping[str, Any]) -> Outcome:
+        import sympy as sp
+
+        s = sympy_symbols(claim())
+        statement = claim()
+        assert statement.sides is not None
+        K, r, k, V = s["K"], sp.Symbol("r", positive=True), sp.Symbol("k", integer=True, positive=True), sp.Symbol("V")
+        users = sp.summation(1, (k, 1, r)) * sp.summation(V, (k, 1, K)) / (K * r) ** 2
+        stated = sum(statement.sides().rhs.values())
+        proved = users.subs(r, s["l"] * s["M"]).subs(V, proof.variance(s))
+        identities = {
+            "induction: (k - 1) V + V is k V": ((k - 1) * V + V, k * V),
+            "r users, K steps": (users, V / (K * r)),
+        }
+        return _decided(identities, {"noise": (stated - proved) / proof.averaged(s)}, (sp.Symbol("theta"),))
+
+    return build
+
+
+def move(claim: Callable[[], Statement]) -> Build:
+    """Lemma C.4 without convexity: ||X||^2 <= S + 2 kappa ||w||^2 + 2 kappa ||e||^2 + W <= S + 2F + 3W."""
+
+    def build(_: Mapping[str, Any]) -> Outcome:
+        import sympy as sp
+
+        s, stated = _stated(claim(), "move")
+        D, X = sp.symbols("D X", real=True)
+        identities = _cohort() | {
+            "||D + X||^2 against 4 and 4/3": (4 * D**2 + sp.Rational(4, 3) * X**2 - (D + X) ** 2, (3 * D - X) ** 2 / 3)
+        }
+        square, third = s["eta"] ** 2, sp.Rational(4, 3)
+        proved = {
+            "drift": (4 * s["nu"] ** 2, s["nu"] ** 2 * square),
+            "lag": (2 * third * s["nu"] ** 2, s["nu"] ** 2 * square),
+            "slope": (third, square),
+            "noise": (3 * third * proof.averaged(s), square * proof.averaged(s)),
+        }
+        slacks = {name: (stated[name] - square * value) / unit for name, (value, unit) in proved.items()}
+        return _decided(identities, slacks, (sp.Symbol("theta"),))
+
+    return build
+
+
+def drift(claim: Callable[[], Statement]) -> Build:
+    """Lemma C.6 without convexity, for eta~ nu = theta/24, h = 1/eta_g^2, u = 1/K and q <= 1/24; mean ||b||^2 <= 2F +
+    2V/K."""
+
+    def build(_: Mapping[str, Any]) -> Outcome:
+        import sympy as sp
+
+        s, stated = _stated(claim(), "drift")
+        theta, u, h, k, K, q, a, A = sp.symbols("theta u h k K q a A", positive=True)
+        G, g, P, M, e = sp.symbols("G g P M e", positive=True)
+        squares = sp.summation(k**2, (k, 1, K)) / K
+        singles = sp.summation(k, (k, 1, K)) / K
+        identities = {
+            "induction: A + q A/(1 - q) is A/(1 - q)": (A + q * A / (1 - q), A / (1 - q)),
+            "the mean of k^2 over the steps": (squares, (K + 1) * (2 * K + 1) / 6),
+            "the mean of k over the steps": (singles, (K + 1) / 2),
+            "the mean of ||b_i + g||^2, b_i = u_i - mean u, from P = sum ||u_i||^2 and G = sum u_i": (
+                (P + 2 * (g - G / M) * G + M * (g - G / M) ** 2) / M,
+                P / M - G**2 / M**2 + g**2,
+            ),
+            "||w + e||^2 against 2 and 2": (2 * a**2 + 2 * e**2 - (a + e) ** 2, (a - e) ** 2),
+        }
+        eta, nu, eta_g = s["eta"], s["nu"], s["eta_g"]
+        growth = sp.Rational(24, 23) ** 2
+        per_step = growth * eta**2 / (s["K"] ** 2 * eta_g**2)  # eta_l^2 (24/23)^2
+        start = per_step * squares.subs(K, s["K"])
+        V = proof.variance(s)
+        proved = {
+            "lag": (2 * nu**2 * start, nu * eta / eta_g**2),
+            "slope": (start, 1 / (nu**2 * eta_g**2)),
+            "noise": (
+                2 * V / s["K"] * start + V * per_step * singles.subs(K, s["K"]),
+                eta * V / (nu * s["K"] * eta_g**2),
+            ),
+        }
+        at = {eta: theta / (24 * nu), eta_g: 1 / sp.sqrt(h), s["K"]: 1 / u}
+        slacks = {name: sp.simplify(((stated[name] - value) / unit).subs(at)) for name, (value, unit) in proved.items()}
+        return _decided(identities, slacks, (theta, u, h))
+
+    return build
+
+
+def lag(claim: Callable[[], Statement]) -> Build:
+    """Lemma C.5 without convexity, for eta~ nu = theta l^alpha/24, with l^alpha, m = l^(2 - 2 alpha) and L = l^(2 alpha
+    - 1) in [0, 1], so that l = m L and (eta~ nu)^2 = theta^2 l L/576."""
+
+    def build(_: Mapping[str, Any]) -> Outcome:
+        import sympy as sp
+
+        s, stated = _stated(claim(), "lag_after")
+        theta, m, L, root = sp.symbols("theta m L r", positive=True)
+        share, total, present, r, M = sp.symbols("l A A_C r_C M", positive=True)
+        identities = _cohort() | {
+            "the absent users' sum": (
+                (total - present) / M,
+                ((1 - share) * total / M - share * (present / r - total / M)).subs(share, r / M),
+            ),
+            "2 sqrt F sqrt S": _young(3, 20),
+            "2 sqrt F sqrt E": _young(1, 100),
+            "2 sqrt F sqrt W": _young(4, 1),
+            "2 <z, Delta>": _young(2, 3),
+        }
+        p, w, two_thirds = sp.Rational(3, 20), sp.Rational(1, 100), sp.Rational(2, 3)
+        length, square = m * L, theta**2 * m * L**2 / 576  # l, (eta~ nu)^2
+        short = theta * root / 24  # eta~ nu
+        moved = (1 + length / two_thirds) * square
+        proved = {
+            "lag": 1 - length + (1 - length) * length * (p + w) + 7 * length * short + sp.Rational(8, 3) * moved,
+            "slope": (1 - length) * theta**2 * L / (576 * p) + sp.Rational(4, 3) * moved,
+            "drift": length * (1 + two_thirds) + (1 - length) * theta**2 * L / (576 * w) + length * short + 4 * moved,
+            "noise": length * short / 4 + 4 * moved,
+        }
+        unit = {"lag": length, "slope": L, "drift": L, "noise": length}
+        scale = {"slope": s["nu"] ** 2, "noise": s["nu"] ** 2 / proof.averaged(s)}
+        slacks = {}
+        for name, value in proved.items():
+            found = sp.simplify(stated[name] * scale.get(name, 1))
+            found = sp.powsimp(found.subs(s["l"] ** (2 * s["alpha"] - 1), L)).subs(s["l"], length)
+            slacks[name] = sp.simplify((found - value) / unit[name])
+        return _decided(identities, slacks, (theta, m, L, root))
+
+    return build

@@ -1,0 +1,114 @@
+"""DP-SCAFFOLD-warm and DP-FedAvg at Theorem 4.2's noise scale sigma_g*, with the step sizes of the proofs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from dpfl_theory.statements.claims import Experiment
+from dpfl_theory.statements.model import Check, Expected, Statement
+from dpfl_theory.statements.noble2022 import _explicit_runs as runs
+from dpfl_theory.statements.noble2022 import lemmaC_8
+
+__all__ = ["CONSTANTS", "MEAN", "experiment", "fedavg_of", "fedavg_step", "noise_scale", "private_runs"]
+
+MEAN = Expected(
+    "excess",
+    (("suboptimality", 1),),
+    (1, 0),
+    r"\frac{1}{T}\sum_t \mathbb{E}(F(x^t) - F^*)",
+    "mean excess of the iterates that the rounds start from",
+)
+CONSTANTS = {"scaffold": 102.0, "fedavg": 16.0}
+"""Constants that serve in Theorem 4.2: its algebra checks derive them."""
+
+
+def noise_scale(values: Mapping[str, float]) -> float:
+    """sigma_g* = s sqrt(lTK log(2Tl/delta) log(2/delta))/(epsilon sqrt(M)).
+
+    >>> round(noise_scale({"s": 1, "l": 1, "T": 4, "K": 1, "epsilon": 2, "M": 4, "delta": 0.5}), 4)
+    0.9803
+    """
+    v = values
+    logs = math.log(2 * v["T"] * v["l"] / v["delta"]) * math.log(2 / v["delta"])
+    return v["s"] * math.sqrt(v["l"] * v["T"] * v["K"] * logs) / (v["epsilon"] * math.sqrt(v["M"]))
+
+
+def fedavg_step(values: Mapping[str, float]) -> float:
+    """The eta~ of DP-FedAvg that makes D^2/(eta~ T) + c1 eta~ + c2 eta~^2 small: the least of 1/(8(1 + B^2) nu),
+    D/sqrt(c1 T) and (D^2/(c2 T))^(1/3); a term that is 0 asks for no shorter step."""
+    v = values
+    V = v["varsigma"] ** 2 / (v["s"] * v["R"]) + v["Sigma"] ** 2
+    c1 = 2 * V / (v["K"] * v["l"] * v["M"]) + 4 * (1 - v["l"]) * v["G"] ** 2 / (v["l"] * v["M"])
+    c2 = 18 * v["nu"] * v["G"] ** 2
+    steps = (
+        1 / (8 * (1 + v["B"] ** 2) * v["nu"]),
+        v["D0"] / math.sqrt(c1 * v["T"]) if c1 else math.inf,
+        math.cbrt(v["D0"] ** 2 / (c2 * v["T"])) if c2 else math.inf,
+    )
+    return min(steps)
+
+
+def experiment(instance: Mapping[str, Any], statement: Statement) -> Experiment:
+    """A run at sigma_g*, with B = 1 and G from the users' gradients; ``c`` of the instance, else one that serves."""
+    problem = runs.problem_of(instance["problem"])
+    method, n = instance["method"], problem.n
+    budget = {"epsilon": float(instance["epsilon"]), "delta": float(instance["delta"])}
+    rates = {"s": instance["share"], "l": int(instance["size"]) / n, "M": float(n)}
+    sigma = noise_scale({**budget, **rates, "T": int(instance["T"]), "K": int(instance["K"])})
+    found = runs.experiment({**instance, "sigma": sigma}, lemmaC_8.best_step)
+    more = {
+        **budget,
+        "sigma_g": sigma,
+        "C": problem.constants.G_record,
+        "d": float(problem.d),
+        "c": float(instance.get("c", CONSTANTS[method])),
+        "G": runs.dissimilarity(problem),
+        "B": 1.0,
+    }
+    if method == "fedavg":
+        found = fedavg_of(found, more)
+    return runs.chosen_values(found, statement, **more)
+
+
+def fedavg_of(found: Experiment, more: Mapping[str, float]) -> Experiment:
+    """DP-FedAvg where the run has DP-SCAFFOLD-warm: its own step size, and no warm round."""
+    from dpfl_theory.algorithms import TwoSidedFedAvg
+
+    known: Any = found.algorithm
+    eta_l = fedavg_step({**found.values, **more}) / (known.local_steps * known.global_step)
+    algorithm = TwoSidedFedAvg(
+        eta_l, known.global_step, known.local_steps, cohort=known.cohort, gradient=known.gradient
+    )
+    return replace(found, algorithm=algorithm, rounds=found.rounds - 1)
+
+
+def _points(clients: int, **more: Any) -> dict[str, Any]:
+    return {"family": "points", "parameters": {"clients": clients, "spread": 0.3, **more}}
+
+
+_RUNS: dict[str, dict[str, Any]] = {
+    "40 users, epsilon = 500": {**runs.run_of(_points(40), 40, 1, 800, 0.0, lanes=24), "epsilon": "500"},
+    "20 users of 10 records, one at a time, epsilon = 150": {
+        **runs.run_of(_points(20, records=10, record_spread=0.05), 20, 1, 1000, 0.0, share=0.1, lanes=24),
+        "epsilon": "150",
+    },
+    "one of eight users, epsilon = 3000": {
+        **runs.run_of(_points(8), 1, 1, 2000, 0.0, eta_g=1.0, lanes=24),
+        "epsilon": "3000",
+    },
+}
+
+
+def private_runs(method: str, statement: Callable[[], Statement]) -> tuple[Check, ...]:
+    """Runs long and quiet enough that standing still would exceed the bound."""
+
+    def build(instance: Mapping[str, Any]) -> Experiment:
+        return experiment(instance, statement())
+
+    return tuple(
+        Check("monte-carlo", name, build, {**chosen, "method": method, "delta": "1e-5"})
+        for name, chosen in _RUNS.items()
+    )

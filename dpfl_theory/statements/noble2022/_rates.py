@@ -1,0 +1,183 @@
+"""The exponents of Theorem 4.2's rates: runs over geometric grids, each in a regime where one term of the bound leads.
+
+A check holds the far end of its grid to the bound with a constant c that the near end needs, with a quarter of room: an
+excess that fell more slowly than the bound, by a power of the grid's width, would exceed it there. Beside that verdict
+it fits the slope of ln(excess) over ln(letter), with a confidence interval, and gives it with the slope of the bound
+(which has the logarithms of sigma_g*). Too little decrease alone refutes a bound: along a grid on which the bound
+falls, reality may fall faster without any disagreement.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from dpfl_theory.statements.claims import Experiment
+from dpfl_theory.statements.model import Check, Statement, sympy_symbols
+from dpfl_theory.statements.noble2022 import _explicit_runs as runs
+from dpfl_theory.statements.noble2022._private_runs import experiment
+
+__all__ = ["REGIMES", "at", "checks", "exponents", "fitted", "slope_of"]
+
+SEED, ALPHA = 2022, 1e-6
+"""Of the fitted runs: their seed, which is no check's, and the error probability of the interval."""
+
+
+def slope_of(letters: Sequence[float], samples: Sequence[Any], alpha: float = ALPHA) -> tuple[float, float, float]:
+    """The least-squares slope of ln(mean) over ln(letter), and its limits by the delta method and Student's t.
+
+    samples: for each letter the independent values of its lanes, shape (lanes,), with a positive mean.
+
+    >>> import numpy as np
+    >>> [round(v, 6) for v in slope_of([1.0, 2.0, 4.0], [np.full(3, 8.0), np.full(3, 4.0), np.full(3, 2.0)])]
+    [-1.0, -1.0, -1.0]
+    """
+    import numpy as np
+    from scipy import stats
+
+    x = np.log(np.asarray(letters, dtype=float))
+    means = np.array([float(np.mean(v)) for v in samples])
+    errors = np.array([float(np.std(v, ddof=1)) / math.sqrt(len(v)) for v in samples]) / means
+    weights = (x - x.mean()) / float(((x - x.mean()) ** 2).sum())
+    slope = float(weights @ np.log(means))
+    quantile = float(stats.t.isf(alpha / 2, min(len(v) for v in samples) - 1))
+    width = quantile * float(np.sqrt(((weights * errors) ** 2).sum()))
+    return slope, slope - width, slope + width
+
+
+def _points(clients: int, **more: Any) -> dict[str, Any]:
+    return {"family": "points", "parameters": {"clients": clients, **more}}
+
+
+def _regime(
+    method: str,
+    letter: str,
+    term: str,
+    claimed: str,
+    grid: list[Any],
+    c: float,
+    problem: Mapping[str, Any],
+    **more: Any,
+) -> dict[str, Any]:
+    run = runs.run_of(problem, problem["parameters"]["clients"], 1, 500, 0.0)
+    where = {"letter": letter, "term": term, "claimed": claimed, "grid": grid, "c": c}
+    return {**run, "epsilon": "1e9", "delta": "1e-5", "method": method, **where, **more}
+
+
+_EQUAL = _points(16)
+_AXES = {"family": "axes", "parameters": {"clients": 4, "dimension": 1}}
+_RECORDS = _points(4, records=2, record_spread=1.5, threshold=4.0)
+_APART = _points(4, spread=8.0, threshold=10.0)
+_BUDGETS, _ROUNDS = ["30", "60", "120"], [125, 250, 500]
+
+REGIMES: tuple[dict[str, Any], ...] = (
+    _regime("scaffold", "epsilon", "privacy", "-1", _BUDGETS, 4.0, _EQUAL),
+    _regime("scaffold", "M", "privacy", "-1", [4, 8, 16], 4.0, _EQUAL, epsilon="120"),
+    _regime("scaffold", "d", "privacy", "1/2", [1, 2, 4], 3.7, _AXES, epsilon="1080", T=1000),
+    _regime("scaffold", "K", "privacy", "0", [1, 2, 4], 3.7, _EQUAL, epsilon="60", T=250),
+    _regime("scaffold", "T", "privacy", "0", _ROUNDS, 3.8, _EQUAL, epsilon="30"),
+    _regime("scaffold", "T", "sampling", "-1/2", _ROUNDS, 1.35, _RECORDS, share=0.5),
+    _regime("scaffold", "K", "sampling", "-1/2", [1, 2, 4], 1.4, _RECORDS, share=0.5, T=250),
+    _regime("scaffold", "T", "start", "-1", _ROUNDS, 7.7, _points(4, spread=0.3), lanes=16),
+    _regime("scaffold", "l", "start", "-2/3", [8, 4, 2], 7.7, _points(8, spread=0.3), lanes=32),
+    _regime("fedavg", "epsilon", "privacy", "-1", _BUDGETS, 1.65, _EQUAL),
+    _regime("fedavg", "T", "sampling", "-1/2", _ROUNDS, 0.71, _RECORDS, share=0.5),
+    _regime("fedavg", "T", "start", "-1", _ROUNDS, 5.2, _points(4), lanes=16),
+    _regime("fedavg", "T", "users", "-1/2", [500, 1000, 2000], 0.85, _APART, size=1),
+    _regime("fedavg", "T", "drift", "-2/3", _ROUNDS, 0.79, _APART, K=4, lanes=16),
+)
+"""claimed: the term's exponent without the logarithms of sigma_g*. The budgets are large because the users have few
+records, which is quick to run: epsilon and R enter the bound and the noise by their product alone."""
+
+
+def at(instance: Mapping[str, Any], value: Any) -> dict[str, Any]:
+    """The instance with its letter at this value; M and l also set how many users take part."""
+    letter, problem = instance["letter"], instance["problem"]
+    parameters = problem["parameters"]
+    if letter == "M":
+        size = value if instance["size"] == parameters["clients"] else value // 2
+        return {**instance, "problem": {**problem, "parameters": {**parameters, "clients": value}}, "size": size}
+    if letter == "d":
+        return {**instance, "problem": {**problem, "parameters": {**parameters, "dimension": value}}}
+    return {**instance, {"l": "size"}.get(letter, letter): value}
+
+
+def checks(method: str, statement: Callable[[], Statement]) -> tuple[Check, ...]:
+    """The Monte-Carlo checks of one algorithm."""
+
+    def build(instance: Mapping[str, Any]) -> Experiment:
+        found = [experiment(at(instance, value), statement()) for value in instance["grid"]]
+        return replace(found[-1], notes={"exponent": fitted(instance, found, statement())})
+
+    def name(regime: Mapping[str, Any]) -> str:
+        return f"exponent of {regime['letter']} where the term '{regime['term']}' leads"
+
+    return tuple(Check("monte-carlo", name(r), build, r) for r in REGIMES if r["method"] == method)
+
+
+def exponents(statement: Statement) -> dict[tuple[str, str], Any]:
+    """The exponent of each letter in each term of the right side, its logarithms taken for constants.
+
+    Raises ValueError for a term that is no monomial in its letters.
+    """
+    import sympy as sp
+
+    assert statement.sides is not None
+    factor, found = sp.Symbol("factor", positive=True), {}
+    for term, expression in statement.sides().rhs.items():
+        plain = expression.replace(lambda e: isinstance(e, sp.log), lambda _: sp.Integer(1))
+        for name, letter in sympy_symbols(statement).items():
+            power = sp.simplify(letter * sp.diff(plain, letter) / plain)
+            if name == "l" and not power.is_number:
+                continue  # 1 - l is no power of l
+            if not power.is_number or sp.simplify(plain.subs(letter, factor * letter) / plain - factor**power) != 0:
+                raise ValueError(f"{statement.id}: the term {term!r} is no power of {name}")
+            found[term, name] = power
+    return found
+
+
+def _terms(statement: Statement, values: Mapping[str, float]) -> dict[str, float]:
+    """The right side's terms."""
+    assert statement.sides is not None
+    symbols = sympy_symbols(statement)
+    numbers = {symbols[name]: value for name, value in values.items() if name in symbols}
+    return {term: float(e.subs(numbers)) for term, e in statement.sides().rhs.items()}
+
+
+def fitted(instance: Mapping[str, Any], found: Sequence[Experiment], statement: Statement) -> dict[str, Any]:
+    """The slope over the grid with its interval, the bound's own, the term's least share of the bound, and the least
+    constant at each point."""
+    import numpy as np
+
+    from dpfl_theory.algorithms import simulate
+
+    letters, samples, bounds, shares = [], [], [], []
+    for value, run in zip(instance["grid"], found):
+        done = simulate(run.algorithm, run.problem, run.rounds, run.lanes, SEED, start=run.start, device="cpu")
+        excess = done["suboptimality"].mean
+        if "F0" in run.values:  # without the warm round
+            excess = (1 + 1 / run.values["T"]) * excess - run.values["F0"] / run.values["T"]
+        terms = _terms(statement, run.values)
+        bound = math.fsum(terms.values())
+        letters.append(run.values["l"] if instance["letter"] == "l" else float(value))
+        samples.append(excess)
+        bounds.append(bound)
+        shares.append(terms[instance["term"]] / bound)
+    slope, low, high = slope_of(letters, samples)
+    claimed = slope_of(letters, [np.full(2, b) for b in bounds])[0]
+    needed = [float(instance["c"] * np.mean(s) / b) for s, b in zip(samples, bounds)]
+    return {
+        "letter": instance["letter"],
+        "grid": [float(f"{v:.6g}") for v in letters],
+        "slope": round(slope, 5),
+        "low": round(low, 5),
+        "high": round(high, 5),
+        "claimed": instance["claimed"],
+        "slope_of_the_bound": round(claimed, 5),
+        "share_of_the_term": round(min(shares), 4),
+        "constant_needed": [float(f"{v:.4g}") for v in needed],
+        "alpha": ALPHA,
+        "refuted_by": "too little decrease along the grid, or too much increase; never by the opposite",
+    }

@@ -1,0 +1,57 @@
+r"""Counterexamples to Corollary C.1 inside every hypothesis of the paper: smooth F_i that are bounded below and have
+bounded gradients, records drawn at random, and Gaussian noise.
+
+One user's two records have the gradients F'(x) + 1 and F'(x) - 1; one is drawn, so that varsigma^2 = sR = 1 and the
+error is e = +-1 + w with w ~ N(0, tau^2), Sigma_g^2 = 2 tau^2 and V = 1 + 2 tau^2. Each left side below is a lower
+bound of the true one, as a fraction: errors are unbounded, and what their tails may change is bounded by moments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from dpfl_theory.statements.claims import Case
+
+__all__ = ["between_cohorts", "long_steps", "pendulum"]
+
+
+def pendulum(instance: Mapping[str, Any]) -> Case:
+    """Second display: F(x) = 1 - cos x (nu = 1, F* = 0, |F'| <= 1, C = 2) from x = pi, one user, K = 2.
+
+    y^1 = pi - eta e_1, so that K c = e_1 + sin(eta e_1) + e_2, whose mean is 0. With z sin z >= z^2 - z^4/6 and
+    sin(z)^2 >= z^2 - z^4/3 the second moment is at least E e_2^2 + (1 + eta)^2 E e_1^2 - (eta^3 + eta^4) E e_1^4/3.
+    """
+    eta, tau2 = Fraction(instance["eta_l nu"]), Fraction(instance["tau"]) ** 2
+    second, fourth = 1 + tau2, 1 + 6 * tau2 + 3 * tau2**2
+    left = (second + (1 + eta) ** 2 * second - (eta**3 + eta**4) * fourth / 3) / 4
+    return Case(
+        {"F": "1 - cos x", "x": "pi", "K": 2, "eta_l nu": eta, "tau": instance["tau"]}, left, (1 + 2 * tau2) / 2
+    )
+
+
+def long_steps(instance: Mapping[str, Any]) -> Case:
+    """Second display: F the Huber loss with F'(x) = clip(x, -w, w), w = 2 eta, from x = 0, one user, K = 2.
+
+    y^1 = -eta e_1. Where |e_1| <= 2 this is K c = (1 - eta) e_1 + e_2; elsewhere |w_1| > 1, and what is lost is at most
+    (1 - eta)^2 E e_1^2 w_1^2 = (1 - eta)^2 (tau^2 + 3 tau^4).
+    """
+    eta, tau2 = Fraction(instance["eta_l nu"]), Fraction(instance["tau"]) ** 2
+    left = (1 + tau2 + (1 - eta) ** 2 * (1 + tau2 - tau2 - 3 * tau2**2)) / 4
+    values = {"F": f"Huber, gradient clipped at {2 * eta}", "x": 0, "K": 2, "eta_l nu": eta, "tau": instance["tau"]}
+    return Case(values, left, (1 + 2 * tau2) / 2)
+
+
+def between_cohorts(instance: Mapping[str, Any]) -> Case:
+    """Third display with E[c^t] over the cohorts too, first round after the warm start: M = 2, lM = 1, K = 2, F_1 Huber
+    with its gradient clipped at 2, F_2 = 0, x^0 = 1, errors of variance V only.
+
+    Var c^1 >= Var E[c^1 | C^1] = (m_1 - m_2)^2/4, the means over the errors for the cohorts {1} and {2}. m_2 = E c^0,
+    and m_1 - m_2 = (E F_1'(y^1) - 1)/4 where y^1 has the mean 1 - eta/2 and the variance 5 eta^2 V/4. The clip moves
+    F_1'(y) by at most (|y| - 2)_+ <= z^2/4, z = y - E y, so that |m_1 - m_2| >= (eta/2 - 5 eta^2 V/16)/4.
+    """
+    eta, V = Fraction(instance["eta_l nu"]), Fraction(instance["V"])
+    gap = (eta / 2 - 5 * eta**2 * V / 16) / 4
+    values = {"F_1": "Huber, gradient clipped at 2", "F_2": 0, "M": 2, "lM": 1, "K": 2, "eta_l nu": eta, "V": V}
+    return Case(values, gap**2 / 4, V / 2)

@@ -1,0 +1,313 @@
+"""noble2022 Lemmas C.8, C.9 and Theorems C.1, C.2, 4.2: their runs notice planted faults, and second derivations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpfl_theory.algorithms.base import Context
+from dpfl_theory.algorithms.gradients import Gradient, RecordGradient
+from dpfl_theory.checks import algebra, exact, monte_carlo, worst_case
+from dpfl_theory.checks.settings import Settings
+from dpfl_theory.kernels.streams import NOISE
+from dpfl_theory.statements import get
+from dpfl_theory.statements.claims import Experiment
+from dpfl_theory.statements.model import Check, Statement, sympy_symbols
+from dpfl_theory.statements.noble2022 import (
+    _descent_performance,
+    _explicit_runs,
+    _private_runs,
+    _strongly_convex,
+    lemmaC_7,
+    lemmaC_8,
+    lemmaC_9,
+    theoremC_1_explicit,
+    theoremC_2_repaired,
+)
+
+
+@dataclass(frozen=True)
+class OneNoiseForAll(Gradient):
+    """Record gradients whose noise is the same for all users and local steps: nothing is averaged."""
+
+    inner: RecordGradient
+
+    def at(self, context: Context, w: Any, clients: Any, k: int, step: int) -> Any:
+        quiet = RecordGradient(self.inner.share, self.inner.threshold).at(context, w, clients, k, step)
+        threshold: Any = self.inner.threshold
+        noise: Any = self.inner.noise_multiplier
+        deviation = 2 * threshold * noise / self.inner.share
+        return quiet + deviation * context.normals(k, NOISE)[:1]
+
+    def describe(self) -> dict[str, Any]:
+        return {"gradient": "one noise for all"}
+
+    def validate(self, problem: Any, lanes: int) -> None:
+        return None
+
+
+def still(algorithm: Any) -> Any:
+    return replace(algorithm, local_step=1e-300)
+
+
+def without_the_global_step(algorithm: Any) -> Any:
+    return replace(algorithm, global_step=1.0)
+
+
+def noise_not_averaged(algorithm: Any) -> Any:
+    return replace(algorithm, gradient=OneNoiseForAll(algorithm.gradient))
+
+
+def verdict(statement: Statement, name: str, fault: Callable[[Any], Any] | None, lanes: int | None = None) -> str:
+    check = next(c for c in statement.checks if (c.method, c.name) == ("monte-carlo", name))
+
+    def build(instance: Any) -> Experiment:
+        found: Experiment = check.build(instance)
+        return replace(
+            found, algorithm=fault(found.algorithm) if fault else found.algorithm, lanes=lanes or found.lanes
+        )
+
+    return monte_carlo.run(statement, replace(check, build=build), Settings()).verdict
+
+
+LONG, NOISY = "256 users, long", "300 users, noise dominates"
+HALF, ONE, SPACE = "half of the records", "one of eight users", "three dimensions"
+EVERY = ("theoremC.1.explicit", "theoremC.1.explicit.sharpened", "lemmaC.8.repaired", "lemmaC.9.repaired")
+
+
+def names_of(id_: str) -> list[str]:
+    return [c.name for c in get(f"noble2022.{id_}").checks if c.method == "monte-carlo"]
+
+
+@pytest.mark.parametrize(("id_", "name"), [(i, n) for i in EVERY for n in (LONG, HALF, ONE, SPACE) if n in names_of(i)])
+def test_standing_still_is_refuted(id_: str, name: str) -> None:
+    assert verdict(get(f"noble2022.{id_}"), name, still) == "violated"
+
+
+@pytest.mark.parametrize("id_", EVERY)
+def test_a_lost_global_step_is_refuted(id_: str) -> None:
+    assert verdict(get(f"noble2022.{id_}"), LONG, without_the_global_step, lanes=96) == "violated"
+
+
+@pytest.mark.parametrize("id_", EVERY)
+def test_noise_that_is_not_averaged_is_refuted(id_: str) -> None:
+    assert verdict(get(f"noble2022.{id_}"), NOISY, noise_not_averaged, lanes=64) == "violated"
+
+
+@pytest.mark.parametrize("id_", ["theorem4.2.scaffold", "theorem4.2.fedavg"])
+def test_standing_still_is_refuted_at_the_private_noise_scale(id_: str) -> None:
+    statement = get(f"noble2022.{id_}")
+    for name in names_of(id_):
+        if "exponent" not in name:
+            assert verdict(statement, name, still, lanes=64) == "violated", name
+
+
+def test_the_repaired_theorems_refute_standing_still() -> None:
+    inner = lambda a: replace(a, algorithm=still(a.algorithm))  # noqa: E731
+    for part in ("convex", "strongly-convex"):
+        statement = get(f"noble2022.theoremC.1.{part}.repaired")
+        for check in statement.checks:
+            if check.method == "monte-carlo":
+                assert verdict(statement, check.name, inner) == "violated", check.name
+    fedavg = get("noble2022.theoremC.2.convex.repaired")
+    assert verdict(fedavg, "half of the records", still) == "violated"
+    assert verdict(fedavg, "four of eight users", still) == "violated"
+    assert verdict(fedavg, NOISY, noise_not_averaged, lanes=64) == "violated"
+    smooth = get("noble2022.theoremC.1.non-convex.repaired")
+    assert verdict(smooth, "three dimensions", still) == "violated"
+
+
+# The problems' constants
+
+
+def test_the_runs_know_their_variance_and_dissimilarity() -> None:
+    described = {
+        "family": "points",
+        "parameters": {"clients": 3, "spread": 0.7, "records": 4, "record_spread": 0.2, "threshold": 0.9, "ridge": 0.5},
+    }
+    problem = _explicit_runs.problem_of(described)
+    centres = 0.7 * (-1.0) ** np.arange(3)
+    y = centres[:, None] + 0.2 * (-1.0) ** np.arange(4)
+    w = np.linspace(-5, 5, 4001)
+    records = np.clip(w[:, None, None] - y, -0.9, 0.9) + 0.5 * w[:, None, None]
+    users = records.mean(axis=2)
+    assert records.std(axis=2).max() <= _explicit_runs.record_deviation(described, problem) + 1e-12
+    for i in range(3):
+        assert problem.client_gradient(i, w[70:71])[0] == pytest.approx(users[70, i])
+    found = _explicit_runs.dissimilarity(problem)
+    assert users.std(axis=1).max() == pytest.approx(found, rel=1e-3)
+    assert users.std(axis=1).max() <= found + 1e-12
+    assert problem.constants.L_max == pytest.approx(1.5)
+
+
+def test_a_user_without_dissimilarity_divides_by_nothing() -> None:
+    v = {"varsigma": 0.0, "s": 1.0, "R": 1.0, "Sigma": 0.0, "K": 1.0, "l": 1.0, "M": 3.0, "G": 0.0, "nu": 2.0, "B": 1.0,
+         "D0": 1.0, "T": 10.0}  # fmt: skip
+    assert _private_runs.fedavg_step(v) == 1 / 32
+    statement = theoremC_2_repaired.CONVEX
+    assert statement.prescription is not None
+    symbols = sympy_symbols(statement)
+    eta_l = statement.prescription()["eta_l"].subs({symbols[k]: x for k, x in v.items() if k in symbols})
+    assert float(eta_l) == pytest.approx(1 / 32 / math.sqrt(3))
+
+
+def test_prescriptions_of_the_repaired_theorems_are_those_of_the_runs() -> None:
+    v = {"varsigma": 1.3, "s": 0.25, "R": 40.0, "Sigma": 2.7, "nu": 1.9, "K": 7.0, "l": 0.125, "M": 80.0, "mu": 0.3,
+         "T": 9000.0, "D0": 3.1, "F0": 4.3, "G": 0.9, "B": 1.4, "eta_g": math.sqrt(10)}  # fmt: skip
+    steps = {
+        "theoremC.1.convex": lemmaC_8.best_step,
+        "theoremC.1.strongly-convex": _strongly_convex.strong_step,
+        "theoremC.1.non-convex": lemmaC_9.best_step,
+        "theoremC.2.convex": _private_runs.fedavg_step,
+    }
+    for T in (500.0, 9e3, 1e8):
+        v["T"] = T
+        for name, step in steps.items():
+            statement = get(f"noble2022.{name}.repaired")
+            assert statement.prescription is not None
+            symbols = sympy_symbols(statement)
+            prescribed = statement.prescription()["eta_l"].subs({symbols[k]: x for k, x in v.items() if k in symbols})
+            eta = step(v) if "C.2" in name else min(step(v), 0.125 ** (2 / 3) / (24 * 1.9))
+            assert float(prescribed) == pytest.approx(eta / (7 * math.sqrt(10)), rel=1e-12), (name, T)
+
+
+def test_right_sides_of_the_repaired_theorems_a_second_time() -> None:
+    v = {"varsigma": 1.3, "s": 0.25, "R": 40.0, "Sigma": 2.7, "nu": 1.9, "K": 7.0, "l": 0.125, "M": 80.0, "mu": 0.3,
+         "T": 9000.0, "D0": 3.1, "F0": 4.3, "G": 0.9, "B": 1.4, "slope0": 0.0}  # fmt: skip
+    V = 1.3**2 / 10 + 2.7**2
+    W, T = V / 70, 9000.0
+    wanted = {
+        "theoremC.1.convex": 8 * math.sqrt(5) * 3.1 * math.sqrt(W / T) + 48 * 1.9 * 3.1**2 / (0.25 * T),
+        "theoremC.1.strongly-convex": 84 * math.log(0.09 * 3.1**2 * T / (2 * W)) * W / (0.3 * T)
+        + 1.6 * 0.3 * 3.1**2 * math.exp(-min(0.125 / 108, 0.3 * 0.25 / (48 * 1.9)) * T),
+        "theoremC.1.non-convex": 2 * math.sqrt(16.8 * 1.9 * 4.3 * W / T) + 57.6 * 1.9 * 4.3 / (0.25 * T),
+        "theoremC.2.convex": math.sqrt(8) * 3.1 * math.sqrt(W / T)
+        + 4 * 0.9 * 3.1 * math.sqrt(0.875 / (T * 10))
+        + 2 * (18 * 1.9 * 0.81 * 3.1**4 / T**2) ** (1 / 3)
+        + 8 * 2.96 * 1.9 * 3.1**2 / T,
+    }
+    for name, value in wanted.items():
+        statement = get(f"noble2022.{name}.repaired")
+        assert statement.sides is not None
+        symbols = sympy_symbols(statement)
+        right = sum(statement.sides().rhs.values()).subs({symbols[k]: x for k, x in v.items() if k in symbols})
+        assert float(right) == pytest.approx(value, rel=1e-12), name
+
+
+# The refuted forms
+
+
+def test_the_huber_loss_of_lemma_c8_stays_where_it_is() -> None:
+    """c = 1: 20000 runs of 100 rounds; the mean of every iterate, six standard errors of 1e-6, is above 0.999 D_0."""
+    rng = np.random.default_rng(1)
+    x, T = np.ones(20000), 100
+    for _ in range(T):
+        x = x - np.clip(x, -1, 1) / (1000 * T) + rng.normal(0, 0.01 / math.sqrt(2), x.shape) / (1000 * T)
+        assert x.mean() > 0.999 - 6e-6
+    assert 0.5 * 0.999**2 > 0.499 > math.sqrt(2) / 1000 + 0.01
+    case = exact.worst(lemmaC_8.short_step_cases({"c": [1]}))
+    assert case.lhs == Fraction(2996, 3000) ** 2 / 2
+    assert case.rhs == Fraction(5, 4) / 1000 + Fraction(1, 100)
+
+
+@pytest.mark.parametrize("step", [1.0, 0.1, 1e-2, 1e-3, 1e-5])
+def test_the_huber_loss_of_lemma_c9_for_every_step(step: float) -> None:
+    """nu = k = 1 by a change of units, c = 1: F_0 = 1/2, V = 8 T. 10^5 runs; the least mean of F'(x^t)^2 is at least
+    erfc(1/4) nu F_0 = 0.3618 less six standard errors."""
+    rng = np.random.default_rng(2)
+    T, V, eta = 4, 32.0, step / 24
+    x = np.ones(100_000)
+    for _ in range(T):
+        x = x - eta * np.clip(x, -1, 1) + eta * rng.normal(0, math.sqrt(V), x.shape)
+        square = np.clip(x, -1, 1) ** 2
+        assert square.mean() >= math.erfc(0.25) / 2 - 6 * square.std() / math.sqrt(len(x))
+    c, nu = 1.0, 287.0
+    assert 8 * c / math.sqrt(nu) + 0.25 < math.erfc(0.25) < 8 * c / math.sqrt(284.0) + 0.25
+
+
+@pytest.mark.parametrize("name", ["C.1.convex", "C.1.non-convex", "C.2.convex", "C.2.non-convex"])
+def test_the_first_step_from_the_minimiser_is_refuted_by_run_and_worst_case(name: str) -> None:
+    statement = get(f"noble2022.theorem{name}")
+    for check in statement.checks:
+        if check.method == "monte-carlo":
+            evidence = monte_carlo.run(statement, check, Settings())
+            assert (evidence.verdict, evidence.rhs) == ("violated", 0.0)
+            assert verdict(statement, check.name, still) != "violated"
+        if check.method == "worst-case":
+            assert worst_case.run(statement, check, Settings()).verdict == "violated"
+
+
+def test_the_printed_lemma_c9_is_refuted_by_runs() -> None:
+    statement = get("noble2022.lemmaC.9")
+    runs = [c for c in statement.checks if c.method == "monte-carlo"]
+    assert len(runs) == 2
+    for check in runs:
+        assert monte_carlo.run(statement, check, Settings()).verdict == "violated"
+
+
+# Proof steps
+
+
+@pytest.mark.parametrize(("gain", "noise"), [(Fraction(1), Fraction(19, 8)), (Fraction(121, 288), Fraction(1, 8))])
+def test_the_worst_case_of_the_descent_notices_wrong_constants(gain: Fraction, noise: Fraction) -> None:
+    instance = {"M": 1, "size": 1, "K": 1}
+    assert worst_case.solve(_descent_performance.performance(instance, gain, noise)).refuted is not None
+
+
+@pytest.mark.parametrize("constants", [lemmaC_7.PRINTED, lemmaC_7.SHARP])
+def test_standing_still_fails_in_fractions(constants: lemmaC_7.Constants) -> None:
+    instance = {"T": 240, "V": ["0", "1/1000"]}
+    assert all(c.excess <= 0 for c in theoremC_1_explicit.long_cases(constants)(instance))
+    for pace in (Fraction(0), Fraction(1, 20)):
+        assert any(c.excess > 0 for c in theoremC_1_explicit.long_cases(constants, pace)(instance))
+
+
+def test_the_strongly_convex_half_notices_a_tenth_of_its_constants() -> None:
+    instance = {"nu": ["1", "5"], "T": [240], "V": ["0", "1/10", "100"]}
+    assert all(case.excess <= 0 for case in _strongly_convex.strong_cases(instance))
+    assert any(case.excess > 0 for case in _strongly_convex.strong_cases(instance, Fraction(1, 10)))
+
+
+def test_the_strongly_convex_cases_by_simulation() -> None:
+    """V = 1/10, nu = 5, T = 240: the weighted mean excess of 20000 runs within six standard errors."""
+    case = _strongly_convex.strong_cases({"nu": ["5"], "T": [240], "V": ["1/10"]})[0]
+    eta, a = float(case.values["eta~"]), 5.0
+    rng = np.random.default_rng(3)
+    x, total, weights = np.ones(20000), np.zeros(20000), 0.0
+    for t in range(1, 241):
+        weight = (1 - eta / 2) ** -t
+        total, weights = total + weight * a / 2 * x**2, weights + weight
+        x = (1 - eta * a) * x + eta * rng.normal(0, math.sqrt(0.1), x.shape)
+    mean = total / weights
+    assert abs(mean.mean() - float(case.lhs)) < 6 * mean.std() / math.sqrt(len(mean))
+
+
+def changed(statement: Statement, term: str, factor: Fraction) -> Statement:
+    """The statement with one of its terms multiplied."""
+    from dpfl_theory.statements.model import Sides
+
+    def sides() -> Sides:
+        assert statement.sides is not None
+        given = statement.sides()
+        return Sides(given.lhs, {k: v * (factor if k == term else 1) for k, v in given.rhs.items()})
+
+    return replace(statement, sides=sides)
+
+
+@pytest.mark.parametrize("part", ["convex", "non-convex"])
+@pytest.mark.parametrize("term", ["noise", "start"])
+def test_a_changed_constant_of_theorem_c1_repaired_is_noticed(part: str, term: str) -> None:
+    from dpfl_theory.statements.noble2022 import theoremC_1_repaired as repaired
+
+    statement = {"convex": repaired.CONVEX, "non-convex": repaired.NON_CONVEX}[part]
+    lemma = {"convex": lemmaC_8.REPAIRED, "non-convex": lemmaC_9.REPAIRED}[part]
+    outcome = repaired._at_sqrt(lambda: changed(statement, term, Fraction(9, 10)), lambda: lemma)({})
+    assert outcome.true is None
+    check: Check = statement.checks[0]
+    assert algebra.run(statement, check, Settings()).verdict == "holds"

@@ -1,0 +1,221 @@
+"""noble2022's lemmas over records: every draw against closed moments, the bounded counterexamples once more by
+quadrature and simulation, and faults in the worst cases."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise, product
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+from dpfl_theory.checks.worst_case import solve
+from dpfl_theory.statements.claims import Case, Performance
+from dpfl_theory.statements.noble2022 import _lemma_enumeration as draws
+from dpfl_theory.statements.noble2022 import (
+    _round_performance,
+    _user_counterexamples,
+    _user_performance,
+    _user_records,
+    corollaryC_1,
+    lemmaC_3,
+    lemmaC_5,
+    lemmaC_6,
+    lemmaC_7,
+)
+from dpfl_theory.statements.noble2022._moments import Users, rounds
+from dpfl_theory.statements.noble2022._user_records import RecordUser, Steps
+
+
+def shifted(curvature: int, offset: int) -> RecordUser:
+    """F_i'(x) = a x - b, from two records whose gradients are 1 above and 1 below, wherever the runs go."""
+    a, b = Fraction(curvature), Fraction(offset)
+    return RecordUser(tuple((a, (b + sign) / a, Fraction(1000)) for sign in (1, -1)))
+
+
+@pytest.mark.parametrize(("K", "size", "count"), [(1, 1, 3), (2, 1, 1), (1, 2, 2)])
+def test_every_draw_gives_the_closed_moments(K: int, size: int, count: int) -> None:
+    """Errors of +-1 on quadratics: sums over outcomes against sums of squared coefficients."""
+    eta, eta_g, start = Fraction(1, 30), Fraction(3, 2), Fraction(3)
+    users = [shifted(1, 2), shifted(2, -3)]
+    found = draws.enumerated_rounds(users, Steps(K, eta, 1, Fraction(0)), size, eta_g, start, count)
+    linear = Users((Fraction(1), Fraction(2)), (Fraction(2), Fraction(-3)), K, eta, eta_g, size, start, Fraction(1))
+    for mine, theirs in zip(found, rounds(linear, count)):
+        for name in ("move", "drift", "lag", "lag_after", "gap", "slope", "distance", "distance_after"):
+            assert getattr(mine, name) == getattr(theirs, name), name
+
+
+def test_records_have_the_constants_that_they_claim() -> None:
+    """Smoothness and variance of every user of the checks, on a fine grid; F_i is what F_i' integrates to."""
+    found = [i["users"] for i in draws.CONVEX.values()] + [corollaryC_1._WAVES, corollaryC_1._HUBER, corollaryC_1._EVEN]
+    for records in (u for users in found for u in users):
+        user = RecordUser(tuple(tuple(Fraction(v) for v in r) for r in records))  # type: ignore[arg-type]
+        grid = [Fraction(k, 4) for k in range(-120, 121)]
+        slopes = [user.gradient(x) for x in grid]
+        steepest = max(abs(q - p) * 4 for p, q in pairwise(slopes))
+        assert steepest <= user.smoothness
+        assert steepest >= user.smoothness / 2
+        spreads = [sum((g - m) ** 2 for g in user.of_records(x)) / len(user.records) for x, m in zip(grid, slopes)]
+        assert max(spreads) <= user.spread
+        for x in grid[::40]:
+            rise = (user.value(x + Fraction(1, 10**6)) - user.value(x)) * 10**6
+            assert abs(rise - user.gradient(x)) < Fraction(1, 10**5)
+
+
+def expected(function: Callable[[Any], Any], tau: float) -> Any:
+    """E function(e), e = +-1 + N(0, tau^2)."""
+    with mpmath.workdps(30):
+        density = lambda z: mpmath.exp(-z * z / 2) / mpmath.sqrt(2 * mpmath.pi)  # noqa: E731
+        both = lambda z: (function(1 + tau * z) + function(-1 + tau * z)) / 2  # noqa: E731
+        return mpmath.quad(lambda z: both(z) * density(z), [-12, -6, -2, 0, 2, 6, 12])
+
+
+def test_the_pendulum_spreads_its_control_variate_more_than_stated() -> None:
+    case = _user_counterexamples.pendulum({"eta_l nu": "1/48", "tau": "1/100"})
+    left = expected(lambda e: (e + mpmath.sin(e / 48)) ** 2, 0.01) / 4 + expected(lambda e: e**2, 0.01) / 4
+    assert float(case.lhs) <= float(left) * (1 + 1e-15)
+    assert float(left) == pytest.approx(float(case.lhs), rel=1e-6)
+    assert float(left) > 1.02 * float(case.rhs)
+
+
+def test_a_huber_user_with_long_steps_spreads_its_control_variate_more_than_stated() -> None:
+    case = _user_counterexamples.long_steps({"eta_l nu": "3", "tau": "1/10"})
+    left = expected(lambda e: (e + max(-6, min(6, -3 * e))) ** 2, 0.1) / 4 + expected(lambda e: e**2, 0.1) / 4
+    assert float(case.lhs) <= float(left)
+    assert float(left) > 2.4 * float(case.rhs)
+
+
+def test_cohorts_spread_the_server_variate_without_errors_of_note() -> None:
+    """M = 2, lM = 1, K = 2, Algorithm 1 line by line with Gaussian errors of variance V: 400 000 lanes (relative
+    standard error 0.2%)."""
+    case = _user_counterexamples.between_cohorts({"eta_l nu": "1/48", "V": "1/1000000"})
+    rng, lanes, eta, V = np.random.default_rng(4), 400_000, 1 / 48, 1e-6
+    error = lambda: math.sqrt(V) * rng.standard_normal(lanes)  # noqa: E731
+    own = np.array([1.0 + (error() + error()) / 2, (error() + error()) / 2])
+    c, who = own.mean(axis=0), rng.integers(0, 2, lanes)
+    new = []
+    for i in (0, 1):
+        y, total = np.ones(lanes), np.zeros(lanes)
+        for _ in range(2):
+            H = (np.clip(y, -2, 2) if i == 0 else 0.0) + error()
+            y, total = y - eta * (H - own[i] + c), total + H
+        new.append(total / 2)
+    after = c + np.where(who == 0, new[0] - own[0], new[1] - own[1]) / 2
+    assert after.var() > 0.99 * float(case.lhs)
+    assert after.var() > 3 * float(case.rhs)
+
+
+# Planted faults
+
+
+def fails(found: Sequence[Case]) -> bool:
+    return any(case.excess > 0 for case in found)
+
+
+def refuted(performance: Performance) -> bool:
+    return solve(performance).refuted is not None
+
+
+FIRST = corollaryC_1._records(corollaryC_1._EVEN, "first", 2, "1", noise="1/100")
+
+
+def test_one_draw_for_all_steps_fails_the_first_display() -> None:
+    def repeated(single: Sequence[Any], steps: int) -> list[tuple[Any, ...]]:
+        return [(draw,) * steps for draw in single]
+
+    assert not fails(_user_records.enumerated(FIRST))
+    assert fails(_user_records.enumerated(FIRST, repeated))
+    assert refuted(_user_performance.errors_of_steps({"class": "convex", "K": 2, "eta_l nu": "1/24"}, repeated=True))
+
+
+def test_correlated_records_fail_the_first_display() -> None:
+    """Two steps that share their record, but not the sign of the noise."""
+
+    def linked(single: Sequence[Any], steps: int) -> list[tuple[Any, ...]]:
+        return [s for s in product(single, repeat=steps) if s[0][0] == s[1][0]]
+
+    assert fails(_user_records.enumerated(FIRST, linked))
+
+
+def test_a_path_that_errs_elsewhere_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The errors are taken against the gradient at x^{t-1} in place of that at y_i^{k-1}."""
+    honest = _user_records.steps_of
+
+    def wrong(user: RecordUser, x: Fraction, *more: Any, **named: Any) -> list[_user_records.Outcome]:
+        return [replace(o, true=len(o.points[1:]) * user.gradient(x)) for o in honest(user, x, *more, **named)]
+
+    monkeypatch.setattr(_user_records, "steps_of", wrong)
+    assert fails(_user_records.enumerated({**FIRST, "corrections": ["4", "-4"]}))
+
+
+def test_smaller_factors_of_records_and_sums_are_refuted() -> None:
+    assert refuted(_user_performance.error_of_a_sample({"class": "convex", "R": 3, "sR": 1}, 0.95))
+    assert refuted(_user_performance.error_of_a_sample({"class": "convex", "R": 4, "sR": 3}, 0.95, sharp=True))
+    assert refuted(lemmaC_3.part1_performance({"n": 2}, 0.95))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_the_smallest_factor_of_lemma_c3(n: int) -> None:
+    """1 + sqrt((n - 1)/n) in place of both factors 2."""
+    assert 2 * solve(lemmaC_3.performance({"n": n})).dual == pytest.approx(1 + math.sqrt((n - 1) / n), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "factors", [(4, 1.12, 8, 9), (4, 8, 1.96, 9), (4, 8, 8, 2.1)], ids=["lag 8/7", "excess 2", "noise 15/7"]
+)
+def test_what_lemma_c4_needs_when_the_rest_is_as_printed(factors: tuple[float, ...]) -> None:
+    instance = {"class": "convex", "M": 2, "size": 1, "K": 1, "step": "1/10", "power": "0", "noise": True}
+    a, b, c, d = factors
+    r = _round_performance.round_of(instance, star=True)
+    right = a * r.drift + b * r.lag + c * r.gap + d * r.W
+    assert refuted(Performance(r.problem, r.move / r.step**2, right, "planted"))
+
+
+def test_what_lemma_c5_needs_when_the_rest_is_as_printed() -> None:
+    """1 - 0.97 l for the lag, or a fifteenth of the excess, are too little for M = 5, lM = 1."""
+    instance = {"class": "convex", "M": 5, "size": 1, "K": 1, "step": "1", "power": "1/2", "noise": True}
+    for forgets, excess in ((0.97, 1 / 24), (17 / 36, 1 / 24 / 15)):
+        r = _round_performance.round_of(instance, star=True)
+        right = (1 - forgets * r.share) * r.lag + excess * r.gap + 97 / 48 * r.drift + r.share / 32 * r.W
+        assert refuted(Performance(r.problem, r.lag_after, right, "planted"))
+
+
+def test_what_lemma_c6_needs_when_the_rest_is_as_printed() -> None:
+    """Less than a seventeenth of the lag, a sixteenth of the excess, and half of the noise."""
+    for part in ((1 / 17, 1, 1), (1, 1 / 16, 1), (1, 1, 0.5)):
+        instance = {"class": "convex", "M": 2, "size": 1, "K": 1, "step": "1", "power": "0", "noise": True}
+        constants = tuple(Fraction(v) * c for v, c in zip(part, lemmaC_6.PRINTED))
+        bound = lemmaC_6._worst_drift(constants, "gap")  # type: ignore[arg-type]
+        assert refuted(lemmaC_6.steps.performance(bound, True, "planted")(instance)), part
+
+
+def test_the_sharpened_drift_has_little_room() -> None:
+    """A tenth less of the gradient's share, and half of the noise, are refuted."""
+    lag, slope, noise = lemmaC_6.SHARP
+    instance = {"class": "non-convex", "M": 2, "size": 1, "K": 1, "step": "1", "power": "0", "noise": True}
+    for worse in ((lag, slope * Fraction(9, 10), noise), (lag, slope, noise / 2), (lag / 2, slope, noise)):
+        bound = lemmaC_6._worst_drift(worse, "slope")
+        assert refuted(lemmaC_6.steps.performance(bound, False, "planted")(instance)), worse
+    assert not refuted(
+        lemmaC_6.steps.performance(lemmaC_6._worst_drift(lemmaC_6.SHARP, "slope"), False, "as stated")(instance)
+    )
+
+
+def test_too_small_bounds_fail_over_every_draw() -> None:
+    far, near = draws.CONVEX["one of two users, two rounds"], draws.CONVEX["both users, two steps"]
+
+    def scaled(bound: Any, factor: Fraction) -> Any:
+        return lambda u, m: (bound(u, m)[0], factor * bound(u, m)[1])
+
+    drift = lemmaC_6.bound(lemmaC_6.SHARP, "slope")
+    assert not fails(draws.cases({**far, "eta~ nu": "1/24"}, drift))
+    assert fails(draws.cases({**far, "eta~ nu": "1/24"}, scaled(drift, Fraction(1, 6))))
+    greedy = lemmaC_7.progress((Fraction(4), Fraction(0), Fraction(0)))
+    assert fails(draws.cases({**near, "eta~ nu": "1/24"}, greedy))
+    lag = lemmaC_5._lag("gap", "1")
+    assert fails(draws.cases({**far, "eta~ nu": "1/48"}, scaled(lag, Fraction(1, 50))))
