@@ -7,16 +7,17 @@ counterexample needs no constant: any noise moves the model. Its only gradients 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.statements.claims import Experiment, Performance
-from dpfl_theory.statements.model import Check, Expected, Statement
+from dpfl_theory.statements.claims import Case, Experiment, Performance
+from dpfl_theory.statements.model import Check, Expected, Statement, sympy_symbols
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 
 if TYPE_CHECKING:
     from dpfl_theory.algorithms import Algorithm
 
-__all__ = ["EXCESS", "GRADIENT", "checks", "performance"]
+__all__ = ["EXCESS", "GRADIENT", "cases", "checks", "performance", "worst"]
 
 EXCESS = Expected(
     "excess",
@@ -41,8 +42,6 @@ def performance(instance: Mapping[str, Any]) -> Performance:
 
     A smooth function that is bounded below by F* has F(x) - F* >= ||F'(x)||^2/2 everywhere, convex or not.
     """
-    from fractions import Fraction
-
     from PEPit import PEP, Expression, Point
     from PEPit.functions import SmoothConvexFunction, SmoothFunction
 
@@ -59,6 +58,38 @@ def performance(instance: Mapping[str, Any]) -> Performance:
         problem.add_constraint(gradient**2 / 2 <= value - least)
         left = left + ((value - least) if instance["side"] == "excess" else gradient**2) / 2
     return Performance(problem, left, 0.0 * V, f"the first step from x*, {instance['class']}, against 0")
+
+
+def cases(statement: Callable[[], Statement], start: str) -> Callable[[Mapping[str, Any]], list[Case]]:
+    """E||grad F(x^1)||^2 for F(x) = nu x^2/2 near x* and one user, noise of second moment Sigma_g^2/2 in each step,
+    against the right side at ``start`` = 0, in fractions; the instance gives eta~ over its limit."""
+
+    def build(instance: Mapping[str, Any]) -> list[Case]:
+        import sympy as sp
+
+        itself = statement()
+        s = sympy_symbols(itself)
+        assert itself.sides is not None
+        found = []
+        for share in map(Fraction, instance["eta~ over its limit"]):
+            nu, Sigma = Fraction(2), Fraction(1, 3)
+            eta = share / (24 * nu)
+            at = {s[name]: 1 for name in ("K", "M", "l", "s", "R", "T", "eta_g", "c")} | {s["varsigma"]: 0, s[start]: 0}
+            right = sp.Rational(
+                sum(itself.sides().rhs.values()).subs(at).subs({s["nu"]: 2, s["Sigma"]: sp.Rational(1, 3)})
+            )
+            left = (nu * eta) ** 2 * Sigma**2 / 2
+            found.append(Case({"eta~": eta, "nu": nu, "Sigma": Sigma}, left, Fraction(int(right.p), int(right.q))))
+        return found
+
+    return build
+
+
+def worst(side: str, step: str) -> Check:
+    """The worst case of the first step; side: ``excess`` or ``gradient``; step: eta~ nu as text."""
+    kind = "convex" if side == "excess" else "non-convex"
+    instance = {"class": kind, "side": side, "eta~ nu": step}
+    return Check("worst-case", "one step from the minimiser, one user", performance, instance, "violated")
 
 
 def _experiment(statement: Callable[[], Statement]) -> Callable[[Mapping[str, Any]], Experiment]:
@@ -87,11 +118,9 @@ def _experiment(statement: Callable[[], Statement]) -> Callable[[Mapping[str, An
 def checks(statement: Callable[[], Statement], side: str, method: str) -> tuple[Check, ...]:
     """The worst case and a run; side: ``excess`` or ``gradient``; method: ``scaffold`` or ``fedavg``."""
     problem = {"family": "points", "parameters": {"clients": 3}}
-    kind = "convex" if side == "excess" else "non-convex"
     step = "1/24" if method == "scaffold" else "1/16"
-    worst = {"class": kind, "side": side, "eta~ nu": step}
     run = {**runs.run_of(problem, 3, 1, 1, 0.5, distance=0.0, lanes=128), "method": method, "c": 1e6}
     return (
-        Check("worst-case", "one step from the minimiser, one user", performance, worst, "violated"),
+        worst(side, step),
         Check("monte-carlo", "one step from the minimiser", _experiment(statement), run, "violated"),
     )

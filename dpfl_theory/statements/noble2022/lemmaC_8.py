@@ -11,6 +11,7 @@ from typing import Any
 from dpfl_theory.statements.claims import Case, Outcome
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
+from dpfl_theory.statements.noble2022 import _first_step as first
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
 from dpfl_theory.statements.noble2022 import _strongly_convex as strong
 from dpfl_theory.statements.noble2022 import _utility as noble
@@ -170,7 +171,8 @@ LEMMA: Statement = Statement(
         "output satisfies the bound; for mu-strongly convex F_i, eta_l <= l/(54 mu K eta_g) and T >= max(108/l, 48 "
         "nu/(mu l^(2/3))) too, it is O(V (1 + lM/eta_g^2)/(mu TKlM) + mu D_0^2 exp(-min(l/108, mu l^(2/3)/(48 nu)) T))."
     ),
-    symbols=noble.letters("excess", "c", "eta_l", *_LETTERS),
+    symbols=noble.letters("c", "eta_l", *_LETTERS),
+    expectations=(first.EXCESS,),
     assumptions=(*_BASE, noble.ROUNDS),
     sides=_printed,
     checks=(
@@ -179,6 +181,7 @@ LEMMA: Statement = Statement(
             "algebra", "a step that is too short, strongly convex", _too_short_a_step, {"strongly": True}, "violated"
         ),
         Check("exact", "a step that is too short, convex", short_step_cases, {"c": [1, 100, 10000]}, "violated"),
+        *first.checks(lambda: LEMMA, "excess", "scaffold"),
     ),
     expected="violated",
     erratum=Erratum(
@@ -197,7 +200,8 @@ LEMMA: Statement = Statement(
         counterexample=(
             "F(x) = nu x^2/2 up to |x| = D_0, linear beyond (gradients of at most nu D_0), x^0 = D_0, M = l = K = "
             "eta_g = 1, Sigma_g = nu D_0/(100 c), T = 100 c, eta_l = 1/(1000 nu T): the excess stays above 0.499 nu "
-            "D_0^2 for all weights, the right side is below 0.012 nu D_0^2"
+            "D_0^2 for all weights, the right side is below 0.012 nu D_0^2. From x^0 = x* the first step of any length "
+            "already refutes it: the right side is 0"
         ),
         repaired="noble2022.lemmaC.8.repaired",
         affects=tuple(f"noble2022.theoremC.1.{name}" for name in ("strongly-convex", "convex")),

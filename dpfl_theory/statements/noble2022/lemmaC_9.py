@@ -12,6 +12,7 @@ from dpfl_theory.statements.claims import Experiment, Outcome
 from dpfl_theory.statements.model import Check, Erratum, Expected, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.noble2022 import _descent_performance as worst
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
+from dpfl_theory.statements.noble2022 import _first_step as first
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
 from dpfl_theory.statements.noble2022 import _smooth_descent as smooth
 from dpfl_theory.statements.noble2022 import _utility as noble
@@ -190,6 +191,14 @@ LEMMA: Statement = Statement(
     checks=(
         Check("algebra", "no step size helps", _no_step_helps, expected="violated"),
         Check("algebra", "a step that is too short, with units mended", _too_short_a_step, expected="violated"),
+        Check(
+            "exact",
+            "one step from the minimiser",
+            first.cases(lambda: LEMMA, "F0"),
+            {"eta~ over its limit": ["1", "1/100"]},
+            "violated",
+        ),
+        first.worst("gradient", "1/24"),
         *_refuting_runs(),
     ),
     expected="violated",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.noble2022 import _first_step as first
+from dpfl_theory.statements.noble2022 import _moderate_runs as moderate
 from dpfl_theory.statements.noble2022 import _utility as noble
 
 if TYPE_CHECKING:
@@ -145,6 +146,7 @@ STRONGLY_CONVEX: Statement = Statement(
             _FLOOR,
             "violated",
         ),
+        *moderate.checks(lambda: STRONGLY_CONVEX, "fedavg"),
     ),
     expected="violated",
     erratum=Erratum(

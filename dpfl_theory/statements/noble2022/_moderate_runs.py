@@ -1,0 +1,56 @@
+"""Runs of Theorems C.1 (1) and C.2 (1) as printed, at a number of rounds at which their floor does not show yet.
+
+What refutes them is a distance from x* that no constant step gets rid of, far below what a simulation can see next to
+the noise term. These runs say that with the constant c = 100 the printed bounds are no worse than that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from dpfl_theory.statements.claims import Experiment
+from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.statements.noble2022 import _explicit_runs as runs
+
+__all__ = ["checks"]
+
+CONSTANT = 100.0
+
+
+def _experiment(statement: Callable[[], Statement], method: str) -> Callable[[Mapping[str, Any]], Experiment]:
+    """The weighted mean of x^0, ..., x^{T-1}, weights (1 - mu eta~/2)^{-t}, with the printed step sizes."""
+
+    def build(instance: Mapping[str, Any]) -> Experiment:
+        from dpfl_theory.algorithms import TwoSidedFedAvg
+        from dpfl_theory.algorithms.average import WeightedAverage
+
+        mu = float(instance["problem"]["parameters"]["ridge"])
+        found = runs.experiment(instance)
+        v: dict[str, float] = {
+            **found.values,
+            "mu": mu,
+            "c": CONSTANT,
+            "G": runs.dissimilarity(found.problem),
+            "B": 1.0,
+        }
+        limits = {"scaffold": min(v["l"] ** (2 / 3) / (24 * v["nu"]), v["l"] / (54 * mu)), "fedavg": 1 / (16 * v["nu"])}
+        eta = limits[method]
+        eta_l = eta / (v["K"] * v["eta_g"])
+        known: Any = found.algorithm
+        algorithm = replace(known, local_step=eta_l)
+        if method == "fedavg":
+            algorithm = TwoSidedFedAvg(eta_l, v["eta_g"], int(v["K"]), cohort=known.cohort, gradient=known.gradient)
+        weighted = WeightedAverage(algorithm, 1 - mu * eta / 2)
+        run = replace(found, algorithm=weighted, rounds=int(v["T"]), values=v)
+        return runs.chosen_values(run, statement(), c=CONSTANT, eta_l=eta_l, mu=mu, G=v["G"], B=1.0)
+
+    return build
+
+
+def checks(statement: Callable[[], Statement], method: str) -> tuple[Check, ...]:
+    """method: ``scaffold`` or ``fedavg``."""
+    problem = {"family": "points", "parameters": {"clients": 4, "spread": 0.3, "ridge": 1.0}}
+    run = runs.run_of(problem, 4, 2, 600, 0.001, clip=10.0)
+    return (Check("monte-carlo", "four users, T = 600, c = 100", _experiment(statement, method), run),)
