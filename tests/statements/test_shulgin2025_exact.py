@@ -12,14 +12,17 @@ import pytest
 
 from dpfl_theory.checks import algebra, exact
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.statements import get
+from dpfl_theory.statements import all_statements, get
 from dpfl_theory.statements.model import Sides
 from dpfl_theory.statements.shulgin2025 import _line as line
 from dpfl_theory.statements.shulgin2025 import lemma3, theorem1
 
 SETTINGS = Settings(device="cpu")
+FAULTS = [lambda number: 0, lambda number: (number < 0) - (number > 0)]
+"""In place of the sign that decides the step: to stand still, to walk away from the minimiser."""
 WHOLE = [("theorem1", "long runs on the line")]
 WHOLE += [(id_, "whole runs on the line") for id_ in ("theorem1.sharpened", "theorem2")]
+RESIDUALS = ("theorem1", "residuals after the update of runs on the line")
 
 
 def run(id_: str, name: str, method: Any = exact) -> Any:
@@ -77,12 +80,51 @@ def test_the_limits_with_noise_enclose_a_simulation() -> None:
 
 
 @pytest.mark.parametrize(("id_", "name"), WHOLE)
-@pytest.mark.parametrize("fault", [lambda number: 0, lambda number: (number < 0) - (number > 0)], ids=["still", "away"])
+@pytest.mark.parametrize("fault", FAULTS, ids=["still", "away"])
 def test_whole_runs_need_the_step(id_: str, name: str, fault: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """To stand still, or to walk away from the minimiser, breaks the bounds."""
     assert run(id_, name).verdict == "holds"
     monkeypatch.setattr(line, "_sign", fault)
     assert run(id_, name).verdict == "violated"
+
+
+def test_no_whole_run_is_left_out() -> None:
+    found = [
+        (s.id.split(".", 1)[1], c.name)
+        for s in all_statements()
+        if s.paper == "shulgin2025"
+        for c in s.checks
+        if c.method == "exact" and "runs on the line" in c.name
+    ]
+    assert sorted(found) == sorted([*WHOLE, RESIDUALS])
+
+
+@pytest.mark.parametrize(("id_", "name"), [RESIDUALS, ("theorem1.sharpened", "whole runs on the line")])
+def test_residuals_need_the_limit_of_the_step(id_: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps twice as long as the letters say: the memories do not keep up."""
+    assert run(id_, name).verdict == "holds"
+    monkeypatch.setattr(line, "_sign", lambda number: 2 * ((number > 0) - (number < 0)))
+    assert run(id_, name).verdict == "violated"
+
+
+def test_noise_plays_a_part_in_the_whole_runs() -> None:
+    """By the last round it has turned a sign with visible probability, and it makes up a fifth of a bound that is below
+    |f'(x^0)|."""
+    statement = get("shulgin2025.theorem2")
+    (check,) = (c for c in statement.checks if (c.method, c.name) == ("exact", "whole runs on the line"))
+    sigma = Fraction(check.instance["sigma"])
+    rows = []
+    for found in line.runs_on_the_line(check.instance):
+        n, beta, K = int(found.letters["n"]), found.letters["beta"], len(found.rounds) - 1
+        moments = [lemma3.second_moment(k, n, 1, sigma, beta) for k in range(K + 1)]
+        letters = {**found.letters, "K": Fraction(K), "d": Fraction(1), "sigma": sigma}
+        bound = line.exactly(statement, letters)
+        share = line.exactly(statement, letters, 1, ("privacy noise",)) / bound
+        _, high = line.least_with_noise(found, K, moments)
+        rows.append((bound / found.rounds[0].slope, share, high / min(r.slope for r in found.rounds)))
+    assert all(bound < 1 for bound, _, _ in rows)
+    assert max(share for _, share, _ in rows) > 0.18
+    assert max(more for _, _, more in rows) > 1.5
 
 
 @pytest.mark.parametrize(
@@ -145,6 +187,59 @@ def test_algebra_is_about_the_entered_formula(id_: str, monkeypatch: pytest.Monk
     assert run(id_, name, algebra).verdict == "holds"
     monkeypatch.setattr(module, builder, lambda: Sides(sides.lhs, more))
     assert run(id_, name, algebra).verdict == "violated"
+
+
+MORE_ENTERED = [
+    ("theorem1.sharpened", "theorem1", "_sharpened_sides", "below the printed bound"),
+    ("theorem1.sharpened", "theorem1", "_sides", "below the printed bound"),
+    ("corollary2", "corollary2", "_sides", "order, alpha of order R"),
+    ("corollary2", "corollary2", "_sides", "order, alpha fixed: the eighth root"),
+    ("corollary2", "corollary2", "_sides", "order, alpha fixed and the best R: the sixth root"),
+    ("descent", "descent", "_sides", "the inner product of gradient and direction"),
+    ("descent.sharpened", "descent", "_sharpened_sides", "the largest angle"),
+    ("descent.sharpened", "descent", "_sharpened_sides", "better than the factor 1"),
+    ("descent.sharpened", "descent", "_sides", "better than the factor 1"),
+    ("eq12.repaired", "eq12", "_twelve", "the least D of the printed form"),
+]
+
+
+@pytest.mark.parametrize(("id_", "module_name", "builder", "name"), MORE_ENTERED)
+@pytest.mark.parametrize("factor", [Fraction(101, 100), 3])
+def test_further_algebra_is_about_the_entered_formula(
+    id_: str, module_name: str, builder: str, name: str, factor: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = importlib.import_module(f"dpfl_theory.statements.shulgin2025.{module_name}")
+    true = getattr(module, builder)
+
+    def wrong(*statement: Any) -> Sides:
+        sides = true(*statement)
+        return Sides(sides.lhs, {term: expression * factor for term, expression in sides.rhs.items()})
+
+    assert run(id_, name, algebra).verdict == "holds"
+    monkeypatch.setattr(module, builder, wrong)
+    assert run(id_, name, algebra).verdict == "violated"
+
+
+@pytest.mark.parametrize(
+    ("id_", "builder", "letter", "name"),
+    [
+        ("eq12", "_prescription", "gamma", "D is arbitrary"),
+        ("eq12", "_prescription", "R", "D is arbitrary"),
+        ("eq12.repaired", "_prescription", "gamma", "the least D of the printed form"),
+        *(("eq12.repaired", "_repaired_prescription", x, "residuals after the update") for x in ("R", "alpha", "beta")),
+        ("eq12.repaired", "_repaired_prescription", "gamma", "residuals after the update"),
+        ("eq12.repaired", "_repaired_prescription", "gamma", "descent inequalities added up"),
+    ],
+)
+def test_algebra_is_about_the_prescription(
+    id_: str, builder: str, letter: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A third of one prescribed letter: the true verdict is not found again."""
+    module = importlib.import_module("dpfl_theory.statements.shulgin2025.eq12")
+    chosen = getattr(module, builder)()
+    assert run(id_, name, algebra).verdict == ("violated" if id_ == "eq12" else "holds")
+    monkeypatch.setattr(module, builder, lambda: {**chosen, letter: chosen[letter] / 3})
+    assert run(id_, name, algebra).verdict == ("inconclusive" if id_ == "eq12" else "violated")
 
 
 @pytest.mark.parametrize("id_", ["eq12", "eq12.repaired"])

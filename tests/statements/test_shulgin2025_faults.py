@@ -16,6 +16,7 @@ from dpfl_theory.statements.claims import Case, Performance
 from dpfl_theory.statements.model import Sides, Statement
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._clip21_runs import path
+from dpfl_theory.statements.shulgin2025._instances import ACCURATE_PRIVATE, CLOSER, NOISY
 from dpfl_theory.statements.shulgin2025.clip21 import inactive_cases
 
 SETTINGS = Settings(alpha=1e-9, device="cpu")
@@ -83,8 +84,8 @@ LOOSE = {"shulgin2025.theorem1", "shulgin2025.theorem2"}
 
 @pytest.mark.parametrize(("id_", "name"), exact_checks())
 def test_exact_checks_notice_a_factor(id_: str, name: str) -> None:
-    """Nine tenths of the right side: some instance is tight enough; 45 hundredths for whole runs of loose theorems."""
-    factor = Fraction(45, 100) if id_ in LOOSE and "runs on the line" in name else Fraction(9, 10)
+    """Nine tenths of the right side: some instance is tight enough; 43 hundredths for whole runs of loose theorems."""
+    factor = Fraction(43, 100) if id_ in LOOSE and "runs on the line" in name else Fraction(9, 10)
     statement = get(id_)
     (check,) = (c for c in statement.checks if (c.method, c.name) == ("exact", name))
 
@@ -137,6 +138,7 @@ RUNS = {
     ("shulgin2025.descent", "one quadratic, no overshoot"): 0.97,
     ("shulgin2025.descent.sharpened", "one quadratic, no overshoot"): 0.98,
     ("shulgin2025.lemma2.repaired", "one client, its residual R/10, alpha = R/100"): 0.97,
+    ("shulgin2025.lemma2.repaired", "one client, its residual 1.79 R, round 41"): 0.97,
     ("shulgin2025.clip21.descent", "quadratics, short step"): 0.98,
     ("shulgin2025.clip21.residual", "quadratics, zero memories, short threshold"): 0.97,
     ("shulgin2025.clip21.inactive", "one quadratic, first round"): 0.95,
@@ -157,6 +159,26 @@ def test_the_runs_notice_a_factor(id_: str, name: str) -> None:
     (check,) = (c for c in statement.checks if (c.method, c.name) == ("monte-carlo", name))
     assert monte_carlo.run(statement, check, SETTINGS).verdict == "holds"
     evidence = monte_carlo.run(scaled(statement, RUNS[id_, name]), check, SETTINGS)
+    assert evidence.verdict == "violated"
+    assert not evidence.asymptotic
+
+
+STILL = {
+    "corollary2": list(ACCURATE_PRIVATE),
+    "theorem2": [n for n in NOISY if n.startswith("16 clients")],
+    "eq12.repaired": list(CLOSER),
+}
+
+
+@pytest.mark.parametrize(("id_", "name"), [(id_, name) for id_, names in STILL.items() for name in names])
+def test_runs_that_an_algorithm_which_stands_still_breaks(id_: str, name: str) -> None:
+    """With the letters of the true run, and steps of nearly no length."""
+    statement = get(f"shulgin2025.{id_}")
+    (check,) = (c for c in statement.checks if (c.method, c.name) == ("monte-carlo", name))
+    e = check.build(check.instance)
+    still = replace(e, algorithm=replace(e.algorithm, step=1e-9 * e.values["gamma"]))
+    assert monte_carlo.run(statement, check, SETTINGS).verdict == "holds"
+    evidence = monte_carlo.run(statement, replace(check, build=lambda _: still), SETTINGS)
     assert evidence.verdict == "violated"
     assert not evidence.asymptotic
 

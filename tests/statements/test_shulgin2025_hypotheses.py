@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from dpfl_theory.checks import monte_carlo
+from dpfl_theory.checks.monte_carlo import linearise
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements import all_statements, get
 from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.shulgin2025._experiments import measured
+from dpfl_theory.statements.shulgin2025._letters import tracked_radius
 
 SETTINGS = Settings(alpha=1e-9, device="cpu")
 CLIP21 = {"clip21.descent", "clip21.residual", "clip21.inactive"}
@@ -57,7 +59,22 @@ def test_noise_where_there_must_be_none(id_: str) -> None:
     assert "sigma = 0.5" in found.reason
 
 
-@pytest.mark.parametrize("id_", [*RESIDUAL, *LEMMA2])
+def test_the_repaired_lemma_2_allows_residuals_up_to_its_radius() -> None:
+    """alpha = 0, beta = 0.9 R: rho = 1.8 R. The printed one allows R."""
+    statement, check, e = first_run("lemma2.repaired")
+    rho = linearise(statement, e.values)[1].total()[0]
+    assert tracked_radius(e.values) == pytest.approx(rho, rel=1e-12)
+    assert rho == pytest.approx(1.8 * e.values["R"], rel=1e-12)
+    off = e.values["residual_0"] / abs(1 - e.algorithm.describe()["memory"])
+    for share, applies in ((1.79, True), (1.81, False)):
+        planted = another_algorithm(e, memory=1.0 + share * e.values["R"] / off)
+        found = verdict(statement, check, planted)
+        assert found.verdict == ("holds" if applies else "not-applicable")
+        assert applies or "exceeds rho" in found.reason
+        assert verdict(get("shulgin2025.lemma2"), check, planted).verdict == "not-applicable"
+
+
+@pytest.mark.parametrize("id_", [*RESIDUAL, "lemma2"])
 def test_memories_farther_off_than_R(id_: str) -> None:
     statement, check, e = first_run(id_)
     off = e.values["residual_0"] / abs(1 - e.algorithm.describe()["memory"])  # of zero memories
@@ -88,7 +105,7 @@ def test_constants_below_the_problems(id_: str) -> None:
 @pytest.mark.parametrize("id_", ["theorem2", "lemma3", "corollary2"])
 def test_other_numbers_of_clients_or_coordinates(id_: str) -> None:
     statement, check, e = first_run(id_)
-    for name, value in (("n", e.values["n"] + 1), ("d", 1.0), ("sigma", -1.0)):
+    for name, value in (("n", e.values["n"] + 1), ("d", e.values["d"] + 1), ("sigma", -1.0)):
         told = verdict(statement, check, replace(e, values={**e.values, name: value}))
         assert told.verdict == "not-applicable", name
         assert f"{name} = " in told.reason

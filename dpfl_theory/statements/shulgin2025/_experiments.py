@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from dpfl_theory.algorithms.ef21 import EF21
     from dpfl_theory.problems.base import Array, Problem
 
-__all__ = ["accurate", "experiment", "first_round", "flat", "measured", "prescribed", "private", "runs", "start_of"]
+__all__ = [
+    *("accurate", "accurate_private", "experiment", "first_round", "flat", "measured", "prescribed", "private"),
+    *("runs", "start_of"),
+]
 
 
 def start_of(problem: Problem, distance: float) -> Array:
@@ -111,14 +114,15 @@ def accurate(instance: Mapping[str, Any]) -> Experiment:
 
 
 def prescribed(instance: Mapping[str, Any]) -> Experiment:
-    """The repaired (12): alpha = beta = (M + M^2/D)/sqrt(K + 1), R = (D + M)/sqrt(K + 1), D in units of M."""
+    """The repaired (12): alpha = beta = (M + M^2/D)/sqrt(K + 1), R = (D + M)/sqrt(K + 1), D in units of M; with an
+    ``R`` in the instance D/sqrt(K + 1), as (12) is printed."""
     problem = make(instance["problem"]["family"], **instance["problem"]["parameters"])
     start = start_of(problem, instance["distance"])
     c, root = problem.constants, math.sqrt(instance["K"] + 1)
     length = math.sqrt(2 * (problem.value(start) - c.f_star) / c.L_f)
     M = c.L_max * length
     D = instance["D"] * M
-    R, weight = (D + M) / root, (M + M**2 / D) / root
+    R, weight = (D if "R" in instance else D + M) / root, (M + M**2 / D) / root
     share = _share(R, _first(problem, start))
     return _run_of(instance, problem, start, share, R=R, alpha=weight, beta=weight, gamma=length / root, D=D)
 
@@ -132,6 +136,21 @@ def private(instance: Mapping[str, Any]) -> Experiment:
     found = _run_of(instance, quiet.problem, quiet.start, instance["share"], sigma=sigma, **chosen)
     more = {"beta_0": v["beta"] * (v["K"] + 1), "c": c, "epsilon": epsilon, "delta": delta}
     return replace(found, values={**found.values, **more})
+
+
+def accurate_private(instance: Mapping[str, Any]) -> Experiment:
+    """Corollary 2 at R = alpha = t = (d log(1/delta)/(n epsilon^2))^(1/4), with the beta_0 that minimises its bound as
+    K grows."""
+    problem = make(instance["problem"]["family"], **instance["problem"]["parameters"])
+    start = start_of(problem, instance["distance"])
+    c, constants, t, delta, K = instance["c"], problem.constants, instance["t"], instance["delta"], instance["K"]
+    gap = problem.value(start) - constants.f_star
+    epsilon = math.sqrt(problem.d * math.log(1 / delta) / problem.n) / t**2
+    beta_0 = math.sqrt(gap * constants.L_max / c) / t
+    sigma, beta = c * math.sqrt((K + 1) * math.log(1 / delta)) / epsilon, beta_0 / (K + 1)
+    share, gamma = _share(t, _first(problem, start)), beta / (2 * constants.L_max)
+    found = _run_of(instance, problem, start, share, R=t, alpha=t, beta=beta, gamma=gamma, sigma=sigma)
+    return replace(found, values={**found.values, "beta_0": beta_0, "c": c, "epsilon": epsilon, "delta": delta})
 
 
 def flat(instance: Mapping[str, Any]) -> Experiment:

@@ -11,6 +11,9 @@ from typing import Any
 
 __all__ = [
     "ACCURATE",
+    "ACCURATE_PRIVATE",
+    "BEYOND",
+    "CLOSER",
     "FIRST",
     "FLAT",
     "NEARLY",
@@ -47,6 +50,11 @@ def _run(problem: Mapping[str, Any], share: float, K: int, sigma: float = 0.0, *
     return {"problem": problem, "share": share, "K": K, "sigma": sigma, **edges, **more}
 
 
+def _isotropic(clients: int, dimension: int = 1) -> dict[str, Any]:
+    """||x||^2/2 in every client: 3 away from the minimiser the gradient's length is 3."""
+    return _quadratics(1.0, 0.0, clients=clients, dimension=dimension)
+
+
 _SORTED = {"partition": "shards", "shards_per_client": 1}
 QUIET: dict[str, dict[str, Any]] = {
     "quadratics, R large, all at their limits": _run(_quadratics(), 4.0, 200),
@@ -69,7 +77,15 @@ NOISY: dict[str, dict[str, Any]] = {
     "quadratics, R large, alpha = 0": _run(_quadratics(), 3.0, 40, 0.3, alpha=0.0),
     "quadratics, noise dominates": _run(_quadratics(), 0.9, 60, 20.0, beta=0.5),
     "breast cancer sorted by label": _run(_cancer(**_SORTED), 0.9, 60, 0.1, distance=0.0, lanes=512),
+    "16 clients on the line, noise term 41% of a small bound": _run(
+        _isotropic(16), 0.967, 80, 0.7, alpha=1.0, beta=0.95
+    ),
+    "16 clients in 4 dimensions, noise term 41% of a small bound": _run(
+        _isotropic(16, 4), 0.967, 80, 0.35, alpha=1.0, beta=0.95
+    ),
 }
+"""In the last two the bound is less than half of ||grad f(x^0)||, and noise a large share of it; in most others it is
+above ||grad f(x^0)||, so that they would hold for an algorithm that stands still."""
 
 
 def _line(clients: int = 1, **more: Any) -> dict[str, Any]:
@@ -94,6 +110,14 @@ TRACKED: dict[str, tuple[dict[str, Any], str]] = {
     "very heterogeneous, beta = alpha": (_run(_quadratics(100.0, 50.0), 0.95, 300, alpha=1.0, beta=0.5), "holds"),
 }
 """Lemma 2 over the rounds of a run, with the verdict on its printed form."""
+BEYOND: dict[str, dict[str, Any]] = {
+    f"one client, its residual 1.79 R, round {K + 1}": _run(
+        _line(), 1.02, K, cushion=1 / 1.79, alpha=0.0, beta=0.9, distance=5.0
+    )
+    for K in (0, 40)
+}
+"""The repaired Lemma 2 with a first residual near its radius, here 1.8 R. The memory is on the side from which the
+gradient moves away."""
 FIRST: dict[str, dict[str, Any]] = {
     "quadratics": _run(_quadratics(), 0.9, 0),
     "quadratics, zero memories": _run(_quadratics(), 0.0, 0),
@@ -120,6 +144,11 @@ SMALL: dict[str, tuple[dict[str, Any], str]] = {
 """(12), whose step Corollary 1 allows for D > M only, with the verdict."""
 NEARLY: dict[str, dict[str, Any]] = {"one quadratic, first round, D = M/20": _run(_line(), 0.0, 0, D=0.05, step=0)}
 """The repaired (12) where it is nearly attained."""
+CLOSER: dict[str, dict[str, Any]] = {
+    "condition 1000, D = M/20, R = D/sqrt(K + 1)": {**SMALL["condition 1000, D = M/20"][0], "R": "as printed"},
+    "one quadratic, D = M/20, R = D/sqrt(K + 1)": _run(_line(), 0.0, 100, D=0.05, step=0, R="as printed"),
+}
+"""The repaired (12) with first memories as near as the printed form has them."""
 PRIVATE: dict[str, dict[str, Any]] = {
     "Huber, epsilon = 8": _run(_huber(), 0.9, 20, epsilon=8.0, delta=1e-5, c=2.0, beta=0.5),
     "quadratics, epsilon = 1": _run(_quadratics(), 0.5, 30, epsilon=1.0, delta=1e-6, c=2.0, lanes=512),
@@ -127,7 +156,18 @@ PRIVATE: dict[str, dict[str, Any]] = {
         _cancer(**_SORTED), 0.9, 40, epsilon=8.0, delta=1e-5, c=2.0, distance=0.0, lanes=512
     ),
 }
-"""Corollary 2 with the constant of the repaired noise."""
+"""Corollary 2 with the constant of the repaired noise. The bounds are above ||grad f(x^0)||: `ACCURATE_PRIVATE` are
+those that an algorithm which stands still would break."""
+ACCURATE_PRIVATE: dict[str, dict[str, Any]] = {
+    f"||x||^2/2, {what}": {"problem": _isotropic(n, d), "t": t, "K": K, "c": 2.0, "delta": 1e-5, "distance": 3.0}
+    for t, what, n, d, K in (
+        (0.1, "epsilon = 84.8, n = 16", 16, 1, 78),
+        (0.05, "epsilon = 339, n = 16", 16, 1, 314),
+        (0.1, "epsilon = 170, n = 16, d = 4", 16, 4, 78),
+    )
+}
+"""Corollary 2 at t = (d log(1/delta)/(n epsilon^2))^(1/4), R = alpha = t and the best beta_0: the bound is 14.5 t,
+while ||grad f(x^0)|| = 3."""
 FLAT: dict[str, dict[str, Any]] = {
     f"the slope stays t = {t}, {what}": {"t": t, "n": n, "d": d, "K": K, "delta": 1e-5, "lanes": 256}
     for t, what, n, d, K in (

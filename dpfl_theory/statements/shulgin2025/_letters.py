@@ -52,6 +52,23 @@ LEAST = _least("least", r"\min_k \|\nabla f(x^k)\|", "min_k ||grad f(x^k)|| over
 E_LEAST = _least("E_least", r"\min_k \mathbb{E}\|\nabla f(x^k)\|", "min_k E||grad f(x^k)|| over k = 0..K")
 
 
+def next_residual(radius: str) -> Expected:
+    """Lemma 2's left side, after a round that began with residuals of at most this radius."""
+    return Expected(
+        "residual",
+        (("largest-residual", 1),),
+        (1, -1),
+        r"\max_i \|\nabla f_i(x^{k+1}) - v_i^{k+1}\|",
+        f"the largest residual after a round that began with residuals of at most {radius}",
+        when="end",
+    )
+
+
+BOUND = Symbol("R", "a bound of the residuals ||grad f_i(x^k) - v_i^k||", (1, -1), "positive", "R")
+SCALE = Symbol("R", "the length in the limits of beta and gamma", (1, -1), "positive", "R")
+"""R of Lemma 2, as printed and as repaired."""
+
+
 def letters(*names: str) -> tuple[Symbol, ...]:
     """These letters, in this order."""
     return tuple(LETTERS[name] for name in names)
@@ -100,15 +117,30 @@ def _accuracy(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     return f"R = {values['R']:.6g} is not D/sqrt(K + 1) = {R:.6g}"
 
 
-def _residual(exactly: bool) -> Callable[[Problem | None, Mapping[str, Any]], str | None]:
+def tracked_radius(values: Mapping[str, Any]) -> float:
+    """The repaired Lemma 2's rho = max(R, q + beta R/(alpha + R)), q = max(0, sqrt(beta) - sqrt(alpha))^2.
+
+    >>> round(tracked_radius({"R": 1.0, "alpha": 0.0, "beta": 0.9}), 9)
+    1.8
+    """
+    R, alpha, beta = (float(values[name]) for name in ("R", "alpha", "beta"))
+    if not (R > 0 and alpha >= 0 and beta >= 0):
+        return R
+    return max(R, max(0.0, math.sqrt(beta) - math.sqrt(alpha)) ** 2 + beta * R / (alpha + R))
+
+
+def _residual(exactly: bool, tracked: bool = False) -> Callable[[Problem | None, Mapping[str, Any]], str | None]:
+    name = "rho" if tracked else "R"
+
     def test(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-        R = values["R"]
-        if not R > 0:
-            return f"R = {R:.6g} is not positive"
+        if not values["R"] > 0:
+            return f"R = {values['R']:.6g} is not positive"
+        most = tracked_radius(values) if tracked else values["R"]
         found = values.get("residual_0")
-        if found is None or (found <= R * (1 + _CLOSE) and (not exactly or found >= R * (1 - _CLOSE))):
+        if found is None or (found <= most * (1 + _CLOSE) and (not exactly or found >= most * (1 - _CLOSE))):
             return None
-        return f"the run's largest residual is {found:.6g}, which {'is not' if exactly else 'exceeds'} R = {R:.6g}"
+        which = "is not" if exactly else "exceeds"
+        return f"the run's largest residual is {found:.6g}, which {which} {name} = {most:.6g}"
 
     return test
 
@@ -149,6 +181,11 @@ ACCURATE = Assumption("R = D/sqrt(K + 1) with D > 0", _accuracy)
 CLIENTS = Assumption("each f_i is L_max-smooth", lambda problem, values: too_small(problem, values, "L_max"))
 FIRST = Assumption("R = max_i ||grad f_i(x^0) - v_i^0|| > 0", _residual(exactly=True))
 WITHIN = Assumption("max_i ||grad f_i(x^k) - v_i^k|| <= R and R > 0", _residual(exactly=False))
+TRACKED = Assumption(
+    "max_i ||grad f_i(x^k) - v_i^k|| <= rho = max(R, q + beta R/(alpha + R)) and R > 0, q = max(0, sqrt(beta) - "
+    "sqrt(alpha))^2",
+    _residual(exactly=False, tracked=True),
+)
 QUIET = Assumption("the server receives the messages without noise", _quiet)
 NOISE = Assumption("z_i^k ~ N(0, sigma^2 I_d) independent for each of the n clients and rounds", _noise)
 PRESCRIBED = Assumption("sigma, beta and gamma are the prescribed ones", _prescribed)

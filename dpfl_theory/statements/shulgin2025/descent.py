@@ -54,33 +54,61 @@ def _sharpened_sides() -> Sides:
 
 def _aligned(_: Mapping[str, Any]) -> Outcome:
     """<g, v/||v||> = ||v|| + <g - v, v/||v||> >= ||v|| - e >= ||g|| - 2e. In the plane of g and v, with v = (t, 0) and
-    g = (t + p, w), p^2 + w^2 = e^2: the second step is ||g|| <= t + e, that is (t + e)^2 - ||g||^2 = 2 t (e - p)."""
+    g = (t + p, w), p^2 + w^2 = e^2: the second step is ||g|| <= t + e, that is (t + e)^2 - ||g||^2 = 2 t (e - p).
+
+    So the right side exceeds that of L-smoothness, f - gamma <g, v/||v||> + L gamma^2/2, by gamma ((t + e - ||g||) + (e
+    + p)), both of which are not negative."""
     import sympy as sp
 
-    t, e, p = sp.symbols("t e p", real=True)
+    s = sympy_symbols(DESCENT)
+    t, p = sp.symbols("t p", real=True)
+    e, g = s["error"], s["slope"]
+    entered = sum(_sides().rhs.values())
+    slack = s["gamma"] * ((t + e - g) + (e + p))
+    added = equal(entered - _by_smoothness(s, t + p), slack, "the right side less that of L-smoothness")
+    if not added.true:
+        return added
     square = (t + p) ** 2 + e**2 - p**2
-    return equal(sp.expand((t + e) ** 2 - square), sp.expand(2 * t * (e - p)), "(||v|| + e)^2 - ||grad f||^2, p <= e")
+    return equal((t + e) ** 2 - square, 2 * t * (e - p), "(||v|| + e)^2 - ||grad f||^2, p <= e")
+
+
+def _by_smoothness(s: Mapping[str, Any], inner: Any) -> Any:
+    """f - gamma <grad f, v/||v||> + L gamma^2/2 with this inner product."""
+    return s["gap"] - s["gamma"] * inner + s["L"] * s["gamma"] ** 2 / 2
+
+
+def _gained(s: Mapping[str, Any]) -> Any:
+    """The inner product with which the sharpened right side is that of L-smoothness."""
+    return (_by_smoothness(s, 0) - sum(_sharpened_sides().rhs.values())) / s["gamma"]
 
 
 def _angle(_: Mapping[str, Any]) -> Outcome:
-    """<g, v>^2 >= (||g||^2 - e^2)||v||^2 for ||g - v|| = e <= ||g||: with v = (t, 0) and g = (c, w), e^2 = (c - t)^2 +
-    w^2, the difference is t^2 (c^2 - c^2 - w^2 + (c - t)^2 + w^2) = t^2 (c - t)^2; and <g, v> > 0, since 2<g, v> =
-    ||g||^2 - e^2 + ||v||^2."""
+    """<g, v/||v||>^2 >= ||g||^2 - e^2 for ||g - v|| = e <= ||g||: with v = (t, 0), g = (c, w) and e^2 = (c - t)^2 +
+    w^2, the difference is c^2 - c^2 - w^2 + (c - t)^2 + w^2 = (c - t)^2; and <g, v> > 0, since 2<g, v> = ||g||^2 - e^2
+    + ||v||^2. The right side is that of L-smoothness with the least inner product."""
     import sympy as sp
 
+    s = sympy_symbols(SHARPENED)
     t, c, w = sp.symbols("t c w", real=True)
-    error = (c - t) ** 2 + w**2
-    return equal(
-        sp.expand((c * t) ** 2 - (c**2 + w**2 - error) * t**2), sp.expand(t**2 * (c - t) ** 2), "the two sides' slack"
-    )
+    square = sp.expand(sp.simplify(_gained(s)) ** 2)
+    square = square.subs({s["slope"]: sp.sqrt(c**2 + w**2), s["error"]: sp.sqrt((c - t) ** 2 + w**2)})
+    return equal(c**2 - square, (c - t) ** 2, "the squared inner product less the entered one's")
 
 
 def _better(_: Mapping[str, Any]) -> Outcome:
-    """sqrt(g^2 - e^2) >= g - e for 0 <= e <= g: g^2 - e^2 - (g - e)^2 = 2 e (g - e)."""
+    """sqrt(g^2 - e^2) >= g - e for 0 <= e <= g: g^2 - e^2 - (g - e)^2 = 2 e (g - e). With half of its term in the error
+    the printed right side is that of L-smoothness with g - e."""
     import sympy as sp
 
-    g, e = sp.symbols("g e", nonnegative=True)
-    return equal(sp.expand(g**2 - e**2 - (g - e) ** 2), sp.expand(2 * e * (g - e)), "the squares' difference")
+    s, printed = sympy_symbols(SHARPENED), _sides().rhs
+    g, e = s["slope"], s["error"]
+    halved = sum(printed.values()) - printed["estimate"] / 2
+    own = halved.subs({letter: s[name] for name, letter in sympy_symbols(DESCENT).items() if name in s})
+    factor_1 = equal(own, _by_smoothness(s, g - e), "the printed right side with the factor 1")
+    if not factor_1.true:
+        return factor_1
+    square = sp.expand(sp.simplify(_gained(s)) ** 2)
+    return equal(square - (g - e) ** 2, 2 * e * (g - e), "the squares' difference")
 
 
 _LENGTHS = (

@@ -12,7 +12,7 @@ from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _many_rounds as many
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._experiments import accurate, prescribed, runs
-from dpfl_theory.statements.shulgin2025._instances import NEARLY, SMALL
+from dpfl_theory.statements.shulgin2025._instances import CLOSER, NEARLY, SMALL
 from dpfl_theory.statements.shulgin2025.corollary1 import COROLLARY1
 from dpfl_theory.statements.symbolic import equal
 
@@ -47,18 +47,26 @@ def _twelve_from_corollary(_: Mapping[str, Any]) -> Outcome:
 def _any_accuracy(_: Mapping[str, Any]) -> Outcome:
     """Corollary 1 allows c <= D beta/((alpha + D) L_max), and beta < alpha + R <= alpha + D: so c < D/L_max.
 
-    For (12), c = sqrt(2 gap/L), hence D > L_max sqrt(2 gap/L), which is at least sqrt(2 L gap).
+    For (12), c = sqrt(2 gap/L), hence D > L_max sqrt(2 gap/L), which is at least sqrt(2 L gap). R and c are those of
+    the prescription.
     """
     import sympy as sp
 
-    D, gap = sp.Rational(1, 2), sp.Rational(1, 2)
-    L = L_max = sp.Integer(1)
-    needed = sp.sqrt(2 * gap / L)
+    s, chosen = sympy_symbols(EQ12), _prescription()
+    root = sp.sqrt(s["K"] + 1)
+    most = s["D"] * (s["alpha"] + chosen["R"]) / ((s["alpha"] + s["D"]) * s["L_max"])  # at beta = alpha + R
+    slack = s["D"] ** 2 * (root - 1) / (root * (s["alpha"] + s["D"]) * s["L_max"])  # not negative
+    limit = equal(s["D"] / s["L_max"] - most, slack, "D/L_max less Corollary 1's limit of gamma sqrt(K + 1)")
+    if not limit.true:
+        return Outcome(None, limit.reason)
+    half = sp.Rational(1, 2)
+    at = {s["D"]: half, s["gap"]: half, s["L"]: 1, s["L_max"]: 1}
+    needed, allowed = sp.simplify((chosen["gamma"] * root).subs(at)), (s["D"] / s["L_max"]).subs(at)
     return Outcome(
-        False if needed >= D / L_max else None,
+        False if needed.is_number and needed >= allowed else None,
         f"at L = L_max = 1, f(x^0) - f_inf = 1/2 and D = 1/2, (12) needs gamma sqrt(K + 1) = {needed}, and Corollary 1 "
-        f"allows less than D/L_max = {D / L_max} for every alpha >= 0, every beta < alpha + R and every K",
-        {"needed": str(needed), "allowed": str(D / L_max)},
+        f"allows less than D/L_max = {allowed} for every alpha >= 0, every beta < alpha + R and every K",
+        {"needed": str(needed), "allowed": str(allowed)},
     )
 
 
@@ -67,8 +75,10 @@ def _least_accuracy(_: Mapping[str, Any]) -> Outcome:
     sqrt(2 L gap)."""
     import sympy as sp
 
-    L, L_max, gap = sp.symbols("L L_max gap", positive=True)
-    return equal(L_max * sp.sqrt(2 * gap / L), L_max / L * sp.sqrt(2 * L * gap), "the least D and the first term")
+    s = sympy_symbols(EQ12)
+    root = sp.sqrt(s["K"] + 1)
+    least, first = s["L_max"] * _prescription()["gamma"] * root, _twelve(EQ12).rhs["gradient descent"] * root
+    return equal(least, s["L_max"] / s["L"] * first, "the least D and the first term")
 
 
 def _kept(_: Mapping[str, Any]) -> Outcome:
@@ -77,12 +87,16 @@ def _kept(_: Mapping[str, Any]) -> Outcome:
     and the step then adds at most m."""
     import sympy as sp
 
-    m, rho, r, a = sp.symbols("m rho r alpha", positive=True)
+    s, chosen = sympy_symbols(REPAIRED), _repaired_prescription()
+    rho, m = s["D"] / sp.sqrt(s["K"] + 1), chosen["gamma"] * s["L_max"]
+    r, a = sp.Symbol("r", positive=True), s["alpha"]
     left = r - a * r / (a + r)
     steps = (
+        (chosen["beta"], chosen["alpha"], "beta and alpha"),
+        (chosen["R"], rho + m, "the prescribed R and rho + m"),
         (left, r**2 / (a + r), "what a step leaves"),
-        (sp.diff(r**2 / (a + r), r), r * (2 * a + r) / (a + r) ** 2, "its derivative"),
-        ((r**2 / (a + r)).subs(r, rho + m).subs(a, m + m**2 / rho), rho, "what is left of rho + m"),
+        (sp.diff(left, r), r * (2 * a + r) / (a + r) ** 2, "its derivative"),
+        (left.subs(a, chosen["alpha"]).subs(r, chosen["R"]), rho, "what is left of rho + m"),
     )
     for one, other, what in steps:
         outcome = equal(one, other, what)
@@ -97,7 +111,7 @@ def _twelve_again(_: Mapping[str, Any]) -> Outcome:
 
     s = sympy_symbols(REPAIRED)
     root = sp.sqrt(s["K"] + 1)
-    gamma = sp.sqrt(2 * s["gap"] / s["L"]) / root
+    gamma = _repaired_prescription()["gamma"]
     bound = s["gap"] / (gamma * root**2) + 2 * s["D"] / root + s["L"] * gamma / 2
     return equal(bound, sum(_twelve(REPAIRED).rhs.values()), "the mean of the descent inequalities and (12)")
 
@@ -152,14 +166,17 @@ EQ12: Statement = Statement(
         "12",
         note=(
             "the display is lost in the text at hand and was restored: its first term is 'the convergence bound "
-            "obtained by classical gradient descent' (mark P), its second one's constant is Theorem 1's (mark D); any"
-            " other would not change the verdict. Three more things are lost beside it, in 'By further choosing ..., "
-            "and [display] which ensures ...': a choice in the line, a display, and what they ensure. The display is "
-            "read as the step, which the first term pins, and what is ensured as Corollary 1's limit of it. The "
-            "choice may be one of alpha and beta, for which none serves, so it is read as Theorem 1's: any with "
-            "beta/(alpha + R) < 1; or a lower bound of D, with which (12) is Corollary 1's and true. The verdict then"
-            " rests on the words alone: 'where D can be made arbitrarily small' (Appendix F), 'such that D is "
-            "sufficiently small, the convergence bound ... approaches that of classical gradient descent' (Section 4)"
+            "obtained by classical gradient descent' (mark P), its second one's constant is Theorem 1's (mark D); "
+            "any other would not change the verdict. Three more things are lost beside it, in 'By further choosing "
+            "..., and [display] which ensures ...': a choice in the line, a display, and what they ensure. The "
+            "display is read as the step, which the first term pins, and what is ensured as Corollary 1's limit of "
+            "it. The choice may be one of alpha and beta: a choice of alpha and beta for which (12) is true exists "
+            "(the repaired form), but for none does Corollary 1 allow the step; so the printed derivation fails for "
+            "small D on every such reading, and the bound itself where alpha and beta are free. They are read as "
+            "Theorem 1's: any with beta/(alpha + R) < 1. The choice may also be a lower bound of D, with which (12) "
+            "is Corollary 1's and true. The verdict then rests on the words alone: 'where D can be made arbitrarily "
+            "small' (Appendix F), 'such that D is sufficiently small, the convergence bound ... approaches that of "
+            "classical gradient descent' (Section 4)"
         ),
     ),
     text=(
@@ -242,7 +259,7 @@ REPAIRED: Statement = replace(
         Check("algebra", "the least D of the printed form", _least_accuracy),
         *worst.grid_of(many.smallest_gradient, _NEARER),
         *(c for name, (i, _) in SMALL.items() for c in runs({name: i}, prescribed)),
-        *runs(NEARLY, prescribed),
+        *runs({**NEARLY, **CLOSER}, prescribed),
     ),
     expected="holds",
     erratum=None,

@@ -8,11 +8,11 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome
-from dpfl_theory.statements.model import Check, Erratum, Expected, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._experiments import runs
-from dpfl_theory.statements.shulgin2025._instances import TRACKED
+from dpfl_theory.statements.shulgin2025._instances import BEYOND, TRACKED
 from dpfl_theory.statements.shulgin2025._line import exactly, root
 from dpfl_theory.statements.symbolic import equal
 
@@ -20,15 +20,6 @@ __all__ = [
     *("LEMMA2", "REPAIRED", "STATEMENTS"),
     *("after_update", "left_over", "most_left_over", "one_step", "residual_after_update"),
 ]
-
-_NEXT = Expected(
-    "residual",
-    (("largest-residual", 1),),
-    (1, -1),
-    r"\max_i \|\nabla f_i(x^{k+1}) - v_i^{k+1}\|",
-    "the largest residual after a round that began with residuals of at most R",
-    when="end",
-)
 
 
 def residual_after_update(r: Fraction, alpha: Fraction, beta: Fraction) -> Fraction:
@@ -251,8 +242,8 @@ LEMMA2: Statement = Statement(
         "If max_i ||grad f_i(x^k) - v_i^k|| <= R, beta/(alpha + R) < 1 and 0 < gamma <= beta R/((alpha + R) L_max), "
         "then max_i ||grad f_i(x^{k+1}) - v_i^{k+1}|| <= R."
     ),
-    symbols=shu.letters("R", "gamma", "alpha", "beta", "L_max"),
-    expectations=(_NEXT,),
+    symbols=(shu.BOUND, *shu.letters("gamma", "alpha", "beta", "L_max")),
+    expectations=(shu.next_residual("R"),),
     assumptions=(shu.CLIENTS, shu.WITHIN, shu.CONTRACTS, shu.STEP),
     sides=_sides,
     checks=(
@@ -310,6 +301,9 @@ REPAIRED: Statement = replace(
         "gamma <= beta R/((alpha + R) L_max), then max_i ||grad f_i(x^{k+1}) - v_i^{k+1}|| <= rho, and max_i ||grad "
         "f_i(x^k) - v_i^{k+1}|| <= A = max(R - beta R/(alpha + R), q) <= R in between."
     ),
+    symbols=(shu.SCALE, *shu.letters("gamma", "alpha", "beta", "L_max")),
+    expectations=(shu.next_residual("rho"),),
+    assumptions=(shu.CLIENTS, shu.TRACKED, shu.CONTRACTS, shu.STEP),
     sides=_repaired_sides,
     checks=(
         Check("algebra", "where no step overshoots", _without_overshoot),
@@ -319,6 +313,7 @@ REPAIRED: Statement = replace(
         Check("exact", "overshoots", _repaired_cases, _OVERSHOOTS),
         *worst.grid_of(lambda i: worst.track(i, repaired=True), _radius_grid()),
         *(c for name, (i, _) in TRACKED.items() for c in runs({name: i})),
+        *runs(BEYOND),
     ),
     expected="holds",
     erratum=None,

@@ -102,6 +102,10 @@ _EXACT = {
     "noise": [[0, 1, 1, "1", "1"], [9, 1, 200, "1/3", "1/7"], [20, 10, 3, "5", "1/100"]],
 }
 
+_NOISY_RUNS = {**LONG, "sigma": "2/5"}
+"""The bounds are below |f'(x^0)| with up to a fifth for noise, which turns a sign with a probability of up to 9% by the
+last round; the upper limit is then 2.37 where the run without noise has 1.56."""
+
 THEOREM2: Statement = Statement(
     id="shulgin2025.theorem2",
     kind="theorem",
@@ -112,7 +116,9 @@ THEOREM2: Statement = Statement(
         note=(
             "the display is lost in the text at hand and was restored; it is pinned by the remaining words and the "
             "steps of the proof (mark P). The memories use the messages without noise, so that Theorem 1's remark on "
-            "Lemma 2 applies unchanged"
+            "Lemma 2 applies unchanged. No run comes near a bound that is below ||grad f(x^0)||: without the noise "
+            "term the bound fails in one run only, where it is far above the first gradient. The term's constant rests "
+            "on the exact moments"
         ),
     ),
     text=(
@@ -127,7 +133,7 @@ THEOREM2: Statement = Statement(
         Check("algebra", "no noise: Theorem 1", _without_noise),
         Check("algebra", "noise accumulated by the server", _accumulated),
         Check("exact", "first round, and the noise term", _first_rounds, _EXACT),
-        Check("exact", "whole runs on the line", _noisy_runs, {**LONG, "sigma": "1/20"}),
+        Check("exact", "whole runs on the line", _noisy_runs, _NOISY_RUNS),
         *runs(NOISY),
     ),
     uses=("shulgin2025.lemma2", "shulgin2025.lemma2.repaired", "shulgin2025.lemma3", "shulgin2025.descent"),
