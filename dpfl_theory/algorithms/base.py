@@ -65,7 +65,8 @@ class Round:
     members (A, S) the numbers of the clients that were run and messages (A, S, d) what each sends, before noise; phase
     all clients' local steps from w, local_steps of them of size local_step (S,), whose ``updates()`` are (n, S, d);
     threshold (S,) the clipping threshold or scaling factor; signal and noise (S, d) the two parts of what the server
-    adds up; state whatever else the algorithm keeps.
+    adds up; difference (S, d) the signal where it is a mean of differences of parameters; state whatever else the
+    algorithm keeps.
     """
 
     context: Context
@@ -82,6 +83,7 @@ class Round:
     threshold: Any = None
     signal: Any = None
     noise: Any = None
+    difference: Any = None
     state: Any = None
     cache: dict[str, Any] = field(default_factory=dict)
 

@@ -107,12 +107,12 @@ def _clipped_alignment(h: Round) -> Any:
 
 
 def _descent_product(h: Round) -> Any:
-    signal = need(h, "signal", "descent-product")
-    return (h.context.kernels.gradient(h.w) * signal).sum(axis=1)
+    difference = need(h, "difference", "descent-product")
+    return (h.context.kernels.gradient(h.w) * difference).sum(axis=1)
 
 
 def _steepest(reach: Reach) -> float:
-    """|<grad f, signal>| <= G eta max_i ||u_i||, where the signal is a mean of differences eta u_i, clipped or not."""
+    """|<grad f, difference>| <= G eta max_i ||u_i||, for a mean of differences eta u_i, clipped or not."""
     return float(np.mean(reach.gradient_bounds)) * reach.step * float(np.max(reach.update_bounds))
 
 
@@ -246,7 +246,7 @@ LOCAL = (
     Observable(
         "descent-product",
         (1, 0),
-        r"\langle \nabla f(w_k), \frac{1}{r}\sum_{i \in S_k} \Delta_i \rangle",
+        r"\langle \nabla f(w_k), \frac{1}{|S_k|}\sum_{i \in S_k} \Delta_i \rangle",
         "inner product of the gradient with the mean of the clients' differences of parameters, before noise",
         _descent_product,
         lambda r: -_steepest(r),

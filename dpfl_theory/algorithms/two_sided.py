@@ -120,7 +120,7 @@ class TwoSidedFedAvg(Memoryless):
         if self.threshold is not None:
             sent = Clip(self.threshold)(context, sent)
         signal, noise = average(context, sent, counts, self.sigma, k)
-        happened = Round(context, k, x, members=members, messages=sent, signal=signal, noise=noise)
+        happened = Round(context, k, x, members=members, messages=sent, signal=signal, noise=noise, difference=signal)
         return x + eta_g[:, None] * (signal + noise), happened
 
     def describe(self) -> dict[str, Any]:

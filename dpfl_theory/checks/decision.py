@@ -189,9 +189,9 @@ def decide_least(z: NDArray[np.float64], bound: float, least: float, most: float
     )
 
 
-def certain(values: NDArray[np.float64], bound: float) -> Limits:
+def certain(values: NDArray[np.float64], bound: float, scale: float = 0.0) -> Limits:
     """Limits of a number that a run without randomness gives: its lanes' values (lanes,), which rounding alone may
-    part.
+    part. ``scale``: the size of what was subtracted to get them.
 
     Raises ValueError when they differ by more.
 
@@ -200,7 +200,7 @@ def certain(values: NDArray[np.float64], bound: float) -> Limits:
     """
     if not np.isfinite(values).all():
         return decide(np.full(len(values), math.nan), bound, -math.inf, math.inf, 1.0)
-    slack = _ROUNDING * max(abs(bound), float(np.abs(values).max()))
+    slack = _ROUNDING * max(abs(bound), float(np.abs(values).max()), scale)
     low, high = float(values.min()), float(values.max())
     if high - low > slack:
         raise ValueError(f"a run that is said to draw nothing gives both {low!r} and {high!r} in its lanes")

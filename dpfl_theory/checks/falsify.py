@@ -1,9 +1,9 @@
 """falsify: a search for an instance on which a statement fails, by runs inside its hypotheses.
 
 It starts from the instances of the statement's Monte-Carlo checks, changes their numbers, keeps what is inside the
-hypotheses and has the largest left over right side, and goes on from there. What a search finds is no evidence: its
-ratios are the largest of many. The best instance is therefore run again with fresh seeds and all its lanes, and that
-run's verdict counts.
+hypotheses and has the largest excess, (left - right)/(|left| + |right|), of an equality its size, and goes on from
+there. What a search finds is no evidence: its excesses are the largest of many. The best instance is therefore run
+again with fresh seeds and all its lanes, and that run's verdict counts.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["Search", "falsify"]
 
 LANES, MORE_LANES = 64, 512
 """Of a run of the search, and of its repetition with other seeds where it looks better than what was found before: the
-largest of many noisy ratios is too large. The last run has as many lanes as the check it descends from."""
+largest of many noisy excesses is too large. The last run has as many lanes as the check it descends from."""
 KEPT = 6
 """How many of the best instances the search goes on from."""
 COST = 8.0
@@ -39,36 +39,45 @@ FRESH, REPEATED = 0x5EED, 0xC0DE
 """What the seeds of the last run and of a repetition differ by from that of the search."""
 
 Tell = Callable[[int, float, float], None]
-"""Told: instances tried, share of the budget that is spent, the largest ratio."""
+"""Told: instances tried, share of the budget that is spent, the largest excess."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """An instance of the search: the check it descends from, and its left over right side."""
+    """An instance of the search: the check it descends from, and its excess."""
 
-    ratio: float
+    excess: float
     check: Check
     instance: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Search:
-    """What a search did: how many instances it tried, how many of these were inside the hypotheses, which hypotheses
-    kept the others out (and how many could not be built), the largest ratio of the recorded instances and of all, and
-    the evidence of the best one's run with fresh seeds."""
+    """What a search did: how many instances it tried, how many of these were variations of recorded ones, and inside
+    the hypotheses; which hypotheses kept the others out (and how many could not be run); the largest excess of the
+    recorded instances and of all; the evidence of the best one's run with fresh seeds; and whether such a run can be
+    found violated, which takes limits that are valid at finite sample size."""
 
     statement: str
     tried: int
+    variations: int
     inside: int
     outside: Mapping[str, int]
     recorded: float
     largest: float
     evidence: Evidence
+    certifiable: bool
     seconds: float
+
+    @property
+    def suspicious(self) -> bool:
+        """Whether the run with fresh seeds is undecided although its asymptotic limits leave the right side out."""
+        e = self.evidence
+        return e.verdict == "inconclusive" and e.lhs is not None and e.rhs is not None and not e.lhs.low <= e.rhs
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON data."""
-        known = ("statement", "tried", "inside", "recorded", "largest")
+        known = ("statement", "tried", "variations", "inside", "recorded", "largest", "certifiable", "suspicious")
         return {
             **{name: getattr(self, name) for name in known},
             "outside": dict(self.outside),
@@ -87,10 +96,17 @@ def falsify(
     device: str = "auto",
     progress: Tell | None = None,
 ) -> Search:
-    """Search for a counterexample for so many seconds, or so many instances (which always finds the same).
+    """Search for a counterexample for so many seconds, or so many instances (which always finds the same). The recorded
+    instances and the last run are done in any case.
 
-    Raises InputError for a statement that nothing runs, or whose every check is outside its hypotheses.
+    Raises InputError for a statement that nothing runs, that is not claimed of all instances, or whose every check is
+    outside its hypotheses.
     """
+    if not statement.universal:
+        raise InputError(
+            f"{statement.id} is not claimed wherever its hypotheses hold, so that no instance on which it fails refutes "
+            f"it: check it instead (dpfl-theory check {statement.id})"
+        )
     bases = [c for c in statement.checks if c.method == "monte-carlo"]
     if not bases:
         raise InputError(
@@ -101,38 +117,50 @@ def falsify(
     tried, inside, kept = 0, 0, list[Found]()
 
     def measured(check: Check, instance: Mapping[str, Any], most: float) -> float | None:
-        found = _ratio(statement, check, instance, Settings(seed, 0.5, device), LANES, most, outside)
-        if found is None or not kept or found <= kept[0].ratio:
+        found = _excess(statement, check, instance, Settings(seed, 0.5, device), LANES, most, outside)
+        if found is None or not kept or found <= kept[0].excess:
             return found
-        return _ratio(statement, check, instance, Settings(seed ^ REPEATED, 0.5, device), MORE_LANES, most, outside)
+        return _excess(statement, check, instance, Settings(seed ^ REPEATED, 0.5, device), MORE_LANES, most, outside)
 
     def enter(check: Check, instance: Mapping[str, Any], most: float) -> None:
         nonlocal tried, inside
         tried += 1
-        ratio = measured(check, instance, most)
-        if ratio is None:
-            return
-        inside += 1
-        kept.append(Found(ratio, check, instance))
-        kept.sort(key=lambda f: -f.ratio)
+        excess = measured(check, instance, most)
+        if excess is not None:
+            inside += 1
+            kept.append(Found(excess, check, instance))
+            kept.sort(key=lambda f: -f.excess)
+        if progress is not None:
+            share = _spent(begun, budget, tried, instances)
+            progress(tried, min(1.0, share), kept[0].excess if kept else -1.0)
 
     with one_thread():
         for check in bases:
             enter(check, check.instance, math.inf)
         if not kept:
             raise InputError(f"no run of {statement.id} is inside its hypotheses, so there is nothing to start from")
-        recorded = kept[0].ratio
+        recorded = kept[0].excess
         work = {f.check.name: _work(f.check.build(f.check.instance)) for f in kept}
         while _spent(begun, budget, tried, instances) < 1.0:
             # Half of the time from any: what is nearly an equality stays the best for long, and leads nowhere.
             parent = draw.choice(kept[:KEPT] if draw.random() < 0.5 else kept)
             enter(parent.check, varied(parent.instance, draw), COST * work[parent.check.name])
-            if progress is not None:
-                progress(tried, _spent(begun, budget, tried, instances), kept[0].ratio)
         best = kept[0]
         again = replace(best.check, name=f"found from: {best.check.name}", instance=best.instance)
+        last = again.build(again.instance)
         evidence = monte_carlo.run(statement, again, Settings(seed ^ FRESH, alpha, device))
-    return Search(statement.id, tried, inside, outside, recorded, best.ratio, evidence, time.monotonic() - begun)
+    return Search(
+        statement.id,
+        tried,
+        tried - len(bases),
+        inside,
+        outside,
+        recorded,
+        best.excess,
+        evidence,
+        last.reach is not None or not last.random,
+        time.monotonic() - begun,
+    )
 
 
 def _spent(begun: float, budget: float, tried: int, instances: int | None) -> float:
@@ -150,7 +178,7 @@ def _steps(algorithm: Any) -> float:
     return float(getattr(algorithm, "local_steps", 1) or 1)
 
 
-def _ratio(
+def _excess(
     statement: Statement,
     check: Check,
     instance: Mapping[str, Any],
@@ -159,8 +187,8 @@ def _ratio(
     most: float,
     outside: Counter[str],
 ) -> float | None:
-    """Left over right side of a short run; None for an instance that cannot be built, is outside the hypotheses, needs
-    too much work, or has a bound that is not positive."""
+    """The excess of a short run; None for an instance that cannot be built, is outside the hypotheses or needs too much
+    work."""
     built: list[Experiment] = []
 
     def build(_: Mapping[str, Any]) -> Experiment:
@@ -183,10 +211,13 @@ def _ratio(
     if evidence.verdict == "not-applicable":
         outside[evidence.reason.split("'")[1]] += 1
         return None
-    if evidence.ratio is None or not math.isfinite(evidence.ratio):
-        outside["no positive bound"] += 1
+    left, right = evidence.lhs, evidence.rhs
+    if left is None or right is None or not math.isfinite(left.estimate) or not math.isfinite(right):
+        outside["a side is infinite or not a number"] += 1
         return None
-    return evidence.ratio
+    size = abs(left.estimate) + abs(right)
+    excess = (left.estimate - right) / size if size else 0.0
+    return abs(excess) if statement.relation == "==" else excess
 
 
 class _TooMuch(Exception):

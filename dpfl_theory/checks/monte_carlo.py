@@ -264,7 +264,8 @@ class _Sample:
         """The limits of E Z, or min_k E Z_k, from the replicates so far."""
         z = self._replicates()
         if not self.experiment.random:
-            return certain(z if z.ndim == 1 else z.min(axis=1), self.bound)
+            parts = (abs(c) * np.abs(np.concatenate(self.columns[name])).max() for name, c in self.coefficients.items())
+            return certain(z if z.ndim == 1 else z.min(axis=1), self.bound, float(max(parts, default=0.0)))
         return (decide if z.ndim == 1 else decide_least)(z, self.bound, *self._range(), alpha)
 
     def _replicates(self) -> Array:

@@ -22,7 +22,7 @@ app = typer.Typer()
 def falsify(
     id_: Annotated[str, typer.Argument(metavar="ID", help="The statement.")],
     file: Annotated[str | None, typer.Option(metavar="FILE.py", help="A file with statements of your own.")] = None,
-    budget: Annotated[str, typer.Option(metavar="60s", help="How long to search.")] = "60s",
+    budget: Annotated[str, typer.Option(metavar="60s", help="How long to vary the recorded runs.")] = "60s",
     instances: Annotated[
         str | None, typer.Option(metavar="N", help="Try so many instances instead; always finds the same.")
     ] = None,
@@ -32,7 +32,7 @@ def falsify(
     format_: Format = "text",
     output: Annotated[str | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.")] = None,
 ) -> int:
-    """Search inside a statement's hypotheses for the largest left over right side, and check it with fresh seeds."""
+    """Search inside a statement's hypotheses for the largest excess of the left side, and check it with fresh seeds."""
     from dpfl_theory.checks.falsify import falsify as search
 
     choice("format", format_, ("text", "json"))
@@ -53,7 +53,7 @@ def falsify(
             alpha=share,
             device=device,
             progress=lambda tried, share, largest: progress(
-                min(1.0, share), f"{tried} instances, largest ratio {largest:.4g}"
+                min(1.0, share), f"{tried} instances, largest excess {largest:.3g}"
             ),
         )
     document = {"schema": "dpfl-theory/falsify/1", "recorded_verdict": statement.expected, **found.to_json()}
@@ -63,7 +63,9 @@ def falsify(
     else:
         write(target, text + "\n")
         say(f"{_verdict(document)}: {target}")
-    return 1 if found.evidence.verdict == "violated" and statement.expected == "holds" else 0
+    if found.evidence.verdict == "violated":
+        return 0 if statement.expected == "violated" else 1
+    return 3 if found.suspicious else 0
 
 
 def _parse_count(text: str | None) -> int | None:
@@ -79,6 +81,10 @@ def _verdict(document: dict[str, Any]) -> str:
     if e["verdict"] == "violated":
         surprise = "" if document["recorded_verdict"] == "violated" else ", which the catalogue does not record"
         return f"{document['statement']} is violated{surprise}"
+    if document["suspicious"]:
+        return f"undecided: the best instance looks like a counterexample to {document['statement']}, without proof"
+    if not document["variations"]:
+        return f"only the recorded runs of {document['statement']} were tried: give a longer --budget"
     return f"no counterexample to {document['statement']} was found"
 
 
@@ -88,15 +94,17 @@ def as_text(document: dict[str, Any]) -> str:
     ratio = "-" if e["ratio"] is None else f"{e['ratio']:.6g}"
     shown = {k: v for k, v in e["instance"].items() if k not in ("values", "algorithm")}
     tried = f"{document['tried']} in {document['seconds']:.1f} s, {document['inside']} inside the hypotheses"
-    largest = f"{document['recorded']:.6g} on the recorded instances, {document['largest']:.6g} in the search"
+    largest = f"{document['recorded']:.4g} on the recorded instances, {document['largest']:.4g} in the search"
     lines = [
         _verdict(document),
         "",
         f"instances tried   {tried}",
-        f"largest ratio     {largest} ({e['check']})",
+        f"largest excess    {largest} ({e['check']}); it is (left - right)/(|left| + |right|)",
         f"with fresh seeds  {e['verdict']}, ratio {ratio}: {e['reason']}",
         f"instance          {json.dumps(shown, ensure_ascii=False)}",
     ]
+    if not document["certifiable"]:
+        lines.append("limits            none is valid at finite sample size here, so that no run can be found violated")
     for why, count in sorted(document["outside"].items(), key=lambda pair: -pair[1]):
         lines.append(f"kept out          {count}: {why}")
     return "\n".join(lines)

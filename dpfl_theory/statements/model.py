@@ -123,6 +123,8 @@ class Statement:
     prescription() maps hyper-parameters to sympy expressions; both import sympy only when called. ``homogeneous``
     records whether the printed formula passes the units check that every formula gets. ``uses`` names the statements
     that its proof rests on; ``slips`` are misprints and loose words beside it that change no verdict, a sentence each.
+    ``universal`` is False where the formula is not claimed wherever the hypotheses hold: an instance is said to exist,
+    or the checks' instances name a choice (a constant of O(.), a best step) that no hypothesis describes.
     """
 
     id: str
@@ -142,6 +144,7 @@ class Statement:
     erratum: Erratum | None = None
     uses: tuple[str, ...] = ()
     slips: tuple[str, ...] = ()
+    universal: bool = True
 
     @property
     def paper(self) -> str:

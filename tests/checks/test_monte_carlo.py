@@ -379,3 +379,11 @@ def test_an_equality_of_a_run_without_randomness_is_exact() -> None:
     assert _run(statement, replace(silent, values={"B": value})).verdict == "holds"
     for other in (value * (1 + 1e-6), value * (1 - 1e-6)):
         assert _run(statement, replace(silent, values={"B": other})).verdict == "violated"
+
+
+def test_rounding_of_cancelled_sides_is_no_difference() -> None:
+    """Where both sides are random terms, what is left is their rounding: its own size is no measure of it."""
+    rest = np.array([0.1 + 0.2 - 0.3] * 2)
+    assert certain(rest, 0.0, scale=0.3).equality(0.3, 0.05, False)[0] == "holds"
+    assert certain(rest, 0.0, scale=0.3).verdict(0.3, False)[0] == "inconclusive"
+    assert certain(np.array([1e-6] * 2), 0.0, scale=0.3).equality(0.3, 0.05, False)[0] == "violated"

@@ -99,6 +99,7 @@ def _observation(number: int, title: str, text: str, **more: Any) -> Statement:
         source=Source(hou.PAPER, f"Observation {number}, Section 3.1", note=f"{_READING}. {more.pop('note')}"),
         text=text,
         expectations=runs.ERRORS,
+        universal=False,
         sides=lambda: runs.sides(sympy_symbols(OBSERVATION1)),
         **more,
     )
