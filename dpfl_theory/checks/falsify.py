@@ -104,8 +104,8 @@ def falsify(
     """
     if not statement.universal:
         raise InputError(
-            f"{statement.id} is not claimed wherever its hypotheses hold, so that no instance on which it fails refutes "
-            f"it: check it instead (dpfl-theory check {statement.id})"
+            f"{statement.id} is not claimed wherever its hypotheses hold, so that no failing instance refutes it: check "
+            f"it instead (dpfl-theory check {statement.id})"
         )
     bases = [c for c in statement.checks if c.method == "monte-carlo"]
     if not bases:

@@ -11,7 +11,8 @@ from dpfl_theory.checks import algebra
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements import get
 from dpfl_theory.statements.model import Sides, Statement
-from dpfl_theory.statements.zhang2021 import claim2_2a
+from dpfl_theory.statements.zhang2021 import claim2_2a, theorem3_1_sharpened
+from dpfl_theory.statements.zhang2021._limits import StepLimits
 
 
 def test_the_bookkeeping_notices_a_lost_factor() -> None:
@@ -73,3 +74,19 @@ def test_the_prescribed_step_is_read_by_its_algebra(monkeypatch: pytest.MonkeyPa
     assert algebra.run(right, check, Settings()).verdict == "holds"
     monkeypatch.setattr(claim2_2a, "REACHED", replace(right, prescription=longer))
     assert algebra.run(right, check, Settings()).verdict == "violated"
+
+
+@pytest.mark.parametrize("limits", [StepLimits(50, 20), StepLimits(60, 18), StepLimits(60, 20, 5)])
+def test_steps_that_are_too_long_fail_the_sharpened_round(limits: StepLimits, monkeypatch: pytest.MonkeyPatch) -> None:
+    (check,) = (c for c in theorem3_1_sharpened.SHARPENED.checks if c.name == "one round, from (13) to (18)")
+    assert algebra.run(theorem3_1_sharpened.SHARPENED, check, Settings()).verdict == "holds"
+    monkeypatch.setattr(theorem3_1_sharpened, "sharpened_limits", limits)
+    assert algebra.run(theorem3_1_sharpened.SHARPENED, check, Settings()).verdict == "violated"
+
+
+@pytest.mark.parametrize("limits", [StepLimits(120, 120), StepLimits(60, 130), StepLimits(60, 20, 7)])
+def test_steps_that_are_not_longer_sharpen_nothing(limits: StepLimits, monkeypatch: pytest.MonkeyPatch) -> None:
+    (check,) = (c for c in theorem3_1_sharpened.SHARPENED.checks if c.name == "smaller than the repaired bound")
+    assert algebra.run(theorem3_1_sharpened.SHARPENED, check, Settings()).verdict == "holds"
+    monkeypatch.setattr(theorem3_1_sharpened, "sharpened_limits", limits)
+    assert algebra.run(theorem3_1_sharpened.SHARPENED, check, Settings()).verdict == "violated"

@@ -20,10 +20,11 @@ from dpfl_theory.problems import make
 from dpfl_theory.statements import get
 from dpfl_theory.statements.model import Check, Sides, Statement
 from dpfl_theory.statements.zhang2021 import _run_instances as instances
-from dpfl_theory.statements.zhang2021 import _runs, drift
+from dpfl_theory.statements.zhang2021 import _runs, drift, squared_updates
+from dpfl_theory.statements.zhang2021._limits import StepLimits, repaired_limits, sharpened_limits
 from dpfl_theory.statements.zhang2021._proof_instances import CLIPPED, PLAIN
 from dpfl_theory.statements.zhang2021._round import Round, cases, compared
-from dpfl_theory.statements.zhang2021._round_performance import one_round
+from dpfl_theory.statements.zhang2021._round_performance import at_limit, one_round
 
 F = Fraction
 
@@ -174,7 +175,7 @@ def test_a_wrong_constant_is_noticed(name: str) -> None:
     found = []
     for statement in (right, wrong):
         if summed:
-            build = _runs.tree(lambda s=statement: s, _runs.repaired_limits)
+            build = _runs.tree(lambda s=statement: s, repaired_limits)
             checked = [Check("exact", n, build, i) for n, i in instances.ALLOWED.items()]
         else:
             build = cases(lambda s=statement: s)
@@ -184,41 +185,92 @@ def test_a_wrong_constant_is_noticed(name: str) -> None:
                 if c.method == "exact" and isinstance(c.instance.get("Q"), int)
             ]
         if id_ == "zhang2021.theorem3.1.repaired":
-            long = _runs.long_run(lambda s=statement: s, _runs.repaired_limits, below=True)
+            long = _runs.long_run(lambda s=statement: s, repaired_limits, below=True)
             checked += [Check("exact", n, long, i) for n, i in instances.LONG.items()]
         found.append({exact.run(statement, c, Settings()).verdict for c in checked})
     assert found[0] == {"holds"}
     assert "violated" in found[1]
 
 
-def test_a_tenth_of_the_drift_is_refuted_in_the_worst_case() -> None:
+def _worst(statement: Statement, build: Callable[[Any, Mapping[str, Any]], Any], instance: Mapping[str, Any]) -> str:
+    check = Check("worst-case", "planted", lambda i: build(lambda: statement, i), instance)
+    return worst_case.run(statement, check, Settings()).verdict
+
+
+@pytest.mark.parametrize("middle", [False, True])
+def test_a_tenth_of_the_drift_is_refuted_in_the_worst_case(middle: bool) -> None:
     statement = get("zhang2021.eq15.sharpened")
-    instance = {"Q": 3, "clients": 1, "noisy": True, "eta Q L": "129/1000"}
-    for factors, verdict in (((4 / 3, 1.0), "holds"), ((0.1, 0.1), "violated")):
-        check = Check("worst-case", "planted", lambda i, f=factors: drift.drift(i, f), instance)
-        assert worst_case.run(statement, check, Settings()).verdict == verdict
+    instance = {"Q": 3, "clients": 1, "noisy": True, "eta Q L": "129/1000", "middle": middle}
+    tenth = _with(statement, noise=lambda t: t / 10, gradient=lambda t: t / 10)
+    assert _worst(statement, drift.drift, instance) == "holds"
+    assert _worst(tenth, drift.drift, instance) == "violated"
+
+
+def test_a_fifth_of_the_squared_updates_is_refuted_in_the_worst_case() -> None:
+    statement, instance = get("zhang2021.eq19.repaired"), {"Q": 2, "eta Q L": "129/1000"}
+    fifth = _with(statement, gradients=lambda t: t / 5)
+    assert _worst(statement, squared_updates.local_sum, instance) == "holds"
+    assert _worst(fifth, squared_updates.local_sum, instance) == "violated"
 
 
 @pytest.mark.parametrize(
-    ("eta_g", "sampling", "drifting", "verdict"),
+    ("id_", "limits", "Q", "divisor"),
     [
-        ("5/6", 27 / 2, 15.0, "holds"),
-        ("5/6", 0.2, 15.0, "violated"),
-        ("5", 93 / 20, 0.5, "holds"),
-        ("5", 0.45, 0.5, "violated"),  # 1/2 is what two clients of which one takes part reach
+        ("zhang2021.eq21.repaired", repaired_limits, 1, 70),
+        ("zhang2021.theorem3.1.repaired.sharpened", sharpened_limits, 2, 10),
     ],
 )
 def test_a_round_without_the_sampling_term_is_refuted_in_the_worst_case(
-    eta_g: str, sampling: float, drifting: float, verdict: str
+    id_: str, limits: StepLimits, Q: int, divisor: int
 ) -> None:
-    instance = {"class": "convex", "P": 1, "Q": 2, "eta Q L": "1/100", "eta_g": eta_g}
-    check = Check("worst-case", "planted", lambda i: one_round(i, True, sampling, drifting), instance)
-    assert worst_case.run(get("zhang2021.eq21.repaired"), check, Settings()).verdict == verdict
+    statement = get(id_)
+    instance = {"class": "convex", "P": 1, "Q": Q, **at_limit(limits, 1, "1/100")}
+    assert _worst(statement, one_round, instance) == "holds"
+    assert _worst(_with(statement, sampling=lambda t: t / divisor), one_round, instance) == "violated"
+
+
+@pytest.mark.parametrize("P", [1, 2])
+def test_a_sharpened_round_with_a_fifth_of_the_start_fails(P: int) -> None:
+    """The step is at its limit for both P, and the worst case reads the term of the start."""
+    statement = get("zhang2021.theorem3.1.repaired.sharpened")
+    instance = {"class": "convex", "P": P, "Q": 2, **at_limit(sharpened_limits, P, "1/100")}
+    assert Fraction(instance["eta_g"]) == 5 * P  # at the limit, for both
+    less = _with(statement, initialisation=lambda t: t / 5)
+    assert _worst(statement, one_round, instance) == "holds"
+    assert _worst(less, one_round, instance) != "holds"
+
+
+def test_the_middle_line_of_15_is_larger_than_its_left_end() -> None:
+    """Two clients (x +- 50)^2/2 from x_t = 0: their drifts cancel in A_1, and do not in the clients' mean square."""
+    for Q, due in ((2, 10.4), (5, 47.0), (40, 487.0)):
+        eta, y, found = 0.129 / Q, 0.0, 0.0
+        for _ in range(Q):
+            found += y**2
+            y -= eta * (y - 50.0)
+        assert found == pytest.approx(due, rel=0.01)
+        instance = {"q": ["1", "1"], "m": ["-50", "50"], "x": "0", "P": 1, "Q": Q, "eta Q L": "129/1000"}
+        values = Round(instance).values()
+        assert values["drift_square"] == 0
+        assert float(values["drift_mean"]) == pytest.approx(found, rel=1e-9)
+
+
+@pytest.mark.parametrize("Q", [1, 3, 4])
+def test_the_middle_line_with_noise_is_what_enumeration_says(Q: int) -> None:
+    q, m, x, s = [2.0, -1.0, 0.5], [1.0, 4.0, -3.0], 5 / 3, 3.0
+    instance = {"q": ["2", "-1", "1/2"], "m": ["1", "4", "-3"], "x": "5/3", "P": 1, "noise": "3", "eta Q L": "1/10"}
+    eta, total = 0.1 / (2 * Q), 0.0
+    for h, centre in zip(q, m):
+        for signs in itertools.product((1.0, -1.0), repeat=Q):
+            y = x
+            for sign in signs:
+                total += (h * (y - x)) ** 2 / 2**Q / 3
+                y -= eta * (h * (y - centre) + s * sign)
+    assert float(Round({**instance, "Q": Q}).values()["drift_mean"]) == pytest.approx(total, rel=1e-9, abs=1e-15)
 
 
 def test_runs_outside_the_limits_are_not_built() -> None:
     with pytest.raises(ValueError, match="exceeds"):
-        _runs.tree(lambda: get("zhang2021.theorem3.1.repaired"), _runs.repaired_limits)(
+        _runs.tree(lambda: get("zhang2021.theorem3.1.repaired"), repaired_limits)(
             {**instances.BROKEN["one of two clients, one round from the optimum"]}
         )
     with pytest.raises(ValueError, match="beyond the theorem's limit"):
@@ -256,3 +308,18 @@ def test_no_reading_of_the_sampling_makes_17_and_18_true() -> None:
         if bounded:
             assert compared(get("zhang2021.eq17"), {}, values).excess <= 0
         assert compared(get("zhang2021.eq18.repaired"), {}, values).excess <= 0
+
+
+def test_the_counterexample_of_18_with_replacement() -> None:
+    """Identical clients x^2/2 at 0, Q = N = P = 2, noise +-1, a run for every draw: by enumeration of the noises."""
+    eta = Fraction(1, 20)
+    # From 0 the second gradient is -eta n, n the first noise: the update is eta^2 n, whoever is drawn.
+    left = sum((eta**2 * (a + b) / 2) ** 2 for a in (-1, 1) for b in (-1, 1)) / 4
+    mean = left  # of two independent clients
+    right = (2 * eta**4 + 2 * mean) / 4
+    assert (left, right) == (eta**4 / 2, 3 * eta**4 / 4)
+    values = Round(
+        {"q": ["1", "1"], "m": ["0", "0"], "x": "0", "Q": 2, "P": 2, "eta_l": "1/20", "noise": "1", "sampling": "anew"}
+    ).values()
+    case = compared(get("zhang2021.eq18"), {}, values)
+    assert (case.lhs, case.rhs) == (left, right)

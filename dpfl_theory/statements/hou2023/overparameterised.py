@@ -135,8 +135,9 @@ PRINTED: Statement = Statement(
             "Without noise the control variates do converge to zero, at ScaffNew's rate. With noise they do not: each "
             "communication adds (p/eta)(A(e_t) - e_t) to them, of variance (p/eta)^2 (1 - 1/N) sigma^2 in each "
             "coordinate of each client, which later local steps feed back into the models. DP-FedAvg has no such term, "
-            "and ends nearer to x*: with two clients f_i(x) = q_i x^2/2, q = (1, 1/4), eta = 1, p = 1/5, T = 40 and "
-            "the same noise and coins, DP-ScaffNew's expected squared distance is 1.91 times as large. Theorem 1's "
+            "and ends nearer to x*: with two clients f_i(x) = q_i x^2/2, q = (1, 1/4), x_0 = 1, eta = 1, p = 1/5, T "
+            "= 40, sigma^2 = 8 and the same noise and coins, DP-ScaffNew's expected squared distance is 1.91 times as "
+            "large. Theorem 1's "
             "bound does hold for DP-FedAvg here."
         ),
         cause="The remark carries over what holds for ScaffNew without noise.",

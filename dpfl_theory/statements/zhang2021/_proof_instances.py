@@ -56,12 +56,23 @@ def exact(
     statement: Callable[[], Statement],
     verdicts: Mapping[str, str] | None = None,
     step: Mapping[str, Any] | None = None,
+    instead: Mapping[str, str] | None = None,
+    title: str = "",
     **more: Any,
 ) -> tuple[Check, ...]:
-    """An exact check on every instance above; verdicts: those that are not ``holds``, by name or for all (``*``)."""
+    """An exact check on every instance above; verdicts: those that are not ``holds``, by name or for all (``*``).
+
+    instead: see `_round.cases`; title: what is put before the instances' names then.
+    """
     known = verdicts or {}
-    build = _round.cases(statement)
+    build = _round.cases(statement, instead)
     return tuple(
-        Check("exact", name, build, {**_STEP, **(step or {}), **i, **more}, known.get(name, known.get("*", "holds")))
+        Check(
+            "exact",
+            title + name,
+            build,
+            {**_STEP, **(step or {}), **i, **more},
+            known.get(name, known.get("*", "holds")),
+        )
         for name, i in {**PLAIN, **CLIPPED}.items()
     )

@@ -88,6 +88,14 @@ class Client:
         own, kept = sum((r ** (2 * j) for j in range(Q)), F(0)), sum(((r**j - 1) ** 2 for j in range(Q)), F(0))
         return Moments(mean, mean**2 + s**2 * own), Moments(mean, mean**2 + s**2 * kept)
 
+    def drifts(self, x: Fraction, eta: Fraction, Q: int, s: Fraction) -> Fraction:
+        """E sum_q (f'(x_q) - f'(x))^2, with x_q - x = (r^q - 1)(x - m) - eta times the noises times r^j, j < q."""
+        found = noise = F(0)
+        for power in ((1 - eta * self.q) ** q for q in range(Q)):
+            found += self.q**2 * (((power - 1) * (x - self.m)) ** 2 + noise)
+            noise += (eta * s * power) ** 2
+        return found
+
 
 def _mean_square(moments: Sequence[Moments], weights: Sequence[int], divisor: int) -> Fraction:
     """E((1/divisor) sum_i weights_i X_i)^2 for independent X_i."""
@@ -264,6 +272,7 @@ class Round:
             "second_spread": self.cohort_square("second"),
             "far_square": self._everyone(plus) / self.Q,
             "drift_square": self._everyone(minus) / self.Q,
+            "drift_mean": sum((k.drifts(self.x, self.eta, self.Q, self.s) for k in self.clients), F(0)) / self.N,
         }
 
 
@@ -294,14 +303,20 @@ def compared(statement: Statement, at: Mapping[str, Any], values: Mapping[str, F
 _SHOWN = ("N", "P", "Q", "L", "eta_l", "eta_g", "sigma_l", "sigma_g", "square", "alpha")
 
 
-def cases(statement: Callable[[], Statement]) -> Callable[[Mapping[str, Any]], list[Case]]:
-    """What an exact check builds: both sides in one round from every point x, for every sampling, of the instance."""
+def cases(
+    statement: Callable[[], Statement], instead: Mapping[str, str] | None = None
+) -> Callable[[Mapping[str, Any]], list[Case]]:
+    """What an exact check builds: both sides in one round from every point x, for every sampling, of the instance.
+
+    instead: letters of the statement that stand for another quantity of `Round.values`, by its name.
+    """
 
     def build(instance: Mapping[str, Any]) -> list[Case]:
         found = []
         for sampling in instance.get("samplings", [instance.get("sampling", "without")]):
             for x in instance["x"]:
                 values = Round({**instance, "x": x, "sampling": sampling}).values()
+                values |= {letter: values[other] for letter, other in (instead or {}).items()}
                 at = {"x": x, "sampling": sampling, **{name: values[name] for name in _SHOWN}}
                 found.append(compared(statement(), at, values))
         return found

@@ -1,32 +1,34 @@
-"""Worst cases of a whole round of DP-FedAvg, client sampling included, for zhang2021's (21): any dimension, all smooth
-functions, without noise and clipping.
+"""Worst cases of a whole round of DP-FedAvg, client sampling included, for zhang2021's (21) and what follows from it:
+any dimension, all smooth functions, without noise and clipping.
 
 With few clients the expectation over the cohorts is a finite sum, so the descent inequality is one between linear forms
-in function values and inner products.
+in function values and inner products. Both sides are the statement's own `sides()`.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Performance
 from dpfl_theory.statements.model import Check
+from dpfl_theory.statements.zhang2021._limits import StepLimits
+from dpfl_theory.statements.zhang2021._sides import Lazy
+from dpfl_theory.statements.zhang2021._step_performance import evaluated
 
-__all__ = ["checks", "one_round"]
+__all__ = ["at_limit", "checks", "one_round"]
 
 
-def one_round(
-    instance: Mapping[str, Any], repaired: bool, sampling: float = 27 / 2, drift: float = 15.0
-) -> Performance:
-    """(21) for two clients with L = 1, without stochastic gradients, privacy noise and clipping.
+def one_round(statement: Lazy, instance: Mapping[str, Any]) -> Performance:
+    """The statement, (21) or the theorem with T = 1, for two clients with L = 1, without stochastic gradients, privacy
+    noise and clipping.
 
     instance: P (1 or 2, without replacement), Q, ``eta Q L``, eta_g, class (``convex`` or ``non-convex``). A minimiser
-    of f is the origin, where the gradients sum to zero; both sides are counted from f there. repaired: the right side
-    of the repaired (21), with these constants before (L/P) eta_g^2 eta_l^2 Q^2 sigma_g^2 and eta_g eta_l^3 L^2 Q^3
-    sigma_g^2.
+    of f is the origin, where the gradients sum to zero; values of f are counted from there. In the theorem f(x^0) -
+    E f(x^1) stands for f(x^0) - f*, which is more, and both sides are multiplied by eta_g eta_l Q/4. To both sides is
+    added what keeps the left one from being negative.
     """
     from PEPit import PEP, Expression, Point
     from PEPit.functions import SmoothConvexFunction, SmoothFunction
@@ -61,31 +63,47 @@ def one_round(
     first = [f.gradient(x) for f in functions]
     mean, apart = (first[0] + first[1]) / 2, ((first[0] - first[1]) / 2) ** 2
     cohorts = list(itertools.combinations(range(2), P))
-    left = beta * Q / 4 * mean**2
+    following: Any = 0.0
     for members in cohorts:
-        left += excess(x - beta / P * sum((sums[i] for i in members), origin)) / len(cohorts)
-    factor = drift * beta * eta**2 * Q**3
-    factor += sampling / P * beta**2 * Q**2 if repaired else 12 * beta / P * factor
-    return Performance(problem, left, excess(x) + factor * apart, "(21), counted from f*, L = 1")
+        following += excess(x - beta / P * sum((sums[i] for i in members), origin)) / len(cohorts)
+    now = excess(x)
+    summed = "gap" in {letter.name for letter in statement().letters}
+    ones = dict.fromkeys(("L", "d", "T", "alpha", "gamma_1", "gamma_2"), 1.0)
+    zeros = dict.fromkeys(("sigma_l", "noise_variance", "G", "E_deviation", "E_square_deviation", *_BIASES), 0.0)
+    values = {**ones, **zeros, "N": 2.0, "P": float(P), "Q": float(Q), "eta_l": eta, "eta_g": eta_g}
+    values |= {"square": mean**2, "E_aligned": mean**2, "sigma_g^2": apart}
+    values |= {"f_now": now, "E_next": following, "gap": now - following}
+    left, right = (evaluated(statement(), side, values) for side in ("lhs", "rhs"))
+    scale, added = (beta * Q / 4, following) if summed else (1.0, beta * Q / 4 * mean**2)
+    return Performance(problem, scale * left + added, scale * right + added, f"{statement().id}, from f*, L = 1")
 
 
+_BIASES = ("first_bias", "second_bias", "first_spread", "second_spread")
 _LIMIT = {"eta Q L": "91/1000", "eta_g": "1/11"}
-_SHORT = {False: {"eta Q L": "1/100", "eta_g": "25/12"}, True: {"eta Q L": "1/100", "eta_g": "5/6"}}
-"""The largest eta_g for this local step when one client takes part: eta_g eta_l = 1/(48Q), and 1/(120QL) repaired."""
+_SHORT = {"eta Q L": "1/100", "eta_g": "25/12"}
+"""The largest eta_g for this local step when one client takes part: eta_g eta_l = 1/(48Q)."""
 
 
-def checks(repaired: bool) -> tuple[Check, ...]:
-    """The round for both classes, one or both clients taking part, and one or two local steps.
+def at_limit(limits: StepLimits, P: int, product: str) -> dict[str, str]:
+    """The step eta_l with this eta_l QL, and the largest eta_g for it."""
+    least = min(Fraction(P, limits.product), Fraction(P, limits.pairs * (P - 1)) if P > 1 else Fraction(P))
+    return {"eta Q L": product, "eta_g": str(least / Fraction(product))}
+
+
+def checks(statement: Lazy, limits: StepLimits | None = None, products: Sequence[str] = ()) -> tuple[Check, ...]:
+    """The round for both classes, one or both clients taking part, and one or two local steps; for each of the products
+    eta_l QL with the largest eta_g of these limits. None: (21) as printed, at two steps inside the printed limits.
 
     As printed it fails where one client takes part and the local step is small, so that the drift hides nothing.
     """
-    steps = {"large local step": _LIMIT, "small local step": _SHORT[repaired]}
     found = []
-    for kind, P, Q, (name, step) in itertools.product(("convex", "non-convex"), (1, 2), (1, 2), steps.items()):
+    for kind, P, Q, name in itertools.product(("convex", "non-convex"), (1, 2), (1, 2), ("large", "small")):
+        if limits is None:
+            step = _LIMIT if name == "large" else _SHORT
+        else:
+            step = at_limit(limits, P, products[0 if name == "large" else 1])
         instance = {"class": kind, "P": P, "Q": Q, **step}
-        broken = not repaired and P == 1 and step != _LIMIT
-        title = f"one round, {kind}, {P} of 2 clients, Q = {Q}, {name}"
-        found.append(
-            Check("worst-case", title, lambda i: one_round(i, repaired), instance, "violated" if broken else "holds")
-        )
+        title = f"one round, {kind}, {P} of 2 clients, Q = {Q}, {name} local step"
+        verdict = "violated" if limits is None and P == 1 and name == "small" else "holds"
+        found.append(Check("worst-case", title, lambda i: one_round(statement, i), instance, verdict))
     return tuple(found)

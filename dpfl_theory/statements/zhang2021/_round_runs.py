@@ -1,5 +1,9 @@
 """One simulated round of DP-FedAvg in many lanes, for the steps (16) to (18), (20) and (21) of zhang2021's proof.
 
+No round has stochastic gradients and clipping together: the clipping factors would be random, and (13), (16), (20) and
+(21) have letters for that, first_bias and first_spread, which are 0 in every simulated round. These letters are at work
+in the exact rounds of `_proof_instances.CLIPPED` and in the worst cases of `_step_performance` only.
+
 One letter of a step is an expectation over the lanes: the squared distance from x* after a round that starts there,
 with eta_g = 1, which is the mean square of the cohort's update; or f after the round. The other letters are computed:
 without stochastic gradients as finite sums over the cohorts, with Gaussian ones for quadratics that are not clipped,
@@ -21,6 +25,7 @@ __all__ = [
     "CLIPPED",
     "DESCENTS",
     "LOCAL",
+    "MIDDLE",
     "NOISY",
     "PRODUCTS",
     "SAMPLED",
@@ -144,7 +149,8 @@ def one_round(instance: Mapping[str, Any]) -> Experiment:
 def local_phase(instance: Mapping[str, Any]) -> Experiment:
     """All clients' local steps in one round from ``distance`` away from x*, with stochastic gradients and no clipping.
 
-    instance: problem; Q; ``eta Q L``; deviation of the stochastic gradients; distance.
+    instance: problem; Q; ``eta Q L``; deviation of the stochastic gradients; distance; middle: the letter of A_1 is
+    measured by the middle line of (15).
     """
     import numpy as np
 
@@ -159,7 +165,8 @@ def local_phase(instance: Mapping[str, Any]) -> Experiment:
     start = problem.constants.w_star + float(instance["distance"]) * direction / np.linalg.norm(direction)
     values = letters_of(problem, start, eta, Q, float("inf"), 1, deviation)
     lanes, reach = int(instance.get("lanes", 2048)), Reach.anywhere(problem)
-    return Experiment(problem, LocalGradients(eta, Q, deviation), 1, start, values, lanes, reach)
+    algorithm = LocalGradients(eta, Q, deviation, bool(instance.get("middle", False)))
+    return Experiment(problem, algorithm, 1, start, values, lanes, reach)
 
 
 def _quadratic(**parameters: Any) -> dict[str, Any]:
@@ -187,7 +194,7 @@ PRODUCTS: dict[str, dict[str, Any]] = {
     "one round in two dimensions, three of six clients, privacy noise": {**_AWAY, "P": 3, "c": 0.5, "sigma": 2.0},
 }
 UNCLIPPED: dict[str, dict[str, Any]] = {
-    "one round in two dimensions, two of six clients": _AWAY,
+    "one round in two dimensions, two of six clients": {**_AWAY, "lanes": 12288},
     "one round in two dimensions, a long local phase": {**_AWAY, "P": 5, "Q": 12, "eta Q L": "2"},
 }
 _SHORT = {"P": 2, "Q": 3, "eta Q L": "91/1000", "eta_g": "1/11", "lanes": 4096}
@@ -225,6 +232,19 @@ LOCAL: dict[str, dict[str, Any]] = {
         "deviation": 3.0,
         "distance": 0.0,
     },
+}
+MIDDLE: dict[str, dict[str, Any]] = {
+    f"the middle line, {name}": {**instance, "middle": True}
+    for name, instance in {
+        **LOCAL,
+        "local steps in two dimensions, clients far apart": {
+            "problem": _quadratic(clients=2, heterogeneity=30.0, condition=1.0),
+            "Q": 8,
+            "eta Q L": "129/1000",
+            "deviation": 0.1,
+            "distance": 0.0,
+        },
+    }.items()
 }
 AT_MINIMUM: dict[str, Any] = {**LOCAL["local steps in two dimensions, noise decides"], "Q": 64}
 

@@ -13,45 +13,13 @@ from typing import Any
 
 from dpfl_theory.statements.claims import Case, Experiment
 from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.statements.zhang2021._limits import Limits
 from dpfl_theory.statements.zhang2021._round import Round, compared
 
-__all__ = ["long_run", "simulated", "tree"]
+__all__ = ["long_run", "run_values", "runs", "simulated", "tree"]
 
 F = Fraction
-Limits = Callable[[Mapping[str, Any]], str | None]
-"""Why the steps are outside the hypotheses, None if they are not."""
-
 _SUMMED = ("first_bias", "second_bias", "first_spread", "second_spread")
-
-
-def printed_limits(v: Mapping[str, Any]) -> str | None:
-    """eta_g eta_l <= min{P/(48Q), P/(6QL(P-1))} and eta_l <= 1/(sqrt(60) QL)."""
-    P, Q, L, product = v["P"], v["Q"], v["L"], v["eta_g"] * v["eta_l"]
-    if 60 * (v["eta_l"] * Q * L) ** 2 > 1:
-        return f"eta_l = {v['eta_l']} exceeds 1/(sqrt(60) QL)"
-    if 48 * Q * product > P or 6 * Q * L * (P - 1) * product > P:
-        return f"eta_g eta_l = {product} exceeds min{{P/(48Q), P/(6QL(P-1))}}"
-    return None
-
-
-def repaired_limits(v: Mapping[str, Any]) -> str | None:
-    """eta_g eta_l <= min{P/(120QL), P/(6QL(P-1))} and eta_l <= 1/(sqrt(120) QL)."""
-    P, Q, L, product = v["P"], v["Q"], v["L"], v["eta_g"] * v["eta_l"]
-    if 120 * (v["eta_l"] * Q * L) ** 2 > 1:
-        return f"eta_l = {v['eta_l']} exceeds 1/(sqrt(120) QL)"
-    if 120 * Q * L * product > P or 6 * Q * L * (P - 1) * product > P:
-        return f"eta_g eta_l = {product} exceeds min{{P/(120QL), P/(6QL(P-1))}}"
-    return None
-
-
-def sharpened_limits(v: Mapping[str, Any]) -> str | None:
-    """eta_g eta_l <= min{P/(20QL), P/(6QL(P-1))} and eta_l <= 1/(sqrt(60) QL)."""
-    P, Q, L, product = v["P"], v["Q"], v["L"], v["eta_g"] * v["eta_l"]
-    if 60 * (v["eta_l"] * Q * L) ** 2 > 1:
-        return f"eta_l = {v['eta_l']} exceeds 1/(sqrt(60) QL)"
-    if 20 * Q * L * product > P or 6 * Q * L * (P - 1) * product > P:
-        return f"eta_g eta_l = {product} exceeds min{{P/(20QL), P/(6QL(P-1))}}"
-    return None
 
 
 def run_values(instance: Mapping[str, Any], limits: Limits) -> dict[str, Fraction]:

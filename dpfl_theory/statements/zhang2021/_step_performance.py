@@ -96,7 +96,7 @@ def performance(statement: Lazy, instance: Mapping[str, Any]) -> Performance:
     instance: N, P, Q, ``eta Q L``; sampling; noisy; factors: the clipping factors alpha_i of a client's ends, in turn
     (1 where there are none); known: the factors alpha~_i.
     """
-    from PEPit import PEP, Point
+    from PEPit import PEP, Expression, Point
     from PEPit.functions import SmoothFunction
 
     N, P, Q = (int(instance[name]) for name in ("N", "P", "Q"))
@@ -136,12 +136,16 @@ def performance(statement: Lazy, instance: Mapping[str, Any]) -> Performance:
         for kind in kinds:
             weights = [scales(kind, i, a) for a in own]
             kinds[kind].append(_Messages([(e[0], u * e[2] + v * e[3]) for e, (u, v) in zip(ends, weights)]))
+    letters = {letter.name for letter in statement().letters}
+    products = bool({"cohort_product", "common_product"} & letters)
     variance: Any = 0.0
     if noises:
-        flat = [n for own_noises in noises for n in own_noises]
-        variance = flat[0] ** 2
-        for n in flat[1:]:
-            problem.add_constraint(n**2 <= variance)
+        # sigma_l^2, at least every noise's square. The steps that do not speak of it hold for noises of any size; a
+        # scalar that is in no side would only trouble the solver.
+        variance = Expression() if products or "sigma_l" in letters else noises[0][0] ** 2
+        for n in (n for own in noises for n in own):
+            if variance.get_is_leaf() or n is not noises[0][0]:
+                problem.add_constraint(n**2 <= variance)
 
     def mean(kind: str) -> Any:
         return _added(m.first for m in kinds[kind]) / N
@@ -177,7 +181,7 @@ def performance(statement: Lazy, instance: Mapping[str, Any]) -> Performance:
         },
     }
     left, right = (evaluated(statement(), side, values) for side in ("lhs", "rhs"))
-    if {"cohort_product", "common_product"} & {letter.name for letter in statement().letters}:
+    if products:
         shift = _SHIFT * eta * (Q * slope**2 + _added(m.second for m in kinds["sum"]) / Q + Q * variance)
         left, right = left + shift, right + shift
     if instance.get("direction") == ">=":

@@ -73,6 +73,7 @@ BETTER: Statement = Statement(
     ),
     expectations=zhang.expected("E_clipped_end", "E_plain_end"),
     sides=_second_sides,
+    universal=False,
     checks=(
         Check(
             "exact",
@@ -85,7 +86,6 @@ BETTER: Statement = Statement(
             for Q, more in ((20, {"start": 3, "rounds": 400}), (1000, {"start": -3, "rounds": 60}))
         ),
     ),
-    uses=("zhang2021.table1.update-clipping.repaired",),
 )
 
 STATEMENTS = (BETTER,)

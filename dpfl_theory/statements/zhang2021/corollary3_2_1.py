@@ -12,7 +12,8 @@ from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _rate, theorem3_1, theorem3_2
 from dpfl_theory.statements.zhang2021 import _run_instances as instances
-from dpfl_theory.statements.zhang2021._runs import repaired_limits, simulated
+from dpfl_theory.statements.zhang2021._limits import repaired_limits
+from dpfl_theory.statements.zhang2021._runs import simulated
 from dpfl_theory.statements.zhang2021._sides import total
 
 _WHERE = "Corollary 3.2.1, Section 3.2"

@@ -132,7 +132,7 @@ EQ17: Statement = Statement(
         zhang.PAPER,
         _WHERE,
         "17",
-        "for eta_l <= 1/(sqrt(60) QL), without replacement as Algorithm 3 prints it (P_t is a subset of [N]), or with "
+        "without replacement as Algorithm 3 prints it (P_t is a subset of [N]), or with "
         "replacement where every draw is a local run of its own; alpha-bar^2 in the last term is (alpha-bar^t)^2",
     ),
     text=(
@@ -226,8 +226,11 @@ EQ18: Statement = Statement(
             "draw runs on its own. Nothing that follows is affected"
         ),
         counterexample=(
-            "N = P = 2, everyone takes part, f_i = (x +- 1)^2/2, x_t = 0, Q = 1: the updates are eta_l and -eta_l, so "
-            "the left side is 0 and the right side eta_l^2/2"
+            "with replacement, as (ii) says, and a run for every draw: N = P = Q = 2, both clients x^2/2, x_t = 0, "
+            "noise +-1: the left side is eta_l^4/2, the right side 3 eta_l^4/4. Without replacement, as in Algorithm "
+            "3: N = P = 2, everyone takes part, f_i = (x +- 1)^2/2, x_t = 0, Q = 1: the updates are eta_l and -eta_l, "
+            "so the left side is 0 and the right side eta_l^2/2. For (ii)'s literal reading, all N clients run and "
+            "P results are drawn, (18) is exact, but (17) then fails"
         ),
         repaired="zhang2021.eq18.repaired",
     ),

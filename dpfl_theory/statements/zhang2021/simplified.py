@@ -11,6 +11,7 @@ from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _round_performance as rounds
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
+from dpfl_theory.statements.zhang2021._limits import repaired_limits
 from dpfl_theory.statements.zhang2021._proof_instances import REPAIRED_STEPS, exact
 from dpfl_theory.statements.zhang2021._round import cases
 from dpfl_theory.statements.zhang2021._sides import put, total
@@ -134,7 +135,7 @@ EQ21: Statement = Statement(
             {**_MANY, "eta_g": "20"},
             "violated",
         ),
-        *rounds.checks(repaired=False),
+        *rounds.checks(lambda: EQ21),
     ),
     expected="violated",
     erratum=Erratum(
@@ -185,7 +186,7 @@ EQ21_REPAIRED: Statement = Statement(
             "exact", "twenty identical clients, one takes part", cases(lambda: EQ21_REPAIRED), {**_MANY, "eta_g": "8"}
         ),
         *exact(lambda: EQ21_REPAIRED, None, REPAIRED_STEPS),
-        *rounds.checks(repaired=True),
+        *rounds.checks(lambda: EQ21_REPAIRED, repaired_limits, ("91/1000", "1/100")),
         *simulated.runs(simulated.DESCENTS),
     ),
     uses=("zhang2021.eq20.repaired",),

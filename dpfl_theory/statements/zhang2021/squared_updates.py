@@ -14,7 +14,8 @@ from dpfl_theory.statements.zhang2021 import _round_runs as simulated
 from dpfl_theory.statements.zhang2021 import drift as local_drift
 from dpfl_theory.statements.zhang2021._proof_instances import exact
 from dpfl_theory.statements.zhang2021._round import cases
-from dpfl_theory.statements.zhang2021._sides import total
+from dpfl_theory.statements.zhang2021._sides import Lazy, total
+from dpfl_theory.statements.zhang2021._step_performance import evaluated
 
 __all__ = ["EQ19", "EQ19_REPAIRED", "local_sum", "repaired_squares"]
 
@@ -64,7 +65,8 @@ def _last_line(_: Mapping[str, Any]) -> Outcome:
 
 
 def _from_eq15(_: Mapping[str, Any]) -> Outcome:
-    """||sum_q a_q||^2 <= Q sum_q ||a_q||^2 once, (15), and ||grad f_i||^2 on average at most ||grad f||^2 + sigma_g^2.
+    """||sum_q a_q||^2 <= Q sum_q ||a_q||^2 once, the middle line of (15), and ||grad f_i||^2 on average at
+    most ||grad f||^2 + sigma_g^2.
 
     N times 2 eta^2 alpha^2 (Q (15) + Q^2 (||grad f||^2 + sigma_g^2)) is the repaired right side less what the factor 2
     of the second part gives away.
@@ -80,12 +82,9 @@ def _from_eq15(_: Mapping[str, Any]) -> Outcome:
     return equal(sp.expand(slack), sp.expand(2 * eta**2 * alpha**2 * Q**2 * both), "the slack of the repaired (19)")
 
 
-def local_sum(instance: Mapping[str, Any], squared: int) -> Performance:
-    """The worst case of ||sum_q grad f(x_q)||^2: one smooth client without noise, L = 1.
-
-    With N = 1 and alpha = 1, (19) over eta^2: ||sum_q grad f(x_q)||^2 <= 4 Q^3 (15 L^2 eta^2 + 1) ||grad f(x_t)||^2 as
-    printed (squared = 3), 4 Q^2 (15 Q^2 L^2 eta^2 + 1) ||grad f(x_t)||^2 repaired (squared = 2).
-    """
+def local_sum(statement: Lazy, instance: Mapping[str, Any]) -> Performance:
+    """The worst case of (19) over eta^2 for one smooth client without noise and clipping, L = 1: on the left is
+    ||sum_q grad f(x_q)||^2."""
     from PEPit import PEP
     from PEPit.functions import SmoothFunction
 
@@ -98,9 +97,11 @@ def local_sum(instance: Mapping[str, Any], squared: int) -> Performance:
     for _ in range(Q):
         gradients.append(f.gradient(x))
         x = x - eta * gradients[-1]
-    total = sum(gradients[1:], gradients[0])
-    inside = 15 * eta**2 * (Q**2 if squared == 2 else 1) + 1
-    return Performance(problem, total**2, 4 * Q**squared * inside * gradients[0] ** 2, "(19) over eta^2, one client")
+    updates = eta**2 * sum(gradients[1:], gradients[0]) ** 2
+    one = dict.fromkeys(("N", "L", "alpha"), 1.0)
+    values = {**one, "eta_l": eta, "Q": float(Q), "sigma_l": 0.0, "sigma_g": 0.0, "square": gradients[0] ** 2}
+    left, right = (evaluated(statement(), side, {**values, "local_squares": updates}) for side in ("lhs", "rhs"))
+    return Performance(problem, left / eta**2, right / eta**2, f"{statement().id} over eta^2, one client")
 
 
 def noise_cases(statement: Callable[[], Statement]) -> Callable[[Mapping[str, Any]], list[Case]]:
@@ -135,7 +136,7 @@ EQ19: Statement = Statement(
             Check(
                 "worst-case",
                 f"without noise, Q = {Q}, eta_l Q L = {product}",
-                lambda i: local_sum(i, 3),
+                lambda i: local_sum(lambda: EQ19, i),
                 {"Q": Q, "eta Q L": product},
             )
             for Q, product in ((1, "129/1000"), (2, "129/1000"), (2, "1/20"), (3, "129/1000"), (4, "129/1000"))
@@ -189,7 +190,7 @@ EQ19_REPAIRED: Statement = Statement(
             {**_NOISE, "Q": [32, 40, 64]},
         ),
         *(
-            Check("worst-case", c.name, lambda i: local_sum(i, 2), c.instance)
+            Check("worst-case", c.name, lambda i: local_sum(lambda: EQ19_REPAIRED, i), c.instance)
             for c in EQ19.checks
             if c.method == "worst-case"
         ),

@@ -204,8 +204,9 @@ UPDATE: Statement = Statement(
     erratum=Erratum(
         printed="c = 1, Q = 1: 1/2, so that 'when Q = 1 clipping hurts the performance of FedAvg'",
         true=(
-            "c = 1, Q = 1: the only stationary point is 0, the optimum, for eta_l <= 1/6 (attracting below 6/41), (6 "
-            "eta_l - 1)/(5 eta_l) from there to eta_l = 2/7, and 1/2 from there on (both attracting, below 3/2)"
+            "c = 1, Q = 1: the only stationary point is 0, the optimum, for eta_l <= 1/6 (attracting below 6/41 and at "
+            "1/6), (6 eta_l - 1)/(5 eta_l) from there to eta_l = 2/7, and 1/2 from there on (both attracting, below "
+            "3/2)"
         ),
         cause=(
             "at x* = 0 the longest update is 6 eta_l, which is not clipped to c = 1 below eta_l = 1/6, and the method "

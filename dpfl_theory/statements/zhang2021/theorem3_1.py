@@ -11,15 +11,11 @@ from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _run_instances as instances
 from dpfl_theory.statements.zhang2021 import summed
-from dpfl_theory.statements.zhang2021._runs import (
-    Limits,
-    long_run,
-    printed_limits,
-    repaired_limits,
-    runs,
-    tree,
-)
+from dpfl_theory.statements.zhang2021._limits import Limits, printed_limits, repaired_limits
+from dpfl_theory.statements.zhang2021._runs import long_run, runs, tree
 from dpfl_theory.statements.zhang2021._sides import total
+
+__all__ = ["READINGS", "REPAIRED", "THEOREM", "clipping", "hypotheses", "shared"]
 
 _WHERE = "Theorem 3.1, Section 3.1"
 _LETTERS = zhang.letters(
@@ -160,6 +156,8 @@ _NOTE = (
     "O(1/sqrt(PQT) + 1/T) is that of the standard terms. The verdict is the same for both"
 )
 
+READINGS = "without replacement, or with it where every draw is a local run of its own; " + _NOTE
+
 THEOREM: Statement = Statement(
     id="zhang2021.theorem3.1",
     kind="theorem",
@@ -235,16 +233,13 @@ REPAIRED: Statement = Statement(
         _WHERE,
         note=(
             "repaired: the sampling's term in sigma_g^2, powers and constants of the second and third term, the limits "
-            "of the steps, and a mean over the clients in the last term; without replacement, or with it where every "
-            "draw is a local run of its own; " + _NOTE
+            "of the steps, and a mean over the clients in the last term; " + READINGS
         ),
     ),
-    text=_TEXT.format(steps="eta_g eta_l <= min{P/(120QL), P/(6QL(P-1))} and eta_l <= 1/(sqrt(120) QL)"),
+    text=_TEXT.format(steps=repaired_limits.text),
     symbols=_LETTERS,
     expectations=_EXPECTATIONS,
-    assumptions=hypotheses(
-        repaired_limits, "eta_g eta_l <= min{P/(120QL), P/(6QL(P-1))} and eta_l <= 1/(sqrt(120) QL)"
-    ),
+    assumptions=hypotheses(repaired_limits, repaired_limits.text),
     sides=_repaired_sides,
     checks=(
         Check("algebra", "follows from (22)", _last_step(lambda: REPAIRED, lambda: summed.REPAIRED, "N")),
