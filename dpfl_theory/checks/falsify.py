@@ -104,7 +104,7 @@ def falsify(
     """
     if not statement.universal:
         raise InputError(
-            f"{statement.id} is not claimed wherever its hypotheses hold, so that no failing instance refutes it: check "
+            f"{statement.id} is not claimed wherever its hypotheses hold, so no failing instance refutes it: check "
             f"it instead (dpfl-theory check {statement.id})"
         )
     bases = [c for c in statement.checks if c.method == "monte-carlo"]

@@ -18,10 +18,10 @@ from dpfl_theory.statements import get
 from dpfl_theory.statements.claims import Case, Performance
 from dpfl_theory.statements.model import Statement, sympy_symbols
 from dpfl_theory.statements.noble2022 import (
+    _control_spread,
     _fedavg_round,
     _round_performance,
     _smooth_descent,
-    corollaryC_1,
     lemmaC_1,
     lemmaC_2,
     lemmaC_3,
@@ -141,7 +141,7 @@ def test_a_control_variate_of_a_concave_user_spreads_more_than_stated() -> None:
     y = -0.5 * first
     c = (first + (-y + second)) / 2
     assert c.var() == pytest.approx((1 + 1.5**2) / 4, rel=0.02)
-    assert corollaryC_1._user(Fraction(-1), Fraction(1, 2), 2)[0] / 4 == Fraction(13, 16)
+    assert _control_spread.user(Fraction(-1), Fraction(1, 2), 2)[0] / 4 == Fraction(13, 16)
 
 
 def test_lemma_c8_fails_for_a_short_step() -> None:

@@ -12,6 +12,7 @@ import pytest
 import sympy as sp
 
 from dpfl_theory.statements.model import Sides, Statement, sympy_symbols
+from dpfl_theory.statements.noble2022 import _display_proofs as displays
 from dpfl_theory.statements.noble2022 import _lemma_proofs as proofs
 from dpfl_theory.statements.noble2022 import _round_steps as steps
 from dpfl_theory.statements.noble2022 import corollaryC_1, lemmaC_1, lemmaC_2, lemmaC_3, lemmaC_4, lemmaC_5, lemmaC_6
@@ -20,7 +21,8 @@ SHARP = {
     "C.4": (proofs.move, lemmaC_4.C4_SHARPENED, {"drift": 0.999, "lag": 0.999, "slope": 0.999, "noise": 0.999}),
     "C.5": (proofs.lag, lemmaC_5.C5_SHARPENED, {"lag before": 0.9, "slope": 0.7, "drift": 0.9, "noise": 0.85}),
     "C.6": (proofs.drift, lemmaC_6.C6_SHARPENED, {"lag": 0.999, "slope": 0.999, "noise": 0.999}),
-    "first display": (proofs.first_display, corollaryC_1.REPAIRED, {"variance": 0.999}),
+    "first display": (displays.first_display, corollaryC_1.REPAIRED, {"variance": 0.999}),
+    "other displays": (displays.other_displays, corollaryC_1.REPAIRED, {"variance": 0.999}),
 }
 
 
@@ -141,12 +143,17 @@ def test_a_smaller_factor_in_lemma_c2_does_not_follow_from_smoothness() -> None:
 
 
 def test_proofs_rest_on_forms_that_hold() -> None:
+    """Whatever a used form assumes is among the assumptions of what rests on it."""
     from dpfl_theory import statements
 
+    implied = {lemmaC_1.RECORDS.text}  # by lM and sR being whole
     for module in (lemmaC_4, lemmaC_5, lemmaC_6):
         for statement in module.STATEMENTS:
             assert statement.uses
-            assert all(statements.get(name).expected == "holds" for name in statement.uses)
+            mine = {a.text for a in statement.assumptions} | implied
+            for used in map(statements.get, statement.uses):
+                assert used.expected == "holds"
+                assert {a.text for a in used.assumptions} <= mine, (statement.id, used.id)
 
 
 def test_the_sharpened_forms_against_a_second_transcription() -> None:

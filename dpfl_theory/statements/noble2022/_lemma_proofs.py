@@ -7,8 +7,9 @@ One round, given the past; nu = 1, q = K eta_l nu; all norms are root mean squar
   grad F(x) + b_i + delta_ik + error, delta_ik = grad F_i(y_i^{k-1}) - grad F_i(x), so that mean ||delta||^2 <= E.
 * b_i = -(w_i - mean w) - (e_i - mean e): w_i is what the lag makes of c_i^{t-1}, mean ||w_i||^2 <= F; e_i the errors in
   it, mean ||e_i||^2 <= V/K, which may depend on the lagged points. The b_i add up to nothing over the M users.
-* Errors of this round have mean zero given all before them and variance at most V (Lemma C.1): their mean over the
-  cohort's steps has a second moment of at most W (Corollary C.1, first display).
+* Errors of this round have mean zero given all before them and variance at most V (Lemma C.1), so that their squares
+  add up: k of a user's have the second moment k V at most, and their mean over the cohort's K steps W. This is the
+  first display of Corollary C.1, which asks for no convexity and no short step; the other two are not used.
 * A cohort of r = lM users leaves of a mean square over users kappa = (M - r)/((M - 1) r) <= 1 (nothing for r = M).
 
 C.4: x^t - x = -eta~ (D + X), ||D||^2 <= E, ||X||^2 <= S + kappa ||w + e||^2 + W; then ||D + X||^2 <= 4||D||^2 +
@@ -36,7 +37,7 @@ from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.model import Statement, sympy_symbols
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
 
-__all__ = ["drift", "first_display", "lag", "least_on_the_unit_box", "move"]
+__all__ = ["decided", "drift", "errors", "lag", "least_on_the_unit_box", "move"]
 
 Build = Callable[[Mapping[str, Any]], Outcome]
 
@@ -57,7 +58,7 @@ def least_on_the_unit_box(polynomial: Any, letters: tuple[Any, ...]) -> Any:
     return total
 
 
-def _decided(identities: Mapping[str, tuple[Any, Any]], slacks: Mapping[str, Any], letters: tuple[Any, ...]) -> Outcome:
+def decided(identities: Mapping[str, tuple[Any, Any]], slacks: Mapping[str, Any], letters: tuple[Any, ...]) -> Outcome:
     """Proved if every identity is one and no slack falls below 0 on the unit box."""
     import sympy as sp
 
@@ -116,27 +117,19 @@ def _cohort() -> dict[str, tuple[Any, Any]]:
     }
 
 
-def first_display(claim: Callable[[], Statement]) -> Build:
-    """Corollary C.1, first display: P_k = P_{k-1} + Q_k for the second moments P_k of a user's summed errors and Q_k of
-    the k-th error, which has mean zero given those before; so P_K <= K V. Given the cohort users are independent."""
+def errors() -> dict[str, tuple[Any, Any]]:
+    """Errors that have mean zero given those before: their squares, at most V each, add up over steps and users."""
+    import sympy as sp
 
-    def build(_: Mapping[str, Any]) -> Outcome:
-        import sympy as sp
-
-        s = sympy_symbols(claim())
-        statement = claim()
-        assert statement.sides is not None
-        K, r, k, V = s["K"], sp.Symbol("r", positive=True), sp.Symbol("k", integer=True, positive=True), sp.Symbol("V")
-        users = sp.summation(1, (k, 1, r)) * sp.summation(V, (k, 1, K)) / (K * r) ** 2
-        stated = sum(statement.sides().rhs.values())
-        proved = users.subs(r, s["l"] * s["M"]).subs(V, proof.variance(s))
-        identities = {
-            "induction: (k - 1) V + V is k V": ((k - 1) * V + V, k * V),
-            "r users, K steps": (users, V / (K * r)),
-        }
-        return _decided(identities, {"noise": (stated - proved) / proof.averaged(s)}, (sp.Symbol("theta"),))
-
-    return build
+    K, r, V = sp.symbols("K r V", positive=True)
+    j, k = sp.symbols("j k", integer=True, positive=True)
+    return {
+        "k errors of a user": (sp.summation(V, (j, 1, k)), k * V),
+        "the mean of K errors of each of r users": (
+            sp.summation(sp.summation(V, (k, 1, K)), (j, 1, r)) / (K * r) ** 2,
+            V / (K * r),
+        ),
+    }
 
 
 def move(claim: Callable[[], Statement]) -> Build:
@@ -147,9 +140,16 @@ def move(claim: Callable[[], Statement]) -> Build:
 
         s, stated = _stated(claim(), "move")
         D, X = sp.symbols("D X", real=True)
-        identities = _cohort() | {
-            "||D + X||^2 against 4 and 4/3": (4 * D**2 + sp.Rational(4, 3) * X**2 - (D + X) ** 2, (3 * D - X) ** 2 / 3)
-        }
+        identities = (
+            errors()
+            | _cohort()
+            | {
+                "||D + X||^2 against 4 and 4/3": (
+                    4 * D**2 + sp.Rational(4, 3) * X**2 - (D + X) ** 2,
+                    (3 * D - X) ** 2 / 3,
+                )
+            }
+        )
         square, third = s["eta"] ** 2, sp.Rational(4, 3)
         proved = {
             "drift": (4 * s["nu"] ** 2, s["nu"] ** 2 * square),
@@ -158,7 +158,7 @@ def move(claim: Callable[[], Statement]) -> Build:
             "noise": (3 * third * proof.averaged(s), square * proof.averaged(s)),
         }
         slacks = {name: (stated[name] - square * value) / unit for name, (value, unit) in proved.items()}
-        return _decided(identities, slacks, (sp.Symbol("theta"),))
+        return decided(identities, slacks, (sp.Symbol("theta"),))
 
     return build
 
@@ -175,7 +175,7 @@ def drift(claim: Callable[[], Statement]) -> Build:
         G, g, P, M, e = sp.symbols("G g P M e", positive=True)
         squares = sp.summation(k**2, (k, 1, K)) / K
         singles = sp.summation(k, (k, 1, K)) / K
-        identities = {
+        identities = errors() | {
             "induction: A + q A/(1 - q) is A/(1 - q)": (A + q * A / (1 - q), A / (1 - q)),
             "the mean of k^2 over the steps": (squares, (K + 1) * (2 * K + 1) / 6),
             "the mean of k over the steps": (singles, (K + 1) / 2),
@@ -200,7 +200,7 @@ def drift(claim: Callable[[], Statement]) -> Build:
         }
         at = {eta: theta / (24 * nu), eta_g: 1 / sp.sqrt(h), s["K"]: 1 / u}
         slacks = {name: sp.simplify(((stated[name] - value) / unit).subs(at)) for name, (value, unit) in proved.items()}
-        return _decided(identities, slacks, (theta, u, h))
+        return decided(identities, slacks, (theta, u, h))
 
     return build
 
@@ -215,16 +215,20 @@ def lag(claim: Callable[[], Statement]) -> Build:
         s, stated = _stated(claim(), "lag_after")
         theta, m, L, root = sp.symbols("theta m L r", positive=True)
         share, total, present, r, M = sp.symbols("l A A_C r_C M", positive=True)
-        identities = _cohort() | {
-            "the absent users' sum": (
-                (total - present) / M,
-                ((1 - share) * total / M - share * (present / r - total / M)).subs(share, r / M),
-            ),
-            "2 sqrt F sqrt S": _young(3, 20),
-            "2 sqrt F sqrt E": _young(1, 100),
-            "2 sqrt F sqrt W": _young(4, 1),
-            "2 <z, Delta>": _young(2, 3),
-        }
+        identities = (
+            errors()
+            | _cohort()
+            | {
+                "the absent users' sum": (
+                    (total - present) / M,
+                    ((1 - share) * total / M - share * (present / r - total / M)).subs(share, r / M),
+                ),
+                "2 sqrt F sqrt S": _young(3, 20),
+                "2 sqrt F sqrt E": _young(1, 100),
+                "2 sqrt F sqrt W": _young(4, 1),
+                "2 <z, Delta>": _young(2, 3),
+            }
+        )
         p, w, two_thirds = sp.Rational(3, 20), sp.Rational(1, 100), sp.Rational(2, 3)
         length, square = m * L, theta**2 * m * L**2 / 576  # l, (eta~ nu)^2
         short = theta * root / 24  # eta~ nu
@@ -242,6 +246,6 @@ def lag(claim: Callable[[], Statement]) -> Build:
             found = sp.simplify(stated[name] * scale.get(name, 1))
             found = sp.powsimp(found.subs(s["l"] ** (2 * s["alpha"] - 1), L)).subs(s["l"], length)
             slacks[name] = sp.simplify((found - value) / unit[name])
-        return _decided(identities, slacks, (theta, m, L, root))
+        return decided(identities, slacks, (theta, m, L, root))
 
     return build

@@ -7,7 +7,6 @@ in X) or of the signal (gradients), so that the observables ``message-squared`` 
     drift     y_i^k - x^{t-1}, all M users and K steps                       messages
     lag       alpha_{i,k-1}^t - x^t, all M users and K steps                 messages
     error     H~_1(y_1^{K-1}) - grad F_1(y_1^{K-1})                          signal
-    errors    the mean of H~_i(y_i^{k-1}) - grad F_i(y_i^{k-1}) over the cohort and its steps      signal
     control   the mean of c_i^t - E c_i^t over the cohort, for quadratics    signal
     sum       sum_k H~_1(y_1^{k-1})                                          signal
     means     sum_k grad F_1(y_1^{k-1})                                      signal
@@ -32,7 +31,7 @@ from dpfl_theory.problems.base import Problem
 __all__ = ["MESSAGES", "SIGNALS", "Lagged", "ReportingScaffold"]
 
 MESSAGES = ("move", "drift", "lag")
-SIGNALS = ("error", "errors", "control", "sum", "means")
+SIGNALS = ("error", "control", "sum", "means")
 
 
 @dataclass(frozen=True)
@@ -127,8 +126,6 @@ class _Steps:
         K = self.run.local_steps
         if report == "error":
             return (self.noisy[-1] - self.true[-1])[0]
-        if report == "errors":
-            return self._over_the_cohort(sum(self.noisy) - sum(self.true)) / K
         if report == "control":
             return self._over_the_cohort(after.c_i - sum(self.quiet) / K)
         return sum(self.noisy if report == "sum" else self.true)[0]

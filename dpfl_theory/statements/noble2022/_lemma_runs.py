@@ -15,9 +15,13 @@ from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.model import Check, Expected, Statement
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
 
-__all__ = ["EXPECTED", "RUNS", "SAMPLES", "SUMS", "checks", "experiment", "letters"]
+__all__ = ["EXPECTED", "NOTE", "RUNS", "SAMPLES", "SUMS", "checks", "experiment", "letters"]
 
 _ROUND = " of the round that is run"
+NOTE = (
+    "the simulated control variates are set at given lagged points, as earlier rounds might have left them, and one "
+    "round follows"
+)
 
 
 def _expected(name: str, observable: str, rival: bool = False) -> Expected:

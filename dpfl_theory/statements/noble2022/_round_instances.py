@@ -10,7 +10,7 @@ from dpfl_theory.statements.claims import Case
 from dpfl_theory.statements.model import Check
 from dpfl_theory.statements.noble2022._moments import RoundMoments, Users, rounds, users_of
 
-__all__ = ["CONVEX", "MIXED", "OTHER", "cases", "exact_checks"]
+__all__ = ["CONVEX", "FEW", "LONG", "MIXED", "OTHER", "cases", "exact_checks"]
 
 Bound = Callable[[Users, RoundMoments], tuple[Fraction, Fraction]]
 """Both sides of a statement on one round."""
@@ -35,8 +35,13 @@ OTHER: dict[str, dict[str, Any]] = {
     "four users, one concave": _instance(["1", "1", "-1", "0"], ["9", "-9", "1", "0"], 1, 1),
 }
 
-MIXED = {name: CONVEX[name] for name in ("one user", "three users, all", "eight users, one at a time")} | OTHER
-"""For forms that imply others, which are checked on all of `CONVEX`."""
+LONG = {"one user, K = 3, eta_g = 1/12": _instance(["1"], ["0"], 1, 3, eta_g="1/12", T=1)}
+"""Local steps that are long where the server's is not: there the drift helps least."""
+
+MIXED = CONVEX | OTHER
+"""For the sharpened forms, which ask for no convexity and imply the printed ones."""
+FEW = {name: CONVEX[name] for name in ("one user", "three users, all", "eight users, one at a time")}
+"""For the printed forms: what follows from the sharpened ones holds wherever they do."""
 
 
 def cases(instance: Mapping[str, Any], bound: Bound) -> list[Case]:

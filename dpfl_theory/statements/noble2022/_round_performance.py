@@ -2,8 +2,9 @@
 
 The expectation over the cohorts is a finite sum. The error of a local step is +xi or -xi with xi^2 <= V; the last
 step's only adds its variance. The errors that the control variates carry from earlier rounds have second moment V/K but
-may depend on x^{t-1} and on the lagged points as they like, which is more than the algorithm allows; so no independence
-of the past is assumed where the proof has none.
+may depend on x^{t-1} and on the lagged points as they like, which is more than the algorithm allows (a relaxation); so
+no independence of the past is assumed where the proof has none, and what a worst case is found to need Algorithm 1 may
+not need.
 """
 
 from __future__ import annotations
@@ -61,7 +62,11 @@ def round_of(instance: Mapping[str, Any], star: bool) -> Round:
     from PEPit.functions import SmoothConvexFunction, SmoothFunction, SmoothStronglyConvexFunction
 
     M, size, K = (int(instance[name]) for name in ("M", "size", "K"))
-    share, eta_g, mu = size / M, float(instance.get("eta_g", 1)), float(Fraction(str(instance.get("mu", 0))))
+    share, eta_g, mu = (
+        size / M,
+        float(Fraction(str(instance.get("eta_g", 1)))),
+        float(Fraction(str(instance.get("mu", 0)))),
+    )
     step = float(Fraction(str(instance["step"]))) * share ** float(Fraction(str(instance["power"]))) / 24
     if mu:
         step = min(step, share / (54 * mu))

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from math import isqrt
 from typing import Any
 
 from dpfl_theory.statements.claims import Case
 
-__all__ = ["between_cohorts", "long_steps", "pendulum"]
+__all__ = ["between_cohorts", "long_steps", "past_errors", "pendulum"]
 
 
 def pendulum(instance: Mapping[str, Any]) -> Case:
@@ -41,6 +42,25 @@ def long_steps(instance: Mapping[str, Any]) -> Case:
     left = (1 + tau2 + (1 - eta) ** 2 * (1 + tau2 - tau2 - 3 * tau2**2)) / 4
     values = {"F": f"Huber, gradient clipped at {2 * eta}", "x": 0, "K": 2, "eta_l nu": eta, "tau": instance["tau"]}
     return Case(values, left, (1 + 2 * tau2) / 2)
+
+
+def past_errors(instance: Mapping[str, Any]) -> Case:
+    """Second display, convex, given C^1 and x^0 only: first round after the warm start, K = 2, lM = 1, x^0 = 0, user 1
+    with F_1'(x) = clip(x, -w, w), w = 3 eta, the other F_i = 0; all users err by e.
+
+    y^1 = -eta (e_1 - q), where q = c_1^0 - c^0 has the variance (1 - 1/M) Var e/2. Unclipped K c_1^1 = X + e_2 with X =
+    (1 - eta) e_1 + eta q. As |q| <= 2 but for its normal part, |y^1| exceeds w by no more than its own normal part n,
+    E n^2 = eta^2 tau^2 (1 + (1 - 1/M)/2), and the clip takes at most sqrt(E n^2) from the standard deviation of X. The
+    fraction keeps E X^2 - 2 sqrt(E X^2 E n^2), its square root rounded up.
+    """
+    eta, tau, M = Fraction(instance["eta_l nu"]), Fraction(instance["tau"]), int(instance["M"])
+    single, left = 1 + tau**2, 1 - Fraction(1, M)
+    linear = ((1 - eta) ** 2 + eta**2 * left / 2) * single
+    lost = eta**2 * tau**2 * (1 + left / 2)
+    both = linear * lost
+    root = Fraction(isqrt(both.numerator * both.denominator) + 1, both.denominator)
+    values = {"F_1": f"Huber, gradient clipped at {3 * eta}", "F_2": 0, "M": M, "lM": 1, "K": 2, "eta_l nu": eta}
+    return Case({**values, "tau": instance["tau"]}, (linear - 2 * root + single) / 4, (1 + 2 * tau**2) / 2)
 
 
 def between_cohorts(instance: Mapping[str, Any]) -> Case:

@@ -1,4 +1,8 @@
-"""Worst cases of one user's stochastic gradients: the errors of K local steps, and the records of one step."""
+"""Worst cases of one user's stochastic gradients: the errors of K local steps, and the records of one step.
+
+What a user's gradients are does not enter: in the first display they cancel, and a sample is taken at one point, where
+smooth functions may have any gradients. So gradients are arbitrary vectors here.
+"""
 
 from __future__ import annotations
 
@@ -9,24 +13,20 @@ from typing import Any
 
 from dpfl_theory.statements.claims import Performance
 
-__all__ = ["error_of_a_sample", "errors_of_steps"]
-
-_CLASSES = {"convex": "SmoothConvexFunction", "non-convex": "SmoothFunction"}
+__all__ = ["error_of_a_sample", "errors_of_steps", "gradient_step"]
 
 
 def errors_of_steps(instance: Mapping[str, Any], repeated: bool = False) -> Performance:
-    """First display for one user: E||c_i^t - (1/K) sum_k grad F_i(y_i^{k-1})||^2 <= V/K over all functions of a class.
+    """First display for one user: E||c_i^t - (1/K) sum_k g_k||^2 <= V/K for all vectors g_k in place of the gradients.
 
     c_i^t is computed by Algorithm 1's line, c_i - c + (x - y^K)/(K eta_l). An error is +e or -e with e^2 <= V,
-    and e may depend on all errors before it; ``repeated`` is a fault: every step errs as the first one did.
+    and e and g_k may depend on all errors before; ``repeated`` is a fault: every step errs as the first one did.
     """
-    import PEPit.functions
     from PEPit import PEP, Expression, Point
 
     K, eta = int(instance["K"]), float(Fraction(str(instance["eta_l nu"])))
     problem, V = PEP(), Expression()
     problem.add_constraint(V >= 0)
-    f = problem.declare_function(getattr(PEPit.functions, _CLASSES[instance["class"]]), L=1.0)
     x, correction = problem.set_initial_point(), Point()
     errors: dict[tuple[int, ...], Any] = {}
     gradients: dict[tuple[int, ...], Any] = {}
@@ -36,7 +36,7 @@ def errors_of_steps(instance: Mapping[str, Any], repeated: bool = False) -> Perf
         for k in range(K):
             past = signs[:k]
             if past not in gradients:
-                gradients[past] = f.gradient(y)
+                gradients[past] = Point()
             node = () if repeated else past
             if node not in errors:
                 errors[node] = Point()
@@ -48,23 +48,31 @@ def errors_of_steps(instance: Mapping[str, Any], repeated: bool = False) -> Perf
     return Performance(problem, left, V / K, f"the errors of {K} steps of a user against V/K")
 
 
-def error_of_a_sample(instance: Mapping[str, Any], factor: float = 1.0, sharp: bool = False) -> Performance:
-    """Lemma C.1, part 2: the mean of sR of R records' gradients, plus noise in the directions +xi and -xi with xi^2 <=
-    Sigma_g^2/2, against factor varsigma^2/(sR) + Sigma_g^2, for R smooth records.
+def gradient_step(instance: Mapping[str, Any]) -> Performance:
+    """||T(x) - T(y)||^2 <= ||x - y||^2 for T = id - eta_l grad F_i over all convex smooth functions."""
+    from PEPit import PEP
+    from PEPit.functions import SmoothConvexFunction
 
-    The gradients' mean is that of F_i at the same point, and varsigma^2 is at least the records' variance there.
-    ``sharp``: (1 - s)/(1 - 1/R) of the first term and half of the second.
+    eta, problem = float(Fraction(str(instance["eta_l nu"]))), PEP()
+    f = problem.declare_function(SmoothConvexFunction, L=1.0)
+    x, y = problem.set_initial_point(), problem.set_initial_point()
+    left = (x - y - eta * (f.gradient(x) - f.gradient(y))) ** 2
+    return Performance(problem, left, (x - y) ** 2, "how far a gradient step leaves two points apart")
+
+
+def error_of_a_sample(instance: Mapping[str, Any], factor: float = 1.0, sharp: bool = False) -> Performance:
+    """Lemma C.1, part 2: the mean of sR of R vectors (the records' gradients at one point), plus noise in the
+    directions +xi and -xi with xi^2 <= Sigma_g^2/2, against factor varsigma^2/(sR) + Sigma_g^2.
+
+    varsigma^2 is at least the vectors' variance. ``sharp``: (1 - s)/(1 - 1/R) of the first term and half of the second.
     """
-    import PEPit.functions
     from PEPit import PEP, Expression, Point
 
     R, drawn = int(instance["R"]), int(instance["sR"])
     problem, spread, noise = PEP(), Expression(), Expression()
-    kind = getattr(PEPit.functions, _CLASSES[instance["class"]])
-    records = [problem.declare_function(kind, L=1.0) for _ in range(R)]
-    y, xi = problem.set_initial_point(), Point()
+    xi = Point()
     problem.add_constraint(2 * xi**2 <= noise)
-    found = [f.gradient(y) for f in records]
+    found = [Point() for _ in range(R)]
     mean = sum(found[1:], found[0]) / R
     squares = [(g - mean) ** 2 for g in found]
     problem.add_constraint(sum(squares[1:], squares[0]) / R <= spread)

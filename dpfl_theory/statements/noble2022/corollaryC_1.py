@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from fractions import Fraction
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.statements.claims import Case, Performance
 from dpfl_theory.statements.model import Assumption, Check, Erratum, Expected, Sides, Source, Statement, sympy_symbols
-from dpfl_theory.statements.noble2022 import _lemma_proofs as proofs
+from dpfl_theory.statements.noble2022 import _control_spread as spread
+from dpfl_theory.statements.noble2022 import _display_proofs as proofs
 from dpfl_theory.statements.noble2022 import _lemma_runs as runs
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
 from dpfl_theory.statements.noble2022 import _user_counterexamples as escapes
@@ -29,68 +27,6 @@ _SPREAD = Expected(
     "squared length of the cohort's mean of c_i^t - E[c_i^t], given C^t and x^{t-1}",
     "end",
 )
-
-
-def _user(curvature: Fraction, eta: Fraction, steps: int) -> tuple[Fraction, Fraction]:
-    """For F_i'(x) = a x - b: K^2 Var c_i^t, and K^2 E(c_i^t - (1/K) sum grad F_i(y^{k-1}))^2, both over V.
-
-    All are linear in the independent errors: c_i^t = c_i - c + (x - y^K)/(K eta), its constant part left out.
-    """
-    y, true = [Fraction(0)] * steps, [Fraction(0)] * steps
-    for k in range(steps):
-        slope = [curvature * v for v in y]
-        true = [p + q for p, q in zip(true, slope)]
-        slope[k] += 1
-        y = [p - eta * q for p, q in zip(y, slope)]
-    total = [-v / eta for v in y]
-    errors = [p - q for p, q in zip(total, true)]
-    return sum((v * v for v in total), Fraction(0)), sum((v * v for v in errors), Fraction(0))
-
-
-def _runs(instance: Mapping[str, Any]) -> list[tuple[dict[str, Any], list[Fraction], int, int, Fraction]]:
-    found = []
-    for curvatures in instance["curvatures"]:
-        for K in instance["K"]:
-            for step in instance["eta_l nu"]:
-                a = [Fraction(str(v)) for v in curvatures]
-                eta = Fraction(str(step)) / max(abs(v) for v in a)
-                for size in range(1, len(a) + 1):
-                    values = {"curvatures": tuple(a), "K": K, "eta_l nu": step, "lM": size}
-                    found.append((values, a, K, size, eta))
-    return found
-
-
-def cases(instance: Mapping[str, Any]) -> list[Case]:
-    """One of the three displays on quadratics with V = 1, for every cohort: part ``first``, ``second`` or ``third``.
-
-    In the third the cohort is given, as the corollary's first sentence has it, and old control variates are fixed.
-    """
-    out = []
-    for values, a, K, size, eta in _runs(instance):
-        M, part = len(a), instance["part"]
-        spreads = [_user(v, eta, K)[1 if part == "first" else 0] for v in a]
-        divisor = (K * (M if part == "third" else size)) ** 2
-        for cohort in combinations(range(M), size):
-            left = sum((spreads[i] for i in cohort), Fraction(0)) / divisor
-            out.append(Case({**values, "cohort": cohort}, left, Fraction(1, K * size)))
-    return out
-
-
-def performance(instance: Mapping[str, Any]) -> Performance:
-    """Var c_i^t <= V/K for one user over all functions of a class: errors +-xi but for the last step's."""
-    from PEPit import PEP, Expression
-    from PEPit.functions import SmoothConvexFunction, SmoothFunction
-
-    from dpfl_theory.statements.noble2022._round_performance import control_variates
-
-    K, eta = int(instance["K"]), float(Fraction(str(instance["eta_l nu"])))
-    problem, V = PEP(), Expression()
-    kind = {"convex": SmoothConvexFunction, "non-convex": SmoothFunction}[instance["class"]]
-    leaves = control_variates(problem, problem.declare_function(kind, L=1.0), eta, K, V)
-    mean = sum(leaves[1:], leaves[0]) / len(leaves)
-    spread = sum(((v - mean) ** 2 for v in leaves[1:]), (leaves[0] - mean) ** 2) / len(leaves)
-    left = spread + V / K**2
-    return Performance(problem, left, V / K, f"variance of a control variate of {K} steps against V/K")
 
 
 def _sides(statement: Statement) -> Sides:
@@ -136,10 +72,9 @@ def _enumerations(part: str, convex: bool) -> tuple[Check, ...]:
 
 def _steps_checks() -> tuple[Check, ...]:
     out = []
-    for kind, K, step in (("convex", 2, "1/24"), ("non-convex", 2, "1"), ("non-convex", 3, "1/24"), ("convex", 2, "3")):
-        instance = {"class": kind, "K": K, "eta_l nu": step}
-        name = f"first display, {kind}, K = {K}, eta_l nu = {step}"
-        out.append(Check("worst-case", name, user.errors_of_steps, instance))
+    for K in (2, 3):
+        instance = {"K": K, "eta_l nu": "1/24"}
+        out.append(Check("worst-case", f"first display, martingale errors, K = {K}", user.errors_of_steps, instance))
     return tuple(out)
 
 
@@ -148,31 +83,47 @@ def _longest(values: Mapping[str, float]) -> float:
     return 2.0
 
 
+def _far(values: Mapping[str, float]) -> float:
+    """eta~ nu, so that eta_l nu = 8."""
+    return 8.0 * values["K"] * values["eta_g"]
+
+
 _RUNS = {name: i for name, i in runs.RUNS.items() if i["problem"]["family"] == "quadratic"}
-_PRIVATE = {name: {**i, "private": True} for name, i in _RUNS.items()}
+_LONG = {"noise alone, two of four users": _RUNS["noise alone, two of four users"]}
 _FIRST = (
     Check("algebra", "first display, all steps and users", proofs.first_display(lambda: COROLLARY)),
-    Check("exact", "first display, convex", cases, {"part": "first", **_GRID}),
-    Check("exact", "first display, some users concave, long steps", cases, {"part": "first", **_BENT}),
+    Check("exact", "first display, convex", spread.cases, {"part": "first", **_GRID}),
+    Check("exact", "first display, some users concave, long steps", spread.cases, {"part": "first", **_BENT}),
     *_enumerations("first", convex=False),
     *_steps_checks(),
 )
 _HOLDS = (
     *_FIRST,
-    Check("exact", "second display, convex, eta_l nu <= 2", cases, {"part": "second", **_GRID}),
-    Check("exact", "third display given the cohort, convex, eta_l nu <= 2", cases, {"part": "third", **_GRID}),
+    Check("algebra", "second and third display, all steps and users", proofs.other_displays(lambda: REPAIRED)),
+    *(
+        Check("worst-case", f"a gradient step, eta_l nu = {step}", user.gradient_step, {"eta_l nu": step})
+        for step in ("1/24", "2")
+    ),
+    Check("exact", "second display, convex, eta_l nu <= 2", spread.cases, {"part": "second", **_GRID}),
+    Check("exact", "third display given the cohort, convex, eta_l nu <= 2", spread.cases, {"part": "third", **_GRID}),
     *_enumerations("second", convex=True),
     *_enumerations("third", convex=True),
     *(
         Check(
             "worst-case",
             f"convex, K = {K}, eta_l nu = {step}",
-            performance,
+            spread.performance,
             {"class": "convex", "K": K, "eta_l nu": step},
         )
         for K, step in ((1, "1/24"), (2, "1/24"), (2, "2"), (3, "1/24"), (3, "1"))
     ),
 )
+
+
+def _refuted_by_simulation() -> tuple[Check, ...]:
+    found = runs.checks(lambda: COROLLARY, _far, "control", runs=_LONG, what="second display, eta_l nu = 8")
+    return tuple(replace(check, expected="violated") for check in found)
+
 
 COROLLARY: Statement = Statement(
     id="noble2022.corollaryC.1",
@@ -183,9 +134,12 @@ COROLLARY: Statement = Statement(
         "Corollary C.1, Appendix C.1",
         note=(
             "the display is the second of three; the first has H~_i^k(y_i^{k-1}) - grad F_i(y_i^{k-1}) in place of "
-            "c_i^t - E[c_i^t], the third c^t - E[c^t]. All expectations are given C^t, x^{t-1} and the past. The worst "
-            "cases are over all smooth functions, with errors +-xi in place of records and normal noise; the exact "
-            "counterexamples meet every hypothesis"
+            "c_i^t - E[c_i^t], the third c^t - E[c^t]. The paper's expectations are given C^t and y^0 = x^{t-1} "
+            "only; the checks that hold, and those of worst cases, are given the past too, so that c_i^{t-1} and "
+            "c^{t-1} are fixed. The worst cases of the second display are over all smooth functions, with errors "
+            "+-xi in place of records and normal noise; in the first display gradients cancel and are arbitrary "
+            "vectors. The exact counterexamples meet every hypothesis; the simulated one is a quadratic, on which "
+            "clipping never acts"
         ),
     ),
     text=(
@@ -198,7 +152,14 @@ COROLLARY: Statement = Statement(
     sides=lambda: _sides(COROLLARY),
     checks=(
         *_HOLDS,
-        *runs.checks(lambda: COROLLARY, _longest, "errors", runs=_PRIVATE, what="first display"),
+        *_refuted_by_simulation(),
+        Check(
+            "exact",
+            "second display given C^t and x^{t-1} only, Huber, two steps of 2/nu",
+            escapes.past_errors,
+            {"M": 2, "eta_l nu": "2", "tau": "1/100"},
+            "violated",
+        ),
         Check(
             "exact",
             "second display, 1 - cos x from pi, two steps of 1/(48 nu)",
@@ -223,14 +184,14 @@ COROLLARY: Statement = Statement(
         Check(
             "worst-case",
             "non-convex, K = 2, eta_l nu = 1/24",
-            performance,
+            spread.performance,
             {"class": "non-convex", "K": 2, "eta_l nu": "1/24"},
             "violated",
         ),
         Check(
             "worst-case",
             "convex, K = 2, eta_l nu = 3",
-            performance,
+            spread.performance,
             {"class": "convex", "K": 2, "eta_l nu": "3"},
             "violated",
         ),
@@ -239,23 +200,29 @@ COROLLARY: Statement = Statement(
     erratum=Erratum(
         printed="E||(1/(lM)) sum_{i in C^t} c_i^t - E[c_i^t]||^2 <= V/(KlM), for every smooth F_i and every eta_l > 0",
         true=(
-            "The first display holds as printed. The second and, given the cohort, the third hold if every F_i is "
-            "convex and eta_l <= 2/nu (a gradient step then brings no two points apart). If E[c^t] in the third is "
-            "taken over the cohorts too, as the proof's 'take the expectation over C^t' says, heterogeneous users "
-            "spread c^t even where errors vanish, and the right side has no term for that"
+            "The first display holds as printed. The second and, given the cohort, the third hold given C^t, x^{t-1} "
+            "and the past (all c_i^{t-1}), which is more than the paper conditions on, if every F_i is convex and "
+            "eta_l <= 2/nu (a gradient step then brings no two points apart). Given C^t and x^{t-1} only, the errors "
+            "in c_i^{t-1} - c^{t-1} spread c_i^t too, and 2/nu is too long. If E[c^t] in the third is taken over the "
+            "cohorts too, as the proof's 'take the expectation over C^t' says, heterogeneous users spread c^t even "
+            "where errors vanish, and the right side has no term for that"
         ),
         cause=(
             "The proof puts sum_k grad F_i(y_i^{k-1}) for its expectation: E[c_i^t | y^0] = (1/K) sum_k E[grad "
             "F_i(y_i^{k-1}) | y^0], and for K >= 2 the points y_i^{k-1} are themselves spread by the errors of the "
-            "steps before. Lemma C.4's proof makes the same replacement ('E[grad F_i(y) | y^0] = grad F_i(y)')"
+            "steps before, and, as only C^t and y^0 are given, by the errors in c_i^{t-1} and c^{t-1}. Lemma C.4's "
+            "proof makes the same replacement ('E[grad F_i(y) | y^0] = grad F_i(y)')"
         ),
         counterexample=(
             "M = l = 1, K = 2, F(x) = nu (1 - cos x) from x^0 = pi, two records with gradients F'(x) +- nu of which "
             "one is drawn, eta_l nu = 1/48 (the longest step of Theorem C.1 for K = 2, eta_g = 1): with little noise "
-            "the variance of c is at least 1.0209 V/2. For convex F, the Huber loss with |F'| <= 6 nu from its minimum "
-            "and eta_l nu = 3, it is at least 2.45 V/2 (5V/4 without noise). Third display over the cohorts, M = K = "
-            "2, lM = 1, F_1 Huber, F_2 = 0, eta_l nu = 1/48, V = nu^2/10^6: at least 3.39 V/2, and any factor is too "
-            "small as V -> 0"
+            "the variance of c is at least 1.0209 V/2. For convex F, the Huber loss with |F'| <= 6 nu from its "
+            "minimum and eta_l nu = 3, it is at least 2.45 V/2 (5V/4 without noise). Convex and eta_l nu = 2, but "
+            "with c_i^{t-1} random: first round after the warm start, x^0 = 0, M = K = 2, lM = 1, F_1 the Huber loss "
+            "with |F_1'| <= 6 nu, F_2 = 0, errors +-1 and little noise: at least 1.47 V/2 (3V/4 without noise; while "
+            "the clip does not act, F_1 breaks the bound where (1 - h)^2 + h^2 (1 - 1/M)/2 > 1, h = eta_l nu, that "
+            "is h > 4/(3 - 1/M)). Third display over the cohorts, M = K = 2, lM = 1, F_1 Huber, F_2 = 0, eta_l nu = "
+            "1/48, V = nu^2/10^6: at least 3.39 V/2, and any factor is too small as V -> 0"
         ),
         repaired="noble2022.corollaryC.1.repaired",
     ),
@@ -274,11 +241,15 @@ REPAIRED: Statement = replace(
     source=Source(
         proof.PAPER,
         "Corollary C.1, Appendix C.1",
-        note="repaired: convex F_i and eta_l <= 2/nu for the second and third display, the third given the cohort",
+        note=(
+            "repaired: convex F_i and eta_l <= 2/nu for the second and third display, both given C^t, x^{t-1} and the "
+            "past (all c_i^{t-1}), which is more than the C^t and y^0 that the paper conditions on. The first display "
+            f"needs neither and follows from Lemma C.1 alone. {runs.NOTE[0].upper()}{runs.NOTE[1:]}"
+        ),
     ),
     text=(
-        "If every F_i is convex and eta_l <= 2/nu, then given the cohort, x^{t-1} and the past the three means of "
-        "Corollary C.1 satisfy the bound; the first needs neither."
+        "If every F_i is convex and eta_l <= 2/nu, then given the cohort, x^{t-1} and the past (all c_i^{t-1}) the "
+        "three means of Corollary C.1 satisfy the bound; the first needs neither."
     ),
     symbols=(*COROLLARY.symbols, *proof.letters("nu", "eta_l")),
     assumptions=(*COROLLARY.assumptions, noble.CONVEX, Assumption("eta_l <= 2/nu", _short)),

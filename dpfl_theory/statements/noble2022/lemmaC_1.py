@@ -163,12 +163,11 @@ def _worst(sizes: tuple[tuple[int, int], ...], sharp: bool) -> tuple[Check, ...]
     return tuple(
         Check(
             "worst-case",
-            f"part 2, {kind} records, R = {R}, sR = {drawn}",
+            f"part 2, vectors, R = {R}, sR = {drawn}",
             lambda i: user.error_of_a_sample(i, sharp=sharp),
-            {"class": kind, "R": R, "sR": drawn},
+            {"R": R, "sR": drawn},
         )
         for R, drawn in sizes
-        for kind in ("convex", "non-convex")
     )
 
 
@@ -185,8 +184,9 @@ LEMMA: Statement = Statement(
         proof.PAPER,
         _WHERE,
         note=(
-            "the display is the second part, the first is E[H~ | y] = grad F_i(y); sR is read as a whole number, drawn "
-            "without replacement as Algorithm 1 has it; gradients are never clipped (Assumption 3.3)"
+            "the display is the second part, the first is E[H~ | y] = grad F_i(y); sR is read as a whole number, "
+            "drawn without replacement as Algorithm 1 has it; gradients are never clipped (Assumption 3.3). The "
+            "worst cases are over R vectors: at one point the gradients of smooth records may be any"
         ),
     ),
     text=(

@@ -220,7 +220,7 @@ LEMMA: Statement = Statement(
     source=Source(
         proof.PAPER,
         "Lemma C.7, Appendix C.3",
-        note=f"F_i convex, by the section's title; mu = 0 allowed; {proof.WHOLE_NOTE}",
+        note=f"F_i convex, by the section's title; mu = 0 allowed; {proof.WHOLE_NOTE}; {runs.NOTE}",
     ),
     text=(
         "If every F_i is nu-smooth and mu-strongly convex, mu >= 0, eta_g >= 1 and eta_l <= min(l^(2/3)/(24 K eta_g "
