@@ -107,7 +107,7 @@ def test_the_floor_of_a_constant_step_by_simulation(name: str, eta: float) -> No
     """x' = x - eta F'(x) + eta xi with slopes 10 and 1: the mean of every iterate lies below -a, and no average of
     iterates has less excess than the claimed floor. 4000 runs; six standard errors."""
     statement = get(f"noble2022.theorem{name}.strongly-convex")
-    (check,) = statement.checks
+    check = next(c for c in statement.checks if c.method == "algebra")
     outcome = check.build(check.instance)
     floor, start = outcome.notes["floor"], outcome.notes["start"]
     a = math.sqrt(2 * floor)
@@ -127,6 +127,37 @@ def test_the_floor_of_a_constant_step_by_simulation(name: str, eta: float) -> No
     needed = list(outcome.notes["needed"].values())
     assert needed[-1] / needed[0] > 1e9
     assert algebra.run(statement, check, Settings()).verdict == "violated"
+
+
+@pytest.mark.parametrize(("name", "eta", "floor"), [("C.1", 1 / 24, 1 / 1152), ("C.2", 1 / 16, 1 / 512)])
+def test_noise_that_no_weights_remove_by_simulation(name: str, eta: float, floor: float) -> None:
+    """nu = Sigma = 1, gradients cut at 8 eta sqrt(V): 10^5 runs from eta sqrt(V); no iterate's mean squared gradient
+    is below the floor by more than six standard errors, at x^0 it is the floor."""
+    statement = get(f"noble2022.theorem{name}.non-convex")
+    check = next(c for c in statement.checks if c.name == "noise that no weights remove")
+    outcome = check.build(check.instance)
+    assert outcome.true is False
+    assert outcome.notes["floor"] == f"Sigma**2/{round(1 / floor)}"
+    rng = np.random.default_rng(6)
+    deviation, width = math.sqrt(0.5), 8 * eta * math.sqrt(0.5)
+    x = np.full(100_000, eta * deviation)
+    for _ in range(100):
+        square = np.clip(x, -width, width) ** 2
+        assert square.mean() >= floor - 6 * square.std() / math.sqrt(len(x)) - 1e-15
+        x = x - eta * np.clip(x, -width, width) + eta * rng.normal(0, deviation, x.shape)
+
+
+@pytest.mark.parametrize("name", ["C.1", "C.2"])
+def test_the_convex_parts_have_the_floor_of_the_strongly_convex_one(name: str) -> None:
+    def notes(part: str) -> dict[str, object]:
+        statement = get(f"noble2022.theorem{name}.{part}")
+        check = next(c for c in statement.checks if c.name == "a step that does not shrink with T")
+        assert algebra.run(statement, check, Settings()).verdict == "violated"
+        found: dict[str, object] = check.build(check.instance).notes
+        return found
+
+    convex, strongly = notes("convex"), notes("strongly-convex")
+    assert (convex["floor"], convex["start"]) == (strongly["floor"], strongly["start"])
 
 
 def test_the_strongly_convex_form_needs_its_rounds() -> None:

@@ -23,6 +23,7 @@ from dpfl_theory.statements.noble2022 import (
     _descent_performance,
     _explicit_runs,
     _private_runs,
+    _smooth_descent,
     _strongly_convex,
     lemmaC_7,
     lemmaC_8,
@@ -104,8 +105,34 @@ def test_noise_that_is_not_averaged_is_refuted(id_: str) -> None:
 def test_standing_still_is_refuted_at_the_private_noise_scale(id_: str) -> None:
     statement = get(f"noble2022.{id_}")
     for name in names_of(id_):
-        if "exponent" not in name:
+        if "exponent" not in name and "leads" not in name:
             assert verdict(statement, name, still, lanes=64) == "violated", name
+
+
+@pytest.mark.parametrize("id_", ["theorem4.2.scaffold", "theorem4.2.fedavg"])
+def test_noise_that_is_not_averaged_is_refuted_at_the_private_noise_scale(id_: str) -> None:
+    assert verdict(get(f"noble2022.{id_}"), "300 users, noise leads", noise_not_averaged) == "violated"
+
+
+REPAIRED = {
+    "lemmaC.8.repaired": 1 / 24, "lemmaC.9.repaired": 1 / 24, "theoremC.1.convex.repaired": 1 / 24,
+    "theoremC.1.non-convex.repaired": 1 / 24, "theoremC.1.strongly-convex.repaired": 1 / 54,
+    "theoremC.2.convex.repaired": 1 / 16,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("id_", REPAIRED)
+def test_each_repaired_statement_has_a_run_below_the_longest_step(id_: str) -> None:
+    """All users, nu = 1 (2 with the ridge), so that the limit is a number; such a run refutes standing still too."""
+    statement = get(f"noble2022.{id_}")
+    (check,) = (c for c in statement.checks if "below the limit" in c.name)
+    found = check.build(check.instance)
+    algorithm: Any = getattr(found.algorithm, "algorithm", found.algorithm)
+    eta = algorithm.local_step * algorithm.local_steps * algorithm.global_step
+    assert eta < 0.9 * min(REPAIRED[id_], 1 / (24 * found.values["nu"]) if "C.2" not in id_ else 1.0)
+    assert monte_carlo.run(statement, check, Settings()).verdict == "holds"
+    inner = lambda a: replace(a, algorithm=still(a.algorithm)) if hasattr(a, "algorithm") else still(a)  # noqa: E731
+    assert verdict(statement, check.name, inner) == "violated"
 
 
 def test_the_repaired_theorems_refute_standing_still() -> None:
@@ -258,6 +285,13 @@ def test_the_printed_lemma_c9_is_refuted_by_runs() -> None:
 def test_the_worst_case_of_the_descent_notices_wrong_constants(gain: Fraction, noise: Fraction) -> None:
     instance = {"M": 1, "size": 1, "K": 1}
     assert worst_case.solve(_descent_performance.performance(instance, gain, noise)).refuted is not None
+
+
+def test_the_combination_of_the_descent_notices_a_wrong_share_of_z() -> None:
+    """z = lM/eta_g^2 has no upper end: 5/2 + z/5 exceeds 19/8 + z/4 up to z = 5/2 alone."""
+    assert _smooth_descent.combination({}).true
+    assert _smooth_descent.combination({"alone": "5/2", "shared": "1/5"}).true is None
+    assert _smooth_descent.combination({"alone": "2"}).true is None
 
 
 @pytest.mark.parametrize("constants", [lemmaC_7.PRINTED, lemmaC_7.SHARP])

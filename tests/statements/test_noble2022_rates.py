@@ -43,22 +43,53 @@ def decided(regime: dict[str, Any], fault: Callable[[Any], Any] | None = None) -
     return monte_carlo.run(STATEMENT[regime["method"]], replace(check, build=build), Settings())
 
 
+def complaints(found: dict[str, Any], regime: dict[str, Any]) -> list[str]:
+    """What is wrong with a fit: its interval, widened by 0.01 for what is left of the other terms, must contain the
+    claimed exponent; the least constant must stay within a quarter along the grid, and leave the check's constant some
+    room and not too much; the term must be four fifths of the bound, and its source half of the excess."""
+    claimed = float(Fraction(regime["claimed"]))
+    first, last = found["constant_needed"][0], found["constant_needed"][-1]
+    rises = found["grid"][-1] > found["grid"][0]
+    wrong = {
+        "interval": not found["low"] - 0.01 <= claimed <= found["high"] + 0.01,
+        "width": found["high"] - found["low"] > 0.6,
+        "share of the bound": found["share_of_the_term"] < 0.8,
+        "share of the excess": found["share_of_the_excess"] < 0.5,
+        "constants": last > 1.25 * first,
+        "room": not 1.15 * first <= regime["c"] <= 1.7 * first,
+        "slope": (found["slope"] - claimed) * (1 if rises else -1) > 0.06,
+    }
+    return [name for name, is_wrong in wrong.items() if is_wrong]
+
+
 @REGIMES
 def test_the_slope_is_the_claimed_one(regime: dict[str, Any]) -> None:
-    """The interval, widened by 0.01 for what is left of the other terms, contains the claimed exponent; the least
-    constant stays within a quarter along the grid, and the leading term is at least four fifths of the bound."""
     evidence = decided(regime)
     assert evidence.verdict == "holds"
-    found = evidence.notes["exponent"]
-    claimed = float(Fraction(regime["claimed"]))
-    assert found["low"] - 0.01 <= claimed <= found["high"] + 0.01
-    assert found["high"] - found["low"] <= 0.6
-    assert found["share_of_the_term"] >= 0.8
-    first, last = found["constant_needed"][0], found["constant_needed"][-1]
-    assert last <= 1.25 * first
-    assert 1.15 * first <= regime["c"] <= 1.7 * first, "the constant leaves too little room, or too much"
-    rises = found["grid"][-1] > found["grid"][0]
-    assert (found["slope"] - claimed) * (1 if rises else -1) <= 0.06, "reality falls more slowly than claimed"
+    assert complaints(evidence.notes["exponent"], regime) == []
+    assert evidence.notes["exponent"]["term"] == regime["term"]
+
+
+PRIVATE = [r for r in _rates.REGIMES if r["term"] == "privacy"]
+
+
+@pytest.mark.parametrize("fault", ["absent", "never averaged"])
+@pytest.mark.parametrize("regime", PRIVATE, ids=[f"{r['method']}-{r['letter']}" for r in PRIVATE])
+def test_the_fit_notices_noise_that_is_absent_or_not_averaged(regime: dict[str, Any], fault: str) -> None:
+    statement = STATEMENT[regime["method"]]
+    found = [_private_runs.experiment(_rates.at(regime, v), statement) for v in regime["grid"]]
+    faulty = []
+    for run in found:
+        known: Any = run.algorithm
+        factor = 0.0 if fault == "absent" else math.sqrt(run.values["l"] * run.values["M"])
+        gradient = replace(known.gradient, noise_multiplier=factor * known.gradient.noise_multiplier)
+        faulty.append(replace(run, algorithm=replace(known, gradient=gradient), lanes=32))
+    wrong = complaints(_rates.fitted(regime, faulty, statement), regime)
+    assert {"room", "interval", "slope", "constants", "share of the excess"} & set(wrong)
+    if fault == "absent":
+        assert {"share of the excess", "room"} <= set(wrong)
+    elif regime["letter"] == "M":
+        assert "slope" in wrong or "constants" in wrong
 
 
 @REGIMES
@@ -67,9 +98,12 @@ def test_standing_still_fails_at_the_far_end(regime: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("at", [k for k, r in enumerate(_rates.REGIMES) if r["letter"] == "T" and r["claimed"] != "0"])
-def test_a_step_that_shrinks_too_fast_is_noticed(at: int) -> None:
-    """A local step four times too short at the far end, where the grid has grown by four: one power of T is lost."""
-    assert decided(_rates.REGIMES[at], lambda a: replace(a, local_step=a.local_step / 4)).verdict != "holds"
+def test_a_step_of_a_wrong_power_of_t_is_noticed(at: int) -> None:
+    """At the far end, where the grid has grown by four: a step four times too short loses a power of T where the start
+    leads; one four times too long, which has not shrunk with T, gains one where noise or drift lead."""
+    regime = _rates.REGIMES[at]
+    factor = 0.25 if regime["term"] == "start" else 4.0
+    assert decided(regime, lambda a: replace(a, local_step=factor * a.local_step)).verdict != "holds"
 
 
 def test_noise_that_does_not_fall_with_epsilon_is_noticed() -> None:

@@ -152,6 +152,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "three dimensions": run_of(
         {"family": "axes", "parameters": {"clients": 24, "dimension": 3}}, 12, 2, 1000, 0.002, lanes=32
     ),
+    "four users, a step below the limit": run_of(_points(4), 4, 1, 1200, 0.2),
     "100 users, from the minimiser": run_of(_points(100), 100, 10, 50, 0.5, distance=0.0, lanes=24),
 }
 SHORT = ("256 users, long", "300 users, noise dominates", "three dimensions")

@@ -28,12 +28,13 @@ def descent(u: Users, m: RoundMoments) -> tuple[Fraction, Fraction]:
     return half * m.distance_after + weight * m.lag_after + Fraction(121, 288) * u.step * m.slope, right
 
 
-def combination(_: Mapping[str, Any]) -> Outcome:
+def combination(instance: Mapping[str, Any]) -> Outcome:
     """F(x^t) <= F(x^{t-1}) - (eta~/2)||grad F||^2 + (eta~/2) nu^2 drift + (nu/2)||x^t - x^{t-1}||^2, with Lemma C.4,
     12 nu^3 eta~^2/l times Lemma C.5 (alpha = 2/3) and 10/27 of Lemma C.6, all sharpened.
 
-    With theta = 24 nu eta~/l^(2/3), p = l^(2/3) and h = 1/eta_g^2 in [0, 1] each slack is affine in each letter, so the
-    corners decide.
+    With theta = 24 nu eta~/l^(2/3), p = l^(2/3) and h = 1/eta_g^2 in [0, 1] and z = lM/eta_g^2 >= 0 each slack is
+    affine in each letter: the corners of the first three decide, where the slack at z = 0 and its increase in z are not
+    negative. The instance may give the noise's factor ("alone") and that of z in it ("shared").
     """
     import sympy as sp
 
@@ -54,7 +55,8 @@ def combination(_: Mapping[str, Any]) -> Outcome:
     change += weight * (side(lemmaC_5.C5_SHARPENED, "rhs") - s["lag"]) + sp.Rational(10, 27) * drift
     W = proof.averaged(s)
     claim = -sp.Rational(121, 288) * eta * s["slope"] + nu * eta**2 * W * (
-        sp.Rational(19, 8) + share * s["M"] / (4 * eta_g**2)
+        sp.Rational(instance.get("alone", "19/8"))
+        + sp.Rational(instance.get("shared", "1/4")) * share * s["M"] / eta_g**2
     )
     slack = sp.expand(claim - change)
     scale = {"slope": eta, "drift": nu**2 * eta, "lag": nu**3 * eta**2, "noise": nu * eta**2 * W}
@@ -67,7 +69,11 @@ def combination(_: Mapping[str, Any]) -> Outcome:
         letters = sorted(ratio.free_symbols, key=str)
         if not set(letters) <= {theta, p, h, z} or any(sp.degree(ratio, v) > 1 for v in letters):
             return Outcome(None, f"the slack of {name} is not affine in each letter: {ratio}")
-        least[name] = min(ratio.subs(dict(zip(letters, c))) for c in product((0, 1), repeat=len(letters)))
+        for part, what in ((ratio.subs(z, 0), name), (sp.diff(ratio, z), f"{name}, per z")):
+            if part != 0:
+                bounded = [v for v in letters if v != z]
+                ends = product((0, 1), repeat=len(bounded))
+                least[what] = min(part.subs(dict(zip(bounded, c))) for c in ends)
     shown = ", ".join(f"{name} {value}" for name, value in least.items())
     fine = all(value >= 0 for value in least.values())
     return Outcome(True if fine else None, f"the least slack of each coefficient: {shown}", {"slacks": shown})

@@ -245,7 +245,7 @@ REPAIRED: Statement = Statement(
             "exact",
             "strongly convex, one user",
             strong.strong_cases,
-            {"nu": ["1", "5"], "T": [240, 500], "V": ["0", "1/10", "100"]},
+            {"nu": ["1", "5"], "T": [240, 500], "V": ["0", "1/10", "10", "100"]},
         ),
         *runs.runs(lambda: REPAIRED, best_step),
     ),

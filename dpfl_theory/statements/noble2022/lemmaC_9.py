@@ -229,6 +229,7 @@ LEMMA: Statement = Statement(
     slips=(
         "The paper gives no proof; its Lemmas C.4 to C.6 are stated for convex F_i, but hold for smooth ones by "
         "||grad F||^2.",
+        "The output is over x^1, ..., x^T; the descent bounds ||grad F(x^{t-1})||^2, so x^0, ..., x^{T-1}.",
         "The first line defines xbar^T as an average; for non-convex F a random iterate is meant, as in Theorem C.1.",
     ),
 )
@@ -242,7 +243,8 @@ REPAIRED: Statement = Statement(
         _WHERE,
         note=(
             "repaired: the factor nu, one step size, explicit constants, equal weights over x^0, ..., x^(T-1). The "
-            "mean over T + 1 rounds counts the warm round, at x^0, which the second term takes back"
+            "mean over T + 1 rounds counts the warm round, at x^0, which the second term takes back. The runs are of "
+            "convex objectives alone; others are covered by the worst cases of one round"
         ),
     ),
     text=(

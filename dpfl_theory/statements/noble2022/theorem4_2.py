@@ -190,7 +190,10 @@ _BASE = (noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, proof.WHOLE, noble.ROUNDS,
 _NOTE = (
     "O stands for a constant c. 'There exist step sizes and weights' is entered with equal weights over the iterates "
     "that the rounds start from, whose mean excess bounds that of the averaged output, and the step sizes of the "
-    "proofs. Two hypotheses are not in the paper. D_0 > 0: from x* itself the right side is 0, which steps of size 0 "
+    "proofs. The printed output, over x^1, ..., x^T, follows: for T >= 2 the weights 1/(T - 1) on x^1, ..., x^(T-1) "
+    "give at most T/(T - 1) <= 2 times the entered mean, and for T = 1 a short enough step leaves F(x^1) near F(x^0) "
+    "<= F* + nu D_0^2/2, which the start's term covers; so c = 204 and 32 serve for it. Two hypotheses are not in the "
+    "paper. D_0 > 0: from x* itself the right side is 0, which steps of size 0 "
     "alone attain. delta <= 1/2 and Tl >= 2 delta: sigma_g* has log(2Tl/delta) log(2/delta) where the bound has "
     "log(Tl/delta) log(1/delta), which tends to 0 with 1 - delta while sigma_g* may be as large as one likes; then "
     "nothing is better than standing still, and F(x^0) - F* exceeds c nu D_0^2/T for large T, whatever c is"

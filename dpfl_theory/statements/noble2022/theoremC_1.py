@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.noble2022 import _first_step as first
+from dpfl_theory.statements.noble2022 import _lasting_noise as lasting
 from dpfl_theory.statements.noble2022 import _moderate_runs as moderate
 from dpfl_theory.statements.noble2022 import _utility as noble
 
@@ -98,6 +99,10 @@ def _step(nu: Any, mu: Any) -> Any:
     return min(1 / (24 * nu), 1 / (54 * mu))
 
 
+_OUTPUT = (
+    "The output is over x^1, ..., x^T; the lemmas behind it bound x^0, ..., x^{T-1}. The counterexamples of many "
+    "rounds hold in both readings.",
+)
 _FLOOR = {"nu": "10", "mu": "1", "M": "1", "Sigma": "1", "T": [10**4, 10**8, 10**12, 10**16]}
 
 STRONGLY_CONVEX: Statement = Statement(
@@ -153,6 +158,7 @@ STRONGLY_CONVEX: Statement = Statement(
         repaired="noble2022.theoremC.1.strongly-convex.repaired",
     ),
     uses=("noble2022.lemmaC.8",),
+    slips=_OUTPUT,
 )
 
 CONVEX: Statement = Statement(
@@ -176,6 +182,7 @@ CONVEX: Statement = Statement(
             noble.starts_at_the_minimiser(lambda: CONVEX, "D0"),
             expected="violated",
         ),
+        lasting.bent(lambda: CONVEX, lambda nu, mu: 1 / (24 * nu)),
         *first.checks(lambda: CONVEX, "excess", "scaffold"),
     ),
     expected="violated",
@@ -187,12 +194,15 @@ CONVEX: Statement = Statement(
         ),
         cause=f"{_CAUSE}. The best step for the rate shrinks with D_0/Sigma_g and with T; the printed one ignores both",
         counterexample=(
-            "x^0 = x*, F_i(x) = nu ||x||^2/2, T = K = l = s = 1 (all gradients are taken at x*, where they are 0): the "
-            "left side is Sigma_g^2/(2304 nu M) > 0, the right side 0 for every constant"
+            "d = 1, M = l = K = s = 1, F'(x) = 10x for x > 0 and x for x < 0, Sigma = 1, x^0 = -0.0012: E F(xbar) > "
+            "2.4e-10 for all T and all weights over x^0, ..., x^T, and the right side falls like 1/sqrt(T); "
+            "gradients cut at a large L change nothing. Over x^1, ..., x^T, as printed, one step refutes it: x^0 = x*, "
+            "F_i(x) = nu ||x||^2/2, T = 1: the left side is Sigma_g^2/(2304 nu M) > 0, the right side 0 for every c"
         ),
         repaired="noble2022.theoremC.1.convex.repaired",
     ),
     uses=("noble2022.lemmaC.8",),
+    slips=_OUTPUT,
 )
 
 NON_CONVEX: Statement = Statement(
@@ -216,6 +226,7 @@ NON_CONVEX: Statement = Statement(
             noble.starts_at_the_minimiser(lambda: NON_CONVEX, "F0"),
             expected="violated",
         ),
+        lasting.lasting(lambda: NON_CONVEX),
         *first.checks(lambda: NON_CONVEX, "gradient", "scaffold"),
     ),
     expected="violated",
@@ -229,12 +240,15 @@ NON_CONVEX: Statement = Statement(
         ),
         cause=f"sqrt(nu F_0) lost its nu, as in Lemma C.9. {_CAUSE}",
         counterexample=(
-            "x^0 = x*, F_i(x) = nu ||x||^2/2, T = K = l = s = 1 (all gradients are taken at x*, where they are 0): the "
-            "left side is Sigma_g^2/(1152 M) > 0, the right side 0 for every constant"
+            "d = 1, M = l = K = s = 1, F(x) = nu x^2/2, linear far from x* = 0, V = Sigma_g^2/2, x^0 = eta~ "
+            "sqrt(V): E||grad F||^2 >= 0.999 Sigma_g^2/1152 at x^0 and at every x^t, so for all weights and T, "
+            "while the right side tends to 0. Over x^1, ..., x^T, as printed, one step refutes it: x^0 = x*, T = 1, "
+            "the left side is Sigma_g^2/(1152 M) > 0, the right side 0 for every constant"
         ),
         repaired="noble2022.theoremC.1.non-convex.repaired",
     ),
     uses=("noble2022.lemmaC.9",),
+    slips=_OUTPUT,
 )
 
 STATEMENTS = (STRONGLY_CONVEX, CONVEX, NON_CONVEX)
