@@ -13,7 +13,7 @@ import random
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,7 +24,7 @@ from dpfl_theory.checks.variation import varied
 from dpfl_theory.checks.workers import one_thread
 from dpfl_theory.errors import DpflError, InputError
 from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.statements.model import Check, Statement, sympy_symbols
 
 __all__ = ["Search", "falsify"]
 
@@ -115,12 +115,15 @@ def falsify(
         )
     begun, draw, outside = time.monotonic(), random.Random(seed), Counter[str]()
     tried, inside, kept = 0, 0, list[Found]()
+    rules: Mapping[str, Any] = {}
 
     def measured(check: Check, instance: Mapping[str, Any], most: float) -> float | None:
-        found = _excess(statement, check, instance, Settings(seed, 0.5, device), LANES, most, outside)
+        found = _excess(statement, check, instance, Settings(seed, 0.5, device), LANES, most, outside, rules)
         if found is None or not kept or found <= kept[0].excess:
             return found
-        return _excess(statement, check, instance, Settings(seed ^ REPEATED, 0.5, device), MORE_LANES, most, outside)
+        return _excess(
+            statement, check, instance, Settings(seed ^ REPEATED, 0.5, device), MORE_LANES, most, outside, rules
+        )
 
     def enter(check: Check, instance: Mapping[str, Any], most: float) -> None:
         nonlocal tried, inside
@@ -140,6 +143,7 @@ def falsify(
         if not kept:
             raise InputError(f"no run of {statement.id} is inside its hypotheses, so there is nothing to start from")
         recorded = kept[0].excess
+        rules = _rules(statement, [f.check.build(f.check.instance) for f in kept])
         work = {f.check.name: _work(f.check.build(f.check.instance)) for f in kept}
         while _spent(begun, budget, tried, instances) < 1.0:
             # Half of the time from any: what is nearly an equality stays the best for long, and leads nowhere.
@@ -186,6 +190,7 @@ def _excess(
     lanes: int,
     most: float,
     outside: Counter[str],
+    rules: Mapping[str, Any],
 ) -> float | None:
     """The excess of a short run; None for an instance that cannot be built, is outside the hypotheses or needs too much
     work."""
@@ -195,15 +200,18 @@ def _excess(
         experiment: Experiment = check.build(instance)
         built.append(experiment)
         if _work(experiment) > most:
-            raise _TooMuch
+            raise _LeftOut("too much work")
+        for letter, rule in rules.items():
+            if not _agrees(experiment.values[letter], rule(experiment.values)):
+                raise _LeftOut(f"the prescribed {letter}")
         return replace(experiment, lanes=min(experiment.lanes, lanes))
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             evidence = monte_carlo.run(statement, replace(check, build=build, instance=instance), settings)
-    except _TooMuch:
-        outside["too much work"] += 1
+    except _LeftOut as reason:
+        outside[str(reason)] += 1
         return None
     except (DpflError, ArithmeticError, ValueError, KeyError, AssertionError, TypeError, IndexError) as error:
         outside["cannot be built" if not built else f"cannot be run: {type(error).__name__}"] += 1
@@ -220,5 +228,32 @@ def _excess(
     return abs(excess) if statement.relation == "==" else excess
 
 
-class _TooMuch(Exception):
-    """An instance whose run would take too long."""
+class _LeftOut(Exception):
+    """An instance that is not run, and why."""
+
+
+def _rules(statement: Statement, recorded: Sequence[Experiment]) -> dict[str, Callable[[Mapping[str, float]], float]]:
+    """The statement's prescriptions for letters of its own that every recorded run follows: variations must too."""
+    if statement.prescription is None:
+        return {}
+    symbols = sympy_symbols(statement)
+
+    def rule(expression: Any) -> Callable[[Mapping[str, float]], float]:
+        def value(values: Mapping[str, float]) -> float:
+            try:
+                return float(expression.subs({symbols[name]: v for name, v in values.items() if name in symbols}))
+            except TypeError:  # a letter is missing, or a division by zero
+                return math.nan
+
+        return value
+
+    found = {name: rule(e) for name, e in statement.prescription().items()}
+    return {
+        name: given
+        for name, given in found.items()
+        if all(name in run.values and _agrees(run.values[name], given(run.values)) for run in recorded)
+    }
+
+
+def _agrees(value: float, prescribed: float) -> bool:
+    return math.isclose(value, prescribed, rel_tol=1e-6)

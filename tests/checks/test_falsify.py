@@ -74,6 +74,14 @@ def test_where_only_existence_is_claimed_nothing_is_searched(name: str) -> None:
         falsify(statements.get(name), instances=1)
 
 
+@pytest.mark.parametrize("name", ["noble2022.lemmaC.8.repaired", "noble2022.lemmaC.9.repaired"])
+def test_variations_keep_the_prescribed_letters(name: str) -> None:
+    """With another step than the prescribed one these bounds fail: such runs are outside."""
+    found = falsify(statements.get(name), instances=36, seed=3, device="cpu")
+    assert found.outside["the prescribed eta"] > 0
+    assert found.evidence.verdict != "violated"
+
+
 @pytest.mark.parametrize("factor", [0.6, 1.5])
 def test_an_equality_is_searched_on_both_sides_and_with_any_sign(factor: float) -> None:
     """zhang2021's (14) repaired has a negative right side; times a factor it is wrong wherever the gradient moves."""

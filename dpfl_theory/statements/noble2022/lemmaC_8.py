@@ -126,6 +126,15 @@ def _repaired() -> Sides:
     )
 
 
+def _step() -> Mapping[str, Any]:
+    """eta~ = min(l^(2/3)/(24 nu), D_0/sqrt(10 T W))."""
+    import sympy as sp
+
+    s = sympy_symbols(REPAIRED)
+    W = proof.averaged(s) * _spread(s)
+    return {"eta": sp.Min(s["l"] ** sp.Rational(2, 3) / (24 * s["nu"]), s["D0"] / sp.sqrt(10 * s["T"] * W))}
+
+
 def _two_cases(_: Mapping[str, Any]) -> Outcome:
     """f(eta) = 2 D^2/(eta T) + 20 eta W at eta = min(a, b), b = D/sqrt(10 T W), a = l^(2/3)/(24 nu).
 
@@ -237,6 +246,7 @@ REPAIRED: Statement = Statement(
     expectations=(runs.EXCESS,),
     assumptions=(*_BASE, noble.ROUNDS, STEP, runs.APART),
     sides=_repaired,
+    prescription=_step,
     checks=(
         Check("algebra", "the step size, convex", _two_cases),
         Check("algebra", "the weights, strongly convex", strong.weights, {"T": [1, 2, 3, 5]}),

@@ -115,6 +115,15 @@ def _noise(s: Mapping[str, Any]) -> Any:
     return proof.averaged(s) * (6 + s["l"] * s["M"] / s["eta_g"] ** 2)
 
 
+def _step() -> Mapping[str, Any]:
+    """eta~ = min(l^(2/3)/(24 nu), sqrt(12 F_0/(5 nu T W)))."""
+    import sympy as sp
+
+    s = sympy_symbols(REPAIRED)
+    best = sp.sqrt(12 * s["F0"] / (5 * s["nu"] * s["T"] * _noise(s)))
+    return {"eta": sp.Min(s["l"] ** sp.Rational(2, 3) / (24 * s["nu"]), best)}
+
+
 def _two_cases(_: Mapping[str, Any]) -> Outcome:
     """288/121 < 12/5, 19/8 * 12/5 < 6 and 12/20 < 1, so the mean of ||grad F||^2 is at most f(eta~) = (12/5)
     F_0/(eta~ T) + nu eta~ W; at its best step b, f(b) = 2 sqrt((12/5) nu F_0 W/T), and nu b W is half of that."""
@@ -256,6 +265,7 @@ REPAIRED: Statement = Statement(
     expectations=(runs.SLOPE,),
     assumptions=(*_BASE, lemmaC_7.STEP, runs.AWAY),
     sides=_repaired,
+    prescription=_step,
     checks=(
         Check("algebra", "descent, from Lemmas C.4 to C.6", smooth.combination),
         Check("algebra", "the step size", _two_cases),

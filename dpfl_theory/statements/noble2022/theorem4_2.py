@@ -225,6 +225,7 @@ SCAFFOLD: Statement = Statement(
     expectations=(runs.EXCESS,),
     assumptions=(*_BASE, noble.WARM),
     sides=_scaffold,
+    universal=False,
     prescription=_noise_scale(lambda: SCAFFOLD),
     checks=(
         Check("algebra", "the privacy bound at sigma_g*", _privacy_term(lambda: SCAFFOLD)),
@@ -258,6 +259,7 @@ FEDAVG: Statement = Statement(
     expectations=(private.MEAN,),
     assumptions=(*_BASE, noble.DISSIMILAR),
     sides=_fedavg,
+    universal=False,
     prescription=_noise_scale(lambda: FEDAVG),
     checks=(
         Check("algebra", "the privacy bound at sigma_g*", _privacy_term(lambda: FEDAVG)),
