@@ -388,3 +388,6 @@ def test_exponents_are_listed_with_the_claimed_ones(output: Path) -> None:
     for part in ("Exponents", "sampling", "at least 95 % of the bound", *numbers):
         assert part in shown, part
     assert "Exponents" not in section(page_of(output)[0], REFUTED)
+    del fitted["term"]
+    file.write_text(json.dumps(document([e], {HOLDS: "holds"}, 1e-6, 1.0)))
+    assert "Exponents" not in section(page_of(output)[0], HOLDS), "what is incomplete is among the notes only"

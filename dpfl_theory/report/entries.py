@@ -17,6 +17,8 @@ from dpfl_theory.statements.model import Statement
 __all__ = ["Entry", "entries_of", "groups_of", "natural", "printed_id", "reference", "siblings", "versions_of"]
 
 SIBLINGS = (".repaired", ".sharpened")
+EXPONENT = {"letter", "term", "claimed", "slope", "low", "high", "slope_of_the_bound", "grid"}
+"""What the evidence of a rate must say for the page to list it."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +73,13 @@ class Entry:
 
     @property
     def exponents(self) -> list[dict[str, Any]]:
-        """The exponents that checks of a rate fitted, each with the check's name and verdict."""
-        found = [e for e in self.evidence if isinstance(e.get("notes", {}).get("exponent"), dict)]
-        return [{"check": e["check"], "verdict": e["verdict"], **e["notes"]["exponent"]} for e in found]
+        """The exponents that checks of a rate fitted and wrote down in full, each with the check's name and verdict."""
+        notes = [(e, e.get("notes", {}).get("exponent")) for e in self.evidence]
+        return [
+            {"check": e["check"], "verdict": e["verdict"], **fitted}
+            for e, fitted in notes
+            if isinstance(fitted, dict) and set(fitted) >= EXPONENT
+        ]
 
     @property
     def worst_ratio(self) -> float | None:
