@@ -188,7 +188,7 @@ SAMPLED: dict[str, dict[str, Any]] = {
     "one round in two dimensions, two of four clients": {**_ONE_ROUND, "problem": _quadratic(clients=4)},
     "one round in two dimensions, three of six clients": {**_ONE_ROUND, "P": 3},
 }
-_AWAY = {**_ONE_ROUND, "distance": 3.0, "lanes": 8192}
+_AWAY = {**_ONE_ROUND, "distance": 3.0, "lanes": 16384}
 PRODUCTS: dict[str, dict[str, Any]] = {
     "one round in two dimensions, two of six clients, half of them clipped": {**_AWAY, "c": 1.0},
     "one round in two dimensions, three of six clients, privacy noise": {**_AWAY, "P": 3, "c": 0.5, "sigma": 2.0},
