@@ -19,6 +19,7 @@ from typing import Any
 
 from dpfl_theory.checks import monte_carlo
 from dpfl_theory.checks.evidence import Evidence
+from dpfl_theory.checks.monte_carlo import unmet
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.variation import varied
 from dpfl_theory.checks.workers import one_thread
@@ -38,6 +39,8 @@ COST = 8.0
 FRESH, REPEATED = 0x5EED, 0xC0DE
 """What the seeds of the last run and of a repetition differ by from that of the search."""
 
+Rule = Callable[[Mapping[str, float]], float]
+"""What a letter must be, from the values of all of them."""
 Tell = Callable[[int, float, float], None]
 """Told: instances tried, share of the budget that is spent, the largest excess."""
 
@@ -115,15 +118,20 @@ def falsify(
         )
     begun, draw, outside = time.monotonic(), random.Random(seed), Counter[str]()
     tried, inside, kept = 0, 0, list[Found]()
-    rules: Mapping[str, Any] = {}
+    rules: Mapping[str, Rule] = {}
 
     def measured(check: Check, instance: Mapping[str, Any], most: float) -> float | None:
-        found = _excess(statement, check, instance, Settings(seed, 0.5, device), LANES, most, outside, rules)
-        if found is None or not kept or found <= kept[0].excess:
-            return found
-        return _excess(
-            statement, check, instance, Settings(seed ^ REPEATED, 0.5, device), MORE_LANES, most, outside, rules
-        )
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                experiment = _built(statement, check, instance, most, rules)
+                found = _excess(statement, check, experiment, Settings(seed, 0.5, device), LANES)
+                if not kept or found <= kept[0].excess:
+                    return found
+                return _excess(statement, check, experiment, Settings(seed ^ REPEATED, 0.5, device), MORE_LANES)
+        except _LeftOut as reason:
+            outside[str(reason)] += 1
+            return None
 
     def enter(check: Check, instance: Mapping[str, Any], most: float) -> None:
         nonlocal tried, inside
@@ -143,15 +151,17 @@ def falsify(
         if not kept:
             raise InputError(f"no run of {statement.id} is inside its hypotheses, so there is nothing to start from")
         recorded = kept[0].excess
-        rules = _rules(statement, [f.check.build(f.check.instance) for f in kept])
-        work = {f.check.name: _work(f.check.build(f.check.instance)) for f in kept}
+        runs = {f.check.name: f.check.build(f.check.instance) for f in kept}
+        rules = _rules(statement, list(runs.values()))
+        work = {name: _work(run) for name, run in runs.items()}
         while _spent(begun, budget, tried, instances) < 1.0:
             # Half of the time from any: what is nearly an equality stays the best for long, and leads nowhere.
             parent = draw.choice(kept[:KEPT] if draw.random() < 0.5 else kept)
             enter(parent.check, varied(parent.instance, draw), COST * work[parent.check.name])
         best = kept[0]
-        again = replace(best.check, name=f"found from: {best.check.name}", instance=best.instance)
-        last = again.build(again.instance)
+        last = best.check.build(best.instance)
+        name = f"found from: {best.check.name}"
+        again = replace(best.check, name=name, instance=best.instance, build=lambda _: last)
         evidence = monte_carlo.run(statement, again, Settings(seed ^ FRESH, alpha, device))
     return Search(
         statement.id,
@@ -182,63 +192,56 @@ def _steps(algorithm: Any) -> float:
     return float(getattr(algorithm, "local_steps", 1) or 1)
 
 
-def _excess(
-    statement: Statement,
-    check: Check,
-    instance: Mapping[str, Any],
-    settings: Settings,
-    lanes: int,
-    most: float,
-    outside: Counter[str],
-    rules: Mapping[str, Any],
-) -> float | None:
-    """The excess of a short run; None for an instance that cannot be built, is outside the hypotheses or needs too much
-    work."""
-    built: list[Experiment] = []
-
-    def build(_: Mapping[str, Any]) -> Experiment:
-        experiment: Experiment = check.build(instance)
-        built.append(experiment)
-        if _work(experiment) > most:
-            raise _LeftOut("too much work")
-        for letter, rule in rules.items():
-            if not _agrees(experiment.values[letter], rule(experiment.values)):
-                raise _LeftOut(f"the prescribed {letter}")
-        return replace(experiment, lanes=min(experiment.lanes, lanes))
-
+def _built(
+    statement: Statement, check: Check, instance: Mapping[str, Any], most: float, rules: Mapping[str, Rule]
+) -> Experiment:
+    """The run of an instance. Raises _LeftOut for one that cannot be built, needs too much work, or is outside the
+    hypotheses or the prescriptions."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            evidence = monte_carlo.run(statement, replace(check, build=build, instance=instance), settings)
-    except _LeftOut as reason:
-        outside[str(reason)] += 1
-        return None
-    except (DpflError, ArithmeticError, ValueError, KeyError, AssertionError, TypeError, IndexError) as error:
-        outside["cannot be built" if not built else f"cannot be run: {type(error).__name__}"] += 1
-        return None
-    if evidence.verdict == "not-applicable":
-        outside[evidence.reason.split("'")[1]] += 1
-        return None
+        experiment: Experiment = check.build(instance)
+        missing = unmet(statement, experiment)
+    except _UNFIT as error:
+        raise _LeftOut("cannot be built") from error
+    if _work(experiment) > most:
+        raise _LeftOut("too much work")
+    if missing is not None:
+        raise _LeftOut(missing[0])
+    for letter, rule in rules.items():
+        if not _agrees(experiment.values[letter], rule(experiment.values)):
+            raise _LeftOut(f"the prescribed {letter}")
+    return experiment
+
+
+def _excess(statement: Statement, check: Check, experiment: Experiment, settings: Settings, lanes: int) -> float:
+    """The excess in a run of so many lanes. Raises _LeftOut for one that cannot be run, or diverges."""
+    short = replace(experiment, lanes=min(experiment.lanes, lanes))
+    try:
+        evidence = monte_carlo.run(statement, replace(check, build=lambda _: short), settings)
+    except _UNFIT as error:
+        raise _LeftOut(f"cannot be run: {type(error).__name__}") from error
     left, right = evidence.lhs, evidence.rhs
     if left is None or right is None or not math.isfinite(left.estimate) or not math.isfinite(right):
-        outside["a side is infinite or not a number"] += 1
-        return None
+        raise _LeftOut("a side is infinite or not a number")
     size = abs(left.estimate) + abs(right)
     excess = (left.estimate - right) / size if size else 0.0
     return abs(excess) if statement.relation == "==" else excess
+
+
+_UNFIT = (DpflError, ArithmeticError, ValueError, KeyError, AssertionError, TypeError, IndexError)
+"""What building or running an instance may raise whose numbers do not fit together."""
 
 
 class _LeftOut(Exception):
     """An instance that is not run, and why."""
 
 
-def _rules(statement: Statement, recorded: Sequence[Experiment]) -> dict[str, Callable[[Mapping[str, float]], float]]:
+def _rules(statement: Statement, recorded: Sequence[Experiment]) -> dict[str, Rule]:
     """The statement's prescriptions for letters of its own that every recorded run follows: variations must too."""
     if statement.prescription is None:
         return {}
     symbols = sympy_symbols(statement)
 
-    def rule(expression: Any) -> Callable[[Mapping[str, float]], float]:
+    def rule(expression: Any) -> Rule:
         def value(values: Mapping[str, float]) -> float:
             try:
                 return float(expression.subs({symbols[name]: v for name, v in values.items() if name in symbols}))

@@ -33,7 +33,7 @@ from dpfl_theory.problems.base import Array
 from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.model import Check, Statement, sympy_symbols
 
-__all__ = ["Experiment", "Linear", "linearise", "run"]
+__all__ = ["Experiment", "Linear", "linearise", "run", "unmet"]
 
 _FIRST_BATCH = 128
 _COPIES = 2
@@ -100,6 +100,15 @@ def linearise(statement: Statement, values: Mapping[str, float]) -> tuple[Linear
     return side(sides.lhs, True), side(sides.rhs, False)
 
 
+def unmet(statement: Statement, experiment: Experiment) -> tuple[str, str] | None:
+    """The first hypothesis that a run does not meet, and how it fails; None where it meets them all."""
+    for assumption in statement.assumptions:
+        failure = assumption.test(experiment.problem, experiment.values)
+        if failure is not None:
+            return assumption.text, failure
+    return None
+
+
 def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     """The evidence of one Monte-Carlo check; ``check.build(instance)`` returns its `Experiment`."""
     begun = time.perf_counter()
@@ -128,10 +137,9 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
             **more,
         )
 
-    for assumption in statement.assumptions:
-        failure = assumption.test(experiment.problem, experiment.values)
-        if failure is not None:
-            return evidence("not-applicable", f"the hypothesis '{assumption.text}' is not met: {failure}")
+    missing = unmet(statement, experiment)
+    if missing is not None:
+        return evidence("not-applicable", f"the hypothesis '{missing[0]}' is not met: {missing[1]}")
     lhs, rhs = linearise(statement, experiment.values)
     columns = {e.column(o): (o, e.when) for e in statement.expectations for o, _ in e.parts}
     sample = _Sample(experiment, lhs, rhs, columns, engine)

@@ -1,12 +1,21 @@
-"""Equality of sympy expressions, decided by proof or by a point at which they differ."""
+"""Sides of statements as sympy expressions, and their equality, decided by proof or by a point at which they differ."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.model import Statement
 
-__all__ = ["equal"]
+__all__ = ["equal", "total"]
+
+
+def total(statement: Statement, side: str = "rhs") -> Any:
+    """The sum of one side's terms (``lhs`` or ``rhs``)."""
+    import sympy as sp
+
+    assert statement.sides is not None
+    return sum(getattr(statement.sides(), side).values(), sp.Integer(0))
 
 
 def equal(left: Any, right: Any, what: str) -> Outcome:

@@ -7,15 +7,9 @@ from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.model import Check, Statement, sympy_symbols
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import equal, total
 
-__all__ = ["agreeing_prescriptions", "limit", "same_sides", "sides_difference", "specialises", "total"]
-
-
-def total(statement: Statement, side: str) -> Any:
-    """The sum of one side's terms (``lhs`` or ``rhs``)."""
-    assert statement.sides is not None
-    return sum(getattr(statement.sides(), side).values())
+__all__ = ["agreeing_prescriptions", "limit", "same_sides", "sides_difference", "specialises"]
 
 
 def same_sides(first: Statement, swaps: Mapping[Any, Any], second: Statement, how: str) -> Outcome:

@@ -11,10 +11,10 @@ from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.das2022 import _instances as instances
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import theorem4
-from dpfl_theory.statements.das2022._consistency import agreeing_prescriptions, limit, total
+from dpfl_theory.statements.das2022._consistency import agreeing_prescriptions, limit
 from dpfl_theory.statements.das2022._experiments import runs
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import equal, total
 
 
 def _prescription(statement: Callable[[], Statement], printed: bool) -> Callable[[], Mapping[str, Any]]:

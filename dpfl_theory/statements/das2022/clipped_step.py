@@ -14,11 +14,10 @@ from dpfl_theory.statements.das2022 import _instances as instances
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022 import _step_performance as worst
-from dpfl_theory.statements.das2022._consistency import total
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
 from dpfl_theory.statements.local_phase import grid
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, sympy_symbols
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import equal, total
 
 _WHERE = "Appendix C.1, proof of Theorem 6"
 

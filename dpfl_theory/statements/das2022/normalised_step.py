@@ -16,11 +16,11 @@ from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022 import _step_performance as worst
 from dpfl_theory.statements.das2022 import theorem7
 from dpfl_theory.statements.das2022._appendix import clipped_term, expanded_rho, privacy_letters
-from dpfl_theory.statements.das2022._consistency import same_sides, total
+from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import general_experiment, runs, step_experiment
 from dpfl_theory.statements.local_phase import grid
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import equal, total
 
 _WHERE = "Appendix D.1, proof of Theorem 7"
 

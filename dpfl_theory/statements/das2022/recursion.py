@@ -13,11 +13,11 @@ from dpfl_theory.statements.das2022 import _one_round as rounds
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022 import theorem6
 from dpfl_theory.statements.das2022._appendix import clipped_term, expanded_rho, privacy_letters
-from dpfl_theory.statements.das2022._consistency import same_sides, total
+from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import alpha_form_experiment, general_experiment, runs, step_experiment
 from dpfl_theory.statements.das2022.clipped_step import EQ34
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import equal, total
 
 _WHERE = "Appendix C.1, proof of Theorem 6"
 

@@ -15,10 +15,9 @@ from dpfl_theory.statements.das2022._appendix import (
     initialisation_term,
     prescription,
 )
-from dpfl_theory.statements.das2022._consistency import total
 from dpfl_theory.statements.das2022._experiments import general_experiment, runs
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import equal, total
 
 
 def _prescribed() -> Mapping[str, Any]:

@@ -27,10 +27,12 @@ __all__ = [
     "SHORT",
     "SLOPE",
     "SLOPE0",
+    "as_fedavg",
     "chosen_values",
     "dissimilarity",
     "experiment",
     "points",
+    "points_of",
     "problem_of",
     "run_of",
     "runs",
@@ -140,20 +142,21 @@ def run_of(problem: Mapping[str, Any], size: int, K: int, T: int, sigma: float, 
     return {"problem": problem, "size": size, "K": K, "T": T, "sigma": sigma, **common, **more}
 
 
-def _points(clients: int, **more: Any) -> dict[str, Any]:
+def points_of(clients: int, **more: Any) -> dict[str, Any]:
+    """The description of `points`."""
     return {"family": "points", "parameters": {"clients": clients, **more}}
 
 
 RUNS: dict[str, dict[str, Any]] = {
-    "256 users, long": run_of(_points(256, spread=0.3), 256, 1, 400, 0.003, lanes=24),
-    "300 users, noise dominates": run_of(_points(300), 300, 10, 40, 0.5, distance=0.05, lanes=24),
-    "half of the records": run_of(_points(4, spread=0.3, records=2, record_spread=0.1), 4, 2, 600, 0.001, share=0.5),
-    "one of eight users": run_of(_points(8, spread=0.5), 1, 2, 1000, 0.002, eta_g=1.0),
+    "256 users, long": run_of(points_of(256, spread=0.3), 256, 1, 400, 0.003, lanes=24),
+    "300 users, noise dominates": run_of(points_of(300), 300, 10, 40, 0.5, distance=0.05, lanes=24),
+    "half of the records": run_of(points_of(4, spread=0.3, records=2, record_spread=0.1), 4, 2, 600, 0.001, share=0.5),
+    "one of eight users": run_of(points_of(8, spread=0.5), 1, 2, 1000, 0.002, eta_g=1.0),
     "three dimensions": run_of(
         {"family": "axes", "parameters": {"clients": 24, "dimension": 3}}, 12, 2, 1000, 0.002, lanes=32
     ),
-    "four users, a step below the limit": run_of(_points(4), 4, 1, 1200, 0.2),
-    "100 users, from the minimiser": run_of(_points(100), 100, 10, 50, 0.5, distance=0.0, lanes=24),
+    "four users, a step below the limit": run_of(points_of(4), 4, 1, 1200, 0.2),
+    "100 users, from the minimiser": run_of(points_of(100), 100, 10, 50, 0.5, distance=0.0, lanes=24),
 }
 SHORT = ("256 users, long", "300 users, noise dominates", "three dimensions")
 """Runs that between them notice every planted fault."""
@@ -212,6 +215,17 @@ def experiment(instance: Mapping[str, Any], best: Callable[[Mapping[str, float]]
         warm_cohort=Cohort(),
     )
     return Experiment(problem, algorithm, T + 1, start, values, lanes=instance["lanes"], reach=Reach.anywhere(problem))
+
+
+def as_fedavg(found: Experiment, eta_l: float) -> Experiment:
+    """DP-FedAvg where the run has DP-SCAFFOLD-warm: its own step size, and no warm round."""
+    from dpfl_theory.algorithms import TwoSidedFedAvg
+
+    known: Any = found.algorithm
+    algorithm = TwoSidedFedAvg(
+        eta_l, known.global_step, known.local_steps, cohort=known.cohort, gradient=known.gradient
+    )
+    return replace(found, algorithm=algorithm, rounds=found.rounds - 1)
 
 
 def chosen_values(found: Experiment, statement: Statement, **more: float) -> Experiment:

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpfl_theory.statements.claims import Case, Experiment, Performance
 from dpfl_theory.statements.model import Check, Expected, Statement, sympy_symbols
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
-
-if TYPE_CHECKING:
-    from dpfl_theory.algorithms import Algorithm
 
 __all__ = ["EXCESS", "GRADIENT", "cases", "checks", "performance", "worst"]
 
@@ -96,8 +93,6 @@ def _experiment(statement: Callable[[], Statement]) -> Callable[[Mapping[str, An
     """Three users with the same Huber loss, x^0 = x*, T = K = 1: the output is x^1, which has all of the weight."""
 
     def build(instance: Mapping[str, Any]) -> Experiment:
-        from dpfl_theory.algorithms import TwoSidedFedAvg
-
         itself = statement()
         found = runs.experiment(instance)
         more: dict[str, float] = {"c": float(instance["c"])}
@@ -106,10 +101,7 @@ def _experiment(statement: Callable[[], Statement]) -> Callable[[Mapping[str, An
         if instance["method"] == "fedavg":
             more |= {"G": runs.dissimilarity(found.problem), "B": 1.0}
             eta_l = 1 / (16 * found.values["nu"] * algorithm.global_step)
-            fedavg: Algorithm = TwoSidedFedAvg(eta_l, algorithm.global_step, gradient=algorithm.gradient)
-            found = Experiment(
-                found.problem, fedavg, 1, found.start, found.values, lanes=found.lanes, reach=found.reach
-            )
+            found = runs.as_fedavg(found, eta_l)
         return runs.chosen_values(found, itself, **more, eta_l=eta_l)
 
     return build

@@ -24,7 +24,6 @@ def _experiment(statement: Callable[[], Statement], method: str) -> Callable[[Ma
     DP-SCAFFOLD-warm, whose first round stays at x^0, of x^1, ..., x^T for DP-FedAvg."""
 
     def build(instance: Mapping[str, Any]) -> Experiment:
-        from dpfl_theory.algorithms import TwoSidedFedAvg
         from dpfl_theory.algorithms.average import WeightedAverage
 
         mu = float(instance["problem"]["parameters"]["ridge"])
@@ -40,10 +39,10 @@ def _experiment(statement: Callable[[], Statement], method: str) -> Callable[[Ma
         eta = limits[method]
         eta_l = eta / (v["K"] * v["eta_g"])
         known: Any = found.algorithm
-        algorithm = replace(known, local_step=eta_l)
+        chosen = replace(found, algorithm=replace(known, local_step=eta_l))
         if method == "fedavg":
-            algorithm = TwoSidedFedAvg(eta_l, v["eta_g"], int(v["K"]), cohort=known.cohort, gradient=known.gradient)
-        weighted = WeightedAverage(algorithm, 1 - mu * eta / 2)
+            chosen = runs.as_fedavg(found, eta_l)
+        weighted = WeightedAverage(chosen.algorithm, 1 - mu * eta / 2)
         run = replace(found, algorithm=weighted, rounds=int(v["T"]), values=v)
         return runs.chosen_values(run, statement(), c=CONSTANT, eta_l=eta_l, mu=mu, G=v["G"], B=1.0)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.statements.claims import Experiment
@@ -79,19 +78,15 @@ def experiment(instance: Mapping[str, Any], statement: Statement) -> Experiment:
 
 
 def fedavg_of(found: Experiment, more: Mapping[str, float], longer: float = 1.0) -> Experiment:
-    """DP-FedAvg where the run has DP-SCAFFOLD-warm: its own step size, and no warm round."""
-    from dpfl_theory.algorithms import TwoSidedFedAvg
-
+    """`as_fedavg` with the step size of `fedavg_step`."""
     known: Any = found.algorithm
-    eta_l = fedavg_step({**found.values, **more}, longer) / (known.local_steps * known.global_step)
-    algorithm = TwoSidedFedAvg(
-        eta_l, known.global_step, known.local_steps, cohort=known.cohort, gradient=known.gradient
+    return runs.as_fedavg(
+        found, fedavg_step({**found.values, **more}, longer) / (known.local_steps * known.global_step)
     )
-    return replace(found, algorithm=algorithm, rounds=found.rounds - 1)
 
 
 def _points(clients: int, **more: Any) -> dict[str, Any]:
-    return {"family": "points", "parameters": {"clients": clients, "spread": 0.3, **more}}
+    return runs.points_of(clients, **{"spread": 0.3, **more})
 
 
 _RUNS: dict[str, dict[str, Any]] = {

@@ -47,10 +47,6 @@ def slope_of(letters: Sequence[float], samples: Sequence[Any], alpha: float = AL
     return slope, slope - width, slope + width
 
 
-def _points(clients: int, **more: Any) -> dict[str, Any]:
-    return {"family": "points", "parameters": {"clients": clients, **more}}
-
-
 def _regime(
     method: str,
     letter: str,
@@ -67,10 +63,10 @@ def _regime(
     return {**run, "epsilon": "1e9", "delta": "1e-5", "method": method, **where, **more}
 
 
-_EQUAL = _points(4)
+_EQUAL = runs.points_of(4)
 _AXES = {"family": "axes", "parameters": {"clients": 4, "dimension": 1}}
-_RECORDS = _points(4, records=2, record_spread=1.5, threshold=4.0)
-_APART = _points(4, spread=8.0, threshold=12.0)
+_RECORDS = runs.points_of(4, records=2, record_spread=1.5, threshold=4.0)
+_APART = runs.points_of(4, spread=8.0, threshold=12.0)
 _CURVED = {"family": "huber-scalar", "parameters": {"minimisers": [-80.0, 400.0], "thresholds": [96.0, 80.0]}}
 """One user of curvature 1, and one whose gradient is constant where the run goes: their local steps drift apart."""
 _SCAFFOLD, _FEDAVG = {"longer": 12.0, "lanes": 64}, {"longer": 4.0, "lanes": 64}
@@ -86,13 +82,13 @@ REGIMES: tuple[dict[str, Any], ...] = (
     _regime(
         "scaffold", "K", "sampling", "-1/2", [1, 2, 4], 1.0, _RECORDS, T=1000, share=0.5, distance=0.15, **_SCAFFOLD
     ),
-    _regime("scaffold", "T", "start", "-1", [125, 250, 500], 7.7, _points(4, spread=0.3), lanes=16),
-    _regime("scaffold", "l", "start", "-2/3", [8, 4, 2], 7.7, _points(8, spread=0.3), lanes=32),
+    _regime("scaffold", "T", "start", "-1", [125, 250, 500], 7.7, runs.points_of(4, spread=0.3), lanes=16),
+    _regime("scaffold", "l", "start", "-2/3", [8, 4, 2], 7.7, runs.points_of(8, spread=0.3), lanes=32),
     _regime("fedavg", "epsilon", "privacy", "-1", ["60", "120", "240"], 1.8, _EQUAL, T=1000, **_FEDAVG),
     _regime("fedavg", "M", "privacy", "-1", [4, 8, 16], 1.8, _EQUAL, epsilon="60", T=1000, **_FEDAVG),
     _regime("fedavg", "K", "privacy", "0", [1, 2, 4], 1.8, _EQUAL, epsilon="60", T=500, **_FEDAVG),
     _regime("fedavg", "T", "sampling", "-1/2", _ROUNDS, 1.0, _RECORDS, share=0.5, distance=0.15, **_FEDAVG),
-    _regime("fedavg", "T", "start", "-1", [125, 250, 500], 5.2, _points(4), lanes=16),
+    _regime("fedavg", "T", "start", "-1", [125, 250, 500], 5.2, runs.points_of(4), lanes=16),
     _regime("fedavg", "T", "users", "-1/2", [500, 1000, 2000], 0.95, _APART, size=1, longer=3.5),
     _regime("fedavg", "T", "drift", "-2/3", [1000, 2000, 4000], 0.43, _CURVED, K=4, longer=10.0, lanes=64),
 )

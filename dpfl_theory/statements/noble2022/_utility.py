@@ -53,6 +53,13 @@ def letters(*names: str) -> tuple[Symbol, ...]:
     return tuple(LETTERS[name] for name in names)
 
 
+def deviation(s: Mapping[str, Any]) -> Any:
+    """varsigma/sqrt(sR) + Sigma_g, of the letters as sympy symbols."""
+    import sympy as sp
+
+    return s["varsigma"] / sp.sqrt(s["s"] * s["R"]) + s["Sigma"]
+
+
 def _sampling(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     for rate, number, what in (("l", "M", "users"), ("s", "R", "records")):
         if not 0 < values[rate] <= 1:

@@ -31,7 +31,7 @@ def _printed() -> Sides:
     import sympy as sp
 
     s = sympy_symbols(LEMMA)
-    deviation = s["varsigma"] / sp.sqrt(s["s"] * s["R"]) + s["Sigma"]
+    deviation = noble.deviation(s)
     root = sp.sqrt(s["T"] * s["K"] * s["l"] * s["M"])
     return Sides(
         {"excess": s["excess"]},

@@ -54,12 +54,6 @@ def _strongly_convex() -> Sides:
     )
 
 
-def _deviation(s: Mapping[str, Any]) -> Any:
-    import sympy as sp
-
-    return s["varsigma"] / sp.sqrt(s["s"] * s["R"]) + s["Sigma"]
-
-
 def _convex() -> Sides:
     import sympy as sp
 
@@ -67,7 +61,7 @@ def _convex() -> Sides:
     return Sides(
         {"excess": s["excess"]},
         {
-            "noise": s["c"] * _deviation(s) / sp.sqrt(s["T"] * s["K"] * s["l"] * s["M"]) * s["D0"],
+            "noise": s["c"] * noble.deviation(s) / sp.sqrt(s["T"] * s["K"] * s["l"] * s["M"]) * s["D0"],
             "start": s["c"] * s["nu"] / (s["l"] ** sp.Rational(2, 3) * s["T"]) * s["D0"] ** 2,
         },
     )
@@ -80,7 +74,7 @@ def _non_convex() -> Sides:
     return Sides(
         {"gradient": s["gradient"]},
         {
-            "noise": s["c"] * _deviation(s) / sp.sqrt(s["T"] * s["K"] * s["l"] * s["M"]) * sp.sqrt(s["F0"]),
+            "noise": s["c"] * noble.deviation(s) / sp.sqrt(s["T"] * s["K"] * s["l"] * s["M"]) * sp.sqrt(s["F0"]),
             "start": s["c"] * s["nu"] / (s["l"] ** sp.Rational(2, 3) * s["T"]) * s["F0"],
         },
     )

@@ -51,12 +51,6 @@ def _strongly_convex() -> Sides:
     )
 
 
-def _deviation(s: Mapping[str, Any]) -> Any:
-    import sympy as sp
-
-    return s["varsigma"] / sp.sqrt(s["s"] * s["R"]) + s["Sigma"]
-
-
 def _convex() -> Sides:
     import sympy as sp
 
@@ -65,7 +59,7 @@ def _convex() -> Sides:
     return Sides(
         {"excess": s["excess"]},
         {
-            "noise": s["c"] * s["D0"] * _deviation(s) / sp.sqrt(s["T"] * s["K"] * s["l"] * s["M"]),
+            "noise": s["c"] * s["D0"] * noble.deviation(s) / sp.sqrt(s["T"] * s["K"] * s["l"] * s["M"]),
             "sampling of users": s["c"] * s["G"] * s["D0"] * sp.sqrt(1 - s["l"]) / sp.sqrt(s["T"] * s["l"] * s["M"]),
             "heterogeneity": s["c"]
             * s["D0"] ** (4 * third)
@@ -85,7 +79,11 @@ def _non_convex() -> Sides:
     return Sides(
         {"gradient": s["gradient"]},
         {
-            "noise": s["c"] * s["nu"] * sp.sqrt(s["F0"]) * _deviation(s) / sp.sqrt(s["T"] * s["K"] * s["l"] * s["M"]),
+            "noise": s["c"]
+            * s["nu"]
+            * sp.sqrt(s["F0"])
+            * noble.deviation(s)
+            / sp.sqrt(s["T"] * s["K"] * s["l"] * s["M"]),
             "sampling of users": s["c"]
             * s["nu"]
             * s["G"]

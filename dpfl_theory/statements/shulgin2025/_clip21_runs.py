@@ -13,6 +13,7 @@ from typing import Any
 from dpfl_theory.problems import make
 from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.shulgin2025._experiments import start_of
+from dpfl_theory.statements.shulgin2025._instances import quadratics
 
 __all__ = ["INACTIVE", "ROUNDS", "experiment", "path"]
 
@@ -45,11 +46,6 @@ def path(
     return found
 
 
-def _quadratics(condition: float = 20.0, heterogeneity: float = 2.0, **more: Any) -> dict[str, Any]:
-    parameters = {"clients": 6, "dimension": 4, "condition": condition, "heterogeneity": heterogeneity, "seed": 3}
-    return {"family": "quadratic", "parameters": {**parameters, **more}}
-
-
 _CANCER = {
     "family": "logistic-data",
     "parameters": {"data": "breast-cancer", "features": 5, "clients": 8, "partition": "shards", "shards_per_client": 1},
@@ -63,19 +59,19 @@ def _run(problem: Mapping[str, Any], **more: Any) -> dict[str, Any]:
 
 
 ROUNDS: dict[str, dict[str, Any]] = {
-    "quadratics": _run(_quadratics()),
-    "one client": _run(_quadratics(2.0, 0.0, clients=1, dimension=2), share=0.9),
-    "quadratics, zero memories, short threshold": _run(_quadratics(), share=0.0, tau=0.01),
-    "quadratics, no clipping": _run(_quadratics(), tau=2.0),
-    "quadratics, short step": _run(_quadratics(100.0, 20.0), step=0.1, share=3.0),
+    "quadratics": _run(quadratics()),
+    "one client": _run(quadratics(2.0, 0.0, clients=1, dimension=2), share=0.9),
+    "quadratics, zero memories, short threshold": _run(quadratics(), share=0.0, tau=0.01),
+    "quadratics, no clipping": _run(quadratics(), tau=2.0),
+    "quadratics, short step": _run(quadratics(100.0, 20.0), step=0.1, share=3.0),
     "breast cancer sorted by label": _run(_CANCER, distance=0.0),
 }
 """First rounds."""
 INACTIVE: dict[str, dict[str, Any]] = {
-    "quadratics": _run(_quadratics(), share=0.95, tau=1.0, K=50, inactive=True),
-    "very heterogeneous quadratics": _run(_quadratics(100.0, 50.0), share=0.9, tau=1.0, K=100, inactive=True),
+    "quadratics": _run(quadratics(), share=0.95, tau=1.0, K=50, inactive=True),
+    "very heterogeneous quadratics": _run(quadratics(100.0, 50.0), share=0.9, tau=1.0, K=100, inactive=True),
     "one quadratic, first round": _run(
-        _quadratics(1.0, 0.0, clients=1, dimension=1), share=1.0, tau=0.5, K=0, step=0.99, inactive=True
+        quadratics(1.0, 0.0, clients=1, dimension=1), share=1.0, tau=0.5, K=0, step=0.99, inactive=True
     ),
     "breast cancer sorted by label": _run(_CANCER, share=0.8, tau=1.0, K=50, distance=0.0, inactive=True),
 }

@@ -24,10 +24,11 @@ __all__ = [
     "SHARP",
     "SMALL",
     "TRACKED",
+    "quadratics",
 ]
 
 
-def _quadratics(condition: float = 20.0, heterogeneity: float = 2.0, **more: Any) -> dict[str, Any]:
+def quadratics(condition: float = 20.0, heterogeneity: float = 2.0, **more: Any) -> dict[str, Any]:
     parameters = {"clients": 6, "dimension": 4, "condition": condition, "heterogeneity": heterogeneity, "seed": 3}
     return {"family": "quadratic", "parameters": {**parameters, **more}}
 
@@ -52,30 +53,30 @@ def _run(problem: Mapping[str, Any], share: float, K: int, sigma: float = 0.0, *
 
 def _isotropic(clients: int, dimension: int = 1) -> dict[str, Any]:
     """||x||^2/2 in every client: 3 away from the minimiser the gradient's length is 3."""
-    return _quadratics(1.0, 0.0, clients=clients, dimension=dimension)
+    return quadratics(1.0, 0.0, clients=clients, dimension=dimension)
 
 
 _SORTED = {"partition": "shards", "shards_per_client": 1}
 QUIET: dict[str, dict[str, Any]] = {
-    "quadratics, R large, all at their limits": _run(_quadratics(), 4.0, 200),
-    "quadratics, zero memories": _run(_quadratics(), 0.0, 200),
-    "quadratics, R small": _run(_quadratics(), 0.98, 1000),
-    "quadratics, alpha = 0": _run(_quadratics(), 0.9, 400, alpha=0.0),
-    "quadratics, alpha = 0, R large, beta half of R": _run(_quadratics(), 3.0, 200, alpha=0.0, beta=0.5),
-    "quadratics, alpha large": _run(_quadratics(), 0.9, 1000, alpha=30.0),
-    "quadratics, short step and slow memories": _run(_quadratics(), 0.9, 800, step=0.3, beta=0.1),
-    "one quadratic, first round only": _run(_quadratics(1.0, 0.0, clients=1, dimension=1), 0.7, 0),
-    "one quadratic, R small": _run(_quadratics(1.0, 0.0, clients=1, dimension=1), 0.95, 100),
-    "very heterogeneous quadratics": _run(_quadratics(100.0, 50.0), 0.95, 1000),
+    "quadratics, R large, all at their limits": _run(quadratics(), 4.0, 200),
+    "quadratics, zero memories": _run(quadratics(), 0.0, 200),
+    "quadratics, R small": _run(quadratics(), 0.98, 1000),
+    "quadratics, alpha = 0": _run(quadratics(), 0.9, 400, alpha=0.0),
+    "quadratics, alpha = 0, R large, beta half of R": _run(quadratics(), 3.0, 200, alpha=0.0, beta=0.5),
+    "quadratics, alpha large": _run(quadratics(), 0.9, 1000, alpha=30.0),
+    "quadratics, short step and slow memories": _run(quadratics(), 0.9, 800, step=0.3, beta=0.1),
+    "one quadratic, first round only": _run(quadratics(1.0, 0.0, clients=1, dimension=1), 0.7, 0),
+    "one quadratic, R small": _run(quadratics(1.0, 0.0, clients=1, dimension=1), 0.95, 100),
+    "very heterogeneous quadratics": _run(quadratics(100.0, 50.0), 0.95, 1000),
     "breast cancer sorted by label": _run(_cancer(**_SORTED), 0.9, 300, distance=0.0),
 }
 NOISY: dict[str, dict[str, Any]] = {
     "Huber, R small": _run(_huber(), 0.9, 60, 0.5),
     "Huber, zero memories, slow": _run(_huber(), 0.0, 40, 0.5, beta=0.1),
     "Huber, first round only": _run(_huber(), 0.95, 0, 1.0),
-    "quadratics, R small, all at their limits": _run(_quadratics(), 0.95, 150, 0.05),
-    "quadratics, R large, alpha = 0": _run(_quadratics(), 3.0, 40, 0.3, alpha=0.0),
-    "quadratics, noise dominates": _run(_quadratics(), 0.9, 60, 20.0, beta=0.5),
+    "quadratics, R small, all at their limits": _run(quadratics(), 0.95, 150, 0.05),
+    "quadratics, R large, alpha = 0": _run(quadratics(), 3.0, 40, 0.3, alpha=0.0),
+    "quadratics, noise dominates": _run(quadratics(), 0.9, 60, 20.0, beta=0.5),
     "breast cancer sorted by label": _run(_cancer(**_SORTED), 0.9, 60, 0.1, distance=0.0, lanes=512),
     "16 clients on the line, noise term 41% of a small bound": _run(
         _isotropic(16), 0.967, 80, 0.7, alpha=1.0, beta=0.95
@@ -91,7 +92,7 @@ above ||grad f(x^0)||, so that they would hold for an algorithm that stands stil
 def _line(clients: int = 1, **more: Any) -> dict[str, Any]:
     """Quadratics on the line of curvature 1, their minimisers 5 times standard normal numbers; one has its at 0."""
     spread = {"condition": 1.0, "heterogeneity": 5.0 if clients > 1 else 0.0}
-    return _quadratics(**{**spread, "clients": clients, "dimension": 1, **more})
+    return quadratics(**{**spread, "clients": clients, "dimension": 1, **more})
 
 
 _COUNTER = _run(_line(), 0.98, 0, cushion=10.0, alpha=0.0, beta=0.9, distance=5.0)
@@ -99,15 +100,15 @@ TRACKED: dict[str, tuple[dict[str, Any], str]] = {
     "one client, its residual R/10": (_COUNTER, "violated"),
     "one client, its residual R/10, alpha = R/100": ({**_COUNTER, "alpha": 0.01}, "violated"),
     "six clients on the line, round 51": (_run(_line(6), 0.5, 50, alpha=0.0), "violated"),
-    "quadratics, round 201": (_run(_quadratics(), 0.9, 200, alpha=0.0), "violated"),
+    "quadratics, round 201": (_run(quadratics(), 0.9, 200, alpha=0.0), "violated"),
     "Huber, round 51": (_run(_huber(), 0.5, 50, alpha=0.0), "violated"),
     "breast cancer sorted by label, round 51": (
         _run(_cancer(**_SORTED), 0.5, 50, alpha=0.0, distance=0.0),
         "violated",
     ),
-    "quadratics, beta = alpha": (_run(_quadratics(), 0.5, 100, alpha=1.0, beta=0.5), "holds"),
+    "quadratics, beta = alpha": (_run(quadratics(), 0.5, 100, alpha=1.0, beta=0.5), "holds"),
     "six clients on the line, beta = R/2, alpha = 0": (_run(_line(6), 0.5, 50, alpha=0.0, beta=0.5), "holds"),
-    "very heterogeneous, beta = alpha": (_run(_quadratics(100.0, 50.0), 0.95, 300, alpha=1.0, beta=0.5), "holds"),
+    "very heterogeneous, beta = alpha": (_run(quadratics(100.0, 50.0), 0.95, 300, alpha=1.0, beta=0.5), "holds"),
 }
 """Lemma 2 over the rounds of a run, with the verdict on its printed form."""
 BEYOND: dict[str, dict[str, Any]] = {
@@ -119,27 +120,27 @@ BEYOND: dict[str, dict[str, Any]] = {
 """The repaired Lemma 2 with a first residual near its radius, here 1.8 R. The memory is on the side from which the
 gradient moves away."""
 FIRST: dict[str, dict[str, Any]] = {
-    "quadratics": _run(_quadratics(), 0.9, 0),
-    "quadratics, zero memories": _run(_quadratics(), 0.0, 0),
-    "quadratics, the estimate far off": _run(_quadratics(), 4.0, 0, alpha=0.0, beta=0.5),
+    "quadratics": _run(quadratics(), 0.9, 0),
+    "quadratics, zero memories": _run(quadratics(), 0.0, 0),
+    "quadratics, the estimate far off": _run(quadratics(), 4.0, 0, alpha=0.0, beta=0.5),
     "one quadratic, no overshoot": _run(_line(), 0.5, 0, alpha=0.0),
-    "very heterogeneous quadratics": _run(_quadratics(100.0, 50.0), 0.5, 0),
+    "very heterogeneous quadratics": _run(quadratics(100.0, 50.0), 0.5, 0),
     "breast cancer sorted by label": _run(_cancer(**_SORTED), 0.5, 0, distance=0.0),
 }
 ACCURATE: dict[str, dict[str, Any]] = {
-    "quadratics, D = 3 M": _run(_quadratics(), 0.0, 300, D=3.0, alpha=2.0, beta=0.5),
-    "quadratics, D = M/20": _run(_quadratics(), 0.0, 300, D=0.05),
-    "very heterogeneous, D = M": _run(_quadratics(100.0, 50.0), 0.0, 500, D=1.0),
+    "quadratics, D = 3 M": _run(quadratics(), 0.0, 300, D=3.0, alpha=2.0, beta=0.5),
+    "quadratics, D = M/20": _run(quadratics(), 0.0, 300, D=0.05),
+    "very heterogeneous, D = M": _run(quadratics(100.0, 50.0), 0.0, 500, D=1.0),
     "first round only": _run(_line(), 0.0, 0, D=0.5),
     "breast cancer sorted by label": _run(_cancer(**_SORTED), 0.0, 300, D=0.5, distance=0.0),
 }
 """Corollary 1, with R = D/sqrt(K + 1)."""
 SMALL: dict[str, tuple[dict[str, Any], str]] = {
-    "condition 100, D = 3 M": (_run(_quadratics(100.0, 0.0), 0.0, 400, D=3.0, step=0), "holds"),
-    "heterogeneous, D = 12 M": (_run(_quadratics(20.0, 5.0), 0.0, 200, D=12.0, alpha=0.0, step=0), "holds"),
-    "condition 100, D = M/20": (_run(_quadratics(100.0, 0.0), 0.0, 400, D=0.05, step=0), "violated"),
-    "condition 1000, D = M/20": (_run(_quadratics(1000.0, 0.0), 0.0, 1000, D=0.05, step=0), "violated"),
-    "heterogeneous, condition 100, D = M/20": (_run(_quadratics(100.0), 0.0, 400, D=0.05, step=0), "violated"),
+    "condition 100, D = 3 M": (_run(quadratics(100.0, 0.0), 0.0, 400, D=3.0, step=0), "holds"),
+    "heterogeneous, D = 12 M": (_run(quadratics(20.0, 5.0), 0.0, 200, D=12.0, alpha=0.0, step=0), "holds"),
+    "condition 100, D = M/20": (_run(quadratics(100.0, 0.0), 0.0, 400, D=0.05, step=0), "violated"),
+    "condition 1000, D = M/20": (_run(quadratics(1000.0, 0.0), 0.0, 1000, D=0.05, step=0), "violated"),
+    "heterogeneous, condition 100, D = M/20": (_run(quadratics(100.0), 0.0, 400, D=0.05, step=0), "violated"),
 }
 """(12), whose step Corollary 1 allows for D > M only, with the verdict."""
 NEARLY: dict[str, dict[str, Any]] = {"one quadratic, first round, D = M/20": _run(_line(), 0.0, 0, D=0.05, step=0)}
@@ -151,7 +152,7 @@ CLOSER: dict[str, dict[str, Any]] = {
 """The repaired (12) with first memories as near as the printed form has them."""
 PRIVATE: dict[str, dict[str, Any]] = {
     "Huber, epsilon = 8": _run(_huber(), 0.9, 20, epsilon=8.0, delta=1e-5, c=2.0, beta=0.5),
-    "quadratics, epsilon = 1": _run(_quadratics(), 0.5, 30, epsilon=1.0, delta=1e-6, c=2.0, lanes=512),
+    "quadratics, epsilon = 1": _run(quadratics(), 0.5, 30, epsilon=1.0, delta=1e-6, c=2.0, lanes=512),
     "breast cancer sorted by label, epsilon = 8": _run(
         _cancer(**_SORTED), 0.9, 40, epsilon=8.0, delta=1e-5, c=2.0, distance=0.0, lanes=512
     ),
@@ -184,9 +185,9 @@ ONE_CLIENT: dict[str, Any] = _run(_line(), 0.5, 3, 1.0)
 _EVEN = {"alpha": 100.0, "beta": 100.0 / 101.0}
 SHARP: dict[str, dict[str, Any]] = {
     "one quadratic, zero memories, alpha = beta = 100 R, first round": _run(_line(), 0.0, 0, **_EVEN),
-    "quadratics, zero memories, alpha = beta = 100 R, long run": _run(_quadratics(), 0.0, 1500, step=0.03, **_EVEN),
+    "quadratics, zero memories, alpha = beta = 100 R, long run": _run(quadratics(), 0.0, 1500, step=0.03, **_EVEN),
     "very heterogeneous, zero memories, alpha = beta = 100 R": _run(
-        _quadratics(100.0, 50.0), 0.0, 1500, step=0.03, **_EVEN
+        quadratics(100.0, 50.0), 0.0, 1500, step=0.03, **_EVEN
     ),
 }
 """Theorem 1's sharpened bound where it is small although the memories start at 0."""

@@ -88,7 +88,7 @@ def _step(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     return f"gamma = {values['gamma']:.6g} does not lie in (0, beta R/((alpha + R) L_max)] = (0, {most:.6g}]"
 
 
-def _rounds(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+def whole_rounds(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     K = values["K"]
     return None if K >= 0 and int(K) == K else f"K = {K} is not a whole number"
 
@@ -176,7 +176,7 @@ def _prescribed(problem: Problem | None, values: Mapping[str, Any]) -> str | Non
 SMOOTH = Assumption("f is L-smooth and bounded from below, each f_i is L_i-smooth, L <= L_max = max_i L_i", _smooth)
 CONTRACTS = Assumption("beta/(alpha + R) < 1", _contracts)
 STEP = Assumption("0 < gamma <= beta R/((alpha + R) L_max)", _step)
-ROUNDS = Assumption("K + 1 rounds, K a whole number", _rounds)
+ROUNDS = Assumption("K + 1 rounds, K a whole number", whole_rounds)
 ACCURATE = Assumption("R = D/sqrt(K + 1) with D > 0", _accuracy)
 CLIENTS = Assumption("each f_i is L_max-smooth", lambda problem, values: too_small(problem, values, "L_max"))
 FIRST = Assumption("R = max_i ||grad f_i(x^0) - v_i^0|| > 0", _residual(exactly=True))

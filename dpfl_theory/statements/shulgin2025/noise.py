@@ -9,6 +9,7 @@ from dpfl_theory.statements import prescribed_noise as shared
 from dpfl_theory.statements.claims import ConstantClaim
 from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
 from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks
+from dpfl_theory.statements.shulgin2025._letters import whole_rounds
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -31,12 +32,7 @@ def _range(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     return None if 0 < values["epsilon"] <= most else f"epsilon = {values['epsilon']} exceeds u (K + 1) = {most}"
 
 
-def _rounds(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    K = values["K"]
-    return None if K >= 0 and int(K) == K else f"K = {K} is not a whole number"
-
-
-ROUNDS = Assumption("every client sends in each of the K + 1 rounds", _rounds)
+ROUNDS = Assumption("every client sends in each of the K + 1 rounds", whole_rounds)
 
 
 def _squared(s: Mapping[str, Any], variance: Any) -> Any:

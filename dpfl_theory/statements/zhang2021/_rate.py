@@ -12,9 +12,9 @@ from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.model import sympy_symbols
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import equal, total
 from dpfl_theory.statements.zhang2021 import theorem3_1
-from dpfl_theory.statements.zhang2021._sides import Lazy, total
+from dpfl_theory.statements.zhang2021._sides import Lazy
 
 __all__ = ["best_printed_rate", "best_repaired_rate", "escape", "from_theorem", "no_constant"]
 

@@ -6,20 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from dpfl_theory.statements.model import Statement, sympy_symbols
+from dpfl_theory.statements.symbolic import total
 
-__all__ = ["Lazy", "put", "total"]
+__all__ = ["Lazy", "put"]
 
 Lazy = Callable[[], Statement]
 """A statement that its own checks speak of, and that is not there yet when they are built."""
-
-
-def total(statement: Statement, side: str = "rhs") -> Any:
-    """The sum of one side's terms."""
-    import sympy as sp
-
-    assert statement.sides is not None
-    sides = statement.sides()
-    return sum((sides.lhs if side == "lhs" else sides.rhs).values(), sp.Integer(0))
 
 
 def put(statement: Statement, **values: Any) -> tuple[Any, Any]:

@@ -18,7 +18,8 @@ from typing import Any
 
 from dpfl_theory.statements.claims import Performance
 from dpfl_theory.statements.model import Check, Statement, sympy_symbols
-from dpfl_theory.statements.zhang2021._sides import Lazy, total
+from dpfl_theory.statements.symbolic import total
+from dpfl_theory.statements.zhang2021._sides import Lazy
 
 __all__ = ["PHASES", "checks", "evaluated", "performance"]
 

@@ -8,13 +8,12 @@ from typing import Any
 from dpfl_theory.statements.claims import Experiment, Outcome
 from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.repaired_noise import BUDGET
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import equal, total
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _rate, theorem3_1, theorem3_2
 from dpfl_theory.statements.zhang2021 import _run_instances as instances
 from dpfl_theory.statements.zhang2021._limits import repaired_limits
 from dpfl_theory.statements.zhang2021._runs import simulated
-from dpfl_theory.statements.zhang2021._sides import total
 
 _WHERE = "Corollary 3.2.1, Section 3.2"
 

@@ -7,14 +7,14 @@ from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import equal, total
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _round_performance as rounds
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
 from dpfl_theory.statements.zhang2021._limits import repaired_limits
 from dpfl_theory.statements.zhang2021._proof_instances import REPAIRED_STEPS, exact
 from dpfl_theory.statements.zhang2021._round import cases
-from dpfl_theory.statements.zhang2021._sides import put, total
+from dpfl_theory.statements.zhang2021._sides import put
 from dpfl_theory.statements.zhang2021.descent import EQ20, EQ20_REPAIRED, LETTERS, NEXT, shared_terms
 
 __all__ = ["EQ21", "EQ21_REPAIRED"]

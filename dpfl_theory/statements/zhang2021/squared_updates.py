@@ -8,13 +8,13 @@ from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome, Performance
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import equal, total
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
 from dpfl_theory.statements.zhang2021 import drift as local_drift
 from dpfl_theory.statements.zhang2021._proof_instances import exact
 from dpfl_theory.statements.zhang2021._round import cases
-from dpfl_theory.statements.zhang2021._sides import Lazy, total
+from dpfl_theory.statements.zhang2021._sides import Lazy
 from dpfl_theory.statements.zhang2021._step_performance import evaluated
 
 __all__ = ["EQ19", "EQ19_REPAIRED", "local_sum", "repaired_squares"]

@@ -8,13 +8,12 @@ from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import equal, total
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _run_instances as instances
 from dpfl_theory.statements.zhang2021 import simplified
 from dpfl_theory.statements.zhang2021._limits import printed_limits, repaired_limits
 from dpfl_theory.statements.zhang2021._runs import tree
-from dpfl_theory.statements.zhang2021._sides import total
 
 _WHERE = "Appendix A.1, proof of Theorem 3.1"
 _MEANS = ("first_bias", "second_bias", "first_spread", "second_spread")

@@ -7,13 +7,12 @@ from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, sympy_symbols
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import equal, total
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _run_instances as instances
 from dpfl_theory.statements.zhang2021 import summed
 from dpfl_theory.statements.zhang2021._limits import Limits, printed_limits, repaired_limits
 from dpfl_theory.statements.zhang2021._runs import long_run, runs, tree
-from dpfl_theory.statements.zhang2021._sides import total
 
 __all__ = ["READINGS", "REPAIRED", "THEOREM", "clipping", "hypotheses", "shared"]
 

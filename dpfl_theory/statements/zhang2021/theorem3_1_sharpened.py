@@ -8,14 +8,14 @@ from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, sympy_symbols
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import equal, total
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _run_instances as instances
 from dpfl_theory.statements.zhang2021 import descent, drift, first_order, second_order, theorem3_1
 from dpfl_theory.statements.zhang2021._limits import repaired_limits, sharpened_limits
 from dpfl_theory.statements.zhang2021._round_performance import checks
 from dpfl_theory.statements.zhang2021._runs import long_run, runs, tree
-from dpfl_theory.statements.zhang2021._sides import put, total
+from dpfl_theory.statements.zhang2021._sides import put
 
 __all__ = ["SHARPENED"]
 
