@@ -2,8 +2,8 @@
 
     xbar_T = sum_{t=1}^T omega_t x_t,   omega_t proportional to ratio^-t
 
-noble2022 Theorems 4.2, C.1 and C.2 take it with the weights of Karimireddy et al. (2020): ratio = 1 for convex
-objectives, and ratio = 1 - mu K eta_l eta_g/2 for strongly convex ones.
+or, with the starting point, the sum from t = 0. noble2022 Theorems 4.2, C.1 and C.2 take it with the weights of
+Karimireddy et al. (2020): ratio = 1 for convex objectives, and ratio = 1 - mu K eta_l eta_g/2 for strongly convex ones.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class WeightedAverage(Algorithm):
     """An algorithm whose server's vector is replaced by the weighted average of its iterates x_1, ..., x_t.
 
     The run is the algorithm's own; only what observables see of the server changes. Before the first round the average
-    is the starting point, which has no weight afterwards.
+    is the starting point, which has no weight afterwards, unless ``with_start``: then x_0 counts like the others.
 
     algorithm: any;  ratio: in (0, 1] for weights that grow geometrically, 1 for the plain mean.
 
@@ -47,11 +47,14 @@ class WeightedAverage(Algorithm):
 
     algorithm: Algorithm
     ratio: PerLane = 1.0
+    with_start: bool = False
 
     def __post_init__(self) -> None:
         positive("the ratio of the weights", self.ratio)
         if np.max(self.ratio) > 1.0:
             raise InputError(f"the ratio of the weights is {self.ratio}: it must lie in (0, 1], or later weights fall")
+        if not isinstance(self.with_start, bool):
+            raise InputError(f"with_start is {self.with_start!r}: give true or false")
 
     def validate(self, problem: Problem, lanes: int) -> None:
         super().validate(problem, lanes)
@@ -59,7 +62,8 @@ class WeightedAverage(Algorithm):
 
     def begin(self, context: Context) -> AverageState:
         inner = self.algorithm.begin(context)
-        return AverageState(inner, self.algorithm.server(inner), context.engine.xp.zeros(context.lanes.count))
+        total = context.engine.xp.full(context.lanes.count, float(self.with_start))
+        return AverageState(inner, self.algorithm.server(inner), total)
 
     def server(self, state: AverageState) -> Any:
         return state.average
@@ -74,4 +78,9 @@ class WeightedAverage(Algorithm):
         return AverageState(inner, average, total), happened
 
     def describe(self) -> dict[str, Any]:
-        return {"algorithm": "WeightedAverage", "of": self.algorithm.describe(), "ratio": plain(self.ratio)}
+        return {
+            "algorithm": "WeightedAverage",
+            "of": self.algorithm.describe(),
+            "ratio": plain(self.ratio),
+            "with_start": self.with_start,
+        }

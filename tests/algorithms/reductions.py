@@ -236,10 +236,13 @@ def the_average_is_the_weighted_mean_of_the_run(a: Zoo) -> list[str]:
     x = run(inner, problem).servers[1:]
     for ratio in (1.0, 0.7):
         found = run(a.WeightedAverage(inner, ratio), problem).servers
+        whole = run(a.WeightedAverage(inner, ratio, with_start=True), problem).servers
         for T in range(1, ROUNDS + 1):
             omega = np.array([ratio ** -float(t) for t in range(1, T + 1)])
             expected = np.einsum("t,tsd->sd", omega / omega.sum(), x[:T])
             wrong += differs(f"ratio {ratio}: xbar_{T}", found[T], expected, float(np.max(np.abs(x - found[0]))))
+            both = (expected * omega.sum() + found[0]) / (omega.sum() + 1.0)
+            wrong += differs(f"ratio {ratio}, x_0 as well: xbar_{T}", whole[T], both, float(np.max(np.abs(x - both))))
     return wrong
 
 

@@ -149,6 +149,7 @@ def test_weighted_averages() -> None:
         ServerMomentum(FedAvg(0.2), 0.8),
     ]
     agree([WeightedAverage(algorithm, ratio) for algorithm in inner for ratio in (1.0, [0.5, 0.9, 1.0])], "full")
+    agree([WeightedAverage(algorithm, [0.5, 0.9, 1.0], with_start=True) for algorithm in inner], "full")
 
 
 def test_the_comparison_reaches_what_it_is_for() -> None:

@@ -101,6 +101,7 @@ WRONG: list[tuple[Any, str]] = [
         lambda: WeightedAverage(FedAvg(0.1), 1.1),
         "the ratio of the weights is 1.1: it must lie in (0, 1], or later weights fall",
     ),
+    (lambda: WeightedAverage(FedAvg(0.1), 1.0, 1), "with_start is 1: give true or false"),
 ]
 
 

@@ -187,10 +187,12 @@ def momentum_trace(
 def average_trace(
     a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, lane: int
 ) -> dict[str, np.ndarray]:
-    """``sum_t omega_t x_t / sum_t omega_t`` over t = 1, ..., T with omega_t = ratio^-t, and x_0 for T = 0."""
+    """``sum_t omega_t x_t / sum_t omega_t`` over t = 1, ..., T with omega_t = ratio^-t, and x_0 for T = 0; over t = 0,
+    ..., T if the start counts."""
     x = trace(a.algorithm, problem, rounds, start, s, seed, lane)["server"]
-    omega = of_lane(a.ratio, s) ** -np.arange(1.0, rounds + 1.0)
-    means = [omega[:T] @ x[1 : T + 1] / omega[:T].sum() for T in range(1, rounds + 1)]
+    omega = of_lane(a.ratio, s) ** -np.arange(0.0, rounds + 1.0)
+    first = 0 if a.with_start else 1
+    means = [omega[first : T + 1] @ x[first : T + 1] / omega[first : T + 1].sum() for T in range(1, rounds + 1)]
     return {"server": np.array([start, *means])}
 
 

@@ -22,7 +22,7 @@ from dpfl_theory.statements.model import Check, Statement, sympy_symbols
 from dpfl_theory.statements.noble2022 import (
     _descent_performance,
     _explicit_runs,
-    _private_runs,
+    _fedavg_steps,
     _smooth_descent,
     _strongly_convex,
     lemmaC_7,
@@ -117,7 +117,8 @@ def test_noise_that_is_not_averaged_is_refuted_at_the_private_noise_scale(id_: s
 REPAIRED = {
     "lemmaC.8.repaired": 1 / 24, "lemmaC.9.repaired": 1 / 24, "theoremC.1.convex.repaired": 1 / 24,
     "theoremC.1.non-convex.repaired": 1 / 24, "theoremC.1.strongly-convex.repaired": 1 / 54,
-    "theoremC.2.convex.repaired": 1 / 16,
+    "theoremC.2.convex.repaired": 1 / 16, "theoremC.2.non-convex.repaired": 1 / 16,
+    "theoremC.2.strongly-convex.repaired": 1 / 32,
 }  # fmt: skip
 
 
@@ -142,10 +143,15 @@ def test_the_repaired_theorems_refute_standing_still() -> None:
         for check in statement.checks:
             if check.method == "monte-carlo":
                 assert verdict(statement, check.name, inner) == "violated", check.name
-    fedavg = get("noble2022.theoremC.2.convex.repaired")
-    assert verdict(fedavg, "half of the records", still) == "violated"
-    assert verdict(fedavg, "four of eight users", still) == "violated"
-    assert verdict(fedavg, NOISY, noise_not_averaged, lanes=64) == "violated"
+    for part in ("convex", "non-convex"):
+        fedavg = get(f"noble2022.theoremC.2.{part}.repaired")
+        assert verdict(fedavg, "half of the records", still) == "violated"
+        assert verdict(fedavg, "four of eight users", still) == "violated"
+        assert verdict(fedavg, NOISY, noise_not_averaged, lanes=64) == "violated"
+    strong = get("noble2022.theoremC.2.strongly-convex.repaired")
+    for check in strong.checks:
+        if check.method == "monte-carlo":
+            assert verdict(strong, check.name, inner) == "violated", check.name
     smooth = get("noble2022.theoremC.1.non-convex.repaired")
     assert verdict(smooth, "three dimensions", still) == "violated"
 
@@ -175,13 +181,14 @@ def test_the_runs_know_their_variance_and_dissimilarity() -> None:
 
 def test_a_user_without_dissimilarity_divides_by_nothing() -> None:
     v = {"varsigma": 0.0, "s": 1.0, "R": 1.0, "Sigma": 0.0, "K": 1.0, "l": 1.0, "M": 3.0, "G": 0.0, "nu": 2.0, "B": 1.0,
-         "D0": 1.0, "T": 10.0}  # fmt: skip
-    assert _private_runs.fedavg_step(v) == 1 / 32
-    statement = theoremC_2_repaired.CONVEX
-    assert statement.prescription is not None
-    symbols = sympy_symbols(statement)
-    eta_l = statement.prescription()["eta_l"].subs({symbols[k]: x for k, x in v.items() if k in symbols})
-    assert float(eta_l) == pytest.approx(1 / 32 / math.sqrt(3))
+         "D0": 1.0, "F0": 1.0, "T": 10.0}  # fmt: skip
+    for kind, part in (("convex", "CONVEX"), ("non-convex", "NON_CONVEX")):
+        assert _fedavg_steps.step(kind, v) == 1 / 32
+        statement = getattr(theoremC_2_repaired, part)
+        symbols = sympy_symbols(statement)
+        eta_l = statement.prescription()["eta_l"].subs({symbols[k]: x for k, x in v.items() if k in symbols})
+        assert float(eta_l) == pytest.approx(1 / 32 / math.sqrt(3))
+    assert _fedavg_steps.strong_step({**v, "mu": 0.1}) == 1 / 32
 
 
 def test_prescriptions_of_the_repaired_theorems_are_those_of_the_runs() -> None:
@@ -191,7 +198,9 @@ def test_prescriptions_of_the_repaired_theorems_are_those_of_the_runs() -> None:
         "theoremC.1.convex": lemmaC_8.best_step,
         "theoremC.1.strongly-convex": _strongly_convex.strong_step,
         "theoremC.1.non-convex": lemmaC_9.best_step,
-        "theoremC.2.convex": _private_runs.fedavg_step,
+        "theoremC.2.convex": lambda v: _fedavg_steps.step("convex", v),
+        "theoremC.2.strongly-convex": _fedavg_steps.strong_step,
+        "theoremC.2.non-convex": lambda v: _fedavg_steps.step("non-convex", v),
     }
     for T in (500.0, 9e3, 1e8):
         v["T"] = T
@@ -208,16 +217,25 @@ def test_right_sides_of_the_repaired_theorems_a_second_time() -> None:
     v = {"varsigma": 1.3, "s": 0.25, "R": 40.0, "Sigma": 2.7, "nu": 1.9, "K": 7.0, "l": 0.125, "M": 80.0, "mu": 0.3,
          "T": 9000.0, "D0": 3.1, "F0": 4.3, "G": 0.9, "B": 1.4, "slope0": 0.0}  # fmt: skip
     V = 1.3**2 / 10 + 2.7**2
-    W, T = V / 70, 9000.0
+    W, T, G2, u = V / 70, 9000.0, 0.81, 0.875 * 0.81 / 10
+    log = math.log(0.09 * 3.1**2 * T / (1.4 * W + 2.5 * u + 28 / 9 * 1.9 * G2 / (0.3 * T * 10)))
     wanted = {
         "theoremC.1.convex": 8 * math.sqrt(5) * 3.1 * math.sqrt(W / T) + 48 * 1.9 * 3.1**2 / (0.25 * T),
         "theoremC.1.strongly-convex": 84 * math.log(0.09 * 3.1**2 * T / (2 * W)) * W / (0.3 * T)
         + 1.6 * 0.3 * 3.1**2 * math.exp(-min(0.125 / 108, 0.3 * 0.25 / (48 * 1.9)) * T),
         "theoremC.1.non-convex": 2 * math.sqrt(16.8 * 1.9 * 4.3 * W / T) + 57.6 * 1.9 * 4.3 / (0.25 * T),
-        "theoremC.2.convex": math.sqrt(8) * 3.1 * math.sqrt(W / T)
-        + 4 * 0.9 * 3.1 * math.sqrt(0.875 / (T * 10))
-        + 2 * (18 * 1.9 * 0.81 * 3.1**4 / T**2) ** (1 / 3)
-        + 8 * 2.96 * 1.9 * 3.1**2 / T,
+        "theoremC.2.convex": math.sqrt(3) * 3.1 * math.sqrt(W / T)
+        + math.sqrt(5.625) * 3.1 * math.sqrt(u / T)
+        + 2 * (9 / 16 * 21 / 32 * 1.9 * G2 / 10 * 3.1**4 / T**2) ** (1 / 3)
+        + 6 * 2.96 * 1.9 * 3.1**2 / T,
+        "theoremC.2.strongly-convex": 2.94 * log * W / (0.3 * T)
+        + 5.25 * log * u / (0.3 * T)
+        + 98 / 15 * log**2 * 1.9 * G2 / 10 / (0.3 * T) ** 2
+        + 0.3 * 3.1**2 * math.exp(-0.3 * T / (16 * 2.96 * 1.9)),
+        "theoremC.2.non-convex": 2 * math.sqrt(6 * 1.9 * 4.3 * W / T)
+        + 2 * math.sqrt(10.8 * 1.9 * 4.3 * u / T)
+        + 2 * (14.4 * (1.9 * 4.3) ** 2 * G2 / 10 / T**2) ** (1 / 3)
+        + 24 * 2.96 * 1.9 * 4.3 / T,
     }
     for name, value in wanted.items():
         statement = get(f"noble2022.{name}.repaired")

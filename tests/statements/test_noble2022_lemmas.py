@@ -19,7 +19,6 @@ from dpfl_theory.statements.claims import Case, Performance
 from dpfl_theory.statements.model import Statement, sympy_symbols
 from dpfl_theory.statements.noble2022 import (
     _control_spread,
-    _fedavg_round,
     _round_performance,
     _smooth_descent,
     lemmaC_1,
@@ -264,13 +263,6 @@ def test_the_descent_of_lemma_c9_notices_a_missing_noise_term() -> None:
 
     found = [c for i in OTHER.values() for c in cases({**i, "eta~ nu": "1/60", "V": ["10000"]}, quiet)]
     assert fails(found)
-
-
-def test_dp_fedavg_needs_its_terms_of_heterogeneity() -> None:
-    instance = {"M": 2, "size": 1, "K": 1, "B": 1, "step": "1"}
-    assert refuted(_fedavg_round.performance(instance, drift=2.0, sampling=0.1))
-    short = {**instance, "step": "1/4"}
-    assert refuted(_fedavg_round.performance(short, sampling=0.1))
 
 
 def test_cohorts_of_a_round_are_all_counted() -> None:

@@ -19,7 +19,7 @@ from dpfl_theory.statements.noble2022 import corollaryC_1, lemmaC_1, lemmaC_2, l
 
 SHARP = {
     "C.4": (proofs.move, lemmaC_4.C4_SHARPENED, {"drift": 0.999, "lag": 0.999, "slope": 0.999, "noise": 0.999}),
-    "C.5": (proofs.lag, lemmaC_5.C5_SHARPENED, {"lag before": 0.9, "slope": 0.7, "drift": 0.9, "noise": 0.85}),
+    "C.5": (proofs.lag, lemmaC_5.C5_SHARPENED, {"lag before": 0.9, "slope": 0.55, "drift": 0.9, "noise": 0.85}),
     "C.6": (proofs.drift, lemmaC_6.C6_SHARPENED, {"lag": 0.999, "slope": 0.999, "noise": 0.999}),
     "first display": (displays.first_display, corollaryC_1.REPAIRED, {"variance": 0.999}),
     "other displays": (displays.other_displays, corollaryC_1.REPAIRED, {"variance": 0.999}),

@@ -30,32 +30,41 @@ present ones (z_i = y_i^{k-1} - x), Delta = x^t - x. With (1/M) sum_{absent} a_i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
+from itertools import product
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.model import Statement, sympy_symbols
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
 
-__all__ = ["decided", "drift", "errors", "lag", "least_on_the_unit_box", "move"]
+__all__ = ["cohort", "decided", "drift", "errors", "lag", "least_on_the_unit_box", "move"]
 
 Build = Callable[[Mapping[str, Any]], Outcome]
 
 
 def least_on_the_unit_box(polynomial: Any, letters: tuple[Any, ...]) -> Any:
-    """A lower bound of a polynomial whose letters lie in [0, 1]: its constant and its negative coefficients.
+    """A lower bound of a polynomial whose letters lie in [0, 1]: its least Bernstein coefficient, attained where it is
+    of degree 1 in each letter.
 
     >>> import sympy as sp
     >>> x, y = sp.symbols("x y")
-    >>> least_on_the_unit_box(2 - x * y + 3 * y - x**2 / 2, (x, y))
-    1/2
+    >>> least_on_the_unit_box(2 - x * y + 3 * y - x / 2, (x, y))
+    3/2
     """
     import sympy as sp
 
-    total = sp.Integer(0)
-    for powers, coefficient in sp.Poly(sp.expand(polynomial), *letters).terms():
-        total += coefficient if not any(powers) or coefficient < 0 else 0
-    return total
+    found = sp.Poly(sp.expand(polynomial), *letters)
+    degrees = [int(max(found.degree(letter), 0)) for letter in letters]  # -oo for the polynomial 0
+    terms = found.terms()
+    return min(
+        sum(
+            (c * math.prod(sp.binomial(g, a) / sp.binomial(n, a) for g, a, n in zip(at, powers, degrees)))
+            for powers, c in terms
+        )
+        for at in product(*(range(n + 1) for n in degrees))
+    )
 
 
 def decided(identities: Mapping[str, tuple[Any, Any]], slacks: Mapping[str, Any], letters: tuple[Any, ...]) -> Outcome:
@@ -103,7 +112,7 @@ def _young(first: Any, second: Any) -> tuple[Any, Any]:
     return sp.expand(c * u**2 + v**2 / c - 2 * u * v), sp.expand((c * u - v) ** 2 / c)
 
 
-def _cohort() -> dict[str, tuple[Any, Any]]:
+def cohort() -> dict[str, tuple[Any, Any]]:
     """Identities in M and r for sums over users with P = sum ||u_i||^2 and Q = ||sum u_i||^2."""
     import sympy as sp
 
@@ -142,7 +151,7 @@ def move(claim: Callable[[], Statement]) -> Build:
         D, X = sp.symbols("D X", real=True)
         identities = (
             errors()
-            | _cohort()
+            | cohort()
             | {
                 "||D + X||^2 against 4 and 4/3": (
                     4 * D**2 + sp.Rational(4, 3) * X**2 - (D + X) ** 2,
@@ -217,7 +226,7 @@ def lag(claim: Callable[[], Statement]) -> Build:
         share, total, present, r, M = sp.symbols("l A A_C r_C M", positive=True)
         identities = (
             errors()
-            | _cohort()
+            | cohort()
             | {
                 "the absent users' sum": (
                     (total - present) / M,

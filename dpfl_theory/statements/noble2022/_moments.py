@@ -1,4 +1,4 @@
-r"""DP-SCAFFOLD-warm on one-dimensional quadratics, with all moments of its rounds as exact fractions.
+r"""DP-SCAFFOLD-warm and DP-FedAvg on one-dimensional quadratics, with all moments of its rounds as exact fractions.
 
 With :math:`F_i'(x) = a_i x - b_i` every model, control variate and lagged point is an affine form in the independent
 errors of the stochastic gradients, each of variance V. So the expectations of Appendix C over these errors are sums of
@@ -85,13 +85,16 @@ def users_of(instance: Mapping[str, Any]) -> Users:
     return Users(curvatures, offsets, K, eta_l, eta_g, int(instance["size"]), start, variance)
 
 
-def rounds(users: Users, count: int) -> list[RoundMoments]:
-    """The moments of the first ``count`` rounds after the warm start, over all errors and all cohorts.
+def rounds(users: Users, count: int, control: bool = True) -> list[RoundMoments]:
+    """The moments of the first ``count`` rounds after the warm start, over all errors and all cohorts. Without
+    ``control`` the control variates stay zero: DP-FedAvg, which has no warm start.
 
     >>> alone = Users((Fraction(1),), (Fraction(0),), 1, Fraction(1, 24), Fraction(1), 1, Fraction(1), Fraction(2))
     >>> first = rounds(alone, 1)[0]
     >>> first.move == Fraction(1, 24) ** 2 * (1 + 2), first.lag_after == first.move
     (True, True)
+    >>> rounds(alone, 1, control=False)[0].move == first.move
+    True
     """
     M, K = len(users.curvatures), users.local_steps
     width = 1 + M * K * (1 + count)
@@ -100,6 +103,8 @@ def rounds(users: Users, count: int) -> list[RoundMoments]:
     star = users.minimiser
     begin = _constant(users.start, width)
     warm = [_average([_plus(_gradient(users, i, begin), _error(i * K + k, width)) for k in range(K)]) for i in range(M)]
+    if not control:
+        warm = [_constant(Fraction(0), width)] * M
 
     def visit(t: int, weight: Fraction, x: Form, own: Sequence[Form], lagged: Sequence[Sequence[Form]]) -> None:
         if t == count:
@@ -125,8 +130,9 @@ def rounds(users: Users, count: int) -> list[RoundMoments]:
             after = _plus(x, sent, users.eta_g)
             new, points = list(own), list(lagged)
             for i in cohort:
-                change = _plus(x, paths[i][K], Fraction(-1))
-                new[i] = _plus(_plus(own[i], c, Fraction(-1)), change, 1 / (K * users.eta_l))
+                if control:
+                    change = _plus(x, paths[i][K], Fraction(-1))
+                    new[i] = _plus(_plus(own[i], c, Fraction(-1)), change, 1 / (K * users.eta_l))
                 points[i] = paths[i][:K]
             moments.move += share * users.eta_g**2 * _square(sent, users.variance)
             moments.lag_after += share * _mean_square(points, after, users.variance)

@@ -131,8 +131,8 @@ def _scaffold_constant(_: Mapping[str, Any]) -> Outcome:
 
 
 def _fedavg_constant(_: Mapping[str, Any]) -> Outcome:
-    """Theorem C.2 (2) repaired at sigma_g*: sqrt(x^2 + y^2) <= x + y parts its noise term, log(2y) <= 2 log(y), and
-    8(1 + B^2) <= 16 B^2 for B >= 1."""
+    """Theorem C.2 (2) repaired at sigma_g*: sqrt(x^2 + y^2) <= x + y parts its noise term, log(2y) <= 2 log(y), lM >= 1
+    and 6(1 + B^2) <= 12 B^2 for B >= 1."""
     import sympy as sp
 
     s, own = sympy_symbols(FEDAVG), sympy_symbols(theoremC_2_repaired.CONVEX)
@@ -142,15 +142,18 @@ def _fedavg_constant(_: Mapping[str, Any]) -> Outcome:
     sigma = _noise_scale(lambda: FEDAVG)()["sigma_g"]
     noise = given["noise"].subs(own["Sigma"], 2 * s["C"] * sp.sqrt(2 * s["d"]) * sigma / (s["s"] * s["R"]))
     printed = {name: term / s["c"] for name, term in _fedavg().rhs.items()}
-    parts = (2 * sp.sqrt(2) * printed["sampling"]) ** 2 + (8 * _privacy(s, 2)) ** 2
-    room = sp.expand(sp.simplify(16 * printed["start"] / given["start"] * (1 + s["B"] ** 2) - (1 + s["B"] ** 2)))
+    parts = (sp.sqrt(3) * printed["sampling"]) ** 2 + (2 * sp.sqrt(6) * _privacy(s, 2)) ** 2
+    users, drift = 3 * sp.sqrt(10) / 4, sp.cbrt(189) / 4
+    room = sp.expand(sp.simplify(12 * printed["start"] / given["start"] * (1 + s["B"] ** 2) - (1 + s["B"] ** 2)))
     found = (
         equal(sp.expand(noise**2), sp.expand(parts), "the square of the noise term, in two parts"),
-        equal(given["sampling of users"], 4 * printed["users"], "the users"),
-        equal(given["heterogeneity"] ** 3, (2 * sp.cbrt(18) * printed["drift"]) ** 3, "the cube of the drift"),
-        equal(room, s["B"] ** 2 - 1, "what 16 B^2 leaves over 8(1 + B^2), in eighths"),
+        equal(given["sampling of users"] ** 2, (users * printed["users"]) ** 2, "the square of the users"),
+        equal(
+            given["heterogeneity"] ** 3 * s["l"] * s["M"], (drift * printed["drift"]) ** 3, "lM times the cubed drift"
+        ),
+        equal(room, s["B"] ** 2 - 1, "what 12 B^2 leaves over 6(1 + B^2), in sixths"),
     )
-    largest = sp.Max(2 * sp.sqrt(2), 2 * 8, 4, 2 * sp.cbrt(18), 16)
+    largest = sp.Max(sp.sqrt(3), 2 * 2 * sp.sqrt(6), users, drift, 12)
     enough = largest <= private.CONSTANTS["fedavg"]
     return Outcome(
         True if all(o.true for o in found) and enough else None,
@@ -192,7 +195,7 @@ _NOTE = (
     "that the rounds start from, whose mean excess bounds that of the averaged output, and the step sizes of the "
     "proofs. The printed output, over x^1, ..., x^T, follows: for T >= 2 the weights 1/(T - 1) on x^1, ..., x^(T-1) "
     "give at most T/(T - 1) <= 2 times the entered mean, and for T = 1 a short enough step leaves F(x^1) near F(x^0) "
-    "<= F* + nu D_0^2/2, which the start's term covers; so c = 204 and 32 serve for it. Two hypotheses are not in the "
+    "<= F* + nu D_0^2/2, which the start's term covers; so c = 204 and 24 serve for it. Two hypotheses are not in the "
     "paper. D_0 > 0: from x* itself the right side is 0, which steps of size 0 "
     "alone attain. delta <= 1/2 and Tl >= 2 delta: sigma_g* has log(2Tl/delta) log(2/delta) where the bound has "
     "log(Tl/delta) log(1/delta), which tends to 0 with 1 - delta while sigma_g* may be as large as one likes; then "

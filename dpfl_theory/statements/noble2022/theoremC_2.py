@@ -155,8 +155,9 @@ STRONGLY_CONVEX: Statement = Statement(
     erratum=Erratum(
         printed="the bound, which tends to 0 as T grows, for the step eta_l that does not depend on T",
         true=(
-            "as for DP-SCAFFOLD-warm (Theorem C.1 repaired), the step must shrink with T: eta~ = K eta_l eta_g of the "
-            "order of min(1/(8 (1 + B^2) nu), ln(T)/(mu T)), with logarithms that the printed O does not show"
+            "eta~ = K eta_l eta_g = min(1/(8 (1 + B^2) nu), 2L/(mu T)), L = ln max(e, mu^2 D_0^2 T/W), W = 7V/(5KlM) + "
+            "5 (1 - l) G^2/(2lM) + 28 nu G^2/(9 mu T lM), gives the printed terms with the factors 147/50 L (of V), "
+            "21/4 L, 98/15 L^2/(lM) and 1: logarithms that the printed O does not show"
         ),
         cause=(
             f"{_CAUSE}. "
@@ -167,6 +168,7 @@ STRONGLY_CONVEX: Statement = Statement(
             "d = 1, M = l = K = s = 1, F'(x) = 10x for x > 0 and x for x < 0, Sigma = 1, G = 0, B = 1: E F(xbar) > "
             "1.2e-9 for all T and all weights from x^0 = -0.0018, while the right side falls like 1/T"
         ),
+        repaired="noble2022.theoremC.2.strongly-convex.repaired",
     ),
     uses=("noble2022.lemmaC.1",),
     slips=_OUTPUT,
@@ -200,9 +202,9 @@ CONVEX: Statement = Statement(
     erratum=Erratum(
         printed="the bound, every term of which has a power of D_0, for the step eta_l of nu, B, K, l, M alone",
         true=(
-            "eta~ = K eta_l eta_g = min(1/(8 (1 + B^2) nu), D_0/sqrt(c_1 T), (D_0^2/(c_2 T))^(1/3)), c_1 = 2V/(KlM) + "
-            "4 (1 - l) G^2/(lM), c_2 = 18 nu G^2, gives the printed terms with the factors 2 sqrt(2) (of sqrt(V)), 4, "
-            "2 18^(1/3), and 8 (1 + B^2) in place of B^2, if x^0 is not x*"
+            "eta~ = K eta_l eta_g = min(1/(8 (1 + B^2) nu), sqrt(3) D_0/(2 sqrt(c_1 T)), (3 D_0^2/(4 c_2 T))^(1/3)), "
+            "c_1 = V/(KlM) + 15 (1 - l) G^2/(8lM), c_2 = 21 nu G^2/(32lM), gives the printed terms with the factors "
+            "sqrt(3) (of sqrt(V)), 2.38, 1.44/(lM)^(1/3), and 6 (1 + B^2) in place of B^2, if x^0 is not x*"
         ),
         cause=f"{_CAUSE}. The best step shrinks with D_0/Sigma_g, D_0/G and T; the printed one ignores all three",
         counterexample=(
@@ -251,7 +253,9 @@ NON_CONVEX: Statement = Statement(
         printed="nu sqrt(F) Sigma_g, nu G sqrt(F (1 - l)) and F^(2/3) nu^(1/3) G^(2/3) in three terms",
         true=(
             "their units are not that of ||grad F||^2: sqrt(nu F) Sigma_g, G sqrt(nu F (1 - l)) and (nu F G)^(2/3) "
-            "have it; and the step must be chosen, as in Lemma C.9 repaired"
+            "have it. And the step must be chosen: eta~ = K eta_l eta_g = min(1/(8 (1 + B^2) nu), sqrt(3 F/(c_1 T)), "
+            "(3 F/(c_2 T))^(1/3)), c_1 = 2 nu V/(KlM) + 18 nu (1 - l) G^2/(5lM), c_2 = 8 nu^2 G^2/(5lM), gives them "
+            "with the factors 2 sqrt(6) (of sqrt(V)), 6.58, 4.87/(lM)^(1/3), and 24 (1 + B^2) in place of B^2"
         ),
         cause=f"powers of nu were misprinted. {_CAUSE}",
         counterexample=(
@@ -260,6 +264,7 @@ NON_CONVEX: Statement = Statement(
             "while the right side tends to 0. Over x^1, ..., x^T, as printed, one step refutes it: x^0 = x*, T = 1, "
             "the left side is Sigma_g^2/(512 M) > 0, the right side 0 for every constant"
         ),
+        repaired="noble2022.theoremC.2.non-convex.repaired",
     ),
     uses=("noble2022.lemmaC.1",),
     slips=_OUTPUT,

@@ -1,134 +1,206 @@
-"""noble2022 Theorem C.2 (2) repaired: DP-FedAvg's convex rate with its step size and explicit constants."""
+"""noble2022 Theorem C.2 repaired: DP-FedAvg's rates with their step sizes, their logarithm and explicit constants."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from dpfl_theory.statements.claims import Experiment, Outcome
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
+from dpfl_theory.statements.noble2022 import _fedavg_moments as moments
+from dpfl_theory.statements.noble2022 import _fedavg_proof as fedavg_proof
 from dpfl_theory.statements.noble2022 import _fedavg_round as fedavg_round
+from dpfl_theory.statements.noble2022 import _fedavg_runs as fedavg_runs
+from dpfl_theory.statements.noble2022 import _fedavg_steps as steps
+from dpfl_theory.statements.noble2022 import _fedavg_sums as sums
+from dpfl_theory.statements.noble2022 import _first_step as first
 from dpfl_theory.statements.noble2022 import _private_runs as private
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
 from dpfl_theory.statements.noble2022 import _utility as noble
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.noble2022.theoremC_2 import LONG_ENOUGH
+
+_LETTERS = ("eta_g", "eta_l", "nu", *proof.VARIANCE, *proof.COHORT, "T", "G", "B")
+_BASE = (noble.SMOOTH, noble.GRADIENTS, proof.WHOLE, noble.DISSIMILAR)
+_NOTE = (
+    "repaired: {step}, explicit constants. The round is proved for all M, lM and K (the paper cites Theorem V of "
+    "Karimireddy et al. (2020b)); {weights} weights over x^0, ..., x^{{T-1}}"
+)
 
 
-def _coefficients(s: Mapping[str, Any]) -> tuple[Any, Any, Any]:
-    """1/(8(1 + B^2) nu), c1 = 2V/(KlM) + 4(1 - l)G^2/(lM) and c2 = 18 nu G^2."""
-    longest = 1 / (8 * (1 + s["B"] ** 2) * s["nu"])
-    c1 = 2 * proof.averaged(s) + 4 * (1 - s["l"]) * s["G"] ** 2 / (s["l"] * s["M"])
-    return longest, c1, 18 * s["nu"] * s["G"] ** 2
+def _heterogeneity(s: Mapping[str, Any]) -> Any:
+    """nu G^2/(lM)."""
+    return s["nu"] * s["G"] ** 2 / (s["l"] * s["M"])
+
+
+def log_factor(s: Mapping[str, Any]) -> Any:
+    """L = ln max(e, mu^2 D_0^2 T/W), W = 7V/(5KlM) + 5 (1 - l) G^2/(2lM) + 28 nu G^2/(9 mu T lM)."""
+    import sympy as sp
+
+    noise, users, c2 = steps.coefficients("strongly convex", s, steps.exact)
+    W = sp.Rational(4, 3) * (noise + users + 2 * c2 / (s["mu"] * s["T"]))
+    return sp.Max(1, sp.log(s["mu"] ** 2 * s["D0"] ** 2 * s["T"] / W))
+
+
+def _strongly_convex() -> Sides:
+    import sympy as sp
+
+    s = sympy_symbols(STRONGLY_CONVEX)
+    per_round, log = s["mu"] * s["T"], log_factor(s)
+    users = (1 - s["l"]) * s["G"] ** 2 / (per_round * s["l"] * s["M"])
+    return Sides(
+        {"excess": s["excess"]},
+        {
+            "noise": sp.Rational(147, 50) * log * proof.averaged(s) / per_round,
+            "sampling of users": sp.Rational(21, 4) * log * users,
+            "heterogeneity": sp.Rational(98, 15) * log**2 * _heterogeneity(s) / per_round**2,
+            "start": s["mu"] * s["D0"] ** 2 * sp.exp(-per_round / (16 * (1 + s["B"] ** 2) * s["nu"])),
+        },
+    )
 
 
 def _convex() -> Sides:
     import sympy as sp
 
     s = sympy_symbols(CONVEX)
-    third = sp.Rational(1, 3)
-    drift = s["D0"] ** (4 * third) * s["nu"] ** third * s["G"] ** (2 * third) / s["T"] ** (2 * third)
+    sampling = s["G"] * s["D0"] * sp.sqrt((1 - s["l"]) / (s["T"] * s["l"] * s["M"]))
     return Sides(
         {"excess": s["excess"]},
         {
-            "noise": 2 * sp.sqrt(2) * s["D0"] * sp.sqrt(proof.averaged(s) / s["T"]),
-            "sampling of users": 4 * s["G"] * s["D0"] * sp.sqrt(1 - s["l"]) / sp.sqrt(s["T"] * s["l"] * s["M"]),
-            "heterogeneity": 2 * sp.cbrt(18) * drift,
-            "start": 8 * (1 + s["B"] ** 2) * s["nu"] * s["D0"] ** 2 / s["T"],
+            "noise": sp.sqrt(3) * s["D0"] * sp.sqrt(proof.averaged(s) / s["T"]),
+            "sampling of users": sp.Rational(3, 4) * sp.sqrt(10) * sampling,
+            "heterogeneity": sp.cbrt(189) / 4 * sp.cbrt(s["D0"] ** 4 * _heterogeneity(s) / s["T"] ** 2),
+            "start": 6 * (1 + s["B"] ** 2) * s["nu"] * s["D0"] ** 2 / s["T"],
         },
     )
 
 
-def _prescription() -> Mapping[str, Any]:
+def _non_convex() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(CONVEX)
-    longest, c1, c2 = _coefficients(s)
-    eta_g = sp.sqrt(s["l"] * s["M"])
-    # The largest of the reciprocals: nothing is divided by c1 or c2, which may be 0.
-    slowest = sp.Max(1 / longest, sp.sqrt(c1 * s["T"]) / s["D0"], (c2 * s["T"] / s["D0"] ** 2) ** sp.Rational(1, 3))
-    return {"eta_g": eta_g, "eta_l": 1 / (s["K"] * eta_g * slowest)}
-
-
-def _three_cases(_: Mapping[str, Any]) -> Outcome:
-    """The round of `_fedavg_round` summed over T rounds is f(eta~) = D^2/(eta~ T) + c1 eta~ + c2 eta~^2.
-
-    At the least of a, b = D/sqrt(c1 T) and e = (D^2/(c2 T))^(1/3) its first term is at most D^2/T (1/a + 1/b + 1/e),
-    the others at most c1 b and c2 e^2; and sqrt(c1) is at most the sum of the roots of its two parts.
-    """
-    import sympy as sp
-
-    s = sympy_symbols(CONVEX)
-    a, c1, c2 = _coefficients(s)
-    D, T, terms = s["D0"], s["T"], _convex().rhs
-    positive = sp.Symbol("c2", positive=True)
-    e = (D**2 / (positive * T)) ** sp.Rational(1, 3)
-    drift = sp.powdenest(D**2 / (e * T) + positive * e**2, force=True)
-    b = D / sp.sqrt(c1 * T)
-    found = (
-        equal(D**2 / (a * T), terms["start"], "the start"),
-        equal(sp.simplify((D**2 / (b * T) + c1 * b) ** 2), sp.simplify(4 * D**2 * c1 / T), "twice D sqrt(c1/T)"),
-        equal(
-            sp.expand(4 * D**2 * c1 / T), sp.expand(terms["noise"] ** 2 + terms["sampling of users"] ** 2), "its parts"
-        ),
-        equal(
-            sp.simplify(drift**3).subs(positive, c2), sp.simplify(terms["heterogeneity"] ** 3), "the cube of the drift"
-        ),
+    s = sympy_symbols(NON_CONVEX)
+    sampling = s["G"] * sp.sqrt(s["nu"] * s["F0"] * (1 - s["l"]) / (s["T"] * s["l"] * s["M"]))
+    drift = s["F0"] ** 2 * s["nu"] * _heterogeneity(s) / s["T"] ** 2
+    return Sides(
+        {"slope": s["slope"]},
+        {
+            "noise": 2 * sp.sqrt(6 * s["nu"] * s["F0"] * proof.averaged(s) / s["T"]),
+            "sampling of users": 6 * sp.sqrt(sp.Rational(6, 5)) * sampling,
+            "heterogeneity": 2 * sp.cbrt(sp.Rational(72, 5)) * sp.cbrt(drift),
+            "start": 24 * (1 + s["B"] ** 2) * s["nu"] * s["F0"] / s["T"],
+        },
     )
-    return Outcome(all(o.true for o in found) or None, "; ".join(o.reason for o in found))
 
 
-def _experiment(instance: Mapping[str, Any]) -> Experiment:
-    found = runs.experiment(instance)
-    more = {"G": runs.dissimilarity(found.problem), "B": 1.0}
-    fedavg = private.fedavg_of(found, more)
-    algorithm: Any = fedavg.algorithm
-    return runs.chosen_values(fedavg, CONVEX, **more, eta_l=algorithm.local_step)
+def _prescription(statement: Callable[[], Statement], kind: str) -> Callable[[], Mapping[str, Any]]:
+    """eta_g = sqrt(lM), and eta_l = eta~/(K eta_g) with the eta~ of `_fedavg_steps`."""
+
+    def build() -> Mapping[str, Any]:
+        import sympy as sp
+
+        s = sympy_symbols(statement())
+        eta_g, slowest = sp.sqrt(s["l"] * s["M"]), 8 * (1 + s["B"] ** 2) * s["nu"]
+        if kind == "strongly convex":
+            slowest = sp.Max(slowest, s["mu"] * s["T"] / (2 * log_factor(s)))
+        else:  # the largest of the reciprocals: nothing is divided by c_1 or c_2, which may be 0
+            noise, users, c2 = steps.coefficients(kind, s, steps.exact)
+            per_start = s["T"] / steps.start(kind, s, steps.exact)
+            slowest = sp.Max(slowest, sp.sqrt((noise + users) * per_start), sp.cbrt(c2 * per_start))
+        return {"eta_g": eta_g, "eta_l": 1 / (s["K"] * eta_g * slowest)}
+
+    return build
 
 
-def _runs() -> tuple[Check, ...]:
-    apart = {"family": "points", "parameters": {"clients": 8, "spread": 0.5}}
-    chosen = {
-        "300 users, noise dominates": runs.RUNS["300 users, noise dominates"],
-        "half of the records": runs.RUNS["half of the records"],
-        "four users, a step below the limit": runs.RUNS["four users, a step below the limit"],
-        "four of eight users": runs.run_of(apart, 4, 2, 1500, 0.001),
-    }
-    return tuple(Check("monte-carlo", name, _experiment, instance) for name, instance in chosen.items())
+def _round(kind: str) -> tuple[Check, ...]:
+    """One round, by algebra for all M, lM and K and by worst cases for few."""
+    return (
+        Check("algebra", "one round for all users, cohorts and steps", fedavg_proof.proof(kind)),
+        *fedavg_round.checks(kind),
+    )
 
+
+STRONGLY_CONVEX: Statement = Statement(
+    id="noble2022.theoremC.2.strongly-convex.repaired",
+    kind="theorem",
+    title="DP-FedAvg with noise at every local step: strongly convex, with its step size",
+    source=Source(
+        noble.PAPER,
+        "Theorem C.2 (1), Appendix C.5",
+        note=_NOTE.format(step="a step size of T and its logarithm", weights="(1 - mu eta~/2)^(-t) are the"),
+    ),
+    text=(
+        "DP-FedAvg with mu-strongly convex nu-smooth F_i of dissimilarity (G, B), eta_g = sqrt(lM), T >= 8 (1 + B^2) "
+        "nu/mu and K eta_l eta_g = min(1/(8 (1 + B^2) nu), 2L/(mu T)), L = ln max(e, mu^2 D_0^2 T/W), W = 7V/(5KlM) + "
+        "5 (1 - l) G^2/(2lM) + 28 nu G^2/(9 mu T lM), satisfies the bound for the mean of x^0, ..., x^{T-1} with "
+        "weights (1 - mu K eta_l eta_g/2)^{-t}, if x^0 is not x*."
+    ),
+    symbols=proof.letters(*_LETTERS, "mu", "D0"),
+    expectations=(first.EXCESS,),
+    assumptions=(noble.STRONGLY_CONVEX, *_BASE, LONG_ENOUGH, runs.APART),
+    sides=_strongly_convex,
+    prescription=_prescription(lambda: STRONGLY_CONVEX, "strongly convex"),
+    checks=(
+        Check("algebra", "the step size", sums.logarithm(lambda: STRONGLY_CONVEX, log_factor)),
+        *_round("strongly convex"),
+        *moments.checks(lambda: STRONGLY_CONVEX, "strongly convex"),
+        *fedavg_runs.weighted(lambda: STRONGLY_CONVEX),
+    ),
+    uses=("noble2022.lemmaC.1", "noble2022.lemmaC.2"),
+)
 
 CONVEX: Statement = Statement(
     id="noble2022.theoremC.2.convex.repaired",
     kind="theorem",
     title="DP-FedAvg with noise at every local step: convex, with its step size",
     source=Source(
-        noble.PAPER,
-        "Theorem C.2 (2), Appendix C.5",
-        note=(
-            "repaired: one step size, explicit constants, equal weights over x^0, ..., x^{T-1}. The round's worst case "
-            "is the progress lemma of Karimireddy et al. (2020b) behind their Theorem V, which the paper cites. No "
-            "algebra check covers it for all M and K: it rests on that citation, and on worst cases for M <= 3, K <= 2"
-        ),
+        noble.PAPER, "Theorem C.2 (2), Appendix C.5", note=_NOTE.format(step="one step size", weights="equal")
     ),
     text=(
         "DP-FedAvg with convex nu-smooth F_i of dissimilarity (G, B), eta_g = sqrt(lM) and K eta_l eta_g = min(1/(8 (1 "
-        "+ B^2) nu), D_0/sqrt(c_1 T), (D_0^2/(c_2 T))^(1/3)), c_1 = 2V/(KlM) + 4 (1 - l) G^2/(lM), c_2 = 18 nu G^2, "
-        "satisfies the bound for every T >= 1, if x^0 is not x*; a c that is 0 asks for no shorter step."
+        "+ B^2) nu), sqrt(3) D_0/(2 sqrt(c_1 T)), (3 D_0^2/(4 c_2 T))^(1/3)), c_1 = V/(KlM) + 15 (1 - l) G^2/(8lM), "
+        "c_2 = 21 nu G^2/(32lM), satisfies the bound for every T >= 1, if x^0 is not x*; a c that is 0 asks for no "
+        "shorter step."
     ),
-    symbols=proof.letters("eta_g", "eta_l", "nu", *proof.VARIANCE, *proof.COHORT, "T", "D0", "G", "B"),
+    symbols=proof.letters(*_LETTERS, "D0"),
     expectations=(private.MEAN,),
-    assumptions=(
-        noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, proof.WHOLE, noble.DISSIMILAR, noble.ROUNDS,
-        runs.APART,
-    ),
+    assumptions=(noble.CONVEX, *_BASE, noble.ROUNDS, runs.APART),
     sides=_convex,
-    prescription=_prescription,
+    prescription=_prescription(lambda: CONVEX, "convex"),
     checks=(
-        Check("algebra", "the step size", _three_cases),
-        *fedavg_round.checks(),
-        *_runs(),
+        Check("algebra", "the step size", sums.three_cases(lambda: CONVEX, "convex")),
+        *_round("convex"),
+        *moments.checks(lambda: CONVEX, "convex"),
+        *fedavg_runs.plain(lambda: CONVEX, "convex"),
+    ),
+    uses=("noble2022.lemmaC.1", "noble2022.lemmaC.2"),
+)
+
+NON_CONVEX: Statement = Statement(
+    id="noble2022.theoremC.2.non-convex.repaired",
+    kind="theorem",
+    title="DP-FedAvg with noise at every local step: smooth, with its step size",
+    source=Source(
+        noble.PAPER,
+        "Theorem C.2 (3), Appendix C.5",
+        note=f"{_NOTE.format(step='units, one step size', weights='equal')}. The runs are of convex objectives alone",
+    ),
+    text=(
+        "DP-FedAvg with nu-smooth F_i of dissimilarity (G, B), eta_g = sqrt(lM) and K eta_l eta_g = min(1/(8 (1 + B^2) "
+        "nu), sqrt(3 F_0/(c_1 T)), (3 F_0/(c_2 T))^(1/3)), c_1 = 2 nu V/(KlM) + 18 nu (1 - l) G^2/(5lM), c_2 = 8 nu^2 "
+        "G^2/(5lM), satisfies the bound for a random one of x^0, ..., x^{T-1}, T >= 1, if F_0 > 0; a c that is 0 asks "
+        "for no shorter step."
+    ),
+    symbols=(*proof.letters(*_LETTERS, "F0"),),
+    expectations=(fedavg_runs.SLOPE,),
+    assumptions=(*_BASE, noble.ROUNDS, runs.AWAY),
+    sides=_non_convex,
+    prescription=_prescription(lambda: NON_CONVEX, "non-convex"),
+    checks=(
+        Check("algebra", "the step size", sums.three_cases(lambda: NON_CONVEX, "non-convex")),
+        *_round("non-convex"),
+        *moments.checks(lambda: NON_CONVEX, "non-convex"),
+        *fedavg_runs.plain(lambda: NON_CONVEX, "non-convex"),
     ),
     uses=("noble2022.lemmaC.1",),
-)  # fmt: skip
+)
 
-STATEMENTS = (CONVEX,)
+STATEMENTS = (STRONGLY_CONVEX, CONVEX, NON_CONVEX)

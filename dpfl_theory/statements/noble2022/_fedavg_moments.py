@@ -1,0 +1,161 @@
+"""DP-FedAvg on one-dimensional quadratics: T rounds of Theorem C.2 repaired in fractions, with cohorts and noise.
+
+z = x - x* moves by z' = a_C z + b_C + noise, the pair (a_C, b_C) drawn with the cohort: E z and E z^2 follow a linear
+recursion. With F_i'(x) = a_i x - b_i a user's K steps move it by -phi_i F_i'(x), phi_i = eta_l sum_k (1 - eta_l a_i)^k,
+and add the variance eta_l^2 V sum_k (1 - eta_l a_i)^{2k}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations, product
+from math import ceil, isqrt
+from typing import Any
+
+from dpfl_theory.statements.claims import Case
+from dpfl_theory.statements.model import Check, Statement, sympy_symbols
+from dpfl_theory.statements.noble2022._moments import Users, users_of
+from dpfl_theory.statements.symbolic import total
+
+__all__ = ["cases", "checks", "dissimilarity", "squares"]
+
+
+def squares(users: Users, rounds: int) -> list[Fraction]:
+    """E (x^t - x*)^2 for t = 0, ..., rounds.
+
+    >>> alone = Users((Fraction(1),), (Fraction(0),), 1, Fraction(1, 2), Fraction(1), 1, Fraction(2), Fraction(3))
+    >>> squares(alone, 2)  # z' = z/2 + xi/2, E xi^2 = 3
+    [Fraction(4, 1), Fraction(7, 4), Fraction(19, 16)]
+    """
+    star, K = users.minimiser, users.local_steps
+    factors = [1 - users.eta_l * a for a in users.curvatures]
+    phi = [users.eta_l * sum((q**k for k in range(K)), Fraction(0)) for q in factors]
+    spread = [users.eta_l**2 * users.variance * sum((q ** (2 * k) for k in range(K)), Fraction(0)) for q in factors]
+    share, cohorts = users.eta_g / users.size, list(combinations(range(len(factors)), users.size))
+    maps = []
+    for cohort in cohorts:
+        slope = 1 - share * sum((phi[i] * users.curvatures[i] for i in cohort), Fraction(0))
+        shift = -share * sum((phi[i] * (users.curvatures[i] * star - users.offsets[i]) for i in cohort), Fraction(0))
+        maps.append((slope, shift, share**2 * sum((spread[i] for i in cohort), Fraction(0))))
+
+    def mean(values: list[Fraction]) -> Fraction:
+        return sum(values, Fraction(0)) / len(cohorts)
+
+    aa, ab, bb = mean([a * a for a, _, _ in maps]), mean([a * b for a, b, _ in maps]), mean([b * b for _, b, _ in maps])
+    one, two, noise = mean([a for a, _, _ in maps]), mean([b for _, b, _ in maps]), mean([n for _, _, n in maps])
+    first = users.start - star
+    second = first * first
+    found = [second]
+    for _ in range(rounds):
+        first, second = one * first + two, aa * second + 2 * ab * first + bb + noise
+        found.append(second)
+    return found
+
+
+def dissimilarity(users: Users, B: Fraction) -> Fraction:
+    """The least G^2 of Assumption 4: the largest value over x of (1/M) sum_i F_i'(x)^2 - B^2 F'(x)^2.
+
+    Raises ValueError where there is none.
+    """
+    M, star = len(users.curvatures), users.minimiser
+    rests = [a * star - b for a, b in zip(users.curvatures, users.offsets)]  # F_i' = a_i z + rest_i; they add up to 0
+    square = sum((a * a for a in users.curvatures), Fraction(0)) / M - (B * users.mean_curvature) ** 2
+    mixed = sum((a * r for a, r in zip(users.curvatures, rests)), Fraction(0)) / M
+    rest = sum((r * r for r in rests), Fraction(0)) / M
+    if square < 0:
+        return rest - mixed * mixed / square
+    if square or mixed:
+        raise ValueError(f"no G serves B = {B}: the curvatures differ too much")
+    return rest
+
+
+def cases(statement: Callable[[], Statement], kind: str) -> Callable[[Mapping[str, Any]], list[Case]]:
+    """The mean of E F(x^t) - F* or of E F'(x^t)^2 over t < T, weighted with (1 - mu eta~/2)^{-t} for strong convexity,
+    with the prescribed step rounded down to a fraction; rounded up at the 30th digit, against the right side rounded
+    down."""
+
+    def build(instance: Mapping[str, Any]) -> list[Case]:
+        itself = statement()
+        assert itself.prescription is not None
+        symbols, steps, right = sympy_symbols(itself), itself.prescription(), total(itself)
+        found = []
+        for T, V in product(instance["T"], instance["V"]):
+            users = users_of({**instance, "eta~ nu": 1, "eta_g": isqrt(int(instance["size"])), "V": V})
+            B = Fraction(str(instance["B"]))
+            values = _values(users, B, T)
+            at = {symbols[name]: value for name, value in values.items() if name in symbols}
+            chosen = _below(steps["eta_l"].subs(at), 10**9)
+            users = replace(users, eta_l=chosen)
+            rate = min(users.curvatures) * users.step / 2 if kind == "strongly convex" else Fraction(0)
+            unit = users.mean_curvature**2 if kind == "non-convex" else users.mean_curvature / 2
+            left = Fraction(ceil(unit * _mean(squares(users, T)[:T], rate) * 10**30), 10**30)
+            shown = {"T": T, "V": V, "eta~ nu": users.step * users.smoothness, "G^2": dissimilarity(users, B)}
+            found.append(Case(shown, left, _below(right.subs(at), 10**15)))
+        return found
+
+    return build
+
+
+def _values(users: Users, B: Fraction, T: int) -> dict[str, Any]:
+    """The letters' values, exact, as sympy numbers; a record is all there is, so that V is Sigma^2."""
+    import sympy as sp
+
+    def exact(value: Any) -> Any:
+        return sp.Rational(Fraction(value).numerator, Fraction(value).denominator)
+
+    away = users.start - users.minimiser
+    return {
+        "eta_g": exact(users.eta_g), "nu": exact(users.smoothness), "mu": exact(min(users.curvatures)),
+        "varsigma": 0, "s": 1, "R": 1, "Sigma": sp.sqrt(exact(users.variance)), "K": users.local_steps,
+        "l": exact(users.share), "M": len(users.curvatures), "T": T, "B": exact(B),
+        "G": sp.sqrt(exact(dissimilarity(users, B))), "D0": exact(abs(away)),
+        "F0": exact(users.mean_curvature / 2 * away * away),
+    }  # fmt: skip
+
+
+def _mean(values: list[Fraction], rate: Fraction) -> Fraction:
+    """The mean with weights (1 - rate)^{-t}."""
+    weights, found, weight = Fraction(0), Fraction(0), Fraction(1)
+    for value in values:
+        weight /= 1 - rate
+        weights, found = weights + weight, found + weight * value
+    return found / weights
+
+
+def _below(value: Any, parts: int) -> Fraction:
+    """A fraction of at most the value, a part or two below it."""
+    import sympy as sp
+
+    return Fraction(int(sp.floor(sp.N(value * parts, 60))) - 1, parts)
+
+
+_EQUAL = {"curvatures": ["1", "1"], "offsets": ["1", "-1"], "size": 1, "start": "2", "B": 1}
+_INSTANCES: dict[str, dict[str, Any]] = {
+    "one of two users, equal curvatures": {**_EQUAL, "K": 2, "T": [1, 32, 200], "V": ["0", "1/4", "100"]},
+    "one of two users, curvatures 1 and 1/2": {
+        **_EQUAL, "curvatures": ["1", "1/2"], "start": "-3", "B": 2, "K": 3, "T": [80, 200], "V": ["0", "1"],
+    },
+    "four of six users": {
+        "curvatures": ["1", "1", "3/4", "3/4", "1/2", "1/2"], "offsets": ["3", "-3", "1", "-1", "2", "-2"], "size": 4,
+        "start": "1", "B": 2, "K": 2, "T": [80, 200], "V": ["0", "1"],
+    },
+    "one user alone": {
+        "curvatures": ["1"], "offsets": ["0"], "size": 1, "start": "1", "B": 1, "K": 4, "T": [32, 200],
+        "V": ["1/100", "100"],
+    },
+}  # fmt: skip
+_CURVED: dict[str, dict[str, Any]] = {
+    "one of two users, one of them concave": {
+        **_EQUAL, "curvatures": ["1", "-1/2"], "start": "2", "B": 4, "K": 3, "T": [1, 200], "V": ["0", "1"],
+    },
+}  # fmt: skip
+
+
+def checks(statement: Callable[[], Statement], kind: str) -> tuple[Check, ...]:
+    """Few rounds and many, without noise and with much of it; concave users where they are allowed."""
+    chosen = {**_INSTANCES, **(_CURVED if kind == "non-convex" else {})}
+    if kind == "strongly convex":  # T >= 8 (1 + B^2) nu/mu
+        chosen = {name: {**i, "T": [T for T in i["T"] if T > 1]} for name, i in chosen.items()}
+    return tuple(Check("exact", f"all rounds, {name}", cases(statement, kind), i) for name, i in chosen.items())

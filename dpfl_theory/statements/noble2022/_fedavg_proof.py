@@ -1,0 +1,149 @@
+r"""One round of DP-FedAvg with eta_g = sqrt(lM), for all M, lM and K: what Theorem C.2 repaired adds up.
+
+The paper cites Theorem V of Karimireddy et al. (2020b); this is a proof with smaller constants. One round, given x =
+x^{t-1}; S = ||grad F(x)||^2, W = V/(KlM), theta = nu eta~ <= 1/(8 (1 + B^2)); || || of what is random is a root mean
+square over errors, cohorts and, for ``mean``, users.
+
+1. Local steps. q = 1 + eta_l nu; for convex F_i, whose gradient steps do not expand, q = 1. With g_i = ||grad F_i(x)||
+
+       ||y_i^k - x|| <= q ||y_i^{k-1} - x|| + eta_l g_i, and errors of variance V at most on top, so that
+       ||y_i^k - x|| <= q^k eta_l (k g_i + sqrt(k V))   by induction over k.
+
+   Squared with 2ab <= a^2 + b^2, averaged over k < K and users, by Assumption 4 and eta_l = eta~/(K eta_g):
+
+       drift E = mean ||y_i^{k-1} - x||^2 <= q^{2K} (eta~^2/(lM)) (2 (G^2 + B^2 S)/3 + V/K).
+
+2. Move. x^t - x = -eta~ (D + X): X is the cohort's mean of grad F_i(x) and of the errors, ||X||^2 <= S + kappa (G^2 +
+   (B^2 - 1) S) + W with kappa = (M - lM)/((M - 1) lM) <= 2 (1 - l)/(lM); D is that of grad F_i(y_i^{k-1}) - grad
+   F_i(x), ||D||^2 <= nu^2 E. Then ||D + X||^2 <= (1 + a) ||X||^2 + (1 + 1/a) ||D||^2.
+
+3. Direction. Convex: <grad F_i(y), x - x*> >= F_i(x) - F_i(x*) - (nu/2) ||y - x||^2; with strong convexity also (mu/4)
+   ||x - x*||^2 - (mu/2) ||y - x||^2; and S <= 2 nu (F(x) - F*) (Lemma C.2). Smooth: -<grad F, h> <= -S/2 + ||h - grad
+   F||^2/2 for the mean direction h, ||h - grad F||^2 <= nu^2 E.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.noble2022 import _lemma_proofs as proofs
+
+__all__ = ["ROUNDS", "Round", "proof"]
+
+
+@dataclass(frozen=True)
+class Round:
+    """Phi(x^t) + gain eta~ progress <= (1 - mu eta~/2) Phi(x) + eta~^2 (noise W + users (1 - l) G^2/(lM)) + drift nu
+    eta~^3 G^2/(lM), all but the left side's and Phi times nu for the class ``non-convex``.
+
+    Phi is ||x - x*||^2 and progress F(x) - F*; for ``non-convex`` Phi is F and progress ||grad F(x)||^2.
+    split: the a of the proof's second step.
+    """
+
+    gain: Fraction
+    noise: Fraction
+    users: Fraction
+    drift: Fraction
+    split: Fraction
+
+
+ROUNDS = {
+    "convex": Round(Fraction(4, 3), Fraction(4, 3), Fraction(5, 2), Fraction(7, 8), Fraction(1, 4)),
+    "strongly convex": Round(Fraction(4, 3), Fraction(7, 5), Fraction(5, 2), Fraction(14, 9), Fraction(1, 4)),
+    "non-convex": Round(Fraction(1, 3), Fraction(2, 3), Fraction(6, 5), Fraction(8, 15), Fraction(1, 5)),
+}
+"""What one round of each class keeps. Without strong convexity mu is 0."""
+
+
+def proof(kind: str, claim: Round | None = None) -> Callable[[Mapping[str, Any]], Outcome]:
+    """The proof of the round of a class of `ROUNDS`, or of another claim for it.
+
+    Its slacks are polynomials in t = theta 8 (1 + B^2), u = 2/(1 + B^2), h = 1/(lM), 1 - l and w = mu/nu, all in [0,
+    1], and are held to the unit box. Beyond roots, q^{2K} <= exp(2 theta) <= 8/7 for theta <= 1/16.
+
+    >>> proof("convex")({}).true, proof("convex", Round(*map(Fraction, ("4/3", "5/4", "5/2", "7/8", "1/4"))))({}).true
+    (True, None)
+    """
+    stated = ROUNDS[kind] if claim is None else claim
+
+    def build(_: Mapping[str, Any]) -> Outcome:
+        import sympy as sp
+
+        t, u, h, away, w = letters = sp.symbols("t u h away w", nonnegative=True)
+        gain, noise, users, drift, a = (
+            sp.Rational(x.numerator, x.denominator)
+            for x in (stated.gain, stated.noise, stated.users, stated.drift, stated.split)
+        )
+        theta, heavy = t * u / 16, t * (1 - u / 2) / 8  # nu eta~ and B^2 nu eta~
+        kappa = 2 * away * h
+        smooth = kind == "non-convex"
+        growth = sp.Rational(8, 7) if smooth else 1
+        if not bool(sp.exp(sp.Rational(1, 8)) <= sp.Rational(8, 7)):
+            return Outcome(None, "exp(1/8) is not shown to be at most 8/7")
+        # What one E costs, in eta~ nu^2 or, for distances, eta~ nu: from the direction, and from the move.
+        cost = (
+            (1 + theta * (1 + 1 / a)) / 2
+            if smooth
+            else 1 + (w if kind == "strongly convex" else 0) + theta * (1 + 1 / a)
+        )
+        drifts = {"G^2": sp.Rational(2, 3) * growth * cost, "V/K": growth * cost}
+        slope = (1 + a) * (theta + kappa * (heavy - theta)) + theta * heavy * h * drifts["G^2"] * (2 if smooth else 1)
+        slacks = {
+            "progress": sp.Rational(1, 2) - gain - slope / 2 if smooth else 2 - gain - 2 * slope,
+            "noise": noise - (1 + a) / (2 if smooth else 1) - theta * drifts["V/K"],
+            "users": users - 2 * (1 + a) / (2 if smooth else 1),
+            "drift": drift - drifts["G^2"],
+        }
+        return proofs.decided(_steps(kind, a), slacks, letters)
+
+    return build
+
+
+def _steps(kind: str, a: Any) -> dict[str, tuple[Any, Any]]:
+    """The identities behind the three steps; squares and products of nonnegative letters on their right sides."""
+    import sympy as sp
+
+    M, r, D, X, x, y, n = sp.symbols("M r D X x y n", positive=True)
+    found = proofs.errors() | proofs.cohort() | _local_steps()
+    found |= {
+        "kappa against 2 (1 - l)/(lM)": (
+            2 * (M - r) / (M * r) - (M - r) / ((M - 1) * r),
+            (M - r) * (M - 2) / (M * (M - 1) * r),
+        ),
+        "||D + X||^2 against 1 + a and 1 + 1/a": (
+            (1 + a) * X**2 + (1 + 1 / a) * D**2 - (D + X) ** 2,
+            (a * X - D) ** 2 / a,
+        ),
+    }
+    if kind == "non-convex":
+        return found | {"-<n, x>, n the mean direction": (-n * x, ((n - x) ** 2 - n**2 - x**2) / 2)}
+    least, nu, slope = sp.symbols("least nu slope", real=True)  # F_i(x*), nu and F_i'(y); x* = 0
+    at = least + slope * y  # the most that convexity allows F_i(y) to be
+    above = at + slope * (x - y) + nu / 2 * (x - y) ** 2  # the most that smoothness allows F_i(x) to be
+    return found | {
+        "convexity at x* and smoothness at x": (above - least - nu / 2 * (x - y) ** 2, slope * x),
+        "||y - x*||^2 >= ||x - x*||^2/2 - ||y - x||^2": (y**2 - x**2 / 2 + (y - x) ** 2, (x - 2 * y) ** 2 / 2),
+    }
+
+
+def _local_steps() -> dict[str, tuple[Any, Any]]:
+    """Step 1: the induction from j to j + 1 steps, Q = q^(j + 1) >= 1, e = sqrt V; and the means over k < K."""
+    import sympy as sp
+
+    Q, j, g, e, K = sp.symbols("Q j g e K", positive=True)
+    k = sp.Symbol("k", integer=True, nonnegative=True)
+    before, after = sp.sqrt(j), sp.sqrt(j + 1)
+    room = Q**2 * ((j + 1) * g + after * e) ** 2 - (Q * (j * g + before * e) + g) ** 2 - e**2
+    parts = (Q - 1) * (Q * (2 * j + 1) + 1) * g**2 + (Q**2 - 1) * e**2
+    parts += 2 * Q * (Q * (j + 1) * (after - before) + (Q - 1) * before) * g * e
+    square = sp.summation((k * g) ** 2, (k, 0, K - 1)) / K
+    return {
+        "induction over the local steps": (room, parts),
+        "2ab <= a^2 + b^2": (2 * g**2 + 2 * e**2 - (g + e) ** 2, (g - e) ** 2),
+        "the mean of k^2 below K^2/3": (K**2 * g**2 / 3 - square, (3 * K - 1) * g**2 / 6),
+        "the mean of k below K/2": (K / 2 - sp.summation(k, (k, 0, K - 1)) / K, sp.Rational(1, 2)),
+    }

@@ -1,0 +1,69 @@
+"""The step sizes of Theorem C.2 repaired, as numbers: what balances the terms that T rounds of `_fedavg_proof` leave.
+
+Summed over T rounds the mean of F(x^t) - F*, or of ||grad F(x^t)||^2, is at most A/(eta~ T) + c_1 eta~ + c_2 eta~^2
+with A = D_0^2/gain or F_0/gain; weighted for strong convexity, A/T becomes (mu/2) A/(exp(mu eta~ T/2) - 1).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from dpfl_theory.statements.noble2022._fedavg_proof import ROUNDS
+from dpfl_theory.statements.noble2022._strongly_convex import log_factor
+
+__all__ = ["coefficients", "exact", "start", "step", "strong_step"]
+
+
+def exact(value: Any) -> Any:
+    """A fraction as a sympy number."""
+    import sympy as sp
+
+    return sp.Rational(value.numerator, value.denominator)
+
+
+def start(kind: str, v: Mapping[str, Any], number: Any = float) -> Any:
+    """A = D_0^2/gain or F_0/gain."""
+    return (v["F0"] if kind == "non-convex" else v["D0"] ** 2) / number(ROUNDS[kind].gain)
+
+
+def coefficients(kind: str, v: Mapping[str, Any], number: Any = float) -> tuple[Any, Any, Any]:
+    """The two parts of c_1, of the noise and of the sampling of users, and c_2, of letters that are numbers or symbols.
+
+    number: what makes one of a fraction.
+    """
+    claim = ROUNDS[kind]
+    unit = v["nu"] if kind == "non-convex" else 1
+    V = v["varsigma"] ** 2 / (v["s"] * v["R"]) + v["Sigma"] ** 2
+    cohort = v["l"] * v["M"]
+    noise = number(claim.noise / claim.gain) * unit * V / (v["K"] * cohort)
+    users = number(claim.users / claim.gain) * unit * (1 - v["l"]) * v["G"] ** 2 / cohort
+    return noise, users, number(claim.drift / claim.gain) * unit * v["nu"] * v["G"] ** 2 / cohort
+
+
+def step(kind: str, values: Mapping[str, float], longer: float = 1.0) -> float:
+    """eta~ = min(1/(8 (1 + B^2) nu), sqrt(A/(c_1 T)), (A/(c_2 T))^(1/3)) for ``convex`` and ``non-convex``.
+
+    A term that is 0 asks for no shorter step. longer: multiplies the last two.
+    """
+    noise, users, c2 = coefficients(kind, values)
+    A, c1, T = start(kind, values), noise + users, values["T"]
+    return min(
+        _longest(values),
+        longer * math.sqrt(A / (c1 * T)) if c1 else math.inf,
+        longer * math.cbrt(A / (c2 * T)) if c2 else math.inf,
+    )
+
+
+def strong_step(values: Mapping[str, float]) -> float:
+    """eta~ = min(1/(8 (1 + B^2) nu), 2L/(mu T)), L = ln max(e, mu^2 D_0^2 T/W), W = gain (c_1 + 2 c_2/(mu T))."""
+    noise, users, c2 = coefficients("strongly convex", values)
+    mu, T = values["mu"], values["T"]
+    W = float(ROUNDS["strongly convex"].gain) * (noise + users + 2 * c2 / (mu * T))
+    longest = _longest(values)
+    return min(longest, 2 * log_factor(mu, values["D0"], T, W) / (mu * T)) if W else longest
+
+
+def _longest(v: Mapping[str, float]) -> float:
+    return 1 / (8 * (1 + v["B"] ** 2) * v["nu"])

@@ -1,0 +1,93 @@
+"""T rounds of `_fedavg_proof` added up: the algebra between one round and the bounds of Theorem C.2 repaired."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.model import Statement, sympy_symbols
+from dpfl_theory.statements.noble2022 import _fedavg_steps as steps
+from dpfl_theory.statements.noble2022._fedavg_proof import ROUNDS
+from dpfl_theory.statements.symbolic import equal
+
+__all__ = ["logarithm", "three_cases"]
+
+_NAMES = ("noise", "sampling of users", "heterogeneity")
+Build = Callable[[Mapping[str, Any]], Outcome]
+
+
+def three_cases(statement: Callable[[], Statement], kind: str) -> Build:
+    """T rounds leave A/(eta~ T) + c_1 eta~ + c_2 eta~^2.
+
+    At the least of a, b = sqrt(A/(c_1 T)) and e = (A/(c_2 T))^(1/3) its first term is at most A/T (1/a + 1/b + 1/e),
+    the others at most c_1 b and c_2 e^2; and sqrt(c_1) is at most the sum of the roots of its two parts.
+    """
+
+    def build(_: Mapping[str, Any]) -> Outcome:
+        import sympy as sp
+
+        itself = statement()
+        assert itself.sides is not None
+        s, terms = sympy_symbols(itself), itself.sides().rhs
+        noise, users, c2 = steps.coefficients(kind, s, steps.exact)
+        share = steps.start(kind, s, steps.exact) / s["T"]
+        a, c = sp.symbols("a c", positive=True)  # A/T, and c_1 or c_2
+        b, e = sp.sqrt(a / c), sp.cbrt(a / c)
+        parts = terms["noise"] ** 2 + terms["sampling of users"] ** 2
+        return _all(
+            equal(share * 8 * (1 + s["B"] ** 2) * s["nu"], terms["start"], "the start"),
+            equal(sp.simplify((a / b + c * b) ** 2), 4 * a * c, "the balance at b, squared"),
+            equal(sp.simplify((a / e + c * e**2) ** 3), 8 * a**2 * c, "the balance at e, cubed"),
+            equal(sp.expand(4 * share * (noise + users)), sp.expand(parts), "the parts of c_1"),
+            equal(sp.simplify(8 * share**2 * c2), sp.simplify(terms["heterogeneity"] ** 3), "the cube of the drift"),
+        )
+
+    return build
+
+
+def logarithm(statement: Callable[[], Statement], log_factor: Callable[[Mapping[str, Any]], Any]) -> Build:
+    """With m = mu eta~/2 the weights (1 - m)^{-t} leave (mu/2) A/((1 - m)^{-T} - 1) + c_1 eta~ + c_2 eta~^2.
+
+    (1 - m)^{-T} >= e^{mT}. At eta~ = 2L/(mu T), mT = L >= 1 and e^{-L} <= W/(mu^2 D^2 T), so that the start leaves at
+    most (8/5) (mu/2) A of that. The longest eta~, where it is shorter, has mT >= 1/2, and the start leaves at most
+    (8/3) (mu/2) A e^{-mT}. With 1/(1 - 1/e) <= 8/5, 1/(1 - e^{-1/2}) <= 8/3 and A = D^2/gain.
+    """
+
+    def build(_: Mapping[str, Any]) -> Outcome:
+        import sympy as sp
+
+        itself = statement()
+        assert itself.sides is not None
+        s, terms = sympy_symbols(itself), itself.sides().rhs
+        parts = dict(zip(_NAMES, steps.coefficients("strongly convex", s, steps.exact)))
+        m, more, log, T = sp.symbols("m more log T", positive=True)
+        n, u, h = letters = sp.symbols("n u h", positive=True)  # the two parts of c_1, and c_2
+        rounds, longest = s["mu"] * s["T"], 1 / (8 * (1 + s["B"] ** 2) * s["nu"])
+        half = s["mu"] / 2 * steps.start("strongly convex", s, steps.exact)
+        W = steps.exact(ROUNDS["strongly convex"].gain) * (n + u + 2 * h / rounds)
+        short, tall = sp.Rational(8, 5), sp.Rational(8, 3)
+        left = half * short * W / (s["mu"] ** 2 * s["D0"] ** 2 * s["T"])
+        left = sp.expand(left + (n + u) * 2 * log / rounds + h * (2 * log / rounds) ** 2)
+        room = {}
+        for (name, part), letter in zip(parts.items(), letters):
+            unit = rounds**2 if letter is h else rounds
+            spare = terms[name].subs(log_factor(s), log) / part - left.coeff(letter)
+            room[name] = sp.expand(sp.simplify(spare * unit).subs(log, 1 + more))  # L >= 1
+        enough = all(min(sp.Poly(v, more).coeffs()) >= 0 for v in room.values())
+        roots = bool(1 / (1 - sp.exp(-1)) <= short) and bool(1 / (1 - sp.exp(-sp.Rational(1, 2))) <= tall)
+        found = _all(
+            equal((1 - m) ** (-T) / m - (1 - m) ** (1 - T) / m, (1 - m) ** (-T), "the sum of the weights, one more"),
+            equal(half * tall * sp.exp(-s["mu"] * longest / 2 * s["T"]), terms["start"], "the start"),
+            equal(
+                (s["mu"] * longest / 2 * s["T"]).subs(s["T"], 1 / (longest * s["mu"])), sp.Rational(1, 2), "least mT"
+            ),
+        )
+        shown = "; ".join(f"{name} {spare}" for name, spare in room.items())
+        return Outcome(found.true if enough and roots else None, f"{found.reason}; to spare at L = 1 + more: {shown}")
+
+    return build
+
+
+def _all(*found: Outcome) -> Outcome:
+    return Outcome(all(o.true for o in found) or None, "; ".join(o.reason for o in found))

@@ -1,0 +1,113 @@
+"""noble2022 Theorem C.2 repaired: the proof of its round, its exact rounds and its worst cases, and faults in them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpfl_theory.checks.worst_case import solve
+from dpfl_theory.statements import get
+from dpfl_theory.statements.claims import Performance
+from dpfl_theory.statements.noble2022 import _fedavg_moments, _fedavg_round, _fedavg_sums, theoremC_2_repaired
+from dpfl_theory.statements.noble2022._fedavg_proof import ROUNDS, proof
+from dpfl_theory.statements.noble2022._moments import Users, rounds
+
+KINDS = ("convex", "strongly convex", "non-convex")
+
+
+def refuted(performance: Performance) -> bool:
+    return solve(performance).refuted is not None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_proof_of_a_round_has_little_to_spare(kind: str) -> None:
+    """What it leaves at most: 1/24 of the gain, 1/50 of another coefficient."""
+    assert proof(kind)({}).true
+    claim = ROUNDS[kind]
+    for name, change in {"gain": 1 / 24, "noise": -1 / 50, "users": -1 / 1000, "drift": -1 / 50}.items():
+        worse = replace(claim, **{name: getattr(claim, name) + Fraction(change * 1.01).limit_denominator(10**6)})
+        assert proof(kind, worse)({}).true is None, name
+
+
+@pytest.mark.parametrize("slope", [np.sin, lambda x: np.clip(x, -0.4, 0.4), lambda x: x - 0.5 * np.sin(2 * x)])
+def test_local_steps_stay_as_near_as_the_proof_says(slope: Any) -> None:
+    """All signs of the errors, for sin(x) (smooth), a Huber loss (convex, so that q = 1) and one that is neither even
+    nor odd in its curvature, 1 - cos 2x in [0, 2]."""
+    nu, eta, K = 2.0, 0.05, 6
+    convex = slope is not np.sin
+    for x, error in product((0.0, 0.3, -1.7), (0.0, 0.1, 3.0)):
+        g, q = abs(float(slope(x))), 1.0 if convex else 1 + eta * nu
+        y = np.full(2**K, x)
+        signs = np.array(list(product((-1.0, 1.0), repeat=K)))
+        for k in range(1, K + 1):
+            y = y - eta * (slope(y) + error * signs[:, k - 1])
+            allowed = q**k * eta * (k * g + math.sqrt(k) * error)
+            assert math.sqrt(np.mean((y - x) ** 2)) <= allowed * (1 + 1e-12)
+    # Without the errors' share the bound fails: at a stationary point they alone move the user.
+    assert eta * error * math.sqrt(K) > eta * K * abs(float(slope(0.0)))
+
+
+def test_exact_rounds_are_those_of_the_enumeration() -> None:
+    """The linear recursion against all forms in the errors, two rounds of every cohort."""
+    a, b = (Fraction(1), Fraction(1, 3), Fraction(-1, 4)), (Fraction(2), Fraction(0), Fraction(-1))
+    for size, K in ((1, 2), (2, 2), (3, 1)):
+        users = Users(a, b, K, Fraction(1, 7), Fraction(5, 4), size, Fraction(3), Fraction(2))
+        found = _fedavg_moments.squares(users, 2)
+        wanted = rounds(users, 2, control=False)
+        assert found == [wanted[0].distance, wanted[1].distance, wanted[1].distance_after]
+
+
+def test_the_least_dissimilarity_is_that_of_a_grid() -> None:
+    a, b = (Fraction(1), Fraction(1, 2), Fraction(-1, 4)), (Fraction(2), Fraction(0), Fraction(-1))
+    users = Users(a, b, 1, Fraction(1), Fraction(1), 1, Fraction(0), Fraction(0))
+    found = float(_fedavg_moments.dissimilarity(users, Fraction(3)))
+    x = np.linspace(-20, 20, 400_001)
+    own = np.array([float(p) * x - float(q) for p, q in zip(a, b)])
+    assert ((own**2).mean(axis=0) - 9 * own.mean(axis=0) ** 2).max() == pytest.approx(found, rel=1e-6)
+    with pytest.raises(ValueError, match="no G serves"):
+        _fedavg_moments.dissimilarity(users, Fraction(1))
+
+
+@pytest.mark.parametrize("part", ["convex", "strongly-convex", "non-convex"])
+def test_exact_rounds_refute_a_fifth_of_the_bound(part: str) -> None:
+    """All rounds on quadratics use up to 0.33 of it: what they are compared with is not far away."""
+    statement = get(f"noble2022.theoremC.2.{part}.repaired")
+    found = [c for check in statement.checks if check.method == "exact" for c in check.build(check.instance)]
+    assert all(c.lhs <= c.rhs for c in found)
+    assert any(c.lhs > c.rhs / 5 for c in found)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_worst_cases_of_a_round_refute_smaller_coefficients(kind: str) -> None:
+    one = {"class": kind, "M": 1, "size": 1, "K": 1, "B": 1, "step": "1", **_fedavg_round._MORE[kind]}
+    claim, gain = ROUNDS[kind], {"convex": Fraction(9, 4), "strongly convex": Fraction(5), "non-convex": Fraction(3, 2)}
+    assert refuted(_fedavg_round.performance(one, replace(claim, noise=Fraction(1, 4))))
+    assert refuted(_fedavg_round.performance({**one, "M": 2}, replace(claim, users=Fraction(1, 2))))
+    assert refuted(_fedavg_round.performance(one, replace(claim, gain=gain[kind])))
+
+
+def test_worst_cases_of_a_round_need_the_drift() -> None:
+    """Two users with four local steps each, with hardly more progress than they make; no drift at all is refuted."""
+    instance = {"class": "convex", "M": 2, "size": 2, "K": 4, "B": 1, "step": "1"}
+    claim = replace(ROUNDS["convex"], gain=Fraction(9, 5), noise=Fraction(3), drift=Fraction(0))
+    assert refuted(_fedavg_round.performance(instance, claim))
+
+
+def test_the_sums_over_the_rounds_read_the_entered_terms() -> None:
+    """Any term a hundredth smaller, and the algebra fails."""
+    parts = {"convex": "CONVEX", "non-convex": "NON_CONVEX", "strongly convex": "STRONGLY_CONVEX"}
+    for kind, part in parts.items():
+        statement = getattr(theoremC_2_repaired, part)
+        whole = statement.sides()
+        build = _fedavg_sums.logarithm if kind == "strongly convex" else _fedavg_sums.three_cases
+        for name in whole.rhs:
+            less = {**whole.rhs, name: whole.rhs[name] * Fraction(99, 100)}
+            smaller = replace(statement, sides=lambda less=less, whole=whole: replace(whole, rhs=less))
+            more = (theoremC_2_repaired.log_factor,) if kind == "strongly convex" else (kind,)
+            assert not build(lambda s=smaller: s, *more)({}).true, (kind, name)

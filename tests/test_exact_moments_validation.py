@@ -1,0 +1,133 @@
+"""The validation of exact second moments: fewer lanes agree, and faulty algorithms do not."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from dpfl_theory.algorithms import EF21, Cohort
+from dpfl_theory.algorithms.base import Context, Round
+from dpfl_theory.algorithms.ef21 import EF21State
+from dpfl_theory.algorithms.scaffold import Scaffold, ScaffoldState
+from dpfl_theory.validation import Context as Profile
+
+
+@pytest.fixture(scope="module")
+def exact() -> Iterator[Any]:
+    """The script and its comparisons, imported as they import each other."""
+    place = str(Path(__file__).parents[1] / "validations")
+    sys.path.insert(0, place)
+    import _exact_moments
+    import exact_moments
+
+    yield SimpleNamespace(script=exact_moments, moments=_exact_moments, every=list(_exact_moments.comparisons(6)))
+    sys.path.remove(place)
+
+
+def deviation(comparison: Any, lanes: int, seed: int = 0) -> float:
+    """The mean less the exact value, in standard errors."""
+    values = comparison.replicates(lanes, seed, "cpu")
+    return float((values.mean() - float(comparison.exact)) / (values.std() / math.sqrt(lanes) + 1e-12))
+
+
+def test_every_mean_is_the_exact_one(exact: Any) -> None:
+    """Each within 5 standard errors: false alarms about 2e-5."""
+    assert len({c.name for c in exact.every}) == len(exact.every) == 26
+    for seed, comparison in enumerate(exact.every):
+        assert abs(deviation(comparison, 10_000, seed)) < 5, comparison.name
+
+
+class Forgetful(Scaffold):
+    """Control variates stay those of the warm start."""
+
+    def round(self, context: Context, state: ScaffoldState, k: int) -> tuple[ScaffoldState, Round]:
+        after, happened = super().round(context, state, k)
+        return (after if k == 0 else ScaffoldState(after.x, state.c, state.c_i)), happened
+
+
+class Late(Scaffold):
+    """The server's control variate is one round late."""
+
+    def round(self, context: Context, state: ScaffoldState, k: int) -> tuple[ScaffoldState, Round]:
+        after, happened = super().round(context, state, k)
+        return (after if k == 0 else ScaffoldState(after.x, state.c, after.c_i)), happened
+
+
+class Eager(Scaffold):
+    """Users outside the cohort change their control variates too."""
+
+    def round(self, context: Context, state: ScaffoldState, k: int) -> tuple[ScaffoldState, Round]:
+        after, happened = super().round(context, state, k)
+        everyone = Scaffold.round(replace(self, cohort=Cohort()), context, state, k)[0]
+        return ScaffoldState(after.x, everyone.c, everyone.c_i), happened
+
+
+class Leaky(EF21):
+    """The memories take up the noise of the server's estimate."""
+
+    def round(self, context: Context, state: EF21State, k: int) -> tuple[EF21State, Round]:
+        after, happened = super().round(context, state, k)
+        noise = context.per_lane(self.beta)[:, None] * happened.noise
+        return EF21State(after.x, after.v_i + noise[None], after.v), happened
+
+
+def as_(kind: type) -> Callable[[Any], Any]:
+    return lambda right: kind(**{field.name: getattr(right, field.name) for field in fields(right)})
+
+
+def louder(right: Any) -> Any:
+    """Local noise of a variance 14% too large."""
+    return replace(right, gradient=replace(right.gradient, deviation=1.07 * right.gradient.deviation))
+
+
+def without_share(right: Any) -> Any:
+    """1/M in place of 1/(lM)."""
+    return replace(right, global_step=right.global_step * right.cohort.size / 3)
+
+
+def whole_batches(right: Any) -> Any:
+    """All records in each step, with the same noise."""
+    multiplier = right.gradient.noise_multiplier / right.gradient.share
+    return replace(right, gradient=replace(right.gradient, share=1.0, noise_multiplier=multiplier))
+
+
+TWO = "DP-SCAFFOLD, 2 of 3 users, K = 2, eta_g = 3/2, 3 rounds"
+ONE = "DP-SCAFFOLD, 1 of 3 users, K = 3, eta_g = 1, 2 rounds"
+LOCAL = "DP-FedAvg, local noise, 2 of 3 users, K = 2, eta_g = 3/2, 3 rounds"
+RECORDS = "DP-SCAFFOLD, records, 1 of 3 users, K = 2, eta_g = 3/2, 1 round"
+LINE = "alpha-NormEC, n = 3, d = 1, K = 5, beta = 1/2"
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        *((TWO, fault) for fault in (louder, without_share, as_(Forgetful), as_(Late), as_(Eager))),
+        (ONE, lambda right: replace(right, warm_cohort=None)),
+        *((LOCAL, fault) for fault in (louder, without_share)),
+        (RECORDS, whole_batches),
+        *((LINE, lambda right, f=f: replace(right, sigma=f * right.sigma)) for f in (1.07, 1 / math.sqrt(3))),
+        (LINE, as_(Leaky)),
+    ],
+)
+def test_a_faulty_algorithm_is_noticed(exact: Any, name: str, fault: Callable[[Any], Any]) -> None:
+    comparison = next(c for c in exact.every if c.name == name)
+    wrong = replace(comparison, algorithm=fault(comparison.algorithm))
+    assert abs(deviation(wrong, 40_000)) > 5
+
+
+def test_a_wrong_value_is_not_reproduced(exact: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    comparison = exact.every[0]
+    monkeypatch.setattr(exact.script, "LANES", 2000)
+    for factor, verdict in ((1, "reproduced"), (2, "not-reproduced")):
+        one = replace(comparison, exact=comparison.exact * factor)
+        monkeypatch.setattr(exact.moments, "comparisons", lambda iterations, one=one: iter([one]))
+        data = exact.script.compute(Profile())
+        assert [claim["verdict"] for claim in data["claims"]] == [verdict]
+        assert exact.script.draw(data)[""].axes
