@@ -27,7 +27,6 @@ APART = (
     "noise",
     "unrounded",
     "repaired",
-    "order",
     "data",
     "schema",
 )
@@ -102,8 +101,6 @@ def _rows(d: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield name.replace("_", " "), _shown(value)
     for name, value in d.get("terms", {}).items():
         yield "term", f"{name}: {_shown(value)}"
-    for name, value in (d.get("order") or {}).get("terms", {}).items():
-        yield "order", f"{name}: {_shown(value)} (times an unknown constant)"
     for name, value in d.get("noise", {}).items():
         if not isinstance(value, str):
             yield name.replace("_", " "), _shown(value)

@@ -33,7 +33,9 @@ def recommend(
     ] = None,
     features: Annotated[str | None, typer.Option(metavar="N", help="Principal components of the data; all.")] = None,
     row_norm: Annotated[str | None, typer.Option(metavar="X", help="Scale the data's longest row to this.")] = None,
-    rule: Annotated[str, typer.Option(metavar="R", help="printed: the papers' own formulas.")] = "printed",
+    rule: Annotated[
+        str, typer.Option(metavar="R", help="printed: the papers' own formulas (dp-scaffold: repaired).")
+    ] = "printed",
     format_: Format = "text",
     output: Annotated[str | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.")] = None,
     **given: str | None,

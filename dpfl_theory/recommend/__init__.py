@@ -35,8 +35,8 @@ def recommend(
     r"""The hyper-parameters that a rule recommends for an algorithm, with the bound that holds for them.
 
     With ``rule="printed"`` these are a paper's own formulas, for example :math:`\eta = 1/L`,
-    :math:`p = \sqrt{\mu/L}` and :math:`T^*` of hou2023 Corollary 1. Counts are rounded up, and what depends on them is
-    computed anew.
+    :math:`p = \sqrt{\mu/L}` and :math:`T^*` of hou2023 Corollary 1; for dp-scaffold, whose printed step is refuted,
+    the repaired theorem's. Counts are rounded up, and what depends on them is computed anew.
 
     Args:
         algorithm: one of `settings`, for example "dp-scaffnew".
@@ -51,14 +51,14 @@ def recommend(
             the field's text ([F] objective, [X] parameter).
 
     Returns:
-        Plain data: the hyper-parameters under the paper's names, ``bound`` (None where none can be told), its named
+        Plain data: the hyper-parameters under the paper's names, ``bound`` (None where none is claimed), its named
         ``terms``, ``noise``, ``unrounded`` values, and a ``certificate`` that says why they are what they are.
 
     Raises:
         InputError: for an unknown algorithm, rule or input, for values that the formulas do not allow, and for data
             without a constant that the algorithm needs (a minimum that is not attained, gradients without bound).
 
-    Sources: das2022 Theorem 4; hou2023 Corollary 1; shulgin2025 Corollary 2; noble2022 Theorem C.1.
+    Sources: das2022 Theorem 4; hou2023 Corollary 1; shulgin2025 Corollary 2; noble2022 Theorem C.1, repaired.
 
     >>> found = recommend("dp-scaffnew", clients=10, dim=20, smoothness=1.0, strong_convexity=0.01, distance=300.0,
     ...                   gradient_norm_at_optimum=0.0, clip=1.0, epsilon=8.0, delta=1e-5, constant=4.0)

@@ -97,7 +97,8 @@ def momentum_cases(a: Zoo) -> Cases:
 
 
 def average_cases(a: Zoo) -> Cases:
-    return [(a.WeightedAverage(a.FedAvg(0.2, sigma=0.3), [1.0, 0.5, 0.9]), ("dense",))]
+    ratio = [1.0, 0.5, 0.9]
+    return [(a.WeightedAverage(a.FedAvg(0.2, sigma=0.3), ratio, start), ("dense",)) for start in (False, True)]
 
 
 Place = tuple[str, tuple[str, ...], Callable[[Zoo], Cases]]  # a module, its classes and the cases that run them
@@ -227,7 +228,8 @@ NEW_FAULTS: list[tuple[str, Place, str, str]] = [
     ("velocity lost", MOMENTUM, "(w - velocity, velocity)", "(w - velocity, w - proposed)"),
     ("first lane's momentum for all", MOMENTUM, "(self.momentum)[:, None]", "(self.momentum)[:1, None]"),
     ("ratio ignored", AVERAGE, "context.per_lane(self.ratio) * state.total", "state.total"),
-    ("the start is averaged", AVERAGE, "xp.zeros(context.lanes.count)", "xp.ones(context.lanes.count)"),
+    ("the start is averaged", AVERAGE, "float(self.with_start)", "1.0"),
+    ("the start is never averaged", AVERAGE, "float(self.with_start)", "0.0"),
     ("weights that fall", AVERAGE, "context.per_lane(self.ratio) *", "1.0 / context.per_lane(self.ratio) *"),
     ("iterates one round late", AVERAGE, "server(inner) - state", "server(state.inner) - state"),
 ]  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from oracles.compare import ENGINES
 from oracles.record_gradient import gradient_of_record, record_sum
@@ -81,6 +81,7 @@ def all_disagreements(engine: Any, loss: str, seed: int, ridge: float, size: flo
 
 @pytest.mark.parametrize("loss", LOSSES)
 @given(seed=st.integers(0, 2**32 - 1), ridge=st.sampled_from([0.0, 0.3, 5.0]), size=st.sampled_from([0.1, 1.0, 30.0]))
+@example(seed=600, ridge=0.0, size=30.0)  # most gradients of logistic losses vanish, and so does their median
 def test_sums_are_those_of_the_gradients_formed(loss: str, seed: int, ridge: float, size: float) -> None:
     for engine in ENGINES.values():
         assert all_disagreements(engine, loss, seed, ridge, size) == []

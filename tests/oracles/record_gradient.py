@@ -40,7 +40,10 @@ def record_sum(
     bound = np.inf if C is None else float(np.median(lengths)) if isinstance(C, str) else C
     total = np.zeros(len(w))
     for g, length in zip(gradients, lengths):
-        total += g if length <= bound else g / (length / bound)  # 11
+        if length <= bound:  # 11
+            total += g
+        elif bound > 0.0:  # at C = 0, the median of gradients that vanish in floating point, nothing is left
+            total += g / (length / bound)
     return total, bound
 
 

@@ -64,7 +64,7 @@ INPUTS: dict[str, dict[str, Any]] = {
         "smoothness": 1.0,
         "strong_convexity": 0.5,
         "distance": 10.0,
-        "clip": 1.0,
+        "clip": 20.0,
         "gradient_variance": 2.0,
         "local_steps": 10,
         "rounds": 500,

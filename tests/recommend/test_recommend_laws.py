@@ -43,7 +43,6 @@ UNITS: dict[str, dict[str, tuple[int, int]]] = {
     },
     "dp-scaffold": {
         "eta_l": (-1, 2),
-        "value": (1, 0),
         "bound": (1, 0),
         "sigma_of_one_step": (1, -1),
         "trivial": (1, 0),

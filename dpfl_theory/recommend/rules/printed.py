@@ -1,7 +1,7 @@
-"""The rule ``printed``: what the papers prescribe, rounded to whole counts."""
+"""The rule ``printed``: what the papers prescribe (for dp-scaffold its repair), rounded to whole counts."""
 
 from __future__ import annotations
 
 from dpfl_theory.recommend.rules import Rule
 
-RULE = Rule("printed", "the papers' own formulas", lambda setting: setting.printed())
+RULE = Rule("printed", "the papers' own formulas (dp-scaffold: repaired)", lambda setting: setting.printed())
