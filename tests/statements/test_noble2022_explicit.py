@@ -148,10 +148,15 @@ def test_the_repaired_theorems_refute_standing_still() -> None:
         assert verdict(fedavg, "half of the records", still) == "violated"
         assert verdict(fedavg, "four of eight users", still) == "violated"
         assert verdict(fedavg, NOISY, noise_not_averaged, lanes=64) == "violated"
+        assert verdict(fedavg, LONG, without_the_global_step) == "violated"
     strong = get("noble2022.theoremC.2.strongly-convex.repaired")
     for check in strong.checks:
-        if check.method == "monte-carlo":
+        if check.method == "monte-carlo" and check.name != NOISY:
             assert verdict(strong, check.name, inner) == "violated", check.name
+    lost = lambda a: replace(a, algorithm=without_the_global_step(a.algorithm))  # noqa: E731
+    assert verdict(strong, "256 users, with a ridge", lost) == "violated"
+    shared = lambda a: replace(a, algorithm=noise_not_averaged(a.algorithm))  # noqa: E731
+    assert verdict(strong, NOISY, shared) == "violated"
     smooth = get("noble2022.theoremC.1.non-convex.repaired")
     assert verdict(smooth, "three dimensions", still) == "violated"
 

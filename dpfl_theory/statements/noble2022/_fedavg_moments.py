@@ -82,7 +82,10 @@ def cases(statement: Callable[[], Statement], kind: str) -> Callable[[Mapping[st
         symbols, steps, right = sympy_symbols(itself), itself.prescription(), total(itself)
         found = []
         for T, V in product(instance["T"], instance["V"]):
-            users = users_of({**instance, "eta~ nu": 1, "eta_g": isqrt(int(instance["size"])), "V": V})
+            root = isqrt(int(instance["size"]))
+            if root**2 != int(instance["size"]):
+                raise ValueError(f"lM = {instance['size']} is no square: eta_g = sqrt(lM) must be rational")
+            users = users_of({**instance, "eta~ nu": 1, "eta_g": root, "V": V})
             B = Fraction(str(instance["B"]))
             values = _values(users, B, T)
             at = {symbols[name]: value for name, value in values.items() if name in symbols}

@@ -6,7 +6,7 @@ square over errors, cohorts and, for ``mean``, users.
 
 1. Local steps. q = 1 + eta_l nu; for convex F_i, whose gradient steps do not expand, q = 1. With g_i = ||grad F_i(x)||
 
-       ||y_i^k - x|| <= q ||y_i^{k-1} - x|| + eta_l g_i, and errors of variance V at most on top, so that
+       ||y_i^k - x|| <= q ||y_i^{k-1} - x|| + eta_l g_i, and errors of second moment V at most on top, so that
        ||y_i^k - x|| <= q^k eta_l (k g_i + sqrt(k V))   by induction over k.
 
    Squared with 2ab <= a^2 + b^2, averaged over k < K and users, by Assumption 4 and eta_l = eta~/(K eta_g):
@@ -14,12 +14,15 @@ square over errors, cohorts and, for ``mean``, users.
        drift E = mean ||y_i^{k-1} - x||^2 <= q^{2K} (eta~^2/(lM)) (2 (G^2 + B^2 S)/3 + V/K).
 
 2. Move. x^t - x = -eta~ (D + X): X is the cohort's mean of grad F_i(x) and of the errors, ||X||^2 <= S + kappa (G^2 +
-   (B^2 - 1) S) + W with kappa = (M - lM)/((M - 1) lM) <= 2 (1 - l)/(lM); D is that of grad F_i(y_i^{k-1}) - grad
-   F_i(x), ||D||^2 <= nu^2 E. Then ||D + X||^2 <= (1 + a) ||X||^2 + (1 + 1/a) ||D||^2.
+   (B^2 - 1) S) + W with kappa = (M - lM)/((M - 1) lM) <= 2 (1 - l)/(lM) for M >= 2 and 0 for M = 1; D is that of grad
+   F_i(y_i^{k-1}) - grad F_i(x), ||D||^2 <= nu^2 E. Then ||D + X||^2 <= (1 + a) ||X||^2 + (1 + 1/a) ||D||^2.
 
 3. Direction. Convex: <grad F_i(y), x - x*> >= F_i(x) - F_i(x*) - (nu/2) ||y - x||^2; with strong convexity also (mu/4)
    ||x - x*||^2 - (mu/2) ||y - x||^2; and S <= 2 nu (F(x) - F*) (Lemma C.2). Smooth: -<grad F, h> <= -S/2 + ||h - grad
    F||^2/2 for the mean direction h, ||h - grad F||^2 <= nu^2 E.
+
+SymPy decides the identities behind the steps and the signs of the polynomials that are left; how the steps are put
+together (`cost` and the lines below it) is this text's, and `_fedavg_round` holds it to worst cases.
 """
 
 from __future__ import annotations
@@ -32,16 +35,16 @@ from typing import Any
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.noble2022 import _lemma_proofs as proofs
 
-__all__ = ["ROUNDS", "Round", "proof"]
+__all__ = ["ROUNDS", "Round", "cost", "proof"]
 
 
 @dataclass(frozen=True)
 class Round:
-    """Phi(x^t) + gain eta~ progress <= (1 - mu eta~/2) Phi(x) + eta~^2 (noise W + users (1 - l) G^2/(lM)) + drift nu
-    eta~^3 G^2/(lM), all but the left side's and Phi times nu for the class ``non-convex``.
+    """||x^t - x*||^2 + gain eta~ (F(x) - F*) <= (1 - mu eta~/2) ||x - x*||^2 + eta~^2 (noise W + users U) + drift nu
+    eta~^3 G^2/(lM) in expectation, U = (1 - l) G^2/(lM); mu is 0 without strong convexity.
 
-    Phi is ||x - x*||^2 and progress F(x) - F*; for ``non-convex`` Phi is F and progress ||grad F(x)||^2.
-    split: the a of the proof's second step.
+    ``non-convex``: F(x^t) + gain eta~ ||grad F(x)||^2 <= F(x) + nu eta~^2 (noise W + users U) + drift nu^2 eta~^3
+    G^2/(lM). split: the a of the proof's second step.
     """
 
     gain: Fraction
@@ -56,7 +59,16 @@ ROUNDS = {
     "strongly convex": Round(Fraction(4, 3), Fraction(7, 5), Fraction(5, 2), Fraction(14, 9), Fraction(1, 4)),
     "non-convex": Round(Fraction(1, 3), Fraction(2, 3), Fraction(6, 5), Fraction(8, 15), Fraction(1, 5)),
 }
-"""What one round of each class keeps. Without strong convexity mu is 0."""
+"""What one round of each class keeps."""
+
+
+def cost(kind: str, theta: Any, ratio: Any, split: Any) -> Any:
+    """What the drift E costs a round, of its direction and its move: in units of eta~ nu E, or eta~ nu^2 E for
+    ``non-convex``. ratio: mu/nu."""
+    moved = theta * (1 + 1 / split)
+    if kind == "non-convex":
+        return (1 + moved) / 2
+    return 1 + (ratio if kind == "strongly convex" else 0) + moved
 
 
 def proof(kind: str, claim: Round | None = None) -> Callable[[Mapping[str, Any]], Outcome]:
@@ -84,18 +96,13 @@ def proof(kind: str, claim: Round | None = None) -> Callable[[Mapping[str, Any]]
         growth = sp.Rational(8, 7) if smooth else 1
         if not bool(sp.exp(sp.Rational(1, 8)) <= sp.Rational(8, 7)):
             return Outcome(None, "exp(1/8) is not shown to be at most 8/7")
-        # What one E costs, in eta~ nu^2 or, for distances, eta~ nu: from the direction, and from the move.
-        cost = (
-            (1 + theta * (1 + 1 / a)) / 2
-            if smooth
-            else 1 + (w if kind == "strongly convex" else 0) + theta * (1 + 1 / a)
-        )
-        drifts = {"G^2": sp.Rational(2, 3) * growth * cost, "V/K": growth * cost}
+        price = growth * cost(kind, theta, w, a)
+        drifts = {"G^2": sp.Rational(2, 3) * price, "V/K": price}
         slope = (1 + a) * (theta + kappa * (heavy - theta)) + theta * heavy * h * drifts["G^2"] * (2 if smooth else 1)
         slacks = {
             "progress": sp.Rational(1, 2) - gain - slope / 2 if smooth else 2 - gain - 2 * slope,
             "noise": noise - (1 + a) / (2 if smooth else 1) - theta * drifts["V/K"],
-            "users": users - 2 * (1 + a) / (2 if smooth else 1),
+            "users": users - (1 + a) * kappa / (away * h) / (2 if smooth else 1),
             "drift": drift - drifts["G^2"],
         }
         return proofs.decided(_steps(kind, a), slacks, letters)
@@ -107,13 +114,13 @@ def _steps(kind: str, a: Any) -> dict[str, tuple[Any, Any]]:
     """The identities behind the three steps; squares and products of nonnegative letters on their right sides."""
     import sympy as sp
 
-    M, r, D, X, x, y, n = sp.symbols("M r D X x y n", positive=True)
-    found = proofs.errors() | proofs.cohort() | _local_steps()
+    M, r, D, X, x, y, n, P, Q = sp.symbols("M r D X x y n P Q", positive=True)
+    kappa = (M - r) / ((M - 1) * r)  # P = sum ||u_i||^2 and Q = ||sum u_i||^2 over M >= 2 users
+    variance = (r * P / M + r * (r - 1) / (M * (M - 1)) * (Q - P)) / r**2 - Q / M**2
+    found = proofs.errors() | _local_steps()
     found |= {
-        "kappa against 2 (1 - l)/(lM)": (
-            2 * (M - r) / (M * r) - (M - r) / ((M - 1) * r),
-            (M - r) * (M - 2) / (M * (M - 1) * r),
-        ),
+        "the variance of a cohort's mean": (variance, kappa * (P / M - Q / M**2)),
+        "kappa against 2 (1 - l)/(lM)": (2 * (M - r) / (M * r) - kappa, (M - r) * (M - 2) / (M * (M - 1) * r)),
         "||D + X||^2 against 1 + a and 1 + 1/a": (
             (1 + a) * X**2 + (1 + 1 / a) * D**2 - (D + X) ** 2,
             (a * X - D) ** 2 / a,
@@ -122,12 +129,13 @@ def _steps(kind: str, a: Any) -> dict[str, tuple[Any, Any]]:
     if kind == "non-convex":
         return found | {"-<n, x>, n the mean direction": (-n * x, ((n - x) ** 2 - n**2 - x**2) / 2)}
     least, nu, slope = sp.symbols("least nu slope", real=True)  # F_i(x*), nu and F_i'(y); x* = 0
-    at = least + slope * y  # the most that convexity allows F_i(y) to be
+    mu = sp.Symbol("mu", positive=True) if kind == "strongly convex" else sp.Integer(0)
+    at = least + slope * y - mu / 2 * y**2  # the most that (strong) convexity allows F_i(y) to be
     above = at + slope * (x - y) + nu / 2 * (x - y) ** 2  # the most that smoothness allows F_i(x) to be
-    return found | {
-        "convexity at x* and smoothness at x": (above - least - nu / 2 * (x - y) ** 2, slope * x),
-        "||y - x*||^2 >= ||x - x*||^2/2 - ||y - x||^2": (y**2 - x**2 / 2 + (y - x) ** 2, (x - 2 * y) ** 2 / 2),
-    }
+    found["the direction"] = (above - least - nu / 2 * (x - y) ** 2 + mu / 2 * y**2, slope * x)
+    if mu:
+        found["||y - x*||^2 >= ||x - x*||^2/2 - ||y - x||^2"] = (y**2 - x**2 / 2 + (y - x) ** 2, (x - 2 * y) ** 2 / 2)
+    return found
 
 
 def _local_steps() -> dict[str, tuple[Any, Any]]:

@@ -10,10 +10,10 @@ from typing import Any
 
 from dpfl_theory.statements.claims import Performance
 from dpfl_theory.statements.model import Check
-from dpfl_theory.statements.noble2022._fedavg_proof import ROUNDS, Round
+from dpfl_theory.statements.noble2022._fedavg_proof import ROUNDS, Round, cost
 from dpfl_theory.statements.noble2022._round_performance import local_paths, mean
 
-__all__ = ["checks", "performance"]
+__all__ = ["checks", "drift", "performance"]
 
 
 def performance(instance: Mapping[str, Any], claim: Round | None = None) -> Performance:
@@ -107,6 +107,40 @@ def _descent(
     return before, mean(after), mean([f.gradient(x) for f in functions]) ** 2
 
 
+def drift(instance: Mapping[str, Any], price: float | None = None) -> Performance:
+    """What one local step from anywhere costs: x^t = x - eta~ grad f(y) for a free y, one user, B = 1, no errors.
+
+    The round keeps the stated gain for ``price`` eta~ ||y - x||^2, by default what the proof makes of the drift.
+    """
+    from PEPit import PEP, Expression, Point
+    from PEPit.functions import SmoothConvexFunction, SmoothFunction, SmoothStronglyConvexFunction
+
+    kind, mu = str(instance["class"]), float(Fraction(str(instance.get("mu", 0))))
+    step, claim = float(Fraction(str(instance["step"]))) / 16, ROUNDS[str(instance["class"])]
+    if price is None:
+        price = float(cost(kind, step, mu, float(claim.split)))
+    problem = PEP()
+    kinds = {
+        "convex": lambda: problem.declare_function(SmoothConvexFunction, L=1.0),
+        "strongly convex": lambda: problem.declare_function(SmoothStronglyConvexFunction, L=1.0, mu=mu),
+        "non-convex": lambda: problem.declare_function(SmoothFunction, L=1.0),
+    }
+    f = kinds[kind]()
+    x, y = problem.set_initial_point(), Point()
+    new = x - step * f.gradient(y)
+    if kind == "non-convex":
+        least = Expression()
+        before, after, progress = f(x) - least, f(new) - least, f.gradient(x) ** 2
+        problem.add_constraint(before >= 0)
+    else:
+        star = Point(is_leaf=False, decomposition_dict={})
+        f.add_point((star, star, Expression()))
+        before, after, progress = x**2, new**2, f(x) - f(star)
+    right = (1 - mu * step / 2) * before + price * step * (y - x) ** 2
+    left = after + float(claim.gain) * step * progress
+    return Performance(problem, left, right, f"one step from a free point, {kind}")
+
+
 _SIZES: tuple[dict[str, Any], ...] = (
     {"M": 1, "size": 1, "K": 2, "B": 1},
     {"M": 2, "size": 1, "K": 1, "B": 1},
@@ -117,18 +151,22 @@ _SIZES: tuple[dict[str, Any], ...] = (
     {"M": 3, "size": 2, "K": 1, "B": 1},
 )
 _MORE: dict[str, dict[str, Any]] = {"convex": {}, "strongly convex": {"mu": "1/2"}, "non-convex": {}}
+_FLAT = {"M": 2, "size": 1, "K": 1, "B": 1, "mu": "1/100"}
 
 
 def checks(kind: str) -> tuple[Check, ...]:
     """The round for several numbers of users and local steps, at the longest step and at a tenth of it; for smooth
     functions, whose values enter at every end, fewer of them."""
-    found = []
-    for i in _SIZES:
+    found = [Check("worst-case", "one step from a free point", drift, {"class": kind, **_MORE[kind], "step": "1"})]
+    smooth = [{"M": 2, "size": 2, "K": 1, "B": 1}] if kind == "non-convex" else []
+    flat = [_FLAT] if kind == "strongly convex" else []
+    for i in (*_SIZES, *smooth, *flat):
         large = kind == "non-convex" and i["M"] * i["K"] > 2
         if large and (i["B"] > 2 or i["size"] > 1):
             continue
         for step in ("1", "1/10") if i["K"] == 2 and not large else ("1",):
             at = f"M = {i['M']}, lM = {i['size']}, K = {i['K']}, B = {i['B']}, step {step}"
+            at += f", mu = {i['mu']}" if "mu" in i else ""
             instance = {"class": kind, **_MORE[kind], **i, "step": step}
             found.append(Check("worst-case", f"one round, {at}", performance, instance))
     return tuple(found)

@@ -21,7 +21,7 @@ SLOPE = Expected(
     "mean squared gradient at the iterates that the rounds start from",
 )
 _SHORT = "four users, a step below the limit"
-_NAMES = ("300 users, noise dominates", "half of the records")
+_NAMES = ("256 users, long", "300 users, noise dominates", "half of the records")
 
 
 def _fedavg(
@@ -58,10 +58,12 @@ def weighted(statement: Callable[[], Statement]) -> tuple[Check, ...]:
         ratio = 1 - v["mu"] * v["K"] * v["eta_g"] * v["eta_l"] / 2
         return replace(found, algorithm=WeightedAverage(known, ratio, with_start=True), rounds=found.rounds - 1)
 
-    def run(clients: int, size: int, K: int, T: int, sigma: float, spread: float = 0.3) -> dict[str, Any]:
-        return runs.run_of(runs.points_of(clients, spread=spread, ridge=1.0), size, K, T, sigma, clip=10.0)
+    def run(clients: int, size: int, K: int, T: int, sigma: float, spread: float = 0.3, **more: Any) -> dict[str, Any]:
+        return runs.run_of(runs.points_of(clients, spread=spread, ridge=1.0), size, K, T, sigma, clip=10.0, **more)
 
     chosen = {
+        "256 users, with a ridge": run(256, 256, 1, 300, 1e-5, lanes=16),
+        "300 users, noise dominates": run(300, 300, 10, 64, 0.5, 0.0, distance=0.05, lanes=24),
         "four users, with a ridge": run(4, 4, 2, 600, 0.001),
         "two of four users, with a ridge": run(4, 2, 1, 1000, 0.001),
         _SHORT: run(4, 4, 2, 2000, 0.05),

@@ -13,7 +13,7 @@ from typing import Any
 from dpfl_theory.statements.noble2022._fedavg_proof import ROUNDS
 from dpfl_theory.statements.noble2022._strongly_convex import log_factor
 
-__all__ = ["coefficients", "exact", "start", "step", "strong_step"]
+__all__ = ["coefficients", "exact", "start", "step", "strong_step", "weight"]
 
 
 def exact(value: Any) -> Any:
@@ -42,6 +42,12 @@ def coefficients(kind: str, v: Mapping[str, Any], number: Any = float) -> tuple[
     return noise, users, number(claim.drift / claim.gain) * unit * v["nu"] * v["G"] ** 2 / cohort
 
 
+def weight(v: Mapping[str, Any], number: Any = float) -> Any:
+    """W = gain (c_1 + 2 c_2/(mu T)) of the strongly convex step: what mu^2 D_0^2 T is measured against."""
+    noise, users, c2 = coefficients("strongly convex", v, number)
+    return number(ROUNDS["strongly convex"].gain) * (noise + users + 2 * c2 / (v["mu"] * v["T"]))
+
+
 def step(kind: str, values: Mapping[str, float], longer: float = 1.0) -> float:
     """eta~ = min(1/(8 (1 + B^2) nu), sqrt(A/(c_1 T)), (A/(c_2 T))^(1/3)) for ``convex`` and ``non-convex``.
 
@@ -57,11 +63,8 @@ def step(kind: str, values: Mapping[str, float], longer: float = 1.0) -> float:
 
 
 def strong_step(values: Mapping[str, float]) -> float:
-    """eta~ = min(1/(8 (1 + B^2) nu), 2L/(mu T)), L = ln max(e, mu^2 D_0^2 T/W), W = gain (c_1 + 2 c_2/(mu T))."""
-    noise, users, c2 = coefficients("strongly convex", values)
-    mu, T = values["mu"], values["T"]
-    W = float(ROUNDS["strongly convex"].gain) * (noise + users + 2 * c2 / (mu * T))
-    longest = _longest(values)
+    """eta~ = min(1/(8 (1 + B^2) nu), 2L/(mu T)), L = ln max(e, mu^2 D_0^2 T/W)."""
+    mu, T, W, longest = values["mu"], values["T"], weight(values), _longest(values)
     return min(longest, 2 * log_factor(mu, values["D0"], T, W) / (mu * T)) if W else longest
 
 

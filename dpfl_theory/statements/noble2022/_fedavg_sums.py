@@ -46,12 +46,14 @@ def three_cases(statement: Callable[[], Statement], kind: str) -> Build:
     return build
 
 
-def logarithm(statement: Callable[[], Statement], log_factor: Callable[[Mapping[str, Any]], Any]) -> Build:
+def logarithm(statement: Callable[[], Statement], ratio: Callable[[Mapping[str, Any]], Any]) -> Build:
     """With m = mu eta~/2 the weights (1 - m)^{-t} leave (mu/2) A/((1 - m)^{-T} - 1) + c_1 eta~ + c_2 eta~^2.
 
     (1 - m)^{-T} >= e^{mT}. At eta~ = 2L/(mu T), mT = L >= 1 and e^{-L} <= W/(mu^2 D^2 T), so that the start leaves at
     most (8/5) (mu/2) A of that. The longest eta~, where it is shorter, has mT >= 1/2, and the start leaves at most
     (8/3) (mu/2) A e^{-mT}. With 1/(1 - 1/e) <= 8/5, 1/(1 - e^{-1/2}) <= 8/3 and A = D^2/gain.
+
+    ratio: the entered mu^2 D^2 T/W, L = ln max(e, ratio).
     """
 
     def build(_: Mapping[str, Any]) -> Outcome:
@@ -72,11 +74,13 @@ def logarithm(statement: Callable[[], Statement], log_factor: Callable[[Mapping[
         room = {}
         for (name, part), letter in zip(parts.items(), letters):
             unit = rounds**2 if letter is h else rounds
-            spare = terms[name].subs(log_factor(s), log) / part - left.coeff(letter)
+            spare = terms[name].subs(sp.log(sp.Max(sp.E, ratio(s))), log) / part - left.coeff(letter)
             room[name] = sp.expand(sp.simplify(spare * unit).subs(log, 1 + more))  # L >= 1
         enough = all(min(sp.Poly(v, more).coeffs()) >= 0 for v in room.values())
         roots = bool(1 / (1 - sp.exp(-1)) <= short) and bool(1 / (1 - sp.exp(-sp.Rational(1, 2))) <= tall)
+        given = W.subs(dict(zip(letters, parts.values())))
         found = _all(
+            equal(ratio(s) * given, s["mu"] ** 2 * s["D0"] ** 2 * s["T"], "what L is the logarithm of"),
             equal((1 - m) ** (-T) / m - (1 - m) ** (1 - T) / m, (1 - m) ** (-T), "the sum of the weights, one more"),
             equal(half * tall * sp.exp(-s["mu"] * longest / 2 * s["T"]), terms["start"], "the start"),
             equal(

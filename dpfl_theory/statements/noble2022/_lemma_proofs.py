@@ -39,7 +39,7 @@ from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.model import Statement, sympy_symbols
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
 
-__all__ = ["cohort", "decided", "drift", "errors", "lag", "least_on_the_unit_box", "move"]
+__all__ = ["decided", "drift", "errors", "lag", "least_on_the_unit_box", "move"]
 
 Build = Callable[[Mapping[str, Any]], Outcome]
 
@@ -112,7 +112,7 @@ def _young(first: Any, second: Any) -> tuple[Any, Any]:
     return sp.expand(c * u**2 + v**2 / c - 2 * u * v), sp.expand((c * u - v) ** 2 / c)
 
 
-def cohort() -> dict[str, tuple[Any, Any]]:
+def _cohort() -> dict[str, tuple[Any, Any]]:
     """Identities in M and r for sums over users with P = sum ||u_i||^2 and Q = ||sum u_i||^2."""
     import sympy as sp
 
@@ -151,7 +151,7 @@ def move(claim: Callable[[], Statement]) -> Build:
         D, X = sp.symbols("D X", real=True)
         identities = (
             errors()
-            | cohort()
+            | _cohort()
             | {
                 "||D + X||^2 against 4 and 4/3": (
                     4 * D**2 + sp.Rational(4, 3) * X**2 - (D + X) ** 2,
@@ -226,7 +226,7 @@ def lag(claim: Callable[[], Statement]) -> Build:
         share, total, present, r, M = sp.symbols("l A A_C r_C M", positive=True)
         identities = (
             errors()
-            | cohort()
+            | _cohort()
             | {
                 "the absent users' sum": (
                     (total - present) / M,

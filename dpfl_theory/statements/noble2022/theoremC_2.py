@@ -156,8 +156,9 @@ STRONGLY_CONVEX: Statement = Statement(
         printed="the bound, which tends to 0 as T grows, for the step eta_l that does not depend on T",
         true=(
             "eta~ = K eta_l eta_g = min(1/(8 (1 + B^2) nu), 2L/(mu T)), L = ln max(e, mu^2 D_0^2 T/W), W = 7V/(5KlM) + "
-            "5 (1 - l) G^2/(2lM) + 28 nu G^2/(9 mu T lM), gives the printed terms with the factors 147/50 L (of V), "
-            "21/4 L, 98/15 L^2/(lM) and 1: logarithms that the printed O does not show"
+            "5 (1 - l) G^2/(2lM) + 28 nu G^2/(9 mu T lM), V = varsigma^2/(sR) + Sigma_g^2, gives the printed terms "
+            "with the factors 147/50 L (of V), 21/4 L, 98/15 L^2/(lM) and 1, with logarithms that the printed O does "
+            "not show, for the mean of x^0, ..., x^{T-1} with weights (1 - mu eta~/2)^{-t}"
         ),
         cause=(
             f"{_CAUSE}. "
@@ -204,7 +205,8 @@ CONVEX: Statement = Statement(
         true=(
             "eta~ = K eta_l eta_g = min(1/(8 (1 + B^2) nu), sqrt(3) D_0/(2 sqrt(c_1 T)), (3 D_0^2/(4 c_2 T))^(1/3)), "
             "c_1 = V/(KlM) + 15 (1 - l) G^2/(8lM), c_2 = 21 nu G^2/(32lM), gives the printed terms with the factors "
-            "sqrt(3) (of sqrt(V)), 2.38, 1.44/(lM)^(1/3), and 6 (1 + B^2) in place of B^2, if x^0 is not x*"
+            "sqrt(3) (of sqrt(V), V = varsigma^2/(sR) + Sigma_g^2), 2.38, 1.44/(lM)^(1/3), and 6 (1 + B^2) in place of "
+            "B^2, for the mean of x^0, ..., x^{T-1}, if x^0 is not x*"
         ),
         cause=f"{_CAUSE}. The best step shrinks with D_0/Sigma_g, D_0/G and T; the printed one ignores all three",
         counterexample=(
@@ -255,7 +257,8 @@ NON_CONVEX: Statement = Statement(
             "their units are not that of ||grad F||^2: sqrt(nu F) Sigma_g, G sqrt(nu F (1 - l)) and (nu F G)^(2/3) "
             "have it. And the step must be chosen: eta~ = K eta_l eta_g = min(1/(8 (1 + B^2) nu), sqrt(3 F/(c_1 T)), "
             "(3 F/(c_2 T))^(1/3)), c_1 = 2 nu V/(KlM) + 18 nu (1 - l) G^2/(5lM), c_2 = 8 nu^2 G^2/(5lM), gives them "
-            "with the factors 2 sqrt(6) (of sqrt(V)), 6.58, 4.87/(lM)^(1/3), and 24 (1 + B^2) in place of B^2"
+            "with the factors 2 sqrt(6) (of sqrt(V), V = varsigma^2/(sR) + Sigma_g^2), 6.58, 4.87/(lM)^(1/3), and 24 "
+            "(1 + B^2) in place of B^2, for a random one of x^0, ..., x^{T-1}"
         ),
         cause=f"powers of nu were misprinted. {_CAUSE}",
         counterexample=(

@@ -32,20 +32,23 @@ def _heterogeneity(s: Mapping[str, Any]) -> Any:
     return s["nu"] * s["G"] ** 2 / (s["l"] * s["M"])
 
 
-def log_factor(s: Mapping[str, Any]) -> Any:
-    """L = ln max(e, mu^2 D_0^2 T/W), W = 7V/(5KlM) + 5 (1 - l) G^2/(2lM) + 28 nu G^2/(9 mu T lM)."""
+def ratio(s: Mapping[str, Any]) -> Any:
+    """mu^2 D_0^2 T/W, W = 7V/(5KlM) + 5 (1 - l) G^2/(2lM) + 28 nu G^2/(9 mu T lM)."""
+    return s["mu"] ** 2 * s["D0"] ** 2 * s["T"] / steps.weight(s, steps.exact)
+
+
+def _log(s: Mapping[str, Any]) -> Any:
+    """L = ln max(e, mu^2 D_0^2 T/W)."""
     import sympy as sp
 
-    noise, users, c2 = steps.coefficients("strongly convex", s, steps.exact)
-    W = sp.Rational(4, 3) * (noise + users + 2 * c2 / (s["mu"] * s["T"]))
-    return sp.Max(1, sp.log(s["mu"] ** 2 * s["D0"] ** 2 * s["T"] / W))
+    return sp.log(sp.Max(sp.E, ratio(s)))
 
 
 def _strongly_convex() -> Sides:
     import sympy as sp
 
     s = sympy_symbols(STRONGLY_CONVEX)
-    per_round, log = s["mu"] * s["T"], log_factor(s)
+    per_round, log = s["mu"] * s["T"], _log(s)
     users = (1 - s["l"]) * s["G"] ** 2 / (per_round * s["l"] * s["M"])
     return Sides(
         {"excess": s["excess"]},
@@ -100,7 +103,7 @@ def _prescription(statement: Callable[[], Statement], kind: str) -> Callable[[],
         s = sympy_symbols(statement())
         eta_g, slowest = sp.sqrt(s["l"] * s["M"]), 8 * (1 + s["B"] ** 2) * s["nu"]
         if kind == "strongly convex":
-            slowest = sp.Max(slowest, s["mu"] * s["T"] / (2 * log_factor(s)))
+            slowest = sp.Max(slowest, s["mu"] * s["T"] / (2 * _log(s)))
         else:  # the largest of the reciprocals: nothing is divided by c_1 or c_2, which may be 0
             noise, users, c2 = steps.coefficients(kind, s, steps.exact)
             per_start = s["T"] / steps.start(kind, s, steps.exact)
@@ -125,21 +128,21 @@ STRONGLY_CONVEX: Statement = Statement(
     source=Source(
         noble.PAPER,
         "Theorem C.2 (1), Appendix C.5",
-        note=_NOTE.format(step="a step size of T and its logarithm", weights="(1 - mu eta~/2)^(-t) are the"),
+        note=_NOTE.format(step="a step size of T and its logarithm", weights="(1 - mu K eta_l eta_g/2)^(-t) are the"),
     ),
     text=(
         "DP-FedAvg with mu-strongly convex nu-smooth F_i of dissimilarity (G, B), eta_g = sqrt(lM), T >= 8 (1 + B^2) "
         "nu/mu and K eta_l eta_g = min(1/(8 (1 + B^2) nu), 2L/(mu T)), L = ln max(e, mu^2 D_0^2 T/W), W = 7V/(5KlM) + "
-        "5 (1 - l) G^2/(2lM) + 28 nu G^2/(9 mu T lM), satisfies the bound for the mean of x^0, ..., x^{T-1} with "
-        "weights (1 - mu K eta_l eta_g/2)^{-t}, if x^0 is not x*."
+        "5 (1 - l) G^2/(2lM) + 28 nu G^2/(9 mu T lM), V = varsigma^2/(sR) + Sigma^2, satisfies the bound for the mean "
+        "of x^0, ..., x^{T-1} with weights (1 - mu K eta_l eta_g/2)^{-t}."
     ),
     symbols=proof.letters(*_LETTERS, "mu", "D0"),
     expectations=(first.EXCESS,),
-    assumptions=(noble.STRONGLY_CONVEX, *_BASE, LONG_ENOUGH, runs.APART),
+    assumptions=(noble.STRONGLY_CONVEX, *_BASE, LONG_ENOUGH),
     sides=_strongly_convex,
     prescription=_prescription(lambda: STRONGLY_CONVEX, "strongly convex"),
     checks=(
-        Check("algebra", "the step size", sums.logarithm(lambda: STRONGLY_CONVEX, log_factor)),
+        Check("algebra", "the step size", sums.logarithm(lambda: STRONGLY_CONVEX, ratio)),
         *_round("strongly convex"),
         *moments.checks(lambda: STRONGLY_CONVEX, "strongly convex"),
         *fedavg_runs.weighted(lambda: STRONGLY_CONVEX),
@@ -157,8 +160,8 @@ CONVEX: Statement = Statement(
     text=(
         "DP-FedAvg with convex nu-smooth F_i of dissimilarity (G, B), eta_g = sqrt(lM) and K eta_l eta_g = min(1/(8 (1 "
         "+ B^2) nu), sqrt(3) D_0/(2 sqrt(c_1 T)), (3 D_0^2/(4 c_2 T))^(1/3)), c_1 = V/(KlM) + 15 (1 - l) G^2/(8lM), "
-        "c_2 = 21 nu G^2/(32lM), satisfies the bound for every T >= 1, if x^0 is not x*; a c that is 0 asks for no "
-        "shorter step."
+        "c_2 = 21 nu G^2/(32lM), V = varsigma^2/(sR) + Sigma^2, satisfies the bound for the mean of x^0, ..., x^{T-1}, "
+        "T >= 1, if x^0 is not x*; a c that is 0 asks for no shorter step."
     ),
     symbols=proof.letters(*_LETTERS, "D0"),
     expectations=(private.MEAN,),
@@ -186,10 +189,10 @@ NON_CONVEX: Statement = Statement(
     text=(
         "DP-FedAvg with nu-smooth F_i of dissimilarity (G, B), eta_g = sqrt(lM) and K eta_l eta_g = min(1/(8 (1 + B^2) "
         "nu), sqrt(3 F_0/(c_1 T)), (3 F_0/(c_2 T))^(1/3)), c_1 = 2 nu V/(KlM) + 18 nu (1 - l) G^2/(5lM), c_2 = 8 nu^2 "
-        "G^2/(5lM), satisfies the bound for a random one of x^0, ..., x^{T-1}, T >= 1, if F_0 > 0; a c that is 0 asks "
-        "for no shorter step."
+        "G^2/(5lM), V = varsigma^2/(sR) + Sigma^2, satisfies the bound for a random one of x^0, ..., x^{T-1}, T >= 1, "
+        "if F_0 > 0; a c that is 0 asks for no shorter step."
     ),
-    symbols=(*proof.letters(*_LETTERS, "F0"),),
+    symbols=proof.letters(*_LETTERS, "F0"),
     expectations=(fedavg_runs.SLOPE,),
     assumptions=(*_BASE, noble.ROUNDS, runs.AWAY),
     sides=_non_convex,
@@ -200,7 +203,7 @@ NON_CONVEX: Statement = Statement(
         *moments.checks(lambda: NON_CONVEX, "non-convex"),
         *fedavg_runs.plain(lambda: NON_CONVEX, "non-convex"),
     ),
-    uses=("noble2022.lemmaC.1",),
+    uses=("noble2022.lemmaC.1"),
 )
 
 STATEMENTS = (STRONGLY_CONVEX, CONVEX, NON_CONVEX)
