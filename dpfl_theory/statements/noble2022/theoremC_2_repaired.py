@@ -203,7 +203,7 @@ NON_CONVEX: Statement = Statement(
         *moments.checks(lambda: NON_CONVEX, "non-convex"),
         *fedavg_runs.plain(lambda: NON_CONVEX, "non-convex"),
     ),
-    uses=("noble2022.lemmaC.1"),
+    uses=("noble2022.lemmaC.1",),
 )
 
 STATEMENTS = (STRONGLY_CONVEX, CONVEX, NON_CONVEX)
