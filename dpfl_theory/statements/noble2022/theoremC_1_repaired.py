@@ -58,7 +58,7 @@ def _log(s: Mapping[str, Any]) -> Any:
     """L = ln max(e, mu^2 D_0^2 T/W), W = 2V/(KlM)."""
     import sympy as sp
 
-    return sp.Max(1, sp.log(s["mu"] ** 2 * s["D0"] ** 2 * s["T"] / (2 * proof.averaged(s))))
+    return sp.log(sp.Max(sp.E, s["mu"] ** 2 * s["D0"] ** 2 * s["T"] / (2 * proof.averaged(s))))
 
 
 def _smooth_step(s: Mapping[str, Any]) -> Any:
@@ -164,7 +164,9 @@ def averaged(
 
 def _strong_runs() -> tuple[Check, ...]:
     problem = {"family": "points", "parameters": {"clients": 4, "spread": 0.3, "ridge": 1.0}}
+    many = runs.points_of(256, spread=0.3, ridge=1.0)
     chosen = {
+        "256 users, with a ridge": runs.run_of(many, 256, 1, 300, 1e-5, clip=10.0, lanes=16),
         "four users, with a ridge": runs.run_of(problem, 4, 2, 600, 0.001, clip=10.0),
         "half of the users, with a ridge": runs.run_of(problem, 2, 1, 1000, 0.001, clip=10.0),
         "four users, a step below the limit": runs.run_of(problem, 4, 2, 2000, 0.05, clip=10.0),
@@ -225,7 +227,7 @@ STRONGLY_CONVEX: Statement = Statement(
     ),
     symbols=proof.letters(*_LETTERS, "mu", "D0"),
     expectations=(first.EXCESS,),
-    assumptions=(noble.STRONGLY_CONVEX, *_BASE, LONG_ENOUGH, runs.APART),
+    assumptions=(noble.STRONGLY_CONVEX, *_BASE, LONG_ENOUGH),
     sides=_strongly_convex,
     prescription=_steps(lambda: STRONGLY_CONVEX, _strong_step),
     checks=(
