@@ -128,6 +128,30 @@ def _eq34_from_cases(_: Mapping[str, Any]) -> Outcome:
     return equal(parts, total(EQ34, "rhs"), "(22) and (32) with C = C_hat E against (34)")
 
 
+def _from_lemma8(_: Mapping[str, Any]) -> Outcome:
+    """Lemma 8 with (17), Fact 2 for E gradients: sum ||grad||^2 = (||u||^2 + slack)/E, whose slack (18) drops."""
+    from dpfl_theory.statements.das2022.facts import FACT2
+    from dpfl_theory.statements.das2022.lemma8 import LEMMA8
+
+    s, own, fact = sympy_symbols(EQ18), sympy_symbols(LEMMA8), sympy_symbols(FACT2)
+    squares = fact["sum_of_squared_norms"]
+    least = (total(FACT2, "rhs") / squares).subs(fact["p"], s["E"])  # ||u||^2 <= least * sum ||grad||^2
+    phase = (total(LEMMA8, "rhs") - total(LEMMA8, "lhs")).subs(own["gradients_squared"], s["update_squared"] / least)
+    mine = (total(EQ18, "rhs") - total(EQ18, "lhs")).subs(s["approach"], own["distance_before"] - own["distance_after"])
+    return equal(phase, mine, "Lemma 8 with Fact 2 in it against (18)")
+
+
+def _from_lemma9(_: Mapping[str, Any]) -> Outcome:
+    """A_i = -2 eta B_i + eta^2 ||u||^2 with Lemma 9's ||u||^2 = ||w_k - w_{k,E}||^2/eta^2 is (23)."""
+    from dpfl_theory.statements.das2022.lemma9 import LEMMA9
+
+    s, own = sympy_symbols(EQ23), sympy_symbols(LEMMA9)
+    swaps = {own["tau"]: s["E"], own["E_gap"]: s["E_unclipped_gap"], own["Delta"]: s["E_unclipped_Delta"]}
+    square = (total(LEMMA9, "rhs") / own["eta"] ** 2).subs(swaps)
+    mine = -2 * s["eta"] * s["unclipped_B"] + s["eta"] ** 2 * square
+    return equal(mine, total(EQ23, "rhs"), "A_i with Lemma 9 in it against (23)")
+
+
 _CLIENT = ("eta", "L", "E")
 _HALF = (das.CONVEX, das.SMOOTH, das.MINIMISER, das.HALF_STEP)
 _FULL = (das.CONVEX, das.SMOOTH, das.MINIMISER, das.STEP)
@@ -142,7 +166,11 @@ EQ18: Statement = Statement(
     expectations=das.of_client("approach", "update_squared"),
     assumptions=_HALF,
     sides=_eq18_sides,
-    checks=(*worst.checks(worst.eq18, ("1/2", "1/4", "1/16")), *_runs(lambda: EQ18)),
+    checks=(
+        Check("algebra", "from Lemma 8 and Fact 2", _from_lemma8),
+        *worst.checks(worst.eq18, ("1/2", "1/4", "1/16")),
+        *_runs(lambda: EQ18),
+    ),
     uses=("das2022.lemma8", "das2022.fact2"),
 )
 
@@ -173,7 +201,7 @@ EQ22: Statement = Statement(
     slips=("The brace under C - ||u|| in (21) says '< 0'; (22) needs '<= 0' only, and the case is ||u|| > C.",),
 )
 
-_SMALLER = 16 * 2**0.5 / 9
+SMALLER = 16 * 2**0.5 / 9
 
 
 def _single_step(_: Mapping[str, Any]) -> Outcome:
@@ -196,7 +224,7 @@ def _single_step(_: Mapping[str, Any]) -> Outcome:
 def _smaller_threshold(problem: Any, values: Mapping[str, float]) -> str | None:
     if problem is None:
         return None
-    least = _SMALLER * float(values["L"] * problem.constants.delta_i_star.max()) ** 0.5
+    least = SMALLER * float(values["L"] * problem.constants.delta_i_star.max()) ** 0.5
     if values["C_hat"] >= least * (1 - 1e-12):
         return None
     return f"C_hat = {values['C_hat']:.6g} is below (16 sqrt(2)/9) sqrt(L max Delta_j*) = {least:.6g}"
@@ -220,12 +248,12 @@ EQ22_SHARPENED: Statement = replace(
     checks=(
         Check("algebra", "one step needs 16 sqrt(2)/9", _single_step),
         *(
-            Check("worst-case", name, lambda i: worst.eq22(i, _SMALLER), instance)
+            Check("worst-case", name, lambda i: worst.eq22(i, SMALLER), instance)
             for name, instance in grid(
                 **{"E": (1, 2, 3, 4, 5, 6), "eta L": ("1/2", "1/4", "1/16"), "L": ("1",)}
             ).items()
         ),
-        *_runs(lambda: EQ22_SHARPENED, steps.CLIPPED_STEP),
+        *_runs(lambda: EQ22_SHARPENED, steps.SMALLER_THRESHOLD),
     ),
     uses=(),
     slips=(),
@@ -241,7 +269,11 @@ EQ23: Statement = Statement(
     expectations=das.of_client("unclipped_progress", "unclipped_B", "E_unclipped_gap", "E_unclipped_Delta"),
     assumptions=_FULL,
     sides=_eq23_sides,
-    checks=(*worst.checks(worst.eq23, ("1", "1/2", "1/8")), *_runs(lambda: EQ23)),
+    checks=(
+        Check("algebra", "from Lemma 9", _from_lemma9),
+        *worst.checks(worst.eq23, ("1", "1/2", "1/8")),
+        *_runs(lambda: EQ23),
+    ),
     uses=("das2022.lemma9",),
 )
 

@@ -7,12 +7,14 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.statements.claims import Case, Experiment
+from dpfl_theory.statements.claims import Case, Experiment, Outcome
 from dpfl_theory.statements.das2022 import _comparison_instances as instances
 from dpfl_theory.statements.das2022 import _letters as das
-from dpfl_theory.statements.das2022 import theorem4
+from dpfl_theory.statements.das2022 import asymptotic, theorem4
+from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import alpha_form_experiment, step_experiment
 from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.symbolic import equal, total
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -65,6 +67,24 @@ def _same_run(instance: Mapping[str, Any]) -> list[Case]:
     return cases
 
 
+def _client_difference(_: Mapping[str, Any]) -> Outcome:
+    """|C - min(||u||, C)| at the shortest update, ||u|| = C_low, against the entered right side: 0 where C = C_low/(1 +
+    t), t where C = C_low + t, t > 0. A longer update never differs by more."""
+    import sympy as sp
+
+    s, t = sympy_symbols(CLOW), sp.Symbol("t", positive=True)
+    low, found = s["C_low"], []
+    # C, and the length that clipping leaves, min(C_low, C).
+    for C, sent, told in (
+        (low / (1 + t), low / (1 + t), "C below C_low"),
+        (low, low, "C at C_low"),
+        (low + t, low, "C above C_low"),
+    ):
+        sides, exact = [total(CLOW, side).subs(s["C"], C) for side in ("lhs", "rhs")], C - sent
+        found.append(equal(sides[0].subs(s["E_difference"], exact), sp.simplify(sides[1]), f"difference, {told}"))
+    return next((o for o in found if not o.true), found[-1])
+
+
 def _clow_experiment(instance: Mapping[str, Any]) -> Experiment:
     """Huber clients so far from w* that no run of this length leaves their linear part, where ||u_i|| = E G.
 
@@ -107,6 +127,7 @@ CLOW: Statement = Statement(
     ),
     sides=_clow_sides,
     checks=(
+        Check("algebra", "the difference at the shortest update", _client_difference),
         *(
             Check(
                 "exact",
@@ -143,6 +164,29 @@ def _methods_sides() -> Sides:
     return Sides(lhs={"normalisation": s["E_gap"]}, rhs={"clipping": s["E_rival_gap"]})
 
 
+def _same_bound(_: Mapping[str, Any]) -> Outcome:
+    """'Both equations have the same RHS': (4) and (5), as entered; and (5) with every weight 1 is (4)."""
+    four, five = sympy_symbols(asymptotic.EQ4), sympy_symbols(asymptotic.EQ5)
+    return same_sides(asymptotic.EQ5, {five["E_weighted_gap"]: four["E_gap"]}, asymptotic.EQ4, "with weights of 1")
+
+
+def _weights_of(instance: Mapping[str, Any]) -> Outcome:
+    """n clients with gaps f_i(w) - f_i(w*) >= 0 and ||u_i|| = GE/(1 + t_i), t_i >= 0, as G-Lipschitz f_i have: the
+    right side less the left one is the mean of t_i times the gap, no term of which is negative."""
+    import sympy as sp
+
+    n, s = int(instance["n"]), sympy_symbols(WEIGHTS)
+    gaps, more = (sp.symbols(f"{letter}1:{n + 1}", nonnegative=True) for letter in ("g", "t"))
+    lengths = [s["G"] * s["E"] / (1 + t) for t in more]
+    plain = sum(gaps) / sp.Integer(n)
+    weighted = sum(s["G"] * s["E"] / u * g for u, g in zip(lengths, gaps)) / sp.Integer(n)
+    difference = total(WEIGHTS, "rhs").subs(s["E_weighted_gap"], weighted) - total(WEIGHTS, "lhs").subs(
+        s["E_gap"], plain
+    )
+    expected = sum(t * g for t, g in zip(more, gaps)) / sp.Integer(n)
+    return equal(difference, expected, f"(5)'s left side less (4)'s, {n} clients")
+
+
 def _both(instance: Mapping[str, Any]) -> Experiment:
     """Theorem 4's runs of both methods, with the same noise."""
     found = alpha_form_experiment(theorem4.A, instance, "normalise")
@@ -170,6 +214,7 @@ SECTION: Statement = Statement(
     assumptions=(*theorem4.ASSUMPTIONS, SHARED),
     sides=_methods_sides,
     checks=(
+        Check("algebra", "(4) and (5) have one bound", _same_bound),
         *(Check("monte-carlo", name, _both, i) for name, i in instances.NORMALISATION_WINS.items()),
         *(Check("monte-carlo", name, _both, i, "violated") for name, i in instances.CLIPPING_WINS.items()),
     ),
@@ -216,6 +261,7 @@ WEIGHTS: Statement = Statement(
     assumptions=SECTION.assumptions,
     sides=_weights_sides,
     checks=(
+        *(Check("algebra", f"weights of at least 1, {n} clients", _weights_of, {"n": n}) for n in (1, 2, 4)),
         *(
             Check("monte-carlo", name, lambda i: alpha_form_experiment(theorem4.B, i, "normalise"), i)
             for name, i in instances.SAME_RUN.items()

@@ -87,14 +87,7 @@ DEFINITION2: Statement = Statement(
         *(Check("algebra", f"rho < 1 in {name}", _below_one, instance) for name, instance in _SETTINGS.items()),
     ),
     uses=("das2022.theorem3",),
-    slips=(
-        "Section 4.1 prints C E in the denominator of Theorem 4's K, which has C = GE alone (see das2022.eq4).",
-        "Appendix F takes C = 40, 50 and 100 with E = 20; Theorems 6 and 7 ask for C >= 4 E sqrt(L max Delta), which "
-        "is 218 to 275 on its problems (twelve draws): no run of Appendix F meets their hypothesis (not even with "
-        "das2022.eq22.sharpened, 137 to 173), and quadratics are not Lipschitz, so Theorem 4 does not apply either.",
-        "Appendix G trains with weight decay, which makes the f_i non-Lipschitz, with beta = eta/2, momentum and "
-        "decaying steps: no theorem of the paper covers its runs.",
-    ),
+    slips=("Section 4.1 prints C E in the denominator of Theorem 4's K, which has C = GE alone (see das2022.eq4).",),
 )
 
 STATEMENTS = (DEFINITION2,)

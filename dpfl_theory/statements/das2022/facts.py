@@ -10,7 +10,7 @@ from dpfl_theory.statements.claims import Case, Outcome, Performance
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.local_phase import CLASSES, LocalPhase, grid, number
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, sympy_symbols
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import equal, total
 
 _SLOPE = Symbol("slope", "||grad h(x)||", (1, -1), "nonnegative", r"\|\nabla h(x)\|")
 _HEIGHT = Symbol("height", "h(x) - h*", (1, 0), "nonnegative", r"(h(x) - h^*)")
@@ -52,6 +52,30 @@ def _fact1_sides() -> Sides:
     return Sides(lhs={"slope": s["slope"] ** 2}, rhs={"height": 2 * s["L"] * s["height"]})
 
 
+def _fact1_descent(_: Mapping[str, Any]) -> Outcome:
+    """h* <= h(x - g/L) <= h(x) - ||g||^2/(2L): with h(x) - h* = ||g||^2/(2L) + t, t >= 0, right less left is 2 L t."""
+    import sympy as sp
+
+    s, t = sympy_symbols(FACT1), sp.Symbol("t", nonnegative=True)
+    right_less_left = total(FACT1, "rhs") - total(FACT1, "lhs")
+    least = s["slope"] ** 2 / (2 * s["L"])
+    return equal(right_less_left.subs(s["height"], least + t), 2 * s["L"] * t, "Fact 1, right less left")
+
+
+def _fact1_softer_quadratic(_: Mapping[str, Any]) -> Outcome:
+    """h(x) = a x^2/2 with 0 < a <= L: right less left is (L - a) a x^2, which is 0 at a = L."""
+    import sympy as sp
+
+    s = sympy_symbols(FACT1)
+    a, x = sp.symbols("a x", positive=True)
+    right_less_left = total(FACT1, "rhs") - total(FACT1, "lhs")
+    return equal(
+        right_less_left.subs({s["slope"]: a * x, s["height"]: a * x**2 / 2}),
+        (s["L"] - a) * a * x**2,
+        "Fact 1 on a x^2/2",
+    )
+
+
 FACT1 = Statement(
     id="das2022.fact1",
     kind="fact",
@@ -62,6 +86,8 @@ FACT1 = Statement(
     assumptions=(das.SMOOTH,),
     sides=_fact1_sides,
     checks=(
+        Check("algebra", "from one gradient step", _fact1_descent),
+        Check("algebra", "quadratics of any curvature up to L", _fact1_softer_quadratic),
         Check("exact", "equality on a quadratic", _fact1_quadratic, {"L": "3", "x": ["-2", "1/7", "5"]}),
         *(
             Check("worst-case", name, fact1_performance, instance)

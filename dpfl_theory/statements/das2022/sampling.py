@@ -13,7 +13,7 @@ from dpfl_theory.statements.das2022 import _sampling_moments as exact
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022._experiments import step_experiment
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import equal, total
 
 
 def _independent_proof(_: Mapping[str, Any]) -> Outcome:
@@ -43,6 +43,26 @@ def _fixed_proof(_: Mapping[str, Any]) -> Outcome:
     return equal(
         S - moment, n * (r - 1) / (r * (n - 1)) * (S - m), "the slack for r clients against the clients' variance"
     )
+
+
+def _against_closed_form(instance: Mapping[str, Any]) -> Outcome:
+    """(12) at the exact second moment, with S the mean square and m the squared norm of the mean: right less left.
+
+    Independent clients: (S - m) - (1/r)(1 - r/n) S, which is negative for equal vectors (m = S) unless r = n, where it
+    is the variance S - m. For r clients without replacement it is n(r - 1)/(r(n - 1)) (S - m).
+    """
+    import sympy as sp
+
+    s = sympy_symbols(EQ12)
+    n, r, S, m = s["n"], s["r"], s["mean_square"], sp.Symbol("m", positive=True)
+    excess = (1 - r / n) / r
+    moment, slack = {
+        "independent": (excess * S + m, S - m - excess * S),
+        "full": (m, S - m),
+        "fixed": (((n - r) * S + n * (r - 1) * m) / (r * (n - 1)), n * (r - 1) / (r * (n - 1)) * (S - m)),
+    }[instance["sampling"]]
+    entered = (total(EQ12, "rhs") - total(EQ12, "lhs")).subs(s["second_moment"], moment)
+    return equal(entered, slack, f"(12), right less left, {instance['sampling']} sampling")
 
 
 def _variance(instance: Mapping[str, Any]) -> Outcome:
@@ -125,6 +145,10 @@ EQ12: Statement = Statement(
         *(
             Check("exact", f"full participation, {family} vectors", exact.full_cases, _instance(family, "independent"))
             for family in _FAMILIES
+        ),
+        *(
+            Check("algebra", f"slack, {sampling} sampling", _against_closed_form, {"sampling": sampling})
+            for sampling in ("independent", "full", "fixed")
         ),
         Check("exact", "closed form, and (12) to (13)", exact.agreement_cases, _instance("drawn", "independent")),
         *(

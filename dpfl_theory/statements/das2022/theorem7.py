@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _instances as instances
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022._appendix import (
@@ -15,7 +16,9 @@ from dpfl_theory.statements.das2022._appendix import (
     initialisation_term,
     prescription,
 )
+from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import general_experiment, runs
+from dpfl_theory.statements.das2022._weights import FINITE, diverging
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal, total
 
@@ -75,10 +78,59 @@ def _follows(_: Mapping[str, Any]) -> Outcome:
     )
 
 
-def _printed_at_zero(_: Mapping[str, Any]) -> Outcome:
-    """With kappa = 0 the repaired alpha form is the printed one."""
-    own = sympy_symbols(ALPHA_REPAIRED)
-    return equal(total(ALPHA_REPAIRED, "rhs").subs(own["kappa"], 0), total(ALPHA, "rhs"), "right sides at kappa = 0")
+def _step_limit(_: Mapping[str, Any]) -> Outcome:
+    """K > (2 gamma/(C_hat E))/rho is the proof's eta L < 1/2, and there the left side's 2 - y^2 is 2 - E^2."""
+    s = sympy_symbols(GENERAL)
+    least = {s["K"]: 2 * s["gamma"] / (s["C_hat"] * s["E"] * s["rho"])}
+    step = equal(prescription(lambda: GENERAL)()["eta"].subs(least) * s["L"], "1/2", "eta L at the smallest K")
+    slope = total(GENERAL, "lhs").coeff(s["E_unclipped_weighted_gap"]).subs(least)
+    return step if not step.true else equal(slope, 2 - s["E"] ** 2, "the weighted gap's coefficient at the smallest K")
+
+
+def _all_clipped(_: Mapping[str, Any]) -> Outcome:
+    """Where every update is longer than C both methods send the same: Theorem 7 is Theorem 6."""
+    from dpfl_theory.statements.das2022 import theorem6
+
+    none = ("E_unclipped_weighted_gap", "E_unclipped_share", "E_unclipped_weighted_Delta")
+    s, other = sympy_symbols(GENERAL), sympy_symbols(theorem6.GENERAL)
+    swaps = {other[name]: 0 for name in ("E_unclipped_gap", "E_unclipped_Delta")}
+    found = [
+        equal(
+            total(GENERAL, side).subs({s[name]: 0 for name in none}),
+            total(theorem6.GENERAL, side).subs(swaps),
+            f"{side} of Theorems 7 and 6 with every update clipped",
+        )
+        for side in ("lhs", "rhs")
+    ]
+    return next((o for o in found if not o.true), found[-1])
+
+
+def _recursion_repaired(_: Mapping[str, Any]) -> Outcome:
+    """(40) with (46) and with das2022.eq12.repaired for (12), over K rounds and over eta E K, at the prescribed eta.
+
+    Every normalised update has the length C, so the cohort's excess is that of eq12.repaired with C^2 for the mean
+    square: (1/r)(1 - r/n) C^2.
+    """
+    from dpfl_theory.statements.das2022 import normalised_step, sampling
+
+    s, own, moment = (sympy_symbols(x) for x in (GENERAL_REPAIRED, normalised_step.EQ46, sampling.REPAIRED))
+    eta = prescription(lambda: GENERAL_REPAIRED)()["eta"]
+    C, step = s["C_hat"] * s["E"], eta * s["E"]
+    noise = s["K"] * C**2 * s["rho"] ** 2  # d sigma^2
+    excess = total(sampling.REPAIRED, "rhs").subs(moment["mean_square"], C**2) - C**2
+    bound = s["D"] ** 2 / (step * s["K"]) + total(normalised_step.EQ46, "rhs").subs(own["eta"], eta) / step
+    kappa = (1 - moment["r"] / moment["n"]) / moment["r"]
+    moved = (total(GENERAL_REPAIRED, "rhs") - total(GENERAL_REPAIRED, "lhs")).subs(s["kappa"], kappa)
+    return equal(bound + eta**2 * (noise + excess) / step, moved, "(46) and eq12.repaired, summed, against the repair")
+
+
+def _at_zero(printed: Callable[[], Statement], repaired: Callable[[], Statement]) -> Check:
+    """A check that with kappa = 0 the repaired form is the printed one."""
+
+    def build(_: Mapping[str, Any]) -> Outcome:
+        return same_sides(repaired(), {sympy_symbols(repaired())["kappa"]: 0}, printed(), "at kappa = 0")
+
+    return Check("algebra", "fixed cohorts give the printed form", build)
 
 
 CAUSE = (
@@ -87,6 +139,10 @@ CAUSE = (
     "Algorithm 1's independent sampling it is up to 1 + (1/r)(1 - r/n) times larger (das2022.eq12), and "
     "normalised updates, "
     "which do not shrink near the minimiser, leave no slack that could absorb the difference"
+)
+EMPTY = (
+    "{} is empty over more than one round where some Delta_i* > 0 and client i's gradients vary along one direction "
+    "only: E[C_hat E/||u_i||] is then infinite, and the bound reads minus infinity <= infinity (see das2022.theorem4b)."
 )
 _EXPECTATIONS = das.expected(
     "E_unclipped_weighted_gap", "E_clipped_length", "E_unclipped_share", "E_unclipped_weighted_Delta"
@@ -118,10 +174,14 @@ GENERAL: Statement = Statement(
         das.RHO,
         das.COHORT,
         das.ROUNDS,
+        FINITE,
     ),
     sides=_sides(lambda: GENERAL, lambda s: 0),
     prescription=prescription(lambda: GENERAL),
     checks=(
+        Check("algebra", "the condition on K is eta L < 1/2", _step_limit),
+        Check("algebra", "Theorem 6 where every update is clipped", _all_clipped),
+        diverging(lambda: GENERAL, "E_unclipped_weighted_gap", "E_unclipped_weighted_Delta"),
         *runs(lambda: GENERAL, "normalise", instances.GENERAL_NORM, experiment=general_experiment),
         *runs(lambda: GENERAL, "normalise", instances.GENERAL_INDEPENDENT, "violated", general_experiment),
         *runs(lambda: GENERAL, "normalise", instances.APPENDIX_F, "not-applicable", general_experiment),
@@ -137,9 +197,10 @@ GENERAL: Statement = Statement(
             "r = 1, rho = 0.02, eta L = 0.01, K = 100: the left side is about 1.9 times the right side"
         ),
         repaired="das2022.theorem7.repaired",
-        affects=("das2022.theorem7.alpha", "das2022.theorem4b"),
+        affects=("das2022.theorem7.alpha", "das2022.theorem4b", "das2022.eq5"),
     ),
     uses=_USES,
+    slips=(EMPTY.format("Theorem 7"),),
 )
 
 ALPHA: Statement = Statement(
@@ -164,11 +225,13 @@ ALPHA: Statement = Statement(
         das.RHO,
         das.COHORT,
         das.ROUNDS,
+        FINITE,
     ),
     sides=_alpha_sides(lambda: ALPHA, lambda s: 0),
     prescription=alpha_prescription(lambda: ALPHA),
     checks=(
         Check("algebra", "follows from the general form", _follows),
+        diverging(lambda: ALPHA, "E_unclipped_weighted_gap", "E_unclipped_weighted_Delta"),
         *runs(lambda: ALPHA, "normalise", instances.ALPHA_NORM),
         *runs(lambda: ALPHA, "normalise", instances.ALPHA_INDEPENDENT, "violated"),
     ),
@@ -183,9 +246,10 @@ ALPHA: Statement = Statement(
             "r = 1, rho = 0.02, alpha = 1, K = 100: the left side is about 1.9 times the right side"
         ),
         repaired="das2022.theorem7.alpha.repaired",
-        affects=("das2022.theorem4b",),
+        affects=("das2022.theorem4b", "das2022.eq5"),
     ),
     uses=("das2022.theorem7",),
+    slips=(EMPTY.format("Its second form"),),
 )
 
 
@@ -205,17 +269,22 @@ def _repaired(
         expected="holds",
         erratum=None,
         uses=uses,
+        slips=(),
     )
 
 
 GENERAL_REPAIRED: Statement = _repaired(
     GENERAL,
     _sides(lambda: GENERAL_REPAIRED, lambda s: s["kappa"]),
-    runs(
-        lambda: GENERAL_REPAIRED,
-        "normalise",
-        {**instances.GENERAL_NORM, **instances.GENERAL_INDEPENDENT},
-        experiment=general_experiment,
+    (
+        _at_zero(lambda: GENERAL, lambda: GENERAL_REPAIRED),
+        Check("algebra", "from (46) and the repaired (12), over the rounds", _recursion_repaired),
+        *runs(
+            lambda: GENERAL_REPAIRED,
+            "normalise",
+            {**instances.GENERAL_NORM, **instances.GENERAL_INDEPENDENT, **corners.LONG_PHASE},
+            experiment=general_experiment,
+        ),
     ),
     ("das2022.eq46", "das2022.eq12.repaired"),
 )
@@ -223,7 +292,7 @@ ALPHA_REPAIRED: Statement = _repaired(
     ALPHA,
     _alpha_sides(lambda: ALPHA_REPAIRED, lambda s: s["kappa"]),
     (
-        Check("algebra", "fixed cohorts give the printed form", _printed_at_zero),
+        _at_zero(lambda: ALPHA, lambda: ALPHA_REPAIRED),
         *runs(lambda: ALPHA_REPAIRED, "normalise", {**instances.ALPHA_NORM, **instances.ALPHA_INDEPENDENT}),
     ),
     ("das2022.theorem7.repaired",),

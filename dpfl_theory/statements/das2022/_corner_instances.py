@@ -1,0 +1,61 @@
+"""Corners of das2022's hypotheses: infinite weights, fifty local steps, bounds that say something, Poisson cohorts."""
+
+from __future__ import annotations
+
+from dpfl_theory.statements.das2022 import _instances as base
+from dpfl_theory.statements.das2022._instances import Instance, independent, problem
+
+# Here the expectations of (3) are infinite: one gradient direction, and Delta_i* > 0.
+APART: dict[str, Instance] = {
+    "two clients apart in one dimension": {
+        "problem": problem("huber-scalar", minimisers=[-1.0, 1.0], thresholds=[1.0, 1.0]),
+        "distance": 0.5,
+        "rho": 0.3,
+        "alpha": 2.0,
+        "E": 1,
+        "rounds": 100,
+    },
+}
+
+# Fifty local steps, so short that eta L E is 1/4.
+LONG_PHASE: dict[str, Instance] = {
+    f"quadratics, independent r = {r}, E = 50, eta L = 0.005": {
+        "problem": base.CURVED,
+        "distance": 3.0,
+        "margin": 1.0,
+        "rho": 0.05,
+        "step": 0.005,
+        "E": 50,
+        "rounds": 40,
+        "cohort": independent(r),
+        "lanes": 512,
+    }
+    for r in (1, 3)
+}
+
+# Bounds below their left side at w_0: updates as long as C all the way, or longer than C at the start.
+ALPHA_CLIP_TIGHT: dict[str, Instance] = {
+    "nearly linear objective, longest travel": {
+        **base.LIPSCHITZ["nearly linear objective, longest travel"],
+        "C_hat": 1.0,
+    },
+    "shared minimiser, updates clipped, independent r = 3, long run": {
+        "problem": base.CURVED_SHARED,
+        "distance": 5.0,
+        "C_hat": 0.5,
+        "rho": 0.05,
+        "alpha": 1.0,
+        "E": 2,
+        "rounds": 4000,
+        "cohort": independent(3),
+        "lanes": 64,
+    },
+}
+
+ASYMPTOTIC_INDEPENDENT: dict[str, Instance] = {
+    f"shared minimiser, E = 2, independent r = {r}": {
+        **base.ASYMPTOTIC["shared minimiser, E = 2, 3 of 10 clients"],
+        "cohort": independent(r),
+    }
+    for r in (1, 3)
+}

@@ -1,0 +1,105 @@
+"""das2022's algebra checks read the formulas that are entered: a changed constant is noticed by name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import ModuleType
+
+import pytest
+import sympy as sp
+
+from dpfl_theory.statements.das2022 import (
+    asymptotic,
+    clipped_step,
+    comparison,
+    facts,
+    normalised_step,
+    sampling,
+    theorem4,
+    theorem7,
+)
+from dpfl_theory.statements.model import Sides, Statement
+
+_CLIPPED_FORM = "is das2022.eq22 with C = C_hat E"
+_INFINITE = "both sides infinite where gradients have one direction"
+FAULTS = [
+    (comparison, "CLOW", "the difference at the shortest update", "rhs", "excess"),
+    (comparison, "WEIGHTS", "weights of at least 1, 2 clients", "lhs", "clipping, (4)"),
+    (comparison, "WEIGHTS", "weights of at least 1, 2 clients", "rhs", "normalisation, (5)"),
+    (sampling, "EQ12", "slack, independent sampling", "rhs", "clients"),
+    (sampling, "EQ12", "slack, full sampling", "lhs", "cohort"),
+    (sampling, "EQ12", "slack, fixed sampling", "rhs", "clients"),
+    (clipped_step, "EQ18", "from Lemma 8 and Fact 2", "lhs", "update"),
+    (clipped_step, "EQ18", "from Lemma 8 and Fact 2", "rhs", "heterogeneity"),
+    (clipped_step, "EQ23", "from Lemma 9", "rhs", "inner product"),
+    (clipped_step, "EQ23", "from Lemma 9", "rhs", "update"),
+    (facts, "FACT1", "from one gradient step", "rhs", "height"),
+    (facts, "FACT1", "quadratics of any curvature up to L", "lhs", "slope"),
+    (normalised_step, "EQ41", _CLIPPED_FORM, "rhs", "update"),
+    (normalised_step, "EQ45", "(44) in (42)", "rhs", "gap"),
+    (normalised_step, "EQ45", "(44) in (42)", "rhs", "heterogeneity"),
+    (normalised_step, "EQ45", "(44) in (42)", "rhs", "normalisation"),
+    (normalised_step, "EQ45", "at ||u_i|| = C not above (32)", "rhs", "gap"),
+    (normalised_step, "EQ47", _INFINITE, "rhs", "heterogeneity"),
+    (theorem7, "GENERAL", "the condition on K is eta L < 1/2", "lhs", "unclipped"),
+    (theorem7, "GENERAL", "Theorem 6 where every update is clipped", "lhs", "clipped"),
+    (theorem7, "GENERAL", "Theorem 6 where every update is clipped", "rhs", "initialisation"),
+    (theorem7, "GENERAL", _INFINITE, "lhs", "unclipped"),
+    (theorem7, "ALPHA", _INFINITE, "rhs", "heterogeneity"),
+    (theorem4, "B", _INFINITE, "rhs", "B2 (heterogeneity)"),
+    (theorem7, "GENERAL_REPAIRED", "fixed cohorts give the printed form", "rhs", "normalisation"),
+    (theorem7, "GENERAL_REPAIRED", "from (46) and the repaired (12), over the rounds", "rhs", "normalisation"),
+    (theorem7, "GENERAL_REPAIRED", "from (46) and the repaired (12), over the rounds", "rhs", "heterogeneity"),
+    (theorem7, "GENERAL_REPAIRED", "from (46) and the repaired (12), over the rounds", "lhs", "clipped"),
+]
+
+
+def altered(statement: Statement, side: str, term: str) -> Statement:
+    """The statement with one term of one side larger by a hundredth."""
+
+    def sides() -> Sides:
+        assert statement.sides is not None
+        found = statement.sides()
+        terms = {k: (sp.Rational(101, 100) * v if k == term else v) for k, v in getattr(found, side).items()}
+        assert term in terms
+        return replace(found, **{side: terms})
+
+    return replace(statement, sides=sides)
+
+
+@pytest.mark.parametrize(("module", "name", "check", "side", "term"), FAULTS)
+def test_a_term_that_is_a_hundredth_too_large_is_noticed(
+    monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str, check: str, side: str, term: str
+) -> None:
+    statement: Statement = getattr(module, name)
+    found = next(c for c in statement.checks if c.method == "algebra" and c.name == check)
+    assert found.build(found.instance).true
+    monkeypatch.setattr(module, name, altered(statement, side, term))
+    assert found.build(found.instance).true is False
+
+
+def test_another_bound_of_eq_5_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    check = next(c for c in comparison.SECTION.checks if c.method == "algebra")
+    assert check.build(check.instance).true
+    monkeypatch.setattr(asymptotic, "EQ5", altered(asymptotic.EQ5, "rhs", "initialisation"))
+    assert check.build(check.instance).true is False
+
+
+def test_the_excess_of_independent_sampling_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The repaired recursion takes kappa from das2022.eq12.repaired as entered."""
+    check = next(c for c in theorem7.GENERAL_REPAIRED.checks if c.name.startswith("from (46)"))
+    monkeypatch.setattr(sampling, "REPAIRED", altered(sampling.REPAIRED, "rhs", "cohort size"))
+    assert check.build(check.instance).true is False
+
+
+def test_the_kappa_term_vanishes_as_alpha_grows() -> None:
+    """So that (5) needs no kappa, though (3) does: the limit of Theorem 4b repaired is (5), printed and repaired."""
+    repaired, printed = (
+        next(s for s in asymptotic.STATEMENTS if s.id == i) for i in ("das2022.eq5.repaired", "das2022.eq5")
+    )
+    assert repaired.uses == ("das2022.theorem4b.repaired",)
+    check = next(c for c in repaired.checks if c.name == "limit of das2022.theorem4b.repaired as alpha grows")
+    assert check.build(check.instance).true
+    assert printed.sides is not None
+    assert repaired.sides is not None
+    assert printed.sides().rhs == repaired.sides().rhs
