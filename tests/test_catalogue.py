@@ -13,6 +13,8 @@ from dpfl_theory.checks.algebra import homogeneous
 from dpfl_theory.checks.evidence import statement_verdict
 from dpfl_theory.checks.runner import plan
 from dpfl_theory.report import formulas
+from dpfl_theory.report.entries import Entry
+from dpfl_theory.report.proof_map import proof_graph, resting_on
 from dpfl_theory.statements.model import DOMAINS, KINDS, METHODS, Statement
 from dpfl_theory.validation import available, load
 
@@ -52,6 +54,16 @@ def test_every_id_is_entered_and_has_its_methods(name: str) -> None:
     statement = statements.get(name)
     applied = {check.method for _, check in plan([statement])}
     assert {METHOD_OF[letter] for letter in LISTED[name]} <= applied
+
+
+UNITS_ALONE: frozenset[str] = frozenset()
+"""Listed with algebra, and still without a check by it that the units of their formula do not give by themselves."""
+
+
+@pytest.mark.parametrize("name", sorted(name for name, letters in LISTED.items() if "A" in letters))
+def test_algebra_is_more_than_units(name: str) -> None:
+    more = [c.name for c in statements.get(name).checks if c.method == "algebra"]
+    assert bool(more) != (name in UNITS_ALONE)
 
 
 @every
@@ -124,6 +136,17 @@ def test_an_erratum_is_recorded_exactly_when_it_is_refuted(statement: Statement)
             assert erratum.repaired in IDS
             repaired = statements.get(erratum.repaired)
             assert repaired.expected == "holds"
+
+
+PROOFS = proof_graph([Entry(s.id, s) for s in ALL])
+
+
+@every
+def test_what_an_erratum_affects_rests_on_it(statement: Statement) -> None:
+    """Else the proof map draws no way from one to the other. What rests on it through others need not be named: the
+    pages and `errata` add it."""
+    named = set() if statement.erratum is None else set(statement.erratum.affects)
+    assert named <= set(resting_on(PROOFS, statement.id)), "add the id to what these use, or leave them out"
 
 
 @every

@@ -17,9 +17,9 @@ from dpfl_theory.cli import main
 from dpfl_theory.errors import InputError
 from dpfl_theory.report import formulas
 from dpfl_theory.report.build import build
-from dpfl_theory.report.entries import entries_of
+from dpfl_theory.report.entries import Entry, entries_of, shared
 from dpfl_theory.report.templates import bar as bar_of
-from dpfl_theory.report.templates import significant
+from dpfl_theory.report.templates import brief, significant
 
 HOLDS, REFUTED = "das2022.theorem4a", "das2022.theorem4b"
 VOID = {"meta", "img", "br", "link", "input", "hr"}
@@ -365,6 +365,44 @@ def test_no_bar_where_it_would_mislead(change: dict[str, Any]) -> None:
 )
 def test_numbers(value: object, text: str) -> None:
     assert significant(value) == text
+
+
+@pytest.mark.parametrize(
+    ("told", "shown"),
+    [
+        ("4 > 5/2 at c = 1, L = 606151/10125000", "4 > 5/2 at c = 1, L = 606151/10125000"),
+        ("the worst with -31460534101119/256000000000000 < 1", "the worst with -0.1228927113 < 1"),
+        (f"{10**400}/{3 * 10**400} > 0 in 3 of 4 cases", "0.3333333333 > 0 in 3 of 4 cases"),
+        (f"{'7' + '0' * 5000}/{'1' + '0' * 5000}.", "7."),  # longer than Python's own whole numbers may be read
+        (f"d = {10**24}, eta_l", "d = 1e+24, eta_l"),
+        ("0.123456789012345678901234 stays", "0.123456789012345678901234 stays"),
+        ("12345678901234567890123/0 stays", "12345678901234567890123/0 stays"),
+        ("sha 12345678901234567890123abc stays", "sha 12345678901234567890123abc stays"),
+    ],
+)
+def test_long_fractions_become_decimals(told: str, shown: str) -> None:
+    assert brief(told) == shown
+
+
+@pytest.mark.parametrize("alpha", [1e-6, 2.5e-9, 0.05, 1 / 3, 0.7e-3])
+@pytest.mark.parametrize("suite", [1, 3, 7, 49, 311])
+@pytest.mark.parametrize("own", [1, 2, 3, 11])
+def test_a_command_gives_each_check_its_share_and_is_short(alpha: float, suite: int, own: int) -> None:
+    share = alpha / suite
+    text = shared(share, own)
+    assert float(text) / own == pytest.approx(share, rel=1e-15)
+    assert len(text) <= len(repr(share * own))
+    if suite == own:
+        assert float(text) / own == share
+        assert len(text) <= len(repr(alpha))
+
+
+def test_the_command_of_an_entry() -> None:
+    drawn = Evidence(HOLDS, "monte-carlo", "c", "holds", "holds", "", seed=5, alpha=1e-6 / 3).to_json()
+    exact = Evidence(HOLDS, "algebra", "units", "holds", "holds", "").to_json()
+    command = f"dpfl-theory check {HOLDS}"
+    assert Entry(HOLDS, None, [exact]).command == command
+    assert Entry(HOLDS, None, [exact, drawn, drawn, drawn]).command == f"{command} --seed 5 --alpha 1e-06"
 
 
 def test_a_product_is_written_coefficient_first() -> None:

@@ -16,6 +16,16 @@ from dpfl_theory.console import choice, emit, say, writable
 
 app = typer.Typer()
 
+ROWS = {
+    "printed": "printed",
+    "true": "true",
+    "cause": "cause",
+    "counterexample": "counterexample",
+    "repaired": "repaired",
+    "affects": "rest on it",
+}
+"""What the text says of an erratum, and under which title."""
+
 
 @app.command()
 def validate(
@@ -56,17 +66,29 @@ def errata(
 
 
 def _recorded(paper: str) -> dict[str, Any]:
-    """What the catalogue records of a paper, as plain data."""
-    from dpfl_theory.report.entries import printed_id, reference
+    """What the catalogue records of a paper, as plain data; of each erratum also what shows it and what rests on it."""
+    from dpfl_theory.report.entries import Entry, printed_id, reference
+    from dpfl_theory.report.errata import affected, showing_command
+    from dpfl_theory.report.proof_map import proof_graph
 
     own = statements.select((), paper)
+    graph = proof_graph([Entry(s.id, s) for s in statements.all_statements()])
     printed = [s for s in own if printed_id(s.id) == s.id]
     places = {s.id: {"id": s.id, "where": s.source.where, "equation": s.source.equation or None} for s in own}
     return {
         "paper": paper,
         "reference": reference(paper),
         "statements": len(printed),
-        "errata": [{**places[s.id], **s.summary()["erratum"]} for s in printed if s.erratum is not None],
+        "errata": [
+            {
+                **places[s.id],
+                **s.summary()["erratum"],
+                "affects": list(affected(s, graph)),
+                "command": showing_command(s),
+            }
+            for s in printed
+            if s.erratum is not None
+        ],
         "sharpened": [s.id for s in own if s.id.endswith(".sharpened")],
         "slips": [{**places[s.id], "slip": slip} for s in printed for slip in s.slips],
     }
@@ -74,16 +96,23 @@ def _recorded(paper: str) -> dict[str, Any]:
 
 def _as_text(recorded: Mapping[str, Any]) -> str:
     counts = f"{recorded['statements']} printed statements, {len(recorded['errata'])} errata"
-    parts = [recorded["reference"], f"{counts}, {len(recorded['slips'])} slips"]
+    parts = [recorded["reference"], f"{counts}, {len({s['slip'] for s in recorded['slips']})} slips and remarks"]
     for erratum in recorded["errata"]:
         parts += ["", f"{erratum['id']}  ({_place(erratum)})"]
-        for key in ("printed", "true", "cause", "counterexample", "repaired", "affects"):
+        for key, title in ROWS.items():
             told = erratum[key] if isinstance(erratum[key], str) else ", ".join(erratum[key] or ())
-            parts += [_hanging(f"  {key:<16}", told)] if told else []
+            parts += [_hanging(f"  {title:<16}", told)] if told else []
+        parts.append(f"  {'command':<16}{erratum['command']}")  # in one line, to be copied
     if recorded["sharpened"]:
         parts += ["", "Could be sharpened", *(f"  {id_}" for id_ in recorded["sharpened"])]
     if recorded["slips"]:
-        parts += ["", "Slips", *(_hanging("  ", f"{s['id']} ({_place(s)}): {s['slip']}") for s in recorded["slips"])]
+        beside: dict[str, list[str]] = {}
+        for s in recorded["slips"]:
+            beside.setdefault(s["slip"], []).append(f"{s['id']} ({_place(s)})")
+        told = (_hanging("  ", f"{'; '.join(places)}: {slip}") for slip, places in beside.items())
+        parts += ["", "Slips and remarks", *told]
+    if recorded["errata"]:
+        parts += ["", "dpfl-theory show ID prints a statement's formula, its letters and how it was read."]
     return "\n".join(parts)
 
 

@@ -57,6 +57,7 @@ def build(output: Path, tell: Callable[[str], None] = lambda text: None) -> Path
         alphas=alphas,
         versions=versions_of([*evidence.values(), *shown]),
         href=href,
+        affected=lambda statement: errata.affected(statement, graph),
     )
     return write(output / "index.html", page)
 

@@ -14,7 +14,18 @@ from dpfl_theory.checks.evidence import statement_verdict, verdict_of
 from dpfl_theory.report import formulas
 from dpfl_theory.statements.model import Statement
 
-__all__ = ["Entry", "entries_of", "groups_of", "natural", "printed_id", "reference", "siblings", "versions_of"]
+__all__ = [
+    "Entry",
+    "check_command",
+    "entries_of",
+    "groups_of",
+    "natural",
+    "printed_id",
+    "reference",
+    "shared",
+    "siblings",
+    "versions_of",
+]
 
 SIBLINGS = (".repaired", ".sharpened")
 EXPONENT = {"letter", "term", "claimed", "slope", "low", "high", "slope_of_the_bound", "grid"}
@@ -91,9 +102,9 @@ class Entry:
         """The command that repeats the evidence."""
         drawn = [e for e in self.evidence if e["seed"] is not None and e["alpha"] is not None]
         if not drawn:
-            return f"dpfl-theory check {self.id}"
+            return check_command(self.id)
         # Each check keeps its share of the false-alarm budget, so that it stops after the same number of lanes.
-        return f"dpfl-theory check {self.id} --seed {drawn[0]['seed']} --alpha {drawn[0]['alpha'] * len(drawn):.17g}"
+        return f"{check_command(self.id)} --seed {drawn[0]['seed']} --alpha {shared(drawn[0]['alpha'], len(drawn))}"
 
     @cached_property
     def lines(self) -> list[formulas.Line]:
@@ -118,6 +129,26 @@ def groups_of(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
     for entry in entries:
         groups.setdefault(entry.paper, []).append(entry)
     return dict(sorted(groups.items()))
+
+
+def check_command(id_: str) -> str:
+    """The command that checks one statement.
+
+    >>> check_command("das2022.theorem6")
+    'dpfl-theory check das2022.theorem6'
+    """
+    return f"dpfl-theory check {id_}"
+
+
+def shared(share: float, checks: int) -> str:
+    """The shortest decimal of a budget whose even split over so many checks gives each this very share.
+
+    >>> shared(1e-6 / 3, 3), shared(2.5e-9, 4)
+    ('1e-06', '1e-08')
+    """
+    total = share * checks
+    shorter = (f"{total:.{digits}g}" for digits in range(1, 17))
+    return next((text for text in shorter if float(text) / checks == share), repr(total))
 
 
 def reference(paper: str) -> str:

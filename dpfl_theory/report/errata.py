@@ -14,12 +14,12 @@ from typing import Any
 from dpfl_theory.checks.evidence import VERDICTS
 from dpfl_theory.checks.runner import plan
 from dpfl_theory.console import write
-from dpfl_theory.report.entries import Entry, natural, printed_id, reference, siblings, versions_of
+from dpfl_theory.report.entries import Entry, check_command, natural, printed_id, reference, siblings, versions_of
 from dpfl_theory.report.proof_map import ProofMap, proof_map, resting_on
 from dpfl_theory.report.templates import anchor, render
-from dpfl_theory.statements.model import METHODS
+from dpfl_theory.statements.model import METHODS, Statement
 
-__all__ = ["FOLDER", "Finding", "PaperErrata", "collect", "write_pages"]
+__all__ = ["FOLDER", "Finding", "PaperErrata", "affected", "collect", "showing_command", "write_pages"]
 
 FOLDER = "errata"
 MADE = '<meta name="generator" content="dpfl-theory report: errata">'
@@ -32,7 +32,8 @@ class Finding:
 
     status: ``refuted``, a check of the evidence is violated; ``not checked``, no check that could show it was run;
     ``not confirmed``, those that were run do not show it. ``missing`` are the checks (method, name) that are known to
-    refute it and were not run; ``affected`` are the printed statements (id, state) that rest on it.
+    refute it and were not run; ``affected`` are the printed statements (id, state) that rest on it; ``command`` repeats
+    the evidence, or gets what shows the erratum where there is none.
     """
 
     entry: Entry
@@ -40,6 +41,7 @@ class Finding:
     missing: tuple[tuple[str, str], ...]
     affected: tuple[tuple[str, str], ...]
     repaired: Entry | None
+    command: str
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,14 @@ class PaperErrata:
     def recorded(self) -> tuple[Finding, ...]:
         """The errata on record that this evidence does not show."""
         return tuple(f for f in self.findings if f.status != "refuted")
+
+    @property
+    def remarks(self) -> dict[str, tuple[Entry, ...]]:
+        """Each slip once, with all the statements that it is recorded beside."""
+        found: dict[str, tuple[Entry, ...]] = {}
+        for entry, slip in self.slips:
+            found[slip] = (*found.get(slip, ()), entry)
+        return found
 
     @property
     def checked(self) -> tuple[Entry, ...]:
@@ -110,18 +120,42 @@ def _finding(entry: Entry, own: Mapping[str, Entry], graph: Any) -> Finding | No
     if statement is None or (erratum is None and entry.verdict != "violated"):
         return None
     run = {(e["method"], e["check"]) for e in entry.evidence}
-    known = [(c.method, c.name) for _, c in plan([statement]) if c.expected == "violated"]
     status = "not checked" if entry.open_erratum else "refuted" if entry.verdict == "violated" else "not confirmed"
-    affected = {*(() if erratum is None else erratum.affects), *resting_on(graph, entry.id)}
-    # A derived form beside a printed one is no statement of the paper.
-    shown = {i for i in affected if printed_id(i) == i and i != entry.id}
     return Finding(
         entry,
         status,
-        tuple(c for c in known if c not in run),
-        tuple((i, graph.nodes[i]["state"] if i in graph else "not entered") for i in sorted(shown, key=natural)),
+        tuple(c for c in _refuting(statement) if c not in run),
+        tuple((i, graph.nodes[i]["state"] if i in graph else "not entered") for i in affected(statement, graph)),
         None if erratum is None else own.get(erratum.repaired),
+        entry.command if entry.refuting else showing_command(statement),
     )
+
+
+def affected(statement: Statement, graph: Any) -> tuple[str, ...]:
+    """The printed statements that rest on this one: those reached in the graph of proofs, and those its erratum names.
+
+    A derived form beside a printed one is no statement of the paper.
+    """
+    named = () if statement.erratum is None else statement.erratum.affects
+    found = {i for i in (*named, *resting_on(graph, statement.id)) if printed_id(i) == i and i != statement.id}
+    return tuple(sorted(found, key=natural))
+
+
+def showing_command(statement: Statement) -> str:
+    """The command that shows an erratum: by the methods alone that refute the statement.
+
+    >>> from dpfl_theory import statements
+    >>> showing_command(statements.get("hou2023.corollary1"))
+    'dpfl-theory check hou2023.corollary1 --method exact'
+    """
+    known = {method for method, _ in _refuting(statement)}
+    chosen = [f" --method {m}" for m in METHODS if m in known]
+    return check_command(statement.id) + "".join(chosen if known < set(statement.methods) else ())
+
+
+def _refuting(statement: Statement) -> list[tuple[str, str]]:
+    """The checks (method, name) that are known to refute a statement."""
+    return [(c.method, c.name) for _, c in plan([statement]) if c.expected == "violated"]
 
 
 def write_pages(output: Path, entries: Sequence[Entry], graph: Any, alphas: Sequence[float]) -> dict[str, Path]:

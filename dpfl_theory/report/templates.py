@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ __all__ = ["anchor", "render", "significant"]
 
 PLACE = Path(__file__).parent
 SHEETS = ("page.css", "proof_map.css")
+LONG = re.compile(r"(?<![\w./])(?=[\d/]{21})(\d+)(?:/(\d+))?(?![\w./]*\w)")
+"""A fraction or whole number of more than twenty characters, on its own."""
 
 
 def render(template: str, **values: Any) -> str:
@@ -50,8 +53,24 @@ def significant(value: Any) -> str:
     return text.replace("-", "−")
 
 
+def brief(text: str) -> str:
+    """A sentence with its long fractions and whole numbers, of which exact checks have many, as decimals.
+
+    >>> brief("the worst with 18575167966539727/500000000000000 > 1331/128")
+    'the worst with 37.15033593 > 1331/128'
+    """
+    return LONG.sub(_decimal, text)
+
+
+def _decimal(match: re.Match[str]) -> str:
+    try:
+        return f"{(Decimal(match[1]) / Decimal(match[2] or 1)).normalize():.10g}"
+    except ArithmeticError:  # 0 below the line
+        return match[0]
+
+
 def compact(value: Any) -> str:
-    """Plain data in one line: numbers to four digits, long lists cut.
+    """Plain data in one line: numbers to four digits, long lists cut, long fractions as decimals.
 
     >>> compact({"rho": 0.1, "values": [1, 2]})
     'rho: 0.1, values: [1, 2]'
@@ -61,7 +80,7 @@ def compact(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         shown = ", ".join(compact(v) for v in value[:12])
         return f"[{shown}, … {len(value)} in all]" if len(value) > 12 else f"[{shown}]"
-    return significant(value)
+    return brief(value) if isinstance(value, str) else significant(value)
 
 
 def bar(e: Mapping[str, Any], entry: Entry) -> dict[str, Any] | None:
@@ -102,6 +121,7 @@ def _environment() -> Any:
         undefined=StrictUndefined,
     )
     environment.filters.update(
+        brief=brief,
         num=significant,
         compact=compact,
         mathml=Markup,  # only MathML of our own making goes through this

@@ -179,6 +179,20 @@ def test_slips_and_sharpened_forms_have_their_places() -> None:
     assert "half the constant is enough" in text.split('id="sharpened"')[1]
 
 
+def test_a_slip_of_several_statements_is_told_once() -> None:
+    slip = "The output is over x^1, ..., x^T."
+    family = [replace(statements.get(i), slips=(slip, f"only of {i}.")) for i in (HOLDS, "das2022.lemma8")]
+    entries = [Entry(s.id, s) for s in family]
+    found = collect("das2022", entries, proof_graph(entries))
+    assert {text: [e.id for e in beside] for text, beside in found.remarks.items()} == {
+        slip: [s.id for s in family],
+        **{f"only of {s.id}.": [s.id] for s in family},
+    }
+    shown = module._page(found, entries, proof_graph(entries), []).split('id="slips"')[1]
+    assert shown.count(slip) == 1
+    assert shown.count("<li>") == 3
+
+
 def test_a_paper_without_errata_says_so_and_what_was_checked() -> None:
     statement = statements.get("das2022.lemma8")
     done = Evidence(statement.id, "worst-case", "whole class", "holds", "holds", "the dual value is below").to_json()

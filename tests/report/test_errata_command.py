@@ -7,7 +7,10 @@ import json
 import pytest
 
 from dpfl_theory import statements
+from dpfl_theory.checks.runner import plan
 from dpfl_theory.cli import main
+from dpfl_theory.report.entries import Entry
+from dpfl_theory.report.proof_map import proof_graph, resting_on
 
 
 @pytest.mark.parametrize("paper", statements.papers())
@@ -31,8 +34,44 @@ def test_everything_on_record_is_there(paper: str, capsys: pytest.CaptureFixture
     for e in found["errata"]:
         assert all(" ".join(e[key].split()) in squeezed for key in ("id", "printed", "true", "cause", "counterexample"))
     for s in found["slips"]:
-        assert " ".join(s["slip"].split()) in squeezed
-    assert all(len(line) <= 110 or " " not in line.strip() for line in text.splitlines()[1:])
+        assert squeezed.count(": " + " ".join(s["slip"].split())) == 1, "once, however many statements it is beside"
+    commands = [line.split(maxsplit=1)[1] for line in text.splitlines() if line.startswith("  command ")]
+    assert commands == [e["command"] for e in found["errata"]], "one line each, whole"
+    told = [line for line in text.splitlines()[1:] if not line.startswith("  command ")]
+    assert all(len(line) <= 110 or " " not in line.strip() for line in told)
+
+
+@pytest.mark.parametrize("paper", statements.papers())
+def test_what_rests_on_an_erratum_is_what_its_users_say(paper: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Through any number of steps, and whatever the erratum itself names."""
+    graph = proof_graph([Entry(s.id, s) for s in statements.all_statements()])
+    assert main(["errata", paper, "--format", "json"]) == 0
+    for e in json.loads(capsys.readouterr().out)["errata"]:
+        erratum = statements.get(e["id"]).erratum
+        assert erratum is not None
+        reached = {i for i in resting_on(graph, e["id"]) if not i.endswith((".repaired", ".sharpened"))}
+        assert set(e["affects"]) == reached | set(erratum.affects)
+
+
+@pytest.mark.parametrize("paper", statements.papers())
+def test_each_command_runs_what_refutes_and_no_other_method(paper: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["errata", paper, "--format", "json"]) == 0
+    for e in json.loads(capsys.readouterr().out)["errata"]:
+        start, *methods = e["command"].split(" --method ")
+        assert start == f"dpfl-theory check {e['id']}"
+        run = plan([statements.get(e["id"])], methods)
+        refuting = {c.method for _, c in run if c.expected == "violated"}
+        assert refuting == {c.method for _, c in run}
+        everything = plan([statements.get(e["id"])])
+        assert refuting == {c.method for _, c in everything if c.expected == "violated"}
+
+
+def test_a_command_shows_its_erratum(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["errata", "hou2023", "--format", "json"]) == 0
+    (command,) = (e["command"] for e in json.loads(capsys.readouterr().out)["errata"] if "corollary1" in e["id"])
+    assert command.endswith(" --method exact")
+    assert main([*command.split()[1:], "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["summary"]["statements"]["hou2023.corollary1"]["verdict"] == "violated"
 
 
 def test_an_unknown_paper_is_told(capsys: pytest.CaptureFixture[str]) -> None:
