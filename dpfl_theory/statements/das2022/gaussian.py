@@ -124,7 +124,7 @@ def _small_epsilon(problem: Problem | None, values: Mapping[str, float]) -> str 
 
 _LETTERS = (_VARIANCE, _SENSITIVITY, *das.letters("epsilon", "delta"))
 _NOTE = (
-    "sides: the mechanism's exact delta (Balle, Wang 2018, Theorem 8) against the claimed one; the range of the query "
+    "Compared are the mechanism's exact delta (Balle, Wang 2018, Theorem 8) and the claimed one; the range of the query "
     "has any dimension p"
 )
 

@@ -84,7 +84,7 @@ SNR: Statement = Statement(
         true=(
             "It is true of a single client's message, and of a cohort whose updates point in one direction. In a sum, "
             "normalisation gives short updates the weight of long ones, and where they point elsewhere the sum can be "
-            "shorter, even zero. On Appendix F's problems, of which Figure 3 is, it holds in simulation."
+            "shorter, even zero. On Appendix F's problems, on which Figure 3 is made, it holds in simulation."
         ),
         cause="Section 3.1 compares the lengths of one client's update; the SNR is of the average over the cohort.",
         counterexample="d = 1, C = 10, updates 10 and -1: clipped 10 - 1 = 9, normalised 10 - 10 = 0",

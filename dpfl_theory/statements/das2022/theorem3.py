@@ -147,7 +147,7 @@ THEOREM3: Statement = Statement(
         counterexample=(
             "q = 4, u = 1, delta = 1e-5, r = n, K = 37 (any n and C), epsilon = 36.9: the true delta of all rounds "
             "together is 1.316e-5. Where only the returned iterate is seen: q = 1, u = 1, delta = 1e-5, r = n, K = "
-            "738, epsilon = 736.8: it is above 0.49"
+            "738, epsilon = 736.8: the true delta is above 0.49"
         ),
         repaired="das2022.theorem3.repaired",
         affects=("das2022.definition2",),
