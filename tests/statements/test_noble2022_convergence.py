@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from dpfl_theory.checks import algebra
+from dpfl_theory.checks import algebra, monte_carlo
 from dpfl_theory.checks.monte_carlo import linearise
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements import get
-from dpfl_theory.statements.model import sympy_symbols
+from dpfl_theory.statements.claims import Experiment
+from dpfl_theory.statements.model import Assumption, sympy_symbols
+from dpfl_theory.statements.noble2022 import _explicit_runs, _utility
 
 V = {
     "c": 1.0,
@@ -129,6 +133,30 @@ def test_the_floor_of_a_constant_step_by_simulation(name: str, eta: float) -> No
     assert algebra.run(statement, check, Settings()).verdict == "violated"
 
 
+def test_the_floor_with_bounded_gradients_by_simulation() -> None:
+    """The same with errors of +1 or -1: no iterate leaves [-1, 1], no gradient exceeds C = 11. 4000 runs; six standard
+    errors."""
+    statement = get("noble2022.theoremC.1.strongly-convex")
+    check = next(c for c in statement.checks if c.name == "the same with bounded gradients")
+    outcome = check.build(check.instance)
+    eta, floor, x = 1 / 240, outcome.notes["floor"], np.full(4000, outcome.notes["start"])
+    assert outcome.true is False
+    assert outcome.notes["start"] == pytest.approx(-eta / 2, rel=1e-12)
+    assert 7.6e-10 < floor < 7.7e-10
+    rng, total, longest = np.random.default_rng(12), np.zeros(4000), 0.0
+    for t in range(1, 3001):
+        gradient = np.where(x > 0, 10.0, 1.0) * x + rng.choice([-1.0, 1.0], 4000)
+        longest = max(longest, float(np.abs(gradient).max()))
+        x = x - eta * gradient
+        total += x
+        if t in (1, 2, 10, 100, 1000, 3000):
+            for found in (x, total / t):
+                assert found.mean() + 6 * found.std() / math.sqrt(4000) < -math.sqrt(2 * floor)
+    assert longest <= 11
+    with pytest.raises(ValueError, match="either Gaussian"):
+        check.build({**check.instance, "Sigma": "1"})
+
+
 @pytest.mark.parametrize(("name", "eta", "floor"), [("C.1", 1 / 24, 1 / 1152), ("C.2", 1 / 16, 1 / 512)])
 def test_noise_that_no_weights_remove_by_simulation(name: str, eta: float, floor: float) -> None:
     """nu = Sigma = 1, gradients cut at 8 eta sqrt(V): 10^5 runs from eta sqrt(V); no iterate's mean squared gradient
@@ -169,3 +197,88 @@ def test_the_strongly_convex_form_needs_its_rounds() -> None:
         failing = [a.test(None, {**V, "T": math.ceil(least) - 1}) for a in statement.assumptions]
         assert sum(why is not None for why in failing) == 1
         assert not any(a.test(None, {**V, "T": math.ceil(least)}) for a in statement.assumptions)
+
+
+HYPOTHESES = [  # a hypothesis, values that meet it on the users at +0.3 and -0.3, changes that do not, and what is said
+    (_utility.SMOOTH, {"nu": 2.0}, {"nu": 1.99}, "nu = 1.99"),
+    (_utility.GRADIENTS, {"C": 1.5}, {"C": 1.49}, "clipped at C = 1.49"),
+    (_utility.STRONGLY_CONVEX, {"mu": 1.0}, {"mu": 1.01}, "mu = 1.01"),
+    (_utility.STRONGLY_CONVEX, {"mu": 1.0}, {"mu": 0.0}, "not positive"),
+    (_utility.DISSIMILAR, {"G": 0.3, "B": 1.0}, {"G": 0.29}, "G^2"),
+    (_utility.DISSIMILAR, {"G": 0.3, "B": 1.0}, {"B": 0.9}, "B = 0.9"),
+]
+
+
+@pytest.mark.parametrize("case", HYPOTHESES, ids=[f"{h.text[:24]} {sorted(change)}" for h, _, change, _ in HYPOTHESES])
+def test_hypotheses_read_the_problem(case: tuple[Assumption, dict[str, float], dict[str, float], str]) -> None:
+    assumption, values, change, told = case
+    ridge = 0.0 if assumption in (_utility.GRADIENTS, _utility.DISSIMILAR) else 1.0
+    problem = _explicit_runs.points(4, spread=0.3, ridge=ridge)
+    assert assumption.test(problem, values) is None
+    assert assumption.test(None, values) is None
+    why = assumption.test(problem, {**values, **change})
+    assert why is not None
+    assert told in why
+
+
+def test_an_objective_that_is_not_convex_is_refused() -> None:
+    class Saddle:
+        constants = type("Constants", (), {"mu_min": -0.5, "L_max": 1.0})
+
+    saddle: Any = Saddle()
+    assert "-0.5" in str(_utility.CONVEX.test(saddle, {}))
+    assert _utility.CONVEX.test(_explicit_runs.points(2), {}) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("C.1.convex.repaired", {"nu": 0.5}),
+        ("C.1.strongly-convex.repaired", {"mu": 1.5}),
+        ("4.2.fedavg", {"G": 0.0}),
+        ("4.2.scaffold", {"C": 0.1}),
+    ],
+)
+def test_a_run_outside_the_hypotheses_is_not_applicable(name: str, change: dict[str, float]) -> None:
+    statement = get(f"noble2022.theorem{name}")
+    check = next(c for c in statement.checks if c.method == "monte-carlo")
+
+    def build(instance: Any) -> Experiment:
+        found: Experiment = check.build(instance)
+        return replace(found, values={**found.values, **change})
+
+    assert monte_carlo.run(statement, replace(check, build=build), Settings()).verdict == "not-applicable"
+
+
+def settings_of(changes: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    statement = get("noble2022.theoremC.1.convex")
+    check = next(c for c in statement.checks if c.name == "the paper's own settings")
+    instance = {name: {**at, **changes.get(name, {})} for name, at in check.instance.items()}
+    evidence = algebra.run(statement, replace(check, instance=instance), Settings())
+    return evidence.verdict, dict(evidence.notes)
+
+
+def test_the_papers_own_settings_are_what_the_slips_say() -> None:
+    """By hand: sqrt(20) and sqrt(3.2), 108/0.2 and 108/0.05, 96/(0.05^(2/3) 546) and with 72, 96/(0.2^(2/3) 400)."""
+    verdict, notes = settings_of({})
+    assert verdict == "holds"
+    assert [round(f(notes["eta_g"]) ** 2, 3) for f in (min, max)] == [3.2, 20.0]
+    assert list(notes["rounds"].values()) == [540, 2160]
+    assert notes["start"]["Tables 1 and 4"] == [round(96 / (0.05 ** (2 / 3) * T), 2) for T in (546, 72)]
+    assert notes["start"]["Figures 1 and 2, logistic regression"] == [round(96 / (0.2 ** (2 / 3) * 400), 2)] * 2
+    texts = {part: " ".join(get(f"noble2022.theoremC.1.{part}").slips) for part in ("convex", "strongly-convex")}
+    assert all(number in texts["convex"] for number in ("1.8 to 4.5", "1.3 to 9.8", "0.7 times"))
+    assert all(number in texts["strongly-convex"] for number in ("540", "2160"))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"Figures 1 and 2, logistic regression": {"T": [540]}},
+        {"Tables 1 and 4": {"T": [708]}},
+        {"Figure 9": {"l": ["1/100"]}},
+    ],
+    ids=["enough rounds", "a start below the trivial bound", "one user a round"],
+)
+def test_settings_within_the_theorem_are_noticed(changes: dict[str, Any]) -> None:
+    assert settings_of(changes)[0] == "violated"

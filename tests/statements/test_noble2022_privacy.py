@@ -18,16 +18,19 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import beta, binom, norm
 
-from dpfl_theory.checks import privacy
+from dpfl_theory.checks import algebra, privacy
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.privacy import largest_rounds, noble2022
 from dpfl_theory.privacy.mechanisms import get as mechanism
 from dpfl_theory.privacy.pld import delta_limits, epsilon_limits
 from dpfl_theory.statements import all_statements, get
+from dpfl_theory.statements.model import Sides, sympy_symbols
 from dpfl_theory.statements.noble2022 import _attacks as attacks
 from dpfl_theory.statements.noble2022 import _formulas as formulas
 from dpfl_theory.statements.noble2022 import _views as views
+from dpfl_theory.statements.noble2022 import cgf as cgf_module
+from dpfl_theory.statements.noble2022 import theorem4_1_repaired, theorem4_1_server
 from dpfl_theory.statements.noble2022._divergences import subsampled_cgf
 from dpfl_theory.statements.noble2022._linear import Run, cohort_sequences, squared_distance
 from dpfl_theory.statements.noble2022.composition import composed_delta
@@ -140,6 +143,37 @@ def test_the_printed_generating_function_lacks_the_logarithm():
     moment = quad(lambda y: norm.pdf(y, 1) * math.exp((2 * y - 1) / 2), -10, 14)[0]  # sigma_g = lambda = 1
     assert moment == pytest.approx(math.e)
     assert "K_M that is defined is e" in get("noble2022.lemmaB.3").source.note
+
+
+@pytest.mark.parametrize("build", [cgf_module._gaussian_divergence, cgf_module._two_answers])
+def test_a_wrong_equivalence_is_noticed_by_the_algebra(build):
+    """K_M(lambda)/(lambda + 1) for K_M(lambda)/lambda, which is no Renyi budget of order lambda + 1."""
+    statement, given = get("noble2022.lemmaB.3"), get("noble2022.lemmaB.3").sides()
+    (right,) = given.rhs.values()
+    lam = next(x for x in right.free_symbols if x.name == "lambda")
+    wrong = replace(statement, sides=lambda: Sides(given.lhs, {"CGF": right * lam / (lam + 1)}))
+    instance = {"lambda": [1, 2]}
+    assert build(lambda: statement)(instance).true is True
+    assert build(lambda: wrong)(instance).true is not True
+
+
+ALGEBRA = [  # module, term, a factor that it should not have
+    (theorem4_1_repaired, "rounds", lambda s: s["K"]),
+    (theorem4_1_repaired, "conversion", lambda s: s["l"]),
+    (theorem4_1_server, "fluctuation", lambda s: 1 / s["T"]),
+    (theorem4_1_server, "drift", lambda s: s["epsilon_a"]),
+]
+
+
+@pytest.mark.parametrize(("module", "term", "factor"), ALGEBRA)
+def test_wrong_terms_of_the_repaired_theorem_are_noticed_by_the_algebra(module, term, factor, monkeypatch):
+    statement = module.REPAIRED
+    check = next(c for c in statement.checks if c.method == "algebra")
+    assert algebra.run(statement, check, Settings()).verdict == "holds"
+    letters, given = {s.name: s for s in sympy_symbols(statement).values()}, module._repaired_sides(statement)
+    wrong = Sides(given.lhs, {**given.rhs, term: given.rhs[term] * factor(letters)})
+    monkeypatch.setattr(module, "_repaired_sides", lambda _: wrong)
+    assert algebra.run(statement, check, Settings()).verdict == "inconclusive"
 
 
 def test_a_second_mechanism_that_repeats_the_first_ones_noise_breaks_composition():

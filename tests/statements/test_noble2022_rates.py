@@ -1,4 +1,4 @@
-"""noble2022 Theorem 4.2: the fitted exponents, what they are held to, and planted faults."""
+"""noble2022 Theorem 4.2: the fitted exponents, what they are held to, planted faults, and what no constant saves."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from dpfl_theory.checks import algebra, monte_carlo
 from dpfl_theory.checks.evidence import Evidence
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.model import Check, Sides, Statement
-from dpfl_theory.statements.noble2022 import _private_runs, _rates, theorem4_2
+from dpfl_theory.statements.model import Check, Sides, Statement, sympy_symbols
+from dpfl_theory.statements.noble2022 import _no_constant, _private_runs, _rates, theorem4_2, theorem4_2_repaired
+from dpfl_theory.statements.symbolic import total
 
-STATEMENT = {"scaffold": theorem4_2.SCAFFOLD, "fedavg": theorem4_2.FEDAVG}
+STATEMENT = {"scaffold": theorem4_2_repaired.SCAFFOLD, "fedavg": theorem4_2_repaired.FEDAVG}
+PRINTED = {"scaffold": theorem4_2.SCAFFOLD, "fedavg": theorem4_2.FEDAVG}
 REGIMES = pytest.mark.parametrize(
     "regime", _rates.REGIMES, ids=[f"{r['method']}-{r['letter']}-{r['term']}" for r in _rates.REGIMES]
 )
@@ -157,35 +159,91 @@ def test_a_wrong_exponent_is_noticed_by_the_algebra() -> None:
 
         return replace(theorem4_2.SCAFFOLD, sides=sides)
 
-    outcome = theorem4_2._exponents(wrong, "scaffold")({})
+    outcome = theorem4_2_repaired._exponents(wrong, "scaffold")({})
     assert outcome.true is False
     assert "start has T^(-1/2), not -1" in outcome.reason
 
 
-def test_the_hypothesis_on_delta_is_needed() -> None:
-    """One user, F(x) = x^2/2, D_0 = C = R = 1, T = 1000, c = 102, epsilon = 1e-3, 1 - delta = 1e-13: whatever the step
-    size, no iterate and no plain mean has an excess below 0.45; the bound is below 0.2. The paper leaves delta open."""
-    T, epsilon, rest, c = 1000, 1e-3, 1e-13, 102
-    small = math.log(T) * -math.log1p(-rest)
-    bound = c * math.sqrt(small) / epsilon + c / T
-    assert bound < 0.2
-    deviation = 2 * math.sqrt(T * math.log(2 * T) * math.log(2)) / epsilon  # of one step's noise, at sigma_g*
+def smallest_excess(steps: np.ndarray, T: int, deviation: float) -> float:
+    """The least E F over step sizes, iterates x^1, ..., x^T and their plain mean, of F(x) = x^2/2 from x^0 = 1."""
     least = math.inf
-    for eta in np.geomspace(1e-12, 1 / 24, 400):
+    for eta in steps:
         q, t = 1 - eta, np.arange(T + 1)
         second = q ** (2 * t) + eta**2 * deviation**2 * (1 - q ** (2 * t)) / (1 - q**2)
         weights = (1 - q ** (T - t)) / (1 - q) / T  # of each step's noise in the mean of x^1, ..., x^T
         mean = ((q ** t[1:]).mean()) ** 2 + (eta * deviation) ** 2 * (weights[:T] ** 2).sum()
         least = min(least, second[1:].min() / 2, mean / 2)
-    assert least > 0.45
+    return least
+
+
+@pytest.mark.parametrize("method", PRINTED)
+def test_the_hypothesis_on_delta_is_needed(method: str) -> None:
+    """One user, T = 1000, c = 102, epsilon = 1e-3, 1 - delta = 1e-13: on the quadratic no step size has less excess
+    than 0.45, and the proof's floor on the Huber loss is 0.245; the bound is below 0.2."""
+    T, epsilon, rest, c = 1000, 1e-3, 1e-13, 102
     values = {"T": T, "l": 1.0, "delta": 1 - rest, "D0": 1.0}
-    assert theorem4_2._SMALL.test(None, values) is not None
-    assert theorem4_2._SMALL.test(None, {**values, "delta": 0.5}) is None
+    s = sympy_symbols(PRINTED[method])
+    at = {"c": c, "nu": 1, "varsigma": 0, "s": 1, "R": 1, "K": 1, "M": 1, "C": 1, "d": 1, "epsilon": epsilon}
+    at |= values | {"G": 0, "B": 1}
+    bound = float(total(PRINTED[method]).subs({s[name]: v for name, v in at.items() if name in s}))
+    assert bound < 0.2
+    deviation = 2 * math.sqrt(T * math.log(2 * T) * math.log(2)) / epsilon  # of one step's noise, at sigma_g*
+    assert smallest_excess(np.geomspace(1e-12, 1 / 24, 400), T, deviation) > 0.45
+    assert 0.245 < (0.5 - 3 * T / (deviation * math.sqrt(2 * math.pi))) / 2 < 0.25
+    assert not any(a.test(None, {**at, "delta": 1 - rest}) for a in PRINTED[method].assumptions)
+    assert theorem4_2_repaired.SMALL.test(None, values) is not None
+    assert theorem4_2_repaired.SMALL.test(None, {**values, "delta": 0.5}) is None
+
+
+@pytest.mark.parametrize("family", [_no_constant.SURE, _no_constant.RARE])
+@pytest.mark.parametrize("method", PRINTED)
+def test_no_constant_saves_the_printed_bound(method: str, family: str) -> None:
+    """Both families refute the printed logarithms, and spare those of sigma_g*."""
+    (check,) = (c for c in PRINTED[method].checks if c.name.endswith(family))
+    assert algebra.run(PRINTED[method], check, Settings()).verdict == "violated"
+
+    def mended() -> Statement:
+        def sides() -> Sides:
+            given = PRINTED[method].sides
+            assert given is not None
+            s, terms = sympy_symbols(PRINTED[method]), dict(given().rhs)
+            return Sides(given().lhs, {**terms, "privacy": s["c"] * theorem4_2.privacy(s, 2)})
+
+        return replace(PRINTED[method], sides=sides)
+
+    (spared,) = (c for c in _no_constant.checks(mended) if c.name.endswith(family))
+    assert algebra.run(mended(), spared, Settings()).verdict == "inconclusive"
+
+
+@pytest.mark.parametrize("users", [1, 8])
+def test_the_floor_by_simulation(users: int) -> None:
+    """DP-SCAFFOLD-warm with one of the users at a time, line by line: for steps from far too short to far too long,
+    the last iterate, the mean and a weighted mean of x^1, ..., x^T lie above the floor. 20 000 runs; the false alarm is
+    below 1e-8 (six standard errors; F is truncated at 10, which only lowers it)."""
+    T, lanes = 5, 20_000
+    tau = 3 * T / (1 - 1 / users if users > 1 else 1.0) * 10.0
+    floor = (0.5 - 3 * T / ((1 - 1 / users if users > 1 else 1.0) * tau * math.sqrt(2 * math.pi))) / 2
+    assert floor > 0.2
+    rng = np.random.default_rng(11)
+    for eta in (1e-6, 1e-3, 0.03, 0.3, 2.0):
+        x, lane = np.ones(lanes), np.arange(lanes)
+        own = 1.0 + tau * rng.standard_normal((users, lanes))
+        path = []
+        for _ in range(T):
+            i = rng.integers(users, size=lanes)
+            noisy = np.clip(x, -1, 1) + tau * rng.standard_normal(lanes)
+            x = x - eta * (noisy - own[i, lane] + own.mean(axis=0))
+            own[i, lane] = noisy
+            path.append(x)
+        for weights in (np.eye(T)[-1], np.full(T, 1 / T), np.arange(1, T + 1) / 15):
+            mean = abs(np.tensordot(weights, np.array(path), axes=1))
+            excess = np.minimum(np.where(mean <= 1, mean**2 / 2, mean - 0.5), 10.0)
+            assert excess.mean() - 6 * excess.std() / math.sqrt(lanes) > floor
 
 
 def test_the_constants_are_derived() -> None:
-    for statement in STATEMENT.values():
+    for statement in (*STATEMENT.values(), *PRINTED.values()):
         for check in statement.checks:
-            if check.method == "algebra":
+            if check.method == "algebra" and check.expected == "holds":
                 assert algebra.run(statement, check, Settings()).verdict == "holds"
     assert math.isclose(32 * math.sqrt(10), 101.19, rel_tol=1e-4)

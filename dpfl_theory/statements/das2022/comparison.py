@@ -239,8 +239,8 @@ SECTION: Statement = Statement(
             "n = 2, d = 2, Huber clients f_1 = h_1(w_1), f_2 = h_0.001(-0.9 w_1 + 0.436 w_2) with common minimiser 0, "
             "w_0 = (20, 50), rho = 0.1, alpha = 1, E = 1, K = 1200 (gamma = 0.11 L ||w_0 - w*||): normalisation's "
             "suboptimality is 2.6 times clipping's; with rho = 0.3 and gamma = L ||w_0 - w*||, the best for the "
-            "bounds, it is 1.25 times (confidence limits from 4096 runs, by the central limit theorem). In one dimension, "
-            "one client, w_0 within eta C of w*, K = 5: 7 times"
+            "bounds, it is 1.25 times (confidence limits from 4096 runs, by the central limit theorem). In one "
+            "dimension, one client, w_0 within eta C of w*, K = 5: 7 times"
         ),
         repaired="das2022.section4.1.repaired",
     ),

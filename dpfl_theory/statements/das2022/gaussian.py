@@ -124,8 +124,8 @@ def _small_epsilon(problem: Problem | None, values: Mapping[str, float]) -> str 
 
 _LETTERS = (_VARIANCE, _SENSITIVITY, *das.letters("epsilon", "delta"))
 _NOTE = (
-    "Compared are the mechanism's exact delta (Balle, Wang 2018, Theorem 8) and the claimed one; the range of the query "
-    "has any dimension p"
+    "Compared are the mechanism's exact delta (Balle, Wang 2018, Theorem 8) and the claimed one; the range of the "
+    "query has any dimension p"
 )
 
 DEFINITION5: Statement = Statement(

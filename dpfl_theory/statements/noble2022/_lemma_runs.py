@@ -15,7 +15,7 @@ from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.model import Check, Expected, Statement
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
 
-__all__ = ["EXPECTED", "NOTE", "RUNS", "SAMPLES", "SUMS", "checks", "experiment", "letters"]
+__all__ = ["CORNERS", "EXPECTED", "NOTE", "RUNS", "SAMPLES", "SUMS", "checks", "experiment", "letters"]
 
 _ROUND = " of the round that is run"
 NOTE = (
@@ -72,6 +72,13 @@ RUNS: dict[str, dict[str, Any]] = {
     "far apart, at the minimiser": _run(_quadratic(heterogeneity=20.0), 1, 5, distance=0.0, noise=0.1),
     "records sampled, privacy noise": _run(_huber(heterogeneity=3.0), 2, 3, distance=2.0, lag=0.5, noise=0.3),
 }
+CORNERS: dict[str, dict[str, Any]] = {
+    "one of twelve users, 100 dimensions, 20 steps": _run(
+        _quadratic(clients=12, dimension=100), 1, 20, lag=1.0, noise=0.02, lanes=64
+    ),
+    "two of 24 users, far apart": _run(_quadratic(clients=24, heterogeneity=20.0), 2, 2, lag=0.5, noise=0.1, lanes=512),
+}
+"""For the sharpened forms, which imply the printed ones: many users, coordinates and steps."""
 
 SAMPLES: dict[str, dict[str, Any]] = {
     "one record of five, little noise": _run(_huber(threshold=0.1), 4, 2, distance=20.0, noise=0.001),

@@ -46,6 +46,8 @@ _ALL = (
     Symbol("B", "dissimilarity of the gradients, proportional part", (0, 0), "positive", "B"),
 )
 LETTERS = {symbol.name: symbol for symbol in _ALL}
+_SLACK = 1e-9
+"""What rounding may do to a constant of a problem, relative to it."""
 
 
 def letters(*names: str) -> tuple[Symbol, ...]:
@@ -77,18 +79,57 @@ def _always(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     return None
 
 
+def _smooth(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    if problem is None or "nu" not in values or problem.constants.L_max <= values["nu"] * (1 + _SLACK):
+        return None
+    return f"some F_i is not nu-smooth: nu = {values['nu']:.6g}, the largest constant is {problem.constants.L_max:.6g}"
+
+
+def _never_clipped(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    """Where the values have a threshold, no record's gradient may exceed it anywhere."""
+    if problem is None or "C" not in values or problem.constants.G_record <= values["C"] * (1 + _SLACK):
+        return None
+    longest = problem.constants.G_record
+    return f"a record's gradient may be as long as {longest:.6g} and is clipped at C = {values['C']:.6g}"
+
+
+def _convex(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    if problem is None or problem.constants.mu_min >= -_SLACK * problem.constants.L_max:
+        return None
+    return f"some F_i is not convex: its least curvature is {problem.constants.mu_min:.6g}"
+
+
+def _strongly_convex(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    if not values["mu"] > 0:
+        return f"mu = {values['mu']} is not positive"
+    if problem is None or problem.constants.mu_min >= values["mu"] * (1 - _SLACK):
+        return None
+    return f"some F_i is not mu-strongly convex: mu = {values['mu']:.6g}, the least is {problem.constants.mu_min:.6g}"
+
+
+def _dissimilar(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    """B >= 1, and the inequality at x*, where grad F = 0: a test that may refuse, and proves nothing elsewhere."""
+    if values["B"] < 1:
+        return f"B = {values['B']} is below 1"
+    if problem is None or problem.constants.w_star is None:
+        return None
+    least = float((problem.gradients_at_star**2).sum(axis=1).mean())
+    if least <= values["G"] ** 2 * (1 + _SLACK) + _SLACK**2:  # x* is known up to a gradient of 1e-10
+        return None
+    return f"at x* the mean of ||grad F_i||^2 is {least:.6g}, above G^2 = {values['G'] ** 2:.6g}"
+
+
 SAMPLING = Assumption("lM >= 1 users in a round and sR >= 1 records in a local step", _sampling)
 ROUNDS = Assumption("T >= 1", _rounds)
-SMOOTH = Assumption("each F_i is nu-smooth (Assumption 2)", _always)
+SMOOTH = Assumption("each F_i is nu-smooth (Assumption 2)", _smooth)
 GRADIENTS = Assumption(
-    "unbiased stochastic gradients, variance at most varsigma^2, never clipped (Assumption 3)", _always
+    "unbiased stochastic gradients, variance at most varsigma^2, never clipped (Assumption 3)", _never_clipped
 )
-CONVEX = Assumption("each F_i is convex", _always)
-STRONGLY_CONVEX = Assumption("each F_i is mu-strongly convex, mu > 0", _always)
+CONVEX = Assumption("each F_i is convex", _convex)
+STRONGLY_CONVEX = Assumption("each F_i is mu-strongly convex, mu > 0", _strongly_convex)
 WARM = Assumption("the first control variates are noisy gradients at x^0", _always)
 DISSIMILAR = Assumption(
-    "(1/M) sum_i ||grad F_i||^2 <= G^2 + B^2 ||grad F||^2 everywhere, B >= 1 (Assumption 4)",
-    lambda problem, values: None if values["B"] >= 1 else f"B = {values['B']} is below 1",
+    "(1/M) sum_i ||grad F_i||^2 <= G^2 + B^2 ||grad F||^2 everywhere, B >= 1 (Assumption 4)", _dissimilar
 )
 
 
@@ -130,6 +171,10 @@ def keeps_a_distance(statement: Callable[[], Statement], step: Any) -> Callable[
     F'(x) = nu x for x > 0 and mu x for x < 0. With m = E x and p = E max(x, 0): m' = (1 - eta mu) m - eta (nu - mu)
     p, and E|x'| >= eta E|xi| = 2h, so that p >= (2h + m)/2 from the first iterate on. From x^0 = -h follows m_t <= -a,
     a = min((1 - eta mu) h, eta (nu - mu) h/2), for all t >= 1; by Jensen's inequality E F(xbar) >= mu a^2/2.
+
+    All that is used of xi is its symmetry. Where the instance has varsigma for Sigma, one user of two records, with
+    gradients F'(x) +- varsigma, draws one in each step, without privacy noise: |x^t| <= varsigma/mu for all t, so that
+    no gradient is longer than C = (nu/mu + 1) varsigma.
     """
 
     def build(instance: Mapping[str, Any]) -> Outcome:
@@ -139,13 +184,15 @@ def keeps_a_distance(statement: Callable[[], Statement], step: Any) -> Callable[
         s = sympy_symbols(itself)
         assert itself.sides is not None
         nu, mu, users = (sp.Rational(instance[name]) for name in ("nu", "mu", "M"))
-        noise = sp.Rational(instance["Sigma"])
+        noise, records = (sp.Rational(instance.get(name, 0)) for name in ("Sigma", "varsigma"))
+        if records and (noise or users != 1):
+            raise ValueError("either Gaussian noise, or the records of one user")
         eta = step(nu, mu)
-        h = eta * noise / sp.sqrt(2 * users) * sp.sqrt(2 / sp.pi) / 2
+        h = eta * (records + noise / sp.sqrt(2 * users) * sp.sqrt(2 / sp.pi)) / 2
         a = sp.Min((1 - eta * mu) * h, eta * (nu - mu) * h / 2)
         floor = mu * a**2 / 2
         at = {s["nu"]: nu, s["mu"]: mu, s["M"]: users, s["Sigma"]: noise, s["D0"]: h}
-        at |= {s[name]: 1 for name in ("l", "K", "s", "R", "c")} | {s["varsigma"]: 0}
+        at |= {s[name]: 1 for name in ("l", "K", "s", "R", "c")} | {s["varsigma"]: records}  # sR = 1 in either case
         if "B" in s:
             at |= {s["B"]: 1, s["G"]: 0}
         right = sum(itself.sides().rhs.values()).subs(at)

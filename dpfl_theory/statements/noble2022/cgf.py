@@ -107,6 +107,57 @@ def _gaussian_gap(_: Mapping[str, Any]) -> Outcome:
     return equal(gap, t * (1 - t) / (2 * z**2), "the interpolation less K_M")
 
 
+def _gaussian_divergence(statement: Callable[[], Statement]) -> Callable[[Mapping[str, Any]], Outcome]:
+    """The loss L of N(1, sigma_g^2) against N(0, sigma_g^2) has log E e^(lambda L) = lambda (lambda + 1)/(2 sigma_g^2),
+    so that the lemma gives Lemma B.6's alpha/(2 sigma_g^2) at alpha = lambda + 1."""
+
+    def build(_: Mapping[str, Any]) -> Outcome:
+        import sympy as sp
+
+        itself = statement()
+        s = sympy_symbols(itself)
+        assert itself.sides is not None
+        lam, z, x = s["lambda"], sp.Symbol("sigma_g", positive=True), sp.Symbol("x", real=True)
+        loss = (x**2 - (x - 1) ** 2) / (2 * z**2)
+        exponent = lam * loss - (x - 1) ** 2 / (2 * z**2)  # of e^(lambda L) times the density of N(1, sigma_g^2)
+        # Without what is left of the square, this is the density of N(1 + lambda, sigma_g^2), whose integral is 1.
+        cgf = sp.simplify(exponent + (x - 1 - lam) ** 2 / (2 * z**2))
+        if x in cgf.free_symbols:
+            return Outcome(None, f"the square is not complete: {cgf}")
+        budget = itself.sides().rhs["CGF"].subs(s["cgf"], cgf)
+        return equal(budget, (lam + 1) / (2 * z**2), "the budget of the Gaussian mechanism, and Lemma B.6")
+
+    return build
+
+
+def _two_answers(statement: Callable[[], Statement]) -> Callable[[Mapping[str, Any]], Outcome]:
+    """Answers of probabilities p, 1 - p against q, 1 - q: lambda times the Renyi divergence of order lambda + 1 is the
+    logarithm of E e^(lambda L) at every whole lambda; as K_M is defined, y = E e^(lambda L) instead of log y, the
+    budget is larger by (y - log y)/lambda, which is least at y = 1."""
+
+    def build(instance: Mapping[str, Any]) -> Outcome:
+        import sympy as sp
+
+        itself = statement()
+        s = sympy_symbols(itself)
+        assert itself.sides is not None
+        p, q, y = sp.symbols("p q y", positive=True)
+        found = []
+        for power in instance["lambda"]:
+            moment = p * sp.exp(power * sp.log(p / q)) + (1 - p) * sp.exp(power * sp.log((1 - p) / (1 - q)))
+            divergence = sp.log(p ** (power + 1) * q**-power + (1 - p) ** (power + 1) * (1 - q) ** -power) / power
+            budget = itself.sides().rhs["CGF"].subs({s["lambda"]: power, s["cgf"]: sp.log(moment)})
+            found.append(equal(sp.exp(power * budget), sp.exp(power * divergence), f"lambda = {power}"))
+        excess = y - sp.log(y)
+        least = sp.solve(sp.diff(excess, y), y) == [1] and sp.diff(excess, y, 2).is_positive and excess.subs(y, 1) > 0
+        return Outcome(
+            True if all(o.true for o in found) and least else None,
+            f"{'; '.join(o.reason for o in found)}; y - log y is at least 1",
+        )
+
+    return build
+
+
 def _equivalence_sides(statement: Statement) -> Sides:
     s = sympy_symbols(statement)
     return Sides({"Renyi budget": s["rdp"]}, {"CGF": s["cgf"] / s["lambda"]})
@@ -145,6 +196,8 @@ LEMMA_B3: Statement = Statement(
     assumptions=(LAMBDA,),
     sides=lambda: _equivalence_sides(LEMMA_B3),
     checks=(
+        Check("algebra", "the Gaussian mechanism", _gaussian_divergence(lambda: LEMMA_B3)),
+        Check("algebra", "any two answers", _two_answers(lambda: LEMMA_B3), {"lambda": [1, 2, 3]}),
         Check(
             "privacy",
             "with the logarithm, an equality",

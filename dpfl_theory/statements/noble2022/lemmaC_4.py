@@ -148,7 +148,7 @@ C4_SHARPENED: Statement = replace(
         ),
         *draws.checks(_move("slope", 4, Fraction(8, 3), Fraction(4, 3), 4), steps.whole_step(Fraction(1, 24))),
         *_worst(steps.performance(_worst_sharp_move, False, _C4_WHAT), "non-convex"),
-        *runs.checks(lambda: C4_SHARPENED, _short, "move", "drift"),
+        *runs.checks(lambda: C4_SHARPENED, _short, "move", "drift", runs=runs.RUNS | runs.CORNERS),
     ),
     uses=("noble2022.lemmaC.1",),
     slips=(),

@@ -146,7 +146,7 @@ C5_SHARPENED: Statement = replace(
     checks=(
         Check("algebra", "for all users, cohorts and steps", proofs.lag(lambda: C5_SHARPENED)),
         *_lag_checks(sharp=True),
-        *runs.checks(lambda: C5_SHARPENED, _longest, "lag", "drift"),
+        *runs.checks(lambda: C5_SHARPENED, _longest, "lag", "drift", runs=runs.RUNS | runs.CORNERS),
     ),
     uses=("noble2022.lemmaC.1", "noble2022.lemmaC.4.sharpened"),
     slips=(),

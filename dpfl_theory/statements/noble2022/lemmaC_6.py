@@ -141,7 +141,7 @@ C6_SHARPENED: Statement = replace(
     checks=(
         Check("algebra", "for all users, cohorts and steps", proofs.drift(lambda: C6_SHARPENED)),
         *_drift_checks(sharp=True),
-        *runs.checks(lambda: C6_SHARPENED, _longest, "drift"),
+        *runs.checks(lambda: C6_SHARPENED, _longest, "drift", runs=runs.RUNS | runs.CORNERS),
     ),
     uses=("noble2022.lemmaC.1",),
     slips=(),

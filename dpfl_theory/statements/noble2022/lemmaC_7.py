@@ -284,7 +284,7 @@ SHARPENED: Statement = replace(
             ),
         ),
         *_checks(SHARP),
-        *runs.checks(lambda: SHARPENED, _longest, "lag"),
+        *runs.checks(lambda: SHARPENED, _longest, "lag", runs=runs.RUNS | runs.CORNERS),
     ),
     uses=("noble2022.lemmaC.4.sharpened", "noble2022.lemmaC.5.sharpened", "noble2022.lemmaC.6.sharpened"),
     slips=(),

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpfl_theory.statements.claims import PrivacyClaim, PrivacyPoint
+from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, sympy_symbols
 from dpfl_theory.statements.noble2022 import _formulas as formulas
 from dpfl_theory.statements.noble2022._letters import DELTA, NOISE, PAPER, SAMPLING, letters
+from dpfl_theory.statements.symbolic import equal
 
 
 def _repaired(instance: Mapping[str, Any]) -> PrivacyClaim:
@@ -41,6 +42,34 @@ def _repaired_sides(statement: Statement) -> Sides:
     return Sides({"epsilon": s["epsilon"]}, {"rounds": rounds, "conversion": sp.log(1 / s["delta"]) / beyond})
 
 
+def _sampled_moment(_: Mapping[str, Any]) -> Outcome:
+    """A round in which it is seen who takes part: the moment of order alpha of the likelihood ratio is 1 - l + l e^c, c
+    = (alpha - 1) K eps'', the rounds' logarithms add up, and Lemma B.4 adds log(1/delta)/(alpha - 1).
+
+    Two forms that it must have: at l = 1 Lemma B.5's T K eps'', at small l the rate T l (e^c - 1)/(alpha - 1).
+    """
+    import sympy as sp
+
+    s = sympy_symbols(REPAIRED)
+    terms = _repaired_sides(REPAIRED).rhs
+    beyond, budget, l, K = s["alpha"] - 1, s["rdp_step"], s["l"], s["K"]  # noqa: E741
+    p, q = sp.symbols("p q", positive=True)  # a message that is sent has densities p and q, one that is not has 1 and 1
+    ratio = sum(weight * q_ * (p_ / q_) ** 2 for weight, p_, q_ in ((1 - l, 1, 1), (l, p, q), (l, 1 - p, 1 - q)))
+    own = q * (p / q) ** 2 + (1 - q) * ((1 - p) / (1 - q)) ** 2  # e^c at alpha = 2
+    at_two = terms["rounds"].subs({s["alpha"]: 2, s["T"]: 1, K: 1}).subs(budget, sp.log(own))
+    found = (
+        equal(sp.exp(at_two), ratio, "one round of two answers at alpha = 2"),
+        equal(sp.expand_log(terms["rounds"].subs(l, 1)), s["T"] * K * budget, "every user in every round"),
+        equal(
+            sp.diff(terms["rounds"], l).subs(l, 0) * beyond,
+            s["T"] * (sp.exp(beyond * K * budget) - 1),
+            "the rate at which few users add to it, times alpha - 1",
+        ),
+        equal(terms["conversion"] * beyond, sp.log(1 / s["delta"]), "Lemma B.4, times alpha - 1"),
+    )
+    return Outcome(all(o.true for o in found) or None, "; ".join(o.reason for o in found))
+
+
 _ONE_USER = {"M": 1000, "R": 1000, "l": 0.001, "s": 0.5, "K": 1, "sigma_g": 5.0, "T": 1, "delta": 1e-6}
 _TWO_STEPS = {"M": 20, "R": 100_000, "l": 0.5, "s": 0.01, "K": 2, "sigma_g": 0.5, "T": 1, "delta": 1e-6}
 _TABLE = {"M": 100, "R": 4000, "l": 0.05, "s": 0.2, "delta": 1 / 400_000}
@@ -68,6 +97,7 @@ REPAIRED: Statement = Statement(
     relation="==",
     sides=lambda: _repaired_sides(REPAIRED),
     checks=(
+        Check("algebra", "sampling of users that are seen", _sampled_moment),
         Check(
             "privacy",
             "certified limits",

@@ -62,6 +62,22 @@ def _repaired_sides(statement: Statement) -> Sides:
     )
 
 
+def _strong_composition(_: Mapping[str, Any]) -> Outcome:
+    """eps_a is Lemma B.4 at delta' = x delta/T, and T delta' + (1 - x) delta = delta; eps_a (e^eps_a - 1) is eps_a^2 to
+    the second order, so that the right side is sqrt(2T log(1/delta'')) eps_a + T eps_a^2 for small eps_a."""
+    import sympy as sp
+
+    s = sympy_symbols(REPAIRED)
+    terms, each = _repaired_sides(REPAIRED).rhs, s["epsilon_a"]
+    own, rest = s["x"] * s["delta"] / s["T"], (1 - s["x"]) * s["delta"]
+    found = (
+        equal(s["T"] * own + rest, s["delta"], "T delta' + delta''"),
+        equal(sp.exp(-((terms["fluctuation"] / each) ** 2) / (2 * s["T"])), rest, "delta'' of the fluctuation"),
+        equal(sp.limit(terms["drift"] / each**2, each, 0), s["T"], "the drift over eps_a^2, and T"),
+    )
+    return Outcome(all(o.true for o in found) or None, "; ".join(o.reason for o in found))
+
+
 _POINTS = {
     "points": [
         {"M": 1000, "R": 1000, "l": 0.001, "s": 0.5, "K": 1, "sigma_g": 5.0, "T": 10, "delta": 1e-6},
@@ -162,7 +178,10 @@ REPAIRED: Statement = Statement(
     assumptions=(SAMPLING, NOISE, DELTA),
     relation="==",
     sides=lambda: _repaired_sides(REPAIRED),
-    checks=(Check("privacy", "certified limits", _three_steps, _POINTS),),
+    checks=(
+        Check("algebra", "the shares of delta, and small eps_a", _strong_composition),
+        Check("privacy", "certified limits", _three_steps, _POINTS),
+    ),
     uses=("noble2022.lemmaB.1", "noble2022.lemmaB.4", "noble2022.lemmaB.5", "noble2022.lemmaB.7", "noble2022.eq8"),
 )
 
