@@ -105,7 +105,9 @@ STRONGLY_CONVEX: Statement = Statement(
     kind="theorem",
     title="DP-SCAFFOLD-warm: strongly convex",
     source=Source(
-        noble.PAPER, "Theorem C.1 (1), Appendix C.2", note=f"{noble.NOTE}. The step l^(2/3) is garbled there"
+        noble.PAPER,
+        "Theorem C.1 (1), Appendix C.2",
+        note=f"{noble.NOTE}. The exponent in l^(2/3) is garbled in the text at hand",
     ),
     text=(
         "DP-SCAFFOLD-warm with mu-strongly convex F_i, eta_g = sqrt(lM), eta_l = min(l^(2/3)/(24 nu K eta_g), l/(54 mu "

@@ -172,7 +172,11 @@ STRONGLY_CONVEX: Statement = Statement(
         repaired="noble2022.theoremC.2.strongly-convex.repaired",
     ),
     uses=("noble2022.lemmaC.1",),
-    slips=_OUTPUT,
+    slips=(
+        *_OUTPUT,
+        "No run with sigma_g > 0, which the theorem asks for, meets Assumption 3.3: Gaussian noise takes the iterates "
+        "anywhere, where the gradients of strongly convex F_i have no bound C.",
+    ),
 )
 
 CONVEX: Statement = Statement(
