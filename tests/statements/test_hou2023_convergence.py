@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -11,12 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sympy as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from dpfl_theory.algorithms import ScaffNew, simulate
-from dpfl_theory.checks import exact, monte_carlo
+from dpfl_theory.checks import algebra, exact, monte_carlo
 from dpfl_theory.checks.evidence import Evidence
 from dpfl_theory.checks.monte_carlo import linearise
 from dpfl_theory.checks.settings import Settings
@@ -24,7 +26,7 @@ from dpfl_theory.problems import make
 from dpfl_theory.problems.quadratic import from_matrices
 from dpfl_theory.statements import get
 from dpfl_theory.statements.claims import Case
-from dpfl_theory.statements.hou2023 import corollary1, theorem1
+from dpfl_theory.statements.hou2023 import _worthwhile, corollary1, theorem1
 from dpfl_theory.statements.hou2023._moments import expected_psi, psi_start
 from dpfl_theory.statements.model import Sides, Statement, sympy_symbols
 
@@ -298,3 +300,42 @@ def test_the_noise_of_the_runs_is_lemma_1s() -> None:
             assert e.algorithm.sigma**2 == pytest.approx(printed, rel=1e-12)
             first = simulate(e.algorithm, e.problem, 1, observe=["scaffnew-lyapunov"], start=e.start, device="cpu")
             assert first["scaffnew-lyapunov"].mean[0] == pytest.approx(v["psi_0"], rel=1e-12)
+
+
+# Corollary 1 at Section 3's budgets.
+
+
+def best_iterations(epsilon: float, d: int, condition: float, share: float = 1.0, v: float = 4.0) -> float:
+    """T* in plain arithmetic for h_0 = h*, C = share ||x_0 - x*||, delta = 1e-5; N cancels."""
+    rate = -math.log(1 - 1 / condition)
+    return math.log(epsilon**2 * rate / (v * share**2 * d * math.log(1e5))) / rate
+
+
+def test_the_iterations_at_section_3s_budgets() -> None:
+    """The erratum's numbers, typed a second time from the display."""
+    true = get("hou2023.corollary1").erratum.true  # type: ignore[union-attr]
+    assert f"T* = {best_iterations(3.3, 31, 25.0):.0f} at epsilon = 3.3" in true
+    (least,) = re.findall(r"T\* >= 1 takes epsilon >= ([\d.]+)\.$", true)
+    assert best_iterations(float(least) + 0.05, 31, 25.0) > 1 > best_iterations(float(least) - 0.05, 31, 25.0)
+    (any_condition,) = re.findall(r"at least ([\d.]+) sqrt\(d\) C/", true)
+    conditions = 1 / (1 - np.linspace(1e-4, 0.9999, 20001))
+    for d, share in ((1, 1.0), (31, 0.5)):
+        below = float(any_condition) * math.sqrt(d) * share
+        most = max(best_iterations(below, d, k, share) for k in conditions)
+        assert most < 1 < max(best_iterations(below * 1.001, d, k, share) for k in conditions)
+    (apart,) = re.findall(r"unless x_0 is ([\d.]+) sqrt\(d\) C", true)
+    assert float(apart) == pytest.approx(float(any_condition) / 3.3, abs=0.005)
+
+
+@pytest.mark.parametrize("name", ["the least epsilon with T* >= 1", "T* is below 1 at Section 3's epsilons"])
+def test_a_wrong_number_of_iterations_is_noticed(name: str) -> None:
+    """T* with epsilon for its square, or with epsilon counted a hundred times."""
+    statement = get("hou2023.corollary1")
+    (check,) = (c for c in statement.checks if c.name == name)
+    assert algebra.run(statement, check, Settings()).verdict == "holds"
+    assert statement.prescription is not None
+    chosen, epsilon = statement.prescription(), sympy_symbols(statement)["epsilon"]
+    swap = sp.sqrt(epsilon) if "least" in name else 100 * epsilon
+    wrong = replace(statement, prescription=lambda: {**chosen, "T": chosen["T"].subs(epsilon, swap)})
+    (faulty,) = (c for c in _worthwhile.checks(lambda: wrong) if c.name == name)
+    assert algebra.run(wrong, replace(faulty, instance=check.instance), Settings()).verdict == "violated"

@@ -46,6 +46,7 @@ INSTANCES: dict[str, dict[str, Any]] = {
     "very heterogeneous quadratics, start at x*": run_of(_quadratics(20.0, 50.0), 0.02, 60, 0.0),
     "shared minimiser, noise dominates": run_of(_quadratics(5.0, 0.0), 1.0, 40, 0.5),
     "40 clients in 200 dimensions": run_of(_quadratics(100.0, 2.0, 40, 200), 0.001, 60, 3.0, lanes=64),
+    "100 clients, condition 1000": run_of(_quadratics(1000.0, 2.0, 100), 0.001, 100, 1.0, lanes=256),
     "two clients far apart": run_of(_quadratics(1000.0, 30.0, 2, 4), 0.001, 100, 1.0),
     "breast cancer with ridge, i.i.d.": run_of(_cancer(ridge=0.05), 0.02, 60, 2.0, lanes=1024),
     "breast cancer with ridge, sorted by label": run_of(

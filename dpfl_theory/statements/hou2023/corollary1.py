@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Case, Outcome
 from dpfl_theory.statements.hou2023 import _letters as hou
+from dpfl_theory.statements.hou2023 import _worthwhile as worthwhile
 from dpfl_theory.statements.hou2023.theorem1 import bound_terms, noise_scale
 from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal
@@ -190,6 +191,7 @@ COROLLARY1: Statement = Statement(
     prescription=_prescription(lambda: COROLLARY1),
     checks=(
         Check("algebra", "stationary in T, eta and p as prescribed", _stationary),
+        *worthwhile.checks(lambda: COROLLARY1),
         *(
             Check("exact", f"shifts known, {name}", lambda i: tuple(_cases(i)), instance)
             for name, instance in _KNOWN_SHIFTS.items()
@@ -206,7 +208,11 @@ COROLLARY1: Statement = Statement(
             "It does when h_0 = h* (all optimal shifts known, as for clients with a common minimiser) and T* >= 1. "
             "Otherwise psi_0 holds (eta^2/p^2) ||h_0 - h*||^2, so that a larger p or a smaller eta lowers the first "
             "term: the bound at (eta*, p*, T*) can exceed its minimum by any factor. T* is the minimiser in T for eta* "
-            "and p*."
+            "and p*. T* >= 1 takes epsilon >= C sqrt(v N d ln(1/delta)/(psi_0 (1 - mu/L) ln([1 - mu/L]^(-1)))), which "
+            "for h_0 = h*, v = 4 and delta = 1e-5 is at least 11.18 sqrt(d) C/||x_0 - x*||, whatever L/mu. So at "
+            "Section 3's epsilon <= 3.3 T* is below 1 unless x_0 is 3.39 sqrt(d) C or more from x*: on logistic "
+            "regression with d = 31, L/mu = 25 (breast-cancer data with ridge) and C = ||x_0 - x*||, T* = -198 at "
+            "epsilon = 3.3, and T* >= 1 takes epsilon >= 190.9."
         ),
         cause=(
             "B.2 minimises theta^T and p^2/(1 - theta) over eta and p and takes psi_0 for a constant, although it is "

@@ -18,33 +18,12 @@ from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.model import Check, Statement, sympy_symbols
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022._private_runs import experiment
+from dpfl_theory.statements.rates import ALPHA, slope_of
 
-__all__ = ["REGIMES", "at", "checks", "exponents", "fitted", "slope_of"]
+__all__ = ["REGIMES", "at", "checks", "exponents", "fitted"]
 
-SEED, ALPHA = 2022, 1e-6
-"""Of the fitted runs: their seed, which is no check's, and the error probability of the interval."""
-
-
-def slope_of(letters: Sequence[float], samples: Sequence[Any], alpha: float = ALPHA) -> tuple[float, float, float]:
-    """The least-squares slope of ln(mean) over ln(letter), and its limits by the delta method and Student's t.
-
-    samples: for each letter the independent values of its lanes, shape (lanes,), with a positive mean.
-
-    >>> import numpy as np
-    >>> [round(v, 6) for v in slope_of([1.0, 2.0, 4.0], [np.full(3, 8.0), np.full(3, 4.0), np.full(3, 2.0)])]
-    [-1.0, -1.0, -1.0]
-    """
-    import numpy as np
-    from scipy import stats
-
-    x = np.log(np.asarray(letters, dtype=float))
-    means = np.array([float(np.mean(v)) for v in samples])
-    errors = np.array([float(np.std(v, ddof=1)) / math.sqrt(len(v)) for v in samples]) / means
-    weights = (x - x.mean()) / float(((x - x.mean()) ** 2).sum())
-    slope = float(weights @ np.log(means))
-    quantile = float(stats.t.isf(alpha / 2, min(len(v) for v in samples) - 1))
-    width = quantile * float(np.sqrt(((weights * errors) ** 2).sum()))
-    return slope, slope - width, slope + width
+SEED = 2022
+"""Of the fitted runs, which is no check's."""
 
 
 def _regime(

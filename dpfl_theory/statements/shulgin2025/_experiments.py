@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from dpfl_theory.problems.base import Array, Problem
 
 __all__ = [
-    *("accurate", "accurate_private", "experiment", "first_round", "flat", "measured", "prescribed", "private"),
-    *("runs", "start_of"),
+    *("accurate", "accurate_private", "experiment", "first_round", "flat", "flat_and_quiet", "measured", "prescribed"),
+    *("private", "runs", "start_of"),
 ]
 
 
@@ -139,8 +139,8 @@ def private(instance: Mapping[str, Any]) -> Experiment:
 
 
 def accurate_private(instance: Mapping[str, Any]) -> Experiment:
-    """Corollary 2 at R = alpha = t = (d log(1/delta)/(n epsilon^2))^(1/4), with the beta_0 that minimises its bound as
-    K grows."""
+    """Corollary 2 at R = alpha = t = (d log(1/delta)/(n epsilon^2))^(1/4), or the multiple ``R`` of it, with the beta_0
+    that minimises its bound as K grows."""
     problem = make(instance["problem"]["family"], **instance["problem"]["parameters"])
     start = start_of(problem, instance["distance"])
     c, constants, t, delta, K = instance["c"], problem.constants, instance["t"], instance["delta"], instance["K"]
@@ -148,28 +148,43 @@ def accurate_private(instance: Mapping[str, Any]) -> Experiment:
     epsilon = math.sqrt(problem.d * math.log(1 / delta) / problem.n) / t**2
     beta_0 = math.sqrt(gap * constants.L_max / c) / t
     sigma, beta = c * math.sqrt((K + 1) * math.log(1 / delta)) / epsilon, beta_0 / (K + 1)
-    share, gamma = _share(t, _first(problem, start)), beta / (2 * constants.L_max)
-    found = _run_of(instance, problem, start, share, R=t, alpha=t, beta=beta, gamma=gamma, sigma=sigma)
+    R = instance.get("R", 1.0) * t
+    share, gamma = _share(R, _first(problem, start)), beta / (2 * constants.L_max)
+    found = _run_of(instance, problem, start, share, R=R, alpha=R, beta=beta, gamma=gamma, sigma=sigma)
     return replace(found, values={**found.values, "beta_0": beta_0, "c": c, "epsilon": epsilon, "delta": delta})
 
 
 def flat(instance: Mapping[str, Any]) -> Experiment:
     """Corollary 2 on Huber's function of the first of d coordinates, whose slope t = (d log(1/delta)/(n
     epsilon^2))^(1/4) lasts for longer than the run; gap = L = c = 1, R = alpha = t, beta_0 = 1/t."""
+    n, d, K, t, delta = (instance[name] for name in ("n", "d", "K", "t", "delta"))
+    epsilon = math.sqrt(d * math.log(1 / delta) / n) / t**2
+    problem, start = _lasting(n, d, t)
+    beta = 1 / (t * (K + 1))
+    sigma = math.sqrt((K + 1) * math.log(1 / delta)) / epsilon
+    found = _run_of(instance, problem, start, 0.0, R=t, alpha=t, beta=beta, gamma=beta / 2, sigma=sigma)
+    return replace(found, values={**found.values, "beta_0": 1 / t, "c": 1.0, "epsilon": epsilon, "delta": delta})
+
+
+def flat_and_quiet(instance: Mapping[str, Any]) -> Experiment:
+    """Corollary 1 on one such function, t = 1/sqrt(K + 1), L = gap = D = alpha = beta = 1, c = 1/2, zero memories."""
+    K = instance["K"]
+    t = 1 / math.sqrt(K + 1)
+    problem, start = _lasting(1, 1, t)
+    more = {"R": t, "D": 1.0, "c": 0.5}
+    return _run_of(instance, problem, start, 0.0, alpha=1.0, beta=1.0, gamma=t / 2, sigma=0.0, **more)
+
+
+def _lasting(n: int, d: int, t: float) -> tuple[Problem, Array]:
+    """n clients with Huber's function of the first of d coordinates, of slope t, and the point where it is 1."""
     import numpy as np
 
     from dpfl_theory.problems.data import Dataset
     from dpfl_theory.problems.huber import from_data
 
-    n, d, K, t, delta = (instance[name] for name in ("n", "d", "K", "t", "delta"))
-    epsilon = math.sqrt(d * math.log(1 / delta) / n) / t**2
     records = Dataset("one coordinate", np.eye(1, d).repeat(n, axis=0), np.zeros(n), 1)
     problem = from_data(records, [np.array([i]) for i in range(n)], threshold=t)
-    start = np.eye(1, d)[0] * (1 / t + t / 2)
-    beta = 1 / (t * (K + 1))
-    sigma = math.sqrt((K + 1) * math.log(1 / delta)) / epsilon
-    found = _run_of(instance, problem, start, 0.0, R=t, alpha=t, beta=beta, gamma=beta / 2, sigma=sigma)
-    return replace(found, values={**found.values, "beta_0": 1 / t, "c": 1.0, "epsilon": epsilon, "delta": delta})
+    return problem, np.eye(1, d)[0] * (1 / t + t / 2)
 
 
 def first_round(instance: Mapping[str, Any]) -> Experiment:

@@ -10,6 +10,7 @@ from dpfl_theory.statements.claims import Case, Outcome
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol, sympy_symbols
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _many_rounds as many
+from dpfl_theory.statements.shulgin2025 import _rates as rates
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._experiments import accurate, runs
 from dpfl_theory.statements.shulgin2025._instances import ACCURATE
@@ -136,6 +137,7 @@ COROLLARY1: Statement = Statement(
         ),
         *worst.grid_of(many.rounds, _RATES),
         *runs(ACCURATE, accurate),
+        *rates.checks("corollary1", lambda: COROLLARY1),
     ),
     uses=("shulgin2025.theorem1",),
     slips=(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dpfl_theory.statements.claims import Case, Outcome
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.shulgin2025 import _letters as shu
+from dpfl_theory.statements.shulgin2025 import _rates as rates
 from dpfl_theory.statements.shulgin2025._experiments import accurate_private, flat, private, runs
 from dpfl_theory.statements.shulgin2025._instances import ACCURATE_PRIVATE, FLAT, PRIVATE
 from dpfl_theory.statements.shulgin2025._line import exactly, root
@@ -273,14 +274,15 @@ COROLLARY2: Statement = Statement(
         *runs(ACCURATE_PRIVATE, accurate_private),
         *runs(PRIVATE, private),
         *runs(FLAT, flat),
+        *rates.checks("corollary2", lambda: COROLLARY2),
     ),
     uses=("shulgin2025.theorem2", "shulgin2025.noise"),
     slips=(
         "With the best beta_0 (1/t here) and R = alpha = t, a function whose slope is chosen as t keeps it, noise or "
         "not, because the way gamma (K + 1) is too short; so the worst case over functions with the same gap and L is "
         "of order t. On isotropic quadratics, where noise makes up nearly all of it, min_k E||grad f(x^k)|| falls with "
-        "t faster: between two settings each, that differ in one letter, with the exponents -0.75 +- 0.10 in epsilon, "
-        "-0.37 +- 0.05 in n, 0.40 +- 0.06 in d and 0.01 +- 0.09 in K (five standard errors).",
+        "t faster: with the exponents -0.71 [-0.80, -0.63] in epsilon, -0.36 [-0.45, -0.27] in n, 0.39 [0.32, 0.46] in "
+        "d and 0.01 [-0.08, 0.10] in K + 1 (limits at error probability 1e-6 each).",
         "The privacy guarantee covers the messages, not the memories: R of the required order needs v_i^0 near grad "
         "f_i(x^0), and vhat^0 = (1/n) sum_i v_i^0 is sent without noise.",
         "With memories that do not depend on the data, v_i^0 = 0, the term 2R alone is at least 2 ||grad f(x^0)||.",

@@ -10,7 +10,7 @@ from dpfl_theory.statements.claims import Case, Outcome
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025._experiments import runs
-from dpfl_theory.statements.shulgin2025._instances import NOISY
+from dpfl_theory.statements.shulgin2025._instances import NOISY, NOISY_EDGES
 from dpfl_theory.statements.shulgin2025._line import exactly, is_square, least_with_noise, runs_on_the_line
 from dpfl_theory.statements.shulgin2025.lemma3 import second_moment
 from dpfl_theory.statements.shulgin2025.theorem1 import LONG, THEOREM1
@@ -134,7 +134,7 @@ THEOREM2: Statement = Statement(
         Check("algebra", "noise accumulated by the server", _accumulated),
         Check("exact", "first round, and the noise term", _first_rounds, _EXACT),
         Check("exact", "whole runs on the line", _noisy_runs, _NOISY_RUNS),
-        *runs(NOISY),
+        *runs({**NOISY, **NOISY_EDGES}),
     ),
     uses=("shulgin2025.lemma2", "shulgin2025.lemma2.repaired", "shulgin2025.lemma3", "shulgin2025.descent"),
     slips=(

@@ -6,13 +6,13 @@ in the exact rounds of `_proof_instances.CLIPPED` and in the worst cases of `_st
 
 One letter of a step is an expectation over the lanes: the squared distance from x* after a round that starts there,
 with eta_g = 1, which is the mean square of the cohort's update; or f after the round. The other letters are computed:
-without stochastic gradients as finite sums over the cohorts, with Gaussian ones for quadratics that are not clipped,
-whose local phases are linear in the noise. The catalogue imports this module, so NumPy is imported where it is used.
+the second moment of a cohort's mean has a closed form, and Gaussian stochastic gradients run on quadratics that are not
+clipped, whose local phases are linear in the noise. The catalogue imports this module, so NumPy is imported where it is
+used.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
@@ -30,6 +30,7 @@ __all__ = [
     "PRODUCTS",
     "SAMPLED",
     "UNCLIPPED",
+    "WIDE",
     "letters_of",
     "local_phase",
     "one_round",
@@ -37,9 +38,12 @@ __all__ = [
 ]
 
 
-def letters_of(problem: Any, x: Any, eta: float, Q: int, c: float, P: int, deviation: float) -> dict[str, float]:
-    """The letters of a round from x (d,) without replacement: threshold c [X], inf for none; the gradients' noise has
-    this deviation [F/X] in each coordinate. sigma_g is the deviation at x, all that a step given x_t may use of it."""
+def letters_of(
+    problem: Any, x: Any, eta: float, Q: int, c: float, P: int, deviation: float, sampling: str = "without"
+) -> dict[str, float]:
+    """The letters of a round from x (d,), without replacement or, for the sampling ``anew``, with it and a run for
+    every draw: threshold c [X], inf for none; the gradients' noise has this deviation [F/X] in each coordinate. sigma_g
+    is the deviation at x, all that a step given x_t may use of it."""
     import math
 
     import numpy as np
@@ -64,12 +68,16 @@ def letters_of(problem: Any, x: Any, eta: float, Q: int, c: float, P: int, devia
     alpha = float(known.mean())
     gradients = np.array([problem.client_gradient(i, x) for i in range(N)])
     slope = gradients.mean(axis=0)
-    cohorts = [list(members) for members in itertools.combinations(range(N), P)]
+    left_out = {"without": (N - P) / max(1, N - 1), "anew": 1.0}[sampling]
 
     def square(factors: Any, spread: Any) -> float:
-        means = [(eta * factors[m, None] * sums[m]).mean(axis=0) for m in cohorts]
-        own = float(np.mean((eta * factors) ** 2 * spread)) / P
-        return float(np.mean([float(v @ v) for v in means])) + own
+        """The square of the mean over all clients, their variance over P, times (N - P)/(N - 1) for different ones, and
+        the noise of P runs."""
+        sent = eta * factors[:, None] * sums
+        mean = sent.mean(axis=0)
+        apart = float(((sent - mean) ** 2).sum(axis=1).mean())
+        own = float(np.mean((eta * factors) ** 2 * spread))
+        return float(float(mean @ mean) + (left_out * apart + own) / P)
 
     everyone = eta * alpha * sums.mean(axis=0)
     wander = float(spread_local.mean()) / N  # the mean square by which the noise moves the mean of the sums
@@ -103,8 +111,8 @@ def letters_of(problem: Any, x: Any, eta: float, Q: int, c: float, P: int, devia
 def one_round(instance: Mapping[str, Any]) -> Experiment:
     """TwoSidedFedAvg, one round from ``distance`` away from x*.
 
-    instance: problem; P; Q; ``eta Q L``; eta_g; c over the median length of the updates (absent: no clipping);
-    deviation of the stochastic gradients; sigma of the privacy noise over the median length; distance.
+    instance: problem; P; Q; sampling; ``eta Q L``; eta_g; c over the median length of the updates (absent: no
+    clipping); deviation of the stochastic gradients; sigma of the privacy noise over the median length; distance.
     """
     import math
 
@@ -116,6 +124,7 @@ def one_round(instance: Mapping[str, Any]) -> Experiment:
 
     problem = make(instance["problem"]["family"], **instance["problem"]["parameters"])
     constants, P, Q = problem.constants, int(instance["P"]), int(instance["Q"])
+    sampling = instance.get("sampling", "without")
     eta = float(Fraction(instance["eta Q L"])) / (Q * constants.L_max)
     eta_g, deviation = float(Fraction(instance.get("eta_g", "1"))), float(instance.get("deviation", 0.0))
     assert constants.w_star is not None
@@ -125,7 +134,9 @@ def one_round(instance: Mapping[str, Any]) -> Experiment:
     usual = eta * Q * float(np.median(lengths))
     c = float(instance["c"]) * usual if "c" in instance else math.inf
     sigma = float(instance.get("sigma", 0.0)) * usual
-    values = letters_of(problem, start, eta, Q, c, P, deviation)
+    if deviation and sampling == "anew":
+        raise ValueError("a client that is drawn twice has one run here: give no noise, with which it needs two")
+    values = letters_of(problem, start, eta, Q, c, P, deviation, sampling)
     values |= {"eta_g": eta_g, "noise_variance": sigma**2}
     algorithm = TwoSidedFedAvg(
         eta,
@@ -133,7 +144,7 @@ def one_round(instance: Mapping[str, Any]) -> Experiment:
         Q,
         threshold=c if math.isfinite(c) else None,
         sigma=sigma,
-        cohort=Cohort("fixed", P),
+        cohort=Cohort("with-replacement" if sampling == "anew" else "fixed", P),
         gradient=NoisyGradient(deviation) if deviation else FullGradient(),
     )
     reach = Reach.anywhere(problem)
@@ -175,7 +186,11 @@ def _quadratic(**parameters: Any) -> dict[str, Any]:
 
 _APART = _quadratic(heterogeneity=2.0, condition=4.0)
 _NEAR = _quadratic(heterogeneity=0.01, condition=2.0)
+_MANY = {"dimension": 200, "heterogeneity": 2.0, "condition": 1000.0}
+_STRETCHED = _quadratic(clients=2, heterogeneity=1.0, condition=1e6, seed=35)
+"""Two clients whose long axes nearly agree: L_f/mu_f = 20311."""
 _ONE_ROUND = {"problem": _APART, "P": 2, "Q": 3, "eta Q L": "129/1000"}
+_WIDE = {**_ONE_ROUND, "problem": _quadratic(clients=8, **_MANY), "P": 4, "lanes": 256}
 CLIPPED: dict[str, dict[str, Any]] = {
     "one round in two dimensions, two of six clients, half of them clipped": {**_ONE_ROUND, "c": 1.0},
     "one round in two dimensions, two of six clients, none clipped": {**_ONE_ROUND, "c": 10.0},
@@ -183,10 +198,20 @@ CLIPPED: dict[str, dict[str, Any]] = {
 NOISY: dict[str, dict[str, Any]] = {
     "one round in two dimensions, stochastic gradients": {**_ONE_ROUND, "deviation": 1.0},
     "one round in two dimensions, noise decides": {**_ONE_ROUND, "problem": _NEAR, "deviation": 1.0},
+    "four of eight clients in 200 dimensions, stochastic gradients": {**_WIDE, "deviation": 1.0},
+    "one of two clients, f of condition 20000": {**_ONE_ROUND, "problem": _STRETCHED, "P": 1, "deviation": 1.0},
+    "40 draws of 40 clients, with replacement": {
+        **_ONE_ROUND,
+        "problem": _quadratic(clients=40, dimension=3),
+        "P": 40,
+        "sampling": "anew",
+    },
 }
 SAMPLED: dict[str, dict[str, Any]] = {
     "one round in two dimensions, two of four clients": {**_ONE_ROUND, "problem": _quadratic(clients=4)},
     "one round in two dimensions, three of six clients": {**_ONE_ROUND, "P": 3},
+    "four of eight clients in 200 dimensions": _WIDE,
+    "20 of 40 clients": {**_ONE_ROUND, "problem": _quadratic(clients=40, dimension=3), "P": 20, "lanes": 16384},
 }
 _AWAY = {**_ONE_ROUND, "distance": 3.0, "lanes": 16384}
 PRODUCTS: dict[str, dict[str, Any]] = {
@@ -214,6 +239,23 @@ DESCENTS: dict[str, dict[str, Any]] = {
         "sigma": 5.0,
         "distance": 2.0,
     },
+    "four of eight clients in 200 dimensions, clipped, privacy noise": {
+        **_SHORT,
+        "problem": _WIDE["problem"],
+        "P": 4,
+        "c": 1.0,
+        "sigma": 1.0,
+        "distance": 1.0,
+        "lanes": 512,
+    },
+    "one of two clients, f of condition 20000, privacy noise": {
+        **_SHORT,
+        "problem": _STRETCHED,
+        "P": 1,
+        "c": 1.0,
+        "sigma": 1.0,
+        "distance": 30.0,
+    },
 }
 
 
@@ -231,6 +273,24 @@ LOCAL: dict[str, dict[str, Any]] = {
         "eta Q L": "129/1000",
         "deviation": 3.0,
         "distance": 0.0,
+    },
+}
+WIDE: dict[str, dict[str, Any]] = {
+    "40 clients in 200 dimensions": {
+        "problem": _quadratic(clients=40, **_MANY),
+        "Q": 4,
+        "eta Q L": "129/1000",
+        "deviation": 0.1,
+        "distance": 3.0,
+        "lanes": 64,
+    },
+    "local steps in two dimensions, Q = 100": {
+        "problem": _APART,
+        "Q": 100,
+        "eta Q L": "129/1000",
+        "deviation": 1.0,
+        "distance": 3.0,
+        "lanes": 512,
     },
 }
 MIDDLE: dict[str, dict[str, Any]] = {

@@ -134,7 +134,16 @@ def _huber(**parameters: Any) -> dict[str, Any]:
     return {"family": "huber", "parameters": {"clients": 6, "dimension": 3, "seed": 2, **parameters}}
 
 
-_SCALAR = {"family": "huber-scalar", "parameters": {"minimisers": [-0.5, 0.5], "thresholds": [1.0, 1.0]}}
+def _pair(threshold: float) -> dict[str, Any]:
+    return {"family": "huber-scalar", "parameters": {"minimisers": [-0.5, 0.5], "thresholds": [threshold] * 2}}
+
+
+def _axes(clients: int, dimension: int) -> dict[str, Any]:
+    """Identical clients, ||x||^2/2 within 10/sqrt(d) of their minimiser in every coordinate."""
+    return {"family": "huber-axes", "parameters": {"clients": clients, "dimension": dimension, "threshold": 10.0}}
+
+
+_SCALAR = _pair(1.0)
 
 
 def _equal(clients: int) -> dict[str, Any]:
@@ -161,6 +170,19 @@ SIMULATED: dict[str, dict[str, Any]] = {
     # all of them at once
     "Huber, two of six clients, clipped to the median": _run(_huber(), 2, 4, 50, c=1.0, lanes=512),
     "Huber, all clients, clipped hard, privacy noise": _run(_huber(), 6, 8, 50, c=0.1, sigma=0.2, lanes=512),
+    # at the edges
+    "Huber, four of twelve clients in 100 dimensions": _run(
+        _huber(clients=12, dimension=100), 4, 2, 20, c=1.0, sigma=0.05, lanes=64
+    ),
+    "12 identical clients in 100 dimensions, privacy noise": _run(
+        _axes(12, 100), 12, 2, 600, c=10.0, sigma=0.02, distance=1.5, lanes=16, **_SAME
+    ),
+    "two draws of two clients, with replacement": _run(
+        _pair(4.0), 2, 2, 1500, distance=2.0, sampling="anew", sigma_g=0.5, lanes=64, **_FINE
+    ),
+    "Huber, 30 draws of 30 clients, with replacement, clipped": _run(
+        _huber(clients=30), 30, 2, 40, c=1.0, sampling="anew", lanes=128
+    ),
 }
 SIMULATED_BROKEN: dict[str, dict[str, Any]] = {
     "two clients apart, one takes part": _run(_SCALAR, 1, 2, 400, distance=0.0, **_FINE),

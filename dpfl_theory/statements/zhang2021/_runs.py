@@ -7,16 +7,20 @@ The catalogue imports this module to list its statements, so NumPy and the algor
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Case, Experiment
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.zhang2021._limits import Limits
 from dpfl_theory.statements.zhang2021._round import Round, compared
 
-__all__ = ["long_run", "run_values", "runs", "simulated", "tree"]
+if TYPE_CHECKING:
+    from dpfl_theory.problems.base import Problem
+
+__all__ = ["long_run", "problem_of", "run_values", "runs", "simulated", "tree"]
 
 F = Fraction
 _SUMMED = ("first_bias", "second_bias", "first_spread", "second_spread")
@@ -117,26 +121,42 @@ def long_run(statement: Callable[[], Statement], limits: Limits, below: bool) ->
     return build
 
 
+def problem_of(described: Mapping[str, Any]) -> Problem:
+    """A problem of the catalogue, or ``huber-axes``: identical clients with the mean of the Huber losses of d scaled
+    coordinates, ||x||^2/2 for |x_j| <= threshold/sqrt(d), whose gradients are at most as long as the threshold."""
+    import numpy as np
+
+    from dpfl_theory.problems import make
+    from dpfl_theory.problems.data import Dataset
+    from dpfl_theory.problems.huber import from_data
+
+    family, parameters = described["family"], described["parameters"]
+    if family != "huber-axes":
+        return make(family, **parameters)
+    n, d = int(parameters["clients"]), int(parameters["dimension"])
+    rows = np.tile(math.sqrt(d) * np.eye(d), (n, 1))
+    records = Dataset("axes", rows, np.zeros(n * d), 1)
+    return from_data(records, np.split(np.arange(n * d), n), threshold=float(parameters["threshold"]))
+
+
 def simulated(statement: Callable[[], Statement], limits: Limits) -> Callable[[Mapping[str, Any]], Experiment]:
     """What a Monte-Carlo check builds: Algorithm 3 with full local gradients, clipped updates and privacy noise.
 
     `FedAvg` with the step sizes eta_l and eta_g eta_l, threshold c/eta_l and noise sigma/(eta_l sqrt(P)) on the average
-    is Algorithm 3. instance: problem; P; Q; T; ``eta Q L`` (eta_l QL); ``product``, the share of the largest product
-    eta_g eta_l that is allowed; c over the median length of the first updates; sigma over c; distance from x*, or the
-    start; sigma_g where it is known better than `sigma_global` says.
+    is Algorithm 3. instance: problem; P; Q; T; sampling, ``anew`` for P draws with replacement, each of them a run;
+    ``eta Q L`` (eta_l QL); ``product``, the share of the largest product eta_g eta_l that is allowed; c over the median
+    length of the first updates; sigma over c; distance from x*, or the start; sigma_g where it is known better than
+    `sigma_global` says.
     """
 
     def build(instance: Mapping[str, Any]) -> Experiment:
-        import math
-
         import numpy as np
 
         from dpfl_theory.algorithms import Cohort, FedAvg
         from dpfl_theory.algorithms.reach import fedavg_reach
-        from dpfl_theory.problems import make
         from dpfl_theory.problems.heterogeneity.client_deviation import sigma_global
 
-        problem = make(instance["problem"]["family"], **instance["problem"]["parameters"])
+        problem = problem_of(instance["problem"])
         constants, P, Q, T = problem.constants, int(instance["P"]), int(instance["Q"]), int(instance["T"])
         L = constants.L_max
         eta = float(F(instance["eta Q L"])) / (Q * L)
@@ -154,6 +174,8 @@ def simulated(statement: Callable[[], Statement], limits: Limits) -> Callable[[M
         C = float(instance["c"]) * Q * float(np.median(lengths))
         sigma = float(instance["sigma"]) * C
         cohort = Cohort() if problem.n == P else Cohort("fixed", P)
+        if instance.get("sampling") == "anew":  # full gradients: two runs of one client are alike
+            cohort = Cohort("with-replacement", P)
         algorithm = FedAvg(eta, Q, eta_g * eta, "clip", C, cohort, sigma / math.sqrt(P), "average")
         values = {
             **unit,

@@ -9,11 +9,10 @@ from dpfl_theory.statements.claims import Experiment, Outcome
 from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.repaired_noise import BUDGET
 from dpfl_theory.statements.symbolic import equal, total
+from dpfl_theory.statements.zhang2021 import _exponents as exponents
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _rate, theorem3_1, theorem3_2
 from dpfl_theory.statements.zhang2021 import _run_instances as instances
-from dpfl_theory.statements.zhang2021._limits import repaired_limits
-from dpfl_theory.statements.zhang2021._runs import simulated
 
 _WHERE = "Corollary 3.2.1, Section 3.2"
 
@@ -54,20 +53,7 @@ def _follows(_: Mapping[str, Any]) -> Outcome:
 
 
 def _experiment(instance: Mapping[str, Any]) -> Experiment:
-    """Theorem 3.1's run with the threshold Q G, which no update exceeds, and the noise of the repaired Theorem 3.2."""
-    import math
-    from dataclasses import replace
-
-    from dpfl_theory.algorithms.reach import fedavg_reach
-
-    found = simulated(lambda: REPAIRED, repaired_limits)(instance)
-    G, v = found.problem.constants.G_max, dict(found.values)
-    Q, T, P, epsilon, delta = v["Q"], v["T"], v["P"], float(instance["epsilon"]), float(instance["delta"])
-    deviation = 2.0 * Q * G * math.sqrt(T * math.log(1.0 / delta) / P) / epsilon  # over eta_l
-    algorithm: Any = replace(found.algorithm, threshold=Q * G, sigma=deviation / math.sqrt(P))  # type: ignore[type-var]
-    reach = fedavg_reach(algorithm, found.problem, found.rounds, found.start)
-    values = {**v, "G": G, "c_prime": G, "epsilon": epsilon, "delta": delta}
-    return replace(found, algorithm=algorithm, values=values, reach=reach, random=True)
+    return exponents.private(lambda: REPAIRED, instance)
 
 
 _REPAIRED_LETTERS = zhang.letters(
@@ -166,6 +152,7 @@ REPAIRED: Statement = Statement(
         Check("algebra", "follows from the repaired theorems", _follows),
         Check("algebra", "best rate", _rate.best_repaired_rate(lambda: REPAIRED)),
         *(Check("monte-carlo", name, _experiment, i) for name, i in instances.PRIVATE.items()),
+        *exponents.checks(lambda: REPAIRED),
     ),
     uses=("zhang2021.theorem3.1.repaired", "zhang2021.theorem3.2.repaired"),
 )

@@ -176,7 +176,7 @@ def _checks(statement: Lazy) -> tuple[Check, ...]:
         *exact(statement),
         *exact(statement, instead={"drift_square": "drift_mean"}, title=_MIDDLE, samplings=["without"]),
         *worst,
-        *simulated.runs(simulated.LOCAL, simulated.local_phase),
+        *simulated.runs({**simulated.LOCAL, **simulated.WIDE}, simulated.local_phase),
         *simulated.runs(simulated.MIDDLE, simulated.local_phase),
     )
 

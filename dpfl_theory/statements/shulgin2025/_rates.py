@@ -1,0 +1,190 @@
+"""The exponents of Corollaries 1 and 2: runs over geometric grids with every term but the curvature's of one order.
+
+With R and alpha multiples of t = (d log(1/delta)/(n epsilon^2))^(1/4) and the best beta_0 the other three terms of
+Corollary 2 are multiples of t, and those of Corollary 1 of 1/sqrt(K + 1), where R, c and D are fixed. A check holds the
+far end of its grid to the bound itself, which has no free constant, and fits the slope of ln(min_k E||grad f(x^k)||)
+over ln(letter) with a confidence interval. Too little decrease alone would refute the order: functions with the same
+letters, whose slope lasts, have exactly the claimed exponents, and others may fall faster.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from dpfl_theory.statements.claims import Experiment
+from dpfl_theory.statements.model import Check, Statement, sympy_symbols
+from dpfl_theory.statements.rates import ALPHA, Fit, slope_of
+from dpfl_theory.statements.shulgin2025 import _experiments as experiments
+from dpfl_theory.statements.shulgin2025._instances import quadratics
+
+__all__ = ["REGIMES", "at", "build_one", "checks", "fitted", "refuted", "without_noise"]
+
+SEED = 2025
+"""Of the fitted runs, which is no check's."""
+_CHOOSING = 3
+"""One lane in so many chooses the round whose expectation the others estimate."""
+
+_ROUNDING = 1e-9
+_ORDER = "order t: initialisation, memory and privacy noise"
+
+
+def _regime(family: str, letter: str, claimed: str, grid: list[Any], **more: Any) -> dict[str, Any]:
+    where = {"letter": letter, "term": _ORDER, "claimed": claimed, "grid": grid}
+    return {"family": family, **where, **_BASES[family], **more}
+
+
+_BASES: dict[str, dict[str, Any]] = {
+    "isotropic quadratics": {
+        **{"epsilon": 640, "n": 2, "d": 8, "K": 400, "c": 2.0, "R": 0.4, "delta": 1e-5, "distance": 3.0, "lanes": 384}
+    },
+    "slopes that last": {"epsilon": 13.6, "n": 1, "d": 1, "K": 20, "delta": 1e-5, "lanes": 128},
+    "quadratics": {"K": 100, "D": 1.0, "alpha over D": 1.0, "step": 1.0, "distance": 3.0},
+    "slopes that last, no noise": {"K": 99},
+}
+_ROUNDS = {"term": "all three"}
+REGIMES: dict[str, tuple[dict[str, Any], ...]] = {
+    "corollary1": (
+        _regime("quadratics", "K + 1", "-1/2", [101, 401, 1601], **_ROUNDS),
+        _regime("slopes that last, no noise", "K + 1", "-1/2", [100, 400, 1600], **_ROUNDS),
+    ),
+    "corollary2": (
+        _regime("isotropic quadratics", "epsilon", "-1/2", [320, 640, 1280]),
+        _regime("isotropic quadratics", "n", "-1/4", [2, 4, 8]),
+        _regime("isotropic quadratics", "d", "1/4", [32, 16, 8]),
+        _regime("isotropic quadratics", "K + 1", "0", [201, 401, 801]),
+        _regime("slopes that last", "epsilon", "-1/2", [13.6, 27.2, 54.4]),
+        _regime("slopes that last", "n", "-1/4", [1, 4, 16]),
+        _regime("slopes that last", "d", "1/4", [16, 4, 1]),
+        _regime("slopes that last", "K + 1", "0", [21, 41, 81]),
+    ),
+}
+"""Along every grid t falls, or stays: the order is claimed for small t, where d is small and the other letters large.
+R of the isotropic quadratics is in units of t, so that noise makes up nearly all of what is left; D of the quadratics
+in units of M, as `accurate` has it."""
+
+
+def at(instance: Mapping[str, Any], value: Any) -> dict[str, Any]:
+    """The instance with its letter at this value."""
+    letter = instance["letter"]
+    return {**instance, "K": value - 1} if letter == "K + 1" else {**instance, letter: value}
+
+
+def build_one(instance: Mapping[str, Any]) -> Experiment:
+    """The run of one point of a grid."""
+    if instance["family"] == "quadratics":
+        # Corollary 1's c is one number for all K where alpha and beta are: in units of R and alpha + R they are not.
+        alpha = instance["alpha over D"] * math.sqrt(instance["K"] + 1)
+        own = {"problem": quadratics(), "sigma": 0.0, "alpha": alpha, "beta": alpha / (alpha + 1.0)}
+        return experiments.accurate({**instance, **own})
+    if instance["family"] == "slopes that last, no noise":
+        return experiments.flat_and_quiet(instance)
+    n, d = int(instance["n"]), int(instance["d"])
+    t = (d * math.log(1 / instance["delta"]) / (n * float(instance["epsilon"]) ** 2)) ** 0.25
+    if instance["family"] == "slopes that last":
+        return experiments.flat({**instance, "t": t})
+    problem = quadratics(1.0, 0.0, clients=n, dimension=d)
+    return experiments.accurate_private({**instance, "problem": problem, "t": t})
+
+
+def checks(corollary: str, statement: Callable[[], Statement]) -> tuple[Check, ...]:
+    """The Monte-Carlo checks of one corollary's exponents."""
+
+    def build(instance: Mapping[str, Any]) -> Experiment:
+        last = build_one(at(instance, instance["grid"][-1]))
+
+        def fit() -> dict[str, Any]:
+            return fitted(instance, [build_one(at(instance, value)) for value in instance["grid"]], statement())
+
+        return replace(last, notes=Fit(fit))
+
+    return tuple(
+        Check("monte-carlo", f"exponent of {r['letter']} on {r['family']}", build, r) for r in REGIMES[corollary]
+    )
+
+
+def _bound(statement: Statement, values: Mapping[str, float]) -> dict[str, float]:
+    """The right side's terms."""
+    assert statement.sides is not None
+    symbols = sympy_symbols(statement)
+    numbers = {symbols[name]: value for name, value in values.items() if name in symbols}
+    return {term: float(e.subs(numbers)) for term, e in statement.sides().rhs.items()}
+
+
+def _least(run: Experiment) -> Any:
+    """||grad f(x^k)|| in the round with the least mean, shape (lanes,): with noise some lanes choose the round, and the
+    others are returned."""
+    from dpfl_theory.algorithms import simulate
+
+    lanes = run.lanes if run.random else 2
+    done = simulate(
+        run.algorithm,
+        run.problem,
+        run.rounds,
+        lanes,
+        SEED,
+        ["gradient-norm"],
+        start=run.start,
+        series=True,
+        device="cpu",
+    )
+    values = done["gradient-norm"].every_round[: run.rounds]
+    if not run.random:
+        return values.min(axis=0)
+    choosing = lanes // _CHOOSING
+    return values[int(values[:, :choosing].mean(axis=1).argmin()), choosing:]
+
+
+def without_noise(run: Experiment) -> Experiment:
+    """The same steps, and messages that the server receives as they are."""
+    known: Any = run.algorithm
+    return replace(run, algorithm=replace(known, sigma=0.0), random=False)
+
+
+def refuted(letters: Sequence[float], low: float, high: float, claimed: float) -> bool:
+    """Whether the limits of the exponent say that less is gained along the grid than is claimed.
+
+    >>> refuted([1.0, 2.0], -0.4, -0.3, -0.5), refuted([2.0, 1.0], 0.3, 0.4, 0.25)
+    (True, False)
+    """
+    rises = letters[-1] > letters[0]
+    return low > claimed + _ROUNDING if rises else high < claimed - _ROUNDING
+
+
+def fitted(instance: Mapping[str, Any], found: Sequence[Experiment], statement: Statement) -> dict[str, Any]:
+    """The slope over the grid with its interval, the bound's own, the named terms' least share of the bound, the least
+    share of what is left that vanishes with the noise (where it makes some), and the least constant of each bound."""
+    import numpy as np
+
+    letters, samples, bounds, shares, vanishing = [], [], [], [], []
+    for value, run in zip(instance["grid"], found):
+        sample, terms = _least(run), _bound(statement, run.values)
+        bound = math.fsum(terms.values())
+        letters.append(float(value))
+        samples.append(sample)
+        bounds.append(bound)
+        shares.append(1.0 if instance["term"] == _ROUNDS["term"] else 1.0 - terms["curvature"] / bound)
+        if instance["family"] == "isotropic quadratics":
+            vanishing.append(1.0 - float(np.mean(_least(without_noise(run))) / np.mean(sample)))
+    slope, low, high = slope_of(letters, samples)
+    notes = {
+        "letter": instance["letter"],
+        "term": instance["term"],
+        "grid": [float(f"{v:.6g}") for v in letters],
+        "slope": round(slope, 5),
+        "low": round(low, 5),
+        "high": round(high, 5),
+        "claimed": instance["claimed"],
+        "slope_of_the_bound": round(slope_of(letters, [np.full(2, b) for b in bounds])[0], 5),
+        "share_of_the_term": round(min(shares), 4),
+        "constant_needed": [float(f"{np.mean(s) / b:.4g}") for s, b in zip(samples, bounds)],
+        "alpha": ALPHA,
+        "refuted": refuted(letters, low, high, float(Fraction(instance["claimed"]))),
+        "refuted_by": "too little decrease along the grid, or too much increase; never by the opposite",
+    }
+    if vanishing:
+        notes["share_of_the_excess"] = round(min(vanishing), 4)
+    return notes

@@ -1,0 +1,151 @@
+"""The exponents of the repaired Corollary 3.2.1: runs over geometric grids at the way that makes its bound least.
+
+With identical clients and full gradients sigma_l = sigma_g = 0, so that of the bound the initialisation, 4 gap/S, and
+the privacy term, of order S d log(1/delta)/(P epsilon)^2, are left, S = eta_g eta_l Q T: at the best S each is half of
+it, and the bound is a multiple of sqrt(d log(1/delta))/(P epsilon). A check holds the far end of its grid to the bound
+itself, which has no free constant, and fits the slope of ln(mean squared gradient) over ln(letter) with a confidence
+interval. Too little decrease alone would refute the rate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from dpfl_theory.statements.claims import Experiment
+from dpfl_theory.statements.model import Check, Statement, sympy_symbols
+from dpfl_theory.statements.rates import ALPHA, Fit, slope_of
+from dpfl_theory.statements.zhang2021._limits import repaired_limits
+from dpfl_theory.statements.zhang2021._runs import simulated
+
+__all__ = ["REGIMES", "at", "best_way", "checks", "fitted", "private", "runs_of", "terms_of"]
+
+SEED = 2021
+"""Of the fitted runs, which is no check's."""
+_ROUNDING = 1e-9
+_THRESHOLD = 4.0
+
+
+def _regime(letter: str, claimed: str, grid: list[Any], **more: Any) -> dict[str, Any]:
+    base = {"epsilon": 20.0, "clients": 20, "P": 20, "dimension": 1, "T": 600, "Q": 1, "delta": 1e-5, "distance": 1.5}
+    where = {"letter": letter, "term": "initialisation and privacy", "claimed": claimed, "grid": grid}
+    return {**where, **base, "lanes": 160, **more}
+
+
+REGIMES: tuple[dict[str, Any], ...] = (
+    _regime("epsilon", "-1", [5.0, 10.0, 20.0]),
+    _regime("P", "-1", [5, 10, 20], Q=2),
+    _regime("d", "1/2", [1, 2, 4]),
+    _regime("T", "0", [300, 600, 1200]),
+)
+
+
+def at(instance: Mapping[str, Any], value: Any) -> dict[str, Any]:
+    """The instance with its letter at this value."""
+    return {**instance, {"d": "dimension"}.get(instance["letter"], instance["letter"]): value}
+
+
+def described(instance: Mapping[str, Any], product: float) -> dict[str, Any]:
+    """The run of one point of a grid as `_runs.simulated` takes it, with this share of the largest product eta_g eta_l:
+    identical clients, each the mean of the Huber losses of d scaled coordinates, ||x||^2/2 where the run goes."""
+    n, d = int(instance["clients"]), int(instance["dimension"])
+    problem = {"family": "huber-axes", "parameters": {"clients": n, "dimension": d, "threshold": _THRESHOLD}}
+    own = {"eta Q L": "1/1000", "product": product, "c": 1e9, "sigma": 0.0, "sigma_g": 0.0}
+    return {**instance, "problem": problem, **own}
+
+
+def private(statement: Callable[[], Statement], instance: Mapping[str, Any]) -> Experiment:
+    """Theorem 3.1's run with the threshold Q G, which no update exceeds, and the noise of the repaired Theorem 3.2."""
+    from dpfl_theory.algorithms.reach import fedavg_reach
+
+    found = simulated(statement, repaired_limits)(instance)
+    G, v = found.problem.constants.G_max, dict(found.values)
+    Q, T, P, epsilon, delta = v["Q"], v["T"], v["P"], float(instance["epsilon"]), float(instance["delta"])
+    deviation = 2.0 * Q * G * math.sqrt(T * math.log(1.0 / delta) / P) / epsilon  # over eta_l
+    algorithm: Any = replace(found.algorithm, threshold=Q * G, sigma=deviation / math.sqrt(P))  # type: ignore[type-var]
+    reach = fedavg_reach(algorithm, found.problem, found.rounds, found.start)
+    values = {**v, "G": G, "c_prime": G, "epsilon": epsilon, "delta": delta}
+    return replace(found, algorithm=algorithm, values=values, reach=reach, random=True)
+
+
+def best_way(statement: Statement, values: Mapping[str, float]) -> float:
+    """The S = eta_g eta_l Q T at which 4 gap/S and the privacy term, which is proportional to S, are equal."""
+    now = values["eta_g"] * values["eta_l"] * values["Q"] * values["T"]
+    terms = terms_of(statement, values)
+    return now * math.sqrt(terms["initialisation"] / terms["privacy"])
+
+
+def runs_of(instance: Mapping[str, Any], statement: Callable[[], Statement]) -> list[Experiment]:
+    """The run of each point of a grid, at the best way S."""
+    found = []
+    for value in instance["grid"]:
+        one = at(instance, value)
+        farthest = private(statement, described(one, 1.0)).values
+        way = farthest["eta_g"] * farthest["eta_l"] * farthest["Q"] * farthest["T"]
+        found.append(private(statement, described(one, best_way(statement(), farthest) / way)))
+    return found
+
+
+def checks(statement: Callable[[], Statement]) -> tuple[Check, ...]:
+    """The Monte-Carlo checks of the exponents."""
+
+    def build(instance: Mapping[str, Any]) -> Experiment:
+        (last,) = runs_of({**instance, "grid": instance["grid"][-1:]}, statement)
+        return replace(last, notes=Fit(lambda: fitted(instance, runs_of(instance, statement), statement())))
+
+    return tuple(Check("monte-carlo", f"exponent of {r['letter']}, identical clients", build, r) for r in REGIMES)
+
+
+def terms_of(statement: Statement, values: Mapping[str, float]) -> dict[str, float]:
+    """The right side's terms."""
+    assert statement.sides is not None
+    symbols = sympy_symbols(statement)
+    numbers = {symbols[name]: value for name, value in values.items() if name in symbols}
+    return {term: float(e.subs(numbers)) for term, e in statement.sides().rhs.items()}
+
+
+def _squares(run: Experiment) -> Any:
+    """The mean over the rounds of ||grad f(x^t)||^2, shape (lanes,)."""
+    from dpfl_theory.algorithms import simulate
+
+    name = "gradient-norm-squared"
+    done = simulate(run.algorithm, run.problem, run.rounds, run.lanes, SEED, [name], start=run.start, device="cpu")
+    return done[name].mean
+
+
+def fitted(instance: Mapping[str, Any], found: Sequence[Experiment], statement: Statement) -> dict[str, Any]:
+    """The slope over the grid with its interval, the bound's own, the least share of the bound that its two terms have,
+    the least share of what is left that vanishes with the noise, and the least constant of each bound."""
+    import numpy as np
+
+    letters, samples, bounds, shares, vanishing = [], [], [], [], []
+    for value, run in zip(instance["grid"], found):
+        sample, terms = _squares(run), terms_of(statement, run.values)
+        bound = math.fsum(terms.values())
+        letters.append(float(value))
+        samples.append(sample)
+        bounds.append(bound)
+        shares.append((terms["initialisation"] + terms["privacy"]) / bound)
+        quiet: Any = run.algorithm
+        quiet = replace(run, algorithm=replace(quiet, sigma=0.0), lanes=2)
+        vanishing.append(1.0 - float(np.mean(_squares(quiet)) / np.mean(sample)))
+    slope, low, high = slope_of(letters, samples)
+    return {
+        "letter": instance["letter"],
+        "term": instance["term"],
+        "grid": [float(f"{v:.6g}") for v in letters],
+        "slope": round(slope, 5),
+        "low": round(low, 5),
+        "high": round(high, 5),
+        "claimed": instance["claimed"],
+        "slope_of_the_bound": round(slope_of(letters, [np.full(2, b) for b in bounds])[0], 5),
+        "share_of_the_term": round(min(shares), 4),
+        "share_of_the_excess": round(min(vanishing), 4),
+        "constant_needed": [float(f"{np.mean(s) / b:.4g}") for s, b in zip(samples, bounds)],
+        "alpha": ALPHA,
+        "refuted": low > float(Fraction(instance["claimed"])) + _ROUNDING,
+        "refuted_by": "too little decrease along the grid, or too much increase; never by the opposite",
+    }

@@ -1,0 +1,94 @@
+"""zhang2021 Corollary 3.2.1, repaired: the fitted exponents, what they are held to, and planted faults."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from dpfl_theory.checks import monte_carlo
+from dpfl_theory.checks.evidence import Evidence
+from dpfl_theory.checks.settings import Settings
+from dpfl_theory.statements import get
+from dpfl_theory.statements.claims import Experiment
+from dpfl_theory.statements.zhang2021 import _exponents
+
+STATEMENT = get("zhang2021.corollary3.2.1.repaired")
+REGIMES = pytest.mark.parametrize("regime", _exponents.REGIMES, ids=[r["letter"] for r in _exponents.REGIMES])
+
+
+def decided(regime: dict[str, Any], fault: Callable[[Any], Any] | None = None) -> Evidence:
+    (check,) = (c for c in STATEMENT.checks if c.method == "monte-carlo" and dict(c.instance) == regime)
+
+    def build(instance: Any) -> Experiment:
+        if fault is None:
+            built: Experiment = check.build(instance)
+            return built
+        (found,) = _exponents.runs_of({**instance, "grid": instance["grid"][-1:]}, lambda: STATEMENT)
+        return replace(found, algorithm=fault(found.algorithm))
+
+    return monte_carlo.run(STATEMENT, replace(check, build=build), Settings(device="cpu"))
+
+
+def fitted(regime: dict[str, Any], fault: Callable[[Any, Experiment, Experiment], Any]) -> dict[str, Any]:
+    """The fit of faulty runs; fault(algorithm, run, first run of the grid)."""
+    found = _exponents.runs_of(regime, lambda: STATEMENT)
+    wrong = [replace(run, algorithm=fault(run.algorithm, run, found[0])) for run in found]
+    return _exponents.fitted(regime, wrong, STATEMENT)
+
+
+@REGIMES
+def test_the_slope_is_the_claimed_one(regime: dict[str, Any]) -> None:
+    """Both terms of the bound are attained up to one constant, so that the interval contains the claimed exponent; the
+    step's length relative to 1/L, which changes with the letter, moves it by at most 0.02."""
+    evidence = decided(regime)
+    found, claimed = evidence.notes["exponent"], float(Fraction(regime["claimed"]))
+    assert evidence.verdict == "holds"
+    assert evidence.vacuous is False
+    assert found["refuted"] is False
+    assert found["low"] - 0.02 <= claimed <= found["high"] + 0.02
+    assert abs(found["slope"] - claimed) < 0.05
+    assert found["high"] - found["low"] < 0.3
+    assert found["slope_of_the_bound"] == pytest.approx(claimed, abs=1e-9)
+    assert found["share_of_the_term"] == 1.0
+    assert 0.45 < found["share_of_the_excess"] < 0.55
+    needed = found["constant_needed"]
+    assert max(needed) < 1.05 * min(needed)
+    assert min(needed) > 0.2
+
+
+FAULTS: dict[str, Callable[[Any, Experiment, Experiment], Any]] = {
+    "epsilon": lambda a, run, first: replace(a, sigma=first.algorithm.sigma),  # type: ignore[attr-defined]
+    "P": lambda a, run, first: replace(a, sigma=a.sigma * math.sqrt(run.values["P"])),
+    "d": lambda a, run, first: replace(a, sigma=a.sigma * math.sqrt(run.values["d"])),
+}
+
+
+@pytest.mark.parametrize("letter", FAULTS)
+def test_the_fit_notices_noise_of_a_wrong_power(letter: str) -> None:
+    """Noise that does not fall with epsilon, is not averaged over the cohort, or grows with d."""
+    (regime,) = (r for r in _exponents.REGIMES if r["letter"] == letter)
+    assert fitted(regime, FAULTS[letter])["refuted"] is True
+
+
+def test_the_fit_notices_noise_that_is_absent() -> None:
+    found = fitted(_exponents.REGIMES[0], lambda a, run, first: replace(a, sigma=0.0))
+    assert found["share_of_the_excess"] < 0.01
+
+
+@REGIMES
+def test_standing_still_fails_at_the_far_end(regime: dict[str, Any]) -> None:
+    assert decided(regime, lambda a: replace(a, global_step=1e-12)).verdict == "violated"
+
+
+def test_the_way_is_the_best_one() -> None:
+    """No other S gives a smaller bound."""
+    (run, *_) = _exponents.runs_of(_exponents.REGIMES[0], lambda: STATEMENT)
+    values = dict(run.values)
+    best = sum(_exponents.terms_of(STATEMENT, values).values())
+    for factor in (0.97, 1.03):
+        assert sum(_exponents.terms_of(STATEMENT, {**values, "eta_g": factor * values["eta_g"]}).values()) > best
