@@ -171,8 +171,8 @@ THIRD_PARTY: Statement = Statement(
         ),
         true=(
             "Neither the order nor the formula without approximation gives it. The order lets sigma_g tend to 0, where "
-            "no subsampling helps. Without approximation, users' sampling only makes a user's rounds fewer, and for K > "
-            "1 the other users' noise does not count: epsilon = "
+            "no subsampling helps. Without approximation, users' sampling only makes a user's rounds fewer, and for "
+            "K > 1 the other users' noise does not count: epsilon = "
             "min over alpha of (T log(1 - l + l e^((alpha-1) K eps''(alpha, sigma_g^2))) + log(1/delta))/(alpha-1), "
             "and for DP-FedAvg with K = 1 the same at lM sigma_g^2."
         ),

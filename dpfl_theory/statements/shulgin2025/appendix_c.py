@@ -153,7 +153,7 @@ CLIPPING: Statement = Statement(
         _WHERE,
         "16",
         note=(
-            "the display is lost in the text at hand and was restored (mark P): 'from Theorem 4.3 of Khirirat et al.', "
+            "the display is lost in the text at hand and was restored: 'from Theorem 4.3 of Khirirat et al.', "
             "'within a finite number of iterations'"
         ),
     ),

@@ -22,7 +22,7 @@ __all__ = ["DESCENT", "INACTIVE_CLIPPING", "RESIDUAL", "STATEMENTS"]
 _WHERE = "Appendix F, in place of Theorem 5.6 of Khirirat et al. (2023)"
 _DERIVED = (
     "Appendix F cites that theorem, whose display is lost in the text at hand; this is a usable part of such an "
-    "analysis, derived and not printed (mark D)"
+    "analysis, derived and not printed"
 )
 _GAMMA = Symbol("gamma", "step size, without server normalisation", (-1, 2), "positive", r"\gamma")
 _GAP = Symbol("gap", "f(x^k) - f_inf", (1, 0), "nonnegative", r"(f(x^k) - f^{\inf})")

@@ -113,8 +113,8 @@ COROLLARY1: Statement = Statement(
         "Corollary 1, Section 4",
         note=(
             "the display is lost in the text at hand and was restored: R = D/sqrt(K + 1), the limit of gamma and the "
-            "order O(1/sqrt(K)) are pinned by the remaining words (mark P); with gamma = c/sqrt(K + 1) the constant is "
-            "Theorem 1's (mark D)"
+            "order O(1/sqrt(K)) are pinned by the remaining words; with gamma = c/sqrt(K + 1) the constant is "
+            "Theorem 1's"
         ),
     ),
     text=(

@@ -231,8 +231,8 @@ COROLLARY2: Statement = Statement(
         "Corollary 2, Section 5",
         note=(
             "the display is lost in the text at hand and was restored: the choices of sigma, beta and gamma and the "
-            "order are pinned by the remaining words (mark P), the constants are derived by putting the choices into "
-            "Theorem 2 (mark D). beta_0 is free; the one that minimises the bound as K grows is used where a number is "
+            "order are pinned by the remaining words, the constants are derived by putting the choices into "
+            "Theorem 2. beta_0 is free; the one that minimises the bound as K grows is used where a number is "
             "wanted. Of t = (d log(1/delta)/(n epsilon^2))^(1/4), the order that is claimed, the text at hand has "
             "the condition on R; Appendix H had two conditions, both lost, and the other one is read as alpha's. "
             "alpha has to be of that order too: with gap = L_max = c = 1 and R = t, the bound as K grows is 6 t for "

@@ -142,7 +142,7 @@ DESCENT: Statement = Statement(
         "Appendix D, proof of Theorem 1, step 3",
         note=(
             "the display is lost in the text at hand and was restored; it is pinned by the remaining words and by "
-            f"Theorem 1's terms (mark P). With noise it is the same for the server's estimate; the "
+            f"Theorem 1's terms. With noise it is the same for the server's estimate; the "
             f"runs, in which v^{{k+1}} is computed apart, have none. {INTERPOLATION}"
         ),
     ),

@@ -166,7 +166,7 @@ EQ12: Statement = Statement(
         "12",
         note=(
             "the display is lost in the text at hand and was restored: its first term is 'the convergence bound "
-            "obtained by classical gradient descent' (mark P), its second one's constant is Theorem 1's (mark D); "
+            "obtained by classical gradient descent', its second one's constant is Theorem 1's; "
             "any other would not change the verdict. Three more things are lost beside it, in 'By further choosing "
             "..., and [display] which ensures ...': a choice in the line, a display, and what they ensure. The "
             "display is read as the step, which the first term pins, and what is ensured as Corollary 1's limit of "
@@ -205,7 +205,7 @@ EQ12: Statement = Statement(
             "that approaches gradient descent's."
         ),
         true=(
-            "Corollary 1 allows gamma < D/(L_max sqrt(K + 1)) at most, so that its step includes that of (12) only for "
+            "Corollary 1 allows gamma < D/(L_max sqrt(K + 1)) at most, so that the step of (12) is allowed only for "
             "D > L_max sqrt(2 (f(x^0) - f_inf)/L), and the bound is then more than three times gradient descent's. For "
             "smaller D the first term is at least L_max (f(x^0) - f_inf)/(D sqrt(K + 1)), which grows as D shrinks. "
             "With large alpha = beta, for which Theorem 1 gives 2(D + M) in place of 2D, (12) does hold for every D."

@@ -189,7 +189,7 @@ LEMMA1: Statement = Statement(
         "7, 8",
         note=(
             "the displays are lost in the text at hand and were restored: (7) ||Norm_alpha(g)|| <= 1, and (8), which "
-            "stands here; both are pinned by the remaining words and by Appendix C (mark P). For alpha = 0 and g = 0 "
+            "stands here; both are pinned by the remaining words and by Appendix C. For alpha = 0 and g = 0 "
             "(8) has 0/0 and says nothing"
         ),
     ),
@@ -229,7 +229,7 @@ TABLE1: Statement = Statement(
         shu.PAPER,
         "Table 1, Section 3.4",
         note=(
-            "the cells are lost in the text at hand and were restored (mark P): E||C(g) - g||^2 <= (1 - eta)||g||^2; "
+            "the cells are lost in the text at hand and were restored: E||C(g) - g||^2 <= (1 - eta)||g||^2; "
             "||Clip_tau(g) - g|| = max(0, ||g|| - tau), which stands here; (8), which is shulgin2025.lemma1. Of the "
             "first row, a definition, Top-k with eta = k/d is tested"
         ),

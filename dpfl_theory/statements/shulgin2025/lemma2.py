@@ -234,7 +234,7 @@ LEMMA2: Statement = Statement(
         "Lemma 2, Appendix D",
         note=(
             "the display is lost in the text at hand and was restored; it is pinned by the remaining words and by its "
-            "use in steps 1 of both proofs (mark P). Several rounds apply it one after another. Theorems 1 and 2 do "
+            "use in steps 1 of both proofs. Several rounds apply it one after another. Theorems 1 and 2 do "
             "not need it: see the repaired form"
         ),
     ),

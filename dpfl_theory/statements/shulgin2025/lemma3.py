@@ -113,7 +113,7 @@ LEMMA3: Statement = Statement(
         "Lemma 3, Appendix G",
         note=(
             "the display is lost in the text at hand and was restored; it is pinned by its proof, in which the noise "
-            "of all rounds is added up (mark P). Here for the last round K; so for every k"
+            "of all rounds is added up. Here for the last round K; so for every k"
         ),
     ),
     text=(

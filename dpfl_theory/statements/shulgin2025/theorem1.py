@@ -99,7 +99,7 @@ THEOREM1: Statement = Statement(
         "Theorem 1, Section 4",
         note=(
             "the display is lost in the text at hand and was restored; it is pinned by the remaining words and the "
-            "steps of the proof (mark P). The proof rests on Lemma 2 (residuals before the update stay at most R), "
+            "steps of the proof. The proof rests on Lemma 2 (residuals before the update stay at most R), "
             "which fails where a step overshoots: for beta above alpha a small residual can grow beyond R. The theorem "
             "does not need it: by the repaired Lemma 2 the residuals after the update stay at most R"
         ),

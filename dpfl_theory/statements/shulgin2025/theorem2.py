@@ -115,7 +115,7 @@ THEOREM2: Statement = Statement(
         "Theorem 2, Section 5",
         note=(
             "the display is lost in the text at hand and was restored; it is pinned by the remaining words and the "
-            "steps of the proof (mark P). The memories use the messages without noise, so that Theorem 1's remark on "
+            "steps of the proof. The memories use the messages without noise, so that Theorem 1's remark on "
             "Lemma 2 applies unchanged. No run comes near a bound that is below ||grad f(x^0)||: without the noise "
             "term the bound fails in one run only, where it is far above the first gradient. The term's constant rests "
             "on the exact moments"

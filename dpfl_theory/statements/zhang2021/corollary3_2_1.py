@@ -108,7 +108,8 @@ COROLLARY: Statement = Statement(
             "with P < N the third term is eta_g eta_l Q/P. With the noise that is private (Theorem 3.2 repaired) the "
             "last has P^2 in place of N^2, and the best rate is O(sqrt(d ln(1/delta))/(P epsilon)), from eta_g eta_l Q "
             "T = P epsilon/sqrt(d ln(1/delta)) and T of order P epsilon^2/(d ln(1/delta)) or more: sampling gains "
-            "nothing. As a consequence of (9), the printed best rate is right"
+            "nothing. The printed best rate does follow from (9) as printed; with the noise that is private it "
+            "does not hold"
         ),
         cause=(
             "Theorem 3.1 drops the variance of sampling P of N different clients, and Theorem 3.2's noise is not "

@@ -157,7 +157,8 @@ EQ14: Statement = Statement(
         true="the same with a plus sign in the square, since the Delta_i are -eta_l alpha times sums of gradients",
         cause=(
             "the sign of the updates was lost; the rule quoted, <a, b> = -||a||^2/2 - ||b||^2/2 + ||a - b||^2/2, has "
-            "the sign of <a, -b>. The next step, (15), bounds the right square, so nothing that follows is affected"
+            "the sign of <a, -b>. The next step, (15), bounds the right square, so what follows goes through with the "
+            "repaired form"
         ),
         counterexample=(
             "N = P = Q = 1, f = x^2/2, x_t = 1, no noise, no clipping: the left side is -eta_l, the right side eta_l"
