@@ -1,1 +1,1 @@
-"""shulgin2025: Smoothed Normalization for Efficient Distributed Private Optimization (2025)."""
+"""Shulgin, Khirirat, Richtárik: Smoothed Normalization for Efficient Distributed Private Optimization (2025)."""
