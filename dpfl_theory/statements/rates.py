@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
-__all__ = ["ALPHA", "Fit", "slope_of"]
+from dpfl_theory.statements.model import Statement, sympy_symbols
+
+__all__ = ["ALPHA", "Fit", "exponent", "refuted", "slope_of", "terms"]
 
 ALPHA = 1e-6
 """The error probability of a fitted exponent's limits."""
+_ROUNDING = 1e-9
 
 
 def slope_of(letters: Sequence[float], samples: Sequence[Any], alpha: float = ALPHA) -> tuple[float, float, float]:
@@ -32,6 +36,65 @@ def slope_of(letters: Sequence[float], samples: Sequence[Any], alpha: float = AL
     quantile = float(stats.t.isf(alpha / 2, min(len(v) for v in samples) - 1))
     width = quantile * float(np.sqrt(((weights * errors) ** 2).sum()))
     return slope, slope - width, slope + width
+
+
+def terms(statement: Statement, values: Mapping[str, float]) -> dict[str, float]:
+    """The right side's terms at these values of the letters."""
+    assert statement.sides is not None
+    symbols = sympy_symbols(statement)
+    numbers = {symbols[name]: value for name, value in values.items() if name in symbols}
+    return {term: float(e.subs(numbers)) for term, e in statement.sides().rhs.items()}
+
+
+def refuted(letters: Sequence[float], low: float, high: float, claimed: str) -> bool:
+    """Whether the limits of the exponent say that less is gained along the grid than is claimed.
+
+    >>> refuted([1.0, 2.0], -0.4, -0.3, "-1/2"), refuted([2.0, 1.0], 0.3, 0.4, "1/4")
+    (True, False)
+    """
+    slope = float(Fraction(claimed))
+    return low > slope + _ROUNDING if letters[-1] > letters[0] else high < slope - _ROUNDING
+
+
+def exponent(
+    regime: Mapping[str, Any],
+    letters: Sequence[float],
+    samples: Sequence[Any],
+    bounds: Sequence[float],
+    shares: Sequence[float],
+    vanishing: Sequence[float] = (),
+    constant: float = 1.0,
+    judged: bool = True,
+) -> dict[str, Any]:
+    """What the evidence says of one grid: the slope with its limits, the bound's own, and the constant that the bound
+    would need at each point.
+
+    regime: its ``letter``, ``term`` and ``claimed`` exponent;  shares: of the bound, the term's;  vanishing: of what is
+    measured, what goes with the term's source;  constant: the one in the bounds;  judged: whether the limits decide on
+    the claimed exponent, which they do not where the bound has logarithms beside it.
+    """
+    import numpy as np
+
+    slope, low, high = slope_of(letters, samples)
+    found = {
+        "letter": regime["letter"],
+        "term": regime["term"],
+        "grid": [float(f"{v:.6g}") for v in letters],
+        "slope": round(slope, 5),
+        "low": round(low, 5),
+        "high": round(high, 5),
+        "claimed": regime["claimed"],
+        "slope_of_the_bound": round(slope_of(letters, [np.full(2, b) for b in bounds])[0], 5),
+        "share_of_the_term": round(min(shares), 4),
+        "constant_needed": [float(f"{constant * np.mean(s) / b:.4g}") for s, b in zip(samples, bounds)],
+        "alpha": ALPHA,
+        "refuted_by": "too little decrease along the grid, or too much increase; never by the opposite",
+    }
+    if judged:
+        found["refuted"] = refuted(letters, low, high, regime["claimed"])
+    if vanishing:
+        found["share_of_the_excess"] = round(min(vanishing), 4)
+    return found
 
 
 class Fit(Mapping[str, Any]):

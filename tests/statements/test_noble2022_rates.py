@@ -14,6 +14,7 @@ import pytest
 from dpfl_theory.checks import algebra, monte_carlo
 from dpfl_theory.checks.evidence import Evidence
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.statements import rates
 from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.model import Check, Sides, Statement, sympy_symbols
 from dpfl_theory.statements.noble2022 import _no_constant, _private_runs, _rates, theorem4_2, theorem4_2_repaired
@@ -121,7 +122,7 @@ def test_the_fit_and_its_interval() -> None:
     letters = [1.0, 2.0, 4.0, 8.0]
     for _ in range(100):
         samples = [rng.exponential(3.0 * x**-0.5, 400) for x in letters]
-        slope, low, high = _rates.slope_of(letters, samples)
+        slope, low, high = rates.slope_of(letters, samples)
         assert low < -0.5 < high
         assert 0.1 < high - low < 0.45
         assert low < slope < high

@@ -14,11 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from dpfl_theory.statements import rates
 from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.model import Check, Statement, sympy_symbols
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022._private_runs import experiment
-from dpfl_theory.statements.rates import ALPHA, slope_of
 
 __all__ = ["REGIMES", "at", "checks", "exponents", "fitted"]
 
@@ -115,8 +115,11 @@ def checks(method: str, statement: Callable[[], Statement]) -> tuple[Check, ...]
     """The Monte-Carlo checks of one algorithm."""
 
     def build(instance: Mapping[str, Any]) -> Experiment:
-        found = [experiment(at(instance, value), statement()) for value in instance["grid"]]
-        return replace(found[-1], notes={"exponent": fitted(instance, found, statement())})
+        def run(value: Any) -> Experiment:
+            return experiment(at(instance, value), statement())
+
+        grid = instance["grid"]
+        return replace(run(grid[-1]), notes=rates.Fit(lambda: fitted(instance, [run(v) for v in grid], statement())))
 
     def name(regime: Mapping[str, Any]) -> str:
         return f"exponent of {regime['letter']} where the term '{regime['term']}' leads"
@@ -145,14 +148,6 @@ def exponents(statement: Statement) -> dict[tuple[str, str], Any]:
     return found
 
 
-def _terms(statement: Statement, values: Mapping[str, float]) -> dict[str, float]:
-    """The right side's terms."""
-    assert statement.sides is not None
-    symbols = sympy_symbols(statement)
-    numbers = {symbols[name]: value for name, value in values.items() if name in symbols}
-    return {term: float(e.subs(numbers)) for term, e in statement.sides().rhs.items()}
-
-
 def _excess(run: Experiment) -> Any:
     """The mean over x^0, ..., x^{T-1} of F - F*, shape (lanes,)."""
     from dpfl_theory.algorithms import simulate
@@ -172,28 +167,11 @@ def fitted(instance: Mapping[str, Any], found: Sequence[Experiment], statement: 
     letters, samples, bounds, shares, vanishing = [], [], [], [], []
     for value, run in zip(instance["grid"], found):
         excess = _excess(run)
-        terms = _terms(statement, run.values)
+        terms = rates.terms(statement, run.values)
         bound = math.fsum(terms.values())
         letters.append(run.values["l"] if instance["letter"] == "l" else float(value))
         samples.append(excess)
         bounds.append(bound)
         shares.append(terms[instance["term"]] / bound)
         vanishing.append(1 - float(np.mean(_excess(without_its_source(instance["term"], run))) / np.mean(excess)))
-    slope, low, high = slope_of(letters, samples)
-    claimed = slope_of(letters, [np.full(2, b) for b in bounds])[0]
-    needed = [float(instance["c"] * np.mean(s) / b) for s, b in zip(samples, bounds)]
-    return {
-        "letter": instance["letter"],
-        "term": instance["term"],
-        "grid": [float(f"{v:.6g}") for v in letters],
-        "slope": round(slope, 5),
-        "low": round(low, 5),
-        "high": round(high, 5),
-        "claimed": instance["claimed"],
-        "slope_of_the_bound": round(claimed, 5),
-        "share_of_the_term": round(min(shares), 4),
-        "share_of_the_excess": round(min(vanishing), 4),
-        "constant_needed": [float(f"{v:.4g}") for v in needed],
-        "alpha": ALPHA,
-        "refuted_by": "too little decrease along the grid, or too much increase; never by the opposite",
-    }
+    return rates.exponent(instance, letters, samples, bounds, shares, vanishing, instance["c"], judged=False)

@@ -12,23 +12,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.statements import rates
 from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.model import Check, Statement, sympy_symbols
-from dpfl_theory.statements.rates import ALPHA, Fit, slope_of
+from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.shulgin2025 import _experiments as experiments
 from dpfl_theory.statements.shulgin2025._instances import quadratics
 
-__all__ = ["REGIMES", "at", "build_one", "checks", "fitted", "refuted", "without_noise"]
+__all__ = ["REGIMES", "at", "build_one", "checks", "fitted", "without_noise"]
 
 SEED = 2025
 """Of the fitted runs, which is no check's."""
 _CHOOSING = 3
 """One lane in so many chooses the round whose expectation the others estimate."""
-
-_ROUNDING = 1e-9
 _ORDER = "order t: initialisation, memory and privacy noise"
 
 
@@ -99,19 +96,11 @@ def checks(corollary: str, statement: Callable[[], Statement]) -> tuple[Check, .
         def fit() -> dict[str, Any]:
             return fitted(instance, [build_one(at(instance, value)) for value in instance["grid"]], statement())
 
-        return replace(last, notes=Fit(fit))
+        return replace(last, notes=rates.Fit(fit))
 
     return tuple(
         Check("monte-carlo", f"exponent of {r['letter']} on {r['family']}", build, r) for r in REGIMES[corollary]
     )
-
-
-def _bound(statement: Statement, values: Mapping[str, float]) -> dict[str, float]:
-    """The right side's terms."""
-    assert statement.sides is not None
-    symbols = sympy_symbols(statement)
-    numbers = {symbols[name]: value for name, value in values.items() if name in symbols}
-    return {term: float(e.subs(numbers)) for term, e in statement.sides().rhs.items()}
 
 
 def _least(run: Experiment) -> Any:
@@ -144,16 +133,6 @@ def without_noise(run: Experiment) -> Experiment:
     return replace(run, algorithm=replace(known, sigma=0.0), random=False)
 
 
-def refuted(letters: Sequence[float], low: float, high: float, claimed: float) -> bool:
-    """Whether the limits of the exponent say that less is gained along the grid than is claimed.
-
-    >>> refuted([1.0, 2.0], -0.4, -0.3, -0.5), refuted([2.0, 1.0], 0.3, 0.4, 0.25)
-    (True, False)
-    """
-    rises = letters[-1] > letters[0]
-    return low > claimed + _ROUNDING if rises else high < claimed - _ROUNDING
-
-
 def fitted(instance: Mapping[str, Any], found: Sequence[Experiment], statement: Statement) -> dict[str, Any]:
     """The slope over the grid with its interval, the bound's own, the named terms' least share of the bound, the least
     share of what is left that vanishes with the noise (where it makes some), and the least constant of each bound."""
@@ -161,7 +140,7 @@ def fitted(instance: Mapping[str, Any], found: Sequence[Experiment], statement: 
 
     letters, samples, bounds, shares, vanishing = [], [], [], [], []
     for value, run in zip(instance["grid"], found):
-        sample, terms = _least(run), _bound(statement, run.values)
+        sample, terms = _least(run), rates.terms(statement, run.values)
         bound = math.fsum(terms.values())
         letters.append(float(value))
         samples.append(sample)
@@ -169,22 +148,4 @@ def fitted(instance: Mapping[str, Any], found: Sequence[Experiment], statement: 
         shares.append(1.0 if instance["term"] == _ROUNDS["term"] else 1.0 - terms["curvature"] / bound)
         if instance["family"] == "isotropic quadratics":
             vanishing.append(1.0 - float(np.mean(_least(without_noise(run))) / np.mean(sample)))
-    slope, low, high = slope_of(letters, samples)
-    notes = {
-        "letter": instance["letter"],
-        "term": instance["term"],
-        "grid": [float(f"{v:.6g}") for v in letters],
-        "slope": round(slope, 5),
-        "low": round(low, 5),
-        "high": round(high, 5),
-        "claimed": instance["claimed"],
-        "slope_of_the_bound": round(slope_of(letters, [np.full(2, b) for b in bounds])[0], 5),
-        "share_of_the_term": round(min(shares), 4),
-        "constant_needed": [float(f"{np.mean(s) / b:.4g}") for s, b in zip(samples, bounds)],
-        "alpha": ALPHA,
-        "refuted": refuted(letters, low, high, float(Fraction(instance["claimed"]))),
-        "refuted_by": "too little decrease along the grid, or too much increase; never by the opposite",
-    }
-    if vanishing:
-        notes["share_of_the_excess"] = round(min(vanishing), 4)
-    return notes
+    return rates.exponent(instance, letters, samples, bounds, shares, vanishing)

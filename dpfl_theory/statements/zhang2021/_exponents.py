@@ -12,20 +12,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.statements import rates
 from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.model import Check, Statement, sympy_symbols
-from dpfl_theory.statements.rates import ALPHA, Fit, slope_of
+from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.zhang2021._limits import repaired_limits
 from dpfl_theory.statements.zhang2021._runs import simulated
 
-__all__ = ["REGIMES", "at", "best_way", "checks", "fitted", "private", "runs_of", "terms_of"]
+__all__ = ["REGIMES", "at", "best_way", "checks", "fitted", "private", "runs_of"]
 
 SEED = 2021
 """Of the fitted runs, which is no check's."""
-_ROUNDING = 1e-9
 _THRESHOLD = 4.0
 
 
@@ -74,7 +72,7 @@ def private(statement: Callable[[], Statement], instance: Mapping[str, Any]) -> 
 def best_way(statement: Statement, values: Mapping[str, float]) -> float:
     """The S = eta_g eta_l Q T at which 4 gap/S and the privacy term, which is proportional to S, are equal."""
     now = values["eta_g"] * values["eta_l"] * values["Q"] * values["T"]
-    terms = terms_of(statement, values)
+    terms = rates.terms(statement, values)
     return now * math.sqrt(terms["initialisation"] / terms["privacy"])
 
 
@@ -94,17 +92,9 @@ def checks(statement: Callable[[], Statement]) -> tuple[Check, ...]:
 
     def build(instance: Mapping[str, Any]) -> Experiment:
         (last,) = runs_of({**instance, "grid": instance["grid"][-1:]}, statement)
-        return replace(last, notes=Fit(lambda: fitted(instance, runs_of(instance, statement), statement())))
+        return replace(last, notes=rates.Fit(lambda: fitted(instance, runs_of(instance, statement), statement())))
 
     return tuple(Check("monte-carlo", f"exponent of {r['letter']}, identical clients", build, r) for r in REGIMES)
-
-
-def terms_of(statement: Statement, values: Mapping[str, float]) -> dict[str, float]:
-    """The right side's terms."""
-    assert statement.sides is not None
-    symbols = sympy_symbols(statement)
-    numbers = {symbols[name]: value for name, value in values.items() if name in symbols}
-    return {term: float(e.subs(numbers)) for term, e in statement.sides().rhs.items()}
 
 
 def _squares(run: Experiment) -> Any:
@@ -123,7 +113,7 @@ def fitted(instance: Mapping[str, Any], found: Sequence[Experiment], statement: 
 
     letters, samples, bounds, shares, vanishing = [], [], [], [], []
     for value, run in zip(instance["grid"], found):
-        sample, terms = _squares(run), terms_of(statement, run.values)
+        sample, terms = _squares(run), rates.terms(statement, run.values)
         bound = math.fsum(terms.values())
         letters.append(float(value))
         samples.append(sample)
@@ -132,20 +122,4 @@ def fitted(instance: Mapping[str, Any], found: Sequence[Experiment], statement: 
         quiet: Any = run.algorithm
         quiet = replace(run, algorithm=replace(quiet, sigma=0.0), lanes=2)
         vanishing.append(1.0 - float(np.mean(_squares(quiet)) / np.mean(sample)))
-    slope, low, high = slope_of(letters, samples)
-    return {
-        "letter": instance["letter"],
-        "term": instance["term"],
-        "grid": [float(f"{v:.6g}") for v in letters],
-        "slope": round(slope, 5),
-        "low": round(low, 5),
-        "high": round(high, 5),
-        "claimed": instance["claimed"],
-        "slope_of_the_bound": round(slope_of(letters, [np.full(2, b) for b in bounds])[0], 5),
-        "share_of_the_term": round(min(shares), 4),
-        "share_of_the_excess": round(min(vanishing), 4),
-        "constant_needed": [float(f"{np.mean(s) / b:.4g}") for s, b in zip(samples, bounds)],
-        "alpha": ALPHA,
-        "refuted": low > float(Fraction(instance["claimed"])) + _ROUNDING,
-        "refuted_by": "too little decrease along the grid, or too much increase; never by the opposite",
-    }
+    return rates.exponent(instance, letters, samples, bounds, shares, vanishing)
