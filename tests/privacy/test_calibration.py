@@ -65,9 +65,8 @@ def test_the_gaussian_mechanism_in_50_digits():
         assert many == pytest.approx(100 * z, rel=2e-5)
 
 
-@pytest.mark.parametrize("run", ["with replacement", "records"])
+@pytest.mark.parametrize("run", ["poisson", "with replacement", "records"])
 def test_where_the_search_starts_does_not_matter(run):
-    """Runs that are quick to account for at a multiplier of 0.2, too."""
     epsilon, delta = budget(run)
     near, far, other = (calibrate(RUNS[run], epsilon=epsilon, delta=delta, start=s) for s in (1.0, 50.0, 0.2))
     assert far == pytest.approx(near, rel=3e-5)

@@ -17,6 +17,7 @@ from typing import Any
 from dpfl_theory.statements.claims import Case
 from dpfl_theory.statements.model import Check, Statement, sympy_symbols
 from dpfl_theory.statements.noble2022._moments import Users, users_of
+from dpfl_theory.statements.noble2022._strongly_convex import below
 from dpfl_theory.statements.symbolic import total
 
 __all__ = ["cases", "checks", "dissimilarity", "squares"]
@@ -89,13 +90,13 @@ def cases(statement: Callable[[], Statement], kind: str) -> Callable[[Mapping[st
             B = Fraction(str(instance["B"]))
             values = _values(users, B, T)
             at = {symbols[name]: value for name, value in values.items() if name in symbols}
-            chosen = _below(steps["eta_l"].subs(at), 10**9)
+            chosen = below(steps["eta_l"].subs(at), 10**9)
             users = replace(users, eta_l=chosen)
             rate = min(users.curvatures) * users.step / 2 if kind == "strongly convex" else Fraction(0)
             unit = users.mean_curvature**2 if kind == "non-convex" else users.mean_curvature / 2
             left = Fraction(ceil(unit * _mean(squares(users, T)[:T], rate) * 10**30), 10**30)
             shown = {"T": T, "V": V, "eta~ nu": users.step * users.smoothness, "G^2": dissimilarity(users, B)}
-            found.append(Case(shown, left, _below(right.subs(at), 10**15)))
+            found.append(Case(shown, left, below(right.subs(at), 10**15)))
         return found
 
     return build
@@ -125,13 +126,6 @@ def _mean(values: list[Fraction], rate: Fraction) -> Fraction:
         weight /= 1 - rate
         weights, found = weights + weight, found + weight * value
     return found / weights
-
-
-def _below(value: Any, parts: int) -> Fraction:
-    """A fraction of at most the value, a part or two below it."""
-    import sympy as sp
-
-    return Fraction(int(sp.floor(sp.N(value * parts, 60))) - 1, parts)
 
 
 _EQUAL = {"curvatures": ["1", "1"], "offsets": ["1", "-1"], "size": 1, "start": "2", "B": 1}

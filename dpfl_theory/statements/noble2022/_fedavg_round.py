@@ -11,7 +11,7 @@ from typing import Any
 from dpfl_theory.statements.claims import Performance
 from dpfl_theory.statements.model import Check
 from dpfl_theory.statements.noble2022._fedavg_proof import ROUNDS, Round, cost
-from dpfl_theory.statements.noble2022._round_performance import local_paths, mean
+from dpfl_theory.statements.noble2022._round_performance import declared, local_paths, mean
 
 __all__ = ["checks", "drift", "performance"]
 
@@ -22,7 +22,6 @@ def performance(instance: Mapping[str, Any], claim: Round | None = None) -> Perf
     Assumption 4 is asked for at x alone; the errors of the local steps are +xi or -xi with xi^2 <= V.
     """
     from PEPit import PEP, Expression
-    from PEPit.functions import SmoothConvexFunction, SmoothFunction, SmoothStronglyConvexFunction
 
     kind, stated = str(instance["class"]), claim or ROUNDS[str(instance["class"])]
     M, size, K = (int(instance[name]) for name in ("M", "size", "K"))
@@ -30,12 +29,7 @@ def performance(instance: Mapping[str, Any], claim: Round | None = None) -> Perf
     step = float(Fraction(str(instance["step"]))) / (8 * (1 + B**2))
     eta_g = math.sqrt(size)
     problem = PEP()
-    kinds = {
-        "convex": lambda: problem.declare_function(SmoothConvexFunction, L=1.0),
-        "strongly convex": lambda: problem.declare_function(SmoothStronglyConvexFunction, L=1.0, mu=mu),
-        "non-convex": lambda: problem.declare_function(SmoothFunction, L=1.0),
-    }
-    functions = [kinds[kind]() for _ in range(M)]
+    functions = declared(problem, kind, M, mu)
     x, V, G2 = problem.set_initial_point(), Expression(), Expression()
     problem.add_constraint(V >= 0)
     problem.add_constraint(G2 >= 0)
@@ -113,19 +107,13 @@ def drift(instance: Mapping[str, Any], price: float | None = None) -> Performanc
     The round keeps the stated gain for ``price`` eta~ ||y - x||^2, by default what the proof makes of the drift.
     """
     from PEPit import PEP, Expression, Point
-    from PEPit.functions import SmoothConvexFunction, SmoothFunction, SmoothStronglyConvexFunction
 
     kind, mu = str(instance["class"]), float(Fraction(str(instance.get("mu", 0))))
     step, claim = float(Fraction(str(instance["step"]))) / 16, ROUNDS[str(instance["class"])]
     if price is None:
         price = float(cost(kind, step, mu, float(claim.split)))
     problem = PEP()
-    kinds = {
-        "convex": lambda: problem.declare_function(SmoothConvexFunction, L=1.0),
-        "strongly convex": lambda: problem.declare_function(SmoothStronglyConvexFunction, L=1.0, mu=mu),
-        "non-convex": lambda: problem.declare_function(SmoothFunction, L=1.0),
-    }
-    f = kinds[kind]()
+    (f,) = declared(problem, kind, 1, mu)
     x, y = problem.set_initial_point(), Point()
     new = x - step * f.gradient(y)
     if kind == "non-convex":

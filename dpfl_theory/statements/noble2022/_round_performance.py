@@ -17,7 +17,7 @@ from typing import Any
 
 from dpfl_theory.statements.model import Check
 
-__all__ = ["Round", "checks", "control_variates", "local_paths", "mean", "round_of"]
+__all__ = ["Round", "checks", "control_variates", "declared", "local_paths", "mean", "round_of"]
 
 _NU = 1.0
 
@@ -55,11 +55,23 @@ def mean(items: list[Any]) -> Any:
     return sum(items[1:], items[0]) / len(items)
 
 
+def declared(problem: Any, kind: str, count: int, mu: float = 0.0) -> list[Any]:
+    """Functions with nu = 1 of a class: ``convex``, ``strongly convex`` with mu, or ``non-convex``."""
+    from PEPit.functions import SmoothConvexFunction, SmoothFunction, SmoothStronglyConvexFunction
+
+    known: dict[str, tuple[Any, dict[str, float]]] = {
+        "convex": (SmoothConvexFunction, {}),
+        "non-convex": (SmoothFunction, {}),
+        "strongly convex": (SmoothStronglyConvexFunction, {"mu": mu}),
+    }
+    chosen, more = known[kind]
+    return [problem.declare_function(chosen, L=_NU, **more) for _ in range(count)]
+
+
 def round_of(instance: Mapping[str, Any], star: bool) -> Round:
     """instance: class ``convex``, ``strongly convex`` (with mu) or ``non-convex``; M, size, K, eta_g; ``eta~ nu`` over
     l^power/24 is ``step``; noise: whether gradients err."""
     from PEPit import PEP, Expression, Point
-    from PEPit.functions import SmoothConvexFunction, SmoothFunction, SmoothStronglyConvexFunction
 
     M, size, K = (int(instance[name]) for name in ("M", "size", "K"))
     share, eta_g, mu = (
@@ -72,12 +84,7 @@ def round_of(instance: Mapping[str, Any], star: bool) -> Round:
         step = min(step, share / (54 * mu))
     eta = step / (K * eta_g)
     problem = PEP()
-    kinds = {
-        "convex": lambda: problem.declare_function(SmoothConvexFunction, L=_NU),
-        "non-convex": lambda: problem.declare_function(SmoothFunction, L=_NU),
-        "strongly convex": lambda: problem.declare_function(SmoothStronglyConvexFunction, L=_NU, mu=mu),
-    }
-    functions = [kinds[instance["class"]]() for _ in range(M)]
+    functions = declared(problem, instance["class"], M, mu)
     nothing = Point(is_leaf=False, decomposition_dict={})
     at_star = nothing
     if star:  # the origin: the gradients there add up to nothing

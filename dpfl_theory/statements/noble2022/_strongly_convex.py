@@ -11,7 +11,7 @@ from typing import Any
 from dpfl_theory.statements.claims import Case, Outcome
 from dpfl_theory.statements.symbolic import equal
 
-__all__ = ["log_factor", "logarithm", "strong_cases", "strong_step", "weights"]
+__all__ = ["below", "log_factor", "logarithm", "strong_cases", "strong_step", "weights"]
 
 
 def weights(instance: Mapping[str, Any]) -> Outcome:
@@ -70,11 +70,11 @@ def strong_cases(instance: Mapping[str, Any], slack: Fraction = Fraction(1)) -> 
     mu, D0 = Fraction(1), Fraction(1)
     for nu, T, V in product(*(map(Fraction, instance[name]) for name in ("nu", "T", "V"))):
         W = 2 * V
-        log = _below(log_factor(1.0, 1.0, float(T), float(W)), 10**9)
+        log = below(log_factor(1.0, 1.0, float(T), float(W)), 10**9)
         limit = min(1 / (24 * nu), 1 / (54 * mu))
-        eta = min(limit, _below(float(2 * log / (mu * T)), 10**4)) if V else limit
+        eta = min(limit, below(float(2 * log / (mu * T)), 10**4)) if V else limit
         rate = min(Fraction(1, 108), mu / (48 * nu))
-        right = 42 * log * W / (mu * T) + Fraction(8, 5) * mu * D0**2 * _below(math.exp(-float(rate * T)), 10**15)
+        right = 42 * log * W / (mu * T) + Fraction(8, 5) * mu * D0**2 * below(math.exp(-float(rate * T)), 10**15)
         for curvature in dict.fromkeys((nu, mu)):
             total, weights, weight, square = Fraction(0), Fraction(0), Fraction(1), D0**2
             for _ in range(int(T)):
@@ -86,6 +86,6 @@ def strong_cases(instance: Mapping[str, Any], slack: Fraction = Fraction(1)) -> 
     return found
 
 
-def _below(value: float, parts: int) -> Fraction:
-    """A fraction of at most the value, a part or two below it."""
+def below(value: Any, parts: int) -> Fraction:
+    """A fraction of at most the value, a positive number or sympy number, a part or two below it."""
     return Fraction(int(value * parts) - 1, parts)
