@@ -15,6 +15,7 @@ from dpfl_theory.checks.runner import plan
 from dpfl_theory.report import formulas
 from dpfl_theory.report.entries import Entry
 from dpfl_theory.report.proof_map import proof_graph, resting_on
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.model import DOMAINS, KINDS, METHODS, Statement
 from dpfl_theory.validation import available, load
 
@@ -37,7 +38,8 @@ def test_the_backbone_is_there() -> None:
 @every
 def test_it_is_identified(statement: Statement) -> None:
     assert statement.id.startswith(f"{statement.paper}.")
-    assert statement.id.removesuffix(".sharpened").removesuffix(".repaired") in LISTED.keys() | BESIDE
+    entered = statement.id.removesuffix(".sharpened").removesuffix(".repaired")
+    assert (statement.reading_of or entered) in LISTED.keys() | BESIDE
     assert statement.kind in KINDS
     assert statement.source.where
     assert len(statement.text) > 20
@@ -123,19 +125,58 @@ def test_its_recorded_verdict_follows_from_its_checks(statement: Statement) -> N
 
 
 @every
-def test_an_erratum_is_recorded_exactly_when_it_is_refuted(statement: Statement) -> None:
-    assert (statement.erratum is not None) == (statement.expected == "violated")
+def test_only_what_was_read_is_accused(statement: Statement) -> None:
+    """A refuted statement has an erratum, or shows the remark of the statement that it is another reading of."""
+    if statement.expected == "violated":
+        remarked = statements.get(statement.reading_of).remark if statement.reading_of else None
+        shows = remarked is not None and remarked.shown_by == statement.id
+        assert (statement.erratum is None) == shows, "an erratum, or the sibling that shows a remark"
     if statement.erratum is not None:
-        erratum = statement.erratum
-        assert erratum.printed
-        assert erratum.true
-        assert erratum.cause
-        assert erratum.counterexample
-        assert set(erratum.affects) <= LISTED.keys() | IDS
-        if erratum.repaired:
-            assert erratum.repaired in IDS
-            repaired = statements.get(erratum.repaired)
-            assert repaired.expected == "holds"
+        assert statement.expected == "violated"
+        assert statement.provenance == "read"
+        assert statement.remark is None
+
+
+@every
+def test_an_erratum_is_complete(statement: Statement) -> None:
+    erratum = statement.erratum
+    if erratum is None:
+        return
+    assert erratum.printed
+    assert erratum.true
+    assert erratum.counterexample
+    assert erratum.cause is not UNSORTED
+    assert erratum.cause.paper == statement.paper
+    assert all((erratum.cause.title, erratum.cause.text, erratum.cause.example))
+    assert all((erratum.cause.reply, erratum.cause.answer))
+    assert erratum.effect is not UNMEASURED
+    assert erratum.effect.text.endswith(".")
+    assert set(erratum.affects) <= LISTED.keys() | IDS
+    if erratum.repaired:
+        assert statements.get(erratum.repaired).expected == "holds"
+
+
+@every
+def test_a_remark_is_shown_by_a_sibling(statement: Statement) -> None:
+    remark = statement.remark
+    if remark is None:
+        return
+    assert statement.expected != "violated"
+    assert len(remark.text) > 20
+    shown = statements.get(remark.shown_by)
+    assert shown.reading_of == statement.id
+    assert shown.expected == "violated"
+    if remark.repaired:
+        assert statements.get(remark.repaired).expected == "holds"
+
+
+@every
+def test_readings_are_named_on_both_sides(statement: Statement) -> None:
+    if statement.reading_of:
+        assert statement.id.startswith(f"{statement.reading_of}.")
+        assert statement.reading
+        assert statements.get(statement.reading_of).reading
+        assert not statements.get(statement.reading_of).reading_of
 
 
 PROOFS = proof_graph([Entry(s.id, s) for s in ALL])
@@ -145,8 +186,12 @@ PROOFS = proof_graph([Entry(s.id, s) for s in ALL])
 def test_what_an_erratum_affects_rests_on_it(statement: Statement) -> None:
     """Else the proof map draws no way from one to the other. What rests on it through others need not be named: the
     pages and `errata` add it."""
-    named = set() if statement.erratum is None else set(statement.erratum.affects)
-    assert named <= set(resting_on(PROOFS, statement.id)), "add the id to what these use, or leave them out"
+    if statement.erratum is None:
+        return
+    named, survivors = set(statement.erratum.affects), set(statement.erratum.survives)
+    assert named | survivors <= set(resting_on(PROOFS, statement.id)), "add the id to what these use, or leave them out"
+    assert not named & survivors
+    assert all(len(why) > 20 and why.endswith(".") for why in statement.erratum.survives.values())
 
 
 @every
@@ -165,8 +210,9 @@ def test_its_slips_are_sentences(statement: Statement) -> None:
 def test_a_repaired_statement_has_its_printed_sibling(statement: Statement) -> None:
     if statement.id.endswith(".repaired"):
         printed = statements.get(statement.id.removesuffix(".repaired"))
-        assert printed.erratum is not None
-        assert printed.erratum.repaired == statement.id
+        beside = printed.erratum or printed.remark
+        assert beside is not None
+        assert beside.repaired == statement.id
         assert statement.source.note, "says what was changed"
 
 

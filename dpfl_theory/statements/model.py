@@ -9,25 +9,56 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.statements.errata import Cause, Effect, Erratum, Remark
+
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
-__all__ = ["METHODS", "Assumption", "Check", "Erratum", "Expected", "Sides", "Source", "Statement", "Symbol"]
+__all__ = [
+    "METHODS",
+    "PROVENANCES",
+    "Assumption",
+    "Cause",
+    "Check",
+    "Effect",
+    "Erratum",
+    "Expected",
+    "Remark",
+    "Sides",
+    "Source",
+    "Statement",
+    "Symbol",
+]
 
 METHODS = ("algebra", "worst-case", "exact", "monte-carlo", "privacy")
 TIMES = ("mean", "end", "least")
 KINDS = ("theorem", "lemma", "corollary", "definition", "step", "table", "fact")
 DOMAINS = ("positive", "nonnegative", "real", "integer", "probability")
+PROVENANCES = ("read", "restored", "derived")
+DERIVED = (".repaired", ".sharpened")
+"""Ends of the ids of forms that are ours, whatever they stand beside."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a statement is printed: paper id, place in words, equation number if it has one, and how it was read."""
+    """Where a statement is printed: paper id, place in words, equation number if it has one, and how it was read.
+
+    provenance: how its formula is known. ``read``: it stands in the copy at hand; ``restored``: the copy lost it, and
+    ``restoration`` says from what it was restored and which of its letters are a judgement; ``derived``: it is ours.
+    """
 
     paper: str
     where: str
     equation: str = ""
     note: str = ""
+    provenance: str = "read"
+    restoration: str = ""
+
+    def __post_init__(self) -> None:
+        if self.provenance not in PROVENANCES:
+            raise ValueError(f"the provenance {self.provenance!r} is unknown: choose one of {', '.join(PROVENANCES)}")
+        if (self.provenance == "restored") != bool(self.restoration):
+            raise ValueError("a restored formula, and no other, says from what it was restored: set restoration")
 
 
 @dataclass(frozen=True)
@@ -102,22 +133,13 @@ class Check:
     expected: str = "holds"
 
 
-@dataclass(frozen=True)
-class Erratum:
-    """A printed statement that evidence refutes: what is printed, what is true, why, the smallest counterexample found,
-    the id of the repaired statement where there is one, and the printed statements that rest on this one."""
-
-    printed: str
-    true: str
-    cause: str
-    counterexample: str
-    repaired: str = ""
-    affects: tuple[str, ...] = ()
-
-
 @dataclass(frozen=True, eq=False)
 class Statement:
     """An executable theorem, lemma, claim or step of a proof, exactly as printed.
+
+    Where the paper's words allow two readings, each is a statement: the literal one has the catalogue's id, another one
+    ``<id>.<reading>`` with ``reading_of`` = id, and ``reading`` says of both in one sentence what is read. Only what was read in the paper can
+    have an ``erratum``; ``remark`` is for restored formulas and for words that claim no theorem.
 
     sides() builds the two sides as named sympy terms (None for statements that are not one inequality);
     prescription() maps hyper-parameters to sympy expressions; both import sympy only when called. ``homogeneous``
@@ -142,6 +164,9 @@ class Statement:
     expected: str = "holds"
     homogeneous: bool = True
     erratum: Erratum | None = None
+    remark: Remark | None = None
+    reading: str = ""
+    reading_of: str = ""
     uses: tuple[str, ...] = ()
     slips: tuple[str, ...] = ()
     universal: bool = True
@@ -169,19 +194,36 @@ class Statement:
         """Symbol or expectation name -> unit."""
         return {letter.name: letter.unit for letter in self.letters}
 
+    @property
+    def provenance(self) -> str:
+        """How its formula is known; a repaired or sharpened form is ours, whatever it stands beside."""
+        return "derived" if self.id.endswith(DERIVED) else self.source.provenance
+
+    @property
+    def printed(self) -> bool:
+        """Whether it counts as a statement that the paper prints: it was read there, and is no second reading."""
+        return self.provenance == "read" and not self.reading_of
+
     def summary(self) -> dict[str, Any]:
         """The statement's line in `list --format json`."""
-        erratum = None
+        erratum = remark = None
         if self.erratum is not None:
             e = self.erratum
             erratum = {
                 "printed": e.printed,
                 "true": e.true,
-                "cause": e.cause,
+                "grade": e.grade,
+                "cause": e.cause.id,
+                "why": " ".join(filter(None, (e.cause.text, e.why))),
                 "counterexample": e.counterexample,
+                "effect": {"value": e.effect.value, "text": e.effect.text},
                 "repaired": e.repaired or None,
                 "affects": list(e.affects),
+                "survives": dict(e.survives),
             }
+        if self.remark is not None:
+            r = self.remark
+            remark = {"text": r.text, "shown_by": r.shown_by, "repaired": r.repaired or None}
         return {
             "id": self.id,
             "paper": self.paper,
@@ -189,7 +231,13 @@ class Statement:
             "title": self.title,
             "methods": list(self.methods),
             "expected": self.expected,
+            "provenance": self.provenance,
+            "reading": self.reading or None,
+            "reading_of": self.reading_of or None,
+            "grade": None if self.erratum is None else self.erratum.grade,
+            "cause": None if self.erratum is None else self.erratum.cause.id,
             "erratum": erratum,
+            "remark": remark,
         }
 
 

@@ -15,6 +15,7 @@ from dpfl_theory.statements.das2022 import theorem4
 from dpfl_theory.statements.das2022._consistency import agreeing_prescriptions, limit
 from dpfl_theory.statements.das2022._experiments import runs
 from dpfl_theory.statements.das2022._weights import diverging
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal, total
 
@@ -106,6 +107,9 @@ def _printed(
         ),
         expected="violated",
         erratum=Erratum(
+            cause=UNSORTED,
+            grade="false",
+            effect=UNMEASURED,
             printed=(
                 "K = (2 alpha gamma/(CE))/rho^2, quoted as Theorem 4's, with the bound (G/2)(L D^2/gamma + gamma/L) rho"
             ),
@@ -114,7 +118,7 @@ def _printed(
                 "would be "
                 f"(G/2)(E L D^2/gamma + gamma/(E L)) rho{more}"
             ),
-            cause="K = (2 alpha gamma/(C_hat E))/rho^2 of the appendix was rewritten with C in place of C_hat = C/E",
+            why="K = (2 alpha gamma/(C_hat E))/rho^2 of the appendix was rewritten with C in place of C_hat = C/E",
             counterexample=(
                 "d = 1, two equal Huber clients with L = G = 1, |w_0 - w*| = 20, rho = 0.1, E = 2, alpha = 16, "
                 "full participation: "

@@ -13,6 +13,7 @@ from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import asymptotic, theorem4
 from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import alpha_form_experiment, step_experiment
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
 from dpfl_theory.statements.symbolic import equal, total
 
@@ -220,6 +221,9 @@ SECTION: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed=(
             "Since (4) and (5) have the same right side and the left side of (5) is the larger one, normalisation is "
             "expected to converge at least as well as clipping when the clients share a minimiser."
@@ -229,7 +233,7 @@ SECTION: Statement = Statement(
             "left sides belong to different runs, though, and equal upper bounds do not order what they bound: on some "
             "over-parameterised problems clipping is several times better, at alpha = 1 and 4 alike."
         ),
-        cause=(
+        why=(
             "Clipping at C = GE keeps the clients' proportions; normalisation gives every client the same weight, "
             "however small its gradient. A client with a tiny gradient and a direction of its own then slows the "
             "common progress down. In short runs with little noise, normalised steps of constant length also overshoot "

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dpfl_theory.errors import InputError
 from dpfl_theory.statements.claims import GaussianClaim, Outcome
 from dpfl_theory.statements.das2022 import _letters as das
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
 from dpfl_theory.statements.symbolic import equal
 
@@ -159,6 +160,9 @@ DEFINITION5: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed=(
             "Definition 5 gives (epsilon, delta)-DP for noise variance 2 log(1.25/delta) Delta_2^2/epsilon^2, whatever "
             "epsilon is."
@@ -168,7 +172,7 @@ DEFINITION5: Statement = Statement(
             "every delta there is a larger epsilon from which on it fails: 8.42 for delta = 1e-5, 8.78 for delta = "
             "1e-6, 3.79 for delta = 0.9."
         ),
-        cause=(
+        why=(
             "The condition epsilon < 1 of Dwork and Roth, Theorem A.1, was dropped. The standard deviation falls like "
             "1/epsilon, while for large epsilon a Gaussian needs about 1/sqrt(2 epsilon). No printed result uses "
             "Definition 5: Theorem 3 rests on [1]."

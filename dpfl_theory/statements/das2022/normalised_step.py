@@ -21,6 +21,7 @@ from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import general_experiment, runs, step_experiment
 from dpfl_theory.statements.das2022._weights import FINITE, diverging
 from dpfl_theory.statements.das2022.clipped_step import EQ22, EQ22_SHARPENED, EQ31, SMALLER
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.local_phase import grid
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal, total
@@ -277,12 +278,15 @@ EQ47: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed="(47) follows from (46) for Algorithm 1's cohorts, where each client takes part with probability r/n.",
         true=(
             "It follows for cohorts of exactly r clients and for full participation; for independent clients the "
             "normalisation term needs the factor 1 + (1/r)(1 - r/n) of das2022.eq12.repaired."
         ),
-        cause="(40) takes over the step from (11) to (12), which is wrong for independent clients (das2022.eq12)",
+        why="(40) takes over the step from (11) to (12), which is wrong for independent clients (das2022.eq12)",
         counterexample=(
             "one round, ten clients with one f_i of which one is expected, E = 1, eta L = 1/20, ||u_i|| = C/100: a "
             "function found by performance estimation breaks (40) with (46) in it; over 100 rounds, Theorem 7's "

@@ -16,6 +16,7 @@ from dpfl_theory.statements.das2022._appendix import clipped_term, expanded_rho,
 from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import alpha_form_experiment, general_experiment, runs, step_experiment
 from dpfl_theory.statements.das2022.clipped_step import EQ34
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
 from dpfl_theory.statements.symbolic import equal, total
 
@@ -182,6 +183,9 @@ EQ35: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed="(35) for Algorithm 1's cohorts, in which every client takes part with probability r/n.",
         true=(
             "It holds for cohorts of exactly r clients and for full participation. With independent clients it fails "
@@ -190,7 +194,7 @@ EQ35: Statement = Statement(
             "and Theorem 6's second form have eta L E <= 1/4. So the proof of Theorem 6 does not cover independent "
             "clients, although no run was found that breaks the theorem."
         ),
-        cause="the step from (11) to (12) is wrong for independent clients (das2022.eq12)",
+        why="the step from (11) to (12) is wrong for independent clients (das2022.eq12)",
         counterexample=(
             "n = 200 clients with f_i(w) = w^2/2, r = 1, w_k = 1, eta L = 1/2, E = 4, C = 0.99 ||u||, no noise: "
             "E||w_{k+1}||^2 = 0.862, and (35) allows 0.837"

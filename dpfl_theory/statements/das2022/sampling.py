@@ -12,6 +12,7 @@ from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _sampling_moments as exact
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022._experiments import step_experiment
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal, total
 
@@ -158,6 +159,9 @@ EQ12: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed=(
             "(12): E||(1/r) sum_{i in S_k} g_i||^2 <= E[(1/r) sum_{i in S_k} ||g_i||^2] = (1/n) sum_i ||g_i||^2, by "
             "Fact 2."
@@ -167,7 +171,7 @@ EQ12: Statement = Statement(
             "at most (1 + (1 - r/n)/r) (1/n) sum_i ||g_i||^2, with equality when all g_i are equal: no smaller factor "
             "will do. As printed, it holds for exactly r clients drawn without replacement, and for full participation."
         ),
-        cause=(
+        why=(
             "Algorithm 1 samples each client independently, so |S_k| is random and only E|S_k| = r. Fact 2 gives "
             "||(1/r) sum_{S_k} g_i||^2 <= (|S_k|/r) (1/r) sum_{S_k} ||g_i||^2, and |S_k|/r was taken to be 1; a cohort "
             "that is larger than r has a longer update as well as more terms. The second-moment terms of the theorems "

@@ -12,6 +12,7 @@ from dpfl_theory.statements.claims import Case
 from dpfl_theory.statements.das2022 import _comparison_instances as instances
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022._experiments import step_experiment
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, sympy_symbols
 
 
@@ -78,6 +79,9 @@ SNR: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed=(
             "'the SNR of normalization is never lower than that of clipping', from Section 3.1's argument on lengths"
         ),
@@ -86,7 +90,7 @@ SNR: Statement = Statement(
             "normalisation gives short updates the weight of long ones, and where they point elsewhere the sum can be "
             "shorter, even zero. On Appendix F's problems, on which Figure 3 is made, it holds in simulation."
         ),
-        cause="Section 3.1 compares the lengths of one client's update; the SNR is of the average over the cohort.",
+        why="Section 3.1 compares the lengths of one client's update; the SNR is of the average over the cohort.",
         counterexample="d = 1, C = 10, updates 10 and -1: clipped 10 - 1 = 9, normalised 10 - 10 = 0",
         repaired="das2022.snr.repaired",
     ),

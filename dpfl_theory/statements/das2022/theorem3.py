@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dpfl_theory.statements import prescribed_noise as noise
 from dpfl_theory.statements.claims import ConstantClaim, Escape
 from dpfl_theory.statements.das2022 import _letters as das
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
 from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks
 
@@ -130,6 +131,9 @@ THEOREM3: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed=(
             "one absolute constant q makes the noise q K C^2 log(1/delta)/(n^2 epsilon^2) enough for every epsilon "
             "below a constant times r^2 K/n^2"
@@ -139,7 +143,7 @@ THEOREM3: Statement = Statement(
             "For epsilon <= 2 log(1/delta), q = 4 is enough; the smallest constant is 2 + sqrt(3) = 3.732. Appendix "
             "F's own setting (epsilon = 5, delta = 1e-6, every client) needs q = 1.738."
         ),
-        cause=(
+        why=(
             "The proof of Theorem 1 of Abadi et al. chooses a moment of order about log(1/delta)/epsilon, which must "
             "be at least 1; nothing but the number of rounds limits epsilon here. It also needs a sampling probability "
             "below 1/(16 z), z being the noise multiplier, which excludes r = n."

@@ -13,6 +13,7 @@ from dpfl_theory.statements.das2022 import theorem6, theorem7
 from dpfl_theory.statements.das2022._consistency import agreeing_prescriptions, specialises
 from dpfl_theory.statements.das2022._experiments import runs
 from dpfl_theory.statements.das2022._weights import FINITE, diverging
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.model import Erratum, Sides, Source, Statement, sympy_symbols
 
 _LETTERS = das.letters("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D", "Delta")
@@ -148,9 +149,12 @@ B: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed="the first part of B2 is (E/alpha)(G^2/(2L)) rho, whatever the client sampling",
         true="under independent sampling it is (E/alpha)(G^2/(2L))(1 + kappa) rho with kappa = (1/r)(1 - r/n)",
-        cause=theorem7.CAUSE,
+        why=theorem7.CAUSE,
         counterexample=(
             "d = 1, n = 100 Huber clients with common minimiser, one with threshold 1 and 99 with 1e-5, L = 1, G "
             "= 1, E = 1, "

@@ -19,6 +19,7 @@ from dpfl_theory.statements.das2022._appendix import (
 from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import general_experiment, runs
 from dpfl_theory.statements.das2022._weights import FINITE, diverging
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal, total
 
@@ -188,9 +189,12 @@ GENERAL: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed="the normalisation term is E[unclipped share] gamma C_hat/(L K rho), whatever the client sampling",
         true="under independent sampling the share must be increased by kappa = (1/r)(1 - r/n)",
-        cause=CAUSE,
+        why=CAUSE,
         counterexample=(
             "d = 1, n = 100 Huber clients with common minimiser, one with threshold 1 and 99 with 1e-5, L = 1, "
             "C_hat = 1, E = 1, "
@@ -237,9 +241,12 @@ ALPHA: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed="the normalisation term is (E/alpha)(C_hat^2/(2L)) rho, whatever the client sampling",
         true="under independent sampling it is (E/alpha)(C_hat^2/(2L))(1 + kappa) rho with kappa = (1/r)(1 - r/n)",
-        cause=CAUSE,
+        why=CAUSE,
         counterexample=(
             "d = 1, n = 100 Huber clients with common minimiser, one with threshold 1 and 99 with 1e-5, L = 1, "
             "C_hat = 1, E = 1, "

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Case, Outcome
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023._experiments import experiment, run_of
 from dpfl_theory.statements.hou2023._moments import iterated, second_moments
@@ -128,6 +129,9 @@ INACTIVE: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed=(
             "Assumption (B): the norm of the update is always less than C; clipping is active in the first rounds only"
         ),
@@ -138,7 +142,7 @@ INACTIVE: Statement = Statement(
             "epsilon^2. With v = 4 and delta = 10^-5, N = 5, p = 1/100, 100 communications and d = 10^5 that is any "
             "epsilon below 190; the paper's are 0.5 to 3.3."
         ),
-        cause=(
+        why=(
             "The noise that clients add enters x and the control variates, and so the next updates; only the decrease "
             "of the noiseless updates was considered."
         ),

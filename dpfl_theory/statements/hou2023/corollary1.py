@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Case, Outcome
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023 import _worthwhile as worthwhile
 from dpfl_theory.statements.hou2023.theorem1 import bound_terms, noise_scale
@@ -203,6 +204,9 @@ COROLLARY1: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed="(eta*, p*, T*) minimises the bound of Theorem 1",
         true=(
             "It does when h_0 = h* (all optimal shifts known, as for clients with a common minimiser) and T* >= 1. "
@@ -214,7 +218,7 @@ COROLLARY1: Statement = Statement(
             "regression with d = 31, L/mu = 25 (breast-cancer data with ridge) and C = ||x_0 - x*||, T* = -198 at "
             "epsilon = 3.3, and T* >= 1 takes epsilon >= 190.9."
         ),
-        cause=(
+        why=(
             "B.2 minimises theta^T and p^2/(1 - theta) over eta and p and takes psi_0 for a constant, although it is "
             "defined with eta^2/p^2"
         ),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements import prescribed_noise as noise
 from dpfl_theory.statements.claims import ConstantClaim, Escape, PrivacyPoint
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
 from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks
 
@@ -177,6 +178,9 @@ LEMMA1: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed=(
             "constants u and v exist with which the noise v C^2 pT ln(1/delta)/epsilon^2 is enough for every epsilon "
             "<= u pT and delta > 0"
@@ -188,7 +192,7 @@ LEMMA1: Statement = Statement(
             "delta, even for epsilon <= 1; the largest number of rounds, T, in place of pT is enough, and so is the "
             "number that is exceeded with probability delta/2, with ln(2/delta)."
         ),
-        cause=(
+        why=(
             "Theorem 1 of Abadi et al. is about a fixed number of rounds; the expected one was put in. Its proof "
             "chooses a moment of order about ln(1/delta)/epsilon, which must be at least 1, and needs a sampling "
             "probability below 1/(16 z), z being the noise multiplier, while here every client sends in every round."

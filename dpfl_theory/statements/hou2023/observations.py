@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023 import _observation_runs as runs
 from dpfl_theory.statements.hou2023._sweeps import best, divisors, gap, read
@@ -221,12 +222,15 @@ OBSERVATION3 = _observation(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed="The optimal number of local steps increases as the privacy degree increases.",
         true=(
             "It does for DP-FedAvg on these problems, and on most problems for DP-ScaffNew; for some with clients of "
             "very unequal curvature DP-ScaffNew's falls. The best number of iterations fell or stayed in every case."
         ),
-        cause=_CAUSE,
+        why=_CAUSE,
         counterexample=(
             "N = 8, f_i(x) = q_i (x - c_i)^2/2 with q = (1, 1/300, ..., 1/300), c = (2/5, -120/7, ..., -120/7), x_0 = "
             "1, T = 24, eta = 1, Lemma 1's noise: DP-ScaffNew's best tau is 2 for C^2 v ln(1/delta)/epsilon^2 up to "
@@ -257,12 +261,15 @@ OBSERVATION4 = _observation(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed="As the clipping threshold increases, the optimal local step number tends to increase.",
         true=(
             "It does for DP-FedAvg on these problems, and for DP-ScaffNew on most; on some it falls (as in Observation "
             "3)."
         ),
-        cause=_CAUSE,
+        why=_CAUSE,
         counterexample="that of hou2023.observation3, with epsilon fixed and C^2 growing from 1/18000 to 1/15000",
         repaired="hou2023.observation4.repaired",
     ),

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Case, Experiment
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023._experiments import experiment, run_of
 from dpfl_theory.statements.hou2023._moments import expected_parts, iterated, psi_start, second_moments
@@ -128,6 +129,9 @@ PRINTED: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed=(
             "Each h_t^{(i)} converges towards zero for over-parameterised models, and DP-ScaffNew becomes DP-FedAvg."
         ),
@@ -140,7 +144,7 @@ PRINTED: Statement = Statement(
             "large. Theorem 1's "
             "bound does hold for DP-FedAvg here."
         ),
-        cause="The remark carries over what holds for ScaffNew without noise.",
+        why="The remark carries over what holds for ScaffNew without noise.",
         counterexample=(
             "N = 2, d = 1, f_i(x) = x^2/2, x_0 = 0, eta = p = T = 1: psi_0 = 0, but (eta^2/p^2) E||h_1||^2 = sigma^2 > "
             "0"

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import PrivacyClaim, PrivacyPoint
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.model import Check, Erratum, Source, Statement
 from dpfl_theory.statements.noble2022 import _views as views
 from dpfl_theory.statements.noble2022._letters import NOISE, PAPER, SAMPLING, letters
@@ -131,13 +132,16 @@ THIRD_PARTY: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed="DP-SCAFFOLD and DP-FedAvg have the same level of privacy towards a third party.",
         true=(
             "A third party may learn more from DP-SCAFFOLD, from the second round on. It never learns more than the "
             "server, and where cohorts alternate it learns almost as much: the lM users' noise then hides no more than "
             "a user's own."
         ),
-        cause=(
+        why=(
             "'The second one can be proved in a similar manner': but the proof for the server uses that c_i^{t-1} is "
             "known, which it is not to a third party. A user that returns sends Delta c_i = c_i^+ - c_i, and so its "
             "earlier noisy gradient a second time, in a sum with other users' noise; together with the first sum that "

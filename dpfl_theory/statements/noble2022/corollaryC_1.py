@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.model import Assumption, Check, Erratum, Expected, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.noble2022 import _control_spread as spread
 from dpfl_theory.statements.noble2022 import _display_proofs as proofs
@@ -198,6 +199,9 @@ COROLLARY: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed="E||(1/(lM)) sum_{i in C^t} c_i^t - E[c_i^t]||^2 <= V/(KlM), for every smooth F_i and every eta_l > 0",
         true=(
             "The first display holds as printed. The second and, given the cohort, the third hold given C^t, x^{t-1} "
@@ -207,7 +211,7 @@ COROLLARY: Statement = Statement(
             "cohorts too, as the proof's 'take the expectation over C^t' says, heterogeneous users spread c^t even "
             "where errors vanish, and the right side has no term for that"
         ),
-        cause=(
+        why=(
             "The proof puts sum_k grad F_i(y_i^{k-1}) for its expectation: E[c_i^t | y^0] = (1/K) sum_k E[grad "
             "F_i(y_i^{k-1}) | y^0], and for K >= 2 the points y_i^{k-1} are themselves spread by the errors of the "
             "steps before, and, as only C^t and y^0 are given, by the errors in c_i^{t-1} and c^{t-1}. Lemma C.4's "

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _first_step as first
@@ -194,6 +195,9 @@ LEMMA: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed="the bounds, for every eta_l up to the stated limit",
         true=(
             "there is an eta_l up to the limit with which they hold, and it depends on T, D_0 and the noise: convex, K "
@@ -202,7 +206,7 @@ LEMMA: Statement = Statement(
             "T/W), gives 42 L W/(mu T) + 1.6 mu D_0^2 exp(-min(l/108, mu l^(2/3)/(48 nu)) T), with a logarithm that "
             "Karimireddy et al. hide in O~ and the paper's O does not show"
         ),
-        cause=(
+        why=(
             "Lemma C.7 gives 2 D_0^2/(eta~ T) + 20 eta~ W; the lemmas of Karimireddy et al. that are cited then choose "
             "the step size, and the choice was lost. 'As low as possible' after the lemma is the wrong direction"
         ),

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from dpfl_theory.statements.claims import Experiment, Outcome
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.model import Check, Erratum, Expected, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.noble2022 import _descent_performance as worst
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
@@ -213,6 +214,9 @@ LEMMA: Statement = Statement(
     expected="violated",
     homogeneous=False,
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed=(
             "sqrt(F_0) (varsigma/sqrt(sR) + Sigma_g)/sqrt(TKlM) sqrt(1 + lM/eta_g^2) as a term, for every eta_l in "
             "range"
@@ -222,7 +226,7 @@ LEMMA: Statement = Statement(
             "sqrt(12 F_0/(5 nu T W))), W = V (6 + lM/eta_g^2)/(KlM), gives 2 sqrt((12/5) nu F_0 W/T) + (288/5) nu "
             "F_0/(l^(2/3) T) for the mean of ||grad F||^2 over x^0, ..., x^{T-1}"
         ),
-        cause=(
+        why=(
             "a factor nu under the root was lost on the way from Karimireddy et al., and the choice of the step size "
             "too"
         ),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import PrivacyClaim, PrivacyPoint
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.model import Check, Erratum, Source, Statement
 from dpfl_theory.statements.noble2022 import _formulas as formulas
 from dpfl_theory.statements.noble2022._letters import DELTA, NOISE, PAPER, SAMPLING, letters
@@ -101,9 +102,12 @@ ROUNDS: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed="T = 506, 458, 362 for sigma_g = 160, K = 5, 10, 20.",
         true="T = 507, 459, 363: one more each. The other 22 entries are reproduced.",
-        cause=(
+        why=(
             "The row of sigma_g = 160 repeats that of sigma_g = 80; 546, 507, 459, 363, 87 are also the numbers in the "
             "limit of infinite noise. Harmless: fewer rounds are more private."
         ),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.noble2022 import _attacks as attacks
 from dpfl_theory.statements.noble2022 import _formulas as formulas
@@ -165,6 +166,9 @@ THIRD_PARTY: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed=(
             "sigma_g of the order s sqrt(l T K log(2Tl/delta) log(2/delta))/(epsilon sqrt(M)) gives (O(epsilon), "
             "delta)-DP towards a third party; without approximation, the epsilon of Steps 1 to 3."
@@ -176,7 +180,7 @@ THIRD_PARTY: Statement = Statement(
             "min over alpha of (T log(1 - l + l e^((alpha-1) K eps''(alpha, sigma_g^2))) + log(1/delta))/(alpha-1), "
             "and for DP-FedAvg with K = 1 the same at lM sigma_g^2."
         ),
-        cause=(
+        why=(
             "(a) '(alpha, O(s^2 alpha/sigma_g^2))-RDP under Assumption 1-(i) and 1-(iii)' needs sigma_g bounded below, "
             "and O(l eps_a) in Step 2 needs eps_a = O(1). (b) Lemma B.2 is applied to users, but its mechanism must "
             "then be private for whole users; here it is for single records, and a user's other records may show "

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
 from dpfl_theory.statements.noble2022 import _formulas as formulas
 from dpfl_theory.statements.noble2022 import _order as order
@@ -129,6 +130,9 @@ SERVER: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed=(
             "sigma_g of the order s sqrt(l T K log(2Tl/delta) log(2/delta))/(epsilon sqrt(M)) gives (O(epsilon "
             "sqrt(M/l)), delta/2 (1/l + 1))-DP towards the server."
@@ -137,7 +141,7 @@ SERVER: Statement = Statement(
             "No constants exist, because sigma_g may tend to 0. The formula without approximation holds, for both "
             "algorithms."
         ),
-        cause=(
+        why=(
             "'(alpha, O(s^2 alpha/sigma_g^2))-RDP under Assumption 1-(i) and 1-(iii)': this needs sigma_g bounded "
             "below, while Assumption 1-(iii) compares it with s sqrt(K/log(2Tl/delta)), which tends to 0 with s."
         ),

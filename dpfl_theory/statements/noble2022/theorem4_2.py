@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _no_constant as no_constant
@@ -137,12 +138,15 @@ _COUNTEREXAMPLE = (
 
 def _erratum(name: str, constant: int) -> Erratum:
     return Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed="log(Tl/delta) log(1/delta) in the privacy bound, for every delta",
         true=(
             f"with log(2Tl/delta) log(2/delta), as sigma_g* has them, or for delta <= 1/2 and Tl >= 2 delta, the bound "
             f"holds (with c = {constant} for the mean of x^0, ..., x^(T-1)) if x^0 is no minimiser"
         ),
-        cause=(
+        why=(
             "sigma_g* has log(2Tl/delta) log(2/delta), and the factors 2 were dropped as constants. As delta tends to "
             "1, or Tl/delta to 1, the printed product tends to 0 and that of sigma_g* does not: no constant takes the "
             "one to the other. Nothing is better then than standing still"

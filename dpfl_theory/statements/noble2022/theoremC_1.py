@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.noble2022 import _first_step as first
 from dpfl_theory.statements.noble2022 import _lasting_noise as lasting
@@ -145,13 +146,16 @@ STRONGLY_CONVEX: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed="the bound, which tends to 0 as T grows, for the step eta_l that does not depend on T",
         true=(
             "Lemma C.8 repaired, eta_g = sqrt(lM): eta~ = K eta_l eta_g = min(l^(2/3)/(24 nu), l/(54 mu), 2L/(mu T)), "
             "L = ln max(e, mu^2 D_0^2 T/W), W = 2V/(KlM), gives 84 L V/(mu TKlM) + 1.6 mu D_0^2 exp(-min(l/108, mu "
             "l^(2/3)/(48 nu)) T), with a logarithm that the printed O does not show"
         ),
-        cause=(
+        why=(
             f"{_CAUSE}. With a constant step the iterates' mean keeps a distance from x* where the curvature differs "
             f"on its two sides, and no averaging removes it"
         ),
@@ -201,12 +205,15 @@ CONVEX: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed="the bound, every term of which is proportional to D_0 or D_0^2, for the step eta_l of nu, l, K alone",
         true=(
             "Lemma C.8 repaired, eta_g = sqrt(lM): eta~ = K eta_l eta_g = min(l^(2/3)/(24 nu), D_0/sqrt(10 T W)), W = "
             "2V/(KlM), gives 8 sqrt(5) D_0 sqrt(V/(TKlM)) + 48 nu D_0^2/(l^(2/3) T), if x^0 is no minimiser"
         ),
-        cause=f"{_CAUSE}. The best step for the rate shrinks with D_0/Sigma_g and with T; the printed one ignores both",
+        why=f"{_CAUSE}. The best step for the rate shrinks with D_0/Sigma_g and with T; the printed one ignores both",
         counterexample=(
             "d = 1, M = l = K = s = 1, F'(x) = 10x for x > 0 and x for x < 0, Sigma = 1, x^0 = -0.0012: E F(xbar) > "
             "2.4e-10 for all T and all weights over x^0, ..., x^T, and the right side falls like 1/sqrt(T); "
@@ -246,13 +253,16 @@ NON_CONVEX: Statement = Statement(
     expected="violated",
     homogeneous=False,
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed="(varsigma/sqrt(sR) + Sigma_g) sqrt(F_0)/sqrt(TKlM) as a term, for the step eta_l of nu, l, K alone",
         true=(
             "Lemma C.9 repaired, eta_g = sqrt(lM): the term needs a factor sqrt(nu), without which its unit is not "
             "that of ||grad F||^2, and the step a choice: eta~ = K eta_l eta_g = min(l^(2/3)/(24 nu), sqrt(12 F_0/(5 "
             "nu T W))), W = 7V/(KlM), gives 2 sqrt((84/5) nu F_0 V/(TKlM)) + (288/5) nu F_0/(l^(2/3) T), if F_0 > 0"
         ),
-        cause=f"sqrt(nu F_0) lost its nu, as in Lemma C.9. {_CAUSE}",
+        why=f"sqrt(nu F_0) lost its nu, as in Lemma C.9. {_CAUSE}",
         counterexample=(
             "d = 1, M = l = K = s = 1, F(x) = nu x^2/2, linear far from x* = 0, V = Sigma_g^2/2, x^0 = eta~ "
             "sqrt(V): E||grad F||^2 >= 0.999 Sigma_g^2/1152 at x^0 and at every x^t, so for all weights and T, "

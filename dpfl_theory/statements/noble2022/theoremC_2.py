@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.noble2022 import _first_step as first
 from dpfl_theory.statements.noble2022 import _lasting_noise as lasting
@@ -153,6 +154,9 @@ STRONGLY_CONVEX: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed="the bound, which tends to 0 as T grows, for the step eta_l that does not depend on T",
         true=(
             "eta~ = K eta_l eta_g = min(1/(8 (1 + B^2) nu), 2L/(mu T)), L = ln max(e, mu^2 D_0^2 T/W), W = 7V/(5KlM) + "
@@ -160,7 +164,7 @@ STRONGLY_CONVEX: Statement = Statement(
             "with the factors 147/50 L (of V), 21/4 L, 98/15 L^2/(lM) and 1, with logarithms that the printed O does "
             "not show, for the mean of x^0, ..., x^{T-1} with weights (1 - mu eta~/2)^{-t}"
         ),
-        cause=(
+        why=(
             f"{_CAUSE}. "
             "With a constant step the iterates' mean keeps a distance from x* where the curvature differs on its two "
             "sides, and no averaging removes it"
@@ -205,6 +209,9 @@ CONVEX: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed="the bound, every term of which has a power of D_0, for the step eta_l of nu, B, K, l, M alone",
         true=(
             "eta~ = K eta_l eta_g = min(1/(8 (1 + B^2) nu), sqrt(3) D_0/(2 sqrt(c_1 T)), (3 D_0^2/(4 c_2 T))^(1/3)), "
@@ -212,7 +219,7 @@ CONVEX: Statement = Statement(
             "sqrt(3) (of sqrt(V), V = varsigma^2/(sR) + Sigma_g^2), 2.38, 1.44/(lM)^(1/3), and 6 (1 + B^2) in place of "
             "B^2, for the mean of x^0, ..., x^{T-1}, if x^0 is not x*"
         ),
-        cause=f"{_CAUSE}. The best step shrinks with D_0/Sigma_g, D_0/G and T; the printed one ignores all three",
+        why=f"{_CAUSE}. The best step shrinks with D_0/Sigma_g, D_0/G and T; the printed one ignores all three",
         counterexample=(
             "d = 1, M = l = K = s = 1, G = 0, B = 1, F'(x) = 10x for x > 0 and x for x < 0, Sigma = 1, x^0 = -0.0018: "
             "E F(xbar) > 1.2e-9 for all T and all weights over x^0, ..., x^T, and the right side falls like 1/sqrt(T); "
@@ -256,6 +263,9 @@ NON_CONVEX: Statement = Statement(
     expected="violated",
     homogeneous=False,
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed="nu sqrt(F) Sigma_g, nu G sqrt(F (1 - l)) and F^(2/3) nu^(1/3) G^(2/3) in three terms",
         true=(
             "their units are not that of ||grad F||^2: sqrt(nu F) Sigma_g, G sqrt(nu F (1 - l)) and (nu F G)^(2/3) "
@@ -264,7 +274,7 @@ NON_CONVEX: Statement = Statement(
             "with the factors 2 sqrt(6) (of sqrt(V), V = varsigma^2/(sR) + Sigma_g^2), 6.58, 4.87/(lM)^(1/3), and 24 "
             "(1 + B^2) in place of B^2, for a random one of x^0, ..., x^{T-1}"
         ),
-        cause=f"powers of nu were misprinted. {_CAUSE}",
+        why=f"powers of nu were misprinted. {_CAUSE}",
         counterexample=(
             "d = 1, M = l = K = s = 1, G = 0, B = 1, F(x) = nu x^2/2, linear far from x* = 0, V = Sigma_g^2/2, x^0 = "
             "eta~ sqrt(V): E||grad F||^2 >= 0.999 Sigma_g^2/512 at x^0 and at every x^t, so for all weights and T, "

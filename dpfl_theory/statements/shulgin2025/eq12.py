@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _many_rounds as many
@@ -200,6 +201,9 @@ EQ12: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed=(
             "(12) with 'D can be made arbitrarily small': a bound of (sqrt(2 L (f(x^0) - f_inf)) + 2D)/sqrt(K + 1) "
             "that approaches gradient descent's."
@@ -210,7 +214,7 @@ EQ12: Statement = Statement(
             "smaller D the first term is at least L_max (f(x^0) - f_inf)/(D sqrt(K + 1)), which grows as D shrinks. "
             "With large alpha = beta, for which Theorem 1 gives 2(D + M) in place of 2D, (12) does hold for every D."
         ),
-        cause=(
+        why=(
             "The step's limit gamma <= beta R/((alpha + R) L_max) with beta < alpha + R keeps gamma L_max below R: the "
             "memories must not be more accurate than one step moves the gradients. D and gamma cannot be chosen apart."
         ),

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
@@ -257,6 +258,9 @@ LEMMA2: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed="Lemma 2: residuals of at most R stay at most R, for every beta < alpha + R.",
         true=(
             "It holds exactly where the largest overshoot (sqrt(beta) - sqrt(alpha))^2 (0 for beta <= alpha) is at "
@@ -264,7 +268,7 @@ LEMMA2: Statement = Statement(
             "short residual can grow, in one round, to almost 2R. What Theorems 1 and 2 need, a residual of at most R "
             "after the memories' update, is true under the printed hypotheses."
         ),
-        cause=(
+        why=(
             "The factor |1 - beta/(alpha + r)| is bounded as if it were 1 - beta/(alpha + R) at most, but for r < beta "
             "- alpha the step is longer than the residual and the factor is beta/(alpha + r) - 1, which has no such "
             "bound."

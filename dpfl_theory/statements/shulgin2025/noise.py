@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements import prescribed_noise as shared
 from dpfl_theory.statements.claims import ConstantClaim
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
 from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks
 from dpfl_theory.statements.shulgin2025._letters import whole_rounds
@@ -89,12 +90,15 @@ NOISE: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed="one constant times sqrt((K + 1) log(1/delta))/epsilon is enough noise, with no range for epsilon",
         true=(
             "The square v of the constant must be at least about epsilon/(2 log(1/delta)), whatever K is; v = 4 is "
             "enough for epsilon <= 2 log(1/delta), and 2 + sqrt(3) = 3.732 is the smallest such v."
         ),
-        cause=(
+        why=(
             "The proof of Theorem 1 of Abadi et al. chooses a moment of order about log(1/delta)/epsilon, which must "
             "be at least 1, and needs a sampling probability below 1/(16 z), z being the noise multiplier, while here "
             "every client takes part in every round"

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
@@ -130,9 +131,12 @@ BOUND: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed="|alpha_i - alpha~_i| <= eta_l | ||sum g|| - ||E sum g|| |",
         true="|alpha_i - alpha~_i| <= (eta_l/c) | ||sum g|| - ||E sum g|| |",
-        cause="c/max(c, y) has the slope -1/c just above c; the printed form is right for c >= 1 only",
+        why="c/max(c, y) has the slope -1/c just above c; the printed form is right for c >= 1 only",
         counterexample=(
             "c = 1/2, eta_l = 1, Q = 1, g = 1/2 or 1 with probability 1/2 each: for g = 1/2 the factors are 1 and 2/3, "
             "which differ by 1/3, and the right side is 1/4"

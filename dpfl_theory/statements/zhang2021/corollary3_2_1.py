@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Experiment, Outcome
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.repaired_noise import BUDGET
 from dpfl_theory.statements.symbolic import equal, total
@@ -100,6 +101,9 @@ COROLLARY: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed=(
             "O(1/(eta_g eta_l Q T) + eta_l^2 Q^2 + eta_g eta_l/P) + O(eta_g eta_l Q T d ln(1/delta)/(N^2 epsilon^2)), "
             "best rate O~(sqrt(d)/(N epsilon))"
@@ -111,7 +115,7 @@ COROLLARY: Statement = Statement(
             "nothing. The printed best rate does follow from (9) as printed; with the noise that is private it "
             "does not hold"
         ),
-        cause=(
+        why=(
             "Theorem 3.1 drops the variance of sampling P of N different clients, and Theorem 3.2's noise is not "
             "enough for privacy"
         ),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal, total
 from dpfl_theory.statements.zhang2021 import _letters as zhang
@@ -151,9 +152,12 @@ EQ20: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed="... + (30/P) eta_l^4 eta_g^2 alpha L^2 Q^2 sigma_l^2 + (12/P) eta_l^2 eta_g^2 alpha Q^3 (...)(...)",
         true="both terms times L, and with the repaired (19) in them",
-        cause=(
+        why=(
             "(19) enters with the factor 3 L eta_g^2/(P N), whose L was lost; the two terms have the unit of a squared "
             "parameter. For L of about 1 the printed form has held in every round that was tried"
         ),

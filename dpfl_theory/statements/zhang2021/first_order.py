@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
@@ -153,9 +154,12 @@ EQ14: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed="... + (eta_l alpha/2) E||sqrt(Q) grad f(x_t) - (1/sqrt(Q)) (1/(eta_l N alpha)) sum Delta_i||^2",
         true="the same with a plus sign in the square, since the Delta_i are -eta_l alpha times sums of gradients",
-        cause=(
+        why=(
             "the sign of the updates was lost; the rule quoted, <a, b> = -||a||^2/2 - ||b||^2/2 + ||a - b||^2/2, has "
             "the sign of <a, -b>. The next step, (15), bounds the right square, so what follows goes through with the "
             "repaired form"

@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
@@ -166,9 +167,12 @@ EQ7: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed="c |(Lambda_i/A_i) f_i(x)| - c^2/2 where the update is clipped",
         true="c |(A_i x - b_i)/A_i| - c^2/(2 Lambda_i A_i^2)",
-        cause=(
+        why=(
             "the loss f_i = (A_i x - b_i)^2/2 stands where its residual should, and the curvature Lambda_i A_i^2 of "
             "the quadratic part was taken to be 1: the printed derivative grows with x instead of being c, and the two "
             "parts do not meet. Nothing else in the paper uses (7)"

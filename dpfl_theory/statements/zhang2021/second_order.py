@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
@@ -217,9 +218,12 @@ EQ18: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed="E||(1/P) sum_{P_t} Delta||^2 = 1/P^2 E[(P/N) sum_i ||Delta_i||^2 + P(P-1) ||(1/N) sum_i Delta_i||^2]",
         true="<= in place of =, which is all that the proof needs",
-        cause=(
+        why=(
             "(ii) takes the inner product of two different draws to average to ||(1/N) sum_i Delta_i||^2. Drawn "
             "without replacement, as in Algorithm 3, two draws are never the same client; with replacement, E<Delta_i, "
             "Delta_j> is the square of the mean of the expectations, without the noise of the local runs, if every "

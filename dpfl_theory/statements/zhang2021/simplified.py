@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal, total
 from dpfl_theory.statements.zhang2021 import _letters as zhang
@@ -147,13 +148,16 @@ EQ21: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed="... no term in sigma_g^2/P, 3L/N before sigma_l^2, eta_g eta_l <= P/(48Q)",
         true=(
             "the sampling of P < N clients adds (27/2)(L/P) eta_g^2 eta_l^2 alpha^2 Q^2 sigma_g^2, the noise of the "
             "gradients (13/4)(L/P) eta_g^2 eta_l^2 alpha^2 Q sigma_l^2, for eta_g eta_l <= P/(120QL) and eta_l <= "
             "1/(sqrt(120) QL)"
         ),
-        cause=(
+        why=(
             "of (12/P) eta_l^2 eta_g^2 alpha Q^3 (15 L^2 eta_l^2 + 1) sigma_g^2 only the smaller part, with 15 L^2 "
             "eta_l^2, was kept; at eta_l = 1/(sqrt(60) QL) the drift alone uses up what the term in ||grad f||^2 can "
             "give; 3L/N should be 3L/P; the limit P/(48Q) has lost its L with (20)"

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome, Performance
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal, total
 from dpfl_theory.statements.zhang2021 import _letters as zhang
@@ -149,9 +150,12 @@ EQ19: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed="10 N eta_l^4 alpha L^2 Q^2 sigma_l^2 + 4 N eta_l^2 alpha Q^3 (15 L^2 eta_l^2 + 1)(...)",
         true="10 N eta_l^4 alpha^2 L^2 Q^3 sigma_l^2 + 4 N eta_l^2 alpha^2 Q^2 (15 Q^2 L^2 eta_l^2 + 1)(...)",
-        cause=(
+        why=(
             "(ii) takes Q^2 where Cauchy's inequality gives Q, and prints grad f_i(x_t) + grad f_i(x_i^{t,q}) for the "
             "difference; (iii) then drops the factor before the sum that it bounds by (15). What is too large in one "
             "place does not make up for what is missing in the other once Q >= 32"

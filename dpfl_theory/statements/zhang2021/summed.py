@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal, total
 from dpfl_theory.statements.zhang2021 import _letters as zhang
@@ -112,12 +113,15 @@ EQ22: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed="no term in eta_g eta_l Q sigma_g^2/P; eta_g eta_l <= P/(48Q)",
         true=(
             "(L/P) eta_g eta_l (13 sigma_l^2 + 54 Q sigma_g^2) gamma_2 in place of (12L/P) eta_g eta_l sigma_l^2 "
             "gamma_2, for eta_g eta_l <= P/(120QL) and eta_l <= 1/(sqrt(120) QL)"
         ),
-        cause="the sum of (21), which has dropped the variance of sampling P of N different clients, and an L",
+        why="the sum of (21), which has dropped the variance of sampling P of N different clients, and an L",
         counterexample=(
             "f_i = (x +- 1)^2/2, N = 2, P = Q = 1, x_1 = 0, eta_l = 1/1000, eta_g = 20, T = 1, no noise, no clipping: "
             "the left side is 0, the right side -0.0399"

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Case
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.model import Check, Erratum, Source, Statement
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 
@@ -144,9 +145,12 @@ GRADIENT: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed="c = 1: 1/2 for Q = 1 and 2/3 for Q = inf",
         true="c = 1: 1/2 for Q = 1 and 13/9 for Q = inf, when gradients are clipped as captioned",
-        cause=(
+        why=(
             "two methods in one table: 1/2 is the point with clipped gradients, 2/3 the one with clipped updates "
             "(Algorithm 2). Clipped gradients still lead every client to its own minimiser 4, 1/2, -1/6, so that "
             "endless local steps end at their mean whether or not they are clipped. With either method alone clipping "
@@ -202,13 +206,16 @@ UPDATE: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed="c = 1, Q = 1: 1/2, so that 'when Q = 1 clipping hurts the performance of FedAvg'",
         true=(
             "c = 1, Q = 1: the only stationary point is 0, the optimum, for eta_l <= 1/6 (attracting below 6/41 and at "
             "1/6), (6 eta_l - 1)/(5 eta_l) from there to eta_l = 2/7, and 1/2 from there on (both attracting, below "
             "3/2)"
         ),
-        cause=(
+        why=(
             "at x* = 0 the longest update is 6 eta_l, which is not clipped to c = 1 below eta_l = 1/6, and the method "
             "without clipping is stable only below 6/41 < 1/6. 1/2 is the point with clipped gradients, and that of "
             "clipped updates for steps with which the method that it is compared with diverges: at eta_l = 1, x = 1/2 "

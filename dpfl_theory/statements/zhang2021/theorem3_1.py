@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal, total
 from dpfl_theory.statements.zhang2021 import _letters as zhang
@@ -185,6 +186,9 @@ THEOREM: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed=(
             "the standard terms 4(f(x^0) - f*)/(eta_g eta_l Q T) + (25/2) eta_l^2 L Q (sigma_l^2 + 6 Q sigma_g^2) "
             "gamma_1 + 6 eta_g eta_l L sigma_l^2 gamma_2/P, for eta_g eta_l <= min{P/(48Q), P/(6QL(P-1))}"
@@ -196,7 +200,7 @@ THEOREM: Statement = Statement(
             "that is O(sqrt(Q/(PT)) + 1/T), not the stated O(1/sqrt(PQT) + 1/T), and two clients of which one takes "
             "part do reach sqrt(Q/T) sigma_g^2/2: more local steps make it worse, not better"
         ),
-        cause=(
+        why=(
             "the variance of sampling P of N different clients, of order eta_g eta_l Q L sigma_g^2/P, is dropped from "
             "(20) to (21); an L is lost from (19) to (20), and with it in the limit P/(48Q), so that steps far beyond "
             "2/L are allowed; L stands for L^2 in the second term, 6 for 12 in the third"

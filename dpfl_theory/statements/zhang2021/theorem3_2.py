@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements import prescribed_noise as noise
 from dpfl_theory.statements.claims import ConstantClaim, Escape
+from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
 from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks
 
@@ -135,6 +136,9 @@ THEOREM3_2: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
+        cause=UNSORTED,
+        grade="false",
+        effect=UNMEASURED,
         printed=(
             "constants u and v exist with which the noise v c^2 P T ln(1/delta)/(N^2 epsilon^2) is enough for every "
             "epsilon <= u (P/N)^2 T"
@@ -145,7 +149,7 @@ THEOREM3_2: Statement = Statement(
             "P < N no constants exist either: the noise of a round falls to zero as T grows, and then sampling hides "
             "nothing."
         ),
-        cause=(
+        why=(
             "The proof of Theorem 1 of Abadi et al. chooses a moment of order about ln(1/delta)/epsilon, which must be "
             "at least 1 and at most z^2 ln(1/(q z)), and needs q < 1/(16 z), z being the noise multiplier of a round; "
             "the theorem does not say so"

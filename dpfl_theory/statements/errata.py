@@ -1,0 +1,110 @@
+"""What is said of a printed statement that does not hold: errata for formulas that were read, remarks for the others.
+
+An erratum accuses: its formula stands in the paper, and evidence refutes it under the reading that the statement names.
+A formula that had to be restored, or words that no theorem was meant by, get a remark, which says under which condition
+they would fail and accuses nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+__all__ = ["GRADES", "Cause", "Effect", "Erratum", "Remark"]
+
+GRADES: Mapping[str, str] = {
+    "false": "what is claimed is not true, and no other constant makes it so",
+    "constant": "true in form, with a constant, factor or logarithm that is too small",
+    "unit": "the two sides differ in unit, or change their ratio when the objective or the parameters are rescaled",
+    "misprint": "the paper itself has the right formula elsewhere",
+    "inherited": "taken over, as the paper says, from a source that states a condition or that the paper cites for it",
+    "inference": "what is concluded does not follow from what is shown, and fails in some instance",
+}
+"""The grades of an erratum, from a false theorem to an inference that was drawn too quickly, each explained."""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why one printed statement, or several, fail: told once, to the paper's authors.
+
+    id: the paper's id, a dot and a name; the script that redoes the smallest counterexample without this package is
+    ``dpfl_theory/statements/PAPER/counterexamples/NAME.py`` (dashes of the name are underscores there). text: the cause in one paragraph; example: the smallest
+    counterexample in numbers; reply: the best that can be said for the printed statements; answer: why that does not
+    save them.
+
+    >>> Cause("a2020.long-step", "the step", "The step may exceed 2/L.", "f = x^2, step 2: 9 > 1.", "-", "-").script
+    'long_step.py'
+    """
+
+    id: str
+    title: str
+    text: str
+    example: str
+    reply: str
+    answer: str
+
+    @property
+    def paper(self) -> str:
+        """The paper's id."""
+        return self.id.split(".", 1)[0]
+
+    @property
+    def script(self) -> str:
+        """The name of the file with the counterexample's script."""
+        return f"{self.id.split('.', 1)[1].replace('-', '_')}.py"
+
+
+@dataclass(frozen=True)
+class Effect:
+    """How much an erratum matters at the paper's own settings: a number, and one sentence that says what it is.
+
+    >>> Effect(0.0008, "The right side must grow by this share at r = 1000 of n = 5000 clients.").value
+    0.0008
+    """
+
+    value: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Erratum:
+    """A statement that was read in the paper and that evidence refutes.
+
+    printed: what stands in the paper; true: what holds in its place; cause: why it fails, shared by all errata that
+    fail for the same reason; why: what is particular to this statement, where there is more to say; counterexample: the
+    smallest one found; grade: one of `GRADES`; effect: how much it matters at the paper's own settings; repaired: the
+    id of the repaired statement; affects: printed statements that rest on this one; survives: statements that use this
+    one and do not suffer, each with the sentence that says why.
+    """
+
+    printed: str
+    true: str
+    cause: Cause
+    counterexample: str
+    grade: str
+    effect: Effect
+    why: str = ""
+    repaired: str = ""
+    affects: tuple[str, ...] = ()
+    survives: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.grade not in GRADES:
+            raise ValueError(f"the grade {self.grade!r} is unknown: choose one of {', '.join(GRADES)}")
+
+
+@dataclass(frozen=True)
+class Remark:
+    """What is to be said of a statement that is not refuted as it stands, but would be under another condition.
+
+    text: "if the lost condition is ..., then ..."; shown_by: the id of the sibling that is entered under that condition
+    and whose checks refute it; repaired: the id of a form that holds there, if there is one.
+    """
+
+    text: str
+    shown_by: str
+    repaired: str = ""
+
+
+UNSORTED = Cause("to.do", "-", "-", "-", "-", "-")
+UNMEASURED = Effect(0.0, "-")
