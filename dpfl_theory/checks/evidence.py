@@ -179,8 +179,8 @@ def statement_verdict(outcomes: Iterable[tuple[str, str]]) -> str:
 def summarise(
     evidence: Sequence[Evidence], expected: Mapping[str, str], alpha: float, seconds: float
 ) -> dict[str, Any]:
-    """The ``summary`` of a check document: each statement's verdict beside the recorded one, and counts: of verdicts, of
-    statements as recorded, and of checks that agree with their record, differ from it or are undecided."""
+    """The ``summary`` of a check document: each statement's verdict beside the recorded one, and counts: of verdicts,
+    of statements as recorded, and of checks that agree with their record, differ from it or are undecided."""
     statements: dict[str, Any] = {}
     for id_ in dict.fromkeys(e.statement for e in evidence):
         own = [e for e in evidence if e.statement == id_]

@@ -1,8 +1,9 @@
 """worst-case: performance estimation over a whole class of functions (PEPit models it, Clarabel solves it).
 
 A check's ``build(instance)`` returns a `Performance`: an inequality left <= right between quantities of degree two in
-points, gradients and square roots of function values. Such a problem is a cone, so it is normalised here: the left side
-is maximised subject to right <= 1, and the statement holds on the class if and only if the maximum is at most 1.
+points, gradients and square roots of function values. Such a problem is a cone (`dpfl_theory.checks.cone` refuses what
+is none), so it is normalised here: the left side is maximised subject to right <= 1. A maximum of at most 1 says that
+left <= right wherever right >= 0; that right is never negative is decided too, or else left <= right where it is.
 
 The guarantee is the **dual** value, rebuilt from the multipliers alone. Where possible it is then proved in rational
 arithmetic (see `dpfl_theory.checks.certificate`); a counterexample must satisfy all interpolation conditions in
@@ -25,8 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfl_theory.checks.certificate import Form, prove, satisfies, solved
+from dpfl_theory.checks.cone import NotACone, conditions, form, require_cone
 from dpfl_theory.checks.evidence import Evidence, Interval
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.errors import InputError
 from dpfl_theory.statements.claims import Performance
 from dpfl_theory.statements.model import Check, Statement
 
@@ -50,9 +53,10 @@ class Solution:
     """What is known of the largest left/right: primal value, dual value, and how far its defects could raise that.
 
     status: the solver's word; guarantee = dual + defect (inf when the problem is unbounded or was not solved); proved:
-    whether left <= right was proved in rational arithmetic; refuted: left/right of a counterexample that was verified
-    in rational arithmetic (inf when right <= 0 there), None if there is none; worst: the points, gradients and values
-    of the worst function.
+    whether left <= right was proved in rational arithmetic; signed: whether a guarantee of at most 1 says left <= right
+    (right is nowhere negative, or its multiplier is 1), up to the solver's tolerance; refuted: left/right of a
+    counterexample that was verified in rational arithmetic (inf when right <= 0 there), None if there is none; worst:
+    the points, gradients and values of the worst function.
     """
 
     status: str
@@ -60,6 +64,7 @@ class Solution:
     dual: float
     defect: float
     proved: bool
+    signed: bool
     refuted: float | None
     worst: tuple[Mapping[str, Any], ...]
 
@@ -72,8 +77,10 @@ class Solution:
 def solve(performance: Performance) -> Solution:
     """Solve one problem, and prove or refute left <= right where possible.
 
-    Must be called before another PEPit problem is declared: PEPit numbers points and values globally.
+    Must be called before another PEPit problem is declared: PEPit numbers points and values globally. Raises `NotACone`
+    for a problem with a constant.
     """
+    require_cone(performance)
     problem = performance.problem
     problem.add_constraint(performance.right <= 1)
     problem.set_performance_metric(performance.left)
@@ -86,51 +93,60 @@ def solve(performance: Performance) -> Solution:
             raise
         return _unsolved(f"error: {error}")
     status = str(problem.wrapper.prob.status)
-    objective = _form(performance.left)
-    right = _form(performance.right)
-    conditions, multipliers = _conditions(problem)
+    objective, right = form(performance.left), form(performance.right)
+    limits, multipliers = conditions(problem)
     if problem.F_value is None:
         if "unbounded" not in status:
             return _unsolved(status)
-        found = _counterexample(objective, right, conditions[1:], 2.0)
+        found = _counterexample(objective, right, limits[1:], 2.0)
         worst = () if found is None else _describe(problem, found[1], found[2])
-        return Solution(status, math.inf, math.inf, 0.0, False, None if found is None else found[0], worst)
+        return Solution(status, math.inf, math.inf, 0.0, False, False, None if found is None else found[0], worst)
     gram, values = np.asarray(problem.G_value, dtype=float), np.asarray(problem.F_value, dtype=float)
     primal = objective.at(gram, values)
-    dual, defect = _guarantee(objective, conditions, multipliers, gram, values)
-    proved = False
+    dual, defect = _guarantee(objective, limits, multipliers, gram, values)
+    proved = signed = False
     refuted: float | None = None
     vectors = _factor(gram)
     if primal > 1.0 + VIOLATION_MARGIN:
-        found = _counterexample(objective, right, conditions[1:], min(0.5 * (1.0 + primal), 2.0))
-        if found is not None:
-            refuted, vectors, values = found
+        found = _counterexample(objective, right, limits[1:], min(0.5 * (1.0 + primal), 2.0))
     else:
-        proved = prove(objective, conditions, Fraction(1), multipliers) is not None
-    return Solution(status, primal, dual, defect, proved, refuted, _describe(problem, vectors, values))
+        proved, signed = _proved(objective, right, limits, multipliers)
+        found = None if signed else _counterexample(objective, right, limits[1:], None)
+    if found is not None:
+        refuted, vectors, values = found
+    return Solution(status, primal, dual, defect, proved, signed, refuted, _describe(problem, vectors, values))
+
+
+def _proved(objective: Form, right: Form, limits: list[Form], multipliers: Array) -> tuple[bool, bool]:
+    """Whether left <= right is proved in rational arithmetic, and whether left <= right follows from left <= m right, m
+    the normalisation's multiplier.
+
+    It does for m = 1, and for m <= 1 where right >= 0, which is proved, or else found by the solver.
+    """
+    exact = prove(objective, limits, Fraction(1), multipliers)
+    if exact is not None and exact[0] == 1:
+        return True, True
+    below = Form(-right.matrix, -right.vector, 0.0)
+    if prove(below, limits[1:], Fraction(0), np.zeros(len(limits) - 1)) is not None:
+        return exact is not None, True
+    difference = Form(objective.matrix - right.matrix, objective.vector - right.vector, 0.0)
+    if exact is not None and prove(difference, limits[1:], Fraction(0), multipliers[1:]) is not None:
+        return True, True
+    return False, abs(multipliers[0] - 1.0) <= SOLVER_TOLERANCE or not _negative_somewhere(right, limits[1:])
+
+
+def _negative_somewhere(right: Form, limits: list[Form]) -> bool:
+    """Whether the solver finds right < 0 under the conditions (it may be scaled to -1 there), or cannot tell."""
+    import cvxpy as cp
+
+    gram, _, at = _variables(right)
+    constraints = [at(c) == 0 if c.equality else at(c) <= 0 for c in limits]
+    problem = cp.Problem(cp.Minimize(at(right)), [*constraints, gram >> 0, at(right) >= -1.0])
+    return not solved(problem) or float(problem.value) < -SOLVER_TOLERANCE
 
 
 def _unsolved(status: str) -> Solution:
-    return Solution(status, math.nan, math.inf, 0.0, False, None, ())
-
-
-def _form(expression: Any, equality: bool = False) -> Form:
-    from PEPit.tools.expressions_to_matrices import expression_to_matrices
-
-    matrix, vector, constant = expression_to_matrices(expression)
-    return Form(np.asarray(matrix, dtype=float), np.asarray(vector, dtype=float), float(constant), equality)
-
-
-def _conditions(problem: Any) -> tuple[list[Form], Array]:
-    """All constraints with their multipliers: the normalisation first, then the statement's own, then the class's."""
-    own = problem.list_of_constraints
-    constraints = [own[-1], *own[:-1]]
-    for function in problem.list_of_functions:
-        if function.list_of_psd or function.list_of_class_psd:
-            raise ValueError("matrix inequalities of a function class are not re-checked here: use scalar conditions")
-        constraints += [*function.list_of_class_constraints, *function.list_of_constraints]
-    forms = [_form(c.expression, c.equality_or_inequality == "equality") for c in constraints]
-    return forms, np.array([math.nan if (v := c.eval_dual()) is None else float(v) for c in constraints])
+    return Solution(status, math.nan, math.inf, 0.0, False, False, None, ())
 
 
 def _guarantee(
@@ -155,29 +171,39 @@ def _factor(gram: Array) -> Array:
     return np.asarray(eigenvectors[:, order] * np.sqrt(np.maximum(eigenvalues[order], 0.0)))
 
 
+def _variables(like: Form) -> tuple[Any, Any, Callable[[Form], Any]]:
+    """A Gram matrix and function values as variables of cvxpy, and what a form is at them."""
+    import cvxpy as cp
+
+    size = len(like.matrix)
+    gram, values = cp.Variable((size, size), symmetric=True), cp.Variable(len(like.vector))
+
+    def at(form: Form) -> Any:
+        return cp.sum(cp.multiply(form.matrix, gram)) + form.vector @ values + form.constant
+
+    return gram, values, at
+
+
 def _counterexample(
-    objective: Form, right: Form, conditions: list[Form], target: float
+    objective: Form, right: Form, limits: list[Form], target: float | None
 ) -> tuple[float, Array, Array] | None:
-    """A function of the class with right <= 1 and left >= target: its left/right, points and values.
+    """A function of the class with right <= 1 and left >= target, or without a target with left >= right + 1: its
+    left/right, points and values.
 
     It is verified in rational arithmetic, and looked for in the interior of the interpolation conditions, so that the
     solver's rounding cannot carry it outside.
     """
     import cvxpy as cp
 
-    size = len(objective.matrix)
-    gram, values, depth = cp.Variable((size, size), symmetric=True), cp.Variable(len(objective.vector)), cp.Variable()
-
-    def at(form: Form) -> Any:
-        return cp.sum(cp.multiply(form.matrix, gram)) + form.vector @ values + form.constant
-
+    gram, values, at = _variables(objective)
+    depth = cp.Variable()
     # The depth is relative to the function's size: a cap on it keeps the problem bounded.
-    limits = [at(c) == 0 if c.equality else at(c) + depth <= 0 for c in conditions]
-    limits += [gram >> 0, depth <= 1.0, at(right) <= 1.0, at(objective) >= target]
-    if not solved(cp.Problem(cp.Maximize(depth), limits)) or float(depth.value) <= 0.0:
+    wanted = [at(c) == 0 if c.equality else at(c) + depth <= 0 for c in limits]
+    wanted += [at(objective) >= at(right) + 1.0] if target is None else [at(right) <= 1.0, at(objective) >= target]
+    if not solved(cp.Problem(cp.Maximize(depth), [*wanted, gram >> 0, depth <= 1.0])) or float(depth.value) <= 0.0:
         return None
     vectors, found = _factor(np.asarray(gram.value)), np.asarray(values.value)
-    exact = satisfies(conditions, vectors, found)
+    exact = satisfies(limits, vectors, found)
     if exact is None:
         return None
     left_value, right_value = objective.exactly_at(*exact), right.exactly_at(*exact)
@@ -199,8 +225,7 @@ def _describe(problem: Any, vectors: Array, values: Array) -> tuple[Mapping[str,
         return [_short(v) for v in total[:dimensions]]
 
     def value(expression: Any) -> float:
-        form = _form(expression)
-        return _short(float(form.vector @ values + form.constant))
+        return _short(float(form(expression).vector @ values))
 
     return tuple(
         {"point": coordinates(point), "gradient": coordinates(gradient), "value": value(f)}
@@ -221,24 +246,35 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     """
     begun = time.perf_counter()
     performance: Performance = check.build(check.instance)
-    found = solve(performance)
+    try:
+        found = solve(performance)
+        also = {name: _also(build) for name, build in performance.also.items()}
+    except NotACone as error:
+        raise InputError(f"check {check.name!r} of {statement.id}: {error}") from error
     gap = abs(found.dual - found.primal) / max(1.0, abs(found.primal)) if math.isfinite(found.primal) else math.inf
     small = gap <= GAP_TOLERANCE
     if found.refuted is not None:
         verdict = "violated"
         size = "unbounded" if math.isinf(found.primal) else f"{found.primal:.7g}"
+        where = "whose right side is not positive" if math.isinf(found.refuted) else f"with ratio {found.refuted:.7g}"
         reason = (
-            f"{performance.what}: the worst ratio of the sides is {size}; a function of the class with ratio "
-            f"{found.refuted:.7g} meets all interpolation conditions in rational arithmetic"
+            f"{performance.what}: the worst ratio of the sides is {size}; a function of the class {where} meets all "
+            "interpolation conditions in rational arithmetic, and its left side is the larger one"
         )
     elif found.proved:
         verdict = "holds"
         reason = f"{performance.what}: proved in rational arithmetic for all of the class; worst ratio {found.dual:.7g}"
-    elif found.guarantee <= 1.0 + SOLVER_TOLERANCE and small:
+    elif found.guarantee <= 1.0 + SOLVER_TOLERANCE and small and found.signed:
         verdict = "holds"
         reason = (
             f"{performance.what}: the dual value, its defects included, is {found.guarantee:.9g}, at most 1 within the "
             f"solver's tolerance {SOLVER_TOLERANCE:g}"
+        )
+    elif found.guarantee <= 1.0 + SOLVER_TOLERANCE and small:
+        verdict = "inconclusive"
+        reason = (
+            f"{performance.what}: the right side can be negative, where the worst ratio {found.dual:.7g} says nothing, "
+            "and no counterexample was verified"
         )
     else:
         verdict = "inconclusive"
@@ -246,7 +282,6 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
             f"{performance.what}: not solved (status {found.status}, primal {found.primal:.7g}, dual "
             f"{found.guarantee:.7g}), and no counterexample was verified"
         )
-    also = {name: _also(build) for name, build in performance.also.items()}
     return Evidence(
         statement=statement.id,
         method="worst-case",

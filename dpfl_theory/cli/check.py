@@ -143,7 +143,8 @@ def _in_short(document: dict[str, Any]) -> str:
     total = len(summary["statements"])
     found = f"{total} statement{'s' if total != 1 else ''}{f' ({verdicts})' if verdicts else ''}"
     checks = counts["checks"]
-    others = "".join(f", {checks[a]} checks {a}" for a in ("differs", "undecided") if checks[a])
+    words = {"differs": "not as expected", "undecided": "undecided"}
+    others = "".join(f", checks {words[a]}: {checks[a]}" for a in words if checks[a])
     return f"{found}, {counts['as_expected']} as expected{others}, {summary['seconds']:.1f} s"
 
 
