@@ -14,7 +14,7 @@ import pytest
 from PEPit import PEP
 from PEPit.functions import ConvexLipschitzFunction, SmoothConvexFunction
 
-from dpfl_theory.checks import worst_case
+from dpfl_theory.checks import estimation, worst_case
 from dpfl_theory.checks.cone import NotACone, require_cone
 from dpfl_theory.checks.runner import plan
 from dpfl_theory.checks.settings import Settings
@@ -221,7 +221,7 @@ def test_a_right_side_of_either_sign(gain: float, verdict: str) -> None:
 def test_without_a_verified_counterexample_a_negative_right_side_is_inconclusive(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(worst_case, "satisfies", lambda *_: None)
+    monkeypatch.setattr(estimation, "satisfies", lambda *_: None)
     found = checked(lambda: indefinite(0.5))
     assert found.verdict == "inconclusive"
     assert "the right side can be negative" in found.reason
@@ -278,3 +278,11 @@ def test_the_examples_start_in_pepits_usual_words_is_refused(
     assert out == ""
     assert "is no cone" in err
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(("rate", "rounded"), [(1 / 4, False), (1 / 3, True)])
+def test_a_proof_says_whether_its_coefficients_are_the_intended_ones(rate: float, rounded: bool) -> None:
+    found = checked(lambda: descent(1, rate)[0])
+    assert found.notes["proved_exactly"]
+    assert found.notes["coefficients_rounded"] == rounded
+    assert ("rounded to double precision" in found.reason) == rounded
