@@ -55,7 +55,7 @@ def main() -> None:
         "gradients formed": lambda: formed(problem, w, clients, chosen),
     }
     times: dict[str, list[float]] = {name: [] for name in ways}
-    with engine.blas_threads(1):
+    with engine.single_blas():
         assert np.allclose(ways["clipped sums"](), ways["gradients formed"](), rtol=1e-10)
         for _ in range(REPETITIONS):
             for name, way in ways.items():

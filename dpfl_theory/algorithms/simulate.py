@@ -1,10 +1,18 @@
-"""The one loop: run an algorithm on a problem, on a batch of lanes, and stream observables."""
+"""The one loop: run an algorithm on a problem, block of lanes by block of lanes, and stream observables.
+
+A block is the unit of parallel work: one thread takes it through all rounds, and no thread waits for another before the
+end. Blocks have a fixed width, so that a run is the same bit for bit for any number of threads and under any load.
+"""
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextvars import copy_context
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,8 +27,12 @@ from dpfl_theory.problems.base import Array, Problem
 
 __all__ = ["Run", "Stream", "simulate"]
 
-_BATCH_BYTES = 192 * 2**20
 _MOST_LANES = 512
+_DEVICE_BYTES = 192 * 2**20
+"""Size of an array (clients, lanes, d) of one block on a device whose cores all work on one block."""
+_CACHE_BYTES = 4 * 2**20
+"""The same where each block has a core of its own: what its cache holds, and matrix products still run well with."""
+_LEAST_LANES = 16
 
 
 @dataclass(frozen=True)
@@ -110,21 +122,18 @@ def simulate(
         if names.count(name) > 1:
             raise InputError(f"two observables are called {name!r}: give each a name of its own")
     begun = time.perf_counter()
-    size = max(1, min(_MOST_LANES, _BATCH_BYTES // (8 * problem.n * problem.d)))
-    parts: list[tuple[dict[str, _Accumulator], Array]] = []
-    with engine.blas_threads(kernels.blas_limit):
-        for first in range(0, lanes, size):
-            batch = slice(first, min(lanes, first + size))
-            count = batch.stop - batch.start
-            context = Context(
-                engine, problem, kernels, Lanes(seed, first_lane + first, count), batch, engine.asarray(points[batch])
-            )
-
-            def tell(done: float, before: int = first, width: int = count) -> None:
-                if progress is not None:
-                    progress((before + done * width) / lanes)
-
-            parts.append(_run_batch(algorithm, context, rounds, chosen, series, every, tell))
+    blocks = _blocks(problem, engine, lanes)
+    contexts = [
+        Context(engine, problem, kernels, Lanes(seed, first_lane + b.start, b.stop - b.start), b, points[b])
+        for b in blocks
+    ]
+    tell = _Tally(lanes, progress)
+    with engine.single_blas():
+        parts = _each(
+            [partial(_run_block, algorithm, c, rounds, chosen, series, every, tell) for c in contexts],
+            min(engine.threads, len(blocks)),
+            tell,
+        )
     streams = {
         o.name: _join(o, [accumulators[o.name] for accumulators, _ in parts], -(-rounds // every), engine)
         for o in chosen
@@ -141,6 +150,52 @@ def simulate(
     }
     final = np.concatenate([np.asarray(engine.to_host(w)) for _, w in parts])
     return Run(streams, final, configuration, time.perf_counter() - begun)
+
+
+Part = tuple[dict[str, "_Accumulator"], Any]
+"""What a block leaves: its observables, and the server's vectors (lanes, d)."""
+
+
+def _blocks(problem: Problem, engine: Engine, lanes: int) -> list[slice]:
+    """The run's lanes in blocks whose width depends on the problem and the kind of device alone."""
+    lane = 8 * problem.n * problem.d
+    least, size = (_LEAST_LANES, _CACHE_BYTES) if engine.name == "cpu" else (1, _DEVICE_BYTES)
+    width = min(_MOST_LANES, max(least, size // lane))
+    return [slice(first, min(lanes, first + width)) for first in range(0, lanes, width)]
+
+
+class _Tally:
+    """Adds up what the blocks have done, tells of it, and stops them all when one of them failed."""
+
+    def __init__(self, lanes: int, progress: Callable[[float], None] | None) -> None:
+        self._lanes = lanes
+        self._progress = progress
+        self._done = 0.0
+        self._lock = threading.Lock()
+        self.stopped = False
+
+    def add(self, width: int, share: float) -> None:
+        """A block of so many lanes has done another share of its rounds."""
+        if self._progress is not None:
+            with self._lock:
+                self._done += width * share
+                self._progress(min(1.0, self._done / self._lanes))
+
+
+def _each(tasks: Sequence[Callable[[], Part]], threads: int, tally: _Tally) -> list[Part]:
+    """What the tasks return, in their order, from so many threads; the first failure, or Ctrl-C, stops all of them."""
+    if threads <= 1:
+        return [task() for task in tasks]
+    with ThreadPoolExecutor(threads) as pool:
+        running = [pool.submit(copy_context().run, task) for task in tasks]
+        try:
+            for done in as_completed(running):
+                done.result()
+        except BaseException:
+            tally.stopped = True
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        return [future.result() for future in running]
 
 
 def _starting_points(start: Any, lanes: int, d: int) -> Array:
@@ -181,26 +236,30 @@ class _Accumulator:
             self.series.append(value)
 
 
-def _run_batch(
+def _run_block(
     algorithm: Algorithm,
     context: Context,
     rounds: int,
     observables: Sequence[Observable],
     series: bool,
     every: int,
-    tell: Callable[[float], None],
-) -> tuple[dict[str, _Accumulator], Any]:
+    tally: _Tally,
+) -> Part:
     xp = context.engine.xp
+    context = replace(context, start=context.engine.asarray(context.start))
     accumulators = {o.name: _Accumulator(o, series) for o in observables}
     state = algorithm.begin(context)
-    report_every = max(1, rounds // 50)
+    report_every, told = max(1, rounds // 50), 0
     for k in range(rounds):
+        if tally.stopped:
+            raise RuntimeError("another block of lanes failed")
         state, happened = algorithm.round(context, state, k)
         if k % every == 0:
             for o in observables:
                 accumulators[o.name].add(o.evaluate(happened), xp)
         if (k + 1) % report_every == 0 or k + 1 == rounds:
-            tell((k + 1) / rounds)
+            tally.add(context.lanes.count, (k + 1 - told) / rounds)
+            told = k + 1
     if any(o.of_state for o in observables):
         after = algorithm.after(context, state, rounds)
         for o in observables:

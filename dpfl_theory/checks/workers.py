@@ -24,6 +24,8 @@ from dpfl_theory import statements as catalogue
 from dpfl_theory.checks.evidence import Evidence
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.errors import EnvironmentFault, InputError
+from dpfl_theory.kernels import threads
+from dpfl_theory.kernels.threads import usable_cores
 from dpfl_theory.statements.model import Statement
 
 __all__ = ["Task", "name_of", "one_thread", "spread", "usable_cores"]
@@ -68,38 +70,17 @@ def name_of(statement: Statement, number: int, file: Path | None = None) -> Task
     return Task(statement.id, number, str(file.resolve()))
 
 
-def usable_cores() -> int:
-    """The number of cores that this process may use.
-
-    >>> usable_cores() >= 1
-    True
-    """
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Numba's and the BLAS's threads bounded to one, and given back at the end.
+    """One thread for runs, and one for each call of the BLAS, given back at the end.
 
-    >>> import numba
-    >>> before = numba.get_num_threads()
+    >>> from dpfl_theory.kernels import threads
     >>> with one_thread():
-    ...     inside = numba.get_num_threads()
-    >>> inside, numba.get_num_threads() == before
-    (1, True)
+    ...     threads.available()
+    1
     """
-    import numba
-    from threadpoolctl import threadpool_limits
-
-    import dpfl_theory.kernels.cpu  # noqa: F401  loads the BLAS: what is not loaded cannot be bounded
-
-    before = numba.get_num_threads()
-    numba.set_num_threads(1)
-    try:
-        with threadpool_limits(limits=1):
-            yield
-    finally:
-        numba.set_num_threads(before)
+    with threads.bounded(1), threads.single_blas():
+        yield
 
 
 def spread(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from dpfl_theory.errors import InputError
@@ -11,10 +10,6 @@ if TYPE_CHECKING:
     from dpfl_theory.kernels.engine import Engine
 
 __all__ = ["DEVICES", "select"]
-
-# Numba's and the BLAS's threads take turns; OpenMP threads that spin between turns would starve the BLAS (5 times
-# slower).
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 DEVICES = ("auto", "cpu", "cuda")
 

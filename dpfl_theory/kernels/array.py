@@ -136,5 +136,9 @@ class ArrayEngine(Engine):
     def linear_values(self, data: Any, w: Any) -> Any:
         return linear_array.linear_values(self.xp, data, w)
 
-    def blas_threads(self, limit: int | None) -> AbstractContextManager[Any]:
+    @property
+    def threads(self) -> int:
+        return 1
+
+    def single_blas(self) -> AbstractContextManager[Any]:
         return nullcontext()

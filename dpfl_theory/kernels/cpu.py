@@ -1,28 +1,30 @@
-"""The CPU engine: NumPy arrays, Numba kernels over lanes, the BLAS that NumPy and SciPy ship."""
+"""The CPU engine: NumPy arrays, Numba kernels over lanes, the BLAS that NumPy and SciPy ship.
+
+Every kernel has one thread and holds no lock of the interpreter: blocks of lanes run side by side.
+"""
 
 from __future__ import annotations
 
 import math
 import os
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
-from threadpoolctl import threadpool_limits
+from numba import njit
 
-from dpfl_theory.kernels import linear, linear_records, philox
+from dpfl_theory.kernels import linear, linear_records, philox, threads
 from dpfl_theory.kernels.engine import Engine, Lanes
 from dpfl_theory.kernels.streams import RECORDS
 
 __all__ = ["CpuEngine"]
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True)
 def _segment_update(y: Any, factors: Any, rows: Any, offsets: Any, z: Any, norms: Any) -> None:
     lanes = y.shape[0]
     n = offsets.shape[0] - 1
-    for s in prange(lanes):
+    for s in range(lanes):
         factor = factors[rows[s]]
         for i in range(n):
             total = 0.0
@@ -33,22 +35,22 @@ def _segment_update(y: Any, factors: Any, rows: Any, offsets: Any, z: Any, norms
             norms[s, i] = math.sqrt(total)
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True)
 def _segment_scale(z: Any, factors: Any, offsets: Any, out: Any) -> None:
     lanes = z.shape[0]
     n = offsets.shape[0] - 1
-    for s in prange(lanes):
+    for s in range(lanes):
         for i in range(n):
             factor = factors[s, i]
             for j in range(offsets[i], offsets[i + 1]):
                 out[s, j] = factor * z[s, j]
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True)
 def _segment_energy(y: Any, eigenvalues: Any, offsets: Any, out: Any) -> None:
     lanes = y.shape[0]
     n = offsets.shape[0] - 1
-    for s in prange(lanes):
+    for s in range(lanes):
         for i in range(n):
             total = 0.0
             for j in range(offsets[i], offsets[i + 1]):
@@ -56,10 +58,10 @@ def _segment_energy(y: Any, eigenvalues: Any, offsets: Any, out: Any) -> None:
             out[s, i] = 0.5 * total
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True)
 def _combine(updates: Any, weights: Any, out: Any) -> None:
     n, lanes, d = updates.shape
-    for s in prange(lanes):
+    for s in range(lanes):
         for j in range(d):
             out[s, j] = 0.0
         for i in range(n):
@@ -69,10 +71,10 @@ def _combine(updates: Any, weights: Any, out: Any) -> None:
                     out[s, j] += weight * updates[i, s, j]
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True)
 def _bounded_combine(updates: Any, weights: Any, threshold: Any, normalise: bool, out: Any, norms: Any) -> None:
     n, lanes, d = updates.shape
-    for s in prange(lanes):
+    for s in range(lanes):
         bound = threshold[s]
         for j in range(d):
             out[s, j] = 0.0
@@ -171,5 +173,9 @@ class CpuEngine(Engine):
     def linear_values(self, data: Any, w: Any) -> Any:
         return linear.linear_values(data, w)
 
-    def blas_threads(self, limit: int | None) -> AbstractContextManager[Any]:
-        return nullcontext() if limit is None else threadpool_limits(limits=limit, user_api="blas")
+    @property
+    def threads(self) -> int:
+        return threads.available()
+
+    def single_blas(self) -> AbstractContextManager[Any]:
+        return threads.single_blas()

@@ -111,6 +111,11 @@ class Engine(ABC):
     def linear_values(self, data: Any, w: Any) -> Any:
         """Values f_i(w) of linear models at common parameters (S, d) -> (S, n)."""
 
+    @property
     @abstractmethod
-    def blas_threads(self, limit: int | None) -> AbstractContextManager[Any]:
-        """Bound the threads of the device's BLAS (None: leave them) while Numba's threads run."""
+    def threads(self) -> int:
+        """How many blocks of lanes may run side by side, each on a thread of its own."""
+
+    @abstractmethod
+    def single_blas(self) -> AbstractContextManager[Any]:
+        """One thread for each call of the device's BLAS inside: blocks of lanes share the cores, not a call."""

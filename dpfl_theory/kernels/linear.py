@@ -5,8 +5,9 @@ lanes share the records, so the logits of a batch of lanes are one matrix produc
 elementwise, and the gradients are a second product ``R X_i``. For softmax the parameters (classes, features) are flat
 in C order, so a batch (S, classes * features) is viewed as (S * classes, features) and the same two products serve.
 
-The work is split over (client, block of lanes) pairs; each pair calls BLAS on its own, so the caller bounds BLAS to one
-thread. Nothing here overflows: exponentials are taken of non-positive numbers only.
+A client's logits are formed for some lanes at a time, so that they stay in the cache; the BLAS has one thread, since
+blocks of lanes run side by side (`dpfl_theory.algorithms.simulate`). Nothing here overflows: exponentials are taken of
+non-positive numbers only.
 """
 
 from __future__ import annotations
@@ -15,10 +16,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 import scipy.linalg.cython_blas  # noqa: F401  (Numba's np.dot: it must be loaded before a caller bounds its threads)
-from numba import njit, prange
+from numba import njit
 from numpy.typing import NDArray
 
 __all__ = ["LOSSES", "LinearData", "linear_gradients", "linear_local_phase", "linear_values"]
@@ -67,7 +67,7 @@ class LinearData:
         return int(self.classes * self.x.shape[1])
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _exp(x: float) -> float:
     """exp(x) for x <= 0 to about one unit in the last place, without a branch, so that LLVM vectorises loops over it.
 
@@ -95,14 +95,14 @@ def _exp(x: float) -> float:
     return 0.0 if x <= -708.0 else value  # in this order NaN stays NaN
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _exp_all(flat: Any) -> None:
     """Exponentials of non-positive numbers, in place; its own loop, or LLVM does not vectorise it."""
     for k in range(flat.size):
         flat[k] = _exp(flat[k])
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _slopes(p: Any, y: Any, threshold: Any, first: int, code: int, classes: int) -> None:
     """Turn the logits p (lanes * classes, m) of records first, first + 1, ... into d loss / d logits, in place."""
     rows, m = p.shape
@@ -153,7 +153,7 @@ def _slopes(p: Any, y: Any, threshold: Any, first: int, code: int, classes: int)
                 p[r, j] -= y[first + j]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _losses(p: Any, y: Any, threshold: Any, first: int, code: int, classes: int, out: Any) -> None:
     """Sum the losses over the records for each lane: p (lanes * classes, m) -> out (lanes,)."""
     rows, m = p.shape
@@ -182,7 +182,7 @@ def _losses(p: Any, y: Any, threshold: Any, first: int, code: int, classes: int,
         out[lane] = total
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True)
 def _local_phase(
     x: Any,
     y: Any,
@@ -201,7 +201,7 @@ def _local_phase(
     rows, features = w.shape
     lanes = rows // classes
     blocks = (lanes + block - 1) // block
-    for job in prange((len(offsets) - 1) * blocks):
+    for job in range((len(offsets) - 1) * blocks):
         i = job // blocks
         first = offsets[i]
         last = offsets[i + 1]
@@ -228,7 +228,7 @@ def _local_phase(
                         total[r, k] += slope
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True)
 def _gradients(
     x: Any,
     y: Any,
@@ -245,7 +245,7 @@ def _gradients(
     _, rows, features = w.shape
     lanes = rows // classes
     blocks = (lanes + block - 1) // block
-    for job in prange((len(offsets) - 1) * blocks):
+    for job in range((len(offsets) - 1) * blocks):
         i = job // blocks
         first = offsets[i]
         last = offsets[i + 1]
@@ -264,7 +264,7 @@ def _gradients(
                 g[r, k] = scale * g[r, k] + ridge * at[r, k]
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True)
 def _values(
     x: Any,
     y: Any,
@@ -281,7 +281,7 @@ def _values(
     rows, features = w.shape
     lanes = rows // classes
     blocks = (lanes + block - 1) // block
-    for job in prange((len(offsets) - 1) * blocks):
+    for job in range((len(offsets) - 1) * blocks):
         i = job // blocks
         first = offsets[i]
         last = offsets[i + 1]
@@ -300,13 +300,10 @@ def _values(
             out[i, s] = out[i, s] / (last - first) + 0.5 * ridge * square
 
 
-def _block(data: LinearData, lanes: int) -> int:
-    """Lanes per job: the logits of a block stay near one megabyte, and every thread has work when clients are few."""
+def _block(data: LinearData) -> int:
+    """Lanes at a time: their logits of one client stay near one megabyte."""
     records = max(1, int(np.max(np.diff(data.offsets))))
-    block = max(8, 131072 // (data.classes * records))
-    threads = int(numba.get_num_threads())
-    jobs_per_client = -(-threads // data.clients)
-    return max(1, min(block, -(-lanes // jobs_per_client)))
+    return max(8, 131072 // (data.classes * records))
 
 
 def linear_local_phase(data: LinearData, w: Array, step: Array, steps: int) -> Array:
@@ -332,7 +329,7 @@ def linear_local_phase(data: LinearData, w: Array, step: Array, steps: int) -> A
         np.ascontiguousarray(w, dtype=np.float64).reshape(lanes * data.classes, -1),
         np.ascontiguousarray(step, dtype=np.float64),
         steps,
-        _block(data, lanes),
+        _block(data),
         out,
     )
     return out.reshape(data.clients, lanes, d)
@@ -356,7 +353,7 @@ def linear_gradients(data: LinearData, w: Array) -> Array:
         data.ridge,
         data.classes,
         np.ascontiguousarray(w, dtype=np.float64).reshape(out.shape),
-        _block(data, lanes),
+        _block(data),
         out,
     )
     return out.reshape(n, lanes, d)
@@ -380,7 +377,7 @@ def linear_values(data: LinearData, w: Array) -> Array:
         data.ridge,
         data.classes,
         np.ascontiguousarray(w, dtype=np.float64).reshape(lanes * data.classes, -1),
-        _block(data, lanes),
+        _block(data),
         out,
     )
     return np.ascontiguousarray(out.T)

@@ -5,8 +5,7 @@ The gradient of record j is ``slope_j x_j + ridge w`` (an outer product for soft
     ||g_j||^2 = ||slope_j||^2 ||x_j||^2 + 2 ridge slope_j . logits_j + ridge^2 ||w||^2
 
 where ||x_j||^2 is found once for each record. Clipping rescales the slopes, and one matrix product adds everything up.
-Work is split over (slot, lane) pairs; each gathers its records and calls BLAS on its own, so the caller bounds BLAS to
-one thread.
+Each (slot, lane) pair gathers its records and calls the BLAS on its own.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from dpfl_theory.kernels.linear import LOSSES, LinearData, _slopes
 
@@ -26,7 +25,7 @@ __all__ = ["linear_record_sums"]
 _SQUARES: WeakKeyDictionary[LinearData, Any] = WeakKeyDictionary()
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True)
 def _record_sums(
     x: Any,
     squares: Any,
@@ -47,7 +46,7 @@ def _record_sums(
 ) -> None:
     """out (A, S, classes, d0) and used (A, S); with ``everything`` chosen is not read; threshold inf clips nothing."""
     slots, lanes, _, features = w.shape
-    for job in prange(slots * lanes):
+    for job in range(slots * lanes):
         a = job // lanes
         s = job % lanes
         first = offsets[clients[a, s]]

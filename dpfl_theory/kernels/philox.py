@@ -20,7 +20,7 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 __all__ = ["fill_normal", "fill_normal_of", "fill_subsets", "fill_uniform", "philox4x32"]
 
@@ -33,7 +33,7 @@ _32 = np.uint64(32)
 _11 = np.uint64(11)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def philox4x32(
     c0: np.uint64, c1: np.uint64, c2: np.uint64, c3: np.uint64, k0: np.uint64, k1: np.uint64
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
@@ -50,7 +50,7 @@ def philox4x32(
     return c0, c1, c2, c3
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _unit(high: np.uint64, low: np.uint64) -> float:
     """A uniform in (0, 1] from 64 random bits: the middle of one of 2^53 equal cells, rounded: never 0, and 1 with
     probability 2^-53."""
@@ -58,20 +58,20 @@ def _unit(high: np.uint64, low: np.uint64) -> float:
     return (float(bits) + 0.5) * (1.0 / 9007199254740992.0)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _name(seed: np.uint64, lane: np.uint64, client: np.uint64, step: np.uint64, stream: np.uint64) -> Any:
     """The first call: the name of an address, four words; all of its blocks share it."""
     return philox4x32(lane, client, step, stream, seed & _MASK, seed >> _32)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _pair(name: Any, round_: np.uint64, block: np.uint64) -> tuple[float, float]:
     """The second call: two uniforms of one block."""
     w0, w1, w2, w3 = philox4x32(block, round_, name[2], name[3], name[0], name[1])
     return _unit(w0, w1), _unit(w2, w3)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _normals(out: Any, name: Any, round_: np.uint64) -> None:
     """Fill a vector with normals; coordinates 2b and 2b+1 come from block b."""
     coordinates = len(out)
@@ -84,33 +84,33 @@ def _normals(out: Any, name: Any, round_: np.uint64) -> None:
             out[2 * block + 1] = radius * math.sin(angle)
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True)
 def fill_uniform(out: Any, seed: int, first_lane: int, round_: int, step: int, stream: int) -> None:
     """Fill ``out`` (lanes, clients) with uniforms in (0, 1); entry (s, i) has the address of lane first_lane + s,
     client i."""
     lanes, clients = out.shape
-    for s in prange(lanes):
+    for s in range(lanes):
         for i in range(clients):
             name = _name(np.uint64(seed), np.uint64(first_lane + s), np.uint64(i), np.uint64(step), np.uint64(stream))
             out[s, i] = _pair(name, np.uint64(round_), np.uint64(0))[0]
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True)
 def fill_normal(out: Any, seed: int, first_lane: int, round_: int, step: int, stream: int) -> None:
     """Fill ``out`` (clients, lanes, coordinates) with standard normals; coordinates 2b and 2b+1 come from block b."""
     clients, lanes, _ = out.shape
-    for job in prange(clients * lanes):
+    for job in range(clients * lanes):
         i = job // lanes
         s = job % lanes
         name = _name(np.uint64(seed), np.uint64(first_lane + s), np.uint64(i), np.uint64(step), np.uint64(stream))
         _normals(out[i, s], name, np.uint64(round_))
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True)
 def fill_normal_of(out: Any, clients: Any, seed: int, first_lane: int, round_: int, step: int, stream: int) -> None:
     """Fill ``out`` (A, lanes, coordinates) with the normals that `fill_normal` gives the clients (A, lanes)."""
     slots, lanes, _ = out.shape
-    for job in prange(slots * lanes):
+    for job in range(slots * lanes):
         a = job // lanes
         s = job % lanes
         i = np.uint64(clients[a, s])
@@ -118,7 +118,7 @@ def fill_normal_of(out: Any, clients: Any, seed: int, first_lane: int, round_: i
         _normals(out[a, s], name, np.uint64(round_))
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True)
 def fill_subsets(
     out: Any, clients: Any, sizes: Any, counts: Any, seed: int, first_lane: int, round_: int, step: int, stream: int
 ) -> None:
@@ -128,7 +128,7 @@ def fill_subsets(
     j's key is a uniform of block j // 2. A subset depends on its address alone.
     """
     slots, lanes, _ = out.shape
-    for job in prange(slots * lanes):
+    for job in range(slots * lanes):
         a = job // lanes
         s = job % lanes
         i = clients[a, s]

@@ -119,11 +119,6 @@ class LocalPhase(Protocol):
 class Kernels(Protocol):
     """A problem's numerical side on one device. Arrays belong to that device; rows of ``w`` (lanes, d) are lanes."""
 
-    @property
-    def blas_limit(self) -> int | None:
-        """How many BLAS threads may run: 1 where Numba threads call BLAS themselves, None for no limit."""
-        ...
-
     def local_phase(self, w: Any, step: Any, steps: int) -> LocalPhase:
         """E = steps local gradient steps ``w <- w - step grad f_i(w)``, step (lanes,) [X^2/F]."""
         ...

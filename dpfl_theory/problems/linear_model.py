@@ -136,8 +136,6 @@ class LinearModel(Problem):
 class LinearKernels:
     """The numerical side of a `LinearModel` on one device."""
 
-    blas_limit: int | None = 1  # Numba threads call the BLAS themselves
-
     def __init__(self, problem: LinearModel, engine: Engine) -> None:
         self.problem = problem
         self.engine = engine

@@ -26,7 +26,6 @@ class QuadraticKernels:
         assert c.w_star is not None
         values, vectors = problem.hessian_eigen
         self.engine = engine
-        self.blas_limit: int | None = None  # Numba and BLAS phases alternate, neither runs inside the other
         self.offsets = engine.xp.asarray(problem.offsets)
         self.ranges = [(int(a), int(b)) for a, b in zip(problem.offsets[:-1], problem.offsets[1:])]
         self.basis = engine.asarray(problem.basis)
@@ -54,7 +53,8 @@ class QuadraticKernels:
         xp = self.engine.xp
         host = self.engine.to_host(step)
         key = host.tobytes()
-        if self._factors is None or self._factors[:2] != (key, steps):
+        known = self._factors  # read once: another block of lanes may put its own there
+        if known is None or known[:2] != (key, steps):
             distinct, rows = np.unique(host, return_inverse=True)
             q = 1.0 - self.engine.asarray(distinct)[:, None] * self.eigenvalues[None, :]
             total = xp.ones_like(q)
@@ -65,8 +65,8 @@ class QuadraticKernels:
                 if bit == "1":
                     total = total + power
                     power = power * q
-            self._factors = (key, steps, self.eigenvalues * total, xp.asarray(rows))
-        return self._factors[2], self._factors[3]
+            known = self._factors = (key, steps, self.eigenvalues * total, xp.asarray(rows))
+        return known[2], known[3]
 
     def local_phase(self, w: Any, step: Any, steps: int) -> SpectralPhase:
         factors, rows = self._maps(step, steps)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -21,9 +23,12 @@ from dpfl_theory.algorithms import (
     alpha_norm_ec,
     simulate,
 )
+from dpfl_theory.algorithms.base import Round
 from dpfl_theory.algorithms.observables import Observable, get
 from dpfl_theory.errors import EnvironmentFault, InputError
+from dpfl_theory.kernels import select, threads
 from dpfl_theory.kernels.cuda import why_not
+from dpfl_theory.problems import make
 
 ALGORITHM = FedAvg(0.3, 2, bounding="clip", threshold=1.5, sigma=0.2, cohort=Cohort("poisson", 2.5))
 OF_STATE, OF_ROUND = "suboptimality", "unclipped-share"
@@ -243,3 +248,55 @@ def test_a_missing_gpu_is_not_replaced() -> None:
     with pytest.raises(EnvironmentFault, match="choose 'cpu' or 'auto'"):
         simulate(ALGORITHM, problem_of("dense"), 1, device="cuda")
     assert simulate(ALGORITHM, problem_of("dense"), 1).configuration["device"].startswith("cpu")
+
+
+BLOCKED = {
+    "quadratic": lambda: make("quadratic", clients=40, dimension=400, seed=1),
+    "logistic": lambda: make("logistic-synthetic", clients=40, dimension=400, records=10, ridge=0.1, seed=1),
+}
+
+
+@pytest.mark.parametrize("name", BLOCKED)
+def test_the_number_of_threads_changes_no_bit(name: str) -> None:
+    """Several blocks of lanes, with noise and clipping, on one, two and three threads, and beside another run."""
+    problem = BLOCKED[name]()
+    algorithm = FedAvg(local_step=0.05, local_steps=2, bounding="clip", threshold=0.1, sigma=0.2)
+    lanes = 75
+    assert len(sys.modules[simulate.__module__]._blocks(problem, select("cpu"), lanes)) > 2
+
+    def run() -> np.ndarray:
+        found = simulate(algorithm, problem, rounds=4, lanes=lanes, seed=3, device="cpu")
+        return np.concatenate([found["suboptimality"].mean, found.final.ravel()])
+
+    seen = []
+    for count in (1, 2, 3):
+        with threads.bounded(count):
+            seen.append(run())
+    with ThreadPoolExecutor(2) as pool:
+        seen += [f.result() for f in [pool.submit(run), pool.submit(run)]]
+    assert all(np.array_equal(seen[0], other) for other in seen[1:])
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_failure_in_a_block_is_the_runs(count: int) -> None:
+    problem = BLOCKED["quadratic"]()
+    rounds_run: list[int] = []
+
+    def fails(h: Round) -> np.ndarray:
+        rounds_run.append(h.k)
+        if h.k == 3 and h.context.lanes.first == 0:
+            raise InputError("lane 0 in round 3")
+        return np.zeros(h.context.lanes.count)
+
+    broken = Observable("broken", (0, 0), "x", "fails", fails)
+    with threads.bounded(count), pytest.raises(InputError, match="lane 0 in round 3"):
+        simulate(FedAvg(local_step=0.01), problem, rounds=2000, lanes=64, observe=[broken], device="cpu")
+    assert len(rounds_run) < 4000, "the other blocks stop too"
+
+
+def test_progress_adds_up_over_blocks() -> None:
+    told: list[float] = []
+    with threads.bounded(2):
+        simulate(FedAvg(local_step=0.01), BLOCKED["quadratic"](), 20, lanes=75, device="cpu", progress=told.append)
+    assert told == sorted(told)
+    assert told[-1] == pytest.approx(1.0)

@@ -130,13 +130,14 @@ def test_few_cheap_checks_are_not_worth_a_process() -> None:
 
 def test_every_check_has_one_thread() -> None:
     """Whoever asks, so that the last digits do not depend on the number of cores."""
-    import numba
+    from dpfl_theory.kernels.threads import available
 
-    import dpfl_theory.kernels.cpu  # noqa: F401  loads the BLAS
+    with one_thread():
+        pass  # loads the BLAS
 
     def threads() -> set[int]:
         pools = [p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"]
-        return {numba.get_num_threads(), *pools}
+        return {available(), *pools}
 
     seen: list[set[int]] = []
 

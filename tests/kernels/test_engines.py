@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from threadpoolctl import threadpool_info
 
 from dpfl_theory import kernels
 from dpfl_theory.errors import EnvironmentFault, InputError
+from dpfl_theory.kernels import threads
 from dpfl_theory.kernels.cpu import CpuEngine
 from dpfl_theory.kernels.cuda import why_not
 from dpfl_theory.kernels.engine import Engine
@@ -156,16 +158,23 @@ def test_no_operation_is_untested() -> None:
 
 
 @every_engine
-def test_blas_threads_are_bounded_and_given_back(engine: Engine) -> None:
+def test_the_blas_has_one_thread_inside_and_its_own_number_after(engine: Engine) -> None:
     def counts() -> list[int]:
         return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
 
     before = counts()
-    with engine.blas_threads(1):
+    with engine.single_blas():
         assert not isinstance(engine, CpuEngine) or set(counts()) == {1}
-    with engine.blas_threads(None):
-        assert counts() == before
     assert counts() == before
+
+
+def test_a_bound_on_threads_is_given_back() -> None:
+    engine = CpuEngine()
+    before = engine.threads
+    assert before == threads.usable_cores()
+    with threads.bounded(1):
+        assert engine.threads == 1
+    assert engine.threads == before
 
 
 def test_auto_says_what_it_chose() -> None:
@@ -192,6 +201,7 @@ def test_an_unknown_device_is_named() -> None:
 def test_importing_the_kernels_does_not_ask_for_cupy() -> None:
     program = """
 import sys
+import threading
 class Refuse:
     def find_spec(self, name, path=None, target=None):
         assert name.split(".")[0] != "cupy", "cupy was asked for"
@@ -205,3 +215,34 @@ except AssertionError:
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "asked only for cuda", done.stderr
+
+
+def test_the_blas_keeps_one_thread_while_anybody_is_inside() -> None:
+    """Whoever came first may leave first, and from another thread than the one that leaves last."""
+
+    def counts() -> set[int]:
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    with threads.single_blas():
+        pass  # loads the BLAS
+    before = counts()
+    inside, leave, seen = threading.Event(), threading.Event(), []
+
+    def first() -> None:
+        with threads.single_blas():
+            inside.set()
+            assert leave.wait(30)
+
+    def second() -> None:
+        with threads.single_blas():
+            leave.set()
+            one.join()
+            seen.append(counts())
+
+    one, two = threading.Thread(target=first), threading.Thread(target=second)
+    one.start()
+    assert inside.wait(30)
+    two.start()
+    two.join()
+    assert seen == [{1}]
+    assert counts() == before

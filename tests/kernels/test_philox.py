@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import math
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given
@@ -86,20 +85,6 @@ def test_lanes_clients_and_coordinates_do_not_depend_on_the_batch(
         assert np.array_equal(uniform, engine.uniform(whole, k, clients + 2, 2, 9)[:, :clients])
         for fewer in range(1, d):
             assert np.array_equal(normal[:, :, :fewer], engine.normal(whole, k, clients, fewer, 2, 9))
-
-
-def test_the_number_of_threads_changes_nothing() -> None:
-    lanes = Lanes(3, 0, 37)
-    before = numba.get_num_threads()
-    try:
-        found = []
-        for threads in (1, numba.config.NUMBA_NUM_THREADS):
-            numba.set_num_threads(threads)
-            found.append((CPU.normal(lanes, 1, 5, 7, 0), CPU.uniform(lanes, 1, 5, 2)))
-    finally:
-        numba.set_num_threads(before)
-    assert np.array_equal(found[0][0], found[1][0])
-    assert np.array_equal(found[0][1], found[1][1])
 
 
 @given(

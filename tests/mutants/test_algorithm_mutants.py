@@ -123,7 +123,7 @@ KERNEL_FAULTS = [
     ("updates normalised when short", QUADRATIC, "shrink = (norms > bound)", "shrink = (norms < bound)"),
     ("gradients of the other clients", QUADRATIC, "xp.nonzero(clients == i)", "xp.nonzero(clients == 5 - i)"),
     ("gradients of a slot in another lane", QUADRATIC, "out[slots, lanes] = (", "out[slots, lanes[::-1]] = ("),
-    ("old step sizes kept", QUADRATIC, "self._factors[:2] != (key, steps)", "False"),
+    ("old step sizes kept", QUADRATIC, "known[:2] != (key, steps)", "False"),
 ]  # fmt: skip
 
 

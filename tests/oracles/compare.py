@@ -72,7 +72,7 @@ def play(
     kernels = problem.kernels(engine)
     context = Context(engine, problem, kernels, Lanes(seed, first_lane, lanes), slice(0, lanes), engine.asarray(start))
     states, happened = [algorithm.begin(context)], []
-    with engine.blas_threads(kernels.blas_limit):
+    with engine.single_blas():
         for k in range(rounds):
             state, what = algorithm.round(context, states[-1], k)
             states.append(state)

@@ -51,7 +51,7 @@ def features(
     state = algorithm.begin(context)
     w = np.asarray(engine.to_host(algorithm.server(state)))
     seen, signs = [], []
-    with engine.blas_threads(kernels.blas_limit):
+    with engine.single_blas():
         for k in range(rounds):
             after, _ = algorithm.round(context, state, k)
             at = np.asarray(engine.to_host(algorithm.server(after)))

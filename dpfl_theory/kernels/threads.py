@@ -1,0 +1,108 @@
+"""How many threads a run may use, and a BLAS that has one thread in each of them.
+
+A block of lanes goes through all rounds of a run on one thread: no thread waits for another one inside a run, so that
+a machine that is busy with something else slows a run down by its share and no more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterator
+from contextvars import ContextVar
+from functools import cache
+from typing import Any
+
+from threadpoolctl import OpenBLASController, ThreadpoolController
+
+__all__ = ["available", "bounded", "single_blas", "usable_cores"]
+
+_MOST: ContextVar[int | None] = ContextVar("dpfl_theory_threads", default=None)
+
+
+def usable_cores() -> int:
+    """The number of cores that this process may use.
+
+    >>> usable_cores() >= 1
+    True
+    """
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def available() -> int:
+    """How many threads a run may use: the bound that is in force, or else one for each usable core.
+
+    >>> with bounded(1):
+    ...     available()
+    1
+    """
+    return _MOST.get() or usable_cores()
+
+
+@contextlib.contextmanager
+def bounded(most: int) -> Iterator[None]:
+    """At most this many threads inside."""
+    token = _MOST.set(most)
+    try:
+        yield
+    finally:
+        _MOST.reset(token)
+
+
+class _SingleBlas:
+    """The BLAS libraries of NumPy and SciPy, bounded to one thread as long as anybody is inside.
+
+    Their number of threads belongs to the process: who leaves first must not give it back while others still run.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._limits: Any = None
+
+    def enter(self) -> None:
+        with self._lock:
+            self._inside += 1
+            if self._inside == 1:
+                _take_control()
+                self._limits = _pools().limit(limits=1, user_api="blas")
+                _take_control()
+
+    def leave(self) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                _take_control()
+                self._limits.restore_original_limits()
+                _take_control()
+
+
+@cache
+def _pools() -> ThreadpoolController:
+    """Found once, since looking for them takes longer than a small run."""
+    import numpy  # noqa: F401
+    import scipy.linalg.cython_blas  # noqa: F401  Numba's np.dot: what is not loaded cannot be bounded
+
+    return ThreadpoolController()
+
+
+def _take_control() -> None:
+    """Since threadpoolctl 3.8 only the thread that set OpenBLAS's number of threads first may set it again, and others
+    are silently ignored; here the last one who leaves gives the number back, whichever thread it is."""
+    clear = getattr(OpenBLASController, "clear_controlling_thread", None)
+    if clear is not None:
+        clear(force=True)
+
+
+_BLAS = _SingleBlas()
+
+
+@contextlib.contextmanager
+def single_blas() -> Iterator[None]:
+    """One thread for each call of the BLAS inside, given back at the end."""
+    _BLAS.enter()
+    try:
+        yield
+    finally:
+        _BLAS.leave()
