@@ -13,9 +13,10 @@ from dpfl_theory.report import proof_map as module
 from dpfl_theory.report.entries import Entry, natural
 from dpfl_theory.report.layers import ROW, Block, draw
 from dpfl_theory.report.proof_map import ProofMap, proof_graph, proof_map, resting_on, rests_of
-from dpfl_theory.statements.model import Erratum, Source, Statement
+from dpfl_theory.statements.model import Cause, Effect, Erratum, Remark, Source, Statement
 
-ERRATUM = Erratum("printed", "true", "cause", "counterexample")
+CAUSE = Cause("p.cause", "a cause", "text", "1 > 0", "reply", "answer")
+ERRATUM = Erratum("printed", "true", CAUSE, "counterexample", "false", Effect(1.0, "All of it."))
 
 
 def made(
