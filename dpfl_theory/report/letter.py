@@ -20,6 +20,7 @@ from dpfl_theory.statements.model import METHODS, Statement
 __all__ = [
     "SharedCause",
     "affected",
+    "alike",
     "causes_of",
     "counted",
     "grades_of",
@@ -181,6 +182,14 @@ def read_alike(statement: Statement, own: Iterable[Statement]) -> tuple[Statemen
     first = readings.get(statement.id, statement.id)
     others = sorted((i for i, of in readings.items() if of == first), key=natural)
     return tuple(known[i] for i in (first, *others) if i in known) if others else ()
+
+
+def alike(entry: Entry, known: Mapping[str, Entry]) -> tuple[Entry, ...]:
+    """The entries of the other readings of the same words."""
+    if entry.statement is None:
+        return ()
+    own = (e.statement for e in known.values() if e.statement is not None and e.paper == entry.paper)
+    return tuple(known[s.id] for s in read_alike(entry.statement, own) if s.id != entry.id)
 
 
 def letter(paper: str) -> dict[str, Any]:
