@@ -105,7 +105,7 @@ def counted(chosen: Iterable[Statement]) -> str:
     n = provenances(chosen)
     parts = [f"{n['read']} {_plural(n['read'], 'statement')} read in the paper"]
     parts += [f"{n['restored']} restored"] if n["restored"] else []
-    parts += [f"{n['derived']} derived (repaired or sharpened, and ours)"] if n["derived"] else []
+    parts += [f"{n['derived']} derived (these are ours)"] if n["derived"] else []
     parts += [f"{n['readings']} second {_plural(n['readings'], 'reading')}"] if n["readings"] else []
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 

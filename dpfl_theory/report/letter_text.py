@@ -10,20 +10,24 @@ from typing import Any
 __all__ = ["as_markdown", "as_text", "escaped", "place"]
 
 WIDTH = 110
-MEANT = re.compile(r"[\\`*\[\]<>|~$#]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")
-"""What Markdown would not show as it is; an underscore between letters and digits it leaves alone."""
-LEADING = re.compile(r"^(\s*)(?:([-+=])|(\d+)([.)])(?=\s|$))")
-"""What at the start of a line makes a list or a heading of it."""
+MEANT = re.compile(
+    r"[\\`$~]|\*(?<! \*)|\*(?! )"  # a star with a space on both sides is one
+    r"|(?<![^\W_])_|_(?![^\W_])"  # so is an underscore between letters and digits
+    r"|<(?=[A-Za-z/!?])|&(?=#?\w+;)|\](?=[(\[:])|\[(?=\^)"
+)
+"""What Markdown would not show as it is: marks of code, mathematics, emphasis, HTML and links."""
+LEADING = re.compile(r"^(?:([-+=>#*])|(\d+)([.)])(?=\s|$))")
+"""What at the start of a line makes a list, a quotation or a heading of it."""
 
 
 def escaped(text: str) -> str:
     r"""A text as Markdown that shows it as it is.
 
-    >>> escaped("x_0 - x* <= [1] | 2"), escaped("1. first")
-    ('x_0 - x\\* \\<= \\[1\\] \\| 2', '1\\. first')
+    >>> escaped("||x_0 - x*|| <= 2 * [1]"), escaped("1. first")
+    ('||x_0 - x\\*|| <= 2 * [1]', '1\\. first')
     """
     line = MEANT.sub(lambda m: "\\" + m[0], " ".join(text.split()))
-    return LEADING.sub(lambda m: f"{m[1]}\\{m[2]}" if m[2] else f"{m[1]}{m[3]}\\{m[4]}", line)
+    return LEADING.sub(lambda m: f"\\{m[1]}" if m[1] else f"{m[2]}\\{m[3]}", line)
 
 
 def place(at: Mapping[str, Any]) -> str:
@@ -86,7 +90,7 @@ def _errata(letter: Mapping[str, Any]) -> Iterator[str]:
         if e["reading"]:
             yield f"**Read.** {escaped(e['reading'])}"
         for r in e["readings"]:
-            yield f"**The other reading**, `{r['id']}`, verdict on record: {r['verdict']}. {escaped(r['reading'])}"
+            yield f"**Another reading**, `{r['id']}`, verdict on record: {r['verdict']}. {escaped(r['reading'])}"
         for title, key in (
             ("Printed", "printed"),
             ("True", "true"),
@@ -163,7 +167,7 @@ def _ids(ids: Iterable[str]) -> str:
 
 
 def _table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [heading, ["---"] * len(heading), *rows]
+    lines = [heading, ["---"] * len(heading), *([cell.replace("|", r"\|") for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
