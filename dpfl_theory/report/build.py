@@ -112,13 +112,16 @@ def _complete(document: dict[str, Any]) -> bool:
 def _counts(entries: Sequence[Entry], validations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     checked = [e for e in entries if e.evidence]
     claims = [c for v in validations for c in v["data"].get("claims", [])]
-    verdicts = [e.verdict for e in checked]
+    shows = showing(e.statement for e in entries)
+    remarked = [e for e in checked if e.id in shows and e.verdict == "violated"]
+    verdicts = [e.verdict for e in checked if e not in remarked]
     provenances = letter.provenances(e.statement for e in entries if e.statement is not None)
     return {
         "checked": len(checked),
         "entries": len(entries),
         "provenances": {PROVENANCES[name]: n for name, n in provenances.items() if n},
         "verdicts": {v: verdicts.count(v) for v in VERDICTS if v in verdicts},
+        "remarked": len(remarked),
         "surprising": sum(e.surprising for e in checked),
         "evidence": sum(len(e.evidence) for e in checked),
         "validations": len(validations),

@@ -15,6 +15,7 @@ from typing import Any
 from dpfl_theory import statements
 from dpfl_theory.report.entries import Entry, natural, readings_of, showing, siblings
 from dpfl_theory.report.layers import ROW, Block, Drawing, draw, shelves
+from dpfl_theory.statements.model import DERIVED
 
 __all__ = ["MARKS", "Node", "ProofMap", "Rest", "harmed", "proof_graph", "proof_map", "resting_on", "rests_of"]
 
@@ -251,8 +252,9 @@ def _node(id_: str, data: Mapping[str, Any], doubtful: bool, label: str) -> Node
     if entry is not None and entry.open_refutation:
         words = "erratum unchecked" if entry.open_erratum else "remark unchecked"
     marks = () if entry is None else entry.marks
-    # "derived" stands in the label of a repaired or sharpened form
-    shown = (words, *(m for m in marks if m == "restored"), *(["※"] if "remark" in marks else []))
+    # the label of a repaired or sharpened form says that it is derived
+    origins = [m for m in marks if m == "restored" or (m == "derived" and not id_.endswith(DERIVED))]
+    shown = (words, *origins, *(["※"] if "remark" in marks else []))
     return Node(
         id_,
         label,

@@ -58,7 +58,9 @@ CATALOGUE = {
         statement("b", slips=("A dot is missing after <K>.",), **erratum(LONG, "unit", 3.0)),
         statement("c", **erratum(FALSE, "false", 1.0, repaired=f"{PAPER}.c.repaired")),
         statement("c.repaired", uses=(f"{PAPER}.a",)),
-        statement("r", "restored", reading="Some take part.", remark=Remark("If all take part, it fails.", f"{PAPER}.r.all")),
+        statement(
+            "r", "restored", reading="Some take part.", remark=Remark("If <all> do, it fails.", f"{PAPER}.r.all")
+        ),
         statement("r.all", "restored", reading="All take part.", reading_of=f"{PAPER}.r", expected="violated"),
         statement("s", uses=(f"{PAPER}.a",)),
         statement("t", uses=(f"{PAPER}.s",)),
@@ -67,7 +69,7 @@ CATALOGUE = {
         statement("v.sharpened", uses=(f"{PAPER}.u",)),
         statement("x", "derived"),
     )
-}  # fmt: skip
+}
 
 
 def evidence(*names: str, **verdicts: str) -> list[Evidence]:
