@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -131,20 +130,3 @@ def test_two_jobs_give_the_same_document(capsys: Output) -> None:
         documents.append(document)
     assert {e["verdict"] for e in documents[0]["evidence"]} == {"holds", "violated"}
     assert documents[0] == documents[1]
-
-
-def test_a_reading_is_named_beside_the_verdict(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the statements that have one, in the text and in the summary."""
-    known = {s.id: s for s in statements.all_statements()}
-    known[LEMMA] = replace(known[LEMMA], reading="The step is at most 1/L.")
-    monkeypatch.setattr(statements, "_catalogue", lambda: known)
-    command = ["check", LEMMA, OTHER, "--method", "algebra", "--jobs", "1"]
-    assert main(command) in (0, 1, 3)  # which one, other tests say
-    lines = capsys.readouterr().out.splitlines()
-    verdict = next(i for i, line in enumerate(lines) if line.startswith(f"{LEMMA} "))
-    assert lines[verdict + 1] == "    read: The step is at most 1/L."
-    assert "\n".join(lines).count("read: ") == 1
-    assert main([*command, "--format", "json"]) in (0, 1, 3)
-    told = json.loads(capsys.readouterr().out)["summary"]["statements"]
-    assert told[LEMMA]["reading"] == "The step is at most 1/L."
-    assert "reading" not in told[OTHER]

@@ -364,7 +364,7 @@ def test_the_text_is_short_and_begins_with_the_causes(capsys: Output) -> None:
     assert "printed" not in squeezed.split("Remarks ")[1]
 
 
-# list, show
+# list, show, check
 
 
 @pytest.mark.usefixtures("planted")
@@ -426,6 +426,24 @@ def test_show_tells_provenance_readings_erratum_and_remark(capsys: Output) -> No
     described: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert described["siblings"] == [{"id": f"{PAPER}.r", "reading": "Some take part.", "expected": "holds"}]
     assert described["source"]["restoration"] == "From the proof of Lemma <9>."
+
+
+def test_check_names_the_reading_beside_the_verdict(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the statements that have one, in the text and in the summary."""
+    with_one, other = "das2022.lemma9", "hou2023.lemma1"
+    known = {s.id: s for s in statements.all_statements()}
+    known[with_one] = replace(known[with_one], reading="The step is at most 1/L.")
+    monkeypatch.setattr(statements, "_catalogue", lambda: known)
+    command = ["check", with_one, other, "--method", "algebra", "--jobs", "1"]
+    assert main(command) in (0, 1, 3)  # which one, other tests say
+    lines = capsys.readouterr().out.splitlines()
+    verdict = next(i for i, line in enumerate(lines) if line.startswith(f"{with_one} "))
+    assert lines[verdict + 1] == "    read: The step is at most 1/L."
+    assert "\n".join(lines).count("read: ") == 1
+    assert main([*command, "--format", "json"]) in (0, 1, 3)
+    told = json.loads(capsys.readouterr().out)["summary"]["statements"]
+    assert told[with_one]["reading"] == "The step is at most 1/L."
+    assert "reading" not in told[other]
 
 
 # the catalogue
