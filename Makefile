@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 REPORTS := reports
 
-.PHONY: validate test check check-theorems constraints clean
+.PHONY: validate test check check-theorems power constraints clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml constraints.txt
@@ -52,6 +52,12 @@ check-theorems: $(READY)
 	else \
 	  echo "There is no revision $$base here: the smoke set is all that was checked."; \
 	fi
+
+# Measures what the checks of each statement could notice, from a whole check, and writes it down beside the statements.
+power: $(READY)
+	@mkdir -p build
+	$(BIN)/dpfl-theory check --format json --output build/check.json
+	$(BIN)/python -m dpfl_theory.checks.power build/check.json
 
 # Resolves everything anew in a fresh environment and writes the versions down.
 constraints:

@@ -130,3 +130,49 @@ def test_two_jobs_give_the_same_document(capsys: Output) -> None:
         documents.append(document)
     assert {e["verdict"] for e in documents[0]["evidence"]} == {"holds", "violated"}
     assert documents[0] == documents[1]
+
+
+DIFFERING = """
+from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.model import Check, Source, Statement
+def made(name, verdict, expected):
+    outcome = {"holds": True, "violated": False, "inconclusive": None}[verdict]
+    return Check("algebra", name, lambda _: Outcome(outcome, "because"), expected=expected)
+STATEMENTS = (Statement("mine.one", "lemma", "t", Source("mine", "here"), "text", expected="violated", checks=(
+    made("refutes", "violated", "violated"), made("another", VERDICT, EXPECTED))),)
+"""
+
+
+@pytest.mark.parametrize(
+    ("verdict", "expected", "code"),
+    [
+        ("holds", "violated", 1),
+        ("violated", "holds", 1),
+        ("holds", "not-applicable", 1),
+        ("inconclusive", "holds", 3),
+        ("holds", "holds", 0),
+        ("violated", "violated", 0),
+    ],
+)
+def test_a_check_off_its_record_is_told_alike_in_every_format(
+    tmp_path: Path, capsys: Output, verdict: str, expected: str, code: int
+) -> None:
+    """Also where another check refutes the statement as recorded, so that its own verdict stays."""
+    file = tmp_path / "mine.py"
+    file.write_text(DIFFERING.replace("VERDICT", repr(verdict)).replace("EXPECTED", repr(expected)))
+    run = ["check", "--file", str(file), "--format"]
+    assert main([*run, "text"]) == code
+    text = capsys.readouterr().out
+    assert ("<- not as expected" in text) == (code == 1)
+    assert ("checks not as expected: 1" in text) == (code == 1)
+    assert ("<- undecided" in text) == (code == 3)
+    assert main([*run, "json"]) == code
+    summary = json.loads(capsys.readouterr().out)["summary"]
+    assert summary["statements"]["mine.one"]["verdict"] == "violated"
+    assert summary["counts"]["as_expected"] == 1
+    counts = summary["counts"]["checks"]
+    assert counts == {"as_expected": 1 + (code == 0), "differs": int(code == 1), "undecided": int(code == 3)}
+    assert main([*run, "junit"]) == code
+    suite = ElementTree.fromstring(capsys.readouterr().out)[0]
+    assert suite.attrib["failures"] == str(int(code == 1)) == str(len(suite.findall("testcase/failure")))
+    assert suite.attrib["skipped"] == str(int(code == 3)) == str(len(suite.findall("testcase/skipped")))

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from laws.test_algorithm_laws import algorithms
 
 from dpfl_theory import statements
 from dpfl_theory.algorithms.observables import catalogue
+from dpfl_theory.checks import worst_case
+from dpfl_theory.checks.settings import Settings
 from dpfl_theory.cli import main
+from dpfl_theory.statements.model import Check, Source, Statement
 from dpfl_theory.validation import available
 
 ROOT = Path(__file__).parents[1]
@@ -24,13 +28,22 @@ def blocks(text: str, language: str) -> list[str]:
 
 
 def test_the_tour_in_python_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    tour, private = blocks(README, "python")
+    tour, private, worst = blocks(README, "python")
     exec(compile(tour, "README.md", "exec"), {})
     out = capsys.readouterr().out
     assert "units holds" in out
     assert len(out.splitlines()) >= 3
     exec(compile(private, "README.md", "exec"), {})
     assert capsys.readouterr().out.count(".") >= 8  # two observables of four lanes
+    made: dict[str, Any] = {}
+    exec(compile(worst, "README.md", "exec"), made)
+    statement = Statement("mine.one", "theorem", "t", Source("mine", "here"), "text")
+    for steps in (1, 2, 5):
+        check = Check("worst-case", "c", made["gradient_descent"], {"K": steps})
+        found = worst_case.run(statement, check, Settings())
+        assert found.verdict == "holds"
+        assert found.notes["proved_exactly"] or steps == 5
+        assert found.ratio == pytest.approx(1.0, rel=1e-6)
 
 
 def test_the_table_of_algorithms_is_whole() -> None:
@@ -49,7 +62,7 @@ def test_the_recommendation_is_what_is_shown(capsys: pytest.CaptureFixture[str])
 
 def test_the_tour_on_the_command_line_names_what_exists() -> None:
     commands = re.findall(r"^\$ dpfl-theory (.*?)(?: +#.*)?$", README, re.MULTILINE)
-    assert len(commands) == 20
+    assert len(commands) == 21
     used = {word for command in commands for word in command.split()}
     assert {"list", "show", "check", "falsify", "validate", "report", "doctor", "privacy", "recommend"} <= used
     assert {word for word in used if word.startswith("das2022.")} <= {s.id for s in statements.all_statements()}
@@ -81,7 +94,7 @@ def test_folders_and_links_exist() -> None:
 
 def test_the_worked_example_gives_the_numbers_shown(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     example = ROOT / "examples" / "my_statements.py"
-    (shown,) = blocks(CONTRIBUTING, "console")
+    (shown,) = (b for b in blocks(CONTRIBUTING, "console") if "my_statements" in b)
     printed = {
         name: float(ratio) for ratio, name in re.findall(r"^holds +([\d.]+) .*monte-carlo +(.*?) {2,}", shown, re.M)
     }
@@ -96,6 +109,22 @@ def test_the_worked_example_gives_the_numbers_shown(capsys: pytest.CaptureFixtur
         found = {e["check"]: e["ratio"] for e in json.loads(capsys.readouterr().out)["evidence"]}
         for name, ratio in expected.items():
             assert found[name] == pytest.approx(ratio, rel=1e-3), name
+
+
+def test_the_worst_case_example_gives_the_verdicts_shown(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    example = ROOT / "examples" / "worst_case.py"
+    (shown,) = (b for b in blocks(CONTRIBUTING, "console") if "worst_case" in b)
+    printed = re.findall(r"^(holds) +1 .*worst-case +(K = \d)", shown, re.M)
+    wrong = re.search(r"\(worst ratios ([\d.]+), ([\d.]+) and\s+([\d.]+)\)", CONTRIBUTING)
+    assert wrong is not None
+    assert len(printed) == 3
+    mutated = tmp_path / "mutated.py"
+    mutated.write_text(example.read_text().replace('4 * s["K"] + 2', '4 * s["K"] + 4'))
+    for file, code, ratios in ((example, 0, [1.0] * 3), (mutated, 1, [float(r) for r in wrong.groups()])):
+        assert main(["check", "--file", str(file), "--method", "worst-case", "--format", "json"]) == code
+        evidence = json.loads(capsys.readouterr().out)["evidence"]
+        assert [e["check"] for e in evidence] == [name for _, name in printed]
+        assert [e["ratio"] for e in evidence] == pytest.approx(ratios, rel=1e-3)
 
 
 def test_observables_that_are_named_exist() -> None:

@@ -56,9 +56,37 @@ def test_algebra_alone_does_not_decide_where_other_methods_were_applied(algebra:
     ],
 )
 def test_exit_code_says_whether_verdicts_are_the_recorded_ones(pairs: list[tuple[str, str]], code: int) -> None:
-    made = [evidence(f"s{i}", verdict) for i, (verdict, _) in enumerate(pairs)]
+    made = [evidence(f"s{i}", *pair) for i, pair in enumerate(pairs)]
     expected = {f"s{i}": recorded for i, (_, recorded) in enumerate(pairs)}
     assert exit_code(summarise(made, expected, 1e-6, 0.0)) == code
+
+
+@pytest.mark.parametrize(
+    ("verdict", "expected", "code"),
+    [
+        ("holds", "violated", 1),  # a counterexample that stopped working
+        ("violated", "holds", 1),  # one that another refutation would hide
+        ("inconclusive", "holds", 3),
+        ("inconclusive", "violated", 3),
+        ("holds", "not-applicable", 1),  # a hypothesis that is met now
+        ("not-applicable", "holds", 1),  # one that is not met any more
+        ("holds", "inconclusive", 1),
+        ("not-applicable", "not-applicable", 0),
+        ("inconclusive", "inconclusive", 0),
+    ],
+)
+@pytest.mark.parametrize("statement", ["holds", "violated"])
+def test_a_check_that_differs_is_told_where_the_statements_verdict_stays(
+    statement: str, verdict: str, expected: str, code: int
+) -> None:
+    if statement == "holds" and "violated" in (verdict, expected):
+        statement = "violated"
+    made = [evidence("a", statement, statement), evidence("a", verdict, expected)]
+    summary = summarise(made, {"a": statement}, 1e-6, 0.0)
+    if "violated" in (statement, verdict):
+        assert summary["statements"]["a"]["verdict"] in (statement, "inconclusive")
+    assert exit_code(summary) == code
+    assert summary["counts"]["checks"]["as_expected"] == 1 + (verdict == expected)
 
 
 def test_a_verdict_that_does_not_exist_is_refused() -> None:

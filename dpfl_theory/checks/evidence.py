@@ -76,6 +76,13 @@ class Evidence:
             raise ValueError(f"verdict {self.verdict!r} is none of {VERDICTS}")
 
     @property
+    def agreement(self) -> str:
+        """How the verdict stands to the recorded one: ``as expected``, ``differs``, or ``undecided``."""
+        if self.verdict == self.expected:
+            return "as expected"
+        return "undecided" if self.verdict == "inconclusive" else "differs"
+
+    @property
     def ratio(self) -> float | None:
         """lhs/rhs, the tightness of a positive bound where it holds."""
         if self.lhs is None or self.rhs is None or self.rhs <= 0.0:
@@ -172,8 +179,8 @@ def statement_verdict(outcomes: Iterable[tuple[str, str]]) -> str:
 def summarise(
     evidence: Sequence[Evidence], expected: Mapping[str, str], alpha: float, seconds: float
 ) -> dict[str, Any]:
-    """The ``summary`` of a check document: each statement's verdict beside the recorded one, and counts of both
-    kinds."""
+    """The ``summary`` of a check document: each statement's verdict beside the recorded one, and counts: of verdicts,
+    of statements as recorded, and of checks that agree with their record, differ from it or are undecided."""
     statements: dict[str, Any] = {}
     for id_ in dict.fromkeys(e.statement for e in evidence):
         own = [e for e in evidence if e.statement == id_]
@@ -183,12 +190,14 @@ def summarise(
             "methods": list(dict.fromkeys(e.method for e in own)),
         }
     counts = Counter(e.verdict for e in evidence)
+    agreements = Counter(e.agreement for e in evidence)
     return {
         "statements": statements,
         "counts": {
             "evidence": {v: counts.get(v, 0) for v in VERDICTS},
             "statements": dict(Counter(s["verdict"] for s in statements.values())),
             "as_expected": sum(s["verdict"] == s["expected"] for s in statements.values()),
+            "checks": {a.replace(" ", "_"): agreements.get(a, 0) for a in ("as expected", "differs", "undecided")},
         },
         "alpha": alpha,
         "seconds": round(seconds, 3),
@@ -205,9 +214,10 @@ def document(evidence: Sequence[Evidence], expected: Mapping[str, str], alpha: f
 
 
 def exit_code(summary: Mapping[str, Any]) -> int:
-    """0 when every statement's verdict is the recorded one, 3 when the only differences are undecided statements,
-    else 1."""
+    """0 when every check and every statement gives what is recorded; 1 when one that is decided gives something else,
+    also where the statement's own verdict stays; 3 when the only differences are undecided."""
+    checks = summary["counts"]["checks"]
     different = [s for s in summary["statements"].values() if s["verdict"] != s["expected"]]
-    if not different:
-        return 0
-    return 3 if all(s["verdict"] == "inconclusive" for s in different) else 1
+    if checks["differs"] or any(s["verdict"] != "inconclusive" for s in different):
+        return 1
+    return 3 if checks["undecided"] or different else 0

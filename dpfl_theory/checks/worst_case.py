@@ -1,8 +1,9 @@
 """worst-case: performance estimation over a whole class of functions (PEPit models it, Clarabel solves it).
 
 A check's ``build(instance)`` returns a `Performance`: an inequality left <= right between quantities of degree two in
-points, gradients and square roots of function values. Such a problem is a cone, so it is normalised here: the left side
-is maximised subject to right <= 1, and the statement holds on the class if and only if the maximum is at most 1.
+points, gradients and square roots of function values. Such a problem is a cone (`dpfl_theory.checks.cone` refuses what
+is none), so it is normalised here: the left side is maximised subject to right <= 1. A maximum of at most 1 says that
+left <= right wherever right >= 0; that right is never negative is decided too, or else left <= right where it is.
 
 The guarantee is the **dual** value, rebuilt from the multipliers alone. Where possible it is then proved in rational
 arithmetic (see `dpfl_theory.checks.certificate`); a counterexample must satisfy all interpolation conditions in
@@ -11,206 +12,22 @@ rational arithmetic, or it does not count. Everything else is inconclusive.
 
 from __future__ import annotations
 
-import contextlib
-import io
 import math
 import time
-import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any
+from collections.abc import Callable
 
-import numpy as np
-from numpy.typing import NDArray
-
-from dpfl_theory.checks.certificate import Form, prove, satisfies, solved
+from dpfl_theory.checks.cone import NotACone
+from dpfl_theory.checks.estimation import SOLVER_TOLERANCE, VIOLATION_MARGIN, Solution, solve
 from dpfl_theory.checks.evidence import Evidence, Interval
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.errors import InputError
 from dpfl_theory.statements.claims import Performance
 from dpfl_theory.statements.model import Check, Statement
 
-__all__ = ["SOLVER_TOLERANCE", "VIOLATION_MARGIN", "Performance", "Solution", "run", "solve"]
-
-SOLVER_TOLERANCE = 1e-6
-"""Excess of the guarantee over the bound that is put down to the solver when a bound is tight and no rational proof of
-it was found. Clarabel stops at 1e-8 relative to the data; values and Gram entries here are at most about 1e2."""
-
-VIOLATION_MARGIN = 1e-5
-"""Excess of the primal value that is looked at as a possible violation: ten times what `SOLVER_TOLERANCE` explains."""
+__all__ = ["Performance", "run", "solve"]
 
 GAP_TOLERANCE = 1e-5
 """Largest relative gap between primal and dual value with which a problem counts as solved."""
-
-Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """What is known of the largest left/right: primal value, dual value, and how far its defects could raise that.
-
-    status: the solver's word; guarantee = dual + defect (inf when the problem is unbounded or was not solved); proved:
-    whether left <= right was proved in rational arithmetic; refuted: left/right of a counterexample that was verified
-    in rational arithmetic (inf when right <= 0 there), None if there is none; worst: the points, gradients and values
-    of the worst function.
-    """
-
-    status: str
-    primal: float
-    dual: float
-    defect: float
-    proved: bool
-    refuted: float | None
-    worst: tuple[Mapping[str, Any], ...]
-
-    @property
-    def guarantee(self) -> float:
-        """An upper bound of left/right, up to floating-point rounding."""
-        return self.dual + self.defect
-
-
-def solve(performance: Performance) -> Solution:
-    """Solve one problem, and prove or refute left <= right where possible.
-
-    Must be called before another PEPit problem is declared: PEPit numbers points and values globally.
-    """
-    problem = performance.problem
-    problem.add_constraint(performance.right <= 1)
-    problem.set_performance_metric(performance.left)
-    try:
-        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # PEPit prints, cvxpy warns of inaccuracy: both are judged below
-            problem.solve(verbose=0, wrapper="cvxpy", solver="CLARABEL")
-    except Exception as error:
-        if type(error).__module__.split(".")[0] not in ("cvxpy", "clarabel"):
-            raise
-        return _unsolved(f"error: {error}")
-    status = str(problem.wrapper.prob.status)
-    objective = _form(performance.left)
-    right = _form(performance.right)
-    conditions, multipliers = _conditions(problem)
-    if problem.F_value is None:
-        if "unbounded" not in status:
-            return _unsolved(status)
-        found = _counterexample(objective, right, conditions[1:], 2.0)
-        worst = () if found is None else _describe(problem, found[1], found[2])
-        return Solution(status, math.inf, math.inf, 0.0, False, None if found is None else found[0], worst)
-    gram, values = np.asarray(problem.G_value, dtype=float), np.asarray(problem.F_value, dtype=float)
-    primal = objective.at(gram, values)
-    dual, defect = _guarantee(objective, conditions, multipliers, gram, values)
-    proved = False
-    refuted: float | None = None
-    vectors = _factor(gram)
-    if primal > 1.0 + VIOLATION_MARGIN:
-        found = _counterexample(objective, right, conditions[1:], min(0.5 * (1.0 + primal), 2.0))
-        if found is not None:
-            refuted, vectors, values = found
-    else:
-        proved = prove(objective, conditions, Fraction(1), multipliers) is not None
-    return Solution(status, primal, dual, defect, proved, refuted, _describe(problem, vectors, values))
-
-
-def _unsolved(status: str) -> Solution:
-    return Solution(status, math.nan, math.inf, 0.0, False, None, ())
-
-
-def _form(expression: Any, equality: bool = False) -> Form:
-    from PEPit.tools.expressions_to_matrices import expression_to_matrices
-
-    matrix, vector, constant = expression_to_matrices(expression)
-    return Form(np.asarray(matrix, dtype=float), np.asarray(vector, dtype=float), float(constant), equality)
-
-
-def _conditions(problem: Any) -> tuple[list[Form], Array]:
-    """All constraints with their multipliers: the normalisation first, then the statement's own, then the class's."""
-    own = problem.list_of_constraints
-    constraints = [own[-1], *own[:-1]]
-    for function in problem.list_of_functions:
-        if function.list_of_psd or function.list_of_class_psd:
-            raise ValueError("matrix inequalities of a function class are not re-checked here: use scalar conditions")
-        constraints += [*function.list_of_class_constraints, *function.list_of_constraints]
-    forms = [_form(c.expression, c.equality_or_inequality == "equality") for c in constraints]
-    return forms, np.array([math.nan if (v := c.eval_dual()) is None else float(v) for c in constraints])
-
-
-def _guarantee(
-    objective: Form, conditions: list[Form], multipliers: Array, gram: Array, values: Array
-) -> tuple[float, float]:
-    """The dual value of the multipliers, made nonnegative, and what their defects may add at the scale of the solution.
-
-    objective <= dual - <S, G> - e.F for every feasible (G, F), where e is the coefficient left over on function values.
-    """
-    kept = np.array([v if c.equality else max(v, 0.0) for v, c in zip(multipliers, conditions)])
-    slack = sum((v * c.matrix for v, c in zip(kept, conditions)), np.zeros_like(gram)) - objective.matrix
-    left_over = sum((v * c.vector for v, c in zip(kept, conditions)), np.zeros_like(values)) - objective.vector
-    dual = objective.constant - sum(v * c.constant for v, c in zip(kept, conditions))
-    negative = max(0.0, -float(np.linalg.eigvalsh(slack)[0]))
-    return float(dual), negative * float(np.trace(gram)) + float(np.abs(left_over) @ np.abs(values))
-
-
-def _factor(gram: Array) -> Array:
-    """Points (one a row) whose inner products are the Gram matrix, after its negative eigenvalues are set to zero."""
-    eigenvalues, eigenvectors = np.linalg.eigh(gram)
-    order = np.argsort(-eigenvalues)
-    return np.asarray(eigenvectors[:, order] * np.sqrt(np.maximum(eigenvalues[order], 0.0)))
-
-
-def _counterexample(
-    objective: Form, right: Form, conditions: list[Form], target: float
-) -> tuple[float, Array, Array] | None:
-    """A function of the class with right <= 1 and left >= target: its left/right, points and values.
-
-    It is verified in rational arithmetic, and looked for in the interior of the interpolation conditions, so that the
-    solver's rounding cannot carry it outside.
-    """
-    import cvxpy as cp
-
-    size = len(objective.matrix)
-    gram, values, depth = cp.Variable((size, size), symmetric=True), cp.Variable(len(objective.vector)), cp.Variable()
-
-    def at(form: Form) -> Any:
-        return cp.sum(cp.multiply(form.matrix, gram)) + form.vector @ values + form.constant
-
-    # The depth is relative to the function's size: a cap on it keeps the problem bounded.
-    limits = [at(c) == 0 if c.equality else at(c) + depth <= 0 for c in conditions]
-    limits += [gram >> 0, depth <= 1.0, at(right) <= 1.0, at(objective) >= target]
-    if not solved(cp.Problem(cp.Maximize(depth), limits)) or float(depth.value) <= 0.0:
-        return None
-    vectors, found = _factor(np.asarray(gram.value)), np.asarray(values.value)
-    exact = satisfies(conditions, vectors, found)
-    if exact is None:
-        return None
-    left_value, right_value = objective.exactly_at(*exact), right.exactly_at(*exact)
-    if left_value <= right_value:
-        return None
-    return (float(left_value / right_value) if right_value > 0 else math.inf), vectors, found
-
-
-def _describe(problem: Any, vectors: Array, values: Array) -> tuple[Mapping[str, Any], ...]:
-    """The sampled points of the function with gradients and values, in the fewest coordinates, to six digits."""
-    dimensions = max(
-        1, int(np.sum(np.linalg.norm(vectors, axis=0) > 1e-4 * max(1e-300, float(np.linalg.norm(vectors)))))
-    )
-
-    def coordinates(point: Any) -> list[float]:
-        total = np.zeros(vectors.shape[1])
-        for leaf, weight in point.decomposition_dict.items():
-            total = total + weight * vectors[leaf.counter]
-        return [_short(v) for v in total[:dimensions]]
-
-    def value(expression: Any) -> float:
-        form = _form(expression)
-        return _short(float(form.vector @ values + form.constant))
-
-    return tuple(
-        {"point": coordinates(point), "gradient": coordinates(gradient), "value": value(f)}
-        for function in problem.list_of_functions
-        for point, gradient, f in function.list_of_points
-    )
-
-
-def _short(number: float) -> float:
-    return 0.0 if abs(number) < 1e-9 else float(f"{number:.6g}")
 
 
 def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
@@ -221,24 +38,38 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     """
     begun = time.perf_counter()
     performance: Performance = check.build(check.instance)
-    found = solve(performance)
+    try:
+        found = solve(performance)
+        also = {name: _also(build) for name, build in performance.also.items()}
+    except NotACone as error:
+        raise InputError(f"check {check.name!r} of {statement.id}: {error}") from error
     gap = abs(found.dual - found.primal) / max(1.0, abs(found.primal)) if math.isfinite(found.primal) else math.inf
     small = gap <= GAP_TOLERANCE
     if found.refuted is not None:
         verdict = "violated"
         size = "unbounded" if math.isinf(found.primal) else f"{found.primal:.7g}"
+        where = "whose right side is not positive" if math.isinf(found.refuted) else f"with ratio {found.refuted:.7g}"
         reason = (
-            f"{performance.what}: the worst ratio of the sides is {size}; a function of the class with ratio "
-            f"{found.refuted:.7g} meets all interpolation conditions in rational arithmetic"
+            f"{performance.what}: the worst ratio of the sides is {size}; a function of the class {where} meets all "
+            "interpolation conditions in rational arithmetic, and its left side is the larger one"
         )
     elif found.proved:
         verdict = "holds"
-        reason = f"{performance.what}: proved in rational arithmetic for all of the class; worst ratio {found.dual:.7g}"
-    elif found.guarantee <= 1.0 + SOLVER_TOLERANCE and small:
+        how = ", its coefficients rounded to double precision" if found.rounded else ""
+        reason = (
+            f"{performance.what}: proved in rational arithmetic for all of the class{how}; worst ratio {found.dual:.7g}"
+        )
+    elif found.guarantee <= 1.0 + SOLVER_TOLERANCE and small and found.signed:
         verdict = "holds"
         reason = (
             f"{performance.what}: the dual value, its defects included, is {found.guarantee:.9g}, at most 1 within the "
             f"solver's tolerance {SOLVER_TOLERANCE:g}"
+        )
+    elif found.guarantee <= 1.0 + SOLVER_TOLERANCE and small:
+        verdict = "inconclusive"
+        reason = (
+            f"{performance.what}: the right side can be negative, where the worst ratio {found.dual:.7g} says nothing, "
+            "and no counterexample was verified"
         )
     else:
         verdict = "inconclusive"
@@ -246,7 +77,6 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
             f"{performance.what}: not solved (status {found.status}, primal {found.primal:.7g}, dual "
             f"{found.guarantee:.7g}), and no counterexample was verified"
         )
-    also = {name: _also(build) for name, build in performance.also.items()}
     return Evidence(
         statement=statement.id,
         method="worst-case",
@@ -265,6 +95,7 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
             "dual": found.dual,
             "defect": found.defect,
             "proved_exactly": found.proved,
+            "coefficients_rounded": found.rounded,
             "refuted_exactly": found.refuted is not None,
             "worst_function": found.worst,
             **({"worst_ratio_of": also} if also else {}),

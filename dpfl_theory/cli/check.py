@@ -18,11 +18,13 @@ from dpfl_theory.kernels import DEVICES, select
 from dpfl_theory.statements.model import Check, Statement
 
 if TYPE_CHECKING:
+    from dpfl_theory.checks.evidence import Evidence
     from dpfl_theory.checks.runner import Report
 
 app = typer.Typer()
 
 DIFFERS = "<- not as expected"
+UNDECIDED = "<- undecided"
 
 
 @app.command()
@@ -143,14 +145,17 @@ def _in_short(document: dict[str, Any]) -> str:
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts["statements"].items())
     total = len(summary["statements"])
     found = f"{total} statement{'s' if total != 1 else ''}{f' ({verdicts})' if verdicts else ''}"
-    return f"{found}, {counts['as_expected']} as expected, {summary['seconds']:.1f} s"
+    checks = counts["checks"]
+    words = {"differs": "not as expected", "undecided": "undecided"}
+    others = "".join(f", checks {words[a]}: {checks[a]}" for a in words if checks[a])
+    return f"{found}, {counts['as_expected']} as expected{others}, {summary['seconds']:.1f} s"
 
 
 def as_text(report: Report, document: dict[str, Any]) -> str:
     """One line for each evidence, then each statement's verdict."""
     lines = [("verdict", "ratio", "statement", "method", "check", "seconds", "")]
     for e in report.evidence:
-        mark = DIFFERS if e.verdict != e.expected else ""
+        mark = {"differs": DIFFERS, "undecided": UNDECIDED}.get(e.agreement, "")
         lines.append((e.verdict, number(e.ratio), e.statement, e.method, e.check, f"{e.seconds:.2f}", mark))
     verdicts = [("statement", "verdict", "expected", "methods", "")]
     for id_, s in document["summary"]["statements"].items():
@@ -169,29 +174,35 @@ def as_json(report: Report, document: dict[str, Any]) -> str:
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
 
 
+def _junit_outcome(e: Evidence) -> str:
+    if e.agreement == "differs":
+        return "failure"
+    return "skipped" if e.verdict in ("inconclusive", "not-applicable") else "passed"
+
+
 def as_junit(report: Report, document: dict[str, Any]) -> str:
-    """One testcase for each evidence: a failure where a decided verdict differs, skipped where it is undecided."""
+    """One testcase for each evidence: a failure where a decided verdict differs from the recorded one, skipped where it
+    is undecided or, as recorded, outside the hypotheses."""
     from xml.etree import ElementTree as Xml
 
-    undecided = ("inconclusive", "not-applicable")
     evidence = report.evidence
-    failed = [e for e in evidence if e.verdict not in undecided and e.verdict != e.expected]
+    outcomes = [_junit_outcome(e) for e in evidence]
     suite = Xml.Element(
         "testsuite",
         name="dpfl-theory",
         tests=str(len(evidence)),
-        failures=str(len(failed)),
+        failures=str(outcomes.count("failure")),
         errors="0",
-        skipped=str(sum(e.verdict in undecided for e in evidence)),
+        skipped=str(outcomes.count("skipped")),
         time=f"{report.seconds:.3f}",
     )
-    for e in evidence:
+    for e, outcome in zip(evidence, outcomes):
         case = Xml.SubElement(
             suite, "testcase", classname=e.statement, name=f"{e.method}: {e.check}", time=f"{e.seconds:.3f}"
         )
-        if e.verdict in undecided:
+        if outcome == "skipped":
             Xml.SubElement(case, "skipped", message=f"{e.verdict}: {e.reason}")
-        elif e.verdict != e.expected:
+        elif outcome == "failure":
             Xml.SubElement(case, "failure", message=f"{e.verdict}, expected {e.expected}: {e.reason}")
     suites = Xml.Element("testsuites")
     suites.append(suite)

@@ -28,9 +28,9 @@ class Cause:
     """Why one printed statement, or several, fail: told once, to the paper's authors.
 
     id: the paper's id, a dot and a name; the script that redoes the smallest counterexample without this package is
-    ``dpfl_theory/statements/PAPER/counterexamples/NAME.py`` (dashes of the name are underscores there). text: the cause in one paragraph; example: the smallest
-    counterexample in numbers; reply: the best that can be said for the printed statements; answer: why that does not
-    save them.
+    ``dpfl_theory/statements/PAPER/counterexamples/NAME.py`` (dashes of the name are underscores there). text: the cause
+    in one paragraph; example: the smallest counterexample in numbers; reply: the best that can be said for the printed
+    statements; answer: why that does not save them.
 
     >>> Cause("a2020.long-step", "the step", "The step may exceed 2/L.", "f = x^2, step 2: 9 > 1.", "-", "-").script
     'long_step.py'

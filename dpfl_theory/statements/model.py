@@ -138,8 +138,8 @@ class Statement:
     """An executable theorem, lemma, claim or step of a proof, exactly as printed.
 
     Where the paper's words allow two readings, each is a statement: the literal one has the catalogue's id, another one
-    ``<id>.<reading>`` with ``reading_of`` = id, and ``reading`` says of both in one sentence what is read. Only what was read in the paper can
-    have an ``erratum``; ``remark`` is for restored formulas and for words that claim no theorem.
+    ``<id>.<reading>`` with ``reading_of`` = id, and ``reading`` says of both in one sentence what is read. Only what
+    was read in the paper can have an ``erratum``; ``remark`` is for restored formulas and words that claim no theorem.
 
     sides() builds the two sides as named sympy terms (None for statements that are not one inequality);
     prescription() maps hyper-parameters to sympy expressions; both import sympy only when called. ``homogeneous``

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpfl_theory.checks import certificate, worst_case
+from dpfl_theory.checks import certificate, estimation, worst_case
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements.das2022 import facts, lemma8, lemma9, lemma10
@@ -114,21 +114,21 @@ def test_an_unbounded_problem_counts_only_with_a_counterexample(monkeypatch):
     assert found.verdict == "violated"
     assert found.lhs.low >= 2
     assert found.to_json()["ratio"] is None
-    monkeypatch.setattr(worst_case, "satisfies", lambda *_: None)
+    monkeypatch.setattr(estimation, "satisfies", lambda *_: None)
     assert verdict(lemma8.lemma8_performance, local(1, "1")).verdict == "inconclusive"
 
 
 def test_a_large_primal_value_without_a_verified_function_is_inconclusive(monkeypatch):
-    monkeypatch.setattr(worst_case, "satisfies", lambda *_: None)
+    monkeypatch.setattr(estimation, "satisfies", lambda *_: None)
     assert verdict(lemma10.lemma10_performance, step("non-convex", "1")).verdict == "inconclusive"
 
 
 def test_without_a_rational_proof_the_dual_value_must_be_within_the_tolerance(monkeypatch):
-    monkeypatch.setattr(worst_case, "prove", lambda *_: None)
+    monkeypatch.setattr(estimation, "prove", lambda *_: None)
     found = verdict(lemma10.lemma10_performance, step("convex", "1"))
     assert found.verdict == "holds"
     assert "tolerance" in found.reason
-    monkeypatch.setattr(worst_case, "_guarantee", lambda *_: (1.0, 1e-4))
+    monkeypatch.setattr(estimation, "_guarantee", lambda *_: (1.0, 1e-4))
     assert verdict(lemma10.lemma10_performance, step("convex", "1")).verdict == "inconclusive"
 
 

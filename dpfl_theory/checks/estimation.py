@@ -1,0 +1,236 @@
+"""Performance estimation: one problem solved (PEPit models it, Clarabel solves it), proved or refuted.
+
+`dpfl_theory.checks.worst_case` says what this means for a statement.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfl_theory.checks.certificate import Form, prove, satisfies, solved
+from dpfl_theory.checks.cone import conditions, form, require_cone
+from dpfl_theory.statements.claims import Performance
+
+__all__ = ["EXACT_BITS", "SOLVER_TOLERANCE", "VIOLATION_MARGIN", "Solution", "solve"]
+
+SOLVER_TOLERANCE = 1e-6
+"""Excess of the guarantee over the bound that is put down to the solver when a bound is tight and no rational proof of
+it was found. Clarabel stops at 1e-8 relative to the data; values and Gram entries here are at most about 1e2."""
+
+VIOLATION_MARGIN = 1e-5
+"""Excess of the primal value that is looked at as a possible violation: ten times what `SOLVER_TOLERANCE` explains."""
+
+EXACT_BITS = 40
+"""Binary places that a coefficient is taken to have on purpose; 1/3 in floating point has 54."""
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What is known of the largest left/right: primal value, dual value, and how far its defects could raise that.
+
+    status: the solver's word; guarantee = dual + defect (inf when the problem is unbounded or was not solved); proved:
+    whether left <= right was proved in rational arithmetic; signed: whether a guarantee of at most 1 says left <= right
+    (right is nowhere negative, or its multiplier is 1), up to the solver's tolerance; rounded: whether a coefficient
+    has more than `EXACT_BITS` binary places, as 1/3 has, so that the problem is the intended one up to rounding;
+    refuted: left/right of a counterexample that was verified in rational arithmetic (inf when right <= 0 there), None
+    if there is none; worst: the points, gradients and values of the worst function.
+    """
+
+    status: str
+    primal: float
+    dual: float
+    defect: float
+    proved: bool
+    signed: bool
+    rounded: bool
+    refuted: float | None
+    worst: tuple[Mapping[str, Any], ...]
+
+    @property
+    def guarantee(self) -> float:
+        """An upper bound of left/right, up to floating-point rounding."""
+        return self.dual + self.defect
+
+
+def solve(performance: Performance) -> Solution:
+    """Solve one problem, and prove or refute left <= right where possible.
+
+    Must be called before another PEPit problem is declared: PEPit numbers points and values globally. Raises `NotACone`
+    for a problem with a constant.
+    """
+    require_cone(performance)
+    problem = performance.problem
+    problem.add_constraint(performance.right <= 1)
+    problem.set_performance_metric(performance.left)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # PEPit prints, cvxpy warns of inaccuracy: both are judged below
+            problem.solve(verbose=0, wrapper="cvxpy", solver="CLARABEL")
+    except Exception as error:
+        if type(error).__module__.split(".")[0] not in ("cvxpy", "clarabel"):
+            raise
+        return _unsolved(f"error: {error}")
+    status = str(problem.wrapper.prob.status)
+    objective, right = form(performance.left), form(performance.right)
+    limits, multipliers = conditions(problem)
+    rounded = any(_is_rounded(f) for f in (objective, *limits))
+    if problem.F_value is None:
+        if "unbounded" not in status:
+            return _unsolved(status)
+        found = _counterexample(objective, right, limits[1:], 2.0)
+        worst = () if found is None else _describe(problem, found[1], found[2])
+        return Solution(
+            status, math.inf, math.inf, 0.0, False, False, rounded, None if found is None else found[0], worst
+        )
+    gram, values = np.asarray(problem.G_value, dtype=float), np.asarray(problem.F_value, dtype=float)
+    primal = objective.at(gram, values)
+    dual, defect = _guarantee(objective, limits, multipliers, gram, values)
+    proved = signed = False
+    refuted: float | None = None
+    vectors = _factor(gram)
+    if primal > 1.0 + VIOLATION_MARGIN:
+        found = _counterexample(objective, right, limits[1:], min(0.5 * (1.0 + primal), 2.0))
+    else:
+        proved, signed = _proved(objective, right, limits, multipliers)
+        found = None if signed else _counterexample(objective, right, limits[1:], None)
+    if found is not None:
+        refuted, vectors, values = found
+    return Solution(status, primal, dual, defect, proved, signed, rounded, refuted, _describe(problem, vectors, values))
+
+
+def _is_rounded(form: Form) -> bool:
+    entries = (*form.matrix.flat, *form.vector)
+    return any(float(v).as_integer_ratio()[1] > 2**EXACT_BITS for v in entries if v)
+
+
+def _proved(objective: Form, right: Form, limits: list[Form], multipliers: Array) -> tuple[bool, bool]:
+    """Whether left <= right is proved in rational arithmetic, and whether left <= right follows from left <= m right, m
+    the normalisation's multiplier.
+
+    It does for m = 1, and for m <= 1 where right >= 0, which is proved, or else found by the solver.
+    """
+    exact = prove(objective, limits, Fraction(1), multipliers)
+    if exact is not None and exact[0] == 1:
+        return True, True
+    below = Form(-right.matrix, -right.vector, 0.0)
+    if prove(below, limits[1:], Fraction(0), np.zeros(len(limits) - 1)) is not None:
+        return exact is not None, True
+    difference = Form(objective.matrix - right.matrix, objective.vector - right.vector, 0.0)
+    if exact is not None and prove(difference, limits[1:], Fraction(0), multipliers[1:]) is not None:
+        return True, True
+    return False, abs(multipliers[0] - 1.0) <= SOLVER_TOLERANCE or not _negative_somewhere(right, limits[1:])
+
+
+def _negative_somewhere(right: Form, limits: list[Form]) -> bool:
+    """Whether the solver finds right < 0 under the conditions (it may be scaled to -1 there), or cannot tell."""
+    import cvxpy as cp
+
+    gram, _, at = _variables(right)
+    constraints = [at(c) == 0 if c.equality else at(c) <= 0 for c in limits]
+    problem = cp.Problem(cp.Minimize(at(right)), [*constraints, gram >> 0, at(right) >= -1.0])
+    return not solved(problem) or float(problem.value) < -SOLVER_TOLERANCE
+
+
+def _unsolved(status: str) -> Solution:
+    return Solution(status, math.nan, math.inf, 0.0, False, False, False, None, ())
+
+
+def _guarantee(
+    objective: Form, conditions: list[Form], multipliers: Array, gram: Array, values: Array
+) -> tuple[float, float]:
+    """The dual value of the multipliers, made nonnegative, and what their defects may add at the scale of the solution.
+
+    objective <= dual - <S, G> - e.F for every feasible (G, F), where e is the coefficient left over on function values.
+    """
+    kept = np.array([v if c.equality else max(v, 0.0) for v, c in zip(multipliers, conditions)])
+    slack = sum((v * c.matrix for v, c in zip(kept, conditions)), np.zeros_like(gram)) - objective.matrix
+    left_over = sum((v * c.vector for v, c in zip(kept, conditions)), np.zeros_like(values)) - objective.vector
+    dual = objective.constant - sum(v * c.constant for v, c in zip(kept, conditions))
+    negative = max(0.0, -float(np.linalg.eigvalsh(slack)[0]))
+    return float(dual), negative * float(np.trace(gram)) + float(np.abs(left_over) @ np.abs(values))
+
+
+def _factor(gram: Array) -> Array:
+    """Points (one a row) whose inner products are the Gram matrix, after its negative eigenvalues are set to zero."""
+    eigenvalues, eigenvectors = np.linalg.eigh(gram)
+    order = np.argsort(-eigenvalues)
+    return np.asarray(eigenvectors[:, order] * np.sqrt(np.maximum(eigenvalues[order], 0.0)))
+
+
+def _variables(like: Form) -> tuple[Any, Any, Callable[[Form], Any]]:
+    """A Gram matrix and function values as variables of cvxpy, and what a form is at them."""
+    import cvxpy as cp
+
+    size = len(like.matrix)
+    gram, values = cp.Variable((size, size), symmetric=True), cp.Variable(len(like.vector))
+
+    def at(form: Form) -> Any:
+        return cp.sum(cp.multiply(form.matrix, gram)) + form.vector @ values + form.constant
+
+    return gram, values, at
+
+
+def _counterexample(
+    objective: Form, right: Form, limits: list[Form], target: float | None
+) -> tuple[float, Array, Array] | None:
+    """A function of the class with right <= 1 and left >= target, or without a target with left >= right + 1: its
+    left/right, points and values.
+
+    It is verified in rational arithmetic, and looked for in the interior of the interpolation conditions, so that the
+    solver's rounding cannot carry it outside.
+    """
+    import cvxpy as cp
+
+    gram, values, at = _variables(objective)
+    depth = cp.Variable()
+    # The depth is relative to the function's size: a cap on it keeps the problem bounded.
+    wanted = [at(c) == 0 if c.equality else at(c) + depth <= 0 for c in limits]
+    wanted += [at(objective) >= at(right) + 1.0] if target is None else [at(right) <= 1.0, at(objective) >= target]
+    if not solved(cp.Problem(cp.Maximize(depth), [*wanted, gram >> 0, depth <= 1.0])) or float(depth.value) <= 0.0:
+        return None
+    vectors, found = _factor(np.asarray(gram.value)), np.asarray(values.value)
+    exact = satisfies(limits, vectors, found)
+    if exact is None:
+        return None
+    left_value, right_value = objective.exactly_at(*exact), right.exactly_at(*exact)
+    if left_value <= right_value:
+        return None
+    return (float(left_value / right_value) if right_value > 0 else math.inf), vectors, found
+
+
+def _describe(problem: Any, vectors: Array, values: Array) -> tuple[Mapping[str, Any], ...]:
+    """The sampled points of the function with gradients and values, in the fewest coordinates, to six digits."""
+    dimensions = max(
+        1, int(np.sum(np.linalg.norm(vectors, axis=0) > 1e-4 * max(1e-300, float(np.linalg.norm(vectors)))))
+    )
+
+    def coordinates(point: Any) -> list[float]:
+        total = np.zeros(vectors.shape[1])
+        for leaf, weight in point.decomposition_dict.items():
+            total = total + weight * vectors[leaf.counter]
+        return [_short(v) for v in total[:dimensions]]
+
+    def value(expression: Any) -> float:
+        return _short(float(form(expression).vector @ values))
+
+    return tuple(
+        {"point": coordinates(point), "gradient": coordinates(gradient), "value": value(f)}
+        for function in problem.list_of_functions
+        for point, gradient, f in function.list_of_points
+    )
+
+
+def _short(number: float) -> float:
+    return 0.0 if abs(number) < 1e-9 else float(f"{number:.6g}")

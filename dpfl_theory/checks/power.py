@@ -1,0 +1,189 @@
+"""Measures what the checks of each statement could notice, and writes `dpfl_theory/statements/power.json`.
+
+    python -m dpfl_theory.checks.power reports/evidence/check.json
+
+reads the evidence of a whole check, and plants changes: the right side of each statement is shrunk in place, all of its
+checks but the simulations are run again in a process of their own, and their verdicts compared. A simulation's limits
+tell without another run which right side they would no longer be below.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import multiprocessing
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dpfl_theory import statements as catalogue
+from dpfl_theory.checks.evidence import Evidence
+from dpfl_theory.checks.runner import checks_of, run_one
+from dpfl_theory.checks.settings import Settings
+from dpfl_theory.checks.workers import usable_cores
+from dpfl_theory.console import write
+from dpfl_theory.statements.model import Sides, Statement
+from dpfl_theory.statements.power import FILE, Power
+
+__all__ = ["SHRINKAGES", "fingerprint", "measure", "planted", "power_of", "simulated"]
+
+SHRINKAGES = (0.5, 0.1, 0.01, 0.001)
+"""The shares by which right sides are made smaller, the largest first."""
+
+Found = Mapping[tuple[str, str], Mapping[str, Any]]
+"""Evidence as plain data, by method and check."""
+
+
+def fingerprint(statement: Statement) -> str:
+    """A hash of a statement's formula and checks: when it differs, the power on record is of something else."""
+    sides = None if statement.sides is None else statement.sides()
+    formula = (
+        "" if sides is None else [[(name, str(term)) for name, term in side.items()] for side in (sides.lhs, sides.rhs)]
+    )
+    checks = [(c.method, c.name, c.expected, dict(c.instance)) for c in statement.checks]
+    text = json.dumps([statement.relation, formula, checks], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def planted(statement: Statement, share: float) -> dict[tuple[str, str], dict[str, Any]]:
+    """The evidence of all checks but simulations with the right side smaller by a share of itself.
+
+    The formula is changed in place, since checks may hold the statement itself: run it in a process that ends.
+    """
+    import sympy as sp
+
+    entered = statement.sides
+    assert entered is not None
+    factor = 1 - sp.nsimplify(share, rational=True)
+
+    def shrunk() -> Sides:
+        sides = entered()
+        return Sides(sides.lhs, {name: factor * term for name, term in sides.rhs.items()})
+
+    object.__setattr__(statement, "sides", shrunk)
+    try:
+        return {
+            (c.method, c.name): _attempt(statement, number)
+            for number, c in enumerate(checks_of(statement))
+            if c.method != "monte-carlo"
+        }
+    finally:
+        object.__setattr__(statement, "sides", entered)
+
+
+def _attempt(statement: Statement, number: int) -> dict[str, Any]:
+    """A check's evidence; what it raises is noticed as well."""
+    check = checks_of(statement)[number]
+    try:
+        return run_one(statement, check, Settings()).to_json()
+    except Exception as error:
+        told = f"{type(error).__name__}: {error}"
+        return Evidence(statement.id, check.method, check.name, "inconclusive", check.expected, told).to_json()
+
+
+def reads(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Whether another right side changed a check's evidence."""
+    kept = ("verdict", "reason", "lhs", "rhs", "ratio", "terms")
+    return any(before[key] != after[key] for key in kept)
+
+
+def simulated(evidence: Mapping[str, Any], equality: bool) -> float | None:
+    """The smallest share by which the right side of a run that holds may shrink before its limits no longer hold."""
+    bound, limits = evidence["rhs"], evidence["lhs"]
+    if evidence["verdict"] != "holds" or bound is None or bound <= 0.0 or limits is None:
+        return None
+    end = limits["low"] if equality else limits["high"]
+    return None if end is None else max(0.0, 1.0 - end / bound)
+
+
+def power_of(statement: Statement, found: Found, after: Mapping[float, Found]) -> Power:
+    """A statement's power from its evidence, and from the evidence with right sides that were made smaller."""
+    first = after.get(SHRINKAGES[0], {})
+    has_formula = statement.sides is not None
+    reading = {key for key, e in found.items() if key[0] == "monte-carlo" or (key in first and reads(e, first[key]))}
+    spoken = [
+        (e["ratio"], f"{method}: {name}")
+        for (method, name), e in found.items()
+        if e["ratio"] is not None
+        and not e["vacuous"]
+        and e["verdict"] != "not-applicable"
+        and ((method, name) in reading or not has_formula)
+    ]
+    ratio, ratio_by = max(spoken, default=(None, ""), key=lambda pair: pair[0])
+    noticed = list(_noticed(statement, found, after))
+    least, by = min(noticed, default=(None, ""))
+    counts = {
+        method: (sum(m == method and (m, n) in reading for m, n in found), sum(m == method for m, _ in found))
+        for method in dict.fromkeys(m for m, _ in found)
+    }
+    runs = [e for (method, _), e in found.items() if method == "monte-carlo" and e["vacuous"] is not None]
+    idle = all(e["vacuous"] for e in runs) if runs else None
+    return Power(_short(ratio), ratio_by, counts, idle, _short(least), by, fingerprint(statement))
+
+
+def _noticed(statement: Statement, found: Found, after: Mapping[float, Found]) -> Iterable[tuple[float, str]]:
+    """Each check that notices a smaller right side, with the smallest share by which it does."""
+    for (method, name), e in found.items():
+        told = f"{method}: {name}"
+        if method == "monte-carlo":
+            share = simulated(e, statement.relation == "==")
+            if share is not None and share < 1.0:
+                yield share, told
+        elif statement.sides is None:
+            if e["ratio"] is not None and 0.0 < e["ratio"] <= 1.0 and e["verdict"] == "holds":
+                yield 1.0 - e["ratio"], told
+        else:
+            turned = [share for share, others in after.items() if others[method, name]["verdict"] != e["verdict"]]
+            if turned:
+                yield min(turned), told
+
+
+def _short(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(f"{value:.3g}")
+
+
+def measure(evidence: Iterable[Mapping[str, Any]], ids: Sequence[str] = (), jobs: int = 1) -> dict[str, Power]:
+    """The power of the catalogue's statements that have evidence, or of those named.
+
+    Each planted change has a process of its own, made from this one before it ran any check, so that nothing that a
+    check keeps for the next one hides the change.
+    """
+    found: dict[str, dict[tuple[str, str], Mapping[str, Any]]] = {}
+    for e in evidence:
+        found.setdefault(e["statement"], {})[e["method"], e["check"]] = e
+    chosen = [s for s in catalogue.all_statements() if s.id in (ids or found)]
+    after: dict[str, dict[float, Found]] = {s.id: {} for s in chosen}
+    open_ = [s.id for s in chosen if s.sides is not None]
+    with multiprocessing.get_context("fork").Pool(jobs, maxtasksperchild=1) as pool:
+        for share in SHRINKAGES:
+            tasks = [(id_, share) for id_ in open_]
+            for id_, evidence_ in zip(open_, pool.imap(_plant, tasks, chunksize=1)):
+                after[id_][share] = evidence_
+            # What no check noticed at this share is noticed at no smaller one.
+            open_ = [
+                id_
+                for id_ in open_
+                if any(
+                    after[id_][share][k]["verdict"] != found[id_][k]["verdict"]
+                    for k in after[id_][share]
+                    if k in found[id_]
+                )
+            ]
+    return {s.id: power_of(s, found[s.id], after[s.id]) for s in chosen}
+
+
+def _plant(task: tuple[str, float]) -> dict[tuple[str, str], dict[str, Any]]:
+    return planted(catalogue.get(task[0]), task[1])
+
+
+def main(path: str) -> None:
+    """Measure the power of every statement with evidence in a document of `check`, and write the file."""
+    document = json.loads(Path(path).read_text(encoding="utf-8"))
+    found = {id_: power.to_json() for id_, power in measure(document["evidence"], jobs=usable_cores()).items()}
+    write(FILE, json.dumps({"statements": found}, indent=1, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

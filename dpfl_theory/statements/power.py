@@ -1,0 +1,84 @@
+"""The power of each statement's checks: what they could notice, read from the generated file ``power.json`` beside it.
+
+`dpfl_theory.checks.power` writes the file from evidence and from planted changes; nothing in it is written by hand.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+__all__ = ["FILE", "Power", "recorded"]
+
+FILE = Path(__file__).with_name("power.json")
+
+
+@dataclass(frozen=True)
+class Power:
+    """What the checks of one statement could notice.
+
+    ratio: the largest left/right over the checks inside the hypotheses that are not vacuous and read the statement's
+    formula (of statements without one: over its checks' own sides), None where no check has a ratio; ratio_by: that
+    check. reading: for each method, how many of its checks read the formula, and how many there are: one reads it if
+    another right side changes its evidence. idle: whether an algorithm that never moves would pass all runs; None
+    without runs. noticed: the smallest relative change of the right side, of those tried, with which some check gives
+    another verdict; None where none does. noticed_by: that check. fingerprint: of the formula and the checks that this
+    was measured with.
+
+    >>> Power(0.9, "exact: x", {"exact": (1, 2)}, None, None, "", "0").sentence().split("; ")[0]
+    'left/right reaches 0.9 (exact: x)'
+    """
+
+    ratio: float | None
+    ratio_by: str
+    reading: Mapping[str, tuple[int, int]]
+    idle: bool | None
+    noticed: float | None
+    noticed_by: str
+    fingerprint: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, as in the file."""
+        return {
+            "ratio": self.ratio,
+            "ratio_by": self.ratio_by,
+            "reading": {method: list(counts) for method, counts in self.reading.items()},
+            "idle": self.idle,
+            "noticed": self.noticed,
+            "noticed_by": self.noticed_by,
+            "fingerprint": self.fingerprint,
+        }
+
+    def sentence(self) -> str:
+        """All of it in words."""
+        parts = []
+        if self.ratio is not None:
+            parts.append(f"left/right reaches {self.ratio:.3g} ({self.ratio_by})")
+        if self.noticed is None:
+            parts.append("no change of the right side that was tried is noticed")
+        else:
+            parts.append(f"a right side smaller by {100 * self.noticed:.3g} % is noticed ({self.noticed_by})")
+        read, total = (sum(counts[i] for counts in self.reading.values()) for i in (0, 1))
+        parts.append(f"{read} of {total} checks read the formula")
+        if self.idle:
+            parts.append("an algorithm that never moves would pass every run")
+        return "; ".join(parts)
+
+
+@cache
+def _file() -> Mapping[str, Power]:
+    if not FILE.is_file():
+        return {}
+    return {
+        id_: Power(**{**data, "reading": {method: tuple(counts) for method, counts in data["reading"].items()}})
+        for id_, data in json.loads(FILE.read_text(encoding="utf-8"))["statements"].items()
+    }
+
+
+def recorded(id_: str) -> Power | None:
+    """The power of a catalogue statement's checks; None for statements that it was not measured for."""
+    return _file().get(id_)

@@ -1,0 +1,164 @@
+"""The power of checks: what reads the formula, what notices a change, what an idle algorithm passes; and its record."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from dpfl_theory import statements
+from dpfl_theory.checks import power
+from dpfl_theory.checks.evidence import Evidence, Interval
+from dpfl_theory.checks.runner import plan, run_plan
+from dpfl_theory.statements.claims import Case, Outcome
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.power import FILE, recorded
+
+EVERY = pytest.mark.parametrize("statement", statements.all_statements(), ids=lambda s: s.id)
+
+
+def sides() -> Sides:
+    """9 x <= 10 x."""
+    x = sympy_symbols(STATEMENT)["x"]
+    return Sides({"left": 9 * x}, {"right": 10 * x})
+
+
+def entered(_: Mapping[str, Any]) -> Case:
+    assert STATEMENT.sides is not None
+    made, x = STATEMENT.sides(), sympy_symbols(STATEMENT)["x"]
+    left, right = (Fraction(str(sum(side.values()).subs(x, 1))) for side in (made.lhs, made.rhs))
+    return Case({"x": 1}, left, right)
+
+
+def typed_again(_: Mapping[str, Any]) -> Case:
+    return Case({"x": 1}, Fraction(99), Fraction(100))
+
+
+def fails(_: Mapping[str, Any]) -> Outcome:
+    assert STATEMENT.sides is not None
+    if "10*x" not in str(STATEMENT.sides().rhs["right"]):
+        raise ArithmeticError("another formula")
+    return Outcome(True, "the same")
+
+
+STATEMENT = Statement(
+    "mine.one",
+    "lemma",
+    "t",
+    Source("mine", "here"),
+    "text",
+    symbols=(Symbol("x", "a number"),),
+    sides=sides,
+    checks=(Check("exact", "entered", entered), Check("exact", "typed again", typed_again)),
+)
+
+
+def measured(statement: Statement) -> Any:
+    report = run_plan(plan([statement]))
+    found = {(e.method, e.check): e.to_json() for e in report.evidence}
+    return power.power_of(statement, found, {share: power.planted(statement, share) for share in power.SHRINKAGES})
+
+
+def test_only_checks_that_read_the_formula_count() -> None:
+    found = measured(STATEMENT)
+    assert (found.ratio, found.ratio_by) == (0.9, "exact: entered")  # and not the 0.99 of what was typed again
+    assert found.reading == {"algebra": (0, 1), "exact": (1, 2)}
+    assert (found.noticed, found.noticed_by) == (0.5, "exact: entered")  # 0.1 leaves equality, which holds
+    assert found.idle is None
+    assert "1 of 3 checks read the formula" in found.sentence()
+    assert STATEMENT.sides is sides, "the planted change is taken back"
+
+
+def test_where_nothing_reads_the_formula_nothing_is_noticed() -> None:
+    blind = dataclasses.replace(STATEMENT, checks=STATEMENT.checks[1:])
+    found = measured(blind)
+    assert (found.ratio, found.noticed) == (None, None)
+    assert "no change of the right side that was tried is noticed" in found.sentence()
+
+
+def test_a_check_that_raises_has_noticed() -> None:
+    global STATEMENT
+    kept, STATEMENT = STATEMENT, dataclasses.replace(STATEMENT, checks=(Check("algebra", "fails", fails),))
+    try:
+        assert measured(STATEMENT).noticed == power.SHRINKAGES[-1]
+    finally:
+        STATEMENT = kept
+
+
+def run(ratio: float, vacuous: bool | None = False, low: float | None = None, verdict: str = "holds") -> dict[str, Any]:
+    made = Evidence("mine.one", "monte-carlo", "run", verdict, "holds", "why", vacuous=vacuous, rhs=2.0)
+    limits = Interval(2.0 * ratio, 2.0 * (ratio - 0.05 if low is None else low), 2.0 * (ratio + 0.05))
+    return dataclasses.replace(made, lhs=limits).to_json()
+
+
+def test_a_run_notices_what_its_limits_leave() -> None:
+    assert power.simulated(run(0.7), False) == pytest.approx(0.25)
+    assert power.simulated(run(1.0, low=0.98), True) == pytest.approx(0.02)
+    assert power.simulated(run(0.7, verdict="violated"), False) is None
+
+
+@pytest.mark.parametrize(
+    ("runs", "idle", "ratio"),
+    [
+        ([run(0.7)], False, 0.7),
+        ([run(0.7), run(0.9, vacuous=True)], False, 0.7),
+        ([run(0.9, vacuous=True)], True, None),
+        ([run(0.9, vacuous=None)], None, 0.9),
+        ([run(0.7), run(0.9, verdict="not-applicable")], False, 0.7),
+    ],
+)
+def test_vacuous_runs_are_no_power(runs: list[dict[str, Any]], idle: bool | None, ratio: float | None) -> None:
+    found = power.power_of(STATEMENT, {("monte-carlo", str(i)): e for i, e in enumerate(runs)}, {})
+    assert (found.idle, found.ratio) == (idle, ratio)
+    assert ("never moves would pass" in found.sentence()) == bool(idle)
+
+
+def test_a_fingerprint_is_of_formula_and_checks() -> None:
+    other = dataclasses.replace(STATEMENT, sides=lambda: Sides(sides().lhs, sides().lhs))
+    fewer = dataclasses.replace(STATEMENT, checks=STATEMENT.checks[1:])
+    assert len({power.fingerprint(s) for s in (STATEMENT, other, fewer)}) == 3
+    assert power.fingerprint(STATEMENT) == power.fingerprint(dataclasses.replace(STATEMENT, title="another"))
+
+
+@EVERY
+def test_the_record_is_of_this_statement(statement: Statement) -> None:
+    on_record = recorded(statement.id)
+    assert on_record is not None, "run `make power`"
+    assert on_record.fingerprint == power.fingerprint(statement), "run `make power`"
+
+
+def test_the_record_has_no_other_statement() -> None:
+    import json
+
+    assert set(json.loads(FILE.read_text())["statements"]) == {s.id for s in statements.all_statements()}
+
+
+AGAIN = (
+    "das2022.fact1",
+    "das2022.lemma10",
+    "hou2023.contraction",
+    "hou2023.corollary1.repaired",
+    "noble2022.lemmaC.1",
+    "noble2022.lemmaC.2",
+    "shulgin2025.lemma1",
+    "zhang2021.claim2.2a",
+    "zhang2021.eq16",
+)
+"""Statements whose checks are fast, from every paper and by every method."""
+
+
+def test_the_record_is_what_is_measured_again() -> None:
+    chosen = [statements.get(id_) for id_ in AGAIN]
+    found = [e.to_json() for e in run_plan(plan(chosen)).evidence]
+    for id_, measured_ in power.measure(found, AGAIN, jobs=2).items():
+        on_record = recorded(id_)
+        assert on_record is not None
+        assert measured_.reading == on_record.reading
+        assert measured_.idle == on_record.idle
+        # Simulations stop after a number of lanes that depends on how many share the false-alarm budget.
+        assert measured_.ratio == pytest.approx(on_record.ratio, rel=0.05)
+        drawn = measured_.noticed_by.startswith("monte-carlo")
+        assert measured_.noticed == pytest.approx(on_record.noticed, abs=0.05 if drawn else 0.0)
