@@ -154,6 +154,7 @@ def test_a_cause_shared_by_two_errata_is_printed_once() -> None:
     assert told.endswith(f"Shared by {PAPER}.a , {PAPER}.b .")
     (shown,) = re.findall(r"<pre.*?><code>(.*?)</code></pre>", text, re.DOTALL)
     assert html.unescape(shown) == SCRIPT.strip("\n")
+    assert "<b>" not in shown
     assert "&lt;b&gt;a*b*c&lt;/b&gt;" in text
     assert "<b>a*b*c" not in text
     assert f"{PAPER}.c (on record, not checked here)" in words(part(text, f"cause-{PAPER}-one-client"))
@@ -309,6 +310,13 @@ def test_the_markdown_is_the_whole_letter() -> None:
     assert f"It is redone by {HERE}" in told
     assert shown.count("<table>") == 2
     assert shown.count("<tr>") == 1 + len(GRADES) + 1 + 3
+    rows = [[words(cell) for cell in re.findall("<td.*?</td>", row)] for row in shown.split("<tr>")[-3:]]
+    assert [row[:5] for row in rows] == [
+        [f"{PAPER}.a", "place of a, eq. (a)", READINGS[0], "constant", LONG.title],
+        [f"{PAPER}.b", "place of b, eq. (b)", "–", "unit", LONG.title],
+        [f"{PAPER}.c", "place of c, eq. (c)", "–", "false", FALSE.title],
+    ]
+    assert [row[5].split(":")[0] for row in rows] == ["0.25", "3", "1"]
     assert f"What rests on it. {PAPER}.u , {PAPER}.v ." in told
     remarks = told.split(" Remarks ")[1]
     assert "If <all> do, it fails." in remarks
