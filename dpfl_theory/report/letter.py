@@ -68,7 +68,7 @@ def script_text(cause: Cause) -> str:
 
 
 def causes_of(chosen: Iterable[Statement]) -> tuple[SharedCause, ...]:
-    """Each cause of the errata once: those of the gravest grade first, and of these those that explain most."""
+    """Each cause of the errata once: those that explain most first, and of these those of the gravest grade."""
     beside: dict[str, list[Statement]] = {}
     for s in sorted(chosen, key=lambda s: natural(s.id)):
         if s.erratum is not None:
@@ -81,7 +81,7 @@ def causes_of(chosen: Iterable[Statement]) -> tuple[SharedCause, ...]:
     order = list(GRADES)
 
     def gravity(shared: SharedCause) -> tuple[int, int]:
-        return min(order.index(s.erratum.grade) for s in shared.errata if s.erratum), -len(shared.errata)
+        return -len(shared.errata), min(order.index(s.erratum.grade) for s in shared.errata if s.erratum)
 
     return tuple(sorted(found, key=gravity))
 

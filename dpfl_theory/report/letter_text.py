@@ -119,7 +119,9 @@ def _remarks(letter: Mapping[str, Any]) -> Iterator[str]:
         )
     for r in letter["remarks"]:
         yield f"### `{r['id']}`: {escaped(r['title'])}"
-        yield escaped(f"{place(r)}, {r['provenance']}.")
+        yield escaped(
+            f"{place(r)}. {'Read in the paper' if r['provenance'] == 'read' else r['provenance'].capitalize()}."
+        )
         if r["restoration"]:
             yield f"**Restored.** {escaped(r['restoration'])}"
         if r["reading"]:
