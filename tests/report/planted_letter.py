@@ -14,7 +14,11 @@ from dpfl_theory.report.entries import Entry
 from dpfl_theory.statements.model import Cause, Check, Effect, Erratum, Remark, Source, Statement
 
 PAPER = "das2022"
-SCRIPT = '# The step f(x) = x^2 takes.\nleft, right = 9, 1\nprint(left, "<=", right, "`fails`", "<b>&amp;</b>")\nassert left > right\n'
+SCRIPT = """# The step f(x) = x^2 takes.
+left, right = 9, 1
+print(left, "<=", right, "`fails`", "<b>&amp;</b>")
+assert left > right
+"""
 LONG = Cause(
     f"{PAPER}.long-step",
     "A step that is longer than 2/L, <b>a*b*c</b> | x_i_j & [more]",
