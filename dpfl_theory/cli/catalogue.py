@@ -13,6 +13,7 @@ from dpfl_theory import statements
 from dpfl_theory.cli._options import Format, table
 from dpfl_theory.console import choice, emit
 from dpfl_theory.statements.model import KINDS, PROVENANCES, Statement
+from dpfl_theory.statements.power import Power, recorded
 
 app = typer.Typer()
 
@@ -42,8 +43,16 @@ def list_(
     if format_ == "json":
         emit(json.dumps([s.summary() for s in chosen], indent=1, ensure_ascii=False))
     else:
-        rows = [(s.id, s.kind, s.expected, ",".join(s.methods), ",".join(_marks(s)), s.title) for s in chosen]
-        emit(table([("id", "kind", "expected", "methods", "note", "title"), *rows]))
+        rows = [
+            (s.id, s.kind, s.expected, _power(s), ",".join(s.methods), ",".join(_marks(s)), s.title) for s in chosen
+        ]
+        emit(table([("id", "kind", "expected", "power", "methods", "note", "title"), *rows], right=(3,)))
+
+
+def _power(s: Statement) -> str:
+    """The largest left/right that its checks saw, in short."""
+    power = recorded(s.id)
+    return "-" if power is None or power.ratio is None else f"{power.ratio:.3g}"
 
 
 def _marks(s: Statement) -> list[str]:
@@ -138,6 +147,9 @@ def _as_text(d: Mapping[str, Any]) -> str:
         (c["method"], c["name"], "" if c["expected"] == "holds" else f"expected: {c['expected']}") for c in d["checks"]
     ]
     parts += _block("Checks", checks)
+    if d["power"]:
+        measured = Power(**d["power"]).sentence()
+        parts += ["", "Power", _wrap(f"{measured}.", "  ")]
     if d["erratum"]:
         parts += _block("Erratum", _erratum_rows(d["erratum"]))
     if d["remark"]:

@@ -14,6 +14,7 @@ from dpfl_theory import statements
 from dpfl_theory.checks.evidence import statement_verdict, verdict_of
 from dpfl_theory.report import formulas
 from dpfl_theory.statements.model import DERIVED, Statement
+from dpfl_theory.statements.power import Power, recorded
 
 __all__ = [
     "Entry",
@@ -123,6 +124,11 @@ class Entry:
     def worst_ratio(self) -> float | None:
         """The largest lhs/rhs over the evidence."""
         return max((e["ratio"] for e in self.evidence if e["ratio"] is not None), default=None)
+
+    @property
+    def power(self) -> Power | None:
+        """What its checks could notice, as recorded; None for a user's own statement."""
+        return None if self.statement is None else recorded(self.id)
 
     @property
     def command(self) -> str:
