@@ -50,7 +50,7 @@ def run(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
 def test_list_as_text_is_an_aligned_table(capsys: Output) -> None:
     assert main(["list"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["id", "kind", "expected", "methods", "title"]
+    assert lines[0].split() == ["id", "kind", "expected", "power", "methods", "note", "title"]
     column = lines[0].index("kind")
     row = next(line for line in lines if line.startswith(f"{ID} "))
     assert row[column:].startswith("theorem ")
@@ -60,7 +60,9 @@ def test_list_as_text_is_an_aligned_table(capsys: Output) -> None:
 def test_list_as_json_has_the_promised_fields(capsys: Output) -> None:
     assert main(["list", "--paper", "das2022", "--format", "json"]) == 0
     listed = json.loads(capsys.readouterr().out)
-    assert all(set(s) == {"id", "paper", "kind", "title", "methods", "expected", "erratum"} for s in listed)
+    promised = {"id", "paper", "kind", "title", "methods", "expected", "erratum", "power"}
+    promised |= {"provenance", "reading", "reading_of", "remark", "grade", "cause"}
+    assert all(promised <= set(s) for s in listed)
     assert all(s["paper"] == "das2022" for s in listed)
     by_id = {s["id"]: s for s in listed}
     assert by_id[ID]["erratum"] is None

@@ -164,7 +164,9 @@ def test_every_link_leads_somewhere(output: Path) -> None:
         if target.startswith("#"):
             assert target[1:] in ids, target
         else:
-            assert (output / target).is_file(), target
+            file, _, place = target.partition("#")
+            assert (output / file).is_file(), target
+            assert not place or f'id="{place}"' in (output / file).read_text(encoding="utf-8"), target
 
 
 def test_it_is_accessible(output: Path) -> None:
@@ -213,7 +215,7 @@ def test_an_erratum_is_shown_in_full(output: Path) -> None:
     shown = section(text, REFUTED)
     erratum = statements.get(REFUTED).erratum
     assert erratum is not None
-    for part in (erratum.printed, erratum.true, erratum.cause, erratum.counterexample):
+    for part in (erratum.printed, erratum.true, erratum.cause.title, erratum.why, erratum.counterexample):
         assert part.replace("'", "&#39;").replace("<", "&lt;").replace(">", "&gt;") in shown
     assert 'href="#das2022-theorem4b-repaired"' in shown
     assert "recorded:" not in shown

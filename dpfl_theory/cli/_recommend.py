@@ -118,7 +118,9 @@ def _rows(d: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     said = d["certificate"]
     yield "why", said["reason"]
     for s in said["statements"]:
-        verdict = "" if s["verdict"] == "holds" else f" ({s['verdict']} as printed: dpfl-theory show {s['id']})"
+        verdict = (
+            "" if s["verdict"] == "holds" else f" ({s['verdict']} as {s['provenance']}: dpfl-theory show {s['id']})"
+        )
         yield s["role"], f"{s['id']}, {s['where']}{verdict}"
     for text in d["warnings"]:
         yield "warning", text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any
 
 import typer
@@ -12,24 +12,53 @@ import typer
 from dpfl_theory import statements
 from dpfl_theory.cli._options import Format, table
 from dpfl_theory.console import choice, emit
-from dpfl_theory.statements.model import Statement
+from dpfl_theory.statements.model import KINDS, PROVENANCES, Statement
+from dpfl_theory.statements.power import Power, recorded
 
 app = typer.Typer()
+
+EXPECTED = ("holds", "violated", "inconclusive")
 
 
 @app.command("list")
 def list_(
     paper: Annotated[str | None, typer.Option(metavar="P", help="Only the statements of this paper.")] = None,
+    kind: Annotated[str | None, typer.Option(metavar="K", help=f"Only this kind: {', '.join(KINDS)}.")] = None,
+    expected: Annotated[
+        str | None, typer.Option(metavar="V", help=f"Only this recorded verdict: {', '.join(EXPECTED)}.")
+    ] = None,
+    provenance: Annotated[
+        str | None, typer.Option(metavar="P", help=f"Only statements that are {', '.join(PROVENANCES)}.")
+    ] = None,
     format_: Format = "text",
 ) -> None:
-    """List the statements."""
+    """List the statements; the note tells what is restored, derived, another reading, or has a remark."""
     choice("format", format_, ("text", "json"))
-    chosen = statements.select((), paper)
+    wanted = {
+        "kind": kind and choice("kind", kind, KINDS),
+        "expected": expected and choice("expected verdict", expected, EXPECTED),
+        "provenance": provenance and choice("provenance", provenance, PROVENANCES),
+    }
+    chosen = [s for s in statements.select((), paper) if all(v in (None, getattr(s, n)) for n, v in wanted.items())]
     if format_ == "json":
         emit(json.dumps([s.summary() for s in chosen], indent=1, ensure_ascii=False))
     else:
-        rows = [(s.id, s.kind, s.expected, ",".join(s.methods), s.title) for s in chosen]
-        emit(table([("id", "kind", "expected", "methods", "title"), *rows]))
+        rows = [
+            (s.id, s.kind, s.expected, _power(s), ",".join(s.methods), ",".join(_marks(s)), s.title) for s in chosen
+        ]
+        emit(table([("id", "kind", "expected", "power", "methods", "note", "title"), *rows], right=(3,)))
+
+
+def _power(s: Statement) -> str:
+    """The largest left/right that its checks saw, in short."""
+    power = recorded(s.id)
+    return "-" if power is None or power.ratio is None else f"{power.ratio:.3g}"
+
+
+def _marks(s: Statement) -> list[str]:
+    """What sets a statement apart from one that was read in the paper, in a word each."""
+    told = {"reading": bool(s.reading_of) and s.provenance != "derived", "remark": s.remark is not None}
+    return [*([s.provenance] if s.provenance != "read" else []), *(mark for mark, set_ in told.items() if set_)]
 
 
 @app.command()
@@ -56,7 +85,9 @@ def describe(statement: Statement) -> dict[str, Any]:
             "where": statement.source.where,
             "equation": statement.source.equation or None,
             "note": statement.source.note or None,
+            "restoration": statement.source.restoration or None,
         },
+        "siblings": _siblings(statement),
         "text": statement.text,
         "relation": statement.relation,
         "lhs": {} if sides is None else _formulas(sides.lhs),
@@ -78,6 +109,13 @@ def describe(statement: Statement) -> dict[str, Any]:
     }
 
 
+def _siblings(statement: Statement) -> list[dict[str, Any]]:
+    """The other readings of the same words, with their recorded verdicts."""
+    first = statement.reading_of or statement.id
+    family = (s for s in statements.all_statements() if first in (s.id, s.reading_of) and s.provenance != "derived")
+    return [{"id": s.id, "reading": s.reading or None, "expected": s.expected} for s in family if s.id != statement.id]
+
+
 def _formulas(terms: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(expression) for name, expression in terms.items()}
 
@@ -87,9 +125,17 @@ def _as_text(d: Mapping[str, Any]) -> str:
     where = ", ".join(
         filter(None, (source["paper"], source["where"], source["equation"] and f"eq. {source['equation']}"))
     )
-    parts = [f"{d['id']}  ({d['kind']}, expected: {d['expected']})", d["title"], where, "", _wrap(d["text"])]
+    provenance = "read in the paper" if d["provenance"] == "read" else d["provenance"]
+    head = f"{d['id']}  ({d['kind']}, {provenance}, expected: {d['expected']})"
+    parts = [head, d["title"], where, "", _wrap(d["text"])]
+    if source["restoration"]:
+        parts += ["", _wrap(f"Restored: {source['restoration']}")]
     if source["note"]:
         parts += ["", _wrap(source["note"])]
+    if d["reading"]:
+        parts += ["", _wrap(f"Read: {d['reading']}")]
+    siblings = [(s["id"], s["expected"], s["reading"] or "") for s in d["siblings"]]
+    parts += _block("Other readings", siblings)
     if d["lhs"] or d["rhs"]:
         parts += _block("Left side", d["lhs"].items())
         parts += _block(f"{d['relation']}  right side, the sum of", d["rhs"].items())
@@ -101,11 +147,25 @@ def _as_text(d: Mapping[str, Any]) -> str:
         (c["method"], c["name"], "" if c["expected"] == "holds" else f"expected: {c['expected']}") for c in d["checks"]
     ]
     parts += _block("Checks", checks)
+    if d["power"]:
+        measured = Power(**d["power"]).sentence()
+        parts += ["", "Power", _wrap(f"{measured}.", "  ")]
     if d["erratum"]:
-        erratum = {k: ", ".join(v) if isinstance(v, list) else v for k, v in d["erratum"].items() if v}
-        parts += _block("Erratum", erratum.items())
+        parts += _block("Erratum", _erratum_rows(d["erratum"]))
+    if d["remark"]:
+        parts += _block("Remark", [(k.replace("_", " "), v) for k, v in d["remark"].items() if v])
     parts += _block("Uses", [(u,) for u in d["uses"]])
     return "\n".join(parts)
+
+
+def _erratum_rows(erratum: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for key, told in erratum.items():
+        if key == "effect":
+            yield key, f"{told['value']:.4g}: {told['text']}"
+        elif key == "survives":
+            yield from ((key, f"{id_}: {why}") for id_, why in told.items())
+        elif told:
+            yield key, ", ".join(told) if isinstance(told, list) else told
 
 
 def _block(title: str, rows: Iterable[tuple[str, ...]]) -> list[str]:

@@ -87,6 +87,9 @@ def check(
             file=None if file is None else Path(file),
         )
     document = report.to_json()
+    for statement in chosen:
+        if statement.reading and statement.id in document["summary"]["statements"]:
+            document["summary"]["statements"][statement.id]["reading"] = statement.reading
     text = render(report, document)
     if target is None:
         emit(text)
@@ -159,7 +162,10 @@ def as_text(report: Report, document: dict[str, Any]) -> str:
         mark = DIFFERS if s["verdict"] != s["expected"] else ""
         verdicts.append((id_, s["verdict"], s["expected"], ",".join(s["methods"]), mark))
     surprises = [f"{e.statement} {e.method} {e.check}: {e.reason}" for e in report.evidence if e.verdict != e.expected]
-    parts = [table(lines, right=(1, 5)), *surprises, table(verdicts), _in_short(document)]
+    readings = [s.get("reading", "") for s in document["summary"]["statements"].values()]
+    told = zip(table(verdicts).splitlines(), ["", *readings])
+    named = "\n".join(f"{line}\n    read: {reading}" if reading else line for line, reading in told)
+    parts = [table(lines, right=(1, 5)), *surprises, named, _in_short(document)]
     return "\n\n".join(parts)
 
 

@@ -92,14 +92,18 @@ def failures(statement: Statement, values: Mapping[str, Any]) -> list[str]:
 
 
 def cite(role: str, statement: Statement, values: Mapping[str, Any] | None = None) -> Document:
-    """What the catalogue records of a statement: its verdict, its erratum, and the hypotheses that fail here."""
+    """What the catalogue records of a statement: its verdict, where its formula is from, its erratum or remark, and the
+    hypotheses that fail here."""
     summary = statement.summary()
     said: Document = {
         "role": role,
         "id": statement.id,
         "where": statement.source.where,
         "verdict": statement.expected,
+        "provenance": statement.provenance,
+        "reading": summary["reading"],
         "erratum": summary["erratum"],
+        "remark": summary["remark"],
     }
     if values is not None:
         said["failures"] = failures(statement, values)

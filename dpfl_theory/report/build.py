@@ -12,13 +12,20 @@ from dpfl_theory import validation
 from dpfl_theory.checks.evidence import SCHEMA, VERDICTS
 from dpfl_theory.console import write
 from dpfl_theory.errors import InputError
-from dpfl_theory.report import errata
-from dpfl_theory.report.entries import Entry, entries_of, groups_of, natural, reference, versions_of
+from dpfl_theory.report import errata, letter
+from dpfl_theory.report.entries import Entry, entries_of, groups_of, natural, reference, showing, versions_of
 from dpfl_theory.report.proof_map import proof_graph, proof_map
 from dpfl_theory.report.templates import anchor, render
+from dpfl_theory.statements.errata import GRADES
 
 __all__ = ["build"]
 
+PROVENANCES = {
+    "read": "read in the papers",
+    "restored": "restored",
+    "derived": "derived",
+    "readings": "second readings",
+}
 SVG_BYTES = 600_000
 PAGE_BYTES = 8_000_000
 
@@ -37,12 +44,12 @@ def build(output: Path, tell: Callable[[str], None] = lambda text: None) -> Path
     entries = entries_of(evidence.values())
     figures = _Figures(output, tell)
     shown = [{**document, "figures": figures.of(document)} for document in validations]
-    known = {e.id for e in entries}
+    by_id = {e.id: e for e in entries}
     graph = proof_graph(entries)
     alphas = sorted({d["summary"]["alpha"] for d in checks})
 
     def href(id_: str) -> str:
-        return f"#{anchor(id_)}" if id_ in known else ""
+        return f"#{anchor(id_)}" if id_ in by_id else ""
 
     groups = groups_of(entries)
     pages = errata.write_pages(output, entries, graph, alphas)
@@ -57,7 +64,10 @@ def build(output: Path, tell: Callable[[str], None] = lambda text: None) -> Path
         alphas=alphas,
         versions=versions_of([*evidence.values(), *shown]),
         href=href,
-        affected=lambda statement: errata.affected(statement, graph),
+        shows=showing(e.statement for e in entries),
+        alike=lambda entry: letter.alike(entry, by_id),
+        grades=GRADES,
+        affected=lambda statement: letter.affected(statement, graph),
     )
     return write(output / "index.html", page)
 
@@ -102,11 +112,16 @@ def _complete(document: dict[str, Any]) -> bool:
 def _counts(entries: Sequence[Entry], validations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     checked = [e for e in entries if e.evidence]
     claims = [c for v in validations for c in v["data"].get("claims", [])]
-    verdicts = [e.verdict for e in checked]
+    shows = showing(e.statement for e in entries)
+    remarked = [e for e in checked if e.id in shows and e.verdict == "violated"]
+    verdicts = [e.verdict for e in checked if e not in remarked]
+    provenances = letter.provenances(e.statement for e in entries if e.statement is not None)
     return {
         "checked": len(checked),
         "entries": len(entries),
+        "provenances": {PROVENANCES[name]: n for name, n in provenances.items() if n},
         "verdicts": {v: verdicts.count(v) for v in VERDICTS if v in verdicts},
+        "remarked": len(remarked),
         "surprising": sum(e.surprising for e in checked),
         "evidence": sum(len(e.evidence) for e in checked),
         "validations": len(validations),

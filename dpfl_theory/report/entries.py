@@ -7,27 +7,31 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 from dpfl_theory import statements
 from dpfl_theory.checks.evidence import statement_verdict, verdict_of
 from dpfl_theory.report import formulas
-from dpfl_theory.statements.model import Statement
+from dpfl_theory.statements.model import DERIVED, Statement
+from dpfl_theory.statements.power import Power, recorded
 
 __all__ = [
     "Entry",
     "check_command",
+    "copy_read",
     "entries_of",
     "groups_of",
     "natural",
     "printed_id",
+    "readings_of",
     "reference",
     "shared",
+    "showing",
     "siblings",
     "versions_of",
 ]
 
-SIBLINGS = (".repaired", ".sharpened")
 EXPONENT = {"letter", "term", "claimed", "slope", "low", "high", "slope_of_the_bound", "grid"}
 """What the evidence of a rate must say for the page to list it."""
 
@@ -78,6 +82,30 @@ class Entry:
         return self.statement is not None and self.statement.erratum is not None and not self.refuting
 
     @property
+    def open_refutation(self) -> bool:
+        """Whether the statement is known to fail, by an erratum or to show a remark, and no check of that was run."""
+        known = self.statement is not None and self.statement.expected == "violated" and not self.refuting
+        return known or self.open_erratum
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """What sets it apart from a statement that was read in the paper: restored, derived, another reading, a
+        remark."""
+        s = self.statement
+        if s is None:
+            return ()
+        found = [s.provenance] if s.provenance != "read" else []
+        found += ["another reading"] if s.reading_of and s.provenance != "derived" else []
+        return (*found, *(["remark"] if s.remark is not None else []))
+
+    @property
+    def formula_of(self) -> str:
+        """What its displayed formula is: printed only if it was read, and by the literal reading."""
+        if self.statement is None or self.statement.printed:
+            return "printed formula"
+        return "formula so read" if self.statement.provenance == "read" else f"{self.statement.provenance} formula"
+
+    @property
     def methods(self) -> list[str]:
         """The methods that gave evidence."""
         return list(dict.fromkeys(e["method"] for e in self.evidence))
@@ -96,6 +124,11 @@ class Entry:
     def worst_ratio(self) -> float | None:
         """The largest lhs/rhs over the evidence."""
         return max((e["ratio"] for e in self.evidence if e["ratio"] is not None), default=None)
+
+    @property
+    def power(self) -> Power | None:
+        """What its checks could notice, as recorded; None for a user's own statement."""
+        return None if self.statement is None else recorded(self.id)
 
     @property
     def command(self) -> str:
@@ -153,32 +186,62 @@ def shared(share: float, checks: int) -> str:
 
 def reference(paper: str) -> str:
     """The paper's reference, from its package's docstring."""
-    if not paper:
-        return "Statements outside the catalogue"
+    return _paragraphs(paper)[0] if paper else "Statements outside the catalogue"
+
+
+def copy_read(paper: str) -> str:
+    """Which version of the paper was read, from its package's docstring; empty where that does not say.
+
+    >>> copy_read("zhang2021")
+    'the version dated June 28, 2021, with its appendix'
+    """
+    said = (p.removeprefix("Read: ").rstrip(".") for p in _paragraphs(paper)[1:] if p.startswith("Read: "))
+    return next(said, "")
+
+
+def _paragraphs(paper: str) -> list[str]:
     documentation = importlib.import_module(f"dpfl_theory.statements.{paper}").__doc__ or paper
-    return " ".join(documentation.strip().split("\n\n")[0].split())
+    return [" ".join(p.split()) for p in documentation.strip().split("\n\n")]
 
 
-def printed_id(id_: str) -> str:
-    """The id of the printed statement that a repaired or sharpened one stands beside; a printed one's own id.
+def printed_id(id_: str, readings: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The id of the statement that a repaired or sharpened form, or a second reading, stands beside; else its own.
+
+    readings: the id of each second reading, and what it is a reading of.
 
     >>> printed_id("das2022.theorem7.alpha.repaired"), printed_id("das2022.theorem6")
     ('das2022.theorem7.alpha', 'das2022.theorem6')
+    >>> printed_id("a.lemma1.central.repaired", {"a.lemma1.central": "a.lemma1"})
+    'a.lemma1'
     """
-    for suffix in SIBLINGS:
+    if id_ in readings:
+        return printed_id(readings[id_], readings)
+    for suffix in DERIVED:
         if id_.endswith(suffix):
-            return printed_id(id_.removesuffix(suffix))
+            return printed_id(id_.removesuffix(suffix), readings)
     return id_
 
 
-def siblings(ids: Collection[str]) -> dict[str, str]:
-    """Repaired or sharpened id -> the printed id beside it, where both are among the ids.
+def siblings(ids: Collection[str], readings: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+    """Each repaired or sharpened form and each second reading -> the id beside it, where both are among the ids.
 
-    >>> siblings(["a.lemma1", "a.lemma1.repaired", "a.lemma2.sharpened"])
-    {'a.lemma1.repaired': 'a.lemma1'}
+    >>> ids = ["a.lemma1", "a.lemma1.repaired", "a.lemma2.sharpened", "a.lemma1.local"]
+    >>> siblings(ids, {"a.lemma1.local": "a.lemma1"})
+    {'a.lemma1.repaired': 'a.lemma1', 'a.lemma1.local': 'a.lemma1'}
     """
     known = set(ids)
-    return {id_: printed for id_ in ids if (printed := printed_id(id_)) != id_ and printed in known}
+    beside = ((id_, printed_id(id_, readings)) for id_ in ids)
+    return {id_: printed for id_, printed in beside if printed != id_ and printed in known}
+
+
+def readings_of(chosen: Iterable[Statement | None]) -> dict[str, str]:
+    """The id of each second reading, and what it is a reading of."""
+    return {s.id: s.reading_of for s in chosen if s is not None and s.reading_of}
+
+
+def showing(chosen: Iterable[Statement | None]) -> dict[str, str]:
+    """The id of each sibling that shows a remark, and the statement that the remark is beside."""
+    return {s.remark.shown_by: s.id for s in chosen if s is not None and s.remark is not None}
 
 
 def natural(text: str) -> list[Any]:

@@ -1,4 +1,5 @@
-"""One page for each paper, written for its authors: what is printed, what is true, the evidence, and the repair.
+"""One page for each paper, a letter to its authors: causes first, then what is printed, what is true, the evidence, and
+the repair; remarks apart.
 
 Everything comes from the evidence files and the catalogue. An erratum that the evidence at hand does not show is called
 recorded, and nothing is claimed of it.
@@ -12,14 +13,25 @@ from pathlib import Path
 from typing import Any
 
 from dpfl_theory.checks.evidence import VERDICTS
-from dpfl_theory.checks.runner import plan
 from dpfl_theory.console import write
-from dpfl_theory.report.entries import Entry, check_command, natural, printed_id, reference, siblings, versions_of
-from dpfl_theory.report.proof_map import ProofMap, proof_map, resting_on
+from dpfl_theory.report.entries import Entry, readings_of, reference, showing, siblings, versions_of
+from dpfl_theory.report.letter import (
+    SharedCause,
+    affected,
+    alike,
+    causes_of,
+    grades_of,
+    opening,
+    provenances,
+    refuting_checks,
+    showing_command,
+)
+from dpfl_theory.report.proof_map import ProofMap, proof_map
 from dpfl_theory.report.templates import anchor, render
-from dpfl_theory.statements.model import METHODS, Statement
+from dpfl_theory.statements.errata import GRADES
+from dpfl_theory.statements.model import DERIVED, METHODS, Statement
 
-__all__ = ["FOLDER", "Finding", "PaperErrata", "affected", "collect", "showing_command", "write_pages"]
+__all__ = ["FOLDER", "Finding", "PaperErrata", "ShownRemark", "collect", "write_pages"]
 
 FOLDER = "errata"
 MADE = '<meta name="generator" content="dpfl-theory report: errata">'
@@ -32,8 +44,9 @@ class Finding:
 
     status: ``refuted``, a check of the evidence is violated; ``not checked``, no check that could show it was run;
     ``not confirmed``, those that were run do not show it. ``missing`` are the checks (method, name) that are known to
-    refute it and were not run; ``affected`` are the printed statements (id, state) that rest on it; ``command`` repeats
-    the evidence, or gets what shows the erratum where there is none.
+    refute it and were not run; ``affected`` are the paper's statements (id, state) that rest on it; ``readings`` are
+    the other readings of its words; ``command`` repeats the evidence, or gets what shows the erratum where there is
+    none.
     """
 
     entry: Entry
@@ -42,17 +55,35 @@ class Finding:
     affected: tuple[tuple[str, str], ...]
     repaired: Entry | None
     command: str
+    readings: tuple[Entry, ...] = ()
+
+
+@dataclass(frozen=True)
+class ShownRemark:
+    """A remark beside a statement, and the sibling that shows it (None where it is not entered).
+
+    status: ``shown``, a check refutes the sibling; ``not checked``; ``not confirmed``, those that were run do not.
+    """
+
+    entry: Entry
+    sibling: Entry | None
+    status: str
+    missing: tuple[tuple[str, str], ...]
+    repaired: Entry | None
+    command: str
 
 
 @dataclass(frozen=True)
 class PaperErrata:
-    """What the page of one paper shows."""
+    """What the page of one paper shows; ``printed`` are the statements that were read in it."""
 
     paper: str
     reference: str
+    opening: tuple[str, ...]
+    entries: tuple[Entry, ...]
     printed: tuple[Entry, ...]
-    derived: tuple[Entry, ...]
     findings: tuple[Finding, ...]
+    remarks: tuple[ShownRemark, ...]
     sharpened: tuple[tuple[Entry, Entry], ...]
     slips: tuple[tuple[Entry, str], ...]
 
@@ -67,7 +98,32 @@ class PaperErrata:
         return tuple(f for f in self.findings if f.status != "refuted")
 
     @property
-    def remarks(self) -> dict[str, tuple[Entry, ...]]:
+    def causes(self) -> tuple[SharedCause, ...]:
+        """The causes of the errata, each once."""
+        return causes_of(self._accused)
+
+    @property
+    def grades(self) -> list[tuple[str, str, int]]:
+        """Each grade, what it means, and how many errata have it."""
+        counts = grades_of(self._accused)
+        return [(grade, text, counts[grade]) for grade, text in GRADES.items()]
+
+    @property
+    def provenances(self) -> dict[str, int]:
+        """How many statements were read, were restored, are derived, and are second readings."""
+        return provenances(e.statement for e in self.entries if e.statement is not None)
+
+    @property
+    def _accused(self) -> list[Statement]:
+        return [s for f in self.findings if (s := f.entry.statement) is not None and s.erratum is not None]
+
+    @property
+    def status(self) -> dict[str, str]:
+        """The status of each finding, by id."""
+        return {f.entry.id: f.status for f in self.findings}
+
+    @property
+    def slips_once(self) -> dict[str, tuple[Entry, ...]]:
         """Each slip once, with all the statements that it is recorded beside."""
         found: dict[str, tuple[Entry, ...]] = {}
         for entry, slip in self.slips:
@@ -76,14 +132,15 @@ class PaperErrata:
 
     @property
     def checked(self) -> tuple[Entry, ...]:
-        """The printed statements that have evidence."""
+        """The statements read in the paper that have evidence."""
         return tuple(e for e in self.printed if e.evidence)
 
     @property
     def quiet(self) -> tuple[Entry, ...]:
-        """The printed statements without a finding."""
-        found = {f.entry.id for f in self.findings}
-        return tuple(e for e in self.printed if e.id not in found)
+        """The statements without a finding or a remark; repaired and sharpened forms stand elsewhere."""
+        told = {f.entry.id for f in self.findings}
+        told |= {e.id for r in self.remarks for e in (r.entry, r.sibling) if e is not None}
+        return tuple(e for e in self.entries if e.id not in told and not e.id.endswith(DERIVED))
 
     @property
     def verdicts(self) -> dict[str, int]:
@@ -100,62 +157,57 @@ class PaperErrata:
 def collect(paper: str, entries: Sequence[Entry], graph: Any) -> PaperErrata:
     """The errata of one paper from its entries and the graph of proofs (`proof_map.proof_graph`)."""
     own = {e.id: e for e in entries if e.paper == paper}
-    beside = siblings(own)
-    printed = tuple(e for e in own.values() if e.id not in beside)
-    findings = [f for e in printed if (f := _finding(e, own, graph)) is not None]
+    recorded = [e.statement for e in own.values() if e.statement is not None]
+    beside = siblings(own, readings_of(recorded))
+    shown = showing(recorded)
+    findings = [f for e in own.values() if e.id not in shown and (f := _finding(e, own, graph)) is not None]
+    stand = [e for e in own.values() if e.statement is not None and e.statement.provenance != "derived"]
     return PaperErrata(
         paper,
         reference(paper),
-        printed,
-        tuple(e for e in own.values() if e.id in beside),
+        tuple(opening(paper, recorded)),
+        tuple(own.values()),
+        tuple(e for e in stand if e.statement is not None and e.statement.printed),
         tuple(sorted(findings, key=lambda f: f.status != "refuted")),
+        tuple(_remark(e, own) for e in stand if e.statement is not None and e.statement.remark is not None),
         tuple((own[beside[i]], e) for i, e in own.items() if i in beside and i.endswith(".sharpened")),
-        tuple((e, slip) for e in printed if e.statement is not None for slip in e.statement.slips),
+        tuple((e, slip) for e in stand if e.statement is not None for slip in e.statement.slips),
     )
 
 
 def _finding(entry: Entry, own: Mapping[str, Entry], graph: Any) -> Finding | None:
     statement = entry.statement
     erratum = None if statement is None else statement.erratum
-    if statement is None or (erratum is None and entry.verdict != "violated"):
+    if statement is None or (erratum is None and (entry.verdict != "violated" or statement.provenance == "derived")):
         return None
-    run = {(e["method"], e["check"]) for e in entry.evidence}
     status = "not checked" if entry.open_erratum else "refuted" if entry.verdict == "violated" else "not confirmed"
     return Finding(
         entry,
         status,
-        tuple(c for c in _refuting(statement) if c not in run),
+        _not_run(entry),
         tuple((i, graph.nodes[i]["state"] if i in graph else "not entered") for i in affected(statement, graph)),
         None if erratum is None else own.get(erratum.repaired),
         entry.command if entry.refuting else showing_command(statement),
+        alike(entry, own),
     )
 
 
-def affected(statement: Statement, graph: Any) -> tuple[str, ...]:
-    """The printed statements that rest on this one: those reached in the graph of proofs, and those its erratum names.
-
-    A derived form beside a printed one is no statement of the paper.
-    """
-    named = () if statement.erratum is None else statement.erratum.affects
-    found = {i for i in (*named, *resting_on(graph, statement.id)) if printed_id(i) == i and i != statement.id}
-    return tuple(sorted(found, key=natural))
-
-
-def showing_command(statement: Statement) -> str:
-    """The command that shows an erratum: by the methods alone that refute the statement.
-
-    >>> from dpfl_theory import statements
-    >>> showing_command(statements.get("hou2023.corollary1"))
-    'dpfl-theory check hou2023.corollary1 --method exact'
-    """
-    known = {method for method, _ in _refuting(statement)}
-    chosen = [f" --method {m}" for m in METHODS if m in known]
-    return check_command(statement.id) + "".join(chosen if known < set(statement.methods) else ())
+def _remark(entry: Entry, own: Mapping[str, Entry]) -> ShownRemark:
+    assert entry.statement is not None
+    assert entry.statement.remark is not None
+    remark = entry.statement.remark
+    sibling = own.get(remark.shown_by)
+    if sibling is None or sibling.statement is None:
+        return ShownRemark(entry, None, "not checked", (), own.get(remark.repaired), "")
+    status = "shown" if sibling.verdict == "violated" else "not confirmed" if sibling.refuting else "not checked"
+    command = sibling.command if sibling.refuting else showing_command(sibling.statement)
+    return ShownRemark(entry, sibling, status, _not_run(sibling), own.get(remark.repaired), command)
 
 
-def _refuting(statement: Statement) -> list[tuple[str, str]]:
-    """The checks (method, name) that are known to refute a statement."""
-    return [(c.method, c.name) for _, c in plan([statement]) if c.expected == "violated"]
+def _not_run(entry: Entry) -> tuple[tuple[str, str], ...]:
+    """The checks that are known to refute a statement and were not run."""
+    run = {(e["method"], e["check"]) for e in entry.evidence}
+    return () if entry.statement is None else tuple(c for c in refuting_checks(entry.statement) if c not in run)
 
 
 def write_pages(output: Path, entries: Sequence[Entry], graph: Any, alphas: Sequence[float]) -> dict[str, Path]:
@@ -179,11 +231,12 @@ def write_pages(output: Path, entries: Sequence[Entry], graph: Any, alphas: Sequ
 
 def _page(errata: PaperErrata, entries: Sequence[Entry], graph: Any, alphas: Sequence[float]) -> str:
     known = {e.id for e in entries}
-    found = {f.entry.id for f in errata.findings}
+    found = {r.entry.id: f"#remark-{anchor(r.entry.id)}" for r in errata.remarks}
+    found |= {f.entry.id: f"#{anchor(f.entry.id)}" for f in errata.findings}
 
     def href(id_: str) -> str:
         if id_ in found:
-            return f"#{anchor(id_)}"
+            return found[id_]
         return f"../index.html#{anchor(id_)}" if id_ in known else ""
 
     drawn: ProofMap = proof_map(errata.paper, graph, href)
@@ -193,6 +246,6 @@ def _page(errata: PaperErrata, entries: Sequence[Entry], graph: Any, alphas: Seq
         map=drawn,
         href=href,
         made=MADE,
-        alphas=alphas if any(e["alpha"] is not None for entry in errata.checked for e in entry.evidence) else [],
-        versions=versions_of(e for entry in (*errata.printed, *errata.derived) for e in entry.evidence),
+        alphas=alphas if any(e["alpha"] is not None for entry in errata.entries for e in entry.evidence) else [],
+        versions=versions_of(e for entry in errata.entries for e in entry.evidence),
     )

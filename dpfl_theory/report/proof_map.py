@@ -1,7 +1,8 @@
 """Proof maps: each paper's statements as a graph of what rests on what, coloured by verdict.
 
 The links are the catalogue's ``uses``, the verdicts those of the evidence. A statement that is not refuted itself but
-rests, directly or through others, on a refuted one is marked: its printed proof does not carry it.
+rests, directly or through others, on a refuted one is marked: its proof, as it stands, does not carry it. What an
+erratum says to survive is not marked, nor what is reached through it alone.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from itertools import pairwise
 from typing import Any
 
 from dpfl_theory import statements
-from dpfl_theory.report.entries import Entry, natural, siblings
+from dpfl_theory.report.entries import Entry, natural, readings_of, showing, siblings
 from dpfl_theory.report.layers import ROW, Block, Drawing, draw, shelves
+from dpfl_theory.statements.model import DERIVED
 
-__all__ = ["MARKS", "Node", "ProofMap", "Rest", "proof_graph", "proof_map", "resting_on", "rests_of"]
+__all__ = ["MARKS", "Node", "ProofMap", "Rest", "harmed", "proof_graph", "proof_map", "resting_on", "rests_of"]
 
-MARKS = {"holds": "✓", "violated": "✗", "inconclusive": "?", "not checked": "○", "not entered": "–"}
+MARKS = {"holds": "✓", "violated": "✗", "inconclusive": "?", "remarked": "※", "not checked": "○", "not entered": "–"}
+"""The states of a node. ``remarked``: it is entered under another condition, fails there, and so shows a remark."""
 WIDTH = 1120.0
 BETWEEN = 64.0
 """Room between the linked statements and the others, with a line of text in it."""
@@ -31,8 +34,9 @@ WEIGHTY = ("theorem", "corollary")
 class Node:
     """A statement in the map.
 
-    state: its verdict, ``not checked`` or ``not entered``; rests: whether it rests on a refuted step and is not itself
-    refuted; line: what is written below the id.
+    state: its verdict, ``remarked``, ``not checked`` or ``not entered``; rests: whether it rests on a refuted step and
+    is not itself refuted; line: what is written below the id; marks: whether it is restored, derived, another reading,
+    or has a remark; reading: how it is read, where its words allow more than one way.
     """
 
     id: str
@@ -42,6 +46,8 @@ class Node:
     state: str
     rests: bool
     line: str
+    marks: tuple[str, ...] = ()
+    reading: str = ""
 
     @property
     def weighty(self) -> bool:
@@ -51,7 +57,9 @@ class Node:
     @property
     def told(self) -> str:
         """The node in words."""
-        return f"{self.id}: {self.title}. {self.state}{', rests on a refuted step' if self.rests else ''}"
+        state = "fails, which shows a remark" if self.state == "remarked" else self.state
+        parts = (state, *self.marks, *(["rests on a refuted step"] if self.rests else []))
+        return f"{self.id}: {self.title}. {', '.join(parts)}{f'. Read: {self.reading}' if self.reading else ''}"
 
 
 @dataclass(frozen=True)
@@ -98,8 +106,13 @@ class ProofMap:
     """Where the text above the statements without links stands; None where all are linked."""
     rests: tuple[Rest, ...]
     open: tuple[str, ...]
-    """What has an erratum on record that the evidence at hand does not speak of."""
+    """What is recorded as refuted, and the evidence at hand does not speak of it."""
     states: Mapping[str, int]
+
+    @property
+    def remarks(self) -> bool:
+        """Whether a statement of the map has a remark."""
+        return any("remark" in p.node.marks for p in self.nodes)
 
 
 def proof_graph(entries: Sequence[Entry]) -> Any:
@@ -127,6 +140,9 @@ def proof_graph(entries: Sequence[Entry]) -> Any:
             if premise not in seen:
                 seen.add(premise)
                 waiting.append(premise)
+    for id_ in showing(e.statement for e in known.values()):
+        if id_ in graph and graph.nodes[id_]["state"] == "violated":
+            graph.nodes[id_]["state"] = "remarked"  # it was entered to fail, and accuses nobody
     return graph
 
 
@@ -134,30 +150,61 @@ def _state(entry: Entry | None) -> str:
     if entry is None:
         return "not entered"
     # Other checks may hold; what is known to refute it decides, and that was not run.
-    return "not checked" if entry.open_erratum else entry.verdict
+    return "not checked" if entry.open_refutation else entry.verdict
 
 
 def rests_of(graph: Any, id_: str) -> tuple[Rest, ...]:
-    """The refuted statements that this one rests on, directly or through statements that are not refuted."""
+    """The refuted statements that this one rests on, directly or through statements that are not refuted.
+
+    A way through what survives the refuted statement does not count.
+    """
     import networkx as nx
 
     states = dict(graph.nodes(data="state"))
-    sound = graph.subgraph([i for i in graph if states[i] != "violated" or i == id_])
-    found: dict[str, Rest] = {}
-    for path in nx.single_target_shortest_path(sound, id_).values():
-        for premise in graph.predecessors(path[0]):
-            if states[premise] == "violated" and premise != id_:
-                rest = Rest(id_, states[id_], premise, tuple(path[-2::-1]))
-                if premise not in found or len(rest.through) < len(found[premise].through):
-                    found[premise] = rest
-    return tuple(found[premise] for premise in sorted(found, key=natural))
+    sound = {i for i in graph if states[i] != "violated"} | {id_}
+    found = []
+    for premise in sorted((i for i in nx.ancestors(graph, id_) if states[i] == "violated" and i != id_), key=natural):
+        allowed = (sound - _survivors(graph, premise)) | {premise}
+        ways = nx.DiGraph([(u, v) for u, v in graph.edges if u in allowed and v in allowed])  # in the order of edges
+        if premise in ways and id_ in ways and nx.has_path(ways, premise, id_):
+            through = nx.shortest_path(ways, premise, id_)[-2:0:-1]
+            found.append(Rest(id_, states[id_], premise, tuple(through)))
+    return tuple(found)
 
 
 def resting_on(graph: Any, id_: str) -> tuple[str, ...]:
-    """The ids of what rests on a statement, directly or through others."""
+    """The ids of what uses a statement, directly or through others, whether or not it survives there."""
     import networkx as nx
 
     return tuple(sorted(nx.descendants(graph, id_), key=natural)) if id_ in graph else ()
+
+
+def harmed(graph: Any, id_: str) -> tuple[str, ...]:
+    """The ids of what rests on a statement, directly or through others, without those that survive.
+
+    A way from one statement to another ends at what survives an erratum that it has passed.
+    """
+    if id_ not in graph:
+        return ()
+    begun = (id_, _survivors(graph, id_))
+    found, seen, waiting = set(), {begun}, [begun]
+    while waiting:
+        at, spared = waiting.pop()
+        for user in graph.successors(at):
+            if user not in spared:
+                found.add(user)
+                reached = (user, spared | _survivors(graph, user))
+                if reached not in seen:
+                    seen.add(reached)
+                    waiting.append(reached)
+    return tuple(sorted(found - {id_}, key=natural))
+
+
+def _survivors(graph: Any, id_: str) -> frozenset[str]:
+    """What is said to survive the erratum of a statement, if it has one."""
+    entry = graph.nodes[id_]["entry"]
+    erratum = None if entry is None or entry.statement is None else entry.statement.erratum
+    return frozenset() if erratum is None else frozenset(erratum.survives)
 
 
 def proof_map(paper: str, graph: Any, href: Callable[[str], str]) -> ProofMap:
@@ -169,15 +216,16 @@ def proof_map(paper: str, graph: Any, href: Callable[[str], str]) -> ProofMap:
     links = [(u, v) for v in sorted(own, key=natural) for u in sorted(graph.predecessors(v), key=natural) if u != v]
     ids = sorted(own.union(*links), key=natural)
     rests = {i: rests_of(graph, i) for i in ids}
-    beside = siblings(ids)
+    beside = siblings(ids, readings_of(e.statement for i in ids if (e := graph.nodes[i]["entry"]) is not None))
     nodes = {i: _node(i, graph.nodes[i], bool(rests[i]), _label(i, paper, beside)) for i in ids}
     blocks = _blocks(ids, beside, nodes)
     drawing, apart = _placed(blocks, links)
-    doubtful = {i for i in ids if nodes[i].state == "violated" or rests[i]}
+    refuted = {i: {r.refuted for r in rests[i]} | ({i} if nodes[i].state == "violated" else set()) for i in ids}
     chains = [(a, b) for block in blocks for a, b in pairwise(block.nodes)]
     drawn = [_sibling(drawing, a, b) for a, b in chains]
-    for (u, _), points in drawing.links.items():
-        drawn.append(Link(*_curve(points), "doubtful" if u in doubtful else "sound"))
+    for (u, v), points in drawing.links.items():
+        doubtful = any(v not in _survivors(graph, i) for i in refuted[u])
+        drawn.append(Link(*_curve(points), "doubtful" if doubtful else "sound"))
     return ProofMap(
         paper,
         drawing.width,
@@ -186,7 +234,7 @@ def proof_map(paper: str, graph: Any, href: Callable[[str], str]) -> ProofMap:
         tuple(sorted(drawn, key=lambda link: link.classes == "doubtful")),  # what matters most lies on top
         apart,
         tuple(rest for i in ids for rest in rests[i]),
-        tuple(i for i in ids if (e := graph.nodes[i]["entry"]) is not None and e.open_erratum),
+        tuple(i for i in ids if (e := graph.nodes[i]["entry"]) is not None and e.open_refutation),
         {state: n for state in MARKS if (n := sum(node.state == state for node in nodes.values()))},
     )
 
@@ -200,7 +248,13 @@ def _node(id_: str, data: Mapping[str, Any], doubtful: bool, label: str) -> Node
     entry, state = data["entry"], data["state"]
     statement = None if entry is None else entry.statement
     rests = doubtful and state != "violated"
-    words = "erratum unchecked" if entry is not None and entry.open_erratum else state
+    words = state
+    if entry is not None and entry.open_refutation:
+        words = "erratum unchecked" if entry.open_erratum else "remark unchecked"
+    marks = () if entry is None else entry.marks
+    # the label of a repaired or sharpened form says that it is derived
+    origins = [m for m in marks if m == "restored" or (m == "derived" and not id_.endswith(DERIVED))]
+    shown = (words, *origins, *(["※"] if "remark" in marks else []))
     return Node(
         id_,
         label,
@@ -208,7 +262,9 @@ def _node(id_: str, data: Mapping[str, Any], doubtful: bool, label: str) -> Node
         "" if statement is None else statement.kind,
         state,
         rests,
-        f"{MARKS[state]} {words}{' · on ✗' if rests else ''}",
+        f"{MARKS[state]} {' · '.join(shown)}{' · on ✗' if rests else ''}",
+        marks,
+        "" if statement is None else statement.reading,
     )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.errata import Cause, Effect, Erratum, Remark
+from dpfl_theory.statements.power import recorded
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -207,6 +208,7 @@ class Statement:
     def summary(self) -> dict[str, Any]:
         """The statement's line in `list --format json`."""
         erratum = remark = None
+        power = recorded(self.id)
         if self.erratum is not None:
             e = self.erratum
             erratum = {
@@ -236,6 +238,7 @@ class Statement:
             "reading_of": self.reading_of or None,
             "grade": None if self.erratum is None else self.erratum.grade,
             "cause": None if self.erratum is None else self.erratum.cause.id,
+            "power": None if power is None else power.to_json(),
             "erratum": erratum,
             "remark": remark,
         }

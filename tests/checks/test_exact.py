@@ -55,7 +55,6 @@ def test_rounded_sides_and_empty_sweeps_are_refused():
 def test_every_check_of_eq12_gives_the_recorded_verdict():
     report = run_plan(plan(sampling.STATEMENTS))
     assert [e.check for e in report.evidence if e.verdict != e.expected] == []
-    assert report.seconds < 10
 
 
 def test_second_moments_by_an_independent_enumeration():

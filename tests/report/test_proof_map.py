@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import pytest
 
@@ -12,10 +14,11 @@ from dpfl_theory import statements
 from dpfl_theory.report import proof_map as module
 from dpfl_theory.report.entries import Entry, natural
 from dpfl_theory.report.layers import ROW, Block, draw
-from dpfl_theory.report.proof_map import ProofMap, proof_graph, proof_map, resting_on, rests_of
-from dpfl_theory.statements.model import Erratum, Source, Statement
+from dpfl_theory.report.proof_map import ProofMap, harmed, proof_graph, proof_map, resting_on, rests_of
+from dpfl_theory.statements.model import Cause, Effect, Erratum, Remark, Source, Statement
 
-ERRATUM = Erratum("printed", "true", "cause", "counterexample")
+CAUSE = Cause("p.cause", "a cause", "text", "1 > 0", "reply", "answer")
+ERRATUM = Erratum("printed", "true", CAUSE, "counterexample", "false", Effect(1.0, "All of it."))
 
 
 def made(
@@ -101,6 +104,84 @@ def test_what_rests_on_a_statement() -> None:
     graph = proof_graph([made("a"), made("b", ["a"]), made("c", ["b"]), made("d")])
     assert resting_on(graph, "p.a") == ("p.b", "p.c")
     assert resting_on(graph, "p.unknown") == ()
+
+
+def on(
+    name: str, uses: Iterable[str] = (), survives: Iterable[str] = (), verdict: str = "violated", **more: Any
+) -> Entry:
+    """A refuted statement with survivors, or another one with more fields."""
+    entry = made(name, uses, verdict, erratum=verdict == "violated")
+    assert entry.statement is not None
+    if survives:
+        more["erratum"] = replace(ERRATUM, survives={f"p.{s}": "It needs less than that." for s in survives})
+    return Entry(entry.id, replace(entry.statement, **more), entry.evidence)
+
+
+def test_what_survives_is_not_harmed_nor_what_is_reached_through_it_alone() -> None:
+    entries = [on("a", survives=["s"]), made("s", ["a"]), made("t", ["s"]), made("u", ["a"]), made("v", ["t", "u"])]
+    graph = proof_graph(entries)
+    assert resting_on(graph, "p.a") == ("p.s", "p.t", "p.u", "p.v")
+    assert harmed(graph, "p.a") == ("p.u", "p.v")
+    assert harmed(graph, "p.unknown") == ()
+    assert [rests_of(graph, f"p.{name}") for name in "st"] == [(), ()]
+    assert [(r.refuted, r.through) for r in rests_of(graph, "p.v")] == [("p.a", ("p.u",))]
+    drawn = mapped(*entries)
+    assert {name for name, node in nodes(drawn).items() if node.rests} == {"u", "v"}
+    assert sum(link.classes == "doubtful" for link in drawn.links) == 2  # a to u, u to v
+    assert sum(link.classes == "sound" for link in drawn.links) == 3  # a to s, s to t, t to v
+    plain = mapped(on("a"), *entries[1:])
+    assert {name for name, node in nodes(plain).items() if node.rests} == {"s", "t", "u", "v"}
+
+
+def test_a_survivor_further_down_ends_the_way_too() -> None:
+    """From a through its user b, which is refuted itself, to what survives b; another way to it counts."""
+    below = [on("b", ["a"], survives=["s"]), made("s", ["b"]), made("t", ["s"])]
+    assert harmed(proof_graph([on("a"), *below]), "p.a") == ("p.b",)
+    assert harmed(proof_graph([on("a"), *below[:1], made("s", ["b", "a"]), below[2]]), "p.a") == ("p.b", "p.s", "p.t")
+    far = [on("a", survives=["t"]), made("m", ["a"]), made("t", ["m"]), made("z", ["t"])]
+    assert harmed(proof_graph(far), "p.a") == ("p.m",)
+    drawn = mapped(*far)
+    assert [link.classes for link in drawn.links].count("doubtful") == 1  # a to m, and not m to t
+
+
+def test_a_second_reading_stands_below_and_a_remark_is_no_refutation() -> None:
+    restored = Source("p", "r", "", "", "restored", "From its proof.")
+    drawn = mapped(
+        on("r", verdict="holds", source=restored, reading="Some do.", remark=Remark("If all do, it fails.", "p.r.all")),
+        on("r.all", reading="All do.", reading_of="p.r", erratum=None, expected="violated", source=restored),
+        made("user", ["r.all"]),
+        on("a.other", verdict="holds", reading_of="p.a", reading="Another <way>."),
+        made("a"),
+        on("ours", verdict="holds", source=Source("p", "o", provenance="derived")),
+    )
+    found = nodes(drawn)
+    place = {p.node.id: p for p in drawn.nodes}
+    assert (found["r.all"].label, found["a.other"].label) == ("all", "other")
+    assert place["p.r"].x == place["p.r.all"].x
+    assert place["p.a"].x == place["p.a.other"].x
+    assert sum(link.classes == "sibling" for link in drawn.links) == 2
+    assert found["r"].line == "✓ holds · restored · ※"
+    assert found["r.all"].state == "remarked"
+    assert found["r.all"].line == "※ remarked · restored"
+    assert "fails, which shows a remark, restored, another reading. Read: All do." in found["r.all"].told
+    assert found["ours"].line == "✓ holds · derived"
+    assert not found["user"].rests
+    assert drawn.states == {"holds": 5, "remarked": 1}
+    assert drawn.remarks
+    assert not mapped(made("a")).remarks
+
+
+def test_a_remark_whose_sibling_was_not_run_is_open() -> None:
+    sibling = on("r.all", verdict="", reading="All do.", reading_of="p.r", expected="violated")
+    units = [{"method": "algebra", "check": "units", "verdict": "holds", "expected": "holds"}]
+    for other in ([], units):
+        drawn = mapped(
+            on("r", verdict="holds", reading="Some do.", remark=Remark("If all do, it fails.", "p.r.all")),
+            Entry(sibling.id, sibling.statement, other),
+        )
+        assert nodes(drawn)["r.all"].state == "not checked"
+        assert nodes(drawn)["r.all"].line == "○ remark unchecked"
+        assert drawn.open == ("p.r.all",)
 
 
 def test_siblings_stand_below_the_printed_statement_with_a_dashed_link() -> None:
@@ -251,5 +332,5 @@ def test_every_statement_of_every_paper_is_drawn(paper: str) -> None:
     drawn = proof_map(paper, proof_graph([Entry(s.id, s) for s in own]), lambda id_: "")
     assert {s.id for s in own} <= {p.node.id for p in drawn.nodes}
     assert [p.node.id for p in drawn.nodes] == sorted((p.node.id for p in drawn.nodes), key=natural)
-    printed = [s for s in own if not s.id.endswith((".repaired", ".sharpened"))]
-    assert sum(link.classes == "sibling" for link in drawn.links) == len(own) - len(printed)
+    beside = [s for s in own if s.id.endswith((".repaired", ".sharpened")) or s.reading_of]
+    assert sum(link.classes == "sibling" for link in drawn.links) == len(beside)

@@ -59,7 +59,6 @@ def privacy_verdict(statement, check):
 def test_every_check_gives_the_recorded_verdict(id_):
     report = run_plan(plan([get(id_)]))
     assert [(e.check, e.reason) for e in report.evidence if e.verdict != e.expected] == []
-    assert report.seconds < 20
     for e in report.evidence:
         if e.verdict == "violated":
             assert len(e.notes["escapes"]) == e.notes["candidates"] == 28

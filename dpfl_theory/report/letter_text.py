@@ -1,0 +1,272 @@
+"""The letter to a paper's authors as Markdown, ready for sending, and as a short text for the terminal."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+__all__ = ["as_markdown", "as_text", "escaped", "place"]
+
+WIDTH = 110
+MEANT = re.compile(
+    r"[\\`$~]|\*(?<! \*)|\*(?! )"  # a star with a space on both sides is one
+    r"|(?<![^\W_])_|_(?![^\W_])"  # so is an underscore between letters and digits
+    r"|<(?=[A-Za-z/!?])|&(?=#?\w+;)|\](?=[(\[:])|\[(?=\^)"
+)
+"""What Markdown would not show as it is: marks of code, mathematics, emphasis, HTML and links."""
+LEADING = re.compile(r"^(?:([-+=>#*])|(\d+)([.)])(?=\s|$))")
+"""What at the start of a line makes a list, a quotation or a heading of it."""
+
+
+def escaped(text: str) -> str:
+    r"""A text as Markdown that shows it as it is.
+
+    >>> escaped("||x_0 - x*|| <= 2 * [1]"), escaped("1. first")
+    ('||x_0 - x\\*|| <= 2 * [1]', '1\\. first')
+    """
+    line = MEANT.sub(lambda m: "\\" + m[0], " ".join(text.split()))
+    return LEADING.sub(lambda m: f"\\{m[1]}" if m[1] else f"{m[2]}\\{m[3]}", line)
+
+
+def place(at: Mapping[str, Any]) -> str:
+    """Where a statement stands, with its equation's number."""
+    return ", ".join(filter(None, (at["where"], at["equation"] and f"eq. ({at['equation']})")))
+
+
+def as_markdown(letter: Mapping[str, Any]) -> str:
+    """The whole letter as Markdown, each counterexample's script in a block of code."""
+    parts = [f"# To the authors of: {escaped(letter['reference'])}", *map(escaped, letter["opening"])]
+    for title, section in SECTIONS.items():
+        body = list(section(letter))
+        parts += [f"## {title}", *body] if body else []
+    return "\n\n".join(parts) + "\n"
+
+
+def _causes(letter: Mapping[str, Any]) -> Iterator[str]:
+    for c in letter["causes"]:
+        yield f"### {escaped(c['title'])}"
+        yield escaped(c["text"])
+        yield f"**The smallest counterexample found.** {escaped(c['example'])}"
+        if c["script"]["text"]:
+            yield f"It is redone by `{c['script']['path']}`:"
+            yield _code(c["script"]["text"])
+        yield f"**The best reply that we could think of.** {escaped(c['reply'])}"
+        yield f"**And our answer.** {escaped(c['answer'])}"
+        yield f"Shared by {_ids(c['errata'])}."
+
+
+def _grades(letter: Mapping[str, Any]) -> Iterator[str]:
+    if letter["errata"]:
+        rows = [(grade, escaped(g["text"]), str(g["errata"])) for grade, g in letter["grades"].items()]
+        yield _table(("Grade", "What it means", "Errata"), rows)
+
+
+def _all(letter: Mapping[str, Any]) -> Iterator[str]:
+    if letter["errata"]:
+        titles = {c["id"]: escaped(c["title"]) for c in letter["causes"]}
+        yield _table(
+            ("Statement", "Place", "Reading", "Grade", "Cause", "Effect at the paper's own settings"),
+            [
+                (
+                    f"`{e['id']}`",
+                    escaped(place(e)),
+                    escaped(e["reading"] or "–"),
+                    e["grade"],
+                    titles[e["cause"]],
+                    escaped(_effect(e)),
+                )
+                for e in letter["errata"]
+            ],
+        )
+
+
+def _errata(letter: Mapping[str, Any]) -> Iterator[str]:
+    titles = {c["id"]: c["title"] for c in letter["causes"]}
+    for e in letter["errata"]:
+        yield f"### `{e['id']}`: {escaped(e['title'])}"
+        yield escaped(f"{place(e)}. Grade: {e['grade']}. Cause: {titles[e['cause']]}.")
+        if e["reading"]:
+            yield f"**Read.** {escaped(e['reading'])}"
+        for r in e["readings"]:
+            yield f"**Another reading**, `{r['id']}`, verdict on record: {r['verdict']}. {escaped(r['reading'])}"
+        for title, key in (
+            ("Printed", "printed"),
+            ("True", "true"),
+            ("Why", "why"),
+            ("Counterexample", "counterexample"),
+        ):
+            if e[key]:
+                yield f"**{title}.** {escaped(e[key])}"
+        yield f"**Effect at the paper's own settings.** {escaped(_effect(e))}"
+        if e["survives"]:
+            yield "**What survives.**"
+            yield "\n".join(f"- `{id_}`: {escaped(why)}" for id_, why in e["survives"].items())
+        yield f"**What rests on it.** {_ids(e['affects']) if e['affects'] else 'Nothing else that is entered'}."
+        yield f"**Evidence.** {_checks(e)}. Repeat it with `{e['command']}`."
+        if e["repaired"]:
+            yield f"**Repair.** `{e['repaired']}`{': ' + escaped(e['repair']) if e['repair'] else ''}"
+        else:
+            yield "**Repair.** None is entered."
+
+
+def _remarks(letter: Mapping[str, Any]) -> Iterator[str]:
+    if letter["remarks"]:
+        yield (
+            "These are no errata: the formula was restored and not read, or the words claim no theorem. Each is "
+            "entered a second time under the condition that the remark names, and fails there."
+        )
+    for r in letter["remarks"]:
+        yield f"### `{r['id']}`: {escaped(r['title'])}"
+        yield escaped(
+            f"{place(r)}. {'Read in the paper' if r['provenance'] == 'read' else r['provenance'].capitalize()}."
+        )
+        if r["restoration"]:
+            yield f"**Restored.** {escaped(r['restoration'])}"
+        if r["reading"]:
+            yield f"**Read.** {escaped(r['reading'])}"
+        yield escaped(r["text"])
+        shown = f"**Shown by** `{r['shown_by']}`, verdict on record: {r['shown_verdict']}."
+        yield f"{shown} {escaped(r['shown_reading'] or '')}".rstrip()
+        yield f"**Evidence.** {_checks(r)}. Repeat it with `{r['command']}`."
+        if r["repaired"]:
+            yield f"**A form that holds there.** `{r['repaired']}`"
+
+
+def _sharper(letter: Mapping[str, Any]) -> Iterator[str]:
+    if letter["sharpened"]:
+        yield "\n".join(f"- `{s['id']}`: {escaped(s['text'])}" for s in letter["sharpened"])
+
+
+def _slips(letter: Mapping[str, Any]) -> Iterator[str]:
+    if letter["slips"]:
+        yield "Misprints and loose words that change no verdict."
+        yield "\n".join(
+            f"- {'; '.join([f'`{at[0]}`, {escaped(at[1])}' for at in where])}: {escaped(slip)}"
+            for slip, where in _once(letter["slips"]).items()
+        )
+
+
+SECTIONS = {
+    "Causes": _causes,
+    "Grades": _grades,
+    "All errata": _all,
+    "Each erratum": _errata,
+    "Remarks": _remarks,
+    "Sharper forms": _sharper,
+    "Slips": _slips,
+}
+
+
+def _code(text: str) -> str:
+    fence = "`" * max(3, *(len(run) + 1 for run in ["", *re.findall("`+", text)]))
+    return f"{fence}python\n{text}\n{fence}"
+
+
+def _ids(ids: Iterable[str]) -> str:
+    return ", ".join(f"`{id_}`" for id_ in ids)
+
+
+def _table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [heading, ["---"] * len(heading), *([cell.replace("|", r"\|") for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _effect(e: Mapping[str, Any]) -> str:
+    return f"{e['effect']['value']:.3g}: {e['effect']['text']}"
+
+
+def _checks(e: Mapping[str, Any]) -> str:
+    return "Refuted by " + escaped("; ".join(f"{c['check']} ({c['method']})" for c in e["checks"]))
+
+
+def _once(slips: Iterable[Mapping[str, Any]]) -> dict[str, list[tuple[str, str]]]:
+    """Each slip once, with the ids and places of all the statements that it is recorded beside."""
+    beside: dict[str, list[tuple[str, str]]] = {}
+    for s in slips:
+        beside.setdefault(s["slip"], []).append((s["id"], place(s)))
+    return beside
+
+
+def as_text(letter: Mapping[str, Any]) -> str:
+    """The letter in short, causes first; replies, answers and scripts are left to the other forms."""
+    parts = [letter["reference"], *_hanging("", _counts(letter))]
+    parts += _titled("Causes", [line for c in letter["causes"] for line in _short_cause(c)])
+    parts += _titled("Errata", [line for e in letter["errata"] for line in _short_erratum(e)])
+    parts += _titled("Remarks", [line for r in letter["remarks"] for line in _short_remark(r)])
+    parts += _titled("Could be sharpened", [f"  {s['id']}" for s in letter["sharpened"]])
+    slips = (f"{'; '.join([f'{i} ({at})' for i, at in where])}: {s}" for s, where in _once(letter["slips"]).items())
+    parts += _titled("Slips", [line for slip in slips for line in _hanging("  ", slip)])
+    if letter["errata"]:
+        parts += [
+            "",
+            f"dpfl-theory errata {letter['paper']} --format md is the whole letter, with replies and scripts.",
+        ]
+    return "\n".join(parts)
+
+
+def _counts(letter: Mapping[str, Any]) -> str:
+    n = letter["statements"]
+    parts = [f"{n['read']} read in the paper"]
+    parts += [f"{n[key]} {word}" for key, word in COUNTED.items() if n[key]]
+    grades = ", ".join(f"{g['errata']} {grade}" for grade, g in letter["grades"].items() if g["errata"])
+    found = {"causes": letter["causes"], "remarks": letter["remarks"], "slips": _once(letter["slips"])}
+    errata = f"errata: {len(letter['errata'])}{f' ({grades})' if grades else ''}"
+    counts = [errata, *(f"{name}: {len(those)}" for name, those in found.items())]
+    return f"statements: {', '.join(parts)}; {', '.join(counts)}"
+
+
+COUNTED = {"restored": "restored", "derived": "derived", "readings": "second readings"}
+
+
+def _short_cause(c: Mapping[str, Any]) -> Iterator[str]:
+    yield from _hanging("  ", f"{c['id']}  {c['title']}")
+    yield from _rows({"why": c["text"], "counterexample": c["example"], "errata": ", ".join(c["errata"])})
+    if c["script"]["text"]:
+        yield f"    {'script':<16}{c['script']['path']}"
+
+
+def _short_erratum(e: Mapping[str, Any]) -> Iterator[str]:
+    yield f"  {e['id']}  ({place(e)})"
+    told = {
+        "grade": e["grade"],
+        "cause": e["cause"],
+        "read": e["reading"],
+        "other reading": "; ".join(f"{r['id']} ({r['verdict']}): {r['reading']}" for r in e["readings"]),
+        "printed": e["printed"],
+        "true": e["true"],
+        "why": e["why"],
+        "counterexample": e["counterexample"],
+        "effect": _effect(e),
+        "repaired": e["repaired"],
+        "survive": "; ".join(f"{id_}: {why}" for id_, why in e["survives"].items()),
+        "rest on it": ", ".join(e["affects"]),
+    }
+    yield from _rows(told)
+    yield f"    {'command':<16}{e['command']}"  # in one line, to be copied
+
+
+def _short_remark(r: Mapping[str, Any]) -> Iterator[str]:
+    yield f"  {r['id']}  ({place(r)}, {r['provenance']})"
+    told = {"restored": r["restoration"], "read": r["reading"], "remark": r["text"]}
+    told["shown by"] = f"{r['shown_by']} ({r['shown_verdict']})"
+    yield from _rows({**told, "repaired": r["repaired"]})
+    yield f"    {'command':<16}{r['command']}"
+
+
+def _rows(told: Mapping[str, str | None]) -> Iterator[str]:
+    for title, text in told.items():
+        if text:
+            yield from _hanging(f"    {title:<16}", text)
+
+
+def _titled(title: str, lines: Sequence[str]) -> list[str]:
+    return ["", title, *lines] if lines else []
+
+
+def _hanging(start: str, text: str) -> list[str]:
+    indent = " " * len(start) if start.strip() else f"{start}  "
+    return textwrap.wrap(
+        text, WIDTH, initial_indent=start, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
+    )
