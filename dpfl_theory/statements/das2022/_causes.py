@@ -17,7 +17,7 @@ __all__ = [
 
 INDEPENDENT = (
     "Each client joins independently with probability r/n, as line 3 of Algorithm 1 is printed: S_k is 'formed by "
-    "sampling each client [in] [n] with probability r/n'. The size of a cohort is then random, with mean r."
+    "sampling each client in [n] with probability r/n'. The size of a cohort is then random, with mean r."
 )
 FIXED = (
     "Every cohort has exactly r clients, drawn without replacement. (7) asks for it, where zeta_k is exactly N(0, "
@@ -40,8 +40,8 @@ SAMPLING = Cause(
     example=(
         "n = 2, r = 1, g_1 = g_2 = 1: |S_k| is 0, 1, 2 with probability 1/4, 1/2, 1/4, so that the left side of (12) "
         "is 3/2 and the right side is 1. For (3): n = 40 clients with f_i = h_c(w), the Huber function of threshold "
-        "c, c = 1 for one and 1e-6 for the others, r = 3, E = 1, alpha = 1, epsilon = 5, delta = 1e-5, rho = 0.0256, "
-        "K = 900, w_0 = 0.02, seed 0, 400 runs: the left side is 0.0240 and the right side 0.0204."
+        "c, c = 1 for one and 1e-6 for the others, r = 3, E = 1, alpha = 1, epsilon = 5, delta = 1e-5, rho = 0.0324, "
+        "K = 900, w_0 = 0.02, seed 0, 400 runs: the left side is 0.0359 and the right side 0.0315."
     ),
     reply=(
         "r is meant as the number of participating clients: (7) gives the noise of exactly r messages, Algorithm 2 "
@@ -50,7 +50,7 @@ SAMPLING = Cause(
     ),
     answer=(
         "Under that reading all six statements hold as printed; each is entered so beside the literal one. But line 3 "
-        "says 'sampling each client [in] [n] with probability r/n', and Theorem 3 rests on Theorem 1 of Abadi et al., "
+        "says 'sampling each client in [n] with probability r/n', and Theorem 3 rests on Theorem 1 of Abadi et al., "
         "which is about independent sampling. One word in line 3, or the factor 1 + kappa, makes both parts agree. The "
         "privacy of exactly r clients then needs its own reference."
     ),

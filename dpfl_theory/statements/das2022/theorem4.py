@@ -155,16 +155,16 @@ B: Statement = Statement(
         printed="The first part of B2 is (E/alpha)(G^2/(2L)) rho.",
         true="With independent clients it is (E/alpha)(G^2/(2L))(1 + kappa) rho with kappa = (1/r)(1 - r/n).",
         why=(
-            "The first two counterexamples have so small a rho that Theorem 3's range of epsilon would be nearly "
-            "empty; the third lies inside it: q = 2.277 is enough for its privacy (2.010 is), and epsilon = 5 is below "
-            "r^2 K/n^2 = 5.06."
+            "The counterexample with 100 clients has so small a rho that Theorem 3's range of epsilon would be "
+            "nearly empty. The one with 40 lies inside it: epsilon = 5 is below r^2 K/n^2 = 5.06, and rho is that of "
+            "q = 3.647, where 3.633 is certified to be enough (privacy constant das2022.theorem3)."
         ),
         counterexample=(
             "d = 1, n = 100 Huber clients with common minimiser, one with threshold 1 and 99 with 1e-5, L = 1, G "
             "= 1, E = 1, r = 1, rho = 0.02, alpha = 1, K = 100, |w_0 - w*| = 0.02: the left side is 1.89 times the "
             "right side. With exactly one client the same run has 0.99. Within Theorem 3's range: n = 40 clients, one "
-            "with threshold 1 and 39 with 1e-6, r = 3, epsilon = 5, delta = 1e-5, rho = 0.0256, K = 900, |w_0 - w*| = "
-            "0.02: 1.18 times"
+            "with threshold 1 and 39 with 1e-6, r = 3, epsilon = 5, delta = 1e-5, rho = 0.0324, K = 900, |w_0 - w*| = "
+            "0.02: 1.15 times"
         ),
         repaired="das2022.theorem4b.repaired",
         affects=("das2022.eq5",),
