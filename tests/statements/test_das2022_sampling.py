@@ -15,6 +15,7 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements import get
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _independent, _letters, _one_round, fixed_size
+from dpfl_theory.statements.das2022 import _step_performance as worst
 from dpfl_theory.statements.das2022._experiments import alpha_form_experiment
 from dpfl_theory.statements.model import Check
 
@@ -119,3 +120,24 @@ def test_kappa_at_the_papers_cohorts() -> None:
     erratum = get("das2022.eq12").erratum
     assert erratum is not None
     assert erratum.effect.value == pytest.approx(float(Fraction(1, 1000) * (1 - Fraction(1000, 5000))))
+
+
+@pytest.mark.parametrize("E", [1, 2, 3])
+def test_what_a_client_gives_over_all_convex_functions(E: int) -> None:
+    """By performance estimation: (18) with 1 - eta L in place of 1/2, and (32) with ||u - E c||^2 eta/(LE) added to its
+    left side, c the gradient at w*. Both notice a share more of what is given."""
+    instance = {"E": E, "eta L": "1/8", "L": "1"}
+    assert worst_case.solve(worst.eq18(instance, 7 / 8)).dual <= 1.0 + 1e-6
+    assert worst_case.solve(worst.eq18({**instance, "E": 1}, 0.95)).dual > 1.0 + 1e-4
+    ratios = []
+    for share in (1.0, 1.0 + 3.0 * E):
+        step = worst._Step(instance)
+        target = step.phase.points[0] - step.way
+        slope = step.phase.function.gradient(target)
+        a = step.eta * step.L * E
+        left = step.eta**2 * step.u**2 + step.eta * E * (2 - 2 * a - 4 * a**2) * step.excess
+        left += share * step.eta / (step.L * E) * (step.u - E * slope) ** 2
+        right = 2 * step.eta * step.u * step.way + 2 * step.eta * E * step.delta
+        ratios.append(worst_case.solve(step.compared(left, right, "(32) with what it leaves")).dual)
+    assert ratios[0] <= 1.0 + 1e-6
+    assert ratios[1] > 1.0 + 1e-4
