@@ -164,7 +164,11 @@ INACTIVE: Statement = Statement(
             "first has variance 100 C^2 and is clipped with probability 0.92"
         ),
         repaired="hou2023.clip-inactive.repaired",
-        affects=("hou2023.theorem1", "hou2023.corollary1"),
+        survives={
+            "hou2023.theorem1": "An implication from assumption (B): it holds, and is checked, for runs without "
+            "clipping. What the remark would add is that clipped runs are near them.",
+            "hou2023.corollary1": "It is about Theorem 1's bound alone.",
+        },
     ),
     uses=("hou2023.lemma1",),
     slips=(

@@ -231,10 +231,10 @@ OBSERVATION3 = _observation(
         *_MORE_NOISE_ITERATIONS,
     ),
     remark=Remark(
-        "It held on every convex problem that was tried, scored by the server's vector. If DP-ScaffNew were scored by "
-        f"its clients' own vectors, its best number of local steps could fall as the noise grows. {_WHY}. The paper "
-        "itself notes a discrepancy: 'with respect to the phenomenon of local steps, there exists a discrepancy with "
-        "theory, as the theory shows that it only relates to the mu and L'.",
+        "It held on every convex problem that was tried, 400 drawn ones included, scored by the server's vector. If "
+        "DP-ScaffNew were scored by its clients' own vectors, its best number of local steps could fall as the noise "
+        f"grows. {_WHY}. The paper itself notes a discrepancy: 'with respect to the phenomenon of local steps, there "
+        "exists a discrepancy with theory, as the theory shows that it only relates to the mu and L'.",
         shown_by="hou2023.observation3.clients",
     ),
     slips=(
