@@ -140,8 +140,11 @@ def test_counterexample_to_theorem_4b_survives_fresh_seeds(seed: int) -> None:
 
 
 def test_the_same_run_with_a_fixed_cohort_obeys_theorem_4b() -> None:
-    evidence = _verdict(get("das2022.theorem4b"), instances.SAMPLING["unequal clients, 1 of 100"], "normalise", 11)
+    statement = get("das2022.theorem4b.fixed-size")
+    evidence = _verdict(statement, instances.SAMPLING["unequal clients, 1 of 100"], "normalise", 11)
     assert evidence.verdict == "holds"
+    literal = instances.INDEPENDENT["unequal clients, independent r = 1"]
+    assert _verdict(statement, literal, "normalise", 11).verdict == "not-applicable"
     assert evidence.ratio == pytest.approx(0.99, abs=0.01)
 
 

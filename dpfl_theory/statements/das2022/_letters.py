@@ -122,6 +122,12 @@ def _cohort(problem: Problem | None, values: Mapping[str, float]) -> str | None:
     return None if values["r"] >= 1 else f"r = {values['r']:g}, so the average cohort has less than one client"
 
 
+def _exact_cohort(problem: Problem | None, values: Mapping[str, float]) -> str | None:
+    if values["kappa"] == 0:
+        return None
+    return f"the clients join independently: kappa = (1/r)(1 - r/n) = {values['kappa']:.6g}"
+
+
 def _step(largest: float) -> Callable[[Problem | None, Mapping[str, float]], str | None]:
     def test(problem: Problem | None, values: Mapping[str, float]) -> str | None:
         product = values["eta"] * values["L"]
@@ -139,6 +145,7 @@ ALPHA = Assumption("alpha >= 1", _alpha)
 RHO = Assumption("n is so large that rho < 1 (Definition 2)", _rho)
 ROUNDS = Assumption("the number of rounds K is a whole number", _rounds)
 COHORT = Assumption("r is a number of clients, r >= 1", _cohort)
+EXACT_COHORT = Assumption("every cohort has exactly r clients, drawn without replacement", _exact_cohort)
 MANY_ROUNDS = Assumption("K > (2 gamma/(C_hat E))/rho", _many_rounds)
 THRESHOLD = Assumption("C_hat >= 4 sqrt(L max_j Delta_j*)", _threshold)
 HALF_STEP = Assumption("eta <= 1/(2L)", _step(0.5))

@@ -24,7 +24,8 @@ def one_round(instance: Mapping[str, Any]) -> Performance:
     instance: L, ``eta L``, E; bounding ``clip`` or ``normalise``; sampling ``independent`` or ``fixed``; lengths: for
     each function the ratio C/||u_i|| as text, or ``short`` for a clipped method's client with ||u_i|| <= C; copies: how
     many clients share each function. Every f_i is convex and L-smooth with C >= 4 E sqrt(L Delta_i); w* is the origin,
-    where the gradients sum to zero.
+    where the gradients sum to zero. all_Delta: whether the right side is that of Theorem 6's second form, which has
+    3 eta E a Delta_i for every client, clipped or not, a = eta L E <= 1/4.
     """
     from PEPit import PEP, Expression, Point
     from PEPit.functions import SmoothConvexFunction
@@ -32,7 +33,7 @@ def one_round(instance: Mapping[str, Any]) -> Performance:
     L, eta = step_size(instance)
     E, lengths = int(instance["E"]), instance["lengths"]
     n, a = len(lengths), eta * L * E
-    clients = n * int(instance.get("copies", 1))
+    clients, every = n * int(instance.get("copies", 1)), bool(instance.get("all_Delta"))
     problem = PEP()
     functions = [problem.declare_function(SmoothConvexFunction, L=L) for _ in range(n)]
     origin = Point(is_leaf=False, decomposition_dict={})
@@ -64,10 +65,14 @@ def one_round(instance: Mapping[str, Any]) -> Performance:
             gap = eta * E * (2 - 2 * a - 4 * a**2)
             left += max(gap, 0.0) * excess / n
             right += (2 * eta * E * delta + max(-gap, 0.0) * excess) / n
+            if every:
+                right += eta * E * (3 * a - 2 * a * (1 + 2 * a)) * delta / n
             continue
         sent.append(kappa * u)
         if kappa <= 1:
             left += 3 * eta / (8 * L * E * kappa) * C2 / n
+            if every:
+                right += 3 * eta * E * a * delta / n
         else:
             gap = 2 * eta * E * kappa * (1 - 2 * a**2)
             left += max(gap, 0.0) * excess / n
@@ -114,6 +119,19 @@ def short_phases() -> tuple[Check, ...]:
             told = f"C/||u|| = ({', '.join(lengths)}), E = {E}, eta L = {product}"
             name = f"two thousand clients, independent, r = 1, {told}"
             found.append(Check("worst-case", name, one_round, {**instance, "copies": 1000}))
+    return tuple(found)
+
+
+def small_phases(products: tuple[tuple[int, str], ...], every: bool) -> tuple[Check, ...]:
+    """The clipped round for two hundred independent clients in two groups, for the (E, eta L) given."""
+    found = []
+    for lengths in (("short", "short"), ("1", "short"), ("1/2", "short"), ("1", "1")):
+        for E, product in products:
+            instance = {"L": "1", "eta L": product, "E": E, "sampling": "independent", "lengths": list(lengths)}
+            name = (
+                f"two hundred clients, independent, r = 1, C/||u|| = ({', '.join(lengths)}), E = {E}, eta L = {product}"
+            )
+            found.append(Check("worst-case", name, one_round, {**instance, "copies": 100, "all_Delta": every}))
     return tuple(found)
 
 

@@ -72,31 +72,39 @@ SMALLER_THRESHOLD: dict[str, Instance] = {
         "margin": 0.63,
     },
 }
-RECURSION: dict[str, Instance] = {
-    # Here (35) fails in single rounds: many equal clients, updates just above C, long local phases.
-    "200 equal clients near C, independent r = 1, eta L E = 2": {
-        "problem": problem("huber-scalar", minimisers=[0.0] * 200, thresholds=[10.0] * 200),
-        "distance": 1.0,
-        "C_hat": 0.45,
-        "rho": 0.001,
-        "step": 0.49,
-        "E": 4,
-        "rounds": 2,
-        "cohort": independent(1),
-        "lanes": 2048,
-    }
-} | {
-    name: base.GENERAL_CLIP[name]
-    for name in (
-        "nearly linear objective, eta L E = 0.05",
-        "quadratics, independent r = 1, eta L = 0.2",
-        "shared minimiser, updates clipped, independent r = 1, eta L = 0.49",
-        "extreme heterogeneity, 2 of 6 clients, eta L = 0.05",
-    )
+_CLIPPED_RUNS: dict[str, Instance] = {
+    name: i for name, i in corners.GENERAL_CLIP_TIGHT.items() if "updates clipped" in name
 }
+"""Long runs with clipped updates, whose bounds say something, with independent clients and with cohorts of one size."""
+RECURSION: dict[str, Instance] = (
+    _CLIPPED_RUNS
+    | {
+        # Here (35) fails in single rounds: many equal clients, updates just above C, long local phases.
+        "200 equal clients near C, independent r = 1, eta L E = 2": {
+            "problem": problem("huber-scalar", minimisers=[0.0] * 200, thresholds=[10.0] * 200),
+            "distance": 1.0,
+            "C_hat": 0.45,
+            "rho": 0.001,
+            "step": 0.49,
+            "E": 4,
+            "rounds": 2,
+            "cohort": independent(1),
+            "lanes": 2048,
+        }
+    }
+    | {
+        name: base.GENERAL_CLIP[name]
+        for name in (
+            "nearly linear objective, eta L E = 0.05",
+            "quadratics, independent r = 1, eta L = 0.2",
+            "shared minimiser, updates clipped, independent r = 1, eta L = 0.49",
+            "extreme heterogeneity, 2 of 6 clients, eta L = 0.05",
+        )
+    }
+)
 SUBSTITUTED: dict[str, Instance] = {
     name: instance
-    for name, instance in {**base.GENERAL_CLIP, **corners.LONG_PHASE}.items()
+    for name, instance in {**base.GENERAL_CLIP, **corners.LONG_PHASE, **_CLIPPED_RUNS}.items()
     if "40 clients" not in name  # two seconds, for what the six-dimensional quadratics tell as well
 }
 SUBSTITUTED_ALPHA: dict[str, Instance] = {

@@ -12,11 +12,11 @@ from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _instances as instances
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import theorem4
+from dpfl_theory.statements.das2022._causes import ROUNDS
 from dpfl_theory.statements.das2022._consistency import agreeing_prescriptions, limit
 from dpfl_theory.statements.das2022._experiments import runs
 from dpfl_theory.statements.das2022._weights import diverging
-from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
-from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal, total
 
 
@@ -107,9 +107,13 @@ def _printed(
         ),
         expected="violated",
         erratum=Erratum(
-            cause=UNSORTED,
-            grade="false",
-            effect=UNMEASURED,
+            cause=ROUNDS,
+            grade="misprint",
+            effect=Effect(
+                (20 + 1 / 20) / 2,
+                "(E + 1/E)/2, the factor by which the bound must grow with the misprinted K at Appendix F's and G's "
+                "E = 20 and gamma = L ||w_0 - w*||; 1 with Theorem 4's K.",
+            ),
             printed=(
                 "K = (2 alpha gamma/(CE))/rho^2, quoted as Theorem 4's, with the bound (G/2)(L D^2/gamma + gamma/L) rho"
             ),
@@ -118,11 +122,10 @@ def _printed(
                 "would be "
                 f"(G/2)(E L D^2/gamma + gamma/(E L)) rho{more}"
             ),
-            why="K = (2 alpha gamma/(C_hat E))/rho^2 of the appendix was rewritten with C in place of C_hat = C/E",
             counterexample=(
-                "d = 1, two equal Huber clients with L = G = 1, |w_0 - w*| = 20, rho = 0.1, E = 2, alpha = 16, "
-                "full participation: "
-                "the left side is about 1.4 times the right side, and 1.6 times for E = 4"
+                "d = 1, two equal Huber clients with L = G = 1, |w_0 - w*| = 20, rho = 0.1, gamma = 2, full "
+                "participation: the left side is 1.4 times the right side for E = 2, alpha = 16 (K = 1600), and 1.7 "
+                "times for E = 4, alpha = 32 (K = 800)"
             ),
             repaired=repaired,
             affects=("das2022.section4.1",),

@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING, Any
 from dpfl_theory.errors import InputError
 from dpfl_theory.statements.claims import GaussianClaim, Outcome
 from dpfl_theory.statements.das2022 import _letters as das
-from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
-from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.das2022._causes import LARGE_EPSILON
+from dpfl_theory.statements.model import (
+    Assumption,
+    Check,
+    Effect,
+    Erratum,
+    Sides,
+    Source,
+    Statement,
+    Symbol,
+    sympy_symbols,
+)
 from dpfl_theory.statements.symbolic import equal
 
 if TYPE_CHECKING:
@@ -153,16 +163,18 @@ DEFINITION5: Statement = Statement(
         ),
         Check(
             "privacy",
-            "epsilon <= 5, delta = 1e-6",
+            "epsilon <= 5, delta = 1e-6 to 1e-5",
             definition5_claim,
-            {"epsilon": ["0.5", "1", "2", "5"], "delta": ["1e-6"]},
+            {"epsilon": ["0.5", "1", "2", "5"], "delta": ["1e-6", "1e-5"]},
         ),
     ),
     expected="violated",
     erratum=Erratum(
-        cause=UNSORTED,
-        grade="false",
-        effect=UNMEASURED,
+        cause=LARGE_EPSILON,
+        grade="inherited",
+        effect=Effect(
+            0.0, "No printed result uses Definition 5, and at the paper's epsilon (5 and 2) its noise is enough."
+        ),
         printed=(
             "Definition 5 gives (epsilon, delta)-DP for noise variance 2 log(1.25/delta) Delta_2^2/epsilon^2, whatever "
             "epsilon is."
@@ -172,11 +184,7 @@ DEFINITION5: Statement = Statement(
             "every delta there is a larger epsilon from which on it fails: 8.42 for delta = 1e-5, 8.78 for delta = "
             "1e-6, 3.79 for delta = 0.9."
         ),
-        why=(
-            "The condition epsilon < 1 of Dwork and Roth, Theorem A.1, was dropped. The standard deviation falls like "
-            "1/epsilon, while for large epsilon a Gaussian needs about 1/sqrt(2 epsilon). No printed result uses "
-            "Definition 5: Theorem 3 rests on [1]."
-        ),
+        why="No printed result uses Definition 5: Theorem 3 rests on [1].",
         counterexample=(
             "epsilon = 10, delta = 1e-5, Delta_2 = 1: the variance is 0.2347, and the mechanism's true delta is "
             "2.265e-5, more than twice what is claimed"

@@ -10,10 +10,10 @@ from typing import Any
 from dpfl_theory.statements.claims import Case, Outcome, Performance
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _step_instances as steps
+from dpfl_theory.statements.das2022._causes import CONVEXITY
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
-from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.local_phase import CLASSES, INTERPOLATION, LocalPhase, grid, step_size
-from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal
 
 
@@ -135,18 +135,13 @@ LEMMA10: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
-        cause=UNSORTED,
+        cause=CONVEXITY,
         grade="false",
-        effect=UNMEASURED,
+        effect=Effect(0.0, "No printed result uses Lemma 10, and all theorems are about convex f_i."),
         printed="Lemma 10 supposes only that each f_i is L-smooth.",
         true=(
             "It holds, for every step size eta_k > 0, when f_i is also convex; for smooth f_i in general it fails at "
             "every step size."
-        ),
-        why=(
-            "Eq. (59), co-coercivity of the gradient, is derived from L-smoothness alone, but needs convexity. Lemma 8 "
-            "says 'convex and L-smooth', Lemmas 9 and 10 say 'L-smooth' only, and no standing assumption of the paper "
-            "makes every f_i convex: each theorem states convexity for itself. No printed result uses Lemma 10."
         ),
         counterexample=(
             "f_i(w) = -w^2/2 (L = 1), eta_k = 1, w = 1: gradients -1 and then -2, and 4 <= 1 - (2 - 1) 1 = 0 is false. "

@@ -17,11 +17,12 @@ from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022 import _step_performance as worst
 from dpfl_theory.statements.das2022 import theorem7
 from dpfl_theory.statements.das2022._appendix import clipped_term, expanded_rho, privacy_letters
+from dpfl_theory.statements.das2022._causes import INDEPENDENT, SAMPLING
 from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import general_experiment, runs, step_experiment
 from dpfl_theory.statements.das2022._weights import FINITE, diverging
 from dpfl_theory.statements.das2022.clipped_step import EQ22, EQ22_SHARPENED, EQ31, SMALLER
-from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
+from dpfl_theory.statements.das2022.sampling import COHORT_EFFECT
 from dpfl_theory.statements.local_phase import grid
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal, total
@@ -257,6 +258,7 @@ EQ47: Statement = Statement(
         "47",
         note="rho is written out; worst cases are of one round of (40) with (46), of which (47) is the sum",
     ),
+    reading=INDEPENDENT,
     text=(
         "Under the hypotheses of (46), K > (2 gamma/(C_hat E)) n epsilon/sqrt(q d log(1/delta)) and eta = "
         "(gamma/(C_hat L E K)) n epsilon/sqrt(q d log(1/delta)), the iterate of a random round satisfies the bound."
@@ -272,21 +274,21 @@ EQ47: Statement = Statement(
         Check("algebra", "is Theorem 7's first display", _theorem7),
         Check("algebra", "from (46), over the rounds", _from_eq46),
         diverging(lambda: EQ47, "E_unclipped_weighted_gap", "E_unclipped_weighted_Delta"),
-        *rounds.checks("normalise"),
-        *runs(lambda: EQ47, "normalise", instances.GENERAL_NORM, experiment=general_experiment),
+        *rounds.checks("normalise", ("independent",)),
+        *runs(lambda: EQ47, "normalise", instances.sampled(instances.GENERAL_NORM), experiment=general_experiment),
         *runs(lambda: EQ47, "normalise", instances.GENERAL_INDEPENDENT, "violated", general_experiment),
     ),
     expected="violated",
     erratum=Erratum(
-        cause=UNSORTED,
-        grade="false",
-        effect=UNMEASURED,
+        cause=SAMPLING,
+        grade="constant",
+        effect=COHORT_EFFECT,
         printed="(47) follows from (46) for Algorithm 1's cohorts, where each client takes part with probability r/n.",
         true=(
-            "It follows for cohorts of exactly r clients and for full participation; for independent clients the "
-            "normalisation term needs the factor 1 + (1/r)(1 - r/n) of das2022.eq12.repaired."
+            "It follows for cohorts of exactly r clients (das2022.eq47.fixed-size) and for full participation; for "
+            "independent clients the share in the normalisation term grows by (1/r)(1 - r/n)."
         ),
-        why="(40) takes over the step from (11) to (12), which is wrong for independent clients (das2022.eq12)",
+        why="(40) takes over the step from (11) to (12).",
         counterexample=(
             "one round, ten clients with one f_i of which one is expected, E = 1, eta L = 1/20, ||u_i|| = C/100: a "
             "function found by performance estimation breaks (40) with (46) in it; over 100 rounds, Theorem 7's "

@@ -8,15 +8,17 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome
+from dpfl_theory.statements.das2022 import _independent as independent
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _one_round as rounds
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022 import theorem6
 from dpfl_theory.statements.das2022._appendix import clipped_term, expanded_rho, privacy_letters
+from dpfl_theory.statements.das2022._causes import INDEPENDENT, SAMPLING
 from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import alpha_form_experiment, general_experiment, runs, step_experiment
 from dpfl_theory.statements.das2022.clipped_step import EQ34
-from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
+from dpfl_theory.statements.das2022.sampling import COHORT_EFFECT, SURVIVORS
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
 from dpfl_theory.statements.symbolic import equal, total
 
@@ -149,13 +151,14 @@ _DISTANCE = Symbol("distance", "||w_k - w*||", (0, 1), "nonnegative", r"\|w_k - 
 _NEXT = Symbol(
     "next_distance", "(E||w_{k+1} - w*||^2)^{1/2}", (0, 1), "nonnegative", r"\mathbb{E}^{1/2}[\|w_{k+1} - w^*\|^2]"
 )
-_EQUAL = {"eta": "1/2", "C/||u||": "99/100", "r": "1", "n": 200}
+EQUAL = {"eta": "1/2", "C/||u||": "99/100", "r": "1", "n": 200}
 
 EQ35: Statement = Statement(
     id="das2022.eq35",
     kind="step",
     title="DP-FedAvg with clipping: one round",
     source=Source(das.PAPER, _WHERE, "35", note="worst cases leave out the noise, which both sides have"),
+    reading=INDEPENDENT,
     text=(
         "For convex, L-smooth f_i, eta = beta <= 1/(2L) and C_hat = C/E >= 4 sqrt(L max_j Delta_j*), a round of "
         "Algorithm 1, option (i), with clients that join independently, satisfies the bound."
@@ -168,39 +171,40 @@ EQ35: Statement = Statement(
             "exact",
             "200 equal clients, independent r = 1",
             equal_clients,
-            {**_EQUAL, "E": [4, 8, 20], "sampling": "independent"},
+            {**EQUAL, "E": [4, 8, 20], "sampling": "independent"},
             "violated",
         ),
         Check(
             "exact",
             "200 equal clients, all of them",
             equal_clients,
-            {**_EQUAL, "E": [1, 4, 8, 20], "r": "200", "sampling": "independent"},
+            {**EQUAL, "E": [1, 4, 8, 20], "r": "200", "sampling": "independent"},
         ),
-        *rounds.checks("clip"),
+        *rounds.checks("clip", ("independent",)),
         *rounds.short_phases(),
         *rounds.near_threshold("independent"),
     ),
     expected="violated",
     erratum=Erratum(
-        cause=UNSORTED,
-        grade="false",
-        effect=UNMEASURED,
+        cause=SAMPLING,
+        grade="constant",
+        effect=COHORT_EFFECT,
         printed="(35) for Algorithm 1's cohorts, in which every client takes part with probability r/n.",
         true=(
-            "It holds for cohorts of exactly r clients and for full participation. With independent clients it fails "
-            "where many clients with updates just above C have long local phases, eta L E of 2 and more; for eta L E "
-            "up to 1/2 it held in the worst cases of two to two thousand clients in up to three groups, and Theorem 4 "
-            "and Theorem 6's second form have eta L E <= 1/4. So the proof of Theorem 6 does not cover independent "
-            "clients, although no run was found that breaks the theorem."
+            "It holds for cohorts of exactly r clients (das2022.eq35.fixed-size) and for full participation. For "
+            "independent clients it is proved up to eta L E = 6/25 (das2022.eq35.repaired) and held up to 1/2 in the "
+            "worst cases of two to two thousand clients in up to three groups; it fails where many clients with "
+            "updates just above C have long local phases, eta L E of 2 and more. Theorem 6, first display, allows such "
+            "phases: it has no proof there for independent clients, although no run was found that breaks it."
         ),
-        why="the step from (11) to (12) is wrong for independent clients (das2022.eq12)",
+        why="Theorem 4 and the second display of Theorem 6 have eta L E <= 1/4, and survive.",
         counterexample=(
             "n = 200 clients with f_i(w) = w^2/2, r = 1, w_k = 1, eta L = 1/2, E = 4, C = 0.99 ||u||, no noise: "
             "E||w_{k+1}||^2 = 0.862, and (35) allows 0.837"
         ),
         repaired="das2022.eq35.repaired",
-        affects=("das2022.eq36", "das2022.eq37", "das2022.eq39", "das2022.theorem6", "das2022.theorem4a"),
+        affects=("das2022.eq36", "das2022.eq37", "das2022.eq39", "das2022.theorem6"),
+        survives=SURVIVORS,
     ),
     uses=("das2022.eq34", "das2022.eq12"),
 )
@@ -208,16 +212,25 @@ EQ35: Statement = Statement(
 EQ35_REPAIRED: Statement = replace(
     EQ35,
     id="das2022.eq35.repaired",
-    title="DP-FedAvg with clipping: one round, cohorts of fixed size",
-    source=Source(das.PAPER, _WHERE, "35", note="repaired: exactly r clients without replacement"),
-    text=EQ35.text.replace("with clients that join independently", "with exactly r clients, drawn without replacement"),
+    title="DP-FedAvg with clipping: one round, short local phases",
+    source=Source(
+        das.PAPER, _WHERE, "35", note=f"repaired: eta L E <= 6/25 (3/10 for E >= 2), r >= 1; {independent.ARGUMENT}"
+    ),
+    text=f"{EQ35.text} Here eta L E <= 6/25 and r >= 1.",
     checks=(
-        Check("exact", "200 equal clients", equal_clients, {**_EQUAL, "E": [1, 4, 8, 20], "sampling": "fixed"}),
-        *rounds.checks("clip", ("fixed",)),
-        *rounds.near_threshold("fixed"),
+        *independent.checks("6/25", False),
+        independent.checks("3/10", False, 2)[-1],
+        *rounds.small_phases(((1, "6/25"), (3, "1/10")), False),
+        Check(
+            "exact",
+            "200 equal clients, independent r = 1",
+            equal_clients,
+            {**EQUAL, "eta": "6/25", "E": [1], "sampling": "independent"},
+        ),
     ),
     expected="holds",
     erratum=None,
+    reading="",
     uses=("das2022.eq34", "das2022.eq12.repaired"),
 )
 
@@ -230,8 +243,8 @@ EQ36: Statement = Statement(
         _WHERE,
         "36",
         note=(
-            "the sum over k of (35), which fails for independent clients in single rounds: for these (36) has no "
-            "proof, and simulations alone speak for it"
+            "the sum over k of (35), which fails for independent clients with long local phases: for these it is "
+            "proved up to eta L E = 6/25 (3/10 for E >= 2), and beyond simulations alone speak for it"
         ),
     ),
     text=(

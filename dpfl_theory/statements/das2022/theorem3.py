@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING, Any
 from dpfl_theory.statements import prescribed_noise as noise
 from dpfl_theory.statements.claims import ConstantClaim, Escape
 from dpfl_theory.statements.das2022 import _letters as das
-from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
-from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.das2022._causes import RANGE
+from dpfl_theory.statements.model import (
+    Assumption,
+    Check,
+    Effect,
+    Erratum,
+    Sides,
+    Source,
+    Statement,
+    Symbol,
+    sympy_symbols,
+)
 from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks
 
 if TYPE_CHECKING:
@@ -131,9 +141,13 @@ THEOREM3: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
-        cause=UNSORTED,
-        grade="false",
-        effect=UNMEASURED,
+        cause=RANGE,
+        grade="inherited",
+        effect=Effect(
+            0.0,
+            "At Appendix F's setting (epsilon = 5, delta = 1e-6, n = r = 100, K = 500) an absolute constant of 4 is "
+            "more than enough, 1.738 being needed: privacy constant das2022.theorem3.",
+        ),
         printed=(
             "one absolute constant q makes the noise q K C^2 log(1/delta)/(n^2 epsilon^2) enough for every epsilon "
             "below a constant times r^2 K/n^2"
@@ -144,9 +158,8 @@ THEOREM3: Statement = Statement(
             "F's own setting (epsilon = 5, delta = 1e-6, every client) needs q = 1.738."
         ),
         why=(
-            "The proof of Theorem 1 of Abadi et al. chooses a moment of order about log(1/delta)/epsilon, which must "
-            "be at least 1; nothing but the number of rounds limits epsilon here. It also needs a sampling probability "
-            "below 1/(16 z), z being the noise multiplier, which excludes r = n."
+            "Inherited from Abadi et al., Theorem 1. It matters only for epsilon of the order of 2 log(1/delta) and "
+            "more."
         ),
         counterexample=(
             "q = 4, u = 1, delta = 1e-5, r = n, K = 37 (any n and C), epsilon = 36.9: the true delta of all rounds "
@@ -154,7 +167,10 @@ THEOREM3: Statement = Statement(
             "738, epsilon = 736.8: the true delta is above 0.49"
         ),
         repaired="das2022.theorem3.repaired",
-        affects=("das2022.definition2",),
+        survives={
+            "das2022.definition2": "It defines rho from q; for the paper's own budgets a q exists, and the theorems "
+            "after it speak of rho alone.",
+        },
     ),
 )
 
@@ -166,10 +182,10 @@ REPAIRED: Statement = Statement(
         das.PAPER,
         "Theorem 3, Section 3",
         note=(
-            "repaired: 0 < epsilon <= 2 log(1/delta), q = 4, cohorts of exactly r clients (in Algorithm 1: r = n), and "
-            "r in place of n, so that nothing is gained by sampling; for r = n it is the printed noise. It holds when "
-            "all averaged updates are seen, and so for whatever is returned. Zero-out; 16 in place of 4 with "
-            "replacement"
+            "repaired, sufficient but not minimal: 0 < epsilon <= 2 log(1/delta), q = 4, cohorts of exactly r "
+            "clients (in Algorithm 1: r = n), and r in place of n, so that nothing is gained by sampling; for r = n "
+            "it is the printed noise. It holds when all averaged updates are seen, and so for whatever is returned. "
+            "Zero-out; 16 in place of 4 with replacement"
         ),
     ),
     text=(

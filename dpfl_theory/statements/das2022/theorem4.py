@@ -10,10 +10,11 @@ from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _instances as instances
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import theorem6, theorem7
+from dpfl_theory.statements.das2022._causes import INDEPENDENT, SAMPLING
 from dpfl_theory.statements.das2022._consistency import agreeing_prescriptions, specialises
 from dpfl_theory.statements.das2022._experiments import runs
 from dpfl_theory.statements.das2022._weights import FINITE, diverging
-from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
+from dpfl_theory.statements.das2022.sampling import COHORT_EFFECT
 from dpfl_theory.statements.model import Erratum, Sides, Source, Statement, sympy_symbols
 
 _LETTERS = das.letters("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D", "Delta")
@@ -85,16 +86,12 @@ A: Statement = Statement(
         das.PAPER,
         "Theorem 4 (a), Section 4",
         "2",
-        "the paper derives it from Theorem 6 with C_hat = G, whose hypothesis C_hat >= 4 sqrt(L max Delta_j*) "
-        "need not hold then; "
-        "the proof does not need it, because no update is clipped. The proof's (12) fails under independent "
-        "sampling, yet (2) "
-        "survives for r >= 1: co-coercivity adds ||mean_i u_i||^2/(2LE) to the proof's lower bound on <mean_i "
-        "u_i, w - w*>, which "
-        "outweighs the cohort's excess eta^2 ||mean_i u_i||^2. For r < 1 (sampling probability below 1/n) (2) "
-        "can fail as well: "
-        "with two groups of clients whose minimisers differ, the left side grows like 1/r and passes the right "
-        "side near r = 1/3",
+        "the paper derives it from Theorem 6 with C_hat = G, whose hypothesis C_hat >= 4 sqrt(L max Delta_j*) need "
+        "not hold then; the proof does not need it, because no update is clipped. The proof's (12) fails for clients "
+        "that join independently, yet (2) survives for r >= 1 (das2022.theorem6.alpha): co-coercivity adds ||mean_i "
+        "u_i||^2/(2LE) to the proof's lower bound on <mean_i u_i, w - w*>, which outweighs the cohort's excess eta^2 "
+        "||mean_i u_i||^2. For r < 1 (sampling probability below 1/n) (2) can fail as well: with two groups of "
+        "clients whose minimisers differ, the left side grows like 1/r and passes the right side near r = 1/3",
     ),
     text=(
         "Algorithm 1, option (i), with E <= alpha/(2 rho), beta = eta = rho/(2 alpha L), C = GE and K = (2 alpha "
@@ -109,7 +106,9 @@ A: Statement = Statement(
     checks=(
         specialises(theorem6.ALPHA, lambda: A, _unclipped({"E_unclipped_gap": "E_gap"}), "C_hat = G"),
         agreeing_prescriptions(theorem6.ALPHA, lambda: A, lambda s: {"C_hat": s["G"]}, "C_hat = G"),
-        *runs(lambda: A, "clip", {**instances.LIPSCHITZ, **instances.SAMPLING, **instances.INDEPENDENT}),
+        *runs(
+            lambda: A, "clip", {**instances.LIPSCHITZ, **instances.FAR, **instances.SAMPLING, **instances.INDEPENDENT}
+        ),
         *runs(lambda: A, "clip", instances.BELOW_ONE, "not-applicable"),
     ),
     uses=("das2022.theorem6.alpha",),
@@ -129,6 +128,7 @@ B: Statement = Statement(
         "3",
         "derived in the paper from Theorem 7 with C_hat = G; as for part (a)",
     ),
+    reading=INDEPENDENT,
     text=(
         "Algorithm 1, option (ii), with E <= alpha/(2 rho), beta = eta = rho/(2 alpha L), C = GE and K = (2 "
         "alpha gamma/C)/rho^2 "
@@ -143,22 +143,28 @@ B: Statement = Statement(
         specialises(theorem7.ALPHA, lambda: B, _unclipped(_WEIGHTED), "C_hat = G"),
         agreeing_prescriptions(theorem7.ALPHA, lambda: B, lambda s: {"C_hat": s["G"]}, "C_hat = G"),
         diverging(lambda: B, "E_weighted_gap", "E_weighted_Delta"),
-        *runs(lambda: B, "normalise", {**instances.LIPSCHITZ, **instances.SAMPLING}),
+        *runs(lambda: B, "normalise", instances.sampled({**instances.LIPSCHITZ, **instances.SAMPLING})),
         *runs(lambda: B, "normalise", corners.APART, "not-applicable"),
-        *runs(lambda: B, "normalise", instances.INDEPENDENT, "violated"),
+        *runs(lambda: B, "normalise", {**instances.INDEPENDENT, **corners.IN_RANGE}, "violated"),
     ),
     expected="violated",
     erratum=Erratum(
-        cause=UNSORTED,
-        grade="false",
-        effect=UNMEASURED,
-        printed="the first part of B2 is (E/alpha)(G^2/(2L)) rho, whatever the client sampling",
-        true="under independent sampling it is (E/alpha)(G^2/(2L))(1 + kappa) rho with kappa = (1/r)(1 - r/n)",
-        why=theorem7.CAUSE,
+        cause=SAMPLING,
+        grade="constant",
+        effect=COHORT_EFFECT,
+        printed="The first part of B2 is (E/alpha)(G^2/(2L)) rho.",
+        true="With independent clients it is (E/alpha)(G^2/(2L))(1 + kappa) rho with kappa = (1/r)(1 - r/n).",
+        why=(
+            "The counterexample with 100 clients has so small a rho that Theorem 3's range of epsilon would be "
+            "nearly empty. The one with 40 lies inside it: epsilon = 5 is below r^2 K/n^2 = 5.06, and rho is that of "
+            "q = 3.647, where 3.633 is certified to be enough (privacy constant das2022.theorem3)."
+        ),
         counterexample=(
             "d = 1, n = 100 Huber clients with common minimiser, one with threshold 1 and 99 with 1e-5, L = 1, G "
-            "= 1, E = 1, "
-            "r = 1, rho = 0.02, alpha = 1, K = 100, |w_0 - w*| = 0.02: the left side is about 1.9 times the right side"
+            "= 1, E = 1, r = 1, rho = 0.02, alpha = 1, K = 100, |w_0 - w*| = 0.02: the left side is 1.89 times the "
+            "right side. With exactly one client the same run has 0.99. Within Theorem 3's range: n = 40 clients, one "
+            "with threshold 1 and 39 with 1e-6, r = 3, epsilon = 5, delta = 1e-5, rho = 0.0324, K = 900, |w_0 - w*| = "
+            "0.02: 1.15 times"
         ),
         repaired="das2022.theorem4b.repaired",
         affects=("das2022.eq5",),
@@ -186,11 +192,16 @@ B_REPAIRED: Statement = replace(
     sides=_sides_b(lambda: B_REPAIRED, lambda s: s["kappa"]),
     checks=(
         specialises(theorem7.ALPHA_REPAIRED, lambda: B_REPAIRED, _unclipped(_WEIGHTED), "C_hat = G"),
-        *runs(lambda: B_REPAIRED, "normalise", {**instances.LIPSCHITZ, **instances.SAMPLING, **instances.INDEPENDENT}),
+        *runs(
+            lambda: B_REPAIRED,
+            "normalise",
+            {**instances.LIPSCHITZ, **instances.SAMPLING, **instances.INDEPENDENT, **corners.IN_RANGE},
+        ),
         *runs(lambda: B_REPAIRED, "normalise", corners.APART, "not-applicable"),
     ),
     expected="holds",
     erratum=None,
+    reading="",
     slips=(),
     uses=("das2022.theorem7.alpha.repaired",),
 )

@@ -16,10 +16,11 @@ from dpfl_theory.statements.das2022._appendix import (
     initialisation_term,
     prescription,
 )
+from dpfl_theory.statements.das2022._causes import INDEPENDENT, SAMPLING
 from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import general_experiment, runs
 from dpfl_theory.statements.das2022._weights import FINITE, diverging
-from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
+from dpfl_theory.statements.das2022.sampling import COHORT_EFFECT
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal, total
 
@@ -134,13 +135,6 @@ def _at_zero(printed: Callable[[], Statement], repaired: Callable[[], Statement]
     return Check("algebra", "fixed cohorts give the printed form", build)
 
 
-CAUSE = (
-    "the step from (11) to (12) bounds the second moment of the cohort's average as if the cohort always had r "
-    "clients; under "
-    "Algorithm 1's independent sampling it is up to 1 + (1/r)(1 - r/n) times larger (das2022.eq12), and "
-    "normalised updates, "
-    "which do not shrink near the minimiser, leave no slack that could absorb the difference"
-)
 EMPTY = (
     "{} is empty over more than one round where some Delta_i* > 0 and client i's gradients vary along one direction "
     "only: E[C_hat E/||u_i||] is then infinite, and the bound reads minus infinity <= infinity (see das2022.theorem4b)."
@@ -159,6 +153,7 @@ GENERAL: Statement = Statement(
         "Theorem 7, Appendix D, first display",
         note="the display writes u_k under the expectation; (47) has the random round k~ there",
     ),
+    reading=INDEPENDENT,
     text=(
         "Algorithm 1, option (ii), with C_hat = C/E >= 4 sqrt(L max Delta_j*), beta = eta = (gamma/(C_hat L E "
         "K))/rho and "
@@ -183,18 +178,17 @@ GENERAL: Statement = Statement(
         Check("algebra", "the condition on K is eta L < 1/2", _step_limit),
         Check("algebra", "Theorem 6 where every update is clipped", _all_clipped),
         diverging(lambda: GENERAL, "E_unclipped_weighted_gap", "E_unclipped_weighted_Delta"),
-        *runs(lambda: GENERAL, "normalise", instances.GENERAL_NORM, experiment=general_experiment),
+        *runs(lambda: GENERAL, "normalise", instances.sampled(instances.GENERAL_NORM), experiment=general_experiment),
         *runs(lambda: GENERAL, "normalise", instances.GENERAL_INDEPENDENT, "violated", general_experiment),
         *runs(lambda: GENERAL, "normalise", instances.APPENDIX_F, "not-applicable", general_experiment),
     ),
     expected="violated",
     erratum=Erratum(
-        cause=UNSORTED,
-        grade="false",
-        effect=UNMEASURED,
-        printed="the normalisation term is E[unclipped share] gamma C_hat/(L K rho), whatever the client sampling",
-        true="under independent sampling the share must be increased by kappa = (1/r)(1 - r/n)",
-        why=CAUSE,
+        cause=SAMPLING,
+        grade="constant",
+        effect=COHORT_EFFECT,
+        printed="The normalisation term is E[unclipped share] gamma C_hat/(L K rho).",
+        true="With independent clients the share must be increased by kappa = (1/r)(1 - r/n).",
         counterexample=(
             "d = 1, n = 100 Huber clients with common minimiser, one with threshold 1 and 99 with 1e-5, L = 1, "
             "C_hat = 1, E = 1, "
@@ -212,6 +206,7 @@ ALPHA: Statement = Statement(
     kind="theorem",
     title="DP-NormFedAvg: convex and smooth, K by alpha",
     source=Source(das.PAPER, "Theorem 7, Appendix D, second display", note="as the first display"),
+    reading=INDEPENDENT,
     text=(
         "Theorem 7 with K = (2 alpha gamma/(C_hat E))/rho^2 and E <= alpha/(2 rho), alpha >= 1, satisfies the "
         "bound for the "
@@ -236,17 +231,16 @@ ALPHA: Statement = Statement(
     checks=(
         Check("algebra", "follows from the general form", _follows),
         diverging(lambda: ALPHA, "E_unclipped_weighted_gap", "E_unclipped_weighted_Delta"),
-        *runs(lambda: ALPHA, "normalise", instances.ALPHA_NORM),
+        *runs(lambda: ALPHA, "normalise", instances.sampled(instances.ALPHA_NORM)),
         *runs(lambda: ALPHA, "normalise", instances.ALPHA_INDEPENDENT, "violated"),
     ),
     expected="violated",
     erratum=Erratum(
-        cause=UNSORTED,
-        grade="false",
-        effect=UNMEASURED,
-        printed="the normalisation term is (E/alpha)(C_hat^2/(2L)) rho, whatever the client sampling",
-        true="under independent sampling it is (E/alpha)(C_hat^2/(2L))(1 + kappa) rho with kappa = (1/r)(1 - r/n)",
-        why=CAUSE,
+        cause=SAMPLING,
+        grade="constant",
+        effect=COHORT_EFFECT,
+        printed="The normalisation term is (E/alpha)(C_hat^2/(2L)) rho.",
+        true="With independent clients it is (E/alpha)(C_hat^2/(2L))(1 + kappa) rho with kappa = (1/r)(1 - r/n).",
         counterexample=(
             "d = 1, n = 100 Huber clients with common minimiser, one with threshold 1 and 99 with 1e-5, L = 1, "
             "C_hat = 1, E = 1, "
@@ -275,6 +269,7 @@ def _repaired(
         checks=checks,
         expected="holds",
         erratum=None,
+        reading="",
         uses=uses,
         slips=(),
     )

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-__all__ = ["expected_parts", "expected_psi", "iterated", "psi_start", "second_moments"]
+__all__ = ["expected_parts", "expected_psi", "iterated", "psi_start", "second_moments", "server_moment"]
 
 Matrix = list[list[Fraction]]
 
@@ -79,6 +79,30 @@ def iterated(
         loud = _communicated(quiet, n, gain, variance)
         moments = [[coin * a + (1 - coin) * b for a, b in zip(*rows)] for rows in zip(loud, quiet, strict=True)]
     return moments
+
+
+def server_moment(
+    start: Fraction,
+    h: Sequence[Fraction],
+    q: Sequence[Fraction],
+    eta: Fraction,
+    p: Fraction,
+    T: int,
+    variance: Fraction,
+    coin: Fraction | None = None,
+) -> Fraction:
+    """E (x_T - x*)^2 of the server's vector, which moves at communications only; start is x_0 - x*, h the shifts h*.
+
+    >>> half = [Fraction(1, 2)]
+    >>> server_moment(Fraction(4), [Fraction(0)], half, Fraction(1), Fraction(1, 2), 1, Fraction(0))
+    Fraction(10, 1)
+    """
+    moments, kept, coin = second_moments([start] * len(q), [-x for x in h]), start**2, p if coin is None else coin
+    for _ in range(T):
+        loud = _communicated(_moved(moments, q, eta), len(q), p / eta, variance)
+        kept = coin * loud[0][0] + (1 - coin) * kept
+        moments = iterated(moments, q, eta, p, 1, variance, coin)
+    return kept
 
 
 def _moved(moments: Matrix, q: Sequence[Fraction], eta: Fraction) -> Matrix:

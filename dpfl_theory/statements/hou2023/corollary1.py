@@ -11,11 +11,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Case, Outcome
-from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023 import _worthwhile as worthwhile
+from dpfl_theory.statements.hou2023._causes import STARTING_POINT
 from dpfl_theory.statements.hou2023.theorem1 import bound_terms, noise_scale
-from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ _UNKNOWN_SHIFTS: dict[str, dict[str, Any]] = {
         "D^2": "2",
         "H^2": "18",
         "noise": "4",
-        "others": [["1/16", "1/8", 1], ["1/2", "1", 3], ["1", "1", 1], *_GRID],
+        "others": [["1/16", "1/8", 1], ["1/16", "1/8", 6], ["1/2", "1", 3], ["1", "1", 1], *_GRID],
     },
     "start at the minimiser": {"L": "1", "mu": "1/4", "D^2": "0", "H^2": "2", "noise": "1/100", "others": _GRID},
     "ill-conditioned, the other p for the same eta": {
@@ -204,27 +204,34 @@ COROLLARY1: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
-        cause=UNSORTED,
-        grade="false",
-        effect=UNMEASURED,
+        cause=STARTING_POINT,
+        grade="inference",
+        effect=Effect(
+            1.27,
+            "37.15/29.18: by how much the bound at (eta*, p*, T*) exceeds that at another (eta, p) and the same T in "
+            "the counterexample; the paper's experiments give neither h* nor psi_0, and the ratio is 1 where h_0 = "
+            "h*.",
+        ),
         printed="(eta*, p*, T*) minimises the bound of Theorem 1",
         true=(
             "It does when h_0 = h* (all optimal shifts known, as for clients with a common minimiser) and T* >= 1. "
             "Otherwise psi_0 holds (eta^2/p^2) ||h_0 - h*||^2, so that a larger p or a smaller eta lowers the first "
-            "term: the bound at (eta*, p*, T*) can exceed its minimum by any factor. T* is the minimiser in T for eta* "
-            "and p*. T* >= 1 takes epsilon >= C sqrt(v N d ln(1/delta)/(psi_0 (1 - mu/L) ln([1 - mu/L]^(-1)))), which "
-            "for h_0 = h*, v = 4 and delta = 1e-5 is at least 11.18 sqrt(d) C/||x_0 - x*||, whatever L/mu. So at "
-            "Section 3's epsilon <= 3.3 T* is below 1 unless x_0 is 3.39 sqrt(d) C or more from x*: on logistic "
-            "regression with d = 31, L/mu = 25 (breast-cancer data with ridge) and C = ||x_0 - x*||, T* = -198 at "
-            "epsilon = 3.3, and T* >= 1 takes epsilon >= 190.9."
+            "term: the bound at (eta*, p*, T*) can exceed its minimum by any factor. T* is the minimiser in T for "
+            "eta* and p*. With the catalogue's constant v = 4 (the paper names none) T* >= 1 takes epsilon >= C "
+            "sqrt(v N d ln(1/delta)/(psi_0 (1 - mu/L) ln([1 - mu/L]^(-1)))), which for h_0 = h*, v = 4 and delta = "
+            "1e-5 is at least 11.18 sqrt(d) C/||x_0 - x*||, whatever L/mu. So at Section 3's epsilon <= 3.3 T* is "
+            "below 1 unless x_0 is 3.39 sqrt(d) C or more from x*: on logistic regression with d = 31, L/mu = 25 "
+            "(breast-cancer data with ridge) and C = ||x_0 - x*||, T* = -198 at epsilon = 3.3, and T* >= 1 takes "
+            "epsilon >= 190.9."
         ),
         why=(
-            "B.2 minimises theta^T and p^2/(1 - theta) over eta and p and takes psi_0 for a constant, although it is "
-            "defined with eta^2/p^2"
+            "psi_T has the weight eta^2/p^2 too, so that bounds for different choices are of different quantities; "
+            "each of them bounds ||x_T - x*||^2, and the comparison at the same T leaves the rest alike."
         ),
         counterexample=(
-            "N = 2, d = 1, f_i(x) = x^2/8 +- 3x with L = 1, mu = 1/4, x_0 = 1, h_0 = 0, v C^2 ln(1/delta)/epsilon^2 = "
-            "2: the bound at (1, 1/2, T* = 5.81) is 37.1; at eta = 1/16, p = 1/8, T = 1 it is 10.4"
+            "N = 2, d = 1, f_i(x) = x^2/8 +- 3x with L = 1, mu = 1/4, x_0 = 1, h_0 = 0, v C^2 ln(1/delta)/epsilon^2 "
+            "= 2: the bound at (1, 1/2, T* = 5.81) is 37.15; at eta = 1/16, p = 1/8 it is 29.2 at the same T, and "
+            "10.4 at T = 1"
         ),
         repaired="hou2023.corollary1.repaired",
     ),

@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements import prescribed_noise as noise
 from dpfl_theory.statements.claims import ConstantClaim, Escape, PrivacyPoint
-from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
-from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.hou2023._causes import EXPECTED_ROUNDS
+from dpfl_theory.statements.model import (
+    Assumption,
+    Check,
+    Effect,
+    Erratum,
+    Sides,
+    Source,
+    Statement,
+    Symbol,
+    sympy_symbols,
+)
 from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks
 
 if TYPE_CHECKING:
@@ -178,9 +188,14 @@ LEMMA1: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
-        cause=UNSORTED,
-        grade="false",
-        effect=UNMEASURED,
+        cause=EXPECTED_ROUNDS,
+        grade="inherited",
+        effect=Effect(
+            2.54,
+            "The largest v that is needed at Section 3's extreme budgets (epsilon = 3.3 and 0.5, delta = 1e-5) with "
+            "4, 40 or 100 rounds expected of T = 400 or 10000, by the exact delta: less than the 4 that is enough "
+            "elsewhere.",
+        ),
         printed=(
             "constants u and v exist with which the noise v C^2 pT ln(1/delta)/epsilon^2 is enough for every epsilon "
             "<= u pT and delta > 0"
@@ -193,9 +208,9 @@ LEMMA1: Statement = Statement(
             "number that is exceeded with probability delta/2, with ln(2/delta)."
         ),
         why=(
-            "Theorem 1 of Abadi et al. is about a fixed number of rounds; the expected one was put in. Its proof "
-            "chooses a moment of order about ln(1/delta)/epsilon, which must be at least 1, and needs a sampling "
-            "probability below 1/(16 z), z being the noise multiplier, while here every client sends in every round."
+            "Inherited from Abadi et al., Theorem 1, whose number of rounds is fixed and whose proof needs a sampling "
+            "probability below 1/(16 z), z being the noise multiplier, while here every client sends in every round. "
+            "The first failure matters only for epsilon of the order of 2 ln(1/delta) and more."
         ),
         counterexample=(
             "v = 4, u = 1, delta = 1e-5, p = 1, T = epsilon = 37: the true delta is 1.36e-5. v = 4, u = 1, delta = "
@@ -203,7 +218,12 @@ LEMMA1: Statement = Statement(
             "enough for one round that takes place for certain"
         ),
         repaired="hou2023.lemma1.repaired",
-        affects=("hou2023.theorem1", "hou2023.corollary1", "hou2023.clip-inactive"),
+        affects=("hou2023.theorem1",),
+        survives={
+            "hou2023.corollary1": "It minimises a bound in which the noise's variance is a given; whether that noise "
+            "is private does not enter.",
+            "hou2023.clip-inactive": "It speaks of the size of the noise, not of its privacy.",
+        },
     ),
 )
 
@@ -215,8 +235,8 @@ REPAIRED: Statement = Statement(
         PAPER,
         "Lemma 1, Section 2",
         note=(
-            "repaired: 0 < epsilon <= 2 ln(1/delta), v = 4, and T in place of pT, since as many as T rounds may take "
-            "place. Zero-out; 16 in place of 4 with replacement"
+            "repaired, sufficient but not minimal: 0 < epsilon <= 2 ln(1/delta), v = 4, and T in place of pT, since "
+            "as many as T rounds may take place. Zero-out; 16 in place of 4 with replacement"
         ),
     ),
     text=(

@@ -1,0 +1,137 @@
+"""das2022's six statements on sampled cohorts, read with exactly r clients in each round: they hold as printed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from dpfl_theory.statements.das2022 import _corner_instances as corners
+from dpfl_theory.statements.das2022 import _instances as instances
+from dpfl_theory.statements.das2022 import _letters as das
+from dpfl_theory.statements.das2022 import _one_round as rounds
+from dpfl_theory.statements.das2022 import _sampling_moments as exact
+from dpfl_theory.statements.das2022 import _step_instances as steps
+from dpfl_theory.statements.das2022 import normalised_step, recursion, sampling, theorem4, theorem7
+from dpfl_theory.statements.das2022._causes import FIXED
+from dpfl_theory.statements.das2022._experiments import general_experiment, runs
+from dpfl_theory.statements.model import Check, Statement
+
+
+def _read(printed: Statement, uses: tuple[str, ...], checks: tuple[Check, ...]) -> Statement:
+    """The printed statement with exactly r clients; what is algebra in its checks is the same under both readings."""
+    return replace(
+        printed,
+        id=f"{printed.id}.fixed-size",
+        title=f"{printed.title}, exactly r clients",
+        reading=FIXED,
+        reading_of=printed.id,
+        assumptions=(*printed.assumptions, das.EXACT_COHORT),
+        checks=checks,
+        expected="holds",
+        erratum=None,
+        uses=uses,
+        slips=(),
+    )
+
+
+def _algebra(printed: Statement) -> tuple[Check, ...]:
+    return tuple(c for c in printed.checks if c.method == "algebra")
+
+
+def _exactly(found: Mapping[str, instances.Instance]) -> dict[str, instances.Instance]:
+    """The literal reading's counterexamples with exactly r clients in each round."""
+    return {
+        name.replace("independent r =", "exactly r ="): {
+            **i,
+            "cohort": instances.fixed(int(i["cohort"]["size"])),
+            "lanes": 1024,
+        }
+        for name, i in found.items()
+    }
+
+
+EQ12: Statement = _read(
+    sampling.EQ12,
+    ("das2022.fact2",),
+    (
+        sampling.slack(lambda: EQ12, "fixed"),
+        *(
+            Check("exact", f"fixed size, {family} vectors", exact.moment_cases, sampling.instance(family, "fixed"))
+            for family in sampling.FAMILIES
+        ),
+        Check("exact", "closed form, and (12) to (13)", exact.agreement_cases, sampling.instance("drawn", "fixed")),
+        *(
+            Check("monte-carlo", name, lambda i: sampling.cohort_experiment(EQ12, i), i)
+            for name, (i, _) in steps.COHORTS.items()
+            if i["cohort"]["scheme"] == "fixed"
+        ),
+    ),
+)
+EQ35: Statement = _read(
+    recursion.EQ35,
+    ("das2022.eq34", "das2022.eq12.fixed-size"),
+    (
+        Check(
+            "exact", "200 equal clients", recursion.equal_clients,
+            {**recursion.EQUAL, "E": [1, 4, 8, 20], "sampling": "fixed"},
+        ),
+        *rounds.checks("clip", ("fixed",)),
+        *rounds.near_threshold("fixed"),
+    ),
+)  # fmt: skip
+EQ47: Statement = _read(
+    normalised_step.EQ47,
+    ("das2022.eq46", "das2022.eq12.fixed-size"),
+    (
+        *_algebra(normalised_step.EQ47),
+        *rounds.checks("normalise", ("fixed",)),
+        *runs(
+            lambda: EQ47,
+            "normalise",
+            {**instances.sampled(instances.GENERAL_NORM, "fixed"), **_exactly(instances.GENERAL_INDEPENDENT)},
+            experiment=general_experiment,
+        ),
+    ),
+)
+THEOREM7: Statement = _read(
+    theorem7.GENERAL,
+    ("das2022.eq47.fixed-size",),
+    (
+        *_algebra(theorem7.GENERAL),
+        *runs(
+            lambda: THEOREM7,
+            "normalise",
+            {**instances.sampled(instances.GENERAL_NORM, "fixed"), **_exactly(instances.GENERAL_INDEPENDENT)},
+            experiment=general_experiment,
+        ),
+    ),
+)
+THEOREM7_ALPHA: Statement = _read(
+    theorem7.ALPHA,
+    ("das2022.theorem7.fixed-size",),
+    (
+        *_algebra(theorem7.ALPHA),
+        *runs(
+            lambda: THEOREM7_ALPHA,
+            "normalise",
+            {**instances.sampled(instances.ALPHA_NORM, "fixed"), **_exactly(instances.ALPHA_INDEPENDENT)},
+        ),
+    ),
+)
+THEOREM4B: Statement = _read(
+    theorem4.B,
+    ("das2022.theorem7.alpha.fixed-size",),
+    (
+        *_algebra(theorem4.B),
+        *runs(
+            lambda: THEOREM4B,
+            "normalise",
+            {
+                **instances.sampled(instances.LIPSCHITZ, "fixed"),
+                **_exactly({**instances.INDEPENDENT, **corners.IN_RANGE}),
+            },
+        ),
+    ),
+)
+
+STATEMENTS = (EQ12, EQ35, EQ47, THEOREM7, THEOREM7_ALPHA, THEOREM4B)
