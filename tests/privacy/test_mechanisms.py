@@ -186,9 +186,7 @@ def test_short_messages_hide_who_takes_part():
     with_record, without = (merged([(1 / 16, mean, z) for mean in [*means, np.array([x])]]) for x in (1.0, 0.0))
     if_seen = Repeated(WithProbability(sampling.fixed_size(1 / records, 2 * z, replace=True), 0.5), 1)
     for epsilon in (0.5, 1.5):
-        truth = max(
-            hockey_stick(with_record, without, epsilon, 200), hockey_stick(without, with_record, epsilon, 200)
-        )
+        truth = max(hockey_stick(with_record, without, epsilon, 200), hockey_stick(without, with_record, epsilon, 200))
         limits = account(run, epsilon=epsilon).delta
         assert limits.low <= truth * (1 + 1e-6)
         assert truth <= limits.high * (1 + 1e-6)

@@ -37,12 +37,18 @@ from dpfl_theory.statements.noble2022.composition import composed_delta
 from dpfl_theory.statements.noble2022.conversion import worst_delta
 
 PRIVACY_IDS = [
-    "lemmaB.1 lemmaB.2 lemmaB.3 lemmaB.4 lemmaB.5 lemmaB.6 lemmaB.7 eq5 eq6 eq7 eq8 claim4.1.server",
+    "lemmaB.1 lemmaB.2 lemmaB.3 lemmaB.4 lemmaB.5 lemmaB.6 lemmaB.7 eq5 eq6 eq7 eq8 claim4.1.server claim4.1.server.warm",
     "claim4.1.third-party claim4.1.third-party.repaired theorem4.1.third-party theorem4.1.third-party.repaired",
     "theorem4.1.server theorem4.1.server.repaired table1.rounds table1.rounds.repaired",
 ]
 IDS = [f"noble2022.{name}" for name in " ".join(PRIVACY_IDS).split()]
-REFUTED = {"claim4.1.third-party", "theorem4.1.third-party", "theorem4.1.server", "table1.rounds"}
+REFUTED = {
+    "claim4.1.server.warm",
+    "claim4.1.third-party",
+    "theorem4.1.third-party",
+    "theorem4.1.server",
+    "table1.rounds",
+}
 ALARM = 1e-6
 """False-alarm probability of each confidence limit."""
 
@@ -309,6 +315,25 @@ def test_the_nine_pairs_of_cohorts():
         ours, theirs = (np.mean([gaussian_delta(epsilon, math.sqrt(x) / 2) for x in row]) for row in (found, fedavg))
         assert [float(x) for x in told] == pytest.approx([ours, theirs], rel=2e-3)
         assert all(x in text for x in told)
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_the_server_after_a_warm_start_that_is_not_counted(size):
+    """mu^2 = 2 - 1/M by the covariance of (y_i^1, c_i^1), i in a cohort of ``size`` out of M = 4; 2 once the c_i^0 are
+    seen and counted; with the c_i^0 set to 0 it is 1, and nothing is refuted."""
+    users = 4
+    old, new = np.eye(users + size)[:users], np.eye(users + size)[users:]
+    seen = np.concatenate([new - old[:size] + old.mean(axis=0), new])
+    record = np.zeros(users + size)
+    record[[0, users]] = 1.0  # user 0's two noisy gradients
+    for view, expected in ((seen, 2 - 1 / users), (np.concatenate([seen, old]), 2.0), (new, 1.0)):
+        v = view @ record
+        assert v @ np.linalg.pinv(view @ view.T) @ v == pytest.approx(expected)
+    for name, check, told in (("claim4.1.server.warm", "round 1", 2 - 1 / users), ("claim4.1.server", "the warm", 2)):
+        (point,) = the_points(name, check, sizes=[[users, size, 1]])
+        assert float(point.low) == pytest.approx(told)
+    assert the_verdict("claim4.1.server.warm", "round 1").verdict == "violated"
+    assert the_verdict("claim4.1.server", "the warm").verdict == "holds"
 
 
 @pytest.mark.parametrize(("size", "overlap"), [(2, 1), (3, 2), (5, 1), (50, 3)])

@@ -29,9 +29,7 @@ def _participation(instance: Mapping[str, Any]) -> PrivacyClaim:
     away."""
 
     def points() -> list[PrivacyPoint]:
-        return [
-            p for at in instance["points"] for p in _claimed(at, *formulas.certified("dp-fedavg-record", at))
-        ]
+        return [p for at in instance["points"] for p in _claimed(at, *formulas.certified("dp-fedavg-record", at))]
 
     return PrivacyClaim("epsilon of DP-FedAvg towards a third party", points)
 
