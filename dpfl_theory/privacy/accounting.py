@@ -110,10 +110,7 @@ def calibrate(mechanism: Mechanism, *, epsilon: float, delta: float, limit: str 
 
     def excess(log_z: float) -> float:
         changed = mechanism.with_(noise_multiplier=math.exp(log_z))
-        if limit == "high":
-            spent = epsilon_high(changed.event(), delta)
-        else:
-            spent = lowest_epsilon(changed, delta)
+        spent = epsilon_high(changed.event(), delta) if limit == "high" else lowest_epsilon(changed, delta)
         return math.log(max(min(spent, 1e6), 1e-9 * epsilon) / epsilon)
 
     low, high = _bracket(excess, math.log(start))

@@ -21,12 +21,13 @@ from scipy.stats import binom, hypergeom, norm
 from test_sampling import hockey_stick, merged
 
 from dpfl_theory.errors import InputError
-from dpfl_theory.privacy import calibrate, sampling
+from dpfl_theory.privacy import calibrate
 from dpfl_theory.privacy.accounting import account, lowest_delta, lowest_epsilon
 from dpfl_theory.privacy.events import Repeated, WithProbability
 from dpfl_theory.privacy.mechanisms import base, get, mechanisms
 from dpfl_theory.privacy.pld import delta_limits, epsilon_high, epsilon_limits
 from dpfl_theory.privacy.rdp import moments_bound
+from dpfl_theory.privacy.sampling import fixed_size
 
 CLIP = 2.5
 """Clipping threshold of every rebuilt round."""
@@ -184,7 +185,7 @@ def test_short_messages_hide_who_takes_part():
     run = get("dp-fedavg-record")(**known, noise_multiplier=z, rounds=1)
     means = [np.array([0.0])] * (users * records - 1)
     with_record, without = (merged([(1 / 16, mean, z) for mean in [*means, np.array([x])]]) for x in (1.0, 0.0))
-    if_seen = Repeated(WithProbability(sampling.fixed_size(1 / records, 2 * z, replace=True), 0.5), 1)
+    if_seen = Repeated(WithProbability(fixed_size(1 / records, 2 * z, replace=True), 0.5), 1)
     for epsilon in (0.5, 1.5):
         truth = max(hockey_stick(with_record, without, epsilon, 200), hockey_stick(without, with_record, epsilon, 200))
         limits = account(run, epsilon=epsilon).delta

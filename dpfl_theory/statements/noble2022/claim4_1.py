@@ -137,8 +137,8 @@ THIRD_PARTY: Statement = Statement(
         grade="false",
         effect=Effect(
             1.9,
-            "The factor by which mu^2 of two rounds exceeds DP-FedAvg's at the cohorts of Tables 1 and 4 (lM = 5, K = s "
-            "= 1) where they share one user: 22/29 against 2/5.",
+            "The factor by which mu^2 of two rounds exceeds DP-FedAvg's at the cohorts of Tables 1 and 4 (lM = 5, K = "
+            "s = 1) where they share one user: 22/29 against 2/5.",
         ),
         printed="DP-SCAFFOLD and DP-FedAvg have the same level of privacy towards a third party.",
         true=(
@@ -147,9 +147,9 @@ THIRD_PARTY: Statement = Statement(
             "then hides no more than a user's own. Of x^T alone nothing is shown."
         ),
         why=(
-            "The main text speaks of x^t, the formal claim of (x^t, c^t). Both fail: the two sums of the counterexample "
-            "can be read from x^1 and x^2 alone, and from (x^2, c^2) alone. The user's gradient may have turned "
-            "between the rounds, so that the record moves the difference of its two messages by 2."
+            "The main text speaks of x^t, the formal claim of (x^t, c^t). Both fail: the two sums of the "
+            "counterexample can be read from x^1 and x^2 alone, and from (x^2, c^2) alone. The user's gradient may "
+            "have turned between the rounds, so that the record moves the difference of its two messages by 2."
         ),
         counterexample=(
             "M = 3, lM = 2, T = 2, K = 1. s = 1, sigma_g = 2: over the nine equally likely pairs of cohorts mu^2 "
@@ -161,8 +161,8 @@ THIRD_PARTY: Statement = Statement(
         repaired="noble2022.claim4.1.third-party.repaired",
         affects=("noble2022.theorem4.1.third-party",),
         survives={
-            "noble2022.table1.rounds": "The tables compute Implementation's formula and are checked against that; its T "
-            "are private for DP-SCAFFOLD all the same, as certified limits show.",
+            "noble2022.table1.rounds": "The tables compute Implementation's formula and are checked against that; "
+            "its T are private for DP-SCAFFOLD all the same, as certified limits show.",
             **SURVIVES,
         },
     ),

@@ -115,8 +115,8 @@ SERVER: Statement = Statement(
         "Claim 4.1, Section 4.1; Claim B.1, Appendix B.3",
         note=(
             f"{views.LEVEL}. The words '(-warm)' of Claim 4.1 and of the proof leave open whether t counts the rounds "
-            "that set c_i^0; here it does. For s < 1 the worst data are not known to be the same for both; what is compared there is "
-            "what adaptive composition guarantees, on which all of B.4 rests"
+            "that set c_i^0; here it does. For s < 1 the worst data are not known to be the same for both; what is "
+            "compared there is what adaptive composition guarantees, on which all of B.4 rests"
         ),
     ),
     text=(
@@ -126,14 +126,18 @@ SERVER: Statement = Statement(
     symbols=letters("M", "R", "l", "s", "K", "T", "sigma_g"),
     assumptions=(SAMPLING, NOISE),
     relation="claim",
+    slips=(
+        "Footnote 2: 1 - e^(-4) = 0.98 after 4/l rounds is the probability for one user; all 100 users have been "
+        "selected at least once with probability 0.18 (l = 0.05, 80 rounds).",
+    ),
     reading=(
         "t counts every round in which something is sent: DP-SCAFFOLD, or DP-SCAFFOLD-warm with the rounds that set "
         "c_i^0 among the T."
     ),
     remark=Remark(
         "If t counts the rounds after the warm start alone, as T does in Theorem C.1, the claim fails for "
-        "DP-SCAFFOLD-warm at t = 1: c_i^0 is then set by noisy gradients that no round has paid for, and {y_i^1, c_i^1} "
-        "show c_i^0 - c^0 beside c_i^1. At K = s = 1 mu^2 sigma_g^2 is 2 - 1/M, and 1 for DP-FedAvg.",
+        "DP-SCAFFOLD-warm at t = 1: c_i^0 is then set by noisy gradients that no round has paid for, and {y_i^1, "
+        "c_i^1} show c_i^0 - c^0 beside c_i^1. At K = s = 1 mu^2 sigma_g^2 is 2 - 1/M, and 1 for DP-FedAvg.",
         shown_by="noble2022.claim4.1.server.warm",
     ),
     checks=(

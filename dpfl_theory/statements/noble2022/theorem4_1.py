@@ -217,8 +217,8 @@ THIRD_PARTY: Statement = Statement(
         "noble2022.eq8",
     ),
     slips=(
-        "The sketch of Section 4.1 prints sigma_a^2 = sigma_g^2/(lM K s^2) for the noise of the aggregate, the appendix "
-        "sigma_g^2/(lM).",
+        "The sketch of Section 4.1 prints sigma_a^2 = sigma_g^2/(lM K s^2) for the noise of the aggregate, the "
+        "appendix sigma_g^2/(lM).",
     ),
 )
 

@@ -181,8 +181,9 @@ REPAIRED: Statement = Statement(
         PAPER,
         "Theorem 4.1 (2), Section 4.1; Appendix B.4",
         note=(
-            "repaired: the formula without approximation in place of the orders; warm-up rounds included in T. It counts a user in every round, and "
-            "strong composition loses much: noble2022.theorem4.1.third-party.repaired holds towards the server too"
+            "repaired: the formula without approximation in place of the orders; warm-up rounds included in T. It "
+            "counts a user in every round, and strong composition loses much: "
+            "noble2022.theorem4.1.third-party.repaired holds towards the server too"
         ),
     ),
     text=(

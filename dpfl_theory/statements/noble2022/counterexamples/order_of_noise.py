@@ -3,14 +3,14 @@
 from mpmath import exp, findroot, log, mp, mpf, ncdf, sqrt
 
 mp.dps = 120
+rate = mpf(1) / 2
 for share, delta, start in ((15, mpf(10) ** -6, 1.5), (70, mpf(10) ** -30, 7), (231, mpf(10) ** -100, 16)):
-    s, l = mpf(1) / share, mpf(1) / 2
-    order = s * sqrt(l * log(2 * l / delta) * log(2 / delta)) / (l * sqrt(2))
-    claimed, delta_s = sqrt(2 / l) / 2, delta / 2 * (1 / l + 1)
+    s, claimed, delta_s = mpf(1) / share, sqrt(2 / rate) / 2, delta / 2 * (1 / rate + 1)
+    order = s * sqrt(rate * log(2 * rate / delta) * log(2 / delta)) / (sqrt(2) / 2)
 
-    def excess(epsilon):
+    def excess(epsilon, s=s, delta_s=delta_s):
         x = log((exp(epsilon) - 1 + s) / s) + mpf(1) / 2
-        return log(l * ((1 - s) * ncdf(-x) + s * ncdf(1 - x) - exp(epsilon) * ncdf(-x)) / delta_s)
+        return log(rate * ((1 - s) * ncdf(-x) + s * ncdf(1 - x) - exp(epsilon) * ncdf(-x)) / delta_s)
 
     true = findroot(excess, start)
     print(f"s = 1/{share}: the order is {float(order):.3f}, epsilon_s = {int(claimed)}, the truth {float(true):.2f}")

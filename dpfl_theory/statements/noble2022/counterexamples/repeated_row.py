@@ -3,16 +3,16 @@
 # Between whole orders the cgf is interpolated linearly, so that the smallest epsilon is at a whole one.
 from math import comb, exp, expm1, log
 
-l, s, variance, delta = 0.05, 0.2, 5 * 160**2, 1 / 400_000
+rate, share, variance, delta = 0.05, 0.2, 5 * 160**2, 1 / 400_000
 
 
-def cgf(order, rate, exponent):  # (order - 1) times the Renyi bound after subsampling; exponent(j) = (j - 1) eps(j)
-    total = 1 + rate**2 * comb(order, 2) * min(4 * expm1(exponent(2)), 2 * exp(exponent(2)))
-    return log(total + sum(2 * rate**j * comb(order, j) * exp(exponent(j)) for j in range(3, order + 1)))
+def cgf(order, q, exponent):  # (order - 1) times the Renyi bound after subsampling; exponent(j) = (j - 1) eps(j)
+    total = 1 + q**2 * comb(order, 2) * min(4 * expm1(exponent(2)), 2 * exp(exponent(2)))
+    return log(total + sum(2 * q**j * comb(order, j) * exp(exponent(j)) for j in range(3, order + 1)))
 
 
 def one_round(steps, order):
-    return cgf(order, l, lambda j: steps * cgf(j, s, lambda i: i * (i - 1) / (2 * variance)))
+    return cgf(order, rate, lambda j: steps * cgf(j, share, lambda i: i * (i - 1) / (2 * variance)))
 
 
 orders = range(5, 40)  # below 5 the conversion alone costs more than 3

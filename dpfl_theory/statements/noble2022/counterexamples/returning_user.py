@@ -7,8 +7,11 @@ from math import erfc, exp, sqrt
 import numpy as np
 
 
+def tail(x):
+    return erfc(x / sqrt(2)) / 2
+
+
 def delta(epsilon, mu):
-    tail = lambda x: erfc(x / sqrt(2)) / 2
     return tail(epsilon / mu - mu / 2) - exp(epsilon) * tail(epsilon / mu + mu / 2) if mu else 0.0
 
 

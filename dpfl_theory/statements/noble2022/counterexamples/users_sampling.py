@@ -7,23 +7,23 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-l, s, sigma, delta = 0.001, 0.5, 5.0, 1e-6
+rate, s, sigma, delta = 0.001, 0.5, 5.0, 1e-6
 
 
 def delta_of(epsilon):
     x = sigma * log((exp(epsilon) - 1 + s) / s) + 0.5 / sigma
-    return l * ((1 - s) * norm.sf(x) + s * norm.sf(x - 1 / sigma) - exp(epsilon) * norm.sf(x))
+    return rate * ((1 - s) * norm.sf(x) + s * norm.sf(x - 1 / sigma) - exp(epsilon) * norm.sf(x))
 
 
 def step_1(alpha, x):  # Lemma B.7 with the variance lM sigma_g^2, and Lemma B.4 with delta' = x delta/(Tl)
     z = sigma**-2
     total = 1 + 2 * s**2 * comb(alpha, 2) * min(2 * (exp(z) - 1), exp(z))
     total += sum(2 * s**j * comb(alpha, j) * exp(j * (j - 1) * z / 2) for j in range(3, alpha + 1))
-    return (log(total) + log(l / (x * delta))) / (alpha - 1)
+    return (log(total) + log(rate / (x * delta))) / (alpha - 1)
 
 
 def steps_2_and_3(alpha, x):
-    star = log(1 + l * (exp(step_1(alpha, x)) - 1))
+    star = log(1 + rate * (exp(step_1(alpha, x)) - 1))
     return star * sqrt(2 * log(1 / ((1 - x) * delta))) + star * (exp(star) - 1)
 
 
