@@ -38,7 +38,8 @@ from dpfl_theory.statements.noble2022.conversion import worst_delta
 
 PRIVACY_IDS = [
     "lemmaB.1 lemmaB.2 lemmaB.3 lemmaB.4 lemmaB.5 lemmaB.6 lemmaB.7 eq5 eq6 eq7 eq8 claim4.1.server",
-    "claim4.1.server.warm claim4.1.third-party claim4.1.third-party.repaired theorem4.1.third-party theorem4.1.third-party.repaired",
+    "claim4.1.server.warm",
+    "claim4.1.third-party claim4.1.third-party.repaired theorem4.1.third-party theorem4.1.third-party.repaired",
     "theorem4.1.server theorem4.1.server.repaired table1.rounds table1.rounds.repaired",
 ]
 IDS = [f"noble2022.{name}" for name in " ".join(PRIVACY_IDS).split()]

@@ -102,7 +102,7 @@ LOST_ROOT = Cause(
     "the noise term lacks a factor sqrt(nu)",
     "The left side has the unit of a squared gradient; sqrt(F_0) (varsigma + Sigma_g) has it only after a factor "
     "sqrt(nu). Multiplying the objective or the parameters by a constant therefore changes the ratio of the two sides, "
-    "and no constant serves for all nu. (The paper adapts a proof of Karimireddy et al.; that source was not compared.)",
+    "and no constant serves for all nu. (The paper adapts a proof of others; its source was not compared.)",
     "F(x) = nu x^2/2 up to |x| = 1 and linear beyond, x^0 = 1, M = l = K = s = eta_g = 1, T = 4c, Sigma_g^2 = 32 T nu "
     "F_0. For c = 1, nu = 1000 the left side is at least 724 F_0 for every step size and all weights, the right side "
     "503 F_0; for c = 10, nu = 100000 they are 72367 F_0 and 50298 F_0.",
