@@ -175,18 +175,25 @@ def lowest_epsilon(mechanism: Mechanism, delta: float) -> float:
     """
     found = 0.0
     for event, failing in mechanism.attacks():
-        if not failing:
-            found = max(found, epsilon_low(event, delta))
-        elif 2 * failing < GIVEN_AWAY * delta:
-            most = math.log(GIVEN_AWAY * delta / failing - 1)
-            found = max(found, min(most, epsilon_low(event, delta * (1 + GIVEN_AWAY))))
+        if 2 * failing >= GIVEN_AWAY * delta:
+            continue
+        most = math.log(GIVEN_AWAY * delta / failing - 1) if failing else math.inf
+        shown = epsilon_low(event, delta * (1 + GIVEN_AWAY) if failing else delta)
+        found = max(found, min(most, shown))
+        if shown <= most:
+            break  # later attacks show less
     return found
 
 
 def lowest_delta(mechanism: Mechanism, epsilon: float) -> float:
     """The same for delta at an epsilon."""
-    lost = 1 + math.exp(epsilon)
-    return max(0.0, *(delta_limits(event, epsilon).low - lost * failing for event, failing in mechanism.attacks()))
+    found = 0.0
+    for event, failing in mechanism.attacks():
+        shown, lost = delta_limits(event, epsilon).low, (1 + math.exp(epsilon)) * failing
+        found = max(found, shown - lost)
+        if lost <= GIVEN_AWAY * shown:
+            break
+    return found
 
 
 def checked_delta(delta: float) -> None:

@@ -30,7 +30,8 @@ class DPFedAvgRecord(Mechanism):
 
     * **Who takes part can be seen.** The other users' records may be anything, so that a round with a user and one
       without can look different whatever the record in question is. Sampling users then only makes the user's rounds
-      fewer. (Amplification needs a mechanism that hides whole users.)
+      fewer. (Amplification needs a mechanism that hides whole users.) Short messages under much noise hide it; lower
+      limits therefore give away the chance that it is not seen.
     * **The other users' noise counts at K = 1 only.** With more local steps a user's later gradients depend on its
       earlier noise, which the sum does not hide: for K > 1 the local steps are composed as if they were seen.
 
