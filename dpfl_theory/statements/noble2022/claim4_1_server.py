@@ -114,8 +114,8 @@ SERVER: Statement = Statement(
         PAPER,
         "Claim 4.1, Section 4.1; Claim B.1, Appendix B.3",
         note=(
-            f"{views.LEVEL}. The words '(-warm)' of Claim 4.1 and of the proof leave open whether t counts the rounds "
-            "that set c_i^0; here it does. For s < 1 the worst data are not known to be the same for both; what is "
+            f"{views.LEVEL}. The words '(-warm)' of Claim 4.1 and of the proof leave open whether t counts them; "
+            "here it does. For s < 1 the worst data are not known to be the same for both; what is "
             "compared there is what adaptive composition guarantees, on which all of B.4 rests"
         ),
     ),
