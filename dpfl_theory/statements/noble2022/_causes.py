@@ -114,11 +114,11 @@ LOST_ROOT = Cause(
 FIXED_STEP = Cause(
     "noble2022.fixed-step",
     "the step size that the rate needs is not the one that is printed",
-    "Lemma C.7 gives 2 D_0^2/(eta~ T) + 20 eta~ W for the mean excess, W the noise. The printed rate is that of the "
-    "best eta~, which shrinks with T, with D_0 and with 1/noise. Lemma C.8 states it for every eta_l up to a limit, "
-    "and the theorems for the limit itself (the words 'eta_l as low as possible' stand where it is set to the "
-    "largest). With a step that does not shrink the noise of the last rounds stays, and the iterates' mean keeps a "
-    "distance from x* where the curvature differs on its two sides.",
+    "Lemma C.7 gives 2 D_0^2/(eta~ T) + 20 eta~ W for the mean excess, W the noise, and a round of DP-FedAvg the same "
+    "form. The printed rate is that of the best eta~, which shrinks with T, with D_0 and with 1/noise. Lemma C.8 "
+    "states it for every eta_l up to a limit, and the theorems for the limit itself (the words 'eta_l as low as "
+    "possible' stand where it is set to the largest). With a step that does not shrink the noise of the last rounds "
+    "stays, and the iterates' mean keeps a distance from x* where the curvature differs on its two sides.",
     "Theorem C.1, M = l = K = s = 1, nu = 10, Sigma_g = 1, so that eta_l = 1/240. Part (2), T = 1, F(x) = nu x^2/2 "
     "near x*: for c = 1 and D_0 = 1/50000 the excess is 2.17 times the right side, for c = 1000 and D_0 = 1/50000000 "
     "too. Over many rounds, F'(x) = 10x for x > 0 and x for x < 0 (mu = 1): from x^0 = -0.017 the mean of x^t is at "
