@@ -14,10 +14,13 @@ from dpfl_theory.privacy.mechanisms import Mechanism
 from dpfl_theory.privacy.pld import Limits, delta_limits, epsilon_high, epsilon_limits, epsilon_low
 from dpfl_theory.privacy.rdp import Moments, moments_bound
 
-__all__ = ["Account", "account", "calibrate", "largest_rounds"]
+__all__ = ["Account", "account", "calibrate", "largest_rounds", "lowest_delta", "lowest_epsilon"]
 
 PRECISION = 1e-5
 """Relative precision of a calibrated noise multiplier; the value returned is always certified."""
+
+GIVEN_AWAY = 1e-6
+"""Share of delta that an attack's failures may take."""
 
 MOST_ROUNDS = 10**8
 
@@ -69,13 +72,13 @@ def account(mechanism: Mechanism, *, delta: float | None = None, epsilon: float 
     if (delta is None) == (epsilon is None):
         raise InputError("give either --delta or --epsilon, and the other is computed")
     event = mechanism.event()
-    attack = mechanism.attack()
+    bounded = mechanism.attacks() != ((event, 0.0),)
     moments, warnings = None, []
     if delta is not None:
         checked_delta(delta)
         found = epsilon_limits(event, delta)
-        if attack is not None:
-            found = _with_low(found, epsilon_limits(attack, delta).low)
+        if bounded:
+            found = _with_low(found, lowest_epsilon(mechanism, delta))
         moments = moments_bound(mechanism, delta)
         if moments is not None and moments.warning:
             warnings.append(moments.warning)
@@ -85,8 +88,8 @@ def account(mechanism: Mechanism, *, delta: float | None = None, epsilon: float 
     assert epsilon is not None
     checked_epsilon(epsilon, zero=True)
     found = delta_limits(event, epsilon)
-    if attack is not None:
-        found = _with_low(found, delta_limits(attack, epsilon).low)
+    if bounded:
+        found = _with_low(found, lowest_delta(mechanism, epsilon))
     return Account(mechanism, Limits(epsilon, epsilon, epsilon), found, None, ())
 
 
@@ -107,10 +110,7 @@ def calibrate(mechanism: Mechanism, *, epsilon: float, delta: float, limit: str 
 
     def excess(log_z: float) -> float:
         changed = mechanism.with_(noise_multiplier=math.exp(log_z))
-        if limit == "high":
-            spent = epsilon_high(changed.event(), delta)
-        else:
-            spent = epsilon_low(changed.attack() or changed.event(), delta)
+        spent = epsilon_high(changed.event(), delta) if limit == "high" else lowest_epsilon(changed, delta)
         return math.log(max(min(spent, 1e6), 1e-9 * epsilon) / epsilon)
 
     low, high = _bracket(excess, math.log(start))
@@ -166,6 +166,34 @@ def largest(cost: Callable[[int], float], budget: float) -> int:
         else:
             high, due = middle, now
     return low
+
+
+def lowest_epsilon(mechanism: Mechanism, delta: float) -> float:
+    """A certified lower limit of epsilon, by the mechanism's attacks.
+
+    An attack that fails with probability w has at least its event's delta less (1 + e^epsilon) w.
+    """
+    found = 0.0
+    for event, failing in mechanism.attacks():
+        if 2 * failing >= GIVEN_AWAY * delta:
+            continue
+        most = math.log(GIVEN_AWAY * delta / failing - 1) if failing else math.inf
+        shown = epsilon_low(event, delta * (1 + GIVEN_AWAY) if failing else delta)
+        found = max(found, min(most, shown))
+        if shown <= most:
+            break  # later attacks show less
+    return found
+
+
+def lowest_delta(mechanism: Mechanism, epsilon: float) -> float:
+    """The same for delta at an epsilon."""
+    found = 0.0
+    for event, failing in mechanism.attacks():
+        shown, lost = delta_limits(event, epsilon).low, (1 + math.exp(epsilon)) * failing
+        found = max(found, shown - lost)
+        if lost <= GIVEN_AWAY * shown:
+            break
+    return found
 
 
 def checked_delta(delta: float) -> None:

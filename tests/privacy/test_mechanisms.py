@@ -17,13 +17,17 @@ from dp_accounting import SelfComposedDpEvent
 from dp_accounting.pld import privacy_loss_distribution as reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom, hypergeom
+from scipy.stats import binom, hypergeom, norm
 from test_sampling import hockey_stick, merged
 
 from dpfl_theory.errors import InputError
+from dpfl_theory.privacy import calibrate
+from dpfl_theory.privacy.accounting import account, lowest_delta, lowest_epsilon
+from dpfl_theory.privacy.events import Repeated, WithProbability
 from dpfl_theory.privacy.mechanisms import base, get, mechanisms
 from dpfl_theory.privacy.pld import delta_limits, epsilon_high, epsilon_limits
 from dpfl_theory.privacy.rdp import moments_bound
+from dpfl_theory.privacy.sampling import fixed_size
 
 CLIP = 2.5
 """Clipping threshold of every rebuilt round."""
@@ -161,13 +165,58 @@ def test_records_drawn_afresh_in_each_local_step():
     run = get("dp-scaffold")(
         users=6, records=10, user_rate=0.5, record_rate=0.3, local_steps=4, noise_multiplier=2.0, rounds=9
     )
-    line = run.attack().event.event.forward
+    ((seen, _), (hidden, failing)) = run.attacks()
+    line = seen.event.event.forward
     np.testing.assert_allclose(line.weights, binom.pmf(np.arange(5), 4, hypergeom.pmf(1, 10, 1, 3)), rtol=1e-9)
     assert line.p_means == (0.0, 1.0, 2.0, 3.0, 4.0)
     assert line.z == pytest.approx(2.0 * math.sqrt(4 * 3))
-    assert run.attack().times == 1  # later on a returning user's control variate changes what the sums say
+    assert seen.times == hidden.times == 1  # later on a returning user's control variate changes what the sums say
     assert run.event().times == 9
-    assert get("dp-fedavg-record")(**_given(run)).attack().times == 9
+    assert {event.times for event, _ in get("dp-fedavg-record")(**_given(run)).attacks()} == {9}
+    assert failing == 0.0  # a user that is not drawn looks like one that does not use the record
+    assert hidden.event.forward.weights == pytest.approx(0.5 * np.array(line.weights) + [0.5, 0, 0, 0, 0])
+
+
+def test_short_messages_hide_who_takes_part():
+    """lM = sR = K = 1: a round shows one of all MR records, drawn uniformly, and the limits enclose exactly that. With
+    participation counted as seen, as for long messages, the lower limit would lie above the truth."""
+    users, records, z = 2, 8, 0.5
+    known = {"users": users, "records": records, "user_rate": 0.5, "record_rate": 1 / records, "local_steps": 1}
+    run = get("dp-fedavg-record")(**known, noise_multiplier=z, rounds=1)
+    means = [np.array([0.0])] * (users * records - 1)
+    with_record, without = (merged([(1 / 16, mean, z) for mean in [*means, np.array([x])]]) for x in (1.0, 0.0))
+    if_seen = Repeated(WithProbability(fixed_size(1 / records, 2 * z, replace=True), 0.5), 1)
+    for epsilon in (0.5, 1.5):
+        truth = max(hockey_stick(with_record, without, epsilon, 200), hockey_stick(without, with_record, epsilon, 200))
+        limits = account(run, epsilon=epsilon).delta
+        assert limits.low <= truth * (1 + 1e-6)
+        assert truth <= limits.high * (1 + 1e-6)
+        assert limits.high <= limits.low * (1 + 1e-3)
+        assert delta_limits(if_seen, epsilon).low > 1.2 * truth
+    at = {"epsilon": 1.0, "delta": 1e-6}
+    low, high = (calibrate(run.with_(rounds=16), **at, limit=limit) for limit in ("low", "high"))
+    assert 0.97 * high < low <= high * (1 + 2e-5)
+
+
+def test_what_an_attack_may_miss_is_given_away():
+    """sR = 20 of 200 records: little noise shows who takes part, much noise does not; between them the chance of a
+    mistake is taken from delta, and the lower limits stay below the upper ones and fall with the noise."""
+    known = {"users": 10, "records": 200, "user_rate": 0.3, "record_rate": 0.1, "local_steps": 1, "rounds": 1}
+    found = []
+    for z in (0.4, 0.7, 0.76, 0.8, 3.0):
+        run = get("dp-fedavg-record")(**known, noise_multiplier=z)
+        ((seen, failing), (hidden, _)) = run.attacks()
+        assert failing == pytest.approx(norm.sf(9 / (z * math.sqrt(3))), rel=1e-9)
+        low, high = lowest_epsilon(run, 1e-5), epsilon_high(run.event(), 1e-5)
+        assert epsilon_limits(hidden, 1e-5).low <= low <= epsilon_limits(seen, 1e-5).low <= high
+        found.append((low / epsilon_limits(seen, 1e-5).low, low))
+        if low > epsilon_limits(hidden, 1e-5).low:  # also where the chance is all but too large
+            assert delta_limits(seen, low).low - (1 + math.exp(low)) * failing >= 1e-5 * (1 - 1e-9)
+        left = max(delta_limits(seen, 0.5).low - (1 + math.exp(0.5)) * failing, delta_limits(hidden, 0.5).low)
+        assert lowest_delta(run, 0.5) == pytest.approx(left, rel=1e-9)
+    assert found[0][0] > 0.999
+    assert found[-1][0] < 0.8
+    assert [low for _, low in found] == sorted((low for _, low in found), reverse=True)
 
 
 def _given(mechanism):
@@ -270,11 +319,10 @@ def test_the_server_sees_at_least_what_others_see(sampling, relation):
 def test_the_server_of_record_level_algorithms_sees_at_least_what_others_see():
     for run in ("dp-fedavg-record", "dp-fedavg-record, one step", "dp-scaffold", "dp-fedsgd"):
         third, server = described(run), described(run, view="server")
-        attack = third.attack() or third.event()
-        seen, certified = epsilon_limits(attack, 1e-5).low, epsilon_high(third.event(), 1e-5)
+        seen, certified = lowest_epsilon(third, 1e-5), epsilon_high(third.event(), 1e-5)
         assert seen <= certified <= epsilon_high(server.event(), 1e-5) * (1 + 1e-9)
-        assert (third.attack() is None) == (third.local_steps == 1 and run != "dp-scaffold")
-        assert server.attack() is None
+        assert (third.attacks()[0][0] == third.event()) == (third.local_steps == 1 and run != "dp-scaffold")
+        assert server.attacks() == ((server.event(), 0.0),)
 
 
 def test_different_words_for_the_same_run():
@@ -433,7 +481,7 @@ def test_nothing_but_an_input_error_comes_of_junk(name):
             mechanism = kind(**parameters)
             assert mechanism.notes() is not None
             assert mechanism.describe()["algorithm"] == name
-            asked = (mechanism.event, mechanism.attack, mechanism.textbook, lambda: mechanism.multiplier(1.0, CLIP))
+            asked = (mechanism.event, mechanism.attacks, mechanism.textbook, lambda: mechanism.multiplier(1.0, CLIP))
             said = [complaint(action) for action in asked]
         assert all("\n" not in one for one in said if one)
 

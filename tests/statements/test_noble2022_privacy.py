@@ -38,11 +38,18 @@ from dpfl_theory.statements.noble2022.conversion import worst_delta
 
 PRIVACY_IDS = [
     "lemmaB.1 lemmaB.2 lemmaB.3 lemmaB.4 lemmaB.5 lemmaB.6 lemmaB.7 eq5 eq6 eq7 eq8 claim4.1.server",
+    "claim4.1.server.warm",
     "claim4.1.third-party claim4.1.third-party.repaired theorem4.1.third-party theorem4.1.third-party.repaired",
     "theorem4.1.server theorem4.1.server.repaired table1.rounds table1.rounds.repaired",
 ]
 IDS = [f"noble2022.{name}" for name in " ".join(PRIVACY_IDS).split()]
-REFUTED = {"claim4.1.third-party", "theorem4.1.third-party", "theorem4.1.server", "table1.rounds"}
+REFUTED = {
+    "claim4.1.server.warm",
+    "claim4.1.third-party",
+    "theorem4.1.third-party",
+    "theorem4.1.server",
+    "table1.rounds",
+}
 ALARM = 1e-6
 """False-alarm probability of each confidence limit."""
 
@@ -311,6 +318,25 @@ def test_the_nine_pairs_of_cohorts():
         assert all(x in text for x in told)
 
 
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_the_server_after_a_warm_start_that_is_not_counted(size):
+    """mu^2 = 2 - 1/M by the covariance of (y_i^1, c_i^1), i in a cohort of ``size`` out of M = 4; 2 once the c_i^0 are
+    seen and counted; with the c_i^0 set to 0 it is 1, and nothing is refuted."""
+    users = 4
+    old, new = np.eye(users + size)[:users], np.eye(users + size)[users:]
+    seen = np.concatenate([new - old[:size] + old.mean(axis=0), new])
+    record = np.zeros(users + size)
+    record[[0, users]] = 1.0  # user 0's two noisy gradients
+    for view, expected in ((seen, 2 - 1 / users), (np.concatenate([seen, old]), 2.0), (new, 1.0)):
+        v = view @ record
+        assert v @ np.linalg.pinv(view @ view.T) @ v == pytest.approx(expected)
+    for name, check, told in (("claim4.1.server.warm", "round 1", 2 - 1 / users), ("claim4.1.server", "the warm", 2)):
+        (point,) = the_points(name, check, sizes=[[users, size, 1]])
+        assert float(point.low) == pytest.approx(told)
+    assert the_verdict("claim4.1.server.warm", "round 1").verdict == "violated"
+    assert the_verdict("claim4.1.server", "the warm").verdict == "holds"
+
+
 @pytest.mark.parametrize(("size", "overlap"), [(2, 1), (3, 2), (5, 1), (50, 3)])
 def test_a_returning_user_in_closed_form(size, overlap):
     """mu^2 = (5m - 3o)/(m^2 + m o - o^2) for cohorts of m that share o users: up to 2.5 times DP-FedAvg's 2/m."""
@@ -520,7 +546,9 @@ def test_a_repaired_formula_that_is_too_small_is_refuted(monkeypatch):
 
 @pytest.mark.parametrize("view", ["third-party", "server"])
 def test_the_order_fails_at_the_recorded_instance(view):
-    """u = v = 1, s = 1/R, T = 2R: the event that one of T numbers exceeds a, by the smallest a that delta allows."""
+    """u = v = 1, s = 1/R, T = 2R: the event that one of T numbers exceeds a, by the smallest a that delta allows.
+
+    Towards a third party lM = sR = 1 shows one of all MR records, so that the rate is 1/(2R) in either view."""
     records, epsilon, delta = (2048, 0.5, 1e-6) if view == "third-party" else (4096, 1.0, 1.5e-6)
     noise = noble2022.noise_order(
         users=2,
@@ -532,13 +560,50 @@ def test_the_order_fails_at_the_recorded_instance(view):
         epsilon=0.5,
         delta=1e-6,
     )
-    assert f"sigma_g = {noise:.3f}" in get(f"noble2022.theorem4.1.{view}").erratum.counterexample
+    told = get(f"noble2022.theorem4.1.{view}").erratum.counterexample
+    assert f"sigma_g = {noise:.3f}" in told
     assert noble2022.server_guarantee(users=2, user_rate=0.5, epsilon=0.5, delta=1e-6) == pytest.approx((1.0, 1.5e-6))
     a = np.linspace(1.0, 6.0, 5001)  # the record moves a number by 1, in one round of 2R, on average once
     p = -math.expm1(2 * records * math.log1p(-0.5 / records)) * norm.sf((a - 1) / noise)
     q = 2 * records * norm.sf(a / noise)
     found = np.max(np.log(np.maximum(p - delta, 1e-300) / q))
     assert found > epsilon + 0.1
+    *_, recorded = the_points(f"theorem4.1.{view}", "the order with the constant 1")
+    assert recorded.at["sigma_g"] == pytest.approx(noise)
+    assert found < recorded.low < recorded.high < 1.03 * recorded.low
+    assert f"at least {math.floor(100 * recorded.low) / 100}" in told
+
+
+@pytest.mark.parametrize("view", ["third-party", "server"])
+def test_the_order_fails_without_small_noise(view):
+    """One round at sigma_g = 1 by the closed form in 120 digits: with probability 1/2 user 0's message is seen, and s =
+    1/R; a third party sees one of 2R records."""
+    for point, records in zip(the_points(f"theorem4.1.{view}", "the order with the constant 1"), (15, 70, 231)):
+        assert point.at["sigma_g"] == 1.0
+        with mpmath.workdps(120):
+            delta = point.at["delta"] * (1.5 if view == "server" else 1.0)
+            s, seen = (mpmath.mpf(1) / records, 0.5) if view == "server" else (mpmath.mpf(1) / (2 * records), 1.0)
+
+            def excess(epsilon, s=s, seen=seen, delta=delta):
+                x = mpmath.log((mpmath.exp(epsilon) - 1 + s) / s) + mpmath.mpf(1) / 2
+                p, q = (1 - s) * mpmath.ncdf(-x) + s * mpmath.ncdf(1 - x), mpmath.ncdf(-x)
+                return mpmath.log(seen * (p - mpmath.exp(epsilon) * q) / delta)
+
+            true = float(mpmath.findroot(excess, float(point.low)))
+        assert float(point.low) == pytest.approx(true, rel=1e-6)
+        assert point.low > 1.5 * point.claimed
+    assert point.low > 15
+
+
+def test_the_constant_that_is_needed_is_that_of_each_view():
+    """u for v = 1 at R = 4, 16, 64: towards a third party with one of MR records drawn; counting participation as seen
+    would ask for 0.480, 0.463 and 0.499."""
+    for view, told in (("third-party", (0.325, 0.349, 0.417)), ("server", (0.274, 0.296, 0.375))):
+        _, check = the_check(f"theorem4.1.{view}", "no constants")
+        claim = check.build({**check.instance, "needed": [4, 16, 64]})
+        for point, most in zip(claim.needed(), told):
+            assert point.high == pytest.approx(most, abs=6e-4)
+            assert 0.95 * point.high < point.low <= point.high
 
 
 @pytest.mark.parametrize("with_variates", [True, False])

@@ -11,17 +11,25 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpfl_theory import statements
 from dpfl_theory.checks import algebra, monte_carlo
 from dpfl_theory.checks.evidence import Evidence
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements import rates
 from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.model import Check, Sides, Statement, sympy_symbols
-from dpfl_theory.statements.noble2022 import _no_constant, _private_runs, _rates, theorem4_2, theorem4_2_repaired
+from dpfl_theory.statements.noble2022 import (
+    _no_constant,
+    _private_runs,
+    _rate_constants,
+    _rates,
+    theorem4_2,
+    theorem4_2_every_delta,
+)
 from dpfl_theory.statements.symbolic import total
 
-STATEMENT = {"scaffold": theorem4_2_repaired.SCAFFOLD, "fedavg": theorem4_2_repaired.FEDAVG}
-PRINTED = {"scaffold": theorem4_2.SCAFFOLD, "fedavg": theorem4_2.FEDAVG}
+STATEMENT = {"scaffold": theorem4_2.SCAFFOLD, "fedavg": theorem4_2.FEDAVG}
+LITERAL = {"scaffold": theorem4_2_every_delta.SCAFFOLD, "fedavg": theorem4_2_every_delta.FEDAVG}
 REGIMES = pytest.mark.parametrize(
     "regime", _rates.REGIMES, ids=[f"{r['method']}-{r['letter']}-{r['term']}" for r in _rates.REGIMES]
 )
@@ -160,7 +168,7 @@ def test_a_wrong_exponent_is_noticed_by_the_algebra() -> None:
 
         return replace(theorem4_2.SCAFFOLD, sides=sides)
 
-    outcome = theorem4_2_repaired._exponents(wrong, "scaffold")({})
+    outcome = _rate_constants.exponents(wrong, "scaffold")({})
     assert outcome.true is False
     assert "start has T^(-1/2), not -1" in outcome.reason
 
@@ -177,40 +185,41 @@ def smallest_excess(steps: np.ndarray, T: int, deviation: float) -> float:
     return least
 
 
-@pytest.mark.parametrize("method", PRINTED)
+@pytest.mark.parametrize("method", LITERAL)
 def test_the_hypothesis_on_delta_is_needed(method: str) -> None:
     """One user, T = 1000, c = 102, epsilon = 1e-3, 1 - delta = 1e-13: on the quadratic no step size has less excess
     than 0.45, and the proof's floor on the Huber loss is 0.245; the bound is below 0.2."""
     T, epsilon, rest, c = 1000, 1e-3, 1e-13, 102
     values = {"T": T, "l": 1.0, "delta": 1 - rest, "D0": 1.0}
-    s = sympy_symbols(PRINTED[method])
+    s = sympy_symbols(LITERAL[method])
     at = {"c": c, "nu": 1, "varsigma": 0, "s": 1, "R": 1, "K": 1, "M": 1, "C": 1, "d": 1, "epsilon": epsilon}
     at |= values | {"G": 0, "B": 1}
-    bound = float(total(PRINTED[method]).subs({s[name]: v for name, v in at.items() if name in s}))
+    bound = float(total(LITERAL[method]).subs({s[name]: v for name, v in at.items() if name in s}))
     assert bound < 0.2
     deviation = 2 * math.sqrt(T * math.log(2 * T) * math.log(2)) / epsilon  # of one step's noise, at sigma_g*
     assert smallest_excess(np.geomspace(1e-12, 1 / 24, 400), T, deviation) > 0.45
     assert 0.245 < (0.5 - 3 * T / (deviation * math.sqrt(2 * math.pi))) / 2 < 0.25
-    assert not any(a.test(None, {**at, "delta": 1 - rest}) for a in PRINTED[method].assumptions)
-    assert theorem4_2_repaired.SMALL.test(None, values) is not None
-    assert theorem4_2_repaired.SMALL.test(None, {**values, "delta": 0.5}) is None
+    assert not any(a.test(None, {**at, "delta": 1 - rest}) for a in LITERAL[method].assumptions)
+    assert theorem4_2.SMALL.test(None, values) is not None
+    assert theorem4_2.SMALL.test(None, {**values, "delta": 0.5}) is None
 
 
 @pytest.mark.parametrize("family", [_no_constant.SURE, _no_constant.RARE])
-@pytest.mark.parametrize("method", PRINTED)
+@pytest.mark.parametrize("method", LITERAL)
 def test_no_constant_saves_the_printed_bound(method: str, family: str) -> None:
     """Both families refute the printed logarithms, and spare those of sigma_g*."""
-    (check,) = (c for c in PRINTED[method].checks if c.name.endswith(family))
-    assert algebra.run(PRINTED[method], check, Settings()).verdict == "violated"
+    (check,) = (c for c in LITERAL[method].checks if c.name.endswith(family))
+    assert statements.get(f"noble2022.theorem4.2.{method}").remark.shown_by == LITERAL[method].id
+    assert algebra.run(LITERAL[method], check, Settings()).verdict == "violated"
 
     def mended() -> Statement:
         def sides() -> Sides:
-            given = PRINTED[method].sides
+            given = LITERAL[method].sides
             assert given is not None
-            s, terms = sympy_symbols(PRINTED[method]), dict(given().rhs)
-            return Sides(given().lhs, {**terms, "privacy": s["c"] * theorem4_2.privacy(s, 2)})
+            s, terms = sympy_symbols(LITERAL[method]), dict(given().rhs)
+            return Sides(given().lhs, {**terms, "privacy": s["c"] * _rate_constants.privacy(s, 2)})
 
-        return replace(PRINTED[method], sides=sides)
+        return replace(LITERAL[method], sides=sides)
 
     (spared,) = (c for c in _no_constant.checks(mended) if c.name.endswith(family))
     assert algebra.run(mended(), spared, Settings()).verdict == "inconclusive"
@@ -243,7 +252,7 @@ def test_the_floor_by_simulation(users: int) -> None:
 
 
 def test_the_constants_are_derived() -> None:
-    for statement in (*STATEMENT.values(), *PRINTED.values()):
+    for statement in (*STATEMENT.values(), *LITERAL.values()):
         for check in statement.checks:
             if check.method == "algebra" and check.expected == "holds":
                 assert algebra.run(statement, check, Settings()).verdict == "holds"

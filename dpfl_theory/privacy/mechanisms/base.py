@@ -65,15 +65,22 @@ class Mechanism(ABC):
 
     @abstractmethod
     def event(self) -> Event:
-        """What is released, for accountants; needs the noise multiplier and the number of rounds."""
+        """What is released at most, for accountants; needs the noise multiplier and the number of rounds.
+
+        Lower limits for the mechanism are those of `attacks`, not of this event.
+        """
 
     @abstractmethod
     def notes(self) -> tuple[str, ...]:
         """One sentence for each thing that decides the accounting and may surprise."""
 
-    def attack(self) -> Event | None:
-        """What is certainly seen, when `event` bounds it from above only; None when `event` is all there is."""
-        return None
+    def attacks(self) -> tuple[tuple[Event, float], ...]:
+        """Events that show what is certainly released, those that show most first, each with the probability that the
+        run is not as described.
+
+        `event` bounds from above; what it counts as seen need not be seen, and then these say less.
+        """
+        return ((self.event(), 0.0),)
 
     def textbook(self) -> tuple[Any, Any] | None:
         """dp-accounting's event and neighbouring relation when they describe this mechanism exactly; else None."""

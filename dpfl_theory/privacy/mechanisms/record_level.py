@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from scipy.special import ndtr
 from scipy.stats import binom
 
 from dpfl_theory.errors import InputError
@@ -29,7 +30,8 @@ class DPFedAvgRecord(Mechanism):
 
     * **Who takes part can be seen.** The other users' records may be anything, so that a round with a user and one
       without can look different whatever the record in question is. Sampling users then only makes the user's rounds
-      fewer. (Amplification needs a mechanism that hides whole users.)
+      fewer. (Amplification needs a mechanism that hides whole users.) Short messages under much noise hide it; lower
+      limits therefore give away the chance that it is not seen.
     * **The other users' noise counts at K = 1 only.** With more local steps a user's later gradients depend on its
       earlier noise, which the sum does not hide: for K > 1 the local steps are composed as if they were seen.
 
@@ -84,6 +86,8 @@ class DPFedAvgRecord(Mechanism):
         z, share, rate = self.value("noise_multiplier"), self.batch / self.value("records"), self._rate()
         one_round: Event
         if self._noise_of_others_counts():
+            if self.cohort == self.batch == 1:  # one of all records is drawn, and nothing but it is sent
+                share, rate = share * rate, 1.0
             # Distances are counted in units of half the largest change, as `fixed_size` does for replace.
             one_round = sampling.fixed_size(share, 2 * z * math.sqrt(self.cohort), replace=True)
         else:
@@ -91,21 +95,42 @@ class DPFedAvgRecord(Mechanism):
             one_round = Repeated(local, self.count("local_steps"))
         return Repeated(WithProbability(one_round, rate), self.count("rounds"))
 
-    def attack(self) -> Event | None:
-        """An event that is certainly part of what this view sees, when `event` bounds it from above only; else None.
+    def attacks(self) -> tuple[tuple[Event, float], ...]:
+        """Losses are linear: a record moves every sum by 1 in each step that uses it, and every gradient is constant.
 
-        Losses are linear: a record moves every sum by 1 in each step that uses it, and every gradient is constant.
+        Either the user's other records are the opposite of the other users', which shows who takes part up to
+        `_unseen`, or all of them are alike, and a round without the user looks like one that does not use the record.
         """
-        if self.view == "server" or self._noise_of_others_counts():
-            return None
+        event, rounds = self.event(), self._attacked_rounds()
+        if self.view == "server":
+            return ((event, 0.0),)
+        seen, unseen = event, rounds * self._unseen()
+        if not self._noise_of_others_counts():
+            seen = Repeated(WithProbability(self._uses(1.0), self._rate()), rounds)
+        if self._rate() == 1:
+            return ((seen, 0.0),)
+        return (seen, unseen), (Repeated(self._uses(self._rate()), rounds), 0.0)
+
+    def _uses(self, rate: float) -> Release:
+        """How often a round's sum uses the record, when its user takes part with probability ``rate``."""
         steps = self.count("local_steps")
-        weights = [float(binom.pmf(j, steps, self.batch / self.value("records"))) for j in range(steps + 1)]
+        weights = [rate * float(binom.pmf(j, steps, self.batch / self.value("records"))) for j in range(steps + 1)]
+        weights[0] += 1 - rate
         kept = [j for j, weight in enumerate(weights) if weight > 0]
         z = self.value("noise_multiplier") * math.sqrt(steps * self.cohort)
         chances = tuple(weights[j] for j in kept)
         moved, still = tuple(float(j) for j in kept), (0.0,) * len(kept)
-        pair = Line(chances, moved, still, z), Line(chances, still, tuple(-x for x in moved), z)
-        return Repeated(WithProbability(Release(*pair), self._rate()), self._attacked_rounds())
+        return Release(Line(chances, moved, still, z), Line(chances, still, tuple(-x for x in moved), z))
+
+    def _unseen(self) -> float:
+        """A bound of the probability that a round's sum looks like that of the wrong kind of round.
+
+        The other users' gradients are C, those of the user's other records -C, so that the sums of K steps differ by K
+        sR units, of which the record makes up K; half way between the two is the border.
+        """
+        steps, z = self.count("local_steps"), self.value("noise_multiplier")
+        border = math.sqrt(steps) * (self.batch / 2 - 1) / (z * math.sqrt(self.cohort))
+        return float(ndtr(-border))
 
     def _attacked_rounds(self) -> int:
         return self.count("rounds")

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Masses", "amplified", "contracted", "largest_epsilon", "renyi_low", "unseen_participation"]
+__all__ = ["Masses", "amplified", "contracted", "largest_epsilon", "renyi_low"]
 
 
 @dataclass(frozen=True)
@@ -30,18 +30,6 @@ class Masses:
     reach: float
     spoiled: float
     outside: float
-
-
-def unseen_participation(batch: int, cohort: int, sigma: float) -> float:
-    """A bound of the probability that a round's sum looks like that of the wrong kind of round, at K = 1.
-
-    The other users' gradients are C, those of user 0's records -C, so that the sums differ by sR units, less 1 for the
-    record; half way between the two is the border.
-    """
-    from scipy.special import log_ndtr
-
-    log = float(log_ndtr(-(batch / 2 - 1) / (sigma * math.sqrt(cohort))))
-    return math.exp(max(log, -700.0))
 
 
 def amplified(batch: int, rate: float, cohort: int, sigma: float, gain: float) -> Masses:

@@ -47,14 +47,14 @@ def mechanism(name: str, at: Mapping[str, Any], view: str = "third-party") -> An
 
 
 def certified(name: str, at: Mapping[str, Any], view: str = "third-party") -> tuple[float, float]:
-    """Certified limits of epsilon; the lower one is 0 where the mechanism's event is an upper bound only."""
-    from dpfl_theory.privacy.pld import epsilon_high, epsilon_limits
+    """Certified limits of epsilon; the lower one is 0 where messages are counted as seen that need not be."""
+    from dpfl_theory.privacy.accounting import lowest_epsilon
+    from dpfl_theory.privacy.pld import epsilon_high
 
-    event = mechanism(name, at, view).event()
-    if at["K"] == 1 and (view == "server" or name == "dp-fedavg-record"):
-        limits = epsilon_limits(event, at["delta"])
-        return limits.low, limits.high
-    return 0.0, epsilon_high(event, at["delta"])
+    run = mechanism(name, at, view)
+    sharp = at["K"] == 1 and (view == "server" or name == "dp-fedavg-record")
+    high = epsilon_high(run.event(), at["delta"])
+    return min(lowest_epsilon(run, at["delta"]), high) if sharp else 0.0, high
 
 
 def repaired_epsilon(at: Mapping[str, Any], aggregated: bool = False) -> float:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
 
-__all__ = ["Run", "cohort_sequences", "squared_distance"]
+__all__ = ["Form", "Run", "cohort_sequences", "squared_distance"]
 
 Form = list[Fraction]
 """Coefficients of the record's presence and of each noise variable."""

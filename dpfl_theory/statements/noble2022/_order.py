@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.statements.claims import ConstantClaim, Escape, Outcome, PrivacyPoint
+from dpfl_theory.statements.claims import ConstantClaim, Escape, Outcome, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.model import Assumption, Statement, sympy_symbols
+from dpfl_theory.statements.noble2022 import _formulas as formulas
 from dpfl_theory.statements.noble2022._letters import DELTA, NOISE, SAMPLING
 from dpfl_theory.statements.prescribed_noise import evaluate
 from dpfl_theory.statements.symbolic import equal
@@ -18,7 +19,7 @@ from dpfl_theory.statements.symbolic import equal
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
-__all__ = ["ARGUMENT", "LADDER", "hypotheses", "no_constants", "order", "solved"]
+__all__ = ["ARGUMENT", "LADDER", "ONE_ROUND", "SURVIVES", "at_order", "hypotheses", "no_constants", "order", "solved"]
 
 LADDER = {
     "u": [0.1, 1.0, 10.0, 100.0, 1000.0],
@@ -26,6 +27,17 @@ LADDER = {
     "needed": [4, 16, 64],
 }
 """Candidates, and the numbers of records R at which the constant u that is needed for v = 1 is reported."""
+
+_ROUND = {"M": 2, "l": 0.5, "K": 1, "T": 1, "epsilon": 0.5, "sigma_g": 1.0}
+ONE_ROUND = [{**_ROUND, "R": R, "s": 1 / R, "delta": delta} for R, delta in ((15, 1e-6), (70, 1e-30), (231, 1e-100))]
+"""One round at sigma_g = 1, which is the printed order or a little more: no small noise, and still no constants."""
+
+SURVIVES = {
+    f"noble2022.theorem4.2.{name}": "Its inequality is about runs at sigma_g*, whatever privacy that noise gives: only "
+    "what epsilon means there rests on it."
+    for name in ("fedavg", "scaffold")
+}
+"""What Theorem 4.2 takes from Theorem 4.1."""
 
 ARGUMENT = (
     "For any u and v take M = 2, l = 1/2, K = 1, epsilon = 1/2, delta < 1/2, s = 1/R and T = 2R: then sigma_g = u "
@@ -66,6 +78,29 @@ def solved(view: str) -> Callable[[Mapping[str, Any]], Outcome]:
     return build
 
 
+def at_order(
+    statement: Callable[[], Statement], guarantee: Callable[[Mapping[str, Any]], tuple[Any, Any]], view: str
+) -> Callable[[Mapping[str, Any]], PrivacyClaim]:
+    """u = v = 1 at single instances, which give sigma_g where it is more than the printed order."""
+
+    def build(instance: Mapping[str, Any]) -> PrivacyClaim:
+        def points() -> list[PrivacyPoint]:
+            found = []
+            for given in instance["points"]:
+                at = {**given, "u": 1, "v": 1}
+                least = float(evaluate(statement(), order(statement()), at))
+                at["sigma_g"] = max(float(at.get("sigma_g", 0.0)), least)
+                claimed, delta = (float(x) for x in guarantee(at))
+                found.append(
+                    PrivacyPoint(at, claimed, *formulas.certified("dp-fedavg-record", {**at, "delta": delta}, view))
+                )
+            return found
+
+        return PrivacyClaim(f"epsilon of DP-FedAvg, {view}", points)
+
+    return build
+
+
 def _assumption_1(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     import mpmath
 
@@ -101,9 +136,10 @@ def hypotheses(statement: Callable[[], Statement]) -> tuple[Assumption, ...]:
 
 
 def no_constants(
-    statement: Callable[[], Statement], guarantee: Callable[[Mapping[str, Any]], tuple[Any, Any]]
+    statement: Callable[[], Statement], guarantee: Callable[[Mapping[str, Any]], tuple[Any, Any]], view: str
 ) -> Callable[[Mapping[str, Any]], ConstantClaim]:
-    """The claim that some u and v exist; guarantee: the claimed epsilon (before O) and delta at an instance."""
+    """The claim that some u and v exist; guarantee: the claimed epsilon (before O) and delta at an instance; view: of
+    a third party or of the server."""
     import mpmath
 
     def instance_at(records: int) -> dict[str, Any]:
@@ -130,14 +166,21 @@ def no_constants(
         return ConstantClaim("u", lambda: [_needed(n) for n in instance["needed"]], escape, ladder, ARGUMENT)
 
     def _needed(records: int) -> PrivacyPoint:
-        """The smallest u with v = 1, to five digits: at M = 2, lM = K = 1 both views of DP-FedAvg are the same."""
+        """The smallest u with v = 1, as certified limits, for DP-FedAvg. With lM = sR = K = 1 a third party sees one of
+        all MR records, drawn uniformly; the server sees whose it is."""
         from dpfl_theory.privacy import calibrate
         from dpfl_theory.privacy.mechanisms import get
 
         at = instance_at(records)
         described: Any = get("dp-fedavg-record")
         run = described(
-            users=2, records=records, user_rate=0.5, record_rate=1 / records, local_steps=1, rounds=2 * records
+            users=2,
+            records=records,
+            user_rate=0.5,
+            record_rate=1 / records,
+            local_steps=1,
+            rounds=2 * records,
+            view=view,
         )
         unit = float(evaluate(statement(), order(statement()), {**at, "u": 1}))
         epsilon, delta = (float(x) for x in guarantee(at))

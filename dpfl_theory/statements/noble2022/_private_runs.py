@@ -22,7 +22,7 @@ MEAN = Expected(
     "mean excess of the iterates that the rounds start from",
 )
 CONSTANTS = {"scaffold": 102.0, "fedavg": 12.0}
-"""Constants that serve in Theorem 4.2 repaired: its algebra checks derive them."""
+"""Constants that serve in Theorem 4.2: its algebra checks derive them."""
 
 
 def noise_scale(values: Mapping[str, float]) -> float:

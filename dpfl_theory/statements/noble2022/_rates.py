@@ -1,4 +1,4 @@
-"""The exponents of Theorem 4.2 repaired: runs over geometric grids, each in a regime where one term of the bound leads.
+"""The exponents of Theorem 4.2: runs over geometric grids, each in a regime where one term of the bound leads.
 
 A check holds the far end of its grid to the bound with a constant c that the near end needs, with a quarter of room: an
 excess that fell more slowly than the bound, by a power of the grid's width, would exceed it there. Beside that verdict

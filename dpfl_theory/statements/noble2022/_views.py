@@ -157,8 +157,7 @@ def delta_limits(name: str, point: Mapping[str, Any], view: str) -> Any:
 
 LEVEL = (
     "'level of privacy' is read as the smallest delta for every epsilon, over all losses and neighbouring data; T "
-    "rounds are seen. In DP-SCAFFOLD-warm the rounds that set c_i^0 release as much as others: they must be counted in "
-    "T, while the proof counts them as nothing"
+    "rounds are seen. In DP-SCAFFOLD-warm the rounds that set c_i^0 release as much as others"
 )
 """How both claims are read."""
 SMALL = {"M": 3, "m": 2, "T": 2, "s": 1, "R": 10**9}

@@ -211,6 +211,7 @@ LEMMA_B3: Statement = Statement(
             {**_MECHANISMS, "lambda": ["0.1", "1", "2.5", "10"]},
         ),
     ),
+    slips=("The definition of K_M, and equation (3) after it, lack the logarithm of a cumulant generating function.",),
 )
 
 EQ7: Statement = Statement(

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.model import Check, Source, Statement
+from dpfl_theory.statements.model import Check, Remark, Source, Statement
 from dpfl_theory.statements.noble2022 import _views as views
 from dpfl_theory.statements.noble2022._letters import NOISE, PAPER, SAMPLING, letters
-from dpfl_theory.statements.noble2022._linear import Run, cohort_sequences, squared_distance
+from dpfl_theory.statements.noble2022._linear import Form, Run, cohort_sequences, squared_distance
 
 
 def _same_distances(instance: Mapping[str, Any]) -> PrivacyClaim:
@@ -32,6 +32,42 @@ def _same_distances(instance: Mapping[str, Any]) -> PrivacyClaim:
         "every c_i, and so in both algorithms a message is a known number plus the same linear form in the new noise"
     )
     return PrivacyClaim("mu^2 of the server's view of DP-SCAFFOLD", points, proof, "==")
+
+
+def _noisy(user: int, place: int, noises: int) -> Form:
+    """User's gradient with its own noise, in units in which a mean of K noises has variance 1."""
+    form = [Fraction(0)] * (1 + noises)
+    form[0], form[1 + place] = Fraction(user == 0), Fraction(1)
+    return form
+
+
+def _warm(counted: bool) -> Callable[[Mapping[str, Any]], PrivacyClaim]:
+    """Round 1 after the warm start at s = 1, exactly: the server sees y_i^1 and c_i^1 of the cohort, and the c_i^0 of
+    the warm round too if that is counted; DP-FedAvg has as many rounds as are counted.
+
+    Gradients are constant and the record moves user 0's by 1: c_i^0 = g_i + xi_i and c_i^1 = g_i + xi_i' are means of K
+    noisy gradients, and y_i^1 - x^0 = -K eta_l (c_i^1 - c_i^0 + c^0).
+    """
+
+    def build(instance: Mapping[str, Any]) -> PrivacyClaim:
+        def points() -> list[PrivacyPoint]:
+            found = []
+            for users, size, steps in instance["sizes"]:
+                before = [_noisy(i, i, users + size) for i in range(users)]
+                mean = [sum(column) / users for column in zip(*before)]
+                after = [_noisy(i, users + i, users + size) for i in range(size)]
+                moved = [[a - b + c for a, b, c in zip(new, old, mean)] for new, old in zip(after, before)]
+                seen = squared_distance([*moved, *after, *(before if counted else [])])
+                at = {"M": users, "R": 1, "l": size / users, "s": 1, "K": steps, "T": 1 + counted, "sigma_g": 1}
+                found.append(PrivacyPoint(at, Fraction(steps * (1 + counted)), steps * seen, steps * seen))
+            return found
+
+        return PrivacyClaim("mu^2 of the server's view of DP-SCAFFOLD-warm", points, "all sizes", "==")
+
+    return build
+
+
+_SIZES = {"sizes": [[2, 1, 1], [3, 1, 1], [4, 2, 1], [5, 5, 3], [20, 5, 10]]}
 
 
 def _full_batches(instance: Mapping[str, Any]) -> PrivacyClaim:
@@ -78,8 +114,9 @@ SERVER: Statement = Statement(
         PAPER,
         "Claim 4.1, Section 4.1; Claim B.1, Appendix B.3",
         note=(
-            f"{views.LEVEL}. For s < 1 the worst data are not known to be the same for both; what is compared there is "
-            "what adaptive composition guarantees, on which all of B.4 rests"
+            f"{views.LEVEL}. The words '(-warm)' of Claim 4.1 and of the proof leave open whether t counts them; "
+            "here it does. For s < 1 the worst data are not known to be the same for both; what is "
+            "compared there is what adaptive composition guarantees, on which all of B.4 rests"
         ),
     ),
     text=(
@@ -89,7 +126,22 @@ SERVER: Statement = Statement(
     symbols=letters("M", "R", "l", "s", "K", "T", "sigma_g"),
     assumptions=(SAMPLING, NOISE),
     relation="claim",
+    slips=(
+        "Footnote 2: 1 - e^(-4) = 0.98 after 4/l rounds is the probability for one user; all 100 users have been "
+        "selected at least once with probability 0.18 (l = 0.05, 80 rounds).",
+    ),
+    reading=(
+        "t counts every round in which something is sent: DP-SCAFFOLD, or DP-SCAFFOLD-warm with the rounds that set "
+        "c_i^0 among the T."
+    ),
+    remark=Remark(
+        "If t counts the rounds after the warm start alone, as T does in Theorem C.1, the claim fails for "
+        "DP-SCAFFOLD-warm at t = 1: c_i^0 is then set by noisy gradients that no round has paid for, and {y_i^1, "
+        "c_i^1} show c_i^0 - c^0 beside c_i^1. At K = s = 1 mu^2 sigma_g^2 is 2 - 1/M, and 1 for DP-FedAvg.",
+        shown_by="noble2022.claim4.1.server.warm",
+    ),
     checks=(
+        Check("privacy", "the warm round counted, exactly", _warm(counted=True), _SIZES),
         Check(
             "privacy",
             "affine gradients, exactly",
@@ -126,4 +178,30 @@ SERVER: Statement = Statement(
     ),
 )
 
-STATEMENTS = (SERVER,)
+WARM: Statement = Statement(
+    id="noble2022.claim4.1.server.warm",
+    kind="corollary",
+    title="DP-SCAFFOLD-warm, its warm-up rounds not counted, and DP-FedAvg, towards the server",
+    source=Source(
+        PAPER,
+        "Claim 4.1, Section 4.1; Claim B.1, Appendix B.3",
+        note=(
+            "the outputs are those of B.1, {y_i^1, c_i^1}; the proof's words are that the c_i^0 'are at least as "
+            "private as y_i^1', from which nothing follows for both together. 'The first few rounds of communication "
+            "are saved' to set c_i^0 may well mean that they are counted, and then the claim holds"
+        ),
+    ),
+    text=(
+        "For any t, counted from the first round after the warm start, DP-SCAFFOLD-warm, which shows {y_i^t, c_i^t} "
+        "to the server, and DP-FedAvg, which shows {y_i^t}, have the same level of privacy."
+    ),
+    symbols=letters("M", "R", "l", "s", "K", "T", "sigma_g"),
+    assumptions=(SAMPLING, NOISE),
+    relation="claim",
+    reading="t counts the rounds after the warm start alone, as T does in Theorem C.1.",
+    reading_of="noble2022.claim4.1.server",
+    checks=(Check("privacy", "round 1 after the warm start, exactly", _warm(counted=False), _SIZES, "violated"),),
+    expected="violated",
+)
+
+STATEMENTS = (SERVER, WARM)

@@ -6,8 +6,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
-from dpfl_theory.statements.model import Assumption, Check, Erratum, Expected, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.model import (
+    Assumption,
+    Check,
+    Effect,
+    Erratum,
+    Expected,
+    Sides,
+    Source,
+    Statement,
+    sympy_symbols,
+)
 from dpfl_theory.statements.noble2022 import _control_spread as spread
 from dpfl_theory.statements.noble2022 import _display_proofs as proofs
 from dpfl_theory.statements.noble2022 import _lemma_runs as runs
@@ -16,6 +25,7 @@ from dpfl_theory.statements.noble2022 import _user_counterexamples as escapes
 from dpfl_theory.statements.noble2022 import _user_performance as user
 from dpfl_theory.statements.noble2022 import _user_records as users
 from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022._causes import SPREAD_OF_POINTS
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -199,9 +209,13 @@ COROLLARY: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
-        cause=UNSORTED,
+        cause=SPREAD_OF_POINTS,
         grade="false",
-        effect=UNMEASURED,
+        effect=Effect(
+            0.0209,
+            "The share by which the right side of the second display must grow at eta_l nu = 1/48, the step of Theorem "
+            "C.1 for K = 2 and eta_g = 1, on a smooth F that is not convex; for convex F_i, given the past, it is 0.",
+        ),
         printed="E||(1/(lM)) sum_{i in C^t} c_i^t - E[c_i^t]||^2 <= V/(KlM), for every smooth F_i and every eta_l > 0",
         true=(
             "The first display holds as printed. The second and, given the cohort, the third hold given C^t, x^{t-1} "
@@ -212,21 +226,19 @@ COROLLARY: Statement = Statement(
             "where errors vanish, and the right side has no term for that"
         ),
         why=(
-            "The proof puts sum_k grad F_i(y_i^{k-1}) for its expectation: E[c_i^t | y^0] = (1/K) sum_k E[grad "
-            "F_i(y_i^{k-1}) | y^0], and for K >= 2 the points y_i^{k-1} are themselves spread by the errors of the "
-            "steps before, and, as only C^t and y^0 are given, by the errors in c_i^{t-1} and c^{t-1}. Lemma C.4's "
-            "proof makes the same replacement ('E[grad F_i(y) | y^0] = grad F_i(y)')"
+            "Given C^t and y^0 only, the errors in c_i^{t-1} and c^{t-1} spread the points too. Lemma C.4's proof "
+            "makes the same replacement ('E[grad F_i(y) | y^0] = grad F_i(y)'), but the lemma holds."
         ),
         counterexample=(
-            "M = l = 1, K = 2, F(x) = nu (1 - cos x) from x^0 = pi, two records with gradients F'(x) +- nu of which "
-            "one is drawn, eta_l nu = 1/48 (the longest step of Theorem C.1 for K = 2, eta_g = 1): with little noise "
-            "the variance of c is at least 1.0209 V/2. For convex F, the Huber loss with |F'| <= 6 nu from its "
-            "minimum and eta_l nu = 3, it is at least 2.45 V/2 (5V/4 without noise). Convex and eta_l nu = 2, but "
-            "with c_i^{t-1} random: first round after the warm start, x^0 = 0, M = K = 2, lM = 1, F_1 the Huber loss "
-            "with |F_1'| <= 6 nu, F_2 = 0, errors +-1 and little noise: at least 1.47 V/2 (3V/4 without noise; while "
-            "the clip does not act, F_1 breaks the bound where (1 - h)^2 + h^2 (1 - 1/M)/2 > 1, h = eta_l nu, that "
-            "is h > 4/(3 - 1/M)). Third display over the cohorts, M = K = 2, lM = 1, F_1 Huber, F_2 = 0, eta_l nu = "
-            "1/48, V = nu^2/10^6: at least 3.39 V/2, and any factor is too small as V -> 0"
+            "eta_l nu = 1/48, Theorem C.1's own step for K = 2 and eta_g = 1: M = l = 1, F(x) = nu (1 - cos x) from "
+            "x^0 = pi, two records with gradients F'(x) +- nu of which one is drawn: with little noise the variance of "
+            "c is at least 1.0209 V/2. For convex F, the Huber loss with |F'| <= 6 nu from its minimum and eta_l nu = "
+            "3, it is at least 2.45 V/2 (5V/4 without noise). Convex and eta_l nu = 2, but with c_i^{t-1} random: "
+            "first round after the warm start, x^0 = 0, M = K = 2, lM = 1, F_1 the Huber loss with |F_1'| <= 6 nu, F_2 "
+            "= 0, errors +-1 and little noise: at least 1.47 V/2 (3V/4 without noise; while the clip does not act, F_1 "
+            "breaks the bound where (1 - h)^2 + h^2 (1 - 1/M)/2 > 1, h = eta_l nu, that is h > 4/(3 - 1/M)). Third "
+            "display over the cohorts, M = K = 2, lM = 1, F_1 Huber, F_2 = 0, eta_l nu = 1/48, V = nu^2/10^6: at least "
+            "3.39 V/2, and any factor is too small as V -> 0"
         ),
         repaired="noble2022.corollaryC.1.repaired",
     ),

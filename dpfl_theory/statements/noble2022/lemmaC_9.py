@@ -9,8 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from dpfl_theory.statements.claims import Experiment, Outcome
-from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
-from dpfl_theory.statements.model import Check, Erratum, Expected, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.model import Check, Effect, Erratum, Expected, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.noble2022 import _descent_performance as worst
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _first_step as first
@@ -18,6 +17,7 @@ from dpfl_theory.statements.noble2022 import _proof_letters as proof
 from dpfl_theory.statements.noble2022 import _smooth_descent as smooth
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022 import lemmaC_7
+from dpfl_theory.statements.noble2022._causes import LOST_ROOT
 from dpfl_theory.statements.symbolic import equal
 
 _WHERE = "Lemma C.9, Appendix C.4"
@@ -214,12 +214,16 @@ LEMMA: Statement = Statement(
     expected="violated",
     homogeneous=False,
     erratum=Erratum(
-        cause=UNSORTED,
-        grade="false",
-        effect=UNMEASURED,
+        cause=LOST_ROOT,
+        grade="unit",
+        effect=Effect(
+            0.0025,
+            "The share by which the term must grow for softmax losses of records of unit length with a bias and the "
+            "paper's regularisation, nu <= 1.005: sqrt(1.005) - 1. Where nu <= 1 nothing changes.",
+        ),
         printed=(
-            "sqrt(F_0) (varsigma/sqrt(sR) + Sigma_g)/sqrt(TKlM) sqrt(1 + lM/eta_g^2) as a term, for every eta_l in "
-            "range"
+            "sqrt(F_0) (varsigma/sqrt(sR) + Sigma_g)/sqrt(TKlM) sqrt(1 + lM/eta_g^2) as a term, under eta_l <= "
+            "l^(2/3)/(24 nu K eta_g)"
         ),
         true=(
             "the term needs a factor sqrt(nu), and the step size must be chosen: K eta_l eta_g = min(l^(2/3)/(24 nu), "
@@ -227,8 +231,8 @@ LEMMA: Statement = Statement(
             "F_0/(l^(2/3) T) for the mean of ||grad F||^2 over x^0, ..., x^{T-1}"
         ),
         why=(
-            "a factor nu under the root was lost on the way from Karimireddy et al., and the choice of the step size "
-            "too"
+            "With sqrt(nu) added the lemma still fails for steps that are too short, as Lemma C.8 does; read as 'for "
+            "some eta_l' it then holds."
         ),
         counterexample=(
             "F(x) = nu x^2/2 up to |x| = x^0, linear beyond (gradients of at most nu x^0), M = l = K = eta_g = 1, T = "

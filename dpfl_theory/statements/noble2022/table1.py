@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
-from dpfl_theory.statements.model import Check, Erratum, Source, Statement
+from dpfl_theory.statements.model import Check, Effect, Erratum, Source, Statement
 from dpfl_theory.statements.noble2022 import _formulas as formulas
+from dpfl_theory.statements.noble2022._causes import REPEATED_ROW
 from dpfl_theory.statements.noble2022._letters import DELTA, NOISE, PAPER, SAMPLING, letters
 
 SETTING = {"M": 100, "R": 4000, "l": 0.05, "s": 0.2, "delta": 1 / 400_000}
@@ -102,15 +102,15 @@ ROUNDS: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
-        cause=UNSORTED,
-        grade="false",
-        effect=UNMEASURED,
+        cause=REPEATED_ROW,
+        grade="misprint",
+        effect=Effect(1 / 362, "The largest share by which one of the 25 numbers of rounds must grow: 362 to 363."),
         printed="T = 506, 458, 362 for sigma_g = 160, K = 5, 10, 20.",
-        true="T = 507, 459, 363: one more each. The other 22 entries are reproduced.",
-        why=(
-            "The row of sigma_g = 160 repeats that of sigma_g = 80; 546, 507, 459, 363, 87 are also the numbers in the "
-            "limit of infinite noise. Harmless: fewer rounds are more private."
+        true=(
+            "T = 507, 459, 363: one more each, if Implementation is read with the variance lM sigma_g^2, R = 4000 and "
+            "delta = 1/(MR), the reading that gives the other 22."
         ),
+        why="546, 507, 459, 363, 87 are also the numbers in the limit of infinite noise.",
         counterexample=(
             "sigma_g = 160, K = 10: Implementation's epsilon at T = 459 is 2.99956 (at alpha = 7), and 3.00141 at 460; "
             "entries with smaller margins, such as 2.99980 at sigma_g = 10, K = 20, T = 324, are printed as computed"
@@ -118,6 +118,10 @@ ROUNDS: Statement = Statement(
         repaired="noble2022.table1.rounds.repaired",
     ),
     uses=("noble2022.theorem4.1.third-party", "noble2022.eq5", "noble2022.eq8"),
+    slips=(
+        "Appendix D.3.2 says 'T does not change between sigma_g = 40 and sigma_g = 160 for any value of K'; the tables "
+        "have 505 and 506, 457 and 458, 360 and 362, 86 and 87 there, for all K but 1.",
+    ),
 )
 
 REPAIRED: Statement = Statement(

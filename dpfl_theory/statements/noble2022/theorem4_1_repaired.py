@@ -83,9 +83,10 @@ REPAIRED: Statement = Statement(
         PAPER,
         "Theorem 4.1 (1), Section 4.1; Appendix B.4",
         note=(
-            "repaired: without approximation only; participation seen, local steps composed as if seen, floor(lM)/M "
-            "and floor(sR)/R for l and s. For DP-FedAvg with K = 1, floor(lM) sigma_g^2 may stand for sigma_g^2. "
-            "Loose where Lemma B.7 is: for Table 1's sigma_g = 10, K = 1, T = 542 it gives 4.45, and 0.43 is certified"
+            "repaired: without approximation only; warm-up rounds included in T, participation seen, local steps "
+            "composed as if seen, floor(lM)/M and floor(sR)/R for l and s. For DP-FedAvg with K = 1, floor(lM) "
+            "sigma_g^2 may stand for sigma_g^2. Loose where Lemma B.7 is: for Table 1's sigma_g = 10, K = 1, T = 542 "
+            "it gives 4.45, and 0.43 is certified"
         ),
     ),
     text=(

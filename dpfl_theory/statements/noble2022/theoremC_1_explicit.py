@@ -117,6 +117,7 @@ EXPLICIT: Statement = Statement(
             "for equal weights over x^0, ..., x^{T-1}, which Lemma C.7 bounds; by convexity F(xbar) - F* is at most "
             "the left side. The mean over T + 1 rounds counts the warm round, at x^0, which the second term takes back"
         ),
+        provenance="derived",
     ),
     text=(
         "DP-SCAFFOLD-warm with convex nu-smooth F_i, eta_g >= 1 and eta~ = K eta_l eta_g <= l^(2/3)/(24 nu) satisfies "

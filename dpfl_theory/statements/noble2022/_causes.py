@@ -1,0 +1,131 @@
+"""Why printed statements of noble2022 fail, told once to the paper's authors; each has a script in counterexamples/."""
+
+from __future__ import annotations
+
+from dpfl_theory.statements.errata import Cause
+
+__all__ = [
+    "FIXED_STEP",
+    "LOST_ROOT",
+    "ORDER_OF_NOISE",
+    "REPEATED_ROW",
+    "RETURNING_USER",
+    "SPREAD_OF_POINTS",
+    "USERS_SAMPLING",
+]
+
+RETURNING_USER = Cause(
+    "noble2022.returning-user",
+    "a user that returns sends its earlier noisy gradient a second time",
+    "Claim B.1 is proved for the server, which knows c_i^{t-1}; for a third party the proof says 'in a similar "
+    "manner'. But a third party does not know c_i^{t-1}. A user that returns sends Delta c_i = c_i^+ - c_i, and its "
+    "model is corrected by c - c_i, so that its earlier noisy gradient enters a second sum, among other users' noise. "
+    "The two sums together average the others' noise out, which DP-FedAvg's sums do not.",
+    "M = 3, lM = 2, T = 2, K = s = 1, sigma_g = 2. The record moves its gradient by 1 in round 1 and by -1 in round 2, "
+    "in units of 2C/(sR). Over the nine equally likely pairs of cohorts mu^2 sigma_g^2 (mu of Gaussian DP) of what is "
+    "seen is 1, 1.4, 0.6, 1.4, 1, 0.6, 0.4, 0.4, 0 for DP-SCAFFOLD, and at most 1, 1, 0.5, 1, 1, 0.5, 0.5, 0.5, 0 for "
+    "DP-FedAvg, so that at epsilon = 1 the smallest delta is 0.0057 for the one and at most 0.0032 for the other.",
+    "The claim is meant as 'both satisfy the same bound', and a third party sees the final model alone.",
+    "Both parts of Claim B.1 say 'the same level of privacy' and let a third party see (x^t, c^t) at any t; footnote 1 "
+    "lets it see every x^t, and x^1 and x^2 suffice here. The bound that B.4 gives both algorithms counts on the noise "
+    "of all lM users, and this is what DP-SCAFFOLD loses. (Of x^T alone nothing is shown.)",
+)
+
+USERS_SAMPLING = Cause(
+    "noble2022.users-sampling",
+    "amplification by sampling users is applied to a mechanism that hides one record only",
+    "Step 2 applies Lemma B.2 to the sample of users. The lemma amplifies a mechanism that is private for whatever is "
+    "sampled, here a user's whole data set; Step 1's epsilon_a holds for one record of a user. A user's other records "
+    "may show whether it takes part. Then a round gives (epsilon_a, l delta'), not (log(1 + l (e^epsilon_a - 1)), l "
+    "delta'): sampling users makes a user's rounds fewer and hides nothing in them.",
+    "K = T = 1, M = 1000, lM = 1, R = 1000, s = 0.5, sigma_g = 5, delta = 1e-6. User 0's gradients are -C, all other "
+    "users' are C, so that the message shows whether it is user 0's: it lies 500 units of 2C/(sR) off, with noise of "
+    "deviation 5. Steps 1 to 3 claim epsilon 0.00625; the true one is 0.2214.",
+    "Lemma B.2 is standard, and users' data are not arranged like that in practice.",
+    "Definition 2.1 asks for all neighbouring data sets, and these are two. The lemma itself is right: its premise, "
+    "for elements of the set that is sampled from, is what Step 1 does not give. (The paper's paragraph on finer "
+    "results says that the combined sampling is not uniform; that concerns a sharper result, not this step.)",
+)
+
+ORDER_OF_NOISE = Cause(
+    "noble2022.order-of-noise",
+    "the order of sigma_g needs more than Assumption 1",
+    "The step '(alpha, O(s^2 alpha/sigma_g^2))-RDP under Assumption 1-(i) and 1-(iii)' keeps the s^2 term of Lemma "
+    "B.7. The terms s^j e^(j(j-1)/(2 sigma_g^2)), j >= 3, are smaller only while alpha is at most of the order "
+    "sigma_g^2 log(1/s). The alpha that minimises the bound, of the order sigma_g sqrt(log(1/delta))/(s sqrt(K)), is "
+    "far beyond that when s is small. Needed are, among others, sigma_g bounded below and log(1/delta) small against "
+    "sigma_g^2 K s^2 log(1/s)^2.",
+    "One round: K = T = 1, M = 2, l = 1/2, epsilon = 1/2, so that epsilon_s = 1, and sigma_g = 1. With the constant 1 "
+    "the order is 0.944 at s = 1/15, delta = 1e-6, 0.992 at s = 1/70, delta = 1e-30, and 0.998 at s = 1/231, delta = "
+    "1e-100. The server receives user 0's noisy gradient with probability l, and its true epsilon at delta_s is 1.53, "
+    "7.02, 15.87. No constant times epsilon_s = 1 is above them all, since delta and s may be as small as one likes.",
+    "Assumption 1 is called the 'high privacy regime', and Appendix B.2's remark says 'when sigma_g^2 is large'; "
+    "orders are meant for usual settings.",
+    "A lower bound on sigma_g does not save the order: at any fixed sigma_g, with s as the order gives it, epsilon "
+    "grows without limit as delta falls, as here at sigma_g = 1. Assumption 1-(iii) compares sigma_g with s "
+    "sqrt(K/log(2Tl/delta)), which tends to 0 with s, so that sigma_g may tend to 0 as well. The complete formulas, "
+    "which the experiments use, are not concerned.",
+)
+
+REPEATED_ROW = Cause(
+    "noble2022.repeated-row",
+    "the row of sigma_g = 160 repeats that of sigma_g = 80",
+    "Read as Appendix B.4's paragraph Implementation with the variance lM sigma_g^2, R = 4000 records in training and "
+    "delta = 1/(MR) - the reading that gives the other 22 of the 25 entries exactly -, three entries of the last row "
+    "are one too small. That row is the one of sigma_g = 80.",
+    "sigma_g = 160, l = 0.05, s = 0.2: the largest T with epsilon <= 3 are 546, 507, 459, 363, 87 for K = 1, 5, 10, "
+    "20, 40, where 546, 506, 458, 362, 87 are printed. At K = 10 epsilon is 2.99956 at T = 459.",
+    "The numbers come from a grid over alpha, and a coarser grid gives smaller T.",
+    "The smallest epsilon is at a whole alpha, 7 for K = 10, which any fine grid contains, and an entry with a smaller "
+    "margin (2.99980 at sigma_g = 10, K = 20, T = 324) is printed as computed. Nothing depends on it: fewer rounds are "
+    "more private.",
+)
+
+SPREAD_OF_POINTS = Cause(
+    "noble2022.spread-of-points",
+    "gradients at the points that noise has moved are taken for their expectation",
+    "The second display is said to follow from the first 'directly'. But the first has sum_k grad F_i(y_i^{k-1}) where "
+    "the second has its expectation given y^0, and for K >= 2 the points y_i^{k-1} are themselves spread by the errors "
+    "of earlier steps. For the third display the proof takes the expectation over C^t; then users that differ spread "
+    "c^t even without any error, and the right side has no term for that.",
+    "M = l = 1, K = 2, F(x) = 1 - cos x (nu = 1) from x^0 = pi, two records with the gradients F'(x) + 1 and F'(x) - "
+    "1, one of them drawn in each step, V = 1, eta_l = 1/48, the step of Theorem C.1 for eta_g = 1. The variance of c "
+    "is 0.5105, the bound V/(KlM) = 0.5, that is 1/2.",
+    "For convex F_i and short steps the points do not spread, and Theorem C.1 uses no others in its convex parts.",
+    "The corollary is stated under Assumptions 2 and 3 alone and serves the non-convex part too. For convex F_i and "
+    "eta_l <= 2/nu the second display does hold given all c_i^{t-1} as well as C^t and y^0: that is the repaired form. "
+    "The third, if its expectation is over the cohorts as the proof says, fails for convex F_i and short steps too.",
+)
+
+LOST_ROOT = Cause(
+    "noble2022.lost-root-of-nu",
+    "the noise term lacks a factor sqrt(nu)",
+    "The left side has the unit of a squared gradient; sqrt(F_0) (varsigma + Sigma_g) has it only after a factor "
+    "sqrt(nu). Multiplying the objective or the parameters by a constant therefore changes the ratio of the two sides, "
+    "and no constant serves for all nu. (The paper adapts a proof of others; its source was not compared.)",
+    "F(x) = nu x^2/2 up to |x| = 1 and linear beyond, x^0 = 1, M = l = K = s = eta_g = 1, T = 4c, Sigma_g^2 = 32 T nu "
+    "F_0. For c = 1, nu = 1000 the left side is at least 724 F_0 for every step size and all weights, the right side "
+    "503 F_0; for c = 10, nu = 100000 they are 72367 F_0 and 50298 F_0.",
+    "A misprint: nu is a constant, and constants are omitted.",
+    "nu stands in the second term, and the same term lacks its root in Theorem C.1 (3), so that the paper has the "
+    "right form nowhere.",
+)
+
+FIXED_STEP = Cause(
+    "noble2022.fixed-step",
+    "the step size that the rate needs is not the one that is printed",
+    "Lemma C.7 gives 2 D_0^2/(eta~ T) + 20 eta~ W for the mean excess, W the noise, and a round of DP-FedAvg the same "
+    "form. The printed rate is that of the best eta~, which shrinks with T, with D_0 and with 1/noise. Lemma C.8 "
+    "states it for every eta_l up to a limit, and the theorems for the limit itself (the words 'eta_l as low as "
+    "possible' stand where it is set to the largest). With a step that does not shrink the noise of the last rounds "
+    "stays, and the iterates' mean keeps a distance from x* where the curvature differs on its two sides.",
+    "Theorem C.1, M = l = K = s = 1, nu = 10, Sigma_g = 1, so that eta_l = 1/240. Part (2), T = 1, F(x) = nu x^2/2 "
+    "near x*: for c = 1 and D_0 = 1/50000 the excess is 2.17 times the right side, for c = 1000 and D_0 = 1/50000000 "
+    "too. Over many rounds, F'(x) = 10x for x > 0 and x for x < 0 (mu = 1): from x^0 = -0.017 the mean of x^t is at "
+    "most -0.0150 in 20000 rounds, so that E F >= 0.00011 for all weights, while part (1) has 0.00005 there for c = 1: "
+    "c >= 2.26 is needed, and more in proportion to T. For part (2) at T = 400 it is c >= 0.13.",
+    "The step is to be chosen in the range, as in the results that the proof cites; Lemma C.8 says 'there exist'.",
+    "What exists in Lemma C.8 are the weights; eta_l is any in the range, and Theorems C.1 and C.2 then fix it by a "
+    "formula without T, D_0 or noise. Read as 'for some eta_l' the convex half of the lemma holds: so it is repaired, "
+    "and so Theorem 4.2, which only says that step sizes exist, stands.",
+)
