@@ -23,7 +23,7 @@ def _independent_proof(_: Mapping[str, Any]) -> Outcome:
     """
     import sympy as sp
 
-    n, r, S, m = sp.symbols("n r S m", positive=True)
+    n, (r, S, m) = sp.Symbol("n", integer=True, positive=True), sp.symbols("r S m", positive=True)
     p = r / n
     moment = (p * (1 - p) * n * S + p**2 * n**2 * m) / r**2
     return equal(
@@ -38,7 +38,7 @@ def _fixed_proof(_: Mapping[str, Any]) -> Outcome:
     """
     import sympy as sp
 
-    n, r, S, m = sp.symbols("n r S m", positive=True)
+    n, (r, S, m) = sp.Symbol("n", integer=True, positive=True), sp.symbols("r S m", positive=True)
     moment = (r * S + r * (r - 1) / (n * (n - 1)) * (n**2 * m - n * S)) / r**2
     return equal(
         S - moment, n * (r - 1) / (r * (n - 1)) * (S - m), "the slack for r clients against the clients' variance"
