@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from dpfl_theory.errors import DpflError, InputError, unknown_name
+from dpfl_theory.errors import DpflError, InputError, told, unknown_name
 
 __all__ = [
     "Progress",
@@ -81,8 +81,7 @@ def run_app(app: Callable[..., Any], arguments: Sequence[str] | None = None, pro
         message = getattr(error, "format_message", None)  # a usage error of the command-line library
         if message is not None:
             return _fail(program, f"{_one_sentence(message())}; see '{program} --help'", 2)
-        sentence = f"internal error: {type(error).__name__}: {_one_sentence(str(error))} (DPFL_DEBUG=1 shows where)"
-        return _fail(program, sentence, INTERNAL)
+        return _fail(program, f"internal error: {told(error)} (DPFL_DEBUG=1 shows the traceback)", INTERNAL)
 
 
 def _fail(program: str, sentence: str, code: int) -> int:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
+from pathlib import Path
 
-__all__ = ["DpflError", "EnvironmentFault", "InputError", "unknown_name"]
+__all__ = ["DpflError", "EnvironmentFault", "InputError", "place", "told", "unknown_name"]
 
 
 class DpflError(Exception):
@@ -24,6 +26,39 @@ class EnvironmentFault(DpflError, RuntimeError):
     """The machine lacks something the request needs (a GPU, an optional package): exit code 5."""
 
     exit_code = 5
+
+
+def place(error: BaseException) -> str:
+    """File and line of the innermost frame of an exception that belongs to this package or to the user's own code."""
+    import sysconfig
+    import traceback
+
+    root = Path(__file__).parent
+    libraries = [Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")]
+    frames = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    own = [(p, n) for p, n in frames if root in p.parents or not any(at in p.parents for at in libraries)]
+    for file, line in reversed(own or frames):
+        return f"{file.relative_to(root.parent) if root in file.parents else file}, line {line}"
+    return "an unknown place"
+
+
+def told(error: BaseException) -> str:
+    """An unforeseen exception in one sentence: its type and its message or, where it has none, its place.
+
+    The first of its notes goes before: the place that it had in another process.
+
+    >>> try:
+    ...     raise AssertionError
+    ... except AssertionError as error:
+    ...     print(told(error).split(" in ")[0])
+    AssertionError without a message
+    >>> told(ValueError("no such\\n  file."))
+    'ValueError: no such file'
+    """
+    kind, message = type(error).__name__, re.sub(r"\s+", " ", str(error)).strip().rstrip(".")
+    if message:
+        return f"{kind}: {message}"
+    return f"{kind} without a message in {next(iter(getattr(error, '__notes__', ())), None) or place(error)}"
 
 
 def unknown_name(what: str, name: str, known: Iterable[str]) -> InputError:

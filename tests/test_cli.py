@@ -294,6 +294,53 @@ def test_the_traceback_is_shown_on_request(capsys: Output, monkeypatch: pytest.M
     assert "Traceback" in capsys.readouterr().err
 
 
+MUTE = """
+import os, sysconfig
+import dpfl_theory.statements.symbolic as symbolic
+library = os.path.join(sysconfig.get_path("purelib"), "planted.py")
+names = {}
+exec(compile("def equal(*_):\\n    raise AssertionError\\n", library, "exec"), names)
+symbolic.equal = names["equal"]
+"""
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_an_internal_error_without_a_message_says_where(jobs: str, tmp_path: Path) -> None:
+    """In this process or another: the line of the package that called the library which failed."""
+    (tmp_path / "sitecustomize.py").write_text(MUTE)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(tmp_path), str(ROOT)))}
+    done = run("check", "das2022.fact1", "--method", "algebra", "--jobs", jobs, env=environment)
+    assert done.returncode == 70, done.stderr
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    sentence = done.stderr.splitlines()[-1]  # what comes before is progress
+    found = re.fullmatch(
+        r"dpfl-theory: internal error: AssertionError without a message in (\S+), line (\d+) "
+        r"\(DPFL_DEBUG=1 shows the traceback\)",
+        sentence,
+    )
+    assert found, sentence
+    assert found[1] == "dpfl_theory/statements/das2022/facts.py"
+    assert "equal(" in (ROOT / found[1]).read_text().splitlines()[int(found[2]) - 1]
+
+
+def test_an_empty_message_in_a_users_file_is_told_with_its_line(capsys: Output, tmp_path: Path) -> None:
+    text = EXAMPLE.read_text()
+    before, after = text.split("def sides() -> Sides:\n")
+    file = tmp_path / "mine.py"
+    file.write_text(f"{before}def sides() -> Sides:\n    assert LETTERS == ()\n{after}")
+    line = before.count("\n") + 2
+    sentence = refused(capsys, "check", "--file", str(file), "--method", "algebra", "--jobs", "1")
+    assert f"AssertionError without a message in {file}, line {line}; correct its build" in sentence
+
+
+def test_a_simulated_run_without_sides_is_told(capsys: Output, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(EXAMPLE.read_text().replace("sides=sides,", ""))
+    sentence = refused(capsys, "check", "--file", str(file), "--method", "monte-carlo", "--jobs", "1")
+    assert "has no sides: a simulated run has nothing to be compared with" in sentence
+
+
 def test_output_replaces_the_file_in_one_step(capsys: Output, tmp_path: Path) -> None:
     target = tmp_path / "evidence.json"
     target.write_text("old")

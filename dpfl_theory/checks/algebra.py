@@ -22,7 +22,7 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
         statement=statement.id,
         method="algebra",
         check=check.name,
-        verdict={True: "holds", False: "violated", None: "inconclusive"}[outcome.true],
+        verdict=outcome.verdict,
         expected=check.expected,
         reason=outcome.reason,
         instance=check.instance,

@@ -1,7 +1,7 @@
 """exact: both sides of a statement as rational numbers, compared without rounding.
 
 A check's ``build(instance)`` returns one `Case` or several; several are a sweep over instances, and the verdict is that
-of the worst of them.
+of the worst of them. Where the entered formula leaves nothing to compare on an instance it returns an `Outcome`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from dpfl_theory.checks.evidence import Evidence, Interval
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.statements.claims import Case
+from dpfl_theory.statements.claims import Case, Outcome
 from dpfl_theory.statements.model import Check, Statement
 
 __all__ = ["Case", "run", "worst"]
@@ -41,6 +41,19 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     if statement.relation not in ("<=", "=="):
         raise ValueError(f"{statement.id} states {statement.relation!r}: exact checks compare by <= or ==")
     built = check.build(check.instance)
+    if isinstance(built, Outcome):
+        return Evidence(
+            statement=statement.id,
+            method="exact",
+            check=check.name,
+            verdict=built.verdict,
+            expected=check.expected,
+            reason=built.reason,
+            instance=check.instance,
+            notes=built.notes,
+            device="cpu (rational arithmetic)",
+            seconds=time.perf_counter() - begun,
+        )
     cases: tuple[Case, ...] = (built,) if isinstance(built, Case) else tuple(built)
     if not cases:
         raise ValueError(f"{statement.id}: the check {check.name!r} built no case")

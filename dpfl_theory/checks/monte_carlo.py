@@ -70,7 +70,8 @@ class Linear:
 def linearise(statement: Statement, values: Mapping[str, float]) -> tuple[Linear, Linear]:
     """Both sides at these values of the symbols. Raises ValueError when a side is not linear in its expectations, and
     for a least expectation beside another one or on the larger side."""
-    assert statement.sides is not None
+    if statement.sides is None:
+        raise ValueError(f"{statement.id} has no sides: a simulated run has nothing to be compared with")
     sides = statement.sides()
     symbols = sympy_symbols(statement)
     expectations = {e.name: e for e in statement.expectations}

@@ -58,7 +58,10 @@ def _stated(
         verdict, reason = "violated", f"{found}, more than the stated {show(worst.claimed)}"
     elif claim.argument and all(p.high <= p.claimed < float("inf") for p in inside):
         verdict = "holds"
-        reason = f"{claim.argument}; of {len(inside)} instances the most demanding is: {found}"
+        reason = (
+            f"certified at all {len(inside)} instances, most demandingly {found}; beyond them by argument, "
+            f"not computed: {claim.argument}"
+        )
     else:
         why = "the limits do not decide" if claim.argument else "no argument covers the range between them"
         verdict, reason = "inconclusive", f"no instance needs more than what is stated, but {why}; {found}"

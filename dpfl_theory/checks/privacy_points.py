@@ -35,11 +35,12 @@ def decide(claim: PrivacyClaim, statement: Statement, check: Check) -> Evidence:
         worst = max(points, key=lambda p: p.high - p.low)
     else:
         worst = max(points, key=lambda p: ratio(p.high, p.claimed))
+    verdict = "violated" if failing else "holds" if len(certified) == len(points) else "inconclusive"
     return Evidence(
         statement=statement.id,
         method="privacy",
         check=check.name,
-        verdict="violated" if failing else "holds" if len(certified) == len(points) else "inconclusive",
+        verdict=verdict,
         expected=check.expected,
         reason=_reason(claim, points, failing, certified, worst),
         lhs=Interval(
@@ -52,7 +53,7 @@ def decide(claim: PrivacyClaim, statement: Statement, check: Check) -> Evidence:
         instance=check.instance,
         notes={
             "quantity": claim.quantity,
-            "proof": claim.proof,
+            "argument": claim.proof if verdict == "holds" else None,
             "points": rows(points),
             "failing": len(failing),
             "worst": {k: plain(v) for k, v in worst.at.items()},
@@ -109,7 +110,7 @@ def _reason(
     tightest = f"at the tightest, {at}"
     if claim.proof is None:
         return f"holds at these {len(points)} points only, without a proof for the range between them; {tightest}"
-    return f"{claim.proof}; of {len(points)} points, {tightest}"
+    return f"certified at all {len(points)} points; {tightest}; beyond them by argument, not computed: {claim.proof}"
 
 
 def ratio(value: Any, reference: Any) -> Any:

@@ -16,7 +16,7 @@ from dpfl_theory import statements as catalogue
 from dpfl_theory.checks.evidence import Evidence, document, statement_verdict
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.workers import Task, name_of, one_thread, spread, usable_cores
-from dpfl_theory.errors import DpflError, InputError, unknown_name
+from dpfl_theory.errors import DpflError, InputError, place, told, unknown_name
 from dpfl_theory.kernels import DEVICES
 from dpfl_theory.statements.model import METHODS, Check, Statement
 
@@ -183,9 +183,10 @@ def run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
         raise
     except Exception as error:
         if statement.paper in catalogue.papers():
+            error.add_note(place(error))  # the traceback does not leave this process
             raise  # our own mistake
-        told = f"check {c.name!r} of {statement.id} cannot be run: {type(error).__name__}: {error}; correct its build"
-        raise InputError(told) from error
+        sentence = f"check {c.name!r} of {statement.id} cannot be run: {told(error)}; correct its build"
+        raise InputError(sentence) from error
     return outcome
 
 

@@ -1,7 +1,7 @@
 """What a statement hands to each method: the data that a check's ``build`` returns.
 
-algebra: `Outcome`; worst-case: `Performance`; exact: `Case`; monte-carlo: `Experiment`; privacy: `GaussianClaim`,
-`PrivacyClaim` or `ConstantClaim`.
+algebra: `Outcome`; worst-case: `Performance`; exact: `Case`, or an `Outcome` where there is nothing to compare;
+monte-carlo: `Experiment`; privacy: `GaussianClaim`, `PrivacyClaim` or `ConstantClaim`.
 How they are decided is the business of `dpfl_theory.checks`, which imports this module, never the other way round.
 """
 
@@ -36,11 +36,20 @@ Number = Any
 @dataclass(frozen=True)
 class Outcome:
     """What an algebra check found: ``true`` (None when neither proved nor refuted) and one sentence of reason; notes
-    may carry the expressions as text."""
+    may carry the expressions as text.
+
+    >>> Outcome(None, "no proof was found").verdict
+    'inconclusive'
+    """
 
     true: bool | None
     reason: str
     notes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> str:
+        """The check's verdict."""
+        return {True: "holds", False: "violated", None: "inconclusive"}[self.true]
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,9 +167,9 @@ class PrivacyClaim:
     """The claim that a stated privacy parameter is enough (``<=``: truth <= claimed) or exact (``==``) at every point.
 
     quantity: what low and high enclose, in words; points: evaluates the claim over its stated range; proof: one
-    sentence that says why these points decide the whole range, or None where they do not. ``at`` of a point must name
-    every letter that the statement's hypotheses read; points outside them decide nothing. For ``==`` the limits must
-    lie within the relative ``width`` of the claimed value.
+    sentence of argument, which nothing computes, for all that lies between these points, or None where there is none.
+    ``at`` of a point must name every letter that the statement's hypotheses read; points outside them decide nothing.
+    For ``==`` the limits must lie within the relative ``width`` of the claimed value.
     """
 
     quantity: str

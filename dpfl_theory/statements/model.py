@@ -253,7 +253,7 @@ def sympy_symbols(statement: Statement) -> dict[str, Any]:
         "nonnegative": {"nonnegative": True},
         "real": {"real": True},
         "integer": {"integer": True, "positive": True},
-        "probability": {"positive": True},
+        "probability": {"positive": True, "probability": True},  # a fact that sympy only carries along
     }
     table = {s.name: sp.Symbol(s.name, **flags[s.domain]) for s in statement.symbols}
     table.update({e.name: sp.Symbol(e.name, real=True) for e in statement.expectations})

@@ -1,13 +1,28 @@
-"""Sides of statements as sympy expressions, and their equality, decided by proof or by a point at which they differ."""
+"""Sides of statements as sympy expressions: their values at a point, exactly, and the equality of two expressions,
+decided by proof or by a point at which they differ."""
 
 from __future__ import annotations
 
+import math
+import random
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.model import Statement
+from dpfl_theory.statements.model import Statement, sympy_symbols
 
-__all__ = ["equal", "total"]
+__all__ = ["as_fractions", "enclosure", "equal", "sides_at", "total"]
+
+DIGITS = 60
+"""To how many digits numbers that are not rational are computed."""
+ENCLOSURES = (15, 30, 50)
+"""To how many digits they are enclosed: to as few as part them from what they are compared with."""
+POINTS, FIRST = 24, 2
+"""At how many points two expressions are compared where no proof of their equality is found, and at how many before one
+is looked for."""
+VALUES = ("1", "2", "3", "5", "7", "1/2", "1/3", "3/4", "1/5", "5/3", "9/7", "0", "-1", "-2", "-1/2", "-4/3")
+"""What a letter may be at these points: those of them that lie in its domain."""
 
 
 def total(statement: Statement, side: str = "rhs") -> Any:
@@ -18,34 +33,127 @@ def total(statement: Statement, side: str = "rhs") -> Any:
     return sum(getattr(statement.sides(), side).values(), sp.Integer(0))
 
 
-def equal(left: Any, right: Any, what: str) -> Outcome:
-    """Whether two sympy expressions are identical: by simplification, then at rational points with 50 digits.
+def sides_at(statement: Statement, values: Mapping[str, Any]) -> tuple[Fraction, Fraction]:
+    """Both sides of the statement, as they are entered, at values of its letters: fractions as `as_fractions` gives.
 
-    A difference is only reported with a point at which the two sides differ; agreement needs the symbolic proof.
+    values: fractions, or numbers of sympy such as roots, by name; names that the statement does not have are ignored.
+
+    >>> from dpfl_theory.statements import get
+    >>> values = dict.fromkeys(("cohort_clipped", "first_spread", "second_spread", "cohort_common"), Fraction(1, 3))
+    >>> sides_at(get("zhang2021.eq16"), values)
+    (Fraction(1, 3), Fraction(3, 1))
     """
-    import mpmath
+    import sympy as sp
+
+    at = {symbol: sp.sympify(values[name]) for name, symbol in sympy_symbols(statement).items() if name in values}
+    return as_fractions(*(total(statement, side).subs(at) for side in ("lhs", "rhs")))
+
+
+def as_fractions(left: Any, right: Any) -> tuple[Fraction, Fraction]:
+    """Fractions that compare as two numbers of sympy do.
+
+    A rational number is exact; one that is not is that end of an enclosure which is nearer to the other number. Raises
+    ValueError where one is no real number, or where no enclosure parts them.
+
+    >>> import sympy as sp
+    >>> as_fractions(sp.sqrt(2), sp.Rational(17, 12))
+    (Fraction(141421356237311, 100000000000000), Fraction(17, 12))
+    """
+    for digits in ENCLOSURES:
+        (low, high), (least, most) = enclosure(left, digits), enclosure(right, digits)
+        if high <= least:
+            return high, least
+        if most < low:
+            return low, most
+    raise ValueError(f"{digits} digits do not part {left} from {right}")
+
+
+def enclosure(value: Any, digits: int = ENCLOSURES[0]) -> tuple[Fraction, Fraction]:
+    """Fractions that enclose a number of sympy: equal where it is rational, else of so many digits.
+
+    >>> import sympy as sp
+    >>> enclosure(sp.Rational(1, 3)), [float(end) for end in enclosure(sp.sqrt(2), 3)]
+    ((Fraction(1, 3), Fraction(1, 3)), [1.4, 1.43])
+    """
+    import sympy as sp
+
+    found = value if value.is_Rational else _real(value)
+    if found is None:
+        raise ValueError(f"{value} is no real number")
+    fraction = Fraction(int(sp.Rational(found).p), int(sp.Rational(found).q))
+    if value.is_Rational or not fraction:
+        return fraction, fraction
+    unit = Fraction(10) ** (math.floor(math.log10(abs(fraction))) + 1 - digits)
+    whole = math.floor(fraction / unit)
+    return (whole - 1) * unit, (whole + 2) * unit  # one more on either side for the error of the number itself
+
+
+def _real(value: Any) -> Any:
+    """A number of sympy to `DIGITS` digits, or None where it is infinite, not real or not found."""
+    import sympy as sp
+
+    real, imaginary = sp.N(value, DIGITS).as_real_imag()
+    if not (real.is_Rational or real.is_Float) or not (imaginary.is_Rational or imaginary.is_Float):
+        return None
+    return real if abs(imaginary) <= (abs(real) + 1) / sp.Integer(10) ** (DIGITS - 20) else None
+
+
+def _points(letters: list[Any]) -> Iterator[dict[Any, Any]]:
+    """Points of the letters' domains: each letter takes rational values that have all of its assumptions, and positive
+    ones at first where it has any.
+
+    sympy knows what positive, real or integer is; ``probability``, which `sympy_symbols` adds, it carries along.
+    """
+    import sympy as sp
+
+    def admits(letter: Any, value: Any) -> bool:
+        assumed = letter.assumptions0
+        if assumed.get("probability") and not 0 < value < 1:
+            return False
+        return all(getattr(value, f"is_{fact}", truth) is truth for fact, truth in assumed.items())
+
+    values = [sp.Rational(text) for text in VALUES]
+    within = {letter: [v for v in values if admits(letter, v)] for letter in letters}
+    for trial in range(POINTS if all(within.values()) else 0):
+        draw = random.Random(trial)
+        first = {s: [v for v in known if v > 0] or known for s, known in within.items()}
+        yield {s: draw.choice((first if trial < POINTS // 2 else within)[s]) for s in letters}
+
+
+def _apart(left: Any, right: Any, points: Iterable[Mapping[Any, Any]]) -> tuple[Any, Any, str] | None:
+    """Both sides at the first of these points at which they are real numbers and differ, and that point in words."""
+    import sympy as sp
+
+    exact = sp.Integer(10) ** (12 if left.has(sp.Float) or right.has(sp.Float) else DIGITS - 20)
+    for point in points:
+        a, b = (_real(side.subs(point)) for side in (left, right))
+        if a is not None and b is not None and abs(a - b) * exact > abs(a) + abs(b) + 1:
+            return sp.N(a, 8), sp.N(b, 8), ", ".join(f"{s} = {v}" for s, v in point.items())
+    return None
+
+
+def equal(left: Any, right: Any, what: str) -> Outcome:
+    """Whether two sympy expressions are identical: by simplification, and at rational points to 40 digits (12
+    where a number in them is a float).
+
+    A difference is only reported with a point at which the two sides differ: one of the letters' domains, at which
+    both sides are real numbers. Agreement needs the symbolic proof.
+    """
     import sympy as sp
 
     left, right = sp.sympify(left), sp.sympify(right)
-    difference = sp.simplify(sp.together(left - right))
-    if difference == 0:
-        return Outcome(True, f"{what}: both sides are equal", {"left": str(left), "right": str(right)})
-    names = sorted(left.free_symbols | right.free_symbols, key=str)
-    with mpmath.workdps(50):
-        for trial in range(1, 8):
-            point = {s: sp.Rational(2 * i + 3, trial * i + 2 * trial + 1) for i, s in enumerate(names)}
-            a, b = (sp.N(side.subs(point), 50) for side in (left, right))
-            if abs(a - b) > mpmath.mpf(10) ** -40 * (abs(a) + abs(b) + 1):
-                where = ", ".join(f"{s} = {v}" for s, v in point.items())
-                return Outcome(
-                    False,
-                    f"{what}: the sides differ, {sp.N(a, 8)} against {sp.N(b, 8)} at {where}",
-                    {
-                        "left": str(left),
-                        "right": str(right),
-                        "ratio": str(sp.simplify(left / right)) if right != 0 else "oo",
-                    },
-                )
+    points = list(_points(sorted(left.free_symbols | right.free_symbols, key=str)))
+    found = _apart(left, right, points[:FIRST])  # what differs may take for ever to simplify
+    if found is None:
+        difference = sp.simplify(sp.together(left - right))
+        if difference == 0:
+            return Outcome(True, f"{what}: both sides are equal", {"left": str(left), "right": str(right)})
+        found = _apart(left, right, points[FIRST:])
+    if found is None:
+        sentence = f"{what}: no proof of equality was found (difference {difference})"
+        return Outcome(None, sentence, {"difference": str(difference)})
     return Outcome(
-        None, f"{what}: no proof of equality was found (difference {difference})", {"difference": str(difference)}
+        False,
+        f"{what}: the sides differ, {found[0]} against {found[1]} at {found[2]}",
+        {"left": str(left), "right": str(right), "ratio": str(left / right) if right != 0 else "oo"},
     )

@@ -204,7 +204,8 @@ def test_a_claim_that_is_wrong_by_a_hundredth_is_found(factor, expected, proof):
     else:
         assert found.lhs.high <= found.rhs
         assert ("3 points only" in found.reason) == (proof is None)
-        assert proof is None or found.reason.startswith(proof)
+        assert proof is None or found.reason.endswith(f"by argument, not computed: {proof}")
+    assert found.notes["argument"] == (proof if expected == "holds" else None)
 
 
 def test_limits_that_straddle_the_claim_decide_nothing():

@@ -19,8 +19,9 @@ from scipy.optimize import minimize
 
 from dpfl_theory.algorithms import ScaffNew, simulate
 from dpfl_theory.checks import algebra, exact, monte_carlo
-from dpfl_theory.checks.evidence import Evidence
+from dpfl_theory.checks.evidence import VERDICTS, Evidence
 from dpfl_theory.checks.monte_carlo import linearise
+from dpfl_theory.checks.runner import checks_of, run_one
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.problems import make
 from dpfl_theory.problems.quadratic import from_matrices
@@ -249,14 +250,65 @@ def test_the_checks_verdicts_are_those_on_record() -> None:
                 assert exact.run(statement, check, Settings()).verdict == check.expected, (id_, check.name)
 
 
-def test_a_case_that_rounding_could_decide_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    same = {"L": "1", "mu": "1/4", "D^2": "2", "H^2": "0", "noise": "1/10", "others": [["1", "1/2", 6]]}
-    best, T = corollary1._digits(same)
-    assert float(best) == pytest.approx(0.1 * (float(T) + 1 / -math.log(0.75)), rel=1e-14)
-    (case,) = corollary1._cases(same)
-    monkeypatch.setattr(corollary1, "_digits", lambda instance: (case.rhs + Fraction(1, 10**13), T))
-    with pytest.raises(ValueError, match="cannot be told from the prescription"):
-        list(corollary1._cases(same))
+@pytest.mark.parametrize("statement", corollary1.STATEMENTS, ids=lambda s: s.id)
+def test_the_cases_of_corollary_1_are_those_of_the_bound(statement: Statement) -> None:
+    """Both sides typed a second time."""
+    same = {"L": "1", "mu": "1/4", "D^2": "2", "H^2": "0", "noise": "1/10", "others": [["1/2", "1/3", 6]]}
+    (case,) = corollary1._compared(lambda: statement)(same)  # type: ignore[misc]
+    rate = -math.log(0.75)
+    T = math.log(20 * rate) / rate
+    assert case.values["T*"] == f"{T:.4g}"
+    assert float(case.lhs) == pytest.approx(0.1 * (T + 1 / rate), rel=1e-14)
+    assert case.lhs > Fraction(0) < case.rhs == sum(case.terms.values())
+    assert float(case.rhs) == pytest.approx(bound(0.5, 1 / 3, 6, math.sqrt(2), 0.0, 0.1, 0.25), rel=1e-14)
+
+
+def rate_of(s: Any) -> Any:
+    return sp.log(1 / (1 - s["mu"] / s["L"]))
+
+
+ITERATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "the logarithm squared": lambda s, T: (T * rate_of(s)) ** 2 / rate_of(s),
+    "the rate squared": lambda s, T: T / rate_of(s),
+    "half as many": lambda s, T: T / 2,
+    "the root": lambda s, T: sp.sqrt(T),
+    "the other sign": lambda s, T: -T,
+    "twice the noise": lambda s, T: T - sp.log(2) / rate_of(s),
+}
+
+
+@pytest.mark.parametrize("name", ["COROLLARY1", "REPAIRED"])
+@pytest.mark.parametrize("fault", ITERATIONS)
+def test_every_check_of_a_planted_t_star_ends_in_a_verdict(
+    fault: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stationarity refutes each of them, and no check ends in an exception."""
+    given: Statement = getattr(corollary1, name)
+    assert given.prescription is not None
+    chosen = given.prescription()
+    wrong = {**chosen, "T": ITERATIONS[fault](sympy_symbols(given), chosen["T"])}
+    planted = replace(given, prescription=lambda: wrong)
+    monkeypatch.setattr(corollary1, name, planted)
+    found = {c.name: run_one(planted, c, Settings()) for c in checks_of(planted)}
+    assert all(e.verdict in VERDICTS and e.reason for e in found.values())
+    assert found["stationary in T, eta and p as prescribed"].verdict == "violated"
+    if fault == "the logarithm squared":
+        (least,) = (e for n, e in found.items() if n.endswith("much noise"))
+        assert least.verdict == "inconclusive"
+        assert "T* = 0.459397 is below 1" in least.reason
+    if name == "REPAIRED" and fault in ("the logarithm squared", "the rate squared"):
+        assert found["little noise"].verdict == "violated"
+
+
+def test_a_step_or_a_probability_that_is_not_the_best_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    (check,) = (c for c in corollary1.REPAIRED.checks if c.name == "both terms are least at eta*, p*")
+    assert algebra.run(corollary1.REPAIRED, check, Settings()).verdict == "holds"
+    assert corollary1.REPAIRED.prescription is not None
+    chosen = corollary1.REPAIRED.prescription()
+    for letter in ("eta", "p"):
+        planted = replace(corollary1.REPAIRED, prescription=lambda k=letter: {**chosen, k: chosen[k] / 2})
+        monkeypatch.setattr(corollary1, "REPAIRED", planted)
+        assert algebra.run(planted, check, Settings()).verdict == "violated"
 
 
 SMALLER = {

@@ -69,7 +69,7 @@ def test_a_lost_mean_breaks_equation_3() -> None:
     cases = list(proof._eq3_cases(proof._CLIPPED))
     assert len(cases) == 5
     assert all(c.lhs == 0 for c in cases)
-    with pytest.raises(AssertionError):
+    with pytest.raises(ValueError, match="add up to 1, not to 0"):
         list(proof._eq3_cases({**proof._CLIPPED, "h_0": ["1", "2", "-2"]}))
 
 

@@ -12,11 +12,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sympy as sp
 
+from dpfl_theory.checks import exact as rational
+from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.worst_case import solve
 from dpfl_theory.statements import get
 from dpfl_theory.statements.claims import Case, Performance
-from dpfl_theory.statements.model import Statement, sympy_symbols
+from dpfl_theory.statements.model import Sides, Statement, sympy_symbols
 from dpfl_theory.statements.noble2022 import (
     _control_spread,
     _round_performance,
@@ -32,7 +35,7 @@ from dpfl_theory.statements.noble2022 import (
     lemmaC_9,
 )
 from dpfl_theory.statements.noble2022._moments import Users, rounds
-from dpfl_theory.statements.noble2022._round_instances import CONVEX, OTHER, cases
+from dpfl_theory.statements.noble2022._round_instances import CONVEX, OTHER, cases, entered
 
 VALUES = {
     "error": 1.0, "varsigma": 1.3, "s": 0.25, "R": 40.0, "Sigma": 2.7, "nu": 1.9, "eta": 0.011, "eta_g": 1.7, "K": 7.0,
@@ -242,13 +245,52 @@ def test_too_much_progress_is_noticed() -> None:
     assert refuted(lemmaC_7.performance(greedy)(instance))
     quiet = (Fraction(1, 2), Fraction(0), Fraction(0))
     assert refuted(lemmaC_7.performance(quiet)(instance))
-    assert fails(cases({**CONVEX["one user"], "eta~ nu": "1/24"}, lemmaC_7.progress(quiet)))
+    assert fails(cases({**CONVEX["one user"], "eta~ nu": "1/24"}, entered(lambda: progress(quiet))))
+
+
+def progress(constants: lemmaC_7.Constants) -> Statement:
+    """Lemma C.7 with other constants."""
+    return replace(lemmaC_7.LEMMA, sides=lambda: lemmaC_7._sides(lemmaC_7.LEMMA, constants))
+
+
+@pytest.mark.parametrize(
+    ("alone", "users", "ratio"), [(0, "four", 2.883), (0, "eight", 3.070), (1, "four", 1.109), (1, "eight", 1.181)]
+)
+@pytest.mark.parametrize("name", ["LEMMA", "SHARPENED"])
+def test_the_noise_of_lemma_c7_that_lm_divides_is_needed(
+    name: str, alone: int, users: str, ratio: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its term with the coefficient 0 or 1: the checks that say *holds* of the lemma refute the planted statement."""
+    given: Statement = getattr(lemmaC_7, name)
+    (check,) = (c for c in given.checks if c.name.startswith(f"{users} users, one at a time, eta_g = 4"))
+    assert rational.run(given, check, Settings()).verdict == "holds"
+    assert given.sides is not None
+    sides, stated = given.sides(), (lemmaC_7.PRINTED if name == "LEMMA" else lemmaC_7.SHARP)[1]
+    right = {**sides.rhs, "noise": sides.rhs["noise"] * alone / sp.Rational(str(stated))}
+    planted = replace(given, sides=lambda: Sides(sides.lhs, right))
+    monkeypatch.setattr(lemmaC_7, name, planted)
+    evidence = rational.run(planted, check, Settings())
+    assert evidence.verdict == "violated", evidence.reason
+    assert name == "SHARPENED" or evidence.ratio == pytest.approx(ratio, abs=5e-4)
+
+
+def test_an_irrational_right_side_of_lemma_c7_is_enclosed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The right side times an irrational number just below, or above, what the tightest round needs."""
+    given = lemmaC_7.LEMMA
+    (check,) = (c for c in given.checks if c.name.startswith("four users, one at a time, eta_g = 4"))
+    worst = rational.worst(check.build(check.instance))
+    assert given.sides is not None
+    sides = given.sides()
+    for more, verdict in ((-1, "violated"), (1, "holds")):
+        factor = sp.Rational(str(worst.lhs / worst.rhs)) * (1 + more * sp.sqrt(2) / 10**20)
+        scaled = {term: factor * value for term, value in sides.rhs.items()}
+        planted = replace(given, sides=lambda scaled=scaled: Sides(sides.lhs, scaled))
+        monkeypatch.setattr(lemmaC_7, "LEMMA", planted)
+        assert rational.run(planted, check, Settings()).verdict == verdict
 
 
 def test_constants_that_do_not_follow_from_the_lemmas_are_not_proved() -> None:
-    def claim(constants: lemmaC_7.Constants) -> Statement:
-        return replace(lemmaC_7.LEMMA, sides=lambda: lemmaC_7._sides(lemmaC_7.LEMMA, constants))
-
+    claim = progress
     steps = (lambda: lemmaC_4.C4, lambda: lemmaC_5.C5, lambda: lemmaC_6.C6)
     good = (Fraction(1339, 960), Fraction(315, 32), Fraction(27, 40))
     assert lemmaC_7._combination(lambda: claim(good), *steps)({}).true

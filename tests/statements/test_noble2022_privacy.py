@@ -15,6 +15,7 @@ from itertools import combinations, product
 import mpmath
 import numpy as np
 import pytest
+import sympy as sp
 from scipy.integrate import quad
 from scipy.stats import beta, binom, norm
 
@@ -30,7 +31,7 @@ from dpfl_theory.statements.noble2022 import _attacks as attacks
 from dpfl_theory.statements.noble2022 import _formulas as formulas
 from dpfl_theory.statements.noble2022 import _views as views
 from dpfl_theory.statements.noble2022 import cgf as cgf_module
-from dpfl_theory.statements.noble2022 import theorem4_1_repaired, theorem4_1_server
+from dpfl_theory.statements.noble2022 import subsampled, theorem4_1_repaired, theorem4_1_server
 from dpfl_theory.statements.noble2022._divergences import subsampled_cgf
 from dpfl_theory.statements.noble2022._linear import Run, cohort_sequences, squared_distance
 from dpfl_theory.statements.noble2022.composition import composed_delta
@@ -230,11 +231,53 @@ def test_dp_accounting_lies_between_the_truth_and_lemma_b7(order, rate, sigma):
     assert other <= noble2022.lemma_b7(order, rate, sigma**2) * (1 + 1e-9)
 
 
-def test_a_smaller_bound_than_lemma_b7_is_refuted(monkeypatch):
-    """Without the factors 4 and 2 in the second term the bound fails, so that the check can see a mistake there."""
-    monkeypatch.setattr(noble2022, "lemma_b7", lambda a, q, v: a * q * q * math.expm1(1 / v) / 2 * 0.9)
-    found = the_verdict("lemmaB.7", "certified", sigma_g=[3.0], alpha=[2], q=[0.01, 0.2])
+def planted_b7(monkeypatch, name, factor):
+    """Lemma B.7 or equation (8) entered with its right side multiplied by a number."""
+    given = getattr(subsampled, name)
+    sides = given.sides()
+    right = {term: factor * value for term, value in sides.rhs.items()}
+    monkeypatch.setattr(subsampled, name, replace(given, sides=lambda: Sides(sides.lhs, right)))
+
+
+@pytest.mark.parametrize(("name", "id_"), [("LEMMA_B7", "lemmaB.7"), ("EQ8", "eq8")])
+def test_a_smaller_bound_than_lemma_b7_is_refuted(name, id_, monkeypatch):
+    """The tightest points need 0.9749 of Lemma B.7's right side and 0.9695 of equation (8)'s; planted is 0.95."""
+    planted_b7(monkeypatch, name, sp.Rational(19, 20))
+    found = the_verdict(id_, "certified")
     assert found.verdict == "violated"
+    assert found.notes["argument"] is None
+    assert "for all" not in found.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "id_", "whole"), [("LEMMA_B7", "lemmaB.7", "all whole alpha >= 2"), ("EQ8", "eq8", "all alpha > 1")]
+)
+def test_the_argument_is_given_for_the_formula_that_it_is_about_alone(name, id_, whole, monkeypatch):
+    found = the_verdict(id_, "certified")
+    assert found.verdict == "holds"
+    assert f"by argument, not computed: for {whole}" in found.reason
+    assert "proved" not in found.reason
+    planted_b7(monkeypatch, name, sp.Rational(21, 20))
+    found = the_verdict(id_, "certified")
+    assert found.verdict == "holds"
+    assert found.notes["argument"] is None
+    assert "without a proof for the range between them" in found.reason
+    assert "for all" not in found.reason
+
+
+def test_equation_8_rests_on_lemma_b7(monkeypatch):
+    planted_b7(monkeypatch, "LEMMA_B7", sp.Rational(19, 20))
+    assert the_verdict("eq8", "certified").verdict == "violated"
+
+
+@pytest.mark.parametrize(
+    ("order", "rate", "sigma"), [(2, 0.2, 0.5), (8, 0.9, 1.0), (7.75, 0.01, 3.0), (1.3, 0.2, 20.0)]
+)
+def test_the_entered_formulas_are_those_of_the_accountant(order, rate, sigma):
+    whole = float(order).is_integer()
+    entered = (subsampled._lemma_at if whole else subsampled._equation_at)(order, rate, sigma)
+    coded = (noble2022.lemma_b7 if whole else noble2022.eq8)(order, rate, sigma**2)
+    assert float(entered) == pytest.approx(coded, rel=1e-12)
 
 
 def test_equations_5_and_6_are_not_the_smallest():

@@ -94,7 +94,8 @@ def _threshold_step(_: Mapping[str, Any]) -> Outcome:
     """
     import sympy as sp
 
-    eta, L, E, C, more = sp.symbols("eta L E C more", positive=True)
+    eta, L, C, more = sp.symbols("eta L C more", positive=True)
+    E = sp.Symbol("E", integer=True, positive=True)
     u = C + more  # ||u||
     line19 = -C * (eta**2 + eta / (2 * L * E)) * u + 2 * eta * (C / u) * E * C**2 / (16 * L * E**2) + eta**2 * C**2
     line22 = -3 * eta * C * u / (8 * L * E)

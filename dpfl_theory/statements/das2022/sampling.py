@@ -24,7 +24,7 @@ def _independent_proof(_: Mapping[str, Any]) -> Outcome:
     """
     import sympy as sp
 
-    n, r, S, m = sp.symbols("n r S m", positive=True)
+    n, (r, S, m) = sp.Symbol("n", integer=True, positive=True), sp.symbols("r S m", positive=True)
     p = r / n
     moment = (p * (1 - p) * n * S + p**2 * n**2 * m) / r**2
     return equal(

@@ -45,12 +45,12 @@ def _threshold(statement: Callable[[], Statement]) -> Callable[[Mapping[str, Any
         inside = sp.exp(T * sp.log(1 / rest))  # what T* takes the logarithm of
         share = x * sp.log(1 / x)
         for left, right, what in (
-            (sp.simplify(inside).subs(s["epsilon"], sp.sqrt(square)), 1 / rest, "the argument of T* at this epsilon"),
+            (inside.subs(s["epsilon"], sp.sqrt(square)), 1 / rest, "the argument of T* at this epsilon"),
             (s["epsilon"] * sp.diff(T, s["epsilon"]), 2 / sp.log(1 / rest), "the derivative of T* in ln(epsilon)"),
             (sp.diff(share, x).subs(x, sp.exp(-1)), 0, "the slope of x ln(1/x) at 1/e"),
             (share.subs(x, sp.exp(-1)), sp.exp(-1), "its value there"),
         ):
-            outcome = equal(sp.simplify(left), right, what)
+            outcome = equal(left, right, what)
             if not outcome.true:
                 return outcome
         if not sp.diff(share, x, 2).is_negative:
@@ -77,8 +77,11 @@ def _section3(statement: Callable[[], Statement]) -> Callable[[Mapping[str, Any]
         own = {"L": instance["condition"], "mu": 1, "N": 1, "C": 1, "D": 1, "H": 0, "d": instance["d"]}
         own |= {"v": instance["v"], "delta": sp.Rational(instance["delta"])}
         T = itself.prescription()["T"].subs({s[name]: value for name, value in own.items() if name in s})
-        least = float(least_epsilon({**s, "mu": 1, "L": instance["condition"]}, T))
-        found = {text: round(float(T.subs(s["epsilon"], sp.Rational(text))), 1) for text in instance["epsilons"]}
+        known = {text: T.subs(s["epsilon"], sp.Rational(text)).evalf() for text in instance["epsilons"]}
+        edge = least_epsilon({**s, "mu": 1, "L": instance["condition"]}, T).evalf()
+        if not all(number.is_Float for number in (edge, *known.values())):
+            return Outcome(None, f"T* is no real number everywhere: {known}")
+        least, found = float(edge), {text: round(float(number), 1) for text, number in known.items()}
         any_condition = float(sp.sqrt(sp.E * own["v"] * sp.log(1 / own["delta"])))
         return Outcome(
             max(found.values()) < 1.0 < least,

@@ -90,7 +90,8 @@ def _completed_square(_: Mapping[str, Any]) -> Outcome:
     + (1 - p^2)(eta/p)^2 ||b||^2."""
     import sympy as sp
 
-    a, b, eta, p = sp.symbols("a b eta p", real=True)
+    (a, b), eta = sp.symbols("a b", real=True), sp.Symbol("eta", positive=True)
+    p = sp.Symbol("p", positive=True, probability=True)
     left = p * (a - eta / p * b) ** 2 + (1 - p) * (a**2 + (eta / p) ** 2 * b**2)
     return equal(
         left, (a - eta * b) ** 2 + (1 - p**2) * (eta / p) ** 2 * b**2, "the two displays before the contraction"

@@ -5,7 +5,7 @@ psi_0 is no constant: it holds (eta^2/p^2) ||h_0 - h*||^2. The claim is therefor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from dpfl_theory.statements.hou2023 import _worthwhile as worthwhile
 from dpfl_theory.statements.hou2023._causes import STARTING_POINT
 from dpfl_theory.statements.hou2023.theorem1 import bound_terms, noise_scale
 from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, sympy_symbols
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import as_fractions, enclosure, equal, total
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -42,8 +42,9 @@ def _psi(s: Mapping[str, Any], eta: Any, p: Any) -> Any:
 
 def _sides(statement: Callable[[], Statement]) -> Callable[[], Sides]:
     def build() -> Sides:
-        s = sympy_symbols(statement())
-        chosen, noise = _prescription(statement)(), noise_scale(s)
+        s, prescription = sympy_symbols(statement()), statement().prescription
+        assert prescription is not None
+        chosen, noise = prescription(), noise_scale(s)
         return Sides(
             *(
                 bound_terms(eta, p, T, _psi(s, eta, p), s["mu"], noise)
@@ -57,69 +58,109 @@ def _sides(statement: Callable[[], Statement]) -> Callable[[], Sides]:
     return build
 
 
-def _stationary(_: Mapping[str, Any]) -> Outcome:
-    """B.2: for eta and p as prescribed, the derivative in T vanishes at T* alone, and the second one is positive."""
-    import sympy as sp
+def _stationary(statement: Callable[[], Statement]) -> Callable[[Mapping[str, Any]], Outcome]:
+    """B.2: for eta and p as prescribed, the derivative in T vanishes at T* alone, and the second one is positive.
 
-    rate, psi_0, noise, T = sp.symbols("rate psi_0 noise T", positive=True)
-    bound = sp.exp(-rate * T) * psi_0 + noise * T
-    best = sp.log(psi_0 * rate / noise) / rate
-    if not sp.diff(bound, T, 2).is_positive:
-        return Outcome(None, "the second derivative in T was not found to be positive")
-    return equal(sp.diff(bound, T).subs(T, best), 0, "the derivative of the bound in T at T*")
+    With mu = L (1 - e^(-rate)), where the bound is e^(-rate T) psi_0 + noise T.
+    """
+
+    def build(_: Mapping[str, Any]) -> Outcome:
+        import sympy as sp
+
+        itself = statement()
+        s, T = sympy_symbols(itself), sympy_symbols(itself)["T_any"]
+        assert itself.prescription is not None
+        rate = sp.Symbol("rate", positive=True)
+        ratio = 1 - sp.exp(-rate)
+        at = {s["mu"]: s["L"] * ratio, s["D"]: sp.Symbol("D", positive=True)}
+        if "H" in s:
+            at[s["H"]] = sp.Symbol("h", nonnegative=True) * s["L"] * sp.sqrt(ratio)  # psi_0 = D^2 + h^2
+        eta, p, best = (itself.prescription()[name].subs(at) for name in ("eta", "p", "T"))
+        bound = total(itself).subs({s["eta_any"]: eta, s["p_any"]: p}, simultaneous=True).subs(at)
+        bend = sp.simplify(sp.diff(bound, T, 2))
+        if not bend.is_positive:
+            return Outcome(None, f"the second derivative in T was not found to be positive: {bend}")
+        found = equal(total(itself, "lhs").subs(at), bound.subs(T, best), "the left side, and the right one at T*")
+        return (
+            equal(sp.diff(bound, T).subs(T, best), 0, "the derivative of the bound in T at T*") if found.true else found
+        )
+
+    return build
 
 
-def _shares(_: Mapping[str, Any]) -> Outcome:
-    """1 - theta <= mu/L and p^2/(1 - theta) >= 1, with equality at eta = 1/L, p^2 = mu/L: both terms are least there.
+def _shares(statement: Callable[[], Statement]) -> Callable[[Mapping[str, Any]], Outcome]:
+    """1 - theta <= mu/L and p^2/(1 - theta) >= 1, with equality at eta = 1/L, p^2 = mu/L, as prescribed: both terms are
+    least there.
 
     With nonnegative slacks: mu eta = mu/(L + a), and p^2 is mu eta (1 + b) or mu eta/(1 + b).
     """
+
+    def build(_: Mapping[str, Any]) -> Outcome:
+        import sympy as sp
+
+        itself = statement()
+        s = sympy_symbols(itself)
+        assert itself.prescription is not None
+        chosen = itself.prescription()
+        L, mu = s["L"], s["mu"]
+        for left, right, what in ((chosen["eta"], 1 / L, "eta*"), (chosen["p"] ** 2, mu / L, "p*^2")):
+            found = equal(left, right, what)
+            if not found.true:
+                return found
+        a, b = sp.symbols("a b", nonnegative=True)
+        product = mu / (L + a)
+        for square, fall in ((product * (1 + b), product), (product / (1 + b), product / (1 + b))):
+            for excess in (mu / L - fall, square / fall - 1):
+                top, bottom = sp.fraction(sp.together(sp.simplify(excess)))
+                if any(c < 0 for part in (top, bottom) for c in sp.Poly(part, L, mu, a, b).coeffs()):
+                    return Outcome(None, f"{excess} was not found to be nonnegative")
+                if excess.subs({a: 0, b: 0}) != 0:
+                    return Outcome(False, f"{excess} is not zero at eta = 1/L, p^2 = mu/L")
+        return Outcome(True, "1 - theta <= mu/L and p^2/(1 - theta) >= 1, with equality at eta = 1/L and p^2 = mu/L")
+
+    return build
+
+
+def _letters_of(instance: Mapping[str, Any]) -> dict[str, Any]:
+    """The letters' values on an instance, whose ``noise`` is N d v C^2 ln(1/delta)/epsilon^2, here 3 v/4."""
     import sympy as sp
 
-    L, mu = sp.symbols("L mu", positive=True)
-    a, b = sp.symbols("a b", nonnegative=True)
-    product = mu / (L + a)
-    for square, fall in ((product * (1 + b), product), (product / (1 + b), product / (1 + b))):
-        for excess in (mu / L - fall, square / fall - 1):
-            top, bottom = sp.fraction(sp.together(sp.simplify(excess)))
-            if any(c < 0 for part in (top, bottom) for c in sp.Poly(part, L, mu, a, b).coeffs()):
-                return Outcome(None, f"{excess} was not found to be nonnegative")
-            if excess.subs({a: 0, b: 0}) != 0:
-                return Outcome(False, f"{excess} is not zero at eta = 1/L, p^2 = mu/L")
-    return Outcome(True, "1 - theta <= mu/L and p^2/(1 - theta) >= 1, with equality at eta = 1/L and p^2 = mu/L")
+    L, mu, D2, H2, noise = (sp.Rational(instance[k]) for k in ("L", "mu", "D^2", "H^2", "noise"))
+    budget = {"N": 3, "d": 2, "C": sp.Rational(1, 2), "epsilon": 2, "delta": sp.exp(-2), "v": noise * 4 / 3}
+    return {"L": L, "mu": mu, "D": sp.sqrt(D2), "H": sp.sqrt(H2), **budget}
 
 
-def _digits(instance: Mapping[str, Any]) -> tuple[Fraction, Any]:
-    """The bound at (1/L, sqrt(mu/L), T*), to 15 decimals, and T*."""
-    import mpmath
+def _compared(statement: Callable[[], Statement]) -> Callable[[Mapping[str, Any]], tuple[Case, ...] | Outcome]:
+    """Both sides as they are entered, against every other choice; nothing where T*, as prescribed, is below 1."""
 
-    with mpmath.workdps(60):
-        L, mu, D2, H2, noise = (Fraction(instance[k]) for k in ("L", "mu", "D^2", "H^2", "noise"))
-        rate = -mpmath.log(1 - mpmath.mpf((mu / L).numerator) / (mu / L).denominator)
-        psi_0 = D2 + H2 / (L * mu)
-        of_noise = mpmath.mpf(noise.numerator) / noise.denominator
-        T = mpmath.log(mpmath.mpf(psi_0.numerator) / psi_0.denominator * rate / of_noise) / rate
-        value = of_noise * (T + 1 / rate)
-        return Fraction(int(mpmath.nint(value * 10**15)), 10**15), T
+    def build(instance: Mapping[str, Any]) -> tuple[Case, ...] | Outcome:
+        import sympy as sp
 
+        itself, letters = statement(), _letters_of(instance)
+        s = sympy_symbols(itself)
+        assert itself.prescription is not None
+        assert itself.sides is not None
+        at = {s[name]: v for name, v in letters.items() if name in s}
+        chosen = itself.prescription()["T"].subs(at).evalf(30)
+        if not chosen.is_Float:
+            return Outcome(None, f"T* is {chosen}, no real number: nothing can be compared")
+        outside = _worth_it(None, {"T": float(chosen)})
+        if outside is not None:
+            return Outcome(None, f"{outside}: nothing is compared")
+        cases, sides = [], itself.sides()
+        left, terms = sum(sides.lhs.values()).subs(at), {name: term.subs(at) for name, term in sides.rhs.items()}
+        for share, p, T in ((Fraction(a), Fraction(b), c) for a, b, c in instance["others"]):
+            eta = share / Fraction(instance["L"])
+            other = {s["eta_any"]: sp.sympify(eta), s["p_any"]: sp.sympify(p), s["T_any"]: T}
+            shown = {"eta'": eta, "p'": p, "T'": T, "T*": f"{float(chosen):.4g}"}
+            shown |= {k: instance[k] for k in ("L", "mu", "D^2", "H^2")}
+            shown["N d v C^2 ln(1/delta)/epsilon^2"] = instance["noise"]
+            right = {name: term.subs(other) for name, term in terms.items()}
+            parts = {name: enclosure(term)[0] for name, term in right.items()}
+            cases.append(Case(shown, *as_fractions(left, sum(right.values())), parts))
+        return tuple(cases)
 
-def _cases(instance: Mapping[str, Any]) -> Iterator[Case]:
-    """The left side is rounded to 15 decimals, and a case that this could decide wrongly is refused."""
-    L, mu, D2, H2, noise = (Fraction(instance[k]) for k in ("L", "mu", "D^2", "H^2", "noise"))
-    best, T_best = _digits(instance)
-    assert T_best >= 1
-    for share, p, T in ((Fraction(a), Fraction(b), c) for a, b, c in instance["others"]):
-        eta = share / L
-        fall = min(mu * eta, p * p)
-        terms = {
-            "optimisation": (1 - fall) ** T * (D2 + (eta / p) ** 2 * H2),
-            "privacy noise": p * p / fall * noise * T,
-        }
-        other = sum(terms.values(), Fraction(0))
-        if abs(other - best) < Fraction(1, 10**12):
-            raise ValueError(f"eta L = {share}, p = {p}, T = {T} cannot be told from the prescription")
-        at = {"eta'": eta, "p'": p, "T'": T, "T*": f"{float(T_best):.4g}", **{k: instance[k] for k in ("L", "mu")}}
-        yield Case({**at, "D^2": D2, "H^2": H2, "N d v C^2 ln(1/delta)/epsilon^2": noise}, best, other, terms)
+    return build
 
 
 _GRID = [[a, b, T] for a in ("1", "1/2", "1/16") for b in ("1", "1/2", "1/3", "1/8", "1/100") for T in (1, 3, 7, 8, 30)]
@@ -191,14 +232,14 @@ COROLLARY1: Statement = Statement(
     sides=_sides(lambda: COROLLARY1),
     prescription=_prescription(lambda: COROLLARY1),
     checks=(
-        Check("algebra", "stationary in T, eta and p as prescribed", _stationary),
+        Check("algebra", "stationary in T, eta and p as prescribed", _stationary(lambda: COROLLARY1)),
         *worthwhile.checks(lambda: COROLLARY1),
         *(
-            Check("exact", f"shifts known, {name}", lambda i: tuple(_cases(i)), instance)
+            Check("exact", f"shifts known, {name}", _compared(lambda: COROLLARY1), instance)
             for name, instance in _KNOWN_SHIFTS.items()
         ),
         *(
-            Check("exact", f"shifts unknown, {name}", lambda i: tuple(_cases(i)), instance, "violated")
+            Check("exact", f"shifts unknown, {name}", _compared(lambda: COROLLARY1), instance, "violated")
             for name, instance in _UNKNOWN_SHIFTS.items()
         ),
     ),
@@ -251,9 +292,9 @@ REPAIRED: Statement = replace(
     sides=_sides(lambda: REPAIRED),
     prescription=_prescription(lambda: REPAIRED),
     checks=(
-        Check("algebra", "stationary in T, eta and p as prescribed", _stationary),
-        Check("algebra", "both terms are least at eta*, p*", _shares),
-        *(Check("exact", name, lambda i: tuple(_cases(i)), instance) for name, instance in _KNOWN_SHIFTS.items()),
+        Check("algebra", "stationary in T, eta and p as prescribed", _stationary(lambda: REPAIRED)),
+        Check("algebra", "both terms are least at eta*, p*", _shares(lambda: REPAIRED)),
+        *(Check("exact", name, _compared(lambda: REPAIRED), instance) for name, instance in _KNOWN_SHIFTS.items()),
     ),
     expected="holds",
     erratum=None,

@@ -46,7 +46,8 @@ def _eq3_cases(instance: Mapping[str, Any]) -> Iterator[Case]:
     eta, p, C = (Fraction(instance[k]) for k in ("eta", "p", "C"))
     server = Fraction(instance["x_0"])
     x, h = [server] * len(q), [Fraction(v) for v in instance["h_0"]]
-    assert sum(h) == 0
+    if sum(h) != 0:
+        raise ValueError(f"the first shifts add up to {sum(h)}, not to 0 as Algorithm 2 asks for")
     for t, (coin, noise) in enumerate(instance["rounds"]):
         moved = [xi - eta * (qi * (xi - ci) - hi) for xi, qi, ci, hi in zip(x, q, c, h)]
         if coin:

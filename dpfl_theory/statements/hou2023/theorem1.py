@@ -59,7 +59,8 @@ def _series(_: Mapping[str, Any]) -> Outcome:
     """The noise of T iterations adds up to unit (1 - theta^T)/(1 - theta), of which (2) drops theta^T: by induction."""
     import sympy as sp
 
-    theta, T, unit = sp.symbols("theta T unit", positive=True)
+    T, unit = sp.Symbol("T", integer=True, positive=True), sp.Symbol("unit", positive=True)
+    theta = sp.Symbol("theta", positive=True, probability=True)  # below 1, as a probability is
 
     def added(count: Any) -> Any:
         return unit * (1 - theta**count) / (1 - theta)

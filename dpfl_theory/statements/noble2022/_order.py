@@ -62,8 +62,9 @@ def solved(view: str) -> Callable[[Mapping[str, Any]], Outcome]:
     def build(_: Mapping[str, Any]) -> Outcome:
         import sympy as sp
 
-        names = "epsilon delta M l s K T sigma_g"
-        e, d, users, rate, share, steps, rounds, z = sp.symbols(names, positive=True)
+        e, z = sp.symbols("epsilon sigma_g", positive=True)
+        users, steps, rounds = sp.symbols("M K T", integer=True, positive=True)
+        rate, share, d = sp.symbols("l s delta", positive=True, probability=True)
         logs = sp.log(2 * rounds * rate / d) * sp.log(2 / d)
         noise = share * sp.sqrt(rate * rounds * steps * logs) / (e * sp.sqrt(users))
         if view == "third-party":

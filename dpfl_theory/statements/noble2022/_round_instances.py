@@ -7,10 +7,11 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Case
-from dpfl_theory.statements.model import Check
+from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.noble2022._moments import RoundMoments, Users, rounds, users_of
+from dpfl_theory.statements.symbolic import sides_at
 
-__all__ = ["CONVEX", "FEW", "LONG", "MIXED", "OTHER", "cases", "exact_checks"]
+__all__ = ["CONVEX", "FEW", "GLOBAL", "LONG", "MIXED", "OTHER", "cases", "entered", "exact_checks"]
 
 Bound = Callable[[Users, RoundMoments], tuple[Fraction, Fraction]]
 """Both sides of a statement on one round."""
@@ -35,6 +36,14 @@ OTHER: dict[str, dict[str, Any]] = {
     "four users, one concave": _instance(["1", "1", "-1", "0"], ["9", "-9", "1", "0"], 1, 1),
 }
 
+GLOBAL = {
+    f"{name} users, one at a time, eta_g = 4": _instance(
+        ["1", *["0"] * (M - 1)], ["0"] * M, 1, 1, start=["0"], V=["1"], T=2, eta_g="4"
+    )
+    for name, M in (("four", 4), ("eight", 8))
+}
+"""Errors alone, from x* on, and a long global step: what counts is how many users' errors the server averages."""
+
 LONG = {"one user, K = 3, eta_g = 1/12": _instance(["1"], ["0"], 1, 3, eta_g="1/12", T=1)}
 """Local steps that are long where the server's is not: there the drift helps least."""
 
@@ -42,6 +51,22 @@ MIXED = CONVEX | OTHER
 """For the sharpened forms, which ask for no convexity and imply the printed ones."""
 FEW = {name: CONVEX[name] for name in ("one user", "three users, all", "eight users, one at a time")}
 """For the printed forms: what follows from the sharpened ones holds wherever they do."""
+
+
+def entered(statement: Callable[[], Statement]) -> Bound:
+    """Both sides as the statement is entered, where mu is the least curvature, sR = 2, and one half of V is the
+    records', varsigma^2/(sR), the other the noise's, Sigma_g^2."""
+
+    def bound(u: Users, m: RoundMoments) -> tuple[Fraction, Fraction]:
+        import sympy as sp
+
+        V = sp.sympify(u.variance)
+        steps = {"eta": u.step, "eta_g": u.eta_g, "nu": u.smoothness, "mu": min(u.curvatures)}
+        sizes = {"K": u.local_steps, "l": u.share, "M": len(u.curvatures)}
+        noise = {"s": Fraction(1, 2), "R": 4, "varsigma": sp.sqrt(V), "Sigma": sp.sqrt(V / 2)}
+        return sides_at(statement(), {**vars(m), **steps, **sizes, **noise})
+
+    return bound
 
 
 def cases(instance: Mapping[str, Any], bound: Bound) -> list[Case]:

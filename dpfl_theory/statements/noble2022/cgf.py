@@ -57,7 +57,7 @@ def _equivalence(logarithm: bool) -> Callable[[Mapping[str, Any]], PrivacyClaim]
         quantity = "the Renyi divergence of order lambda + 1"
         if logarithm:
             return PrivacyClaim(quantity, points, "by definition, for each pair, and so for the supremum", "==", 1e-11)
-        proof = "proved for every mechanism and lambda: log x <= x, with x the mean of e^(lambda L)"
+        proof = "for every mechanism and lambda: log x <= x, with x the mean of e^(lambda L)"
         return PrivacyClaim(quantity, points, proof)
 
     return build
@@ -86,7 +86,7 @@ def _interpolation(logarithm: bool) -> Callable[[Mapping[str, Any]], PrivacyClai
             return found
 
         proof = (
-            "proved for every mechanism: for each pair of data sets K_M is convex in lambda (Hoelder), and so is the "
+            "for every mechanism: for each pair of data sets K_M is convex in lambda (Hoelder), and so is the "
             "supremum over pairs; at lambda = 0 it has the value of e^0, which is the same for all pairs"
         )
         return PrivacyClaim("K_M(lambda)", points, proof)
@@ -141,7 +141,8 @@ def _two_answers(statement: Callable[[], Statement]) -> Callable[[Mapping[str, A
         itself = statement()
         s = sympy_symbols(itself)
         assert itself.sides is not None
-        p, q, y = sp.symbols("p q y", positive=True)
+        y = sp.Symbol("y", positive=True)
+        p, q = sp.symbols("p q", positive=True, probability=True)
         found = []
         for power in instance["lambda"]:
             moment = p * sp.exp(power * sp.log(p / q)) + (1 - p) * sp.exp(power * sp.log((1 - p) / (1 - q)))

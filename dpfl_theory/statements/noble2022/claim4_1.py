@@ -44,7 +44,7 @@ def _more_seen_of_samples(instance: Mapping[str, Any]) -> PrivacyClaim:
 
 
 _POSTPROCESSED = (
-    "proved for all data and parameters: a third party's view is a function of who takes part and of the messages, "
+    "for all data and parameters: a third party's view is a function of who takes part and of the messages, "
     "which the server of DP-SCAFFOLD sees, and that view is a composition of the same noisy steps as DP-FedAvg's"
 )
 

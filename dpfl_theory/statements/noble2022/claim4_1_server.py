@@ -28,7 +28,7 @@ def _same_distances(instance: Mapping[str, Any]) -> PrivacyClaim:
         return found
 
     proof = (
-        "proved wherever gradients are affine functions of the model: given what it has seen, the server knows c and "
+        "wherever gradients are affine functions of the model: given what it has seen, the server knows c and "
         "every c_i, and so in both algorithms a message is a known number plus the same linear form in the new noise"
     )
     return PrivacyClaim("mu^2 of the server's view of DP-SCAFFOLD", points, proof, "==")
@@ -83,7 +83,7 @@ def _full_batches(instance: Mapping[str, Any]) -> PrivacyClaim:
         return found
 
     proof = (
-        "proved at s = 1: given the past each of K steps is a Gaussian mechanism of noise multiplier sigma_g in either "
+        "at s = 1: given the past each of K steps is a Gaussian mechanism of noise multiplier sigma_g in either "
         "algorithm, and constant gradients attain K j/sigma_g^2 after j participations"
     )
     return PrivacyClaim("delta of DP-SCAFFOLD towards the server", points, proof, "==", instance["width"])

@@ -75,7 +75,7 @@ def _strong(instance: Mapping[str, Any]) -> PrivacyClaim:
         return found
 
     proof = (
-        "proved for all epsilon > 0, delta, T and delta' in (0, 1]: given that no mechanism reveals its data (else, T "
+        "for all epsilon > 0, delta, T and delta' in (0, 1]: given that no mechanism reveals its data (else, T "
         "delta), the losses lie in [-epsilon, epsilon] and have mean epsilon (e^epsilon - 1)/(e^epsilon + 1) or less "
         "given the past, so that their sum exceeds epsilon-bar with probability delta' at most (Azuma, Hoeffding)"
     )
@@ -104,7 +104,7 @@ def _amplified(instance: Mapping[str, Any]) -> PrivacyClaim:
         return found
 
     proof = (
-        "proved for all n, m, epsilon and delta: neighbours give M(D) = (1-q) m0 + q m1 and M(D') = (1-q) m0 + q m2, "
+        "for all n, m, epsilon and delta: neighbours give M(D) = (1-q) m0 + q m1 and M(D') = (1-q) m0 + q m2, "
         "where m0, m1 and m2 average M' over samples that can be matched so as to differ in one record; with b = "
         "e^(eps'-eps), M(D) - e^eps' M(D') is q (m1 - e^eps ((1-b) m0 + b m2)), whose positive part is q delta at most"
     )
@@ -141,7 +141,8 @@ def _difference(_: Mapping[str, Any]) -> Outcome:
     """The identity behind the lemma, for one output with probabilities m0, m1 and m2."""
     import sympy as sp
 
-    q, a, m0, m1, m2 = sp.symbols("q a m0 m1 m2", positive=True)  # a = e^epsilon
+    a = sp.Symbol("a", positive=True)  # e^epsilon
+    q, m0, m1, m2 = sp.symbols("q m0 m1 m2", positive=True, probability=True)
     amplified = 1 + q * (a - 1)
     b = amplified / a
     left = (1 - q) * m0 + q * m1 - amplified * ((1 - q) * m0 + q * m2)

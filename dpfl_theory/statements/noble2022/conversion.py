@@ -50,7 +50,7 @@ def _converted(instance: Mapping[str, Any]) -> PrivacyClaim:
         return found
 
     proof = (
-        "proved for all alpha > 1, budgets and delta: a test with P(S) = p has Q(S) >= e^-budget p^(alpha/(alpha-1)) "
+        "for all alpha > 1, budgets and delta: a test with P(S) = p has Q(S) >= e^-budget p^(alpha/(alpha-1)) "
         "by its own term of the moment, so that P(S) - e^epsilon Q(S) is at most delta (1 - 1/alpha)^(alpha-1)/alpha"
     )
     return PrivacyClaim("the largest delta that the Renyi budget admits", points, proof)

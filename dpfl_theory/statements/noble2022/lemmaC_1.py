@@ -105,7 +105,7 @@ def _every_size(_: Mapping[str, Any]) -> Outcome:
     import sympy as sp
 
     s = sympy_symbols(SHARPENED)
-    m, S, R = sp.Symbol("m", positive=True), sp.Symbol("S", positive=True), s["R"]
+    m, S, R = sp.Symbol("m", integer=True, positive=True), sp.Symbol("S", positive=True), s["R"]
     found = (m * S / R - m * (m - 1) * S / (R * (R - 1))) / m**2
     stated = _sharp_sides().rhs["sampling"].subs({s["varsigma"]: sp.sqrt(S / R), s["s"]: m / R})
     found, stated = (sp.simplify(side * (R - 1)) for side in (found, stated))  # no pole where they are compared
@@ -119,7 +119,8 @@ def _noise_length(statement: Callable[[], Statement], times: int) -> Callable[[M
     def build(_: Mapping[str, Any]) -> Outcome:
         import sympy as sp
 
-        C, d, sigma, n, z = sp.symbols("C d sigma_g n z", positive=True)
+        C, sigma, z = sp.symbols("C sigma_g z", positive=True)
+        d, n = sp.symbols("d n", integer=True, positive=True)
         density = sp.exp(-(z**2) / 2) / sp.sqrt(2 * sp.pi)
         one = 2 * sp.integrate(z**2 * density, (z, 0, sp.oo))
         Sigma = 2 * C * sp.sqrt(2 * d) * sigma / n

@@ -30,7 +30,8 @@ def _lag(start: str, exponent: str) -> Callable[[Users, RoundMoments], tuple[Fra
     def bound(u: Users, m: RoundMoments) -> tuple[Fraction, Fraction]:
         share, nu = u.share, u.smoothness
         power = exact.power(share, 2 * Fraction(exponent) - 1)
-        assert power is not None
+        if power is None:
+            raise ValueError(f"l = {share} to the power {2 * Fraction(exponent) - 1} is no fraction: choose another l")
         first = m.slope / (48 * nu**2) if start == "slope" else m.gap / (24 * nu)
         noise = u.variance / (u.local_steps * u.size)
         right = (1 - Fraction(17, 36) * share) * m.lag + power * first + Fraction(97, 48) * power * m.drift

@@ -17,7 +17,6 @@ from dpfl_theory.statements.noble2022 import _round_instances as exact
 from dpfl_theory.statements.noble2022 import _round_performance as worst
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022 import lemmaC_4, lemmaC_5, lemmaC_6
-from dpfl_theory.statements.noble2022._moments import RoundMoments, Users
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -27,20 +26,6 @@ Constants = tuple[Fraction, Fraction, Fraction]
 PRINTED: Constants = (Fraction(1, 2), Fraction(10), Fraction(10))
 SHARP: Constants = (Fraction(3, 2), Fraction(5), Fraction(1))
 _MU = replace(proof.LETTERS["mu"], meaning="convexity constant of every F_i, 0 if convex only", domain="nonnegative")
-
-
-def progress(constants: Constants) -> Callable[[Users, RoundMoments], tuple[Fraction, Fraction]]:
-    """Both sides on quadratics, where mu is the least curvature."""
-    gain, alone, shared = constants
-
-    def bound(u: Users, m: RoundMoments) -> tuple[Fraction, Fraction]:
-        eta, mu = u.step, min(u.curvatures)
-        weight = 27 * u.smoothness**2 * eta**2 / u.share
-        noise = eta**2 * u.variance / u.local_steps * (alone / u.size + shared / u.eta_g**2)
-        right = (1 - mu * eta / 2) * (m.distance + weight * m.lag) - gain * eta * m.gap + noise
-        return m.distance_after + weight * m.lag_after, right
-
-    return bound
 
 
 def performance(constants: Constants) -> Callable[[Mapping[str, Any]], Performance]:
@@ -191,8 +176,8 @@ _STRONG = {
 }
 
 
-def _checks(constants: Constants) -> tuple[Check, ...]:
-    bound = progress(constants)
+def _checks(statement: Callable[[], Statement], constants: Constants) -> tuple[Check, ...]:
+    bound = exact.entered(statement)
     strong: list[Check] = []
     for name, instance in _STRONG.items():
         mu = min(Fraction(v) for v in instance["curvatures"])
@@ -201,7 +186,7 @@ def _checks(constants: Constants) -> tuple[Check, ...]:
         *exact.exact_checks(
             bound,
             lambda share: largest_step(share, Fraction(0)),
-            {name: v for name, v in exact.CONVEX.items() if "0" in v["curvatures"] or "eight" in name},
+            {n: v for n, v in exact.CONVEX.items() if "0" in v["curvatures"] or "eight" in n} | exact.GLOBAL,
         ),
         *exact.exact_checks(
             bound, lambda share: largest_step(share, Fraction(1)) / 100, {"short steps": exact.CONVEX["one user"]}
@@ -246,7 +231,7 @@ LEMMA: Statement = Statement(
             _combination(lambda: LEMMA, lambda: lemmaC_4.C4, lambda: lemmaC_5.C5, lambda: lemmaC_6.C6),
         ),
         *(Check("worst-case", f"inner product, mu = {mu}", _inner_product, {"mu": mu}) for mu in ("0", "1/8", "1/2")),
-        *_checks(PRINTED),
+        *_checks(lambda: LEMMA, PRINTED),
         *runs.checks(lambda: LEMMA, _longest, "lag"),
     ),
     uses=("noble2022.lemmaC.4", "noble2022.lemmaC.5", "noble2022.lemmaC.6"),
@@ -283,7 +268,7 @@ SHARPENED: Statement = replace(
                 lambda: lemmaC_6.C6_SHARPENED,
             ),
         ),
-        *_checks(SHARP),
+        *_checks(lambda: SHARPENED, SHARP),
         *runs.checks(lambda: SHARPENED, _longest, "lag", runs=runs.RUNS | runs.CORNERS),
     ),
     uses=("noble2022.lemmaC.4.sharpened", "noble2022.lemmaC.5.sharpened", "noble2022.lemmaC.6.sharpened"),

@@ -61,7 +61,7 @@ def _composition(instance: Mapping[str, Any]) -> PrivacyClaim:
         return found
 
     proof = (
-        "proved for all pairs and alpha > 1: given M_1's output, the mean of the second ratio's power is at most "
+        "for all pairs and alpha > 1: given M_1's output, the mean of the second ratio's power is at most "
         "e^((alpha-1) eps_2), whatever that output is; so the mean of the product is at most e^((alpha-1)(eps_1+eps_2))"
     )
     return PrivacyClaim("exp((alpha-1) times the Renyi divergence)", points, proof)
@@ -101,7 +101,7 @@ def _gaussian(instance: Mapping[str, Any]) -> PrivacyClaim:
         return found
 
     proof = (
-        "proved for all alpha and dimensions: coordinates orthogonal to f(D) - f(D') have the same distribution, and "
+        "for all alpha and dimensions: coordinates orthogonal to f(D) - f(D') have the same distribution, and "
         "along it p^alpha q^(1-alpha) is a normal density times e^(alpha (alpha-1) distance^2/(2 sigma_g^2))"
     )
     return PrivacyClaim("the Renyi divergence, by quadrature,", points, proof, instance["relation"], 1e-11)

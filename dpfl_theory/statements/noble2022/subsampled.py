@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,8 @@ from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol, sympy_symbols
 from dpfl_theory.statements.noble2022._divergences import subsampled_cgf
 from dpfl_theory.statements.noble2022._letters import NOISE, ORDER, PAPER, RATE, letters
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.prescribed_noise import evaluate
+from dpfl_theory.statements.symbolic import equal, total
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -24,34 +26,74 @@ def _whole(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     return None if alpha >= 2 and int(alpha) == alpha else f"alpha = {alpha} is not a whole number of at least 2"
 
 
-_PROOF = (
-    "proved for {orders}, q and sigma_g: with P = (1-q) m0 + q m1 and Q = (1-q) m0 + q m2 the j-th term of the "
-    "expansion of E (P/Q)^alpha is binom(alpha, j) q^j times the mean of int |m1 - m2|^j/m^(j-1) at most, where m1, m2 "
-    "and m are Gaussians at distances of at most 1 (joint convexity); this is at most 2 e^(j(j-1)/2 sigma_g^2), and 4 "
+_ARGUMENT = (
+    "for {orders}, q and sigma_g: with P = (1-q) m0 + q m1 and Q = (1-q) m0 + q m2 the j-th term of the expansion of E "
+    "(P/Q)^alpha is binom(alpha, j) q^j times the mean of int |m1 - m2|^j/m^(j-1) at most, where m1, m2 and m are "
+    "Gaussians at distances of at most 1 (joint convexity); this is at most 2 e^(j(j-1)/2 sigma_g^2), and 4 "
     "(e^(1/sigma_g^2) - 1) for j = 2{more}"
 )
 _INTERPOLATED = "; between integers the cumulant generating function is convex, and 0 at alpha = 1"
 
 
-def _bounded(instance: Mapping[str, Any]) -> PrivacyClaim:
-    from dpfl_theory.privacy.noble2022 import eq8, lemma_b7
+def _lemma_at(order: float, rate: float, sigma: float) -> Any:
+    """Lemma B.7's right side, as it is entered, at a whole order."""
+    import mpmath
 
-    whole = all(float(a).is_integer() for a in instance["alpha"])
+    with mpmath.workdps(65):
+        q, z = mpmath.mpf(rate), mpmath.mpf(sigma)
+        later = (
+            mpmath.binomial(order, j) * q**j * mpmath.exp(j * (j - 1) / (2 * z**2)) for j in range(3, int(order) + 1)
+        )
+        at = {"alpha": order, "q": q, "sigma_g": z, "rest": 2 * mpmath.fsum(later)}
+    return evaluate(LEMMA_B7, total(LEMMA_B7), at)
 
-    def points() -> list[PrivacyPoint]:
-        found = []
-        for sigma, order, rate in product(instance["sigma_g"], instance["alpha"], instance["q"]):
-            if order / sigma > LARGEST_RATIO:
-                continue
-            printed = lemma_b7 if whole else eq8
-            low, high = subsampled_cgf(order, rate, sigma)
-            at = {"alpha": order, "q": rate, "sigma_g": sigma}
-            found.append(PrivacyPoint(at, printed(order, rate, sigma**2), low / (order - 1), high / (order - 1)))
-        return found
 
-    orders = "all whole alpha >= 2" if whole else "all alpha > 1"
-    proof = _PROOF.format(orders=orders, more="" if whole else _INTERPOLATED)
-    return PrivacyClaim("the largest Renyi divergence", points, proof)
+def _equation_at(order: float, rate: float, sigma: float) -> Any:
+    """Equation (8)'s right side, as it is entered, with epsilon'(1) = 0."""
+    low, high = (_lemma_at(n, rate, sigma) if n > 1 else 0 for n in (math.floor(order), math.ceil(order)))
+    return evaluate(EQ8, total(EQ8), {"alpha": order, "rdp_floor": low, "rdp_ceiling": high})
+
+
+def _argued() -> tuple[bool, bool]:
+    """Whether the formulas of Lemma B.7 and of equation (8), as they are entered, are those of `_ARGUMENT`."""
+    import sympy as sp
+
+    s, own = sympy_symbols(LEMMA_B7), sympy_symbols(EQ8)
+    x, a = sp.exp(1 / s["sigma_g"] ** 2), s["alpha"]
+    second = a * (a - 1) / 2 * s["q"] ** 2 * 2 * sp.Min(2 * (x - 1), x)
+    lemma = equal(total(LEMMA_B7), sp.log(1 + second + s["rest"]) / (a - 1), "Lemma B.7, and the argument")
+    order, low, high = own["alpha"], sp.floor(own["alpha"]), sp.ceiling(own["alpha"])
+    share = order - low  # of the cumulant generating function at the integer above
+    line = (1 - share) * (low - 1) * own["rdp_floor"] + share * (high - 1) * own["rdp_ceiling"]
+    between = equal(total(EQ8), line / (order - 1), "equation (8), and the argument")
+    return lemma.true is True, (lemma.true and between.true) is True
+
+
+def _bounded(whole: bool) -> Callable[[Mapping[str, Any]], PrivacyClaim]:
+    """The entered formula of Lemma B.7 (``whole``) or of equation (8) against the true divergence. The argument for
+    what lies between the points is given where the formula is the one that it is about."""
+
+    def build(instance: Mapping[str, Any]) -> PrivacyClaim:
+        def points() -> list[PrivacyPoint]:
+            found = []
+            for sigma, order, rate in product(instance["sigma_g"], instance["alpha"], instance["q"]):
+                if order / sigma > LARGEST_RATIO:
+                    continue
+                low, high = subsampled_cgf(order, rate, sigma)
+                claimed = (_lemma_at if whole else _equation_at)(order, rate, sigma)
+                at = {"alpha": order, "q": rate, "sigma_g": sigma}
+                found.append(PrivacyPoint(at, claimed, low / (order - 1), high / (order - 1)))
+            return found
+
+        lemma, equation = _argued()
+        argument = None
+        if whole and lemma:
+            argument = _ARGUMENT.format(orders="all whole alpha >= 2", more="")
+        elif not whole and equation:
+            argument = _ARGUMENT.format(orders="all alpha > 1", more=_INTERPOLATED)
+        return PrivacyClaim("the largest Renyi divergence", points, argument)
+
+    return build
 
 
 def _printed_sum(order: int, q: Any, x: Any) -> Any:
@@ -70,7 +112,7 @@ def _integers(_: Mapping[str, Any]) -> Outcome:
     """At whole alpha equation (8) is Lemma B.7, and for 1 < alpha <= 2 it is the constant epsilon'(2)."""
     import sympy as sp
 
-    q, x, t = sp.symbols("q x t", positive=True)
+    (x, t), q = sp.symbols("x t", positive=True), sp.Symbol("q", positive=True, probability=True)
     budget = {n: _printed_sum(n, q, x) / (n - 1) for n in (2, 3, 4)} | {1: sp.Integer(0)}
 
     def interpolated(order: Any, low: int, high: int) -> Any:
@@ -88,7 +130,7 @@ def _without_noise_limit(_: Mapping[str, Any]) -> Outcome:
     """As sigma_g grows the sum tends to 1 + 2 ((1 + q)^alpha - 1 - alpha q - binom(alpha, 2) q^2), not to 1."""
     import sympy as sp
 
-    q = sp.symbols("q", positive=True)
+    q = sp.Symbol("q", positive=True, probability=True)
     for n in (2, 3, 5, 8):
         limit = sp.exp(_printed_sum(n, q, sp.Integer(1)))
         expected = 1 + 2 * ((1 + q) ** n - 1 - n * q - sp.binomial(n, 2) * q**2)
@@ -164,7 +206,7 @@ LEMMA_B7: Statement = Statement(
         Check(
             "privacy",
             "certified limits of the true divergence",
-            _bounded,
+            _bounded(whole=True),
             {"sigma_g": [0.5, 1.0, 3.0, 20.0, 160.0], "alpha": [2, 3, 8, 32, 128], "q": [0.01, 0.2, 0.9]},
         ),
     ),
@@ -193,7 +235,7 @@ EQ8: Statement = Statement(
         Check(
             "privacy",
             "certified limits of the true divergence",
-            _bounded,
+            _bounded(whole=False),
             {"sigma_g": [0.5, 1.0, 3.0, 20.0], "alpha": [1.05, 1.3, 1.9, 2.0, 2.5, 7.75, 30.5], "q": [0.01, 0.2, 0.9]},
         ),
     ),

@@ -101,7 +101,7 @@ def _guaranteed(epsilon_wanted: bool) -> Callable[[Mapping[str, Any]], PrivacyCl
             return found
 
         proof = (
-            "proved for every mechanism: by Lemmas B.3 and B.4 each lambda gives a valid pair, and so does the "
+            "for every mechanism: by Lemmas B.3 and B.4 each lambda gives a valid pair, and so does the "
             "infimum, whether or not it is attained"
         )
         return PrivacyClaim(f"the mechanism's smallest {'epsilon' if epsilon_wanted else 'delta'}", points, proof)

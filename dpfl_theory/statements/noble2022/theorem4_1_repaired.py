@@ -25,7 +25,7 @@ def _repaired(instance: Mapping[str, Any]) -> PrivacyClaim:
         return found
 
     proof = (
-        "proved for all data and parameters: let the third party also see who takes part and all messages; given the "
+        "for all data and parameters: let the third party also see who takes part and all messages; given the "
         "past, a user that takes part adds (alpha-1) K eps'' to the log of the moment (equation (8), Lemma B.5), one "
         "that does not adds nothing, cohorts do not depend on the data, and Lemma B.4 converts. At K = 1 a round of "
         "DP-FedAvg is one release under all the cohort's noise"
@@ -53,8 +53,10 @@ def _sampled_moment(_: Mapping[str, Any]) -> Outcome:
     s = sympy_symbols(REPAIRED)
     terms = _repaired_sides(REPAIRED).rhs
     beyond, budget, l, K = s["alpha"] - 1, s["rdp_step"], s["l"], s["K"]  # noqa: E741
-    p, q = sp.symbols("p q", positive=True)  # a message that is sent has densities p and q, one that is not has 1 and 1
-    ratio = sum(weight * q_ * (p_ / q_) ** 2 for weight, p_, q_ in ((1 - l, 1, 1), (l, p, q), (l, 1 - p, 1 - q)))
+    # A message that is sent has densities p and q, one that is not has 1 and 1.
+    p, q = sp.symbols("p q", positive=True, probability=True)
+    one = sp.Integer(1)
+    ratio = sum(weight * q_ * (p_ / q_) ** 2 for weight, p_, q_ in ((1 - l, one, one), (l, p, q), (l, 1 - p, 1 - q)))
     own = q * (p / q) ** 2 + (1 - q) * ((1 - p) / (1 - q)) ** 2  # e^c at alpha = 2
     at_two = terms["rounds"].subs({s["alpha"]: 2, s["T"]: 1, K: 1}).subs(budget, sp.log(own))
     found = (

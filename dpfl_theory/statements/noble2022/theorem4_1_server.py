@@ -25,7 +25,8 @@ def _budget_of_delta(_: Mapping[str, Any]) -> Outcome:
     """T delta' + delta'' with Step 3's delta' = delta/(2Tl) and delta'' = delta/2 is the printed delta_s."""
     import sympy as sp
 
-    rounds, rate, d = sp.symbols("T l delta", positive=True)
+    rounds = sp.Symbol("T", integer=True, positive=True)
+    rate, d = sp.symbols("l delta", positive=True, probability=True)
     return equal(rounds * d / (2 * rounds * rate) + d / 2, d / 2 * (1 / rate + 1), "T delta' + delta'', and delta_s")
 
 
@@ -39,7 +40,7 @@ def _three_steps(instance: Mapping[str, Any]) -> PrivacyClaim:
         return found
 
     proof = (
-        "proved for all data and parameters: given the past, the K noisy steps of a message are (alpha, K eps'')-RDP "
+        "for all data and parameters: given the past, the K noisy steps of a message are (alpha, K eps'')-RDP "
         "(equation (8), Lemma B.5), so (eps_a, delta')-DP (Lemma B.4), and a user sends T messages at most (Lemma B.1)"
     )
     return PrivacyClaim("epsilon towards the server", points, proof)

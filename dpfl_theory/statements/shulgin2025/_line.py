@@ -79,8 +79,10 @@ def runs_on_the_line(instance: Mapping[str, Any]) -> Iterator[Run]:
         for start, root_a, root_b, step, residuals in instance["runs"]:
             x, alpha, beta = Fraction(start), Fraction(root_a) ** 2, Fraction(root_b) ** 2
             off = [Fraction(residuals[i % len(residuals)]) for i in range(n)]
-            assert max(map(abs, off)) == 1
-            assert beta < alpha + 1
+            if max(map(abs, off)) != 1:
+                raise ValueError(f"the longest of the residuals {', '.join(map(str, off))} is not R = 1")
+            if beta >= alpha + 1:
+                raise ValueError(f"beta = {beta} is not below alpha + R = {alpha + 1}")
             gamma = Fraction(step) * beta / ((alpha + 1) * L_max)
             memories = [a * (x - c) - e for a, c, e in zip(curvatures, centres, off)]
             letters = {

@@ -94,7 +94,8 @@ def _reached_cases(instance: Mapping[str, Any]) -> list[Case]:
             cases.append(Case(values, max(Fraction(0), r - q**k * r_0), Fraction(0)))
             if k:
                 cases.append(Case({**values, "compared": "before"}, max(Fraction(0), r - found[k - 1]), Fraction(0)))
-        assert (q < 1) == (b < 2 * a)
+        if (q < 1) != (b < 2 * a):
+            raise ValueError(f"q = {q} at alpha = {a}, beta = {b}: it must be below 1 exactly where beta < 2 alpha")
     return cases
 
 
@@ -103,7 +104,8 @@ def _stuck_cases(instance: Mapping[str, Any]) -> list[Case]:
     cases = []
     for a, b in ((Fraction(x) for x in texts) for texts in instance["pairs"]):
         r = b / 2 - a
-        assert r > 0
+        if r <= 0:
+            raise ValueError(f"beta = {b} does not exceed 2 alpha = {2 * a}")
         found = _distances(memories((Fraction(0),), (r,), "smoothed", a, b, int(instance["k"])), (r,))
         cases += [Case({"alpha": a, "beta": b, "k": k}, x, r) for k, x in enumerate(found)]
     return cases

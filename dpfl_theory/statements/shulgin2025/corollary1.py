@@ -77,10 +77,14 @@ def _flat_cases(instance: Mapping[str, Any]) -> list[Case]:
     cases = []
     for m in map(Fraction, instance["roots"]):  # of K + 1
         t, way, x = 1 / m, m / 2, m + 1 / (2 * m)  # f(x) = t x - t^2/2 = 1
-        assert x - way >= t, "the slope is t down to x = t"
+        if x - way < t:
+            raise ValueError(f"the run ends at {x - way}, below {t}, from where on the slope is no longer t")
         letters = {name: Fraction(1) for name in ("gap", "D", "alpha", "beta", "L", "L_max")}
         letters.update({"K": m**2 - 1, "R": t, "c": Fraction(1, 2), "gamma": 1 / (2 * m)})
-        assert all(a.test(None, {k: float(v) for k, v in letters.items()}) is None for a in COROLLARY1.assumptions)
+        for assumption in COROLLARY1.assumptions:
+            fails = assumption.test(None, {k: float(v) for k, v in letters.items()})
+            if fails is not None:
+                raise ValueError(f"K = {m**2 - 1} is outside the hypotheses: {fails}")
         bound = exactly(COROLLARY1, letters)
         share = Fraction(4, 17)
         cases += [Case(letters, t, bound), Case({**letters, "compared": "4/17 of the bound"}, share * bound, t)]

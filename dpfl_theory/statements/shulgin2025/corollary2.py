@@ -175,8 +175,10 @@ def _flat_cases(instance: Mapping[str, Any]) -> list[Case]:
         letters = {k: Fraction(v) for k, v in (("K", K), ("n", n), ("d", d), ("epsilon", epsilon), ("L", 1))}
         t = root(root(d * Fraction(log) / (n * letters["epsilon"] ** 2)))
         way, x = 1 / (2 * t), 1 / t + t / 2  # gamma (K + 1), and the start with f(x) = t x - t^2/2 = 1
-        assert x - way >= t, "the slope is t down to x = t"
-        assert 1 / t < 2 * t * (K + 1), "beta < alpha + R"
+        if x - way < t:
+            raise ValueError(f"the run ends at {x - way}, below {t}, from where on the slope is no longer t")
+        if 1 / t >= 2 * t * (K + 1):
+            raise ValueError(f"beta = {1 / t / (K + 1)} is not below alpha + R = {2 * t}")
         own = {"gap": Fraction(1), "L_max": Fraction(1), "R": t, "alpha": t, "beta_0": 1 / t, "c": Fraction(1)}
         bound = exactly(COROLLARY2, {**letters, **own}, given={"delta": sp.exp(-log)})
         values = {**letters, "log": Fraction(log), "t": t}

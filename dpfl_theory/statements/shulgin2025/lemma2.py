@@ -62,7 +62,8 @@ def one_step(r: Fraction, R: Fraction, alpha: Fraction, beta: Fraction) -> Fract
     x = 50 * R
     memory = x - r
     memory = memory + (beta * r / (alpha + r) if r else 0)
-    assert memory > 0
+    if memory <= 0:
+        raise ValueError(f"the memory {memory} does not point along the step: the residual {r} is too large")
     return abs(x - beta * R / (alpha + R) - memory)
 
 
@@ -72,7 +73,8 @@ def _steps(instance: Mapping[str, Any], radius: Callable[[Fraction, Fraction, Fr
     R = Fraction(1)
     for a, b in instance["roots"]:
         alpha, beta = Fraction(a) ** 2, Fraction(b) ** 2
-        assert 0 < beta < alpha + R
+        if not 0 < beta < alpha + R:
+            raise ValueError(f"beta = {beta} does not lie between 0 and alpha + R = {alpha + R}")
         bound = radius(R, alpha, beta)
         for j in range(1, int(instance["points"]) + 1):
             r = bound * Fraction(j, int(instance["points"]))

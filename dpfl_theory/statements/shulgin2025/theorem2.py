@@ -59,7 +59,8 @@ def _first_rounds(instance: Mapping[str, Any]) -> list[Case]:
     for texts in instance["rounds"]:
         L, slope, R, alpha, beta = (Fraction(text) for text in texts)
         gamma = beta * R / ((alpha + R) * L)
-        assert 0 < beta < alpha + R
+        if not 0 < beta < alpha + R:
+            raise ValueError(f"beta = {beta} does not lie between 0 and alpha + R = {alpha + R}")
         own = {"L": L, "R": R, "alpha": alpha, "beta": beta, "gamma": gamma, "gap": slope**2 / (2 * L)}
         quiet = {"K": Fraction(0), "n": Fraction(1), "d": Fraction(1), "sigma": Fraction(0)}
         cases.append(Case({**own, "slope": slope}, slope, exactly(THEOREM2, {**own, **quiet})))

@@ -19,9 +19,10 @@ from functools import cached_property
 from typing import Any
 
 from dpfl_theory.statements.claims import Case
-from dpfl_theory.statements.model import Statement, sympy_symbols
+from dpfl_theory.statements.model import Statement
+from dpfl_theory.statements.symbolic import sides_at
 
-__all__ = ["SAMPLINGS", "Client", "Moments", "Round", "cases", "compared", "evaluate"]
+__all__ = ["SAMPLINGS", "Client", "Moments", "Round", "cases", "compared"]
 
 F = Fraction
 SAMPLINGS = ("without", "anew", "shared")
@@ -281,23 +282,9 @@ def _shifted(m: Moments, by: Fraction, sign: int) -> Moments:
     return Moments(by + sign * m.first, by**2 + 2 * sign * by * m.first + m.second)
 
 
-def evaluate(statement: Statement, side: str, values: Mapping[str, Fraction]) -> Fraction:
-    """One side of the statement at rational values of its letters, without rounding."""
-    import sympy as sp
-
-    assert statement.sides is not None
-    symbols, sides = sympy_symbols(statement), statement.sides()
-    total = sum((sides.lhs if side == "lhs" else sides.rhs).values(), sp.Integer(0))
-    at = {s: sp.Rational(values[n].numerator, values[n].denominator) for n, s in symbols.items() if n in values}
-    found = total.subs(at)
-    if not found.is_Rational:
-        raise ValueError(f"{statement.id}: the {side} is {found}, no rational number")
-    return F(int(found.p), int(found.q))
-
-
 def compared(statement: Statement, at: Mapping[str, Any], values: Mapping[str, Fraction]) -> Case:
     """Both sides of the statement at these values, named by ``at``."""
-    return Case(at, evaluate(statement, "lhs", values), evaluate(statement, "rhs", values))
+    return Case(at, *sides_at(statement, values))
 
 
 _SHOWN = ("N", "P", "Q", "L", "eta_l", "eta_g", "sigma_l", "sigma_g", "square", "alpha")

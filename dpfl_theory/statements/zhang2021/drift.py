@@ -99,7 +99,7 @@ def _lemma3(_: Mapping[str, Any]) -> Outcome:
     """
     import sympy as sp
 
-    Q = sp.Symbol("Q", positive=True)
+    Q = sp.Symbol("Q", integer=True, positive=True)
     room = 1 / (Q - 1) - 1 / (2 * Q - 1) - 6 * Q / (60 * Q**2)
     positive = (8 * Q**2 + 3 * Q - 1) / (10 * Q * (Q - 1) * (2 * Q - 1))
     found = equal(room, positive, "the room in the lemma's recursion at eta_l = 1/(sqrt(60) QL)")

@@ -82,7 +82,7 @@ def _slack(statement: Lazy, sampling: str) -> Callable[[Mapping[str, Any]], Outc
         """
         import sympy as sp
 
-        P, M, S, m, v = sp.symbols("P M S m v", positive=True)
+        (P, M), (S, m, v) = sp.symbols("P M", integer=True, positive=True), sp.symbols("S m v", positive=True)
         N = 1 + M  # with one client there is no pair
         square = m + v / N  # E||(1/N) sum_i Delta_i||^2 of independent clients
         means = S - v  # mean over the clients of their means' squares
