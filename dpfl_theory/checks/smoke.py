@@ -19,7 +19,7 @@ SMOKE: Mapping[str, tuple[tuple[str, str], ...]] = {
     "das2022.theorem4b": (("algebra", "units"), ("monte-carlo", "shared minimiser, full participation")),
     "noble2022.theoremC.1.non-convex": (("algebra", "units"),),
     "shulgin2025.theorem2": (("algebra", "units"), ("monte-carlo", "quadratics, noise dominates")),
-    "zhang2021.theorem3.2.repaired": (("algebra", "the exponent"), ("privacy", "the smallest constant")),
+    "zhang2021.theorem3.2.every-T": (("algebra", "the exponent"), ("privacy", "the smallest constant")),
     # rational arithmetic: attained, and refuted by a known factor
     "das2022.fact1": (("exact", "equality on a quadratic"),),
     "das2022.eq12": (("exact", "independent sampling, half a client expected"),),

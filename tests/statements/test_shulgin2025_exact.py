@@ -190,8 +190,8 @@ def test_algebra_is_about_the_entered_formula(id_: str, monkeypatch: pytest.Monk
 
 
 MORE_ENTERED = [
-    ("theorem1.sharpened", "theorem1", "_sharpened_sides", "below the printed bound"),
-    ("theorem1.sharpened", "theorem1", "_sides", "below the printed bound"),
+    ("theorem1.sharpened", "theorem1", "_sharpened_sides", "below the restored bound"),
+    ("theorem1.sharpened", "theorem1", "_sides", "below the restored bound"),
     ("corollary2", "corollary2", "_sides", "order, alpha of order R"),
     ("corollary2", "corollary2", "_sides", "order, alpha fixed: the eighth root"),
     ("corollary2", "corollary2", "_sides", "order, alpha fixed and the best R: the sixth root"),
@@ -199,7 +199,7 @@ MORE_ENTERED = [
     ("descent.sharpened", "descent", "_sharpened_sides", "the largest angle"),
     ("descent.sharpened", "descent", "_sharpened_sides", "better than the factor 1"),
     ("descent.sharpened", "descent", "_sides", "better than the factor 1"),
-    ("eq12.repaired", "eq12", "_twelve", "the least D of the printed form"),
+    ("eq12.repaired", "eq12", "_twelve", "the least D of the restored form"),
 ]
 
 
@@ -223,9 +223,9 @@ def test_further_algebra_is_about_the_entered_formula(
 @pytest.mark.parametrize(
     ("id_", "builder", "letter", "name"),
     [
-        ("eq12", "_prescription", "gamma", "D is arbitrary"),
-        ("eq12", "_prescription", "R", "D is arbitrary"),
-        ("eq12.repaired", "_prescription", "gamma", "the least D of the printed form"),
+        ("eq12.any-D", "_prescription", "gamma", "D is arbitrary"),
+        ("eq12.any-D", "_prescription", "R", "D is arbitrary"),
+        ("eq12.repaired", "_prescription", "gamma", "the least D of the restored form"),
         *(("eq12.repaired", "_repaired_prescription", x, "residuals after the update") for x in ("R", "alpha", "beta")),
         ("eq12.repaired", "_repaired_prescription", "gamma", "residuals after the update"),
         ("eq12.repaired", "_repaired_prescription", "gamma", "descent inequalities added up"),
@@ -237,9 +237,9 @@ def test_algebra_is_about_the_prescription(
     """A third of one prescribed letter: the true verdict is not found again."""
     module = importlib.import_module("dpfl_theory.statements.shulgin2025.eq12")
     chosen = getattr(module, builder)()
-    assert run(id_, name, algebra).verdict == ("violated" if id_ == "eq12" else "holds")
+    assert run(id_, name, algebra).verdict == ("violated" if id_ == "eq12.any-D" else "holds")
     monkeypatch.setattr(module, builder, lambda: {**chosen, letter: chosen[letter] / 3})
-    assert run(id_, name, algebra).verdict == ("inconclusive" if id_ == "eq12" else "violated")
+    assert run(id_, name, algebra).verdict == ("inconclusive" if id_ == "eq12.any-D" else "violated")
 
 
 @pytest.mark.parametrize("id_", ["eq12", "eq12.repaired"])

@@ -37,10 +37,28 @@ def another_algorithm(e: Experiment, **fields: Any) -> Experiment:
     return replace(e, algorithm=algorithm, values={**measured(e.problem, algorithm, e.start, e.rounds - 1), **claimed})
 
 
-STEP = ("theorem1", "theorem1.sharpened", "theorem2", "corollary1", "corollary2", "eq12", "eq12.repaired")
-QUIET = ("theorem1", "theorem1.sharpened", "corollary1", "eq12", "eq12.repaired", "descent", "descent.sharpened")
-RESIDUAL = ("theorem1", "theorem1.sharpened", "theorem2", "corollary1", "corollary2", "eq12", "eq12.repaired")
-LEMMA2 = ("lemma2", "lemma2.repaired")
+STEP = ("theorem1", "theorem1.sharpened", "theorem2", "corollary1", "corollary2", "eq12", "eq12.any-D", "eq12.repaired")
+QUIET = (
+    "theorem1",
+    "theorem1.sharpened",
+    "corollary1",
+    "eq12",
+    "eq12.any-D",
+    "eq12.repaired",
+    "descent",
+    "descent.sharpened",
+)
+RESIDUAL = (
+    "theorem1",
+    "theorem1.sharpened",
+    "theorem2",
+    "corollary1",
+    "corollary2",
+    "eq12",
+    "eq12.any-D",
+    "eq12.repaired",
+)
+LEMMA2 = ("lemma2", "lemma2.larger-beta", "lemma2.repaired")
 
 
 @pytest.mark.parametrize("id_", [*STEP, *LEMMA2])
@@ -60,7 +78,7 @@ def test_noise_where_there_must_be_none(id_: str) -> None:
 
 
 def test_the_repaired_lemma_2_allows_residuals_up_to_its_radius() -> None:
-    """alpha = 0, beta = 0.9 R: rho = 1.8 R. The printed one allows R."""
+    """alpha = 0, beta = 0.9 R: rho = 1.8 R. The form with the same beta allows R."""
     statement, check, e = first_run("lemma2.repaired")
     rho = linearise(statement, e.values)[1].total()[0]
     assert tracked_radius(e.values) == pytest.approx(rho, rel=1e-12)
@@ -71,10 +89,10 @@ def test_the_repaired_lemma_2_allows_residuals_up_to_its_radius() -> None:
         found = verdict(statement, check, planted)
         assert found.verdict == ("holds" if applies else "not-applicable")
         assert applies or "exceeds rho" in found.reason
-        assert verdict(get("shulgin2025.lemma2"), check, planted).verdict == "not-applicable"
+        assert verdict(get("shulgin2025.lemma2.larger-beta"), check, planted).verdict == "not-applicable"
 
 
-@pytest.mark.parametrize("id_", [*RESIDUAL, "lemma2"])
+@pytest.mark.parametrize("id_", [*RESIDUAL, "lemma2", "lemma2.larger-beta"])
 def test_memories_farther_off_than_R(id_: str) -> None:
     statement, check, e = first_run(id_)
     off = e.values["residual_0"] / abs(1 - e.algorithm.describe()["memory"])  # of zero memories

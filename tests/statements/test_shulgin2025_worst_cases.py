@@ -35,6 +35,7 @@ MANY = {
     "theorem1.sharpened": lambda i, tie: many.rounds(i, sharpened=True, tie=tie),
     "corollary1": lambda i, tie: many.rounds(i, tie=tie),
     "eq12": many.smallest_gradient,
+    "eq12.any-D": many.smallest_gradient,
     "eq12.repaired": many.smallest_gradient,
 }
 

@@ -63,14 +63,14 @@ def test_the_slope_is_the_claimed_one(regime: dict[str, Any]) -> None:
 
 FAULTS: dict[str, Callable[[Any, Experiment, Experiment], Any]] = {
     "epsilon": lambda a, run, first: replace(a, sigma=first.algorithm.sigma),  # type: ignore[attr-defined]
-    "P": lambda a, run, first: replace(a, sigma=a.sigma * math.sqrt(run.values["P"])),
+    "N": lambda a, run, first: replace(a, sigma=a.sigma * math.sqrt(run.values["N"])),
     "d": lambda a, run, first: replace(a, sigma=a.sigma * math.sqrt(run.values["d"])),
 }
 
 
 @pytest.mark.parametrize("letter", FAULTS)
 def test_the_fit_notices_noise_of_a_wrong_power(letter: str) -> None:
-    """Noise that does not fall with epsilon, is not averaged over the cohort, or grows with d."""
+    """Noise that does not fall with epsilon, falls with sqrt(N) alone, or grows with d."""
     (regime,) = (r for r in _exponents.REGIMES if r["letter"] == letter)
     assert fitted(regime, FAULTS[letter])["refuted"] is True
 

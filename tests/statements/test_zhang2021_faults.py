@@ -47,8 +47,8 @@ FAULTS: list[tuple[str, str, dict[str, Callable[[Any], Any]]]] = [
     (THEOREM, "identical clients, privacy noise", less(6, "privacy")),
     (THEOREM, "nine of ten clients clipped to a thousandth", less(12, "clipping_bias", "clipping_spread")),
     (THEOREM, "two clients apart, one takes part", less(200, "sampling")),
-    (COROLLARY, "thirty identical clients, noise dominates", less(5, "privacy")),
-    (COROLLARY, "ten of thirty identical clients, noise dominates", less(5, "privacy")),
+    (COROLLARY, "thirty of 300 identical clients, noise dominates", less(5, "privacy")),
+    (COROLLARY, "ten of 100 identical clients, noise dominates", less(5, "privacy")),
     (f"{THEOREM}.sharpened", "identical clients, what is left of the start", less(4, "initialisation")),
     (f"{THEOREM}.sharpened", "two clients apart, one takes part", less(50, "sampling")),
     *(("zhang2021.eq16", name, less(6, "clients", "common_factor")) for name in _round_runs.CLIPPED),
@@ -85,8 +85,8 @@ WRONG = [
         (id_, name, fault)
         for id_, name in (
             (THEOREM, "identical clients, privacy noise"),
-            (COROLLARY, "thirty identical clients, noise dominates"),
-            (COROLLARY, "ten of thirty identical clients, noise dominates"),
+            (COROLLARY, "thirty of 300 identical clients, noise dominates"),
+            (COROLLARY, "ten of 100 identical clients, noise dominates"),
         )
         for fault in ("stands still", "five times the noise")
     ),

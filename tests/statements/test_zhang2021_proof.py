@@ -303,7 +303,7 @@ def test_no_reading_of_the_sampling_makes_17_and_18_true() -> None:
     concave = {"q": ["-1"] * 4, "m": ["0"] * 4, "x": "0", "Q": 4, "P": 4, "eta Q L": "129/1000", "noise": "1"}
     for sampling, equal, bounded in (("without", False, True), ("anew", False, True), ("shared", True, False)):
         values = Round({**concave, "sampling": sampling, "Q": 6, "P": 4}).values()
-        (case,) = [compared(get("zhang2021.eq18"), {}, values)]
+        (case,) = [compared(get("zhang2021.eq18.algorithm3"), {}, values)]
         assert (case.excess == 0) == equal, sampling
         if bounded:
             assert compared(get("zhang2021.eq17"), {}, values).excess <= 0
@@ -321,5 +321,5 @@ def test_the_counterexample_of_18_with_replacement() -> None:
     values = Round(
         {"q": ["1", "1"], "m": ["0", "0"], "x": "0", "Q": 2, "P": 2, "eta_l": "1/20", "noise": "1", "sampling": "anew"}
     ).values()
-    case = compared(get("zhang2021.eq18"), {}, values)
+    case = compared(get("zhang2021.eq18.algorithm3"), {}, values)
     assert (case.lhs, case.rhs) == (left, right)

@@ -169,8 +169,8 @@ class DPNormEC(Setting):
             said.append(
                 "With constant 4 and epsilon <= 2 log(1/delta) this noise is enough (shulgin2025.noise.repaired)."
                 if enough
-                else "The printed noise is not known to be enough for this epsilon and constant (shulgin2025.noise is "
-                "refuted): use --calibration accountant."
+                else "The paper's noise is not known to be enough for this epsilon and constant (see "
+                "shulgin2025.noise): use --calibration accountant."
             )
         said.append(
             "The paper's displays are lost in the text at hand: the formulas were restored (see the statements)."

@@ -115,7 +115,7 @@ def accurate(instance: Mapping[str, Any]) -> Experiment:
 
 def prescribed(instance: Mapping[str, Any]) -> Experiment:
     """The repaired (12): alpha = beta = (M + M^2/D)/sqrt(K + 1), R = (D + M)/sqrt(K + 1), D in units of M; with an
-    ``R`` in the instance D/sqrt(K + 1), as (12) is printed."""
+    ``R`` in the instance D/sqrt(K + 1), as (12) is restored."""
     problem = make(instance["problem"]["family"], **instance["problem"]["parameters"])
     start = start_of(problem, instance["distance"])
     c, root = problem.constants, math.sqrt(instance["K"] + 1)

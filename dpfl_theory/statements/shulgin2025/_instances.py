@@ -16,6 +16,7 @@ __all__ = [
     "CLOSER",
     "FIRST",
     "FLAT",
+    "LARGE",
     "NEARLY",
     "NOISY",
     "NOISY_EDGES",
@@ -127,7 +128,7 @@ TRACKED: dict[str, tuple[dict[str, Any], str]] = {
     "six clients on the line, beta = R/2, alpha = 0": (_run(_line(6), 0.5, 50, alpha=0.0, beta=0.5), "holds"),
     "very heterogeneous, beta = alpha": (_run(quadratics(100.0, 50.0), 0.95, 300, alpha=1.0, beta=0.5), "holds"),
 }
-"""Lemma 2 over the rounds of a run, with the verdict on its printed form."""
+"""Lemma 2 over the rounds of a run, with the verdict on its restored form."""
 BEYOND: dict[str, dict[str, Any]] = {
     f"one client, its residual 1.79 R, round {K + 1}": _run(
         _line(), 1.02, K, cushion=1 / 1.79, alpha=0.0, beta=0.9, distance=5.0
@@ -160,13 +161,19 @@ SMALL: dict[str, tuple[dict[str, Any], str]] = {
     "heterogeneous, condition 100, D = M/20": (_run(quadratics(100.0), 0.0, 400, D=0.05, step=0), "violated"),
 }
 """(12), whose step Corollary 1 allows for D > M only, with the verdict."""
+LARGE: dict[str, dict[str, Any]] = {
+    "condition 100, D = 3 M, alpha = 1000 R": _run(quadratics(100.0, 0.0), 0.0, 400, D=3.0, alpha=1000.0, step=0),
+    "heterogeneous, D = 12 M, alpha = 1000 R": _run(quadratics(20.0, 5.0), 0.0, 200, D=12.0, alpha=1000.0, step=0),
+    "one quadratic, long run, D = 2 M, alpha = 10000 R": _run(_line(), 0.0, 2000, D=2.0, alpha=1e4, step=0),
+}
+"""(12) with steps that Corollary 1 allows."""
 NEARLY: dict[str, dict[str, Any]] = {"one quadratic, first round, D = M/20": _run(_line(), 0.0, 0, D=0.05, step=0)}
 """The repaired (12) where it is nearly attained."""
 CLOSER: dict[str, dict[str, Any]] = {
-    "condition 1000, D = M/20, R = D/sqrt(K + 1)": {**SMALL["condition 1000, D = M/20"][0], "R": "as printed"},
-    "one quadratic, D = M/20, R = D/sqrt(K + 1)": _run(_line(), 0.0, 100, D=0.05, step=0, R="as printed"),
+    "condition 1000, D = M/20, R = D/sqrt(K + 1)": {**SMALL["condition 1000, D = M/20"][0], "R": "as restored"},
+    "one quadratic, D = M/20, R = D/sqrt(K + 1)": _run(_line(), 0.0, 100, D=0.05, step=0, R="as restored"),
 }
-"""The repaired (12) with first memories as near as the printed form has them."""
+"""The repaired (12) with first memories as near as the restored form has them."""
 PRIVATE: dict[str, dict[str, Any]] = {
     "Huber, epsilon = 8": _run(_huber(), 0.9, 20, epsilon=8.0, delta=1e-5, c=2.0, beta=0.5),
     "quadratics, epsilon = 1": _run(quadratics(), 0.5, 30, epsilon=1.0, delta=1e-6, c=2.0, lanes=512),
@@ -177,15 +184,18 @@ PRIVATE: dict[str, dict[str, Any]] = {
 """Corollary 2 with the constant of the repaired noise. The bounds are above ||grad f(x^0)||: `ACCURATE_PRIVATE` are
 those that an algorithm which stands still would break."""
 ACCURATE_PRIVATE: dict[str, dict[str, Any]] = {
-    f"||x||^2/2, {what}": {"problem": _isotropic(n, d), "t": t, "K": K, "c": 2.0, "delta": 1e-5, "distance": 3.0}
-    for t, what, n, d, K in (
-        (0.1, "epsilon = 84.8, n = 16", 16, 1, 78),
-        (0.05, "epsilon = 339, n = 16", 16, 1, 314),
-        (0.1, "epsilon = 170, n = 16, d = 4", 16, 4, 78),
+    f"||x||^2/2, {what}": {"problem": _isotropic(n, d), "t": t, "K": K, "c": 2.0, "delta": 1e-5, "distance": way}
+    for t, what, n, d, K, way in (
+        (0.1, "epsilon = 84.8, n = 16", 16, 1, 78, 3.0),
+        (0.05, "epsilon = 339, n = 16", 16, 1, 314, 3.0),
+        (0.1, "epsilon = 170, n = 16, d = 4", 16, 4, 78, 3.0),
+        (0.2, "epsilon = 21.2, n = 16, from 30 away", 16, 1, 400, 30.0),
+        (0.2, "epsilon = 8.48, n = 100, from 30 away", 100, 1, 400, 30.0),
     )
 }
 """Corollary 2 at t = (d log(1/delta)/(n epsilon^2))^(1/4), R = alpha = t and the best beta_0: the bound is 14.5 t,
-while ||grad f(x^0)|| = 3."""
+while ||grad f(x^0)|| = 3; the last two are private by the repaired noise, epsilon <= 2 log(1/delta), and their bound is
+24.4 while ||grad f(x^0)|| = 30."""
 FLAT: dict[str, dict[str, Any]] = {
     f"the slope stays t = {t}, {what}": {"t": t, "n": n, "d": d, "K": K, "delta": 1e-5, "lanes": 256}
     for t, what, n, d, K in (

@@ -66,7 +66,7 @@ def next_residual(radius: str) -> Expected:
 
 BOUND = Symbol("R", "a bound of the residuals ||grad f_i(x^k) - v_i^k||", (1, -1), "positive", "R")
 SCALE = Symbol("R", "the length in the limits of beta and gamma", (1, -1), "positive", "R")
-"""R of Lemma 2, as printed and as repaired."""
+"""R of Lemma 2, as restored and as repaired."""
 
 
 def letters(*names: str) -> tuple[Symbol, ...]:

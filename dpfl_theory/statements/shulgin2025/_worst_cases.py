@@ -53,7 +53,7 @@ class Objective:
 
 
 def descent(instance: Mapping[str, Any], factor: float = 2.0, by_angle: bool = False) -> Performance:
-    """f(x - s) <= f(x) - gamma ||grad f|| + factor gamma ||grad f - v|| + L gamma^2/2; 2 is printed.
+    """f(x - s) <= f(x) - gamma ||grad f|| + factor gamma ||grad f - v|| + L gamma^2/2; 2 is restored.
 
     instance: class, L, and in units of L gamma: ``gradient`` = ||grad f||, ``error`` = ||grad f - v||, ``estimate`` =
     ||v||.

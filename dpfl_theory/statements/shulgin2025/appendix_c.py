@@ -154,9 +154,10 @@ CLIPPING: Statement = Statement(
         shu.PAPER,
         _WHERE,
         "16",
-        note=(
-            "the display is lost in the text at hand and was restored: 'from Theorem 4.3 of Khirirat et al.', "
-            "'within a finite number of iterations'"
+        provenance="restored",
+        restoration=(
+            "from 'from Theorem 4.3 of Khirirat et al.' and 'within a finite number of iterations'; the recursion is "
+            "that of Table 1"
         ),
     ),
     text=(
@@ -186,10 +187,12 @@ NORMALIZATION: Statement = Statement(
         _WHERE,
         "16",
         note=(
-            "the display is lost in the text at hand and was restored: the recursion is pinned by 'from Lemma 1' (mark "
-            "P); the condition of 'will eventually reach (provided that)' is lost, and the exact one is derived: 0 < "
-            "beta <= 2 alpha for every start. 'Reach' is a limit: only v^k with ||v^k - g*|| = beta - alpha is "
-            "followed by g* itself"
+            "for every start. To reach is a limit: only v^k with ||v^k - g*|| = beta - alpha is followed by g* itself"
+        ),
+        provenance="restored",
+        restoration=(
+            "the recursion is pinned by 'from Lemma 1'; the condition of 'will eventually reach' is lost, and the "
+            "exact one is derived, 0 < beta <= 2 alpha"
         ),
     ),
     text=(

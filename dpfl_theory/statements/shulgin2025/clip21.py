@@ -22,7 +22,7 @@ __all__ = ["DESCENT", "INACTIVE_CLIPPING", "RESIDUAL", "STATEMENTS"]
 _WHERE = "Appendix F, in place of Theorem 5.6 of Khirirat et al. (2023)"
 _DERIVED = (
     "Appendix F cites that theorem, whose display is lost in the text at hand; this is a usable part of such an "
-    "analysis, derived and not printed"
+    "analysis, and ours"
 )
 _GAMMA = Symbol("gamma", "step size, without server normalisation", (-1, 2), "positive", r"\gamma")
 _GAP = Symbol("gap", "f(x^k) - f_inf", (1, 0), "nonnegative", r"(f(x^k) - f^{\inf})")
@@ -204,7 +204,7 @@ DESCENT: Statement = Statement(
     id="shulgin2025.clip21.descent",
     kind="step",
     title="Clip21: what one step gains",
-    source=Source(shu.PAPER, _WHERE, note=f"{_DERIVED}. {INTERPOLATION}"),
+    source=Source(shu.PAPER, _WHERE, note=f"{_DERIVED}. {INTERPOLATION}", provenance="derived"),
     text="If f is L-smooth, gamma <= 1/L and x^{k+1} = x^k - gamma v^{k+1}, then the bound holds.",
     symbols=(_GAP, _GAMMA, *shu.letters("L"), _SLOPE, _ESTIMATE, _ERROR),
     expectations=(_AFTER,),
@@ -226,7 +226,9 @@ RESIDUAL: Statement = Statement(
     id="shulgin2025.clip21.residual",
     kind="step",
     title="Clip21: residuals shrink by the threshold and grow with the movement",
-    source=Source(shu.PAPER, _WHERE, note=f"{_DERIVED}; for every client, here for the largest residual"),
+    source=Source(
+        shu.PAPER, _WHERE, note=f"{_DERIVED}; for every client, here for the largest residual", provenance="derived"
+    ),
     text=(
         "If each f_i is L_max-smooth and x^{k+1} = x^k - gamma v^{k+1}, then the largest residual of Clip21 satisfies "
         "the bound."
@@ -262,9 +264,10 @@ INACTIVE_CLIPPING: Statement = Statement(
         shu.PAPER,
         _WHERE,
         note=(
-            f"{_DERIVED}. What the text says of the trade-off stands on it: 'a sufficiently large tau is required to "
-            "achieve the descent inequality'"
+            f"{_DERIVED}. What the text says of the trade-off stands on it: 'is required to achieve the descent "
+            "inequality', of a threshold that is large enough"
         ),
+        provenance="derived",
     ),
     text=(
         "If f is L-smooth, each f_i is L_max-smooth, gamma <= 1/L, all residuals are at most tau and gamma L_max "

@@ -232,14 +232,19 @@ COROLLARY2: Statement = Statement(
         shu.PAPER,
         "Corollary 2, Section 5",
         note=(
-            "the display is lost in the text at hand and was restored: the choices of sigma, beta and gamma and the "
-            "order are pinned by the remaining words, the constants are derived by putting the choices into "
-            "Theorem 2. beta_0 is free; the one that minimises the bound as K grows is used where a number is "
-            "wanted. Of t = (d log(1/delta)/(n epsilon^2))^(1/4), the order that is claimed, the text at hand has "
-            "the condition on R; Appendix H had two conditions, both lost, and the other one is read as alpha's. "
-            "alpha has to be of that order too: with gap = L_max = c = 1 and R = t, the bound as K grows is 6 t for "
-            "alpha = R; for alpha = 1 it is 30 t at t = 1/100 and 285 t at t = 1/10000, of the order of the eighth "
-            "root. That sigma gives (epsilon, delta) is shulgin2025.noise, which has its own entry"
+            "beta_0 is free; the one that minimises the bound as K grows is used where a number is wanted. With t = "
+            "(d log(1/delta)/(n epsilon^2))^(1/4), the order that is claimed, alpha has to be of that order as well "
+            "as R: with gap = L_max = c = 1 and R = t, the bound as K grows is 6 t for alpha = R; for alpha = 1 it is "
+            "30 t at t = 1/100 and 285 t at t = 1/10000, of the order of the eighth root. That sigma gives (epsilon, "
+            "delta) is shulgin2025.noise, which has its own entry. Of the runs with epsilon <= 2 log(1/delta), where "
+            "the constant 2 is known to be private, only those from 30 away have a bound below ||grad f(x^0)||"
+        ),
+        provenance="restored",
+        restoration=(
+            "from Appendix H and 'setting the standard deviation of the DP noise according to Theorem 1 of Abadi et "
+            "al. (2016)': the choices of sigma, beta and gamma and the order are pinned by the words, the constants "
+            "are derived by putting the choices into Theorem 2. Appendix H has two conditions, both lost; that they "
+            "are on R and on alpha is a judgement"
         ),
     ),
     text=(

@@ -1,4 +1,4 @@
-"""shulgin2025, Appendix D, step 3: what one normalised step gains, as printed and for accurate estimates."""
+"""shulgin2025, Appendix D, step 3: what one normalised step gains, as restored and for accurate estimates."""
 
 from __future__ import annotations
 
@@ -97,14 +97,14 @@ def _angle(_: Mapping[str, Any]) -> Outcome:
 
 def _better(_: Mapping[str, Any]) -> Outcome:
     """sqrt(g^2 - e^2) >= g - e for 0 <= e <= g: g^2 - e^2 - (g - e)^2 = 2 e (g - e). With half of its term in the error
-    the printed right side is that of L-smoothness with g - e."""
+    the restored right side is that of L-smoothness with g - e."""
     import sympy as sp
 
     s, printed = sympy_symbols(SHARPENED), _sides().rhs
     g, e = s["slope"], s["error"]
     halved = sum(printed.values()) - printed["estimate"] / 2
     own = halved.subs({letter: s[name] for name, letter in sympy_symbols(DESCENT).items() if name in s})
-    factor_1 = equal(own, _by_smoothness(s, g - e), "the printed right side with the factor 1")
+    factor_1 = equal(own, _by_smoothness(s, g - e), "the restored right side with the factor 1")
     if not factor_1.true:
         return factor_1
     square = sp.expand(sp.simplify(_gained(s)) ** 2)
@@ -141,9 +141,13 @@ DESCENT: Statement = Statement(
         shu.PAPER,
         "Appendix D, proof of Theorem 1, step 3",
         note=(
-            "the display is lost in the text at hand and was restored; it is pinned by the remaining words and by "
-            f"Theorem 1's terms. With noise it is the same for the server's estimate; the "
-            f"runs, in which v^{{k+1}} is computed apart, have none. {INTERPOLATION}"
+            "with noise it is the same for the server's estimate; the runs, in which v^{k+1} is computed apart, have "
+            f"none. {INTERPOLATION}"
+        ),
+        provenance="restored",
+        restoration=(
+            "from 'smoothness of , by the definition of , and by the fact that' and from Theorem 1's terms; that the "
+            "error enters with the factor 2 is a judgement"
         ),
     ),
     text="If f is L-smooth (convex or not) and x^{k+1} = x^k - gamma v^{k+1}/||v^{k+1}||, then the bound holds.",
@@ -182,7 +186,7 @@ SHARPENED: Statement = replace(
         "Appendix D, proof of Theorem 1, step 3",
         note=(
             "derived: the least inner product of the gradient with the direction, over all estimates within the same "
-            "error. As sqrt(g^2 - e^2) >= g - e, the printed factor 2 can be 1 here; without the condition it cannot, "
+            "error. As sqrt(g^2 - e^2) >= g - e, the restored factor 2 can be 1 here; without the condition it cannot, "
             "as an estimate that is short and opposite shows"
         ),
     ),

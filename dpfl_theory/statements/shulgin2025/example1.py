@@ -157,11 +157,12 @@ EXAMPLE1: Statement = Statement(
         shu.PAPER,
         "Example 1, Section 3.4",
         note=(
-            "the example's display is lost in the text at hand; a natural instance is taken (mark N), f_1 = f_2 = (L/2)"
-            "(x - m)^2 and f_3 = (L/2)(x + 2m)^2, whose optimum is 0. The claim is the words': 'smoothed normalization "
-            "with alpha cannot address this convergence issue'. Its limit as a function of alpha is derived; L = 1 and "
-            "m = 3 in exact arithmetic"
+            "the example's own instance is lost in the text at hand; a natural one is taken, f_1 = f_2 = (L/2)(x - "
+            "m)^2 and f_3 = (L/2)(x + 2m)^2, whose optimum is 0, and its limit as a function of alpha derived. The "
+            "claim is the words': smoothed normalization 'cannot address this convergence issue'. L = 1 and m = 3 in "
+            "exact arithmetic"
         ),
+        provenance="derived",
     ),
     text=(
         "x^{k+1} = x^k - gamma (1/n) sum_i Norm_alpha(grad f_i(x^k)) does not converge to the optimum, which is "

@@ -187,10 +187,12 @@ LEMMA1: Statement = Statement(
         shu.PAPER,
         "Lemma 1, Section 3.3",
         "7, 8",
-        note=(
-            "the displays are lost in the text at hand and were restored: (7) ||Norm_alpha(g)|| <= 1, and (8), which "
-            "stands here; both are pinned by the remaining words and by Appendix C. For alpha = 0 and g = 0 "
-            "(8) has 0/0 and says nothing"
+        note=("(7) is ||Norm_alpha(g)|| <= 1; (8) stands here. For alpha = 0 and g = 0 it has 0/0 and says nothing"),
+        provenance="restored",
+        restoration=(
+            "(7) from 'the norm of the normalized vector is bounded above', (8) from 'the distance between the true "
+            "vector and a' and from Appendix B, which takes the Euclidean norm and then expands it. That (8) is an "
+            "equality of squares, with alpha >= 0 and beta > 0 arbitrary, is a judgement"
         ),
     ),
     text="For any alpha >= 0, beta > 0 and g, ||Norm_alpha(g)|| <= 1, and (8) is an equality.",
@@ -229,9 +231,13 @@ TABLE1: Statement = Statement(
         shu.PAPER,
         "Table 1, Section 3.4",
         note=(
-            "the cells are lost in the text at hand and were restored: E||C(g) - g||^2 <= (1 - eta)||g||^2; "
-            "||Clip_tau(g) - g|| = max(0, ||g|| - tau), which stands here; (8), which is shulgin2025.lemma1. Of the "
-            "first row, a definition, Top-k with eta = k/d is tested"
+            "E||C(g) - g||^2 <= (1 - eta)||g||^2; ||Clip_tau(g) - g|| = max(0, ||g|| - tau), which stands here; (8), "
+            "which is shulgin2025.lemma1. Of the first row, a definition, Top-k with eta = k/d is tested"
+        ),
+        provenance="restored",
+        restoration=(
+            "the head, 'Operator' and 'Property', and the rows' operators from Section 3.5, 'the contractive "
+            "compressor property required by EF21 (see Table 1)'; the cells are lost, and their form is a judgement"
         ),
     ),
     text=(

@@ -1,4 +1,4 @@
-"""shulgin2025 Lemma 2 (Appendix D): the clients' residuals stay at most R. As printed, and repaired."""
+"""shulgin2025 Lemma 2 (Appendix D): the clients' residuals stay at most R, for two conditions on beta; repaired."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome
-from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
-from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._experiments import runs
@@ -18,7 +17,7 @@ from dpfl_theory.statements.shulgin2025._line import exactly, root
 from dpfl_theory.statements.symbolic import equal
 
 __all__ = [
-    *("LEMMA2", "REPAIRED", "STATEMENTS"),
+    *("LARGER_BETA", "LEMMA2", "REPAIRED", "STATEMENTS"),
     *("after_update", "left_over", "most_left_over", "one_step", "residual_after_update"),
 ]
 
@@ -131,7 +130,7 @@ def _repaired_sides() -> Sides:
 
 def _without_overshoot(_: Mapping[str, Any]) -> Outcome:
     """Where beta <= alpha + r, |1 - beta/(alpha + r)| r = r - beta r/(alpha + r), which grows with r: its derivative is
-    ((alpha + r)^2 - alpha beta)/(alpha + r)^2, and the printed radius is R - beta R/(alpha + R) plus the limit of
+    ((alpha + r)^2 - alpha beta)/(alpha + r)^2, and the radius of the lemma is R - beta R/(alpha + R) plus the limit of
     gamma L_max."""
     import sympy as sp
 
@@ -207,6 +206,7 @@ def after_update(_: Mapping[str, Any]) -> Outcome:
 
 _RESIDUALS = {"points": 40, "roots": [["0", "3/10"], ["1/2", "1/2"], ["1", "1/2"], ["2", "2"], ["0", "7/10"]]}
 """With beta <= alpha, or beta <= R/2 and alpha = 0 (R = 1): Lemma 2 holds."""
+_SMALL_BETA = [["1/2", "1/2"], ["1", "1/2"], ["2", "2"]]
 _OVERSHOOTS = {"points": 40, "roots": [["0", "9/10"], ["1/10", "1"], ["1/2", "1"], ["0", "99/100"], ["3/10", "1"]]}
 
 _INSIDE = (
@@ -228,6 +228,13 @@ def _radius_grid() -> tuple[dict[str, str], ...]:
     return (*_OUTSIDE, *beyond, {"L": "1", "alpha": "1/4", "beta": "1", "residual": "21/20"}, *_INSIDE[:2])
 
 
+def _no_overshoot(problem: Any, values: Mapping[str, Any]) -> str | None:
+    alpha, beta = values["alpha"], values["beta"]
+    return (
+        None if 0 < beta <= alpha * (1 + 1e-12) else f"beta = {beta:.6g} does not lie in (0, alpha] = (0, {alpha:.6g}]"
+    )
+
+
 LEMMA2: Statement = Statement(
     id="shulgin2025.lemma2",
     kind="lemma",
@@ -235,20 +242,53 @@ LEMMA2: Statement = Statement(
     source=Source(
         shu.PAPER,
         "Lemma 2, Appendix D",
-        note=(
-            "the display is lost in the text at hand and was restored; it is pinned by the remaining words and by its "
-            "use in steps 1 of both proofs. Several rounds apply it one after another. Theorems 1 and 2 do "
-            "not need it: see the repaired form"
+        note="several rounds apply it one after another",
+        provenance="restored",
+        restoration=(
+            "from its proof, of which 'From the definition of the Euclidean norm' and 'when' are left, and from its "
+            "use in steps 1 of the proofs of Theorems 1 and 2, an induction over the rounds. That residuals stay "
+            "bounded by one number and that the step is limited is pinned by these; the condition on beta is a "
+            "judgement"
         ),
     ),
+    text=(
+        "If max_i ||grad f_i(x^k) - v_i^k|| <= R, beta <= alpha and 0 < gamma <= beta R/((alpha + R) L_max), then "
+        "max_i ||grad f_i(x^{k+1}) - v_i^{k+1}|| <= R."
+    ),
+    symbols=(shu.BOUND, *shu.letters("gamma", "alpha", "beta", "L_max")),
+    expectations=(shu.next_residual("R"),),
+    assumptions=(shu.CLIENTS, shu.WITHIN, Assumption("0 < beta <= alpha", _no_overshoot), shu.STEP),
+    sides=_sides,
+    checks=(
+        Check("algebra", "where no step overshoots", _without_overshoot),
+        Check("exact", "no overshoot beyond the radius", _roots, {**_RESIDUALS, "roots": _SMALL_BETA}),
+        *worst.grid_of(worst.track, _INSIDE[:3]),
+        *(c for name, (i, _) in TRACKED.items() if "= alpha" in name for c in runs({name: i})),
+    ),
+    remark=Remark(
+        "If the lost condition on beta is beta/(alpha + R) < 1, the one with which Theorem 1 is entered, then a short "
+        "residual can grow beyond R: the factor |1 - beta/(alpha + r)| is not at most 1 - beta/(alpha + R) for r < "
+        "beta - alpha. n = 1, f = x^2/2, R = 1, alpha = 0, beta = gamma = 9/10, x^0 = 5, v^0 = 49/10: the residual "
+        "1/10 becomes -8/10 at v^1 = 58/10, and -17/10 at x^1 = 41/10. It then holds exactly where (sqrt(beta) - "
+        "sqrt(alpha))^2 <= R (alpha + R - beta)/(alpha + R) or beta <= alpha; the residual stays below 2R, which it "
+        "approaches for alpha near 0 and beta near R alone. Theorems 1 and 2 survive: what they need is a residual of "
+        "at most R after the memories' update, and that is true for every beta < alpha + R.",
+        shown_by="shulgin2025.lemma2.larger-beta",
+        repaired="shulgin2025.lemma2.repaired",
+    ),
+    uses=("shulgin2025.lemma1",),
+    reading="The lost condition on beta is restored as beta <= alpha, with which no update of a memory overshoots.",
+)
+
+LARGER_BETA: Statement = replace(
+    LEMMA2,
+    id="shulgin2025.lemma2.larger-beta",
+    title="The clients' residuals stay at most R, for larger beta",
     text=(
         "If max_i ||grad f_i(x^k) - v_i^k|| <= R, beta/(alpha + R) < 1 and 0 < gamma <= beta R/((alpha + R) L_max), "
         "then max_i ||grad f_i(x^{k+1}) - v_i^{k+1}|| <= R."
     ),
-    symbols=(shu.BOUND, *shu.letters("gamma", "alpha", "beta", "L_max")),
-    expectations=(shu.next_residual("R"),),
     assumptions=(shu.CLIENTS, shu.WITHIN, shu.CONTRACTS, shu.STEP),
-    sides=_sides,
     checks=(
         Check("algebra", "where no step overshoots", _without_overshoot),
         Check("exact", "no overshoot beyond the radius", _roots, _RESIDUALS),
@@ -259,32 +299,11 @@ LEMMA2: Statement = Statement(
         *(c for name, (i, verdict) in TRACKED.items() for c in runs({name: i}, expected=verdict)),
     ),
     expected="violated",
-    erratum=Erratum(
-        cause=UNSORTED,
-        grade="false",
-        effect=UNMEASURED,
-        printed="Lemma 2: residuals of at most R stay at most R, for every beta < alpha + R.",
-        true=(
-            "It holds exactly where the largest overshoot (sqrt(beta) - sqrt(alpha))^2 (0 for beta <= alpha) is at "
-            "most R (alpha + R - beta)/(alpha + R): for beta <= alpha, and with alpha = 0 for beta <= R/2. Otherwise a "
-            "short residual can grow, in one round, to almost 2R. What Theorems 1 and 2 need, a residual of at most R "
-            "after the memories' update, is true under the printed hypotheses."
-        ),
-        why=(
-            "The factor |1 - beta/(alpha + r)| is bounded as if it were 1 - beta/(alpha + R) at most, but for r < beta "
-            "- alpha the step is longer than the residual and the factor is beta/(alpha + r) - 1, which has no such "
-            "bound."
-        ),
-        counterexample=(
-            "n = 1, f = x^2/2, R = 1, alpha = 0, beta = gamma = 9/10, x^0 = 5, v^0 = 49/10: the residual 1/10 becomes "
-            "-8/10 at v^1 = 58/10, and -17/10 at x^1 = 41/10"
-        ),
-        repaired="shulgin2025.lemma2.repaired",
-        affects=("shulgin2025.theorem1", "shulgin2025.theorem2"),
-    ),
-    uses=("shulgin2025.lemma1",),
+    remark=None,
+    reading="The lost condition on beta is restored as beta/(alpha + R) < 1, the one of Theorem 1.",
+    reading_of="shulgin2025.lemma2",
     slips=(
-        "The largest beta of the paper's experiments is 10; with a small alpha the lemma is then true for R of about "
+        "The largest beta of the paper's experiments is 10; with a small alpha this form is then true for R of about "
         "20 or more only, while its hypothesis asks for R of about 10.",
     ),
 )
@@ -299,7 +318,7 @@ REPAIRED: Statement = replace(
         "Lemma 2, Appendix D",
         note=(
             "repaired: the radius is max(R, q + beta R/(alpha + R)) with the largest overshoot q = max(0, sqrt(beta) - "
-            "sqrt(alpha))^2; it is R itself exactly where the printed lemma holds, and below 2R always"
+            "sqrt(alpha))^2; it is R itself for beta <= alpha, and below 2R always"
         ),
     ),
     text=(
@@ -321,9 +340,8 @@ REPAIRED: Statement = replace(
         *(c for name, (i, _) in TRACKED.items() for c in runs({name: i})),
         *runs(BEYOND),
     ),
-    expected="holds",
-    erratum=None,
-    slips=(),
+    remark=None,
+    reading="",
 )
 
-STATEMENTS = (LEMMA2, REPAIRED)
+STATEMENTS = (LEMMA2, LARGER_BETA, REPAIRED)

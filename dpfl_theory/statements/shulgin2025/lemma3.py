@@ -111,9 +111,11 @@ LEMMA3: Statement = Statement(
     source=Source(
         shu.PAPER,
         "Lemma 3, Appendix G",
-        note=(
-            "the display is lost in the text at hand and was restored; it is pinned by its proof, in which the noise "
-            "of all rounds is added up. Here for the last round K; so for every k"
+        note=("here for the last round K; so for every k"),
+        provenance="restored",
+        restoration=(
+            "from its proof, 'By applying the equation recursively', the triangle inequality and Jensen's inequality "
+            "over independent noises; the letters are a judgement, the order of each is pinned"
         ),
     ),
     text=(

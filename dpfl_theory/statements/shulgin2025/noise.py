@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements import prescribed_noise as shared
-from dpfl_theory.statements.claims import ConstantClaim
-from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
-from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
-from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks
+from dpfl_theory.statements.claims import ConstantClaim, PrivacyClaim, PrivacyPoint
+from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.repaired_noise import BUDGET, PROOF, repaired_checks
 from dpfl_theory.statements.shulgin2025._letters import whole_rounds
 
 if TYPE_CHECKING:
@@ -22,10 +22,8 @@ _LETTERS = (
     Symbol("epsilon", "privacy budget", (0, 0), "positive", r"\varepsilon"),
     Symbol("delta", "privacy failure probability", (0, 0), "probability", r"\delta"),
 )
-_CONSTANTS = (
-    Symbol("u", "constant of the range of epsilon in Theorem 1 of Abadi et al.", (0, 0), "positive", "u"),
-    Symbol("v", "square of the constant that O hides", (0, 0), "positive", "v"),
-)
+_CONSTANT = Symbol("v", "square of the constant that O hides", (0, 0), "positive", "v")
+_OF_RANGE = Symbol("u", "constant of the range of epsilon in Theorem 1 of Abadi et al.", (0, 0), "positive", "u")
 
 
 def _range(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
@@ -50,9 +48,39 @@ def _deviation(statement: Statement, constant: Any = None) -> Any:
 
 
 def _every_client(instance: Mapping[str, Any]) -> ConstantClaim:
-    escape = shared.many_rounds(lambda: NOISE, _squared, lambda rounds: {"K": rounds - 1})
+    escape = shared.many_rounds(lambda: ANY_EPSILON, _squared, lambda rounds: {"K": rounds - 1})
     return shared.existence(instance, escape, shared.fails())
 
+
+def _usual(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    import mpmath
+
+    epsilon, delta = mpmath.mpf(values["epsilon"]), mpmath.mpf(values["delta"])
+    if not 0 < epsilon <= 10:
+        return f"epsilon = {values['epsilon']} does not lie in (0, 10]"
+    return None if delta <= mpmath.exp(-5) else f"delta = {values['delta']} exceeds e^-5"
+
+
+def _on_the_range(instance: Mapping[str, Any]) -> PrivacyClaim:
+    import mpmath
+
+    def points() -> list[PrivacyPoint]:
+        found = []
+        with mpmath.workdps(65):
+            for epsilon in map(mpmath.mpf, instance["epsilon"]):
+                for log in map(mpmath.mpf, instance["log(1/delta)"]):
+                    at = {"K": 299, "v": 4, "epsilon": epsilon, "delta": mpmath.exp(-log)}
+                    variance = shared.evaluate(NOISE, shared.noise_of(NOISE), at)
+                    found.append(PrivacyPoint(at, at["delta"], *shared.one_release(epsilon, _squared(at, variance))))
+        return found
+
+    return PrivacyClaim("the true delta", points, f"10 <= 2 log(1/delta) where delta <= e^-5; {PROOF}")
+
+
+_RANGE_GRID = {
+    "epsilon": ["1/1000", "1", "5", "10"],
+    "log(1/delta)": ["5", "7", "11.512925464970228", "50", "2000"],
+}
 
 NOISE: Statement = Statement(
     id="shulgin2025.noise",
@@ -62,24 +90,61 @@ NOISE: Statement = Statement(
         PAPER,
         "Utility guarantees, Section 5",
         note=(
-            "the display is lost in the text at hand and was restored from the words around it. By Theorem 1 of Abadi "
-            "et al. (2016), with sensitivity 1, every client in every round. No range of epsilon is given with it; the "
-            "one of that theorem, epsilon <= u (K + 1), is taken, with which it claims less. Zero-out: a client's "
-            "message is replaced by noise only; each client's messages are seen. Where only their sum over n clients "
-            "is seen, the case of one client is the same"
+            "a range of epsilon and delta stands in Section 3.3, 'To obtain reasonable DP guarantees, we usually "
+            "choose', whose values are lost; the theorem of Abadi et al. has one of its own. Every client in every "
+            "round. Zero-out: a client's message is replaced by noise only; each client's messages are seen. Where "
+            "only their sum over n clients is seen, the case of one client is the same"
+        ),
+        provenance="restored",
+        restoration=(
+            "from 'setting the standard deviation of the DP noise according to Theorem 1 of Abadi et al. (2016)' and "
+            "from the sensitivity 1 that (7) gives. That all K + 1 rounds and log(1/delta) enter by their square root "
+            "is pinned by that theorem; the range, epsilon <= 10 and delta <= e^-5, is a judgement"
         ),
     ),
     text=(
         "With noise of standard deviation sigma = O(sqrt((K + 1) log(1/delta))/epsilon) on every client's normalised "
-        "message, alpha-NormEC is (epsilon, delta)-differentially private."
+        "message, alpha-NormEC is (epsilon, delta)-differentially private for epsilon <= 10 and delta <= e^-5: the "
+        "constant 2 is enough."
     ),
-    symbols=(*_LETTERS, *_CONSTANTS),
-    assumptions=(Assumption("0 < epsilon <= u (K + 1)", _range), ROUNDS, shared.DELTA),
+    symbols=(*_LETTERS, _CONSTANT),
+    assumptions=(Assumption("0 < epsilon <= 10 and delta <= e^-5", _usual), ROUNDS, shared.DELTA),
     relation="==",
     sides=lambda: Sides({"noise": sympy_symbols(NOISE)["sigma"]}, {"prescribed deviation": _deviation(NOISE)}),
     prescription=lambda: {"sigma": _deviation(NOISE)},
     checks=(
         shared.rounds_together(lambda: NOISE, _squared),
+        Check("privacy", "v = 4 on the whole range", _on_the_range, _RANGE_GRID),
+    ),
+    remark=Remark(
+        "If no range of epsilon is meant but that of Theorem 1 of Abadi et al., epsilon <= u (K + 1), then no constant "
+        "is enough: for every u and v, with s^2 = v log(1/delta) >= 1 and epsilon = 4 s^2, the true delta exceeds "
+        "Phi(s) - phi(s)/(3 s) > 0.76, as every client takes part in every round. In numbers: v = 4, delta = 1e-5, K + "
+        "1 = epsilon = 37, so that sigma = 1.116, and the true delta is 1.361e-5.",
+        shown_by="shulgin2025.noise.any-epsilon",
+        repaired="shulgin2025.noise.repaired",
+    ),
+    reading="The range that Section 3.3 speaks of, its values lost, is read as epsilon <= 10 and delta <= e^-5.",
+    universal=False,
+)
+
+ANY_EPSILON: Statement = replace(
+    NOISE,
+    id="shulgin2025.noise.any-epsilon",
+    title="noise that makes alpha-NormEC differentially private, for every epsilon",
+    text=(
+        "Constants u and v exist such that, for every epsilon <= u (K + 1) and delta, noise of standard deviation "
+        "sqrt(v (K + 1) log(1/delta))/epsilon on every client's normalised message makes alpha-NormEC (epsilon, "
+        "delta)-differentially private."
+    ),
+    symbols=(*_LETTERS, _OF_RANGE, _CONSTANT),
+    assumptions=(Assumption("0 < epsilon <= u (K + 1)", _range), ROUNDS, shared.DELTA),
+    sides=lambda: Sides(
+        {"noise": sympy_symbols(ANY_EPSILON)["sigma"]}, {"prescribed deviation": _deviation(ANY_EPSILON)}
+    ),
+    prescription=lambda: {"sigma": _deviation(ANY_EPSILON)},
+    checks=(
+        shared.rounds_together(lambda: ANY_EPSILON, _squared),
         Check(
             "privacy",
             "no constant, every client in every round",
@@ -89,27 +154,10 @@ NOISE: Statement = Statement(
         ),
     ),
     expected="violated",
-    erratum=Erratum(
-        cause=UNSORTED,
-        grade="false",
-        effect=UNMEASURED,
-        printed="one constant times sqrt((K + 1) log(1/delta))/epsilon is enough noise, with no range for epsilon",
-        true=(
-            "The square v of the constant must be at least about epsilon/(2 log(1/delta)), whatever K is; v = 4 is "
-            "enough for epsilon <= 2 log(1/delta), and 2 + sqrt(3) = 3.732 is the smallest such v."
-        ),
-        why=(
-            "The proof of Theorem 1 of Abadi et al. chooses a moment of order about log(1/delta)/epsilon, which must "
-            "be at least 1, and needs a sampling probability below 1/(16 z), z being the noise multiplier, while here "
-            "every client takes part in every round"
-        ),
-        counterexample=(
-            "v = 4, delta = 1e-5, K + 1 = epsilon = 37: sigma = 2 sqrt(37 log(1e5))/37 = 1.116, and the true delta of "
-            "all rounds together is 1.36e-5"
-        ),
-        repaired="shulgin2025.noise.repaired",
-        affects=("shulgin2025.corollary2",),
-    ),
+    remark=None,
+    reading="No range of epsilon is read from Section 3.3; that of Theorem 1 of Abadi et al. is taken.",
+    reading_of="shulgin2025.noise",
+    universal=True,
 )
 
 REPAIRED: Statement = Statement(
@@ -134,4 +182,4 @@ REPAIRED: Statement = Statement(
     checks=repaired_checks(lambda: REPAIRED, _squared, {"K": 299}),
 )
 
-STATEMENTS = (NOISE, REPAIRED)
+STATEMENTS = (NOISE, ANY_EPSILON, REPAIRED)

@@ -115,11 +115,14 @@ THEOREM2: Statement = Statement(
         shu.PAPER,
         "Theorem 2, Section 5",
         note=(
-            "the display is lost in the text at hand and was restored; it is pinned by the remaining words and the "
-            "steps of the proof. The memories use the messages without noise, so that Theorem 1's remark on "
-            "Lemma 2 applies unchanged. No run comes near a bound that is below ||grad f(x^0)||: without the noise "
-            "term the bound fails in one run only, where it is far above the first gradient. The term's constant rests "
-            "on the exact moments"
+            "the memories use the messages without noise, so that Theorem 1's note on Lemma 2 applies unchanged. No "
+            "run comes near a bound that is below ||grad f(x^0)||: without the noise term the bound fails in one run "
+            "only, where it is far above the first gradient. The term's constant rests on the exact moments"
+        ),
+        provenance="restored",
+        restoration=(
+            "from the three steps of its proof and from Lemma 3; 'introduces one additional term that arises from the "
+            "DP noise' pins the last term's form, Lemma 3 its constant"
         ),
     ),
     text=(

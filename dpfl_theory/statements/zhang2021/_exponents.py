@@ -1,8 +1,8 @@
 """The exponents of the repaired Corollary 3.2.1: runs over geometric grids at the way that makes its bound least.
 
 With identical clients and full gradients sigma_l = sigma_g = 0, so that of the bound the initialisation, 4 gap/S, and
-the privacy term, of order S d log(1/delta)/(P epsilon)^2, are left, S = eta_g eta_l Q T: at the best S each is half of
-it, and the bound is a multiple of sqrt(d log(1/delta))/(P epsilon). A check holds the far end of its grid to the bound
+the privacy term, of order S d log(1/delta)/(N epsilon)^2, are left, S = eta_g eta_l Q T: at the best S each is half of
+it, and the bound is a multiple of sqrt(d log(1/delta))/(N epsilon). A check holds the far end of its grid to the bound
 itself, which has no free constant, and fits the slope of ln(mean squared gradient) over ln(letter) with a confidence
 interval. Too little decrease alone would refute the rate.
 """
@@ -28,22 +28,22 @@ _THRESHOLD = 4.0
 
 
 def _regime(letter: str, claimed: str, grid: list[Any], **more: Any) -> dict[str, Any]:
-    base = {"epsilon": 20.0, "clients": 20, "P": 20, "dimension": 1, "T": 600, "Q": 1, "delta": 1e-5, "distance": 1.5}
+    base = {"epsilon": 2.0, "clients": 160, "P": 20, "dimension": 1, "T": 600, "Q": 1, "delta": 1e-2, "distance": 1.5}
     where = {"letter": letter, "term": "initialisation and privacy", "claimed": claimed, "grid": grid}
     return {**where, **base, "lanes": 160, **more}
 
 
 REGIMES: tuple[dict[str, Any], ...] = (
-    _regime("epsilon", "-1", [5.0, 10.0, 20.0]),
-    _regime("P", "-1", [5, 10, 20], Q=2),
+    _regime("epsilon", "-1", [0.5, 1.0, 2.0]),
+    _regime("N", "-1", [40, 80, 160], Q=2),
     _regime("d", "1/2", [1, 2, 4]),
-    _regime("T", "0", [300, 600, 1200]),
+    _regime("T", "0", [400, 800, 1600]),
 )
 
 
 def at(instance: Mapping[str, Any], value: Any) -> dict[str, Any]:
     """The instance with its letter at this value."""
-    return {**instance, {"d": "dimension"}.get(instance["letter"], instance["letter"]): value}
+    return {**instance, {"d": "dimension", "N": "clients"}.get(instance["letter"], instance["letter"]): value}
 
 
 def described(instance: Mapping[str, Any], product: float) -> dict[str, Any]:
@@ -61,9 +61,9 @@ def private(statement: Callable[[], Statement], instance: Mapping[str, Any]) -> 
 
     found = simulated(statement, repaired_limits)(instance)
     G, v = found.problem.constants.G_max, dict(found.values)
-    Q, T, P, epsilon, delta = v["Q"], v["T"], v["P"], float(instance["epsilon"]), float(instance["delta"])
-    deviation = 2.0 * Q * G * math.sqrt(T * math.log(1.0 / delta) / P) / epsilon  # over eta_l
-    algorithm: Any = replace(found.algorithm, threshold=Q * G, sigma=deviation / math.sqrt(P))  # type: ignore[type-var]
+    Q, T, P, N, epsilon, delta = v["Q"], v["T"], v["P"], v["N"], float(instance["epsilon"]), float(instance["delta"])
+    together = 2.0 * Q * G * P * math.sqrt(T * math.log(1.0 / delta)) / (N * epsilon)  # of the sum, over eta_l
+    algorithm: Any = replace(found.algorithm, threshold=Q * G, sigma=together / P)  # type: ignore[type-var]
     reach = fedavg_reach(algorithm, found.problem, found.rounds, found.start)
     values = {**v, "G": G, "c_prime": G, "epsilon": epsilon, "delta": delta}
     return replace(found, algorithm=algorithm, values=values, reach=reach, random=True)

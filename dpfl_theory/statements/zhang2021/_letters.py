@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dpfl_theory.statements.model import Expected, Symbol
 
-__all__ = ["LETTERS", "PAPER", "expected", "letters"]
+__all__ = ["LETTERS", "PAPER", "VERSION", "expected", "letters"]
 
 PAPER = "zhang2021"
+VERSION = "version dated June 28, 2021"
 
 LETTERS = {
     s.name: s

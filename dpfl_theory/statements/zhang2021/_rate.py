@@ -75,7 +75,7 @@ def best_printed_rate(_: Mapping[str, Any]) -> Outcome:
 def best_repaired_rate(statement: Lazy) -> Callable[[Mapping[str, Any]], Outcome]:
     def build(_: Mapping[str, Any]) -> Outcome:
         """The least value of the repaired bound over the steps and T, its drift and sampling led to 0 as in
-        `_best_rate`: of order sqrt(d log(1/delta))/(P epsilon)."""
+        `_best_rate`: of order sqrt(d log(1/delta))/(N epsilon)."""
         import sympy as sp
 
         s, S = sympy_symbols(statement()), sp.Symbol("S", positive=True)
@@ -87,7 +87,7 @@ def best_repaired_rate(statement: Lazy) -> Callable[[Mapping[str, Any]], Outcome
         rest = rest.subs(s["gap"], gap)
         (best,) = sp.solve(sp.diff(rest, S), S)
         least = sp.simplify(rest.subs(S, best))
-        order = sp.sqrt(s["d"] * log) / (s["P"] * s["epsilon"])
+        order = sp.sqrt(s["d"] * log) / (s["N"] * s["epsilon"])
         return equal(
             least, 8 * s["c_prime"] * sp.sqrt(2 * gap * s["L"]) * order, "the least value of the repaired bound"
         )

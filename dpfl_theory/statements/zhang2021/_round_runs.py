@@ -24,6 +24,7 @@ __all__ = [
     "AT_MINIMUM",
     "CLIPPED",
     "DESCENTS",
+    "DRAWN",
     "LOCAL",
     "MIDDLE",
     "NOISY",
@@ -213,6 +214,14 @@ SAMPLED: dict[str, dict[str, Any]] = {
     "four of eight clients in 200 dimensions": _WIDE,
     "20 of 40 clients": {**_ONE_ROUND, "problem": _quadratic(clients=40, dimension=3), "P": 20, "lanes": 16384},
 }
+DRAWN: dict[str, dict[str, Any]] = {
+    f"{name}, with replacement": {**SAMPLED[name], "sampling": "anew", "lanes": 65536}
+    for name in (
+        "one round in two dimensions, two of four clients",
+        "one round in two dimensions, three of six clients",
+    )
+}
+"""Full gradients, so that a client that is drawn twice has the same update twice."""
 _AWAY = {**_ONE_ROUND, "distance": 3.0, "lanes": 16384}
 PRODUCTS: dict[str, dict[str, Any]] = {
     "one round in two dimensions, two of six clients, half of them clipped": {**_AWAY, "c": 1.0},

@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome
-from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
-from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
+from dpfl_theory.statements.zhang2021._causes import FACTOR_UNIT
 from dpfl_theory.statements.zhang2021._round import compared
 from dpfl_theory.statements.zhang2021._sides import Lazy, put
 
@@ -115,7 +115,7 @@ BOUND: Statement = Statement(
     title="How much noise changes a client's clipping factor",
     source=Source(
         zhang.PAPER,
-        "Section 3.1, paragraph after Theorem 3.1",
+        f"Section 3.1, paragraph after Theorem 3.1 ({zhang.VERSION})",
         note="the extraction prints || for | and | for ||: read as a difference of two lengths",
     ),
     text=(
@@ -131,12 +131,12 @@ BOUND: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
-        cause=UNSORTED,
-        grade="false",
-        effect=UNMEASURED,
+        cause=FACTOR_UNIT,
+        grade="unit",
+        effect=Effect(0.0, "Its use, that the left side is 0 if sigma_l = 0, is unaffected."),
         printed="|alpha_i - alpha~_i| <= eta_l | ||sum g|| - ||E sum g|| |",
         true="|alpha_i - alpha~_i| <= (eta_l/c) | ||sum g|| - ||E sum g|| |",
-        why="c/max(c, y) has the slope -1/c just above c; the printed form is right for c >= 1 only",
+        why="the printed form is right for c >= 1",
         counterexample=(
             "c = 1/2, eta_l = 1, Q = 1, g = 1/2 or 1 with probability 1/2 each: for g = 1/2 the factors are 1 and 2/3, "
             "which differ by 1/3, and the right side is 1/4"
@@ -149,7 +149,9 @@ REPAIRED: Statement = Statement(
     id="zhang2021.alpha-bound.repaired",
     kind="step",
     title="How much noise changes a client's clipping factor, repaired",
-    source=Source(zhang.PAPER, "Section 3.1, paragraph after Theorem 3.1", note="repaired: divided by c"),
+    source=Source(
+        zhang.PAPER, f"Section 3.1, paragraph after Theorem 3.1 ({zhang.VERSION})", note="repaired: divided by c"
+    ),
     text="|alpha_i^t - alpha~_i^t| <= (eta_l/c) | ||sum_q g_i^{t,q}|| - ||E[sum_q g_i^{t,q}]|| |.",
     symbols=_LETTERS,
     sides=_repaired_sides,

@@ -132,7 +132,7 @@ CLAIM: Statement = Statement(
     title="FedAvg with model clipping misses the optimum",
     source=Source(
         zhang.PAPER,
-        "Claim 2.1, Section 2.1",
+        f"Claim 2.1, Section 2.1 ({zhang.VERSION})",
         "5",
         "with the proof's problem f = sum (x - b_i)^2/2, b = (-c/2, -c/2, kc), k > 4; all clients, no noise, eta_g = 1",
     ),

@@ -258,7 +258,7 @@ REACHED: Statement = Statement(
     title="Difference clipping can converge to the optimum of linear regression",
     source=Source(
         zhang.PAPER,
-        "Claim 2.2, Section 2.1, first sentence",
+        f"Claim 2.2, Section 2.1, first sentence ({zhang.VERSION})",
         note=(
             "all clients, no noise, eta_g = 1, as in the proof's round; from every start x^0, with an eta_l that does "
             "not depend on it. The formula is derived here (the paper has none): Q = 1, R = (c/eta_l - G*)/L, and a "

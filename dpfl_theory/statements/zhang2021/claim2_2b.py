@@ -63,7 +63,7 @@ BETTER: Statement = Statement(
     title="Clipping updates can end with a smaller loss than not clipping",
     source=Source(
         zhang.PAPER,
-        "Claim 2.2, Section 2.1, second sentence",
+        f"Claim 2.2, Section 2.1, second sentence ({zhang.VERSION})",
         "8",
         "on problem (8) with c = 1; all clients, no noise, eta_g = 1; updates are clipped, as in Algorithm 2",
     ),

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Experiment, Outcome
-from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
-from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, sympy_symbols
-from dpfl_theory.statements.repaired_noise import BUDGET
+from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal, total
 from dpfl_theory.statements.zhang2021 import _exponents as exponents
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _rate, theorem3_1, theorem3_2
 from dpfl_theory.statements.zhang2021 import _run_instances as instances
+from dpfl_theory.statements.zhang2021._causes import SAMPLED_CLIENTS
+from dpfl_theory.statements.zhang2021._sampled_noise import LONG, RANGE
 
-_WHERE = "Corollary 3.2.1, Section 3.2"
+_WHERE = f"Corollary 3.2.1, Section 3.2 ({zhang.VERSION})"
 
 
 def _threshold(problem: Any, v: Mapping[str, Any]) -> str | None:
@@ -27,7 +27,7 @@ def _repaired_sides() -> Sides:
 
     s = sympy_symbols(REPAIRED)
     L, Q, P, eta, eta_g = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g"))
-    budget = P**2 * s["epsilon"] ** 2
+    budget = s["N"] ** 2 * s["epsilon"] ** 2
     return Sides(
         lhs={"gradients": s["E_gradient"]},
         rhs={
@@ -45,7 +45,7 @@ def _follows(_: Mapping[str, Any]) -> Outcome:
     assert theorem3_2.REPAIRED.prescription is not None
     variance = theorem3_2.REPAIRED.prescription()["noise_variance"]
     c = s["eta_l"] * s["Q"] * s["c_prime"]
-    own = {"c": c, **{name: s[name] for name in ("P", "T", "epsilon", "delta")}}
+    own = {"c": c, **{name: s[name] for name in ("P", "N", "T", "epsilon", "delta")}}
     variance = variance.subs({noise[name]: value for name, value in own.items()}, simultaneous=True)
     plain = {of["gamma_1"]: 1, of["gamma_2"]: 1, of["E_deviation"]: 0, of["E_square_deviation"]: 0}
     swaps = {of[name]: s[name] for name in of if name in s}
@@ -101,23 +101,18 @@ COROLLARY: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
-        cause=UNSORTED,
+        cause=SAMPLED_CLIENTS,
         grade="false",
-        effect=UNMEASURED,
-        printed=(
-            "O(1/(eta_g eta_l Q T) + eta_l^2 Q^2 + eta_g eta_l/P) + O(eta_g eta_l Q T d ln(1/delta)/(N^2 epsilon^2)), "
-            "best rate O~(sqrt(d)/(N epsilon))"
+        effect=Effect(
+            32.0,
+            "The third term must grow by the order of Q, which is 32 in the paper's experiments, where P = 80 < N = "
+            "1920 and sigma_g > 0.",
         ),
+        printed="eta_g eta_l/P as the third term of (9)",
         true=(
-            "with P < N the third term is eta_g eta_l Q/P. With the noise that is private (Theorem 3.2 repaired) the "
-            "last has P^2 in place of N^2, and the best rate is O(sqrt(d ln(1/delta))/(P epsilon)), from eta_g eta_l Q "
-            "T = P epsilon/sqrt(d ln(1/delta)) and T of order P epsilon^2/(d ln(1/delta)) or more: sampling gains "
-            "nothing. The printed best rate does follow from (9) as printed; with the noise that is private it "
-            "does not hold"
-        ),
-        why=(
-            "Theorem 3.1 drops the variance of sampling P of N different clients, and Theorem 3.2's noise is not "
-            "enough for privacy"
+            "the third term is eta_g eta_l Q/P where sigma_g > 0 and P < N. The other three terms stand, and so does "
+            "the best rate sqrt(d ln(1/delta))/(N epsilon): the third term vanishes as T grows with eta_g eta_l Q T "
+            "fixed, and the conditions of the repaired Theorem 3.2 hold there"
         ),
         counterexample=(
             "N = 2, P = 1, f_i Huber losses with threshold 3 around -1 and 1 (L = 1, G = 3, sigma_g = 1), x^0 = 0, "
@@ -142,16 +137,21 @@ REPAIRED: Statement = Statement(
         zhang.PAPER,
         _WHERE,
         "9",
-        "repaired: with the repaired Theorems 3.1 and 3.2, and with constants; 0 < epsilon <= 2 ln(1/delta)",
+        (
+            "repaired: Q in the third term, with the repaired Theorems 3.1 and 3.2 and with constants, so T >= 80 "
+            "ln(1/delta) and epsilon <= min{(P/N)^2 T, ln(1/delta)/2}. The bound is for cohorts of P different "
+            "clients, or P draws with replacement; for what cohorts this noise is private the repaired Theorem 3.2 "
+            "says"
+        ),
     ),
     text=(
-        "For c = eta_l Q c' with c' >= G, sigma^2 = 4 c^2 T ln(1/delta)/(P epsilon^2), epsilon <= 2 ln(1/delta) and "
-        "the steps of the repaired Theorem 3.1, DP-FedAvg satisfies the bound, whose least value over the steps and T "
-        "is of order sqrt(d ln(1/delta))/(P epsilon)."
+        "For c = eta_l Q c' with c' >= G, sigma^2 = 4 c^2 P T ln(1/delta)/(N^2 epsilon^2), the conditions of the "
+        "repaired Theorem 3.2 and the steps of the repaired Theorem 3.1, DP-FedAvg satisfies the bound, whose least "
+        "value over the steps and T is of order sqrt(d ln(1/delta))/(N epsilon)."
     ),
     symbols=_REPAIRED_LETTERS,
     expectations=zhang.expected("E_gradient"),
-    assumptions=(*theorem3_1.REPAIRED.assumptions, BUDGET, Assumption("c' >= G", _threshold)),
+    assumptions=(*theorem3_1.REPAIRED.assumptions, RANGE, LONG, Assumption("c' >= G", _threshold)),
     sides=_repaired_sides,
     checks=(
         Check("algebra", "follows from the repaired theorems", _follows),

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
-from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal, total
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
+from dpfl_theory.statements.zhang2021._causes import LOST_L
 from dpfl_theory.statements.zhang2021._proof_instances import exact
 from dpfl_theory.statements.zhang2021._round import cases
 from dpfl_theory.statements.zhang2021._sides import put
@@ -18,7 +18,7 @@ from dpfl_theory.statements.zhang2021.squared_updates import repaired_squares
 
 __all__ = ["EQ20", "EQ20_REPAIRED", "LETTERS", "NEXT", "shared_terms"]
 
-_WHERE = "Appendix A.1, proof of Theorem 3.1"
+_WHERE = f"Appendix A.1, proof of Theorem 3.1 ({zhang.VERSION})"
 LETTERS = zhang.letters(
     "f_now",
     "eta_g",
@@ -152,15 +152,15 @@ EQ20: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
-        cause=UNSORTED,
-        grade="false",
-        effect=UNMEASURED,
+        cause=LOST_L,
+        grade="unit",
+        effect=Effect(
+            0.0,
+            "At P = 80, N = 1920, Q = 32 the counterexample's clients need L above 800, in the units that the paper "
+            "happens to use, and P/(6QL(P - 1)), which has its L, is the smaller limit of the steps from L = 0.11 on.",
+        ),
         printed="... + (30/P) eta_l^4 eta_g^2 alpha L^2 Q^2 sigma_l^2 + (12/P) eta_l^2 eta_g^2 alpha Q^3 (...)(...)",
         true="both terms times L, and with the repaired (19) in them",
-        why=(
-            "(19) enters with the factor 3 L eta_g^2/(P N), whose L was lost; the two terms have the unit of a squared "
-            "parameter. For L of about 1 the printed form has held in every round that was tried"
-        ),
         counterexample=(
             "f_i = 50 (x +- 1)^2, N = 2, P = Q = 1, x_t = 0, eta_g = 1, eta_l = 1e-6, no noise, no clipping: f grows "
             "by 5.0e-7, allowed are 1.2e-7"

@@ -6,17 +6,17 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
-from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
 from dpfl_theory.statements.zhang2021 import _step_performance as worst
+from dpfl_theory.statements.zhang2021._causes import LOST_SIGN
 from dpfl_theory.statements.zhang2021._proof_instances import exact
 from dpfl_theory.statements.zhang2021._round import cases
 from dpfl_theory.statements.zhang2021._sides import Lazy, put
 
-_WHERE = "Appendix A.1, proof of Theorem 3.1"
+_WHERE = f"Appendix A.1, proof of Theorem 3.1 ({zhang.VERSION})"
 GIVEN = (
     "given x_t; alpha~_i is read with the expectation over the round, given x_t; the proof only needs that it is known "
     "with x_t, so one 'over all possible randomness', as (11) says, would do as well. "
@@ -154,20 +154,23 @@ EQ14: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
-        cause=UNSORTED,
-        grade="false",
-        effect=UNMEASURED,
+        cause=LOST_SIGN,
+        grade="misprint",
+        effect=Effect(0.0, "Nothing changes: (15) bounds the right square, and (20) takes A_1 from there."),
         printed="... + (eta_l alpha/2) E||sqrt(Q) grad f(x_t) - (1/sqrt(Q)) (1/(eta_l N alpha)) sum Delta_i||^2",
         true="the same with a plus sign in the square, since the Delta_i are -eta_l alpha times sums of gradients",
-        why=(
-            "the sign of the updates was lost; the rule quoted, <a, b> = -||a||^2/2 - ||b||^2/2 + ||a - b||^2/2, has "
-            "the sign of <a, -b>. The next step, (15), bounds the right square, so what follows goes through with the "
-            "repaired form"
-        ),
+        why="the rule quoted, <a, b> = -||a||^2/2 - ||b||^2/2 + ||a - b||^2/2, has the sign of <a, -b>",
         counterexample=(
             "N = P = Q = 1, f = x^2/2, x_t = 1, no noise, no clipping: the left side is -eta_l, the right side eta_l"
         ),
         repaired="zhang2021.eq14.repaired",
+        survives={
+            "zhang2021.eq20": "It takes A_1 as (15) defines and bounds it, which is the right square.",
+            "zhang2021.eq21": "It rests on (14) through (20) alone, which has the right square.",
+            "zhang2021.eq22": "It rests on (14) through (20) alone, which has the right square.",
+            "zhang2021.theorem3.1": "It rests on (14) through (20) alone, which has the right square.",
+            "zhang2021.corollary3.2.1": "It rests on (14) through (20) alone, which has the right square.",
+        },
     ),
 )
 

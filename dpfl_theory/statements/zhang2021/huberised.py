@@ -11,10 +11,10 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome
-from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
-from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
+from dpfl_theory.statements.zhang2021._causes import HUBER_PART
 
 Loss = Callable[[Fraction, Fraction, Fraction, Fraction, Fraction], Fraction]
 """The loss in the clipped part as a function of (a, b, Lambda, c, x)."""
@@ -145,7 +145,7 @@ EQ7: Statement = Statement(
     title="The Huberised loss that clipping optimises in one dimension",
     source=Source(
         zhang.PAPER,
-        "proof of Claim 2.2, Section 2.1",
+        f"proof of Claim 2.2, Section 2.1 ({zhang.VERSION})",
         "7",
         "the second part; both sides are what the loss grows by from its minimiser, 0 there. Lambda_i f_i has the unit "
         "of a squared parameter; A_i is counted as a pure number, so that only c, x and b_i carry a unit",
@@ -167,16 +167,11 @@ EQ7: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
-        cause=UNSORTED,
-        grade="false",
-        effect=UNMEASURED,
+        cause=HUBER_PART,
+        grade="misprint",
+        effect=Effect(0.0, "Nothing changes: nothing else in the paper uses (7), and (6) has the gradient."),
         printed="c |(Lambda_i/A_i) f_i(x)| - c^2/2 where the update is clipped",
         true="c |(A_i x - b_i)/A_i| - c^2/(2 Lambda_i A_i^2)",
-        why=(
-            "the loss f_i = (A_i x - b_i)^2/2 stands where its residual should, and the curvature Lambda_i A_i^2 of "
-            "the quadratic part was taken to be 1: the printed derivative grows with x instead of being c, and the two "
-            "parts do not meet. Nothing else in the paper uses (7)"
-        ),
         counterexample="A = Lambda = c = 1, b = 0, x = 3: (7) gives 4, not 5/2, and its derivative there is 3, not 1",
         repaired="zhang2021.eq7.repaired",
     ),
@@ -188,7 +183,7 @@ REPAIRED: Statement = Statement(
     title="The Huberised loss that clipping optimises in one dimension, repaired",
     source=Source(
         zhang.PAPER,
-        "proof of Claim 2.2, Section 2.1",
+        f"proof of Claim 2.2, Section 2.1 ({zhang.VERSION})",
         "7",
         "repaired: the residual in place of the loss, and the offset that makes the two parts meet",
     ),

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
-from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal, total
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _round_performance as rounds
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
+from dpfl_theory.statements.zhang2021._causes import SAMPLED_CLIENTS
 from dpfl_theory.statements.zhang2021._limits import repaired_limits
 from dpfl_theory.statements.zhang2021._proof_instances import REPAIRED_STEPS, exact
 from dpfl_theory.statements.zhang2021._round import cases
@@ -20,7 +20,7 @@ from dpfl_theory.statements.zhang2021.descent import EQ20, EQ20_REPAIRED, LETTER
 
 __all__ = ["EQ21", "EQ21_REPAIRED"]
 
-_WHERE = "Appendix A.1, proof of Theorem 3.1"
+_WHERE = f"Appendix A.1, proof of Theorem 3.1 ({zhang.VERSION})"
 
 
 def _eq21_sides() -> Sides:
@@ -148,9 +148,14 @@ EQ21: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
-        cause=UNSORTED,
+        cause=SAMPLED_CLIENTS,
         grade="false",
-        effect=UNMEASURED,
+        effect=Effect(
+            126.7,
+            "At P = 80 of N = 1920, Q = 32 and sigma_l = sigma_g the term in sigma_l^2 must grow by this factor: one "
+            "round of clients (L/2)||x - m_i||^2 from the optimum, short steps, adds (L/(2P)) eta_g^2 eta_l^2 Q "
+            "(sigma_l^2 + ((N - P)/(N - 1)) Q sigma_g^2) to f, printed is (3L/N) eta_g^2 eta_l^2 Q sigma_l^2.",
+        ),
         printed="... no term in sigma_g^2/P, 3L/N before sigma_l^2, eta_g eta_l <= P/(48Q)",
         true=(
             "the sampling of P < N clients adds (27/2)(L/P) eta_g^2 eta_l^2 alpha^2 Q^2 sigma_g^2, the noise of the "

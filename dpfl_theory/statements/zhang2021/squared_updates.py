@@ -7,12 +7,12 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome, Performance
-from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
-from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal, total
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
 from dpfl_theory.statements.zhang2021 import drift as local_drift
+from dpfl_theory.statements.zhang2021._causes import CAUCHY_FACTOR
 from dpfl_theory.statements.zhang2021._proof_instances import exact
 from dpfl_theory.statements.zhang2021._round import cases
 from dpfl_theory.statements.zhang2021._sides import Lazy
@@ -20,7 +20,7 @@ from dpfl_theory.statements.zhang2021._step_performance import evaluated
 
 __all__ = ["EQ19", "EQ19_REPAIRED", "local_sum", "repaired_squares"]
 
-_WHERE = "Appendix A.1, proof of Theorem 3.1"
+_WHERE = f"Appendix A.1, proof of Theorem 3.1 ({zhang.VERSION})"
 
 
 def _eq19_sides() -> Sides:
@@ -150,16 +150,15 @@ EQ19: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
-        cause=UNSORTED,
-        grade="false",
-        effect=UNMEASURED,
+        cause=CAUCHY_FACTOR,
+        grade="constant",
+        effect=Effect(
+            1.0172,
+            "At the paper's Q = 32 and short steps the term in sigma_l^2 must grow by 10416/10240, at Q = 64 by 2.08.",
+        ),
         printed="10 N eta_l^4 alpha L^2 Q^2 sigma_l^2 + 4 N eta_l^2 alpha Q^3 (15 L^2 eta_l^2 + 1)(...)",
         true="10 N eta_l^4 alpha^2 L^2 Q^3 sigma_l^2 + 4 N eta_l^2 alpha^2 Q^2 (15 Q^2 L^2 eta_l^2 + 1)(...)",
-        why=(
-            "(ii) takes Q^2 where Cauchy's inequality gives Q, and prints grad f_i(x_t) + grad f_i(x_i^{t,q}) for the "
-            "difference; (iii) then drops the factor before the sum that it bounds by (15). What is too large in one "
-            "place does not make up for what is missing in the other once Q >= 32"
-        ),
+        why="(ii) also prints grad f_i(x_t) + grad f_i(x_i^{t,q}) for the difference, which changes nothing here",
         counterexample=(
             "N = 1, f = x^2/2, x_t = 0, gradients x +- sigma_l, eta_l -> 0: the left side is eta_l^4 sigma_l^2 "
             "(Q-1)Q(2Q-1)/6, the right side 10 eta_l^4 Q^2 sigma_l^2: larger from Q = 32 on, the paper's own Q"

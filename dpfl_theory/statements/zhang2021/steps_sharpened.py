@@ -19,7 +19,7 @@ from dpfl_theory.statements.zhang2021.squared_updates import EQ19_REPAIRED, loca
 
 __all__ = ["EQ17_SHARPENED", "EQ19_SHARPENED"]
 
-_WHERE = "Appendix A.1, proof of Theorem 3.1"
+_WHERE = f"Appendix A.1, proof of Theorem 3.1 ({zhang.VERSION})"
 
 
 def _eq17_sides() -> Sides:

@@ -7,16 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
-from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal, total
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _run_instances as instances
 from dpfl_theory.statements.zhang2021 import simplified
+from dpfl_theory.statements.zhang2021._causes import SAMPLED_CLIENTS
 from dpfl_theory.statements.zhang2021._limits import printed_limits, repaired_limits
 from dpfl_theory.statements.zhang2021._runs import tree
 
-_WHERE = "Appendix A.1, proof of Theorem 3.1"
+_WHERE = f"Appendix A.1, proof of Theorem 3.1 ({zhang.VERSION})"
 _MEANS = ("first_bias", "second_bias", "first_spread", "second_spread")
 _LETTERS = (
     replace(zhang.LETTERS["f_now"], meaning="f(x_1), of the first round", latex="f(x_1)"),
@@ -113,15 +113,20 @@ EQ22: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
-        cause=UNSORTED,
+        cause=SAMPLED_CLIENTS,
         grade="false",
-        effect=UNMEASURED,
+        effect=Effect(
+            5.28,
+            "At P = 80 of N = 1920, Q = 32 and sigma_l = sigma_g the term in sigma_l^2 must grow by this factor: one "
+            "round of clients (L/2)||x - m_i||^2 from the optimum, short steps, needs (2L/P) eta_g eta_l (sigma_l^2 + "
+            "((N - P)/(N - 1)) Q sigma_g^2), printed is (12L/P) eta_g eta_l sigma_l^2.",
+        ),
         printed="no term in eta_g eta_l Q sigma_g^2/P; eta_g eta_l <= P/(48Q)",
         true=(
             "(L/P) eta_g eta_l (13 sigma_l^2 + 54 Q sigma_g^2) gamma_2 in place of (12L/P) eta_g eta_l sigma_l^2 "
             "gamma_2, for eta_g eta_l <= P/(120QL) and eta_l <= 1/(sqrt(120) QL)"
         ),
-        why="the sum of (21), which has dropped the variance of sampling P of N different clients, and an L",
+        why="it is the sum of (21), from which the term is gone, with its limit of the steps, which has lost an L",
         counterexample=(
             "f_i = (x +- 1)^2/2, N = 2, P = Q = 1, x_1 = 0, eta_l = 1/1000, eta_g = 20, T = 1, no noise, no clipping: "
             "the left side is 0, the right side -0.0399"

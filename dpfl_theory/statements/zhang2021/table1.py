@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Case
-from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
-from dpfl_theory.statements.model import Check, Erratum, Source, Statement
+from dpfl_theory.statements.model import Check, Effect, Erratum, Source, Statement
 from dpfl_theory.statements.zhang2021 import _letters as zhang
+from dpfl_theory.statements.zhang2021._causes import TWO_METHODS
 
 Cell = tuple[str | None, int | None]
 """(c, Q), each None for infinity."""
@@ -131,7 +131,7 @@ GRADIENT: Statement = Statement(
     title="Table 1: stationary points on problem (8), gradients clipped",
     source=Source(
         zhang.PAPER,
-        "Table 1, Section 2.1",
+        f"Table 1, Section 2.1 ({zhang.VERSION})",
         note="as captioned, 'FedAvg with gradient clipping': local gradients are clipped to c; eta_g = 1, all clients",
     ),
     text=(
@@ -143,18 +143,19 @@ GRADIENT: Statement = Statement(
         *_checks("gradient", PRINTED),
         Check("exact", "c = 1, Q = 1000 steps of 1/50", endless_cases, _ENDLESS, "violated"),
     ),
+    reading="What is clipped is read from the caption, 'FedAvg with gradient clipping': every local gradient.",
     expected="violated",
     erratum=Erratum(
-        cause=UNSORTED,
+        cause=TWO_METHODS,
         grade="false",
-        effect=UNMEASURED,
+        effect=Effect(
+            2.1667, "The entry for c = 1, Q = inf is 2/3 and must be this many times larger, 13/9, as without clipping."
+        ),
         printed="c = 1: 1/2 for Q = 1 and 2/3 for Q = inf",
         true="c = 1: 1/2 for Q = 1 and 13/9 for Q = inf, when gradients are clipped as captioned",
         why=(
-            "two methods in one table: 1/2 is the point with clipped gradients, 2/3 the one with clipped updates "
-            "(Algorithm 2). Clipped gradients still lead every client to its own minimiser 4, 1/2, -1/6, so that "
-            "endless local steps end at their mean whether or not they are clipped. With either method alone clipping "
-            "does not hurt at one end and help at the other, which is what the text reads off the table"
+            "clipped gradients lead every client to its own minimiser, 4, 1/2 and -1/6, whose mean is 13/9. So "
+            "clipping does not help for large Q under this reading, which is what the text reads off the table"
         ),
         counterexample="c = 1, Q = inf, gradients clipped: the stationary point is (4 + 1/2 - 1/6)/3 = 13/9, not 2/3",
         repaired="zhang2021.table1.repaired",
@@ -165,7 +166,9 @@ GRADIENT_REPAIRED: Statement = Statement(
     id="zhang2021.table1.repaired",
     kind="table",
     title="Table 1 with gradients clipped, repaired",
-    source=Source(zhang.PAPER, "Table 1, Section 2.1", note="repaired: 13/9 in place of 2/3 at c = 1, Q = inf"),
+    source=Source(
+        zhang.PAPER, f"Table 1, Section 2.1 ({zhang.VERSION})", note="repaired: 13/9 in place of 2/3 at c = 1, Q = inf"
+    ),
     text=(
         "Stationary points of FedAvg on (8) with every local gradient clipped: 0 and 13/9 without clipping, 1/2 and "
         "13/9 with c = 1, for Q = 1 and Q = inf, with every eta_l of the list."
@@ -183,7 +186,7 @@ UPDATE: Statement = Statement(
     title="Table 1: stationary points on problem (8), updates clipped",
     source=Source(
         zhang.PAPER,
-        "Table 1, Section 2.1, with Algorithm 2",
+        f"Table 1, Section 2.1, with Algorithm 2 ({zhang.VERSION})",
         note=(
             "read with the clipping of Algorithm 2, of x_i^{t,Q} - x^t to c, which Claim 2.2 is about; eta_g = 1, all "
             "clients. The table gives no eta_l; read as one for all four entries, with which the methods that are "
@@ -204,11 +207,13 @@ UPDATE: Statement = Statement(
             _LONGER,
         ),
     ),
+    reading="What is clipped is read from Algorithm 2 and Claim 2.2, which the table illustrates: a client's update.",
+    reading_of="zhang2021.table1",
     expected="violated",
     erratum=Erratum(
-        cause=UNSORTED,
+        cause=TWO_METHODS,
         grade="false",
-        effect=UNMEASURED,
+        effect=Effect(0.5, "The entry for c = 1, Q = 1 is 1/2 and must be 0, the optimum, at every step of the list."),
         printed="c = 1, Q = 1: 1/2, so that 'when Q = 1 clipping hurts the performance of FedAvg'",
         true=(
             "c = 1, Q = 1: the only stationary point is 0, the optimum, for eta_l <= 1/6 (attracting below 6/41 and at "
@@ -217,11 +222,9 @@ UPDATE: Statement = Statement(
         ),
         why=(
             "at x* = 0 the longest update is 6 eta_l, which is not clipped to c = 1 below eta_l = 1/6, and the method "
-            "without clipping is stable only below 6/41 < 1/6. 1/2 is the point with clipped gradients, and that of "
-            "clipped updates for steps with which the method that it is compared with diverges: at eta_l = 1, x = 1/2 "
-            "is the only stationary point and attracts (the slope of a round is -1/3 there), while without clipping a "
-            "round multiplies x by -38/3. No eta_l makes all four entries right at once, since Q = inf needs eta_l < "
-            "1/18"
+            "without clipping is stable only below 6/41 < 1/6. So clipping does not hurt for Q = 1 under this "
+            "reading. At eta_l = 1, x = 1/2 is the only stationary point and attracts, while without clipping a round "
+            "multiplies x by -38/3"
         ),
         counterexample="c = 1, Q = 1, eta_l = 1/10, updates clipped: the only stationary point is 0, and it attracts",
         repaired="zhang2021.table1.update-clipping.repaired",
@@ -232,7 +235,11 @@ UPDATE_REPAIRED: Statement = Statement(
     id="zhang2021.table1.update-clipping.repaired",
     kind="table",
     title="Table 1 with updates clipped, repaired",
-    source=Source(zhang.PAPER, "Table 1, Section 2.1, with Algorithm 2", note="repaired: 0 in place of 1/2 at Q = 1"),
+    source=Source(
+        zhang.PAPER,
+        f"Table 1, Section 2.1, with Algorithm 2 ({zhang.VERSION})",
+        note="repaired: 0 in place of 1/2 at Q = 1",
+    ),
     text=(
         "Stationary points of FedAvg on (8) with updates clipped: 0 and 13/9 without clipping, 0 and 2/3 with c = 1, "
         "for Q = 1 and Q = inf, with every eta_l of the list. For c = 1, Q = 1 the only stationary point is 0 up to "

@@ -6,18 +6,18 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.errata import UNMEASURED, UNSORTED
-from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal, total
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _run_instances as instances
 from dpfl_theory.statements.zhang2021 import summed
+from dpfl_theory.statements.zhang2021._causes import SAMPLED_CLIENTS
 from dpfl_theory.statements.zhang2021._limits import Limits, printed_limits, repaired_limits
 from dpfl_theory.statements.zhang2021._runs import long_run, runs, tree
 
 __all__ = ["READINGS", "REPAIRED", "THEOREM", "clipping", "hypotheses", "shared"]
 
-_WHERE = "Theorem 3.1, Section 3.1"
+_WHERE = f"Theorem 3.1, Section 3.1 ({zhang.VERSION})"
 _LETTERS = zhang.letters(
     "gap", "eta_g", "eta_l", "Q", "T", "L", "sigma_l", "sigma_g", "P", "N", "d", "noise_variance", "G"
 )
@@ -186,24 +186,31 @@ THEOREM: Statement = Statement(
     ),
     expected="violated",
     erratum=Erratum(
-        cause=UNSORTED,
+        cause=SAMPLED_CLIENTS,
         grade="false",
-        effect=UNMEASURED,
+        effect=Effect(
+            2.64,
+            "At P = 80 of N = 1920, Q = 32 and sigma_l = sigma_g the third term must grow by this factor: clients "
+            "(L/2)||x - m_i||^2 with short steps and many rounds have a mean squared gradient of (eta_g eta_l "
+            "L/(2P))(sigma_l^2 + ((N - P)/(N - 1)) Q sigma_g^2), the printed term is 6 eta_g eta_l L sigma_l^2/P.",
+        ),
         printed=(
             "the standard terms 4(f(x^0) - f*)/(eta_g eta_l Q T) + (25/2) eta_l^2 L Q (sigma_l^2 + 6 Q sigma_g^2) "
             "gamma_1 + 6 eta_g eta_l L sigma_l^2 gamma_2/P, for eta_g eta_l <= min{P/(48Q), P/(6QL(P-1))}"
         ),
         true=(
-            "4(f(x^0) - f*)/(eta_g eta_l Q T) + 10 eta_l^2 L^2 Q (sigma_l^2 + 6 Q sigma_g^2) gamma_1 + (eta_g eta_l "
-            "L/P)(13 sigma_l^2 + 54 Q sigma_g^2) gamma_2, for eta_g eta_l <= min{P/(120QL), P/(6QL(P-1))} and eta_l <= "
-            "1/(sqrt(120) QL). With eta_g = sqrt(QP), eta_l = 1/(sqrt(T) Q L) and P < N, or P draws with replacement, "
-            "that is O(sqrt(Q/(PT)) + 1/T), not the stated O(1/sqrt(PQT) + 1/T), and two clients of which one takes "
-            "part do reach sqrt(Q/T) sigma_g^2/2: more local steps make it worse, not better"
+            "what the corrected proof gives: 4(f(x^0) - f*)/(eta_g eta_l Q T) + 10 eta_l^2 L^2 Q (sigma_l^2 + 6 Q "
+            "sigma_g^2) gamma_1 + (eta_g eta_l L/P)(13 sigma_l^2 + 54 Q sigma_g^2) gamma_2, for eta_g eta_l <= "
+            "min{P/(120QL), P/(6QL(P-1))} and eta_l <= 1/(sqrt(120) QL). With eta_g = sqrt(QP), eta_l = 1/(sqrt(T) Q "
+            "L) and P < N, or P draws with replacement, that is O(sqrt(Q/(PT)) + 1/T), not the stated O(1/sqrt(PQT) + "
+            "1/T), and two clients of which one takes part do reach sqrt(Q/T) sigma_g^2/2, which grows with Q"
         ),
         why=(
-            "the variance of sampling P of N different clients, of order eta_g eta_l Q L sigma_g^2/P, is dropped from "
-            "(20) to (21); an L is lost from (19) to (20), and with it in the limit P/(48Q), so that steps far beyond "
-            "2/L are allowed; L stands for L^2 in the second term, 6 for 12 in the third"
+            "refuted are two things. The term in sigma_g^2 is missing wherever clients are sampled. And the limit "
+            "P/(48Q) has lost its L, so that for P = 1 steps far beyond 2/L are allowed (zhang2021.eq20). With full "
+            "participation and that L restored the theorem is not refuted: no exact run with P = N breaks it. L for "
+            "L^2 in the second term and 6 for 12 in the third are slips of the printing: the proof has the other "
+            "forms"
         ),
         counterexample=(
             "f_i = (x +- 1)^2/2, N = 2, P = Q = 1, x^0 = 0, eta_l = 1/1000, eta_g = 20, T = 3, no noise, no clipping: "

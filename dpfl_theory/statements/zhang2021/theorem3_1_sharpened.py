@@ -161,7 +161,7 @@ SHARPENED: Statement = Statement(
     title="Convergence of DP-FedAvg, repaired, with smaller constants and longer steps",
     source=Source(
         zhang.PAPER,
-        "Theorem 3.1, Section 3.1",
+        f"Theorem 3.1, Section 3.1 ({zhang.VERSION})",
         note=(
             "sharpened: (15) with its smaller constants, and Young's inequality with 3/2 and 3 in place of 2 and 2 in "
             "(19); the limit of eta_l is the printed one, and of those of eta_g eta_l P/(120QL) becomes P/(20QL): it "

@@ -1,0 +1,151 @@
+"""zhang2021 Theorem 3.2 with v = 4 and u = 1: why the noise that counts on sampling is enough, and certified points.
+
+With L = ln(1/delta), x = epsilon/L in (0, 1/2] and z a round's noise multiplier, 1/z^2 = epsilon^2/(4 q^2 T L) = s. Let
+every client take part independently with probability q. For a whole number alpha a round has the Renyi moment
+exp((alpha - 1) D) = E e^{s J(J-1)/2}, J ~ Bin(alpha, q) (the other order of the pair has no larger one: Mironov,
+Talwar and Zhang 2019, Theorem 5). As e^y - 1 <= y e^y, (alpha - 1) D <= (s/2) alpha (alpha - 1) q^2 E e^{s (J'+1)
+(J'+2)/2} with J' ~ Bin(m, q), m = alpha - 2, and X = J' + 3/2 is sub-Gaussian with proxy m/4 (Hoeffding): with b =
+s m/4,
+
+    E e^{s X^2/2 - s/8} <= (1 - b)^{-1/2} exp(s (m q + 3/2)^2/(2 (1 - b)) - s/8) =: F.
+
+With alpha = 1 + ceil(sqrt(8)/x) = 1 + a/x, so m <= sqrt(8)/x: epsilon <= q^2 T gives s <= x/4 and b <= sqrt(2)/8, T >=
+80 L gives s (m q)^2/2 <= L/T <= 1/80. T rounds and the change from Renyi divergence to (epsilon, delta) then cost at
+most
+
+    T alpha q^2 s F/2 + L/(alpha - 1) = epsilon (F (a + x)/8 + 1/a),  sqrt(8) <= a < sqrt(8) + x,
+
+which is below epsilon for all x in (0, 1/2].
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
+from dpfl_theory.statements.model import Assumption, Check, sympy_symbols
+from dpfl_theory.statements.prescribed_noise import evaluate, noise_of
+from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.zhang2021._sides import Lazy
+
+__all__ = ["LONG", "RANGE", "checks", "share"]
+
+_MOST = 0.5
+"""Of epsilon/ln(1/delta)."""
+_ROUNDS = 80
+"""Rounds over ln(1/delta), at least."""
+
+
+def _log(values: Mapping[str, Any]) -> float:
+    return math.log(1 / float(values["delta"]))
+
+
+def _range(problem: Any, values: Mapping[str, Any]) -> str | None:
+    P, N, T, epsilon = (float(values[name]) for name in ("P", "N", "T", "epsilon"))
+    most = min((P / N) ** 2 * T, _MOST * _log(values))
+    if 0 < epsilon <= most * (1 + 1e-12):
+        return None
+    return f"epsilon = {epsilon:g} exceeds min{{(P/N)^2 T, ln(1/delta)/2}} = {most:g}"
+
+
+def _long(problem: Any, values: Mapping[str, Any]) -> str | None:
+    least = _ROUNDS * _log(values)
+    return (
+        None if float(values["T"]) >= least * (1 - 1e-12) else f"T = {values['T']} is below 80 ln(1/delta) = {least:g}"
+    )
+
+
+RANGE = Assumption("0 < epsilon <= min{(P/N)^2 T, ln(1/delta)/2}", _range)
+LONG = Assumption("T >= 80 ln(1/delta)", _long)
+
+
+def share(x: float, a: float, widest: float | None = None) -> float:
+    """F (a + x)/8 + 1/a, with F at ``widest`` >= x: what the T rounds cost, over epsilon.
+
+    >>> round(share(0.5, math.sqrt(8)), 3), round(share(0.5, math.sqrt(8) + 0.5), 3)
+    (0.955, 0.993)
+    """
+    y = x if widest is None else widest
+    b = math.sqrt(2) / 8
+    reach = (math.sqrt(1 / _ROUNDS) + 1.5 * math.sqrt(y / 8)) ** 2
+    F = math.exp(reach / (1 - b) - y / 32) / math.sqrt(1 - b)
+    return F * (a + y) / 8 + 1 / a
+
+
+def _room(instance: Mapping[str, Any]) -> Outcome:
+    """The cost's share of epsilon on cells [x, x + h] that cover (0, 1/2]: it is convex in a, so that the ends of
+    [sqrt(8), sqrt(8) + x + h] decide, and F grows with x (s/8 is subtracted with less than the rest's slope)."""
+    cells = int(instance["cells"])
+    h, root = _MOST / cells, math.sqrt(8)
+    # On a cell F and a + x are at most those of its right end, at the least and at the largest a.
+    worst = max(share(k * h, a, (k + 1) * h) for k in range(cells) for a in (root, root + (k + 1) * h))
+    return Outcome(worst < 1 - 1e-3, f"T rounds cost at most {worst:.4f} epsilon for all epsilon <= ln(1/delta)/2")
+
+
+def _composed(statement: Lazy) -> Callable[[Mapping[str, Any]], Outcome]:
+    def build(_: Mapping[str, Any]) -> Outcome:
+        """At the prescribed noise s is epsilon^2/(4 q^2 T ln(1/delta)), and T rounds of alpha q^2 s/2 are alpha
+        epsilon^2/(8 ln(1/delta))."""
+        import sympy as sp
+
+        own = statement()
+        s = sympy_symbols(own)
+        inverse = s["c"] ** 2 / (s["P"] * noise_of(own))  # of the square of a round's noise multiplier
+        log = sp.Symbol("log", positive=True)
+        rounds = sp.simplify((s["T"] * (s["P"] / s["N"]) ** 2 * inverse / 2).subs(s["delta"], sp.exp(-log)))
+        return equal(rounds, s["epsilon"] ** 2 / (8 * log), "T rounds at alpha = 1")
+
+    return build
+
+
+def _certified(statement: Lazy, sampling: str) -> Callable[[Mapping[str, Any]], PrivacyClaim]:
+    def build(instance: Mapping[str, Any]) -> PrivacyClaim:
+        import mpmath
+
+        from dpfl_theory.privacy import sampling as schemes
+        from dpfl_theory.privacy.events import Repeated
+        from dpfl_theory.privacy.pld import epsilon_limits
+
+        def points() -> list[PrivacyPoint]:
+            found = []
+            for N, P, T, epsilon in instance["N, P, T, epsilon"]:
+                at = {"N": N, "P": P, "T": T, "c": 1, "epsilon": epsilon, "delta": float(instance["delta"])}
+                variance = evaluate(statement(), noise_of(statement()), at)
+                z = float(mpmath.sqrt(P * variance))
+                release = getattr(schemes, sampling)(P / N, z, False)
+                limits = epsilon_limits(Repeated(release, T), at["delta"])
+                found.append(PrivacyPoint(at, epsilon, limits.low, limits.high))
+            return found
+
+        return PrivacyClaim("the true epsilon", points, _PROOF if sampling == "poisson" else None)
+
+    return build
+
+
+_PROOF = (
+    "proved for every q = P/N, delta in (0, 1) and T >= 80 ln(1/delta), by the moments of the sampled Gaussian of "
+    "order 1 + ceil(sqrt(8) ln(1/delta)/epsilon)"
+)
+_POINTS = {
+    "N, P, T, epsilon": [
+        [1920, 80, 1000, 1.5],
+        [1920, 80, 10000, 5.0],
+        [1920, 80, 3316, 5.75],
+        [100, 2, 14400, 5.75],
+        [10, 10, 1000, 5.75],
+    ],
+    "delta": "1e-5",
+}
+"""The paper's own settings with two numbers of rounds, and the corners of the range, with little and all sampling."""
+
+
+def checks(statement: Lazy) -> tuple[Check, ...]:
+    """Of a statement with v = 4 and u = 1."""
+    return (
+        Check("algebra", "T rounds at the prescribed noise", _composed(statement)),
+        Check("algebra", "room for the moments", _room, {"cells": 2000}),
+        Check("privacy", "independent clients", _certified(statement, "poisson"), _POINTS),
+        Check("privacy", "cohorts of fixed size, at these points", _certified(statement, "fixed_size"), _POINTS),
+    )

@@ -1,0 +1,96 @@
+"""zhang2021 Theorem 3.2, repaired: its proof against exact moments, and planted faults in noise, range and proof."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import mpmath
+import pytest
+
+from dpfl_theory.checks import algebra, privacy
+from dpfl_theory.checks.settings import Settings
+from dpfl_theory.statements import get
+from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.statements.zhang2021 import _sampled_noise, theorem3_2
+
+ID = "zhang2021.theorem3.2.repaired"
+
+
+def the_check(name: str) -> Check:
+    (found,) = (c for c in get(ID).checks if c.name.startswith(name))
+    return found
+
+
+def log_moment(order: int, q: float, s: float) -> Any:
+    """ln E e^{s J(J-1)/2}, J ~ Bin(order, q), by its sum: (order - 1) times the Renyi divergence of one round."""
+    with mpmath.workdps(40):
+        terms = (
+            mpmath.binomial(order, j)
+            * (1 - mpmath.mpf(q)) ** (order - j)
+            * mpmath.mpf(q) ** j
+            * mpmath.exp(s * j * (j - 1) / 2)
+            for j in range(order + 1)
+        )
+        return mpmath.log(mpmath.fsum(terms))
+
+
+@pytest.mark.parametrize("log", [0.2, 2.0, 11.5129, 300.0])
+@pytest.mark.parametrize("x", [0.01, 0.13, 0.3, 0.5])
+@pytest.mark.parametrize("q", [0.001, 1 / 24, 0.5, 1.0])
+def test_the_proof_bounds_the_exact_moments(log: float, x: float, q: float) -> None:
+    """At the fewest rounds: T rounds of the exact moment, changed to (epsilon, delta), cost no more than is said."""
+    epsilon = x * log
+    T = math.ceil(max(80 * log, epsilon / q**2))
+    s = epsilon**2 / (4 * q**2 * T * log)
+    order = 1 + math.ceil(math.sqrt(8) / x)
+    spent = T * log_moment(order, q, s) / (order - 1) + log / (order - 1)
+    assert spent <= epsilon * _sampled_noise.share(x, x * (order - 1)) * (1 + 1e-9)
+    assert spent < epsilon
+
+
+def test_the_proof_does_not_close_far_beyond_its_range() -> None:
+    assert _sampled_noise.share(1.0, math.sqrt(8) + 1.0) > 1
+
+
+def with_noise(factor: Any, monkeypatch: pytest.MonkeyPatch) -> Statement:
+    true = theorem3_2.REPAIRED
+    assert true.prescription is not None
+    noise = true.prescription()["noise_variance"]
+    wrong = replace(true, prescription=lambda: {"noise_variance": noise * factor})
+    monkeypatch.setattr(theorem3_2, "REPAIRED", wrong)
+    return wrong
+
+
+@pytest.mark.parametrize("name", ["independent clients", "cohorts of fixed size"])
+def test_too_little_noise_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """2/5 of the variance; every point with the fixed size is certified to fail, or not to hold."""
+    wrong = with_noise(mpmath.mpf(2) / 5, monkeypatch)
+    assert privacy.run(wrong, the_check(name), Settings()).verdict == "violated"
+
+
+def test_the_rounds_are_counted_at_the_prescribed_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    check = the_check("T rounds")
+    assert algebra.run(get(ID), check, Settings()).verdict == "holds"
+    wrong = with_noise(2, monkeypatch)
+    assert algebra.run(wrong, check, Settings()).verdict == "violated"
+
+
+def test_the_paper_s_larger_budget_is_outside() -> None:
+    """T = 1000, epsilon = 5: at least 6.75 is spent with cohorts of fixed size, and the hypotheses exclude it."""
+    check = the_check("cohorts of fixed size")
+    instance = {**check.instance, "N, P, T, epsilon": [[1920, 80, 1000, 5.0]]}
+    assert privacy.run(get(ID), replace(check, instance=instance), Settings()).verdict == "not-applicable"
+    (point,) = check.build(instance).points()
+    assert point.low > 6.75
+
+
+def test_every_T_needs_no_rounds() -> None:
+    """The same noise as the repaired theorem's where everybody takes part, and N^2/P^2 times it elsewhere."""
+    from dpfl_theory.statements.prescribed_noise import evaluate, noise_of
+
+    for P, N in ((8, 8), (8, 24)):
+        at = {"P": P, "N": N, "T": 100, "c": 3, "epsilon": 2, "delta": mpmath.mpf("1e-5")}
+        found = [evaluate(s, noise_of(s), at) for s in (get("zhang2021.theorem3.2.every-T"), get(ID))]
+        assert float(found[0] / found[1]) == pytest.approx((N / P) ** 2)
