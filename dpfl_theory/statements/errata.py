@@ -104,7 +104,3 @@ class Remark:
     text: str
     shown_by: str
     repaired: str = ""
-
-
-UNSORTED = Cause("to.do", "-", "-", "-", "-", "-")
-UNMEASURED = Effect(0.0, "-")
