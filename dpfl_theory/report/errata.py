@@ -171,7 +171,7 @@ def collect(paper: str, entries: Sequence[Entry], graph: Any) -> PaperErrata:
         tuple(sorted(findings, key=lambda f: f.status != "refuted")),
         tuple(_remark(e, own) for e in stand if e.statement is not None and e.statement.remark is not None),
         tuple((own[beside[i]], e) for i, e in own.items() if i in beside and i.endswith(".sharpened")),
-        tuple((e, slip) for e in stand if e.statement is not None for slip in e.statement.slips),
+        tuple((e, slip) for e in own.values() if e.statement is not None for slip in e.statement.slips),
     )
 
 

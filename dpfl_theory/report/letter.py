@@ -220,7 +220,7 @@ def letter(paper: str) -> dict[str, Any]:
         "errata": [_erratum(s, own, graph) for s in own if s.erratum is not None],
         "remarks": [_remark(s) for s in own if s.remark is not None],
         "sharpened": [{**_place(s), "text": s.text} for s in own if s.id.endswith(".sharpened")],
-        "slips": [{**_place(s), "slip": slip} for s in own for slip in s.slips if s.provenance != "derived"],
+        "slips": [{**_place(s), "slip": slip} for s in own for slip in s.slips],
     }
 
 
