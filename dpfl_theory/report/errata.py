@@ -161,6 +161,7 @@ def collect(paper: str, entries: Sequence[Entry], graph: Any) -> PaperErrata:
     beside = siblings(own, readings_of(recorded))
     shown = showing(recorded)
     findings = [f for e in own.values() if e.id not in shown and (f := _finding(e, own, graph)) is not None]
+    ours = {i for i in own if i.endswith(DERIVED)}
     stand = [e for e in own.values() if e.statement is not None and e.statement.provenance != "derived"]
     return PaperErrata(
         paper,
@@ -171,7 +172,7 @@ def collect(paper: str, entries: Sequence[Entry], graph: Any) -> PaperErrata:
         tuple(sorted(findings, key=lambda f: f.status != "refuted")),
         tuple(_remark(e, own) for e in stand if e.statement is not None and e.statement.remark is not None),
         tuple((own[beside[i]], e) for i, e in own.items() if i in beside and i.endswith(".sharpened")),
-        tuple((e, slip) for e in own.values() if e.statement is not None for slip in e.statement.slips),
+        tuple((e, slip) for e in own.values() if e.statement and e.id not in ours for slip in e.statement.slips),
     )
 
 

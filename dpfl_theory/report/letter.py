@@ -15,7 +15,7 @@ from dpfl_theory.checks.runner import plan
 from dpfl_theory.report.entries import Entry, check_command, copy_read, natural, readings_of, reference
 from dpfl_theory.report.proof_map import harmed, proof_graph
 from dpfl_theory.statements.errata import GRADES, Cause
-from dpfl_theory.statements.model import METHODS, Statement
+from dpfl_theory.statements.model import DERIVED, METHODS, Statement
 
 __all__ = [
     "SharedCause",
@@ -220,7 +220,7 @@ def letter(paper: str) -> dict[str, Any]:
         "errata": [_erratum(s, own, graph) for s in own if s.erratum is not None],
         "remarks": [_remark(s) for s in own if s.remark is not None],
         "sharpened": [{**_place(s), "text": s.text} for s in own if s.id.endswith(".sharpened")],
-        "slips": [{**_place(s), "slip": slip} for s in own for slip in s.slips],
+        "slips": [{**_place(s), "slip": slip} for s in own for slip in s.slips if not s.id.endswith(DERIVED)],
     }
 
 
