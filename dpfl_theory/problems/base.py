@@ -97,8 +97,8 @@ class Constants:
         if bool(np.any(found < -slack)):
             i = int(np.argmin(found + slack))
             raise InputError(
-                f"f_{i}(w*) = {self.f_i_at_star[i]:.6g} lies {-found[i]:.3g} below the stated infimum of f_{i}, farther "
-                f"than its certificate's error explains: correct f_i_star"
+                f"f_{i}(w*) = {self.f_i_at_star[i]:.6g} lies {-found[i]:.3g} below the stated infimum of f_{i}, "
+                f"farther than its certificate's error explains: correct f_i_star"
             )
         return np.asarray(np.maximum(found, 0.0))
 

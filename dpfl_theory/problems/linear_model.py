@@ -174,9 +174,9 @@ class LinearKernels:
             excess = float((gap[lanes] + error + rounding).min())
             if excess < 0.0:
                 raise InputError(
-                    f"a value of {self.problem.name} lies {float(-gap.min()):.3g} below the {constant} of its constants, "
-                    f"{-excess:.3g} more than the certificate's error {error:.3g} and rounding explain, so that is no "
-                    f"infimum: correct {constant}"
+                    f"a value of {self.problem.name} lies {float(-gap.min()):.3g} below the {constant} of its "
+                    f"constants, {-excess:.3g} more than the certificate's error {error:.3g} and rounding explain, so "
+                    f"that is no infimum: correct {constant}"
                 )
         return xp.maximum(gap, 0.0)
 
