@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpfl_theory.checks.confidence import asymptotic_limits, least_lower_limit, lower_limit, upper_limit
 
-__all__ = ["Limits", "certain", "decide", "decide_least"]
+__all__ = ["Limits", "certain", "decide", "decide_least", "undecided"]
 
 _LOOKS = 16
 """How often asymptotic limits may be looked at while lanes are added: they are taken at alpha/16 each time."""
@@ -25,8 +25,9 @@ _TRUNCATION = 10.0
 @dataclass(frozen=True)
 class Limits:
     """Confidence limits of E Z against the bound; low_valid and high_valid say whether low and high hold at finite
-    sample size (then for all sample sizes at once). broken counts replicates that are NaN or +inf; exact says that the
-    run draws nothing, so that low and high differ from the value by rounding alone."""
+    sample size (then for all sample sizes at once). broken counts replicates that are NaN or +inf: unbounded those
+    of runs that did not diverge, infinite the others that are +inf. equal says that all replicates are one
+    number, exact that the run draws nothing, so that low and high differ from the value by rounding alone."""
 
     bound: float
     mean: float
@@ -38,6 +39,9 @@ class Limits:
     asymptotic_high: float
     lanes: int
     broken: int
+    infinite: int = 0
+    unbounded: int = 0
+    equal: bool = False
     exact: bool = False
 
     @property
@@ -66,7 +70,7 @@ class Limits:
                 word, side = ("violated", "exceeds") if self.low > self.bound else ("holds", "is at most")
             return word, f"the value {self.mean + moved:.6g} of a run without randomness {side} the bound {bound:.6g}"
         if self.broken:
-            return "inconclusive", f"in {self.broken} of {self.lanes} lanes the left side is infinite or not a number"
+            return "inconclusive", self._without_numbers(bound)
         if self.high_valid and self.high <= self.bound:
             what = f"the upper confidence limit {self.high + moved:.6g} is at most the bound {bound:.6g}"
             return "holds", f"{what} (valid at finite sample size)"
@@ -79,8 +83,38 @@ class Limits:
         if self.asymptotic_low > self.bound:
             what = f"the asymptotic lower limit {low:.6g} exceeds the bound {bound:.6g}"
             return "inconclusive", f"{what}, but no limit valid at finite sample size does; more lanes may decide"
+        if self.equal:
+            return "inconclusive", self._without_limits(moved, "the bound")
         why = "the time budget cut the run short" if cut else f"{self.lanes} lanes do not separate them"
         return "inconclusive", f"the asymptotic limits [{low:.6g}, {high:.6g}] contain the bound {bound:.6g}: {why}"
+
+    def _without_numbers(self, bound: float) -> str:
+        """Why replicates that are no numbers decide nothing: an infinite left side in floating point is one beyond the
+        largest number, or what became of rounding, and proves nothing even within the hypotheses."""
+        lost = self.broken - self.unbounded
+        odd = f"in {self.unbounded} of {self.lanes} lanes the left side is infinite or undefined where the run stayed"
+        odd = f"{odd} finite (a weight C/||u|| at a zero update, say), so that there is no mean to compare"
+        if not lost:
+            return odd
+        kinds = [f"without a value in {lost - self.infinite}"] * (lost > self.infinite)
+        kinds += [f"infinite in {self.infinite}, beyond the bound {bound:.6g}"] * (self.infinite > 0)
+        told = (
+            f"the run diverged in {lost} of {self.lanes} lanes: in floating point its left side is {', '.join(kinds)}"
+        )
+        told += ", which is a reason for suspicion but no proof" if self.infinite else ", which proves nothing"
+        told += "; take a smaller step, or a start nearer to the minimiser"
+        return f"{told}; {odd}" if self.unbounded else told
+
+    def _without_limits(self, moved: float, side: str) -> str:
+        """Why equal replicates decide nothing: they say nothing of what rarely happens."""
+        what = f"all {self.lanes} replicates are equal" if self.lanes > 1 else "there is one replicate"
+        told = (
+            f"{what}, {self.mean + moved:.6g}, which gives no asymptotic limit, and {side} is {self.bound + moved:.6g}"
+        )
+        return (
+            f"{told}; say random=False if the run draws nothing; if rare values are possible, a reach that bounds the "
+            f"left side, and more lanes, may decide"
+        )
 
     @property
     def differs(self) -> bool:
@@ -100,13 +134,15 @@ class Limits:
                 f"the value {self.mean + moved:.6g} of a run without randomness {what} the right side {bound:.6g}",
             )
         if self.broken:
-            return "inconclusive", f"in {self.broken} of {self.lanes} lanes the left side is infinite or not a number"
+            return "inconclusive", self._without_numbers(bound)
         if self.differs:
             above = self.low_valid and self.low > self.bound
             which, end = ("lower", self.low) if above else ("upper", self.high)
             side = "exceeds" if above else "is below"
             what = f"the {which} confidence limit {end + moved:.6g} {side} the right side {bound:.6g}"
             return "violated", f"{what} (valid at finite sample size)"
+        if self.equal:
+            return "inconclusive", self._without_limits(moved, "the right side")
         low, high = self.asymptotic_low + moved, self.asymptotic_high + moved
         limits = f"the asymptotic limits [{low:.6g}, {high:.6g}]"
         if not low <= bound <= high:
@@ -126,15 +162,23 @@ class Limits:
         return max(1.0 + (mean - low) / bound, mean / low if low > 0 else 1.0)
 
 
-def decide(z: NDArray[np.float64], bound: float, least: float, most: float, alpha: float) -> Limits:
-    """Limits of E Z from replicates z (lanes,) in [least, most] (infinite where no range is known), alpha in all.
+def decide(
+    z: NDArray[np.float64],
+    bound: float,
+    least: float,
+    most: float,
+    alpha: float,
+    stayed: NDArray[np.bool_] | None = None,
+) -> Limits:
+    """Limits of E Z from replicates z (lanes,) in [least, most] (infinite where no range is known), alpha in all;
+    ``stayed`` as for `undecided`.
 
     A replicate of -inf is allowed (a weight at a zero update on the bound's side): it only lowers E Z, so upper limits
     may put any smaller-than-infinite value in its place. NaN and +inf leave the check undecided.
     """
-    broken = int(np.sum(np.isnan(z) | (z == np.inf)))
-    if broken:
-        return Limits(bound, math.nan, -math.inf, math.inf, False, False, -math.inf, math.inf, len(z), broken)
+    broken = np.asarray(np.isnan(z) | (z == np.inf))
+    if broken.any():
+        return undecided(z, broken, bound, stayed)
     reach = _TRUNCATION * max(abs(bound), 1e-300)
     raised = np.maximum(z, min(bound, 0.0) - reach)  # E Z <= E raised
     lowered = np.minimum(z, max(bound, 0.0) + reach)  # E Z >= E lowered
@@ -157,10 +201,18 @@ def decide(z: NDArray[np.float64], bound: float, least: float, most: float, alph
         asymptotic_high=asymptotic_high,
         lanes=len(z),
         broken=0,
+        equal=bool(np.all(z == z[0])),
     )
 
 
-def decide_least(z: NDArray[np.float64], bound: float, least: float, most: float, alpha: float) -> Limits:
+def decide_least(
+    z: NDArray[np.float64],
+    bound: float,
+    least: float,
+    most: float,
+    alpha: float,
+    stayed: NDArray[np.bool_] | None = None,
+) -> Limits:
     """Limits of ``min_k E Z_k`` from replicates z (lanes, rounds), each Z_k in [least, most], alpha in all.
 
     The upper limit of any round is one of the least expectation. That of the round with the smallest sample mean is
@@ -170,9 +222,9 @@ def decide_least(z: NDArray[np.float64], bound: float, least: float, most: float
     Truncation, and what is asymptotic, are as in `decide`; the asymptotic lower limit is that of ``E min_k Z_k <=
     min_k E Z_k``.
     """
-    rounds, broken = z.shape[1], int(np.sum(~np.isfinite(z).all(axis=1)))
-    if broken:
-        return Limits(bound, math.nan, -math.inf, math.inf, False, False, -math.inf, math.inf, len(z), broken)
+    rounds, broken = z.shape[1], np.asarray(~np.isfinite(z).all(axis=1))
+    if broken.any():
+        return undecided(z, broken, bound, stayed)
     means = z.mean(axis=0)
     # Equal replicates (of the common start) give no asymptotic limit, so that another round is chosen if there is one.
     moving = np.ptp(z, axis=0) > 0.0
@@ -189,9 +241,23 @@ def decide_least(z: NDArray[np.float64], bound: float, least: float, most: float
     )
 
 
-def certain(values: NDArray[np.float64], bound: float, scale: float = 0.0) -> Limits:
+def undecided(
+    z: NDArray[np.float64], broken: NDArray[np.bool_], bound: float, stayed: NDArray[np.bool_] | None = None
+) -> Limits:
+    """No limits at all, since the ``broken`` (lanes,) of the replicates z are no numbers. ``stayed`` (lanes,): which
+    runs did not diverge, none if it is not known."""
+    rows = z.reshape(len(z), -1)
+    unbounded = np.zeros(len(z), dtype=bool) if stayed is None else broken & stayed
+    infinite = broken & ~unbounded & (rows == np.inf).any(axis=1) & ~np.isnan(rows).any(axis=1)
+    counts = (len(z), int(broken.sum()), int(infinite.sum()), int(unbounded.sum()))
+    return Limits(bound, math.nan, -math.inf, math.inf, False, False, -math.inf, math.inf, *counts)
+
+
+def certain(
+    values: NDArray[np.float64], bound: float, scale: float = 0.0, stayed: NDArray[np.bool_] | None = None
+) -> Limits:
     """Limits of a number that a run without randomness gives: its lanes' values (lanes,), which rounding alone may
-    part. ``scale``: the size of what was subtracted to get them.
+    part. ``scale``: the size of what was subtracted to get them; ``stayed`` as for `undecided`.
 
     Raises ValueError when they differ by more.
 
@@ -199,7 +265,7 @@ def certain(values: NDArray[np.float64], bound: float, scale: float = 0.0) -> Li
     'holds'
     """
     if not np.isfinite(values).all():
-        return decide(np.full(len(values), math.nan), bound, -math.inf, math.inf, 1.0)
+        return undecided(values, ~np.isfinite(values), bound, stayed)
     slack = _ROUNDING * max(abs(bound), float(np.abs(values).max()), scale)
     low, high = float(values.min()), float(values.max())
     if high - low > slack:

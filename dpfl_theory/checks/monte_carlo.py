@@ -36,11 +36,10 @@ from dpfl_theory.statements.model import Check, Statement, sympy_symbols
 __all__ = ["Experiment", "Linear", "linearise", "run", "unmet"]
 
 _FIRST_BATCH = 128
-_COPIES = 2
-"""Lanes of a run that draws nothing."""
+_COPIES = 2  # lanes of a run that draws nothing
+_FAR = 1e100  # where a run has diverged
 _WATCHED = ("zero-updates", "empty-cohort")
-_RIVAL = "rival:"
-"""How a statement that compares two runs names the other one's observables."""
+_RIVAL = "rival:"  # how a statement that compares two runs names the other one's observables
 
 
 @dataclass(frozen=True)
@@ -110,6 +109,7 @@ def unmet(statement: Statement, experiment: Experiment) -> tuple[str, str] | Non
     return None
 
 
+@np.errstate(over="ignore", invalid="ignore")  # a run that diverges is told of in the reason
 def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     """The evidence of one Monte-Carlo check; ``check.build(instance)`` returns its `Experiment`."""
     begun = time.perf_counter()
@@ -188,8 +188,7 @@ def _taken(stream: Stream, when: str, rounds: int) -> Array:
 
 
 class _Sample:
-    """Replicates of Z, extended batch by batch with further lanes. ``read`` tells of each column which observable it
-    is, and when it is taken."""
+    """Replicates of Z, extended by further lanes. ``read``: which observable a column is, and when it is taken."""
 
     def __init__(
         self, experiment: Experiment, lhs: Linear, rhs: Linear, read: Mapping[str, tuple[str, str]], engine: Any
@@ -200,18 +199,19 @@ class _Sample:
         self.lhs = lhs
         self.bound = b0 - a0
         self.spoken = sorted({*a, *b})
-        # Where a weight C/||u|| or an empty cohort may be met, evidence says how often it was.
+        # Evidence says how often a weight C/||u||, or an empty cohort, was met.
         self.watch = [o for o in _WATCHED if any("clipped" in name or "weighted" in name for name in self.spoken)]
         self.read = {**{c: read[c] for c in self.spoken}, **{o: (o, "mean") for o in self.watch}}
         self.coefficients = {c: a.get(c, 0.0) - b.get(c, 0.0) for c in self.spoken}
         self.columns: dict[str, list[Array]] = {c: [] for c in self.read}
+        self.stayed: list[Any] = []  # whether a lane's runs did not diverge
         self.lanes = 0
         self.seconds = 0.0
 
     def _simulate(
         self, lanes: int, first: int, settings: Settings, rounds: int | None = None
     ) -> dict[str, tuple[Stream, int]]:
-        """Each column's stream, and over how many rounds its run went: its own number unless another is given."""
+        """Each column's stream, and over how many rounds its run went: ``rounds``, or its own number."""
         found: dict[str, tuple[Stream, int]] = {}
         for run, prefix in ((self.experiment, ""), (self.experiment.rival, _RIVAL)):
             own = {
@@ -237,13 +237,16 @@ class _Sample:
                 progress=settings.progress,
             )
             self.seconds += done.seconds
+            if rounds is None:
+                self.stayed[-1] &= np.abs(done.final).max(axis=1) < _FAR
             found.update({column: (done[o], rounds or run.rounds) for column, (o, _) in own.items()})
         return found
 
     def extend(self, lanes: int, settings: Settings) -> None:
-        """Simulate until there are ``lanes`` replicates, in batches that respect the deadline."""
+        """Simulate until there are ``lanes`` replicates, or the deadline is over."""
         while self.lanes < lanes and not (self.lanes and settings.out_of_time):
             count = min(lanes - self.lanes, 512)
+            self.stayed.append(np.ones(count, dtype=bool))
             for column, (stream, rounds) in self._simulate(count, self.lanes, settings).items():
                 self.columns[column].append(_taken(stream, self.read[column][1], rounds))
             self.lanes += count
@@ -251,7 +254,7 @@ class _Sample:
     def trivial(self) -> float | None:
         """The left side if every iterate were w_0: a bound above it says less than doing nothing."""
         at_start = self._simulate(1, 0, Settings(), rounds=1)
-        means = {column: float(stream.mean[0]) for column, (stream, _) in at_start.items()}  # of one round: its value
+        means = {column: float(stream.mean[0]) for column, (stream, _) in at_start.items()}
         self.seconds = 0.0
         value = math.fsum(self.lhs.at(means).values())
         return value if math.isfinite(value) else None
@@ -265,17 +268,18 @@ class _Sample:
         return {c: float(np.atleast_1d(mean)[best]) for c, mean in found.items()}
 
     def watched(self) -> dict[str, float]:
-        """Mean number of zero updates, and of empty cohorts, per round; nothing where neither happened."""
+        """Mean numbers of zero updates and of empty cohorts per round, where there were any."""
         found = {o: float(np.concatenate(self.columns[o]).mean()) for o in self.watch}
         return {o: value for o, value in found.items() if value > 0.0}
 
     def limits(self, alpha: float) -> Limits:
         """The limits of E Z, or min_k E Z_k, from the replicates so far."""
-        z = self._replicates()
+        z, stayed = self._replicates(), np.concatenate(self.stayed)
         if not self.experiment.random:
             parts = (abs(c) * np.abs(np.concatenate(self.columns[name])).max() for name, c in self.coefficients.items())
-            return certain(z if z.ndim == 1 else z.min(axis=1), self.bound, float(max(parts, default=0.0)))
-        return (decide if z.ndim == 1 else decide_least)(z, self.bound, *self._range(), alpha)
+            values = z if z.ndim == 1 else z.min(axis=1)
+            return certain(values, self.bound, float(max(parts, default=0.0)), stayed)
+        return (decide if z.ndim == 1 else decide_least)(z, self.bound, *self._range(), alpha, stayed)
 
     def _replicates(self) -> Array:
         """Z, shape (lanes,), or (lanes, rounds) for a least expectation."""

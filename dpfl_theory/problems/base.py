@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfl_theory.errors import InputError
+
 if TYPE_CHECKING:
     from dpfl_theory.kernels.engine import Engine
 
@@ -83,10 +85,22 @@ class Constants:
 
     @property
     def delta_i_star(self) -> Array:
-        """Heterogeneity ``Delta_i* = f_i(w*) - inf f_i >= 0`` [F], shape (n,) (das2022 Definition 1)."""
+        """Heterogeneity ``Delta_i* = f_i(w*) - inf f_i >= 0`` [F], shape (n,) (das2022 Definition 1).
+
+        Raises InputError where a value at w* lies farther below its infimum than the certificate's error explains.
+        """
         if self.f_i_at_star is None:
             raise ValueError("Delta_i* is not defined: the infimum of f is not attained, so there is no w*")
-        return np.maximum(self.f_i_at_star - self.f_i_star, 0.0)
+        found = self.f_i_at_star - self.f_i_star
+        certificate = self.certificates.get("f_i_star")
+        slack = 1e-12 * np.abs(self.f_i_star) + (0.0 if certificate is None else certificate.error)
+        if bool(np.any(found < -slack)):
+            i = int(np.argmin(found + slack))
+            raise InputError(
+                f"f_{i}(w*) = {self.f_i_at_star[i]:.6g} lies {-found[i]:.3g} below the stated infimum of f_{i}, "
+                f"farther than its certificate's error explains: correct f_i_star"
+            )
+        return np.asarray(np.maximum(found, 0.0))
 
     @property
     def interpolates(self) -> bool:

@@ -14,6 +14,7 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.linear import LOSSES, LinearData
 from dpfl_theory.problems.base import Array, Constants, Kernels, Problem
 from dpfl_theory.problems.losses import LOSS
+from dpfl_theory.problems.rounding import Rounding
 from dpfl_theory.problems.validation import choice, count, matrix, nonnegative, vector
 
 if TYPE_CHECKING:
@@ -153,6 +154,30 @@ class LinearKernels:
     def _client_infima(self) -> Any:
         return self.engine.asarray(self.problem.constants.f_i_star)
 
+    @cached_property
+    def _rounding(self) -> Rounding:
+        return Rounding.of(self.problem.data)
+
+    def _above(self, values: Any, infima: Any, constant: str, w: Any) -> Any:
+        """``values - infima``, (S,) or (S, n), not below zero. Raises InputError where it is farther below than the
+        error of the infimum's certificate and the rounding of the value at w (S, d) explain."""
+        xp = self.engine.xp
+        gap = values - infima
+        below = gap < 0.0
+        if bool(below.any()):  # at the minimum only, so a run hardly ever pays for what follows
+            lanes = below if below.ndim == 1 else below.any(axis=1)
+            certificate = self.problem.constants.certificates.get(constant)
+            error = 0.0 if certificate is None else certificate.error
+            rounding = self._rounding.bound(xp, w[lanes], values[lanes])
+            excess = float((gap[lanes] + error + rounding).min())
+            if excess < 0.0:
+                raise InputError(
+                    f"a value of {self.problem.name} lies {float(-gap.min()):.3g} below the {constant} of its "
+                    f"constants, {-excess:.3g} more than the certificate's error {error:.3g} and rounding explain, so "
+                    f"that is no infimum: correct {constant}"
+                )
+        return xp.maximum(gap, 0.0)
+
     def local_phase(self, w: Any, step: Any, steps: int) -> LinearPhase:
         """E local gradient steps of every client from w (S, d) with step (S,)."""
         return LinearPhase(self.engine, self.engine.linear_local_phase(self.data, w, step, steps))
@@ -179,14 +204,14 @@ class LinearKernels:
 
     def client_excess(self, w: Any) -> Any:
         """f_i(w) - inf f_i, (S, n)."""
-        # A difference of values: below about 1e-16 |f_i| it is rounding, which the maximum keeps from being negative.
-        return self.engine.xp.maximum(self.engine.linear_values(self.data, w) - self._client_infima, 0.0)
+        # A difference of values: below about 1e-16 |f_i| it is rounding, which is kept from being negative.
+        return self._above(self.engine.linear_values(self.data, w), self._client_infima, "f_i_star", w)
 
     def suboptimality(self, w: Any) -> Any:
         """f(w) - inf f, (S,)."""
         # The rounding floor is about 1e-16 |f(w)|: a linear model has no form of this without cancellation.
         mean = self.engine.linear_values(self.data, w).mean(axis=1)
-        return self.engine.xp.maximum(mean - self.problem.constants.f_star, 0.0)
+        return self._above(mean, self.problem.constants.f_star, "f_star", w)
 
 
 class LinearPhase:

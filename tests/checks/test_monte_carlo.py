@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from dpfl_theory.algorithms import Cohort, FedAvg, simulate
+from dpfl_theory.algorithms.observables import Reach
 from dpfl_theory.algorithms.reach import fedavg_reach
 from dpfl_theory.checks import monte_carlo
 from dpfl_theory.checks.confidence import least_lower_limit, lower_limit, upper_limit
@@ -169,16 +170,58 @@ def _values() -> Mapping[str, float]:
     }
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_replicates_that_are_not_numbers_leave_a_check_undecided(bad: float) -> None:
+PROVES_NOTHING = "without a value in 1, which proves nothing"
+SUSPICIOUS = "infinite in 1, beyond the bound 1, which is a reason for suspicion but no proof"
+
+
+@pytest.mark.parametrize(("bad", "told"), [(np.nan, PROVES_NOTHING), (np.inf, SUSPICIOUS)], ids=["nan", "inf"])
+def test_replicates_that_are_not_numbers_leave_a_check_undecided(bad: float, told: str) -> None:
     z = np.full(512, 0.1)
     z[7] = bad
-    limits = decide(z, 1.0, 0.0, 2.0, ALPHA)
-    assert not limits.decided
-    assert limits.verdict(0.0, cut=False) == (
-        "inconclusive",
-        "in 1 of 512 lanes the left side is infinite or not a number",
-    )
+    stayed = np.ones(512, dtype=bool)
+    remedy = "take a smaller step, or a start nearer to the minimiser"
+    for limits in (
+        decide(z, 1.0, 0.0, 2.0, ALPHA),
+        decide_least(np.stack([z, z], axis=1), 1.0, 0.0, 2.0, ALPHA),
+        certain(z, 1.0),
+        decide(z, 1.0, 0.0, 2.0, ALPHA, stayed & (np.arange(512) != 7)),
+    ):
+        assert not limits.decided
+        sentence = f"the run diverged in 1 of 512 lanes: in floating point its left side is {told}; {remedy}"
+        assert limits.verdict(0.0, cut=False) == limits.equality(0.0, 0.1, cut=False) == ("inconclusive", sentence)
+    verdict, reason = decide(z, 1.0, 0.0, 2.0, ALPHA, stayed).verdict(0.0, cut=False)
+    assert verdict == "inconclusive"
+    assert "in 1 of 512 lanes the left side is infinite or undefined where the run stayed finite" in reason
+    assert "diverged" not in reason
+    z[8] = np.nan
+    _, reason = decide(z, 1.0, 0.0, 2.0, ALPHA, np.arange(512) != 8).verdict(0.0, cut=False)
+    assert reason.startswith("the run diverged in 1 of 512 lanes: in floating point its left side is without a value")
+    assert "in 1 of 512 lanes the left side is infinite or undefined where the run stayed finite" in reason
+
+
+@pytest.mark.parametrize("when", ["mean", "end", "least"])
+@pytest.mark.parametrize("random", [True, False])
+def test_a_run_that_diverges_says_so(when: str, random: bool) -> None:
+    """Gradient descent with a hundred times the longest step multiplies the distance by 99 in every round."""
+    problem = make("quadratic", clients=2, dimension=2, condition=1.0, heterogeneity=0.0, seed=1)
+    algorithm = FedAvg(100.0 / problem.constants.L_max, sigma=0.1 * random)
+    start = np.ones(problem.d)
+    run = Experiment(problem, algorithm, 400, start, {"B": 1.0}, 64, Reach.anywhere(problem), random=random)
+    evidence = _run(_taken(when), run)
+    assert evidence.verdict == "inconclusive"
+    lanes = 64 if random else 2
+    assert evidence.reason.startswith(f"the run diverged in {lanes} of {lanes} lanes: in floating point")
+    assert evidence.reason.endswith("take a smaller step, or a start nearer to the minimiser")
+
+
+def test_an_infinite_ratio_is_no_divergence() -> None:
+    """Without noise the signal-to-noise ratio is infinite, where the run stays."""
+    expected = Expected("E_gap", (("snr", 1),), (1, 0), "E", "ratio")
+    silent = replace(_experiment(1.0, lanes=64), algorithm=FedAvg(0.1, bounding="clip", threshold=1.0), reach=None)
+    evidence = _run(_statement(expectations=(expected,)), silent)
+    assert evidence.verdict == "inconclusive"
+    assert "in 64 of 64 lanes the left side is infinite or undefined where the run stayed finite" in evidence.reason
+    assert "diverged" not in evidence.reason
 
 
 def test_a_replicate_of_minus_infinity_only_helps_the_bound() -> None:
@@ -190,7 +233,25 @@ def test_a_replicate_of_minus_infinity_only_helps_the_bound() -> None:
 def test_equal_replicates_do_not_hide_a_rare_event() -> None:
     """A left side that is almost always 0: without a range nothing can be said, however many lanes agree."""
     limits = decide(np.zeros(1000), 1e-4, -np.inf, np.inf, ALPHA)
-    assert limits.verdict(0.0, cut=False)[0] == "inconclusive"
+    verdict, reason = limits.verdict(0.5, cut=False)
+    assert verdict == "inconclusive"
+    assert reason == (
+        "all 1000 replicates are equal, 0.5, which gives no asymptotic limit, and the bound is 0.5001; "
+        "say random=False if the run draws nothing; "
+        "if rare values are possible, a reach that bounds the left side, and more lanes, may decide"
+    )
+    verdict, reason = limits.equality(0.5, 0.1, cut=False)
+    assert verdict == "inconclusive"
+    assert reason.startswith(
+        "all 1000 replicates are equal, 0.5, which gives no asymptotic limit, and the right side is"
+    )
+    least = decide_least(np.zeros((1000, 3)), 1e-4, -np.inf, np.inf, ALPHA).verdict(0.0, cut=False)
+    assert least[0] == "inconclusive"
+    assert least[1].startswith("all 1000 replicates are equal, 0,")
+    one = decide(np.zeros(1), 1e-4, -np.inf, np.inf, ALPHA).verdict(0.0, cut=False)
+    assert one[1].startswith("there is one replicate, 0, which gives no asymptotic limit")
+    nearly = np.r_[np.zeros(999), 1e-3]
+    assert "contain the bound" in decide(nearly, 1e-6, -np.inf, np.inf, ALPHA).verdict(0.0, cut=False)[1]
 
 
 def test_heavy_tails_on_the_side_that_does_not_matter_are_truncated() -> None:

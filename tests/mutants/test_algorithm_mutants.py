@@ -8,14 +8,11 @@ printed at the end of the test run.
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import inspect
 import re
-import sys
 import types
 import warnings
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,31 +31,11 @@ from algorithms.reductions import REDUCTIONS, Zoo, zoo
 from kernels import test_linear_records as records
 from kernels import test_subsets as subsets
 from laws.test_algorithm_laws import EXAMPLES, LAWS, ragged
+from mutants.planting import mutated
 from oracles.compare import ARRAY, CPU, disagreements, play, problem_of, starting_points
 
 from dpfl_theory.algorithms import FedAvg, ScaffNew
 from dpfl_theory.problems.quadratic import Quadratic
-
-
-def mutated(module: str, old: str, new: str, interpreted: bool = False) -> types.ModuleType:
-    """A copy of a module with every ``old`` in its source replaced; a fault that no longer applies is an error.
-
-    interpreted: without Numba's decorators, since compiling each fault would take seconds.
-    """
-    original = importlib.import_module(f"dpfl_theory.{module}")
-    source = Path(str(original.__file__)).read_text()
-    assert old in source, f"{module} no longer contains {old!r}: bring the planted fault up to date"
-    changed = source.replace(old, new)
-    assert not interpreted or "@njit(" in changed
-    if interpreted:
-        changed = re.sub(r"@njit\(.*\)\n", "", changed)
-    copy = types.ModuleType(f"{original.__name__}_with_a_fault")
-    sys.modules[copy.__name__] = copy  # dataclasses look their module up
-    try:
-        exec(compile(changed, copy.__name__, "exec"), copy.__dict__)
-    finally:
-        del sys.modules[copy.__name__]
-    return copy
 
 
 def against_oracles(cases: Cases, engine: Any = ARRAY, wrap: Callable[[Any], Any] = lambda problem: problem) -> Any:

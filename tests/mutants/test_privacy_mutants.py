@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mutants.test_algorithm_mutants import mutated, with_kernels
+from mutants.planting import mutated
+from mutants.test_algorithm_mutants import with_kernels
 
 from dpfl_theory.privacy.audit import audit
 from dpfl_theory.privacy.audit.registry import audits

@@ -92,7 +92,7 @@ LEMMA9: Statement = Statement(
                 **{"class": CLASSES, "tau": (1, 2, 3, 4), "eta L": products, "L": ("1",)}
             ).items()
         ),
-        *runs(lambda: LEMMA9, "clip", steps.STEP, experiment=_experiment),
+        *runs(lambda: LEMMA9, "clip", {**steps.STEP, **steps.FALLING}, experiment=_experiment),
     ),
     uses=("das2022.eq57", "das2022.fact1", "das2022.fact2"),
 )
