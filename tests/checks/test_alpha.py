@@ -27,7 +27,7 @@ ALPHA = 0.03
 CHEAP = {
     "noble2022.lemmaC.2": "heterogeneous quadratics",
     "hou2023.theorem1": "quadratics, one iteration",
-    "zhang2021.eq18": "one round in two dimensions, two of four clients",
+    "zhang2021.eq18.repaired": "one round in two dimensions, two of four clients",
 }
 PLAN = [
     (statement, c)
