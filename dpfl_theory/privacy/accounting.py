@@ -209,7 +209,8 @@ def checked_epsilon(epsilon: float, zero: bool = False) -> None:
 
 
 def _with_low(found: Limits, low: float) -> Limits:
-    return Limits(min(low, found.high), found.estimate, found.high)
+    low = min(low, found.high)
+    return Limits(low, max(low, found.estimate), found.high)
 
 
 def _bracket(f: Callable[[float], float], start: float) -> tuple[float, float]:

@@ -65,6 +65,8 @@ class Present:
     def __call__(self, epsilon: Array) -> tuple[Array, Array]:
         with np.errstate(divide="ignore", over="ignore"):
             odds = np.log(np.expm1(epsilon) / self.q + 1)  # log((e^eps - 1 + q)/q)
+        # e^eps overflows at 709.8; long before, 1 and q are below its rounding: log(e^eps/q).
+        odds = np.where(epsilon > 100.0, epsilon - np.log(self.q), odds)
         x = self.z * odds + 0.5 / self.z
         outside = ndtr(-x)
         return (1 - self.q) * outside + self.q * ndtr(1 / self.z - x), outside

@@ -27,7 +27,8 @@ PRODUCTS = ("zhang2021.eq13", "one round in two dimensions, two of six clients, 
 COMPLETED = ("zhang2021.eq14.repaired", "one round in two dimensions, two of six clients")
 CATALOGUE = (FALLING, PRODUCTS, COMPLETED)
 LOOP = (
-    'for k in range(rounds):\n        if tally.stopped:\n            raise RuntimeError("another block of lanes failed")\n'
+    "for k in range(rounds):\n        if tally.stopped:\n            "
+    'raise RuntimeError("another block of lanes failed")\n'
     "        state, happened = algorithm.round(context, state, k)\n        if k % every == 0:"
 )
 LATER = LOOP.replace("range(rounds)", "range(rounds + 1)").replace("k % every == 0", "k > 0 and (k - 1) % every == 0")

@@ -304,3 +304,16 @@ def test_a_mixture_is_the_mean_of_its_parts():
     for k in (0, 1):
         expected = 0.25 * Plain(2.0)(epsilon)[k] + 0.5 * Present(0.1, 1.0)(epsilon)[k]
         np.testing.assert_allclose(mixed[k], expected, rtol=1e-15)
+
+
+@pytest.mark.parametrize(("share", "z"), [(0.125, 0.01), (0.25, 0.025)])
+def test_losses_beyond_the_largest_exponential(share: float, z: float) -> None:
+    """The curve of a message that is seen with some probability goes on where e^epsilon overflows, at 709.8."""
+    found = [float(Present(share, z)(np.array([e]))[0][0]) for e in (690.0, 709.0, 720.0, 900.0)]
+    assert all(0.0 < b <= a for a, b in zip(found, found[1:]))
+    with mpmath.workdps(700):
+        for epsilon, value in zip((690.0, 709.0, 720.0, 900.0), found):
+            odds = mpmath.log((mpmath.exp(epsilon) - 1 + mpmath.mpf(share)) / mpmath.mpf(share))
+            x = z * odds + 0.5 / mpmath.mpf(z)
+            exact = (1 - share) * mpmath.ncdf(-x) + share * mpmath.ncdf(1 / mpmath.mpf(z) - x)
+            assert value == pytest.approx(float(exact), rel=1e-6)
