@@ -32,6 +32,9 @@ LONGEST = 1 << 22
 FAR = 1e5
 """An epsilon beyond which nothing is looked for."""
 
+_SMALLEST = 1e-290
+"""Tails below it may have lost digits."""
+
 TRUNCATED = 1e-15
 """Mass that one convolution may leave out, as a share of the weighted losses."""
 
@@ -72,7 +75,7 @@ def epsilon_limits(event: Event, delta: float) -> Limits:
     event = simplified(event)
     high = max(_root(curve, delta) for curve in _upper(event, delta))
     # Where nothing is certified, one release alone is told: it costs no more than all.
-    alone = [_single(p, _chance(event)) for p, _ in leaf(event).pairs()]
+    alone = [_single(p, _chance(event), False) for p, _ in leaf(event).pairs()]
     lower = alone if math.isinf(high) else _lower(event, delta)
     low = max(_root(curve, delta + curve.allowance, FAR) - curve.error for curve in lower)
     centre = max(_root(curve, delta, FAR) for curve in lower)
@@ -128,7 +131,7 @@ def _upper(event: Event, delta: float) -> list[_Curve]:
     release = leaf(event)
     orders = dict.fromkeys([(release.forward, release.backward), (release.backward, release.forward)])
     if leaves(event) == 1:
-        return [_single(p, _chance(event)) for p, _ in orders]
+        return [_single(p, _chance(event), True) for p, _ in orders]
     expected = leaves(event) * _chance(event)
     if expected <= delta:  # nothing at all is released with a larger probability
         return [_Curve(lambda epsilon: expected)]
@@ -142,16 +145,21 @@ def _lower(event: Event, delta: float) -> list[_Curve]:
     """Curves of pairs that occur."""
     pairs = leaf(event).pairs()
     if leaves(event) == 1:
-        return [_single(p, _chance(event)) for p, _ in pairs]
+        return [_single(p, _chance(event), False) for p, _ in pairs]
     if leaves(event) * _chance(event) <= delta:
         return [_Curve(lambda epsilon: 0.0)]
     return [_composed(event, pair, delta, False) for pair in pairs]
 
 
-def _single(tails: Tails, chance: float) -> _Curve:
+def _single(tails: Tails, chance: float, upper: bool) -> _Curve:
+    """The curve of one release, P(loss > epsilon) - e^epsilon Q(loss > epsilon); where Q's tail is below the smallest
+    numbers its term is left out of a curve from above, and all of P's is taken off a curve from below."""
+
     def delta(epsilon: float) -> float:
-        p, q = tails(np.array([epsilon]))
-        return chance * max(0.0, float(p[0] - math.exp(min(epsilon, 700.0)) * q[0]))
+        p, q = (float(tail[0]) for tail in tails(np.array([epsilon])))
+        if q > _SMALLEST:
+            return chance * max(0.0, p - math.exp(min(epsilon + math.log(q), 700.0)))
+        return chance * (p if upper or epsilon <= LARGEST else 0.0)
 
     return _Curve(delta)
 
