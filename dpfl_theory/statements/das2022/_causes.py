@@ -6,7 +6,6 @@ from dpfl_theory.statements.errata import Cause
 
 __all__ = [
     "COMPARISON",
-    "CONVEXITY",
     "FIXED",
     "INDEPENDENT",
     "LARGE_EPSILON",
@@ -103,25 +102,6 @@ COMPARISON = Cause(
         "settings', and contribution (a) 'showing that normalization has better asymptotic convergence'. The example "
         "is convex and over-parameterised, inside Theorem 4, and the factor stays as alpha grows. Experiments are "
         "another matter, and are redone here as the paper has them."
-    ),
-)
-CONVEXITY = Cause(
-    id="das2022.convexity",
-    title="Co-coercivity needs convexity",
-    text=(
-        "Eq. (59) derives co-coercivity of the gradient from L-smoothness alone. For convex f_i it holds; for smooth "
-        "f_i in general it does not, and Lemma 10 fails at every step size. Lemma 8 says 'convex and L-smooth', "
-        "Lemmas 9 and 10 say 'L-smooth' only. The word 'convex' repairs the lemma and its proof."
-    ),
-    example=(
-        "f_i(w) = -w^2/2 (L = 1), eta_k = 1, w = 1: the gradients are -1 and then -2, and 4 <= 1 - (2 - 1) 1 = 0 is "
-        "false. Bounded from below: f_i' = -w on |w| <= 1, w - 2 for w > 1, w + 2 for w < -1, from w = 1/4: the "
-        "squared gradients are 1/16 and then 1/4, and 0.25 <= 1/16 - 1/16 = 0 is false."
-    ),
-    reply="Every theorem of the paper is about convex f_i, and Lemma 10 belongs to their proofs.",
-    answer=(
-        "No standing assumption makes every f_i convex: each theorem states it for itself, as Lemma 8 does, and "
-        "Lemma 9 is right without it. A reader may take Lemma 10 for non-convex f_i. No printed result uses it."
     ),
 )
 RANGE = Cause(
