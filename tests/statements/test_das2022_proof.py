@@ -111,7 +111,7 @@ def test_normalised_signals_can_cancel() -> None:
 
 def test_clipping_beats_normalisation_on_the_conflicting_clients() -> None:
     """Both methods without noise in a plain loop: normalisation is more than twice as far at the end of the run."""
-    rows, thresholds = np.array([[1.0, 0.0], [-0.9, 0.19**0.5]]), np.array([1.0, 0.001])
+    rows, thresholds = np.array([[1.0, 0.0], [-0.9, 0.19**0.5]]), np.array([1.0, 0.1])
     instance = comparisons.CLIPPING_WINS["two clients that conflict, alpha = 1"]
     eta, C = instance["rho"] / (2.0 * instance["alpha"]), 1.0
     mean = {}

@@ -179,7 +179,7 @@ EQ5 = _printed(
         "(E/alpha)(G^2/(2L)) kappa rho of das2022.theorem4b.repaired vanishes as alpha grows"
     ),
     slips=(
-        "'The effect of heterogeneity is eliminated asymptotically': where some Delta_i* > 0 and client i's gradients "
+        "'the effect of heterogeneity is eliminated asymptotically': where some Delta_i* > 0 and client i's gradients "
         "vary along one direction only, the weighted Delta of (3) is infinite for every alpha, so that (5) is no limit "
         "of (3); it then reads minus infinity <= (G/2)(L D^2/gamma + gamma/L) rho (see das2022.theorem4b).",
     ),

@@ -302,7 +302,7 @@ EQ47: Statement = Statement(
     slips=(
         "After (47), 'K > ... (so that eta L E <= 1/2)': this K gives eta L <= 1/2, which is what the proof needs; "
         "eta L E <= 1/2 would need E times as many rounds.",
-        "'Following the same process' solves the recursion for the weighted gap by moving E[z Delta_i*] to the right. "
+        "'following the same process' solves the recursion for the weighted gap by moving E[z Delta_i*] to the right. "
         "In every round (41) to (46) hold, and (40) with exactly r clients, but where that mean is infinite "
         "(das2022.theorem4b) so are both sides of (47).",
     ),
