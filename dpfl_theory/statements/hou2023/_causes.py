@@ -80,8 +80,8 @@ NOISE_IN_UPDATES = Cause(
         "0.48; for T = 100 each one from message 2 on does so with probability 0.92 at least, and the last with 0.98."
     ),
     reply=(
-        "Assumption (B) is an assumption, and Theorem 1 may suppose what it likes. The remark before it ends 'which "
-        "can refer to Observation 3 in our experimental evaluation section', and Appendix C.1 says 'We find' and 'we "
+        "Assumption (B) is an assumption, and Theorem 1 may suppose what it likes. The remark on it ends 'which can "
+        "refer to Observation 3 in our experimental evaluation section', and Appendix C.1 says 'We find' and 'we "
         "observed': it 'typically takes less than 5 communication rounds for the norm of the updates to fall below "
         "the clipping threshold'. It reports experiments, and claims no theorem."
     ),
@@ -90,12 +90,13 @@ NOISE_IN_UPDATES = Cause(
         "the algorithm converges, the norms of the updates decrease, and clipping is only active for the first few "
         "rounds. Thus, running the algorithm with or without clipping has minimal effect on the convergence': a "
         "general inference about the algorithm with its noise, by which the crucial assumption is made harmless. "
-        "Observation 3 is about the number of local steps and of iterations, and does not speak of clipping. Appendix "
-        "C.1 gives a reason, 'the correct shifts ensure that not only does the global update converge to zero, but "
-        "also the local updates diminish. Consequently, the clipping becomes active only in the initial rounds'; with "
-        "Lemma 1's noise the shifts are never correct, and in the strongly convex setting of the theorem the "
-        "consequence is false from the second round to the last. What C.1 observed of one client of one network with "
-        "a small step is not disputed."
+        "Observation 3 is about the number of local steps and of iterations, and does not speak of clipping; "
+        "Observation 4 says that the threshold 'does not significantly impact performance', which is not when "
+        "clipping is active. Appendix C.1 gives a reason, 'the correct shifts ensure that not only does the global "
+        "update converge to zero, but also the local updates diminish. Consequently, the clipping becomes active only "
+        "in the initial rounds'; with Lemma 1's noise the shifts are never correct, and in the strongly convex "
+        "setting of the theorem the consequence is false from the second round to the last. What C.1 observed of one "
+        "client of one network with a small step is not disputed."
     ),
 )
 NOISE_IN_SHIFTS = Cause(
