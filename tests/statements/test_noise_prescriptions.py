@@ -406,7 +406,7 @@ def test_hypotheses_name_what_fails():
     ("rounds", "epsilon", "enough"), [(1, "3.3", "4.33"), (4, "3.3", "2.55"), (1, "0.5", "2.56"), (4, "0.5", "1.6")]
 )
 def test_lemma1_at_the_budgets_of_the_experiments(rounds: int, epsilon: str, enough: str) -> None:
-    """T = 400, delta = 1e-5: the constants that the erratum tells, each within a hundredth of what is needed, zero-out."""
+    """T = 400, delta = 1e-5, zero-out: the constants that the erratum tells, within a hundredth of what is needed."""
     p, log = mpmath.mpf(rounds) / 400, mpmath.log(10**5)
     for v, private in ((mpmath.mpf(enough), True), (mpmath.mpf(enough) - mpmath.mpf("0.01"), False)):
         squared = v * rounds * log / mpmath.mpf(epsilon) ** 2
