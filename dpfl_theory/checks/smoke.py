@@ -27,7 +27,7 @@ SMOKE: Mapping[str, tuple[tuple[str, str], ...]] = {
     "hou2023.corollary1.repaired": (("exact", "little noise"),),
     # the solver: a bound that is attained, and a refutation
     "das2022.lemma9": (("worst-case", "conclusion 2, convex, tau = 1, eta L = 1"),),
-    "das2022.lemma10": (("worst-case", "non-convex, eta L = 1"),),
+    "das2022.lemma10.smooth-alone": (("worst-case", "non-convex, eta L = 1"),),
     "hou2023.contraction": (("worst-case", "N = 2, mu = 1/4, p = 1/2, eta L = 1"),),
     "zhang2021.eq15": (("worst-case", "2 clients, Q = 1, eta_l Q L = 129/1000"),),
     "shulgin2025.clip21.descent": (
@@ -85,7 +85,7 @@ def smoke_set(pairs: Sequence[tuple[Statement, Check]]) -> list[tuple[Statement,
 
     >>> from dpfl_theory.checks.runner import plan
     >>> from dpfl_theory.statements import get
-    >>> [c.name for _, c in smoke_set(plan([get("das2022.lemma10")]))]
+    >>> [c.name for _, c in smoke_set(plan([get("das2022.lemma10.smooth-alone")]))]
     ['non-convex, eta L = 1']
     """
     return [(statement, c) for statement, c in pairs if (c.method, c.name) in SMOKE.get(statement.id, ())]

@@ -12,6 +12,7 @@ import typer
 from dpfl_theory import statements
 from dpfl_theory.cli._options import Format, table
 from dpfl_theory.console import choice, emit
+from dpfl_theory.statements.errata import Effect
 from dpfl_theory.statements.model import KINDS, PROVENANCES, Statement
 from dpfl_theory.statements.power import Power, recorded
 
@@ -161,7 +162,7 @@ def _as_text(d: Mapping[str, Any]) -> str:
 def _erratum_rows(erratum: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for key, told in erratum.items():
         if key == "effect":
-            yield key, f"{told['value']:.4g}: {told['text']}"
+            yield key, Effect(**told).said
         elif key == "survives":
             yield from ((key, f"{id_}: {why}") for id_, why in told.items())
         elif told:

@@ -118,10 +118,10 @@ def opening(paper: str, own: Sequence[Statement]) -> list[str]:
     """The letter's first paragraphs: what was read, how it was checked, what was found, and that it may be mistaken."""
     errata, causes = sum(s.erratum is not None for s in own), len(causes_of(own))
     copy = copy_read(paper)
-    read = (
-        f"Thank you for this paper, which we have read closely{f': {copy}' if copy else ''}. We entered its statements "
+    read = f"Thank you for this paper, which we have read closely{f': {copy}' if copy else ''}. We wrote down its "
+    read += (
+        f"statements one by one, with hypotheses, letters and units, so that a computer can check them: {counted(own)}."
     )
-    read += f"one by one, with hypotheses, letters and units, so that a computer can check them: {counted(own)}."
     if any(s.provenance == "restored" for s in own):
         read += " Where our copy has lost a formula we restored it, and nothing restored is called an error of yours."
     checked = (
@@ -137,7 +137,7 @@ def opening(paper: str, own: Sequence[Statement]) -> list[str]:
         found = "We have no erratum on record: no statement was found to fail as it was read."
     doubt = (
         "We may be mistaken: in a reading, in a restoration or in a computation. Every finding can be repeated with "
-        "the command beside it. Corrections are welcome, and will be entered with thanks."
+        "the command beside it. Corrections are welcome, and will be made with thanks."
     )
     return [read, f"{checked} {found}", doubt]
 
@@ -200,6 +200,7 @@ def letter(paper: str) -> dict[str, Any]:
     return {
         "paper": paper,
         "reference": reference(paper),
+        "title": reference(paper).split(": ", 1)[-1],
         "copy": copy_read(paper) or None,
         "opening": opening(paper, own),
         "statements": provenances(own),

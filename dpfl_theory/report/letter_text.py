@@ -7,7 +7,9 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-__all__ = ["as_markdown", "as_text", "escaped", "place"]
+from dpfl_theory.statements.errata import Effect
+
+__all__ = ["as_markdown", "as_text", "escaped", "place", "told"]
 
 WIDTH = 110
 MEANT = re.compile(
@@ -30,6 +32,15 @@ def escaped(text: str) -> str:
     return LEADING.sub(lambda m: f"\\{m[1]}" if m[1] else f"{m[2]}\\{m[3]}", line)
 
 
+def told(verdict: str) -> str:
+    """A verdict as the end of a sentence.
+
+    >>> told("holds"), told("violated")
+    ('holds', 'fails')
+    """
+    return {"violated": "fails", "inconclusive": "is undecided"}.get(verdict, verdict)
+
+
 def place(at: Mapping[str, Any]) -> str:
     """Where a statement stands, with its equation's number."""
     return ", ".join(filter(None, (at["where"], at["equation"] and f"eq. ({at['equation']})")))
@@ -37,7 +48,7 @@ def place(at: Mapping[str, Any]) -> str:
 
 def as_markdown(letter: Mapping[str, Any]) -> str:
     """The whole letter as Markdown, each counterexample's script in a block of code."""
-    parts = [f"# To the authors of: {escaped(letter['reference'])}", *map(escaped, letter["opening"])]
+    parts = [f"# To the authors of {escaped(letter['title'])}", *map(escaped, letter["opening"])]
     for title, section in SECTIONS.items():
         body = list(section(letter))
         parts += [f"## {title}", *body] if body else []
@@ -90,7 +101,7 @@ def _errata(letter: Mapping[str, Any]) -> Iterator[str]:
         if e["reading"]:
             yield f"**Read.** {escaped(e['reading'])}"
         for r in e["readings"]:
-            yield f"**Another reading**, `{r['id']}`, verdict on record: {r['verdict']}. {escaped(r['reading'])}"
+            yield f"**Another reading**, `{r['id']}`, which {told(r['verdict'])}. {escaped(r['reading'])}"
         for title, key in (
             ("Printed", "printed"),
             ("True", "true"),
@@ -103,19 +114,19 @@ def _errata(letter: Mapping[str, Any]) -> Iterator[str]:
         if e["survives"]:
             yield "**What survives.**"
             yield "\n".join(f"- `{id_}`: {escaped(why)}" for id_, why in e["survives"].items())
-        yield f"**What rests on it.** {_ids(e['affects']) if e['affects'] else 'Nothing else that is entered'}."
+        yield f"**What rests on it.** {_ids(e['affects']) if e['affects'] else 'No other statement of the paper'}."
         yield f"**Evidence.** {_checks(e)}. Repeat it with `{e['command']}`."
         if e["repaired"]:
             yield f"**Repair.** `{e['repaired']}`{': ' + escaped(e['repair']) if e['repair'] else ''}"
         else:
-            yield "**Repair.** None is entered."
+            yield "**Repair.** None was found."
 
 
 def _remarks(letter: Mapping[str, Any]) -> Iterator[str]:
     if letter["remarks"]:
         yield (
-            "These are no errata: the formula was restored and not read, or the words claim no theorem. Each is "
-            "entered a second time under the condition that the remark names, and fails there."
+            "These are no errata: the formula was restored and not read, the words claim no theorem, or the missing "
+            "condition stands elsewhere in the paper. Each fails under the condition that its remark names."
         )
     for r in letter["remarks"]:
         yield f"### `{r['id']}`: {escaped(r['title'])}"
@@ -127,7 +138,7 @@ def _remarks(letter: Mapping[str, Any]) -> Iterator[str]:
         if r["reading"]:
             yield f"**Read.** {escaped(r['reading'])}"
         yield escaped(r["text"])
-        shown = f"**Shown by** `{r['shown_by']}`, verdict on record: {r['shown_verdict']}."
+        shown = f"**Shown by** `{r['shown_by']}`, which {told(r['shown_verdict'])}."
         yield f"{shown} {escaped(r['shown_reading'] or '')}".rstrip()
         yield f"**Evidence.** {_checks(r)}. Repeat it with `{r['command']}`."
         if r["repaired"]:
@@ -174,7 +185,7 @@ def _table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _effect(e: Mapping[str, Any]) -> str:
-    return f"{e['effect']['value']:.3g}: {e['effect']['text']}"
+    return Effect(**e["effect"]).said
 
 
 def _checks(e: Mapping[str, Any]) -> str:

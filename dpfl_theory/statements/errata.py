@@ -58,12 +58,21 @@ class Cause:
 class Effect:
     """How much an erratum matters at the paper's own settings: a number, and one sentence that says what it is.
 
+    value: None where the paper does not tell enough to know it. `said` is both in words.
+
     >>> Effect(0.0008, "The right side must grow by this share at r = 1000 of n = 5000 clients.").value
     0.0008
+    >>> Effect(None, "The experiments do not give psi_0.").said
+    'not known from the paper: The experiments do not give psi_0.'
     """
 
-    value: float
+    value: float | None
     text: str
+
+    @property
+    def said(self) -> str:
+        """The number to three significant digits, or that it is not known, and the sentence."""
+        return f"{'not known from the paper' if self.value is None else f'{self.value:.3g}'}: {self.text}"
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,7 @@ def test_unknown_vector_family():
         moments.vectors("random", 2)
 
 
-def test_lemma10_counterexamples_as_the_erratum_prints_them():
+def test_lemma10_counterexamples_as_the_remark_prints_them():
     (quadratic,) = lemma10.concave_quadratic({"L": "1", "eta L": ["1"]})
     (well,) = lemma10.smooth_well({"eta L": ["1"]})
     assert (quadratic.lhs, quadratic.rhs) == (4, 0)

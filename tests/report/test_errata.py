@@ -265,6 +265,10 @@ def test_every_paper_has_a_page(paper: str, tmp_path: Path) -> None:
     recorded = [e for e in entries if e.statement is not None and e.statement.erratum is not None]
     for e in recorded:
         assert "was not checked here" in finding(text, e.id)
+        assert e.statement is not None
+        assert e.statement.erratum is not None
+        unknown = e.statement.erratum.effect.value is None
+        assert unknown == ("not known from the paper" in finding(text, e.id))
     assert "0 errata are shown by this evidence" in told
     for e in entries:
         for slip in () if e.statement is None else e.statement.slips:

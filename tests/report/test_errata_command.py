@@ -90,3 +90,12 @@ def test_an_unknown_paper_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert "das2023" in told
     assert "das2022" in told
     assert main(["errata", "das2022", "--format", "xml"]) == 2
+
+
+@pytest.mark.parametrize("words", ["errata hou2023", "errata hou2023 --format md", "show hou2023.corollary1"])
+def test_an_effect_that_the_paper_does_not_tell(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    erratum = statements.get("hou2023.corollary1").erratum
+    assert erratum is not None
+    assert erratum.effect.value is None
+    assert main(words.split()) == 0
+    assert "not known from the paper: The experiments give neither" in " ".join(capsys.readouterr().out.split())

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -111,7 +113,7 @@ def test_normalised_signals_can_cancel() -> None:
 
 def test_clipping_beats_normalisation_on_the_conflicting_clients() -> None:
     """Both methods without noise in a plain loop: normalisation is more than twice as far at the end of the run."""
-    rows, thresholds = np.array([[1.0, 0.0], [-0.9, 0.19**0.5]]), np.array([1.0, 0.001])
+    rows, thresholds = np.array([[1.0, 0.0], [-0.9, 0.19**0.5]]), np.array([1.0, 0.1])
     instance = comparisons.CLIPPING_WINS["two clients that conflict, alpha = 1"]
     eta, C = instance["rho"] / (2.0 * instance["alpha"]), 1.0
     mean = {}
@@ -189,3 +191,28 @@ def test_appendix_f_does_not_meet_the_hypothesis_on_the_threshold() -> None:
 def test_fact_2_s_worst_case_is_p() -> None:
     assert worst_case.solve(facts.fact2_performance({"p": 3})).proved
     assert worst_case.solve(facts.fact2_performance({"p": 3}, share=0.9)).dual == pytest.approx(1 / 0.9, abs=1e-6)
+
+
+def test_one_normalised_round_of_ten_equal_clients() -> None:
+    """f_i = w^2/2, r = 1, E = 1, eta = 1/20, w = 1, C = 100: E w_1^2 against (40) with (46), over all cohort sizes."""
+    eta, C, n = Fraction(1, 20), 100, 10
+    chance = [math.comb(n, j) * Fraction(1, n) ** j * Fraction(n - 1, n) ** (n - j) for j in range(n + 1)]
+    after = sum(share * (1 - eta * C * j) ** 2 for j, share in enumerate(chance))
+    allowed = 1 + eta * (-(2 - 4 * eta**2) * C * Fraction(1, 2) + eta * C**2)
+    assert (float(after), float(allowed)) == (38.5, 21.025)
+    assert (1 - eta * C) ** 2 < allowed  # with exactly one client
+    erratum = statements.get("das2022.eq47").erratum
+    assert erratum is not None
+    assert all(number in erratum.counterexample for number in ("38.5", "21.025"))
+
+
+@pytest.mark.parametrize(("eta", "ratio", "told"), [("1/2", "99/100", "0.862"), ("9/20", "9999/10000", "0.829")])
+def test_eq35_fails_below_and_at_a_local_phase_of_two(eta: str, ratio: str, told: str) -> None:
+    (case,) = recursion.equal_clients(
+        {**recursion.EQUAL, "eta": eta, "C/||u||": ratio, "E": [4], "sampling": "independent"}
+    )
+    assert case.lhs > case.rhs
+    assert f"{float(case.lhs):.3f}" == told
+    erratum = recursion.EQ35.erratum
+    assert erratum is not None
+    assert told in erratum.counterexample

@@ -400,3 +400,26 @@ def test_hypotheses_name_what_fails():
         assert [t(None, letters) for t in tests] == [None] * len(tests)
         said = [t(None, {**letters, **bad}) for t in tests]
         assert any(s is not None and told in s for s in said), said
+
+
+@pytest.mark.parametrize(
+    ("rounds", "epsilon", "enough"), [(1, "3.3", "4.33"), (4, "3.3", "2.55"), (1, "0.5", "2.56"), (4, "0.5", "1.6")]
+)
+def test_lemma1_at_the_budgets_of_the_experiments(rounds: int, epsilon: str, enough: str) -> None:
+    """T = 400, delta = 1e-5, zero-out: the constants that the erratum tells, within a hundredth of what is needed."""
+    p, log = mpmath.mpf(rounds) / 400, mpmath.log(10**5)
+    for v, private in ((mpmath.mpf(enough), True), (mpmath.mpf(enough) - mpmath.mpf("0.01"), False)):
+        squared = v * rounds * log / mpmath.mpf(epsilon) ** 2
+        low, high = lemma1.random_rounds_delta(mpmath.mpf(epsilon), squared, 400, p)
+        assert (high <= 1e-5) if private else (low > 1e-5)
+
+
+def test_theorem3_with_4_is_not_private_where_the_data_are_replaced() -> None:
+    """das2022's Appendix F, epsilon = 5, delta = 1e-6, every client: 323 times delta; with 16 it is private."""
+    delta = mpmath.mpf("1e-6")
+    of_q = {
+        (q, moved): noise.one_release(5, q * mpmath.log(1 / delta) / 25 / moved**2) for q in (4, 16) for moved in (1, 2)
+    }
+    assert of_q[4, 1][1] < delta
+    assert round(of_q[4, 2][0] / delta) == 323
+    assert of_q[16, 2][1] < delta

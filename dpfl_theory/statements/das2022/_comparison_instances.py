@@ -17,7 +17,7 @@ FAR: dict[str, Instance] = {
     }
     for share in (1.0, 0.25)
 }
-_CONFLICT = problem("huber-planes", rows=[[1.0, 0.0], [-0.9, 0.4358898943540674]], thresholds=[1.0, 0.001])
+_CONFLICT = problem("huber-planes", rows=[[1.0, 0.0], [-0.9, 0.4358898943540674]], thresholds=[1.0, 0.1])
 NORMALISATION_WINS: dict[str, Instance] = {
     "one client in one dimension, far from w*": {
         "problem": problem("huber-scalar", minimisers=[0.0], thresholds=[1.0]),

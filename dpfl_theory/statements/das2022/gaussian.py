@@ -173,7 +173,9 @@ DEFINITION5: Statement = Statement(
         cause=LARGE_EPSILON,
         grade="inherited",
         effect=Effect(
-            0.0, "No printed result uses Definition 5, and at the paper's epsilon (5 and 2) its noise is enough."
+            0.0,
+            "The paper's noise comes from Theorem 3, so nothing changes; at its epsilon (5 and 2) Definition 5's noise "
+            "would be enough.",
         ),
         printed=(
             "Definition 5 gives (epsilon, delta)-DP for noise variance 2 log(1.25/delta) Delta_2^2/epsilon^2, whatever "

@@ -1,4 +1,4 @@
-"""das2022 Lemma 10 (Appendix E): gradient norms along local steps, as printed and repaired."""
+"""das2022 Lemma 10 (Appendix E): gradient norms along local steps, for convex f_i and for smooth ones."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from typing import Any
 from dpfl_theory.statements.claims import Case, Outcome, Performance
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _step_instances as steps
-from dpfl_theory.statements.das2022._causes import CONVEXITY
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
 from dpfl_theory.statements.local_phase import CLASSES, INTERPOLATION, LocalPhase, grid, step_size
-from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.model import Check, Remark, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal
 
 
@@ -108,59 +107,25 @@ def _lemma10_sides() -> Sides:
 _RUNS = {name: instance for name, instance in steps.STEP.items() if not name.endswith("eta L = 0.02")}
 _PRODUCTS = ("1", "1/8", "1/2", "2", "4")
 
+_CONVEX = (
+    "Each f_i is convex, as in all results of the paper: 'In comparison, our theoretical results are for convex "
+    "objectives' (Section 2), and Appendix E is called 'Lemmas used in the Proofs'."
+)
+_SMOOTH = "Each f_i is L-smooth and nothing else, by Lemma 10's own words, where Lemma 8 says 'convex and L-smooth'."
+
 LEMMA10: Statement = Statement(
     id="das2022.lemma10",
     kind="lemma",
     title="Gradient norms along local steps",
-    source=Source(das.PAPER, "Lemma 10, Appendix E", note=f"any step size is allowed. {INTERPOLATION}"),
+    source=Source(
+        das.PAPER,
+        "Lemma 10, Appendix E",
+        note=f"any step size is allowed; equality on f_i(w) = L w^2/2. {INTERPOLATION}",
+    ),
+    reading=_CONVEX,
     text="If f_i is L-smooth, then consecutive local gradients in Algorithm 1 satisfy the bound.",
     symbols=das.letters("eta", "L"),
     expectations=das.expected("gradient_next", "gradient_now", "gradient_change"),
-    assumptions=(das.SMOOTH,),
-    sides=_lemma10_sides,
-    checks=(
-        Check("exact", "concave quadratic", concave_quadratic, {"L": "1", "eta L": list(_PRODUCTS)}, "violated"),
-        Check("exact", "non-convex with a minimum", smooth_well, {"eta L": list(_PRODUCTS)}, "violated"),
-        *(
-            Check(
-                "worst-case",
-                name,
-                lemma10_performance,
-                instance,
-                "violated" if instance["class"] == "non-convex" else "holds",
-            )
-            for name, instance in grid(**{"class": CLASSES, "eta L": _PRODUCTS, "L": ("1",)}).items()
-        ),
-        *runs(lambda: LEMMA10, "clip", _RUNS, experiment=step_experiment),
-    ),
-    expected="violated",
-    erratum=Erratum(
-        cause=CONVEXITY,
-        grade="false",
-        effect=Effect(0.0, "No printed result uses Lemma 10, and all theorems are about convex f_i."),
-        printed="Lemma 10 supposes only that each f_i is L-smooth.",
-        true=(
-            "It holds, for every step size eta_k > 0, when f_i is also convex; for smooth f_i in general it fails at "
-            "every step size."
-        ),
-        counterexample=(
-            "f_i(w) = -w^2/2 (L = 1), eta_k = 1, w = 1: gradients -1 and then -2, and 4 <= 1 - (2 - 1) 1 = 0 is false. "
-            "Also with a minimum: f_i' = -w on |w| <= 1 and w - 2 beyond, from w = 1/4: 1/4 <= 0 is false."
-        ),
-        repaired="das2022.lemma10.repaired",
-    ),
-)
-
-LEMMA10_REPAIRED: Statement = Statement(
-    id="das2022.lemma10.repaired",
-    kind="lemma",
-    title="Gradient norms along local steps, convex f_i",
-    source=Source(
-        das.PAPER, "Lemma 10, Appendix E", note="repaired: f_i is assumed convex; equality on f_i(w) = L w^2/2"
-    ),
-    text="If f_i is convex and L-smooth, then consecutive local gradients satisfy the bound, for every eta_k > 0.",
-    symbols=LEMMA10.symbols,
-    expectations=LEMMA10.expectations,
     assumptions=(das.CONVEX, das.SMOOTH),
     sides=_lemma10_sides,
     checks=(
@@ -177,8 +142,45 @@ LEMMA10_REPAIRED: Statement = Statement(
             )
             for name, instance in grid(**{"class": ("convex",), "eta L": _PRODUCTS, "L": ("1",)}).items()
         ),
-        *runs(lambda: LEMMA10_REPAIRED, "clip", _RUNS, experiment=step_experiment),
+        *runs(lambda: LEMMA10, "clip", _RUNS, experiment=step_experiment),
     ),
+    remark=Remark(
+        "If f_i were L-smooth alone, as the lemma's own words have it, then it would fail at every step size, since "
+        "(59), co-coercivity of the gradient, needs convexity. f_i(w) = -w^2/2 (L = 1), eta_k = 1, w = 1: the "
+        "gradients are -1 and then -2, and 4 <= 1 - (2 - 1) 1 = 0 is false. Bounded from below: f_i' = -w on |w| <= "
+        "1, w - 2 for w > 1, w + 2 for w < -1, from w = 1/4: the squared gradients are 1/16 and then 1/4, and 1/4 "
+        "<= 1/16 - 1/16 = 0 is false. Lemma 9 is right without convexity. All results of the paper are for convex "
+        "f_i, and none of them uses Lemma 10.",
+        shown_by="das2022.lemma10.smooth-alone",
+    ),
+    slips=("'Convex' is missing: Lemma 8 says 'convex and L-smooth', Lemma 10, whose proof needs both, 'L-smooth'.",),
 )
 
-STATEMENTS = (LEMMA10, LEMMA10_REPAIRED)
+SMOOTH_ALONE: Statement = replace(
+    LEMMA10,
+    id="das2022.lemma10.smooth-alone",
+    title="Gradient norms along local steps, f_i smooth alone",
+    reading=_SMOOTH,
+    reading_of="das2022.lemma10",
+    assumptions=(das.SMOOTH,),
+    checks=(
+        Check("exact", "concave quadratic", concave_quadratic, {"L": "1", "eta L": list(_PRODUCTS)}, "violated"),
+        Check("exact", "non-convex with a minimum", smooth_well, {"eta L": list(_PRODUCTS)}, "violated"),
+        *(
+            Check(
+                "worst-case",
+                name,
+                lemma10_performance,
+                instance,
+                "violated" if instance["class"] == "non-convex" else "holds",
+            )
+            for name, instance in grid(**{"class": CLASSES, "eta L": _PRODUCTS, "L": ("1",)}).items()
+        ),
+        *runs(lambda: SMOOTH_ALONE, "clip", _RUNS, experiment=step_experiment),
+    ),
+    expected="violated",
+    remark=None,
+    slips=(),
+)
+
+STATEMENTS = (LEMMA10, SMOOTH_ALONE)

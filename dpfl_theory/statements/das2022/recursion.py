@@ -194,13 +194,14 @@ EQ35: Statement = Statement(
             "It holds for cohorts of exactly r clients (das2022.eq35.fixed-size) and for full participation. For "
             "independent clients it is proved up to eta L E = 6/25 (das2022.eq35.repaired) and held up to 1/2 in the "
             "worst cases of two to two thousand clients in up to three groups; it fails where many clients with "
-            "updates just above C have long local phases, eta L E of 2 and more. Theorem 6, first display, allows such "
-            "phases: it has no proof there for independent clients, although no run was found that breaks it."
+            "updates just above C have long local phases, for example eta L E = 1.8 and 2. Theorem 6, first display, "
+            "allows such phases: it has no proof there for independent clients, although no run was found that breaks "
+            "it."
         ),
-        why="Theorem 4 and the second display of Theorem 6 have eta L E <= 1/4, and survive.",
+        why=("Theorem 4 (a) and the second display of Theorem 6 have eta L E <= 1/4, and survive for r >= 1."),
         counterexample=(
             "n = 200 clients with f_i(w) = w^2/2, r = 1, w_k = 1, eta L = 1/2, E = 4, C = 0.99 ||u||, no noise: "
-            "E||w_{k+1}||^2 = 0.862, and (35) allows 0.837"
+            "E||w_{k+1}||^2 = 0.862, and (35) allows 0.837; with eta L = 9/20 and C = 0.9999 ||u|| 0.829 and 0.828"
         ),
         repaired="das2022.eq35.repaired",
         affects=("das2022.eq36", "das2022.eq37", "das2022.eq39", "das2022.theorem6"),

@@ -102,7 +102,7 @@ ANY_COHORT: Statement = replace(
         "With the same C and the same noise, the sum of any cohort's normalised updates is at least as long as that of "
         "the clipped updates."
     ),
-    reading="'Never lower' of the ratio of the sums, for any cohort and any problem, beyond the figure.",
+    reading="'never lower' of the ratio of the sums, for any cohort and any problem, beyond the figure.",
     reading_of="das2022.snr",
     universal=True,
     checks=(

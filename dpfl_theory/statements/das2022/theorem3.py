@@ -146,7 +146,8 @@ THEOREM3: Statement = Statement(
         effect=Effect(
             0.0,
             "At Appendix F's setting (epsilon = 5, delta = 1e-6, n = r = 100, K = 500) an absolute constant of 4 is "
-            "more than enough, 1.738 being needed: privacy constant das2022.theorem3.",
+            "more than enough by zero-out, 1.738 being needed, and 16 where the client's data are replaced, 6.952 "
+            "being needed: both by the exact delta of all rounds together.",
         ),
         printed=(
             "one absolute constant q makes the noise q K C^2 log(1/delta)/(n^2 epsilon^2) enough for every epsilon "
@@ -154,17 +155,20 @@ THEOREM3: Statement = Statement(
         ),
         true=(
             "With every client in every round q must be at least about epsilon/(2 log(1/delta)), which grows with K. "
-            "For epsilon <= 2 log(1/delta), q = 4 is enough; the smallest constant is 2 + sqrt(3) = 3.732. Appendix "
-            "F's own setting (epsilon = 5, delta = 1e-6, every client) needs q = 1.738."
+            "For epsilon <= 2 log(1/delta) and neighbours one of which has a client's message replaced by noise only "
+            "(zero-out) q = 4 is enough, and the smallest constant is 2 + sqrt(3) = 3.732; Appendix F's own setting "
+            "(epsilon = 5, delta = 1e-6, every client) needs q = 1.738. Where the client's data are replaced every "
+            "constant is four times as large (16 for 4, 6.952 for 1.738): there q = 4 gives 323 times the delta of "
+            "Appendix F."
         ),
         why=(
             "Inherited from Abadi et al., Theorem 1. It matters only for epsilon of the order of 2 log(1/delta) and "
             "more."
         ),
         counterexample=(
-            "q = 4, u = 1, delta = 1e-5, r = n, K = 37 (any n and C), epsilon = 36.9: the true delta of all rounds "
-            "together is 1.316e-5. Where only the returned iterate is seen: q = 1, u = 1, delta = 1e-5, r = n, K = "
-            "738, epsilon = 736.8: the true delta is above 0.49"
+            "q = 4, u = 1, delta = 1e-5, r = n, K = 37 (any n and C), epsilon = 36.9, zero-out: the true delta of all "
+            "rounds together is 1.316e-5. Where only the returned iterate is seen: q = 1, u = 1, delta = 1e-5, r = n, "
+            "K = 738, epsilon = 736.8: the true delta is above 0.49"
         ),
         repaired="das2022.theorem3.repaired",
         survives={
@@ -184,14 +188,14 @@ REPAIRED: Statement = Statement(
         note=(
             "repaired, sufficient but not minimal: 0 < epsilon <= 2 log(1/delta), q = 4, cohorts of exactly r "
             "clients (in Algorithm 1: r = n), and r in place of n, so that nothing is gained by sampling; for r = n "
-            "it is the printed noise. It holds when all averaged updates are seen, and so for whatever is returned. "
-            "Zero-out; 16 in place of 4 with replacement"
+            "it is the printed noise. It holds when all averaged updates are seen, and so for whatever is returned"
         ),
     ),
     text=(
-        "For any delta in (0, 1) and 0 < epsilon <= 2 log(1/delta), Algorithm 1 with cohorts of exactly r clients, "
-        "however they are drawn, is (epsilon, delta)-differentially private for sigma^2 = 4 K C^2 log(1/delta)/(r^2 "
-        "epsilon^2)."
+        "For any delta in (0, 1) and 0 < epsilon <= 2 log(1/delta), and for neighbours one of which has a client's "
+        "message replaced by noise only (zero-out), Algorithm 1 with cohorts of exactly r clients, however they are "
+        "drawn, is (epsilon, delta)-differentially private for sigma^2 = 4 K C^2 log(1/delta)/(r^2 epsilon^2). Where "
+        "the client's data are replaced the constant is four times as large: 16 for 4."
     ),
     symbols=tuple(s for s in _LETTERS if s.name != "q"),
     assumptions=(

@@ -106,9 +106,9 @@ INACTIVE: Statement = Statement(
     checks=(
         Check(
             "exact",
-            "one client, one dimension, epsilon from large to small",
+            "two equal clients, one dimension, epsilon from large to small",
             lambda i: tuple(_second_messages(i)),
-            {"q": ["1"], "d": 1, "v ln(1/delta)/epsilon^2": ["1/100", "1", "5"]},
+            {"q": ["1", "1"], "d": 1, "v ln(1/delta)/epsilon^2": ["1/100", "1", "5"]},
             "violated",
         ),
         Check(
@@ -120,9 +120,9 @@ INACTIVE: Statement = Statement(
         ),
         Check(
             "exact",
-            "one client, one dimension, a hundred rounds",
+            "two equal clients, one dimension, a hundred rounds",
             lambda i: tuple(_second_messages(i)),
-            {"q": ["1"], "d": 1, "T": 100, "v ln(1/delta)/epsilon^2": ["1/100", "1"]},
+            {"q": ["1", "1"], "d": 1, "T": 100, "v ln(1/delta)/epsilon^2": ["1/100", "1"]},
             "violated",
         ),
         *(
@@ -159,15 +159,16 @@ INACTIVE: Statement = Statement(
             "3.3."
         ),
         counterexample=(
-            "N = 1, d = 1, f(x) = x^2/2, x_0 = x* = 0, eta = 1, p = 1, T = 2, v ln(1/delta)/epsilon^2 = 1, C = 1: the "
-            "second update is minus the first noise, of variance sigma^2 = 2 > C^2. With T = 100 each update but the "
-            "first has variance 100 C^2 and is clipped with probability 0.92"
+            "N = 2, d = 1, f_i(x) = x^2/2, x_0 = x* = 0, eta = 1, p = 1, v ln(1/delta)/epsilon^2 = 1, C = 1. T = 2: "
+            "the second update of each client is minus its first noise, of variance sigma^2 = 2 > C^2, and exceeds C "
+            "with probability 0.48. T = 100: without clipping each update but the first has variance 100 C^2; with "
+            "clipping in force each from the second on exceeds C with probability 0.92 or more"
         ),
         repaired="hou2023.clip-inactive.repaired",
         survives={
-            "hou2023.theorem1": "An implication from assumption (B): it holds, and is checked, for runs without "
-            "clipping. What the remark would add is that clipped runs are near them.",
-            "hou2023.corollary1": "It is about Theorem 1's bound alone.",
+            "hou2023.theorem1": "Its bound (2) is an implication from assumption (B): it holds, and is checked, for "
+            "runs without clipping. What the remark would add is that clipped runs are near them.",
+            "hou2023.corollary1": "Not touched: it is about the bound (2) alone, and fails for a reason of its own.",
         },
     ),
     uses=("hou2023.lemma1",),
