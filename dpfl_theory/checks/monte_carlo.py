@@ -7,6 +7,7 @@ rounds, or of values after the last one). ``min_k E Z_k <= B`` has limits of its
 *holds* needs the upper confidence limit of E Z to be at most B. The limit is rigorous where Z is bounded from above
 within the run's `Reach`; otherwise it rests on the central limit theorem and is labelled asymptotic.
 *violated* needs a lower limit above B that is valid at finite sample size; it exists where Z is bounded from below.
+Where the left side is known exactly (`Experiment.known`), limits that leave it out take *holds* back.
 An equality *holds* where asymptotic limits contain the right side and are close to it (`Experiment.width`), and is
 *violated* where a limit that is valid at finite sample size leaves it out.
 Undecided checks get more lanes until the instance's number of lanes, or the time budget, is spent. A run that draws
@@ -18,7 +19,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,76 +28,19 @@ from dpfl_theory.algorithms.observables import get
 from dpfl_theory.checks.decision import Limits, certain, decide, decide_least
 from dpfl_theory.checks.evidence import Evidence, Interval
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.checks.sides import Linear, linearise
 from dpfl_theory.kernels import select
 from dpfl_theory.problems.base import Array
 from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.model import Check, Statement, sympy_symbols
+from dpfl_theory.statements.model import Check, Statement
 
-__all__ = ["Experiment", "Linear", "linearise", "run", "unmet"]
+__all__ = ["Experiment", "run", "unmet"]
 
 _FIRST_BATCH = 128
 _COPIES = 2  # lanes of a run that draws nothing
 _FAR = 1e100  # where a run has diverged
 _WATCHED = ("zero-updates", "empty-cohort")
 _RIVAL = "rival:"  # how a statement that compares two runs names the other one's observables
-
-
-@dataclass(frozen=True)
-class Linear:
-    """A side of a statement at given symbol values: named terms, each a constant and coefficients of observables (of
-    columns, see `Expected.column`, where they are no means over rounds)."""
-
-    terms: Mapping[str, tuple[float, Mapping[str, float]]]
-
-    def total(self) -> tuple[float, dict[str, float]]:
-        """The sum of the terms: constant, and coefficient of each observable."""
-        constant = math.fsum(c for c, _ in self.terms.values())
-        coefficients: dict[str, float] = {}
-        for _, parts in self.terms.values():
-            for name, c in parts.items():
-                coefficients[name] = coefficients.get(name, 0.0) + c
-        return constant, coefficients
-
-    def at(self, means: Mapping[str, float]) -> dict[str, float]:
-        """Each term's value when observable ``name`` has mean ``means[name]``."""
-        return {
-            term: constant + math.fsum(c * means[o] for o, c in parts.items() if c != 0.0)
-            for term, (constant, parts) in self.terms.items()
-        }
-
-
-def linearise(statement: Statement, values: Mapping[str, float]) -> tuple[Linear, Linear]:
-    """Both sides at these values of the symbols. Raises ValueError when a side is not linear in its expectations, and
-    for a least expectation beside another one or on the larger side."""
-    if statement.sides is None:
-        raise ValueError(f"{statement.id} has no sides: a simulated run has nothing to be compared with")
-    sides = statement.sides()
-    symbols = sympy_symbols(statement)
-    expectations = {e.name: e for e in statement.expectations}
-    numbers = {symbols[name]: value for name, value in values.items() if name in symbols}
-    least = any(e.when == "least" for e in statement.expectations)
-    if least and len(expectations) > 1:
-        raise ValueError(f"{statement.id}: a least expectation stands beside another one")
-
-    def side(terms: Mapping[str, Any], smaller: bool) -> Linear:
-        out: dict[str, tuple[float, Mapping[str, float]]] = {}
-        for label, expression in terms.items():
-            rest, parts = expression, dict[str, float]()
-            for name, expectation in expectations.items():
-                slope = expression.diff(symbols[name])
-                if slope.free_symbols & {symbols[e] for e in expectations}:
-                    raise ValueError(f"{statement.id}: the term {label!r} is not linear in its expectations")
-                rest = rest.subs(symbols[name], 0)
-                factor = float(slope.subs(numbers))
-                if least and (factor < 0.0 if smaller else factor != 0.0):
-                    raise ValueError(f"{statement.id}: its least expectation is on the larger side, or negative")
-                for observable, sign in expectation.parts:
-                    column = expectation.column(observable)
-                    parts[column] = parts.get(column, 0.0) + sign * factor
-            out[label] = (float(rest.subs(numbers)), {o: c for o, c in parts.items() if c != 0.0})
-        return Linear(out)
-
-    return side(sides.lhs, True), side(sides.rhs, False)
 
 
 def unmet(statement: Statement, experiment: Experiment) -> tuple[str, str] | None:
@@ -160,6 +103,7 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     bound = limits.bound + moved
     cut = settings.out_of_time and sample.lanes < most
     verdict, reason = limits.equality(moved, experiment.width, cut) if equality else limits.verdict(moved, cut)
+    verdict, reason = sample.recognised(limits, moved, verdict, reason)
     shown = (limits.low, limits.high) if decided else (limits.asymptotic_low, limits.asymptotic_high)
     return evidence(
         verdict,
@@ -181,7 +125,7 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
 
 
 def _taken(stream: Stream, when: str, rounds: int) -> Array:
-    """What an expectation at ``when`` needs of a run's stream: (lanes,), or (lanes, rounds) for the least one."""
+    """What an expectation needs of a run's stream: (lanes,), or (lanes, rounds) for the least one."""
     if when == "least":
         return stream.every_round[:rounds].T
     return stream.last if when == "end" else stream.mean
@@ -252,7 +196,7 @@ class _Sample:
             self.lanes += count
 
     def trivial(self) -> float | None:
-        """The left side if every iterate were w_0: a bound above it says less than doing nothing."""
+        """The left side if every iterate were w_0: a bound above it says nothing."""
         at_start = self._simulate(1, 0, Settings(), rounds=1)
         means = {column: float(stream.mean[0]) for column, (stream, _) in at_start.items()}
         self.seconds = 0.0
@@ -273,13 +217,28 @@ class _Sample:
         return {o: value for o, value in found.items() if value > 0.0}
 
     def limits(self, alpha: float) -> Limits:
-        """The limits of E Z, or min_k E Z_k, from the replicates so far."""
+        """The limits of E Z, or min_k E Z_k, so far."""
         z, stayed = self._replicates(), np.concatenate(self.stayed)
         if not self.experiment.random:
             parts = (abs(c) * np.abs(np.concatenate(self.columns[name])).max() for name, c in self.coefficients.items())
             values = z if z.ndim == 1 else z.min(axis=1)
             return certain(values, self.bound, float(max(parts, default=0.0)), stayed)
         return (decide if z.ndim == 1 else decide_least)(z, self.bound, *self._range(), alpha, stayed)
+
+    def recognised(self, limits: Limits, moved: float, verdict: str, reason: str) -> tuple[str, str]:
+        """The verdict and its reason, or that nothing is known of this run where the left side is `Experiment.known`
+        to be what asymptotic limits leave out."""
+        if verdict != "holds" or not self.experiment.known:
+            return verdict, reason
+        known = math.fsum(c * self.experiment.known[column] for column, c in self.coefficients.items() if c != 0.0)
+        low, high = limits.asymptotic_low, limits.asymptotic_high
+        if low <= known <= high:
+            return verdict, f"{reason}; the left side is known to be {known + moved:.6g}"
+        told = f"the left side is known to be {known + moved:.6g}, which the asymptotic limits"
+        return (
+            "inconclusive",
+            f"{told} [{low + moved:.6g}, {high + moved:.6g}] leave out: this run is not the one meant",
+        )
 
     def _replicates(self) -> Array:
         """Z, shape (lanes,), or (lanes, rounds) for a least expectation."""

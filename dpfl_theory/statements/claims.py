@@ -102,7 +102,8 @@ class Experiment:
 
     A statement that compares two runs names the other one's observables ``rival:NAME``; they come from the run
     ``rival``, over its own number of rounds, with the same seed and lanes, so that both share their noise where they
-    draw it alike."""
+    draw it alike. ``known``: for a run whose left side is known exactly, the mean of each column that the statement
+    speaks of (`Expected.column`). Far below its bound, such a side still tells a run that is not the one meant."""
 
     problem: Problem
     algorithm: Algorithm
@@ -115,6 +116,7 @@ class Experiment:
     random: bool = True
     rival: Experiment | None = None
     width: float = 0.05
+    known: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

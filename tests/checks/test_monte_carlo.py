@@ -16,8 +16,9 @@ from dpfl_theory.algorithms.reach import fedavg_reach
 from dpfl_theory.checks import monte_carlo
 from dpfl_theory.checks.confidence import least_lower_limit, lower_limit, upper_limit
 from dpfl_theory.checks.decision import certain, decide, decide_least
-from dpfl_theory.checks.monte_carlo import Experiment, linearise
+from dpfl_theory.checks.monte_carlo import Experiment
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.checks.sides import linearise
 from dpfl_theory.problems import make
 from dpfl_theory.statements import get
 from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, Symbol, sympy_symbols
@@ -389,6 +390,40 @@ def test_skipped_columns_do_not_change_the_least_limit(least: float) -> None:
     x = least + rng.exponential(size=(300, 40)) ** rng.uniform(0.5, 3.0, 40) * rng.uniform(0.5, 2.0, 40)
     x[:, 7] = np.where(rng.uniform(size=300) < 0.02, 60.0, least)  # a large mean, but a limit that is small
     assert least_lower_limit(x, 1e-6, least) == min(lower_limit(x[:, k], 1e-6, least) for k in range(40))
+
+
+def test_a_left_side_that_is_known_tells_another_run(truth: float) -> None:
+    """Far below the bound, where the verdict alone would see nothing. The first batch's limits are 15% wide."""
+    for factor, verdict in ((1.0, "holds"), (1.6, "inconclusive"), (0.6, "inconclusive")):
+        known = {"suboptimality": factor * truth}
+        evidence = _run(_statement(), replace(_experiment(20.0 * truth), known=known))
+        assert evidence.verdict == verdict, evidence.reason
+        assert evidence.asymptotic is False
+        if verdict == "holds":
+            assert evidence.reason.endswith(f"; the left side is known to be {truth:.6g}")
+        else:
+            assert evidence.reason.startswith(f"the left side is known to be {factor * truth:.6g}, which the")
+            assert evidence.reason.endswith("leave out: this run is not the one meant")
+    false = replace(_experiment(0.5 * truth), known={"suboptimality": 9.0 * truth})
+    assert _run(_statement(), false).verdict == "violated"
+
+
+def test_what_is_known_may_stand_on_both_sides(truth: float) -> None:
+    """B + E_end <= E_gap + 2B has two columns; what is shown of the left side leaves its numbers out."""
+
+    def sides() -> Sides:
+        s = sympy_symbols(statement)
+        return Sides(lhs={"B": s["B"], "end": s["E_end"]}, rhs={"gap": s["E_gap"], "bound": 2 * s["B"]})
+
+    both = (*_statement().expectations, Expected("E_end", (("suboptimality", 1),), (1, 0), "E", "gap", when="end"))
+    statement = _statement(expectations=both, sides=sides)
+    end = float(_series(_experiment(1.0))[40].mean())
+    known = {"suboptimality": truth, "suboptimality (end)": end}
+    evidence = _run(statement, replace(_experiment(truth), known=known))
+    assert evidence.verdict == "holds"
+    assert float(evidence.reason.rpartition(" known to be ")[2]) == pytest.approx(end, rel=0.1)
+    wrong = {**known, "suboptimality (end)": end + 2.0 * truth}
+    assert _run(statement, replace(_experiment(truth), known=wrong)).verdict == "inconclusive"
 
 
 def test_a_run_that_draws_nothing_is_its_expectation() -> None:

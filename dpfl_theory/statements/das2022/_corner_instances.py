@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpfl_theory.statements.das2022 import _instances as base
-from dpfl_theory.statements.das2022._instances import Instance, independent, problem
+from dpfl_theory.statements.das2022._instances import Instance, fixed, independent, problem
 
 # Here the expectations of (3) are infinite: one gradient direction, and Delta_i* > 0.
 APART: dict[str, Instance] = {
@@ -46,6 +46,37 @@ LONG_PHASE: dict[str, Instance] = {
         "lanes": 512,
     }
     for r in (1, 3)
+}
+
+# One round's noise is 13 times as long as an update, and the objective is linear all around the minimiser but for a
+# stretch that is shorter than a step: the gap that noise keeps up is then two thirds of the bound.
+NOISE_LEADS: dict[str, Instance] = {
+    "one dimension, noise leads, independent r = 2": {
+        "problem": problem("huber-scalar", minimisers=[0.0] * 4, thresholds=[1.0] * 4),
+        "distance": 0.001,
+        "C_hat": 1.0,
+        "rho": 0.6,
+        "step": 0.1,
+        "E": 1,
+        "rounds": 500,
+        "cohort": independent(2),
+        "lanes": 512,
+    },
+}
+
+# Noise alone, never clipped: what it does to the gap is known.
+ISOTROPIC: dict[str, Instance] = {
+    "equal quadratics at w*, noise alone, 2 of 4 clients": {
+        "problem": problem("quadratic", clients=4, dimension=3, condition=1.0, heterogeneity=0.0, seed=1),
+        "distance": 0.001,
+        "C_hat": 1.0,
+        "rho": 0.05,
+        "step": 0.05,
+        "E": 2,
+        "rounds": 100,
+        "cohort": fixed(2),
+        "lanes": 512,
+    },
 }
 
 # Bounds below their left side at w_0: updates as long as C all the way, or longer than C at the start.

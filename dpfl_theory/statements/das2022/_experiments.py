@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.problems import make
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
 _DELTA = 1e-5
 """Where a statement writes rho out: epsilon follows from rho with this delta and q = 1, and only rho matters."""
 
-__all__ = ["alpha_form_experiment", "general_experiment", "runs", "starting_point", "step_experiment"]
+__all__ = [
+    *("alpha_form_experiment", "general_experiment", "isotropic_experiment", "runs", "starting_point"),
+    "step_experiment",
+]
 
 
 def starting_point(problem: Problem, distance: float, seed: int = 0) -> Array:
@@ -162,6 +166,19 @@ def general_experiment(statement: Statement, instance: Mapping[str, Any], boundi
     values = _letters(problem, instance, start, _threshold_per_step(problem, instance))
     values["gamma"] = float(instance["step"]) * values["C"] * values["K"] * values["rho"]
     return _run(problem, instance, _prescribe(statement, values), bounding, start)
+
+
+def isotropic_experiment(statement: Statement, instance: Mapping[str, Any], bounding: str) -> Experiment:
+    """As `general_experiment`, for equal clients ``(L/2)||w - w*||^2`` whose updates are never as long as C, and
+    cohorts of a fixed size: ``w_{k+1} - w* = (1 - eta L)^E (w_k - w*) - eta zeta_k``, so that the mean gap is known."""
+    found = general_experiment(statement, instance, bounding)
+    v = found.values
+    shrink, noise = (1.0 - v["eta"] * v["L"]) ** (2.0 * v["E"]), (v["eta"] * v["C"] * v["rho"]) ** 2 * v["K"]
+    square, total = v["D"] ** 2, 0.0
+    for _ in range(found.rounds):
+        total, square = total + square, shrink * square + noise
+    gap = 0.5 * v["L"] * total / found.rounds
+    return replace(found, known={"unclipped-gap": gap, "clipped-length": 0.0, "unclipped-heterogeneity": 0.0})
 
 
 def step_experiment(statement: Statement, instance: Mapping[str, Any], bounding: str) -> Experiment:

@@ -17,7 +17,7 @@ from dpfl_theory.statements.das2022._appendix import (
     initialisation_term,
     prescription,
 )
-from dpfl_theory.statements.das2022._experiments import general_experiment, runs
+from dpfl_theory.statements.das2022._experiments import general_experiment, isotropic_experiment, runs
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal, total
 
@@ -114,9 +114,10 @@ GENERAL: Statement = Statement(
         *runs(
             lambda: GENERAL,
             "clip",
-            {**instances.GENERAL_CLIP, **corners.LONG_PHASE, **corners.GENERAL_CLIP_TIGHT},
+            {**instances.GENERAL_CLIP, **corners.LONG_PHASE, **corners.GENERAL_CLIP_TIGHT, **corners.NOISE_LEADS},
             experiment=general_experiment,
         ),
+        *runs(lambda: GENERAL, "clip", corners.ISOTROPIC, experiment=isotropic_experiment),
         *runs(lambda: GENERAL, "clip", instances.APPENDIX_F, "not-applicable", general_experiment),
     ),
     uses=("das2022.eq37",),

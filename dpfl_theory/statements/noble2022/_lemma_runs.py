@@ -132,6 +132,8 @@ def experiment(
     values["sigma_A"] = math.sqrt(values["varsigma"] ** 2 / (values["s"] * values["R"]) + values["Sigma"] ** 2)
     values["eta"] = instance["step"] * limit(values) / values["nu"]
     values["eta_l"] = values["eta"] / (K * eta_g)
+    # The error of a gradient from all records is the privacy noise alone, whose second moment is half of Sigma_g^2.
+    known = {"signal-squared (end)": values["Sigma"] ** 2 / 2} if report == "error" and instance["share"] == 1 else {}
     lagged = Lagged(tuple(tuple(float(v) for v in row) for row in offsets) if instance["lag"] else ())
 
     def run(name: str, other: Experiment | None = None) -> Experiment:
@@ -140,7 +142,8 @@ def experiment(
             values["eta_l"], eta_g, K, cohort, gradient, warm_start=1, report=name, lagged=lagged
         )
         reach = Reach.anywhere(problem)
-        return Experiment(problem, algorithm, 2, start, values, int(instance["lanes"]), reach, rival=other)
+        lanes = int(instance["lanes"])
+        return Experiment(problem, algorithm, 2, start, values, lanes, reach, rival=other, known=known)
 
     return run(report, None if rival is None else run(rival))
 

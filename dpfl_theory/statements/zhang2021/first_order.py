@@ -9,6 +9,7 @@ from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, sympy_symbols
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
+from dpfl_theory.statements.zhang2021 import _record_runs as records
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
 from dpfl_theory.statements.zhang2021 import _step_performance as worst
 from dpfl_theory.statements.zhang2021._causes import LOST_SIGN
@@ -125,6 +126,7 @@ EQ13: Statement = Statement(
         *exact(lambda: EQ13),
         *worst.checks(lambda: EQ13, ("without", "anew"), directions=("<=", ">="), clipped=True),
         *simulated.runs(simulated.PRODUCTS),
+        *simulated.runs(records.RECORDS, records.record_round),
     ),
     slips=(
         "Cohorts that depend on the updates, such as clients that drop out because they are slow, are not covered: the "

@@ -1,0 +1,70 @@
+"""Both sides of a statement as linear functions of its expectations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dpfl_theory.statements.model import Statement, sympy_symbols
+
+__all__ = ["Linear", "linearise"]
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A side of a statement at given symbol values: named terms, each a constant and coefficients of observables (of
+    columns, see `Expected.column`, where they are no means over rounds)."""
+
+    terms: Mapping[str, tuple[float, Mapping[str, float]]]
+
+    def total(self) -> tuple[float, dict[str, float]]:
+        """The sum of the terms: constant, and coefficient of each observable."""
+        constant = math.fsum(c for c, _ in self.terms.values())
+        coefficients: dict[str, float] = {}
+        for _, parts in self.terms.values():
+            for name, c in parts.items():
+                coefficients[name] = coefficients.get(name, 0.0) + c
+        return constant, coefficients
+
+    def at(self, means: Mapping[str, float]) -> dict[str, float]:
+        """Each term's value when observable ``name`` has mean ``means[name]``."""
+        return {
+            term: constant + math.fsum(c * means[o] for o, c in parts.items() if c != 0.0)
+            for term, (constant, parts) in self.terms.items()
+        }
+
+
+def linearise(statement: Statement, values: Mapping[str, float]) -> tuple[Linear, Linear]:
+    """Both sides at these values of the symbols. Raises ValueError when a side is not linear in its expectations, and
+    for a least expectation beside another one or on the larger side."""
+    if statement.sides is None:
+        raise ValueError(f"{statement.id} has no sides: a simulated run has nothing to be compared with")
+    sides = statement.sides()
+    symbols = sympy_symbols(statement)
+    expectations = {e.name: e for e in statement.expectations}
+    numbers = {symbols[name]: value for name, value in values.items() if name in symbols}
+    least = any(e.when == "least" for e in statement.expectations)
+    if least and len(expectations) > 1:
+        raise ValueError(f"{statement.id}: a least expectation stands beside another one")
+
+    def side(terms: Mapping[str, Any], smaller: bool) -> Linear:
+        out: dict[str, tuple[float, Mapping[str, float]]] = {}
+        for label, expression in terms.items():
+            rest, parts = expression, dict[str, float]()
+            for name, expectation in expectations.items():
+                slope = expression.diff(symbols[name])
+                if slope.free_symbols & {symbols[e] for e in expectations}:
+                    raise ValueError(f"{statement.id}: the term {label!r} is not linear in its expectations")
+                rest = rest.subs(symbols[name], 0)
+                factor = float(slope.subs(numbers))
+                if least and (factor < 0.0 if smaller else factor != 0.0):
+                    raise ValueError(f"{statement.id}: its least expectation is on the larger side, or negative")
+                for observable, sign in expectation.parts:
+                    column = expectation.column(observable)
+                    parts[column] = parts.get(column, 0.0) + sign * factor
+            out[label] = (float(rest.subs(numbers)), {o: c for o, c in parts.items() if c != 0.0})
+        return Linear(out)
+
+    return side(sides.lhs, True), side(sides.rhs, False)
