@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 
 import mpmath
@@ -310,7 +311,7 @@ def test_a_mixture_is_the_mean_of_its_parts():
 def test_losses_beyond_the_largest_exponential(share: float, z: float) -> None:
     """The curve of a message that is seen with some probability goes on where e^epsilon overflows, at 709.8."""
     found = [float(Present(share, z)(np.array([e]))[0][0]) for e in (690.0, 709.0, 720.0, 900.0)]
-    assert all(0.0 < b <= a for a, b in zip(found, found[1:]))
+    assert all(0.0 < b <= a for a, b in itertools.pairwise(found))
     with mpmath.workdps(700):
         for epsilon, value in zip((690.0, 709.0, 720.0, 900.0), found):
             odds = mpmath.log((mpmath.exp(epsilon) - 1 + mpmath.mpf(share)) / mpmath.mpf(share))
