@@ -83,12 +83,12 @@ FAULTS = {
         "noble2022.theoremC.1",
     ),
     "no function is verified": (
-        "dpfl_theory.checks.worst_case",
+        "dpfl_theory.checks.estimation",
         "satisfies",
         always(None),
         "das2022.lemma10.smooth-alone",
     ),
-    "a solver that ends early": ("dpfl_theory.checks.worst_case", "prove", always(None), "das2022.lemma9"),
+    "a solver that ends early": ("dpfl_theory.checks.estimation", "prove", always(None), "das2022.lemma9"),
 }
 
 
