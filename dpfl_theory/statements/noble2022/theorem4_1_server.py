@@ -103,7 +103,7 @@ SERVER: Statement = Statement(
         PAPER,
         "Theorem 4.1 (2), Section 4.1; Appendix B.4",
         note=(
-            "Omega, O and o hide constants that depend on nothing; T counts the warm-up's rounds too. Without "
+            "T counts the warm-up's rounds too. Without "
             "approximation the server's problem is not printed; it is Step 3's without l and lM"
         ),
     ),
@@ -112,6 +112,7 @@ SERVER: Statement = Statement(
         "sqrt(l T K log(2Tl/delta) log(2/delta))/(epsilon sqrt(M))): then DP-SCAFFOLD and DP-FedAvg are (O(eps_s), "
         "delta_s)-DP towards the server, eps_s = epsilon sqrt(M/l) and delta_s = delta/2 (1/l + 1)."
     ),
+    reading=order.READING,
     symbols=letters("sigma_g", "u", "v", "s", "l", "T", "K", "M", "R", "epsilon", "delta"),
     assumptions=order.hypotheses(lambda: SERVER),
     relation=">=",
