@@ -19,7 +19,18 @@ from dpfl_theory.statements.symbolic import equal
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
-__all__ = ["ARGUMENT", "LADDER", "ONE_ROUND", "SURVIVES", "at_order", "hypotheses", "no_constants", "order", "solved"]
+__all__ = [
+    "ARGUMENT",
+    "LADDER",
+    "ONE_ROUND",
+    "READING",
+    "SURVIVES",
+    "at_order",
+    "hypotheses",
+    "no_constants",
+    "order",
+    "solved",
+]
 
 LADDER = {
     "u": [0.1, 1.0, 10.0, 100.0, 1000.0],
@@ -38,6 +49,12 @@ SURVIVES = {
     for name in ("fedavg", "scaffold")
 }
 """What Theorem 4.2 takes from Theorem 4.1."""
+
+READING = (
+    "Omega, O and o hide constants that depend on nothing; T counts every round that releases something, the warm-up's "
+    "included."
+)
+"""What both views are read by."""
 
 ARGUMENT = (
     "For any u and v take M = 2, l = 1/2, K = 1, epsilon = 1/2, delta < 1/2, s = 1/R and T = 2R: then sigma_g = u "

@@ -27,11 +27,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
 SLIPS = (
     "Section 5 runs with eta_g = 1, where the theorem asks for sqrt(lM), which is 1.8 to 4.5 there.",
     "Appendix D.1 sets C to the median of the unclipped gradients' norms: the longer half of them is clipped then, so "
-    "that Assumption 3.3, under which all three parts stand, fails in every run. Such a C depends on the data, which "
-    "Theorem 4.1, with its constant C, does not cover (the appendix neglects that leak).",
-    "Tables 1 and 4: with the constants of the repaired part (2) the term 48 nu D_0^2/(l^(2/3) T) is 1.3 to 9.8 times "
-    "nu D_0^2/2, which F(x^0) - F* never exceeds, so that the bound says nothing of them; for logistic regression in "
-    "Figures 1 and 2 it is 0.7 times that.",
+    "that Assumption 3.3, under which all three parts stand, does not hold in runs with that C. Such a C depends on "
+    "the data, which Theorem 4.1, with its constant C, does not cover (the appendix neglects that leak).",
 )
 
 

@@ -21,6 +21,11 @@ NOTE = (
     "O(.) is entered with a constant c. Assumption 3.3 (gradients along the run of at most C) is read as: clipping "
     "never acts; with Gaussian noise it cannot hold for strongly convex objectives on R^d otherwise"
 )
+NEVER_CLIPPED = (
+    "Assumption 3.3 is read as: clipping never acts; taken literally no run with sigma_g > 0 meets it, since Gaussian "
+    "noise takes the iterates anywhere."
+)
+"""What the theorems on strongly convex objectives are read by."""
 
 _ALL = (
     Symbol("excess", "E F(xbar^T) - F(x*)", (1, 0), "nonnegative", r"(\mathbb{E}[F(\overline{x}^T)] - F(x^*))"),

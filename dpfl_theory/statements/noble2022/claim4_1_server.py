@@ -132,12 +132,13 @@ SERVER: Statement = Statement(
     ),
     reading=(
         "t counts every round in which something is sent: DP-SCAFFOLD, or DP-SCAFFOLD-warm with the rounds that set "
-        "c_i^0 among the T."
+        "c_i^0 among the T. Theorem 4.1's T must then include the rounds of the warm-up."
     ),
     remark=Remark(
-        "If t counts the rounds after the warm start alone, as T does in Theorem C.1, the claim fails for "
-        "DP-SCAFFOLD-warm at t = 1: c_i^0 is then set by noisy gradients that no round has paid for, and {y_i^1, "
-        "c_i^1} show c_i^0 - c^0 beside c_i^1. At K = s = 1 mu^2 sigma_g^2 is 2 - 1/M, and 1 for DP-FedAvg.",
+        "B.3's induction starts from t = 1 after the warm start. If t counts the rounds after the warm start alone, "
+        "as T does in Theorem C.1, the claim fails for DP-SCAFFOLD-warm at t = 1: c_i^0 is then set by noisy "
+        "gradients that no round has paid for, and {y_i^1, c_i^1} show c_i^0 - c^0 beside c_i^1. At K = s = 1 mu^2 "
+        "sigma_g^2 is 2 - 1/M, and 1 for DP-FedAvg.",
         shown_by="noble2022.claim4.1.server.warm",
     ),
     checks=(

@@ -104,16 +104,18 @@ ROUNDS: Statement = Statement(
     erratum=Erratum(
         cause=REPEATED_ROW,
         grade="misprint",
-        effect=Effect(1 / 362, "The largest share by which one of the 25 numbers of rounds must grow: 362 to 363."),
-        printed="T = 506, 458, 362 for sigma_g = 160, K = 5, 10, 20.",
+        effect=Effect(1 / 458, "The share by which one of the 25 numbers of rounds must grow: 458 to 459."),
+        printed="T = 458 for sigma_g = 160, K = 10.",
         true=(
-            "T = 507, 459, 363: one more each, if Implementation is read with the variance lM sigma_g^2, R = 4000 and "
-            "delta = 1/(MR), the reading that gives the other 22."
+            "T = 459, if Implementation is read with the variance lM sigma_g^2, R = 4000 and delta = 1/(MR), the "
+            "reading that gives 22 of the entries exactly. At K = 5 and 20, 507 and 363 are one more than printed if "
+            "order 7 is in the grid over alpha."
         ),
         why="546, 507, 459, 363, 87 are also the numbers in the limit of infinite noise.",
         counterexample=(
-            "sigma_g = 160, K = 10: Implementation's epsilon at T = 459 is 2.99956 (at alpha = 7), and 3.00141 at 460; "
-            "entries with smaller margins, such as 2.99980 at sigma_g = 10, K = 20, T = 324, are printed as computed"
+            "sigma_g = 160, K = 10: Implementation's epsilon at T = 459 is 2.99956 (at alpha = 7), and 3.00141 at "
+            "460; it is at most 3 for alpha from 6.9965 to 7.0120, and a grid that gives the printed 324 at sigma_g = "
+            "10, K = 20 (2.99980) has an order from 6.9984 to 7.0019"
         ),
         repaired="noble2022.table1.rounds.repaired",
     ),

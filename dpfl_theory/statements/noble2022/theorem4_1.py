@@ -87,6 +87,10 @@ def _sides(statement: Statement) -> Sides:
     return Sides({"noise": sympy_symbols(statement)["sigma_g"]}, {"order": order.order(statement)})
 
 
+_MANY_USERS = [
+    {"M": M, "l": 1 / M, "K": 1, "T": 2 * M * M, "R": 10_000, "s": 0.1, "epsilon": 0.5, "delta": 1e-6}
+    for M in (100, 1000, 10_000)
+]
 _SMALL_NOISE = {"M": 2, "l": 0.5, "K": 1, "T": 4096, "R": 2048, "s": 1 / 2048, "epsilon": 0.5, "delta": 1e-6}
 _ONE_USER = {"M": 1000, "R": 1000, "l": 0.001, "s": 0.5, "K": 1, "sigma_g": 5.0, "T": 1, "delta": 1e-6}
 _TWO_STEPS = {"M": 20, "R": 100_000, "l": 0.5, "s": 0.01, "K": 2, "sigma_g": 0.5, "T": 1, "delta": 1e-6}
@@ -101,7 +105,7 @@ THIRD_PARTY: Statement = Statement(
         PAPER,
         "Theorem 4.1 (1), Section 4.1; Appendix B.4",
         note=(
-            "Omega, O and o hide constants that depend on nothing. Two forms are checked: the orders under Assumption "
+            "Two forms are checked: the orders under Assumption "
             "1, and 'without approximation', which needs no Assumption 1: Steps 1 to 3 and the paragraph "
             "Implementation. T counts every round that releases something, the warm-up's included"
         ),
@@ -113,6 +117,7 @@ THIRD_PARTY: Statement = Statement(
         "lM sigma_g^2))-RDP, so (eps_a, delta')-DP; sampling users gives eps* = log(1 + l (e^eps_a - 1)), and T rounds "
         "eps* sqrt(2T log(1/delta'')) + T eps* (e^eps* - 1) with delta = T l delta' + delta''."
     ),
+    reading=order.READING,
     symbols=letters("sigma_g", "u", "v", "s", "l", "T", "K", "M", "R", "epsilon", "delta"),
     assumptions=order.hypotheses(lambda: THIRD_PARTY),
     relation=">=",
@@ -133,6 +138,13 @@ THIRD_PARTY: Statement = Statement(
             "the order with the constant 1",
             order.at_order(lambda: THIRD_PARTY, _guarantee, "third-party"),
             {"points": [*order.ONE_ROUND, _SMALL_NOISE]},
+            "violated",
+        ),
+        Check(
+            "privacy",
+            "the order at fixed s and delta, more and more users",
+            order.at_order(lambda: THIRD_PARTY, _guarantee, "third-party"),
+            {"points": _MANY_USERS},
             "violated",
         ),
         Check(
@@ -184,20 +196,23 @@ THIRD_PARTY: Statement = Statement(
             "and for DP-FedAvg with K = 1 the same at lM sigma_g^2."
         ),
         why=(
-            "(a) is that, and needs no asymptotics. (b) Step 1 puts lM sigma_g^2 into each of K steps, but the sum is "
-            "one release: a user's later gradients depend on its own earlier noise alone, and the other users' earlier "
-            "noise may be forgotten by their own steps. (c) The order needs more than Assumption 1, as towards the "
-            "server (noble2022.theorem4.1.server), and O(l eps_a) in Step 2 needs eps_a = O(1). (For DP-SCAFFOLD "
-            "also: noble2022.claim4.1.third-party.)"
+            "(a) is that: the order fails at fixed delta, whatever small s is, and the formulas 'without "
+            "approximation' need no Assumption 1 (Section 4.1). (b) Step 1 puts lM sigma_g^2 into each of K steps, "
+            "but the sum is one release: a user's later gradients depend on its own earlier noise alone, and the "
+            "other users' earlier noise may be forgotten by their own steps. (c) The order needs more than Assumption "
+            "1, as towards the server (noble2022.theorem4.1.server), and O(l eps_a) in Step 2 needs eps_a = O(1). "
+            "(For DP-SCAFFOLD also: noble2022.claim4.1.third-party.)"
         ),
         counterexample=(
-            "(a) K = T = 1, M = 1000, lM = 1, R = 1000, s = 0.5, sigma_g = 5, delta = 1e-6: 0.00625 (Steps 1 to 3) or "
-            "0.0366 (Implementation) is claimed, the true epsilon is 0.2214. (b) K = 2, T = 1, M = 20, lM = 10, R = "
-            "100 000, s = 0.01, sigma_g = 0.5, delta = 1e-6: 2.11 or 1.00 is claimed, the truth is at least 3.88. With "
-            "the step size 1/nu: M = 1000, lM = 500, K = 1000, R = 10 000, s = 0.003, sigma_g = 0.2: 0.95 or 0.53, and "
-            "at least 2.21. (c) u = v = 1, M = 2, l = 1/2, K = 1, epsilon = 0.5: one round, sigma_g = 1, s = 1/231, "
-            "delta = 1e-100: epsilon is at least 15.2. R = 1/s = 2048, T = 4096, delta = 1e-6: sigma_g = 0.560, "
-            "and the true epsilon is at least 1.51 (DP-FedAvg)"
+            "(a) The order with u = v = 1 at K = lM = 1, s = 0.1, R = 10 000, delta = 1e-6, epsilon = 0.5: the true "
+            "epsilon is at least 1.33 (M = 100, T = 2e4, sigma_g = 4.79), 4.30 (M = 1000, T = 2e6, sigma_g = 5.07) "
+            "and 15.06 (M = 10 000, T = 2e8, sigma_g = 5.32). K = T = 1, M = 1000, lM = 1, R = 1000, s = 0.5, sigma_g "
+            "= 5, delta = 1e-6: 0.00625 (Steps 1 to 3) or 0.0366 (Implementation) is claimed, the true epsilon is "
+            "0.2214. (b) K = 2, T = 1, M = 20, lM = 10, R = 100 000, s = 0.01, sigma_g = 0.5, delta = 1e-6: 2.11 or "
+            "1.00 is claimed, the truth is at least 3.88. With the step size 1/nu: M = 1000, lM = 500, K = 1000, R = "
+            "10 000, s = 0.003, sigma_g = 0.2: 0.95 or 0.53, and at least 2.21. (c) u = v = 1, M = 2, l = 1/2, K = 1, "
+            "epsilon = 0.5: one round, sigma_g = 1, s = 1/231, delta = 1e-100: epsilon is at least 15.2. R = 1/s = "
+            "2048, T = 4096, delta = 1e-6: sigma_g = 0.560, and the true epsilon is at least 1.51 (DP-FedAvg)"
         ),
         repaired="noble2022.theorem4.1.third-party.repaired",
         survives=order.SURVIVES

@@ -103,7 +103,7 @@ SERVER: Statement = Statement(
         PAPER,
         "Theorem 4.1 (2), Section 4.1; Appendix B.4",
         note=(
-            "Omega, O and o hide constants that depend on nothing; T counts the warm-up's rounds too. Without "
+            "T counts the warm-up's rounds too. Without "
             "approximation the server's problem is not printed; it is Step 3's without l and lM"
         ),
     ),
@@ -112,6 +112,7 @@ SERVER: Statement = Statement(
         "sqrt(l T K log(2Tl/delta) log(2/delta))/(epsilon sqrt(M))): then DP-SCAFFOLD and DP-FedAvg are (O(eps_s), "
         "delta_s)-DP towards the server, eps_s = epsilon sqrt(M/l) and delta_s = delta/2 (1/l + 1)."
     ),
+    reading=order.READING,
     symbols=letters("sigma_g", "u", "v", "s", "l", "T", "K", "M", "R", "epsilon", "delta"),
     assumptions=order.hypotheses(lambda: SERVER),
     relation=">=",
@@ -154,9 +155,10 @@ SERVER: Statement = Statement(
             "both algorithms."
         ),
         counterexample=(
-            "u = v = 1, M = 2, l = 1/2, K = 1, epsilon = 0.5, so that eps_s = 1. One round, sigma_g = 1, R = 1/s = "
-            "15, 70, 231, delta = 1e-6, 1e-30, 1e-100: the true epsilon at delta_s = 1.5 delta is 1.53, 7.02, 15.87. "
-            "R = 1/s = 4096, T = 8192, delta = 1e-6: sigma_g = 0.402, and the true epsilon is at least 6.01"
+            "u = v = 1, M = 2, l = 1/2, K = 1, epsilon = 0.5, so that eps_s = 1. At fixed delta = 1e-6 and T = 2/s "
+            "sigma_g tends to 0 with s: R = 1/s = 4096, T = 8192: sigma_g = 0.402, and the true epsilon is at least "
+            "6.01. One round, sigma_g = 1, R = 1/s = "
+            "15, 70, 231, delta = 1e-6, 1e-30, 1e-100: the true epsilon at delta_s = 1.5 delta is 1.53, 7.02, 15.87"
         ),
         repaired="noble2022.theorem4.1.server.repaired",
         survives=order.SURVIVES,

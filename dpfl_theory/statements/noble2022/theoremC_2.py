@@ -11,6 +11,7 @@ from dpfl_theory.statements.noble2022 import _lasting_noise as lasting
 from dpfl_theory.statements.noble2022 import _moderate_runs as moderate
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._causes import FIXED_STEP
+from dpfl_theory.statements.noble2022.theoremC_1 import WHY_FALSE
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -134,6 +135,7 @@ STRONGLY_CONVEX: Statement = Statement(
     ),
     symbols=noble.letters(*_COMMON, "mu", "D0"),
     expectations=(first.EXCESS,),
+    reading=noble.NEVER_CLIPPED,
     assumptions=(
         noble.STRONGLY_CONVEX,
         noble.SMOOTH,
@@ -167,8 +169,9 @@ STRONGLY_CONVEX: Statement = Statement(
         grade="false",
         effect=Effect(
             0.0,
-            "Nothing changes at the paper's numbers of rounds, 72 to 546: the two-slope instance asks for c >= 0.09 at "
-            "T = 546, which c = 1 covers; from T = 5900 on it does not.",
+            "Nothing changes at the paper's numbers of rounds, 72 to 546: the two-slope instance asks for c >= 0.09 "
+            "at T = 546, which c = 1 covers; from T = 5900 on it does not, if the distance computed over 3000 rounds "
+            "lasts.",
         ),
         printed="the bound, which tends to 0 as T grows, for the step eta_l that does not depend on T",
         true=(
@@ -178,6 +181,7 @@ STRONGLY_CONVEX: Statement = Statement(
             "not show, for the mean of x^0, ..., x^{T-1} with weights (1 - mu eta~/2)^{-t}"
         ),
         why=(
+            f"{WHY_FALSE} With the step chosen, what is missing are logarithms. "
             "The instances are two: with bounded gradients and sigma_g = 0, and with noise and Assumption 3.3 read as "
             "'clipping never acts'."
         ),
@@ -229,7 +233,8 @@ CONVEX: Statement = Statement(
         effect=Effect(
             0.0,
             "Nothing changes at T = 400 (Figures 1 and 2), where steps are tuned: the two-slope instance asks for c >= "
-            "0.16 there, which c = 1 covers; from T = 15 100 on it does not.",
+            "0.16 there, which c = 1 covers; from T = 15 100 on it does not, if the distance computed over 3000 rounds "
+            "lasts.",
         ),
         printed="the bound, every term of which has a power of D_0, for the step eta_l of nu, B, K, l, M alone",
         true=(
@@ -238,7 +243,7 @@ CONVEX: Statement = Statement(
             "sqrt(3) (of sqrt(V), V = varsigma^2/(sR) + Sigma_g^2), 2.38, 1.44/(lM)^(1/3), and 6 (1 + B^2) in place of "
             "B^2, for the mean of x^0, ..., x^{T-1}, if x^0 is not x*"
         ),
-        why="The best step shrinks with D_0/G too.",
+        why=f"{WHY_FALSE} The best step shrinks with D_0/G too.",
         counterexample=(
             "d = 1, M = l = K = s = 1, G = 0, B = 1, F'(x) = 10x for x > 0 and x for x < 0, Sigma = 1, x^0 = -0.0018: "
             "E F(xbar) > 1.2e-9 for all T and all weights over x^0, ..., x^T, and the right side falls like 1/sqrt(T) "
@@ -294,8 +299,9 @@ NON_CONVEX: Statement = Statement(
         grade="false",
         effect=Effect(
             0.0,
-            "No run of the paper is covered (its network is not smooth); at its T = 100 the instance asks for c "
-            ">= 0.62, which c = 1 covers, and for c > 1 from T = 257 on.",
+            "No run of the paper is covered (its network is not smooth); at its T = 100 the instance asks for c >= "
+            "0.62 for nu = 1, which c = 1 covers, and for c > 1 from T = 257 on; c falls like 1/sqrt(nu) as printed, "
+            "with a factor nu, and does not depend on nu in the right unit.",
         ),
         printed="nu sqrt(F) Sigma_g, nu G sqrt(F (1 - l)) and F^(2/3) nu^(1/3) G^(2/3) in three terms",
         true=(

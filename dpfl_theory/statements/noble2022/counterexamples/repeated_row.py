@@ -15,8 +15,21 @@ def one_round(steps, order):
     return cgf(order, rate, lambda j: steps * cgf(j, share, lambda i: i * (i - 1) / (2 * variance)))
 
 
+def reach(T, steps):  # how far below and above 7 an order may be with epsilon <= 3
+    c6, c7, c8 = (one_round(steps, a) for a in (6, 7, 8))
+    room = 18 - T * c7 + log(delta)
+    return room / (T * (c6 - c7) + 3), room / (T * (c8 - c7) - 3)
+
+
 orders = range(5, 40)  # below 5 the conversion alone costs more than 3
 found = [max(int((3 * (a - 1) + log(delta)) / one_round(K, a)) for a in orders) for K in (1, 5, 10, 20, 40)]
 print("sigma_g = 160:", *found, "where 546 506 458 362 87 are printed")
 print(f"K = 10: epsilon {min((459 * one_round(10, a) - log(delta)) / (a - 1) for a in orders):.5f} at T = 459")
+low, high = reach(459, 10)
+print(f"an order from {7 - low:.4f} to {7 + high:.4f} gives 459")
+variance = 5 * 10**2
+least, most = reach(324, 20)
+print(f"sigma_g = 10, K = 20: only an order from {7 - least:.4f} to {7 + most:.4f} gives the printed 324")
+assert low > least
+assert high > most
 assert found[1:4] == [507, 459, 363]

@@ -1,6 +1,7 @@
 # Three users, two of them in each of T = 2 rounds, K = s = 1, sigma_g = 2; mu^2 in units of 1/sigma_g^2.
 # The record moves its gradient by 1 in round 1 and by -1 in round 2. Noise and moves of the two sums that are seen:
-# r1 = a_i + a_j, r2 = b of the second cohort less a of those who return.
+# r1 = a_i + a_j, r2 = b of the second cohort less a of those who return. The cohorts count as seen: further
+# coordinates, where the other users' gradients differ, show who takes part; R is large.
 from itertools import combinations, product
 from math import erfc, exp, sqrt
 
