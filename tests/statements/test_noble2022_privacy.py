@@ -587,6 +587,17 @@ def test_a_repaired_formula_that_is_too_small_is_refuted(monkeypatch):
     assert the_verdict("theorem4.1.third-party.repaired", "certified").verdict == "violated"
 
 
+def test_the_order_with_the_lost_root_of_l_is_not_refuted():
+    """At fixed s and delta: sqrt(M) times the printed order at lM = 1; as printed epsilon is 2.7 times the claim."""
+    name = "the order at fixed s and delta"
+    _, check = the_check("theorem4.1.third-party", name)
+    at = check.instance["points"][0]
+    (printed,) = the_points("theorem4.1.third-party", name, points=[at])
+    assert printed.low == pytest.approx(1.3315, abs=1e-3)
+    (mended,) = the_points("theorem4.1.third-party", name, points=[{**at, "sigma_g": 10 * 4.8}])
+    assert mended.high < mended.claimed == 0.5 < printed.low
+
+
 @pytest.mark.parametrize("view", ["third-party", "server"])
 def test_the_order_fails_at_the_recorded_instance(view):
     """u = v = 1, s = 1/R, T = 2R: the event that one of T numbers exceeds a, by the smallest a that delta allows.

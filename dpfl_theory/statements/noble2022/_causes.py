@@ -41,9 +41,10 @@ USERS_SAMPLING = Cause(
     "Step 2 applies Lemma B.2 to the sample of users. The lemma amplifies a mechanism that is private for whatever is "
     "sampled, here a user's whole data set; Step 1's epsilon_a holds for one record of a user. A user's other records "
     "may show whether it takes part. Then a round gives (epsilon_a, l delta'), not (log(1 + l (e^epsilon_a - 1)), l "
-    "delta'): sampling users makes a user's rounds fewer and hides nothing in them. The order counts l s per record "
-    "and round, where over T rounds sqrt(l) s counts, so that at the sigma_g of Theorem 4.1 epsilon grows with M. The "
-    "formulas 'without approximation' fail for the same reason, and need no Assumption 1 (Section 4.1).",
+    "delta'): sampling users makes a user's rounds fewer and hides nothing in them. In T rounds a user takes part l T "
+    "times, which the noise has to hide, so that sqrt(l T) s counts, where the order has l s sqrt(T): at its sigma_g "
+    "epsilon grows without limit as l falls. The formulas 'without approximation' fail for the same reason, and need "
+    "no Assumption 1 (Section 4.1).",
     "User 0's gradients are -C, all other users' are C, lM = K = 1, delta = 1e-6: the message shows whether it is "
     "user 0's, since it lies sR units of 2C/(sR) off. The order, with the constant 1, at epsilon = 0.5, s = 0.1, R = "
     "10000: M = 100, T = 20000, sigma_g = 4.79: the true epsilon is 1.3; M = 1000, T = 2000000, sigma_g = 5.07: 4.3; "
@@ -86,17 +87,17 @@ REPEATED_ROW = Cause(
     "noble2022.repeated-row",
     "the row of sigma_g = 160 repeats that of sigma_g = 80",
     "Read as Appendix B.4's paragraph Implementation with the variance lM sigma_g^2, R = 4000 records in training and "
-    "delta = 1/(MR) - the reading that gives the other 22 of the 25 entries exactly -, three entries of the last row "
-    "are one too small: 458, and the 506 and 362 beside it. That row is the one of sigma_g = 80.",
+    "delta = 1/(MR) - the reading that gives 22 of the 25 entries exactly -, the entry of the last row at K = 10 is "
+    "one too small, and those beside it, at K = 5 and 20, are if order 7 is in the grid over alpha. That row is the "
+    "one of sigma_g = 80.",
     "sigma_g = 160, l = 0.05, s = 0.2: the largest T with epsilon <= 3 are 546, 507, 459, 363, 87 for K = 1, 5, 10, "
     "20, 40, where 546, 506, 458, 362, 87 are printed. At K = 10 epsilon is 2.99956 at T = 459, and every order alpha "
     "from 6.9965 to 7.0120 gives epsilon <= 3 there. For sigma_g = 10, K = 20 only those from 6.9984 to 7.0019 give "
     "the printed 324.",
     "The numbers come from a grid over alpha, and a coarser grid gives smaller T.",
     "One grid must have an order between 6.9984 and 7.0019 to give the 324 at sigma_g = 10, K = 20, and each of those "
-    "gives 459 at K = 10. The 507 and 363 are not accused: they have narrower margins (2.99993 and 2.99985), and are "
-    "one more only if order 7 itself, or one nearer to it, is in the grid. Nothing depends on it: fewer rounds are "
-    "more private.",
+    "gives 459 at K = 10. The 507 and 363 are not accused: with margins of 2.99993 and 2.99985 they need an order "
+    "from 6.9994 to 7.0025 and from 6.9987 to 7.0012. Nothing depends on it: fewer rounds are more private.",
 )
 
 SPREAD_OF_POINTS = Cause(

@@ -33,7 +33,7 @@ SLIPS = (
 
 
 def own_settings(instance: Mapping[str, Any]) -> Outcome:
-    """What the slips say of the paper's own settings: eta_g, the rounds of part (1), the start's share of part (2).
+    """What the slips, and the note of part (2) repaired, say of the paper's settings: eta_g, the rounds, the start.
 
     The rounds are tested at nu = mu, where the fewest are needed; F(x^0) - F* <= nu D_0^2/2.
     """

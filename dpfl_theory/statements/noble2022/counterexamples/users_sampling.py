@@ -30,10 +30,8 @@ noise = [0.1 * sqrt(T / M * log(2 * T / M / 1e-6) * log(2e6)) / (0.5 * sqrt(M)) 
 found = [true_epsilon(M, T, 0.1, sigma) for (M, T), sigma in zip(runs, noise)]
 for (M, T), sigma, true in zip(runs, noise, found):
     print(f"M = {M}, T = {T}, sigma_g = {sigma:.2f}: true epsilon {true:.1f}")
-steps, true = (
-    min(claimed(a, x) for a in range(2, 41) for x in np.linspace(0.01, 0.99, 99)),
-    true_epsilon(1000, 1, 0.5, 5),
-)
+steps = min(claimed(a, x) for a in range(2, 41) for x in np.linspace(0.01, 0.99, 99))
+true = true_epsilon(1000, 1, 0.5, 5)
 print(f"claimed epsilon {steps:.5f}, true epsilon {true:.4f}")
 assert true > 30 * steps
 assert found[1] > 3 * found[0]
