@@ -226,19 +226,18 @@ class _Sample:
         return (decide if z.ndim == 1 else decide_least)(z, self.bound, *self._range(), alpha, stayed)
 
     def recognised(self, limits: Limits, moved: float, verdict: str, reason: str) -> tuple[str, str]:
-        """The verdict and its reason, or that nothing is known of this run where the left side is `Experiment.known`
-        to be what asymptotic limits leave out."""
+        """The verdict and its reason, or that nothing is decided where asymptotic limits leave out what is known."""
         if verdict != "holds" or not self.experiment.known:
             return verdict, reason
         known = math.fsum(c * self.experiment.known[column] for column, c in self.coefficients.items() if c != 0.0)
         low, high = limits.asymptotic_low, limits.asymptotic_high
+        if limits.equal:
+            low, high = sorted((limits.mean * (1 - 1e-9), limits.mean * (1 + 1e-9)))
+        what = "the left side" if moved == 0.0 else "the left side less the right one's expectations"
         if low <= known <= high:
-            return verdict, f"{reason}; the left side is known to be {known + moved:.6g}"
-        told = f"the left side is known to be {known + moved:.6g}, which the asymptotic limits"
-        return (
-            "inconclusive",
-            f"{told} [{low + moved:.6g}, {high + moved:.6g}] leave out: this run is not the one meant",
-        )
+            return verdict, f"{reason}; {what} is known to be {known:.6g}"
+        told = f"{what} is known to be {known:.6g}, which the limits [{low:.6g}, {high:.6g}] leave out"
+        return "inconclusive", f"{told}: this run is not the one meant"
 
     def _replicates(self) -> Array:
         """Z, shape (lanes,), or (lanes, rounds) for a least expectation."""

@@ -402,14 +402,26 @@ def test_a_left_side_that_is_known_tells_another_run(truth: float) -> None:
         if verdict == "holds":
             assert evidence.reason.endswith(f"; the left side is known to be {truth:.6g}")
         else:
-            assert evidence.reason.startswith(f"the left side is known to be {factor * truth:.6g}, which the")
+            assert evidence.reason.startswith(f"the left side is known to be {factor * truth:.6g}, which the limits")
             assert evidence.reason.endswith("leave out: this run is not the one meant")
     false = replace(_experiment(0.5 * truth), known={"suboptimality": 9.0 * truth})
     assert _run(_statement(), false).verdict == "violated"
 
 
+def test_equal_replicates_are_not_what_is_known() -> None:
+    """As when all lanes share their noise: no limit of a random mean, but no reason to take it for the known one."""
+    experiment = _experiment(1.0, lanes=128)
+    silent = replace(experiment.algorithm, sigma=0.0)  # type: ignore[type-var]
+    run = simulate(silent, experiment.problem, 40, 1, start=experiment.start, device="cpu")
+    value = float(run["suboptimality"].mean[0])
+    bound = replace(experiment, algorithm=silent, values={"B": 1e3 * value})
+    for factor, verdict in ((1.0, "holds"), (1.001, "inconclusive")):
+        evidence = _run(_statement(), replace(bound, known={"suboptimality": factor * value}))
+        assert evidence.verdict == verdict, evidence.reason
+
+
 def test_what_is_known_may_stand_on_both_sides(truth: float) -> None:
-    """B + E_end <= E_gap + 2B has two columns; what is shown of the left side leaves its numbers out."""
+    """B + E_end <= E_gap + 2B: E_end - E_gap is known."""
 
     def sides() -> Sides:
         s = sympy_symbols(statement)
@@ -421,7 +433,8 @@ def test_what_is_known_may_stand_on_both_sides(truth: float) -> None:
     known = {"suboptimality": truth, "suboptimality (end)": end}
     evidence = _run(statement, replace(_experiment(truth), known=known))
     assert evidence.verdict == "holds"
-    assert float(evidence.reason.rpartition(" known to be ")[2]) == pytest.approx(end, rel=0.1)
+    told = f"; the left side less the right one's expectations is known to be {end - truth:.6g}"
+    assert evidence.reason.endswith(told)
     wrong = {**known, "suboptimality (end)": end + 2.0 * truth}
     assert _run(statement, replace(_experiment(truth), known=wrong)).verdict == "inconclusive"
 

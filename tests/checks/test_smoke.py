@@ -1,4 +1,4 @@
-"""The smoke set: what it covers, and that each kind of planted fault is noticed by one of its checks."""
+"""The smoke set: what it covers, and which of its checks notices which planted fault."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from checks.smoke_faults import CODE, NOTICED, RECORDS, UNNOTICED
+from mutants.planting import mutated, plant
 
 from dpfl_theory import statements
-from dpfl_theory.checks.runner import plan, run_plan
+from dpfl_theory.checks.runner import plan, run_one, run_plan
+from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.smoke import SMOKE, smoke_set
+from dpfl_theory.kernels.cpu import CpuEngine
 from dpfl_theory.statements.claims import Outcome
 
 EVERYTHING = plan(statements.all_statements())
@@ -36,6 +40,45 @@ def test_no_verdict_hides_another() -> None:
 
 def test_it_is_a_small_part() -> None:
     assert len(SET) <= len(EVERYTHING) / 5
+
+
+RUNS = {(s.id, c.name): (s, c) for s, c in SET if c.method == "monte-carlo"}
+SETTINGS = Settings(alpha=1e-6 / len(RUNS), device="cpu")
+KILLS = [(fault, killer) for killer, faults in NOTICED.items() for fault in faults]
+
+
+def outcome(killer: tuple[str, str]) -> str:
+    """What a check comes to when it does not come to what is recorded: its verdict, or the error that ends it."""
+    statement, c = RUNS[killer]
+    try:
+        verdict = run_one(statement, c, SETTINGS).verdict
+    except Exception as error:
+        return type(error).__name__
+    return "" if verdict == c.expected else verdict
+
+
+@pytest.mark.parametrize(("fault", "killer"), KILLS, ids=[fault for fault, _ in KILLS])
+def test_a_fault_in_an_algorithm_is_noticed(
+    fault: str, killer: tuple[str, str], monkeypatch: pytest.MonkeyPatch, record_property: Any
+) -> None:
+    if fault in RECORDS:
+        faulty = mutated("kernels.linear_records", *RECORDS[fault], interpreted=True)
+        monkeypatch.setattr(CpuEngine, "linear_record_sums", lambda self, *x: faulty.linear_record_sums(*x))
+    else:
+        plant(monkeypatch, *CODE[fault])
+    found = outcome(killer)
+    record_property("kill", (f"smoke: {fault}", found and f"{' '.join(killer)}: {found}"))
+    assert found
+
+
+def test_without_a_fault_every_check_is_as_expected() -> None:
+    assert {killer: outcome(killer) for killer in RUNS} == dict.fromkeys(RUNS, "")
+
+
+def test_every_fault_is_noticed_or_known_not_to_be() -> None:
+    known = [fault for faults in (*NOTICED.values(), *UNNOTICED.values()) for fault in faults]
+    assert Counter(known) == Counter([*CODE, *RECORDS])
+    assert len(KILLS) >= 105
 
 
 def times(factor: float) -> Callable[[Any], Any]:

@@ -124,7 +124,7 @@ def _sides() -> Sides:
 
 
 def _experiment(instance: Mapping[str, Any]) -> Experiment:
-    """From x^0 = 10 m, above the limit, to x^K, with L = 2 and m = 3/2."""
+    """From x^0 = 10 m, above the limit, to x^K, with L = 2 and m = 3/2; where that is, a loop over numbers says."""
     import numpy as np
 
     from dpfl_theory.algorithms import DPSGD
@@ -136,8 +136,13 @@ def _experiment(instance: Mapping[str, Any]) -> Experiment:
     problem = from_matrices(np.full((3, 1, 1), L), np.array([[m], [m], [-2 * m]]), "shulgin2025 Example 1")
     algorithm = DPSGD(instance["gamma"], SmoothedNormalise(alpha))
     values = {"m": m, "L": L, "alpha": alpha, "gamma": float(instance["gamma"])}
-    reach = Reach.anywhere(problem)
-    return Experiment(problem, algorithm, int(instance["K"]), np.array([10 * m]), values, reach=reach, random=False)
+    reach, K, x = Reach.anywhere(problem), int(instance["K"]), 10 * m
+    for _ in range(K):
+        slopes = [L * (x - centre) for centre in (m, m, -2 * m)]
+        x -= values["gamma"] / 3 * sum(slope / (alpha + abs(slope)) for slope in slopes)
+    known = {_END.column("gradient-norm"): L * abs(x)}
+    start = np.array([10 * m])
+    return Experiment(problem, algorithm, K, start, values, reach=reach, random=False, known=known)
 
 
 def _three(problem: Any, values: Mapping[str, Any]) -> str | None:

@@ -108,6 +108,7 @@ def _bounded(_: Mapping[str, Any]) -> Outcome:
 
 
 def _experiment(instance: Mapping[str, Any]) -> Experiment:
+    """Where a run without noise ends, a loop over numbers says."""
     import numpy as np
 
     from dpfl_theory.algorithms import ModelClippedFedAvg, NoisyGradient
@@ -117,11 +118,20 @@ def _experiment(instance: Mapping[str, Any]) -> Experiment:
     k, c, deviation = Fraction(instance["k"]), Fraction(instance["c"]), float(instance.get("deviation", 0.0))
     problem = claim_2_1(k, c).problem()
     more: dict[str, Any] = {"gradient": NoisyGradient(deviation)} if deviation else {}
-    algorithm = ModelClippedFedAvg(float(Fraction(instance["eta_l"])), float(c), local_steps=instance["Q"], **more)
+    eta, Q = float(Fraction(instance["eta_l"])), int(instance["Q"])
+    algorithm = ModelClippedFedAvg(eta, float(c), local_steps=Q, **more)
     values = {"k": float(k), "c": float(c)}
     start = np.array([float(Fraction(instance["start"]))])
-    reach = Reach.anywhere(problem)
-    return Experiment(problem, algorithm, instance["rounds"], start, values, 256, reach, random=deviation > 0.0)
+    reach, known = Reach.anywhere(problem), {}
+    if not deviation:
+        x, bound, kept = float(start[0]), values["c"], (1.0 - eta) ** Q
+        for _ in range(instance["rounds"]):
+            models = [kept * x + (1.0 - kept) * b for b in (-bound / 2.0, -bound / 2.0, values["k"] * bound)]
+            x = sum(min(max(y, -bound), bound) for y in models) / 3.0
+        known = {CLAIM.expectations[0].column("distance-squared"): (x - (values["k"] - 1.0) * bound / 3.0) ** 2}
+    return Experiment(
+        problem, algorithm, instance["rounds"], start, values, 256, reach, random=deviation > 0.0, known=known
+    )
 
 
 _GRID = {"k": ["9/2", "5", "10", "100"], "c": ["1/10", "1", "10"], "Q": [1, 2, 5, 20]}

@@ -1,0 +1,254 @@
+"""Planted faults in the algorithms and their parts, and which check of the smoke set notices which.
+
+The faults are those of tests/algorithms/faults.py and some more, in words "module: what goes wrong". All of them are
+noticed by oracles and laws in tests/mutants; here the question is what a change shows within seconds.
+"""
+
+from __future__ import annotations
+
+from algorithms.faults import BOUNDS, EF, FAULTS, FEDAVG, SCAFFOLD, TWO_SIDED
+from checks.test_rounds import FAULTS as ROUNDS
+from mutants.test_algorithm_mutants import RECORD_FAULTS, RECORD_SUMS
+
+__all__ = ["CODE", "NOTICED", "RECORDS", "UNNOTICED"]
+
+MORE = [
+    ("threshold ignored", FEDAVG, "threshold = context", "threshold = 1e9 * context"),
+    ("clipped to half the threshold", FEDAVG, "threshold = context", "threshold = 0.5 * context"),
+    ("clipped to twice the threshold", FEDAVG, "threshold = context", "threshold = 2.0 * context"),
+    ("threshold ignored", BOUNDS, "over = length > C", "over = length > 1e9 * C"),
+    ("clipped to half the threshold", BOUNDS, "xp.where(over, C / xp", "xp.where(over, 0.5 * C / xp"),
+    ("noise missing", EF, "if noisy(self.sigma)", "if False"),
+    ("noise not remembered", EF, "state.v_i + beta * sent, v)", "state.v_i + beta * sent, v - beta * noise)"),
+    ("memories never move", EF, "state.v_i + beta * sent, v)", "state.v_i, v)"),
+    ("controls not updated", SCAFFOLD, ".sum(axis=0) / n, c_i)", ".sum(axis=0) / n, state.c_i)"),
+    ("no control variates", SCAFFOLD, "k, state.c[None] - old)", "k, 0.0 * old)"),
+    ("noise missing", TWO_SIDED, "if noisy(sigma)", "if False"),
+]
+
+CODE: dict[str, tuple[str, str, str]] = {
+    **{f"{place[0].split('.')[1]}: {name.strip()}": (place[0], old, new) for name, place, old, new in (*FAULTS, *MORE)},
+    **{f"simulate: {name}": ("algorithms.simulate", old, new) for name, (old, new) in ROUNDS.items()},
+}
+"""What goes wrong -> the module, and its source text before and after."""
+
+RECORDS: dict[str, tuple[str, str]] = {
+    "linear_records: no ridge in the sum": ("weight * ridge * at[c, k]", "0.0 * at[c, k]"),
+    **{f"linear_records: {name}": (old, new) for name, module, old, new in RECORD_FAULTS if module == RECORD_SUMS},
+}
+"""The same in the compiled sums of records' gradients, `kernels.linear_records`, which run interpreted."""
+
+NOTICED: dict[tuple[str, str], tuple[str, ...]] = {
+    ("das2022.eq4", "nearly linear objective, E = 2"): ("fedavg: weight decay",),
+    ("das2022.lemma9", "quadratics, the gap falls by 19% a round, eta L = 0.05"): (
+        "simulate: the vectors after the rounds",
+        "fedavg: E + 1 local steps",
+    ),
+    ("das2022.theorem4a", "nearly linear objective, longest travel"): ("fedavg: clipped to half the threshold",),
+    ("das2022.theorem4b.repaired", "unequal clients, full participation"): (
+        "fedavg: clipped to twice the threshold",
+        "fedavg: sum for mean",
+        "fedavg: clients weighted by their number",
+    ),
+    ("das2022.theorem4b.repaired", "unequal clients, independent r = 10"): (
+        "fedavg: threshold E C for C",
+        "fedavg: everybody takes part",
+        "fedavg: E - 1 local steps",
+        "cohort: poisson with 1 - r/n",
+    ),
+    ("das2022.theorem6", "equal quadratics at w*, noise alone, 2 of 4 clients"): (
+        "fedavg: divisor n for r",
+        "fedavg: variance for deviation",
+        "fedavg: noise r times too small",
+        "fedavg: noise not multiplied by beta",
+        "fedavg: noise on one coordinate",
+        "fedavg: model difference, not update",
+        "fedavg: ascent",
+    ),
+    ("das2022.theorem6", "one dimension, noise leads, independent r = 2"): ("fedavg: cohort's share without its root",),
+    ("das2022.theorem7", "unequal clients, independent r = 1, eta L = 0.01"): ("cohort: divisor n",),
+    ("das2022.theorem7.alpha.repaired", "quadratics, 1 of 8 clients, largest E"): ("fedavg: threshold ignored",),
+    ("hou2023.observation1", "dp-scaffnew, moderate noise: (tau, T) = (4, 24) against (24, 24)"): (
+        "scaffnew: always communicating",
+        "scaffnew: communicating with 1 - p",
+        "scaffnew: noise on the average only",
+    ),
+    ("hou2023.observation3", "dp-fedavg, less noise: (tau, T) = (2, 24) against (1, 24)"): (
+        "two_sided: noise on one coordinate",
+    ),
+    ("hou2023.observation4", "dp-fedavg, smaller threshold: (tau, T) = (2, 24) against (1, 24)"): (
+        "two_sided: noise missing",
+        "two_sided: clip after the noise",
+        "two_sided: noise divided by |P_t|",
+    ),
+    ("hou2023.observation4", "dp-scaffnew, larger threshold: (tau, T) = (3, 24) against (2, 24)"): (
+        "scaffnew: clip after the noise",
+    ),
+    ("hou2023.theorem1", "one client, one dimension, noise dominates"): (
+        "scaffnew: h without the mean",
+        "scaffnew: variance for deviation",
+    ),
+    ("hou2023.theorem1", "quadratics, hardly any communication"): (
+        "scaffnew: h update without p",
+        "scaffnew: gradients at the server's vector",
+    ),
+    ("hou2023.theorem1", "quadratics, one iteration"): (
+        "scaffnew: h moves the other way",
+        "scaffnew: h update with eta/p",
+    ),
+    ("hou2023.theorem1", "shared minimiser, noise dominates"): (
+        "scaffnew: h with the wrong sign",
+        "scaffnew: no control variates",
+        "scaffnew: first client for all",
+        "scaffnew: difference from the client's own vector",
+        "scaffnew: clients keep their vectors",
+        "scaffnew: sum for mean",
+    ),
+    ("noble2022.corollaryC.1.repaired", "second display, noise alone, two of four users"): (
+        "gradients: variance for deviation",
+    ),
+    ("noble2022.corollaryC.1.repaired", "second display, one of four users, lagging, little noise"): (
+        "scaffold: controls not updated",
+        "scaffold: no control variates",
+        "two_sided: all gradients at the server's vector",
+        "two_sided: one gradient error for all steps",
+        "two_sided: Q - 1 steps",
+        "two_sided: ascent",
+        "scaffold: control variates with the wrong sign",
+        "scaffold: c_i without c",
+        "scaffold: c_i with the wrong sign of y - x",
+        "scaffold: c_i without K",
+        "scaffold: control variates of another lane",
+        "gradients: one error for all steps",
+    ),
+    ("noble2022.lemmaC.1", "last local step, all records, 50 dimensions"): (
+        "gradients: sensitivity C",
+        "gradients: noise not divided by sR",
+        "gradients: noise on one coordinate",
+    ),
+    ("noble2022.theorem4.2.scaffold.repaired", "exponent of T where the term 'start' leads"): (
+        "scaffold: global step ignored",
+    ),
+    ("noble2022.theoremC.1.strongly-convex.repaired", "half of the users, with a ridge"): (
+        "cohort: one client too many",
+        "cohort: one cohort for all rounds",
+        "cohort: partition off by one",
+        "scaffold: c divided by |C_t|",
+        "scaffold: c never moves",
+    ),
+    ("noble2022.theoremC.2.strongly-convex", "four users, T = 600, c = 1"): (
+        "average: ratio ignored",
+        "average: weights that fall",
+    ),
+    ("shulgin2025.clip21.descent", "quadratics, zero memories, short threshold"): (
+        "bounding: clipped to half the threshold",
+        "simulate: the vector before the last round",
+        "ef21: step along the old estimate",
+        "bounding: squared length",
+    ),
+    ("shulgin2025.example1", "alpha = 5, K = 400"): (
+        "dp_sgd: bounded after the noise",
+        "dp_sgd: ascent",
+        "bounding: alpha twice",
+    ),
+    ("shulgin2025.lemma2.repaired", "one client, its residual 1.79 R, round 41"): (
+        "ef21: memories never move",
+        "ef21: no beta in the memories",
+        "ef21: server normalisation forgotten",
+        "ef21: gradients sent, not differences",
+        "bounding: smoothed and scaled by alpha",
+    ),
+    ("shulgin2025.lemma3", "Huber, first round only"): (
+        "ef21: no beta in vhat",
+        "ef21: noise without beta",
+        "ef21: noise divided by n",
+        "ef21: vhat starts at zero",
+    ),
+    ("shulgin2025.lemma3", "one client on the line"): (
+        "ef21: noise missing",
+        "ef21: noise not remembered",
+        "ef21: memory of noisy messages",
+    ),
+    ("zhang2021.claim2.1", "k = 5, started at the optimum"): (
+        "bounding: threshold ignored",
+        "model_clipping: difference clipped",
+        "model_clipping: models added to the server's",
+        "bounding: short vectors stretched",
+    ),
+    ("zhang2021.eq13", "one round, four records of six at a time, half of them clipped, with a ridge"): (
+        "linear_records: no ridge in the length",
+        "linear_records: no cross term in the length",
+        "linear_records: ridge of clipped records in full",
+        "linear_records: records of the first client",
+        "linear_records: short gradients stretched",
+        "linear_records: lengths of other records",
+        "linear_records: no ridge in the sum",
+        "cohort: one cohort for all lanes",
+        "cohort: the absent are run",
+        "gradients: divisor floor(sR)",
+        "gradients: divisor R",
+        "gradients: all records",
+    ),
+    ("zhang2021.eq20.repaired", "one round in two dimensions, privacy noise decides"): (
+        "simulate: rounds 1 to K",
+        "simulate: sums over one round more than divided by",
+        "two_sided: noise not multiplied by eta_g",
+    ),
+    ("zhang2021.theorem3.1.repaired.sharpened", "identical clients, what is left of the start"): (
+        "fedavg: global step ignored",
+        "fedavg: clipping and normalising swapped",
+    ),
+}
+"""A Monte-Carlo check of the smoke set -> faults that it notices."""
+
+UNNOTICED: dict[str, tuple[str, ...]] = {
+    "what no statement of the catalogue runs": (
+        "bounding: normalised to length 1",
+        "dp_sgd: divisor n",
+        "dp_sgd: noise on one coordinate",
+        "dp_sgd: noise without gamma",
+        "dp_sgd: schedule frozen",
+        "fedavg: local steps with beta",
+        "fedavg: noise placements swapped",
+        "fedavg: schedule frozen",
+        "fedavg: schedule one round late",
+        "linear_records: threshold of another lane",
+        "model_clipping: nobody sends the origin",
+        "model_clipping: noise forgotten",
+        "momentum: damped steps",
+        "momentum: first lane's momentum for all",
+        "momentum: momentum of the parameters",
+        "momentum: momentum with the wrong sign",
+        "momentum: velocity lost",
+        "scaffold: one draw in a warm round",
+        "scaffold: one warm round short",
+        "scaffold: warm cohort ignored",
+        "two_sided: noise where nobody takes part",
+    ),
+    "noise with the same law": (
+        "fedavg: noise of another round",
+        "fedavg: noise subtracted",
+    ),
+    "what bounds leave room for": (
+        "average: iterates one round late",
+        "average: the start is averaged",
+        "average: the start is never averaged",
+        "cohort: counts ignored",
+        "cohort: counts of the members ignored",
+        "cohort: members of another lane",
+        "cohort: poisson with r/(n + 1)",
+        "cohort: the first client is never drawn",
+        "fedavg: divisor |S| for r",
+        "fedavg: noise whatever the cohort",
+        "fedavg: one noise for all lanes",
+        "gradients: one noise for all steps",
+        "gradients: records of the first round in all",
+        "gradients: records of the first step in all",
+        "scaffnew: h moves in every round",
+        "scaffnew: threshold times eta",
+        "two_sided: counts ignored",
+        "two_sided: divisor is not |P_t|",
+        "two_sided: one noise for each client",
+    ),
+}
+"""Why the smoke set does not notice a fault -> the faults."""
