@@ -31,7 +31,7 @@ validate: $(READY)
 	@echo "The report is at $(CURDIR)/$(REPORTS)/index.html"
 
 test: $(READY)
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto --dist worksteal
 
 check: $(READY)
 	$(BIN)/ruff format --check .
