@@ -15,7 +15,7 @@ from dpfl_theory.validation import Context, main
 
 TITLE = "The constants of three noise prescriptions: zhang2021, hou2023, shulgin2025"
 CAPTION = (
-    "The smallest constant with which a printed prescription gives (epsilon, delta), for zero-out. Left: v of "
+    "The smallest constant with which a prescription gives (epsilon, delta), for zero-out. Left: v of "
     "zhang2021's Theorem 3.2 at delta = 1e-5 with P = 80 of N = 1920 clients in every round, as in its experiments, "
     "whose number of rounds T is not stated. Lines go through points that are certified to be enough; nothing below "
     "the pale bands is. Circles: epsilon = (P/N)^2 T, the theorem's range for u = 1; diamonds: the experiments' "
@@ -236,7 +236,7 @@ def _shulgin_claims(data: Mapping[str, Any]) -> list[dict[str, Any]]:
             if shared.grows(c for _, c in first) and all(c > math.sqrt(share) for share, c in first)
             else "inconclusive",
             "expected": "not-reproduced",
-            "paper": "shulgin2025 Section 5: sigma = O(sqrt((K+1) log(1/delta))/epsilon), with no range",
+            "paper": "shulgin2025.noise.any-epsilon, the reading of Section 5 without a range of epsilon",
             "measured": f"c grows with epsilon and stays above sqrt(epsilon/(2 log(1/delta))): at delta = 1e-5 it is "
             f"{first[0][1]:.3f} at epsilon = 0.1 and {first[-1][1]:.3f} at epsilon = {FAR:g}",
         },

@@ -204,6 +204,6 @@ PRIVATE: dict[str, dict[str, Any]] = {
     "thirty of 300 identical clients, noise dominates": _run(
         _equal(300), 30, 1, 1200, distance=1.5, **_BUDGET, **_SAME
     ),
-    "ten of 100 identical clients, noise dominates": _run(_equal(100), 10, 2, 600, distance=1.5, **_BUDGET, **_SAME),
+    "ten of 100 identical clients, noise dominates": _run(_equal(100), 10, 2, 1500, distance=1.5, **_BUDGET, **_SAME),
     "Huber, three of thirty clients": _run(_huber(clients=30), 3, 4, 400, **_BUDGET),
 }

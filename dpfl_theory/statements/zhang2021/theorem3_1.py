@@ -207,10 +207,9 @@ THEOREM: Statement = Statement(
         ),
         why=(
             "refuted are two things. The term in sigma_g^2 is missing wherever clients are sampled. And the limit "
-            "P/(48Q) has lost its L, so that for P = 1 steps far beyond 2/L are allowed (zhang2021.eq20). With full "
-            "participation and that L restored the theorem is not refuted: no exact run with P = N breaks it. L for "
-            "L^2 in the second term and 6 for 12 in the third are slips of the printing: the proof has the other "
-            "forms"
+            "P/(48Q) has lost its L (zhang2021.eq20), so that for P = 1 steps far beyond 2/L are allowed. With full "
+            "participation and L restored the theorem is not refuted: the exact runs with P = N and L = 1 all satisfy "
+            "it"
         ),
         counterexample=(
             "f_i = (x +- 1)^2/2, N = 2, P = Q = 1, x^0 = 0, eta_l = 1/1000, eta_g = 20, T = 3, no noise, no clipping: "
@@ -222,6 +221,7 @@ THEOREM: Statement = Statement(
     ),
     uses=("zhang2021.eq22",),
     slips=(
+        "The second term has L where its proof, (22), has L^2, and the third 6 where (22) has 12.",
         "The last term sums over all N clients and divides by P; its proof gives the mean over the clients, N/P times "
         "less.",
         "The sum over t = 1..T starts at x^1 where its proof's x_1 is the algorithm's x^0.",
