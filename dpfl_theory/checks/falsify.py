@@ -159,7 +159,7 @@ def falsify(
             parent = draw.choice(kept[:KEPT] if draw.random() < 0.5 else kept)
             enter(parent.check, varied(parent.instance, draw), COST * work[parent.check.name])
         best = kept[0]
-        last = best.check.build(best.instance)
+        last = replace(best.check.build(best.instance), known={})  # known of the recorded instance, if at all
         name = f"found from: {best.check.name}"
         again = replace(best.check, name=name, instance=best.instance, build=lambda _: last)
         evidence = monte_carlo.run(statement, again, Settings(seed ^ FRESH, alpha, device))

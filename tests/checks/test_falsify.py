@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from dpfl_theory import statements
+from dpfl_theory.checks import monte_carlo
 from dpfl_theory.checks.falsify import _rules, falsify
+from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.variation import numbers, varied
 from dpfl_theory.cli import main
 from dpfl_theory.cli.falsify import as_text
@@ -210,3 +212,14 @@ def test_bad_input_is_one_sentence(arguments: list[str], told: str, capsys: pyte
     error = capsys.readouterr().err
     assert told in error
     assert error.count("\n") == 1
+
+
+def test_what_is_known_of_the_recorded_run_is_not_asked_of_a_variation() -> None:
+    """The mean gap of these runs is known as long as nothing is clipped, which a variation may change."""
+    statement = statements.get("das2022.theorem6")
+    runs = tuple(c for c in statement.checks if c.name == "equal quadratics at w*, noise alone, 2 of 4 clients")
+    instance = {**runs[0].instance, "rho": 0.4}
+    clipped = replace(runs[0], instance=instance)
+    assert monte_carlo.run(statement, clipped, Settings(device="cpu")).verdict == "inconclusive"
+    found = falsify(replace(statement, checks=(clipped,)), instances=1, device="cpu")
+    assert found.evidence.verdict == "holds"
