@@ -148,8 +148,9 @@ CLIPPED_STEPS = ("zhang2021.eq13", "zhang2021.eq16")
 def test_an_equality_by_simulation_notices_a_round_that_hardly_moves_or_overshoots(name: str, field: str) -> None:
     statement = get(name)
     checks = [c for c in statement.checks if c.method == "monte-carlo"]
-    assert len(checks) == 2
-    for check in checks:
+    concerned = [c for c in checks if getattr(c.build(c.instance).algorithm, field) is not None]
+    assert len(concerned) == 2
+    for check in concerned:
         for factor in (1e-3, 1.5):
 
             def faulty(instance: Any, check: Check = check, factor: float = factor) -> Any:

@@ -65,7 +65,7 @@ def share(x: float, a: float, widest: float | None = None) -> float:
     """F (a + x)/8 + 1/a, with F at ``widest`` >= x: what the T rounds cost, over epsilon.
 
     >>> round(share(0.5, math.sqrt(8)), 3), round(share(0.5, math.sqrt(8) + 0.5), 3)
-    (0.955, 0.993)
+    (0.956, 0.993)
     """
     y = x if widest is None else widest
     b = math.sqrt(2) / 8
