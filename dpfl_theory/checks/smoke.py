@@ -84,7 +84,7 @@ SMOKE: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("monte-carlo", "second display, noise alone, two of four users"),
     ),
     "noble2022.lemmaC.1": (("monte-carlo", "last local step, all records, 50 dimensions"),),
-    "noble2022.theorem4.2.scaffold.repaired": (("monte-carlo", "exponent of T where the term 'start' leads"),),
+    "noble2022.theorem4.2.scaffold": (("monte-carlo", "exponent of T where the term 'start' leads"),),
     "noble2022.theoremC.1.strongly-convex.repaired": (("monte-carlo", "half of the users, with a ridge"),),
     "noble2022.theoremC.2.strongly-convex": (("monte-carlo", "four users, T = 600, c = 1"),),
     "shulgin2025.example1": (("monte-carlo", "alpha = 5, K = 400"),),
