@@ -126,9 +126,7 @@ NOTICED: dict[tuple[str, str], tuple[str, ...]] = {
         "gradients: noise not divided by sR",
         "gradients: noise on one coordinate",
     ),
-    ("noble2022.theorem4.2.scaffold", "exponent of T where the term 'start' leads"): (
-        "scaffold: global step ignored",
-    ),
+    ("noble2022.theorem4.2.scaffold", "exponent of T where the term 'start' leads"): ("scaffold: global step ignored",),
     ("noble2022.theoremC.1.strongly-convex.repaired", "half of the users, with a ridge"): (
         "cohort: one client too many",
         "cohort: one cohort for all rounds",
