@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from dpfl_theory.checks.evidence import Evidence
+from dpfl_theory.checks.evidence import Evidence, of_outcome
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.model import Check, Statement
@@ -18,18 +18,7 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     """The evidence of one algebra check; ``check.build(instance)`` returns its `Outcome`."""
     begun = time.perf_counter()
     outcome: Outcome = check.build(check.instance)
-    return Evidence(
-        statement=statement.id,
-        method="algebra",
-        check=check.name,
-        verdict=outcome.verdict,
-        expected=check.expected,
-        reason=outcome.reason,
-        instance=check.instance,
-        notes=outcome.notes,
-        device="cpu (symbolic)",
-        seconds=time.perf_counter() - begun,
-    )
+    return of_outcome(statement, check, outcome, "cpu (symbolic)", time.perf_counter() - begun)
 
 
 def homogeneous(statement: Statement) -> Outcome:

@@ -9,7 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import metadata
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dpfl_theory.statements.claims import Outcome
+    from dpfl_theory.statements.model import Check, Statement
 
 __all__ = [
     "SCHEMA",
@@ -17,6 +21,7 @@ __all__ = [
     "Evidence",
     "Interval",
     "document",
+    "of_outcome",
     "statement_verdict",
     "summarise",
     "verdict_of",
@@ -121,6 +126,22 @@ class Evidence:
                 }
             )
         )
+
+
+def of_outcome(statement: Statement, check: Check, outcome: Outcome, device: str, seconds: float) -> Evidence:
+    """The evidence of a check whose build decides by itself."""
+    return Evidence(
+        statement=statement.id,
+        method=check.method,
+        check=check.name,
+        verdict=outcome.verdict,
+        expected=check.expected,
+        reason=outcome.reason,
+        instance=check.instance,
+        notes=outcome.notes,
+        device=device,
+        seconds=seconds,
+    )
 
 
 def _plain(value: Any) -> Any:

@@ -11,12 +11,14 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.checks.evidence import Evidence, Interval
+from dpfl_theory.checks.evidence import Evidence, Interval, of_outcome
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements.claims import Case, Outcome
 from dpfl_theory.statements.model import Check, Statement
 
 __all__ = ["Case", "run", "worst"]
+
+_DEVICE = "cpu (rational arithmetic)"
 
 
 def worst(cases: Iterable[Case], relation: str = "<=") -> Case:
@@ -42,18 +44,7 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
         raise ValueError(f"{statement.id} states {statement.relation!r}: exact checks compare by <= or ==")
     built = check.build(check.instance)
     if isinstance(built, Outcome):
-        return Evidence(
-            statement=statement.id,
-            method="exact",
-            check=check.name,
-            verdict=built.verdict,
-            expected=check.expected,
-            reason=built.reason,
-            instance=check.instance,
-            notes=built.notes,
-            device="cpu (rational arithmetic)",
-            seconds=time.perf_counter() - begun,
-        )
+        return of_outcome(statement, check, built, _DEVICE, time.perf_counter() - begun)
     cases: tuple[Case, ...] = (built,) if isinstance(built, Case) else tuple(built)
     if not cases:
         raise ValueError(f"{statement.id}: the check {check.name!r} built no case")
@@ -87,7 +78,7 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
             "worst": {k: _text(v) for k, v in case.values.items()},
             "first_failing": {k: _text(v) for k, v in failing[0].values.items()} if failing else None,
         },
-        device="cpu (rational arithmetic)",
+        device=_DEVICE,
         seconds=time.perf_counter() - begun,
     )
 

@@ -22,9 +22,9 @@ from dpfl_theory import statements as catalogue
 from dpfl_theory.checks.evidence import Evidence
 from dpfl_theory.checks.runner import checks_of, run_one
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.checks.workers import usable_cores
 from dpfl_theory.console import write
-from dpfl_theory.statements.model import Sides, Statement
+from dpfl_theory.kernels.threads import usable_cores
+from dpfl_theory.statements.model import Check, Sides, Statement
 from dpfl_theory.statements.power import FILE, Power
 
 __all__ = ["SHRINKAGES", "fingerprint", "measure", "planted", "power_of", "simulated"]
@@ -64,18 +64,13 @@ def planted(statement: Statement, share: float) -> dict[tuple[str, str], dict[st
 
     object.__setattr__(statement, "sides", shrunk)
     try:
-        return {
-            (c.method, c.name): _attempt(statement, number)
-            for number, c in enumerate(checks_of(statement))
-            if c.method != "monte-carlo"
-        }
+        return {(c.method, c.name): _attempt(statement, c) for c in checks_of(statement) if c.method != "monte-carlo"}
     finally:
         object.__setattr__(statement, "sides", entered)
 
 
-def _attempt(statement: Statement, number: int) -> dict[str, Any]:
+def _attempt(statement: Statement, check: Check) -> dict[str, Any]:
     """A check's evidence; what it raises is noticed as well."""
-    check = checks_of(statement)[number]
     try:
         return run_one(statement, check, Settings()).to_json()
     except Exception as error:

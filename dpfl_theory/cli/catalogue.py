@@ -112,8 +112,9 @@ def describe(statement: Statement) -> dict[str, Any]:
 
 def _siblings(statement: Statement) -> list[dict[str, Any]]:
     """The other readings of the same words, with their recorded verdicts."""
-    first = statement.reading_of or statement.id
-    family = (s for s in statements.all_statements() if first in (s.id, s.reading_of) and s.provenance != "derived")
+    from dpfl_theory.report.letter import read_alike
+
+    family = read_alike(statement, statements.all_statements())
     return [{"id": s.id, "reading": s.reading or None, "expected": s.expected} for s in family if s.id != statement.id]
 
 
