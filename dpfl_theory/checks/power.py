@@ -2,7 +2,7 @@
 
     python -m dpfl_theory.checks.power reports/evidence/check.json
 
-reads the evidence of a whole check, and plants changes: the right side of each statement is shrunk in place, all of its
+reads the evidence of a check of the catalogue or of some of its statements, and plants changes: the right side of each statement is shrunk in place, all of its
 checks but the simulations are run again in a process of their own, and their verdicts compared. A simulation's limits
 tell without another run which right side they would no longer be below.
 """
@@ -25,7 +25,7 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.console import write
 from dpfl_theory.kernels.threads import usable_cores
 from dpfl_theory.statements.model import Check, Sides, Statement
-from dpfl_theory.statements.power import FILE, Power
+from dpfl_theory.statements.power import FILE, Power, recorded
 
 __all__ = ["SHRINKAGES", "fingerprint", "measure", "planted", "power_of", "simulated"]
 
@@ -174,10 +174,13 @@ def _plant(task: tuple[str, float]) -> dict[tuple[str, str], dict[str, Any]]:
 
 
 def main(path: str) -> None:
-    """Measure the power of every statement with evidence in a document of `check`, and write the file."""
+    """Measure the power of every statement with evidence in a document of `check`, and write the file; what is on
+    record of other statements stays."""
     document = json.loads(Path(path).read_text(encoding="utf-8"))
-    found = {id_: power.to_json() for id_, power in measure(document["evidence"], jobs=usable_cores()).items()}
-    write(FILE, json.dumps({"statements": found}, indent=1, ensure_ascii=False) + "\n")
+    found = measure(document["evidence"], jobs=usable_cores())
+    kept = {s.id: found.get(s.id) or recorded(s.id) for s in catalogue.all_statements()}
+    statements = {id_: power.to_json() for id_, power in kept.items() if power is not None}
+    write(FILE, json.dumps({"statements": statements}, indent=1, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":
