@@ -11,6 +11,7 @@ ROOT = Path(dpfl_theory.__file__).parent
 LAYERS = (
     ("errors",),
     ("kernels", "console"),
+    ("processes",),
     ("problems",),
     ("algorithms",),
     ("privacy",),

@@ -15,6 +15,7 @@ from dpfl_theory.cli import main
 from dpfl_theory.errors import InputError
 from dpfl_theory.report import style
 from dpfl_theory.validation import Context, available, load, plain, redraw, run
+from dpfl_theory.validation import script as script_module
 
 Output = pytest.CaptureFixture[str]
 
@@ -295,7 +296,8 @@ def test_helpers_are_no_scripts(scripts: Path) -> None:
 
 def test_without_a_folder_of_scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(validation, "__file__", str(tmp_path / "site-packages" / "dpfl_theory" / "validation.py"))
+    elsewhere = tmp_path / "site-packages" / "dpfl_theory" / "validation" / "script.py"
+    monkeypatch.setattr(script_module, "__file__", str(elsewhere))
     with pytest.raises(InputError, match="no folder 'validations'"):
         available()
 

@@ -22,8 +22,8 @@ from dpfl_theory.checks.evidence import Evidence
 from dpfl_theory.checks.monte_carlo import unmet
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.variation import varied
-from dpfl_theory.checks.workers import one_thread
 from dpfl_theory.errors import DpflError, InputError
+from dpfl_theory.processes import one_thread
 from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.model import Check, Statement
 

@@ -2,9 +2,9 @@
 
     python -m dpfl_theory.checks.power reports/evidence/check.json
 
-reads the evidence of a check of the catalogue or of some of its statements, and plants changes: the right side of each statement is shrunk in place, all of its
-checks but the simulations are run again in a process of their own, and their verdicts compared. A simulation's limits
-tell without another run which right side they would no longer be below.
+reads the evidence of a check of the catalogue or of some of its statements, and plants changes: the right side of each
+statement is shrunk in place, all of its checks but the simulations are run again in a process of their own, and their
+verdicts compared. A simulation's limits, and those of a privacy claim, tell without another run what they leave.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dpfl_theory.kernels.threads import usable_cores
 from dpfl_theory.statements.model import Check, Sides, Statement
 from dpfl_theory.statements.power import FILE, Power, recorded
 
-__all__ = ["SHRINKAGES", "fingerprint", "measure", "planted", "power_of", "simulated"]
+__all__ = ["SHRINKAGES", "fingerprint", "margin", "measure", "planted", "power_of"]
 
 SHRINKAGES = (0.5, 0.1, 0.01, 0.001)
 """The shares by which right sides are made smaller, the largest first."""
@@ -47,8 +47,10 @@ def fingerprint(statement: Statement) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def planted(statement: Statement, share: float) -> dict[tuple[str, str], dict[str, Any]]:
-    """The evidence of all checks but simulations with the right side smaller by a share of itself.
+def planted(
+    statement: Statement, share: float, among: frozenset[tuple[str, str]] | None = None
+) -> dict[tuple[str, str], dict[str, Any]]:
+    """The evidence of all checks but simulations, or of those named, with the right side smaller by a share of itself.
 
     The formula is changed in place, since checks may hold the statement itself: run it in a process that ends.
     """
@@ -64,7 +66,11 @@ def planted(statement: Statement, share: float) -> dict[tuple[str, str], dict[st
 
     object.__setattr__(statement, "sides", shrunk)
     try:
-        return {(c.method, c.name): _attempt(statement, c) for c in checks_of(statement) if c.method != "monte-carlo"}
+        return {
+            (c.method, c.name): _attempt(statement, c)
+            for c in checks_of(statement)
+            if c.method != "monte-carlo" and (among is None or (c.method, c.name) in among)
+        }
     finally:
         object.__setattr__(statement, "sides", entered)
 
@@ -84,8 +90,9 @@ def reads(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
     return any(before[key] != after[key] for key in kept)
 
 
-def simulated(evidence: Mapping[str, Any], equality: bool) -> float | None:
-    """The smallest share by which the right side of a run that holds may shrink before its limits no longer hold."""
+def margin(evidence: Mapping[str, Any], equality: bool) -> float | None:
+    """The smallest share by which the right side of evidence that holds may shrink before its limits no longer hold:
+    the bound of a run, the claimed value of a privacy claim."""
     bound, limits = evidence["rhs"], evidence["lhs"]
     if evidence["verdict"] != "holds" or bound is None or bound <= 0.0 or limits is None:
         return None
@@ -122,17 +129,21 @@ def _noticed(statement: Statement, found: Found, after: Mapping[float, Found]) -
     """Each check that notices a smaller right side, with the smallest share by which it does."""
     for (method, name), e in found.items():
         told = f"{method}: {name}"
-        if method == "monte-carlo":
-            share = simulated(e, statement.relation == "==")
+        if method in ("monte-carlo", "privacy"):
+            share = margin(e, statement.relation == "==")
             if share is not None and share < 1.0:
                 yield share, told
         elif statement.sides is None:
             if e["ratio"] is not None and 0.0 < e["ratio"] <= 1.0 and e["verdict"] == "holds":
                 yield 1.0 - e["ratio"], told
         else:
-            turned = [share for share, others in after.items() if others[method, name]["verdict"] != e["verdict"]]
+            turned = [share for share, others in after.items() if _turned(e, others.get((method, name)))]
             if turned:
                 yield min(turned), told
+
+
+def _turned(before: Mapping[str, Any], after: Mapping[str, Any] | None) -> bool:
+    return after is not None and after["verdict"] != before["verdict"]
 
 
 def _short(value: float | None) -> float | None:
@@ -150,27 +161,25 @@ def measure(evidence: Iterable[Mapping[str, Any]], ids: Sequence[str] = (), jobs
         found.setdefault(e["statement"], {})[e["method"], e["check"]] = e
     chosen = [s for s in catalogue.all_statements() if s.id in (ids or found)]
     after: dict[str, dict[float, Found]] = {s.id: {} for s in chosen}
-    open_ = [s.id for s in chosen if s.sides is not None]
+    tasks: list[tuple[str, float, frozenset[tuple[str, str]] | None]]
+    tasks = [(s.id, SHRINKAGES[0], None) for s in chosen if s.sides is not None]
     with multiprocessing.get_context("fork").Pool(jobs, maxtasksperchild=1) as pool:
-        for share in SHRINKAGES:
-            tasks = [(id_, share) for id_ in open_]
-            for id_, evidence_ in zip(open_, pool.imap(_plant, tasks, chunksize=1)):
+        for smaller in (*SHRINKAGES[1:], None):
+            for (id_, share, _), evidence_ in zip(tasks, pool.imap(_plant, tasks, chunksize=1)):
                 after[id_][share] = evidence_
-            # What no check noticed at this share is noticed at no smaller one.
-            open_ = [
-                id_
-                for id_ in open_
-                if any(
-                    after[id_][share][k]["verdict"] != found[id_][k]["verdict"]
-                    for k in after[id_][share]
-                    if k in found[id_]
-                )
+            # What a check does not notice at this share it notices at no smaller one.
+            tasks = [
+                (id_, smaller, turned)
+                for id_, share, _ in tasks
+                if smaller is not None
+                and (turned := frozenset(k for k, e in after[id_][share].items() if _turned(found[id_].get(k, e), e)))
             ]
     return {s.id: power_of(s, found[s.id], after[s.id]) for s in chosen}
 
 
-def _plant(task: tuple[str, float]) -> dict[tuple[str, str], dict[str, Any]]:
-    return planted(catalogue.get(task[0]), task[1])
+def _plant(task: tuple[str, float, frozenset[tuple[str, str]] | None]) -> dict[tuple[str, str], dict[str, Any]]:
+    id_, share, among = task
+    return planted(catalogue.get(id_), share, among)
 
 
 def main(path: str) -> None:

@@ -15,9 +15,11 @@ from typing import Any
 from dpfl_theory import statements as catalogue
 from dpfl_theory.checks.evidence import Evidence, document, statement_verdict
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.checks.workers import Task, name_of, one_thread, spread, usable_cores
+from dpfl_theory.checks.workers import Task, name_of, work_of
 from dpfl_theory.errors import DpflError, InputError, place, told, unknown_name
 from dpfl_theory.kernels import DEVICES
+from dpfl_theory.kernels.threads import usable_cores
+from dpfl_theory.processes import one_thread, spread
 from dpfl_theory.statements.model import METHODS, Check, Statement
 
 __all__ = ["Report", "check", "checks_of", "plan", "run_one", "run_plan", "suitable_jobs"]
@@ -153,17 +155,16 @@ def _run_spread(
 ) -> tuple[Evidence, ...]:
     """The checks in several processes: long ones first for balance or, where a budget may cut some, cheap ones first as
     in one process."""
-    tasks = [name_of(statement, checks_of(statement).index(c), file) for statement, c in pairs]
+    tasks: list[Task] = [name_of(statement, checks_of(statement).index(c), file) for statement, c in pairs]
     order = list(range(len(pairs)))
     if settings.deadline is None:
         order.sort(key=lambda i: -_USUAL_SECONDS[pairs[i][1].method])
-    labels = {task: _label(*pair) for task, pair in zip(tasks, pairs)}
 
-    def tell(done: int, waited_for: Task | None) -> None:
+    def tell(left: list[int]) -> None:
         if progress is not None:
-            progress(done, len(pairs), "" if waited_for is None else labels[waited_for], 0.0)
+            progress(len(pairs) - len(left), len(pairs), _label(*pairs[left[0]]), 0.0)
 
-    return spread(tasks, settings, jobs, order, tell)
+    return tuple(spread(work_of(tasks, settings), jobs, order, waiting=tell))
 
 
 def _label(statement: Statement, c: Check) -> str:

@@ -1,39 +1,25 @@
-"""Checks spread over processes. A check is named by its statement and its number there, so names and settings are all
-that a worker is sent, and the evidence is what it sends back: the same as in one process, and in the same order.
+"""Checks for other processes. A check is named by its statement and its number there, so names and settings are all
+that a process is sent, and the evidence is what it sends back: the same as in one process.
 
 Every check has one thread, here and there: how a matrix product is split over threads changes its last digits.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import multiprocessing
-import os
 import pickle
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dpfl_theory import statements as catalogue
 from dpfl_theory.checks.evidence import Evidence
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.errors import EnvironmentFault, InputError
-from dpfl_theory.kernels import threads
-from dpfl_theory.kernels.threads import usable_cores
+from dpfl_theory.errors import InputError
 from dpfl_theory.statements.model import Statement
 
-__all__ = ["Task", "name_of", "one_thread", "spread", "usable_cores"]
-
-_POOLS = ("NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
-"""What bounds the threads of a library, if it is set before that library is loaded."""
-
-_TELL_SECONDS = 1.0
+__all__ = ["Task", "name_of", "work_of"]
 
 
 @dataclass(frozen=True)
@@ -70,73 +56,12 @@ def name_of(statement: Statement, number: int, file: Path | None = None) -> Task
     return Task(statement.id, number, str(file.resolve()))
 
 
-@contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """One thread for runs, and one for each call of the BLAS, given back at the end.
-
-    >>> from dpfl_theory.kernels import threads
-    >>> with one_thread():
-    ...     threads.available()
-    1
-    """
-    with threads.bounded(1), threads.single_blas():
-        yield
-
-
-def spread(
-    tasks: Sequence[Task],
-    settings: Settings,
-    jobs: int,
-    order: Sequence[int] | None = None,
-    tell: Callable[[int, Task | None], None] | None = None,
-) -> tuple[Evidence, ...]:
-    """The evidence of each task, in their order, from ``jobs`` processes that begin the tasks in the given ``order``.
-
-    tell(done, task) is called about once a second with one of the tasks that are waited for. The first failure, or
-    Ctrl-C, ends all processes. Raises EnvironmentFault when a process dies.
-    """
-    others = multiprocessing.active_children()
+def work_of(tasks: Sequence[Task], settings: Settings) -> list[Callable[[], Evidence]]:
+    """What another process calls for the evidence of each task."""
     # Clocks that cannot be set have an origin of their own in each process on some systems.
     ends = None if settings.deadline is None else time.time() + settings.deadline - time.monotonic()
     sent = replace(settings, deadline=None, progress=None)
-    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _begin)
-    try:
-        futures = {pool.submit(_evidence, tasks[i], sent, ends): i for i in order or range(len(tasks))}
-        waiting = set(futures)
-        while waiting:
-            if tell is not None:
-                tell(len(tasks) - len(waiting), tasks[next(i for f, i in futures.items() if f in waiting)])
-            done, waiting = wait(waiting, _TELL_SECONDS, FIRST_COMPLETED)
-            for future in sorted(done, key=lambda f: futures[f]):
-                future.result()
-        if tell is not None:
-            tell(len(tasks), None)
-        found = {i: future.result() for future, i in futures.items()}
-        pool.shutdown()
-    except BaseException as error:
-        pool.shutdown(wait=False, cancel_futures=True)
-        for process in multiprocessing.active_children():
-            if process not in others:
-                process.terminate()
-        if isinstance(error, BrokenProcessPool):
-            told = f"one of {jobs} processes ended before its check did, perhaps for want of memory: use fewer --jobs"
-            raise EnvironmentFault(told) from error
-        raise
-    return tuple(found[i] for i in range(len(tasks)))
-
-
-def _begin() -> None:
-    """What a worker does first: leave Ctrl-C to the parent, end when the parent does, bound its threads."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    os.environ.update(dict.fromkeys(_POOLS, "1"))
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    return [functools.partial(_evidence, task, sent, ends) for task in tasks]
 
 
 def _evidence(task: Task, settings: Settings, ends: float | None) -> Evidence:

@@ -150,7 +150,7 @@ def _as_text(d: Mapping[str, Any]) -> str:
     ]
     parts += _block("Checks", checks)
     if d["power"]:
-        measured = Power(**d["power"]).sentence()
+        measured = Power(**d["power"]).sentence(refuted=d["expected"] == "violated")
         parts += ["", "Power", _wrap(f"{measured}.", "  ")]
     if d["erratum"]:
         parts += _block("Erratum", _erratum_rows(d["erratum"]))

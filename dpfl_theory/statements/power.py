@@ -25,9 +25,9 @@ class Power:
     formula (of statements without one: over its checks' own sides), None where no check has a ratio; ratio_by: that
     check. reading: for each method, how many of its checks read the formula, and how many there are: one reads it if
     another right side changes its evidence. idle: whether an algorithm that never moves would pass all runs; None
-    without runs. noticed: the smallest relative change of the right side, of those tried, with which some check gives
-    another verdict; None where none does. noticed_by: that check. fingerprint: of the formula and the checks that this
-    was measured with.
+    without runs. noticed: the smallest share, of those tried, by which the right side, or the value that a privacy
+    check claims, can be made smaller so that some check gives another verdict; None where none does. noticed_by: that
+    check. fingerprint: of the formula and the checks that this was measured with.
 
     >>> Power(0.9, "exact: x", {"exact": (1, 2)}, None, None, "", "0").sentence().split("; ")[0]
     'left/right reaches 0.9 (exact: x)'
@@ -53,12 +53,15 @@ class Power:
             "fingerprint": self.fingerprint,
         }
 
-    def sentence(self) -> str:
-        """All of it in words."""
+    def sentence(self, refuted: bool = False) -> str:
+        """All of it in words; with a smaller right side a refuted statement stays refuted, so that nothing is said of
+        one."""
         parts = []
         if self.ratio is not None:
             parts.append(f"left/right reaches {self.ratio:.3g} ({self.ratio_by})")
-        if self.noticed is None:
+        if refuted:
+            pass
+        elif self.noticed is None:
             parts.append("no change of the right side that was tried is noticed")
         else:
             parts.append(f"a right side smaller by {100 * self.noticed:.3g} % is noticed ({self.noticed_by})")

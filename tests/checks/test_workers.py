@@ -17,8 +17,9 @@ from threadpoolctl import threadpool_info
 
 from dpfl_theory import check, statements
 from dpfl_theory.checks.runner import Report, checks_of, plan, run_plan, suitable_jobs
-from dpfl_theory.checks.workers import one_thread, usable_cores
 from dpfl_theory.errors import EnvironmentFault, InputError
+from dpfl_theory.kernels.threads import usable_cores
+from dpfl_theory.processes import one_thread
 from dpfl_theory.statements.model import METHODS, Check, Source, Statement
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "my_statements.py"
@@ -106,7 +107,7 @@ def test_evidence_that_cannot_be_sent_is_told(tmp_path: Path) -> None:
 
 def test_a_process_that_dies_is_told(tmp_path: Path) -> None:
     file = mine(tmp_path, "*[lambda i: os._exit(9)] * 2")
-    with pytest.raises(EnvironmentFault, match="one of 2 processes ended before its check did"):
+    with pytest.raises(EnvironmentFault, match="one of 2 processes ended before its work did"):
         run_plan(plan(statements.load_file(file)), jobs=2, file=file)
 
 

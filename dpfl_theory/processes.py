@@ -1,0 +1,98 @@
+"""Work spread over processes: any pieces that can be sent, results as they come, and an end with the first failure."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from typing import TypeVar
+
+from dpfl_theory.errors import EnvironmentFault
+from dpfl_theory.kernels import threads
+
+__all__ = ["one_thread", "spread"]
+
+T = TypeVar("T")
+
+_POOLS = ("NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
+"""What bounds the threads of a library, if it is set before that library is loaded."""
+
+_TELL_SECONDS = 1.0
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """One thread for runs, and one for each call of the BLAS, given back at the end.
+
+    >>> from dpfl_theory.kernels import threads
+    >>> with one_thread():
+    ...     threads.available()
+    1
+    """
+    with threads.bounded(1), threads.single_blas():
+        yield
+
+
+def _nothing(*_: object) -> None:
+    """What is done where nobody listens."""
+
+
+def spread(
+    work: Sequence[Callable[[], T]],
+    jobs: int,
+    order: Sequence[int] | None = None,
+    *,
+    done: Callable[[int, T], None] = _nothing,
+    waiting: Callable[[list[int]], None] = _nothing,
+) -> list[T]:
+    """What each piece of work returns, in their order, from ``jobs`` processes that begin the pieces in ``order``.
+
+    done(i, result) is called here as soon as piece i has ended, waiting(pieces) about once a second with those that
+    have not, in the order in which they are begun. The first failure, Ctrl-C, and what these two functions raise end
+    all processes. Raises EnvironmentFault when a process dies.
+
+    >>> spread([], 2)
+    []
+    """
+    others = multiprocessing.active_children()
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _begin)
+    try:
+        futures = {pool.submit(work[i]): i for i in order or range(len(work))}
+        left = dict.fromkeys(futures)
+        while left:
+            waiting([futures[f] for f in left])
+            ended, _ = wait(left, _TELL_SECONDS, FIRST_COMPLETED)
+            for future in sorted(ended, key=lambda f: futures[f]):
+                del left[future]
+                done(futures[future], future.result())
+        pool.shutdown()
+    except BaseException as error:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in multiprocessing.active_children():
+            if process not in others:
+                process.terminate()
+        if isinstance(error, BrokenProcessPool):
+            told = f"one of {jobs} processes ended before its work did, perhaps for want of memory: use fewer --jobs"
+            raise EnvironmentFault(told) from error
+        raise
+    found = {i: future.result() for future, i in futures.items()}
+    return [found[i] for i in range(len(work))]
+
+
+def _begin() -> None:
+    """What a worker does first: leave Ctrl-C to the parent, end when the parent does, bound its threads."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    os.environ.update(dict.fromkeys(_POOLS, "1"))
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

@@ -1,0 +1,36 @@
+"""Validations: scripts that redo one figure or table of a paper, or plot one theorem's bound against reality.
+
+A script is one Python file of the folder ``validations/``. It defines ``TITLE``, ``CAPTION``, ``SOURCE`` (a mapping
+with ``paper`` and ``where``), ``BUDGET_SECONDS`` (profile -> seconds on one core) and two functions:
+
+* ``compute(context) -> dict``: plain JSON data (NumPy arrays are turned into lists, numbers that are not finite into
+  None). Its key ``configuration`` says what was run; ``claims`` is a list of mappings with ``claim`` (the printed
+  sentence as a predicate), ``verdict`` (one of `CLAIM_VERDICTS`), ``paper`` and ``measured`` (what each says). A claim
+  may record under ``expected`` the verdict it is known to get; another verdict then makes the exit code 1.
+* ``draw(data) -> dict[str, Figure]``: figures from that data alone, as read back from the file. The key ``""`` stands
+  for the file ``<name>.png``, any other key for ``<name>-<key>.png``.
+
+A script that can use the user's own data also defines ``DATA``, a phrase that says what file it takes; the file's path
+is then ``context.data``, None when none was given, and its name and SHA-256 are recorded in the configuration.
+
+It ends with ``if __name__ == "__main__": raise SystemExit(main(__file__))`` and so runs on its own as well.
+"""
+
+from dpfl_theory.validation.batch import main, validate
+from dpfl_theory.validation.run import CLAIM_VERDICTS, SCHEMA, plain, redraw, run
+from dpfl_theory.validation.script import PROFILES, Context, Script, available, load
+
+__all__ = [
+    "CLAIM_VERDICTS",
+    "PROFILES",
+    "SCHEMA",
+    "Context",
+    "Script",
+    "available",
+    "load",
+    "main",
+    "plain",
+    "redraw",
+    "run",
+    "validate",
+]

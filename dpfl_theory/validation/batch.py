@@ -1,0 +1,190 @@
+"""Runs scripts one beside the other, and one script from its own file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dpfl_theory.console import Progress, choice, parse_seed, run_app, say, writable
+from dpfl_theory.errors import DpflError, InputError, place, told, unknown_name
+from dpfl_theory.kernels import DEVICES, select
+from dpfl_theory.kernels.threads import usable_cores
+from dpfl_theory.processes import one_thread, spread
+from dpfl_theory.validation.run import CLAIM_VERDICTS, run
+from dpfl_theory.validation.script import Context, Script, available, folder, load
+
+__all__ = ["Ending", "exit_code", "in_process", "main", "order_of", "tell", "validate"]
+
+INTERNAL = 70
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a script ended: the verdicts of its claims, those that were not expected among them, or why it failed."""
+
+    name: str
+    verdicts: tuple[str, ...] = ()
+    surprises: frozenset[str] = frozenset()
+    seconds: float = 0.0
+    failure: str = ""
+    code: int = 0
+
+
+def attempt(script: Script, context: Context, output: Path) -> Ending:
+    """Run a script and say how it ended; a failure is told and not raised."""
+    try:
+        document = run(script, context, output)
+    except DpflError as error:
+        return Ending(script.name, failure=str(error), code=error.exit_code)
+    except Exception as error:
+        return Ending(script.name, failure=f"internal error: {told(error)}, {place(error)}", code=INTERNAL)
+    claims = document["data"].get("claims", [])
+    return Ending(
+        script.name,
+        tuple(c["verdict"] for c in claims),
+        frozenset(c["verdict"] for c in claims if c["verdict"] != c.get("expected", c["verdict"])),
+        document["seconds"],
+    )
+
+
+def in_process(path: Path, context: Context, output: Path) -> Callable[[], Ending]:
+    """What another process calls to run the script in this file, on one thread."""
+    return partial(_attempt_here, path, replace(context, progress=Context().progress), output)
+
+
+def _attempt_here(path: Path, context: Context, output: Path) -> Ending:
+    with one_thread():
+        return attempt(load(path), context, output)
+
+
+def order_of(scripts: Sequence[Script], profile: str) -> list[int]:
+    """The scripts' numbers, the longest first, so that the last ones to end are short."""
+    return sorted(range(len(scripts)), key=lambda i: -scripts[i].budget.get(profile, 0.0))
+
+
+def tell(ending: Ending, output: Path) -> None:
+    """Say on stderr how a script ended."""
+    if ending.failure:
+        say(f"{ending.name} failed: {ending.failure}")
+        return
+    counts = [f"{ending.verdicts.count(v)} {v}" for v in CLAIM_VERDICTS if v in ending.verdicts]
+    found = f"claims: {', '.join(counts)}" if counts else "done"
+    say(f"{ending.name}: {found} in {ending.seconds:.1f} s: {output / 'evidence' / ending.name}.json")
+
+
+def exit_code(endings: Iterable[Ending]) -> int:
+    """0 unless a claim has another verdict than its script records as ``expected`` (1; 3 when all such are
+    inconclusive); the exit code of the first script that failed, if one did."""
+    made = list(endings)
+    failure = next((e.code for e in made if e.code), 0)
+    surprises = frozenset().union(*(e.surprises for e in made))
+    if failure or not surprises:
+        return failure
+    return 3 if surprises == {"inconclusive"} else 1
+
+
+def run_all(scripts: Sequence[Script], context: Context, output: Path, jobs: int) -> int:
+    """Run the scripts, telling on stderr what came out; returns the exit code.
+
+    More than one job: in so many processes with a thread each, the longest script first. One: here, one after the
+    other, with as many threads as there are. A script that fails does not keep the others from running. What is
+    computed is the same.
+    """
+    if min(jobs, len(scripts)) > 1:
+        endings = _spread(scripts, context, output, min(jobs, len(scripts)))
+    else:
+        endings = [_alone(script, context, output) for script in scripts]
+    return exit_code(endings)
+
+
+def _alone(script: Script, context: Context, output: Path) -> Ending:
+    budget = script.budget.get(context.profile)
+    say(f"{script.name}: {script.title} ({context.profile}{f', about {budget:g} s' if budget else ''})")
+    with Progress(f"  {script.name}") as progress:
+        ending = attempt(script, replace(context, progress=progress), output)
+    tell(ending, output)
+    return ending
+
+
+def _spread(scripts: Sequence[Script], context: Context, output: Path, jobs: int) -> list[Ending]:
+    cost = [max(1.0, s.budget.get(context.profile, 1.0)) for s in scripts]
+    with Progress("validate") as progress:
+
+        def waiting(left: list[int]) -> None:
+            progress(1.0 - sum(cost[i] for i in left) / sum(cost), f"waiting for {scripts[left[0]].name}")
+
+        return spread(
+            [in_process(s.path, context, output) for s in scripts],
+            jobs,
+            order_of(scripts, context.profile),
+            done=lambda _, ending: tell(ending, output),
+            waiting=waiting,
+        )
+
+
+def validate(
+    names: Sequence[str],
+    *,
+    full: bool,
+    output: str,
+    seed: str,
+    device: str,
+    data: str | None = None,
+    place: Path | None = None,
+    jobs: int | None = None,
+) -> int:
+    """Run the named scripts (all when none is named) with options as the command line gives them; by default in one
+    process for each core, and one on a GPU."""
+    known = available(place)
+    for name in names:
+        if name not in known:
+            raise unknown_name("validation", name, known)
+    if not known:
+        raise InputError(f"there is no validation script in {str(place or folder())!r}")
+    context = Context("full" if full else "quick", parse_seed(seed), choice("device", device, DEVICES), data)
+    target = writable(Path(output), folder=True)
+    scripts = [load(known[name]) for name in (names or known)]
+    if data is not None:
+        _usable(data, names, scripts)
+    return run_all(scripts, context, target, jobs or default_jobs(device))
+
+
+def default_jobs(device: str) -> int:
+    """One process for each core, and one alone where a GPU is used."""
+    return usable_cores() if select(device).name == "cpu" else 1
+
+
+def _usable(data: str, names: Sequence[str], scripts: Sequence[Script]) -> None:
+    """Raise InputError unless the data file is there and each script, which must be named, takes one."""
+    if not names:
+        takers = ", ".join(script.name for script in scripts if script.data is not None) or "none here does"
+        raise InputError(f"--data {data!r} is for no particular validation: name one that takes a file ({takers})")
+    for script in scripts:
+        if script.data is None:
+            raise InputError(f"validation {script.name!r} takes no data file: leave out --data {data!r}")
+    if not Path(data).is_file():
+        raise InputError(f"data file {data!r} does not exist: give {scripts[0].data}")
+
+
+def main(file: str, arguments: Sequence[str] | None = None) -> int:
+    """Run one script on its own: ``python validations/NAME.py [--full] [--output DIR] [--seed N] [--device D] [--data
+    FILE]``."""
+    path = Path(file).resolve()
+    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+    @app.command(help=f"Run the validation {path.stem} and leave its evidence and figures in a folder.")
+    def script(
+        full: Annotated[bool, typer.Option("--full", help="The full profile instead of the quick one.")] = False,
+        output: Annotated[str, typer.Option(metavar="DIR", help="Folder for evidence and figures.")] = "reports",
+        seed: Annotated[str, typer.Option(metavar="N", help="Seed of all randomness.")] = "0",
+        device: Annotated[str, typer.Option(metavar="auto|cpu|cuda", help="Where the kernels run.")] = "auto",
+        data: Annotated[str | None, typer.Option(metavar="FILE", help="Your data, if the script takes any.")] = None,
+    ) -> int:
+        return validate([path.stem], full=full, output=output, seed=seed, device=device, data=data, place=path.parent)
+
+    return run_app(app, arguments, program=path.name)

@@ -1,0 +1,125 @@
+"""Runs one script: its evidence as JSON, and its figures drawn from that alone."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dpfl_theory.console import write
+from dpfl_theory.errors import InputError
+from dpfl_theory.kernels import select
+from dpfl_theory.validation.script import Context, Script, beside, command
+
+__all__ = ["CLAIM_VERDICTS", "SCHEMA", "plain", "redraw", "run"]
+
+SCHEMA = "dpfl-theory/validation/1"
+CLAIM_VERDICTS = ("reproduced", "not-reproduced", "inconclusive")
+
+
+def plain(value: Any, where: str = "data") -> Any:
+    """The value as JSON data: arrays as lists, numbers that are not finite as None. TypeError names what is neither."""
+    if isinstance(value, Mapping):
+        return {str(k): plain(v, f"{where}[{k!r}]") for k, v in value.items()}
+    if hasattr(value, "tolist"):  # NumPy arrays and scalars
+        return plain(value.tolist(), where)
+    if isinstance(value, (list, tuple)):
+        return [plain(v, f"{where}[{i}]") for i, v in enumerate(value)]
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    raise TypeError(f"{where} is a {type(value).__name__}, which JSON has no place for")
+
+
+def _checked(data: Any, name: str) -> dict[str, Any]:
+    if not isinstance(data, Mapping):
+        raise TypeError(f"compute() of {name} returned a {type(data).__name__} instead of a dict")
+    made: dict[str, Any] = plain(data)
+    for claim in made.get("claims", []):
+        lacking = {"claim", "verdict", "paper", "measured"} - set(claim)
+        if lacking:
+            raise TypeError(f"a claim of {name} lacks {', '.join(sorted(lacking))}")
+        if claim["verdict"] not in CLAIM_VERDICTS:
+            raise TypeError(
+                f"a claim of {name} has the verdict {claim['verdict']!r}, none of {', '.join(CLAIM_VERDICTS)}"
+            )
+    return made
+
+
+def _fingerprint(path: str) -> dict[str, str]:
+    """What identifies a data file wherever it lies."""
+    return {"name": Path(path).name, "sha256": hashlib.sha256(Path(path).read_bytes()).hexdigest()}
+
+
+def run(script: Script, context: Context, output: Path) -> dict[str, Any]:
+    """Run a script and leave ``evidence/<name>.json`` and ``figures/<name>*.{png,svg}`` in the output folder.
+
+    Nothing is written unless everything worked. Returns the document that was written.
+    """
+    from dpfl_theory.checks.evidence import versions
+
+    device = select(context.device).description
+    begun = time.perf_counter()
+    with beside(script.path):
+        data = _checked(script.compute(context), script.name)
+    if context.data is not None:
+        data["configuration"] = {**data.get("configuration", {}), "data file": _fingerprint(context.data)}
+    document = {
+        "schema": SCHEMA,
+        "name": script.name,
+        "title": script.title,
+        "caption": script.caption,
+        "source": dict(script.source),
+        "command": command(script.name, context),
+        "profile": context.profile,
+        "seed": context.seed,
+        "device": device,
+        "versions": versions(),
+        "seconds": round(time.perf_counter() - begun, 3),
+        "data": data,
+    }
+    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    figures = redraw(script, json.loads(text))
+    target = _subfolder(output, "evidence") / f"{script.name}.json"
+    _leave(figures, _subfolder(output, "figures"), script.name)
+    write(target, text)
+    return document
+
+
+def redraw(script: Script, document: Mapping[str, Any]) -> dict[str, bytes]:
+    """The figures of a document by file name, drawn from its data alone."""
+    from dpfl_theory.report import style
+
+    with beside(script.path), style.look():
+        drawn = script.draw(document["data"])
+    files: dict[str, bytes] = {}
+    for key, figure in drawn.items():
+        if not re.fullmatch(r"[A-Za-z0-9._-]*", key):
+            raise ValueError(f"draw() of {script.name} names a figure {key!r}: use letters, digits, dots and hyphens")
+        stem = f"{script.name}-{key}" if key else script.name
+        files.update({f"{stem}.{kind}": content for kind, content in style.render(figure).items()})
+    return files
+
+
+def _leave(files: Mapping[str, bytes], place: Path, name: str) -> None:
+    """Write the figures, and remove those of the same script that it no longer draws."""
+    for file, content in files.items():
+        write(place / file, content)
+    for old in (*place.glob(f"{name}.*"), *place.glob(f"{name}-*.*")):
+        if old.suffix in (".png", ".svg") and old.name not in files:
+            old.unlink()
+
+
+def _subfolder(output: Path, name: str) -> Path:
+    place = output / name
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot make the folder {str(place)!r}: {error.strerror}; choose another --output") from error
+    return place
