@@ -92,6 +92,7 @@ def test_the_markdown_is_the_whole_letter() -> None:
     assert f"What rests on it. {PAPER}.u , {PAPER}.v ." in told
     remarks = told.split(" Remarks ")[1]
     assert "If <all> do, it fails." in remarks
+    assert "Restored: From the proof of Lemma <9>. " in remarks
     assert "printed" not in remarks.split("Sharper forms")[0].lower()
     assert told.count("A dot is missing after <K>.") == 1
     assert text.endswith("\n")
