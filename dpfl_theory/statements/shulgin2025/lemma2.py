@@ -251,8 +251,8 @@ LEMMA2: Statement = Statement(
         restoration=(
             "from its proof, of which 'From the definition of the Euclidean norm' and 'when' are left, and from its "
             "use in steps 1 of the proofs of Theorems 1 and 2, an induction over the rounds. That residuals stay "
-            "bounded by one number and that the step is limited is, as we judge, pinned by these; the condition on beta "
-            "is a judgement"
+            "bounded by one number and that the step is limited is, as we judge, pinned by these; the condition on "
+            "beta is a judgement"
         ),
     ),
     text=(
