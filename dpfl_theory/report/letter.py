@@ -103,7 +103,7 @@ def provenances(chosen: Iterable[Statement]) -> dict[str, int]:
 def counted(chosen: Iterable[Statement]) -> str:
     """The statements by provenance, in words."""
     n = provenances(chosen)
-    parts = [f"{n['read']} {_plural(n['read'], 'statement')} read in the paper"]
+    parts = [f"{n['read'] or 'no'} {_plural(n['read'], 'statement')} read in the paper"]
     parts += [f"{n['restored']} restored"] if n["restored"] else []
     parts += [f"{n['derived']} derived (these are ours)"] if n["derived"] else []
     parts += [f"{n['readings']} second {_plural(n['readings'], 'reading')}"] if n["readings"] else []
@@ -122,7 +122,11 @@ def opening(paper: str, own: Sequence[Statement]) -> list[str]:
     read += (
         f"statements one by one, with hypotheses, letters and units, so that a computer can check them: {counted(own)}."
     )
-    if any(s.provenance == "restored" for s in own):
+    known = provenances(own)
+    if known["restored"] and not known["read"]:
+        read += " We restored the formulas from the words around them, and nothing restored is called an error of "
+        read += "yours. We should be glad to put your own formulas in their place."
+    elif known["restored"]:
         read += " Where our copy has lost a formula we restored it, and nothing restored is called an error of yours."
     checked = (
         "Each was checked by the methods that apply to it: exact algebra, worst cases over a whole class of functions, "
@@ -134,7 +138,8 @@ def opening(paper: str, own: Sequence[Statement]) -> list[str]:
         found += "counterexample that we found, a short script that redoes it and needs nothing of ours, and the best "
         found += "reply that we could think of. Then follow the statements that they concern, and what survives."
     else:
-        found = "We have no erratum on record: no statement was found to fail as it was read."
+        found = "We have no erratum on record: no statement was found to fail as it was "
+        found += "read." if known["read"] else "restored."
     doubt = (
         "We may be mistaken: in a reading, in a restoration or in a computation. Every finding can be repeated with "
         "the command beside it. Corrections are welcome, and will be made with thanks."
@@ -200,7 +205,7 @@ def letter(paper: str) -> dict[str, Any]:
     return {
         "paper": paper,
         "reference": reference(paper),
-        "title": reference(paper).split(": ", 1)[-1],
+        "title": reference(paper).split(": ", 1)[-1].removesuffix("."),
         "copy": copy_read(paper) or None,
         "opening": opening(paper, own),
         "statements": provenances(own),

@@ -134,7 +134,7 @@ def _remarks(letter: Mapping[str, Any]) -> Iterator[str]:
             f"{place(r)}. {'Read in the paper' if r['provenance'] == 'read' else r['provenance'].capitalize()}."
         )
         if r["restoration"]:
-            yield f"**Restored.** {escaped(r['restoration'])}"
+            yield f"**Restored:** {escaped(r['restoration'].removesuffix('.'))}."
         if r["reading"]:
             yield f"**Read.** {escaped(r['reading'])}"
         yield escaped(r["text"])
@@ -147,6 +147,7 @@ def _remarks(letter: Mapping[str, Any]) -> Iterator[str]:
 
 def _sharper(letter: Mapping[str, Any]) -> Iterator[str]:
     if letter["sharpened"]:
+        yield "These can be stated with better constants. What stands in the paper is not touched by that."
         yield "\n".join(f"- `{s['id']}`: {escaped(s['text'])}" for s in letter["sharpened"])
 
 

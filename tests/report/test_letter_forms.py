@@ -92,6 +92,7 @@ def test_the_markdown_is_the_whole_letter() -> None:
     assert f"What rests on it. {PAPER}.u , {PAPER}.v ." in told
     remarks = told.split(" Remarks ")[1]
     assert "If <all> do, it fails." in remarks
+    assert "Restored: From the proof of Lemma <9>. " in remarks
     assert "printed" not in remarks.split("Sharper forms")[0].lower()
     assert told.count("A dot is missing after <K>.") == 1
     assert text.endswith("\n")
@@ -238,6 +239,9 @@ def test_every_letter_can_be_written(paper: str) -> None:
         id_ for c in written["causes"] for id_ in c["errata"]
     ]
     assert sum(g["errata"] for g in written["grades"].values()) == len(written["errata"])
+    heading = as_markdown(written).splitlines()[0]
+    assert heading.startswith("# To the authors of ")
+    assert heading.endswith(")"), "the year in parentheses, and no full stop"
     assert sum(written["statements"].values()) == len(own)
     assert json.loads(json.dumps(written, allow_nan=False)) == written
     shown = words(rendered(as_markdown(written)))
@@ -246,6 +250,26 @@ def test_every_letter_can_be_written(paper: str) -> None:
         assert not set(e["affects"]) & set(e["survives"])
     for e in written["remarks"]:
         assert " ".join(e["text"].split()) in shown
+
+
+def test_a_letter_on_restored_formulas_alone_says_so() -> None:
+    """It claims to have read none, and finds none wrong as it was read."""
+    told = " ".join(letter("shulgin2025")["opening"])
+    assert "no statements read in the paper, " in told
+    assert "We restored the formulas from the words around them" in told
+    assert "no statement was found to fail as it was restored." in told
+    assert "as it was read" not in told
+    assert "put your own formulas" not in " ".join(letter("das2022")["opening"])
+
+
+def test_only_what_stands_in_a_paper_is_a_slip() -> None:
+    """An observation on a form that is ours stands in its note; the formulas of shulgin2025 were restored, so that a
+    slip there is one of words or numbers that can be read: it says where they stand."""
+    for s in statements.all_statements():
+        if s.provenance == "derived":
+            assert not s.slips, s.id
+        elif s.paper == "shulgin2025":
+            assert all(re.match(r"(Section|Appendix) [0-9A-Z.]+ (cites|says that) .*'.*'", slip) for slip in s.slips)
 
 
 def test_an_id_means_one_cause_and_each_has_its_script() -> None:

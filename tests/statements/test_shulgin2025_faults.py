@@ -16,7 +16,7 @@ from dpfl_theory.statements.claims import Case, Performance
 from dpfl_theory.statements.model import Sides, Statement
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._clip21_runs import path
-from dpfl_theory.statements.shulgin2025._instances import ACCURATE_PRIVATE, CLOSER, NOISY
+from dpfl_theory.statements.shulgin2025._instances import ACCURATE_PRIVATE, CLOSER, LARGE, NOISY
 from dpfl_theory.statements.shulgin2025.clip21 import inactive_cases
 
 SETTINGS = Settings(alpha=1e-9, device="cpu")
@@ -144,6 +144,8 @@ RUNS = {
     ("shulgin2025.clip21.inactive", "one quadratic, first round"): 0.95,
     ("shulgin2025.corollary1", "first round only"): 0.4,
     ("shulgin2025.corollary2", "the slope stays t = 0.25, epsilon = 54.3, K = 200"): 0.15,
+    ("shulgin2025.eq12", "one quadratic, 72 rounds, D = 1.0001 M"): 0.16,
+    ("shulgin2025.eq12", "one client in two dimensions, condition 300, D = 1.0001 M"): 0.16,
     ("shulgin2025.eq12.repaired", "one quadratic, first round, D = M/20"): 0.9,
     (
         "shulgin2025.theorem1.sharpened",
@@ -166,6 +168,7 @@ def test_the_runs_notice_a_factor(id_: str, name: str) -> None:
 STILL = {
     "corollary2": list(ACCURATE_PRIVATE),
     "theorem2": [n for n in NOISY if n.startswith("16 clients")],
+    "eq12": [n for n in LARGE if "D = 1.0001 M" in n],
     "eq12.repaired": list(CLOSER),
 }
 

@@ -157,7 +157,7 @@ CLIPPING: Statement = Statement(
         provenance="restored",
         restoration=(
             "from 'from Theorem 4.3 of Khirirat et al.' and 'within a finite number of iterations'; the recursion is "
-            "that of Table 1"
+            "that of Table 1 as restored. That the display is this closed form is a judgement"
         ),
     ),
     text=(
@@ -187,7 +187,9 @@ NORMALIZATION: Statement = Statement(
         _WHERE,
         "16",
         note=(
-            "for every start. To reach is a limit: only v^k with ||v^k - g*|| = beta - alpha is followed by g* itself"
+            "for every start. To reach is a limit: only v^k with ||v^k - g*|| = beta - alpha is followed by g* itself. "
+            "The condition beta/(alpha + ||v^0 - g*||) < 1 would not be enough: with alpha = 0, beta = 1 and ||v^0 - "
+            "g*|| = 3/2 the distances are 3/2, 1/2, 1/2 and so on"
         ),
         provenance="restored",
         restoration=(
@@ -224,10 +226,6 @@ NORMALIZATION: Statement = Statement(
         ),
     ),
     uses=("shulgin2025.lemma1",),
-    slips=(
-        "If the lost condition is that of Theorem 1, beta/(alpha + ||v^0 - g*||) < 1, it is not enough: with alpha = "
-        "0, beta = 1 and ||v^0 - g*|| = 3/2 the distances are 3/2, 1/2, 1/2 and so on.",
-    ),
 )
 
 STATEMENTS = (CLIPPING, NORMALIZATION)

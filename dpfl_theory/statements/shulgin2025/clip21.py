@@ -204,7 +204,15 @@ DESCENT: Statement = Statement(
     id="shulgin2025.clip21.descent",
     kind="step",
     title="Clip21: what one step gains",
-    source=Source(shu.PAPER, _WHERE, note=f"{_DERIVED}. {INTERPOLATION}", provenance="derived"),
+    source=Source(
+        shu.PAPER,
+        _WHERE,
+        note=(
+            f"{_DERIVED}. The inequality needs no limit of gamma; gamma <= 1/L makes its movement term nonpositive. "
+            f"{INTERPOLATION}"
+        ),
+        provenance="derived",
+    ),
     text="If f is L-smooth, gamma <= 1/L and x^{k+1} = x^k - gamma v^{k+1}, then the bound holds.",
     symbols=(_GAP, _GAMMA, *shu.letters("L"), _SLOPE, _ESTIMATE, _ERROR),
     expectations=(_AFTER,),
@@ -219,7 +227,6 @@ DESCENT: Statement = Statement(
         ),
         *runs(ROUNDS, experiment),
     ),
-    slips=("The inequality itself needs no limit of gamma; gamma <= 1/L makes its movement term nonpositive.",),
 )
 
 RESIDUAL: Statement = Statement(

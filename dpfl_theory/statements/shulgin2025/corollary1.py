@@ -115,12 +115,18 @@ COROLLARY1: Statement = Statement(
     source=Source(
         shu.PAPER,
         "Corollary 1, Section 4",
-        note=("with gamma = c/sqrt(K + 1) the constant is Theorem 1's"),
+        note=(
+            "with gamma = c/sqrt(K + 1) the constant is Theorem 1's. The restored form is a rate if c, hence beta, "
+            "does not depend on K; with a fixed alpha, beta < alpha + D/sqrt(K + 1) for all K leaves beta <= alpha. "
+            "With alpha = 0, standard normalisation, gamma is below D/(L_max (K + 1)), and the bound's first term does "
+            "not tend to 0. R = D/sqrt(K + 1) is a condition on the first memories: each client starts within it of "
+            "its own gradient, and the closer the more rounds are planned"
+        ),
         provenance="restored",
         restoration=(
             "from Appendix E and from 'This constant diminishes when we properly choose initialized memory vectors "
-            "and the step size'. R = D/sqrt(K + 1), the limit of gamma and the order are pinned by the words; the "
-            "constants are derived"
+            "and the step size'. That R = D/sqrt(K + 1), the limit of gamma and the order are pinned by the words is a "
+            "judgement; the constants are derived"
         ),
     ),
     text=(
@@ -146,13 +152,6 @@ COROLLARY1: Statement = Statement(
         *rates.checks("corollary1", lambda: COROLLARY1),
     ),
     uses=("shulgin2025.theorem1",),
-    slips=(
-        "O(1/sqrt(K)) needs a c that does not depend on K, hence a beta that does not, and beta < alpha + D/sqrt(K + "
-        "1) for all K leaves beta <= alpha only; with alpha = 0, standard normalisation, gamma is below D/(L_max (K + "
-        "1)) and the bound's first term does not tend to 0.",
-        "R = D/sqrt(K + 1) is a condition on the first memories: each client has to start within it of its own "
-        "gradient, and the closer the more rounds are planned.",
-    ),
 )
 
 STATEMENTS = (COROLLARY1,)

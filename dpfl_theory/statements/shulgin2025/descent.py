@@ -142,7 +142,9 @@ DESCENT: Statement = Statement(
         "Appendix D, proof of Theorem 1, step 3",
         note=(
             "with noise it is the same for the server's estimate; the runs, in which v^{k+1} is computed apart, have "
-            f"none. {INTERPOLATION}"
+            "none. For v^{k+1} = 0 the direction is 0, the point stays, and the bound is still true: ||grad f|| is "
+            "then "
+            f"the error. {INTERPOLATION}"
         ),
         provenance="restored",
         restoration=(
@@ -163,10 +165,6 @@ DESCENT: Statement = Statement(
         Check("algebra", "the inner product of gradient and direction", _aligned),
         *worst.grid_of(worst.descent, _LENGTHS),
         *runs(FIRST, first_round),
-    ),
-    slips=(
-        "For v^{k+1} = 0 the direction is 0, the point stays, and the bound is still true: ||grad f|| is then the "
-        "error.",
     ),
 )
 
@@ -191,8 +189,9 @@ SHARPENED: Statement = replace(
         ),
     ),
     text=(
-        "If f is L-smooth (convex or not), x^{k+1} = x^k - gamma v^{k+1}/||v^{k+1}|| and ||grad f(x^k) - v^{k+1}|| <= "
-        "||grad f(x^k)||, then the bound holds."
+        "If f is L-smooth (convex or not), x^{k+1} = x^k - gamma v^{k+1}/||v^{k+1}|| and e = ||grad f(x^k) - "
+        "v^{k+1}|| <= ||grad f(x^k)||, then f(x^{k+1}) <= f(x^k) - gamma sqrt(||grad f(x^k)||^2 - e^2) + L gamma^2/2, "
+        "with the square root in place of ||grad f(x^k)|| - 2e."
     ),
     assumptions=(*DESCENT.assumptions, Assumption("||grad f(x^k) - v^{k+1}|| <= ||grad f(x^k)||", _nearer)),
     sides=_sharpened_sides,

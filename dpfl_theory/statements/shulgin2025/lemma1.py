@@ -187,12 +187,16 @@ LEMMA1: Statement = Statement(
         shu.PAPER,
         "Lemma 1, Section 3.3",
         "7, 8",
-        note=("(7) is ||Norm_alpha(g)|| <= 1; (8) stands here. For alpha = 0 and g = 0 it has 0/0 and says nothing"),
+        note=(
+            "(7) is ||Norm_alpha(g)|| <= 1; (8) stands here. For alpha = 0 and g = 0 it has 0/0 and says nothing. The "
+            "factor of (8), which 'improves the contraction factor, compared to standard normalization' for short "
+            "vectors, is below 1 exactly for beta < 2 (alpha + ||g||), near g = 0 for beta < 2 alpha"
+        ),
         provenance="restored",
         restoration=(
             "(7) from 'the norm of the normalized vector is bounded above', (8) from 'the distance between the true "
-            "vector and a' and from Appendix B, which takes the Euclidean norm and then expands it. That (8) is an "
-            "equality of squares, with alpha >= 0 and beta > 0 arbitrary, is a judgement"
+            "vector and a', which 'is bounded by a function of' letters that are lost, and from Appendix B. That (8) "
+            "is an equality of squares, with alpha >= 0 and beta > 0 arbitrary, is a judgement"
         ),
     ),
     text="For any alpha >= 0, beta > 0 and g, ||Norm_alpha(g)|| <= 1, and (8) is an equality.",
@@ -216,11 +220,6 @@ LEMMA1: Statement = Statement(
             for a, b in _RATIOS
         ),
     ),
-    slips=(
-        "'Improves the contraction factor, compared to standard normalization': the factor of (8) is below 1 only for "
-        "beta < 2 (alpha + ||g||), near g = 0 for beta < 2 alpha; for a larger beta short vectors are not contracted, "
-        "with smoothing or without.",
-    ),
 )
 
 TABLE1: Statement = Statement(
@@ -232,7 +231,11 @@ TABLE1: Statement = Statement(
         "Table 1, Section 3.4",
         note=(
             "E||C(g) - g||^2 <= (1 - eta)||g||^2; ||Clip_tau(g) - g|| = max(0, ||g|| - tau), which stands here; (8), "
-            "which is shulgin2025.lemma1. Of the first row, a definition, Top-k with eta = k/d is tested"
+            "which is shulgin2025.lemma1. Of the first row, a definition, Top-k with eta = k/d is tested. That it "
+            "'behaves similarly to a contractive compressor', as clipping does not, is read of how (8) scales with "
+            "||g||: with a fixed beta neither operator has one eta > 0 for all vectors; for all vectors of length at "
+            "most R clipping has one (1 - (1 - tau/R)^2 for R > tau, else 1), and smoothed normalisation exactly if "
+            "beta < 2 alpha"
         ),
         provenance="restored",
         restoration=(
@@ -265,11 +268,6 @@ TABLE1: Statement = Statement(
         ),
     ),
     uses=("shulgin2025.lemma1",),
-    slips=(
-        "'Unlike clipping, behaves similarly to a contractive compressor': with a fixed beta neither operator has one "
-        "eta > 0 for all vectors; for all vectors of length at most R clipping has one (1 - (1 - tau/R)^2 for R > tau, "
-        "else 1), and smoothed normalisation only if beta < 2 alpha.",
-    ),
 )
 
 STATEMENTS = (LEMMA1, TABLE1)

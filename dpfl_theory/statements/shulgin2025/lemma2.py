@@ -242,13 +242,17 @@ LEMMA2: Statement = Statement(
     source=Source(
         shu.PAPER,
         "Lemma 2, Appendix D",
-        note="several rounds apply it one after another",
+        note=(
+            "several rounds apply it one after another. The tables of Appendix I have values up to 10 in a column "
+            "whose head is lost; if that is beta, and alpha is small, the form with beta < alpha + R is true for R of "
+            "about 20 or more only, while its hypothesis asks for R of about 10"
+        ),
         provenance="restored",
         restoration=(
             "from its proof, of which 'From the definition of the Euclidean norm' and 'when' are left, and from its "
             "use in steps 1 of the proofs of Theorems 1 and 2, an induction over the rounds. That residuals stay "
-            "bounded by one number and that the step is limited is pinned by these; the condition on beta is a "
-            "judgement"
+            "bounded by one number and that the step is limited is, as we judge, pinned by these; the condition on "
+            "beta is a judgement"
         ),
     ),
     text=(
@@ -267,12 +271,13 @@ LEMMA2: Statement = Statement(
     ),
     remark=Remark(
         "If the lost condition on beta is beta/(alpha + R) < 1, the one with which Theorem 1 is entered, then a short "
-        "residual can grow beyond R: the factor |1 - beta/(alpha + r)| is not at most 1 - beta/(alpha + R) for r < "
-        "beta - alpha. n = 1, f = x^2/2, R = 1, alpha = 0, beta = gamma = 9/10, x^0 = 5, v^0 = 49/10: the residual "
-        "1/10 becomes -8/10 at v^1 = 58/10, and -17/10 at x^1 = 41/10. It then holds exactly where (sqrt(beta) - "
-        "sqrt(alpha))^2 <= R (alpha + R - beta)/(alpha + R) or beta <= alpha; the residual stays below 2R, which it "
-        "approaches for alpha near 0 and beta near R alone. Theorems 1 and 2 survive: what they need is a residual of "
-        "at most R after the memories' update, and that is true for every beta < alpha + R.",
+        "residual can grow beyond R: an update multiplies a residual r by 1 - beta/(alpha + r), which for r < beta - "
+        "alpha is negative and for alpha = 0 has no bound as r gets short. n = 1, f = x^2/2, R = 1, alpha = 0, beta = "
+        "gamma = 9/10, x^0 = 5, v^0 = 49/10: the residual 1/10 becomes -8/10 at v^1 = 58/10, and -17/10 at x^1 = "
+        "41/10. With every gamma up to its limit it then holds exactly where (sqrt(beta) - sqrt(alpha))^2 <= R (alpha "
+        "+ R - beta)/(alpha + R) or beta <= alpha; otherwise residuals stay below 2R, which they approach for alpha "
+        "near 0 and beta near R alone. The restored Theorems 1 and 2 survive: what they need is a residual of at most "
+        "R after the memories' update, and that is true for every beta < alpha + R.",
         shown_by="shulgin2025.lemma2.larger-beta",
         repaired="shulgin2025.lemma2.repaired",
     ),
@@ -300,12 +305,8 @@ LARGER_BETA: Statement = replace(
     ),
     expected="violated",
     remark=None,
-    reading="The lost condition on beta is restored as beta/(alpha + R) < 1, the one of Theorem 1.",
+    reading="The lost condition on beta is restored as beta/(alpha + R) < 1, the one of the restored Theorem 1.",
     reading_of="shulgin2025.lemma2",
-    slips=(
-        "The largest beta of the paper's experiments is 10; with a small alpha this form is then true for R of about "
-        "20 or more only, while its hypothesis asks for R of about 10.",
-    ),
 )
 
 

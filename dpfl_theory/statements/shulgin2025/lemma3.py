@@ -126,7 +126,8 @@ LEMMA3: Statement = Statement(
         provenance="restored",
         restoration=(
             "from its proof, 'By applying the equation recursively', the triangle inequality and Jensen's inequality "
-            "over independent noises; the letters are a judgement, the order of each is pinned"
+            "over independent noises; that vhat^0 is the mean of the v_i^0, and each letter, is a "
+            "judgement"
         ),
     ),
     text=(
@@ -143,10 +144,6 @@ LEMMA3: Statement = Statement(
         *runs(
             {**{name: {**i, "lanes": 4096} for name, i in NOISY.items()}, "one client on the line": ONE_CLIENT}, _known
         ),
-    ),
-    slips=(
-        "The bound grows with k, and its proof is an equality up to Jensen's inequality: with a constant beta the "
-        "error of the estimate grows without limit as sqrt(k).",
     ),
 )
 

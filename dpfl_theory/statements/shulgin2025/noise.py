@@ -91,7 +91,8 @@ NOISE: Statement = Statement(
         "Utility guarantees, Section 5",
         note=(
             "a range of epsilon and delta stands in Section 3.3, 'To obtain reasonable DP guarantees, we usually "
-            "choose', whose values are lost; the theorem of Abadi et al. has one of its own. Every client in every "
+            "choose', whose values are lost; the second one speaks of 'the number of data points', and delta <= 1/N is "
+            "at most e^-5 from N = 149 on. The theorem of Abadi et al. has a range of its own. Every client in every "
             "round. Zero-out: a client's message is replaced by noise only; each client's messages are seen. Where "
             "only their sum over n clients is seen, the case of one client is the same"
         ),
@@ -99,7 +100,8 @@ NOISE: Statement = Statement(
         restoration=(
             "from 'setting the standard deviation of the DP noise according to Theorem 1 of Abadi et al. (2016)' and "
             "from the sensitivity 1 that (7) gives. That all K + 1 rounds and log(1/delta) enter by their square root "
-            "is pinned by that theorem; the range, epsilon <= 10 and delta <= e^-5, is a judgement"
+            "is, as we judge, pinned by that theorem; the range of epsilon and delta is a judgement, and so is what "
+            "neighbours are"
         ),
     ),
     text=(
@@ -119,8 +121,10 @@ NOISE: Statement = Statement(
     remark=Remark(
         "If no range of epsilon is meant but that of Theorem 1 of Abadi et al., epsilon <= u (K + 1), then no constant "
         "is enough: for every u and v, with s^2 = v log(1/delta) >= 1 and epsilon = 4 s^2, the true delta exceeds "
-        "Phi(s) - phi(s)/(3 s) > 0.76, as every client takes part in every round. In numbers: v = 4, delta = 1e-5, K + "
-        "1 = epsilon = 37, so that sigma = 1.116, and the true delta is 1.361e-5.",
+        "Phi(s) - phi(s)/(3 s) > 0.76 once K + 1 >= epsilon/u, as every client takes part in every round. The true "
+        "delta is the least for all messages of norm up to 1, where one client's are replaced by noise alone. In "
+        "numbers: v = 4, which is enough for epsilon <= 10, is not for delta = 1e-5 and epsilon = 37: whatever K is "
+        "(sigma = 1.116 for K + 1 = 37), the true delta is 1.361e-5.",
         shown_by="shulgin2025.noise.any-epsilon",
         repaired="shulgin2025.noise.repaired",
     ),

@@ -100,13 +100,15 @@ THEOREM1: Statement = Statement(
         note=(
             "the proof rests on Lemma 2, residuals before the update stay at most R; for beta above alpha that can "
             "fail (see there). The theorem does not need it: by the repaired Lemma 2 the residuals after the update "
-            "stay at most R"
+            "stay at most R. With zero memories R is at least ||grad f(x^0)||, so that the restored term 2R alone "
+            "exceeds what doing nothing guarantees; the sharpened bound can be below it, for alpha = beta large beside "
+            "R"
         ),
         provenance="restored",
         restoration=(
             "from the four steps of its proof and from 'converges sublinearly up to the additive constant of'. The "
-            "terms are pinned by the descent inequality; that beta/(alpha + R) < 1 is the condition on beta, and 2R "
-            "the constant, is a judgement"
+            "terms are pinned by the descent inequality; the condition on beta, beta/(alpha + R) < 1, the limit of "
+            "the step and the constant 2R are judgements"
         ),
     ),
     text=(
@@ -126,10 +128,6 @@ THEOREM1: Statement = Statement(
         *runs(QUIET),
     ),
     uses=("shulgin2025.lemma2", "shulgin2025.lemma2.repaired", "shulgin2025.descent"),
-    slips=(
-        "With zero memories R is at least ||grad f(x^0)||, so that the term 2R alone exceeds what doing nothing "
-        "guarantees; the sharpened bound can be below it, for alpha = beta large beside R.",
-    ),
 )
 
 
@@ -208,7 +206,11 @@ SHARPENED: Statement = replace(
             "alpha = beta grows; then also zero memories give a bound that can be below ||grad f(x^0)||"
         ),
     ),
-    text="Under the hypotheses of Theorem 1, the smaller bound holds.",
+    text=(
+        "Under the hypotheses of Theorem 1, min_k ||grad f(x^k)|| <= sqrt(A^2 + B^2) with B = (f(x^0) - f_inf)/(gamma "
+        "(K + 1)) + L gamma/2 and A = max(R - beta R/(alpha + R), q) <= R, q = max(0, sqrt(beta) - sqrt(alpha))^2, in "
+        "place of 2R + B."
+    ),
     sides=_sharpened_sides,
     checks=(
         Check("algebra", "descent inequalities added up", _angles_added_up),
@@ -219,7 +221,6 @@ SHARPENED: Statement = replace(
         *runs({**QUIET, **SHARP}),
     ),
     uses=("shulgin2025.lemma2.repaired", "shulgin2025.descent.sharpened"),
-    slips=(),
 )
 
 STATEMENTS = (THEOREM1, SHARPENED)

@@ -117,12 +117,15 @@ THEOREM2: Statement = Statement(
         note=(
             "the memories use the messages without noise, so that Theorem 1's note on Lemma 2 applies unchanged. No "
             "run comes near a bound that is below ||grad f(x^0)||: without the noise term the bound fails in one run "
-            "only, where it is far above the first gradient. The term's constant rests on the exact moments"
+            "only, where it is far above the first gradient. The term's constant rests on the exact moments. "
+            "Lemma 3 needs vhat^0 = (1/n) sum_i v_i^0, so the server knows the mean of the first memories; memories "
+            "near the clients' gradients, which a small R asks for, tell it the first gradient without noise"
         ),
         provenance="restored",
         restoration=(
             "from the three steps of its proof and from Lemma 3; 'introduces one additional term that arises from the "
-            "DP noise' pins the last term's form, Lemma 3 its constant"
+            "DP noise' pins the last term's form, Lemma 3 its constant. The other terms and the hypotheses are "
+            "Theorem 1's, with the judgements named there"
         ),
     ),
     text=(
@@ -141,10 +144,6 @@ THEOREM2: Statement = Statement(
         *runs({**NOISY, **NOISY_EDGES}),
     ),
     uses=("shulgin2025.lemma2", "shulgin2025.lemma2.repaired", "shulgin2025.lemma3", "shulgin2025.descent"),
-    slips=(
-        "Lemma 3 needs vhat^0 = (1/n) sum_i v_i^0, so the server knows the mean of the first memories; memories near "
-        "the clients' gradients, which a small R asks for, tell it the first gradient without noise.",
-    ),
 )
 
 STATEMENTS = (THEOREM2,)
