@@ -1,7 +1,7 @@
 """The local phase of one client in zhang2021: a scalar quadratic with stochastic gradients, in rational arithmetic.
 
 f_i(x) = q (x - m)^2/2, q of either sign; every local step adds a noise of its own to the gradient, from a finite law
-with mean 0 and variance 1 times s^2. All noise paths can be enumerated; the moments are known in closed form, for any Q.
+with mean 0 and variance 1 times s^2. All noise paths can be enumerated; the moments are known in closed form for any Q.
 """
 
 from __future__ import annotations

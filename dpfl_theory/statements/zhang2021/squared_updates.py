@@ -163,7 +163,7 @@ EQ19: Statement = Statement(
         cause=CAUCHY_FACTOR,
         grade="constant",
         effect=Effect(
-            1.115,
+            1.1153,
             "At the paper's Q = 32 the term in sigma_l^2 must grow at least by this factor with f = -x^2/2 near x_t "
             "and eta_l Q L = 0.129, and by 10416/10240 with f = x^2/2 and short steps; at Q = 64 by 2.29 and 2.08.",
         ),
