@@ -19,18 +19,22 @@ SAMPLED_CLIENTS = Cause(
     "zhang2021.sampled-clients",
     "The variance of sampling P of N clients is lost from (20) to (21)",
     "(20) contains (12/P) eta_l^2 eta_g^2 alpha Q^3 (15 L^2 eta_l^2 + 1) sigma_g^2. In (21) only the part with 15 L^2 "
-    "eta_l^2 is left; the other, larger one is the variance of the cohort's mean update about the clients' mean, which "
-    "full gradients do not remove. The bounds after it therefore have no term of order eta_g eta_l Q sigma_g^2/P, "
-    "while every scheme that leaves clients out, or draws with replacement, needs one.",
+    "eta_l^2 is left; the other, larger one bounds the variance of the cohort's mean update about the clients' mean, "
+    "which full gradients do not remove. The bounds after it therefore have no term of order eta_g eta_l Q "
+    "sigma_g^2/P. Cohorts of P < N clients, drawn uniformly without replacement, need one, times (N - P)/(N - 1), and "
+    "P draws with replacement, which justification (ii) of (18) names, need it for every P.",
     "f_1 = (x - 1)^2/2 and f_2 = (x + 1)^2/2, one of the two takes part (N = 2, P = Q = 1, L = sigma_g = 1), x^0 = 0, "
     "eta_l = 1/1000, eta_g = 20, T = 3, no noise, no clipping. The mean of E||grad f||^2 is 0.0003947, Theorem 3.1 "
     "allows 7.5e-05. In the first round f grows by 0.0002, (21) allows 3.72e-07; and (22) claims that 0 is at most "
     "-0.03993.",
     "The standard terms are inherited from Yang et al. and stated up to constants; with full participation no such "
-    "term arises, and with identically distributed clients sigma_g = 0.",
+    "term arises, with identically distributed clients sigma_g = 0, and P = 1 is a corner where the limit P/(6QL(P - "
+    "1)) is empty.",
     "The theorem is stated for every P and with explicit constants, and no constant helps: with sigma_l = 0 the third "
-    "term is 0 and the second falls with eta_l^2 alone. The bound of Yang et al. for partial participation has a term "
-    "in sigma_g^2. With full participation, and the L of the other remark restored, the theorem is not refuted.",
+    "term is 0 and the second falls with eta_l^2 alone. P = 1 is only the smallest instance: two draws of two clients, "
+    "with replacement, exceed the bound too. Yang et al. give O(sqrt(Q)/sqrt(PT) + 1/T) for partial participation, "
+    "which is the rate that the missing term leads to. With full participation of N different clients, and the L that "
+    "(20) lost restored, the theorem is not refuted.",
 )
 
 LOST_L = Cause(
@@ -38,27 +42,30 @@ LOST_L = Cause(
     "A smoothness constant is lost from (19) to (20)",
     "(19) enters (20) through (L/2) eta_g^2 times 3 (16), 2 (17) and (18), so with the factor 3 L eta_g^2/(P N). The "
     "last two terms of (20) have 30/P and 12/P where this gives 30 L/P and 12 L/P; their unit is that of a squared "
-    "parameter, not that of the objective. The limit eta_g eta_l <= P/(48Q), which is to absorb the term in ||grad "
-    "f||^2, has lost the same L, and with it its unit.",
+    "parameter, not that of the objective. The theorem's limit eta_g eta_l <= P/(48Q), which is to absorb the term in "
+    "||grad f||^2, has lost the same L, and with it its unit.",
     "f_1 = 50 (x - 1)^2 and f_2 = 50 (x + 1)^2, one of the two takes part (L = sigma_g = 100, P = Q = eta_g = 1), x_t "
     "= 0, eta_l = 1e-06: f grows by 5e-07, allowed are 1.215e-07. And for N = P = Q = 1, f = 100 x^2, the limit "
     "eta_g eta_l = 1/48 is allowed, with which a round multiplies x by -3.167.",
-    "L may be scaled to 1, as constants are not the point of the proof.",
-    "The other terms keep their L, and the theorem's constants are explicit. With objectives scaled to L = 1 the two "
-    "terms of (20) have held in every round that was tried; the loss is one of units, not of the argument.",
+    "L may be scaled to 1, as constants are not the point of the proof; and for P >= 2 the other limit of the steps, "
+    "P/(6QL(P - 1)), has its L.",
+    "The other terms keep their L, and the theorem's constants are explicit. For P >= 2 the other limit keeps the "
+    "method stable, so that the example of the limit is one for P = 1 alone. With objectives scaled to L = "
+    "1 the two terms of (20) have held in every round that was tried; the loss is one of units, not of the argument.",
 )
 
 CAUCHY_FACTOR = Cause(
     "zhang2021.cauchy-factor",
     "Cauchy's factor Q in (19)",
     "||sum_q a_q||^2 <= Q sum_q ||a_q||^2 holds with Q. Line (ii) of (19) has Q^2 instead, and line (iii), which "
-    "bounds the sum by (15), no longer has any factor before it. So the term in sigma_l^2 has Q^2 where Q^3 is "
-    "needed, while the term in the gradients has Q^3 where Q^2 would do.",
+    "bounds the sum by (15), no longer has any factor before it. So the terms that come from (15) lack a factor Q, "
+    "Q^2 sigma_l^2 where Q^3 sigma_l^2 is needed, while the term in grad f_i(x_t) has Q^3 where Q^2 would do.",
     "One client, f = x^2/2, x_t = 0, stochastic gradients x + n with n = sigma_l or -sigma_l, short local steps, Q = "
-    "32: in units of eta_l^4 sigma_l^2 the left side is 10416, the right side 10240.",
+    "32: in units of eta_l^4 sigma_l^2 the left side is 10416, the right side 10240. With f = -x^2/2 near x_t and "
+    "eta_l Q L = 0.129, which the theorem allows, Q = 29 is enough: 8453 and 8410.",
     "Powers of Q are constants of the analysis, and the second term's Q^3 is larger than it needs to be.",
-    "At a stationary point of a homogeneous problem the second term is 0 and cannot make up for the first one. The "
-    "statement is true up to Q = 31 and fails from Q = 32 on; its two powers only have to be exchanged.",
+    "At a stationary point of a homogeneous problem the second term is 0 and cannot make up for the first one. Q "
+    "times (15), and Q^2 for Q^3 in the other term, is all that has to change.",
 )
 
 LOST_SIGN = Cause(
@@ -75,9 +82,9 @@ LOST_SIGN = Cause(
 HUBER_PART = Cause(
     "zhang2021.huber-part",
     "The linear part of the Huber loss in (7)",
-    "The loss f_i stands in the second line of (7) where its residual A_i x - b_i should, and the offset c^2/2 is that "
-    "of a quadratic of curvature 1, not Lambda_i A_i^2. The derivative of the line is then not the clipped gradient of "
-    "(6), and the two lines do not meet.",
+    "In the second line of (7) the loss (Lambda_i/A_i) f_i stands where (A_i x - b_i)/A_i should, and the offset c^2/2 "
+    "is that of a quadratic of curvature 1, not Lambda_i A_i^2. The derivative of the line is then not the clipped "
+    "gradient of (6), and the two lines do not meet.",
     "A = Lambda = c = 1, b = 0, x = 3: (7) has 4, the integral of the clipped gradient is 5/2; the printed derivative "
     "is 3, the clipped gradient 1.",
     "A misprint: (6) has the gradient that is meant, and the text says 'Huberized loss'.",
@@ -98,32 +105,38 @@ FACTOR_UNIT = Cause(
 
 TWO_METHODS = Cause(
     "zhang2021.two-methods",
-    "Table 1 compares two methods in one row",
-    "In the row c = 1 the entry 1/2 is the stationary point with clipped gradients, the entry 2/3 the one with clipped "
-    "updates (Algorithm 2). Clipped gradients lead every client to its own minimiser, so that endless local steps end "
-    "at 13/9 whether or not they are clipped; clipped updates leave the optimum 0 stationary for Q = 1 and every step "
-    "with which the method that it is compared with is stable. Under either reading one entry changes.",
+    "Table 1 needs one method and a step size",
+    "The caption says 'gradient clipping', Claim 2.2 and Algorithm 2 clip updates. With clipped local gradients every "
+    "client goes to its own minimiser, so that endless local steps end at 13/9 whether or not they are clipped, and "
+    "the entry 2/3 fails. With clipped updates 2/3 is right, and the entry 1/2 depends on the step, which the table "
+    "does not give: for every step with which the unclipped method converges for Q = 1 the stationary point is the "
+    "optimum 0, so that 'clipping hurts the performance' does not follow.",
     "Gradients clipped, endless local steps of 1/50: the stationary point is 13/9 = 1.4444, printed 2/3 = 0.6667. "
     "Updates clipped, Q = 1, eta_l = 1/10: 200 rounds from 0.5 end at 0.0000, the optimum, while 1/2 is printed.",
-    "For Q = 1 the two methods are 'equivalent to SGD', and with eta_l = 1 they are the same; the table gives no "
-    "step size, so that each entry may have its own.",
-    "With updates clipped, eta_l of 2/7 or more gives 1/2 for Q = 1, but the unclipped method, whose entry 0 stands "
-    "above it, multiplies x by 1 - 41 eta_l/3 in each round and diverges there. Q = inf needs eta_l < 1/18. No step "
-    "size makes all four entries right under one method.",
+    "The caption means difference clipping, the only kind besides model clipping that Section 2.1 has. The table says "
+    "'stationary points' and gives no step size: with eta_l = 1 for Q = 1, where updates are gradients, and any short "
+    "step for Q = inf all four entries are stationary points of Algorithm 2.",
+    "They are, with a step for each column, and the caption is then the only misprint of the table. But with eta_l = 1 "
+    "the unclipped method multiplies x by 1 - 41 eta_l/3 = -38/3 in each round and does not obtain its 0, and 1/2 "
+    "needs eta_l >= 2/7, while that method is stable below 6/41 alone. The proof of Claim 2.2 says itself that for Q = "
+    "1 and a small eta_l nothing is clipped at the optimum. The other conclusion, that clipping helps when Q is large, "
+    "stands with clipped updates.",
 )
 
 MOMENT_ORDER = Cause(
     "zhang2021.moment-order",
     "A range of epsilon beside ln(1/delta) is missing",
-    "For any constants u and v let s^2 = v ln(1/delta) >= 1, epsilon = 4 s^2 and T >= epsilon/u rounds with every "
-    "client in each (q = 1). All rounds together are one Gaussian release, and its true delta exceeds Phi(s) - phi(s)/"
-    "(3 s), so that no pair of constants serves. The theorem is rephrased from Theorem 1 of Abadi et al., whose proof "
-    "chooses a moment of order ln(1/delta)/epsilon; that has to be at least 1, and needs a sampling probability below "
-    "1/(16 z), z being a round's noise multiplier. Neither condition is stated in that theorem, nor here.",
+    "For any constants u and v choose delta <= 1/2 so that s^2 = v ln(1/delta) >= 1, and let epsilon = 4 s^2 and T >= "
+    "epsilon/u rounds with every client in each (q = 1). All rounds together are one Gaussian release, and its true "
+    "delta exceeds Phi(s) - phi(s)/(3 s), so that no pair of constants serves. The theorem is rephrased from Theorem "
+    "1 of Abadi et al., whose proof chooses a moment of order ln(1/delta)/epsilon; that has to be at least 1, and "
+    "needs a sampling probability below 1/(16 z), z being a round's noise multiplier. Neither condition is stated in "
+    "that theorem, nor here.",
     "For every u and v some true delta is above 0.7607. With v = 4, u = 1, delta = 1e-05, P = N and T = epsilon = 37 "
     "it is 1.361e-05.",
     "It is a known theorem, cited as such, and nobody uses it with epsilon far above ln(1/delta) or with P = N.",
     "Agreed for its use: at delta = 1e-5, N = 1920 and P = 80 the noise with v = 4 keeps epsilon = 1.5 (certified at "
-    "most 0.97 for T = 1000, cohorts of fixed size). The words 'for any epsilon <= u q^2 T' and 'any delta > 0' go "
-    "further, and the grade says that they are inherited.",
+    "most 0.964 for T = 1000, cohorts of fixed size). The words 'for any epsilon <= u q^2 T' and 'any delta > 0' go "
+    "further, for P < N too (80 of 1920 clients, epsilon = 64 s^2 and many rounds); the grade says that they are "
+    "inherited.",
 )

@@ -1,9 +1,8 @@
 """One round of DP-FedAvg on scalar quadratics with stochastic gradients, in rational arithmetic: everything that the
 steps of zhang2021's proof speak of.
 
-Clients f_i(x) = q_i (x - m_i)^2/2, q_i of either sign; every local step adds a noise of its own to the gradient, from
-a finite law with mean 0 and variance 1 times s^2. With a threshold c all noise paths of a client are enumerated;
-without one the moments are known in closed form, for any Q. Cohorts are enumerated.
+With a threshold c all noise paths of a client (`_clients`) are enumerated; without one the moments are known in closed
+form, for any Q. Cohorts are enumerated.
 
 Samplings: ``without`` replacement (P_t is a subset of [N], as in Algorithm 3); ``anew``: P independent draws, and a
 client that is drawn twice runs twice; ``shared``: the same, but it runs once and counts twice.
@@ -12,8 +11,7 @@ client that is drawn twice runs twice; ``shared``: the same, but it runs once an
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -21,88 +19,14 @@ from typing import Any
 from dpfl_theory.statements.claims import Case
 from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.symbolic import sides_at
+from dpfl_theory.statements.zhang2021._clients import Client, Moments, Path, mean_square, shifted
 
-__all__ = ["SAMPLINGS", "Client", "Moments", "Round", "cases", "compared"]
+__all__ = ["SAMPLINGS", "Round", "cases", "compared"]
 
 F = Fraction
 SAMPLINGS = ("without", "anew", "shared")
-LAWS: dict[str, tuple[tuple[Fraction, Fraction], ...]] = {
-    "even": ((F(1, 2), F(1)), (F(1, 2), F(-1))),
-    "skew": ((F(4, 5), F(-1, 2)), (F(1, 5), F(2))),
-}
-"""(probability, value), mean 0 and variance 1."""
 STEP_LIMIT = F(129, 1000)
 """The largest eta_l Q L here: 0.129 < 1/sqrt(60) = 0.12910."""
-
-
-@dataclass(frozen=True)
-class Moments:
-    """First and second moment of a client's random number."""
-
-    first: Fraction
-    second: Fraction
-
-
-@dataclass(frozen=True)
-class Path:
-    """One way in which a client's local phase can go: its probability, the sum of the stochastic gradients, the sum of
-    the gradients at the same points, and the length of its longest stochastic gradient."""
-
-    probability: Fraction
-    total: Fraction
-    exact: Fraction
-    longest: Fraction
-
-
-@dataclass(frozen=True)
-class Client:
-    """A scalar quadratic client, f_i(x) = q (x - m)^2/2, with q != 0."""
-
-    q: Fraction
-    m: Fraction
-
-    def slope(self, x: Fraction) -> Fraction:
-        return self.q * (x - self.m)
-
-    def value(self, x: Fraction) -> Fraction:
-        return self.q * (x - self.m) ** 2 / 2
-
-    def paths(self, x: Fraction, eta: Fraction, Q: int, s: Fraction, law: str) -> Iterator[Path]:
-        """All local phases from x."""
-        noises = LAWS[law] if s else ((F(1), F(0)),)
-        for drawn in itertools.product(noises, repeat=Q):
-            at, probability, total, exact, longest = x, F(1), F(0), F(0), F(0)
-            for p, n in drawn:
-                slope = self.slope(at)
-                g = slope + s * n
-                at, probability = at - eta * g, probability * p
-                total, exact, longest = total + g, exact + slope, max(longest, abs(g))
-            yield Path(probability, total, exact, longest)
-
-    def sums(self, x: Fraction, eta: Fraction, Q: int, s: Fraction) -> tuple[Moments, Moments]:
-        """Moments of the sum of the stochastic gradients, and of the sum of the gradients at the same points.
-
-        With r = 1 - eta q the sums are (1 - r^Q)(x - m)/eta plus the noises times r^j, and times r^j - 1, j < Q.
-        """
-        r = 1 - eta * self.q
-        mean = (1 - r**Q) * (x - self.m) / eta
-        own, kept = sum((r ** (2 * j) for j in range(Q)), F(0)), sum(((r**j - 1) ** 2 for j in range(Q)), F(0))
-        return Moments(mean, mean**2 + s**2 * own), Moments(mean, mean**2 + s**2 * kept)
-
-    def drifts(self, x: Fraction, eta: Fraction, Q: int, s: Fraction) -> Fraction:
-        """E sum_q (f'(x_q) - f'(x))^2, with x_q - x = (r^q - 1)(x - m) - eta times the noises times r^j, j < q."""
-        found = noise = F(0)
-        for power in ((1 - eta * self.q) ** q for q in range(Q)):
-            found += self.q**2 * (((power - 1) * (x - self.m)) ** 2 + noise)
-            noise += (eta * s * power) ** 2
-        return found
-
-
-def _mean_square(moments: Sequence[Moments], weights: Sequence[int], divisor: int) -> Fraction:
-    """E((1/divisor) sum_i weights_i X_i)^2 for independent X_i."""
-    first = sum((w * m.first for w, m in zip(weights, moments)), F(0))
-    spread = sum((w * w * (m.second - m.first**2) for w, m in zip(weights, moments)), F(0))
-    return (first**2 + spread) / divisor**2
 
 
 class Round:
@@ -194,13 +118,13 @@ class Round:
         moments, cohorts, total = self.moments(kind), self._cohorts(), F(0)
         for members in cohorts:
             if self.sampling == "anew":  # every draw is a run of its own
-                total += _mean_square([moments[i] for i in members], [1] * self.P, self.P)
+                total += mean_square([moments[i] for i in members], [1] * self.P, self.P)
             else:
-                total += _mean_square(moments, [members.count(i) for i in range(self.N)], self.P)
+                total += mean_square(moments, [members.count(i) for i in range(self.N)], self.P)
         return total / len(cohorts)
 
     def _everyone(self, moments: Sequence[Moments]) -> Fraction:
-        return _mean_square(moments, [1] * self.N, self.N)
+        return mean_square(moments, [1] * self.N, self.N)
 
     @cached_property
     def slope(self) -> Fraction:
@@ -238,9 +162,7 @@ class Round:
         moved, square = self.cohort_mean("clipped"), self.cohort_square("clipped")
         noise = self.sigma**2 / self.P
         local, sums = self.moments("local"), self.moments("sum")
-        plus, minus = (
-            [_shifted(m, by, sign) for m in sums] for by, sign in ((self.Q * slope, 1), (self.Q * slope, -1))
-        )
+        plus, minus = ([shifted(m, by, sign) for m in sums] for by, sign in ((self.Q * slope, 1), (self.Q * slope, -1)))
 
         def mean(kind: str) -> Fraction:
             return sum((m.first for m in self.moments(kind)), F(0)) / self.N
@@ -275,11 +197,6 @@ class Round:
             "drift_square": self._everyone(minus) / self.Q,
             "drift_mean": sum((k.drifts(self.x, self.eta, self.Q, self.s) for k in self.clients), F(0)) / self.N,
         }
-
-
-def _shifted(m: Moments, by: Fraction, sign: int) -> Moments:
-    """Moments of by + sign X."""
-    return Moments(by + sign * m.first, by**2 + 2 * sign * by * m.first + m.second)
 
 
 def compared(statement: Statement, at: Mapping[str, Any], values: Mapping[str, Fraction]) -> Case:

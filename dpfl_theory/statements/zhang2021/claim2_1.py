@@ -183,8 +183,8 @@ CLAIM: Statement = Statement(
         ),
     ),
     slips=(
-        "The proof's lambda = (1 - eta_l)^Q in (0, 1) does not cover eta_l >= 1, where the formula fails; the claim "
-        "holds there because a mean of clipped models never exceeds c.",
+        "The proof's lambda = (1 - eta_l)^Q in (0, 1) does not cover every eta_l >= 1; the claim holds there too, "
+        "because a mean of clipped models never exceeds c.",
     ),
 )
 

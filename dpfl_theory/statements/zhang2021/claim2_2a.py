@@ -295,9 +295,10 @@ REACHED: Statement = Statement(
         "The parameters that the proof offers, Q = 1 and eta_l = 1/max_i ||grad f_i(x*)||, lack a factor c and a limit "
         "1/L: on the paper's own problem (8) they are eta_l = 1/6, with which the stationary point for c = 1/2 is "
         "1/2 and not 0, and for c = 2 the optimum repels (a round multiplies x by -23/18); they are not defined "
-        "where all gradients vanish at x*.",
+        "where all gradients vanish at x*. The words 'when eta_l is small enough' that follow are what is needed.",
         "That x* is stationary, which the proof shows, is not yet that the method converges to it.",
-        "With Q > 1 the printed Lambda_i needs A_i^T A_i to be invertible.",
+        "The printed Lambda_i needs A_i^T A_i to be invertible; eta_l sum_{q < Q} (I - eta_l A_i^T A_i)^q is always "
+        "defined.",
     ),
 )
 

@@ -156,8 +156,9 @@ EQ20: Statement = Statement(
         grade="unit",
         effect=Effect(
             0.0,
-            "At P = 80, N = 1920, Q = 32 the counterexample's clients need L above 800, in the units that the paper "
-            "happens to use, and P/(6QL(P - 1)), which has its L, is the smaller limit of the steps from L = 0.11 on.",
+            "At P = 80, N = 1920, Q = 32 the counterexample's clients need L above 800, in the units in which the "
+            "parameters happen to be counted, and P/(6QL(P - 1)), which has its L, is the smaller limit of the steps "
+            "for L above 8/79 = 0.101.",
         ),
         printed="... + (30/P) eta_l^4 eta_g^2 alpha L^2 Q^2 sigma_l^2 + (12/P) eta_l^2 eta_g^2 alpha Q^3 (...)(...)",
         true="both terms times L, and with the repaired (19) in them",

@@ -212,10 +212,6 @@ EQ18: Statement = Statement(
         "The P draws are independent, with replacement, as justification (ii) says, and there is one Delta-breve_i for "
         "each client, however often it is drawn."
     ),
-    slips=(
-        "Inconsistent sampling: (18) draws with replacement, Algorithm 3 takes a subset of [N], and the factor 1/P of "
-        "(17) needs a local run of its own for every draw.",
-    ),
 )
 
 EQ18_SETS: Statement = Statement(

@@ -156,7 +156,7 @@ EQ21: Statement = Statement(
             "round of clients (L/2)||x - m_i||^2 from the optimum, short steps, adds (L/(2P)) eta_g^2 eta_l^2 Q "
             "(sigma_l^2 + ((N - P)/(N - 1)) Q sigma_g^2) to f, printed is (3L/N) eta_g^2 eta_l^2 Q sigma_l^2.",
         ),
-        printed="... no term in sigma_g^2/P, 3L/N before sigma_l^2, eta_g eta_l <= P/(48Q)",
+        printed="... no term in sigma_g^2/P, 3L/N before sigma_l^2, for eta_g eta_l <= sqrt(P)/sqrt(48QQ)",
         true=(
             "the sampling of P < N clients adds (27/2)(L/P) eta_g^2 eta_l^2 alpha^2 Q^2 sigma_g^2, the noise of the "
             "gradients (13/4)(L/P) eta_g^2 eta_l^2 alpha^2 Q sigma_l^2, for eta_g eta_l <= P/(120QL) and eta_l <= "
@@ -165,7 +165,8 @@ EQ21: Statement = Statement(
         why=(
             "of (12/P) eta_l^2 eta_g^2 alpha Q^3 (15 L^2 eta_l^2 + 1) sigma_g^2 only the smaller part, with 15 L^2 "
             "eta_l^2, was kept; at eta_l = 1/(sqrt(60) QL) the drift alone uses up what the term in ||grad f||^2 can "
-            "give; 3L/N should be 3L/P; the limit P/(48Q) has lost its L with (20)"
+            "give; 3L/N should be 3L/P; the limit, P/(48Q) in the theorem, has lost its L with (20). The "
+            "counterexample is within both limits"
         ),
         counterexample=(
             "f_i = (x +- 1)^2/2, N = 2, P = Q = 1, x_t = 0, eta_l = 1/1000, eta_g = 20, no noise, no clipping: f grows "

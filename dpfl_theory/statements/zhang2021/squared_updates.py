@@ -115,6 +115,8 @@ def noise_cases(statement: Callable[[], Statement]) -> Callable[[Mapping[str, An
 
 
 _NOISE = {"q": ["1"], "m": ["0"], "x": ["0"], "P": 1, "noise": "1", "eta Q L": "1/1000"}
+_CONCAVE = {**_NOISE, "q": ["-1"], "eta Q L": "129/1000"}
+"""Noises grow from step to step."""
 
 EQ19: Statement = Statement(
     id="zhang2021.eq19",
@@ -133,6 +135,14 @@ EQ19: Statement = Statement(
         *exact(lambda: EQ19),
         Check("exact", "at a minimum, Q to 31", noise_cases(lambda: EQ19), {**_NOISE, "Q": [1, 2, 8, 16, 31]}),
         Check("exact", "at a minimum, Q from 32", noise_cases(lambda: EQ19), {**_NOISE, "Q": [32, 40, 64]}, "violated"),
+        Check("exact", "concave near x_t, Q to 28", noise_cases(lambda: EQ19), {**_CONCAVE, "Q": [1, 2, 8, 16, 28]}),
+        Check(
+            "exact",
+            "concave near x_t, Q from 29",
+            noise_cases(lambda: EQ19),
+            {**_CONCAVE, "Q": [29, 32, 64]},
+            "violated",
+        ),
         *(
             Check(
                 "worst-case",
@@ -153,15 +163,17 @@ EQ19: Statement = Statement(
         cause=CAUCHY_FACTOR,
         grade="constant",
         effect=Effect(
-            1.0172,
-            "At the paper's Q = 32 and short steps the term in sigma_l^2 must grow by 10416/10240, at Q = 64 by 2.08.",
+            1.1153,
+            "At the paper's Q = 32 the term in sigma_l^2 must grow at least by this factor with f = -x^2/2 near x_t "
+            "and eta_l Q L = 0.129, and by 10416/10240 with f = x^2/2 and short steps; at Q = 64 by 2.29 and 2.08.",
         ),
         printed="10 N eta_l^4 alpha L^2 Q^2 sigma_l^2 + 4 N eta_l^2 alpha Q^3 (15 L^2 eta_l^2 + 1)(...)",
         true="10 N eta_l^4 alpha^2 L^2 Q^3 sigma_l^2 + 4 N eta_l^2 alpha^2 Q^2 (15 Q^2 L^2 eta_l^2 + 1)(...)",
         why="(ii) also prints grad f_i(x_t) + grad f_i(x_i^{t,q}) for the difference, which changes nothing here",
         counterexample=(
             "N = 1, f = x^2/2, x_t = 0, gradients x +- sigma_l, eta_l -> 0: the left side is eta_l^4 sigma_l^2 "
-            "(Q-1)Q(2Q-1)/6, the right side 10 eta_l^4 Q^2 sigma_l^2: larger from Q = 32 on, the paper's own Q"
+            "(Q-1)Q(2Q-1)/6, the right side 10 eta_l^4 Q^2 sigma_l^2: larger from Q = 32 on, the paper's own Q; and "
+            "from Q = 29 on with f = -x^2/2 near x_t, eta_l Q L = 0.129"
         ),
         repaired="zhang2021.eq19.repaired",
         affects=("zhang2021.eq20", "zhang2021.eq21", "zhang2021.eq22", "zhang2021.theorem3.1"),
@@ -191,6 +203,12 @@ EQ19_REPAIRED: Statement = Statement(
             "at a minimum, Q from 32",
             noise_cases(lambda: EQ19_REPAIRED),
             {**_NOISE, "Q": [32, 40, 64]},
+        ),
+        Check(
+            "exact",
+            "concave near x_t, Q from 29",
+            noise_cases(lambda: EQ19_REPAIRED),
+            {**_CONCAVE, "Q": [29, 32, 64]},
         ),
         *(
             Check("worst-case", c.name, lambda i: local_sum(lambda: EQ19_REPAIRED, i), c.instance)

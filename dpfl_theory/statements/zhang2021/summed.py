@@ -121,7 +121,7 @@ EQ22: Statement = Statement(
             "round of clients (L/2)||x - m_i||^2 from the optimum, short steps, needs (2L/P) eta_g eta_l (sigma_l^2 + "
             "((N - P)/(N - 1)) Q sigma_g^2), printed is (12L/P) eta_g eta_l sigma_l^2.",
         ),
-        printed="no term in eta_g eta_l Q sigma_g^2/P; eta_g eta_l <= P/(48Q)",
+        printed="no term in eta_g eta_l Q sigma_g^2/P, for the steps of (21)",
         true=(
             "(L/P) eta_g eta_l (13 sigma_l^2 + 54 Q sigma_g^2) gamma_2 in place of (12L/P) eta_g eta_l sigma_l^2 "
             "gamma_2, for eta_g eta_l <= P/(120QL) and eta_l <= 1/(sqrt(120) QL)"

@@ -147,15 +147,17 @@ GRADIENT: Statement = Statement(
     expected="violated",
     erratum=Erratum(
         cause=TWO_METHODS,
-        grade="false",
+        grade="misprint",
         effect=Effect(
-            2.1667, "The entry for c = 1, Q = inf is 2/3 and must be this many times larger, 13/9, as without clipping."
+            2.1667,
+            "As captioned the entry for c = 1, Q = inf is 2/3 and must be this many times larger, 13/9, as without "
+            "clipping; with 'difference clipping' in the caption it is right.",
         ),
         printed="c = 1: 1/2 for Q = 1 and 2/3 for Q = inf",
         true="c = 1: 1/2 for Q = 1 and 13/9 for Q = inf, when gradients are clipped as captioned",
         why=(
-            "clipped gradients lead every client to its own minimiser, 4, 1/2 and -1/6, whose mean is 13/9. So "
-            "clipping does not help for large Q under this reading, which is what the text reads off the table"
+            "clipped gradients lead every client to its own minimiser, 4, 1/2 and -1/6, whose mean is 13/9. Section "
+            "2.1 and Algorithm 2 have the method for which 2/3 is right"
         ),
         counterexample="c = 1, Q = inf, gradients clipped: the stationary point is (4 + 1/2 - 1/6)/3 = 13/9, not 2/3",
         repaired="zhang2021.table1.repaired",
@@ -171,7 +173,7 @@ GRADIENT_REPAIRED: Statement = Statement(
     ),
     text=(
         "Stationary points of FedAvg on (8) with every local gradient clipped: 0 and 13/9 without clipping, 1/2 and "
-        "13/9 with c = 1, for Q = 1 and Q = inf, with every eta_l of the list."
+        "13/9 with c = 1, for Q = 1 (eta_l < 6/41) and Q = inf (eta_l < 1/18)."
     ),
     relation="==",
     checks=(
@@ -212,8 +214,12 @@ UPDATE: Statement = Statement(
     expected="violated",
     erratum=Erratum(
         cause=TWO_METHODS,
-        grade="false",
-        effect=Effect(0.5, "The entry for c = 1, Q = 1 is 1/2 and must be 0, the optimum, at every step of the list."),
+        grade="inference",
+        effect=Effect(
+            0.5,
+            "The entry for c = 1, Q = 1 is this far from 0, the optimum, which is the stationary point with every step "
+            "with which the unclipped method is stable, eta_l < 6/41.",
+        ),
         printed="c = 1, Q = 1: 1/2, so that 'when Q = 1 clipping hurts the performance of FedAvg'",
         true=(
             "c = 1, Q = 1: the only stationary point is 0, the optimum, for eta_l <= 1/6 (attracting below 6/41 and at "
@@ -223,8 +229,7 @@ UPDATE: Statement = Statement(
         why=(
             "at x* = 0 the longest update is 6 eta_l, which is not clipped to c = 1 below eta_l = 1/6, and the method "
             "without clipping is stable only below 6/41 < 1/6. So clipping does not hurt for Q = 1 under this "
-            "reading. At eta_l = 1, x = 1/2 is the only stationary point and attracts, while without clipping a round "
-            "multiplies x by -38/3"
+            "reading: at eta_l = 1, where 1/2 attracts, the method without clipping does not converge"
         ),
         counterexample="c = 1, Q = 1, eta_l = 1/10, updates clipped: the only stationary point is 0, and it attracts",
         repaired="zhang2021.table1.update-clipping.repaired",
@@ -242,7 +247,7 @@ UPDATE_REPAIRED: Statement = Statement(
     ),
     text=(
         "Stationary points of FedAvg on (8) with updates clipped: 0 and 13/9 without clipping, 0 and 2/3 with c = 1, "
-        "for Q = 1 and Q = inf, with every eta_l of the list. For c = 1, Q = 1 the only stationary point is 0 up to "
+        "for Q = 1 (eta_l < 6/41) and Q = inf (eta_l < 1/18). For c = 1, Q = 1 the only stationary point is 0 up to "
         "eta_l = 1/6, (6 eta_l - 1)/(5 eta_l) up to 2/7, and 1/2 from there on; it attracts for eta_l below "
         "6/41 and from 1/6 to 3/2."
     ),

@@ -209,7 +209,8 @@ THEOREM: Statement = Statement(
             "refuted are two things. The term in sigma_g^2 is missing wherever clients are sampled. And the limit "
             "P/(48Q) has lost its L (zhang2021.eq20), so that for P = 1 steps far beyond 2/L are allowed. With full "
             "participation and L restored the theorem is not refuted: the exact runs with P = N and L = 1 all satisfy "
-            "it"
+            "it. Section 3.1 has eta_l = 1/sqrt(TQL) in the copy at hand, which is no step size by its unit; it is "
+            "read as 1/(sqrt(T) Q L), and under the other reading the term in sigma_g^2 is missing too"
         ),
         counterexample=(
             "f_i = (x +- 1)^2/2, N = 2, P = Q = 1, x^0 = 0, eta_l = 1/1000, eta_g = 20, T = 3, no noise, no clipping: "
@@ -227,10 +228,11 @@ THEOREM: Statement = Statement(
         "The sum over t = 1..T starts at x^1 where its proof's x_1 is the algorithm's x^0.",
         "With the paper's P = 80, Q = 32 the steps of Section 3.1, eta_g = sqrt(QP) and eta_l = 1/(sqrt(T) Q L), meet "
         "the theorem's limit P/(6QL(P-1)) only from T = 89871 rounds on.",
-        "The left side is at most G^2 gamma_1, so the term 4 G^2 E_deviation alone makes the bound say nothing as soon "
-        "as the clipping factors differ from their mean by a quarter of it on average.",
+        "The left side is at most G^2 gamma_1, so the bound is below this only while the two deviations of the "
+        "clipping factors, E|alpha_i - alpha~_i| + E|alpha~_i - alpha-bar|, are on average below a quarter of their "
+        "mean.",
         "Section 3.1 says that without clipping and noise the theorem recovers Theorem 1 of Yang et al., which is for "
-        "full participation; their bound for partial participation has a term in sigma_g^2 that this one lacks.",
+        "full participation; their Theorem 2 is the one for partial participation.",
     ),
 )
 

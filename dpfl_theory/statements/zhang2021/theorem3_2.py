@@ -175,9 +175,9 @@ THEOREM3_2: Statement = Statement(
             "2 ln(1/delta). With every client in every round v must be at least about epsilon/(2 ln(1/delta))."
         ),
         counterexample=(
-            "any u and v, P = N, delta = exp(-s^2/v) with s >= 1, epsilon = 4 s^2 and T >= epsilon/u: the true delta "
-            "exceeds Phi(s) - phi(s)/(3 s) >= 0.7607. In numbers for v = 4, u = 1: delta = 1e-5, P = N, T = epsilon = "
-            "37, where the true delta of all rounds together is 1.361e-5"
+            "any u and v, P = N, delta = exp(-s^2/v) <= 1/2 with s >= 1, epsilon = 4 s^2 and T >= epsilon/u: the true "
+            "delta exceeds Phi(s) - phi(s)/(3 s) >= 0.7607. In numbers for v = 4, u = 1: delta = 1e-5, P = N, T = "
+            "epsilon = 37, where the true delta of all rounds together is 1.361e-5"
         ),
         repaired="zhang2021.theorem3.2.repaired",
         survives={
