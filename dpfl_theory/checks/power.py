@@ -1,6 +1,6 @@
 """Measures what the checks of each statement could notice, and writes `dpfl_theory/statements/power.json`.
 
-    python -m dpfl_theory.checks.power reports/evidence/check.json
+    python -m dpfl_theory.checks.power reports/evidence/check.json [ID]...
 
 reads the evidence of a check of the catalogue or of some of its statements, and plants changes: the right side of each
 statement is shrunk in place, all of its checks but the simulations are run again in a process of their own, and their
@@ -182,15 +182,15 @@ def _plant(task: tuple[str, float, frozenset[tuple[str, str]] | None]) -> dict[t
     return planted(catalogue.get(id_), share, among)
 
 
-def main(path: str) -> None:
-    """Measure the power of every statement with evidence in a document of `check`, and write the file; what is on
-    record of other statements stays."""
+def main(path: str, *ids: str) -> None:
+    """Measure the power of every statement with evidence in a document of `check`, or of those named, and write the
+    file; what is on record of other statements stays."""
     document = json.loads(Path(path).read_text(encoding="utf-8"))
-    found = measure(document["evidence"], jobs=usable_cores())
+    found = measure(document["evidence"], ids, jobs=usable_cores())
     kept = {s.id: found.get(s.id) or recorded(s.id) for s in catalogue.all_statements()}
     statements = {id_: power.to_json() for id_, power in kept.items() if power is not None}
     write(FILE, json.dumps({"statements": statements}, indent=1, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])
