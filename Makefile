@@ -22,13 +22,7 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 validate: $(READY)
-	@mkdir -p $(REPORTS)/evidence
-	@status=0; run() { echo "$$ $$*"; "$$@" || status=$$?; }; \
-	run $(BIN)/dpfl-theory validate --output $(REPORTS); \
-	run $(BIN)/dpfl-theory check --format json --output $(REPORTS)/evidence/check.json; \
-	run $(BIN)/dpfl-theory report --output $(REPORTS); \
-	exit $$status
-	@echo "The report is at $(CURDIR)/$(REPORTS)/index.html"
+	$(BIN)/dpfl-theory reproduce --output $(REPORTS)
 
 test: $(READY)
 	$(BIN)/python -m pytest -q -n auto --dist worksteal

@@ -18,6 +18,7 @@ LAYERS = (
     ("statements",),
     ("checks",),
     ("validation", "report", "recommend"),
+    ("reproduce",),
     ("cli",),
     ("__init__", "__main__"),
 )

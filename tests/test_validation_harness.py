@@ -113,6 +113,20 @@ def test_same_seed_same_bytes_and_other_seed_other_bytes(scripts: Path) -> None:
     assert data[0] == data[1] != data[2]
 
 
+def test_scripts_beside_each_other_leave_what_they_leave_alone(scripts: Path, capsys: Output) -> None:
+    (scripts / "second.py").write_text(SCRIPT.replace("2.0 **", "3.0 **"))
+    for place, jobs in (("a", "1"), ("b", "2")):
+        assert main(["validate", "--output", place, "--jobs", jobs, "--device", "cpu"]) == 0
+    assert files(Path("a")) == files(Path("b"))
+    for name in ("powers", "second"):
+        data = [json.loads(Path(place, "evidence", f"{name}.json").read_text())["data"] for place in "ab"]
+        assert data[0] == data[1]
+        assert Path("a/figures", f"{name}.svg").read_bytes() == Path("b/figures", f"{name}.svg").read_bytes()
+    assert "second: claims: 1 reproduced" in capsys.readouterr().err
+    assert main(["validate", "--output", "c", "--jobs", "none", "--device", "cpu"]) == 2
+    assert "the number of jobs 'none'" in capsys.readouterr().err
+
+
 def test_the_full_profile(scripts: Path) -> None:
     assert main(["validate", "powers", "--full", "--output", "out", "--device", "cpu"]) == 0
     document = json.loads(Path("out/evidence/powers.json").read_text())

@@ -21,6 +21,8 @@ __all__ = [
     "Evidence",
     "Interval",
     "document",
+    "exit_code",
+    "in_short",
     "of_outcome",
     "statement_verdict",
     "summarise",
@@ -242,3 +244,15 @@ def exit_code(summary: Mapping[str, Any]) -> int:
     if checks["differs"] or any(s["verdict"] != "inconclusive" for s in different):
         return 1
     return 3 if checks["undecided"] or different else 0
+
+
+def in_short(summary: Mapping[str, Any]) -> str:
+    """The ``summary`` of a check document in one line."""
+    counts = summary["counts"]
+    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts["statements"].items())
+    total = len(summary["statements"])
+    found = f"{total} statement{'s' if total != 1 else ''}{f' ({verdicts})' if verdicts else ''}"
+    checks = counts["checks"]
+    words = {"differs": "not as expected", "undecided": "undecided"}
+    others = "".join(f", checks {words[a]}: {checks[a]}" for a in words if checks[a])
+    return f"{found}, {counts['as_expected']} as expected{others}, {summary['seconds']:.1f} s"

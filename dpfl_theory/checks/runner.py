@@ -22,12 +22,26 @@ from dpfl_theory.kernels.threads import usable_cores
 from dpfl_theory.processes import one_thread, spread
 from dpfl_theory.statements.model import METHODS, Check, Statement
 
-__all__ = ["Report", "check", "checks_of", "plan", "run_one", "run_plan", "suitable_jobs"]
+__all__ = [
+    "USUAL_SECONDS",
+    "Report",
+    "check",
+    "checks_of",
+    "plan",
+    "report_of",
+    "run_one",
+    "run_plan",
+    "settings_of",
+    "suitable_jobs",
+    "tasks_of",
+]
+
+Pair = tuple[Statement, Check]
 
 Progress = Callable[[int, int, str, float], None]
 """Called with (checks done, checks in all, what is running, share of it that is done)."""
 
-_USUAL_SECONDS = {"algebra": 0.05, "exact": 0.15, "worst-case": 0.2, "privacy": 2.0, "monte-carlo": 2.5}
+USUAL_SECONDS = {"algebra": 0.04, "exact": 0.15, "worst-case": 0.14, "privacy": 1.0, "monte-carlo": 0.5}
 """What a check of the catalogue takes on average, on one core: a guess for the order and the number of processes."""
 
 _WORTH_A_PROCESS = 10.0
@@ -39,19 +53,23 @@ _RATIONAL = ("algebra", "exact")
 
 @dataclass(frozen=True)
 class Report:
-    """Evidence with what was expected of each statement."""
+    """Evidence with what was expected of each statement, and the reading of those that have several."""
 
     evidence: tuple[Evidence, ...]
     expected: dict[str, str]
     alpha: float
     seconds: float
+    readings: dict[str, str]
 
     def to_json(self) -> dict[str, Any]:
         """The document of `check --format json`."""
-        return document(self.evidence, self.expected, self.alpha, self.seconds)
+        made = document(self.evidence, self.expected, self.alpha, self.seconds)
+        for id_, reading in self.readings.items():
+            made["summary"]["statements"][id_]["reading"] = reading
+        return made
 
 
-def plan(statements: Iterable[Statement], methods: Sequence[str] = ()) -> list[tuple[Statement, Check]]:
+def plan(statements: Iterable[Statement], methods: Sequence[str] = ()) -> list[Pair]:
     """Every check of the statements by the methods (all methods when none is named), cheap methods first."""
     for method in methods:
         if method not in METHODS:
@@ -82,18 +100,18 @@ def checks_of(statement: Statement) -> tuple[Check, ...]:
     return (standing, *statement.checks)
 
 
-def suitable_jobs(pairs: Sequence[tuple[Statement, Check]]) -> int:
+def suitable_jobs(pairs: Sequence[Pair]) -> int:
     """The number of processes that these checks are worth: one for every few seconds of work, at most one a core.
 
     >>> suitable_jobs([])
     1
     """
-    work = sum(_USUAL_SECONDS[c.method] for _, c in pairs)
+    work = sum(USUAL_SECONDS[c.method] for _, c in pairs)
     return max(1, min(usable_cores(), len(pairs), math.ceil(work / _WORTH_A_PROCESS)))
 
 
 def run_plan(
-    pairs: Sequence[tuple[Statement, Check]],
+    pairs: Sequence[Pair],
     *,
     alpha: float = 1e-6,
     seed: int = 0,
@@ -108,31 +126,42 @@ def run_plan(
     jobs: in how many processes, 1 for this one; seconds and what a budget cuts aside, the evidence is the same for
     every number. file: where statements that are not the catalogue's were loaded from.
     """
-    if not 0.0 < alpha < 1.0:
-        raise InputError(f"alpha is {alpha}: the false-alarm budget must lie in (0, 1)")
-    if device not in DEVICES:
-        raise InputError(f"device {device!r} is unknown: choose one of {', '.join(DEVICES)}")
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**64:
-        raise InputError(f"the seed is {seed!r}: a whole number of at least 0 and below 2^64 is needed")
     if budget is not None and not budget > 0.0:
         raise InputError(f"the budget is {budget} seconds: give a positive number")
     if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
         raise InputError(f"the number of jobs is {jobs!r}: a whole number of at least 1 is needed")
     begun = time.perf_counter()
-    share = alpha / max(1, sum(c.method == "monte-carlo" for _, c in pairs))
-    settings = Settings(seed, share, device, None if budget is None else time.monotonic() + budget)
+    settings = settings_of(pairs, alpha, seed, device)
+    if budget is not None:
+        settings = replace(settings, deadline=time.monotonic() + budget)
     if min(jobs, len(pairs)) > 1:
         evidence = _run_spread(pairs, settings, min(jobs, len(pairs)), file, progress)
     else:
         evidence = _run_here(pairs, settings, progress)
     if progress is not None:
         progress(len(pairs), len(pairs), "", 0.0)
-    return Report(evidence, _expected(pairs), alpha, time.perf_counter() - begun)
+    return report_of(pairs, evidence, alpha, time.perf_counter() - begun)
 
 
-def _run_here(
-    pairs: Sequence[tuple[Statement, Check]], settings: Settings, progress: Progress | None
-) -> tuple[Evidence, ...]:
+def settings_of(pairs: Sequence[Pair], alpha: float, seed: int, device: str) -> Settings:
+    """The settings of these checks: alpha is split evenly over the Monte-Carlo checks. Raises InputError for values
+    that cannot be used."""
+    if not 0.0 < alpha < 1.0:
+        raise InputError(f"alpha is {alpha}: the false-alarm budget must lie in (0, 1)")
+    if device not in DEVICES:
+        raise InputError(f"device {device!r} is unknown: choose one of {', '.join(DEVICES)}")
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**64:
+        raise InputError(f"the seed is {seed!r}: a whole number of at least 0 and below 2^64 is needed")
+    return Settings(seed, alpha / max(1, sum(c.method == "monte-carlo" for _, c in pairs)), device, None)
+
+
+def report_of(pairs: Sequence[Pair], evidence: Sequence[Evidence], alpha: float, seconds: float) -> Report:
+    """The report of these checks, one piece of evidence for each."""
+    readings = {statement.id: statement.reading for statement, _ in pairs if statement.reading}
+    return Report(tuple(evidence), _expected(pairs), alpha, seconds, readings)
+
+
+def _run_here(pairs: Sequence[Pair], settings: Settings, progress: Progress | None) -> tuple[Evidence, ...]:
     """The checks one after the other in this process."""
     evidence = []
     for done, (statement, c) in enumerate(pairs):
@@ -147,7 +176,7 @@ def _run_here(
 
 
 def _run_spread(
-    pairs: Sequence[tuple[Statement, Check]],
+    pairs: Sequence[Pair],
     settings: Settings,
     jobs: int,
     file: Path | None,
@@ -155,16 +184,20 @@ def _run_spread(
 ) -> tuple[Evidence, ...]:
     """The checks in several processes: long ones first for balance or, where a budget may cut some, cheap ones first as
     in one process."""
-    tasks: list[Task] = [name_of(statement, checks_of(statement).index(c), file) for statement, c in pairs]
     order = list(range(len(pairs)))
     if settings.deadline is None:
-        order.sort(key=lambda i: -_USUAL_SECONDS[pairs[i][1].method])
+        order.sort(key=lambda i: -USUAL_SECONDS[pairs[i][1].method])
 
     def tell(left: list[int]) -> None:
         if progress is not None:
             progress(len(pairs) - len(left), len(pairs), _label(*pairs[left[0]]), 0.0)
 
-    return tuple(spread(work_of(tasks, settings), jobs, order, waiting=tell))
+    return tuple(spread(work_of(tasks_of(pairs, file), settings), jobs, order, waiting=tell))
+
+
+def tasks_of(pairs: Sequence[Pair], file: Path | None = None) -> list[Task]:
+    """The names by which other processes find these checks."""
+    return [name_of(statement, checks_of(statement).index(c), file) for statement, c in pairs]
 
 
 def _label(statement: Statement, c: Check) -> str:
@@ -191,7 +224,7 @@ def run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
     return outcome
 
 
-def _expected(pairs: Sequence[tuple[Statement, Check]]) -> dict[str, str]:
+def _expected(pairs: Sequence[Pair]) -> dict[str, str]:
     """What the catalogue records: of the statement when all of its checks are run, else what these checks are known
     to give."""
     expected: dict[str, str] = {}

@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
-__all__ = ["Device", "Format", "Output", "Seed", "number", "table"]
+from dpfl_theory.errors import InputError
+
+__all__ = ["Device", "Format", "Jobs", "Output", "Seed", "number", "parse_jobs", "table"]
 
 Device = Annotated[str, typer.Option(metavar="auto|cpu|cuda", help="Where the kernels run.")]
 Format = Annotated[str, typer.Option("--format", metavar="text|json", help="What is written to stdout.")]
+Jobs = Annotated[
+    str | None, typer.Option(metavar="N", help="Processes; by default one a core if the work is worth it.")
+]
 Output = Annotated[str, typer.Option(metavar="DIR", help="Folder for evidence, figures and the page.")]
 Seed = Annotated[str, typer.Option(metavar="N", help="Seed of all randomness.")]
+
+
+def parse_jobs(text: str | None) -> int | None:
+    """A number of processes, None where none was given.
+
+    >>> parse_jobs("2")
+    2
+    """
+    if text is None:
+        return None
+    if not re.fullmatch(r"[0-9]{1,4}", text) or int(text) < 1:
+        raise InputError(f"the number of jobs {text!r} is not a whole number from 1 to 9999: write it like --jobs 2")
+    return int(text)
 
 
 def table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:

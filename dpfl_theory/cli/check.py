@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dpfl_theory import statements
-from dpfl_theory.cli._options import Device, Seed, number, table
+from dpfl_theory.cli._options import Device, Jobs, Seed, number, parse_jobs, table
 from dpfl_theory.console import Progress, choice, emit, parse_alpha, parse_budget, parse_seed, say, writable, write
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.kernels import DEVICES, select
@@ -41,9 +40,7 @@ def check(
     smoke: Annotated[
         bool, typer.Option("--smoke", help="Only the smoke set: a few fast checks of everything.")
     ] = False,
-    jobs: Annotated[
-        str | None, typer.Option(metavar="N", help="Processes; by default one a core if the work is worth it.")
-    ] = None,
+    jobs: Jobs = None,
     budget: Annotated[
         str | None, typer.Option(metavar="60s", help="Cap on the time; what it cuts is inconclusive.")
     ] = None,
@@ -54,11 +51,11 @@ def check(
     output: Annotated[str | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.")] = None,
 ) -> int:
     """Check statements and compare their verdicts with what the catalogue records."""
-    from dpfl_theory.checks.evidence import exit_code
+    from dpfl_theory.checks.evidence import exit_code, in_short
     from dpfl_theory.checks.runner import run_plan, suitable_jobs
 
     render = FORMATS[choice("format", format_, tuple(FORMATS))]
-    seconds, share, number_, processes = parse_budget(budget), parse_alpha(alpha), parse_seed(seed), _parse_jobs(jobs)
+    seconds, share, number_, processes = parse_budget(budget), parse_alpha(alpha), parse_seed(seed), parse_jobs(jobs)
     target = None if output is None else writable(Path(output))
     if choice("device", device, DEVICES) == "cuda":
         select(device)  # a missing GPU is told at once, not after the checks that need none
@@ -87,15 +84,12 @@ def check(
             file=None if file is None else Path(file),
         )
     document = report.to_json()
-    for statement in chosen:
-        if statement.reading and statement.id in document["summary"]["statements"]:
-            document["summary"]["statements"][statement.id]["reading"] = statement.reading
     text = render(report, document)
     if target is None:
         emit(text)
     else:
         write(target, text if text.endswith("\n") else text + "\n")
-        say(f"{_in_short(document)}: {target}")
+        say(f"{in_short(document['summary'])}: {target}")
     return exit_code(document["summary"])
 
 
@@ -131,28 +125,10 @@ def _planned(chosen: Sequence[Statement], methods: Sequence[str], smoke: bool) -
     return smoke_set(pairs) if smoke else pairs
 
 
-def _parse_jobs(text: str | None) -> int | None:
-    if text is None:
-        return None
-    if not re.fullmatch(r"[0-9]{1,4}", text) or int(text) < 1:
-        raise InputError(f"the number of jobs {text!r} is not a whole number from 1 to 9999: write it like --jobs 2")
-    return int(text)
-
-
-def _in_short(document: dict[str, Any]) -> str:
-    summary = document["summary"]
-    counts = summary["counts"]
-    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts["statements"].items())
-    total = len(summary["statements"])
-    found = f"{total} statement{'s' if total != 1 else ''}{f' ({verdicts})' if verdicts else ''}"
-    checks = counts["checks"]
-    words = {"differs": "not as expected", "undecided": "undecided"}
-    others = "".join(f", checks {words[a]}: {checks[a]}" for a in words if checks[a])
-    return f"{found}, {counts['as_expected']} as expected{others}, {summary['seconds']:.1f} s"
-
-
 def as_text(report: Report, document: dict[str, Any]) -> str:
     """One line for each evidence, then each statement's verdict."""
+    from dpfl_theory.checks.evidence import in_short
+
     lines = [("verdict", "ratio", "statement", "method", "check", "seconds", "")]
     for e in report.evidence:
         mark = {"differs": DIFFERS, "undecided": UNDECIDED}.get(e.agreement, "")
@@ -165,7 +141,7 @@ def as_text(report: Report, document: dict[str, Any]) -> str:
     readings = [s.get("reading", "") for s in document["summary"]["statements"].values()]
     told = zip(table(verdicts).splitlines(), ["", *readings])
     named = "\n".join(f"{line}\n    read: {reading}" if reading else line for line, reading in told)
-    parts = [table(lines, right=(1, 5)), *surprises, named, _in_short(document)]
+    parts = [table(lines, right=(1, 5)), *surprises, named, in_short(document["summary"])]
     return "\n\n".join(parts)
 
 

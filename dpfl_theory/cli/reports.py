@@ -1,4 +1,4 @@
-"""`validate`, `report` and `errata`: redo figures and tables, show what was found, and write to the authors."""
+"""`validate`, `reproduce`, `report`, `errata`: redo figures and tables, show what was found, write to the authors."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from dpfl_theory.cli._options import Device, Output, Seed
-from dpfl_theory.console import choice, emit, say, writable
+from dpfl_theory.cli._options import Device, Jobs, Output, Seed, parse_jobs
+from dpfl_theory.console import choice, emit, parse_alpha, parse_seed, say, writable
+from dpfl_theory.kernels import DEVICES
 
 app = typer.Typer()
 
@@ -25,11 +26,38 @@ def validate(
     seed: Seed = "0",
     device: Device = "auto",
     data: Annotated[str | None, typer.Option(metavar="FILE", help="Your data, for a script that takes a file.")] = None,
+    jobs: Jobs = None,
 ) -> int:
     """Redo figures and tables of the papers: evidence as JSON, figures as PNG and SVG."""
     from dpfl_theory import validation
 
-    return validation.validate(names or [], full=full, output=output, seed=seed, device=device, data=data)
+    processes = parse_jobs(jobs)
+    return validation.validate(
+        names or [], full=full, output=output, seed=seed, device=device, data=data, jobs=processes
+    )
+
+
+@app.command()
+def reproduce(
+    full: Annotated[bool, typer.Option("--full", help="The full profile of the validations.")] = False,
+    output: Output = "reports",
+    alpha: Annotated[str, typer.Option(metavar="A", help="False-alarm probability of all checks.")] = "1e-6",
+    seed: Seed = "0",
+    device: Device = "auto",
+    jobs: Jobs = None,
+) -> int:
+    """Run every check of the catalogue and every validation, spread over the cores. The report is there after two
+    minutes and is renewed as results come; what has ended is kept when you interrupt."""
+    from dpfl_theory import statements, validation
+    from dpfl_theory.checks.runner import plan
+    from dpfl_theory.reproduce import reproduce as run
+    from dpfl_theory.validation.batch import default_jobs
+
+    context = validation.Context("full" if full else "quick", parse_seed(seed), choice("device", device, DEVICES))
+    share, target = parse_alpha(alpha), writable(Path(output), folder=True)
+    processes = parse_jobs(jobs) or default_jobs(device)
+    scripts = [validation.load(path) for path in validation.available().values()]
+    return run(plan(statements.all_statements()), scripts, context, target, alpha=share, jobs=processes)
 
 
 @app.command()

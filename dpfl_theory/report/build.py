@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -27,14 +26,20 @@ PROVENANCES = {
     "readings": "second readings",
 }
 SVG_BYTES = 600_000
-PAGE_BYTES = 8_000_000
+"""A larger figure is shown as PNG: browsers are slow with such paths."""
 
 
-def build(output: Path, tell: Callable[[str], None] = lambda text: None) -> Path:
+def build(
+    output: Path, tell: Callable[[str], None] = lambda text: None, *, redraw: bool = True, unfinished: str = ""
+) -> Path:
     """Redraw the figures and write ``index.html`` and ``errata/<paper>.html`` from the files in ``output/evidence``;
     returns the path of the former.
 
-    Raises InputError when there is no evidence, or a file is not evidence that this version can read.
+    redraw: False takes the figures as they lie there. unfinished: what a run that goes on has still to do, in words,
+    which the page shows.
+
+    Where two files have evidence of the same check, the one that was written last counts. Raises InputError when there
+    is no evidence, or a file is not evidence that this version can read.
     """
     checks, validations = _read(output / "evidence")
     evidence: dict[tuple[str, str, str], dict[str, Any]] = {}
@@ -42,7 +47,7 @@ def build(output: Path, tell: Callable[[str], None] = lambda text: None) -> Path
         for e in document["evidence"]:
             evidence[e["statement"], e["method"], e["check"]] = e
     entries = entries_of(evidence.values())
-    figures = _Figures(output, tell)
+    figures = _Figures(output, tell, redraw)
     shown = [{**document, "figures": figures.of(document)} for document in validations]
     by_id = {e.id: e for e in entries}
     graph = proof_graph(entries)
@@ -68,12 +73,15 @@ def build(output: Path, tell: Callable[[str], None] = lambda text: None) -> Path
         alike=lambda entry: letter.alike(entry, by_id),
         grades=GRADES,
         affected=lambda statement: letter.affected(statement, graph),
+        unfinished=unfinished,
     )
     return write(output / "index.html", page)
 
 
 def _read(place: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    checks, validations = [], []
+    checks: list[dict[str, Any]] = []
+    validations: list[dict[str, Any]] = []
+    written: dict[int, float] = {}
     for path in sorted(place.glob("*.json"), key=lambda p: natural(p.stem)):
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
@@ -87,6 +95,7 @@ def _read(place: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
                     f"evidence file {str(path)!r} is not a whole check document: make it anew or remove it"
                 )
             checks.append(document)
+            written[id(document)] = path.stat().st_mtime
         elif schema == validation.SCHEMA:
             validations.append(document)
         else:
@@ -97,7 +106,7 @@ def _read(place: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
             f"there is no evidence in {str(place)!r}: run 'dpfl-theory validate', or 'dpfl-theory check --format json "
             f"--output {place}/check.json', first"
         )
-    return checks, validations
+    return sorted(checks, key=lambda document: written[id(document)]), validations
 
 
 def _complete(document: dict[str, Any]) -> bool:
@@ -130,13 +139,13 @@ def _counts(entries: Sequence[Entry], validations: Sequence[Mapping[str, Any]]) 
 
 
 class _Figures:
-    """Redraws figures and turns them into what the page embeds: SVG where it is small, else PNG."""
+    """The figures that the page shows, which lie beside it: SVG where that is small, else PNG."""
 
-    def __init__(self, output: Path, tell: Callable[[str], None]) -> None:
+    def __init__(self, output: Path, tell: Callable[[str], None], redraw: bool) -> None:
         self.place = output / "figures"
         self.tell = tell
-        self.scripts = _scripts()
-        self.bytes = 0
+        self.scripts = _scripts() if redraw else {}
+        self.redraw = redraw
 
     def of(self, document: Mapping[str, Any]) -> list[dict[str, str]]:
         """The document's figures: ``source`` (for an image), ``alt``, and links to the files."""
@@ -145,23 +154,17 @@ class _Figures:
             self.place.mkdir(parents=True, exist_ok=True)
             for file, content in validation.redraw(validation.load(self.scripts[name]), document).items():
                 write(self.place / file, content)
-        else:
+        elif self.redraw:
             self.tell(f"there is no script {name!r} here to redraw its figures: those in {str(self.place)!r} are taken")
         stems = {p.stem for p in (*self.place.glob(f"{name}.png"), *self.place.glob(f"{name}-*.png"))}
-        return [self._embed(stem, document) for stem in sorted(stems, key=natural)]
+        return [self._shown(stem, document) for stem in sorted(stems, key=natural)]
 
-    def _embed(self, stem: str, document: Mapping[str, Any]) -> dict[str, str]:
+    def _shown(self, stem: str, document: Mapping[str, Any]) -> dict[str, str]:
         part = stem.removeprefix(document["name"]).lstrip("-")
         alt = f"{document['title']}{f' ({part})' if part else ''}: described in the caption"
-        png, svg = (self.place / f"{stem}.{kind}" for kind in ("png", "svg"))
+        svg = self.place / f"{stem}.svg"
         small = svg.is_file() and svg.stat().st_size <= SVG_BYTES
-        content = (svg if small else png).read_bytes()
-        source = f"figures/{stem}.png"
-        if self.bytes + 4 * len(content) / 3 <= PAGE_BYTES:
-            kind = "svg+xml" if small else "png"
-            source = f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
-            self.bytes += len(source)
-        return {"source": source, "alt": alt, "stem": stem, "part": part}
+        return {"source": f"figures/{stem}.{'svg' if small else 'png'}", "alt": alt, "stem": stem, "part": part}
 
 
 def _scripts() -> dict[str, Path]:

@@ -120,6 +120,26 @@ class Entry:
             if isinstance(fitted, dict) and set(fitted) >= EXPONENT
         ]
 
+    @cached_property
+    def telling(self) -> list[dict[str, Any]]:
+        """The checks that the page shows in full: those that refute or surprise, and the tightest one by each method,
+        one that an idle algorithm would pass only if there is no other. All are in the evidence's file."""
+        shown = [id(e) for e in self.evidence if e["verdict"] != e["expected"]] + [id(e) for e in self.refuting]
+        for method in self.methods:
+            own = [e for e in self.evidence if e["method"] == method]
+            shown.append(id(min(own, key=lambda e: (bool(e.get("vacuous")), -(e["ratio"] or 0.0)))))
+        return [e for e in self.evidence if id(e) in set(shown)]
+
+    @property
+    def others(self) -> list[tuple[str, str, list[dict[str, Any]]]]:
+        """The other checks by method and verdict, the tightest first."""
+        shown = {id(e) for e in self.telling}
+        rest: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        for e in self.evidence:
+            if id(e) not in shown:
+                rest.setdefault((e["method"], e["verdict"]), []).append(e)
+        return [(*key, sorted(found, key=lambda e: -(e["ratio"] or 0.0))) for key, found in rest.items()]
+
     @property
     def worst_ratio(self) -> float | None:
         """The largest lhs/rhs over the evidence."""

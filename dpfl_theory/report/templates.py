@@ -17,6 +17,10 @@ __all__ = ["anchor", "render", "significant"]
 
 PLACE = Path(__file__).parent
 SHEETS = ("page.css", "proof_map.css")
+_NAMESPACE = ' xmlns="http://www.w3.org/1998/Math/MathML"'
+"""What every formula says, and a page of HTML need not."""
+_BLANK = re.compile(r"(?<=>)\n\s*(?=</?(?:t[dhr]|tbody|dt|dd|dl|m\w+)\b)|\n\s*(?=\n)")
+"""Line ends between cells, and empty lines."""
 LONG = re.compile(r"(?<![\w./])(?=[\d/]{21})(\d+)(?:/(\d+))?(?![\w./]*\w)")
 """A fraction or whole number of more than twenty characters, on its own."""
 
@@ -24,7 +28,8 @@ LONG = re.compile(r"(?<![\w./])(?=[\d/]{21})(\d+)(?:/(\d+))?(?![\w./]*\w)")
 def render(template: str, **values: Any) -> str:
     """The page that a template of this folder makes of the values."""
     style = "\n".join((PLACE / sheet).read_text(encoding="utf-8") for sheet in SHEETS)
-    return str(_environment().get_template(template).render(style=style, **values))
+    page = str(_environment().get_template(template).render(style=style, **values))
+    return _BLANK.sub("", page.replace(_NAMESPACE, ""))
 
 
 def anchor(text: str) -> str:
@@ -83,6 +88,16 @@ def compact(value: Any) -> str:
     return brief(value) if isinstance(value, str) else significant(value)
 
 
+def shortened(value: Any, most: int = 240) -> str:
+    """Plain data in one line that is cut where it is long.
+
+    >>> shortened([1, 2, 3, 4], most=6)
+    '[1, …'
+    """
+    line = compact(value)
+    return line if len(line) <= most else f"{line[: most - 2].rstrip()} …"
+
+
 def bar(e: Mapping[str, Any], entry: Entry) -> dict[str, Any] | None:
     """Geometry of a tightness bar, in percent of its width: the terms' shares of the bound, and where lhs lies.
 
@@ -124,6 +139,7 @@ def _environment() -> Any:
         brief=brief,
         num=significant,
         compact=compact,
+        shortened=shortened,
         mathml=Markup,  # only MathML of our own making goes through this
         anchor=anchor,
     )

@@ -16,7 +16,7 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import select
 from dpfl_theory.validation.script import Context, Script, beside, command
 
-__all__ = ["CLAIM_VERDICTS", "SCHEMA", "plain", "redraw", "run"]
+__all__ = ["CLAIM_VERDICTS", "SCHEMA", "plain", "redraw", "run", "subfolder"]
 
 SCHEMA = "dpfl-theory/validation/1"
 CLAIM_VERDICTS = ("reproduced", "not-reproduced", "inconclusive")
@@ -86,8 +86,8 @@ def run(script: Script, context: Context, output: Path) -> dict[str, Any]:
     }
     text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     figures = redraw(script, json.loads(text))
-    target = _subfolder(output, "evidence") / f"{script.name}.json"
-    _leave(figures, _subfolder(output, "figures"), script.name)
+    target = subfolder(output, "evidence") / f"{script.name}.json"
+    _leave(figures, subfolder(output, "figures"), script.name)
     write(target, text)
     return document
 
@@ -116,7 +116,8 @@ def _leave(files: Mapping[str, bytes], place: Path, name: str) -> None:
             old.unlink()
 
 
-def _subfolder(output: Path, name: str) -> Path:
+def subfolder(output: Path, name: str) -> Path:
+    """A folder in the output folder, made if it is not there."""
     place = output / name
     try:
         place.mkdir(parents=True, exist_ok=True)

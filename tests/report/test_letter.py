@@ -170,13 +170,13 @@ def test_the_tables_count_the_grades_and_list_every_erratum() -> None:
 def test_an_erratum_names_its_readings_and_what_survives() -> None:
     shown = words(part(page(*RUN), f"{PAPER}-a"))
     assert f"Read: {READINGS[0]}" in shown
-    assert f"Another reading , {PAPER}.a.steps ✓ holds {READINGS[1]}" in shown
+    assert f"Another reading , {PAPER}.a.steps holds {READINGS[1]}" in shown
     assert f"What survives {PAPER}.s : {SURVIVES}" in shown
     assert f"What rests on it {PAPER}.u (holds), {PAPER}.v (holds)." in shown
     assert "Here L is L_max." in shown
     assert f"dpfl-theory check {PAPER}.a" in shown
     unchecked = words(part(page("b"), f"{PAPER}-a"))
-    assert f"{PAPER}.a.steps ○ not checked {READINGS[1]}" in unchecked
+    assert f"{PAPER}.a.steps not checked {READINGS[1]}" in unchecked
 
 
 @pytest.mark.usefixtures("planted")
@@ -186,7 +186,7 @@ def test_a_remark_is_no_erratum() -> None:
     shown = words(part(text, f"remark-{PAPER}-r"))
     assert "If <all> do, it fails." in shown
     assert "How it was restored: From the proof of Lemma <9>." in shown
-    assert f"{PAPER}.r.all ✗ violated All take part." in shown
+    assert f"{PAPER}.r.all violated All take part." in shown
     assert "reason of r.all" in shown
     assert f"Repeat it with dpfl-theory check {PAPER}.r.all" in shown
     assert "not checked" not in shown
@@ -244,7 +244,7 @@ def test_a_report_of_the_planted_catalogue_is_whole(planted: Path) -> None:
         assert tile in told
     assert "2 violated" in told, "what shows a remark is not counted with them"
     shown = words(part(index, f"{PAPER}-a"))
-    for piece in (f"Read: {READINGS[0]}", f"{PAPER}.a.steps ✓ holds", "Grade constant:", "Here L is L_max.", SURVIVES):
+    for piece in (f"Read: {READINGS[0]}", f"{PAPER}.a.steps holds", "Grade constant:", "Here L is L_max.", SURVIVES):
         assert piece in shown
     assert f"Rest on it {PAPER}.u , {PAPER}.v" in shown
     remarked = words(part(index, f"{PAPER}-r"))

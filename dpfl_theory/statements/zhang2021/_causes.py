@@ -33,8 +33,8 @@ SAMPLED_CLIENTS = Cause(
     "The theorem is stated for every P and with explicit constants, and no constant helps: with sigma_l = 0 the third "
     "term is 0 and the second falls with eta_l^2 alone. P = 1 is only the smallest instance: two draws of two clients, "
     "with replacement, exceed the bound too. The abstract of Yang et al. gives O(sqrt(Q)/sqrt(PT) + 1/T) for partial "
-    "participation, which is the rate that the missing term leads to. With full participation of N different clients, and "
-    "the L that (20) lost restored, the theorem is not refuted.",
+    "participation, which is the rate that the missing term leads to. With full participation of N different clients, "
+    "and the L that (20) lost restored, the theorem is not refuted.",
 )
 
 LOST_L = Cause(

@@ -1,0 +1,160 @@
+"""Everything at once: every check of the catalogue and every validation, spread over processes, with a report that is
+there after two minutes and is renewed as results come.
+
+What has ended is kept when the rest fails or is interrupted: each validation leaves its files itself, and the evidence
+of checks so far lies beside that of the last whole run until this one is whole.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from dpfl_theory.checks.evidence import Evidence, exit_code, in_short
+from dpfl_theory.checks.runner import USUAL_SECONDS, Pair, report_of, settings_of, tasks_of
+from dpfl_theory.checks.workers import work_of
+from dpfl_theory.console import Progress, say, write
+from dpfl_theory.processes import spread
+from dpfl_theory.report.build import build
+from dpfl_theory.validation import Context, Script, batch
+from dpfl_theory.validation.batch import Ending, in_process, order_of, tell
+from dpfl_theory.validation.run import subfolder
+
+__all__ = ["reproduce"]
+
+FIRST_PAGE_SECONDS = 120.0
+RENEWAL_SECONDS = 60.0
+_SETTLED_SECONDS = 15.0
+"""After so long the speed of this machine is known well enough to say how long the rest takes."""
+
+
+def reproduce(
+    pairs: Sequence[Pair], scripts: Sequence[Script], context: Context, output: Path, *, alpha: float, jobs: int
+) -> int:
+    """Run these checks of the catalogue and these validations in ``jobs`` processes; leave evidence, figures and pages
+    in the output folder, and say on stderr what came out. Returns the exit code: that of the first script that failed,
+    else 1 where something decided differs from its record, 3 where only undecided things do, 0 otherwise."""
+    work = _Work(pairs, scripts, context, output, alpha, jobs)
+    with Progress("reproduce") as progress:
+        work.progress = progress
+        try:
+            spread(work.pieces, jobs, work.order, done=work.done, waiting=work.waiting)
+        except BaseException:
+            work.keep_what_ended()
+            raise
+    return work.finish()
+
+
+class _Work:
+    """The pieces of work, checks before scripts, and what came out of those that have ended."""
+
+    def __init__(
+        self,
+        pairs: Sequence[Pair],
+        scripts: Sequence[Script],
+        context: Context,
+        output: Path,
+        alpha: float,
+        jobs: int,
+    ) -> None:
+        self.pairs, self.scripts, self.output, self.alpha, self.jobs = pairs, scripts, output, alpha, jobs
+        settings = settings_of(pairs, alpha, context.seed, context.device)
+        self.pieces: list[Callable[[], Evidence | Ending]] = [
+            *work_of(tasks_of(pairs), settings),
+            *(in_process(script.path, context, output) for script in scripts),
+        ]
+        self.cost = [
+            *(USUAL_SECONDS[c.method] for _, c in pairs),
+            *(max(1.0, script.budget.get(context.profile, 0.0)) for script in scripts),
+        ]
+        # Theorems that need no simulation fill the first page; short pieces come last, so that no process is idle.
+        drawn = [i for i, (_, c) in enumerate(pairs) if c.method == "monte-carlo"]
+        quick = [i for i in range(len(pairs)) if i not in set(drawn)]
+        self.order = [*quick, *(len(pairs) + i for i in order_of(scripts, context.profile)), *drawn]
+        self.evidence: dict[int, Evidence] = {}
+        self.endings: dict[int, Ending] = {}
+        self.begun = time.monotonic()
+        self.next_page = self.begun + FIRST_PAGE_SECONDS
+        self.progress: Progress | None = None
+
+    def done(self, piece: int, result: Evidence | Ending) -> None:
+        """Keep what a piece of work returned."""
+        if isinstance(result, Ending):
+            self.endings[piece] = result
+            tell(result, self.output)
+        else:
+            self.evidence[piece] = result
+
+    def waiting(self, left: list[int]) -> None:
+        """Say how far the work is, and renew the pages from time to time."""
+        open_, whole = sum(self.cost[i] for i in left), sum(self.cost)
+        if self.progress is not None:
+            self.progress(1.0 - open_ / whole, f"{self.time_left(open_, whole)}{self.label(left[0])}")
+        if time.monotonic() >= self.next_page and (self.evidence or self.endings):
+            first = self.next_page == self.begun + FIRST_PAGE_SECONDS
+            page = self.page(f"{self.still(left)}{self.time_left(open_, whole).rstrip('; ')}".rstrip(", "))
+            self.next_page = time.monotonic() + RENEWAL_SECONDS
+            if first:
+                say(f"what is known so far, renewed as results come: {page}")
+
+    def label(self, piece: int) -> str:
+        """What a piece of work is called."""
+        if piece >= len(self.pairs):
+            return self.scripts[piece - len(self.pairs)].name
+        statement, c = self.pairs[piece]
+        return f"{statement.id} {c.method} {c.name}"
+
+    def still(self, left: Sequence[int]) -> str:
+        """What has not ended, in words."""
+        scripts = sum(i >= len(self.pairs) for i in left)
+        return f"{len(left) - scripts} checks and {scripts} figures and tables are still to come, "
+
+    def time_left(self, open_: float, whole: float) -> str:
+        """How long the rest takes at the speed so far, in words; nothing as long as that is not known."""
+        elapsed = time.monotonic() - self.begun
+        if elapsed < _SETTLED_SECONDS or whole - open_ <= 0.0:
+            return ""
+        seconds = elapsed * open_ / (whole - open_)
+        return f"about {seconds:.0f} s left; " if seconds < 90.0 else f"about {seconds / 60.0:.0f} min left; "
+
+    def page(self, unfinished: str) -> Path:
+        """Write the evidence so far and the pages from it."""
+        if self.evidence:
+            self.write_evidence("check-so-far")
+        return build(self.output, say, redraw=False, unfinished=unfinished)
+
+    def write_evidence(self, name: str) -> dict[str, object]:
+        """Write the evidence of the checks that have ended as one document; returns its summary."""
+        ended = sorted(self.evidence)
+        report = report_of(
+            [self.pairs[i] for i in ended],
+            [self.evidence[i] for i in ended],
+            self.alpha,
+            time.monotonic() - self.begun,
+        )
+        document = report.to_json()
+        text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+        write(subfolder(self.output, "evidence") / f"{name}.json", text + "\n")
+        summary: dict[str, object] = document["summary"]
+        return summary
+
+    def keep_what_ended(self) -> None:
+        """Leave what has ended when the rest does not come."""
+        if self.evidence or self.endings:
+            page = self.page("it was stopped before its end")
+            checks, scripts = len(self.evidence), len(self.endings)
+            say(f"kept: {checks} of {len(self.pairs)} checks, {scripts} of {len(self.scripts)} validations: {page}")
+
+    def finish(self) -> int:
+        """Write the whole evidence and the pages; returns the exit code."""
+        codes = [batch.exit_code(self.endings.values())]
+        if self.pairs:
+            summary = self.write_evidence("check")
+            say(f"check: {in_short(summary)}")
+            codes.append(exit_code(summary))
+        (self.output / "evidence" / "check-so-far.json").unlink(missing_ok=True)
+        page = build(self.output, say, redraw=False)
+        say(f"the report is at {page}, made in {time.monotonic() - self.begun:.0f} s")
+        return min((c for c in codes if c), key=lambda c: (c in (1, 3), c), default=0)

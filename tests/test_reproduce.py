@@ -1,0 +1,166 @@
+"""Everything at once: the same as its parts one by one, a page on the way, and nothing lost when it ends early."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpfl_theory import reproduce as module
+from dpfl_theory import statements
+from dpfl_theory.checks.runner import plan, report_of, run_plan
+from dpfl_theory.reproduce import reproduce
+from dpfl_theory.validation import Context, Script, load
+
+Output = pytest.CaptureFixture[str]
+
+PAIRS = plan([statements.get("das2022.lemma10"), statements.get("hou2023.eq3")])
+SCRIPT = """
+import numpy as np
+from dpfl_theory.kernels import threads
+from dpfl_theory.report import style
+from dpfl_theory.validation import main
+
+TITLE, CAPTION = "Draws", "Some draws."
+SOURCE = {"paper": "das2022", "where": "Figure 0"}
+BUDGET_SECONDS = {"quick": 1, "full": 2}
+
+def compute(context):
+    values = np.random.default_rng(context.seed).normal(size=3)
+    claim = {"claim": "there are draws", "verdict": "reproduced", "paper": "yes", "measured": "yes"}
+    return {"values": values, "threads": threads.available(), "claims": [claim]}
+
+def draw(data):
+    figure, axes = style.figure()
+    axes.plot(data["values"])
+    return {"": figure}
+"""
+
+
+def script(place: Path, name: str, old: str = "", new: str = "") -> Script:
+    path = place / f"{name}.py"
+    assert old in SCRIPT
+    path.write_text(SCRIPT.replace(old, new) if old else SCRIPT)
+    return load(path)
+
+
+def run(place: Path, scripts: list[Script], jobs: int = 2) -> int:
+    context = Context(device="cpu", seed=3)
+    return reproduce(PAIRS, scripts, context, place / "out", alpha=1e-6, jobs=jobs)
+
+
+def evidence(place: Path, name: str = "check") -> list[dict[str, Any]]:
+    found = json.loads((place / "out" / "evidence" / f"{name}.json").read_text())["evidence"]
+    return [{k: v for k, v in e.items() if k not in ("seconds", "notes")} for e in found]
+
+
+def test_it_finds_what_its_parts_find(tmp_path: Path, capsys: Output) -> None:
+    assert run(tmp_path, [script(tmp_path, "one"), script(tmp_path, "two")]) == 0
+    alone = [e.to_json() for e in run_plan(PAIRS, device="cpu", seed=3).evidence]
+    assert evidence(tmp_path) == [{k: v for k, v in e.items() if k not in ("seconds", "notes")} for e in alone]
+    data = [json.loads((tmp_path / "out" / "evidence" / f"{n}.json").read_text())["data"] for n in ("one", "two")]
+    assert data[0] == data[1]
+    assert data[0]["threads"] == 1, "one thread in each process"
+    page = (tmp_path / "out" / "index.html").read_text()
+    assert "This page is of a run that goes on" not in page
+    assert 'src="figures/one.svg"' in page
+    assert 'id="das2022-lemma10"' in page
+    assert not (tmp_path / "out" / "evidence" / "check-so-far.json").exists()
+    said = capsys.readouterr().err
+    assert "one: claims: 1 reproduced" in said
+    assert "2 statements (2 holds), 2 as expected" in said
+
+
+def test_a_page_is_there_before_the_end_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FIRST_PAGE_SECONDS", 0.0)
+    monkeypatch.setattr(module, "RENEWAL_SECONDS", 0.0)
+    pages: list[str] = []
+
+    def keep(output: Path, *arguments: Any, **options: Any) -> Path:
+        pages.append(options.get("unfinished", ""))
+        return build(output, *arguments, **options)
+
+    build = module.build
+    monkeypatch.setattr(module, "build", keep)
+    assert run(tmp_path, [script(tmp_path, "slow", "values = np", "import time; time.sleep(3); values = np")]) == 0
+    assert any("0 checks and 1 figures and tables are still to come" in told for told in pages)
+    assert pages[-1] == ""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ('"verdict": "reproduced"', '"verdict": "not-reproduced", "expected": "reproduced"', 1),
+        ('"verdict": "reproduced"', '"verdict": "inconclusive", "expected": "reproduced"', 3),
+        ("values = np", "raise ZeroDivisionError; values = np", 70),
+    ],
+)
+def test_exit_codes_and_failures(tmp_path: Path, capsys: Output, old: str, new: str, code: int) -> None:
+    assert run(tmp_path, [script(tmp_path, "bad", old, new), script(tmp_path, "good")]) == code
+    assert (tmp_path / "out" / "evidence" / "good.json").exists(), "a script that fails does not stop the others"
+    assert len(evidence(tmp_path)) == len(PAIRS)
+    assert ("bad failed: internal error: ZeroDivisionError" in capsys.readouterr().err) == (code == 70)
+
+
+def test_a_check_off_its_record_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def differing(pairs: Any, found: Any, *rest: Any) -> Any:
+        return report_of(pairs, [dataclasses.replace(e, verdict="violated") for e in found], *rest)
+
+    monkeypatch.setattr(module, "report_of", differing)
+    assert run(tmp_path, []) == 1
+
+
+LONG = """
+import sys
+from pathlib import Path
+from dpfl_theory import reproduce as module
+from dpfl_theory.checks.runner import plan
+from dpfl_theory.cli import main
+from dpfl_theory import statements
+if __name__ == "__main__":
+    kept = [statements.get("das2022.lemma10")]
+    statements.all_statements = lambda: tuple(kept)
+    sys.exit(main(["reproduce", "--output", "out", "--device", "cpu", "--jobs", "2"]))
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals as on POSIX systems")
+def test_what_has_ended_is_kept_when_it_is_interrupted(tmp_path: Path) -> None:
+    place = tmp_path / "validations"
+    place.mkdir()
+    script(place, "quick")
+    script(place, "endless", "values = np", "import time; time.sleep(600); values = np")
+    (tmp_path / "long.py").write_text(LONG)
+    before = tmp_path / "out" / "evidence" / "check.json"
+    process = subprocess.Popen(
+        [sys.executable, "long.py"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        process_group=0,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    try:
+        ends = time.monotonic() + 120
+        while not (tmp_path / "out" / "evidence" / "quick.json").exists() and time.monotonic() < ends:
+            time.sleep(0.2)
+        time.sleep(1.0)  # until the last message of the process that wrote it has come
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.communicate()
+    assert process.returncode == 130
+    assert "Traceback" not in said
+    assert "1 of 2 validations" in said
+    assert not before.exists()
+    assert len(evidence(tmp_path, "check-so-far")) == len(plan([statements.get("das2022.lemma10")]))
+    assert "it was stopped before its end" in (tmp_path / "out" / "index.html").read_text()
