@@ -78,6 +78,6 @@ def build(size: str, jax: bool) -> list[Case]:
             "4 S N d with N records in all",
             (block_width(problem, s.lanes), s.dimension, s.records // s.clients),
             unit="iteration",
-            checkpoints=(1, 12),
+            checkpoints=(10, 20),
         )
     ]

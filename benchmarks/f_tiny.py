@@ -59,7 +59,11 @@ def build(size: str, jax: bool) -> list[Case]:
     what = f"n = {n}, d = 1, {s.lanes} lanes, {s.rounds}"
     return [
         Case(
-            "Tiny problem, DP-FedAvg", f"{what} rounds, E = {fed.local_steps}, with clipping", start, s.rounds, by_fedavg
+            "Tiny problem, DP-FedAvg",
+            f"{what} rounds, E = {fed.local_steps}, with clipping",
+            start,
+            s.rounds,
+            by_fedavg,
         ),
         Case(
             "Tiny problem, DP-ScaffNew",
@@ -68,6 +72,6 @@ def build(size: str, jax: bool) -> list[Case]:
             s.rounds,
             by_scaffnew,
             unit="iteration",
-            checkpoints=(1, 12),
+            checkpoints=(10, 20),
         ),
     ]

@@ -89,9 +89,7 @@ def jax_batched(name: str, setting: Setting, start: Array, signal: Callable[[Any
     return Contestant(name, run, flops)
 
 
-def jax_plain(
-    setting: Setting, start: Array, loss: Callable[[Any, Any], Any], data: Any, flops: float
-) -> Contestant:
+def jax_plain(setting: Setting, start: Array, loss: Callable[[Any, Any], Any], data: Any, flops: float) -> Contestant:
     """JAX as the pseudocode reads: one client's loss(w, its data), `jax.grad`, vmap over clients and over lanes."""
     jax = load_jax()
     jnp, gradient = jax.numpy, jax.grad(loss)

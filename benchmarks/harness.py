@@ -30,7 +30,19 @@ from dpfl_theory.kernels.cpu import CpuEngine
 from dpfl_theory.kernels.threads import bounded
 from dpfl_theory.problems.base import Problem
 
-__all__ = ["Array", "Case", "Contestant", "Row", "block_width", "cases", "error_of", "has_jax", "load_jax", "names", "race"]
+__all__ = [
+    "Array",
+    "Case",
+    "Contestant",
+    "Row",
+    "block_width",
+    "cases",
+    "error_of",
+    "has_jax",
+    "load_jax",
+    "names",
+    "race",
+]
 
 Array = NDArray[np.float64]
 TOLERANCE = 1e-8
@@ -77,7 +89,11 @@ class Case:
 
 @dataclass
 class Row:
-    """What was measured of one contestant: seconds of one unit, by repetition, and what follows from them."""
+    """What was measured of one contestant: seconds of one unit, by repetition, and what follows from them.
+
+    ratio, cpu_ratio: its time over the package's in the same repetition, by the clock and by the processor; share: of
+    the rate of matrix products on so many cores; cores: processor time over time by the clock.
+    """
 
     name: str
     error: float
@@ -86,6 +102,7 @@ class Row:
     seconds: list[float] = field(default_factory=list)
     median: float = math.nan
     ratio: float = math.nan
+    cpu_ratio: float = math.nan
     gflops: float = math.nan
     share: float = math.nan
     cores: float = math.nan
@@ -145,7 +162,10 @@ def error_of(case: Case, contestant: Contestant) -> float:
             expected = np.asarray(case.contestants[0].run(rounds, False))
             if found.shape != expected.shape:
                 return math.inf
-            error = float(np.max(np.abs(found - expected)) / np.max(np.abs(expected - case.start)))
+            travelled = float(np.max(np.abs(expected - case.start)))
+            if travelled == 0.0:
+                raise ValueError(f"{case.title}: nothing has moved after {rounds} rounds, so nothing can be compared")
+            error = float(np.max(np.abs(found - expected))) / travelled
         worst = max(worst, error if math.isfinite(error) else math.inf)
     return worst
 
@@ -162,21 +182,22 @@ def race(case: Case, threads: int, repetitions: int, target: float) -> dict[str,
             rows.append(Row(contestant.name, error, error <= TOLERANCE))
         pairs = [(row, contestant) for row, contestant in zip(rows, case.contestants) if row.agrees]
         calls = {row.name: _amount(case, row, contestant, target) for row, contestant in pairs}
-        busy: dict[str, list[float]] = {row.name: [] for row in rows}
+        busy: dict[str, list[float]] = {row.name: [] for row in rows}  # processor seconds
         dgemm, copied = [], []
         for repetition in range(repetitions):
             turn = repetition % len(pairs)
             for row, contestant in pairs[turn:] + pairs[:turn]:
                 wall, cpu = _timed(contestant, row.rounds, calls[row.name])
                 row.seconds.append(wall / case.per)
-                busy[row.name].append(cpu / wall)
+                busy[row.name].append(cpu / case.per)
             dgemm.append(_dgemm(case.gemm) if case.gemm else math.nan)
             copied.append(_copy())
     rate, first = statistics.median(dgemm), rows[0]
     for row, contestant in pairs:
         row.median = statistics.median(row.seconds)
         row.ratio = statistics.median(a / b for a, b in zip(row.seconds, first.seconds))
-        row.cores = statistics.median(busy[row.name])
+        row.cpu_ratio = statistics.median(a / b for a, b in zip(busy[row.name], busy[first.name]))
+        row.cores = statistics.median(a / b for a, b in zip(busy[row.name], row.seconds))
         row.gflops = contestant.flops / (row.median * case.per) / 1e9
         row.share = row.gflops / (threads * rate)
     told = {k: getattr(case, k) for k in ("title", "what", "rounds", "formula", "gemm", "unit")}
@@ -228,7 +249,8 @@ def _dgemm(shape: tuple[int, int, int]) -> float:
 
 def _copy(megabytes: int = 64) -> float:
     """GB/s of a copy on one core, what is read and what is written."""
-    source, target = np.ones(megabytes * 2**17), np.zeros(megabytes * 2**17)
+    source, target = np.ones(megabytes * 2**17), np.empty(megabytes * 2**17)
+    np.copyto(target, source)  # its pages exist from here on
     begun = time.perf_counter()
     np.copyto(target, source)
     return 2.0 * source.nbytes / (time.perf_counter() - begun) / 1e9
