@@ -165,19 +165,17 @@ def _numpy(name: str, setting: Setting, sums: Callable[[Array, Any, Array, float
 
     def run(rounds: int, private: bool) -> Array:
         rng = np.random.Generator(np.random.SFC64(0))
-        cohorts, subsets = (None, None) if private else setting.given(rounds)
+        cohorts, subsets = setting.given(0 if private else rounds)
         w = setting.start.reshape(S, classes, -1)
         c, c_i = np.zeros_like(w), np.zeros((M, *w.shape))
         for k in range(rounds):
-            members = rng.random((M, S)).argpartition(A, axis=0)[:A] if cohorts is None else cohorts[k]
+            members = rng.random((M, S)).argpartition(A, axis=0)[:A] if private else cohorts[k]
             old = c_i[members, lane]
             local = np.repeat(w[None], A, axis=0)
             for q in range(K):
-                if subsets is None:
-                    chosen = rng.random((A, S, R)).argpartition(b, axis=2)[:, :, :b]
-                else:
-                    chosen = subsets[k, q]
-                total = sums(x[members[..., None], chosen], y[members[..., None], chosen], local, ridge)
+                drawn = rng.random((A, S, R)).argpartition(b, axis=2)[:, :, :b] if private else subsets[k, q]
+                rows = members[..., None], drawn
+                total = sums(x[rows], y[rows], local, ridge)
                 if private:
                     total += 2.0 * THRESHOLD * setting.noise_multiplier * rng.standard_normal(total.shape)
                 local = local - eta * (total / (SHARE * R) - old + c)

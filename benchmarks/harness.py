@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from benchmarks.machine import copy, dgemm
 from dpfl_theory.algorithms import simulate
 from dpfl_theory.algorithms.base import Algorithm
 from dpfl_theory.algorithms.simulate import _blocks
@@ -183,16 +184,16 @@ def race(case: Case, threads: int, repetitions: int, target: float) -> dict[str,
         pairs = [(row, contestant) for row, contestant in zip(rows, case.contestants) if row.agrees]
         calls = {row.name: _amount(case, row, contestant, target) for row, contestant in pairs}
         busy: dict[str, list[float]] = {row.name: [] for row in rows}  # processor seconds
-        dgemm, copied = [], []
+        products, copied = [], []
         for repetition in range(repetitions):
             turn = repetition % len(pairs)
             for row, contestant in pairs[turn:] + pairs[:turn]:
                 wall, cpu = _timed(contestant, row.rounds, calls[row.name])
                 row.seconds.append(wall / case.per)
                 busy[row.name].append(cpu / case.per)
-            dgemm.append(_dgemm(case.gemm) if case.gemm else math.nan)
-            copied.append(_copy())
-    rate, first = statistics.median(dgemm), rows[0]
+            products.append(dgemm(case.gemm) if case.gemm else math.nan)
+            copied.append(copy())
+    rate, first = statistics.median(products), rows[0]
     for row, contestant in pairs:
         row.median = statistics.median(row.seconds)
         row.ratio = statistics.median(a / b for a, b in zip(row.seconds, first.seconds))
@@ -230,27 +231,3 @@ def _timed(contestant: Contestant, rounds: int, calls: int) -> tuple[float, floa
         contestant.run(rounds, True)
     share = 1.0 / (rounds * calls)
     return (time.perf_counter() - wall) * share, (time.process_time() - cpu) * share
-
-
-def _dgemm(shape: tuple[int, int, int]) -> float:
-    """GFLOP/s of NumPy's product of matrices of this shape on one core."""
-    rows, inner, columns = shape
-    rng = np.random.default_rng(0)
-    a, b, out = rng.random((rows, inner)), rng.random((columns, inner)).T, np.empty((rows, columns))
-    flops = 2.0 * rows * inner * columns
-    calls = max(1, round(2e9 / flops))
-    with threadpool_limits(1, user_api="blas"):
-        np.dot(a, b, out)
-        begun = time.perf_counter()
-        for _ in range(calls):
-            np.dot(a, b, out)
-        return calls * flops / (time.perf_counter() - begun) / 1e9
-
-
-def _copy(megabytes: int = 64) -> float:
-    """GB/s of a copy on one core, what is read and what is written."""
-    source, target = np.ones(megabytes * 2**17), np.empty(megabytes * 2**17)
-    np.copyto(target, source)  # its pages exist from here on
-    begun = time.perf_counter()
-    np.copyto(target, source)
-    return 2.0 * source.nbytes / (time.perf_counter() - begun) / 1e9

@@ -1,49 +1,18 @@
-"""The results as Markdown: the machine, a table for each case and number of threads, and how runs scale."""
+"""The results as Markdown: a table for each case and number of threads, and how runs scale."""
 
 from __future__ import annotations
 
-import importlib.metadata
 import math
-import os
-import platform
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from dpfl_theory.kernels.threads import usable_cores
-
-__all__ = ["machine", "rows_of", "scaling_of", "section"]
+__all__ = ["rows_of", "scaling_of", "section"]
 
 UNITS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
-JAX_IS_MISSING = "JAX is not installed, so its rows are missing: `pip install -c constraints.txt -e '.[bench]'`."
-
-
-def machine(jax: bool) -> str:
-    """The machine and the versions, as a list."""
-    cpu = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.is_file():
-        models = [line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if "model name" in line]
-        cpu = models[0] if models else cpu
-    packages = ("numpy", "scipy", "numba", *(("jax", "jaxlib") if jax else ()))
-    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in packages)
-    load = " ".join(f"{value:.2f}" for value in os.getloadavg())
-    lines = [
-        f"Processor: {cpu}, {usable_cores()} of {os.cpu_count()} cores usable",
-        f"Load average at the start (1, 5, 15 minutes): {load}",
-        f"Python {platform.python_version()}, {versions}",
-    ]
-    return "\n".join(f"* {line}" for line in lines) + ("" if jax else f"\n\n{JAX_IS_MISSING}")
 
 
 def rows_of(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown: the first column is text, the others are numbers.
-
-    >>> print(rows_of(["a", "b"], [["x", "1"]]))
-    | a | b |
-    | --- | ---: |
-    | x | 1 |
-    """
+    """A table in Markdown: the first column is text, the others are numbers."""
     lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
