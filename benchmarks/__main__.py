@@ -54,7 +54,8 @@ def main() -> None:
         parser.error(f"--only {given.only}: choose some of {','.join(known)}")
     size, target = ("quick", 0.2) if given.quick else ("full", 1.5)
     repetitions = max(5, given.repetitions or (5 if given.quick else 7))
-    head = "# What the package's runs cost\n\n" + machine.description(has_jax())
+    profile = f"Profile: {size}, {repetitions} repetitions, samples of some {target:g} s, contestants in turns"
+    head = f"# What the package's runs cost\n\n{machine.description(profile, has_jax())}"
     parts = [f"{head}\n\nColumns and what limits each case: [NOTES.md](NOTES.md).\n"]
     for mode in [name for name in ("quiet", "busy") if getattr(given, name)] or ["quiet"]:
         with busy() if mode == "busy" else contextlib.nullcontext():

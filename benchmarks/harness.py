@@ -85,7 +85,7 @@ class Case:
     per: float = 1.0
     whole: bool = False
     threads: tuple[int, ...] = (1, 2)
-    checkpoints: tuple[int, ...] = (1, 4)
+    checkpoints: tuple[int, ...] = (1, 10)
 
 
 @dataclass

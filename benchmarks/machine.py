@@ -18,8 +18,8 @@ __all__ = ["copy", "description", "dgemm"]
 JAX_IS_MISSING = "JAX is not installed, so its rows are missing: `pip install -c constraints.txt -e '.[bench]'`."
 
 
-def description(jax: bool) -> str:
-    """The machine and the versions, as a list."""
+def description(profile: str, jax: bool) -> str:
+    """The machine, the versions and what was run, as a list."""
     cpu = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.is_file():
@@ -32,6 +32,7 @@ def description(jax: bool) -> str:
         f"Processor: {cpu}, {usable_cores()} of {os.cpu_count()} cores usable",
         f"Load average at the start (1, 5, 15 minutes): {load}",
         f"Python {platform.python_version()}, {versions}",
+        profile,
     ]
     return "\n".join(f"* {line}" for line in lines) + ("" if jax else f"\n\n{JAX_IS_MISSING}")
 
