@@ -59,7 +59,7 @@ def build(size: str, jax: bool) -> list[Case]:
     contestants = [
         ours(setting.algorithm, problem, start, two),
         fedavg.numpy_batched("NumPy, eigenbasis", setting, start, _in_eigenbasis(np, problem, setting), two),
-        fedavg.numpy_batched("NumPy, local steps", setting, start, _stepwise(problem, setting), walked),
+        fedavg.numpy_batched("NumPy, local steps", setting, start, stepwise(problem, setting), walked),
     ]
     if jax:
         contestants += _jax(problem, setting, start, two, walked)
@@ -99,7 +99,7 @@ def _factors(problem: Quadratic) -> Array:
     return np.ascontiguousarray(scaled.reshape(problem.n, -1, problem.d).transpose(0, 2, 1))
 
 
-def _stepwise(problem: Quadratic, setting: Setting) -> Any:
+def stepwise(problem: Quadratic, setting: Setting) -> Any:
     """The signal by E local steps of all clients and lanes at a time."""
     factors, centres = _factors(problem), problem.centres[:, None, :]
     transposed = np.ascontiguousarray(factors.transpose(0, 2, 1))

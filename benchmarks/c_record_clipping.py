@@ -23,7 +23,7 @@ from dpfl_theory.kernels.engine import Lanes
 from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.problems.noble2022 import synthetic_split
 
-__all__ = ["Setting"]
+__all__ = ["Setting", "by_formula", "numpy_batched", "setting_of"]
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ SIZES = {
     "quick": Size(users=40, records=250, lanes=8),
     "tiny": Size(5, 25, 4, 3, 2, 3, 6),
 }
-SHARE, THRESHOLD, RIDGE_STEP = 0.2, 0.5, 0.2
+SHARE, THRESHOLD, STEP = 0.2, 0.5, 0.2  # s and l; C; eta_0, of which a local step is eta_0/(sK)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,21 +92,27 @@ class Setting:
         return np.array(members), np.array(chosen)
 
 
-def build(size: str, jax: bool) -> list[Case]:
-    """One table."""
-    s = SIZES[size]
+def setting_of(s: Size) -> Setting:
+    """The problem of D.2 with alpha = beta = 1, a starting point for each lane, and hyper-parameters."""
     problem = synthetic_split(
         clients=s.users, records=s.records, features=s.features, classes=s.classes, alpha=1.0, beta=1.0, seed=0
     ).train
     start = 0.1 * np.random.default_rng(1).standard_normal((s.lanes, problem.d))
     R = len(problem.data.y) // s.users
-    setting = Setting(problem, start, s.local_steps, RIDGE_STEP / (SHARE * s.local_steps), 60.0 * R / 5000)
-    _, _, A, b, classes = setting.sizes
+    return Setting(problem, start, s.local_steps, STEP / (SHARE * s.local_steps), 60.0 * R / 5000)
+
+
+def build(size: str, jax: bool) -> list[Case]:
+    """One table."""
+    s = SIZES[size]
+    setting = setting_of(s)
+    problem, start = setting.problem, setting.start
+    _, R, A, b, classes = setting.sizes
     flops = 4.0 * s.lanes * s.local_steps * A * b * problem.d
     contestants = [
         ours(setting.algorithm, problem, start, flops),
-        _numpy("NumPy, lengths by formula", setting, by_formula, flops),
-        _numpy("NumPy, gradients formed", setting, formed, flops),
+        numpy_batched("NumPy, lengths by formula", setting, by_formula, flops),
+        numpy_batched("NumPy, gradients formed", setting, formed, flops),
     ]
     if jax:
         from benchmarks.scaffold_jax import contestants as in_jax
@@ -157,7 +163,9 @@ def formed(x: Array, y: Any, w: Array, ridge: float) -> Array:
     return out
 
 
-def _numpy(name: str, setting: Setting, sums: Callable[[Array, Any, Array, float], Array], flops: float) -> Contestant:
+def numpy_batched(
+    name: str, setting: Setting, sums: Callable[[Array, Any, Array, float], Array], flops: float
+) -> Contestant:
     """NumPy, all users of a round and all lanes at a time."""
     (M, R, A, b, classes), K, eta = setting.sizes, setting.local_steps, setting.step
     (x, y), ridge, S = setting.records, setting.problem.data.ridge, len(setting.start)

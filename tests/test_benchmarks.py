@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks import c_record_clipping, fedavg, machine, scaffnew, scaling, table
-from benchmarks.a_appendix_f import SIZES, _stepwise, problem_of
+from benchmarks.a_appendix_f import SIZES, problem_of, stepwise
 from benchmarks.f_tiny import CENTRES, CURVATURES
 from benchmarks.harness import TOLERANCE, Case, Contestant, cases, error_of, has_jax, names, race
 
@@ -48,13 +48,13 @@ def test_noise_moves_what_is_timed(letter: str) -> None:
 def unclipped(case: Case) -> Contestant:
     problem, start, setting = problem_of(SIZES["tiny"])
     wide = replace(setting, threshold=math.inf)
-    return fedavg.numpy_batched("planted", wide, start, _stepwise(problem, wide), 0.0)
+    return fedavg.numpy_batched("planted", wide, start, stepwise(problem, wide), 0.0)
 
 
 def one_step_less(case: Case) -> Contestant:
     problem, start, setting = problem_of(SIZES["tiny"])
     short = replace(setting, local_steps=setting.local_steps - 1)
-    return fedavg.numpy_batched("planted", short, start, _stepwise(problem, short), 0.0)
+    return fedavg.numpy_batched("planted", short, start, stepwise(problem, short), 0.0)
 
 
 def another_coin(case: Case) -> Contestant:
@@ -64,12 +64,12 @@ def another_coin(case: Case) -> Contestant:
 
 
 def no_ridge(case: Case) -> Contestant:
-    (setting,) = [cell.cell_contents for cell in case.contestants[1].run.__closure__ or () if _is_setting(cell)]
-    return c_record_clipping._numpy("planted", setting, lambda x, y, w, _: c_record_clipping.by_formula(x, y, w, 0), 0)
+    setting = c_record_clipping.setting_of(c_record_clipping.SIZES["tiny"])
 
+    def sums(x: Any, y: Any, w: Any, ridge: float) -> Any:
+        return c_record_clipping.by_formula(x, y, w, 0.0)
 
-def _is_setting(cell: Any) -> bool:
-    return isinstance(cell.cell_contents, c_record_clipping.Setting)
+    return c_record_clipping.numpy_batched("planted", setting, sums, 0.0)
 
 
 FAULTS = [("a", 0, unclipped), ("a", 0, one_step_less), ("f", 1, another_coin), ("c", 0, no_ridge)]
