@@ -29,7 +29,8 @@ def test_contestants_agree(letter: str, jax: bool) -> None:
         assert case.contestants[0].name.startswith("dpfl_theory")
         assert len(case.contestants) >= 2
         assert sum(c.name.startswith("JAX") for c in case.contestants) >= int(jax)
-        errors = {c.name: error_of(case, c) for c in case.contestants}
+        last = replace(case, checkpoints=case.checkpoints[-1:])  # JAX compiles anew for each
+        errors = {c.name: error_of(last if jax else case, c) for c in case.contestants}
         assert {name: error for name, error in errors.items() if not error <= TOLERANCE} == {}
 
 
