@@ -80,7 +80,7 @@ def benchmark(letter: str, size: str, repetitions: int, target: float, mode: str
         print(f"{letter}, {threads} thread(s), {mode}", file=sys.stderr)
         arguments = [letter, "--size", size, "--threads", str(threads)]
         arguments += ["--repetitions", str(repetitions), "--target", str(target)]
-        sections += [table.section(letter, found, mode) for found in child.start("child", arguments, threads)]
+        sections += [table.section(letter, found, mode) for found in child.start("child", arguments)]
     return sections
 
 

@@ -16,6 +16,7 @@ from dpfl_theory.kernels.threads import usable_cores
 __all__ = ["copy", "description", "dgemm"]
 
 JAX_IS_MISSING = "JAX is not installed, so its rows are missing: `pip install -c constraints.txt -e '.[bench]'`."
+OTHER_WORK = "The machine had other work at the start: compare by CPU time, not by the clock"
 
 
 def description(profile: str, jax: bool) -> str:
@@ -33,6 +34,7 @@ def description(profile: str, jax: bool) -> str:
         f"Load average at the start (1, 5, 15 minutes): {load}",
         f"Python {platform.python_version()}, {versions}",
         profile,
+        *([OTHER_WORK] if os.getloadavg()[0] > 0.5 else []),
     ]
     return "\n".join(f"* {line}" for line in lines) + ("" if jax else f"\n\n{JAX_IS_MISSING}")
 

@@ -41,8 +41,7 @@ def tables(letter: str) -> dict[str, list[dict[str, Any]]]:
     """The measured runs of one benchmark, by what is varied."""
     return {
         name: [
-            {**run, **start("scaling", [letter, *(f"--{key}={value}" for key, value in run.items())], 1)}
-            for run in runs
+            {**run, **start("scaling", [letter, *(f"--{key}={value}" for key, value in run.items())])} for run in runs
         ]
         for name, runs in GRIDS[letter].items()
     }
