@@ -42,6 +42,7 @@ __all__ = [
     "has_jax",
     "load_jax",
     "names",
+    "ours",
     "race",
 ]
 
