@@ -1,10 +1,10 @@
-# make validate | test | check | check-theorems | clean: each makes its own environment first.
+# make validate | test | check | check-theorems | bench | clean: each makes its own environment first.
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 REPORTS := reports
 
-.PHONY: validate test check check-theorems power constraints clean
+.PHONY: validate test check check-theorems power bench constraints clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml constraints.txt
@@ -53,12 +53,18 @@ power: $(READY)
 	$(BIN)/dpfl-theory check --format json --output build/check.json
 	$(BIN)/python -m dpfl_theory.checks.power build/check.json
 
+# Times the package beside batched NumPy and JAX, some half an hour on quiet cores; BENCH="--quick --only a,f" is faster.
+bench: $(READY)
+	$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[bench]' \
+	  || echo "JAX cannot be installed here: the benchmarks run without it." >&2
+	$(BIN)/python -m benchmarks --output benchmarks/RESULTS.md $(BENCH)
+
 # Resolves everything anew in a fresh environment and writes the versions down.
 constraints:
 	rm -rf build/constraints && mkdir -p build
 	python3.11 -m venv build/constraints
 	build/constraints/bin/python -m pip install -qq --upgrade setuptools
-	build/constraints/bin/python -m pip install -qq --no-build-isolation -e '.[dev]'
+	build/constraints/bin/python -m pip install -qq --no-build-isolation -e '.[dev,bench]'
 	head -n 1 constraints.txt > build/constraints.txt
 	build/constraints/bin/python -m pip freeze --all --exclude-editable --exclude pip >> build/constraints.txt
 	mv build/constraints.txt constraints.txt

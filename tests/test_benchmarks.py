@@ -1,0 +1,129 @@
+"""The benchmarks' contestants compute the same runs, and one that does not gets no time. No time is asserted."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks import c_record_clipping, fedavg, machine, scaffnew, scaling, table
+from benchmarks.a_appendix_f import SIZES, problem_of, stepwise
+from benchmarks.f_tiny import CENTRES, CURVATURES
+from benchmarks.harness import TOLERANCE, Case, Contestant, cases, error_of, has_jax, names, race
+
+with_jax = pytest.mark.skipif(not has_jax(), reason="JAX is not installed (the extra bench)")
+
+
+def tiny(letter: str, jax: bool = False) -> list[Case]:
+    return cases(letter, "tiny", jax)
+
+
+@pytest.mark.parametrize("letter", names())
+@pytest.mark.parametrize("jax", [False, pytest.param(True, marks=with_jax)])
+def test_contestants_agree(letter: str, jax: bool) -> None:
+    """Normals of other generators are drawn with fixed seeds; with others 1 in 10^6 samples would be refused."""
+    for case in tiny(letter, jax):
+        assert case.contestants[0].name.startswith("dpfl_theory")
+        assert len(case.contestants) >= 2
+        assert sum(c.name.startswith("JAX") for c in case.contestants) >= int(jax)
+        last = replace(case, checkpoints=case.checkpoints[-1:])  # JAX compiles anew for each
+        errors = {c.name: error_of(last if jax else case, c) for c in case.contestants}
+        assert {name: error for name, error in errors.items() if not error <= TOLERANCE} == {}
+
+
+@pytest.mark.parametrize("letter", [letter for letter in names() if letter != "e"])
+def test_noise_moves_what_is_timed(letter: str) -> None:
+    """What is timed has noise in it; without noise a second run gives the same numbers."""
+    for case in tiny(letter):
+        for contestant in case.contestants:
+            rounds = case.checkpoints[-1]
+            quiet, private = (np.asarray(contestant.run(rounds, noise)) for noise in (False, True))
+            assert np.array_equal(quiet, np.asarray(contestant.run(rounds, False))), contestant.name
+            assert np.all(np.isfinite(private))
+            assert np.max(np.abs(private - quiet)) > 1e-6 * np.max(np.abs(quiet - case.start)), contestant.name
+
+
+def unclipped(case: Case) -> Contestant:
+    problem, start, setting = problem_of(SIZES["tiny"])
+    wide = replace(setting, threshold=math.inf)
+    return fedavg.numpy_batched("planted", wide, start, stepwise(problem, wide), 0.0)
+
+
+def one_step_less(case: Case) -> Contestant:
+    problem, start, setting = problem_of(SIZES["tiny"])
+    short = replace(setting, local_steps=setting.local_steps - 1)
+    return fedavg.numpy_batched("planted", short, start, stepwise(problem, short), 0.0)
+
+
+def another_coin(case: Case) -> Contestant:
+    q, c = CURVATURES[:, None, None], CENTRES[:, None, None]
+    setting = scaffnew.Setting(1.0, 0.501, 1.0, 0.1)
+    return scaffnew.numpy_batched("planted", setting, case.start, 3, lambda w: q * (w - c), 0.0)
+
+
+def no_ridge(case: Case) -> Contestant:
+    setting = c_record_clipping.setting_of(c_record_clipping.SIZES["tiny"])
+
+    def sums(x: Any, y: Any, w: Any, ridge: float) -> Any:
+        return c_record_clipping.by_formula(x, y, w, 0.0)
+
+    return c_record_clipping.numpy_batched("planted", setting, sums, 0.0)
+
+
+FAULTS = [("a", 0, unclipped), ("a", 0, one_step_less), ("f", 1, another_coin), ("c", 0, no_ridge)]
+
+
+@pytest.mark.parametrize(("letter", "number", "plant"), FAULTS)
+def test_a_planted_fault_gets_no_time(letter: str, number: int, plant: Any) -> None:
+    case = tiny(letter)[number]
+    wrong = plant(case)
+    assert error_of(case, wrong) > 100 * TOLERANCE
+    raced = replace(case, contestants=[case.contestants[0], wrong])
+    found = race(raced, threads=1, repetitions=1, target=1e-3)
+    ours, refused = found["rows"]
+    assert ours["agrees"]
+    assert len(ours["seconds"]) == 1
+    assert not refused["agrees"]
+    assert refused["seconds"] == []
+    lines = table.section(letter, found, "quiet").splitlines()
+    (line,) = [text for text in lines if text.startswith("| planted")]
+    assert "no time" in line
+    assert len({text.count("|") for text in lines if text.startswith("|")}) == 1  # every row has all columns
+
+
+def test_what_is_no_number_or_has_another_shape_is_refused() -> None:
+    case = tiny("f")[0]
+    assert error_of(case, Contestant("NaN", lambda rounds, private: case.start * math.nan)) == math.inf
+    assert error_of(case, Contestant("one lane", lambda rounds, private: case.start[:1])) == math.inf
+    right = case.contestants[0].run
+    slightly = Contestant(
+        "slightly", lambda rounds, private: case.start + (right(rounds, private) - case.start) * 1.001
+    )
+    assert 1e-4 < error_of(case, slightly) < 1e-2
+    resting = replace(case, contestants=[Contestant("resting", lambda rounds, private: case.start)])
+    with pytest.raises(ValueError, match="nothing has moved"):
+        error_of(resting, resting.contestants[0])
+
+
+@pytest.mark.parametrize("fault", [lambda z: 1.2 * z, lambda z: z + 0.1, lambda z: np.sign(z), lambda z: z * z])
+def test_other_distributions_are_no_standard_normals(fault: Any) -> None:
+    case = tiny("e")[0]
+    (good,) = [c for c in case.contestants if c.normals]
+    planted = Contestant("planted", lambda rounds, private: fault(good.run(rounds, private)), normals=True)
+    assert error_of(case, planted) > TOLERANCE
+
+
+def test_rates_and_scaling_are_measured() -> None:
+    assert machine.dgemm((4, 5, 6)) > 0.0
+    assert machine.copy(1) > 0.0
+    assert "Load average" in machine.description("Profile: tiny", False)
+    assert "JAX is not installed" in machine.description("Profile: tiny", False)
+    assert set(scaling.GRIDS) <= set(names())
+    found = scaling.measure("a", lanes=2, clients=3, rounds=2)
+    assert found["microseconds"] > 0.0
+    assert found["peak"] >= found["before"] > 0.0
+    text = table.scaling_of("a", "A title", {"lanes": [{"lanes": 2, "clients": 3, "rounds": 2, **found}]})
+    assert "One thread, clients = 3, rounds = 2." in text
