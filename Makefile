@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 REPORTS := reports
 
-.PHONY: validate test check check-theorems power bench constraints clean
+.PHONY: validate test check check-theorems power bench-gpu bench constraints clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml constraints.txt
@@ -58,6 +58,11 @@ bench: $(READY)
 	$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[bench]' \
 	  || echo "JAX cannot be installed here: the benchmarks run without it." >&2
 	$(BIN)/python -m benchmarks --output benchmarks/RESULTS.md $(BENCH)
+
+# Tests, agreement and benchmarks of the CUDA engine, in the environment that PYTHON names; needs a GPU.
+PYTHON ?= python3
+bench-gpu:
+	$(PYTHON) -m benchmarks.gpu --output benchmarks/GPU.md
 
 # Resolves everything anew in a fresh environment and writes the versions down.
 constraints:

@@ -9,12 +9,13 @@ slows all of them down.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import math
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from dpfl_theory.algorithms import simulate
 from dpfl_theory.algorithms.base import Algorithm
 from dpfl_theory.algorithms.simulate import _blocks
 from dpfl_theory.kernels.cpu import CpuEngine
+from dpfl_theory.kernels.engine import Engine
 from dpfl_theory.kernels.threads import bounded
 from dpfl_theory.problems.base import Problem
 
@@ -38,10 +40,12 @@ __all__ = [
     "Row",
     "block_width",
     "cases",
+    "engine",
     "error_of",
     "has_jax",
     "load_jax",
     "names",
+    "on",
     "ours",
     "race",
 ]
@@ -49,6 +53,7 @@ __all__ = [
 Array = NDArray[np.float64]
 TOLERANCE = 1e-8
 ENGINE = CpuEngine()
+_ENGINES: list[Engine] = [ENGINE]
 
 
 @dataclass(frozen=True)
@@ -110,6 +115,21 @@ class Row:
     cores: float = math.nan
 
 
+def engine() -> Engine:
+    """Where the package's runs are made."""
+    return _ENGINES[-1]
+
+
+@contextlib.contextmanager
+def on(other: Engine) -> Iterator[None]:
+    """The package's runs are made elsewhere inside."""
+    _ENGINES.append(other)
+    try:
+        yield
+    finally:
+        _ENGINES.pop()
+
+
 def has_jax() -> bool:
     """Whether JAX is installed."""
     return importlib.util.find_spec("jax") is not None
@@ -138,7 +158,7 @@ def ours(algorithm: Callable[[bool], Algorithm], problem: Problem, start: Array,
     """The package's `simulate`; algorithm(private) makes the algorithm with or without noise."""
 
     def run(rounds: int, private: bool) -> Array:
-        done = simulate(algorithm(private), problem, rounds, len(start), 0, (), start=start, device=ENGINE)
+        done = simulate(algorithm(private), problem, rounds, len(start), 0, (), start=start, device=engine())
         return np.asarray(done.final)
 
     return Contestant("dpfl_theory", run, flops)
@@ -146,7 +166,7 @@ def ours(algorithm: Callable[[bool], Algorithm], problem: Problem, start: Array,
 
 def block_width(problem: Problem, lanes: int) -> int:
     """How many lanes a block of the package's run has."""
-    block = _blocks(problem, ENGINE, lanes)[0]
+    block = _blocks(problem, engine(), lanes)[0]
     return int(block.stop - block.start)
 
 

@@ -19,8 +19,8 @@ JAX_IS_MISSING = "JAX is not installed, so its rows are missing: `pip install -c
 OTHER_WORK = "The machine had other work at the start: compare by CPU time, not by the clock"
 
 
-def description(profile: str, jax: bool) -> str:
-    """The machine, the versions and what was run, as a list."""
+def description(profile: str, jax: bool | None = None) -> str:
+    """The machine, the versions and what was run, as a list; jax: whether it is there, where that matters."""
     cpu = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.is_file():
@@ -36,7 +36,7 @@ def description(profile: str, jax: bool) -> str:
         profile,
         *([OTHER_WORK] if os.getloadavg()[0] > 0.5 else []),
     ]
-    return "\n".join(f"* {line}" for line in lines) + ("" if jax else f"\n\n{JAX_IS_MISSING}")
+    return "\n".join(f"* {line}" for line in lines) + (f"\n\n{JAX_IS_MISSING}" if jax is False else "")
 
 
 def dgemm(shape: tuple[int, int, int]) -> float:

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import c_record_clipping, fedavg, machine, scaffnew, scaling, table
+from benchmarks import c_record_clipping, fedavg, gpu, machine, scaffnew, scaling, table
 from benchmarks.a_appendix_f import SIZES, problem_of, stepwise
 from benchmarks.f_tiny import CENTRES, CURVATURES
 from benchmarks.harness import TOLERANCE, Case, Contestant, cases, error_of, has_jax, names, race
+from dpfl_theory.kernels.cpu import CpuEngine
 
 with_jax = pytest.mark.skipif(not has_jax(), reason="JAX is not installed (the extra bench)")
 
@@ -127,3 +128,26 @@ def test_rates_and_scaling_are_measured() -> None:
     assert found["peak"] >= found["before"] > 0.0
     text = table.scaling_of("a", "A title", {"lanes": [{"lanes": 2, "clients": 3, "rounds": 2, **found}]})
     assert "One thread, clients = 3, rounds = 2." in text
+
+
+class Wrong(CpuEngine):
+    """An engine whose noise is 1e-6 too large."""
+
+    def normal(self, *address: Any, **options: Any) -> Any:
+        return (1.0 + 1e-6) * super().normal(*address, **options)
+
+
+def test_the_table_of_a_device_has_every_case() -> None:
+    lines = gpu.rows(CpuEngine(), CpuEngine(), "tiny", 0.01, 100.0, math.inf)
+    assert [line.split(")")[0] for line in lines] == ["| (a", "| (b", "| (c", "| (d"]
+    assert all(line.count("|") == 8 and "0.0e+00" in line for line in lines)
+
+
+def test_a_device_that_disagrees_gets_no_time() -> None:
+    lines = gpu.rows(CpuEngine(), Wrong(), "tiny", 0.01, 100.0, math.inf)
+    assert all("they disagree" in line for line in lines)
+
+
+def test_what_is_not_reached_in_the_time_is_told() -> None:
+    lines = gpu.rows(CpuEngine(), CpuEngine(), "tiny", 0.01, 100.0, -math.inf)
+    assert all("not reached in the time" in line for line in lines)
