@@ -136,6 +136,9 @@ class Wrong(CpuEngine):
     def normal(self, *address: Any, **options: Any) -> Any:
         return (1.0 + 1e-6) * super().normal(*address, **options)
 
+    def normal_of(self, *address: Any, **options: Any) -> Any:
+        return (1.0 + 1e-6) * super().normal_of(*address, **options)
+
 
 def test_the_table_of_a_device_has_every_case() -> None:
     lines = gpu.rows(CpuEngine(), CpuEngine(), "tiny", 0.01, 100.0, math.inf)
