@@ -251,7 +251,7 @@ def test_a_missing_gpu_is_not_replaced() -> None:
 
 
 BLOCKED = {
-    "quadratic": lambda: make("quadratic", clients=40, dimension=400, seed=1),
+    "quadratic": lambda: make("quadratic", clients=170, dimension=100, seed=1),
     "logistic": lambda: make("logistic-synthetic", clients=40, dimension=400, records=10, ridge=0.1, seed=1),
 }
 

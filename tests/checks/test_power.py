@@ -148,6 +148,26 @@ def test_what_is_on_record_is_of_this_statement(statement: Statement) -> None:
     assert on_record.fingerprint == power.fingerprint(statement), "run `make power`"
 
 
+@pytest.mark.parametrize(
+    "id_",
+    [
+        *(
+            f"noble2022.theoremC.{i}.{part}.repaired"
+            for i in (1, 2)
+            for part in ("convex", "strongly-convex", "non-convex")
+        ),
+        *(f"noble2022.{i}" for i in ("theoremC.1.explicit", "lemmaC.8.repaired", "lemmaC.9.repaired")),
+        *(f"noble2022.theorem4.2.{method}" for method in ("scaffold", "fedavg")),
+        "zhang2021.corollary3.2.1.repaired",
+    ],
+)
+def test_an_idle_algorithm_fails_these(id_: str) -> None:
+    """Some run's bound lies below what an algorithm that never moves leaves."""
+    on_record = recorded(id_)
+    assert on_record is not None
+    assert on_record.idle is False
+
+
 def test_the_record_has_no_other_statement() -> None:
     assert set(json.loads(FILE.read_text())["statements"]) == {s.id for s in statements.all_statements()}
 

@@ -289,7 +289,9 @@ def test_every_check_of_a_planted_t_star_ends_in_a_verdict(
     wrong = {**chosen, "T": ITERATIONS[fault](sympy_symbols(given), chosen["T"])}
     planted = replace(given, prescription=lambda: wrong)
     monkeypatch.setattr(corollary1, name, planted)
-    found = {c.name: run_one(planted, c, Settings()) for c in checks_of(planted)}
+    runs = fault == "the logarithm squared"  # one fault by simulation too
+    chosen_checks = [c for c in checks_of(planted) if runs or c.method != "monte-carlo"]
+    found = {c.name: run_one(planted, c, Settings()) for c in chosen_checks}
     assert all(e.verdict in VERDICTS and e.reason for e in found.values())
     assert found["stationary in T, eta and p as prescribed"].verdict == "violated"
     if fault == "the logarithm squared":
