@@ -201,23 +201,36 @@ def tuned(
 def measured(
     name: str, setting: Setting, eta_0: float, seed: int, device: str, warm: int | None = None
 ) -> dict[str, np.ndarray]:
-    """Series (observed rounds, lanes): log10 train loss gap, test accuracy and gradient dissimilarities."""
+    """Series (observed rounds, lanes): log10 train loss gap, test accuracy and gradient dissimilarity."""
+    found = _series(name, setting, eta_0, seed, device, warm, ("suboptimality", "gradient-dissimilarity"))
+    return {**found, "loss": np.log10(np.maximum(found["suboptimality"], 1e-300))}
+
+
+@functools.cache
+def test_accuracy(
+    name: str, setting: Setting, eta_0: float, seed: int, device: str, warm: int | None = None
+) -> np.ndarray:
+    """The test accuracy alone (observed rounds, lanes), which needs neither the minimum nor clients' gradients."""
+    return _series(name, setting, eta_0, seed, device, warm, ())["test-accuracy"]
+
+
+def _series(
+    name: str, setting: Setting, eta_0: float, seed: int, device: str, warm: int | None, others: tuple[str, ...]
+) -> dict[str, np.ndarray]:
     split = split_of(setting.data, seed)
     measure = accuracy(split.test)
-    names = ("suboptimality", measure.name, "gradient-dissimilarity", "gradient-log-dissimilarity")
     run = simulate(
         algorithm(name, setting, eta_0, warm=warm),
         split.train,
         setting.rounds,
         setting.lanes,
         seed,
-        observe=[measure, *(n for n in names if n != measure.name)],
+        observe=[measure, *others],
         series=True,
         every=setting.every,
         device=device,
     )
-    found = {n: run[n].every_round for n in names}
-    return {**found, "loss": np.log10(np.maximum(found["suboptimality"], 1e-300))}
+    return {n: run[n].every_round for n in (measure.name, *others)}
 
 
 def observed_rounds(setting: Setting) -> list[int]:

@@ -21,6 +21,7 @@ CAPTION = (
 )
 SOURCE = {"paper": "noble2022", "where": "Figure 3, Appendix D.3.1"}
 BUDGET_SECONDS = {"quick": 90.0, "full": 28000.0}
+SHARES = "noble2022 panels of synthetic data"
 
 
 def compute(context: Context) -> dict[str, Any]:
