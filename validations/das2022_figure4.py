@@ -67,7 +67,7 @@ def _plane(trajectories: list[Any]) -> tuple[Any, float]:
 
 
 def compute(context: Context) -> dict[str, Any]:
-    lanes = context.pick(quick=32, full=256)
+    lanes = context.pick(quick=16, full=256)
     problems = setting.problems(context.seed)
     jobs = [(case, index, method) for case in CASES for index in range(len(problems)) for method in setting.METHODS]
     paths, curves, comparison = [], [], []
