@@ -211,7 +211,7 @@ def measured(
 
 
 @functools.cache
-def test_accuracy(
+def accuracies(
     name: str, setting: Setting, eta_0: float, seed: int, device: str, warm: int | None = None
 ) -> np.ndarray:
     """The test accuracy alone (observed rounds, lanes), which needs neither the minimum nor clients' gradients."""

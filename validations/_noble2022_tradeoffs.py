@@ -118,7 +118,7 @@ def _panel(
     for name in ALGORITHMS:
         choice = noble.tuned(name, first, context.seed, folds, context.device, STEP_GRID, setting.rounds, tried)
         steps[name] = {"eta_0": choice["eta_0"], "at_edge": choice["at_edge"]}
-        series = noble.test_accuracy(name, setting, choice["eta_0"], context.seed, context.device)
+        series = noble.accuracies(name, setting, choice["eta_0"], context.seed, context.device)
         curves[name] = {
             "mean": series.mean(axis=1).round(5),
             "low": series.min(axis=1).round(5),
