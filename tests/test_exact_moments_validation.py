@@ -122,9 +122,20 @@ def test_a_faulty_algorithm_is_noticed(exact: Any, name: str, fault: Callable[[A
     assert abs(deviation(wrong, 40_000)) > 5
 
 
+def test_every_comparison_is_as_precise_as_it_says(exact: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At a tenth of the script's precision: the pilot's deviation is right within a fifth for all, so the lanes too."""
+    monkeypatch.setattr(exact.script, "PILOT", 5000)
+    monkeypatch.setattr(exact.script, "PRECISION", 0.016)
+    for found in exact.script.compute(Profile())["comparisons"]:
+        reached = found["standard_error"] / found["exact"]
+        assert reached < 1.2 * 0.016, found["name"]
+        assert found["lanes"] == 5000 or reached > 0.8 * 0.016, found["name"]
+
+
 def test_a_wrong_value_is_not_reproduced(exact: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     comparison = exact.every[0]
-    monkeypatch.setattr(exact.script, "LANES", 2000)
+    monkeypatch.setattr(exact.script, "PILOT", 2000)
+    monkeypatch.setattr(exact.script, "PRECISION", 0.03)
     for factor, verdict in ((1, "reproduced"), (2, "not-reproduced")):
         one = replace(comparison, exact=comparison.exact * factor)
         monkeypatch.setattr(exact.moments, "comparisons", lambda iterations, one=one: iter([one]))

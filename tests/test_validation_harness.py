@@ -14,8 +14,9 @@ from dpfl_theory import validation
 from dpfl_theory.cli import main
 from dpfl_theory.errors import InputError
 from dpfl_theory.report import style
-from dpfl_theory.validation import Context, available, load, plain, redraw, run
+from dpfl_theory.validation import Context, Script, available, load, plain, redraw, run
 from dpfl_theory.validation import script as script_module
+from dpfl_theory.validation.batch import order_of, together
 
 Output = pytest.CaptureFixture[str]
 
@@ -83,6 +84,41 @@ LEFT = [
     "figures/powers.png",
     "figures/powers.svg",
 ]
+
+
+SHARED_RUN = """
+import functools
+from pathlib import Path
+
+@functools.cache
+def made(name):
+    with Path("made.txt").open("a") as told:
+        told.write(f"{name}\\n")
+    return 1.0
+"""
+
+
+@pytest.mark.parametrize(("shares", "times"), [('SHARES = "a run"', 1), ("", 3)])
+def test_what_scripts_share_is_made_once(scripts: Path, shares: str, times: int) -> None:
+    """Three scripts that need one cached run, in as many processes at most; a fourth has its own."""
+    (scripts / "_late_helper.py").write_text(SHARED_RUN)
+    body = SCRIPT.replace("context.progress(0.5)", "_late_helper.made('shared')")
+    for name in ("powers", "sequel", "third"):
+        (scripts / f"{name}.py").write_text(f"{shares}\n{body}")
+    (scripts / "other.py").write_text(SCRIPT.replace("context.progress(0.5)", "_late_helper.made('own')"))
+    names = ["powers", "sequel", "third", "other"]
+    assert validation.validate(names, full=False, output="out", seed="0", device="cpu", jobs=4) == 0
+    assert [f for f in files(Path("out")) if f.endswith("json")] == sorted(f"evidence/{name}.json" for name in names)
+    assert sorted(Path("made.txt").read_text().split()) == ["own"] + times * ["shared"]
+
+
+@pytest.mark.parametrize(("first", "names"), [(5.0, ["b", "a", "c"]), (50.0, ["a", "c", "b"])])
+def test_the_longest_group_of_scripts_begins(first: float, names: list[str]) -> None:
+    def script(name: str, seconds: float, shares: str | None) -> Script:
+        return Script(name, Path(name), name, "", {}, dict, dict, {"quick": seconds}, shares=shares)  # type: ignore[arg-type]
+
+    groups = together([script("a", first, "runs"), script("b", 20.0, None), script("c", 3.0, "runs")])
+    assert [script.name for i in order_of(groups, "quick") for script in groups[i]] == names
 
 
 def test_a_run_leaves_evidence_and_figures(scripts: Path, capsys: Output) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory import privacy
+from dpfl_theory.kernels import threads
 from dpfl_theory.privacy.constants import PRESCRIPTIONS
 from dpfl_theory.privacy.pld import epsilon_limits
 from dpfl_theory.validation import Context
@@ -23,7 +24,7 @@ def all_of(jobs: Sequence[Callable[[], Any]], context: Context) -> list[Any]:
             context.progress((i + 1) / len(jobs))
             yield result
 
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(min(2, threads.available())) as pool:
         return list(told())
 
 

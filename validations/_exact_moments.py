@@ -57,8 +57,8 @@ class Comparison:
     observable: str
     squared: bool = False
 
-    def replicates(self, lanes: int, seed: int, device: str) -> np.ndarray:
-        """One independent value for each lane, (lanes,)."""
+    def replicates(self, lanes: int, seed: int, device: str, first_lane: int = 0) -> np.ndarray:
+        """One independent value for each lane, (lanes,); the same lane has the same value."""
         start = np.full(self.problem.d, float(START))
         every = self.rounds if get(self.observable).of_state else 1
         run = simulate(
@@ -69,6 +69,7 @@ class Comparison:
             seed,
             [self.observable],
             start=start,
+            first_lane=first_lane,
             every=every,
             device=device,
         )

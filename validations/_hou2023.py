@@ -18,6 +18,7 @@ import numpy as np
 from dpfl_theory.algorithms import Run, ScaffNew, simulate
 from dpfl_theory.algorithms.base import Algorithm
 from dpfl_theory.algorithms.two_sided import TwoSidedFedAvg
+from dpfl_theory.kernels import threads
 from dpfl_theory.privacy import calibrate, get
 from dpfl_theory.problems.base import Array, Problem
 from dpfl_theory.problems.data import Dataset, load
@@ -189,7 +190,7 @@ def certified_factors(pairs: Sequence[tuple[int, int, float]], algorithm: str) -
         run = dp_scaffnew(rounds=T, communication_probability=1.0 / tau)
         return calibrate(run, epsilon=epsilon, delta=DELTA, start=6.0 * math.sqrt(T / tau) / epsilon)
 
-    with ThreadPoolExecutor(2) as pool:  # convolutions leave the interpreter's lock
+    with ThreadPoolExecutor(min(2, threads.available())) as pool:  # convolutions leave the interpreter's lock
         return dict(zip(pairs, pool.map(job, pairs), strict=True))
 
 

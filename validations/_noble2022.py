@@ -167,26 +167,30 @@ def tuned(
     device: str,
     grid: tuple[float, ...] = STEP_GRID,
     most: int = TUNING_ROUNDS,
+    tried: range | None = None,
 ) -> dict[str, Any]:
     """eta_0 by cross-validation on the training records (D.1): the grid's values are the lanes of one run, which ends
-    after ``most`` rounds.
+    after ``most`` rounds. ``tried``: which of them are tried, by default all; each has the same noise either way.
 
     The best mean accuracy on held-out folds over the last tenth of the rounds; in a tie the smallest step.
     """
+    own = range(len(grid)) if tried is None else tried
+    steps = [grid[i] for i in own]
     data = split_of(setting.data, seed).train.data
     short = replace(setting, rounds=min(setting.rounds, most))
-    scores = np.zeros(len(grid))
+    scores = np.zeros(len(steps))
     for number in range(folds):
         part = _fold(data, number, seed)
         measure = accuracy(part.test)
         every = max(1, short.rounds // 40)
         run = simulate(
-            algorithm(name, short, list(grid)),
+            algorithm(name, short, steps),
             part.train,
             short.rounds,
-            len(grid),
+            len(steps),
             seed + 1,
             observe=[measure],
+            first_lane=own.start,
             series=True,
             every=every,
             device=device,
@@ -194,30 +198,43 @@ def tuned(
         series = run[measure.name].every_round
         scores += np.nan_to_num(series[-max(1, len(series) // 10) :]).mean(axis=0) / folds
     best = int(np.argmax(scores))
-    return {"eta_0": grid[best], "scores": scores.tolist(), "at_edge": best in (0, len(grid) - 1)}
+    return {"eta_0": steps[best], "scores": scores.tolist(), "at_edge": best in (0, len(steps) - 1)}
 
 
 @functools.cache
 def measured(
     name: str, setting: Setting, eta_0: float, seed: int, device: str, warm: int | None = None
 ) -> dict[str, np.ndarray]:
-    """Series (observed rounds, lanes): log10 train loss gap, test accuracy and gradient dissimilarities."""
+    """Series (observed rounds, lanes): log10 train loss gap, test accuracy and gradient dissimilarity."""
+    found = _series(name, setting, eta_0, seed, device, warm, ("suboptimality", "gradient-dissimilarity"))
+    return {**found, "loss": np.log10(np.maximum(found["suboptimality"], 1e-300))}
+
+
+@functools.cache
+def accuracies(
+    name: str, setting: Setting, eta_0: float, seed: int, device: str, warm: int | None = None
+) -> np.ndarray:
+    """The test accuracy alone (observed rounds, lanes), which needs neither the minimum nor clients' gradients."""
+    return _series(name, setting, eta_0, seed, device, warm, ())["test-accuracy"]
+
+
+def _series(
+    name: str, setting: Setting, eta_0: float, seed: int, device: str, warm: int | None, others: tuple[str, ...]
+) -> dict[str, np.ndarray]:
     split = split_of(setting.data, seed)
     measure = accuracy(split.test)
-    names = ("suboptimality", measure.name, "gradient-dissimilarity", "gradient-log-dissimilarity")
     run = simulate(
         algorithm(name, setting, eta_0, warm=warm),
         split.train,
         setting.rounds,
         setting.lanes,
         seed,
-        observe=[measure, *(n for n in names if n != measure.name)],
+        observe=[measure, *others],
         series=True,
         every=setting.every,
         device=device,
     )
-    found = {n: run[n].every_round for n in names}
-    return {**found, "loss": np.log10(np.maximum(found["suboptimality"], 1e-300))}
+    return {n: run[n].every_round for n in (measure.name, *others)}
 
 
 def observed_rounds(setting: Setting) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from decimal import Decimal
@@ -25,7 +26,7 @@ def caption(printed: str, setting: dict[str, Any], steps: Sequence[int], rounds:
     delta = 1.0 / (setting["users"] * setting["records"])
     told = [{**setting, **RATES, "local_steps": K, "rounds": rounds} for K in steps]
     recipe = [epsilon_recipe(**t, delta=delta).epsilon for t in told]
-    certified = [account(get("dp-scaffold")(**t), delta=delta).epsilon.high for t in told]
+    certified = [_certified(delta=delta, **t) for t in told]
     rounded = rounded_up(max(recipe), printed)
     said = "; ".join(
         f"K = {K}: {r:.2f} by the recipe, {c:.3g} certified" for K, r, c in zip(steps, recipe, certified, strict=True)
@@ -38,6 +39,11 @@ def caption(printed: str, setting: dict[str, Any], steps: Sequence[int], rounds:
         "paper": f"epsilon = {printed} towards a third party at delta = 1/(MR)",
         "measured": f"{said}; rounded up {rounded}. Certified: had the clipping threshold been fixed",
     }
+
+
+@functools.cache  # several captions speak of one setting
+def _certified(delta: float, **told: Any) -> float:
+    return account(get("dp-scaffold")(**told), delta=delta).epsilon.high
 
 
 def rounded_up(value: float, printed: str) -> Decimal:

@@ -58,9 +58,7 @@ def compute(
             eta_0 = choice["eta_0"]
             warm = warm_rounds(rounds)
             ends = {
-                start: noble.at_end(
-                    noble.measured(WARM, setting, eta_0, context.seed, context.device, start)["test-accuracy"]
-                )
+                start: noble.at_end(noble.accuracies(WARM, setting, eta_0, context.seed, context.device, start))
                 for start in (warm, *((0,) if max(STEPS) == K else ()))
             }
             mean, deviation = printed[NOISE.index(sigma)][column]

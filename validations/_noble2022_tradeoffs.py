@@ -25,6 +25,7 @@ IMAGES: dict[str, Any] = {"users": 40, "records": 2000, "noise_multiplier": 30.0
 QUICK_USERS = 50
 # A local step adds noise eta_0 2C sigma_g/(s^2 R K): small s needs smaller steps than the other figures' grid has.
 STEP_GRID = tuple(float(x) for x in np.geomspace(0.002, 4.0, 10))
+QUICK_STEPS = 5
 
 
 def compute(
@@ -89,6 +90,17 @@ def _affordable(**rates: Any) -> tuple[int, dict[str, float]]:
     return rounds, vars(account(get("dp-scaffold")(**told, rounds=rounds), delta=delta).epsilon)
 
 
+def _around(record_rate: float) -> range:
+    """Those values of the grid which give a local step's noise about the same size for every s: eta_0 about 4 s^2.
+
+    >>> [round(STEP_GRID[i], 4) for i in _around(0.2)]
+    [0.0252, 0.0586, 0.1364, 0.3175, 0.7388]
+    """
+    middle = int(np.argmin(np.abs(np.log(STEP_GRID) - np.log(4.0 * record_rate**2))))
+    first = max(0, middle - QUICK_STEPS // 2)
+    return range(first, first + QUICK_STEPS)
+
+
 def _panel(
     context: Context,
     row: str,
@@ -101,11 +113,12 @@ def _panel(
     # Tuning runs all rounds: in the first 100 the warm start takes a larger share, which calls for larger steps.
     first = replace(setting, data=lowest, lanes=1, every=1)
     folds = context.pick(quick=1, full=noble.FOLDS)
+    tried = context.pick(quick=_around(setting.record_rate), full=range(len(STEP_GRID)))
     curves, ends, steps = {}, {}, {}
     for name in ALGORITHMS:
-        choice = noble.tuned(name, first, context.seed, folds, context.device, STEP_GRID, setting.rounds)
+        choice = noble.tuned(name, first, context.seed, folds, context.device, STEP_GRID, setting.rounds, tried)
         steps[name] = {"eta_0": choice["eta_0"], "at_edge": choice["at_edge"]}
-        series = noble.measured(name, setting, choice["eta_0"], context.seed, context.device)["test-accuracy"]
+        series = noble.accuracies(name, setting, choice["eta_0"], context.seed, context.device)
         curves[name] = {
             "mean": series.mean(axis=1).round(5),
             "low": series.min(axis=1).round(5),

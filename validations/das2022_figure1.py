@@ -7,36 +7,24 @@ from typing import Any
 import _appendix_f as setting
 import numpy as np
 
-from dpfl_theory.algorithms.base import Round
-from dpfl_theory.algorithms.observables import Observable
-from dpfl_theory.problems.appendix_f import appendix_f_start
 from dpfl_theory.report import style
 from dpfl_theory.validation import Context, main
 
 TITLE = "Suboptimality and trajectories: clipping against normalisation"
 CAPTION = (
     "Left: suboptimality on Appendix F quadratics with C = 100, step 0.001, start I1. Lines: mean of three independent "
-    "runs on three instances, as in the paper. Bands: 10% to 90% quantiles of 64 noise lanes on the first instance. "
+    "runs on three instances, as in the paper. Bands: 10% to 90% quantiles of 24 noise lanes on the first instance. "
     "Right: the first run, projected onto the plane of w_0 - w* and the part of grad f(w_0) orthogonal to it, smoothed "
-    "by a moving mean over 25 rounds; the optimum is at the origin. The claims compare the 64 lanes of the first "
+    "by a moving mean over 25 rounds; the optimum is at the origin. The claims compare the 24 lanes of the first "
     "instance, whose mean is not that of the three runs."
 )
 SOURCE = {"paper": "das2022", "where": "Figure 1, Section 1 (setting of Appendix F)"}
-BUDGET_SECONDS = {"quick": 20.0, "full": 60.0}
+BUDGET_SECONDS = {"quick": 15.0, "full": 100.0}
+SHARES = "das2022 Appendix F"
 
 THRESHOLD, STEP, INITIALISATION = 100.0, 0.001, "I1"
 SMOOTH = 25
 EVERY = 5
-
-
-def _coordinate(name: str, direction: Any, origin: Any) -> Observable:
-    """The coordinate of w_k - w* along a unit vector [X]: a trajectory is streamed without storing it."""
-
-    def evaluate(happened: Round) -> Any:
-        engine = happened.context.engine
-        return (happened.w - engine.asarray(origin)) @ engine.asarray(direction)
-
-    return Observable(name, (0, 1), name, f"coordinate of w_k - w* {name}", evaluate, of_state=True)
 
 
 def _smooth(x: Any) -> Any:
@@ -44,52 +32,20 @@ def _smooth(x: Any) -> Any:
 
 
 def compute(context: Context) -> dict[str, Any]:
-    lanes = context.pick(quick=64, full=256)
-    problems = setting.problems(context.seed)
-    first = problems[0]
-    w_star, start = first.constants.w_star, appendix_f_start(first, INITIALISATION, context.seed)
-    assert w_star is not None
-    along = (start - w_star) / np.linalg.norm(start - w_star)
-    gradient = first.gradient(start)
-    across = gradient - (gradient @ along) * along
-    plane = [_coordinate("along", along, w_star), _coordinate("across", across / np.linalg.norm(across), w_star)]
+    lanes = setting.lanes_at(context, THRESHOLD)
+    step = setting.STEPS[INITIALISATION].index(STEP)
     curves, paths, final = {}, {}, {}
     for part, method in enumerate(setting.METHODS):
-        kept = []
-        for index, problem in enumerate(problems):
-            observe: list[str | Observable] = (
-                ["suboptimality", *plane, "distance-squared"] if index == 0 else ["suboptimality"]
-            )
-
-            def tell(share: float, at: float = part / 2, first: bool = index == 0, index: int = index) -> None:
-                context.progress(at + (0.9 * share if first else 0.9 + 0.05 * index) / 2)
-
-            done = setting.run(
-                problem,
-                index,
-                initialisation=INITIALISATION,
-                threshold=THRESHOLD,
-                step=STEP,
-                method=method,
-                observe=observe,
-                lanes=lanes if index == 0 else 1,
-                seed=context.seed,
-                device=context.device,
-                progress=tell,
-            )
-            series = done["suboptimality"].every_round
-            kept.append(series[:, 0])
-            if index == 0:
-                streams = [done[name].every_round for name in ("along", "across")]
-                paths[method] = [setting.rounded(_smooth(s[:, 0])[::EVERY]) for s in streams]
-                band = series
-                distances = np.sqrt(done["distance-squared"].last)
+        found = setting.series(context, INITIALISATION, THRESHOLD, method)
+        context.progress((part + 1) / len(setting.METHODS))
+        band = found["suboptimality"][:, step]
+        paths[method] = [setting.rounded(_smooth(found[name][:, step, 0])[::EVERY]) for name in ("along", "across")]
         curves[method] = {
-            "three_runs": setting.rounded(np.mean(kept, axis=0)[::EVERY]),
+            "three_runs": setting.rounded(found["three suboptimality"][::EVERY, step]),
             "low": setting.rounded(np.quantile(band, 0.1, axis=1)[::EVERY]),
             "high": setting.rounded(np.quantile(band, 0.9, axis=1)[::EVERY]),
         }
-        final[method] = {"suboptimality": band[-1], "distance": distances}
+        final[method] = {"suboptimality": band[-1], "distance": np.sqrt(found["distance-squared"][-1, step])}
     difference = {what: final["clip"][what] - final["normalise"][what] for what in ("suboptimality", "distance")}
     z = {what: float(d.mean() / (d.std(ddof=1) / np.sqrt(lanes))) for what, d in difference.items()}
     means = {what: {m: float(final[m][what].mean()) for m in final} for what in difference}
@@ -104,7 +60,7 @@ def compute(context: Context) -> dict[str, Any]:
         "rounds": list(range(0, setting.ROUNDS + 1, EVERY)),
         "curves": curves,
         "paths": paths,
-        "start": [float(np.linalg.norm(start - w_star)), 0.0],
+        "start": [float(found["along"][0, step, 0]), 0.0],
         "claims": [
             {
                 "claim": f"normalisation {claim} than clipping after the last round (paired z > 5)",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import _appendix_f as setting
@@ -15,44 +14,28 @@ TITLE = "Signal-to-noise ratio over rounds: clipping against normalisation"
 CAPTION = (
     "Length of the average of the bounded updates over the length of the average noise, in the setting of Figure "
     "2 with one "
-    "step size for each C. Lines: mean of three independent runs. Bands: 10% to 90% quantiles of 64 noise lanes "
+    "step size for each C. Lines: mean of three independent runs. Bands: 10% to 90% quantiles of 24 noise lanes "
     "on the first "
-    "instance. Both methods see the same noise."
+    "instance, 64 where C = 40. Both methods see the same noise."
 )
 SOURCE = {"paper": "das2022", "where": "Figure 3, Appendix F"}
-BUDGET_SECONDS = {"quick": 40.0, "full": 120.0}
+BUDGET_SECONDS = {"quick": 55.0, "full": 300.0}
+SHARES = "das2022 Appendix F"
 
 STEPS = {100.0: 0.001, 50.0: 0.003, 40.0: 0.003}
 EVERY = 5
 
 
 def compute(context: Context) -> dict[str, Any]:
-    lanes = context.pick(quick=64, full=256)
-    problems = setting.problems(context.seed)
     cases = [(i, c) for i in setting.INITIALISATIONS for c in setting.THRESHOLDS]
     curves, comparison = [], []
     for number, (initialisation, threshold) in enumerate(cases):
         step, ratios, paper = STEPS[threshold], {}, {}
+        own = setting.STEPS[initialisation].index(step)
         for part, method in enumerate(setting.METHODS):
-            share = (number + part / 2) / len(cases)
-
-            def tell(done: float, at: float = share) -> None:
-                context.progress(at + 0.4 * done / len(cases))
-
-            measure = partial(
-                setting.run,
-                initialisation=initialisation,
-                threshold=threshold,
-                step=step,
-                method=method,
-                observe=["snr"],
-                seed=context.seed,
-                device=context.device,
-                progress=tell,
-            )
-            ratios[method] = measure(problems[0], 0, lanes=lanes)["snr"].every_round
-            others = [measure(problems[i], i, lanes=1)["snr"].every_round[:, 0] for i in range(1, setting.INSTANCES)]
-            paper[method] = np.mean([ratios[method][:, 0], *others], axis=0)
+            found = setting.series(context, initialisation, threshold, method)
+            ratios[method], paper[method] = found["snr"][:, own], found["three snr"][:, own]
+            context.progress((number + (part + 1) / len(setting.METHODS)) / len(cases))
             curves.append(
                 {
                     "initialisation": initialisation,
@@ -79,7 +62,11 @@ def compute(context: Context) -> dict[str, Any]:
             }
         )
     return {
-        "configuration": {**setting.CONFIGURATION, "instances": setting.INSTANCES, "lanes": lanes},
+        "configuration": {
+            **setting.CONFIGURATION,
+            "instances": setting.INSTANCES,
+            "lanes": {f"C = {c:g}": setting.lanes_at(context, c) for c in setting.THRESHOLDS},
+        },
         "rounds": list(range(0, setting.ROUNDS, EVERY)),
         "curves": curves,
         "comparison": comparison,

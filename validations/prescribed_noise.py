@@ -28,7 +28,7 @@ SOURCE = {
     "paper": "zhang2021, hou2023, shulgin2025",
     "where": "zhang2021 Theorem 3.2; hou2023 Lemma 1; shulgin2025 Section 5",
 }
-BUDGET_SECONDS = {"quick": 60.0, "full": 300.0}
+BUDGET_SECONDS = {"quick": 12.0, "full": 300.0}
 
 ZHANG, HOU, SHULGIN = "zhang2021.theorem3.2", "hou2023.lemma1", "shulgin2025.noise"
 COHORT: dict[str, Any] = {"clients": 1920, "cohort": 80, "sampling": "fixed"}

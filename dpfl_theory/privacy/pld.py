@@ -3,7 +3,7 @@ r"""Composition by privacy loss distributions, with certified limits on both sid
 A composition adds losses, so that its distribution is a convolution of the releases' grids
 (`dpfl_theory.privacy.grid`). Double precision would lose deltas below 1e-13 in the rounding of the Fourier transform.
 Losses are therefore weighted by :math:`e^{\lambda \ell}` before and unweighted after, with the lambda at which the
-moments bound is smallest, so that the tail that matters becomes the bulk. The convolution itself is dp-accounting's.
+moments bound is smallest, so that the tail that matters becomes the bulk.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
+from dpfl_theory.privacy.convolution import self_convolved
 from dpfl_theory.privacy.events import Event, Release, Repeated, WithProbability, leaf, leaves, simplified
 from dpfl_theory.privacy.grid import LARGEST, Array, Grid, cells, end
 from dpfl_theory.privacy.tails import Tails
@@ -216,16 +217,13 @@ def _gains(grid: Grid, tilt: float) -> Callable[[float], float]:
 
 def _fold(event: Event, weighted: Grid, log_mass: float) -> tuple[Grid, float, float]:
     """The event's weighted losses (of mass 1), the logarithm of their weight, and the mass of an infinite loss."""
-    from dp_accounting.pld.common import self_convolve
-
     match event:
         case Release():
             return weighted, log_mass, weighted.infinite
         case Repeated(inner, times):
             one, log_one, infinite = _fold(inner, weighted, log_mass)
-            with np.errstate(over="ignore"):  # of a ratio that is then not used
-                offset, masses = self_convolve(one.masses, times, TRUNCATED)
-            grid = Grid(times * one.start + offset, np.maximum(np.asarray(masses), 0.0), one.h)
+            offset, masses = self_convolved(one.masses, times, TRUNCATED)
+            grid = Grid(times * one.start + offset, np.maximum(masses, 0.0), one.h)
             return grid, times * log_one, -math.expm1(times * math.log1p(-infinite))
         case WithProbability(inner, probability):
             one, log_one, infinite = _fold(inner, weighted, log_mass)

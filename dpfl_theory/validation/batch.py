@@ -18,7 +18,7 @@ from dpfl_theory.processes import one_thread, spread
 from dpfl_theory.validation.run import CLAIM_VERDICTS, run
 from dpfl_theory.validation.script import Context, Script, available, folder, load
 
-__all__ = ["Ending", "exit_code", "in_process", "main", "order_of", "tell", "validate"]
+__all__ = ["Ending", "exit_code", "in_process", "main", "order_of", "tell", "together", "validate"]
 
 INTERNAL = 70
 
@@ -52,19 +52,32 @@ def attempt(script: Script, context: Context, output: Path) -> Ending:
     )
 
 
-def in_process(path: Path, context: Context, output: Path) -> Callable[[], Ending]:
-    """What another process calls to run the script in this file, on one thread."""
-    return partial(_attempt_here, path, replace(context, progress=Context().progress), output)
+def in_process(paths: Sequence[Path], context: Context, output: Path) -> Callable[[], list[Ending]]:
+    """What another process calls to run the scripts in these files one after the other, on one thread."""
+    return partial(_attempt_here, tuple(paths), replace(context, progress=Context().progress), output)
 
 
-def _attempt_here(path: Path, context: Context, output: Path) -> Ending:
+def _attempt_here(paths: Sequence[Path], context: Context, output: Path) -> list[Ending]:
     with one_thread():
-        return attempt(load(path), context, output)
+        return [attempt(load(path), context, output) for path in paths]
 
 
-def order_of(scripts: Sequence[Script], profile: str) -> list[int]:
-    """The scripts' numbers, the longest first, so that the last ones to end are short."""
-    return sorted(range(len(scripts)), key=lambda i: -scripts[i].budget.get(profile, 0.0))
+def together(scripts: Sequence[Script]) -> list[list[Script]]:
+    """The scripts by what they share: those of one list run in one process, so that their runs are made once."""
+    groups: dict[str, list[Script]] = {}
+    for script in scripts:
+        groups.setdefault(script.name if script.shares is None else f"shares {script.shares}", []).append(script)
+    return list(groups.values())
+
+
+def seconds_of(group: Sequence[Script], profile: str) -> float:
+    """What a list of scripts takes, by their own account: what is shared is in the longest one's number."""
+    return max(script.budget.get(profile, 0.0) for script in group)
+
+
+def order_of(groups: Sequence[Sequence[Script]], profile: str) -> list[int]:
+    """The groups' numbers, the longest first, so that the last ones to end are short."""
+    return sorted(range(len(groups)), key=lambda i: -seconds_of(groups[i], profile))
 
 
 def tell(ending: Ending, output: Path) -> None:
@@ -91,12 +104,13 @@ def exit_code(endings: Iterable[Ending]) -> int:
 def run_all(scripts: Sequence[Script], context: Context, output: Path, jobs: int) -> int:
     """Run the scripts, telling on stderr what came out; returns the exit code.
 
-    More than one job: in so many processes with a thread each, the longest script first. One: here, one after the
-    other, with as many threads as there are. A script that fails does not keep the others from running. What is
-    computed is the same.
+    More than one job: in so many processes with a thread each, the longest script first, and those that share runs one
+    after the other in one process. One: here, one after the other, with as many threads as there are. A script that
+    fails does not keep the others from running. What is computed is the same.
     """
-    if min(jobs, len(scripts)) > 1:
-        endings = _spread(scripts, context, output, min(jobs, len(scripts)))
+    groups = together(scripts)
+    if min(jobs, len(groups)) > 1:
+        endings = _spread(groups, context, output, min(jobs, len(groups)))
     else:
         endings = [_alone(script, context, output) for script in scripts]
     return exit_code(endings)
@@ -111,20 +125,27 @@ def _alone(script: Script, context: Context, output: Path) -> Ending:
     return ending
 
 
-def _spread(scripts: Sequence[Script], context: Context, output: Path, jobs: int) -> list[Ending]:
-    cost = [max(1.0, s.budget.get(context.profile, 1.0)) for s in scripts]
+def _spread(groups: Sequence[Sequence[Script]], context: Context, output: Path, jobs: int) -> list[Ending]:
+    cost = [max(1.0, seconds_of(group, context.profile)) for group in groups]
+
+    def done(_: int, endings: list[Ending]) -> None:
+        for ending in endings:
+            tell(ending, output)
+
     with Progress("validate") as progress:
 
         def waiting(left: list[int]) -> None:
-            progress(1.0 - sum(cost[i] for i in left) / sum(cost), f"waiting for {scripts[left[0]].name}")
+            names = ", ".join(script.name for script in groups[left[0]])
+            progress(1.0 - sum(cost[i] for i in left) / sum(cost), f"waiting for {names}")
 
-        return spread(
-            [in_process(s.path, context, output) for s in scripts],
+        found = spread(
+            [in_process([script.path for script in group], context, output) for group in groups],
             jobs,
-            order_of(scripts, context.profile),
-            done=lambda _, ending: tell(ending, output),
+            order_of(groups, context.profile),
+            done=done,
             waiting=waiting,
         )
+    return [ending for endings in found for ending in endings]
 
 
 def validate(

@@ -65,6 +65,8 @@ class Script:
     budget: Mapping[str, float] = field(default_factory=dict)
     data: str | None = None
     """What data file the script takes; None when it takes none."""
+    shares: str | None = None
+    """The name of the runs that it shares with other scripts; None when it has its own."""
 
 
 def folder() -> Path:
@@ -123,6 +125,7 @@ def load(path: Path) -> Script:
         module.draw,
         module.BUDGET_SECONDS,
         getattr(module, "DATA", None),
+        getattr(module, "SHARES", None),
     )
 
 
