@@ -19,7 +19,7 @@ from dpfl_theory.console import Progress, say, write
 from dpfl_theory.processes import spread
 from dpfl_theory.report.build import build
 from dpfl_theory.validation import Context, Script, batch
-from dpfl_theory.validation.batch import Ending, in_process, order_of, tell
+from dpfl_theory.validation.batch import Ending, in_process, order_of, seconds_of, tell, together
 from dpfl_theory.validation.run import subfolder
 
 __all__ = ["reproduce"]
@@ -60,32 +60,34 @@ class _Work:
         jobs: int,
     ) -> None:
         self.pairs, self.scripts, self.output, self.alpha, self.jobs = pairs, scripts, output, alpha, jobs
+        self.groups = together(scripts)
         settings = settings_of(pairs, alpha, context.seed, context.device)
-        self.pieces: list[Callable[[], Evidence | Ending]] = [
+        self.pieces: list[Callable[[], Evidence | list[Ending]]] = [
             *work_of(tasks_of(pairs), settings),
-            *(in_process(script.path, context, output) for script in scripts),
+            *(in_process([script.path for script in group], context, output) for group in self.groups),
         ]
         self.cost = [
             *(USUAL_SECONDS[c.method] for _, c in pairs),
-            *(max(1.0, script.budget.get(context.profile, 0.0)) for script in scripts),
+            *(max(1.0, seconds_of(group, context.profile)) for group in self.groups),
         ]
         # Theorems that need no simulation fill the first page; short pieces come last, so that no process is idle.
         drawn = [i for i, (_, c) in enumerate(pairs) if c.method == "monte-carlo"]
         quick = [i for i in range(len(pairs)) if i not in set(drawn)]
-        self.order = [*quick, *(len(pairs) + i for i in order_of(scripts, context.profile)), *drawn]
+        self.order = [*quick, *(len(pairs) + i for i in order_of(self.groups, context.profile)), *drawn]
         self.evidence: dict[int, Evidence] = {}
-        self.endings: dict[int, Ending] = {}
+        self.endings: list[Ending] = []
         self.begun = time.monotonic()
         self.next_page = self.begun + FIRST_PAGE_SECONDS
         self.progress: Progress | None = None
 
-    def done(self, piece: int, result: Evidence | Ending) -> None:
+    def done(self, piece: int, result: Evidence | list[Ending]) -> None:
         """Keep what a piece of work returned."""
-        if isinstance(result, Ending):
-            self.endings[piece] = result
-            tell(result, self.output)
-        else:
+        if isinstance(result, Evidence):
             self.evidence[piece] = result
+            return
+        self.endings += result
+        for ending in result:
+            tell(ending, self.output)
 
     def waiting(self, left: list[int]) -> None:
         """Say how far the work is, and renew the pages from time to time."""
@@ -102,14 +104,14 @@ class _Work:
     def label(self, piece: int) -> str:
         """What a piece of work is called."""
         if piece >= len(self.pairs):
-            return self.scripts[piece - len(self.pairs)].name
+            return ", ".join(script.name for script in self.groups[piece - len(self.pairs)])
         statement, c = self.pairs[piece]
         return f"{statement.id} {c.method} {c.name}"
 
     def still(self, left: Sequence[int]) -> str:
         """What has not ended, in words."""
-        scripts = sum(i >= len(self.pairs) for i in left)
-        return f"{len(left) - scripts} checks and {scripts} figures and tables are still to come, "
+        checks = sum(i < len(self.pairs) for i in left)
+        return f"{checks} checks and {len(self.scripts) - len(self.endings)} figures and tables are still to come, "
 
     def time_left(self, open_: float, whole: float) -> str:
         """How long the rest takes at the speed so far, in words; nothing as long as that is not known."""
@@ -149,7 +151,7 @@ class _Work:
 
     def finish(self) -> int:
         """Write the whole evidence and the pages; returns the exit code."""
-        codes = [batch.exit_code(self.endings.values())]
+        codes = [batch.exit_code(self.endings)]
         if self.pairs:
             summary = self.write_evidence("check")
             say(f"check: {in_short(summary)}")

@@ -18,7 +18,7 @@ from dpfl_theory.processes import one_thread, spread
 from dpfl_theory.validation.run import CLAIM_VERDICTS, run
 from dpfl_theory.validation.script import Context, Script, available, folder, load
 
-__all__ = ["Ending", "exit_code", "in_process", "main", "order_of", "tell", "together", "validate"]
+__all__ = ["Ending", "exit_code", "in_process", "main", "order_of", "seconds_of", "tell", "together", "validate"]
 
 INTERNAL = 70
 
