@@ -98,7 +98,7 @@ def made(name):
 """
 
 
-@pytest.mark.parametrize(("shares", "times"), [('SHARES = "a run"', 1), ("", 3)])
+@pytest.mark.parametrize(("shares", "times"), [('SHARED_RUNS = "a run"', 1), ("", 3)])
 def test_what_scripts_share_is_made_once(scripts: Path, shares: str, times: int) -> None:
     """Three scripts that need one cached run, in as many processes at most; a fourth has its own."""
     (scripts / "_late_helper.py").write_text(SHARED_RUN)
@@ -399,6 +399,7 @@ def test_every_script_of_the_package_can_be_loaded(name: str) -> None:
     assert {"paper", "where"} <= set(script.source)
     assert 0 < script.budget["quick"] <= 120
     assert script.budget["quick"] <= script.budget["full"]
+    assert script.shares is None or len(script.shares) > 10
     assert 'if __name__ == "__main__":\n    raise SystemExit(main(__file__))' in script.path.read_text()
 
 

@@ -8,6 +8,7 @@ start. Step sizes are multiples of 1/L_f, or of G_0/L_f where the server normali
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -101,6 +102,7 @@ class Task:
         }
 
 
+@functools.cache
 def tasks(seed: int) -> list[Task]:
     """Without privacy: 10 workers, records shuffled over them, batches of 32 of 161 records as in the paper; and 10
     heterogeneous quadratics with full gradients."""

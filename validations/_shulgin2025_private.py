@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -21,6 +22,7 @@ EPSILON, DELTA = 8.0, 1e-5
 """The private setting's numbers are lost in the text: these are an assumption."""
 
 
+@functools.cache
 def tasks(seed: int) -> list[setting.Task]:
     """With noise: 100 clients, fewer features and full gradients. With 10 clients the noise that hides a client drowns
     what these problems have to say."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -71,32 +72,41 @@ def tune(
     found: dict[Config, Tuning] = {}
     names = sorted({c.method for c in configs})
     for part, method in enumerate(names):
-        own = [c for c in configs if c.method == method]
-        cells = [(c.beta, c.alpha, s) for c in own for s in grid for _ in range(lanes)]
-        beta, alpha, step = (np.array(column) for column in zip(*cells))
-
-        def tell(share: float, at: int = part) -> None:
-            if progress is not None:
-                progress((at + share) / len(names))
-
-        with np.errstate(over="ignore", invalid="ignore"):
-            run = simulate(
-                setting.algorithm(task, method, beta, alpha, step, noise),
-                task.problem,
-                setting.ROUNDS,
-                len(cells),
-                seed=2 * context.seed,
-                start=np.tile(task.starts(lanes, 0), (len(own) * len(grid), 1)),
-                series=True,
-                every=4 * EVERY,
-                device=context.device,
-                progress=tell,
-            )
-            series = run["suboptimality"].every_round
-            logs = _logs(series, series[0]).reshape(len(series), len(own), len(grid), lanes).mean(axis=3)
-        for i, config in enumerate(own):
-            found[config] = Tuning(config, grid, logs[-1, i].tolist(), logs[:, i].mean(axis=0).tolist())
+        own = tuple(c for c in configs if c.method == method)
+        for tuning in _tuned(task, own, tuple(grid), lanes, noise, context.seed, context.device):
+            found[tuning.config] = tuning
+        if progress is not None:
+            progress((part + 1) / len(names))
     return [found[c] for c in configs]
+
+
+@functools.cache  # a figure may show what another one has tuned
+def _tuned(
+    task: setting.Task,
+    own: tuple[Config, ...],
+    grid: tuple[float, ...],
+    lanes: int,
+    noise: float,
+    seed: int,
+    device: str,
+) -> list[Tuning]:
+    cells = [(c.beta, c.alpha, s) for c in own for s in grid for _ in range(lanes)]
+    beta, alpha, step = (np.array(column) for column in zip(*cells))
+    with np.errstate(over="ignore", invalid="ignore"):
+        run = simulate(
+            setting.algorithm(task, own[0].method, beta, alpha, step, noise),
+            task.problem,
+            setting.ROUNDS,
+            len(cells),
+            seed=2 * seed,
+            start=np.tile(task.starts(lanes, 0), (len(own) * len(grid), 1)),
+            series=True,
+            every=4 * EVERY,
+            device=device,
+        )
+        series = run["suboptimality"].every_round
+        logs = _logs(series, series[0]).reshape(len(series), len(own), len(grid), lanes).mean(axis=3)
+    return [Tuning(c, grid, logs[-1, i].tolist(), logs[:, i].mean(axis=0).tolist()) for i, c in enumerate(own)]
 
 
 def _logs(values: Array, first: Array) -> Array:
@@ -110,6 +120,13 @@ def measure(
 ) -> dict[str, Any]:
     """A configuration at one step on fresh lanes: log10 of the relative suboptimality by observed round and lane, and
     the final test accuracy of each lane. All configurations of a task share start, batches and noise lane by lane."""
+    return _measured(task, config, step, lanes, noise, first, context.seed, context.device)
+
+
+@functools.cache  # the figures show some configurations more than once
+def _measured(
+    task: setting.Task, config: Config, step: float, lanes: int, noise: float, first: int, seed: int, device: str
+) -> dict[str, Any]:
     observe: list[str | Observable] = ["suboptimality"]
     if task.test is not None:
         observe.append(accuracy(task.test))
@@ -119,12 +136,12 @@ def measure(
             task.problem,
             setting.ROUNDS,
             lanes,
-            seed=2 * context.seed + 1,
+            seed=2 * seed + 1,
             observe=observe,
             start=task.starts(lanes, first),
             series=True,
             every=EVERY,
-            device=context.device,
+            device=device,
         )
         series = run["suboptimality"].every_round
         logs = _logs(series, series[0])

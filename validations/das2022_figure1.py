@@ -20,7 +20,7 @@ CAPTION = (
 )
 SOURCE = {"paper": "das2022", "where": "Figure 1, Section 1 (setting of Appendix F)"}
 BUDGET_SECONDS = {"quick": 15.0, "full": 100.0}
-SHARES = "das2022 Appendix F"
+SHARED_RUNS = "das2022 Appendix F"
 
 THRESHOLD, STEP, INITIALISATION = 100.0, 0.001, "I1"
 SMOOTH = 25

@@ -20,7 +20,7 @@ CAPTION = (
 )
 SOURCE = {"paper": "das2022", "where": "Figure 2, Appendix F"}
 BUDGET_SECONDS = {"quick": 55.0, "full": 300.0}
-SHARES = "das2022 Appendix F"
+SHARED_RUNS = "das2022 Appendix F"
 
 EVERY = 5  # rounds between the points kept
 CLAIMED_EQUAL = 0.05  # how far apart 'nearly equivalent' may be, and 'appreciably lower' must be

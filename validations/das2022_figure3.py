@@ -20,7 +20,7 @@ CAPTION = (
 )
 SOURCE = {"paper": "das2022", "where": "Figure 3, Appendix F"}
 BUDGET_SECONDS = {"quick": 55.0, "full": 300.0}
-SHARES = "das2022 Appendix F"
+SHARED_RUNS = "das2022 Appendix F"
 
 STEPS = {100.0: 0.001, 50.0: 0.003, 40.0: 0.003}
 EVERY = 5

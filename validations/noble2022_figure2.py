@@ -20,7 +20,7 @@ CAPTION = (
 )
 SOURCE = {"paper": "noble2022", "where": "Figure 2, first row, Section 5"}
 BUDGET_SECONDS = {"quick": 20.0, "full": 900.0}
-SHARES = "noble2022 panels of image data"
+SHARED_RUNS = "noble2022 panels of image data"
 DATA = noble.IMAGES
 PAPER = "Section 5: clearly outperforms under data heterogeneity"
 

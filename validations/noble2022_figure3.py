@@ -21,7 +21,7 @@ CAPTION = (
 )
 SOURCE = {"paper": "noble2022", "where": "Figure 3, Appendix D.3.1"}
 BUDGET_SECONDS = {"quick": 70.0, "full": 28000.0}
-SHARES = "noble2022 panels of synthetic data"
+SHARED_RUNS = "noble2022 panels of synthetic data"
 
 
 def compute(context: Context) -> dict[str, Any]:

@@ -20,7 +20,7 @@ CAPTION = (
 )
 SOURCE = {"paper": "noble2022", "where": "Figure 6, Appendix D.3.1"}
 BUDGET_SECONDS = {"quick": 36.0, "full": 18000.0}
-SHARES = "noble2022 panels of synthetic data"
+SHARED_RUNS = "noble2022 panels of synthetic data"
 VALUES = (0.0, 1.0, 5.0)
 
 

@@ -25,7 +25,7 @@ CAPTION = (
 )
 SOURCE = {"paper": "noble2022", "where": "Figure 9, Appendix D.3.3"}
 BUDGET_SECONDS = {"quick": 75.0, "full": 9000.0}
-SHARES = "noble2022 trade-offs"
+SHARED_RUNS = "noble2022 trade-offs"
 DATA = noble.IMAGES
 RATES = tuple({"user_rate": rate, "record_rate": 0.2} for rate in (0.08, 0.1, 0.12))
 

@@ -27,6 +27,7 @@ CAPTION = (
 )
 SOURCE = {"paper": "shulgin2025", "where": "Figures 1, 2 and 7, Section 6.1, Appendix I.2.1; Theorem 1"}
 BUDGET_SECONDS = {"quick": 40.0, "full": 240.0}
+SHARED_RUNS = "shulgin2025 runs without noise"
 
 METHODS = ("ec", "ec-server")
 SHARES = (0.9, 0.1)

@@ -27,6 +27,7 @@ CAPTION = (
 )
 SOURCE = {"paper": "shulgin2025", "where": "Figure 3, Section 6.1, Appendix I.2.2 and its table (Figure 8)"}
 BUDGET_SECONDS = {"quick": 40.0, "full": 240.0}
+SHARED_RUNS = "shulgin2025 runs without noise"
 
 PAIR = ("ec", "dp-sgd")
 MIDDLE = 0.1

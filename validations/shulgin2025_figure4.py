@@ -30,6 +30,7 @@ CAPTION = (
 )
 SOURCE = {"paper": "shulgin2025", "where": "Figure 4, Section 6.2; Theorem 2"}
 BUDGET_SECONDS = {"quick": 40.0, "full": 240.0}
+SHARED_RUNS = "shulgin2025 runs with noise"
 
 PAIR = ("ec", "ec-server")
 LOW = (0.01, 0.1, 1.0)

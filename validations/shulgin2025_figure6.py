@@ -28,6 +28,7 @@ CAPTION = (
 )
 SOURCE = {"paper": "shulgin2025", "where": "Figures 5 and 6, Section 6.2"}
 BUDGET_SECONDS = {"quick": 40.0, "full": 240.0}
+SHARED_RUNS = "shulgin2025 runs with noise"
 
 METHODS = ("ec", "clip21", "ec-server")
 COLOURS = dict(zip(private.BETAS, panels.COLOURS))

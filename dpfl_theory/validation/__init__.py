@@ -13,8 +13,8 @@ with ``paper`` and ``where``), ``BUDGET_SECONDS`` (profile -> seconds on one cor
 A script that can use the user's own data also defines ``DATA``, a phrase that says what file it takes; the file's path
 is then ``context.data``, None when none was given, and its name and SHA-256 are recorded in the configuration.
 
-Scripts that show the same runs name these alike by ``SHARES``. They then run one after the other in one process, where
-a helper that caches runs makes them once; each says in ``BUDGET_SECONDS`` what it takes alone.
+Scripts that show the same runs name these alike by ``SHARED_RUNS``. They then run one after the other in one process,
+where a helper that caches runs makes them once; each says in ``BUDGET_SECONDS`` what it takes alone.
 
 It ends with ``if __name__ == "__main__": raise SystemExit(main(__file__))`` and so runs on its own as well.
 """

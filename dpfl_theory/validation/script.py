@@ -125,7 +125,7 @@ def load(path: Path) -> Script:
         module.draw,
         module.BUDGET_SECONDS,
         getattr(module, "DATA", None),
-        getattr(module, "SHARES", None),
+        getattr(module, "SHARED_RUNS", None),
     )
 
 
