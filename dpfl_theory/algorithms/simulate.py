@@ -20,6 +20,7 @@ import numpy as np
 from dpfl_theory.algorithms.base import Algorithm, Context
 from dpfl_theory.algorithms.hyperparameters import whole
 from dpfl_theory.algorithms.observables import Observable, get
+from dpfl_theory.algorithms.taped import Player, worthwhile
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import select
 from dpfl_theory.kernels.engine import Engine, Lanes
@@ -33,6 +34,8 @@ _DEVICE_BYTES = 192 * 2**20
 _CACHE_BYTES = 4 * 2**20
 """The same where each block has a core of its own: what its cache holds, and matrix products still run well with."""
 _LEAST_LANES = 16
+_LEAST_PLAYED = 256
+"""Rounds that are played at a time, at least: a few milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -249,17 +252,26 @@ def _run_block(
     context = replace(context, start=context.engine.asarray(context.start))
     accumulators = {o.name: _Accumulator(o, series) for o in observables}
     state = algorithm.begin(context)
-    report_every, told = max(1, rounds // 50), 0
-    for k in range(rounds):
+    report_every, told, k = max(1, rounds // 50), 0, 0
+    player = Player(algorithm, context, observables, every) if worthwhile(context, rounds, every) else None
+    kept = list(accumulators.values())
+    while k < rounds:
         if tally.stopped:
             raise RuntimeError("another block of lanes failed")
-        state, happened = algorithm.round(context, state, k)
-        if k % every == 0:
-            for o in observables:
-                accumulators[o.name].add(o.evaluate(happened), xp)
-        if (k + 1) % report_every == 0 or k + 1 == rounds:
-            tally.add(context.lanes.count, (k + 1 - told) / rounds)
-            told = k + 1
+        before = k
+        if player is not None and player.ready:
+            state, k = player.play(state, kept, k, min(rounds, k + max(report_every, _LEAST_PLAYED)))
+        if k == before:
+            state, happened = algorithm.round(context, state, k)
+            if k % every == 0:
+                for o in observables:
+                    accumulators[o.name].add(o.evaluate(happened), xp)
+            if player is not None:
+                player.watch(state, k, kept)
+            k += 1
+        if k - told >= report_every or k == rounds:
+            tally.add(context.lanes.count, (k - told) / rounds)
+            told = k
     if any(o.of_state for o in observables):
         after = algorithm.after(context, state, rounds)
         for o in observables:

@@ -5,91 +5,17 @@ Every kernel has one thread and holds no lock of the interpreter: blocks of lane
 
 from __future__ import annotations
 
-import math
 import os
 from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from dpfl_theory.kernels import linear, linear_records, philox, threads
+from dpfl_theory.kernels import cpu_kernels, linear, linear_records, philox, threads
 from dpfl_theory.kernels.engine import Engine, Lanes
 from dpfl_theory.kernels.streams import RECORDS
 
 __all__ = ["CpuEngine"]
-
-
-@njit(cache=True, nogil=True)
-def _segment_update(y: Any, factors: Any, rows: Any, offsets: Any, z: Any, norms: Any) -> None:
-    lanes = y.shape[0]
-    n = offsets.shape[0] - 1
-    for s in range(lanes):
-        factor = factors[rows[s]]
-        for i in range(n):
-            total = 0.0
-            for j in range(offsets[i], offsets[i + 1]):
-                value = factor[j] * y[s, j]
-                z[s, j] = value
-                total += value * value
-            norms[s, i] = math.sqrt(total)
-
-
-@njit(cache=True, nogil=True)
-def _segment_scale(z: Any, factors: Any, offsets: Any, out: Any) -> None:
-    lanes = z.shape[0]
-    n = offsets.shape[0] - 1
-    for s in range(lanes):
-        for i in range(n):
-            factor = factors[s, i]
-            for j in range(offsets[i], offsets[i + 1]):
-                out[s, j] = factor * z[s, j]
-
-
-@njit(cache=True, nogil=True)
-def _segment_energy(y: Any, eigenvalues: Any, offsets: Any, out: Any) -> None:
-    lanes = y.shape[0]
-    n = offsets.shape[0] - 1
-    for s in range(lanes):
-        for i in range(n):
-            total = 0.0
-            for j in range(offsets[i], offsets[i + 1]):
-                total += eigenvalues[j] * y[s, j] * y[s, j]
-            out[s, i] = 0.5 * total
-
-
-@njit(cache=True, nogil=True)
-def _combine(updates: Any, weights: Any, out: Any) -> None:
-    n, lanes, d = updates.shape
-    for s in range(lanes):
-        for j in range(d):
-            out[s, j] = 0.0
-        for i in range(n):
-            weight = weights[s, i]
-            if weight != 0.0:
-                for j in range(d):
-                    out[s, j] += weight * updates[i, s, j]
-
-
-@njit(cache=True, nogil=True)
-def _bounded_combine(updates: Any, weights: Any, threshold: Any, normalise: bool, out: Any, norms: Any) -> None:
-    n, lanes, d = updates.shape
-    for s in range(lanes):
-        bound = threshold[s]
-        for j in range(d):
-            out[s, j] = 0.0
-        for i in range(n):
-            total = 0.0
-            for j in range(d):
-                total += updates[i, s, j] * updates[i, s, j]
-            norm = math.sqrt(total)
-            norms[s, i] = norm
-            factor = weights[s, i]
-            if norm > bound or (normalise and norm > 0.0):
-                factor *= bound / norm
-            if factor != 0.0:
-                for j in range(d):
-                    out[s, j] += factor * updates[i, s, j]
 
 
 class CpuEngine(Engine):
@@ -137,28 +63,28 @@ class CpuEngine(Engine):
     def segment_update(self, y: Any, factors: Any, rows: Any, offsets: Any) -> tuple[Any, Any]:
         z = np.empty_like(y)
         norms = np.empty((y.shape[0], offsets.shape[0] - 1))
-        _segment_update(y, factors, rows, offsets, z, norms)
+        cpu_kernels.segment_update(y, factors, rows, offsets, z, norms)
         return z, norms
 
     def segment_scale(self, z: Any, factors: Any, offsets: Any) -> Any:
         out = np.empty_like(z)
-        _segment_scale(z, factors, offsets, out)
+        cpu_kernels.segment_scale(z, factors, offsets, out)
         return out
 
     def segment_energy(self, y: Any, eigenvalues: Any, offsets: Any) -> Any:
         out = np.empty((y.shape[0], offsets.shape[0] - 1))
-        _segment_energy(y, eigenvalues, offsets, out)
+        cpu_kernels.segment_energy(y, eigenvalues, offsets, out)
         return out
 
     def combine(self, updates: Any, weights: Any) -> Any:
         out = np.empty(updates.shape[1:])
-        _combine(updates, weights, out)
+        cpu_kernels.combine(updates, weights, out)
         return out
 
     def bounded_combine(self, updates: Any, weights: Any, threshold: Any, normalise: bool) -> tuple[Any, Any]:
         out = np.empty(updates.shape[1:])
         norms = np.empty((updates.shape[1], updates.shape[0]))
-        _bounded_combine(updates, weights, threshold, normalise, out, norms)
+        cpu_kernels.bounded_combine(updates, weights, threshold, normalise, out, norms)
         return out, norms
 
     def linear_local_phase(self, data: Any, w: Any, step: Any, steps: int) -> Any:

@@ -21,7 +21,7 @@ import scipy.linalg.cython_blas  # noqa: F401  (Numba's np.dot: it must be loade
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["LOSSES", "LinearData", "linear_gradients", "linear_local_phase", "linear_values"]
+__all__ = ["LOSSES", "LinearData", "linear_block", "linear_gradients", "linear_local_phase", "linear_values"]
 
 Array = NDArray[np.float64]
 
@@ -183,7 +183,29 @@ def _losses(p: Any, y: Any, threshold: Any, first: int, code: int, classes: int,
 
 
 @njit(cache=True, nogil=True)
-def _local_phase(
+def _logits(at: Any, xi: Any, p: Any) -> None:
+    """p = at xi^T. With one feature each logit is a single product, for which a call of the BLAS takes too long."""
+    if xi.shape[1] == 1:
+        for r in range(at.shape[0]):
+            for j in range(xi.shape[0]):
+                p[r, j] = at[r, 0] * xi[j, 0]
+    else:
+        np.dot(at, xi.T, p)
+
+
+@njit(cache=True, nogil=True)
+def _back(p: Any, xi: Any, g: Any) -> None:
+    """g = p xi; with one record likewise."""
+    if xi.shape[0] == 1:
+        for r in range(p.shape[0]):
+            for k in range(xi.shape[1]):
+                g[r, k] = p[r, 0] * xi[0, k]
+    else:
+        np.dot(p, xi, g)
+
+
+@njit(cache=True, nogil=True)
+def local_phase_into(
     x: Any,
     y: Any,
     offsets: Any,
@@ -214,9 +236,9 @@ def _local_phase(
         p = np.empty((r1 - r0, last - first))
         g = np.empty((r1 - r0, features))
         for t in range(steps):
-            np.dot(at, xi.T, p)
+            _logits(at, xi, p)
             _slopes(p, y, threshold, first, code, classes)
-            np.dot(p, xi, g)
+            _back(p, xi, g)
             for r in range(r1 - r0):
                 eta = step[(r0 + r) // classes]
                 for k in range(features):
@@ -229,7 +251,7 @@ def _local_phase(
 
 
 @njit(cache=True, nogil=True)
-def _gradients(
+def gradients_into(
     x: Any,
     y: Any,
     offsets: Any,
@@ -256,16 +278,16 @@ def _gradients(
         at = w[i, r0:r1]
         g = out[i, r0:r1]
         p = np.empty((r1 - r0, last - first))
-        np.dot(at, xi.T, p)
+        _logits(at, xi, p)
         _slopes(p, y, threshold, first, code, classes)
-        np.dot(p, xi, g)
+        _back(p, xi, g)
         for r in range(r1 - r0):
             for k in range(features):
                 g[r, k] = scale * g[r, k] + ridge * at[r, k]
 
 
 @njit(cache=True, nogil=True)
-def _values(
+def values_into(
     x: Any,
     y: Any,
     offsets: Any,
@@ -290,7 +312,7 @@ def _values(
         s0 = r0 // classes
         s1 = r1 // classes
         p = np.empty((r1 - r0, last - first))
-        np.dot(w[r0:r1], x[first:last].T, p)
+        _logits(w[r0:r1], x[first:last], p)
         _losses(p, y, threshold, first, code, classes, out[i, s0:s1])
         for s in range(s0, s1):
             square = 0.0
@@ -300,7 +322,7 @@ def _values(
             out[i, s] = out[i, s] / (last - first) + 0.5 * ridge * square
 
 
-def _block(data: LinearData) -> int:
+def linear_block(data: LinearData) -> int:
     """Lanes at a time: their logits of one client stay near one megabyte."""
     records = max(1, int(np.max(np.diff(data.offsets))))
     return max(8, 131072 // (data.classes * records))
@@ -318,7 +340,7 @@ def linear_local_phase(data: LinearData, w: Array, step: Array, steps: int) -> A
     """
     lanes, d = w.shape
     out = np.empty((data.clients, lanes * data.classes, d // data.classes))
-    _local_phase(
+    local_phase_into(
         data.x,
         data.y,
         data.offsets,
@@ -329,7 +351,7 @@ def linear_local_phase(data: LinearData, w: Array, step: Array, steps: int) -> A
         np.ascontiguousarray(w, dtype=np.float64).reshape(lanes * data.classes, -1),
         np.ascontiguousarray(step, dtype=np.float64),
         steps,
-        _block(data),
+        linear_block(data),
         out,
     )
     return out.reshape(data.clients, lanes, d)
@@ -344,7 +366,7 @@ def linear_gradients(data: LinearData, w: Array) -> Array:
     """
     n, lanes, d = w.shape
     out = np.empty((n, lanes * data.classes, d // data.classes))
-    _gradients(
+    gradients_into(
         data.x,
         data.y,
         data.offsets,
@@ -353,7 +375,7 @@ def linear_gradients(data: LinearData, w: Array) -> Array:
         data.ridge,
         data.classes,
         np.ascontiguousarray(w, dtype=np.float64).reshape(out.shape),
-        _block(data),
+        linear_block(data),
         out,
     )
     return out.reshape(n, lanes, d)
@@ -368,7 +390,7 @@ def linear_values(data: LinearData, w: Array) -> Array:
     """
     lanes = w.shape[0]
     out = np.empty((data.clients, lanes))
-    _values(
+    values_into(
         data.x,
         data.y,
         data.offsets,
@@ -377,7 +399,7 @@ def linear_values(data: LinearData, w: Array) -> Array:
         data.ridge,
         data.classes,
         np.ascontiguousarray(w, dtype=np.float64).reshape(lanes * data.classes, -1),
-        _block(data),
+        linear_block(data),
         out,
     )
     return np.ascontiguousarray(out.T)

@@ -22,7 +22,17 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-__all__ = ["fill_normal", "fill_normal_of", "fill_subsets", "fill_uniform", "philox4x32"]
+__all__ = [
+    "address_name",
+    "fill_names",
+    "fill_normal",
+    "fill_normal_of",
+    "fill_subsets",
+    "fill_uniform",
+    "normals",
+    "philox4x32",
+    "uniform_pair",
+]
 
 _M0 = np.uint64(0xD2511F53)
 _M1 = np.uint64(0xCD9E8D57)
@@ -59,29 +69,42 @@ def _unit(high: np.uint64, low: np.uint64) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _name(seed: np.uint64, lane: np.uint64, client: np.uint64, step: np.uint64, stream: np.uint64) -> Any:
+def address_name(seed: np.uint64, lane: np.uint64, client: np.uint64, step: np.uint64, stream: np.uint64) -> Any:
     """The first call: the name of an address, four words; all of its blocks share it."""
     return philox4x32(lane, client, step, stream, seed & _MASK, seed >> _32)
 
 
 @njit(cache=True, nogil=True)
-def _pair(name: Any, round_: np.uint64, block: np.uint64) -> tuple[float, float]:
+def uniform_pair(name: Any, round_: np.uint64, block: np.uint64) -> tuple[float, float]:
     """The second call: two uniforms of one block."""
     w0, w1, w2, w3 = philox4x32(block, round_, name[2], name[3], name[0], name[1])
     return _unit(w0, w1), _unit(w2, w3)
 
 
 @njit(cache=True, nogil=True)
-def _normals(out: Any, name: Any, round_: np.uint64) -> None:
+def normals(out: Any, name: Any, round_: np.uint64) -> None:
     """Fill a vector with normals; coordinates 2b and 2b+1 come from block b."""
     coordinates = len(out)
     for block in range((coordinates + 1) // 2):
-        u, v = _pair(name, round_, np.uint64(block))
+        u, v = uniform_pair(name, round_, np.uint64(block))
         radius = math.sqrt(-2.0 * math.log(u))
         angle = 2.0 * math.pi * v
         out[2 * block] = radius * math.cos(angle)
         if 2 * block + 1 < coordinates:
             out[2 * block + 1] = radius * math.sin(angle)
+
+
+@njit(cache=True, nogil=True)
+def fill_names(out: Any, by_client: bool, lanes: int, seed: int, first_lane: int, step: int, stream: int) -> None:
+    """Fill ``out`` (clients * lanes, 4) with the names of all addresses, which are the same in every round: those of
+    one client side by side, or else those of one lane."""
+    clients = out.shape[0] // lanes
+    for job in range(out.shape[0]):
+        i, s = (job // lanes, job % lanes) if by_client else (job % clients, job // clients)
+        w0, w1, w2, w3 = address_name(
+            np.uint64(seed), np.uint64(first_lane + s), np.uint64(i), np.uint64(step), np.uint64(stream)
+        )
+        out[job, 0], out[job, 1], out[job, 2], out[job, 3] = w0, w1, w2, w3
 
 
 @njit(cache=True, nogil=True)
@@ -91,8 +114,10 @@ def fill_uniform(out: Any, seed: int, first_lane: int, round_: int, step: int, s
     lanes, clients = out.shape
     for s in range(lanes):
         for i in range(clients):
-            name = _name(np.uint64(seed), np.uint64(first_lane + s), np.uint64(i), np.uint64(step), np.uint64(stream))
-            out[s, i] = _pair(name, np.uint64(round_), np.uint64(0))[0]
+            name = address_name(
+                np.uint64(seed), np.uint64(first_lane + s), np.uint64(i), np.uint64(step), np.uint64(stream)
+            )
+            out[s, i] = uniform_pair(name, np.uint64(round_), np.uint64(0))[0]
 
 
 @njit(cache=True, nogil=True)
@@ -102,8 +127,10 @@ def fill_normal(out: Any, seed: int, first_lane: int, round_: int, step: int, st
     for job in range(clients * lanes):
         i = job // lanes
         s = job % lanes
-        name = _name(np.uint64(seed), np.uint64(first_lane + s), np.uint64(i), np.uint64(step), np.uint64(stream))
-        _normals(out[i, s], name, np.uint64(round_))
+        name = address_name(
+            np.uint64(seed), np.uint64(first_lane + s), np.uint64(i), np.uint64(step), np.uint64(stream)
+        )
+        normals(out[i, s], name, np.uint64(round_))
 
 
 @njit(cache=True, nogil=True)
@@ -114,8 +141,8 @@ def fill_normal_of(out: Any, clients: Any, seed: int, first_lane: int, round_: i
         a = job // lanes
         s = job % lanes
         i = np.uint64(clients[a, s])
-        name = _name(np.uint64(seed), np.uint64(first_lane + s), i, np.uint64(step), np.uint64(stream))
-        _normals(out[a, s], name, np.uint64(round_))
+        name = address_name(np.uint64(seed), np.uint64(first_lane + s), i, np.uint64(step), np.uint64(stream))
+        normals(out[a, s], name, np.uint64(round_))
 
 
 @njit(cache=True, nogil=True)
@@ -140,10 +167,12 @@ def fill_subsets(
             for j in range(size):
                 chosen[j] = j
         elif count > 0:
-            name = _name(np.uint64(seed), np.uint64(first_lane + s), np.uint64(i), np.uint64(step), np.uint64(stream))
+            name = address_name(
+                np.uint64(seed), np.uint64(first_lane + s), np.uint64(i), np.uint64(step), np.uint64(stream)
+            )
             keys = np.empty(size + 1)
             for block in range((size + 1) // 2):
-                u, v = _pair(name, np.uint64(round_), np.uint64(block))
+                u, v = uniform_pair(name, np.uint64(round_), np.uint64(block))
                 keys[2 * block] = u
                 keys[2 * block + 1] = v
             bound = np.partition(keys[:size], count - 1)[count - 1]

@@ -74,11 +74,11 @@ class QuadraticKernels:
         return SpectralPhase(self, z, norms)
 
     def client_gradients(self, w: Any) -> Any:
-        out = self.engine.xp.empty_like(w)
+        gradients = []
         for i, (a, b) in enumerate(self.ranges):
             y = (w[i] - self.w_star) @ self.basis_t[:, a:b] - self.shift[a:b]
-            out[i] = (self.eigenvalues[a:b] * y) @ self.basis[a:b]
-        return out
+            gradients.append((self.eigenvalues[a:b] * y) @ self.basis[a:b])
+        return self.engine.xp.stack(gradients)
 
     def gradients_of(self, w: Any, clients: Any) -> Any:
         xp = self.engine.xp

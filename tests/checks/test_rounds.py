@@ -27,11 +27,14 @@ PRODUCTS = ("zhang2021.eq13", "one round in two dimensions, two of six clients, 
 COMPLETED = ("zhang2021.eq14.repaired", "one round in two dimensions, two of six clients")
 CATALOGUE = (FALLING, PRODUCTS, COMPLETED)
 LOOP = (
-    "for k in range(rounds):\n        if tally.stopped:\n            "
+    "while k < rounds:\n        if tally.stopped:\n            "
     'raise RuntimeError("another block of lanes failed")\n'
-    "        state, happened = algorithm.round(context, state, k)\n        if k % every == 0:"
+    "        before = k\n        if player is not None and player.ready:\n            "
+    "state, k = player.play(state, kept, k, min(rounds, k + max(report_every, _LEAST_PLAYED)))\n"
+    "        if k == before:\n            state, happened = algorithm.round(context, state, k)\n"
+    "            if k % every == 0:"
 )
-LATER = LOOP.replace("range(rounds)", "range(rounds + 1)").replace("k % every == 0", "k > 0 and (k - 1) % every == 0")
+LATER = LOOP.replace("k < rounds", "k <= rounds").replace("k % every == 0", "k > 0 and (k - 1) % every == 0")
 OBSERVED, ENDED = "add(o.evaluate(happened), xp)", "keep(o.evaluate(after))"
 FAULTS = {
     "the vectors after the rounds": (
@@ -40,7 +43,7 @@ FAULTS = {
     ),
     "rounds 1 to K": (LOOP, LATER),
     "the vector before the last round": (ENDED, "keep(o.evaluate(happened))"),
-    "sums over one round more than divided by": ("for k in range(rounds):", "for k in range(rounds + 1):"),
+    "sums over one round more than divided by": ("while k < rounds:", "while k <= rounds:"),
 }
 
 

@@ -1,0 +1,65 @@
+"""What a round of a small problem costs: played from a tape, and as it is written, side by side.
+
+Run ``python benchmarks/rounds.py``. Each row is one algorithm on one problem, observed in every round; both ways take
+the same rounds in one process, in turn. The table gives medians over repetitions of microseconds a round, and the
+median of the ratios within a repetition.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from typing import Any
+
+from dpfl_theory.algorithms import EF21, Cohort, FedAvg, ScaffNew, TwoSidedFedAvg, simulate
+from dpfl_theory.algorithms.bounding import SmoothedNormalise
+from dpfl_theory.problems import make
+
+LOOP: Any = sys.modules[simulate.__module__]
+ROUNDS, REPETITIONS = 600, 9
+POISSON = Cohort("poisson", 2)
+CASES = {
+    "FedAvg, E = 1": FedAvg(0.1, 1, bounding="clip", threshold=1.0, sigma=0.3),
+    "FedAvg, E = 4, Poisson": FedAvg(0.1, 4, bounding="clip", threshold=1.0, sigma=0.3, cohort=POISSON),
+    "two-sided, E = 3": TwoSidedFedAvg(0.1, 1.5, 3, threshold=0.5, sigma=0.1),
+    "alpha-NormEC": EF21(0.1, SmoothedNormalise(0.5), beta=0.2, server_normalisation=True, sigma=0.1),
+    "ScaffNew": ScaffNew(0.5, 0.3, threshold=1.0, sigma=0.1),
+}
+PROBLEMS = {
+    "3 Huber, d = 1": make("huber-scalar"),
+    "3 quadratics, d = 1": make("quadratic", clients=3, dimension=1, seed=1),
+    "2 planes, d = 2": make("huber-planes"),
+    "8 quadratics, d = 6": make("quadratic", clients=8, dimension=6, seed=1),
+    "10 Huber, d = 5": make("huber", clients=10, dimension=5, records=4, seed=1),
+}
+WIDTHS = (64, 512)
+
+
+def seconds(algorithm: Any, problem: Any, lanes: int) -> float:
+    begun = time.perf_counter()
+    simulate(algorithm, problem, ROUNDS, lanes, device="cpu")
+    return time.perf_counter() - begun
+
+
+def main() -> None:
+    worthwhile = LOOP.worthwhile
+    print(f"{'':24s} {'':22s} {'lanes':>5s} {'played':>8s} {'written':>8s} {'ratio':>6s}   microseconds a round")
+    for name, problem in PROBLEMS.items():
+        for label, algorithm in CASES.items():
+            for lanes in WIDTHS:
+                seen: dict[bool, list[float]] = {True: [], False: []}
+                for repetition in range(REPETITIONS + 1):
+                    for played in (True, False):
+                        LOOP.worthwhile = worthwhile if played else lambda *_: False
+                        spent = seconds(algorithm, problem, lanes)
+                        if repetition:  # the first one compiles
+                            seen[played].append(1e6 * spent / ROUNDS)
+                LOOP.worthwhile = worthwhile
+                ratio = statistics.median(b / a for a, b in zip(seen[True], seen[False]))
+                cells = " ".join(f"{statistics.median(seen[way]):8.1f}" for way in (True, False))
+                print(f"{name:22s} {label:24s} {lanes:5d} {cells} {ratio:6.1f}")
+
+
+if __name__ == "__main__":
+    main()
