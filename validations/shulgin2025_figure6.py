@@ -27,7 +27,7 @@ CAPTION = (
     "of alpha-NormEC is in Figure 4."
 )
 SOURCE = {"paper": "shulgin2025", "where": "Figures 5 and 6, Section 6.2"}
-BUDGET_SECONDS = {"quick": 40.0, "full": 240.0}
+BUDGET_SECONDS = {"quick": 32.0, "full": 240.0}
 SHARED_RUNS = "shulgin2025 runs with noise"
 
 METHODS = ("ec", "clip21", "ec-server")
