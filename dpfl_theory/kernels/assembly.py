@@ -247,8 +247,9 @@ class Program:
     def _noise(self, op: Operation) -> list[int]:
         lanes, clients, width, stream, step = op.numbers
         names = np.empty((clients * lanes.count, 4), dtype=np.uint64)
-        normal = op.code == KERNELS["normal"]
-        philox.fill_names(names, normal, lanes.count, np.uint64(lanes.seed), lanes.first, step, stream)
+        nobody = np.empty((0, 0), dtype=np.int64)
+        by_lane = 0 if op.code == KERNELS["normal"] else clients
+        philox.fill_names(names, nobody, 0, lanes.count, by_lane, np.uint64(lanes.seed), lanes.first, step, stream)
         first = sum(len(part) for part in self._names)
         self._names.append(names)
         return [op.code, len(names), self._at(op.out[0]), first, width]

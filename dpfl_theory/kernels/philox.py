@@ -23,7 +23,6 @@ import numpy as np
 from numba import njit
 
 __all__ = [
-    "address_name",
     "fill_names",
     "fill_normal",
     "fill_normal_of",
@@ -31,7 +30,7 @@ __all__ = [
     "fill_uniform",
     "normals",
     "philox4x32",
-    "uniform_pair",
+    "uniforms",
 ]
 
 _M0 = np.uint64(0xD2511F53)
@@ -41,6 +40,7 @@ _W1 = np.uint64(0xBB67AE85)
 _MASK = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
 _11 = np.uint64(11)
+_MANY = 256  # addresses or blocks at a time
 
 
 @njit(cache=True, nogil=True)
@@ -61,50 +61,108 @@ def philox4x32(
 
 
 @njit(cache=True, nogil=True)
-def _unit(high: np.uint64, low: np.uint64) -> float:
-    """A uniform in (0, 1] from 64 random bits: the middle of one of 2^53 equal cells, rounded: never 0, and 1 with
+def _encipher(w: Any, count: int) -> None:
+    """`philox4x32` of many counters: rows 0 to 3 of w (6, m), keys rows 4 and 5, in place: LLVM vectorises it."""
+    x0, x1, x2, x3, y0, y1 = w[0], w[1], w[2], w[3], w[4], w[5]
+    for j in range(count):
+        c0, c1, c2, c3, k0, k1 = x0[j] & _MASK, x1[j], x2[j] & _MASK, x3[j], y0[j], y1[j]
+        for _ in range(10):
+            p0 = _M0 * c0
+            p1 = _M1 * c2
+            c0, c1, c2, c3 = ((p1 >> _32) ^ c1 ^ k0) & _MASK, p1 & _MASK, ((p0 >> _32) ^ c3 ^ k1) & _MASK, p0 & _MASK
+            k0 = (k0 + _W0) & _MASK
+            k1 = (k1 + _W1) & _MASK
+        x0[j], x1[j], x2[j], x3[j] = c0, c1, c2, c3
+
+
+@njit(cache=True, nogil=True)
+def _units(high: Any, low: Any, out: Any, count: int) -> None:
+    """Uniforms in (0, 1] from 64 random bits each: the middle of one of 2^53 equal cells, rounded: never 0, and 1 with
     probability 2^-53."""
-    bits = ((high << _32) | low) >> _11
-    return (float(bits) + 0.5) * (1.0 / 9007199254740992.0)
+    for j in range(count):
+        bits = np.int64(((high[j] << _32) | low[j]) >> _11)
+        out[j] = (float(bits) + 0.5) * (1.0 / 9007199254740992.0)
 
 
 @njit(cache=True, nogil=True)
-def address_name(seed: np.uint64, lane: np.uint64, client: np.uint64, step: np.uint64, stream: np.uint64) -> Any:
-    """The first call: the name of an address, four words; all of its blocks share it."""
-    return philox4x32(lane, client, step, stream, seed & _MASK, seed >> _32)
+def fill_names(
+    names: Any, clients: Any, first: int, lanes: int, n: int, seed: int, first_lane: int, step: int, stream: int
+) -> None:
+    """The first call: the names (J, 4) of addresses first, first + 1, ...; all blocks and all rounds share them.
+
+    Address a is of lane ``a % lanes`` and client ``clients.flat[a]``, where clients (A, lanes) is not empty; client
+    ``a // lanes`` where it is, and n is 0;  of lane ``a // n`` and client ``a % n`` where n is not 0.
+    """
+    count = names.shape[0]
+    w = np.empty((6, count), dtype=np.uint64)
+    for j in range(count):
+        a = first + j
+        s = a // n if n > 0 else a % lanes
+        i = a % n if n > 0 else a // lanes
+        w[0, j] = np.uint64(first_lane + s)
+        w[1, j] = np.uint64(clients[a // lanes, s] if clients.size > 0 else i)
+        w[2, j] = np.uint64(step)
+        w[3, j] = np.uint64(stream)
+        w[4, j] = np.uint64(seed) & _MASK
+        w[5, j] = np.uint64(seed) >> _32
+    _encipher(w, count)
+    for j in range(count):
+        names[j, 0], names[j, 1], names[j, 2], names[j, 3] = w[0, j], w[1, j], w[2, j], w[3, j]
 
 
 @njit(cache=True, nogil=True)
-def uniform_pair(name: Any, round_: np.uint64, block: np.uint64) -> tuple[float, float]:
-    """The second call: two uniforms of one block."""
-    w0, w1, w2, w3 = philox4x32(block, round_, name[2], name[3], name[0], name[1])
-    return _unit(w0, w1), _unit(w2, w3)
+def _blocks_of(names: Any, first: int, blocks: int, begin: int, count: int, round_: int, w: Any) -> None:
+    """The second call: the words of blocks begin, begin + 1, ... of each name from ``first`` on, ``blocks`` of them for
+    each name before the next name's turn comes."""
+    job, block = first, begin
+    for j in range(count):
+        w[0, j] = np.uint64(block)
+        w[1, j] = np.uint64(round_)
+        w[2, j] = names[job, 2]
+        w[3, j] = names[job, 3]
+        w[4, j] = names[job, 0]
+        w[5, j] = names[job, 1]
+        block += 1
+        if block == begin + blocks:
+            job, block = job + 1, begin
+    _encipher(w, count)
 
 
 @njit(cache=True, nogil=True)
-def normals(out: Any, name: Any, round_: np.uint64) -> None:
-    """Fill a vector with normals; coordinates 2b and 2b+1 come from block b."""
-    coordinates = len(out)
-    for block in range((coordinates + 1) // 2):
-        u, v = uniform_pair(name, round_, np.uint64(block))
-        radius = math.sqrt(-2.0 * math.log(u))
-        angle = 2.0 * math.pi * v
-        out[2 * block] = radius * math.cos(angle)
-        if 2 * block + 1 < coordinates:
-            out[2 * block + 1] = radius * math.sin(angle)
+def uniforms(out: Any, names: Any, round_: int) -> None:
+    """Fill a vector with the first uniform of each name's block 0."""
+    w = np.empty((6, min(len(out), _MANY)), dtype=np.uint64)
+    for first in range(0, len(out), _MANY):
+        count = min(_MANY, len(out) - first)
+        _blocks_of(names, first, 1, 0, count, round_, w)
+        _units(w[0], w[1], out[first : first + count], count)
 
 
 @njit(cache=True, nogil=True)
-def fill_names(out: Any, by_client: bool, lanes: int, seed: int, first_lane: int, step: int, stream: int) -> None:
-    """Fill ``out`` (clients * lanes, 4) with the names of all addresses, which are the same in every round: those of
-    one client side by side, or else those of one lane."""
-    clients = out.shape[0] // lanes
-    for job in range(out.shape[0]):
-        i, s = (job // lanes, job % lanes) if by_client else (job % clients, job // clients)
-        w0, w1, w2, w3 = address_name(
-            np.uint64(seed), np.uint64(first_lane + s), np.uint64(i), np.uint64(step), np.uint64(stream)
-        )
-        out[job, 0], out[job, 1], out[job, 2], out[job, 3] = w0, w1, w2, w3
+def normals(out: Any, names: Any, round_: int) -> None:
+    """Fill ``out`` (J, coordinates) with the normals of J names; coordinates 2b and 2b+1 come from block b."""
+    jobs, coordinates = out.shape
+    blocks = (coordinates + 1) // 2
+    width = min(blocks, _MANY)  # blocks at a time of one name, and names at a time
+    group = max(1, _MANY // blocks)
+    w = np.empty((6, width * min(group, jobs)), dtype=np.uint64)
+    u = np.empty(w.shape[1])
+    v = np.empty(w.shape[1])
+    for first in range(0, jobs, group):
+        names_now = min(group, jobs - first)
+        for begin in range(0, blocks, width):
+            each = min(width, blocks - begin)
+            _blocks_of(names, first, each, begin, each * names_now, round_, w)
+            _units(w[0], w[1], u, each * names_now)
+            _units(w[2], w[3], v, each * names_now)
+            for job in range(names_now):
+                for b in range(each):
+                    radius = math.sqrt(-2.0 * math.log(u[job * each + b]))
+                    angle = 2.0 * math.pi * v[job * each + b]
+                    k = 2 * (begin + b)
+                    out[first + job, k] = radius * math.cos(angle)
+                    if k + 1 < coordinates:
+                        out[first + job, k + 1] = radius * math.sin(angle)
 
 
 @njit(cache=True, nogil=True)
@@ -112,37 +170,32 @@ def fill_uniform(out: Any, seed: int, first_lane: int, round_: int, step: int, s
     """Fill ``out`` (lanes, clients) with uniforms in (0, 1); entry (s, i) has the address of lane first_lane + s,
     client i."""
     lanes, clients = out.shape
-    for s in range(lanes):
-        for i in range(clients):
-            name = address_name(
-                np.uint64(seed), np.uint64(first_lane + s), np.uint64(i), np.uint64(step), np.uint64(stream)
-            )
-            out[s, i] = uniform_pair(name, np.uint64(round_), np.uint64(0))[0]
+    flat = out.reshape(out.size)
+    nobody = np.empty((0, 0), dtype=np.int64)
+    names = np.empty((min(flat.size, _MANY), 4), dtype=np.uint64)
+    for first in range(0, flat.size, _MANY):
+        part = flat[first : first + _MANY]
+        fill_names(names[: part.size], nobody, first, lanes, clients, seed, first_lane, step, stream)
+        uniforms(part, names, round_)
 
 
 @njit(cache=True, nogil=True)
 def fill_normal(out: Any, seed: int, first_lane: int, round_: int, step: int, stream: int) -> None:
     """Fill ``out`` (clients, lanes, coordinates) with standard normals; coordinates 2b and 2b+1 come from block b."""
-    clients, lanes, _ = out.shape
-    for job in range(clients * lanes):
-        i = job // lanes
-        s = job % lanes
-        name = address_name(
-            np.uint64(seed), np.uint64(first_lane + s), np.uint64(i), np.uint64(step), np.uint64(stream)
-        )
-        normals(out[i, s], name, np.uint64(round_))
+    fill_normal_of(out, np.empty((0, 0), dtype=np.int64), seed, first_lane, round_, step, stream)
 
 
 @njit(cache=True, nogil=True)
 def fill_normal_of(out: Any, clients: Any, seed: int, first_lane: int, round_: int, step: int, stream: int) -> None:
-    """Fill ``out`` (A, lanes, coordinates) with the normals that `fill_normal` gives the clients (A, lanes)."""
-    slots, lanes, _ = out.shape
-    for job in range(slots * lanes):
-        a = job // lanes
-        s = job % lanes
-        i = np.uint64(clients[a, s])
-        name = address_name(np.uint64(seed), np.uint64(first_lane + s), i, np.uint64(step), np.uint64(stream))
-        normals(out[a, s], name, np.uint64(round_))
+    """Fill ``out`` (A, lanes, coordinates) with the normals that `fill_normal` gives the clients (A, lanes); client a
+    where clients is empty."""
+    slots, lanes, coordinates = out.shape
+    flat = out.reshape(slots * lanes, coordinates)
+    names = np.empty((min(len(flat), _MANY), 4), dtype=np.uint64)
+    for first in range(0, len(flat), _MANY):
+        part = flat[first : first + _MANY]
+        fill_names(names[: len(part)], clients, first, lanes, 0, seed, first_lane, step, stream)
+        normals(part, names, round_)
 
 
 @njit(cache=True, nogil=True)
@@ -155,6 +208,12 @@ def fill_subsets(
     j's key is a uniform of block j // 2. A subset depends on its address alone.
     """
     slots, lanes, _ = out.shape
+    most = (np.max(sizes) + 1) // 2
+    w = np.empty((6, most), dtype=np.uint64)
+    u = np.empty(most)
+    v = np.empty(most)
+    keys = np.empty(2 * most)
+    names = np.empty((1, 4), dtype=np.uint64)
     for job in range(slots * lanes):
         a = job // lanes
         s = job % lanes
@@ -167,14 +226,14 @@ def fill_subsets(
             for j in range(size):
                 chosen[j] = j
         elif count > 0:
-            name = address_name(
-                np.uint64(seed), np.uint64(first_lane + s), np.uint64(i), np.uint64(step), np.uint64(stream)
-            )
-            keys = np.empty(size + 1)
-            for block in range((size + 1) // 2):
-                u, v = uniform_pair(name, np.uint64(round_), np.uint64(block))
-                keys[2 * block] = u
-                keys[2 * block + 1] = v
+            fill_names(names, clients, job, lanes, 0, seed, first_lane, step, stream)
+            blocks = (size + 1) // 2
+            _blocks_of(names, 0, blocks, 0, blocks, round_, w)
+            _units(w[0], w[1], u, blocks)
+            _units(w[2], w[3], v, blocks)
+            for block in range(blocks):
+                keys[2 * block] = u[block]
+                keys[2 * block + 1] = v[block]
             bound = np.partition(keys[:size], count - 1)[count - 1]
             found = 0
             for j in range(size):

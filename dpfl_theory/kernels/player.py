@@ -236,14 +236,13 @@ def _select(row: Any, m: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def _noise(row: Any, m: Any, names: Any, k: int) -> None:
+    """row: code, how many names, where the result and the names are, numbers for each name."""
     code, jobs, z, first, width = row[0], row[1], row[2], row[3], row[4]
-    round_ = np.uint64(k)
-    for job in range(jobs):
-        name = names[first + job, 0], names[first + job, 1], names[first + job, 2], names[first + job, 3]
-        if code == 48:
-            m[z + job] = philox.uniform_pair(name, round_, np.uint64(0))[0]
-        else:
-            philox.normals(m[z + job * width : z + (job + 1) * width], name, round_)
+    own = names[first : first + jobs]
+    if code == 48:
+        philox.uniforms(m[z : z + jobs], own, k)
+    else:
+        philox.normals(m[z : z + jobs * width].reshape(jobs, width), own, k)
 
 
 @njit(cache=True, nogil=True)

@@ -228,7 +228,7 @@ def test_an_observable_that_is_no_function_of_its_round_is_not_played() -> None:
 
 
 FAULTS = {
-    "the recorded round's noise again": ("player", "round_ = np.uint64(k)", "round_ = np.uint64(2)"),
+    "the recorded round's noise again": ("player", "own, k)", "own, 2)"),
     "only the first rounds observed": ("player", "if k % every == 0", "if k < 9 and k % every == 0"),
     "guards passed": ("player", "return False", "return True"),
     "the smallest value is the first": ("player", "if value < smallest[o, s]", "if k < 3 and value < smallest[o, s]"),
