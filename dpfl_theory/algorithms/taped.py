@@ -25,8 +25,8 @@ __all__ = ["Player", "worthwhile"]
 _LEAST_ROUNDS = 16
 _MOST_STOPS = 8
 """How many rounds in a row may be given back before the tape is given up."""
-_MOST_NUMBERS = 1 << 14
-"""Numbers in an array (clients, lanes, d) or (lanes, records) up to which NumPy's overhead counts."""
+_MOST_NUMBERS = 1 << 16
+"""Numbers in an array (clients, lanes, d) or (lanes, records) up to which a tape pays (`benchmarks/rounds.py`)."""
 
 
 def worthwhile(context: Context, rounds: int, every: int) -> bool:

@@ -69,6 +69,21 @@ def combine(updates: Any, weights: Any, out: Any) -> None:
 def bounded_combine(updates: Any, weights: Any, threshold: Any, normalise: bool, out: Any, norms: Any) -> None:
     """`Engine.bounded_combine` into out and norms."""
     n, lanes, d = updates.shape
+    if d == 1:
+        for s in range(lanes):
+            bound = threshold[s]
+            moved = 0.0
+            for i in range(n):
+                value = updates[i, s, 0]
+                norm = math.sqrt(value * value)
+                norms[s, i] = norm
+                factor = weights[s, i]
+                if norm > bound or (normalise and norm > 0.0):
+                    factor *= bound / norm
+                if factor != 0.0:
+                    moved += factor * value
+            out[s, 0] = moved
+        return
     for s in range(lanes):
         bound = threshold[s]
         for j in range(d):

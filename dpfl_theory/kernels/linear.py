@@ -205,6 +205,31 @@ def _back(p: Any, xi: Any, g: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
+def _scalar_phase(
+    x: float, y: float, bound: float, ridge: float, w: Any, step: Any, steps: int, at: Any, total: Any
+) -> None:
+    """`local_phase_into` of a client with one feature and one record, squared loss (bound inf) or Huber's: w, step and
+    total (lanes,)."""
+    for r in range(w.size):
+        at[r] = w[r]
+        total[r] = 0.0
+    for _ in range(steps):
+        for r in range(w.size):
+            slope = min(max(at[r] * x - y, -bound), bound) * x + ridge * at[r]
+            at[r] -= step[r] * slope
+            total[r] += slope
+
+
+@njit(cache=True, nogil=True)
+def _scalar_values(x: float, y: float, bound: float, ridge: float, w: Any, out: Any) -> None:
+    """`values_into` likewise."""
+    for r in range(w.size):
+        distance = abs(w[r] * x - y)
+        loss = 0.5 * distance * distance if distance <= bound else bound * (distance - 0.5 * bound)
+        out[r] = loss + 0.5 * ridge * (w[r] * w[r])
+
+
+@njit(cache=True, nogil=True)
 def local_phase_into(
     x: Any,
     y: Any,
@@ -231,6 +256,21 @@ def local_phase_into(
         r1 = min(r0 + block * classes, rows)
         xi = x[first:last]
         scale = 1.0 / (last - first)
+        if features == 1 and last == first + 1 and code <= _HUBER:
+            bound = threshold[first] if code == _HUBER else math.inf
+            at1 = np.empty(r1 - r0)
+            _scalar_phase(
+                xi[0, 0],
+                y[first],
+                bound,
+                ridge,
+                w[r0:r1].reshape(r1 - r0),
+                step[r0:r1],
+                steps,
+                at1,
+                out[i, r0:r1].reshape(r1 - r0),
+            )
+            continue
         at = w[r0:r1].copy()
         total = out[i, r0:r1]
         p = np.empty((r1 - r0, last - first))
@@ -311,6 +351,10 @@ def values_into(
         r1 = min(r0 + block * classes, rows)
         s0 = r0 // classes
         s1 = r1 // classes
+        if features == 1 and last == first + 1 and code <= _HUBER:
+            bound = threshold[first] if code == _HUBER else math.inf
+            _scalar_values(x[first, 0], y[first], bound, ridge, w[r0:r1].reshape(r1 - r0), out[i, r0:r1])
+            continue
         p = np.empty((r1 - r0, last - first))
         _logits(w[r0:r1], x[first:last], p)
         _losses(p, y, threshold, first, code, classes, out[i, s0:s1])

@@ -63,6 +63,9 @@ def _dense(code: int, z: Any, a: Any, b: Any, c: Any) -> None:
     elif code == 9:
         for j in range(n):
             z[j] = a[j] / b[j]
+    elif code == 10:
+        for j in range(n):
+            z[j] = a[j] if a[j] >= b[j] or a[j] != a[j] else b[j]
     elif code == 12:
         for j in range(n):
             z[j] = 1.0 if a[j] < b[j] else 0.0
@@ -203,7 +206,13 @@ def _reduce(row: Any, m: Any) -> None:
             if code == 32:
                 total = 0.0
                 for r in range(outer):
-                    total += m[at + r * row[10]] if inner == 1 else _pairwise(m, at + r * row[10], inner, stride)
+                    if inner < 8:  # as in `_pairwise`, without a call
+                        part = 0.0
+                        for k in range(inner):
+                            part += m[at + r * row[10] + k * stride]
+                        total += part
+                    else:
+                        total += _pairwise(m, at + r * row[10], inner, stride)
             else:
                 total = m[at]
                 for r in range(outer):
