@@ -9,6 +9,7 @@ from __future__ import annotations
 import statistics
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 from dpfl_theory.algorithms import Cohort, FedAvg, simulate
@@ -19,7 +20,7 @@ from dpfl_theory.problems.appendix_f import appendix_f
 LOOP: Any = sys.modules[simulate.__module__]
 REPETITIONS, LANES = 7, 256
 SIZES = [(size, least) for size in (0.5, 1, 2, 4, 8, 16) for least in (8, 16, 32) if least == 16 or size in (0.5, 4)]
-CASES = {
+CASES: dict[str, tuple[Callable[[], Any], int, int]] = {
     "appendix F, n 100, d 200, E 20": (lambda: appendix_f(seed=0), 20, 4),
     "quadratics, n 20, d 50": (lambda: make("quadratic", clients=20, dimension=50, seed=1), 5, 60),
     "Huber, n 100, d 20, 400 records": (

@@ -9,6 +9,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -30,7 +31,7 @@ def ways() -> dict[str, tuple[str, Callable[[], object]]]:
         block = np.empty(shape)
         made[f"normals, {name}"] = (
             "SFC64, normals",
-            lambda block=block: philox.fill_normal(block, SEED, 0, 3, 0, 1),
+            partial(philox.fill_normal, block, SEED, 0, 3, 0, 1),
         )
     grid = np.empty((512, 128))
     made["uniforms"] = ("SFC64, uniforms", lambda: philox.fill_uniform(grid, SEED, 0, 3, 0, 1))
