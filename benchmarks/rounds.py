@@ -17,7 +17,7 @@ from dpfl_theory.algorithms.bounding import SmoothedNormalise
 from dpfl_theory.problems import make
 
 LOOP: Any = sys.modules[simulate.__module__]
-ROUNDS, REPETITIONS = 600, 9
+ROUNDS, REPETITIONS = 600, 7
 POISSON = Cohort("poisson", 2)
 CASES = {
     "FedAvg, E = 1": FedAvg(0.1, 1, bounding="clip", threshold=1.0, sigma=0.3),

@@ -91,7 +91,9 @@ class Round:
 class Algorithm(ABC):
     """A server loop: `begin` makes the state, `round` maps it to the next and says what happened.
 
-    The state is the algorithm's own; ``server(state)`` is the server's vector (lanes, d).
+    The state is the algorithm's own; ``server(state)`` is the server's vector (lanes, d). A round is a function of what
+    it is given, and so is an observable's value: on small problems both are recorded in one round and played for the
+    others (`dpfl_theory.algorithms.taped`).
     """
 
     @abstractmethod

@@ -22,7 +22,8 @@ from dpfl_theory.kernels.traced import Tape, traced
 
 __all__ = ["Player", "worthwhile"]
 
-_LEAST_ROUNDS = 16
+_LEAST_ROUNDS = 48
+"""Rounds that a tape takes to earn what recording costs."""
 _MOST_STOPS = 8
 """How many rounds in a row may be given back before the tape is given up."""
 _MOST_NUMBERS = 1 << 16

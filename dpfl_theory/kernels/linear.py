@@ -102,46 +102,47 @@ def _exp_all(flat: Any) -> None:
         flat[k] = _exp(flat[k])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")  # no denominator is zero, and a test of that is in the way
 def _slopes(p: Any, y: Any, threshold: Any, first: int, code: int, classes: int) -> None:
-    """Turn the logits p (lanes * classes, m) of records first, first + 1, ... into d loss / d logits, in place."""
+    """Turn the logits p (lanes * classes, m) of records first, first + 1, ... into d loss / d logits, in place.
+
+    One lane after the other, so that what a pass writes is near when the next one reads it.
+    """
     rows, m = p.shape
     if code == _SOFTMAX:
         other = np.empty(m)
         for lane in range(rows // classes):
-            r0 = lane * classes
-            other[:] = p[r0]
+            own = p[lane * classes : (lane + 1) * classes]
+            other[:] = own[0]
             for c in range(1, classes):
                 for j in range(m):
-                    other[j] = max(other[j], p[r0 + c, j])
+                    other[j] = max(other[j], own[c, j])
             for c in range(classes):
                 for j in range(m):
-                    p[r0 + c, j] -= other[j]
-        _exp_all(p.reshape(p.size))
-        for lane in range(rows // classes):
-            r0 = lane * classes
-            other[:] = p[r0]
+                    own[c, j] -= other[j]
+            _exp_all(own.reshape(own.size))
+            other[:] = own[0]
             for c in range(1, classes):
                 for j in range(m):
-                    other[j] += p[r0 + c, j]
+                    other[j] += own[c, j]
             for j in range(m):
                 other[j] = 1.0 / other[j]
             for c in range(classes):
                 for j in range(m):
-                    p[r0 + c, j] *= other[j]
+                    own[c, j] *= other[j]
             for j in range(m):
-                p[r0 + int(y[first + j]), j] -= 1.0
+                own[int(y[first + j]), j] -= 1.0
     elif code == _LOGISTIC:
-        e = np.empty(rows * m)
+        e = np.empty(m)
+        labels = y[first : first + m]
         for r in range(rows):
+            own1 = p[r]
             for j in range(m):
-                e[r * m + j] = -abs(p[r, j])
-        _exp_all(e)
-        for r in range(rows):
+                e[j] = -abs(own1[j])
+            _exp_all(e)
             for j in range(m):
-                label = y[first + j]
-                k = e[r * m + j]
-                p[r, j] = -label * ((k if label * p[r, j] >= 0.0 else 1.0) / (1.0 + k))
+                part = e[j] if labels[j] * own1[j] >= 0.0 else 1.0
+                own1[j] = -labels[j] * (part / (1.0 + e[j]))
     elif code == _HUBER:
         for r in range(rows):
             for j in range(m):
@@ -367,9 +368,11 @@ def values_into(
 
 
 def linear_block(data: LinearData) -> int:
-    """Lanes at a time: their logits of one client stay near one megabyte."""
+    """Lanes at a time: their logits of one client stay near a quarter of a megabyte where its records do too, and near
+    one megabyte where reading the records again costs more (`benchmarks/linear.py`)."""
     records = max(1, int(np.max(np.diff(data.offsets))))
-    return max(8, 131072 // (data.classes * records))
+    numbers = 32768 if records * data.x.shape[1] <= 32768 else 131072
+    return max(8, numbers // (data.classes * records))
 
 
 def linear_local_phase(data: LinearData, w: Array, step: Array, steps: int) -> Array:

@@ -69,7 +69,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "momentum": ServerMomentum(FedAvg(0.1, 2), 0.8),
     "average": WeightedAverage(FedAvg(0.1, 2, bounding="clip", threshold=1.0, sigma=0.3), 0.99),
 }
-LANES, ROUNDS = 5, 40
+LANES, ROUNDS = 5, 60
 PLAYED: list[int] = []
 
 
@@ -248,7 +248,7 @@ def test_a_fault_in_the_player_is_noticed(fault: str, monkeypatch: pytest.Monkey
         monkeypatch.setattr(taped, "Program", faulty.Program)
     problem = problem_of("quadratic")
     runs = [
-        both(ALGORITHMS["clip, Poisson"], problem, ["suboptimality", "weighted-excess"], every=2, rounds=24),
+        both(ALGORITHMS["clip, Poisson"], problem, ["suboptimality", "weighted-excess"], every=2),
         both(Descent(halved_below), problem_of("one dimension, quadratic"), ["suboptimality"], start=np.full(1, 3.0)),
     ]
     told = [f"{'other numbers' if not same(a, b) else 'not played'}" for a, b, n in runs if not same(a, b) or n == 0]

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mutants.planting import mutated
 from oracles.compare import ARRAY, CPU, ENGINES
 from scipy import stats
 
-from dpfl_theory.kernels import streams
+from dpfl_theory.kernels import cpu, streams
 from dpfl_theory.kernels.array import _philox
 from dpfl_theory.kernels.engine import Lanes
 from dpfl_theory.kernels.philox import philox4x32
@@ -46,6 +48,40 @@ def test_known_answers(name: str, version: str) -> None:
     else:
         function = philox4x32 if version == "compiled" else philox4x32.py_func
         assert tuple(int(v) for v in function(*words)) == expected
+
+
+@pytest.mark.parametrize("shape", [(1, 300, 1), (3, 100, 3), (2, 2, 511), (1, 3, 514), (1, 2, 1100)])
+def test_many_at_a_time_are_those_one_at_a_time(shape: tuple[int, int, int]) -> None:
+    """Numbers are made some hundred at a time; where a group ends shows nowhere."""
+    n, lanes, d = shape
+    whole = CPU.normal(Lanes(5, 9, lanes), 3, n, d, stream=1)
+    np.testing.assert_allclose(whole, ARRAY.normal(Lanes(5, 9, lanes), 3, n, d, stream=1), rtol=1e-10, atol=1e-13)
+    for i, s, k in itertools.product({0, n - 1}, {0, 1, lanes - 2, lanes - 1}, {1, 2, 255, 256, d}):
+        alone = CPU.normal_of(Lanes(5, 9 + s, 1), 3, np.array([[i]]), min(k, d), stream=1)
+        assert np.array_equal(whole[i, s, : min(k, d)], alone[0, 0])
+    uniforms = CPU.uniform(Lanes(5, 9, lanes), 3, 7, stream=1)
+    for s in range(lanes):
+        assert np.array_equal(uniforms[s : s + 1], CPU.uniform(Lanes(5, 9 + s, 1), 3, 7, stream=1))
+
+
+GROUPS = {
+    "the first group's names again": ("clients, first, lanes, 0,", "clients, 0, lanes, 0,", (1, 300, 1)),
+    "the first group's blocks again": (
+        "_blocks_of(names, first, each, begin,",
+        "_blocks_of(names, first, each, 0,",
+        (1, 2, 514),
+    ),
+    "the next name too early": ("block == begin + blocks", "block == begin + blocks - 1", (1, 3, 5)),
+}
+
+
+@pytest.mark.parametrize("fault", GROUPS)
+def test_a_fault_in_the_groups_is_noticed(fault: str, monkeypatch: pytest.MonkeyPatch, record_property: Any) -> None:
+    old, new, shape = GROUPS[fault]
+    monkeypatch.setattr(cpu, "philox", mutated("kernels.philox", old, new, interpreted=True))
+    with pytest.raises((AssertionError, IndexError)):
+        test_many_at_a_time_are_those_one_at_a_time(shape)
+    record_property("kill", (f"philox: {fault}", "one at a time"))
 
 
 @given(seed=st.integers(0, 2**64 - 1), lane=word, round_=word, step=word, stream=word, i=small, d=st.integers(1, 4))

@@ -123,9 +123,9 @@ RECORD_FAULTS = [
     ("largest keys", PHILOX, "keys[j] <= bound", "keys[j] >= bound"),
     ("partition off by one", PHILOX, "count - 1)[count - 1]", "count)[count]"),
     ("pairs of records share a key", PHILOX, "keys[2 * block + 1] = v", "keys[2 * block + 1] = u"),
-    ("first lane forgotten in subsets", PHILOX, "(first_lane + s), np.uint64(i)", "(s), np.uint64(i)"),
-    ("slots for clients in normals", PHILOX, "i = np.uint64(clients[a, s])", "i = np.uint64(a)"),
-    ("one subset for all rounds", PHILOX, "np.uint64(round_), np.uint64(block)", "np.uint64(0), np.uint64(block)"),
+    ("first lane forgotten in subsets", PHILOX, "(first_lane + s)", "(s)"),
+    ("slots for clients in normals", PHILOX, "clients[a // lanes, s] if clients.size > 0 else i", "i"),
+    ("one subset for all rounds", PHILOX, "blocks, 0, blocks, round_, w", "blocks, 0, blocks, 0, w"),
 ]  # fmt: skip
 
 ACCURACY_FAULTS = [
