@@ -21,16 +21,14 @@ import scipy.linalg.cython_blas  # noqa: F401  (Numba's np.dot: it must be loade
 from numba import njit
 from numpy.typing import NDArray
 
+from dpfl_theory.kernels.linear_losses import HUBER, losses, slopes
+
 __all__ = ["LOSSES", "LinearData", "linear_block", "linear_gradients", "linear_local_phase", "linear_values"]
 
 Array = NDArray[np.float64]
 
 LOSSES = {"squared": 0, "huber": 1, "logistic": 2, "softmax": 3}
 """The losses and their codes inside the kernels."""
-
-_HUBER = 1
-_LOGISTIC = 2
-_SOFTMAX = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,122 +63,6 @@ class LinearData:
     def parameters(self) -> int:
         """The length d = classes * d0 of a parameter vector."""
         return int(self.classes * self.x.shape[1])
-
-
-@njit(cache=True, nogil=True)
-def _exp(x: float) -> float:
-    """exp(x) for x <= 0 to about one unit in the last place, without a branch, so that LLVM vectorises loops over it.
-
-    ``x = n log 2 + r`` with log 2 in two parts, a Taylor polynomial of degree 13 in ``|r| <= log(2)/2``, and 2^n made
-    from bits: adding 1.5 * 2^52 rounds to a whole number and leaves it in the low bits. Below -708 the result is 0.
-    """
-    shifted = x * 1.4426950408889634 + 6755399441055744.0
-    n = shifted - 6755399441055744.0
-    r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10
-    p = 1.0 / 6227020800.0
-    p = p * r + 1.0 / 479001600.0
-    p = p * r + 1.0 / 39916800.0
-    p = p * r + 1.0 / 3628800.0
-    p = p * r + 1.0 / 362880.0
-    p = p * r + 1.0 / 40320.0
-    p = p * r + 1.0 / 5040.0
-    p = p * r + 1.0 / 720.0
-    p = p * r + 1.0 / 120.0
-    p = p * r + 1.0 / 24.0
-    p = p * r + 1.0 / 6.0
-    p = p * r + 0.5
-    p = (p * r) * r + r + 1.0
-    bits = (np.float64(shifted).view(np.int64) + np.int64(1023)) << np.int64(52)
-    value = p * np.int64(bits).view(np.float64)
-    return 0.0 if x <= -708.0 else value  # in this order NaN stays NaN
-
-
-@njit(cache=True, nogil=True)
-def _exp_all(flat: Any) -> None:
-    """Exponentials of non-positive numbers, in place; its own loop, or LLVM does not vectorise it."""
-    for k in range(flat.size):
-        flat[k] = _exp(flat[k])
-
-
-@njit(cache=True, nogil=True, error_model="numpy")  # no denominator is zero, and a test of that is in the way
-def _slopes(p: Any, y: Any, threshold: Any, first: int, code: int, classes: int) -> None:
-    """Turn the logits p (lanes * classes, m) of records first, first + 1, ... into d loss / d logits, in place.
-
-    One lane after the other, so that what a pass writes is near when the next one reads it.
-    """
-    rows, m = p.shape
-    if code == _SOFTMAX:
-        other = np.empty(m)
-        for lane in range(rows // classes):
-            own = p[lane * classes : (lane + 1) * classes]
-            other[:] = own[0]
-            for c in range(1, classes):
-                for j in range(m):
-                    other[j] = max(other[j], own[c, j])
-            for c in range(classes):
-                for j in range(m):
-                    own[c, j] -= other[j]
-            _exp_all(own.reshape(own.size))
-            other[:] = own[0]
-            for c in range(1, classes):
-                for j in range(m):
-                    other[j] += own[c, j]
-            for j in range(m):
-                other[j] = 1.0 / other[j]
-            for c in range(classes):
-                for j in range(m):
-                    own[c, j] *= other[j]
-            for j in range(m):
-                own[int(y[first + j]), j] -= 1.0
-    elif code == _LOGISTIC:
-        e = np.empty(m)
-        labels = y[first : first + m]
-        for r in range(rows):
-            own1 = p[r]
-            for j in range(m):
-                e[j] = -abs(own1[j])
-            _exp_all(e)
-            for j in range(m):
-                part = e[j] if labels[j] * own1[j] >= 0.0 else 1.0
-                own1[j] = -labels[j] * (part / (1.0 + e[j]))
-    elif code == _HUBER:
-        for r in range(rows):
-            for j in range(m):
-                bound = threshold[first + j]
-                p[r, j] = min(max(p[r, j] - y[first + j], -bound), bound)
-    else:
-        for r in range(rows):
-            for j in range(m):
-                p[r, j] -= y[first + j]
-
-
-@njit(cache=True, nogil=True)
-def _losses(p: Any, y: Any, threshold: Any, first: int, code: int, classes: int, out: Any) -> None:
-    """Sum the losses over the records for each lane: p (lanes * classes, m) -> out (lanes,)."""
-    rows, m = p.shape
-    for lane in range(rows // classes):
-        total = 0.0
-        for j in range(m):
-            target = y[first + j]
-            z = p[lane * classes, j]
-            if code == _SOFTMAX:
-                largest = z
-                for c in range(1, classes):
-                    largest = max(largest, p[lane * classes + c, j])
-                normaliser = 0.0
-                for c in range(classes):
-                    normaliser += math.exp(p[lane * classes + c, j] - largest)
-                total += math.log(normaliser) + (largest - p[lane * classes + int(target), j])
-            elif code == _LOGISTIC:
-                t = target * z
-                total += max(-t, 0.0) + math.log1p(math.exp(-abs(t)))
-            elif code == _HUBER:
-                r = abs(z - target)
-                bound = threshold[first + j]
-                total += 0.5 * r * r if r <= bound else bound * (r - 0.5 * bound)
-            else:
-                total += 0.5 * (z - target) * (z - target)
-        out[lane] = total
 
 
 @njit(cache=True, nogil=True)
@@ -257,8 +139,8 @@ def local_phase_into(
         r1 = min(r0 + block * classes, rows)
         xi = x[first:last]
         scale = 1.0 / (last - first)
-        if features == 1 and last == first + 1 and code <= _HUBER:
-            bound = threshold[first] if code == _HUBER else math.inf
+        if features == 1 and last == first + 1 and code <= HUBER:
+            bound = threshold[first] if code == HUBER else math.inf
             at1 = np.empty(r1 - r0)
             _scalar_phase(
                 xi[0, 0],
@@ -278,7 +160,7 @@ def local_phase_into(
         g = np.empty((r1 - r0, features))
         for t in range(steps):
             _logits(at, xi, p)
-            _slopes(p, y, threshold, first, code, classes)
+            slopes(p, y, threshold, first, code, classes)
             _back(p, xi, g)
             for r in range(r1 - r0):
                 eta = step[(r0 + r) // classes]
@@ -320,7 +202,7 @@ def gradients_into(
         g = out[i, r0:r1]
         p = np.empty((r1 - r0, last - first))
         _logits(at, xi, p)
-        _slopes(p, y, threshold, first, code, classes)
+        slopes(p, y, threshold, first, code, classes)
         _back(p, xi, g)
         for r in range(r1 - r0):
             for k in range(features):
@@ -352,13 +234,13 @@ def values_into(
         r1 = min(r0 + block * classes, rows)
         s0 = r0 // classes
         s1 = r1 // classes
-        if features == 1 and last == first + 1 and code <= _HUBER:
-            bound = threshold[first] if code == _HUBER else math.inf
+        if features == 1 and last == first + 1 and code <= HUBER:
+            bound = threshold[first] if code == HUBER else math.inf
             _scalar_values(x[first, 0], y[first], bound, ridge, w[r0:r1].reshape(r1 - r0), out[i, r0:r1])
             continue
         p = np.empty((r1 - r0, last - first))
         _logits(w[r0:r1], x[first:last], p)
-        _losses(p, y, threshold, first, code, classes, out[i, s0:s1])
+        losses(p, y, threshold, first, code, classes, out[i, s0:s1])
         for s in range(s0, s1):
             square = 0.0
             for c in range(classes):

@@ -17,7 +17,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numba import njit
 
-from dpfl_theory.kernels.linear import LOSSES, LinearData, _slopes
+from dpfl_theory.kernels.linear import LOSSES, LinearData
+from dpfl_theory.kernels.linear_losses import slopes
 
 __all__ = ["linear_record_sums"]
 
@@ -80,7 +81,7 @@ def _record_sums(
         if median or bound < math.inf:
             length = np.empty(m)
             logits = p.copy()
-            _slopes(p, ys, bs, 0, code, classes)
+            slopes(p, ys, bs, 0, code, classes)
             square = 0.0
             for c in range(classes):
                 for k in range(features):
@@ -101,7 +102,7 @@ def _record_sums(
                 for c in range(classes):
                     p[c, j] *= factor
         else:
-            _slopes(p, ys, bs, 0, code, classes)
+            slopes(p, ys, bs, 0, code, classes)
         total = out[a, s]
         np.dot(p, xs, total)
         for c in range(classes):
