@@ -64,7 +64,18 @@ def test_the_tour_on_the_command_line_names_what_exists() -> None:
     commands = re.findall(r"^\$ dpfl-theory (.*?)(?: +#.*)?$", README, re.MULTILINE)
     assert len(commands) == 22
     used = {word for command in commands for word in command.split()}
-    assert {"list", "show", "check", "falsify", "validate", "reproduce", "report", "doctor", "privacy", "recommend"} <= used
+    assert {
+        "list",
+        "show",
+        "check",
+        "falsify",
+        "validate",
+        "reproduce",
+        "report",
+        "doctor",
+        "privacy",
+        "recommend",
+    } <= used
     assert {word for word in used if word.startswith("das2022.")} <= {s.id for s in statements.all_statements()}
     assert {word for word in used if word.startswith("das2022_")} <= set(available(ROOT / "validations"))
     for word in used:
