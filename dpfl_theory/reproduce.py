@@ -25,7 +25,8 @@ from dpfl_theory.validation.run import subfolder
 __all__ = ["reproduce"]
 
 FIRST_PAGE_SECONDS = 120.0
-RENEWAL_SECONDS = 60.0
+RENEWAL_SECONDS = 120.0
+"""Making the pages takes several seconds of a core, which the work lacks meanwhile."""
 _SETTLED_SECONDS = 15.0
 """After so long the speed of this machine is known well enough to say how long the rest takes."""
 
@@ -72,7 +73,7 @@ class _Work:
         ]
         # Theorems that need no simulation fill the first page; short pieces come last, so that no process is idle.
         drawn = [i for i, (_, c) in enumerate(pairs) if c.method == "monte-carlo"]
-        quick = [i for i in range(len(pairs)) if i not in set(drawn)]
+        quick = [i for i, (_, c) in enumerate(pairs) if c.method != "monte-carlo"]
         self.order = [*quick, *(len(pairs) + i for i in order_of(self.groups, context.profile)), *drawn]
         self.evidence: dict[int, Evidence] = {}
         self.endings: list[Ending] = []

@@ -79,12 +79,7 @@ def verdict(statement: Statement, name: str, fault: Callable[[Any], Any] | None,
 
 
 LONG, NOISY = "256 users, long", "300 users, noise dominates"
-HALF, ONE, SPACE = "half of the records", "one of eight users", "three dimensions"
 EVERY = ("theoremC.1.explicit", "theoremC.1.explicit.sharpened", "lemmaC.8.repaired", "lemmaC.9.repaired")
-
-
-def names_of(id_: str) -> list[str]:
-    return [c.name for c in get(f"noble2022.{id_}").checks if c.method == "monte-carlo"]
 
 
 @pytest.mark.parametrize("id_", EVERY)

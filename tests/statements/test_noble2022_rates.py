@@ -30,9 +30,6 @@ from dpfl_theory.statements.symbolic import total
 
 STATEMENT = {"scaffold": theorem4_2.SCAFFOLD, "fedavg": theorem4_2.FEDAVG}
 LITERAL = {"scaffold": theorem4_2_every_delta.SCAFFOLD, "fedavg": theorem4_2_every_delta.FEDAVG}
-REGIMES = pytest.mark.parametrize(
-    "regime", _rates.REGIMES, ids=[f"{r['method']}-{r['letter']}-{r['term']}" for r in _rates.REGIMES]
-)
 
 
 def check_of(regime: dict[str, Any]) -> Check:

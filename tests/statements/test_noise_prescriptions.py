@@ -22,8 +22,6 @@ from dpfl_theory.statements.model import Check, sympy_symbols
 from dpfl_theory.statements.shulgin2025 import noise as alpha_norm_ec
 from dpfl_theory.statements.zhang2021 import theorem3_2
 
-PRINTED = ("das2022.theorem3", "zhang2021.theorem3.2", "hou2023.lemma1", "shulgin2025.noise")
-MORE = ("zhang2021.theorem3.2.every-T", "shulgin2025.noise.any-epsilon")
 LN = mpmath.log
 
 

@@ -18,7 +18,6 @@ from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.zhang2021 import _exponents
 
 STATEMENT = get("zhang2021.corollary3.2.1.repaired")
-REGIMES = pytest.mark.parametrize("regime", _exponents.REGIMES, ids=[r["letter"] for r in _exponents.REGIMES])
 
 
 def decided(regime: dict[str, Any], fault: Callable[[Any], Any] | None = None) -> Evidence:
