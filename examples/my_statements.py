@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, Symbol
 
 # 1. The letters: name in formulas, meaning, unit (exponents of F, the objective, and X, the parameters), domain, LaTeX.
 LETTERS = (
@@ -36,7 +37,7 @@ GAP = Expected("E_gap", (("suboptimality", 1),), (1, 0), r"\mathbb{E}[f(w_k) - f
 
 # 3. The two sides, as named terms. Units are checked without being asked.
 def sides() -> Sides:
-    s = sympy_symbols(THEOREM)
+    s = letters_of(THEOREM)
     return Sides(
         lhs={"gap": (2 - 2 * s["eta"] * s["L"]) * s["E_gap"]},
         rhs={

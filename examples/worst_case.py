@@ -17,7 +17,8 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Performance
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 
 LETTERS = (
     Symbol("K", "steps", (0, 0), "integer", "K"),
@@ -28,13 +29,13 @@ LETTERS = (
 
 
 def sides() -> Sides:
-    s = sympy_symbols(THEOREM)
+    s = letters_of(THEOREM)
     return Sides(lhs={"gap": s["gap"]}, rhs={"start": s["L"] * s["D"] ** 2 / (4 * s["K"] + 2)})
 
 
 def rate(instance: Mapping[str, Any]) -> Fraction:
     """What ||x_0 - x*||^2 is multiplied with: the right side above at D = 1, so that the formula stands once."""
-    s = sympy_symbols(THEOREM)
+    s = letters_of(THEOREM)
     found = sum(sides().rhs.values()).subs({s["L"]: instance["L"], s["K"]: instance["K"], s["D"]: 1})
     return Fraction(int(found.p), int(found.q))
 

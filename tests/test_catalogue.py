@@ -15,6 +15,7 @@ from dpfl_theory.checks.runner import plan
 from dpfl_theory.report import formulas
 from dpfl_theory.report.entries import Entry
 from dpfl_theory.report.proof_map import proof_graph, resting_on
+from dpfl_theory.statements.formula import sides_of
 from dpfl_theory.statements.model import DOMAINS, KINDS, METHODS, Statement
 from dpfl_theory.validation import available, load
 
@@ -76,7 +77,7 @@ def test_its_letters_are_explained(statement: Statement) -> None:
         assert len(symbol.unit) == 2, symbol.name
         assert symbol.domain in DOMAINS, symbol.name
     if statement.sides is not None:
-        sides = statement.sides()
+        sides = sides_of(statement)
         assert sides.lhs
         assert sides.rhs
         used = {s.name for side in (sides.lhs, sides.rhs) for term in side.values() for s in term.free_symbols}

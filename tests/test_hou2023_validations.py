@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 from dpfl_theory import privacy, statements
-from dpfl_theory.statements.model import sympy_symbols
+from dpfl_theory.statements.formula import letters_of, prescription_of
 
 
 @pytest.fixture(scope="module")
@@ -47,9 +47,9 @@ def entry(best: float, low: float, high: float, **more: Any) -> dict[str, Any]:
 def test_the_noise_is_lemma_1s(hou: Any) -> None:
     lemma = statements.get("hou2023.lemma1")
     assert lemma.prescription is not None
-    s = sympy_symbols(lemma)
+    s = letters_of(lemma)
     at = {"C": 0.7, "p": 0.05, "T": 240, "v": hou.base.V, "delta": hou.base.DELTA, "epsilon": 3.3}
-    variance = float(lemma.prescription()["noise_variance"].subs({s[k]: v for k, v in at.items()}))
+    variance = float(prescription_of(lemma)["noise_variance"].subs({s[k]: v for k, v in at.items()}))
     assert hou.base.printed_noise(0.7)(20, 240, 3.3) ** 2 == pytest.approx(variance, rel=1e-12)
     assert hou.base.printed_sigma(0.7, 12, math.inf) == 0.0
 

@@ -9,13 +9,14 @@ import numpy as np
 from _hou2023 import DELTA, Setting, V
 
 from dpfl_theory import statements
-from dpfl_theory.statements.model import Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
+from dpfl_theory.statements.model import Statement
 
 
 def _evaluate(statement: Statement, expression: Any, values: dict[str, float]) -> float:
     import sympy as sp
 
-    letters = sympy_symbols(statement)
+    letters = letters_of(statement)
     return float(sp.N(expression.subs({letters[k]: sp.Float(v) for k, v in values.items() if k in letters})))
 
 
@@ -39,7 +40,7 @@ class Theory:
         self.corollary = statements.get("hou2023.corollary1")
         self.theorem = statements.get("hou2023.theorem1")
         assert self.corollary.prescription is not None
-        self.prescription = self.corollary.prescription()
+        self.prescription = prescription_of(self.corollary)
 
     def prescribed(self, letter: str, epsilon: float) -> float:
         """eta*, p* or T* (a real number)."""
@@ -53,7 +54,7 @@ class Theory:
         """Theorem 1's right side [X^2]."""
         assert self.theorem.sides is not None
         at = {**self.values, "epsilon": epsilon, "p": p, "T": T, "psi_0": self.psi_0(p)}
-        return sum(_evaluate(self.theorem, term, at) for term in self.theorem.sides().rhs.values())
+        return sum(_evaluate(self.theorem, term, at) for term in sides_of(self.theorem).rhs.values())
 
     def worthwhile(self) -> float:
         """The smallest epsilon with T* >= 1: T* is a constant plus 2 ln(epsilon)/rate."""

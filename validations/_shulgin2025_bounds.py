@@ -14,7 +14,8 @@ import numpy as np
 from dpfl_theory.algorithms import alpha_norm_ec, simulate
 from dpfl_theory.report import style
 from dpfl_theory.statements import get
-from dpfl_theory.statements.model import Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.model import Statement
 from dpfl_theory.validation import Context
 
 TERMS = {
@@ -51,10 +52,10 @@ def _right_side(theorem: Statement) -> dict[str, Callable[..., float]]:
     """The terms of a theorem's bound as functions of its letters, in their order."""
     import sympy as sp
 
-    letters = sympy_symbols(theorem)
+    letters = letters_of(theorem)
     own = [letters[symbol.name] for symbol in theorem.symbols]
     assert theorem.sides is not None
-    return {name: sp.lambdify(own, term, "math") for name, term in theorem.sides().rhs.items()}
+    return {name: sp.lambdify(own, term, "math") for name, term in sides_of(theorem).rhs.items()}
 
 
 def terms(task: setting.Task, case: Case, noise: float) -> dict[str, float]:

@@ -7,6 +7,7 @@ import time
 from dpfl_theory.checks.evidence import Evidence, of_outcome
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.formula import prescription_of, sides_of
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.units import DIMENSIONLESS, Unit, UnitError, format_unit, unit_of
@@ -17,14 +18,14 @@ __all__ = ["Outcome", "equal", "homogeneous", "run"]
 def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     """The evidence of one algebra check; ``check.build(instance)`` returns its `Outcome`."""
     begun = time.perf_counter()
-    outcome: Outcome = check.build(check.instance)
+    outcome: Outcome = check.made(statement)
     return of_outcome(statement, check, outcome, "cpu (symbolic)", time.perf_counter() - begun)
 
 
 def homogeneous(statement: Statement) -> Outcome:
     """Whether every term of both sides, and every prescribed hyper-parameter, has the unit it must have."""
     assert statement.sides is not None
-    sides = statement.sides()
+    sides = sides_of(statement)
     seen: dict[str, Unit] = {}
     try:
         for side, terms in (("left", sides.lhs), ("right", sides.rhs)):
@@ -33,7 +34,7 @@ def homogeneous(statement: Statement) -> Outcome:
                     continue  # a literal zero has every unit
                 seen[f"{side} {name}"] = unit_of(expression, statement.units)
         if statement.prescription is not None:
-            for name, expression in statement.prescription().items():
+            for name, expression in prescription_of(statement).items():
                 unit, declared = unit_of(expression, statement.units), statement.units.get(name, DIMENSIONLESS)
                 if unit != tuple(declared):
                     return Outcome(

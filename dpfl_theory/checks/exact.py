@@ -1,7 +1,8 @@
 """exact: both sides of a statement as rational numbers, compared without rounding.
 
-A check's ``build(instance)`` returns one `Case` or several; several are a sweep over instances, and the verdict is that
-of the worst of them. Where the entered formula leaves nothing to compare on an instance it returns an `Outcome`.
+A check's ``build(statement, instance)`` returns one instance, `Values`, or several; the statement's sides are evaluated
+at each, and the verdict is that of the worst of them. Where the entered formula leaves nothing to compare it returns an
+`Outcome`. A check of a part of the statement gives both sides, as a `Case`.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from typing import Any
 
 from dpfl_theory.checks.evidence import Evidence, Interval, of_outcome
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.statements.claims import Case, Outcome
+from dpfl_theory.statements.claims import Case, Outcome, Values
+from dpfl_theory.statements.formula import terms_at
 from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.statements.symbolic import sides_at
 
-__all__ = ["Case", "run", "worst"]
+__all__ = ["compared", "run", "worst"]
 
 _DEVICE = "cpu (rational arithmetic)"
 
@@ -37,15 +40,24 @@ def worst(cases: Iterable[Case], relation: str = "<=") -> Case:
     return max(cases, key=rank)
 
 
+def compared(statement: Statement, instance: Values) -> Case:
+    """Both sides of the statement on an instance. Where one is not rational, fractions take their place that compare
+    as the sides do (`as_fractions`)."""
+    terms = terms_at(statement, "rhs", instance.letters)
+    rational = len(terms) > 1 and all(isinstance(term, Fraction) for term in terms.values())
+    return Case(instance.named, *sides_at(statement, instance.letters), terms if rational else {})
+
+
 def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     """The evidence of one exact check: *violated* if the relation fails on any case, by comparison of fractions."""
     begun = time.perf_counter()
     if statement.relation not in ("<=", "=="):
         raise ValueError(f"{statement.id} states {statement.relation!r}: exact checks compare by <= or ==")
-    built = check.build(check.instance)
+    built = check.made(statement)
     if isinstance(built, Outcome):
         return of_outcome(statement, check, built, _DEVICE, time.perf_counter() - begun)
-    cases: tuple[Case, ...] = (built,) if isinstance(built, Case) else tuple(built)
+    instances = (built,) if isinstance(built, (Case, Values)) else tuple(built)
+    cases = tuple(i if isinstance(i, Case) else compared(statement, i) for i in instances)
     if not cases:
         raise ValueError(f"{statement.id}: the check {check.name!r} built no case")
     equality = statement.relation == "=="

@@ -25,6 +25,7 @@ from dpfl_theory.checks.variation import varied
 from dpfl_theory.errors import DpflError, InputError
 from dpfl_theory.processes import one_thread
 from dpfl_theory.statements.claims import Experiment
+from dpfl_theory.statements.formula import prescription_of
 from dpfl_theory.statements.model import Check, Statement
 
 __all__ = ["Search", "falsify"]
@@ -151,7 +152,7 @@ def falsify(
         if not kept:
             raise InputError(f"no run of {statement.id} is inside its hypotheses, so there is nothing to start from")
         recorded = kept[0].excess
-        runs = {f.check.name: f.check.build(f.check.instance) for f in kept}
+        runs = {f.check.name: f.check.made(statement) for f in kept}
         rules = _rules(statement, list(runs.values()))
         work = {name: _work(run) for name, run in runs.items()}
         while _spent(begun, budget, tried, instances) < 1.0:
@@ -159,7 +160,7 @@ def falsify(
             parent = draw.choice(kept[:KEPT] if draw.random() < 0.5 else kept)
             enter(parent.check, varied(parent.instance, draw), COST * work[parent.check.name])
         best = kept[0]
-        last = replace(best.check.build(best.instance), known={})  # known of the recorded instance, if at all
+        last = replace(best.check.made(statement, best.instance), known={})  # known of the recorded instance, if at all
         name = f"found from: {best.check.name}"
         again = replace(best.check, name=name, instance=best.instance, build=lambda _: last)
         evidence = monte_carlo.run(statement, again, Settings(seed ^ FRESH, alpha, device))
@@ -198,7 +199,7 @@ def _built(
     """The run of an instance. Raises _LeftOut for one that cannot be built, needs too much work, or is outside the
     hypotheses or the prescriptions."""
     try:
-        experiment: Experiment = check.build(instance)
+        experiment: Experiment = check.made(statement, instance)
         missing = unmet(statement, experiment)
     except _UNFIT as error:
         raise _LeftOut("cannot be built") from error
@@ -254,7 +255,7 @@ def _rules(statement: Statement, recorded: Sequence[Experiment]) -> dict[str, Ru
 
         return value
 
-    found = {name: rule(e) for name, e in statement.prescription().items()}
+    found = {name: rule(e) for name, e in prescription_of(statement).items()}
     return {
         name: given
         for name, given in found.items()

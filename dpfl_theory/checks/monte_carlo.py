@@ -56,7 +56,7 @@ def unmet(statement: Statement, experiment: Experiment) -> tuple[str, str] | Non
 def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     """The evidence of one Monte-Carlo check; ``check.build(instance)`` returns its `Experiment`."""
     begun = time.perf_counter()
-    experiment: Experiment = check.build(check.instance)
+    experiment: Experiment = check.made(statement)
     engine = select(settings.device)
 
     def evidence(verdict: str, reason: str, **more: Any) -> Evidence:

@@ -24,6 +24,7 @@ from dpfl_theory.checks.runner import checks_of, run_one
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.console import write
 from dpfl_theory.kernels.threads import usable_cores
+from dpfl_theory.statements.formula import sides_of
 from dpfl_theory.statements.model import Check, Sides, Statement
 from dpfl_theory.statements.power import FILE, Power, recorded
 
@@ -38,7 +39,7 @@ Found = Mapping[tuple[str, str], Mapping[str, Any]]
 
 def fingerprint(statement: Statement) -> str:
     """A hash of a statement's formula and checks: when it differs, the power on record is of something else."""
-    sides = None if statement.sides is None else statement.sides()
+    sides = None if statement.sides is None else sides_of(statement)
     formula = (
         "" if sides is None else [[(name, str(term)) for name, term in side.items()] for side in (sides.lhs, sides.rhs)]
     )

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dpfl_theory.statements.model import Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.model import Statement
 
 __all__ = ["Linear", "linearise"]
 
@@ -41,8 +42,8 @@ def linearise(statement: Statement, values: Mapping[str, float]) -> tuple[Linear
     for a least expectation beside another one or on the larger side."""
     if statement.sides is None:
         raise ValueError(f"{statement.id} has no sides: a simulated run has nothing to be compared with")
-    sides = statement.sides()
-    symbols = sympy_symbols(statement)
+    sides = sides_of(statement)
+    symbols = letters_of(statement)
     expectations = {e.name: e for e in statement.expectations}
     numbers = {symbols[name]: value for name, value in values.items() if name in symbols}
     least = any(e.when == "least" for e in statement.expectations)

@@ -1,9 +1,10 @@
 """worst-case: performance estimation over a whole class of functions (PEPit models it, Clarabel solves it).
 
-A check's ``build(instance)`` returns a `Performance`: an inequality left <= right between quantities of degree two in
-points, gradients and square roots of function values. Such a problem is a cone (`dpfl_theory.checks.cone` refuses what
-is none), so it is normalised here: the left side is maximised subject to right <= 1. A maximum of at most 1 says that
-left <= right wherever right >= 0; that right is never negative is decided too, or else left <= right where it is.
+A check's ``build(statement, instance)`` returns a `WorstCase`: values of the statement's letters, some of them quantities
+of degree two in points, gradients and square roots of function values, in which its sides are linear. Such a problem is
+a cone (`dpfl_theory.checks.cone` refuses what is none), so it is normalised here: the left side is maximised subject to
+right <= 1. A maximum of at most 1 says that left <= right wherever right >= 0; that right is never negative is decided
+too, or else left <= right where it is.
 
 The guarantee is the **dual** value, rebuilt from the multipliers alone. Where possible it is then proved in rational
 arithmetic (see `dpfl_theory.checks.certificate`); a counterexample must satisfy all interpolation conditions in
@@ -16,15 +17,16 @@ import math
 import time
 from collections.abc import Callable
 
+from dpfl_theory.checks.arranged import arranged
 from dpfl_theory.checks.cone import NotACone
 from dpfl_theory.checks.estimation import SOLVER_TOLERANCE, VIOLATION_MARGIN, Solution, solve
 from dpfl_theory.checks.evidence import Evidence, Interval
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.errors import InputError
-from dpfl_theory.statements.claims import Performance
+from dpfl_theory.statements.claims import Performance, WorstCase
 from dpfl_theory.statements.model import Check, Statement
 
-__all__ = ["Performance", "run", "solve"]
+__all__ = ["run", "solve"]
 
 GAP_TOLERANCE = 1e-5
 """Largest relative gap between primal and dual value with which a problem counts as solved."""
@@ -37,10 +39,10 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     function of the class was found and verified in rational arithmetic; otherwise *inconclusive*.
     """
     begun = time.perf_counter()
-    performance: Performance = check.build(check.instance)
+    performance = _inequality(statement, check.made(statement))
     try:
         found = solve(performance)
-        also = {name: _also(build) for name, build in performance.also.items()}
+        also = {name: _also(statement, build) for name, build in performance.also.items()}
     except NotACone as error:
         raise InputError(f"check {check.name!r} of {statement.id}: {error}") from error
     gap = abs(found.dual - found.primal) / max(1.0, abs(found.primal)) if math.isfinite(found.primal) else math.inf
@@ -112,8 +114,12 @@ def _interval(found: Solution) -> Interval:
     return Interval(found.dual, low, high)
 
 
-def _also(build: Callable[[], Performance]) -> float | str:
-    found = solve(build())
+def _inequality(statement: Statement, built: Performance | WorstCase) -> Performance:
+    return arranged(statement, built) if isinstance(built, WorstCase) else built
+
+
+def _also(statement: Statement, build: Callable[[], Performance | WorstCase]) -> float | str:
+    found = solve(_inequality(statement, build()))
     if math.isfinite(found.primal) and abs(found.guarantee - found.primal) <= GAP_TOLERANCE * max(
         1.0, abs(found.primal)
     ):

@@ -13,6 +13,7 @@ from dpfl_theory import statements
 from dpfl_theory.cli._options import Format, table
 from dpfl_theory.console import choice, emit
 from dpfl_theory.statements.errata import Effect
+from dpfl_theory.statements.formula import prescription_of, sides_of
 from dpfl_theory.statements.model import KINDS, PROVENANCES, Statement
 from dpfl_theory.statements.power import Power, recorded
 
@@ -77,8 +78,8 @@ def describe(statement: Statement) -> dict[str, Any]:
     """Everything about a statement as plain data, formulas as text."""
     from dpfl_theory.statements.units import format_unit
 
-    sides = None if statement.sides is None else statement.sides()
-    prescribed = {} if statement.prescription is None else statement.prescription()
+    sides = None if statement.sides is None else sides_of(statement)
+    prescribed = {} if statement.prescription is None else prescription_of(statement)
     return {
         **statement.summary(),
         "source": {

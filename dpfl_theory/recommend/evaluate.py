@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 from dpfl_theory.recommend.base import Document
+from dpfl_theory.statements.formula import prescription_of, sides_of
 from dpfl_theory.statements.model import Statement
 
 __all__ = ["cite", "failures", "prescribed", "rounded_up", "terms", "value"]
@@ -56,13 +57,13 @@ def _compiled(expression: Any) -> tuple[tuple[str, ...], Callable[..., Any]]:
 @cache
 def _prescription(statement: Statement) -> dict[str, Any]:
     assert statement.prescription is not None
-    return dict(statement.prescription())
+    return dict(prescription_of(statement))
 
 
 @cache
 def _right_side(statement: Statement) -> dict[str, Any]:
     assert statement.sides is not None
-    return dict(statement.sides().rhs)
+    return dict(sides_of(statement).rhs)
 
 
 def prescribed(statement: Statement, values: Mapping[str, Any]) -> dict[str, float]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from dpfl_theory.statements.formula import prescription_of, sides_of
 from dpfl_theory.statements.model import Statement
 
 __all__ = ["RAISED", "Line", "latex", "letters", "lines", "mathml", "prescriptions"]
@@ -86,7 +87,7 @@ def lines(statement: Statement) -> list[Line]:
     """The displayed formula, one line for each named term; empty for a statement without one."""
     if statement.sides is None:
         return []
-    sides = statement.sides()
+    sides = sides_of(statement)
     found = []
     for side, terms in (("lhs", sides.lhs), ("rhs", sides.rhs)):
         for i, (name, expression) in enumerate(terms.items()):
@@ -102,7 +103,7 @@ def lines(statement: Statement) -> list[Line]:
 
 def prescriptions(statement: Statement) -> list[str]:
     """Each prescribed hyper-parameter as MathML of an equation."""
-    prescribed: Mapping[str, Any] = {} if statement.prescription is None else statement.prescription()
+    prescribed: Mapping[str, Any] = {} if statement.prescription is None else prescription_of(statement)
     names = _names(statement)
     return [mathml(f"{names.get(name, name)} = {latex(value, statement)}") for name, value in prescribed.items()]
 

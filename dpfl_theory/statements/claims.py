@@ -1,8 +1,10 @@
 """What a statement hands to each method: the data that a check's ``build`` returns.
 
-algebra: `Outcome`; worst-case: `Performance`; exact: `Case`, or an `Outcome` where there is nothing to compare;
-monte-carlo: `Experiment`; privacy: `GaussianClaim`, `PrivacyClaim` or `ConstantClaim`.
-How they are decided is the business of `dpfl_theory.checks`, which imports this module, never the other way round.
+algebra: `Outcome`; worst-case: `WorstCase`; exact: `Values`, or an `Outcome` where there is nothing to compare;
+monte-carlo: `Experiment`; privacy: `GaussianClaim`, `PrivacyClaim` or `ConstantClaim`. They hold values of the letters;
+the sides are the statement's own. Only a check that says which `part` of it is decided gives sides: `Performance`,
+`Case`. How they are decided is the business of `dpfl_theory.checks`, which imports this module, never the other way
+round.
 """
 
 from __future__ import annotations
@@ -27,6 +29,8 @@ __all__ = [
     "Performance",
     "PrivacyClaim",
     "PrivacyPoint",
+    "Values",
+    "WorstCase",
 ]
 
 Number = Any
@@ -65,7 +69,47 @@ class Performance:
     left: Any
     right: Any
     what: str
-    also: Mapping[str, Callable[[], Performance]] = field(default_factory=dict)
+    also: Mapping[str, Callable[[], Performance | WorstCase]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class WorstCase:
+    """The statement over all functions of a class.
+
+    problem: the PEPit problem, without normalisation and metric; values: of every letter, a number or a PEPit
+    expression of degree two, in which the sides must be linear; ``NAME^2`` stands for the square of a letter that is
+    known by it alone. direction: ``>=`` for the other half of an equality, or a statement that says so.
+
+    The sides are compared so that neither is negative where no quantity is: what has a minus sign changes sides
+    (`dpfl_theory.checks.arranged`). ``left`` names the letters that stand on the left instead, whatever their sign;
+    ``shift`` is added to both sides, for quantities that may be negative. ``what`` and ``also`` as for `Performance`.
+    """
+
+    problem: Any
+    values: Mapping[str, Any]
+    what: str = ""
+    left: tuple[str, ...] | None = None
+    shift: Any = None
+    direction: Literal["<=", ">="] = "<="
+    also: Mapping[str, Callable[[], Performance | WorstCase]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Values:
+    """One instance: a value for every letter, a fraction or a number of sympy, such as a root. ``at`` names it in
+    evidence, where the letters say too much.
+
+    >>> Values({"eta": Fraction(1, 3)}).named
+    {'eta': Fraction(1, 3)}
+    """
+
+    letters: Mapping[str, Any]
+    at: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def named(self) -> Mapping[str, Any]:
+        """What evidence calls the instance."""
+        return self.at or self.letters
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ __all__ = [
     "Source",
     "Statement",
     "Symbol",
+    "arguments",
 ]
 
 METHODS = ("algebra", "worst-case", "exact", "monte-carlo", "privacy")
@@ -123,15 +124,32 @@ class Assumption:
 class Check:
     """One way in which a statement is checked: a method, an instance (plain JSON data) and what builds it.
 
-    ``build(instance)`` returns what the method's runner in `dpfl_theory.checks` asks for. ``expected`` is the verdict
-    that this very check is known to give; the statement's own expected verdict follows from all of its checks.
+    ``build(statement, instance)`` returns what the method's runner in `dpfl_theory.checks` asks for: values for the
+    statement's letters, at which the runner evaluates its sides. ``expected`` is the verdict that this very check is
+    known to give; the statement's own expected verdict follows from all of its checks. ``part``: for a check that does
+    not compare the two sides but decides a step towards that, one sentence on which step, and on what remains.
     """
 
     method: str
     name: str
-    build: Callable[[Mapping[str, Any]], Any]
+    build: Callable[..., Any]
     instance: Mapping[str, Any] = field(default_factory=dict)
     expected: str = "holds"
+    part: str = ""
+
+    def made(self, statement: Statement, instance: Mapping[str, Any] | None = None) -> Any:
+        """What ``build`` makes of the statement and the instance, or another one."""
+        chosen = self.instance if instance is None else instance
+        return self.build(chosen) if arguments(self.build) == 1 else self.build(statement, chosen)
+
+
+def arguments(function: Callable[..., Any]) -> int:
+    """How many arguments a function must be given by position."""
+    import inspect
+
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = inspect.signature(function).parameters.values()
+    return sum(p.kind in kinds and p.default is p.empty for p in parameters)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,8 +160,9 @@ class Statement:
     ``<id>.<reading>`` with ``reading_of`` = id, and ``reading`` says of both in one sentence what is read. Only what
     was read in the paper can have an ``erratum``; ``remark`` is for restored formulas and words that claim no theorem.
 
-    sides() builds the two sides as named sympy terms (None for statements that are not one inequality);
-    prescription() maps hyper-parameters to sympy expressions; both import sympy only when called. ``homogeneous``
+    sides(s) builds the two sides as named sympy terms from the letters ``s`` (``s.rho``; None for statements that are
+    not one inequality); prescription(s) maps hyper-parameters to sympy expressions. `dpfl_theory.statements.formula`
+    calls them and evaluates what they give. ``homogeneous``
     records whether the printed formula passes the units check that every formula gets. ``uses`` names the statements
     that its proof rests on; ``slips`` are misprints and loose words beside it that change no verdict, a sentence each.
     ``universal`` is False where the formula is not claimed wherever the hypotheses hold: an instance is said to exist,
@@ -159,8 +178,8 @@ class Statement:
     expectations: tuple[Expected, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
     relation: str = "<="
-    sides: Callable[[], Sides] | None = None
-    prescription: Callable[[], Mapping[str, Any]] | None = None
+    sides: Callable[..., Sides] | None = None
+    prescription: Callable[..., Mapping[str, Any]] | None = None
     checks: tuple[Check, ...] = ()
     expected: str = "holds"
     homogeneous: bool = True
@@ -242,19 +261,3 @@ class Statement:
             "erratum": erratum,
             "remark": remark,
         }
-
-
-def sympy_symbols(statement: Statement) -> dict[str, Any]:
-    """The statement's letters as sympy symbols with the assumptions of their domains, by name."""
-    import sympy as sp
-
-    flags: dict[str, dict[str, bool]] = {
-        "positive": {"positive": True},
-        "nonnegative": {"nonnegative": True},
-        "real": {"real": True},
-        "integer": {"integer": True, "positive": True},
-        "probability": {"positive": True, "probability": True},  # a fact that sympy only carries along
-    }
-    table = {s.name: sp.Symbol(s.name, **flags[s.domain]) for s in statement.symbols}
-    table.update({e.name: sp.Symbol(e.name, real=True) for e in statement.expectations})
-    return table

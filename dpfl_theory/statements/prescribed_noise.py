@@ -17,7 +17,8 @@ from functools import partial
 from typing import Any
 
 from dpfl_theory.statements.claims import ConstantClaim, Escape, Outcome, PrivacyPoint
-from dpfl_theory.statements.model import Assumption, Check, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, prescription_of
+from dpfl_theory.statements.model import Assumption, Check, Statement
 from dpfl_theory.statements.symbolic import equal
 
 __all__ = [
@@ -55,7 +56,7 @@ def evaluate(statement: Statement, expression: Any, values: Mapping[str, Any]) -
     import mpmath
     import sympy as sp
 
-    letters = sympy_symbols(statement)
+    letters = letters_of(statement)
     used = sorted(s.name for s in expression.free_symbols)
     with mpmath.workdps(65):
         formula = sp.lambdify([letters[name] for name in used], expression, "mpmath")
@@ -65,7 +66,7 @@ def evaluate(statement: Statement, expression: Any, values: Mapping[str, Any]) -
 def noise_of(statement: Statement) -> Any:
     """The prescribed variance of the noise as a sympy expression, from the statement's own printed formula."""
     assert statement.prescription is not None
-    found = statement.prescription()
+    found = prescription_of(statement)
     return found["noise_variance"] if "noise_variance" in found else found["sigma"] ** 2
 
 
@@ -229,7 +230,7 @@ def rounds_together(
         import sympy as sp
 
         own = statement()
-        s = sympy_symbols(own)
+        s = letters_of(own)
         found = squared(s, noise_of(own)).subs({s[a]: s[b] for a, b in (full or {}).items()})
         claimed = s[constant] * sp.log(1 / s["delta"]) / s["epsilon"] ** 2
         return equal(found, claimed, "the squared noise multiplier of all rounds together")

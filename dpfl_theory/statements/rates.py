@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.model import Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.model import Statement
 
 __all__ = ["ALPHA", "Fit", "exponent", "refuted", "slope_of", "terms"]
 
@@ -41,9 +42,9 @@ def slope_of(letters: Sequence[float], samples: Sequence[Any], alpha: float = AL
 def terms(statement: Statement, values: Mapping[str, float]) -> dict[str, float]:
     """The right side's terms at these values of the letters."""
     assert statement.sides is not None
-    symbols = sympy_symbols(statement)
+    symbols = letters_of(statement)
     numbers = {symbols[name]: value for name, value in values.items() if name in symbols}
-    return {term: float(e.subs(numbers)) for term, e in statement.sides().rhs.items()}
+    return {term: float(e.subs(numbers)) for term, e in sides_of(statement).rhs.items()}
 
 
 def refuted(letters: Sequence[float], low: float, high: float, claimed: str) -> bool:

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import ConstantClaim, Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.model import Assumption, Check, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Assumption, Check, Statement
 from dpfl_theory.statements.prescribed_noise import NEEDED, Squared, evaluate, needed_points, noise_of, one_release
 from dpfl_theory.statements.symbolic import equal
 
@@ -57,7 +58,7 @@ def repaired_checks(
         import sympy as sp
 
         own = statement()
-        s = sympy_symbols(own)
+        s = letters_of(own)
         log = sp.symbols("ell", positive=True)
         square = sp.simplify(squared(s, noise_of(own)).subs(s["delta"], sp.exp(-log)))
         z = sp.sqrt(square)

@@ -10,9 +10,10 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.model import Statement, sympy_symbols
+from dpfl_theory.statements.formula import at
+from dpfl_theory.statements.model import Statement
 
-__all__ = ["as_fractions", "enclosure", "equal", "sides_at", "total"]
+__all__ = ["as_fractions", "enclosure", "equal", "sides_at"]
 
 DIGITS = 60
 """To how many digits numbers that are not rational are computed."""
@@ -25,14 +26,6 @@ VALUES = ("1", "2", "3", "5", "7", "1/2", "1/3", "3/4", "1/5", "5/3", "9/7", "0"
 """What a letter may be at these points: those of them that lie in its domain."""
 
 
-def total(statement: Statement, side: str = "rhs") -> Any:
-    """The sum of one side's terms (``lhs`` or ``rhs``)."""
-    import sympy as sp
-
-    assert statement.sides is not None
-    return sum(getattr(statement.sides(), side).values(), sp.Integer(0))
-
-
 def sides_at(statement: Statement, values: Mapping[str, Any]) -> tuple[Fraction, Fraction]:
     """Both sides of the statement, as they are entered, at values of its letters: fractions as `as_fractions` gives.
 
@@ -43,14 +36,11 @@ def sides_at(statement: Statement, values: Mapping[str, Any]) -> tuple[Fraction,
     >>> sides_at(get("zhang2021.eq16"), values)
     (Fraction(1, 3), Fraction(3, 1))
     """
-    import sympy as sp
-
-    at = {symbol: sp.sympify(values[name]) for name, symbol in sympy_symbols(statement).items() if name in values}
-    return as_fractions(*(total(statement, side).subs(at) for side in ("lhs", "rhs")))
+    return as_fractions(*(at(statement, side, values) for side in ("lhs", "rhs")))
 
 
 def as_fractions(left: Any, right: Any) -> tuple[Fraction, Fraction]:
-    """Fractions that compare as two numbers of sympy do.
+    """Fractions that compare as two numbers, fractions or numbers of sympy, do.
 
     A rational number is exact; one that is not is that end of an enclosure which is nearer to the other number. Raises
     ValueError where one is no real number, or where no enclosure parts them.
@@ -59,6 +49,9 @@ def as_fractions(left: Any, right: Any) -> tuple[Fraction, Fraction]:
     >>> as_fractions(sp.sqrt(2), sp.Rational(17, 12))
     (Fraction(141421356237311, 100000000000000), Fraction(17, 12))
     """
+    import sympy as sp
+
+    left, right = sp.sympify(left), sp.sympify(right)
     for digits in ENCLOSURES:
         (low, high), (least, most) = enclosure(left, digits), enclosure(right, digits)
         if high <= least:
@@ -102,7 +95,7 @@ def _points(letters: list[Any]) -> Iterator[dict[Any, Any]]:
     """Points of the letters' domains: each letter takes rational values that have all of its assumptions, and positive
     ones at first where it has any.
 
-    sympy knows what positive, real or integer is; ``probability``, which `sympy_symbols` adds, it carries along.
+    sympy knows what positive, real or integer is; ``probability``, which `letters_of` adds, it carries along.
     """
     import sympy as sp
 

@@ -19,7 +19,8 @@ from dpfl_theory.checks.variation import numbers, varied
 from dpfl_theory.cli import main
 from dpfl_theory.cli.falsify import as_text
 from dpfl_theory.errors import InputError
-from dpfl_theory.statements.model import Sides, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
+from dpfl_theory.statements.model import Sides, Statement
 
 THEOREM = statements.get("hou2023.theorem1")
 
@@ -30,9 +31,9 @@ def planted() -> Statement:
     def sides() -> Sides:
         import sympy as sp
 
-        s = sympy_symbols(faulty)
+        s = letters_of(faulty)
         theta = sp.Max(1 - s["mu"] * s["eta"], 1 - s["p"] ** 2)
-        printed = THEOREM.sides().rhs  # type: ignore[misc]
+        printed = sides_of(THEOREM).rhs  # type: ignore[misc]
         noise = next(term for name, term in printed.items() if "noise" in name)
         start = next(term for name, term in printed.items() if "noise" not in name)
         return Sides(lhs={"psi": s["E_psi"]}, rhs={"start": start, "noise": noise * (1 - theta)})
@@ -95,11 +96,11 @@ def test_a_rule_is_the_prescription_and_no_number_where_it_has_no_value() -> Non
     (check,) = (c for c in statement.checks if "noise dominates" in c.name)
     run = check.build({**check.instance, "T": 7})
     (rule,) = _rules(statement, [run]).values()
-    letters = {s: run.values[name] for name, s in sympy_symbols(statement).items() if name in run.values}
+    letters = {s: run.values[name] for name, s in letters_of(statement).items() if name in run.values}
     for change in ({}, {"T": 90.0}, {"F0": 1e-9}, {"K": 3.0, "nu": 40.0}):
         values = {**run.values, **change}
         numbers = {s: values[s.name] for s in letters}
-        assert rule(values) == pytest.approx(float(statement.prescription()["eta"].subs(numbers)), rel=1e-14)
+        assert rule(values) == pytest.approx(float(prescription_of(statement)["eta"].subs(numbers)), rel=1e-14)
     assert math.isnan(rule({**run.values, "T": 0.0}))  # a division by zero
     assert math.isnan(rule({**run.values, "F0": -1.0}))  # a root of a negative number
     assert math.isnan(rule({name: v for name, v in run.values.items() if name != "nu"}))
@@ -111,7 +112,7 @@ def test_an_equality_is_searched_on_both_sides_and_with_any_sign(factor: float) 
     true = statements.get("zhang2021.eq14.repaired")
 
     def sides() -> Sides:
-        printed = true.sides()  # type: ignore[misc]
+        printed = sides_of(true)  # type: ignore[misc]
         return Sides(lhs=printed.lhs, rhs={name: factor * term for name, term in printed.rhs.items()})
 
     found = falsify(replace(true, id="test.equality", sides=sides), instances=6, seed=2, device="cpu")

@@ -21,7 +21,8 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.sides import linearise
 from dpfl_theory.problems import make
 from dpfl_theory.statements import get
-from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, Symbol
 
 ALPHA = 1e-6
 
@@ -30,7 +31,7 @@ def _statement(factor: float = 1.0, **changes: Any) -> Statement:
     """E[f(w_k~) - f(w*)] <= factor B for a number B."""
 
     def sides() -> Sides:
-        s = sympy_symbols(statement)
+        s = letters_of(statement)
         return Sides(lhs={"gap": s["E_gap"]}, rhs={"B": factor * s["B"]})
 
     statement = Statement(
@@ -135,7 +136,7 @@ def test_without_a_reach_nothing_is_called_violated(truth: float) -> None:
 
 def test_sides_that_are_not_linear_in_expectations_are_refused() -> None:
     def sides() -> Sides:
-        s = sympy_symbols(_statement())
+        s = letters_of(_statement())
         return Sides(lhs={"square": s["E_gap"] ** 2 / s["B"]}, rhs={"B": s["B"]})
 
     with pytest.raises(ValueError, match="not linear"):
@@ -281,7 +282,7 @@ def _taken(when: str, factor: float = 1.0, side: str = "smaller") -> Statement:
     """As `_statement`, of the end of a run or the least round: ``factor E <= B``, or B <= E on the other side."""
 
     def sides() -> Sides:
-        s = sympy_symbols(statement)
+        s = letters_of(statement)
         if side == "larger":
             return Sides(lhs={"B": s["B"]}, rhs={"gap": s["E_gap"]})
         return Sides(lhs={"gap": factor * s["E_gap"]}, rhs={"B": s["B"]})
@@ -359,7 +360,7 @@ def test_one_observable_at_two_times() -> None:
     """A bound on the difference of the mean and the end needs both columns."""
 
     def sides() -> Sides:
-        s = sympy_symbols(statement)
+        s = letters_of(statement)
         return Sides(lhs={"fall": s["E_gap"] - s["E_end"]}, rhs={"B": s["B"]})
 
     both = (*_statement().expectations, Expected("E_end", (("suboptimality", 1),), (1, 0), "E", "gap", when="end"))
@@ -424,7 +425,7 @@ def test_what_is_known_may_stand_on_both_sides(truth: float) -> None:
     """B + E_end <= E_gap + 2B: E_end - E_gap is known."""
 
     def sides() -> Sides:
-        s = sympy_symbols(statement)
+        s = letters_of(statement)
         return Sides(lhs={"B": s["B"], "end": s["E_end"]}, rhs={"gap": s["E_gap"], "bound": 2 * s["B"]})
 
     both = (*_statement().expectations, Expected("E_end", (("suboptimality", 1),), (1, 0), "E", "gap", when="end"))

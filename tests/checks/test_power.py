@@ -15,7 +15,8 @@ from dpfl_theory.checks import power
 from dpfl_theory.checks.evidence import Evidence, Interval
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.statements.claims import Case, Outcome
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.power import FILE, recorded
 
 EVERY = pytest.mark.parametrize("statement", statements.all_statements(), ids=lambda s: s.id)
@@ -23,13 +24,13 @@ EVERY = pytest.mark.parametrize("statement", statements.all_statements(), ids=la
 
 def sides() -> Sides:
     """9 x <= 10 x."""
-    x = sympy_symbols(STATEMENT)["x"]
+    x = letters_of(STATEMENT)["x"]
     return Sides({"left": 9 * x}, {"right": 10 * x})
 
 
 def entered(_: Mapping[str, Any]) -> Case:
     assert STATEMENT.sides is not None
-    made, x = STATEMENT.sides(), sympy_symbols(STATEMENT)["x"]
+    made, x = sides_of(STATEMENT), letters_of(STATEMENT)["x"]
     left, right = (Fraction(str(sum(side.values()).subs(x, 1))) for side in (made.lhs, made.rhs))
     return Case({"x": 1}, left, right)
 
@@ -40,7 +41,7 @@ def typed_again(_: Mapping[str, Any]) -> Case:
 
 def fails(_: Mapping[str, Any]) -> Outcome:
     assert STATEMENT.sides is not None
-    if "10*x" not in str(STATEMENT.sides().rhs["right"]):
+    if "10*x" not in str(sides_of(STATEMENT).rhs["right"]):
         raise ArithmeticError("another formula")
     return Outcome(True, "the same")
 

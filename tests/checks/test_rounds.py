@@ -20,7 +20,8 @@ from dpfl_theory.checks.monte_carlo import Experiment
 from dpfl_theory.checks.runner import checks_of, run_one
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.problems import make
-from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, Symbol
 
 FALLING = ("das2022.lemma9", "quadratics, the gap falls by 19% a round, eta L = 0.05")
 PRODUCTS = ("zhang2021.eq13", "one round in two dimensions, two of six clients, half of them clipped")
@@ -71,7 +72,7 @@ def of_moments(distance: float, when: str) -> Any:
     """The evidence on ``E||w - w*||^2 = M``, over rounds 0 to K-1 or after the last one."""
 
     def sides() -> Sides:
-        s = sympy_symbols(statement)
+        s = letters_of(statement)
         return Sides(lhs={"square": s["E_square"]}, rhs={"M": s["M"]})
 
     expected = Expected("E_square", (("distance-squared", 1),), (0, 2), "E", "square", when=when)

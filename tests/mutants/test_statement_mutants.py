@@ -11,7 +11,8 @@ import pytest
 from dpfl_theory.checks import algebra
 from dpfl_theory.statements import get
 from dpfl_theory.statements.das2022._consistency import agreeing_prescriptions, limit, specialises
-from dpfl_theory.statements.model import Sides, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
+from dpfl_theory.statements.model import Sides, Statement
 
 Change = Callable[[Mapping[str, Any], Any], Any]
 
@@ -23,9 +24,9 @@ def _with_term(id_: str, side: str, term: str, change: Change) -> Statement:
 
     def sides() -> Sides:
         assert original.sides is not None
-        found = original.sides()
+        found = sides_of(original)
         terms = {"lhs": dict(found.lhs), "rhs": dict(found.rhs)}
-        terms[side][term] = change(sympy_symbols(original), terms[side][term])
+        terms[side][term] = change(letters_of(original), terms[side][term])
         return Sides(**terms)
 
     return replace(original, sides=sides)
@@ -36,8 +37,8 @@ def _with_prescription(id_: str, name: str, change: Change) -> Statement:
 
     def prescription() -> Mapping[str, Any]:
         assert original.prescription is not None
-        found = dict(original.prescription())
-        found[name] = change(sympy_symbols(original), found[name])
+        found = dict(prescription_of(original))
+        found[name] = change(letters_of(original), found[name])
         return found
 
     return replace(original, prescription=prescription)

@@ -21,7 +21,8 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.recommend import recommend
 from dpfl_theory.statements import get
 from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.model import Check, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
+from dpfl_theory.statements.model import Check
 from dpfl_theory.statements.noble2022 import _explicit_runs
 
 STRONG = INPUTS["dp-scaffold"]
@@ -95,11 +96,11 @@ def test_it_is_what_the_repaired_statement_says(i: dict[str, Any]) -> None:
     assert statement.prescription is not None
     values = {"M": 100, "l": 0.25, "R": 4000, "s": 0.2, "K": 10, "T": 500, "nu": 1.0, "mu": 0.5, "D0": 10.0}
     values |= {"varsigma": math.sqrt(2.0), "Sigma": math.sqrt(2 * 41) * found["noise"]["sigma_of_one_step"]}
-    symbols = sympy_symbols(statement)
+    symbols = letters_of(statement)
     at = {symbols[name]: value for name, value in values.items() if name in symbols}
-    for name, expression in statement.prescription().items():
+    for name, expression in prescription_of(statement).items():
         assert found[name] == pytest.approx(float(expression.subs(at)), rel=1e-12)
-    terms = {name: float(term.subs(at)) for name, term in statement.sides().rhs.items()}
+    terms = {name: float(term.subs(at)) for name, term in sides_of(statement).rhs.items()}
     assert found["terms"] == pytest.approx(terms, rel=1e-12)
     assert found["bound"] == pytest.approx(sum(terms.values()), rel=1e-12)
 

@@ -19,6 +19,7 @@ from dpfl_theory.statements.das2022 import (
     theorem4,
     theorem7,
 )
+from dpfl_theory.statements.formula import sides_of
 from dpfl_theory.statements.model import Sides, Statement
 
 _CLIPPED_FORM = "is das2022.eq22 with C = C_hat E"
@@ -60,7 +61,7 @@ def altered(statement: Statement, side: str, term: str) -> Statement:
 
     def sides() -> Sides:
         assert statement.sides is not None
-        found = statement.sides()
+        found = sides_of(statement)
         terms = {k: (sp.Rational(101, 100) * v if k == term else v) for k, v in getattr(found, side).items()}
         assert term in terms
         return replace(found, **{side: terms})
@@ -103,4 +104,4 @@ def test_the_kappa_term_vanishes_as_alpha_grows() -> None:
     assert check.build(check.instance).true
     assert printed.sides is not None
     assert repaired.sides is not None
-    assert printed.sides().rhs == repaired.sides().rhs
+    assert sides_of(printed).rhs == sides_of(repaired).rhs

@@ -18,6 +18,7 @@ from dpfl_theory.statements.claims import Performance
 from dpfl_theory.statements.das2022 import _comparison_instances as comparisons
 from dpfl_theory.statements.das2022 import _one_round, facts, recursion, snr
 from dpfl_theory.statements.das2022 import _step_performance as worst
+from dpfl_theory.statements.formula import sides_of
 from dpfl_theory.statements.model import Check, Sides
 
 STEP = {"E": 2, "eta L": "1/2", "L": "1", "class": "convex"}
@@ -154,7 +155,7 @@ def test_a_step_with_a_term_of_the_wrong_size_is_noticed(term: str) -> None:
 
     def wrong() -> Sides:
         assert eq32.sides is not None
-        sides = eq32.sides()
+        sides = sides_of(eq32)
         factor = 1.2 if term == "gap" else 0.8
         return Sides(sides.lhs, {**sides.rhs, term: factor * sides.rhs[term]})
 

@@ -14,7 +14,8 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements import get
 from dpfl_theory.statements.das2022 import _instances as instances
 from dpfl_theory.statements.das2022._experiments import alpha_form_experiment
-from dpfl_theory.statements.model import Check, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, prescription_of
+from dpfl_theory.statements.model import Check, Statement
 
 VALUES = {
     "rho": 0.17,
@@ -103,9 +104,9 @@ def test_formula_against_a_second_transcription(id_: str) -> None:
 def test_prescription_against_a_second_transcription(id_: str, expected: Mapping[str, float]) -> None:
     statement = get(id_)
     assert statement.prescription is not None
-    symbols = sympy_symbols(statement)
+    symbols = letters_of(statement)
     numbers = {symbols[k]: v for k, v in VALUES.items() if k in symbols}
-    prescribed = {k: float(e.subs(numbers)) for k, e in statement.prescription().items()}
+    prescribed = {k: float(e.subs(numbers)) for k, e in prescription_of(statement).items()}
     assert {k: prescribed[k] for k in expected} == pytest.approx(dict(expected), rel=1e-12)
 
 

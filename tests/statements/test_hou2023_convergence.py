@@ -27,9 +27,10 @@ from dpfl_theory.problems import make
 from dpfl_theory.problems.quadratic import from_matrices
 from dpfl_theory.statements import get
 from dpfl_theory.statements.claims import Case
+from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
 from dpfl_theory.statements.hou2023 import _worthwhile, corollary1, theorem1
 from dpfl_theory.statements.hou2023._moments import expected_psi, psi_start
-from dpfl_theory.statements.model import Sides, Statement, sympy_symbols
+from dpfl_theory.statements.model import Sides, Statement
 
 VALUES = {
     "eta": 0.31,
@@ -74,9 +75,9 @@ def test_corollary_1_against_a_second_transcription() -> None:
     rate = math.log(1 / (1 - v["mu"] / v["L"]))
     T = math.log((v["D"] ** 2 + (eta / p * v["H"]) ** 2) * rate / noise) / rate
     assert statement.prescription is not None
-    symbols = sympy_symbols(statement)
+    symbols = letters_of(statement)
     numbers = {symbols[k]: x for k, x in v.items() if k in symbols}
-    found = {k: float(e.subs(numbers)) for k, e in statement.prescription().items()}
+    found = {k: float(e.subs(numbers)) for k, e in prescription_of(statement).items()}
     assert found == pytest.approx({"eta": eta, "p": p, "T": T}, rel=1e-12)
     lhs, rhs = (side.total()[0] for side in linearise(statement, v))
     assert lhs == pytest.approx(bound(eta, p, T, v["D"], v["H"], noise, v["mu"]), rel=1e-12)
@@ -285,8 +286,8 @@ def test_every_check_of_a_planted_t_star_ends_in_a_verdict(
     """Stationarity refutes each of them, and no check ends in an exception."""
     given: Statement = getattr(corollary1, name)
     assert given.prescription is not None
-    chosen = given.prescription()
-    wrong = {**chosen, "T": ITERATIONS[fault](sympy_symbols(given), chosen["T"])}
+    chosen = prescription_of(given)
+    wrong = {**chosen, "T": ITERATIONS[fault](letters_of(given), chosen["T"])}
     planted = replace(given, prescription=lambda: wrong)
     monkeypatch.setattr(corollary1, name, planted)
     runs = fault == "the logarithm squared"  # one fault by simulation too
@@ -306,7 +307,7 @@ def test_a_step_or_a_probability_that_is_not_the_best_is_noticed(monkeypatch: py
     (check,) = (c for c in corollary1.REPAIRED.checks if c.name == "both terms are least at eta*, p*")
     assert algebra.run(corollary1.REPAIRED, check, Settings()).verdict == "holds"
     assert corollary1.REPAIRED.prescription is not None
-    chosen = corollary1.REPAIRED.prescription()
+    chosen = prescription_of(corollary1.REPAIRED)
     for letter in ("eta", "p"):
         planted = replace(corollary1.REPAIRED, prescription=lambda k=letter: {**chosen, k: chosen[k] / 2})
         monkeypatch.setattr(corollary1, "REPAIRED", planted)
@@ -332,7 +333,7 @@ def test_the_runs_see_a_term_that_is_too_small(term: str, factor: float) -> None
     it holds."""
     theorem = get("hou2023.theorem1")
     assert theorem.sides is not None
-    sides = theorem.sides()
+    sides = sides_of(theorem)
     planted = replace(
         theorem, sides=lambda: Sides(sides.lhs, {k: v * (factor if k == term else 1) for k, v in sides.rhs.items()})
     )
@@ -388,7 +389,7 @@ def test_a_wrong_number_of_iterations_is_noticed(name: str) -> None:
     (check,) = (c for c in statement.checks if c.name == name)
     assert algebra.run(statement, check, Settings()).verdict == "holds"
     assert statement.prescription is not None
-    chosen, epsilon = statement.prescription(), sympy_symbols(statement)["epsilon"]
+    chosen, epsilon = prescription_of(statement), letters_of(statement)["epsilon"]
     swap = sp.sqrt(epsilon) if "least" in name else 100 * epsilon
     wrong = replace(statement, prescription=lambda: {**chosen, "T": chosen["T"].subs(epsilon, swap)})
     (faulty,) = (c for c in _worthwhile.checks(lambda: wrong) if c.name == name)

@@ -14,7 +14,8 @@ from dpfl_theory.checks.monte_carlo import linearise
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements import get
 from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.model import Assumption, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, prescription_of
+from dpfl_theory.statements.model import Assumption
 from dpfl_theory.statements.noble2022 import _explicit_runs, _utility
 
 V = {
@@ -72,9 +73,9 @@ def test_formula_against_a_second_transcription(name: str) -> None:
     statement = get(f"noble2022.theorem{name}")
     assert linearise(statement, V)[1].total()[0] == pytest.approx(transcription()[name], rel=1e-12)
     assert statement.prescription is not None
-    symbols = sympy_symbols(statement)
+    symbols = letters_of(statement)
     numbers = {symbols[k]: x for k, x in V.items() if k in symbols}
-    found = {k: float(e.subs(numbers)) for k, e in statement.prescription().items()}
+    found = {k: float(e.subs(numbers)) for k, e in prescription_of(statement).items()}
     local = 1 / (8 * (1 + 1.4**2) * 1.9 * 7 * 5)
     if name.startswith("C.1"):
         local = 0.25 ** (2 / 3) / (24 * 1.9 * 7 * 5)
@@ -99,7 +100,7 @@ def test_the_start_at_the_minimiser_by_simulation(name: str) -> None:
     outcome = check.build(check.instance)
     import sympy as sp
 
-    s = sympy_symbols(statement)
+    s = letters_of(statement)
     claimed = float(sp.sympify(outcome.notes["left"], locals=dict(s)).subs({s["nu"]: nu, s["M"]: M, s["Sigma"]: 1}))
     assert abs(values.mean() - claimed) <= 6 * values.std() / math.sqrt(len(values))
     assert outcome.notes["right"] == "0"

@@ -19,7 +19,8 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.kernels.streams import NOISE
 from dpfl_theory.statements import get
 from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.model import Check, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
+from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.noble2022 import (
     _descent_performance,
     _explicit_runs,
@@ -165,8 +166,8 @@ def test_a_user_without_dissimilarity_divides_by_nothing() -> None:
     for kind, part in (("convex", "CONVEX"), ("non-convex", "NON_CONVEX")):
         assert _fedavg_steps.step(kind, v) == 1 / 32
         statement = getattr(theoremC_2_repaired, part)
-        symbols = sympy_symbols(statement)
-        eta_l = statement.prescription()["eta_l"].subs({symbols[k]: x for k, x in v.items() if k in symbols})
+        symbols = letters_of(statement)
+        eta_l = prescription_of(statement)["eta_l"].subs({symbols[k]: x for k, x in v.items() if k in symbols})
         assert float(eta_l) == pytest.approx(1 / 32 / math.sqrt(3))
     assert _fedavg_steps.strong_step({**v, "mu": 0.1}) == 1 / 32
 
@@ -187,9 +188,9 @@ def test_prescriptions_of_the_repaired_theorems_are_those_of_the_runs() -> None:
         for name, step in steps.items():
             statement = get(f"noble2022.{name}.repaired")
             assert statement.prescription is not None
-            symbols = sympy_symbols(statement)
+            symbols = letters_of(statement)
             at = {symbols[k]: sympy.Float(x, 17) for k, x in v.items() if k in symbols}
-            prescribed = statement.prescription()["eta_l"].xreplace(at).evalf()
+            prescribed = prescription_of(statement)["eta_l"].xreplace(at).evalf()
             eta = step(v) if "C.2" in name else min(step(v), 0.125 ** (2 / 3) / (24 * 1.9))
             assert float(prescribed) == pytest.approx(eta / (7 * math.sqrt(10)), rel=1e-12), (name, T)
 
@@ -221,8 +222,8 @@ def test_right_sides_of_the_repaired_theorems_a_second_time() -> None:
     for name, value in wanted.items():
         statement = get(f"noble2022.{name}.repaired")
         assert statement.sides is not None
-        symbols = sympy_symbols(statement)
-        right = sum(statement.sides().rhs.values()).subs({symbols[k]: x for k, x in v.items() if k in symbols})
+        symbols = letters_of(statement)
+        right = sum(sides_of(statement).rhs.values()).subs({symbols[k]: x for k, x in v.items() if k in symbols})
         assert float(right) == pytest.approx(value, rel=1e-12), name
 
 
@@ -327,7 +328,7 @@ def changed(statement: Statement, term: str, factor: Fraction) -> Statement:
 
     def sides() -> Sides:
         assert statement.sides is not None
-        given = statement.sides()
+        given = sides_of(statement)
         return Sides(given.lhs, {k: v * (factor if k == term else 1) for k, v in given.rhs.items()})
 
     return replace(statement, sides=sides)

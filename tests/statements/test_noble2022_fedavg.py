@@ -14,6 +14,7 @@ import pytest
 from dpfl_theory.checks.worst_case import solve
 from dpfl_theory.statements import get
 from dpfl_theory.statements.claims import Performance
+from dpfl_theory.statements.formula import sides_of
 from dpfl_theory.statements.noble2022 import (
     _fedavg_moments,
     _fedavg_round,
@@ -122,7 +123,7 @@ def test_the_sums_over_the_rounds_read_the_entered_terms() -> None:
     parts = {"convex": "CONVEX", "non-convex": "NON_CONVEX", "strongly convex": "STRONGLY_CONVEX"}
     for kind, part in parts.items():
         statement = getattr(theoremC_2_repaired, part)
-        whole = statement.sides()
+        whole = sides_of(statement)
         build = _fedavg_sums.logarithm if kind == "strongly convex" else _fedavg_sums.three_cases
         for name in whole.rhs:
             less = {**whole.rhs, name: whole.rhs[name] * Fraction(99, 100)}

@@ -19,7 +19,8 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.worst_case import solve
 from dpfl_theory.statements import get
 from dpfl_theory.statements.claims import Case, Performance
-from dpfl_theory.statements.model import Sides, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.model import Sides, Statement
 from dpfl_theory.statements.noble2022 import (
     _control_spread,
     _round_performance,
@@ -86,9 +87,9 @@ def transcription() -> dict[str, float]:
 def test_formula_against_a_second_transcription(name: str) -> None:
     statement = get(f"noble2022.{name}")
     assert statement.sides is not None
-    symbols = sympy_symbols(statement)
+    symbols = letters_of(statement)
     numbers = {symbols[k]: v for k, v in VALUES.items() if k in symbols}
-    right = float(sum(statement.sides().rhs.values()).subs(numbers))
+    right = float(sum(sides_of(statement).rhs.values()).subs(numbers))
     assert right == pytest.approx(transcription()[name], rel=1e-12)
 
 
@@ -265,7 +266,7 @@ def test_the_noise_of_lemma_c7_that_lm_divides_is_needed(
     (check,) = (c for c in given.checks if c.name.startswith(f"{users} users, one at a time, eta_g = 4"))
     assert rational.run(given, check, Settings()).verdict == "holds"
     assert given.sides is not None
-    sides, stated = given.sides(), (lemmaC_7.PRINTED if name == "LEMMA" else lemmaC_7.SHARP)[1]
+    sides, stated = sides_of(given), (lemmaC_7.PRINTED if name == "LEMMA" else lemmaC_7.SHARP)[1]
     right = {**sides.rhs, "noise": sides.rhs["noise"] * alone / sp.Rational(str(stated))}
     planted = replace(given, sides=lambda: Sides(sides.lhs, right))
     monkeypatch.setattr(lemmaC_7, name, planted)
@@ -280,7 +281,7 @@ def test_an_irrational_right_side_of_lemma_c7_is_enclosed(monkeypatch: pytest.Mo
     (check,) = (c for c in given.checks if c.name.startswith("four users, one at a time, eta_g = 4"))
     worst = rational.worst(check.build(check.instance))
     assert given.sides is not None
-    sides = given.sides()
+    sides = sides_of(given)
     for more, verdict in ((-1, "violated"), (1, "holds")):
         factor = sp.Rational(str(worst.lhs / worst.rhs)) * (1 + more * sp.sqrt(2) / 10**20)
         scaled = {term: factor * value for term, value in sides.rhs.items()}

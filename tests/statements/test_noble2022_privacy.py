@@ -25,7 +25,8 @@ from dpfl_theory.privacy import largest_rounds, noble2022
 from dpfl_theory.privacy.mechanisms import get as mechanism
 from dpfl_theory.privacy.pld import delta_limits, epsilon_limits
 from dpfl_theory.statements import all_statements, get
-from dpfl_theory.statements.model import Sides, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.model import Sides
 from dpfl_theory.statements.noble2022 import _attacks as attacks
 from dpfl_theory.statements.noble2022 import _formulas as formulas
 from dpfl_theory.statements.noble2022 import _views as views
@@ -152,7 +153,7 @@ def test_the_printed_generating_function_lacks_the_logarithm():
 @pytest.mark.parametrize("build", [cgf_module._gaussian_divergence, cgf_module._two_answers])
 def test_a_wrong_equivalence_is_noticed_by_the_algebra(build):
     """K_M(lambda)/(lambda + 1) for K_M(lambda)/lambda, which is no Renyi budget of order lambda + 1."""
-    statement, given = get("noble2022.lemmaB.3"), get("noble2022.lemmaB.3").sides()
+    statement, given = get("noble2022.lemmaB.3"), sides_of(get("noble2022.lemmaB.3"))
     (right,) = given.rhs.values()
     lam = next(x for x in right.free_symbols if x.name == "lambda")
     wrong = replace(statement, sides=lambda: Sides(given.lhs, {"CGF": right * lam / (lam + 1)}))
@@ -174,7 +175,7 @@ def test_wrong_terms_of_the_repaired_theorem_are_noticed_by_the_algebra(module, 
     statement = module.REPAIRED
     check = next(c for c in statement.checks if c.method == "algebra")
     assert algebra.run(statement, check, Settings()).verdict == "holds"
-    letters, given = {s.name: s for s in sympy_symbols(statement).values()}, module._repaired_sides(statement)
+    letters, given = {s.name: s for s in letters_of(statement).values()}, module._repaired_sides(statement)
     wrong = Sides(given.lhs, {**given.rhs, term: given.rhs[term] * factor(letters)})
     monkeypatch.setattr(module, "_repaired_sides", lambda _: wrong)
     assert algebra.run(statement, check, Settings()).verdict == "inconclusive"
@@ -230,7 +231,7 @@ def test_dp_accounting_lies_between_the_truth_and_lemma_b7(order, rate, sigma):
 def planted_b7(monkeypatch, name, factor):
     """Lemma B.7 or equation (8) entered with its right side multiplied by a number."""
     given = getattr(subsampled, name)
-    sides = given.sides()
+    sides = sides_of(given)
     right = {term: factor * value for term, value in sides.rhs.items()}
     monkeypatch.setattr(subsampled, name, replace(given, sides=lambda: Sides(sides.lhs, right)))
 

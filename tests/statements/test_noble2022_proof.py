@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from dpfl_theory.statements.model import Sides, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.model import Sides, Statement
 from dpfl_theory.statements.noble2022 import _display_proofs as displays
 from dpfl_theory.statements.noble2022 import _lemma_proofs as proofs
 from dpfl_theory.statements.noble2022 import _round_steps as steps
@@ -29,7 +30,7 @@ SHARP = {
 def scaled(statement: Statement, term: str, factor: float) -> Statement:
     """The statement with one term of its right side multiplied by a factor."""
     assert statement.sides is not None
-    sides = statement.sides()
+    sides = sides_of(statement)
     right = {name: v * (sp.Rational(str(factor)) if name == term else 1) for name, v in sides.rhs.items()}
     return replace(statement, sides=lambda: Sides(sides.lhs, right))
 
@@ -39,7 +40,7 @@ def test_the_proofs_prove_what_is_stated_and_nothing_less(name: str) -> None:
     prove, statement, factors = SHARP[name]
     assert prove(lambda: statement)({}).true
     assert statement.sides is not None
-    assert set(factors) == set(statement.sides().rhs)
+    assert set(factors) == set(sides_of(statement).rhs)
     for term, factor in factors.items():
         larger, smaller = (partial(scaled, statement, term, value) for value in (1.01, factor))
         assert term == "lag before" or prove(larger)({}).true
@@ -47,9 +48,9 @@ def test_the_proofs_prove_what_is_stated_and_nothing_less(name: str) -> None:
 
 
 def test_a_faster_forgetting_of_the_lag_is_not_proved() -> None:
-    s = sympy_symbols(lemmaC_5.C5_SHARPENED)
+    s = letters_of(lemmaC_5.C5_SHARPENED)
     assert lemmaC_5.C5_SHARPENED.sides is not None
-    sides = lemmaC_5.C5_SHARPENED.sides()
+    sides = sides_of(lemmaC_5.C5_SHARPENED)
     faster = {**sides.rhs, "lag before": (1 - sp.Rational(11, 20) * s["l"]) * s["lag"]}
     claim = replace(lemmaC_5.C5_SHARPENED, sides=lambda: Sides(sides.lhs, faster))
     assert proofs.lag(lambda: claim)({}).true is None
@@ -171,6 +172,6 @@ def test_the_sharpened_forms_against_a_second_transcription() -> None:
     }  # fmt: skip
     for statement, value in typed.items():
         assert statement.sides is not None
-        symbols = sympy_symbols(statement)
-        right = sum(statement.sides().rhs.values()).subs({symbols[k]: v for k, v in at.items() if k in symbols})
+        symbols = letters_of(statement)
+        right = sum(sides_of(statement).rhs.values()).subs({symbols[k]: v for k, v in at.items() if k in symbols})
         assert float(right) == pytest.approx(value, rel=1e-12), statement.id

@@ -17,7 +17,8 @@ from dpfl_theory.checks.evidence import Evidence
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements import rates
 from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.model import Check, Sides, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, total
+from dpfl_theory.statements.model import Check, Sides, Statement
 from dpfl_theory.statements.noble2022 import (
     _no_constant,
     _private_runs,
@@ -26,7 +27,6 @@ from dpfl_theory.statements.noble2022 import (
     theorem4_2,
     theorem4_2_every_delta,
 )
-from dpfl_theory.statements.symbolic import total
 
 STATEMENT = {"scaffold": theorem4_2.SCAFFOLD, "fedavg": theorem4_2.FEDAVG}
 LITERAL = {"scaffold": theorem4_2_every_delta.SCAFFOLD, "fedavg": theorem4_2_every_delta.FEDAVG}
@@ -184,7 +184,7 @@ def test_the_hypothesis_on_delta_is_needed(method: str) -> None:
     than 0.45, and the proof's floor on the Huber loss is 0.245; the bound is below 0.2."""
     T, epsilon, rest, c = 1000, 1e-3, 1e-13, 102
     values = {"T": T, "l": 1.0, "delta": 1 - rest, "D0": 1.0}
-    s = sympy_symbols(LITERAL[method])
+    s = letters_of(LITERAL[method])
     at = {"c": c, "nu": 1, "varsigma": 0, "s": 1, "R": 1, "K": 1, "M": 1, "C": 1, "d": 1, "epsilon": epsilon}
     at |= values | {"G": 0, "B": 1}
     bound = float(total(LITERAL[method]).subs({s[name]: v for name, v in at.items() if name in s}))
@@ -209,7 +209,7 @@ def test_no_constant_saves_the_printed_bound(method: str, family: str) -> None:
         def sides() -> Sides:
             given = LITERAL[method].sides
             assert given is not None
-            s, terms = sympy_symbols(LITERAL[method]), dict(given().rhs)
+            s, terms = letters_of(LITERAL[method]), dict(given().rhs)
             return Sides(given().lhs, {**terms, "privacy": s["c"] * _rate_constants.privacy(s, 2)})
 
         return replace(LITERAL[method], sides=sides)

@@ -17,8 +17,9 @@ from dpfl_theory.statements import get
 from dpfl_theory.statements import prescribed_noise as noise
 from dpfl_theory.statements import repaired_noise as repair
 from dpfl_theory.statements.das2022 import theorem3
+from dpfl_theory.statements.formula import letters_of, prescription_of
 from dpfl_theory.statements.hou2023 import lemma1
-from dpfl_theory.statements.model import Check, sympy_symbols
+from dpfl_theory.statements.model import Check
 from dpfl_theory.statements.shulgin2025 import noise as alpha_norm_ec
 from dpfl_theory.statements.zhang2021 import theorem3_2
 
@@ -278,8 +279,8 @@ MODULES = [
 
 def changed(statement, name, change):
     def prescription():
-        s = sympy_symbols(statement)
-        return {name: change(s, statement.prescription()[name])}
+        s = letters_of(statement)
+        return {name: change(s, prescription_of(statement)[name])}
 
     return replace(statement, prescription=prescription)
 
@@ -328,7 +329,7 @@ def test_as_many_rounds_as_there_are_iterations_are_not_refuted(monkeypatch):
 def test_a_repaired_constant_that_is_too_small_is_found(module, which, monkeypatch):
     """3.7 in place of 4: it fails at delta = 1e-1000, and the exponent's check sees any other constant."""
     statement = getattr(module, which)
-    (name,) = statement.prescription()
+    (name,) = prescription_of(statement)
 
     def change(s, printed):
         import sympy as sp

@@ -13,7 +13,8 @@ from dpfl_theory.checks import monte_carlo
 from dpfl_theory.checks.monte_carlo import linearise
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements import get
-from dpfl_theory.statements.model import Sides, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
+from dpfl_theory.statements.model import Sides
 
 VALUES = {
     "gap": 7.0,
@@ -45,9 +46,9 @@ def test_formulas_against_a_second_transcription() -> None:
     assert linearise(get("shulgin2025.theorem2"), v)[1].total()[0] == pytest.approx(theorem2(v), rel=1e-12)
     corollary = get("shulgin2025.corollary2")
     assert corollary.prescription is not None
-    symbols = sympy_symbols(corollary)
+    symbols = letters_of(corollary)
     numbers = {symbols[k]: x for k, x in v.items() if k in symbols}
-    found = {k: float(e.subs(numbers)) for k, e in corollary.prescription().items()}
+    found = {k: float(e.subs(numbers)) for k, e in prescription_of(corollary).items()}
     chosen = {
         "sigma": 2.3 * math.sqrt(12 * math.log(1e6)) / 1.7,
         "beta": 5.0 / 12,
@@ -175,7 +176,7 @@ def test_the_runs_see_a_term_that_is_missing(id_: str, term: str) -> None:
     without them the bound still holds in every run."""
     theorem = get(id_)
     assert theorem.sides is not None
-    sides = theorem.sides()
+    sides = sides_of(theorem)
     planted = replace(theorem, sides=lambda: Sides(sides.lhs, {k: v for k, v in sides.rhs.items() if k != term}))
     (check,) = (c for c in theorem.checks if c.name == FAULTS[id_, term])
     settings = Settings(alpha=1e-9, device="cpu")

@@ -13,6 +13,7 @@ import pytest
 from dpfl_theory.checks import algebra, exact
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements import all_statements, get
+from dpfl_theory.statements.formula import sides_of
 from dpfl_theory.statements.model import Sides
 from dpfl_theory.statements.shulgin2025 import _line as line
 from dpfl_theory.statements.shulgin2025 import lemma3, theorem1
@@ -263,7 +264,7 @@ def test_exact_checks_use_the_entered_formula() -> None:
     assert statement.sides is not None
     letters = {k: Fraction(v) for k, v in (("gap", 3), ("gamma", 1), ("K", 1), ("R", 2), ("L", 4))}
     assert line.exactly(statement, letters) == Fraction(3, 2) + 4 + 2
-    sides = statement.sides()
+    sides = sides_of(statement)
     doubled = replace(statement, sides=lambda: Sides(sides.lhs, {k: 2 * v for k, v in sides.rhs.items()}))
     assert line.exactly(doubled, letters) == 15
     with pytest.raises(ValueError, match="no rational number"):

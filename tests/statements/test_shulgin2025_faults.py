@@ -13,6 +13,7 @@ from dpfl_theory.checks import algebra, exact, monte_carlo, worst_case
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements import get
 from dpfl_theory.statements.claims import Case, Performance
+from dpfl_theory.statements.formula import sides_of
 from dpfl_theory.statements.model import Sides, Statement
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._clip21_runs import path
@@ -128,7 +129,7 @@ def test_inactive_clipping_needs_its_hypothesis() -> None:
 
 def scaled(statement: Statement, factor: float) -> Statement:
     assert statement.sides is not None
-    sides = statement.sides()
+    sides = sides_of(statement)
     return replace(statement, sides=lambda: Sides(sides.lhs, {k: factor * v for k, v in sides.rhs.items()}))
 
 

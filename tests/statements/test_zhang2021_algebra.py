@@ -10,6 +10,7 @@ import pytest
 from dpfl_theory.checks import algebra
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements import get
+from dpfl_theory.statements.formula import prescription_of, sides_of
 from dpfl_theory.statements.model import Sides, Statement
 from dpfl_theory.statements.zhang2021 import claim2_2a, theorem3_1_sharpened
 from dpfl_theory.statements.zhang2021._limits import StepLimits
@@ -56,7 +57,7 @@ def test_half_of_any_term_fails_an_algebra_check(module: str, name: str, monkeyp
     assert right.sides is not None
     checks = [c for c in right.checks if c.method == "algebra"]
     assert all(algebra.run(right, c, Settings()).verdict == "holds" for c in checks)
-    sides = right.sides()
+    sides = sides_of(right)
     for term in sides.rhs:
         halved = Sides(sides.lhs, {name: t / 2 if name == term else t for name, t in sides.rhs.items()})
         wrong = replace(right, sides=lambda halved=halved: halved)
@@ -69,7 +70,7 @@ def test_half_of_any_term_fails_an_algebra_check(module: str, name: str, monkeyp
 def test_the_prescribed_step_is_read_by_its_algebra(monkeypatch: pytest.MonkeyPatch) -> None:
     """A step that is three times as long leaves the radius 2 G*/mu within which Claim 2.2's first half works."""
     right = claim2_2a.REACHED
-    longer = lambda: {"eta_l": 3 * right.prescription()["eta_l"]}  # type: ignore[misc] # noqa: E731
+    longer = lambda: {"eta_l": 3 * prescription_of(right)["eta_l"]}  # type: ignore[misc] # noqa: E731
     (check,) = (c for c in right.checks if c.name == "gradient descent within R")
     assert algebra.run(right, check, Settings()).verdict == "holds"
     monkeypatch.setattr(claim2_2a, "REACHED", replace(right, prescription=longer))

@@ -12,6 +12,7 @@ import pytest
 from dpfl_theory.checks import monte_carlo, worst_case
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements import get
+from dpfl_theory.statements.formula import sides_of
 from dpfl_theory.statements.model import Check, Sides, Statement
 from dpfl_theory.statements.zhang2021 import _round_runs, _step_performance, steps_sharpened
 
@@ -21,7 +22,7 @@ CPU = Settings(device="cpu")
 def wrong(statement: Statement, **rhs: Callable[[Any], Any]) -> Statement:
     """The statement with some terms of its right side changed."""
     assert statement.sides is not None
-    sides = statement.sides()
+    sides = sides_of(statement)
     names = {name.replace(" ", "_").replace(",", ""): name for name in sides.rhs}
     assert set(rhs) <= set(names), names
     changed = {k: rhs.get(short, lambda term: term)(sides.rhs[k]) for short, k in names.items()}

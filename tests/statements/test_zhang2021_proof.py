@@ -18,6 +18,7 @@ from dpfl_theory.checks import exact, monte_carlo, worst_case
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.problems import make
 from dpfl_theory.statements import get
+from dpfl_theory.statements.formula import sides_of
 from dpfl_theory.statements.model import Check, Sides, Statement
 from dpfl_theory.statements.zhang2021 import _run_instances as instances
 from dpfl_theory.statements.zhang2021 import _runs, drift, squared_updates
@@ -145,7 +146,7 @@ def test_fedavg_with_scaled_parameters_is_algorithm_3(clip: float) -> None:
 def _with(statement: Statement, **rhs: Callable[[Any], Any]) -> Statement:
     """The statement with some terms of its right side changed."""
     assert statement.sides is not None
-    sides = statement.sides()
+    sides = sides_of(statement)
     assert set(rhs) <= {name.replace(" ", "_") for name in sides.rhs}
     changed = {k: rhs.get(k.replace(" ", "_"), lambda term: term)(term) for k, term in sides.rhs.items()}
     return replace(statement, sides=lambda: Sides(sides.lhs, changed))

@@ -12,6 +12,7 @@ import pytest
 from dpfl_theory.checks import algebra, privacy
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements import get
+from dpfl_theory.statements.formula import prescription_of
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.zhang2021 import _sampled_noise, theorem3_2
 
@@ -57,7 +58,7 @@ def test_the_proof_does_not_close_far_beyond_its_range() -> None:
 def with_noise(factor: Any, monkeypatch: pytest.MonkeyPatch) -> Statement:
     true = theorem3_2.REPAIRED
     assert true.prescription is not None
-    noise = true.prescription()["noise_variance"]
+    noise = prescription_of(true)["noise_variance"]
     wrong = replace(true, prescription=lambda: {"noise_variance": noise * factor})
     monkeypatch.setattr(theorem3_2, "REPAIRED", wrong)
     return wrong

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.recommend.base import Document, Setting, calibration, parameter
+from dpfl_theory.statements.formula import sides_of
 
 if TYPE_CHECKING:
     from dpfl_theory.statements.model import Statement
@@ -151,7 +152,7 @@ class DPFedAvg(Setting):
 
         assert theorem.sides is not None
         (expectation,) = (e for e in theorem.expectations if e.name != "E_weighted_Delta")
-        (left,) = theorem.sides().lhs.values()
+        (left,) = sides_of(theorem).lhs.values()
         coefficient = value(theorem, left, {**at, expectation.name: 1.0})
         found = terms(theorem, {**at, "E_weighted_Delta": 0.0})
         unknown = len(theorem.expectations) > 1 and self.heterogeneity > 0

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.recommend.base import Document, Setting, calibration, parameter
+from dpfl_theory.statements.formula import letters_of
 
 if TYPE_CHECKING:
     from dpfl_theory.statements.model import Statement
@@ -95,12 +96,11 @@ class DPNormEC(Setting):
     def printed(self) -> Document:
         from dpfl_theory.recommend.evaluate import cite, failures, prescribed, terms, value
         from dpfl_theory.statements import get
-        from dpfl_theory.statements.model import sympy_symbols
         from dpfl_theory.statements.shulgin2025.corollary2 import best_beta_0
 
         corollary, theorem = get("shulgin2025.corollary2"), get("shulgin2025.theorem2")
         known = self.letters()
-        best = value(corollary, best_beta_0(sympy_symbols(corollary)), known)
+        best = value(corollary, best_beta_0(letters_of(corollary)), known)
         known["beta_0"] = best if self.beta_0 is None else self.beta_0
         exact = self._least_rounds(corollary, known)
         rounds = math.ceil(exact) if self.rounds is None else int(self.rounds)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dpfl_theory.statements.das2022 import _letters as das
-from dpfl_theory.statements.model import Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Statement, Symbol
 
 __all__ = [
     "alpha_prescription",
@@ -22,7 +23,7 @@ def prescription(statement: Callable[[], Statement]) -> Callable[[], Mapping[str
     """eta = beta = (gamma/(C_hat L E K))/rho, C = C_hat E."""
 
     def build() -> Mapping[str, Any]:
-        s = sympy_symbols(statement())
+        s = letters_of(statement())
         return {"eta": s["gamma"] / (s["C_hat"] * s["L"] * s["E"] * s["K"] * s["rho"]), "C": s["C_hat"] * s["E"]}
 
     return build
@@ -32,7 +33,7 @@ def alpha_prescription(statement: Callable[[], Statement]) -> Callable[[], Mappi
     """The same with K = (2 alpha gamma/(C_hat E))/rho^2."""
 
     def build() -> Mapping[str, Any]:
-        s = sympy_symbols(statement())
+        s = letters_of(statement())
         K = 2 * s["alpha"] * s["gamma"] / (s["C_hat"] * s["E"] * s["rho"] ** 2)
         return {"K": K, "eta": s["gamma"] / (s["C_hat"] * s["L"] * s["E"] * K * s["rho"]), "C": s["C_hat"] * s["E"]}
 

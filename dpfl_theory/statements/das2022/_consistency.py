@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.model import Check, Statement, sympy_symbols
-from dpfl_theory.statements.symbolic import equal, total
+from dpfl_theory.statements.formula import letters_of, prescription_of, total
+from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.statements.symbolic import equal
 
 __all__ = ["agreeing_prescriptions", "limit", "same_sides", "sides_difference", "specialises"]
 
@@ -30,7 +31,7 @@ def _substituted(
     statement: Statement, replace: Callable[[Mapping[str, Any]], Mapping[str, Any]], target: Statement
 ) -> Any:
     """lhs - rhs of ``statement`` with letters replaced by expressions of the target's letters."""
-    own, new = sympy_symbols(statement), dict(sympy_symbols(target))
+    own, new = letters_of(statement), dict(letters_of(target))
     expression = sides_difference(statement)
     swaps = {own[name]: value for name, value in replace(new).items() if name in own}
     swaps.update({own[name]: new[name] for name in own if name in new and own[name] not in swaps})
@@ -69,9 +70,9 @@ def agreeing_prescriptions(
         second = other()
         assert first.prescription is not None
         assert second.prescription is not None
-        new = dict(sympy_symbols(second))
-        mine, theirs = first.prescription(), second.prescription()
-        own = sympy_symbols(first)
+        new = dict(letters_of(second))
+        mine, theirs = prescription_of(first), prescription_of(second)
+        own = letters_of(first)
         swaps = {own[name]: value for name, value in replace(new).items() if name in own}
         agreed = []
         for name in sorted(mine.keys() & theirs.keys()):
@@ -97,7 +98,7 @@ def limit(finite: Statement, target: Callable[[], Statement]) -> Check:
     def build(_: Mapping[str, Any]) -> Outcome:
         import sympy as sp
 
-        s, asymptotic = sympy_symbols(finite), target()
+        s, asymptotic = letters_of(finite), target()
         left, right = total(finite, "lhs"), total(finite, "rhs")
         limits = [sp.limit(side, s["alpha"], sp.oo) for side in (left, right)]
         printed = [total(asymptotic, side) for side in ("lhs", "rhs")]

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.problems import make
 from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.model import Check, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, prescription_of
+from dpfl_theory.statements.model import Check, Statement
 
 if TYPE_CHECKING:
     from dpfl_theory.algorithms import Cohort
@@ -45,8 +46,8 @@ def starting_point(problem: Problem, distance: float, seed: int = 0) -> Array:
 def _prescribe(statement: Statement, values: dict[str, float]) -> dict[str, float]:
     """The values with the statement's own prescription evaluated at them."""
     assert statement.prescription is not None
-    symbols = sympy_symbols(statement)
-    for name, expression in statement.prescription().items():
+    symbols = letters_of(statement)
+    for name, expression in prescription_of(statement).items():
         values[name] = float(expression.subs({symbols[k]: v for k, v in values.items() if k in symbols}))
     return values
 

@@ -21,6 +21,7 @@ from math import comb
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.formula import letters_of
 from dpfl_theory.statements.model import Check
 from dpfl_theory.statements.symbolic import equal
 
@@ -62,10 +63,9 @@ def _fact2(_: Mapping[str, Any]) -> Outcome:
     import sympy as sp
 
     from dpfl_theory.statements.das2022.facts import FACT2
-    from dpfl_theory.statements.model import sympy_symbols
-    from dpfl_theory.statements.symbolic import total
+    from dpfl_theory.statements.formula import total
 
-    fact = sympy_symbols(FACT2)
+    fact = letters_of(FACT2)
     L, E, eta, C, Q = sp.symbols("L E eta C Q", positive=True)
     least = Q / (total(FACT2, "rhs") / fact["sum_of_squared_norms"]).subs(fact["p"], E)
     gained = equal(-2 * eta * least / (2 * L), -eta / (L * E) * Q, "what an unclipped client gives")

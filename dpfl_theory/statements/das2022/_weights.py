@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.model import Assumption, Check, Statement, sympy_symbols
-from dpfl_theory.statements.symbolic import equal, total
+from dpfl_theory.statements.formula import letters_of, total
+from dpfl_theory.statements.model import Assumption, Check, Statement
+from dpfl_theory.statements.symbolic import equal
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Array, Problem
@@ -114,7 +115,7 @@ def diverging(statement: Callable[[], Statement], gap: str, delta: str | None) -
         import sympy as sp
 
         target = statement()
-        s = sympy_symbols(target)
+        s = letters_of(target)
         left = total(target, "lhs").coeff(s[gap])
         right = sp.Integer(0) if delta is None else total(target, "rhs").coeff(s[delta])
         share = equal(left + right, instance["share"], f"the weighted Delta that {target.id} leaves on the right")

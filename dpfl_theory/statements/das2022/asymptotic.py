@@ -16,15 +16,16 @@ from dpfl_theory.statements.das2022._causes import ROUNDS
 from dpfl_theory.statements.das2022._consistency import agreeing_prescriptions, limit
 from dpfl_theory.statements.das2022._experiments import runs
 from dpfl_theory.statements.das2022._weights import diverging
-from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, sympy_symbols
-from dpfl_theory.statements.symbolic import equal, total
+from dpfl_theory.statements.formula import letters_of, total
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
+from dpfl_theory.statements.symbolic import equal
 
 
 def _prescription(statement: Callable[[], Statement], printed: bool) -> Callable[[], Mapping[str, Any]]:
     """Theorem 4's eta and C; K = (2 alpha gamma/(C E))/rho^2 as Section 4.1 prints it, or (2 alpha gamma/C)/rho^2."""
 
     def build() -> Mapping[str, Any]:
-        s = sympy_symbols(statement())
+        s = letters_of(statement())
         C = s["G"] * s["E"]
         K = 2 * s["alpha"] * s["gamma"] / ((C * s["E"] if printed else C) * s["rho"] ** 2)
         return {"eta": s["rho"] / (2 * s["alpha"] * s["L"]), "C": C, "K": K}
@@ -34,7 +35,7 @@ def _prescription(statement: Callable[[], Statement], printed: bool) -> Callable
 
 def _sides(statement: Callable[[], Statement], expectation: str) -> Callable[[], Sides]:
     def build() -> Sides:
-        s = sympy_symbols(statement())
+        s = letters_of(statement())
         bound = s["G"] / 2 * (s["L"] * s["D"] ** 2 / s["gamma"] + s["gamma"] / s["L"]) * s["rho"]
         return Sides(lhs={"gap": s[expectation]}, rhs={"initialisation": bound})
 
@@ -49,7 +50,7 @@ def _bound_with_printed_rounds(statement: Callable[[], Statement], finite: State
         import sympy as sp
 
         target = statement()
-        s = sympy_symbols(finite)
+        s = letters_of(finite)
         swapped = {s["gamma"]: s["gamma"] / s["E"]}
         left, right = (sp.limit(total(finite, side).subs(swapped), s["alpha"], sp.oo) for side in ("lhs", "rhs"))
         printed = [total(target, side) for side in ("lhs", "rhs")]

@@ -15,9 +15,10 @@ from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022 import _step_performance as worst
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
+from dpfl_theory.statements.formula import letters_of, total
 from dpfl_theory.statements.local_phase import grid
-from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, sympy_symbols
-from dpfl_theory.statements.symbolic import equal, total
+from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement
+from dpfl_theory.statements.symbolic import equal
 
 _WHERE = "Appendix C.1, proof of Theorem 6"
 
@@ -29,7 +30,7 @@ def _runs(
 
 
 def _eq18_sides() -> Sides:
-    s = sympy_symbols(EQ18)
+    s = letters_of(EQ18)
     return Sides(
         lhs={"update": s["eta"] / (2 * s["L"] * s["E"]) * s["update_squared"]},
         rhs={"approach": s["approach"], "heterogeneity": 2 * s["eta"] * s["E"] * s["Delta"]},
@@ -37,7 +38,7 @@ def _eq18_sides() -> Sides:
 
 
 def _eq22_sides() -> Sides:
-    s = sympy_symbols(EQ22)
+    s = letters_of(EQ22)
     return Sides(
         lhs={"progress": s["clipped_progress"]},
         rhs={"update": -3 * s["eta"] * s["C"] / (8 * s["L"] * s["E"]) * s["E_clipped_length"]},
@@ -45,7 +46,7 @@ def _eq22_sides() -> Sides:
 
 
 def _eq23_sides() -> Sides:
-    s = sympy_symbols(EQ23)
+    s = letters_of(EQ23)
     square = 2 * s["eta"] ** 2 * s["L"] * s["E"] ** 2
     return Sides(
         lhs={"progress": s["unclipped_progress"]},
@@ -57,7 +58,7 @@ def _eq23_sides() -> Sides:
 
 
 def _eq31_sides() -> Sides:
-    s = sympy_symbols(EQ31)
+    s = letters_of(EQ31)
     drift = 2 * s["eta"] ** 2 * s["L"] ** 2 * s["E"] ** 3
     return Sides(
         lhs={"gap": s["E"] * s["E_gap"], "drift": -drift * (s["E_gap"] + s["Delta"])}, rhs={"inner product": s["B"]}
@@ -73,12 +74,12 @@ def _unclipped_terms(s: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _eq32_sides() -> Sides:
-    s = sympy_symbols(EQ32)
+    s = letters_of(EQ32)
     return Sides(lhs={"progress": s["unclipped_progress"]}, rhs=_unclipped_terms(s))
 
 
 def _eq34_sides() -> Sides:
-    s = sympy_symbols(EQ34)
+    s = letters_of(EQ34)
     clipped = -s["eta"] * s["E"] * 3 * s["C_hat"] / (8 * s["L"] * s["E"]) * s["E_clipped_length"]
     return Sides(
         lhs={"clipped": s["clipped_progress"], "unclipped": s["unclipped_progress"]},
@@ -114,9 +115,9 @@ def _sum_of_squares(_: Mapping[str, Any]) -> Outcome:
 
 def _eq32_from_steps(_: Mapping[str, Any]) -> Outcome:
     """(23) with (31) in it is (32)."""
-    mine, s = total(EQ32, "rhs"), sympy_symbols(EQ23)
+    mine, s = total(EQ32, "rhs"), letters_of(EQ23)
     right = total(EQ23, "rhs")
-    other = sympy_symbols(EQ31)
+    other = letters_of(EQ31)
     gap, delta = s["E_unclipped_gap"], s["E_unclipped_Delta"]
     product = total(EQ31, "lhs").subs({other["E_gap"]: gap, other["Delta"]: delta})
     return equal(right.subs(s["unclipped_B"], product), mine, "(23) with (31) in it against (32)")
@@ -124,8 +125,8 @@ def _eq32_from_steps(_: Mapping[str, Any]) -> Outcome:
 
 def _eq34_from_cases(_: Mapping[str, Any]) -> Outcome:
     """(22) and (32), with C = C_hat E, add up to (34)."""
-    s = sympy_symbols(EQ34)
-    parts = total(EQ22, "rhs").subs(sympy_symbols(EQ22)["C"], s["C_hat"] * s["E"]) + total(EQ32, "rhs")
+    s = letters_of(EQ34)
+    parts = total(EQ22, "rhs").subs(letters_of(EQ22)["C"], s["C_hat"] * s["E"]) + total(EQ32, "rhs")
     return equal(parts, total(EQ34, "rhs"), "(22) and (32) with C = C_hat E against (34)")
 
 
@@ -134,7 +135,7 @@ def _from_lemma8(_: Mapping[str, Any]) -> Outcome:
     from dpfl_theory.statements.das2022.facts import FACT2
     from dpfl_theory.statements.das2022.lemma8 import LEMMA8
 
-    s, own, fact = sympy_symbols(EQ18), sympy_symbols(LEMMA8), sympy_symbols(FACT2)
+    s, own, fact = letters_of(EQ18), letters_of(LEMMA8), letters_of(FACT2)
     squares = fact["sum_of_squared_norms"]
     least = (total(FACT2, "rhs") / squares).subs(fact["p"], s["E"])  # ||u||^2 <= least * sum ||grad||^2
     phase = (total(LEMMA8, "rhs") - total(LEMMA8, "lhs")).subs(own["gradients_squared"], s["update_squared"] / least)
@@ -146,7 +147,7 @@ def _from_lemma9(_: Mapping[str, Any]) -> Outcome:
     """A_i = -2 eta B_i + eta^2 ||u||^2 with Lemma 9's ||u||^2 = ||w_k - w_{k,E}||^2/eta^2 is (23)."""
     from dpfl_theory.statements.das2022.lemma9 import LEMMA9
 
-    s, own = sympy_symbols(EQ23), sympy_symbols(LEMMA9)
+    s, own = letters_of(EQ23), letters_of(LEMMA9)
     swaps = {own["tau"]: s["E"], own["E_gap"]: s["E_unclipped_gap"], own["Delta"]: s["E_unclipped_Delta"]}
     square = (total(LEMMA9, "rhs") / own["eta"] ** 2).subs(swaps)
     mine = -2 * s["eta"] * s["unclipped_B"] + s["eta"] ** 2 * square

@@ -14,18 +14,9 @@ from dpfl_theory.statements.das2022 import asymptotic, theorem4
 from dpfl_theory.statements.das2022._causes import COMPARISON
 from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import alpha_form_experiment, step_experiment
-from dpfl_theory.statements.model import (
-    Assumption,
-    Check,
-    Effect,
-    Erratum,
-    Sides,
-    Source,
-    Statement,
-    Symbol,
-    sympy_symbols,
-)
-from dpfl_theory.statements.symbolic import equal, total
+from dpfl_theory.statements.formula import letters_of, total
+from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, Symbol
+from dpfl_theory.statements.symbolic import equal
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -48,7 +39,7 @@ SHARED = Assumption("f_i(w) >= f_i(w*) for all i and w (over-parameterisation)",
 def _clow_sides() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(CLOW)
+    s = letters_of(CLOW)
     return Sides(lhs={"difference": s["E_difference"]}, rhs={"excess": sp.Max(0, s["C"] - s["C_low"])})
 
 
@@ -83,7 +74,7 @@ def _client_difference(_: Mapping[str, Any]) -> Outcome:
     t), t where C = C_low + t, t > 0. A longer update never differs by more."""
     import sympy as sp
 
-    s, t = sympy_symbols(CLOW), sp.Symbol("t", positive=True)
+    s, t = letters_of(CLOW), sp.Symbol("t", positive=True)
     low, found = s["C_low"], []
     # C, and the length that clipping leaves, min(C_low, C).
     for C, sent, told in (
@@ -166,18 +157,18 @@ CLOW: Statement = Statement(
 
 
 def _weights_sides() -> Sides:
-    s = sympy_symbols(WEIGHTS)
+    s = letters_of(WEIGHTS)
     return Sides(lhs={"clipping, (4)": s["E_gap"]}, rhs={"normalisation, (5)": s["E_weighted_gap"]})
 
 
 def _methods_sides() -> Sides:
-    s = sympy_symbols(SECTION)
+    s = letters_of(SECTION)
     return Sides(lhs={"normalisation": s["E_gap"]}, rhs={"clipping": s["E_rival_gap"]})
 
 
 def _same_bound(_: Mapping[str, Any]) -> Outcome:
     """'Both equations have the same RHS': (4) and (5), as entered; and (5) with every weight 1 is (4)."""
-    four, five = sympy_symbols(asymptotic.EQ4), sympy_symbols(asymptotic.EQ5)
+    four, five = letters_of(asymptotic.EQ4), letters_of(asymptotic.EQ5)
     return same_sides(asymptotic.EQ5, {five["E_weighted_gap"]: four["E_gap"]}, asymptotic.EQ4, "with weights of 1")
 
 
@@ -186,7 +177,7 @@ def _weights_of(instance: Mapping[str, Any]) -> Outcome:
     right side less the left one is the mean of t_i times the gap, no term of which is negative."""
     import sympy as sp
 
-    n, s = int(instance["n"]), sympy_symbols(WEIGHTS)
+    n, s = int(instance["n"]), letters_of(WEIGHTS)
     gaps, more = (sp.symbols(f"{letter}1:{n + 1}", nonnegative=True) for letter in ("g", "t"))
     lengths = [s["G"] * s["E"] / (1 + t) for t in more]
     plain = sum(gaps) / sp.Integer(n)

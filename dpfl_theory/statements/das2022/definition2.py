@@ -9,12 +9,13 @@ from typing import Any
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022._appendix import expanded_rho
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Check, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import equal
 
 
 def _sides() -> Sides:
-    s = sympy_symbols(DEFINITION2)
+    s = letters_of(DEFINITION2)
     return Sides(lhs={"ratio": s["rho"]}, rhs={"definition": expanded_rho(s)})
 
 
@@ -22,7 +23,7 @@ def _noise_energy(_: Mapping[str, Any]) -> Outcome:
     """Theorem 3's variance sigma^2 = q K C^2 log(1/delta)/(n epsilon)^2 in each of d coordinates is K C^2 rho^2."""
     import sympy as sp
 
-    s = {**sympy_symbols(DEFINITION2), "K": sp.Symbol("K", positive=True), "C": sp.Symbol("C", positive=True)}
+    s = {**letters_of(DEFINITION2), "K": sp.Symbol("K", positive=True), "C": sp.Symbol("C", positive=True)}
     variance = s["q"] * s["K"] * s["C"] ** 2 * sp.log(1 / s["delta"]) / (s["n"] ** 2 * s["epsilon"] ** 2)
     return equal(s["d"] * variance, s["K"] * s["C"] ** 2 * expanded_rho(s) ** 2, "d sigma^2 against K C^2 rho^2")
 
@@ -31,7 +32,7 @@ def _monotone(_: Mapping[str, Any]) -> Outcome:
     """'rho increases as epsilon and delta decrease': with l = log(1/delta), rho^2 = q d l/(n epsilon)^2."""
     import sympy as sp
 
-    s = sympy_symbols(DEFINITION2)
+    s = letters_of(DEFINITION2)
     rho = expanded_rho(s)
     by_epsilon = equal(rho.diff(s["epsilon"]), -rho / s["epsilon"], "d rho/d epsilon against -rho/epsilon < 0")
     slope = -rho / (2 * s["delta"] * sp.log(1 / s["delta"]))

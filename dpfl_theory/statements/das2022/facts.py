@@ -8,9 +8,10 @@ from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome, Performance
 from dpfl_theory.statements.das2022 import _letters as das
+from dpfl_theory.statements.formula import letters_of, total
 from dpfl_theory.statements.local_phase import CLASSES, LocalPhase, grid, number
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, sympy_symbols
-from dpfl_theory.statements.symbolic import equal, total
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
+from dpfl_theory.statements.symbolic import equal
 
 _SLOPE = Symbol("slope", "||grad h(x)||", (1, -1), "nonnegative", r"\|\nabla h(x)\|")
 _HEIGHT = Symbol("height", "h(x) - h*", (1, 0), "nonnegative", r"(h(x) - h^*)")
@@ -48,7 +49,7 @@ def _fact1_quadratic(instance: Mapping[str, Any]) -> list[Case]:
 
 
 def _fact1_sides() -> Sides:
-    s = sympy_symbols(FACT1)
+    s = letters_of(FACT1)
     return Sides(lhs={"slope": s["slope"] ** 2}, rhs={"height": 2 * s["L"] * s["height"]})
 
 
@@ -56,7 +57,7 @@ def _fact1_descent(_: Mapping[str, Any]) -> Outcome:
     """h* <= h(x - g/L) <= h(x) - ||g||^2/(2L): with h(x) - h* = ||g||^2/(2L) + t, t >= 0, right less left is 2 L t."""
     import sympy as sp
 
-    s, t = sympy_symbols(FACT1), sp.Symbol("t", nonnegative=True)
+    s, t = letters_of(FACT1), sp.Symbol("t", nonnegative=True)
     right_less_left = total(FACT1, "rhs") - total(FACT1, "lhs")
     least = s["slope"] ** 2 / (2 * s["L"])
     return equal(right_less_left.subs(s["height"], least + t), 2 * s["L"] * t, "Fact 1, right less left")
@@ -66,7 +67,7 @@ def _fact1_softer_quadratic(_: Mapping[str, Any]) -> Outcome:
     """h(x) = a x^2/2 with 0 < a <= L: right less left is (L - a) a x^2, which is 0 at a = L."""
     import sympy as sp
 
-    s = sympy_symbols(FACT1)
+    s = letters_of(FACT1)
     a, x = sp.symbols("a x", positive=True)
     right_less_left = total(FACT1, "rhs") - total(FACT1, "lhs")
     return equal(
@@ -153,7 +154,7 @@ def fact2_performance(instance: Mapping[str, Any], share: float = 1.0) -> Perfor
 
 
 def _fact2_sides() -> Sides:
-    s = sympy_symbols(FACT2)
+    s = letters_of(FACT2)
     return Sides(lhs={"sum": s["norm_of_sum"] ** 2}, rhs={"squares": s["p"] * s["sum_of_squared_norms"]})
 
 

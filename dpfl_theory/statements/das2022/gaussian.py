@@ -9,17 +9,8 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.statements.claims import GaussianClaim, Outcome
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022._causes import LARGE_EPSILON
-from dpfl_theory.statements.model import (
-    Assumption,
-    Check,
-    Effect,
-    Erratum,
-    Sides,
-    Source,
-    Statement,
-    Symbol,
-    sympy_symbols,
-)
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.symbolic import equal
 
 if TYPE_CHECKING:
@@ -114,7 +105,7 @@ def _phi_integral(x: Any) -> Any:
 def _sides(statement: Statement) -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(statement)
+    s = letters_of(statement)
     z = sp.sqrt(s["noise_variance"]) / s["Delta_2"]
     first = _phi_integral(1 / (2 * z) - s["epsilon"] * z)
     second = sp.exp(s["epsilon"]) * _phi_integral(-1 / (2 * z) - s["epsilon"] * z)
@@ -124,7 +115,7 @@ def _sides(statement: Statement) -> Sides:
 def _prescription(statement: Statement) -> Mapping[str, Any]:
     import sympy as sp
 
-    s = sympy_symbols(statement)
+    s = letters_of(statement)
     log = sp.log(sp.Rational(5, 4) / s["delta"])
     return {"noise_variance": 2 * log * s["Delta_2"] ** 2 / s["epsilon"] ** 2}
 

@@ -11,8 +11,9 @@ from dpfl_theory.statements.claims import Case, Outcome, Performance
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
+from dpfl_theory.statements.formula import letters_of
 from dpfl_theory.statements.local_phase import CLASSES, INTERPOLATION, LocalPhase, grid, step_size
-from dpfl_theory.statements.model import Check, Remark, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.model import Check, Remark, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import equal
 
 
@@ -93,7 +94,7 @@ def _cocoercivity(_: Mapping[str, Any]) -> Outcome:
 
 
 def _lemma10_sides() -> Sides:
-    s = sympy_symbols(LEMMA10)
+    s = letters_of(LEMMA10)
     return Sides(
         lhs={"next gradient": s["gradient_next"]},
         rhs={

@@ -11,8 +11,9 @@ from dpfl_theory.statements.claims import Performance
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
+from dpfl_theory.statements.formula import letters_of
 from dpfl_theory.statements.local_phase import LocalPhase, grid, step_size
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.model import Check, Sides, Source, Statement
 
 
 def lemma8_performance(
@@ -51,7 +52,7 @@ def _lemma8(instance: Mapping[str, Any]) -> Performance:
 
 
 def _lemma8_sides() -> Sides:
-    s = sympy_symbols(LEMMA8)
+    s = letters_of(LEMMA8)
     return Sides(
         lhs={"distance after": s["distance_after"]},
         rhs={

@@ -10,8 +10,9 @@ from dpfl_theory.statements.claims import Experiment, Outcome, Performance
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
+from dpfl_theory.statements.formula import letters_of
 from dpfl_theory.statements.local_phase import CLASSES, INTERPOLATION, LocalPhase, grid, step_size
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.symbolic import equal
 
 _TAU = Symbol("tau", "number of local steps taken", (0, 0), "integer", r"\tau")
@@ -34,7 +35,7 @@ def lemma9_performance(instance: Mapping[str, Any], power: int = 2) -> Performan
 def _second_conclusion(_: Mapping[str, Any]) -> Outcome:
     """u_k = (w_k - w_{k,E})/eta_k turns the first conclusion at tau = E into the second."""
 
-    s = sympy_symbols(LEMMA9)
+    s = letters_of(LEMMA9)
     first = _lemma9_sides().rhs["smoothness"].subs(s["tau"], s["E"]) / s["eta"] ** 2
     return equal(
         first,
@@ -50,7 +51,7 @@ def _experiment(statement: Statement, instance: Mapping[str, Any], bounding: str
 
 
 def _lemma9_sides() -> Sides:
-    s = sympy_symbols(LEMMA9)
+    s = letters_of(LEMMA9)
     return Sides(
         lhs={"displacement": s["displacement"]},
         rhs={"smoothness": 2 * s["eta"] ** 2 * s["L"] * s["tau"] ** 2 * (s["E_gap"] + s["Delta"])},

@@ -23,9 +23,10 @@ from dpfl_theory.statements.das2022._experiments import general_experiment, runs
 from dpfl_theory.statements.das2022._weights import FINITE, diverging
 from dpfl_theory.statements.das2022.clipped_step import EQ22, EQ22_SHARPENED, EQ31, SMALLER
 from dpfl_theory.statements.das2022.sampling import COHORT_EFFECT, NOT_TOUCHED
+from dpfl_theory.statements.formula import letters_of, total
 from dpfl_theory.statements.local_phase import grid
-from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
-from dpfl_theory.statements.symbolic import equal, total
+from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement
+from dpfl_theory.statements.symbolic import equal
 
 _WHERE = "Appendix D.1, proof of Theorem 7"
 
@@ -50,18 +51,18 @@ def _lengthened(s: Mapping[str, Any], spread: Any) -> dict[str, Any]:
 
 
 def _eq41_sides() -> Sides:
-    s = sympy_symbols(EQ41)
+    s = letters_of(EQ41)
     return Sides(lhs={"progress": s["clipped_progress"]}, rhs={"update": _clipped(s)})
 
 
 def _eq45_sides() -> Sides:
-    s = sympy_symbols(EQ45)
+    s = letters_of(EQ45)
     spread = s["eta"] ** 2 * s["C_hat"] ** 2 * s["E"] ** 2 * s["E_unclipped_share"]
     return Sides(lhs={"progress": s["normalised_progress"]}, rhs=_lengthened(s, spread))
 
 
 def _eq46_sides() -> Sides:
-    s = sympy_symbols(EQ46)
+    s = letters_of(EQ46)
     spread = s["eta"] * s["E"] * s["eta"] * s["C_hat"] ** 2 * s["E"] * s["E_unclipped_share"]
     return Sides(
         lhs={"clipped": s["clipped_progress"], "lengthened": s["normalised_progress"]},
@@ -70,7 +71,7 @@ def _eq46_sides() -> Sides:
 
 
 def _eq47_sides() -> Sides:
-    s = sympy_symbols(EQ47)
+    s = letters_of(EQ47)
     rho = expanded_rho(s)
     y = 2 * s["gamma"] / (s["C_hat"] * s["K"] * rho)
     return Sides(
@@ -84,7 +85,7 @@ def _eq47_sides() -> Sides:
 
 
 def _eq47_prescription() -> Mapping[str, Any]:
-    s = sympy_symbols(EQ47)
+    s = letters_of(EQ47)
     return {"eta": s["gamma"] / (s["C_hat"] * s["L"] * s["E"] * s["K"] * expanded_rho(s)), "C": s["C_hat"] * s["E"]}
 
 
@@ -93,7 +94,7 @@ def _as_clipped(shortened: Callable[[], Statement], clipped: Statement) -> Check
 
     def build(_: Mapping[str, Any]) -> Outcome:
         mine = shortened()
-        at = {sympy_symbols(clipped)["C"]: sympy_symbols(mine)["C_hat"] * sympy_symbols(mine)["E"]}
+        at = {letters_of(clipped)["C"]: letters_of(mine)["C_hat"] * letters_of(mine)["E"]}
         return same_sides(clipped, at, mine, "with C = C_hat E")
 
     return Check("algebra", f"is {clipped.id} with C = C_hat E", build)
@@ -101,7 +102,7 @@ def _as_clipped(shortened: Callable[[], Statement], clipped: Statement) -> Check
 
 def _from_eq42(_: Mapping[str, Any]) -> Outcome:
     """(42), A_i = -2 eta z_i B_i + eta^2 C^2, with the least B_i of (44), which is (31), is (45)."""
-    s, own = sympy_symbols(EQ45), sympy_symbols(EQ31)
+    s, own = letters_of(EQ45), letters_of(EQ31)
     weighted = {own["E_gap"]: s["E_unclipped_weighted_gap"], own["Delta"]: s["E_unclipped_weighted_Delta"]}
     least = total(EQ31, "lhs").subs(weighted)
     line42 = -2 * s["eta"] * least + s["eta"] ** 2 * (s["C_hat"] * s["E"]) ** 2 * s["E_unclipped_share"]
@@ -113,7 +114,7 @@ def _update_of_length_c(_: Mapping[str, Any]) -> Outcome:
     by Lemma 9."""
     from dpfl_theory.statements.das2022.clipped_step import EQ32
 
-    s, clipped = sympy_symbols(EQ45), sympy_symbols(EQ32)
+    s, clipped = letters_of(EQ45), letters_of(EQ32)
     gap, delta = clipped["E_unclipped_gap"], clipped["E_unclipped_Delta"]
     at = {s["E_unclipped_weighted_gap"]: gap, s["E_unclipped_weighted_Delta"]: delta, s["E_unclipped_share"]: 1}
     difference = total(EQ45, "rhs").subs(at) - total(EQ32, "rhs")
@@ -129,16 +130,16 @@ def _two_lines(_: Mapping[str, Any]) -> Outcome:
 
 def _theorem7(_: Mapping[str, Any]) -> Outcome:
     """(47) is the first display of Theorem 7 with rho written out."""
-    at = {sympy_symbols(theorem7.GENERAL)["rho"]: expanded_rho(sympy_symbols(EQ47))}
+    at = {letters_of(theorem7.GENERAL)["rho"]: expanded_rho(letters_of(EQ47))}
     return same_sides(theorem7.GENERAL, at, EQ47, "with rho written out")
 
 
 def _from_eq46(_: Mapping[str, Any]) -> Outcome:
     """(40) with (46), summed over K rounds and over eta E K, at the prescribed eta is (47)."""
-    s = sympy_symbols(EQ47)
+    s = letters_of(EQ47)
     rho, K, E = expanded_rho(s), s["K"], s["E"]
-    at = {sympy_symbols(EQ46)["eta"]: _eq47_prescription()["eta"]}
-    own = sympy_symbols(EQ46)
+    at = {letters_of(EQ46)["eta"]: _eq47_prescription()["eta"]}
+    own = letters_of(EQ46)
     eta = at[own["eta"]]
     noise = eta**2 * K * rho**2 * (s["C_hat"] * E) ** 2  # of one round: eta^2 d sigma^2
     # D_K - D_0 <= K (mean of (46) + noise); D_K >= 0.

@@ -8,8 +8,9 @@ from typing import Any
 from dpfl_theory.statements.claims import Outcome, Performance
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022.lemma8 import lemma8_performance
+from dpfl_theory.statements.formula import letters_of
 from dpfl_theory.statements.local_phase import CLASSES, INTERPOLATION, LocalPhase, grid, step_size
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.symbolic import equal
 
 _STEP = Symbol("eta_k", "local step size of the round", (-1, 2), "positive", r"\eta_k")
@@ -57,7 +58,7 @@ def _from_line_55(_: Mapping[str, Any]) -> Outcome:
 
 
 def _eq51_sides() -> Sides:
-    s = sympy_symbols(EQ51)
+    s = letters_of(EQ51)
     return Sides(
         lhs={"distance after": s["distance_next"] ** 2},
         rhs={
@@ -69,7 +70,7 @@ def _eq51_sides() -> Sides:
 
 
 def _eq57_sides() -> Sides:
-    s = sympy_symbols(EQ57)
+    s = letters_of(EQ57)
     return Sides(
         lhs={"end": s["gap_end"]},
         rhs={"start": s["gap_start"], "gradients": -s["eta_k"] / 2 * s["sum_gradients_squared"]},

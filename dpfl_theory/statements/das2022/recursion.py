@@ -19,14 +19,15 @@ from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import alpha_form_experiment, general_experiment, runs, step_experiment
 from dpfl_theory.statements.das2022.clipped_step import EQ34
 from dpfl_theory.statements.das2022.sampling import COHORT_EFFECT, SURVIVORS
-from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
-from dpfl_theory.statements.symbolic import equal, total
+from dpfl_theory.statements.formula import letters_of, total
+from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, Symbol
+from dpfl_theory.statements.symbolic import equal
 
 _WHERE = "Appendix C.1, proof of Theorem 6"
 
 
 def _eq36_sides() -> Sides:
-    s = sympy_symbols(EQ36)
+    s = letters_of(EQ36)
     a, rho = s["eta"] * s["L"] * s["E"], expanded_rho(s)
     return Sides(
         lhs={"unclipped": (2 - 2 * a - 4 * a**2) * s["E_unclipped_gap"], "clipped": clipped_term(s)},
@@ -39,7 +40,7 @@ def _eq36_sides() -> Sides:
 
 
 def _eq35_sides() -> Sides:
-    s = sympy_symbols(EQ35)
+    s = letters_of(EQ35)
     a, step = s["eta"] * s["L"] * s["E"], s["eta"] * s["E"]
     return Sides(
         lhs={"next distance": s["next_distance"] ** 2},
@@ -70,7 +71,7 @@ def equal_clients(instance: Mapping[str, Any]) -> list[Case]:
 
 
 def _eq37_sides() -> Sides:
-    s = sympy_symbols(EQ37)
+    s = letters_of(EQ37)
     rho = expanded_rho(s)
     y = 2 * s["gamma"] / (s["C_hat"] * s["K"] * rho)
     return Sides(
@@ -83,7 +84,7 @@ def _eq37_sides() -> Sides:
 
 
 def _eq39_sides() -> Sides:
-    s = sympy_symbols(EQ39)
+    s = letters_of(EQ39)
     rho = expanded_rho(s)
     x = s["E"] * rho / s["alpha"]
     return Sides(
@@ -96,12 +97,12 @@ def _eq39_sides() -> Sides:
 
 
 def _eq37_prescription() -> Mapping[str, Any]:
-    s = sympy_symbols(EQ37)
+    s = letters_of(EQ37)
     return {"eta": s["gamma"] / (s["C_hat"] * s["L"] * s["E"] * s["K"] * expanded_rho(s)), "C": s["C_hat"] * s["E"]}
 
 
 def _eq39_prescription() -> Mapping[str, Any]:
-    s = sympy_symbols(EQ39)
+    s = letters_of(EQ39)
     rho = expanded_rho(s)
     K = 2 * s["alpha"] * s["gamma"] / (s["C_hat"] * s["E"] * rho**2)
     return {"K": K, "eta": s["gamma"] / (s["C_hat"] * s["L"] * s["E"] * K * rho), "C": s["C_hat"] * s["E"]}
@@ -110,7 +111,7 @@ def _eq39_prescription() -> Mapping[str, Any]:
 def _summed(_: Mapping[str, Any]) -> Outcome:
     """(13) with (34): D_{k+1} <= D_k + mean A_i + eta^2 d sigma^2. Over K rounds, with D_K >= 0 dropped and all over
     eta E K, it is (36)."""
-    s = sympy_symbols(EQ36)
+    s = letters_of(EQ36)
     noise = s["eta"] ** 2 * s["K"] * (s["C_hat"] * s["E"]) ** 2 * expanded_rho(s) ** 2
     per_round = total(EQ34, "rhs") + noise
     mine = (s["D"] ** 2 / s["K"] + per_round) / (s["eta"] * s["E"])
@@ -119,19 +120,19 @@ def _summed(_: Mapping[str, Any]) -> Outcome:
 
 def _step_substituted(_: Mapping[str, Any]) -> Outcome:
     """(36) at the prescribed eta is (37)."""
-    at = {sympy_symbols(EQ36)["eta"]: _eq37_prescription()["eta"]}
+    at = {letters_of(EQ36)["eta"]: _eq37_prescription()["eta"]}
     return same_sides(EQ36, at, EQ37, "at the prescribed eta")
 
 
 def _theorem6(_: Mapping[str, Any]) -> Outcome:
     """(37) is the first display of Theorem 6 with rho written out."""
-    at = {sympy_symbols(theorem6.GENERAL)["rho"]: expanded_rho(sympy_symbols(EQ37))}
+    at = {letters_of(theorem6.GENERAL)["rho"]: expanded_rho(letters_of(EQ37))}
     return same_sides(theorem6.GENERAL, at, EQ37, "with rho written out")
 
 
 def _rounds_substituted(_: Mapping[str, Any]) -> Outcome:
     """(38), which is (37), at the prescribed K is (39)."""
-    at = {sympy_symbols(EQ37)["K"]: _eq39_prescription()["K"]}
+    at = {letters_of(EQ37)["K"]: _eq39_prescription()["K"]}
     return same_sides(EQ37, at, EQ39, "at the prescribed K")
 
 

@@ -13,8 +13,9 @@ from dpfl_theory.statements.das2022 import _sampling_moments as exact
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022._causes import INDEPENDENT, SAMPLING
 from dpfl_theory.statements.das2022._experiments import step_experiment
-from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, sympy_symbols
-from dpfl_theory.statements.symbolic import equal, total
+from dpfl_theory.statements.formula import letters_of, total
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
+from dpfl_theory.statements.symbolic import equal
 
 
 def _independent_proof(_: Mapping[str, Any]) -> Outcome:
@@ -43,7 +44,7 @@ def slack(statement: Callable[[], Statement], sampling: str) -> Check:
         import sympy as sp
 
         target = statement()
-        s = sympy_symbols(target)
+        s = letters_of(target)
         n, r, S, m = s["n"], s["r"], s["mean_square"], sp.Symbol("m", positive=True)
         excess = (1 - r / n) / r
         moment, left = {
@@ -77,12 +78,12 @@ def cohort_experiment(statement: Statement, instance: Mapping[str, Any]) -> Expe
 
 
 def _printed_sides() -> Sides:
-    s = sympy_symbols(EQ12)
+    s = letters_of(EQ12)
     return Sides(lhs={"cohort": s["second_moment"]}, rhs={"clients": s["mean_square"]})
 
 
 def _repaired_sides() -> Sides:
-    s = sympy_symbols(REPAIRED)
+    s = letters_of(REPAIRED)
     return Sides(
         lhs={"cohort": s["second_moment"]},
         rhs={"clients": s["mean_square"], "cohort size": (1 - s["r"] / s["n"]) / s["r"] * s["mean_square"]},

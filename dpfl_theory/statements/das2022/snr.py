@@ -12,11 +12,12 @@ from dpfl_theory.statements.claims import Case
 from dpfl_theory.statements.das2022 import _comparison_instances as instances
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022._experiments import step_experiment
-from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement
 
 
 def _snr_sides() -> Sides:
-    s = sympy_symbols(SNR)
+    s = letters_of(SNR)
     return Sides(lhs={"clipping": s["E_clipped_signal"]}, rhs={"normalisation": s["E_normalised_signal"]})
 
 

@@ -9,17 +9,8 @@ from dpfl_theory.statements import prescribed_noise as noise
 from dpfl_theory.statements.claims import ConstantClaim, Escape
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022._causes import RANGE
-from dpfl_theory.statements.model import (
-    Assumption,
-    Check,
-    Effect,
-    Erratum,
-    Sides,
-    Source,
-    Statement,
-    Symbol,
-    sympy_symbols,
-)
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks
 
 if TYPE_CHECKING:
@@ -54,14 +45,14 @@ def _squared(s: Mapping[str, Any], variance: Any) -> Any:
 def _printed(statement: Statement) -> Any:
     import sympy as sp
 
-    s = sympy_symbols(statement)
+    s = letters_of(statement)
     return s["q"] * s["K"] * s["C"] ** 2 * sp.log(1 / s["delta"]) / (s["n"] ** 2 * s["epsilon"] ** 2)
 
 
 def _enough(statement: Statement) -> Any:
     import sympy as sp
 
-    s = sympy_symbols(statement)
+    s = letters_of(statement)
     return 4 * s["K"] * s["C"] ** 2 * sp.log(1 / s["delta"]) / (s["r"] ** 2 * s["epsilon"] ** 2)
 
 
@@ -118,9 +109,7 @@ THEOREM3: Statement = Statement(
         noise.DELTA,
     ),
     relation="==",
-    sides=lambda: Sides(
-        {"noise": sympy_symbols(THEOREM3)["noise_variance"]}, {"prescribed variance": _printed(THEOREM3)}
-    ),
+    sides=lambda: Sides({"noise": letters_of(THEOREM3)["noise_variance"]}, {"prescribed variance": _printed(THEOREM3)}),
     prescription=lambda: {"noise_variance": _printed(THEOREM3)},
     checks=(
         noise.rounds_together(lambda: THEOREM3, _squared, "q", {"r": "n"}),
@@ -205,9 +194,7 @@ REPAIRED: Statement = Statement(
         noise.DELTA,
     ),
     relation="==",
-    sides=lambda: Sides(
-        {"noise": sympy_symbols(REPAIRED)["noise_variance"]}, {"prescribed variance": _enough(REPAIRED)}
-    ),
+    sides=lambda: Sides({"noise": letters_of(REPAIRED)["noise_variance"]}, {"prescribed variance": _enough(REPAIRED)}),
     prescription=lambda: {"noise_variance": _enough(REPAIRED)},
     checks=repaired_checks(lambda: REPAIRED, _squared, {"n": 100, "r": 80, "K": 500, "C": 40}),
 )

@@ -15,7 +15,8 @@ from dpfl_theory.statements.das2022._consistency import agreeing_prescriptions, 
 from dpfl_theory.statements.das2022._experiments import runs
 from dpfl_theory.statements.das2022._weights import FINITE, diverging
 from dpfl_theory.statements.das2022.sampling import COHORT_EFFECT, NOT_TOUCHED
-from dpfl_theory.statements.model import Erratum, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Erratum, Sides, Source, Statement
 
 _LETTERS = das.letters("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D", "Delta")
 ASSUMPTIONS = (
@@ -33,7 +34,7 @@ ASSUMPTIONS = (
 
 def _prescription() -> Mapping[str, Any]:
     """eta = beta = rho/(2 alpha L), C = G E, K = (2 alpha gamma/C)/rho^2."""
-    s = sympy_symbols(A)
+    s = letters_of(A)
     C = s["G"] * s["E"]
     return {"eta": s["rho"] / (2 * s["alpha"] * s["L"]), "C": C, "K": 2 * s["alpha"] * s["gamma"] / (C * s["rho"] ** 2)}
 
@@ -43,7 +44,7 @@ def _initialisation(s: Mapping[str, Any]) -> Any:
 
 
 def _sides_a() -> Sides:
-    s = sympy_symbols(A)
+    s = letters_of(A)
     x = s["rho"] * s["E"] / s["alpha"]
     return Sides(
         lhs={"gap": (2 - x - x**2) * s["E_gap"]},
@@ -56,7 +57,7 @@ def _sides_a() -> Sides:
 
 def _sides_b(statement: Callable[[], Statement], excess: Callable[[Mapping[str, Any]], Any]) -> Callable[[], Sides]:
     def build() -> Sides:
-        s = sympy_symbols(statement())
+        s = letters_of(statement())
         x = s["rho"] * s["E"] / s["alpha"]
         return Sides(
             lhs={"weighted gap": (2 - x**2) * s["E_weighted_gap"]},

@@ -18,8 +18,9 @@ from dpfl_theory.statements.das2022._appendix import (
     prescription,
 )
 from dpfl_theory.statements.das2022._experiments import general_experiment, isotropic_experiment, runs
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, sympy_symbols
-from dpfl_theory.statements.symbolic import equal, total
+from dpfl_theory.statements.formula import letters_of, total
+from dpfl_theory.statements.model import Check, Sides, Source, Statement
+from dpfl_theory.statements.symbolic import equal
 
 
 def _prescribed() -> Mapping[str, Any]:
@@ -27,7 +28,7 @@ def _prescribed() -> Mapping[str, Any]:
 
 
 def _sides() -> Sides:
-    s = sympy_symbols(GENERAL)
+    s = letters_of(GENERAL)
     y = 2 * s["gamma"] / (s["C_hat"] * s["K"] * s["rho"])
     return Sides(
         lhs={"unclipped": (2 - y - y**2) * s["E_unclipped_gap"], "clipped": clipped_term(s)},
@@ -36,7 +37,7 @@ def _sides() -> Sides:
 
 
 def _alpha_sides() -> Sides:
-    s = sympy_symbols(ALPHA)
+    s = letters_of(ALPHA)
     x = s["rho"] * s["E"] / s["alpha"]
     return Sides(
         lhs={"unclipped": (2 - x - x**2) * s["E_unclipped_gap"], "clipped": clipped_term(s)},
@@ -50,9 +51,9 @@ def _alpha_sides() -> Sides:
 def _follows(_: Mapping[str, Any]) -> Outcome:
     """The alpha form's right side minus the general one's, at K of the alpha form and with every client unclipped, is
     Delta x (1/2 - x), x = rho E/alpha <= 1/2: never negative."""
-    s = sympy_symbols(ALPHA)
+    s = letters_of(ALPHA)
     x = s["rho"] * s["E"] / s["alpha"]
-    own = sympy_symbols(GENERAL)
+    own = letters_of(GENERAL)
     swaps = {own["K"]: _prescribed()["K"], own["E_unclipped_Delta"]: s["Delta"]}
     slack = total(ALPHA, "rhs") - total(GENERAL, "rhs").subs(swaps)
     left = equal(total(GENERAL, "lhs").subs(swaps), total(ALPHA, "lhs"), "left sides")
@@ -65,14 +66,14 @@ def _follows(_: Mapping[str, Any]) -> Outcome:
 
 def _step_limit(_: Mapping[str, Any]) -> Outcome:
     """K > (2 gamma/(C_hat E))/rho is the proof's eta L < 1/2."""
-    s = sympy_symbols(GENERAL)
+    s = letters_of(GENERAL)
     at_limit = prescription(lambda: GENERAL)()["eta"].subs(s["K"], 2 * s["gamma"] / (s["C_hat"] * s["E"] * s["rho"]))
     return equal(at_limit * s["L"], "1/2", "eta L at the smallest K")
 
 
 def _same_step(_: Mapping[str, Any]) -> Outcome:
     """The general eta at the alpha form's K is rho/(2 alpha L)."""
-    s = sympy_symbols(ALPHA)
+    s = letters_of(ALPHA)
     return equal(_prescribed()["eta"], s["rho"] / (2 * s["alpha"] * s["L"]), "eta at the alpha form's K")
 
 

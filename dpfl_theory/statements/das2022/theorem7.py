@@ -21,8 +21,9 @@ from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import general_experiment, runs
 from dpfl_theory.statements.das2022._weights import FINITE, diverging
 from dpfl_theory.statements.das2022.sampling import COHORT_EFFECT, NOT_TOUCHED
-from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, sympy_symbols
-from dpfl_theory.statements.symbolic import equal, total
+from dpfl_theory.statements.formula import letters_of, total
+from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement
+from dpfl_theory.statements.symbolic import equal
 
 
 def _prescribed() -> Mapping[str, Any]:
@@ -33,7 +34,7 @@ def _sides(statement: Callable[[], Statement], excess: Callable[[Mapping[str, An
     """The general form; the repair adds ``excess`` (kappa) to the share of clients whose second moment is counted."""
 
     def build() -> Sides:
-        s = sympy_symbols(statement())
+        s = letters_of(statement())
         y = 2 * s["gamma"] / (s["C_hat"] * s["K"] * s["rho"])
         return Sides(
             lhs={"unclipped": (2 - y**2) * s["E_unclipped_weighted_gap"], "clipped": clipped_term(s)},
@@ -52,7 +53,7 @@ def _sides(statement: Callable[[], Statement], excess: Callable[[Mapping[str, An
 
 def _alpha_sides(statement: Callable[[], Statement], excess: Callable[[Mapping[str, Any]], Any]) -> Callable[[], Sides]:
     def build() -> Sides:
-        s = sympy_symbols(statement())
+        s = letters_of(statement())
         x = s["rho"] * s["E"] / s["alpha"]
         return Sides(
             lhs={"unclipped": (2 - x**2) * s["E_unclipped_weighted_gap"], "clipped": clipped_term(s)},
@@ -68,7 +69,7 @@ def _alpha_sides(statement: Callable[[], Statement], excess: Callable[[Mapping[s
 
 def _follows(_: Mapping[str, Any]) -> Outcome:
     """At K of the alpha form the general form differs from it only by E_unclipped_share <= 1 replaced by 1."""
-    own, s = sympy_symbols(GENERAL), sympy_symbols(ALPHA)
+    own, s = letters_of(GENERAL), letters_of(ALPHA)
     swaps = {own["K"]: _prescribed()["K"], own["E_unclipped_share"]: 1}
     sides = [
         equal(total(GENERAL, side).subs(swaps), total(ALPHA, side), f"{side} of both forms") for side in ("lhs", "rhs")
@@ -82,7 +83,7 @@ def _follows(_: Mapping[str, Any]) -> Outcome:
 
 def _step_limit(_: Mapping[str, Any]) -> Outcome:
     """K > (2 gamma/(C_hat E))/rho is the proof's eta L < 1/2, and there the left side's 2 - y^2 is 2 - E^2."""
-    s = sympy_symbols(GENERAL)
+    s = letters_of(GENERAL)
     least = {s["K"]: 2 * s["gamma"] / (s["C_hat"] * s["E"] * s["rho"])}
     step = equal(prescription(lambda: GENERAL)()["eta"].subs(least) * s["L"], "1/2", "eta L at the smallest K")
     slope = total(GENERAL, "lhs").coeff(s["E_unclipped_weighted_gap"]).subs(least)
@@ -94,7 +95,7 @@ def _all_clipped(_: Mapping[str, Any]) -> Outcome:
     from dpfl_theory.statements.das2022 import theorem6
 
     none = ("E_unclipped_weighted_gap", "E_unclipped_share", "E_unclipped_weighted_Delta")
-    s, other = sympy_symbols(GENERAL), sympy_symbols(theorem6.GENERAL)
+    s, other = letters_of(GENERAL), letters_of(theorem6.GENERAL)
     swaps = {other[name]: 0 for name in ("E_unclipped_gap", "E_unclipped_Delta")}
     found = [
         equal(
@@ -115,7 +116,7 @@ def _recursion_repaired(_: Mapping[str, Any]) -> Outcome:
     """
     from dpfl_theory.statements.das2022 import normalised_step, sampling
 
-    s, own, moment = (sympy_symbols(x) for x in (GENERAL_REPAIRED, normalised_step.EQ46, sampling.REPAIRED))
+    s, own, moment = (letters_of(x) for x in (GENERAL_REPAIRED, normalised_step.EQ46, sampling.REPAIRED))
     eta = prescription(lambda: GENERAL_REPAIRED)()["eta"]
     C, step = s["C_hat"] * s["E"], eta * s["E"]
     noise = s["K"] * C**2 * s["rho"] ** 2  # d sigma^2
@@ -130,7 +131,7 @@ def _at_zero(printed: Callable[[], Statement], repaired: Callable[[], Statement]
     """A check that with kappa = 0 the repaired form is the printed one."""
 
     def build(_: Mapping[str, Any]) -> Outcome:
-        return same_sides(repaired(), {sympy_symbols(repaired())["kappa"]: 0}, printed(), "at kappa = 0")
+        return same_sides(repaired(), {letters_of(repaired())["kappa"]: 0}, printed(), "at kappa = 0")
 
     return Check("algebra", "fixed cohorts give the printed form", build)
 

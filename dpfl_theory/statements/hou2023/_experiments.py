@@ -12,8 +12,9 @@ from typing import Any
 
 from dpfl_theory.problems import make
 from dpfl_theory.statements.claims import Experiment
+from dpfl_theory.statements.formula import letters_of, prescription_of
 from dpfl_theory.statements.hou2023.lemma1 import LEMMA1
-from dpfl_theory.statements.model import Check, sympy_symbols
+from dpfl_theory.statements.model import Check
 
 __all__ = ["INSTANCES", "experiment", "run_of", "runs"]
 
@@ -58,8 +59,8 @@ INSTANCES: dict[str, dict[str, Any]] = {
 def _variance(values: Mapping[str, float]) -> float:
     """Lemma 1's variance of one coordinate, as printed."""
     assert LEMMA1.prescription is not None
-    s = sympy_symbols(LEMMA1)
-    printed = LEMMA1.prescription()["noise_variance"]
+    s = letters_of(LEMMA1)
+    printed = prescription_of(LEMMA1)["noise_variance"]
     return float(printed.subs({s[name]: value for name, value in values.items() if name in s}))
 
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.model import Check, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, prescription_of
+from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.symbolic import equal
 
 __all__ = ["checks", "least_epsilon"]
@@ -34,9 +35,9 @@ def _threshold(statement: Callable[[], Statement]) -> Callable[[Mapping[str, Any
         import sympy as sp
 
         itself = statement()
-        s, x = sympy_symbols(itself), sp.Symbol("x", positive=True)
+        s, x = letters_of(itself), sp.Symbol("x", positive=True)
         assert itself.prescription is not None
-        chosen = itself.prescription()
+        chosen = prescription_of(itself)
         T = chosen["T"]
         psi = s["D"] ** 2 + ((chosen["eta"] / chosen["p"]) ** 2 * s["H"] ** 2 if "H" in s else 0)
         noise = s["v"] * s["C"] ** 2 * s["N"] * s["d"] * sp.log(1 / s["delta"])
@@ -71,12 +72,12 @@ def _section3(statement: Callable[[], Statement]) -> Callable[[Mapping[str, Any]
         import sympy as sp
 
         itself = statement()
-        s = sympy_symbols(itself)
+        s = letters_of(itself)
         assert itself.prescription is not None
         # One client at a distance of 1: D^2 = N ||x_0 - x*||^2 and C = ||x_0 - x*|| leave N and the unit.
         own = {"L": instance["condition"], "mu": 1, "N": 1, "C": 1, "D": 1, "H": 0, "d": instance["d"]}
         own |= {"v": instance["v"], "delta": sp.Rational(instance["delta"])}
-        T = itself.prescription()["T"].subs({s[name]: value for name, value in own.items() if name in s})
+        T = prescription_of(itself)["T"].subs({s[name]: value for name, value in own.items() if name in s})
         known = {text: T.subs(s["epsilon"], sp.Rational(text)).evalf() for text in instance["epsilons"]}
         edge = least_epsilon({**s, "mu": 1, "L": instance["condition"]}, T).evalf()
         if not all(number.is_Float for number in (edge, *known.values())):

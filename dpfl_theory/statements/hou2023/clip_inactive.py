@@ -8,11 +8,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Case, Outcome
+from dpfl_theory.statements.formula import letters_of
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023._causes import NOISE_IN_UPDATES
 from dpfl_theory.statements.hou2023._experiments import experiment, run_of
 from dpfl_theory.statements.hou2023._moments import iterated, second_moments
-from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import equal
 
 if TYPE_CHECKING:
@@ -20,12 +21,12 @@ if TYPE_CHECKING:
 
 
 def _sides() -> Sides:
-    s = sympy_symbols(INACTIVE)
+    s = letters_of(INACTIVE)
     return Sides(lhs={"messages": s["E_messages"]}, rhs={"threshold": s["C"] ** 2})
 
 
 def _repaired_sides() -> Sides:
-    s = sympy_symbols(REPAIRED)
+    s = letters_of(REPAIRED)
     return Sides(lhs={"messages": s["E_messages"]}, rhs={"psi": 2 / s["N"] * s["E_mean_psi"]})
 
 

@@ -8,10 +8,11 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome, Performance
+from dpfl_theory.statements.formula import letters_of
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023._moments import iterated, second_moments
 from dpfl_theory.statements.hou2023.proof import ALONE, CLIENTS, VARIANCE, WHERE
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.symbolic import equal
 
 __all__ = ["CONTRACTION", "STATEMENTS"]
@@ -23,7 +24,7 @@ _NEXT = Symbol("psi_next", "E psi_{t+1}", (0, 2), "nonnegative", r"\mathbf{E}[\p
 def _contraction_sides(square: bool = False) -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(CONTRACTION)
+    s = letters_of(CONTRACTION)
     fall = (1 - s["mu"] * s["eta"]) ** 2 if square else 1 - s["mu"] * s["eta"]
     return Sides(
         lhs={"psi": s["psi_next"]},

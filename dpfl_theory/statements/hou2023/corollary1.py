@@ -11,12 +11,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Case, Outcome
+from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of, total
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023 import _worthwhile as worthwhile
 from dpfl_theory.statements.hou2023._causes import STARTING_POINT
 from dpfl_theory.statements.hou2023.theorem1 import bound_terms, noise_scale
-from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, sympy_symbols
-from dpfl_theory.statements.symbolic import as_fractions, enclosure, equal, total
+from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement
+from dpfl_theory.statements.symbolic import as_fractions, enclosure, equal
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -28,7 +29,7 @@ def _prescription(statement: Callable[[], Statement]) -> Callable[[], Mapping[st
     def build() -> Mapping[str, Any]:
         import sympy as sp
 
-        s = sympy_symbols(statement())
+        s = letters_of(statement())
         eta, p = 1 / s["L"], sp.sqrt(s["mu"] / s["L"])
         rate = sp.log(1 / (1 - s["mu"] / s["L"]))
         return {"eta": eta, "p": p, "T": sp.log(_psi(s, eta, p) * rate / noise_scale(s)) / rate}
@@ -42,7 +43,7 @@ def _psi(s: Mapping[str, Any], eta: Any, p: Any) -> Any:
 
 def _sides(statement: Callable[[], Statement]) -> Callable[[], Sides]:
     def build() -> Sides:
-        s, prescription = sympy_symbols(statement()), statement().prescription
+        s, prescription = letters_of(statement()), statement().prescription
         assert prescription is not None
         chosen, noise = prescription(), noise_scale(s)
         return Sides(
@@ -68,14 +69,14 @@ def _stationary(statement: Callable[[], Statement]) -> Callable[[Mapping[str, An
         import sympy as sp
 
         itself = statement()
-        s, T = sympy_symbols(itself), sympy_symbols(itself)["T_any"]
+        s, T = letters_of(itself), letters_of(itself)["T_any"]
         assert itself.prescription is not None
         rate = sp.Symbol("rate", positive=True)
         ratio = 1 - sp.exp(-rate)
         at = {s["mu"]: s["L"] * ratio, s["D"]: sp.Symbol("D", positive=True)}
         if "H" in s:
             at[s["H"]] = sp.Symbol("h", nonnegative=True) * s["L"] * sp.sqrt(ratio)  # psi_0 = D^2 + h^2
-        eta, p, best = (itself.prescription()[name].subs(at) for name in ("eta", "p", "T"))
+        eta, p, best = (prescription_of(itself)[name].subs(at) for name in ("eta", "p", "T"))
         bound = total(itself).subs({s["eta_any"]: eta, s["p_any"]: p}, simultaneous=True).subs(at)
         bend = sp.simplify(sp.diff(bound, T, 2))
         if not bend.is_positive:
@@ -99,9 +100,9 @@ def _shares(statement: Callable[[], Statement]) -> Callable[[Mapping[str, Any]],
         import sympy as sp
 
         itself = statement()
-        s = sympy_symbols(itself)
+        s = letters_of(itself)
         assert itself.prescription is not None
-        chosen = itself.prescription()
+        chosen = prescription_of(itself)
         L, mu = s["L"], s["mu"]
         for left, right, what in ((chosen["eta"], 1 / L, "eta*"), (chosen["p"] ** 2, mu / L, "p*^2")):
             found = equal(left, right, what)
@@ -137,17 +138,17 @@ def _compared(statement: Callable[[], Statement]) -> Callable[[Mapping[str, Any]
         import sympy as sp
 
         itself, letters = statement(), _letters_of(instance)
-        s = sympy_symbols(itself)
+        s = letters_of(itself)
         assert itself.prescription is not None
         assert itself.sides is not None
         at = {s[name]: v for name, v in letters.items() if name in s}
-        chosen = itself.prescription()["T"].subs(at).evalf(30)
+        chosen = prescription_of(itself)["T"].subs(at).evalf(30)
         if not chosen.is_Float:
             return Outcome(None, f"T* is {chosen}, no real number: nothing can be compared")
         outside = _worth_it(None, {"T": float(chosen)})
         if outside is not None:
             return Outcome(None, f"{outside}: nothing is compared")
-        cases, sides = [], itself.sides()
+        cases, sides = [], sides_of(itself)
         left, terms = sum(sides.lhs.values()).subs(at), {name: term.subs(at) for name, term in sides.rhs.items()}
         for share, p, T in ((Fraction(a), Fraction(b), c) for a, b, c in instance["others"]):
             eta = share / Fraction(instance["L"])

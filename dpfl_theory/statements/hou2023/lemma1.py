@@ -8,18 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements import prescribed_noise as noise
 from dpfl_theory.statements.claims import ConstantClaim, Escape, PrivacyPoint
+from dpfl_theory.statements.formula import letters_of
 from dpfl_theory.statements.hou2023._causes import EXPECTED_ROUNDS
-from dpfl_theory.statements.model import (
-    Assumption,
-    Check,
-    Effect,
-    Erratum,
-    Sides,
-    Source,
-    Statement,
-    Symbol,
-    sympy_symbols,
-)
+from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks
 
 if TYPE_CHECKING:
@@ -68,14 +59,14 @@ def _squared_if_all(s: Mapping[str, Any], variance: Any) -> Any:
 def _printed(statement: Statement) -> Any:
     import sympy as sp
 
-    s = sympy_symbols(statement)
+    s = letters_of(statement)
     return s["v"] * s["C"] ** 2 * s["p"] * s["T"] * sp.log(1 / s["delta"]) / s["epsilon"] ** 2
 
 
 def _enough(statement: Statement) -> Any:
     import sympy as sp
 
-    s = sympy_symbols(statement)
+    s = letters_of(statement)
     return 4 * s["C"] ** 2 * s["T"] * sp.log(1 / s["delta"]) / s["epsilon"] ** 2
 
 
@@ -167,7 +158,7 @@ LEMMA1: Statement = Statement(
     symbols=(*_LETTERS, *_CONSTANTS),
     assumptions=(Assumption("0 < epsilon <= u p T", _range), ITERATIONS, noise.DELTA),
     relation=">=",
-    sides=lambda: Sides({"noise": sympy_symbols(LEMMA1)["noise_variance"]}, {"prescribed variance": _printed(LEMMA1)}),
+    sides=lambda: Sides({"noise": letters_of(LEMMA1)["noise_variance"]}, {"prescribed variance": _printed(LEMMA1)}),
     prescription=lambda: {"noise_variance": _printed(LEMMA1)},
     checks=(
         noise.rounds_together(lambda: LEMMA1, _squared_if_all),
@@ -253,9 +244,7 @@ REPAIRED: Statement = Statement(
     symbols=_LETTERS,
     assumptions=(BUDGET, ITERATIONS, noise.DELTA),
     relation=">=",
-    sides=lambda: Sides(
-        {"noise": sympy_symbols(REPAIRED)["noise_variance"]}, {"prescribed variance": _enough(REPAIRED)}
-    ),
+    sides=lambda: Sides({"noise": letters_of(REPAIRED)["noise_variance"]}, {"prescribed variance": _enough(REPAIRED)}),
     prescription=lambda: {"noise_variance": _enough(REPAIRED)},
     checks=repaired_checks(lambda: REPAIRED, _squared, {"C": 1, "p": 0.05, "T": 400}),
 )

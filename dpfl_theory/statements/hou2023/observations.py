@@ -9,10 +9,11 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome
+from dpfl_theory.statements.formula import letters_of
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023 import _observation_runs as runs
 from dpfl_theory.statements.hou2023._sweeps import CLIENTS, best, divisors, gap, read
-from dpfl_theory.statements.model import Check, Remark, Source, Statement, sympy_symbols
+from dpfl_theory.statements.model import Check, Remark, Source, Statement
 from dpfl_theory.statements.symbolic import equal
 
 ALGORITHMS = ("dp-fedavg", "dp-scaffnew")
@@ -108,7 +109,7 @@ def _observation(number: int, title: str, text: str, **more: Any) -> Statement:
         text=text,
         expectations=runs.ERRORS,
         universal=False,
-        sides=lambda: runs.sides(sympy_symbols(OBSERVATION1)),
+        sides=lambda: runs.sides(letters_of(OBSERVATION1)),
         **more,
     )
 

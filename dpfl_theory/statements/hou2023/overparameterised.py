@@ -8,11 +8,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Case, Experiment
+from dpfl_theory.statements.formula import letters_of
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023._causes import NOISE_IN_SHIFTS
 from dpfl_theory.statements.hou2023._experiments import experiment, run_of
 from dpfl_theory.statements.hou2023._moments import expected_parts, iterated, psi_start, second_moments
-from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 def _sides() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(PRINTED)
+    s = letters_of(PRINTED)
     theta = sp.Max(1 - s["mu"] * s["eta"], 1 - s["p"] ** 2)
     return Sides(lhs={"control variates": s["E_shifts"]}, rhs={"rate": theta ** s["T"] * s["psi_0"]})
 

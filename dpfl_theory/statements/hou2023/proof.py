@@ -7,9 +7,10 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome, Performance
+from dpfl_theory.statements.formula import letters_of
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023._moments import iterated, second_moments
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.symbolic import equal
 
 __all__ = ["ALONE", "CLIENTS", "STATEMENTS", "VARIANCE", "WHERE"]
@@ -28,7 +29,7 @@ VARIANCE = Symbol("noise_variance", "variance of a message's noise per coordinat
 def _eq3_sides() -> Sides:
     import sympy as sp
 
-    return Sides(lhs={"mean": sympy_symbols(EQ3)["mean_shift"]}, rhs={"zero": sp.Integer(0)})
+    return Sides(lhs={"mean": letters_of(EQ3)["mean_shift"]}, rhs={"zero": sp.Integer(0)})
 
 
 def _projection(_: Mapping[str, Any]) -> Outcome:
@@ -65,7 +66,7 @@ def _eq3_cases(instance: Mapping[str, Any]) -> Iterator[Case]:
 
 
 def _nonexpansive_sides() -> Sides:
-    s = sympy_symbols(NONEXPANSIVE)
+    s = letters_of(NONEXPANSIVE)
     return Sides(
         lhs={"consensus": s["T_1"], "control variates": s["T_2"]},
         rhs={"deviation": s["y_t"] ** 2, "noise": s["N"] * s["d"] * s["noise_variance"]},

@@ -8,11 +8,12 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome
+from dpfl_theory.statements.formula import letters_of, prescription_of
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023 import lemma1
 from dpfl_theory.statements.hou2023._experiments import INSTANCES, runs
 from dpfl_theory.statements.hou2023._moments import expected_psi, psi_start
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.model import Check, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import equal
 
 __all__ = ["STATEMENTS", "THEOREM1", "bound_terms", "noise_scale"]
@@ -34,7 +35,7 @@ def noise_scale(s: Mapping[str, Any]) -> Any:
 
 
 def _sides() -> Sides:
-    s = sympy_symbols(THEOREM1)
+    s = letters_of(THEOREM1)
     return Sides({"psi_T": s["E_psi"]}, bound_terms(s["eta"], s["p"], s["T"], s["psi_0"], s["mu"], noise_scale(s)))
 
 
@@ -46,10 +47,10 @@ def _recursion(_: Mapping[str, Any]) -> Outcome:
     """Appendix B's last display, rho^T psi_0 + p N d sigma^2/(1 - rho), with the variance that Lemma 1 prescribes."""
     import sympy as sp
 
-    s = sympy_symbols(THEOREM1)
-    own = sympy_symbols(lemma1.LEMMA1)
+    s = letters_of(THEOREM1)
+    own = letters_of(lemma1.LEMMA1)
     assert lemma1.LEMMA1.prescription is not None
-    variance = lemma1.LEMMA1.prescription()["noise_variance"].subs({own[k]: s[k] for k in own if k in s})
+    variance = prescription_of(lemma1.LEMMA1)["noise_variance"].subs({own[k]: s[k] for k in own if k in s})
     theta = sp.Max(1 - s["mu"] * s["eta"], 1 - s["p"] ** 2)
     last = theta ** s["T"] * s["psi_0"] + s["p"] * s["N"] * s["d"] * variance / (1 - theta)
     return equal(_rhs(), last, "(2) against the recursion's end with Lemma 1's variance")
@@ -72,7 +73,7 @@ def _series(_: Mapping[str, Any]) -> Outcome:
 def _without_noise(_: Mapping[str, Any]) -> Outcome:
     import sympy as sp
 
-    s = sympy_symbols(THEOREM1)
+    s = letters_of(THEOREM1)
     theta = sp.Max(1 - s["mu"] * s["eta"], 1 - s["p"] ** 2)
     return equal(
         sp.limit(_rhs(), s["epsilon"], sp.oo),
@@ -85,7 +86,7 @@ def _balanced(_: Mapping[str, Any]) -> Outcome:
     """Appendix B.2's display: at eta = 1/L and p^2 = mu/L both parts of theta are 1 - mu/L."""
     import sympy as sp
 
-    s = sympy_symbols(THEOREM1)
+    s = letters_of(THEOREM1)
     ratio = s["mu"] / s["L"]
     at = _rhs().subs({s["eta"]: 1 / s["L"], s["p"]: sp.sqrt(ratio)}, simultaneous=True)
     display = (1 - ratio) ** s["T"] * s["psi_0"] + noise_scale(s) * s["T"]
@@ -173,7 +174,7 @@ THEOREM1: Statement = Statement(
 
 
 def _sharpened_sides() -> Sides:
-    s = sympy_symbols(SHARPENED)
+    s = letters_of(SHARPENED)
     terms = bound_terms(s["eta"], s["p"], s["T"], s["psi_0"], s["mu"], noise_scale(s), power=2)
     return Sides({"psi_T": s["E_psi"]}, terms)
 

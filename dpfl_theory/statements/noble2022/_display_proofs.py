@@ -16,7 +16,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.model import Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
 from dpfl_theory.statements.noble2022._lemma_proofs import decided, errors
 
@@ -32,12 +33,12 @@ def first_display(claim: Callable[[], Statement]) -> Build:
     def build(_: Mapping[str, Any]) -> Outcome:
         import sympy as sp
 
-        s = sympy_symbols(claim())
+        s = letters_of(claim())
         statement = claim()
         assert statement.sides is not None
         K, r, k, V = s["K"], sp.Symbol("r", positive=True), sp.Symbol("k", integer=True, positive=True), sp.Symbol("V")
         users = sp.summation(1, (k, 1, r)) * sp.summation(V, (k, 1, K)) / (K * r) ** 2
-        stated = sum(statement.sides().rhs.values())
+        stated = sum(sides_of(statement).rhs.values())
         proved = users.subs(r, s["l"] * s["M"]).subs(V, proof.variance(s))
         return decided(errors(), {"noise": (stated - proved) / proof.averaged(s)}, (sp.Symbol("theta"),))
 
@@ -52,7 +53,7 @@ def other_displays(claim: Callable[[], Statement]) -> Build:
 
         statement = claim()
         assert statement.sides is not None
-        s, stated = sympy_symbols(statement), sum(statement.sides().rhs.values())
+        s, stated = letters_of(statement), sum(sides_of(statement).rhs.values())
         K, eta, nu, share = s["K"], s["eta_l"], s["nu"], s["l"]
         V, r, theta, S, x, q = sp.symbols("V r theta S x q", positive=True)
         first, second, d, g, inner, mean = sp.symbols("E_1 E_2 d g p m", real=True)

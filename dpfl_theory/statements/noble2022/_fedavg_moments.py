@@ -15,10 +15,10 @@ from math import ceil, isqrt
 from typing import Any
 
 from dpfl_theory.statements.claims import Case
-from dpfl_theory.statements.model import Check, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, prescription_of, total
+from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.noble2022._moments import Users, users_of
 from dpfl_theory.statements.noble2022._strongly_convex import below
-from dpfl_theory.statements.symbolic import total
 
 __all__ = ["cases", "checks", "dissimilarity", "squares"]
 
@@ -80,7 +80,7 @@ def cases(statement: Callable[[], Statement], kind: str) -> Callable[[Mapping[st
     def build(instance: Mapping[str, Any]) -> list[Case]:
         itself = statement()
         assert itself.prescription is not None
-        symbols, steps, right = sympy_symbols(itself), itself.prescription(), total(itself)
+        symbols, steps, right = letters_of(itself), prescription_of(itself), total(itself)
         found = []
         for T, V in product(instance["T"], instance["V"]):
             root = isqrt(int(instance["size"]))

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.model import Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.noble2022 import _fedavg_steps as steps
 from dpfl_theory.statements.noble2022._fedavg_proof import ROUNDS
 from dpfl_theory.statements.symbolic import equal
@@ -29,7 +30,7 @@ def three_cases(statement: Callable[[], Statement], kind: str) -> Build:
 
         itself = statement()
         assert itself.sides is not None
-        s, terms = sympy_symbols(itself), itself.sides().rhs
+        s, terms = letters_of(itself), sides_of(itself).rhs
         noise, users, c2 = steps.coefficients(kind, s, steps.exact)
         share = steps.start(kind, s, steps.exact) / s["T"]
         a, c = sp.symbols("a c", positive=True)  # A/T, and c_1 or c_2
@@ -61,7 +62,7 @@ def logarithm(statement: Callable[[], Statement], ratio: Callable[[Mapping[str, 
 
         itself = statement()
         assert itself.sides is not None
-        s, terms = sympy_symbols(itself), itself.sides().rhs
+        s, terms = letters_of(itself), sides_of(itself).rhs
         parts = dict(zip(_NAMES, steps.coefficients("strongly convex", s, steps.exact)))
         m, more, log, T = sp.symbols("m more log T", positive=True)
         n, u, h = letters = sp.symbols("n u h", positive=True)  # the two parts of c_1, and c_2

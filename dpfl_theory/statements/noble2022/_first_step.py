@@ -11,7 +11,8 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Experiment, Performance
-from dpfl_theory.statements.model import Check, Expected, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.model import Check, Expected, Statement
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 
 __all__ = ["EXCESS", "GRADIENT", "cases", "checks", "performance", "worst"]
@@ -65,7 +66,7 @@ def cases(statement: Callable[[], Statement], start: str) -> Callable[[Mapping[s
         import sympy as sp
 
         itself = statement()
-        s = sympy_symbols(itself)
+        s = letters_of(itself)
         assert itself.sides is not None
         found = []
         for share in map(Fraction, instance["eta~ over its limit"]):
@@ -73,7 +74,7 @@ def cases(statement: Callable[[], Statement], start: str) -> Callable[[Mapping[s
             eta = share / (24 * nu)
             at = {s[name]: 1 for name in ("K", "M", "l", "s", "R", "T", "eta_g", "c")} | {s["varsigma"]: 0, s[start]: 0}
             right = sp.Rational(
-                sum(itself.sides().rhs.values()).subs(at).subs({s["nu"]: 2, s["Sigma"]: sp.Rational(1, 3)})
+                sum(sides_of(itself).rhs.values()).subs(at).subs({s["nu"]: 2, s["Sigma"]: sp.Rational(1, 3)})
             )
             left = (nu * eta) ** 2 * Sigma**2 / 2
             found.append(Case({"eta~": eta, "nu": nu, "Sigma": Sigma}, left, Fraction(int(right.p), int(right.q))))

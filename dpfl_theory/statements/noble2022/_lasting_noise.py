@@ -13,7 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.model import Check, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
+from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.noble2022 import _utility as noble
 
 __all__ = ["bent", "lasting"]
@@ -28,13 +29,13 @@ def _noise_stays(statement: Callable[[], Statement]) -> Callable[[Mapping[str, A
         import sympy as sp
 
         itself = statement()
-        s = sympy_symbols(itself)
+        s = letters_of(itself)
         assert itself.sides is not None
         assert itself.prescription is not None
         one = {s[name]: 1 for name in ("M", "l", "K", "s", "R")} | {s["varsigma"]: 0}
         if "B" in s:
             one |= {s["B"]: 1, s["G"]: 0}
-        chosen = itself.prescription()
+        chosen = prescription_of(itself)
         eta = (chosen["eta_g"] * chosen["eta_l"].subs(s["eta_g"], chosen["eta_g"])).subs(one)
         V = s["Sigma"] ** 2 / 2
         # E min(xi^2, w^2)/V for a standard normal: erf(w/sqrt 2) - w sqrt(2/pi) e^(-w^2/2) + w^2 erfc(w/sqrt 2)
@@ -42,7 +43,7 @@ def _noise_stays(statement: Callable[[], Statement]) -> Callable[[Mapping[str, A
         tail = sp.erfc(w / sp.sqrt(2))
         kept = 1 - tail - w * sp.sqrt(2 / sp.pi) * sp.exp(-(w**2) / 2) + w**2 * tail
         floor = sp.simplify(s["nu"] ** 2 * eta**2 * V)
-        right = sum(itself.sides().rhs.values()).subs(one).subs(s["F0"], s["nu"] * eta**2 * V / 2)
+        right = sum(sides_of(itself).rhs.values()).subs(one).subs(s["F0"], s["nu"] * eta**2 * V / 2)
         tends = sp.limit(right, s["T"], sp.oo)
         unit = {s["c"]: 1, s["nu"]: 1, s["Sigma"]: 1}
         needed = {T: float((floor / right).subs(unit).subs(s["T"], T).evalf(20)) for T in ROUNDS}

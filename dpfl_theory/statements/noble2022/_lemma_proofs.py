@@ -36,7 +36,8 @@ from itertools import product
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.model import Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
 
 __all__ = ["decided", "drift", "errors", "lag", "least_on_the_unit_box", "move"]
@@ -95,7 +96,7 @@ def _stated(statement: Statement, left: str) -> tuple[dict[str, Any], dict[str, 
     import sympy as sp
 
     assert statement.sides is not None
-    s, sides = sympy_symbols(statement), statement.sides()
+    s, sides = letters_of(statement), sides_of(statement)
     right = sp.expand(sum(sides.rhs.values()))
     factor = sp.expand(sum(sides.lhs.values())).coeff(s[left])
     moments = [name for name in ("drift", "lag", "slope") if name in s and name != left]

@@ -17,8 +17,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.model import Check, Statement, sympy_symbols
-from dpfl_theory.statements.symbolic import total
+from dpfl_theory.statements.formula import letters_of, prescription_of, total
+from dpfl_theory.statements.model import Check, Statement
 
 __all__ = ["RARE", "SURE", "checks", "floor_and_bound"]
 
@@ -38,7 +38,7 @@ def floor_and_bound(statement: Statement, family: str, delta: Any = None) -> tup
     """
     import sympy as sp
 
-    s = sympy_symbols(statement)
+    s = letters_of(statement)
     assert statement.prescription is not None
     T = s["T"]
     at = {s[name]: sp.Integer(1) for name in ("K", "s", "R", "nu", "C", "D0", "d")} | {s["varsigma"]: sp.Integer(0)}
@@ -49,7 +49,7 @@ def floor_and_bound(statement: Statement, family: str, delta: Any = None) -> tup
     else:
         users, at = T / delta, {**at, s["delta"]: delta, s["epsilon"]: delta / T**2}
     at |= {s["M"]: users, s["l"]: 1 / users}
-    tau = 2 * statement.prescription()["sigma_g"].subs(at)
+    tau = 2 * prescription_of(statement)["sigma_g"].subs(at)
     alone = 1 if users == 1 else 1 - 1 / users
     floor = (sp.Rational(1, 2) - 3 * T / (alone * tau * sp.sqrt(2 * sp.pi))) / 2
     return floor, sp.simplify(total(statement).subs(at))
@@ -60,7 +60,7 @@ def _refuted(statement: Callable[[], Statement], family: str) -> Callable[[Mappi
         import sympy as sp
 
         itself = statement()
-        s = sympy_symbols(itself)
+        s = letters_of(itself)
         delta = sp.Rational(instance["delta"]) if "delta" in instance else None
         floor, right = floor_and_bound(itself, family, delta)
         stays, tends = sp.limit(floor, s["T"], sp.oo), sp.limit(right.subs(s["c"], 1), s["T"], sp.oo)

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import ConstantClaim, Escape, Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.model import Assumption, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Assumption, Statement
 from dpfl_theory.statements.noble2022 import _formulas as formulas
 from dpfl_theory.statements.noble2022._letters import DELTA, NOISE, SAMPLING
 from dpfl_theory.statements.prescribed_noise import evaluate
@@ -68,7 +69,7 @@ def order(statement: Statement) -> Any:
     """u s sqrt(l T K log(2Tl/delta) log(2/delta))/(epsilon sqrt(M)), as printed."""
     import sympy as sp
 
-    s = sympy_symbols(statement)
+    s = letters_of(statement)
     logs = sp.log(2 * s["T"] * s["l"] / s["delta"]) * sp.log(2 / s["delta"])
     return s["u"] * s["s"] * sp.sqrt(s["l"] * s["T"] * s["K"] * logs) / (s["epsilon"] * sp.sqrt(s["M"]))
 

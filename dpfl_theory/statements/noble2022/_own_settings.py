@@ -7,7 +7,7 @@ from itertools import count, product
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.model import sympy_symbols
+from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
 
 __all__ = ["SETTINGS", "SLIPS", "own_settings"]
 
@@ -42,10 +42,10 @@ def own_settings(instance: Mapping[str, Any]) -> Outcome:
     from dpfl_theory.statements.noble2022.theoremC_1 import CONVEX, LONG_ENOUGH
     from dpfl_theory.statements.noble2022.theoremC_1_repaired import CONVEX as REPAIRED
 
-    s, own = sympy_symbols(CONVEX), sympy_symbols(REPAIRED)
+    s, own = letters_of(CONVEX), letters_of(REPAIRED)
     assert CONVEX.prescription is not None
     assert REPAIRED.sides is not None
-    wanted, start = CONVEX.prescription()["eta_g"], REPAIRED.sides().rhs["start"] * 2 / (own["nu"] * own["D0"] ** 2)
+    wanted, start = prescription_of(CONVEX)["eta_g"], sides_of(REPAIRED).rhs["start"] * 2 / (own["nu"] * own["D0"] ** 2)
     eta_g, enough, shares, needed = [], [], {}, {}
     for name, at in instance.items():
         rates = [sp.Rational(rate) for rate in at["l"]]

@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.model import Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
+from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.noble2022 import _private_runs as private
 from dpfl_theory.statements.noble2022 import _rates as rates
 from dpfl_theory.statements.noble2022 import lemmaC_8, theoremC_2_repaired
@@ -32,14 +33,14 @@ def privacy(s: Mapping[str, Any], factor: int = 1) -> Any:
 def _noise(statement: Statement) -> Any:
     """sigma_g*."""
     assert statement.prescription is not None
-    return statement.prescription()["sigma_g"]
+    return prescription_of(statement)["sigma_g"]
 
 
 def _terms(statement: Statement) -> dict[str, Any]:
     """The right side at c = 1."""
     assert statement.sides is not None
-    c = sympy_symbols(statement)["c"]
-    return {name: term.subs(c, 1) for name, term in statement.sides().rhs.items()}
+    c = letters_of(statement)["c"]
+    return {name: term.subs(c, 1) for name, term in sides_of(statement).rhs.items()}
 
 
 def scaffold_constant(statement: Callable[[], Statement]) -> Callable[[Mapping[str, Any]], Outcome]:
@@ -50,9 +51,9 @@ def scaffold_constant(statement: Callable[[], Statement]) -> Callable[[Mapping[s
         import sympy as sp
 
         itself = statement()
-        s, own = sympy_symbols(itself), sympy_symbols(lemmaC_8.REPAIRED)
+        s, own = letters_of(itself), letters_of(lemmaC_8.REPAIRED)
         assert lemmaC_8.REPAIRED.sides is not None
-        given = lemmaC_8.REPAIRED.sides().rhs
+        given = sides_of(lemmaC_8.REPAIRED).rhs
         named = {own[name]: s[name] for name in own if name in s} | {own["eta_g"]: sp.sqrt(s["l"] * s["M"])}
         noise, start = (given[name].subs(named) for name in ("noise", "start"))
         sigma = _noise(itself)
@@ -79,10 +80,10 @@ def fedavg_constant(statement: Callable[[], Statement]) -> Callable[[Mapping[str
         import sympy as sp
 
         itself = statement()
-        s, own = sympy_symbols(itself), sympy_symbols(theoremC_2_repaired.CONVEX)
+        s, own = letters_of(itself), letters_of(theoremC_2_repaired.CONVEX)
         assert theoremC_2_repaired.CONVEX.sides is not None
         named = {own[name]: s[name] for name in own if name in s}
-        given = {name: term.subs(named) for name, term in theoremC_2_repaired.CONVEX.sides().rhs.items()}
+        given = {name: term.subs(named) for name, term in sides_of(theoremC_2_repaired.CONVEX).rhs.items()}
         sigma = _noise(itself)
         noise = given["noise"].subs(own["Sigma"], 2 * s["C"] * sp.sqrt(2 * s["d"]) * sigma / (s["s"] * s["R"]))
         printed = _terms(itself)

@@ -16,7 +16,8 @@ from typing import Any
 
 from dpfl_theory.statements import rates
 from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.model import Check, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022._private_runs import experiment
 
@@ -136,9 +137,9 @@ def exponents(statement: Statement) -> dict[tuple[str, str], Any]:
 
     assert statement.sides is not None
     factor, found = sp.Symbol("factor", positive=True), {}
-    for term, expression in statement.sides().rhs.items():
+    for term, expression in sides_of(statement).rhs.items():
         plain = expression.replace(lambda e: isinstance(e, sp.log), lambda _: sp.Integer(1))
-        for name, letter in sympy_symbols(statement).items():
+        for name, letter in letters_of(statement).items():
             power = sp.simplify(letter * sp.diff(plain, letter) / plain)
             if name == "l" and not power.is_number:
                 continue  # 1 - l is no power of l

@@ -7,7 +7,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Outcome, Performance
-from dpfl_theory.statements.model import Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
 from dpfl_theory.statements.noble2022 import _round_performance as worst
 from dpfl_theory.statements.noble2022 import _utility as noble
@@ -51,8 +52,8 @@ def by_lemma_c2(printed: Callable[[], Statement], sharp: Callable[[], Statement]
     def build(_: Mapping[str, Any]) -> Outcome:
         import sympy as sp
 
-        s = sympy_symbols(printed())
-        difference = _right(printed()) - _right(sharp()).subs(sympy_symbols(sharp())["slope"], 2 * s["nu"] * s["gap"])
+        s = letters_of(printed())
+        difference = _right(printed()) - _right(sharp()).subs(letters_of(sharp())["slope"], 2 * s["nu"] * s["gap"])
         rest = sp.expand(difference)
         larger = rest
         if "eta_g" in s:
@@ -69,7 +70,7 @@ def by_lemma_c2(printed: Callable[[], Statement], sharp: Callable[[], Statement]
 
 def _right(statement: Statement) -> Any:
     assert statement.sides is not None
-    return sum(statement.sides().rhs.values())
+    return sum(sides_of(statement).rhs.values())
 
 
 def whole_step(product: Fraction) -> Callable[[Fraction], Fraction | None]:

@@ -9,7 +9,8 @@ from itertools import product
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.model import Check, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
 from dpfl_theory.statements.noble2022 import _round_instances as exact
 from dpfl_theory.statements.noble2022 import lemmaC_4, lemmaC_5, lemmaC_6, lemmaC_7
@@ -38,16 +39,16 @@ def combination(instance: Mapping[str, Any]) -> Outcome:
     """
     import sympy as sp
 
-    s = sympy_symbols(lemmaC_4.C4_SHARPENED)
+    s = letters_of(lemmaC_4.C4_SHARPENED)
     theta, p, h, z = sp.symbols("theta p h z", positive=True)
     eta, nu, share, eta_g = s["eta"], s["nu"], s["l"], sp.Symbol("eta_g", positive=True)
 
     def side(statement: Statement, which: str) -> Any:
         assert statement.sides is not None
-        own = sympy_symbols(statement)
+        own = letters_of(statement)
         named = {own[name]: s[name] for name in own if name in s}
         named |= {own["alpha"]: sp.Rational(2, 3)} if "alpha" in own else {}
-        return sum(getattr(statement.sides(), which).values()).subs(named)
+        return sum(getattr(sides_of(statement), which).values()).subs(named)
 
     weight = 12 * nu**3 * eta**2 / share
     drift = side(lemmaC_6.C6_SHARPENED, "rhs") - side(lemmaC_6.C6_SHARPENED, "lhs")

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.model import Assumption, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
+from dpfl_theory.statements.model import Assumption, Statement, Symbol
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -147,17 +148,17 @@ def starts_at_the_minimiser(statement: Callable[[], Statement], start: str) -> C
 
     def build(_: Mapping[str, Any]) -> Outcome:
         itself = statement()
-        s = sympy_symbols(itself)
+        s = letters_of(itself)
         assert itself.sides is not None
         assert itself.prescription is not None
         one = {s["l"]: 1, s["K"]: 1, s["T"]: 1, s["s"]: 1, s["varsigma"]: 0}
         if "B" in s:
             one |= {s["B"]: 1, s["G"]: 0}
-        chosen = itself.prescription()
+        chosen = prescription_of(itself)
         step = (chosen["eta_g"] * chosen["eta_l"].subs(s["eta_g"], chosen["eta_g"])).subs(one)
         moment = step**2 * s["Sigma"] ** 2 / (2 * s["M"])  # E||x^1||^2
         left = s["nu"] * moment / 2 if start == "D0" else s["nu"] ** 2 * moment
-        right = sum(itself.sides().rhs.values()).subs(one).subs(s[start], 0)
+        right = sum(sides_of(itself).rhs.values()).subs(one).subs(s[start], 0)
         refuted = right == 0 and bool(left.is_positive)
         return Outcome(
             False if refuted else None,
@@ -186,7 +187,7 @@ def keeps_a_distance(statement: Callable[[], Statement], step: Any) -> Callable[
         import sympy as sp
 
         itself = statement()
-        s = sympy_symbols(itself)
+        s = letters_of(itself)
         assert itself.sides is not None
         nu, mu, users = (sp.Rational(instance[name]) for name in ("nu", "mu", "M"))
         noise, records = (sp.Rational(instance.get(name, 0)) for name in ("Sigma", "varsigma"))
@@ -200,7 +201,7 @@ def keeps_a_distance(statement: Callable[[], Statement], step: Any) -> Callable[
         at |= {s[name]: 1 for name in ("l", "K", "s", "R", "c")} | {s["varsigma"]: records}  # sR = 1 in either case
         if "B" in s:
             at |= {s["B"]: 1, s["G"]: 0}
-        right = sum(itself.sides().rhs.values()).subs(at)
+        right = sum(sides_of(itself).rhs.values()).subs(at)
         needed = {T: float((floor / right.subs(s["T"], T)).evalf(20)) for T in instance["T"]}
         tends = sp.limit(right, s["T"], sp.oo)
         refuted = tends == 0 and floor.evalf() > 0 and list(needed.values()) == sorted(needed.values())

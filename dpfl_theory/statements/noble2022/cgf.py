@@ -7,7 +7,8 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement
 from dpfl_theory.statements.noble2022._divergences import FAMILIES
 from dpfl_theory.statements.noble2022._letters import PAPER, letters
 from dpfl_theory.statements.symbolic import equal
@@ -115,7 +116,7 @@ def _gaussian_divergence(statement: Callable[[], Statement]) -> Callable[[Mappin
         import sympy as sp
 
         itself = statement()
-        s = sympy_symbols(itself)
+        s = letters_of(itself)
         assert itself.sides is not None
         lam, z, x = s["lambda"], sp.Symbol("sigma_g", positive=True), sp.Symbol("x", real=True)
         loss = (x**2 - (x - 1) ** 2) / (2 * z**2)
@@ -124,7 +125,7 @@ def _gaussian_divergence(statement: Callable[[], Statement]) -> Callable[[Mappin
         cgf = sp.simplify(exponent + (x - 1 - lam) ** 2 / (2 * z**2))
         if x in cgf.free_symbols:
             return Outcome(None, f"the square is not complete: {cgf}")
-        budget = itself.sides().rhs["CGF"].subs(s["cgf"], cgf)
+        budget = sides_of(itself).rhs["CGF"].subs(s["cgf"], cgf)
         return equal(budget, (lam + 1) / (2 * z**2), "the budget of the Gaussian mechanism, and Lemma B.6")
 
     return build
@@ -139,7 +140,7 @@ def _two_answers(statement: Callable[[], Statement]) -> Callable[[Mapping[str, A
         import sympy as sp
 
         itself = statement()
-        s = sympy_symbols(itself)
+        s = letters_of(itself)
         assert itself.sides is not None
         y = sp.Symbol("y", positive=True)
         p, q = sp.symbols("p q", positive=True, probability=True)
@@ -147,7 +148,7 @@ def _two_answers(statement: Callable[[], Statement]) -> Callable[[Mapping[str, A
         for power in instance["lambda"]:
             moment = p * sp.exp(power * sp.log(p / q)) + (1 - p) * sp.exp(power * sp.log((1 - p) / (1 - q)))
             divergence = sp.log(p ** (power + 1) * q**-power + (1 - p) ** (power + 1) * (1 - q) ** -power) / power
-            budget = itself.sides().rhs["CGF"].subs({s["lambda"]: power, s["cgf"]: sp.log(moment)})
+            budget = sides_of(itself).rhs["CGF"].subs({s["lambda"]: power, s["cgf"]: sp.log(moment)})
             found.append(equal(sp.exp(power * budget), sp.exp(power * divergence), f"lambda = {power}"))
         excess = y - sp.log(y)
         least = sp.solve(sp.diff(excess, y), y) == [1] and sp.diff(excess, y, 2).is_positive and excess.subs(y, 1) > 0
@@ -160,14 +161,14 @@ def _two_answers(statement: Callable[[], Statement]) -> Callable[[Mapping[str, A
 
 
 def _equivalence_sides(statement: Statement) -> Sides:
-    s = sympy_symbols(statement)
+    s = letters_of(statement)
     return Sides({"Renyi budget": s["rdp"]}, {"CGF": s["cgf"] / s["lambda"]})
 
 
 def _interpolation_sides(statement: Statement) -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(statement)
+    s = letters_of(statement)
     lam = s["lambda"]
     return Sides(
         {"CGF": s["cgf"]},

@@ -8,7 +8,8 @@ from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement
 from dpfl_theory.statements.noble2022._letters import PAPER, letters
 from dpfl_theory.statements.symbolic import equal
 
@@ -152,7 +153,7 @@ def _difference(_: Mapping[str, Any]) -> Outcome:
 def _strong_sides(statement: Statement) -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(statement)
+    s = letters_of(statement)
     e, count = s["epsilon"], s["T"]
     return Sides(
         {"budget": s["epsilon_bar"]},
@@ -163,7 +164,7 @@ def _strong_sides(statement: Statement) -> Sides:
 def _amplified_sides(statement: Statement) -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(statement)
+    s = letters_of(statement)
     return Sides({"budget": s["epsilon_prime"]}, {"amplified": sp.log(1 + s["q"] * (sp.exp(s["epsilon"]) - 1))})
 
 

@@ -7,7 +7,8 @@ from itertools import product
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.noble2022._letters import DELTA, ORDER, PAPER, letters
 from dpfl_theory.statements.symbolic import equal
 
@@ -75,7 +76,7 @@ _BUDGET = Symbol("rdp", "Renyi budget of order alpha", (0, 0), "positive", r"\ep
 def _conversion_sides(statement: Statement) -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(statement)
+    s = letters_of(statement)
     log = sp.log(1 / s["delta"]) / (s["alpha"] - 1)
     return Sides({"epsilon": s["epsilon"]}, {"Renyi budget": s["rdp"], "conversion": log})
 

@@ -6,17 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.statements.model import (
-    Assumption,
-    Check,
-    Effect,
-    Erratum,
-    Expected,
-    Sides,
-    Source,
-    Statement,
-    sympy_symbols,
-)
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Expected, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _control_spread as spread
 from dpfl_theory.statements.noble2022 import _display_proofs as proofs
 from dpfl_theory.statements.noble2022 import _lemma_runs as runs
@@ -41,7 +32,7 @@ _SPREAD = Expected(
 
 
 def _sides(statement: Statement) -> Sides:
-    s = sympy_symbols(statement)
+    s = letters_of(statement)
     return Sides({"spread": s["spread"]}, {"variance": proof.averaged(s)})
 
 

@@ -9,7 +9,8 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Case, Outcome
-from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _lemma_runs as runs
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
 from dpfl_theory.statements.noble2022 import _user_performance as user
@@ -104,7 +105,7 @@ def _every_size(_: Mapping[str, Any]) -> Outcome:
     """
     import sympy as sp
 
-    s = sympy_symbols(SHARPENED)
+    s = letters_of(SHARPENED)
     m, S, R = sp.Symbol("m", integer=True, positive=True), sp.Symbol("S", positive=True), s["R"]
     found = (m * S / R - m * (m - 1) * S / (R * (R - 1))) / m**2
     stated = _sharp_sides().rhs["sampling"].subs({s["varsigma"]: sp.sqrt(S / R), s["s"]: m / R})
@@ -126,7 +127,7 @@ def _noise_length(statement: Callable[[], Statement], times: int) -> Callable[[M
         Sigma = 2 * C * sp.sqrt(2 * d) * sigma / n
         found = statement().sides
         assert found is not None
-        stated = found().rhs["noise"].subs(sympy_symbols(statement())["Sigma"], Sigma)
+        stated = found().rhs["noise"].subs(letters_of(statement())["Sigma"], Sigma)
         what = f"{times} times the noise's second moment against the noise term"
         return equal(times * (2 * C / n) ** 2 * sigma**2 * d * one, stated, what)
 
@@ -134,12 +135,12 @@ def _noise_length(statement: Callable[[], Statement], times: int) -> Callable[[M
 
 
 def _sides() -> Sides:
-    s = sympy_symbols(LEMMA)
+    s = letters_of(LEMMA)
     return Sides({"error": s["error"]}, {"sampling": s["varsigma"] ** 2 / (s["s"] * s["R"]), "noise": s["Sigma"] ** 2})
 
 
 def _sharp_sides() -> Sides:
-    s = sympy_symbols(SHARPENED)
+    s = letters_of(SHARPENED)
     sampling = (1 - s["s"]) / (1 - 1 / s["R"]) * s["varsigma"] ** 2 / (s["s"] * s["R"])
     return Sides({"error": s["error"]}, {"sampling": sampling, "noise": s["Sigma"] ** 2 / 2})
 

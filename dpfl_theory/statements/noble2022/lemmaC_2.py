@@ -9,7 +9,8 @@ from typing import Any
 
 from dpfl_theory.problems import make
 from dpfl_theory.statements.claims import Case, Experiment, Outcome, Performance
-from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.symbolic import equal
@@ -84,7 +85,7 @@ def descent(statement: Callable[[], Statement]) -> Callable[[Mapping[str, Any]],
     def build(_: Mapping[str, Any]) -> Outcome:
         import sympy as sp
 
-        s, t, g = sympy_symbols(statement()), sp.Symbol("t"), sp.Symbol("g", positive=True)
+        s, t, g = letters_of(statement()), sp.Symbol("t"), sp.Symbol("g", positive=True)
         fall = t * g**2 - s["nu"] * t**2 * g**2 / 2
         best = sp.solve(sp.diff(fall, t), t)
         found = statement().sides
@@ -96,7 +97,7 @@ def descent(statement: Callable[[], Statement]) -> Callable[[Mapping[str, Any]],
 
 
 def _sides(statement: Statement) -> Sides:
-    s = sympy_symbols(statement)
+    s = letters_of(statement)
     return Sides({"slope": s["slope"]}, {"gap": 2 * s["nu"] * s["gap"]})
 
 

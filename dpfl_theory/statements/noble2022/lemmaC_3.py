@@ -9,7 +9,8 @@ from itertools import product
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome, Performance
-from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.noble2022 import _lemma_runs as runs
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
 from dpfl_theory.statements.symbolic import equal
@@ -136,7 +137,7 @@ def _young(_: Mapping[str, Any]) -> Outcome:
     """The right side less ||a + z||^2 is ||a - z||^2, with z the sum of the errors, E||z||^2 <= n sigma_A^2."""
     import sympy as sp
 
-    s = sympy_symbols(LEMMA)
+    s = letters_of(LEMMA)
     a, z = sp.symbols("a z", real=True)
     named = {s["means_squared"]: a**2, s["sigma_A"]: sp.Abs(z) / sp.sqrt(s["n"])}
     right = sum(_sides().rhs.values()).subs(named)
@@ -157,7 +158,7 @@ def _mean_of_squares(instance: Mapping[str, Any]) -> Outcome:
 
 
 def _sides() -> Sides:
-    s = sympy_symbols(LEMMA)
+    s = letters_of(LEMMA)
     return Sides(
         {"sum": s["sum_squared"]}, {"means": 2 * s["means_squared"], "variances": 2 * s["n"] * s["sigma_A"] ** 2}
     )

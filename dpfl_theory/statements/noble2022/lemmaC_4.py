@@ -7,7 +7,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _lemma_enumeration as draws
 from dpfl_theory.statements.noble2022 import _lemma_proofs as proofs
 from dpfl_theory.statements.noble2022 import _lemma_runs as runs
@@ -48,7 +49,7 @@ def _worst(build: Any, kind: str) -> tuple[Check, ...]:
 
 
 def _c4_sides() -> Sides:
-    s = sympy_symbols(C4)
+    s = letters_of(C4)
     square = s["eta"] ** 2
     return Sides(
         {"move": s["move"]},
@@ -64,7 +65,7 @@ def _c4_sides() -> Sides:
 def _c4_sharp_sides() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(C4_SHARPENED)
+    s = letters_of(C4_SHARPENED)
     square = s["eta"] ** 2
     return Sides(
         {"move": s["move"]},

@@ -7,7 +7,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _lemma_enumeration as draws
 from dpfl_theory.statements.noble2022 import _lemma_proofs as proofs
 from dpfl_theory.statements.noble2022 import _lemma_runs as runs
@@ -53,7 +54,7 @@ def _worst_lag(sharp: bool) -> Callable[[worst.Round, Mapping[str, Any]], tuple[
 def _c5_sides(statement: Statement) -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(statement)
+    s = letters_of(statement)
     power = s["l"] ** (2 * s["alpha"] - 1)
     start = (
         {"excess": power * s["gap"] / (24 * s["nu"])}

@@ -7,7 +7,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _lemma_enumeration as draws
 from dpfl_theory.statements.noble2022 import _lemma_proofs as proofs
 from dpfl_theory.statements.noble2022 import _lemma_runs as runs
@@ -55,7 +56,7 @@ def _worst_drift(constants: Constants, start: str) -> Callable[[worst.Round, Map
 def _c6_sides(statement: Statement) -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(statement)
+    s = letters_of(statement)
     half, square = sp.Rational(9, 2), s["eta_g"] ** 2
     if "gap" in s:
         lag, part, noise = half, sp.Rational(9, 40) * s["nu"] * s["gap"], sp.Rational(27, 40)

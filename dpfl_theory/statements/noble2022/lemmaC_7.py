@@ -9,7 +9,8 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Outcome, Performance
-from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _lemma_enumeration as draws
 from dpfl_theory.statements.noble2022 import _lemma_runs as runs
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
@@ -63,14 +64,14 @@ def _combination(
     def build(_: Mapping[str, Any]) -> Outcome:
         import sympy as sp
 
-        s = {**sympy_symbols(claim())}
+        s = {**letters_of(claim())}
         theta, p, h, phi, z = sp.symbols("theta p h phi z", positive=True)
         s["drift"] = sp.Symbol("drift", nonnegative=True)
 
         def side(statement: Statement, which: str) -> Any:
             assert statement.sides is not None
-            found = sum(getattr(statement.sides(), which).values())
-            own = sympy_symbols(statement)
+            found = sum(getattr(sides_of(statement), which).values())
+            own = letters_of(statement)
             named = {own[name]: s[name] for name in own if name in s}
             named |= {own["slope"]: 2 * s["nu"] * s["gap"]} if "slope" in own else {}
             named |= {own["alpha"]: sp.Rational(2, 3)} if "alpha" in own else {}
@@ -129,7 +130,7 @@ def _inner_product(instance: Mapping[str, Any]) -> Performance:
 def _sides(statement: Statement, constants: Constants) -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(statement)
+    s = letters_of(statement)
     gain, alone, shared = (sp.Rational(v.numerator, v.denominator) for v in constants)
     weight = 27 * s["nu"] ** 2 * s["eta"] ** 2 / s["l"]
     shrink = 1 - s["mu"] * s["eta"] / 2

@@ -9,7 +9,8 @@ from itertools import pairwise
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome
-from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _first_step as first
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
@@ -31,7 +32,7 @@ def _spread(s: Mapping[str, Any]) -> Any:
 def _printed() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(LEMMA)
+    s = letters_of(LEMMA)
     deviation = noble.deviation(s)
     root = sp.sqrt(s["T"] * s["K"] * s["l"] * s["M"])
     return Sides(
@@ -63,11 +64,11 @@ def _too_short_a_step(instance: Mapping[str, Any]) -> Outcome:
     """
     import sympy as sp
 
-    s = sympy_symbols(LEMMA)
+    s = letters_of(LEMMA)
     strongly = bool(instance["strongly"])
     table = {**s, "mu": s["nu"]}
     assert LEMMA.sides is not None
-    right = strongly_convex(table) if strongly else sum(LEMMA.sides().rhs.values())
+    right = strongly_convex(table) if strongly else sum(sides_of(LEMMA).rhs.values())
     c, nu, D0 = s["c"], s["nu"], s["D0"]
     unit = {s[name]: 1 for name in ("K", "M", "l", "s", "R", "eta_g")} | {
         s["varsigma"]: 0,
@@ -92,9 +93,9 @@ def short_step_cases(instance: Mapping[str, Any]) -> list[Case]:
     left side, and the right side, for several constants c."""
     import sympy as sp
 
-    s = sympy_symbols(LEMMA)
+    s = letters_of(LEMMA)
     assert LEMMA.sides is not None
-    right = sum(LEMMA.sides().rhs.values())
+    right = sum(sides_of(LEMMA).rhs.values())
     found = []
     for c in instance["c"]:
         T, Sigma, eta_g = 100 * int(c), Fraction(1, 100 * int(c)), Fraction(4, 3)
@@ -117,7 +118,7 @@ def best_step(values: Mapping[str, float]) -> float:
 def _repaired() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(REPAIRED)
+    s = letters_of(REPAIRED)
     return Sides(
         runs.without_warm_round(s, "excess", "F0"),
         {
@@ -131,7 +132,7 @@ def _step() -> Mapping[str, Any]:
     """eta~ = min(l^(2/3)/(24 nu), D_0/sqrt(10 T W))."""
     import sympy as sp
 
-    s = sympy_symbols(REPAIRED)
+    s = letters_of(REPAIRED)
     W = proof.averaged(s) * _spread(s)
     return {"eta": sp.Min(s["l"] ** sp.Rational(2, 3) / (24 * s["nu"]), s["D0"] / sp.sqrt(10 * s["T"] * W))}
 
@@ -143,10 +144,10 @@ def _two_cases(_: Mapping[str, Any]) -> Outcome:
     """
     import sympy as sp
 
-    s = sympy_symbols(explicit.EXPLICIT)
-    ours = sympy_symbols(REPAIRED)
+    s = letters_of(explicit.EXPLICIT)
+    ours = letters_of(REPAIRED)
     assert explicit.EXPLICIT.sides is not None
-    given = sum(explicit.EXPLICIT.sides().rhs.values())
+    given = sum(sides_of(explicit.EXPLICIT).rhs.values())
     noise, start = _repaired().rhs["noise"], _repaired().rhs["start"]
     named = {ours[name]: s[name] for name in ours if name in s}
     noise, start = noise.subs(named), start.subs(named)

@@ -9,7 +9,8 @@ from itertools import pairwise
 from typing import Any
 
 from dpfl_theory.statements.claims import Experiment, Outcome
-from dpfl_theory.statements.model import Check, Effect, Erratum, Expected, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.model import Check, Effect, Erratum, Expected, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _descent_performance as worst
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _first_step as first
@@ -26,7 +27,7 @@ _WHERE = "Lemma C.9, Appendix C.4"
 def _printed() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(LEMMA)
+    s = letters_of(LEMMA)
     deviation = noble.deviation(s)
     root = sp.sqrt(s["T"] * s["K"] * s["l"] * s["M"])
     return Sides(
@@ -49,13 +50,13 @@ def _no_step_helps(_: Mapping[str, Any]) -> Outcome:
     """
     import sympy as sp
 
-    s = sympy_symbols(LEMMA)
+    s = letters_of(LEMMA)
     assert LEMMA.sides is not None
     unit = {s[name]: 1 for name in ("K", "M", "l", "s", "R", "eta_g")} | {s["varsigma"]: 0}
     c, nu, F0, T = s["c"], s["nu"], s["F0"], s["T"]
     positive = sp.Symbol("F0", positive=True)
     Sigma = sp.sqrt(2 * 16 * T * nu * F0)  # nu k^2 = 2 F_0
-    right = sum(LEMMA.sides().rhs.values()).subs(unit).subs(s["Sigma"], Sigma).subs(T, 4 * c)
+    right = sum(sides_of(LEMMA).rhs.values()).subs(unit).subs(s["Sigma"], Sigma).subs(T, 4 * c)
     ratio = sp.simplify(right.subs(F0, positive) / (nu * positive))
     tends = sp.limit(ratio, nu, sp.oo)
     left = sp.erfc(sp.Rational(1, 4))  # 2 Phi(-1/sqrt(8))
@@ -77,7 +78,7 @@ def _too_short_a_step(_: Mapping[str, Any]) -> Outcome:
     """
     import sympy as sp
 
-    s = sympy_symbols(LEMMA)
+    s = letters_of(LEMMA)
     terms = _printed().rhs
     unit = {s[name]: 1 for name in ("K", "M", "l", "s", "R", "eta_g")} | {s["varsigma"]: 0}
     c, nu, F0 = s["c"], s["nu"], s["F0"]
@@ -120,7 +121,7 @@ def _step() -> Mapping[str, Any]:
     """eta~ = min(l^(2/3)/(24 nu), sqrt(12 F_0/(5 nu T W)))."""
     import sympy as sp
 
-    s = sympy_symbols(REPAIRED)
+    s = letters_of(REPAIRED)
     best = sp.sqrt(12 * s["F0"] / (5 * s["nu"] * s["T"] * _noise(s)))
     return {"eta": sp.Min(s["l"] ** sp.Rational(2, 3) / (24 * s["nu"]), best)}
 
@@ -130,7 +131,7 @@ def _two_cases(_: Mapping[str, Any]) -> Outcome:
     F_0/(eta~ T) + nu eta~ W; at its best step b, f(b) = 2 sqrt((12/5) nu F_0 W/T), and nu b W is half of that."""
     import sympy as sp
 
-    s = sympy_symbols(REPAIRED)
+    s = letters_of(REPAIRED)
     W = sp.Symbol("W", positive=True)
     b = sp.sqrt(12 * s["F0"] / (5 * s["nu"] * s["T"] * W))
     best = 2 * sp.sqrt(sp.Rational(12, 5) * s["nu"] * s["F0"] * W / s["T"])
@@ -157,7 +158,7 @@ def best_step(values: Mapping[str, float]) -> float:
 def _repaired() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(REPAIRED)
+    s = letters_of(REPAIRED)
     return Sides(
         runs.without_warm_round(s, "slope", "slope0"),
         {

@@ -8,7 +8,8 @@ from itertools import product
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.noble2022._divergences import gaussian_moment
 from dpfl_theory.statements.noble2022._letters import NOISE, ORDER, PAPER, letters
 from dpfl_theory.statements.symbolic import equal
@@ -115,12 +116,12 @@ _GRID = {"sigma_g": ["0.5", "1", "7"], "alpha": ["1.1", "2", "3.5", "20"]}
 
 
 def _composition_sides(statement: Statement) -> Sides:
-    s = sympy_symbols(statement)
+    s = letters_of(statement)
     return Sides({"Renyi budget": s["rdp"]}, {"first": s["rdp_1"], "second": s["rdp_2"]})
 
 
 def _gaussian_sides(statement: Statement) -> Sides:
-    s = sympy_symbols(statement)
+    s = letters_of(statement)
     return Sides({"Renyi budget": s["rdp"]}, {"Gaussian": s["alpha"] / (2 * s["sigma_g"] ** 2)})
 
 

@@ -8,11 +8,12 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, total
+from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.noble2022._divergences import subsampled_cgf
 from dpfl_theory.statements.noble2022._letters import NOISE, ORDER, PAPER, RATE, letters
 from dpfl_theory.statements.prescribed_noise import evaluate
-from dpfl_theory.statements.symbolic import equal, total
+from dpfl_theory.statements.symbolic import equal
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -58,7 +59,7 @@ def _argued() -> tuple[bool, bool]:
     """Whether the formulas of Lemma B.7 and of equation (8), as they are entered, are those of `_ARGUMENT`."""
     import sympy as sp
 
-    s, own = sympy_symbols(LEMMA_B7), sympy_symbols(EQ8)
+    s, own = letters_of(LEMMA_B7), letters_of(EQ8)
     x, a = sp.exp(1 / s["sigma_g"] ** 2), s["alpha"]
     second = a * (a - 1) / 2 * s["q"] ** 2 * 2 * sp.Min(2 * (x - 1), x)
     lemma = equal(total(LEMMA_B7), sp.log(1 + second + s["rest"]) / (a - 1), "Lemma B.7, and the argument")
@@ -157,7 +158,7 @@ _REST = Symbol(
 def _lemma_sides(statement: Statement) -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(statement)
+    s = letters_of(statement)
     a, z = s["alpha"], s["sigma_g"]
     second = a * (a - 1) * s["q"] ** 2 * sp.Min(2 * (sp.exp(1 / z**2) - 1), sp.exp(1 / z**2))
     return Sides({"Renyi budget": s["rdp_q"]}, {"bound": sp.log(1 + second + s["rest"]) / (a - 1)})
@@ -166,7 +167,7 @@ def _lemma_sides(statement: Statement) -> Sides:
 def _interpolation_sides(statement: Statement) -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(statement)
+    s = letters_of(statement)
     a = s["alpha"]
     low, high = sp.floor(a), sp.ceiling(a)
     return Sides(

@@ -7,7 +7,8 @@ from itertools import product
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Check, Sides, Source, Statement
 from dpfl_theory.statements.noble2022._letters import DELTA, PAPER, letters
 from dpfl_theory.statements.noble2022.composition import composed_delta
 from dpfl_theory.statements.symbolic import equal
@@ -135,7 +136,7 @@ _ANSWERS = [["randomised response", "0.1"], ["randomised response", "1"]]
 def _epsilon_sides(statement: Statement) -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(statement)
+    s = letters_of(statement)
     lam = s["lambda"]
     return Sides({"epsilon": s["epsilon"]}, {"conversion": sp.log(1 / s["delta"]) / lam, "CGF": s["cgf"] / lam})
 
@@ -143,7 +144,7 @@ def _epsilon_sides(statement: Statement) -> Sides:
 def _delta_sides(statement: Statement) -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(statement)
+    s = letters_of(statement)
     return Sides({"delta": s["delta"]}, {"moment": sp.exp(s["cgf"] - s["lambda"] * s["epsilon"])})
 
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _attacks as attacks
 from dpfl_theory.statements.noble2022 import _formulas as formulas
 from dpfl_theory.statements.noble2022 import _order as order
@@ -84,7 +85,7 @@ def _guarantee(at: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def _sides(statement: Statement) -> Sides:
-    return Sides({"noise": sympy_symbols(statement)["sigma_g"]}, {"order": order.order(statement)})
+    return Sides({"noise": letters_of(statement)["sigma_g"]}, {"order": order.order(statement)})
 
 
 _MANY_USERS = [

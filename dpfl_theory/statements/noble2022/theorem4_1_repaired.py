@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.noble2022 import _formulas as formulas
 from dpfl_theory.statements.noble2022._letters import DELTA, NOISE, PAPER, SAMPLING, letters
 from dpfl_theory.statements.symbolic import equal
@@ -36,7 +37,7 @@ def _repaired(instance: Mapping[str, Any]) -> PrivacyClaim:
 def _repaired_sides(statement: Statement) -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(statement)
+    s = letters_of(statement)
     beyond, rate = s["alpha"] - 1, s["l"]
     rounds = s["T"] * sp.log(1 - rate + rate * sp.exp(beyond * s["K"] * s["rdp_step"])) / beyond
     return Sides({"epsilon": s["epsilon"]}, {"rounds": rounds, "conversion": sp.log(1 / s["delta"]) / beyond})
@@ -50,7 +51,7 @@ def _sampled_moment(_: Mapping[str, Any]) -> Outcome:
     """
     import sympy as sp
 
-    s = sympy_symbols(REPAIRED)
+    s = letters_of(REPAIRED)
     terms = _repaired_sides(REPAIRED).rhs
     beyond, budget, l, K = s["alpha"] - 1, s["rdp_step"], s["l"], s["K"]  # noqa: E741
     # A message that is sent has densities p and q, one that is not has 1 and 1.

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.noble2022 import _formulas as formulas
 from dpfl_theory.statements.noble2022 import _order as order
 from dpfl_theory.statements.noble2022._causes import ORDER_OF_NOISE
@@ -47,13 +48,13 @@ def _three_steps(instance: Mapping[str, Any]) -> PrivacyClaim:
 
 
 def _sides(statement: Statement) -> Sides:
-    return Sides({"noise": sympy_symbols(statement)["sigma_g"]}, {"order": order.order(statement)})
+    return Sides({"noise": letters_of(statement)["sigma_g"]}, {"order": order.order(statement)})
 
 
 def _repaired_sides(statement: Statement) -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(statement)
+    s = letters_of(statement)
     each, rounds = s["epsilon_a"], s["T"]
     return Sides(
         {"epsilon": s["epsilon_s"]},
@@ -69,7 +70,7 @@ def _strong_composition(_: Mapping[str, Any]) -> Outcome:
     the second order, so that the right side is sqrt(2T log(1/delta'')) eps_a + T eps_a^2 for small eps_a."""
     import sympy as sp
 
-    s = sympy_symbols(REPAIRED)
+    s = letters_of(REPAIRED)
     terms, each = _repaired_sides(REPAIRED).rhs, s["epsilon_a"]
     own, rest = s["x"] * s["delta"] / s["T"], (1 - s["x"]) * s["delta"]
     found = (

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
+from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _private_runs as private
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
@@ -33,7 +34,7 @@ def _sampling(s: Mapping[str, Any]) -> Any:
 def _scaffold() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(SCAFFOLD)
+    s = letters_of(SCAFFOLD)
     start = s["c"] * s["nu"] * s["D0"] ** 2 / (s["l"] ** sp.Rational(2, 3) * s["T"])
     return Sides(
         runs.without_warm_round(s, "excess", "F0"),
@@ -44,7 +45,7 @@ def _scaffold() -> Sides:
 def _fedavg() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(FEDAVG)
+    s = letters_of(FEDAVG)
     third = sp.Rational(1, 3)
     drift = s["D0"] ** (4 * third) * s["nu"] ** third * s["G"] ** (2 * third) / s["T"] ** (2 * third)
     users = s["G"] * s["D0"] * sp.sqrt(1 - s["l"]) / sp.sqrt(s["l"] * s["M"] * s["T"])
@@ -66,7 +67,7 @@ def _noise_scale(statement: Callable[[], Statement]) -> Callable[[], Mapping[str
     def build() -> Mapping[str, Any]:
         import sympy as sp
 
-        s = sympy_symbols(statement())
+        s = letters_of(statement())
         logs = sp.log(2 * s["T"] * s["l"] / s["delta"]) * sp.log(2 / s["delta"])
         return {"sigma_g": s["s"] * sp.sqrt(s["l"] * s["T"] * s["K"] * logs) / (s["epsilon"] * sp.sqrt(s["M"]))}
 
@@ -80,9 +81,9 @@ def _privacy_term(statement: Callable[[], Statement]) -> Callable[[Mapping[str, 
         import sympy as sp
 
         itself = statement()
-        s = sympy_symbols(itself)
+        s = letters_of(itself)
         assert itself.prescription is not None
-        Sigma = 2 * s["C"] * sp.sqrt(2 * s["d"]) * itself.prescription()["sigma_g"] / (s["s"] * s["R"])
+        Sigma = 2 * s["C"] * sp.sqrt(2 * s["d"]) * prescription_of(itself)["sigma_g"] / (s["s"] * s["R"])
         left = Sigma * s["D0"] / sp.sqrt(s["T"] * s["K"] * s["l"] * s["M"])
         return equal(
             left, 2 * sp.sqrt(2) * constants.privacy(s, 2), "the noise term at sigma_g* against the privacy bound"
@@ -93,9 +94,9 @@ def _privacy_term(statement: Callable[[], Statement]) -> Callable[[Mapping[str, 
 
 def _same_as_theorem_c2(_: Mapping[str, Any]) -> Outcome:
     """All terms but the privacy bound are those of Theorem C.2 (2) without Sigma_g."""
-    s, own = sympy_symbols(FEDAVG), sympy_symbols(theoremC_2.CONVEX)
+    s, own = letters_of(FEDAVG), letters_of(theoremC_2.CONVEX)
     assert theoremC_2.CONVEX.sides is not None
-    given = sum(theoremC_2.CONVEX.sides().rhs.values()).subs(own["Sigma"], 0)
+    given = sum(sides_of(theoremC_2.CONVEX).rhs.values()).subs(own["Sigma"], 0)
     ours = sum(v for name, v in _fedavg().rhs.items() if name != "privacy")
     return equal(
         given.subs({own[name]: s[name] for name in own if name in s}), ours, "Theorem C.2 against the last terms"

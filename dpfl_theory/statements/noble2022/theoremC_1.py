@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _first_step as first
 from dpfl_theory.statements.noble2022 import _lasting_noise as lasting
 from dpfl_theory.statements.noble2022 import _moderate_runs as moderate
@@ -25,7 +26,7 @@ def _steps(statement: Callable[[], Statement], strongly: bool) -> Callable[[], M
     def build() -> Mapping[str, Any]:
         import sympy as sp
 
-        s = sympy_symbols(statement())
+        s = letters_of(statement())
         eta_g = sp.sqrt(s["l"] * s["M"])
         eta_l = s["l"] ** sp.Rational(2, 3) / (24 * s["nu"] * s["K"] * eta_g)
         return {
@@ -39,7 +40,7 @@ def _steps(statement: Callable[[], Statement], strongly: bool) -> Callable[[], M
 def _strongly_convex() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(STRONGLY_CONVEX)
+    s = letters_of(STRONGLY_CONVEX)
     variance = s["varsigma"] ** 2 / (s["s"] * s["R"]) + s["Sigma"] ** 2
     # min(l/108, mu l^(2/3)/(48 nu)), with nu taken out: sympy cannot typeset the exponential otherwise.
     rate = sp.Min(s["l"] * s["nu"] / 108, s["mu"] * s["l"] ** sp.Rational(2, 3) / 48) / s["nu"]
@@ -55,7 +56,7 @@ def _strongly_convex() -> Sides:
 def _convex() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(CONVEX)
+    s = letters_of(CONVEX)
     return Sides(
         {"excess": s["excess"]},
         {
@@ -68,7 +69,7 @@ def _convex() -> Sides:
 def _non_convex() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(NON_CONVEX)
+    s = letters_of(NON_CONVEX)
     return Sides(
         {"gradient": s["gradient"]},
         {

@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome
-from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
 from dpfl_theory.statements.noble2022 import _round_instances as exact
@@ -21,7 +22,7 @@ from dpfl_theory.statements.symbolic import equal
 def _sides(statement: Statement, constants: lemma.Constants) -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(statement)
+    s = letters_of(statement)
     gain, alone, shared = (sp.Rational(v.numerator, v.denominator) for v in constants)
     noise = s["eta"] * proof.averaged(s) / gain
     return Sides(
@@ -38,7 +39,7 @@ def _telescoped(statement: Callable[[], Statement], source: Callable[[], Stateme
     """Lemma C.7 with mu = 0, summed over T rounds from F_0 = 0 (the warm start) and divided by the gain times T."""
 
     def build(_: Mapping[str, Any]) -> Outcome:
-        s, own = sympy_symbols(source()), sympy_symbols(statement())
+        s, own = letters_of(source()), letters_of(statement())
         claim, ours = source().sides, statement().sides
         assert claim is not None
         assert ours is not None

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.statements.claims import Experiment, Outcome
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.model import Check, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _first_step as first
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
@@ -35,7 +36,7 @@ def _steps(statement: Callable[[], Statement], global_step: Callable[[Any], Any]
     def build() -> Mapping[str, Any]:
         import sympy as sp
 
-        s = sympy_symbols(statement())
+        s = letters_of(statement())
         eta_g = sp.sqrt(s["l"] * s["M"])
         return {"eta_g": eta_g, "eta_l": global_step(s) / (s["K"] * eta_g)}
 
@@ -70,7 +71,7 @@ def _smooth_step(s: Mapping[str, Any]) -> Any:
 def _convex() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(CONVEX)
+    s = letters_of(CONVEX)
     return Sides(
         {"excess": s["excess"]},
         {
@@ -83,7 +84,7 @@ def _convex() -> Sides:
 def _strongly_convex() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(STRONGLY_CONVEX)
+    s = letters_of(STRONGLY_CONVEX)
     rate = sp.Min(s["l"] * s["nu"] / 108, s["mu"] * s["l"] ** sp.Rational(2, 3) / 48) / s["nu"]
     return Sides(
         {"excess": s["excess"]},
@@ -97,7 +98,7 @@ def _strongly_convex() -> Sides:
 def _non_convex() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(NON_CONVEX)
+    s = letters_of(NON_CONVEX)
     return Sides(
         runs.without_warm_round(s, "slope", "slope0"),
         {
@@ -116,11 +117,11 @@ def _at_sqrt(statement: Callable[[], Statement], lemma: Callable[[], Statement])
         ours, theirs = statement(), lemma()
         assert ours.sides is not None
         assert theirs.sides is not None
-        s, own = sympy_symbols(ours), sympy_symbols(theirs)
+        s, own = letters_of(ours), letters_of(theirs)
         named = {own[name]: s[name] for name in own if name in s} | {own["eta_g"]: sp.sqrt(s["l"] * s["M"])}
         found = [
-            equal(sp.simplify(theirs.sides().rhs[name].subs(named) ** 2), sp.simplify(term**2), name)
-            for name, term in ours.sides().rhs.items()
+            equal(sp.simplify(sides_of(theirs).rhs[name].subs(named) ** 2), sp.simplify(term**2), name)
+            for name, term in sides_of(ours).rhs.items()
         ]
         return Outcome(all(o.true for o in found) or None, "; ".join(o.reason for o in found))
 
@@ -131,7 +132,7 @@ def _log_terms(_: Mapping[str, Any]) -> Outcome:
     """42 L W/(mu T) at W = 2V/(KlM) is the noise term, and mu eta~/2 at both ends of eta~'s limit is the rate."""
     import sympy as sp
 
-    s = sympy_symbols(STRONGLY_CONVEX)
+    s = letters_of(STRONGLY_CONVEX)
     W = 2 * proof.averaged(s)
     first_term = equal(42 * _log(s) * W / (s["mu"] * s["T"]), _strongly_convex().rhs["noise"], "the noise")
     rates = [s["mu"] * limit / 2 for limit in (s["l"] / (54 * s["mu"]), _short(s))]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _first_step as first
 from dpfl_theory.statements.noble2022 import _lasting_noise as lasting
 from dpfl_theory.statements.noble2022 import _moderate_runs as moderate
@@ -25,7 +26,7 @@ def _steps(statement: Callable[[], Statement]) -> Callable[[], Mapping[str, Any]
     def build() -> Mapping[str, Any]:
         import sympy as sp
 
-        s = sympy_symbols(statement())
+        s = letters_of(statement())
         eta_g = sp.sqrt(s["l"] * s["M"])
         return {"eta_g": eta_g, "eta_l": 1 / (8 * (1 + s["B"] ** 2) * s["nu"] * s["K"] * eta_g)}
 
@@ -35,7 +36,7 @@ def _steps(statement: Callable[[], Statement]) -> Callable[[], Mapping[str, Any]
 def _strongly_convex() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(STRONGLY_CONVEX)
+    s = letters_of(STRONGLY_CONVEX)
     variance = s["varsigma"] ** 2 / (s["s"] * s["R"]) + s["Sigma"] ** 2
     return Sides(
         {"excess": s["excess"]},
@@ -51,7 +52,7 @@ def _strongly_convex() -> Sides:
 def _convex() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(CONVEX)
+    s = letters_of(CONVEX)
     third = sp.Rational(1, 3)
     return Sides(
         {"excess": s["excess"]},
@@ -71,7 +72,7 @@ def _convex() -> Sides:
 def _non_convex() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(NON_CONVEX)
+    s = letters_of(NON_CONVEX)
     third = sp.Rational(1, 3)
     return Sides(
         {"gradient": s["gradient"]},

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Check, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _fedavg_moments as moments
 from dpfl_theory.statements.noble2022 import _fedavg_proof as fedavg_proof
@@ -47,7 +48,7 @@ def _log(s: Mapping[str, Any]) -> Any:
 def _strongly_convex() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(STRONGLY_CONVEX)
+    s = letters_of(STRONGLY_CONVEX)
     per_round, log = s["mu"] * s["T"], _log(s)
     users = (1 - s["l"]) * s["G"] ** 2 / (per_round * s["l"] * s["M"])
     return Sides(
@@ -64,7 +65,7 @@ def _strongly_convex() -> Sides:
 def _convex() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(CONVEX)
+    s = letters_of(CONVEX)
     sampling = s["G"] * s["D0"] * sp.sqrt((1 - s["l"]) / (s["T"] * s["l"] * s["M"]))
     return Sides(
         {"excess": s["excess"]},
@@ -80,7 +81,7 @@ def _convex() -> Sides:
 def _non_convex() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(NON_CONVEX)
+    s = letters_of(NON_CONVEX)
     sampling = s["G"] * sp.sqrt(s["nu"] * s["F0"] * (1 - s["l"]) / (s["T"] * s["l"] * s["M"]))
     drift = s["F0"] ** 2 * s["nu"] * _heterogeneity(s) / s["T"] ** 2
     return Sides(
@@ -100,7 +101,7 @@ def _prescription(statement: Callable[[], Statement], kind: str) -> Callable[[],
     def build() -> Mapping[str, Any]:
         import sympy as sp
 
-        s = sympy_symbols(statement())
+        s = letters_of(statement())
         eta_g, slowest = sp.sqrt(s["l"] * s["M"]), 8 * (1 + s["B"] ** 2) * s["nu"]
         if kind == "strongly convex":
             slowest = sp.Max(slowest, s["mu"] * s["T"] / (2 * _log(s)))

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.model import Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.model import Statement
 
 __all__ = ["Round", "Run", "alpha_norm_ec", "exactly", "is_square", "least_with_noise", "root", "runs_on_the_line"]
 
@@ -154,10 +155,10 @@ def exactly(
     import sympy as sp
 
     assert statement.sides is not None
-    symbols = sympy_symbols(statement)
+    symbols = letters_of(statement)
     numbers = {symbols[k]: sp.Rational(v.numerator, v.denominator) for k, v in letters.items() if k in symbols}
     numbers.update({symbols[k]: v for k, v in (given or {}).items()})
-    right = statement.sides().rhs
+    right = sides_of(statement).rhs
     value = sp.expand(sum(right[name].subs(numbers) for name in terms or right) ** power)
     if not value.is_Rational:
         raise ValueError(f"the bound of {statement.id} is {value}, which is no rational number")

@@ -8,7 +8,8 @@ from itertools import pairwise
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025._line import exactly
 from dpfl_theory.statements.shulgin2025.lemma1 import Vector, clipped, length, smoothed
@@ -133,14 +134,14 @@ def _condition(_: Mapping[str, Any]) -> Outcome:
 def _clipping_sides() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(CLIPPING)
+    s = letters_of(CLIPPING)
     return Sides({"distance": s["r_k"]}, {"left": sp.Max(0, s["r_0"] - s["k"] * s["tau"])})
 
 
 def _normalization_sides() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(NORMALIZATION)
+    s = letters_of(NORMALIZATION)
     return Sides({"distance": s["r_next"]}, {"left": sp.Abs(1 - s["beta"] / (s["alpha"] + s["r_k"])) * s["r_k"]})
 
 

@@ -8,8 +8,9 @@ from itertools import pairwise
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome
+from dpfl_theory.statements.formula import letters_of
 from dpfl_theory.statements.local_phase import INTERPOLATION
-from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._clip21_runs import INACTIVE, ROUNDS, experiment, path
@@ -78,7 +79,7 @@ _STILL = Assumption("all residuals <= tau and gamma L_max sqrt(2 L (f(x^0) - f_i
 
 
 def _descent_sides() -> Sides:
-    s = sympy_symbols(DESCENT)
+    s = letters_of(DESCENT)
     gamma = s["gamma"]
     return Sides(
         {"gap": s["gap_after"]},
@@ -94,13 +95,13 @@ def _descent_sides() -> Sides:
 def _residual_sides() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(RESIDUAL)
+    s = letters_of(RESIDUAL)
     left = sp.Max(0, s["R"] - s["tau"])
     return Sides({"residual": s["residual"]}, {"clipped": left, "movement": s["L_max"] * s["gamma"] * s["estimate"]})
 
 
 def _inactive_sides() -> Sides:
-    s = sympy_symbols(INACTIVE_CLIPPING)
+    s = letters_of(INACTIVE_CLIPPING)
     return Sides({"residual": s["residual"]}, {"threshold": s["tau"]})
 
 
@@ -108,7 +109,7 @@ def _polarised(_: Mapping[str, Any]) -> Outcome:
     """f(x - gamma v) <= f - gamma <g, v> + (L/2) gamma^2 ||v||^2 and <g, v> = (||g||^2 + ||v||^2 - ||v - g||^2)/2."""
     import sympy as sp
 
-    s = sympy_symbols(DESCENT)
+    s = letters_of(DESCENT)
     product = (s["slope"] ** 2 + s["estimate"] ** 2 - s["error"] ** 2) / 2
     smooth = s["gap"] - s["gamma"] * product + s["L"] / 2 * s["gamma"] ** 2 * s["estimate"] ** 2
     return equal(sp.expand(smooth), sp.expand(sum(_descent_sides().rhs.values())), "the descent lemma and the bound")

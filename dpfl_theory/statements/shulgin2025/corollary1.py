@@ -7,7 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome
-from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _many_rounds as many
 from dpfl_theory.statements.shulgin2025 import _rates as rates
@@ -26,7 +27,7 @@ _LENGTH = Symbol("c", "step size times sqrt(K + 1)", (0, 1), "positive", "c")
 def _corollary_sides() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(COROLLARY1)
+    s = letters_of(COROLLARY1)
     root = sp.sqrt(s["K"] + 1)
     return Sides(
         {"gradient": s["least"]},
@@ -43,11 +44,11 @@ def _from_theorem1(_: Mapping[str, Any]) -> Outcome:
     import sympy as sp
 
     assert THEOREM1.sides is not None
-    s, other = sympy_symbols(COROLLARY1), sympy_symbols(THEOREM1)
+    s, other = letters_of(COROLLARY1), letters_of(THEOREM1)
     root = sp.sqrt(s["K"] + 1)
     swaps = {other[name]: s[name] for name in other if name in s}
     swaps.update({other["R"]: s["D"] / root, other["gamma"]: s["c"] / root})
-    bound = sum(THEOREM1.sides().rhs.values()).subs(swaps, simultaneous=True)
+    bound = sum(sides_of(THEOREM1).rhs.values()).subs(swaps, simultaneous=True)
     return equal(bound, sum(_corollary_sides().rhs.values()), "Theorem 1 with R = D/sqrt(K + 1), gamma = c/sqrt(K + 1)")
 
 
@@ -66,7 +67,7 @@ def _exponent(_: Mapping[str, Any]) -> Outcome:
     """With c and D fixed, the bound's logarithm changes with that of K + 1 by -1/2, exactly."""
     import sympy as sp
 
-    s = sympy_symbols(COROLLARY1)
+    s = letters_of(COROLLARY1)
     bound = sum(_corollary_sides().rhs.values())
     return equal((s["K"] + 1) * sp.diff(bound, s["K"]), -bound / 2, "the exponent of K + 1")
 

@@ -7,7 +7,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Case, Outcome
-from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _rates as rates
 from dpfl_theory.statements.shulgin2025._experiments import accurate_private, flat, private, runs
@@ -26,7 +27,7 @@ __all__ = ["COROLLARY2", "STATEMENTS", "best_beta_0"]
 def _prescription() -> Mapping[str, Any]:
     import sympy as sp
 
-    s = sympy_symbols(COROLLARY2)
+    s = letters_of(COROLLARY2)
     beta = s["beta_0"] / (s["K"] + 1)
     return {
         "sigma": s["c"] * sp.sqrt((s["K"] + 1) * sp.log(1 / s["delta"])) / s["epsilon"],
@@ -43,7 +44,7 @@ def _ratio(s: Mapping[str, Any]) -> Any:
 
 
 def _sides() -> Sides:
-    s = sympy_symbols(COROLLARY2)
+    s = letters_of(COROLLARY2)
     reach = (s["alpha"] + s["R"]) * s["L_max"] / (s["beta_0"] * s["R"])  # 1/(gamma (K + 1))
     return Sides(
         {"gradient": s["E_least"]},
@@ -65,16 +66,16 @@ def best_beta_0(s: Mapping[str, Any]) -> Any:
 
 def _from_theorem2(_: Mapping[str, Any]) -> Outcome:
     assert THEOREM2.sides is not None
-    s, other = sympy_symbols(COROLLARY2), sympy_symbols(THEOREM2)
+    s, other = letters_of(COROLLARY2), letters_of(THEOREM2)
     swaps = {other[name]: s[name] for name in other if name in s}
     swaps.update({other[name]: expression for name, expression in _prescription().items()})
-    bound = sum(THEOREM2.sides().rhs.values()).subs(swaps, simultaneous=True)
+    bound = sum(sides_of(THEOREM2).rhs.values()).subs(swaps, simultaneous=True)
     return equal(bound, sum(_sides().rhs.values()), "Theorem 2 with the prescribed sigma, beta and gamma")
 
 
 def _many_rounds() -> tuple[dict[str, Any], Any]:
     """The letters, and the bound as K grows."""
-    s = sympy_symbols(COROLLARY2)
+    s = letters_of(COROLLARY2)
     terms = _sides().rhs
     return s, sum(terms[name] for name in ("initialisation", "memory", "privacy noise"))
 

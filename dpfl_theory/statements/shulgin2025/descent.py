@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.formula import letters_of
 from dpfl_theory.statements.local_phase import INTERPOLATION
-from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._experiments import first_round, runs
@@ -26,7 +27,7 @@ _GAP = Symbol("gap", "f(x^k) - f_inf", (1, 0), "nonnegative", r"(f(x^k) - f^{\in
 
 
 def _sides() -> Sides:
-    s = sympy_symbols(DESCENT)
+    s = letters_of(DESCENT)
     return Sides(
         {"gap": s["gap_after"]},
         {
@@ -41,7 +42,7 @@ def _sides() -> Sides:
 def _sharpened_sides() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(SHARPENED)
+    s = letters_of(SHARPENED)
     return Sides(
         {"gap": s["gap_after"]},
         {
@@ -60,7 +61,7 @@ def _aligned(_: Mapping[str, Any]) -> Outcome:
     + p)), both of which are not negative."""
     import sympy as sp
 
-    s = sympy_symbols(DESCENT)
+    s = letters_of(DESCENT)
     t, p = sp.symbols("t p", real=True)
     e, g = s["error"], s["slope"]
     entered = sum(_sides().rhs.values())
@@ -88,7 +89,7 @@ def _angle(_: Mapping[str, Any]) -> Outcome:
     + ||v||^2. The right side is that of L-smoothness with the least inner product."""
     import sympy as sp
 
-    s = sympy_symbols(SHARPENED)
+    s = letters_of(SHARPENED)
     t, c, w = sp.symbols("t c w", real=True)
     square = sp.expand(sp.simplify(_gained(s)) ** 2)
     square = square.subs({s["slope"]: sp.sqrt(c**2 + w**2), s["error"]: sp.sqrt((c - t) ** 2 + w**2)})
@@ -100,10 +101,10 @@ def _better(_: Mapping[str, Any]) -> Outcome:
     the restored right side is that of L-smoothness with g - e."""
     import sympy as sp
 
-    s, printed = sympy_symbols(SHARPENED), _sides().rhs
+    s, printed = letters_of(SHARPENED), _sides().rhs
     g, e = s["slope"], s["error"]
     halved = sum(printed.values()) - printed["estimate"] / 2
-    own = halved.subs({letter: s[name] for name, letter in sympy_symbols(DESCENT).items() if name in s})
+    own = halved.subs({letter: s[name] for name, letter in letters_of(DESCENT).items() if name in s})
     factor_1 = equal(own, _by_smoothness(s, g - e), "the restored right side with the factor 1")
     if not factor_1.true:
         return factor_1

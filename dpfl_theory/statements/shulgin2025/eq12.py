@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _many_rounds as many
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
@@ -22,7 +23,7 @@ __all__ = ["ANY_D", "EQ12", "REPAIRED", "STATEMENTS"]
 def _twelve(statement: Statement) -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(statement)
+    s = letters_of(statement)
     root = sp.sqrt(s["K"] + 1)
     return Sides(
         {"gradient": s["least"]},
@@ -35,12 +36,12 @@ def _twelve_from_corollary(_: Mapping[str, Any]) -> Outcome:
     import sympy as sp
 
     assert COROLLARY1.sides is not None
-    s = sympy_symbols(COROLLARY1)
-    bound, best = sum(COROLLARY1.sides().rhs.values()), sp.sqrt(2 * s["gap"] / s["L"])
+    s = letters_of(COROLLARY1)
+    bound, best = sum(sides_of(COROLLARY1).rhs.values()), sp.sqrt(2 * s["gap"] / s["L"])
     slope = equal(sp.diff(bound, s["c"]).subs(s["c"], best), 0, "the derivative in c at sqrt(2 gap/L)")
     if not slope.true:
         return slope
-    printed = sum(_twelve(EQ12).rhs.values()).subs({sympy_symbols(EQ12)[k]: v for k, v in s.items() if k != "c"})
+    printed = sum(_twelve(EQ12).rhs.values()).subs({letters_of(EQ12)[k]: v for k, v in s.items() if k != "c"})
     return equal(bound.subs(s["c"], best), printed, "Corollary 1 at that c and (12)")
 
 
@@ -52,7 +53,7 @@ def _any_accuracy(_: Mapping[str, Any]) -> Outcome:
     """
     import sympy as sp
 
-    s, chosen = sympy_symbols(EQ12), _prescription()
+    s, chosen = letters_of(EQ12), _prescription()
     root = sp.sqrt(s["K"] + 1)
     most = s["D"] * (s["alpha"] + chosen["R"]) / ((s["alpha"] + s["D"]) * s["L_max"])  # at beta = alpha + R
     slack = s["D"] ** 2 * (root - 1) / (root * (s["alpha"] + s["D"]) * s["L_max"])  # not negative
@@ -75,7 +76,7 @@ def _least_accuracy(_: Mapping[str, Any]) -> Outcome:
     sqrt(2 L gap)."""
     import sympy as sp
 
-    s = sympy_symbols(EQ12)
+    s = letters_of(EQ12)
     root = sp.sqrt(s["K"] + 1)
     least, first = s["L_max"] * _prescription()["gamma"] * root, _twelve(EQ12).rhs["gradient descent"] * root
     return equal(least, s["L_max"] / s["L"] * first, "the least D and the first term")
@@ -87,7 +88,7 @@ def _kept(_: Mapping[str, Any]) -> Outcome:
     and the step then adds at most m."""
     import sympy as sp
 
-    s, chosen = sympy_symbols(REPAIRED), _repaired_prescription()
+    s, chosen = letters_of(REPAIRED), _repaired_prescription()
     rho, m = s["D"] / sp.sqrt(s["K"] + 1), chosen["gamma"] * s["L_max"]
     r, a = sp.Symbol("r", positive=True), s["alpha"]
     left = r - a * r / (a + r)
@@ -109,7 +110,7 @@ def _twelve_again(_: Mapping[str, Any]) -> Outcome:
     """The descent inequalities added up, with rho in place of R and gamma = sqrt(2 gap/(L (K + 1)))."""
     import sympy as sp
 
-    s = sympy_symbols(REPAIRED)
+    s = letters_of(REPAIRED)
     root = sp.sqrt(s["K"] + 1)
     gamma = _repaired_prescription()["gamma"]
     bound = s["gap"] / (gamma * root**2) + 2 * s["D"] / root + s["L"] * gamma / 2
@@ -119,14 +120,14 @@ def _twelve_again(_: Mapping[str, Any]) -> Outcome:
 def _prescription() -> Mapping[str, Any]:
     import sympy as sp
 
-    s = sympy_symbols(EQ12)
+    s = letters_of(EQ12)
     return {"R": s["D"] / sp.sqrt(s["K"] + 1), "gamma": sp.sqrt(2 * s["gap"] / (s["L"] * (s["K"] + 1)))}
 
 
 def _repaired_prescription() -> Mapping[str, Any]:
     import sympy as sp
 
-    s = sympy_symbols(REPAIRED)
+    s = letters_of(REPAIRED)
     root, M = sp.sqrt(s["K"] + 1), s["L_max"] * sp.sqrt(2 * s["gap"] / s["L"])
     weight = (M + M**2 / s["D"]) / root
     return {"R": (s["D"] + M) / root, "alpha": weight, "beta": weight, "gamma": M / (s["L_max"] * root)}

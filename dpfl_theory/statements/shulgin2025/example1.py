@@ -9,7 +9,8 @@ from itertools import pairwise
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Experiment, Outcome
-from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.symbolic import equal
 
@@ -78,7 +79,7 @@ def _stationary(_: Mapping[str, Any]) -> Outcome:
     3 (L m + A) a + 3 A L m, and the smaller one is the limit; it is the optimum, a = L m, for no A."""
     import sympy as sp
 
-    s = sympy_symbols(EXAMPLE1)
+    s = letters_of(EXAMPLE1)
     m, L, A, a = s["m"], s["L"], s["alpha"], sp.Symbol("a", positive=True)
     far = 3 * L * m - a  # the way to the minimiser of f_3, times L
     quadratic = a**2 - 3 * (L * m + A) * a + 3 * A * L * m
@@ -107,7 +108,7 @@ def _limits(_: Mapping[str, Any]) -> Outcome:
     """alpha = 0: x = m, the minority is not heard; alpha -> oo: x -> 0, as messages become proportional."""
     import sympy as sp
 
-    s = sympy_symbols(EXAMPLE1)
+    s = letters_of(EXAMPLE1)
     far = sum(_sides().lhs.values())
     none = equal(far.subs(s["alpha"], 0), s["L"] * s["m"], "the limit at alpha = 0")
     return none if not none.true else equal(sp.limit(far, s["alpha"], sp.oo), 0, "the limit as alpha grows")
@@ -117,7 +118,7 @@ def _sides() -> Sides:
     """L times the limit, with the square root of 9 m^2 L^2 + 6 m L alpha + 9 alpha^2."""
     import sympy as sp
 
-    s = sympy_symbols(EXAMPLE1)
+    s = letters_of(EXAMPLE1)
     Lm, A = s["L"] * s["m"], s["alpha"]
     root = sp.sqrt(9 * Lm**2 + 6 * Lm * A + 9 * A**2)
     return Sides({"limit": (root - Lm - 3 * A) / 2}, {"gradient": s["end"]})

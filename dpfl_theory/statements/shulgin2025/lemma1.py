@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _operators as operators
 from dpfl_theory.statements.shulgin2025._line import exactly
@@ -80,7 +81,7 @@ def _expanded(_: Mapping[str, Any]) -> Outcome:
     """The proof of (8): ||g||^2 - 2 (beta/(alpha + r)) r^2 + (beta/(alpha + r))^2 r^2, for three entries."""
     import sympy as sp
 
-    s = sympy_symbols(LEMMA1)
+    s = letters_of(LEMMA1)
     a, b = s["alpha"], s["beta"]
     g = sp.symbols("g1:4", real=True)
     r = sp.sqrt(sum(x**2 for x in g))
@@ -117,14 +118,14 @@ def _factor(_: Mapping[str, Any]) -> Outcome:
 
 
 def _lemma1_sides() -> Sides:
-    s = sympy_symbols(LEMMA1)
+    s = letters_of(LEMMA1)
     return Sides({"rest": s["rest"] ** 2}, {"factor": (1 - s["beta"] / (s["alpha"] + s["r"])) ** 2 * s["r"] ** 2})
 
 
 def _table1_sides() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(TABLE1)
+    s = letters_of(TABLE1)
     return Sides({"rest": s["rest"]}, {"length": sp.Max(0, s["r"] - s["tau"])})
 
 
@@ -153,7 +154,7 @@ def _shortened(_: Mapping[str, Any]) -> Outcome:
     """||g - (tau/r) g|| = (1 - tau/r) r for r = tau + more, and 0 for r <= tau."""
     import sympy as sp
 
-    s, more = sympy_symbols(TABLE1), sp.Symbol("more", positive=True)
+    s, more = letters_of(TABLE1), sp.Symbol("more", positive=True)
     entered, r = sum(_table1_sides().rhs.values()), s["tau"] + more
     clipped_off = equal(entered.subs(s["r"], r), (1 - s["tau"] / r) * r, "what clipping takes from a longer vector")
     if not clipped_off.true:

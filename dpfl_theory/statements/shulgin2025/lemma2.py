@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome
-from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._experiments import runs
@@ -114,14 +115,14 @@ def _repaired_cases(instance: Mapping[str, Any]) -> list[Case]:
 
 
 def _sides() -> Sides:
-    s = sympy_symbols(LEMMA2)
+    s = letters_of(LEMMA2)
     return Sides({"residual": s["residual"]}, {"radius": s["R"]})
 
 
 def _repaired_sides() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(REPAIRED)
+    s = letters_of(REPAIRED)
     over = sp.Max(0, sp.sqrt(s["beta"]) - sp.sqrt(s["alpha"])) ** 2
     return Sides(
         {"residual": s["residual"]}, {"radius": sp.Max(s["R"], over + s["beta"] * s["R"] / (s["alpha"] + s["R"]))}

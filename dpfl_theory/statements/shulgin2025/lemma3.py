@@ -9,7 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Experiment, Outcome
-from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025._experiments import experiment, runs
 from dpfl_theory.statements.shulgin2025._instances import NOISY, ONE_CLIENT
@@ -62,7 +63,7 @@ def second_moment(
 def _sides() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(LEMMA3)
+    s = letters_of(LEMMA3)
     return Sides(
         {"noise": s["noise"]},
         {"bound": s["beta"] * sp.sqrt((s["K"] + 1) * s["d"] * s["sigma"] ** 2 / s["n"])},
@@ -86,7 +87,7 @@ def _gaussian_length(_: Mapping[str, Any]) -> Outcome:
     sqrt(2/pi) = 0.798 for d = 1 and within 1/(4d) of sqrt(d) for large d."""
     import sympy as sp
 
-    s = sympy_symbols(LEMMA3)
+    s = letters_of(LEMMA3)
     d, one_round = s["d"], {s[name]: value for name, value in (("K", 0), ("n", 1), ("beta", 1), ("sigma", 1))}
     entered = sum(_sides().rhs.values()).subs(one_round)
     root = equal(entered, sp.sqrt(d), "the bound of one standard draw")

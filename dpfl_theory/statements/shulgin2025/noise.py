@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements import prescribed_noise as shared
 from dpfl_theory.statements.claims import ConstantClaim, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.repaired_noise import BUDGET, PROOF, repaired_checks
 from dpfl_theory.statements.shulgin2025._letters import whole_rounds
 
@@ -42,7 +43,7 @@ def _squared(s: Mapping[str, Any], variance: Any) -> Any:
 def _deviation(statement: Statement, constant: Any = None) -> Any:
     import sympy as sp
 
-    s = sympy_symbols(statement)
+    s = letters_of(statement)
     root = sp.sqrt(s["v"]) if constant is None else constant
     return root * sp.sqrt((s["K"] + 1) * sp.log(1 / s["delta"])) / s["epsilon"]
 
@@ -112,7 +113,7 @@ NOISE: Statement = Statement(
     symbols=(*_LETTERS, _CONSTANT),
     assumptions=(Assumption("0 < epsilon <= 10 and delta <= e^-5", _usual), ROUNDS, shared.DELTA),
     relation="==",
-    sides=lambda: Sides({"noise": sympy_symbols(NOISE)["sigma"]}, {"prescribed deviation": _deviation(NOISE)}),
+    sides=lambda: Sides({"noise": letters_of(NOISE)["sigma"]}, {"prescribed deviation": _deviation(NOISE)}),
     prescription=lambda: {"sigma": _deviation(NOISE)},
     checks=(
         shared.rounds_together(lambda: NOISE, _squared),
@@ -143,9 +144,7 @@ ANY_EPSILON: Statement = replace(
     ),
     symbols=(*_LETTERS, _OF_RANGE, _CONSTANT),
     assumptions=(Assumption("0 < epsilon <= u (K + 1)", _range), ROUNDS, shared.DELTA),
-    sides=lambda: Sides(
-        {"noise": sympy_symbols(ANY_EPSILON)["sigma"]}, {"prescribed deviation": _deviation(ANY_EPSILON)}
-    ),
+    sides=lambda: Sides({"noise": letters_of(ANY_EPSILON)["sigma"]}, {"prescribed deviation": _deviation(ANY_EPSILON)}),
     prescription=lambda: {"sigma": _deviation(ANY_EPSILON)},
     checks=(
         shared.rounds_together(lambda: ANY_EPSILON, _squared),
@@ -181,7 +180,7 @@ REPAIRED: Statement = Statement(
     symbols=_LETTERS,
     assumptions=(BUDGET, ROUNDS, shared.DELTA),
     relation="==",
-    sides=lambda: Sides({"noise": sympy_symbols(REPAIRED)["sigma"]}, {"prescribed deviation": _deviation(REPAIRED, 2)}),
+    sides=lambda: Sides({"noise": letters_of(REPAIRED)["sigma"]}, {"prescribed deviation": _deviation(REPAIRED, 2)}),
     prescription=lambda: {"sigma": _deviation(REPAIRED, 2)},
     checks=repaired_checks(lambda: REPAIRED, _squared, {"K": 299}),
 )

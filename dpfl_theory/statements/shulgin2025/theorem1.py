@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Check, Sides, Source, Statement
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _many_rounds as many
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
@@ -22,7 +23,7 @@ __all__ = ["SHARPENED", "STATEMENTS", "THEOREM1"]
 
 
 def _sides() -> Sides:
-    s = sympy_symbols(THEOREM1)
+    s = letters_of(THEOREM1)
     return Sides(
         {"gradient": s["least"]},
         {
@@ -35,7 +36,7 @@ def _sides() -> Sides:
 
 def _telescoped(_: Mapping[str, Any]) -> Outcome:
     """K + 1 descent inequalities f_{k+1} <= f_k - gamma g_k + 2 gamma R + L gamma^2/2, added up and divided."""
-    s = sympy_symbols(THEOREM1)
+    s = letters_of(THEOREM1)
     count, step = s["K"] + 1, s["gamma"]
     added = (s["gap"] + count * (2 * step * s["R"] + s["L"] * step**2 / 2)) / (step * count)
     return equal(added, sum(_sides().rhs.values()), "the mean of the descent inequalities and the restored bound")
@@ -134,7 +135,7 @@ THEOREM1: Statement = Statement(
 def _sharpened_sides() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(SHARPENED)
+    s = letters_of(SHARPENED)
     gained = s["gap"] / (s["gamma"] * (s["K"] + 1)) + s["L"] * s["gamma"] / 2
     return Sides({"gradient": s["least"]}, {"bound": sp.sqrt(most_left_over(s) ** 2 + gained**2)})
 
@@ -144,7 +145,7 @@ def _angles_added_up(_: Mapping[str, Any]) -> Outcome:
     A^2) <= gap/(gamma (K + 1)) + L gamma/2. Otherwise min_k g_k <= A, which the bound exceeds."""
     import sympy as sp
 
-    s, u = sympy_symbols(SHARPENED), sp.Symbol("u", positive=True)  # u = sqrt(min g^2 - A^2)
+    s, u = letters_of(SHARPENED), sp.Symbol("u", positive=True)  # u = sqrt(min g^2 - A^2)
     count, step = s["K"] + 1, s["gamma"]
     (found,) = sp.solve(s["gap"] - count * (step * u - s["L"] * step**2 / 2), u)
     bound = sum(_sharpened_sides().rhs.values())
@@ -157,7 +158,7 @@ def _below_printed(_: Mapping[str, Any]) -> Outcome:
     - m, and the overshoot is below R by `after_update`."""
     import sympy as sp
 
-    s, other, A = sympy_symbols(SHARPENED), sympy_symbols(THEOREM1), sp.Symbol("A", positive=True)
+    s, other, A = letters_of(SHARPENED), letters_of(THEOREM1), sp.Symbol("A", positive=True)
     printed = sum(_sides().rhs.values()).subs({other[name]: s[name] for name in other if name in s})
     sharpened = sum(_sharpened_sides().rhs.values()) ** 2
     B = s["gap"] / (s["gamma"] * (s["K"] + 1)) + s["L"] * s["gamma"] / 2

@@ -7,7 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.model import Check, Sides, Source, Statement
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025._experiments import runs
 from dpfl_theory.statements.shulgin2025._instances import NOISY, NOISY_EDGES
@@ -22,7 +23,7 @@ __all__ = ["STATEMENTS", "THEOREM2"]
 def _sides() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(THEOREM2)
+    s = letters_of(THEOREM2)
     return Sides(
         {"gradient": s["E_least"]},
         {
@@ -36,10 +37,10 @@ def _sides() -> Sides:
 
 def _without_noise(_: Mapping[str, Any]) -> Outcome:
     assert THEOREM1.sides is not None
-    own, other = sympy_symbols(THEOREM2), sympy_symbols(THEOREM1)
+    own, other = letters_of(THEOREM2), letters_of(THEOREM1)
     quiet = sum(_sides().rhs.values()).subs(own["sigma"], 0)
     shared = {other[name]: own[name] for name in other if name in own}
-    return equal(quiet, sum(THEOREM1.sides().rhs.values()).subs(shared), "Theorem 2 at sigma = 0 and Theorem 1")
+    return equal(quiet, sum(sides_of(THEOREM1).rhs.values()).subs(shared), "Theorem 2 at sigma = 0 and Theorem 1")
 
 
 def _accumulated(_: Mapping[str, Any]) -> Outcome:
@@ -47,7 +48,7 @@ def _accumulated(_: Mapping[str, Any]) -> Outcome:
     root of its second moment, the largest of which is round K's; the descent inequality has it twice."""
     import sympy as sp
 
-    s = sympy_symbols(THEOREM2)
+    s = letters_of(THEOREM2)
     moment = s["beta"] ** 2 * (s["K"] + 1) * s["d"] * s["sigma"] ** 2 / s["n"]
     return equal(_sides().rhs["privacy noise"], 2 * sp.sqrt(moment), "the noise term and twice Lemma 3 at k = K")
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.model import sympy_symbols
-from dpfl_theory.statements.symbolic import equal, total
+from dpfl_theory.statements.formula import letters_of, sides_of, total
+from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import theorem3_1
 from dpfl_theory.statements.zhang2021._sides import Lazy
 
@@ -41,9 +41,9 @@ def printed_terms(s: Mapping[str, Any]) -> list[Any]:
 
 def from_theorem(_: Mapping[str, Any]) -> Outcome:
     """Theorem 3.1's privacy term at c = eta_l Q c' and the variance of Theorem 3.2 is a constant times (9)'s."""
-    s, of = letters(), sympy_symbols(theorem3_1.THEOREM)
+    s, of = letters(), letters_of(theorem3_1.THEOREM)
     assert theorem3_1.THEOREM.sides is not None
-    term = theorem3_1.THEOREM.sides().rhs["privacy"]
+    term = sides_of(theorem3_1.THEOREM).rhs["privacy"]
     c = s["eta_l"] * s["Q"] * s["c_prime"]
     variance = s["v"] * c**2 * s["P"] * s["T"] * s["log"] / (s["N"] ** 2 * s["epsilon"] ** 2)
     swaps = {of[name]: s[name] for name in ("eta_g", "eta_l", "Q", "L", "P", "d")}
@@ -78,7 +78,7 @@ def best_repaired_rate(statement: Lazy) -> Callable[[Mapping[str, Any]], Outcome
         `_best_rate`: of order sqrt(d log(1/delta))/(N epsilon)."""
         import sympy as sp
 
-        s, S = sympy_symbols(statement()), sp.Symbol("S", positive=True)
+        s, S = letters_of(statement()), sp.Symbol("S", positive=True)
         at = sp.expand(total(statement()).subs(s["eta_g"], S / (s["eta_l"] * s["Q"] * s["T"])))
         rest = sp.limit(sp.limit(at, s["eta_l"], 0), s["T"], sp.oo)
         log = sp.Symbol("log", positive=True)

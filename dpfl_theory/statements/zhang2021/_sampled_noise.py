@@ -25,7 +25,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.model import Assumption, Check, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Assumption, Check
 from dpfl_theory.statements.prescribed_noise import evaluate, noise_of
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021._sides import Lazy
@@ -91,7 +92,7 @@ def _composed(statement: Lazy) -> Callable[[Mapping[str, Any]], Outcome]:
         import sympy as sp
 
         own = statement()
-        s = sympy_symbols(own)
+        s = letters_of(own)
         inverse = s["c"] ** 2 / (s["P"] * noise_of(own))  # of the square of a round's noise multiplier
         log = sp.Symbol("log", positive=True)
         rounds = sp.simplify((s["T"] * (s["P"] / s["N"]) ** 2 * inverse / 2).subs(s["delta"], sp.exp(-log)))

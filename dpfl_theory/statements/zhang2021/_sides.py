@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dpfl_theory.statements.model import Statement, sympy_symbols
-from dpfl_theory.statements.symbolic import total
+from dpfl_theory.statements.formula import letters_of, total
+from dpfl_theory.statements.model import Statement
 
 __all__ = ["Lazy", "put"]
 
@@ -21,7 +21,7 @@ def put(statement: Statement, **values: Any) -> tuple[Any, Any]:
     >>> put(get("zhang2021.eq16"), cohort_clipped=9, first_spread=1, second_spread=1, cohort_common=1)
     (9, 9)
     """
-    symbols = sympy_symbols(statement)
+    symbols = letters_of(statement)
     swaps = {symbols[name]: value for name, value in values.items()}
     left, right = (total(statement, side).subs(swaps, simultaneous=True) for side in ("lhs", "rhs"))
     return left, right

@@ -17,8 +17,8 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Performance
-from dpfl_theory.statements.model import Check, Statement, sympy_symbols
-from dpfl_theory.statements.symbolic import total
+from dpfl_theory.statements.formula import letters_of, total
+from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.zhang2021._sides import Lazy
 
 __all__ = ["PHASES", "checks", "evaluated", "performance"]
@@ -33,7 +33,7 @@ def evaluated(statement: Statement, side: str, values: Mapping[str, Any]) -> Any
     by it alone."""
     import sympy as sp
 
-    symbols = sympy_symbols(statement)
+    symbols = letters_of(statement)
     known: dict[Any, Any] = {}
     expression = total(statement, side)
     for name, value in values.items():

@@ -7,7 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome
-from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021._causes import FACTOR_UNIT
@@ -31,14 +32,14 @@ def _difference(s: Mapping[str, Any]) -> Any:
 def _printed_sides() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(BOUND)
+    s = letters_of(BOUND)
     return Sides(lhs={"factors": _difference(s)}, rhs={"lengths": s["eta_l"] * sp.Abs(s["drawn"] - s["mean"])})
 
 
 def _repaired_sides() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(REPAIRED)
+    s = letters_of(REPAIRED)
     return Sides(lhs={"factors": _difference(s)}, rhs={"lengths": s["eta_l"] / s["c"] * sp.Abs(s["drawn"] - s["mean"])})
 
 
@@ -67,7 +68,7 @@ def _near_threshold(statement: Lazy) -> Callable[[Mapping[str, Any]], Outcome]:
         """
         import sympy as sp
 
-        s, gap = sympy_symbols(statement()), sp.Symbol("gap", positive=True)
+        s, gap = letters_of(statement()), sp.Symbol("gap", positive=True)
         c, eta = s["c"], s["eta_l"]
         left, right = put(statement(), mean=c / eta, drawn=(c + gap) / eta)
         ratio = sp.limit(sp.simplify(left / right), gap, 0, "+")
@@ -83,7 +84,7 @@ def _both_clipped(_: Mapping[str, Any]) -> Outcome:
     """For lengths y > z >= c: |y - z|/c - |c/y - c/z| = (y - z)(y z - c^2)/(c y z), which is not negative."""
     import sympy as sp
 
-    s = sympy_symbols(REPAIRED)
+    s = letters_of(REPAIRED)
     gap, beyond = sp.symbols("gap beyond", positive=True)
     c, eta = s["c"], s["eta_l"]
     z = c + beyond
@@ -96,7 +97,7 @@ def _one_clipped(_: Mapping[str, Any]) -> Outcome:
     """For lengths y <= c < z: (z - y)/c - (1 - c/z) = (c - y)/c + (z - c)^2/(c z), which is not negative."""
     import sympy as sp
 
-    s = sympy_symbols(REPAIRED)
+    s = letters_of(REPAIRED)
     below, beyond = sp.symbols("below beyond", positive=True)
     c, eta = s["c"], s["eta_l"]
     # y = c/(1 + below), so that y is positive and below c for all values.

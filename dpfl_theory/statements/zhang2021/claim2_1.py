@@ -7,7 +7,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Case, Experiment, Outcome
-from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 
@@ -21,7 +22,7 @@ def _factor(problem: Problem | None, values: Mapping[str, float]) -> str | None:
 
 def _sides() -> Sides:
     """No iterate after the first round is nearer to x* = (k-1)c/3 than the threshold is."""
-    s = sympy_symbols(CLAIM)
+    s = letters_of(CLAIM)
     return Sides(lhs={"least squared distance": ((s["k"] - 4) * s["c"] / 3) ** 2}, rhs={"reached": s["E_distance"]})
 
 
@@ -101,7 +102,7 @@ def _first_are_not(_: Mapping[str, Any]) -> Outcome:
 
 def _bounded(_: Mapping[str, Any]) -> Outcome:
     """A mean of models clipped to c is at most c, for every Q and eta_l, and x* - c = (k-4)c/3."""
-    s = sympy_symbols(CLAIM)
+    s = letters_of(CLAIM)
     # x* less c, the largest mean of three clipped models.
     short = (2 * (-s["c"] / 2) + s["k"] * s["c"]) / 3 - s["c"]
     return equal(short**2, sum(_sides().lhs.values()), "the squared distance from x* to the largest mean")

@@ -19,7 +19,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Case, Experiment, Outcome
-from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.formula import evaluate, letters_of, prescription_of
+from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 
@@ -73,14 +74,12 @@ def reached_cases(instance: Mapping[str, Any]) -> list[Case]:
 
 def prescribed(clients: ScalarQuadratics, c: Fraction) -> Fraction:
     """The statement's step, in rational arithmetic."""
-    import sympy as sp
-
-    assert REACHED.prescription is not None
-    s, h = sympy_symbols(REACHED), clients.curvatures
+    h = clients.curvatures
     slopes = [abs(a * (a * clients.optimum - b)) for a, b in zip(clients.a, clients.b)]
     at = {"c": c, "L": max(h), "mu": sum(h, Fraction(0)) / len(h), "G_star": max(slopes)}
-    step = REACHED.prescription()["eta_l"].subs({s[k]: sp.Rational(v.numerator, v.denominator) for k, v in at.items()})
-    return Fraction(int(step.p), int(step.q))
+    step = evaluate(prescription_of(REACHED)["eta_l"], at, REACHED.id)
+    assert isinstance(step, Fraction)
+    return step
 
 
 def _radius(s: Mapping[str, Any]) -> tuple[Any, Any, Any]:
@@ -95,7 +94,7 @@ def _radius(s: Mapping[str, Any]) -> tuple[Any, Any, Any]:
 def _sides() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(REACHED)
+    s = letters_of(REACHED)
     R, _, rounds = _radius(s)
     rate = (1 - s["eta_l"] * s["mu"]) ** (2 * (s["T"] - 1 - rounds))
     return Sides(lhs={"end": s["E_distance"]}, rhs={"contraction": sp.Min(s["D"], R) ** 2 * rate})
@@ -104,7 +103,7 @@ def _sides() -> Sides:
 def _prescription() -> dict[str, Any]:
     import sympy as sp
 
-    s = sympy_symbols(REACHED)
+    s = letters_of(REACHED)
     ratio = s["L"] / s["mu"]
     return {"eta_l": s["c"] / (s["G_star"] + ratio * sp.Max(2 * s["G_star"], 3 * s["c"] * s["L"]))}
 
@@ -131,9 +130,9 @@ def _within(_: Mapping[str, Any]) -> Outcome:
     """The prescribed step makes R = max(2 G*/mu, 3 c L/mu), and eta_l L <= 1: c/eta_l = G* + L R >= 3 c L^2/mu."""
     import sympy as sp
 
-    s = sympy_symbols(REACHED)
+    s = letters_of(REACHED)
     assert REACHED.prescription is not None
-    step = REACHED.prescription()["eta_l"]
+    step = prescription_of(REACHED)["eta_l"]
     R = _radius(s)[0].subs(s["eta_l"], step)
     due = sp.Max(2 * s["G_star"], 3 * s["c"] * s["L"]) / s["mu"]
     found = equal(sp.expand(R), sp.expand(due), "R at the prescribed step")
@@ -153,7 +152,7 @@ def _outside(_: Mapping[str, Any]) -> Outcome:
     """
     import sympy as sp
 
-    s = sympy_symbols(REACHED)
+    s = letters_of(REACHED)
     R, r, p, q, t = sp.symbols("R r p q t", positive=True)
     mu, L = t * s["L"], s["L"]
     G, c = p * mu * R / 2, q * mu * R / (3 * L)
@@ -191,7 +190,7 @@ def _run(instance: Mapping[str, Any]) -> Experiment:
         "mu": float(positive[0]) * (1 - 1e-9),
         "G_star": float(np.linalg.norm(problem.gradients_at_star, axis=1).max()),
     }
-    s = sympy_symbols(REACHED)
+    s = letters_of(REACHED)
     step = float(_prescription()["eta_l"].subs({s[name]: value for name, value in known.items()}))
     direction = hessian @ np.random.default_rng(7).standard_normal(problem.d)  # where f is not constant
     D = float(instance["distance"]) * (c / step - known["G_star"]) / known["L"]

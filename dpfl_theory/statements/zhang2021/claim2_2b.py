@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Experiment
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Check, Sides, Source, Statement
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 
 __all__ = ["BETTER", "better_cases"]
@@ -35,7 +36,7 @@ def better_cases(instance: Mapping[str, Any]) -> list[Case]:
 
 
 def _second_sides() -> Sides:
-    s = sympy_symbols(BETTER)
+    s = letters_of(BETTER)
     return Sides(lhs={"clipped": s["E_clipped_end"]}, rhs={"original": s["E_plain_end"]})
 
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Experiment, Outcome
-from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, sympy_symbols
-from dpfl_theory.statements.symbolic import equal, total
+from dpfl_theory.statements.formula import letters_of, prescription_of, total
+from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement
+from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _exponents as exponents
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _rate, theorem3_1, theorem3_2
@@ -25,7 +26,7 @@ def _threshold(problem: Any, v: Mapping[str, Any]) -> str | None:
 def _repaired_sides() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(REPAIRED)
+    s = letters_of(REPAIRED)
     L, Q, P, eta, eta_g = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g"))
     budget = s["N"] ** 2 * s["epsilon"] ** 2
     return Sides(
@@ -41,9 +42,9 @@ def _repaired_sides() -> Sides:
 
 def _follows(_: Mapping[str, Any]) -> Outcome:
     """The repaired Theorem 3.1 without clipping, at c = eta_l Q c' and the repaired Theorem 3.2's noise."""
-    s, of, noise = (sympy_symbols(x) for x in (REPAIRED, theorem3_1.REPAIRED, theorem3_2.REPAIRED))
+    s, of, noise = (letters_of(x) for x in (REPAIRED, theorem3_1.REPAIRED, theorem3_2.REPAIRED))
     assert theorem3_2.REPAIRED.prescription is not None
-    variance = theorem3_2.REPAIRED.prescription()["noise_variance"]
+    variance = prescription_of(theorem3_2.REPAIRED)["noise_variance"]
     c = s["eta_l"] * s["Q"] * s["c_prime"]
     own = {"c": c, **{name: s[name] for name in ("P", "N", "T", "epsilon", "delta")}}
     variance = variance.subs({noise[name]: value for name, value in own.items()}, simultaneous=True)

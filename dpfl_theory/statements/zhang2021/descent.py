@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, sympy_symbols
-from dpfl_theory.statements.symbolic import equal, total
+from dpfl_theory.statements.formula import letters_of, total
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
+from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
 from dpfl_theory.statements.zhang2021._causes import LOST_L
@@ -69,7 +70,7 @@ def _first_order(s: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _eq20_sides() -> Sides:
-    s = sympy_symbols(EQ20)
+    s = letters_of(EQ20)
     L, Q, P, eta, eta_g, alpha = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g", "alpha"))
     both = s["square"] + s["sigma_g"] ** 2
     return Sides(
@@ -84,7 +85,7 @@ def _eq20_sides() -> Sides:
 
 
 def _eq20_repaired_sides() -> Sides:
-    s = sympy_symbols(EQ20_REPAIRED)
+    s = letters_of(EQ20_REPAIRED)
     factor = 3 * s["L"] * s["eta_g"] ** 2 / s["P"]
     squares = {f"sampling, {name}": factor * term for name, term in repaired_squares(s).items()}
     return Sides(lhs={"next": s["E_next"]}, rhs={**shared_terms(s), **_first_order(s), **squares})
@@ -100,7 +101,7 @@ def _bookkeeping(_: Mapping[str, Any]) -> Outcome:
     from dpfl_theory.statements.zhang2021 import drift as local_drift
     from dpfl_theory.statements.zhang2021 import first_order, second_order, squared_updates
 
-    s = sympy_symbols(EQ20_REPAIRED)
+    s = letters_of(EQ20_REPAIRED)
     drift = total(local_drift.EQ15)
     _, product = put(first_order.EQ14_REPAIRED, drift_square=drift)
     _, squares = put(second_order.EQ18_REPAIRED, local_squares=total(squared_updates.EQ19_REPAIRED))
@@ -118,7 +119,7 @@ def _missing(_: Mapping[str, Any]) -> Outcome:
 
     from dpfl_theory.statements.zhang2021 import squared_updates
 
-    s = sympy_symbols(EQ20)
+    s = letters_of(EQ20)
     due = 3 * s["L"] * s["eta_g"] ** 2 / (s["P"] * s["N"]) * total(squared_updates.EQ19)
     terms = _eq20_sides().rhs
     return equal(

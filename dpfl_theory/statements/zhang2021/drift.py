@@ -12,8 +12,9 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome, Performance
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, sympy_symbols
-from dpfl_theory.statements.symbolic import equal, total
+from dpfl_theory.statements.formula import letters_of, total
+from dpfl_theory.statements.model import Check, Sides, Source, Statement
+from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
 from dpfl_theory.statements.zhang2021._proof_instances import exact
@@ -79,7 +80,7 @@ def drift(statement: Lazy, instance: Mapping[str, Any]) -> Performance:
 
 
 def _eq15_sides() -> Sides:
-    s = sympy_symbols(EQ15)
+    s = letters_of(EQ15)
     L, eta, Q = s["L"], s["eta_l"], s["Q"]
     return Sides(
         lhs={"A_1": s["drift_square"]},
@@ -106,13 +107,13 @@ def _lemma3(_: Mapping[str, Any]) -> Outcome:
     found = equal(room, positive, "the room in the lemma's recursion at eta_l = 1/(sqrt(60) QL)")
     if not found.true:
         return found
-    s = sympy_symbols(EQ15)
+    s = letters_of(EQ15)
     added = s["eta_l"] ** 2 * (s["sigma_l"] ** 2 + 6 * s["Q"] * s["sigma_g"] ** 2 + 6 * s["Q"] * s["square"])
     return equal(total(EQ15), s["Q"] * s["L"] ** 2 * 5 * s["Q"] * added, "(15) against Q times L^2 times the lemma")
 
 
 def _sharpened_sides() -> Sides:
-    s = sympy_symbols(SHARPENED)
+    s = letters_of(SHARPENED)
     drift = s["L"] ** 2 * s["Q"] ** 2 * s["eta_l"] ** 2
     return Sides(
         lhs={"A_1": s["drift_square"]},
@@ -134,7 +135,7 @@ def _growth(_: Mapping[str, Any]) -> Outcome:
     """
     import sympy as sp
 
-    s, q = sympy_symbols(SHARPENED), sp.Symbol("q", integer=True)
+    s, q = letters_of(SHARPENED), sp.Symbol("q", integer=True)
     unit = s["L"] ** 2 * s["eta_l"] ** 2
     right = total(SHARPENED)
     kept = [sp.expand(right).coeff(s[name], power) / unit for name, power in (("sigma_l", 2), ("square", 1))]

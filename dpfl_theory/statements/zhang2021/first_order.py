@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _record_runs as records
@@ -25,7 +26,7 @@ GIVEN = (
 
 
 def _eq13_sides() -> Sides:
-    s = sympy_symbols(EQ13)
+    s = letters_of(EQ13)
     return Sides(
         lhs={"cohort": s["cohort_product"]},
         rhs={"noise": s["first_bias"], "clients": s["second_bias"], "descent": s["common_product"]},
@@ -70,7 +71,7 @@ def _participation(_: Mapping[str, Any]) -> Outcome:
 
 
 def _eq14_sides(statement: Statement, distance: str) -> Sides:
-    s = sympy_symbols(statement)
+    s = letters_of(statement)
     eta, alpha, Q = s["eta_l"], s["alpha"], s["Q"]
     return Sides(
         lhs={"descent": s["common_product"]},
@@ -92,7 +93,7 @@ def _polarisation(statement: Lazy) -> Callable[[Mapping[str, Any]], Outcome]:
         import sympy as sp
 
         g, S = sp.symbols("g S", real=True)
-        s = sympy_symbols(statement())
+        s = letters_of(statement())
         step, Q = s["eta_l"] * s["alpha"], s["Q"]
         apart = {"far_square": g + S / Q, "drift_square": g - S / Q}
         squares = {name: Q * difference**2 for name, difference in apart.items() if name in s}

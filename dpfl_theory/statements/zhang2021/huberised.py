@@ -11,7 +11,8 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome
-from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, Symbol, sympy_symbols
+from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021._causes import HUBER_PART
@@ -68,7 +69,7 @@ def difference_cases(instance: Mapping[str, Any], clipped: Loss = printed_loss) 
 
 
 def _letters(statement: Callable[[], Statement]) -> Mapping[str, Any]:
-    return sympy_symbols(statement())
+    return letters_of(statement())
 
 
 def _derivative(statement: Callable[[], Statement]) -> Callable[[Mapping[str, Any]], Outcome]:
@@ -79,7 +80,7 @@ def _derivative(statement: Callable[[], Statement]) -> Callable[[Mapping[str, An
         s, x = _letters(statement), sp.Symbol("x", real=True)
         above = sp.Symbol("above", positive=True)  # a x - b
         assert statement().sides is not None
-        loss = sum(statement().sides().lhs.values())  # type: ignore[misc]
+        loss = sum(sides_of(statement()).lhs.values())  # type: ignore[misc]
         slope = loss.subs(s["residual"], s["a"] * x - s["b"]).diff(x).subs(x, (above + s["b"]) / s["a"])
         return equal(sp.simplify(slope), s["c"], "the derivative of the clipped part against c")
 
@@ -91,7 +92,7 @@ def _continuous(statement: Callable[[], Statement]) -> Callable[[Mapping[str, An
         """Both parts must agree where |Lambda a (a x - b)| = c."""
         s = _letters(statement)
         assert statement().sides is not None
-        loss = sum(statement().sides().lhs.values())  # type: ignore[misc]
+        loss = sum(sides_of(statement()).lhs.values())  # type: ignore[misc]
         switch = s["c"] / (s["weight"] * s["a"])
         return equal(
             loss.subs(s["residual"], switch), s["weight"] * switch**2 / 2, "the two parts at the point of the switch"
@@ -113,7 +114,7 @@ _SYMBOLS = (
 def _printed_sides() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(EQ7)
+    s = letters_of(EQ7)
     f = s["residual"] ** 2 / 2
     return Sides(
         lhs={"clipped part": s["c"] * sp.Abs(s["weight"] / s["a"] * f), "offset": -(s["c"] ** 2) / 2},
@@ -124,7 +125,7 @@ def _printed_sides() -> Sides:
 def _repaired_sides() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(REPAIRED)
+    s = letters_of(REPAIRED)
     return Sides(
         lhs={
             "clipped part": s["c"] * sp.Abs(s["residual"] / s["a"]),

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.model import Check, Remark, Sides, Source, Statement, sympy_symbols
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Check, Remark, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
@@ -21,7 +22,7 @@ _WHERE = f"Appendix A.1, proof of Theorem 3.1 ({zhang.VERSION})"
 
 
 def _eq16_sides() -> Sides:
-    s = sympy_symbols(EQ16)
+    s = letters_of(EQ16)
     return Sides(
         lhs={"cohort": s["cohort_clipped"]},
         rhs={
@@ -43,7 +44,7 @@ def _three_squares(_: Mapping[str, Any]) -> Outcome:
 
 
 def _eq17_sides() -> Sides:
-    s = sympy_symbols(EQ17)
+    s = letters_of(EQ17)
     noise = 2 / s["P"] * s["eta_l"] ** 2 * s["alpha"] ** 2 * s["Q"] * s["sigma_l"] ** 2
     return Sides(lhs={"cohort": s["cohort_common"]}, rhs={"gradients": 2 * s["cohort_local"], "noise": noise})
 
@@ -54,7 +55,7 @@ def _two_squares(_: Mapping[str, Any]) -> Outcome:
     import sympy as sp
 
     a, b = sp.symbols("a b", real=True)
-    s = sympy_symbols(EQ17)
+    s = letters_of(EQ17)
     left, right = put(EQ17, cohort_common=(a + b) ** 2, cohort_local=a**2)
     of_noises = s["eta_l"] ** 2 * s["alpha"] ** 2 * (s["P"] * s["Q"]) * s["sigma_l"] ** 2 / s["P"] ** 2
     slack = sp.expand(right - left) - 2 * of_noises + 2 * b**2
@@ -62,7 +63,7 @@ def _two_squares(_: Mapping[str, Any]) -> Outcome:
 
 
 def _eq18_sides(statement: Statement) -> Sides:
-    s = sympy_symbols(statement)
+    s = letters_of(statement)
     P, N = s["P"], s["N"]
     return Sides(
         lhs={"cohort": s["cohort_local"]},

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, sympy_symbols
-from dpfl_theory.statements.symbolic import equal, total
+from dpfl_theory.statements.formula import letters_of, total
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
+from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _round_performance as rounds
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
@@ -26,7 +27,7 @@ _WHERE = f"Appendix A.1, proof of Theorem 3.1 ({zhang.VERSION})"
 def _eq21_sides() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(EQ21)
+    s = letters_of(EQ21)
     L, Q, P, N, eta, eta_g, alpha = (s[name] for name in ("L", "Q", "P", "N", "eta_l", "eta_g", "alpha"))
     variances = s["sigma_l"] ** 2 + 6 * Q * s["sigma_g"] ** 2
     drift = sp.Rational(5, 2) * eta_g * eta**3 * alpha * (1 + 12 * eta * eta_g / P) * L**2 * Q**2 * variances
@@ -44,7 +45,7 @@ def _eq21_sides() -> Sides:
 def _eq21_repaired_sides() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(EQ21_REPAIRED)
+    s = letters_of(EQ21_REPAIRED)
     L, Q, P, eta, eta_g, alpha = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g", "alpha"))
     variances = s["sigma_l"] ** 2 + 6 * Q * s["sigma_g"] ** 2
     sampling = sp.Rational(13, 4) * s["sigma_l"] ** 2 + sp.Rational(27, 2) * Q * s["sigma_g"] ** 2
@@ -61,7 +62,7 @@ def _eq21_repaired_sides() -> Sides:
 
 def _dropped(_: Mapping[str, Any]) -> Outcome:
     """From (20) to (21) the terms in sigma_g^2 must not become smaller: (21) less (20) at their common letters."""
-    s = sympy_symbols(EQ21)
+    s = letters_of(EQ21)
     gap = (total(EQ21) - put(EQ20, local_square=0)[1]).subs({s["sigma_l"]: 0, s["square"]: 0})
     left = -12 / s["P"] * s["eta_g"] ** 2 * s["eta_l"] ** 2 * s["alpha"] * s["Q"] ** 3 * s["sigma_g"] ** 2
     found = equal(gap.expand(), left.expand(), "(21) less (20) in sigma_g^2 against -(12/P) eta_g^2 eta_l^2 alpha Q^3")
@@ -81,7 +82,7 @@ def _follows(_: Mapping[str, Any]) -> Outcome:
     1/120, alpha <= 1, the coefficients of all letters are nonnegative."""
     import sympy as sp
 
-    s = sympy_symbols(EQ21_REPAIRED)
+    s = letters_of(EQ21_REPAIRED)
     eta, eta_g, Q, L, P, alpha = (s[name] for name in ("eta_l", "eta_g", "Q", "L", "P", "alpha"))
     gap = sp.expand(total(EQ21_REPAIRED) - put(EQ20_REPAIRED, local_square=0)[1])
     u, v = (eta * Q * L) ** 2, L * eta_g * eta * Q / P

@@ -7,8 +7,9 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome, Performance
-from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, sympy_symbols
-from dpfl_theory.statements.symbolic import equal, total
+from dpfl_theory.statements.formula import letters_of, total
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
+from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
 from dpfl_theory.statements.zhang2021 import drift as local_drift
@@ -24,7 +25,7 @@ _WHERE = f"Appendix A.1, proof of Theorem 3.1 ({zhang.VERSION})"
 
 
 def _eq19_sides() -> Sides:
-    s = sympy_symbols(EQ19)
+    s = letters_of(EQ19)
     N, L, eta, Q, alpha = (s[name] for name in ("N", "L", "eta_l", "Q", "alpha"))
     return Sides(
         lhs={"updates": s["local_squares"]},
@@ -46,7 +47,7 @@ def repaired_squares(s: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _repaired_sides() -> Sides:
-    s = sympy_symbols(EQ19_REPAIRED)
+    s = letters_of(EQ19_REPAIRED)
     return Sides(
         lhs={"updates": s["local_squares"]},
         rhs={name: s["N"] * term for name, term in repaired_squares(s).items()},
@@ -57,7 +58,7 @@ def _last_line(_: Mapping[str, Any]) -> Outcome:
     """The last equality of (19): (iii) sorted by variances."""
     import sympy as sp
 
-    s = sympy_symbols(EQ19)
+    s = letters_of(EQ19)
     N, L, eta, Q, alpha = (s[name] for name in ("N", "L", "eta_l", "Q", "alpha"))
     noise, apart, square = s["sigma_l"] ** 2, s["sigma_g"] ** 2, s["square"]
     bracket = 5 * L**2 * Q**2 * eta**2 * (noise + 6 * Q * apart) + 30 * L**2 * Q**3 * eta**2 * square
@@ -74,7 +75,7 @@ def _from_eq15(_: Mapping[str, Any]) -> Outcome:
     """
     import sympy as sp
 
-    s = sympy_symbols(EQ19_REPAIRED)
+    s = letters_of(EQ19_REPAIRED)
     eta, Q, alpha = (s[name] for name in ("eta_l", "Q", "alpha"))
     both = s["square"] + s["sigma_g"] ** 2
     drift = total(local_drift.EQ15)

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, sympy_symbols
-from dpfl_theory.statements.symbolic import equal, total
+from dpfl_theory.statements.formula import letters_of, total
+from dpfl_theory.statements.model import Check, Sides, Source, Statement
+from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
 from dpfl_theory.statements.zhang2021 import _step_performance as worst
@@ -25,7 +26,7 @@ _WHERE = f"Appendix A.1, proof of Theorem 3.1 ({zhang.VERSION})"
 def _eq17_sides() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(EQ17_SHARPENED)
+    s = letters_of(EQ17_SHARPENED)
     noise = sp.Rational(8, 7) / s["P"] * s["eta_l"] ** 2 * s["alpha"] ** 2 * s["Q"] * s["sigma_l"] ** 2
     return Sides(lhs={"cohort": s["cohort_common"]}, rhs={"gradients": s["cohort_local"], "noise": noise})
 
@@ -59,7 +60,7 @@ def _products(_: Mapping[str, Any]) -> Outcome:
 def _eq19_sides() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(EQ19_SHARPENED)
+    s = letters_of(EQ19_SHARPENED)
     N, L, eta, Q, alpha = (s[name] for name in ("N", "L", "eta_l", "Q", "alpha"))
     both = s["square"] + s["sigma_g"] ** 2
     return Sides(
@@ -76,7 +77,7 @@ def _young(_: Mapping[str, Any]) -> Outcome:
     with its smaller constants; ||g||^2 on average at most ||grad f||^2 + sigma_g^2."""
     import sympy as sp
 
-    s, of = sympy_symbols(EQ19_SHARPENED), sympy_symbols(local_drift.SHARPENED)
+    s, of = letters_of(EQ19_SHARPENED), letters_of(local_drift.SHARPENED)
     u, v = sp.symbols("u v", real=True)
     square = equal(
         sp.expand(sp.Rational(3, 2) * u**2 + 3 * v**2 - (u + v) ** 2),

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, sympy_symbols
-from dpfl_theory.statements.symbolic import equal, total
+from dpfl_theory.statements.formula import letters_of, total
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
+from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _run_instances as instances
 from dpfl_theory.statements.zhang2021 import simplified
@@ -40,7 +41,7 @@ def _shared(s: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _eq22_sides() -> Sides:
-    s = sympy_symbols(EQ22)
+    s = letters_of(EQ22)
     L, Q, P, eta, eta_g = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g"))
     variances = s["sigma_l"] ** 2 + 6 * Q * s["sigma_g"] ** 2
     return Sides(
@@ -54,7 +55,7 @@ def _eq22_sides() -> Sides:
 
 
 def _repaired_sides() -> Sides:
-    s = sympy_symbols(REPAIRED)
+    s = letters_of(REPAIRED)
     L, Q, P, eta, eta_g = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g"))
     variances = s["sigma_l"] ** 2 + 6 * Q * s["sigma_g"] ** 2
     return Sides(
@@ -72,7 +73,7 @@ def summed(statement: Callable[[], Statement], once: Callable[[], Statement]) ->
         """One round's inequality times 4/(eta_g eta_l Q), T = 1, with alpha E||grad f||^2 taken to the left."""
         import sympy as sp
 
-        s, of = sympy_symbols(statement()), sympy_symbols(once())
+        s, of = letters_of(statement()), letters_of(once())
         scale = 4 / (s["eta_g"] * s["eta_l"] * s["Q"])
         left = scale * (total(once()) - of["E_next"])
         left = sp.expand(left + of["alpha"] * of["square"])

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, sympy_symbols
-from dpfl_theory.statements.symbolic import equal, total
+from dpfl_theory.statements.formula import letters_of, total
+from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement
+from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _run_instances as instances
 from dpfl_theory.statements.zhang2021 import summed
@@ -66,7 +67,7 @@ def shared(s: Mapping[str, Any]) -> dict[str, Any]:
 def _sides() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(THEOREM)
+    s = letters_of(THEOREM)
     L, Q, P, eta, eta_g = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g"))
     variances = s["sigma_l"] ** 2 + 6 * Q * s["sigma_g"] ** 2
     return Sides(
@@ -81,7 +82,7 @@ def _sides() -> Sides:
 
 
 def _repaired_sides() -> Sides:
-    s = sympy_symbols(REPAIRED)
+    s = letters_of(REPAIRED)
     L, Q, P, eta, eta_g = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g"))
     return Sides(
         lhs={"gradients": s["E_aligned"]},
@@ -105,7 +106,7 @@ def _last_step(
         """
         import sympy as sp
 
-        s, of = sympy_symbols(statement()), sympy_symbols(before())
+        s, of = letters_of(statement()), letters_of(before())
         step = s["eta_l"] * s["Q"]
         right = total(before()).subs(
             {
@@ -127,7 +128,7 @@ def _steps_of_section(instance: Mapping[str, Any]) -> Outcome:
     """
     import sympy as sp
 
-    s = sympy_symbols(REPAIRED)
+    s = letters_of(REPAIRED)
     steps = {s["eta_g"]: sp.sqrt(s["Q"] * s["P"]), s["eta_l"]: 1 / (sp.sqrt(s["T"]) * s["Q"] * s["L"])}
     terms = _repaired_sides().rhs
     start = equal(

@@ -7,8 +7,9 @@ from dataclasses import astuple
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, sympy_symbols
-from dpfl_theory.statements.symbolic import equal, total
+from dpfl_theory.statements.formula import letters_of, total
+from dpfl_theory.statements.model import Check, Sides, Source, Statement
+from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _run_instances as instances
 from dpfl_theory.statements.zhang2021 import descent, drift, first_order, second_order, theorem3_1
@@ -23,7 +24,7 @@ __all__ = ["SHARPENED"]
 def _sides() -> Sides:
     import sympy as sp
 
-    s = sympy_symbols(SHARPENED)
+    s = letters_of(SHARPENED)
     L, Q, P, eta, eta_g = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g"))
     noise, apart = s["sigma_l"] ** 2, s["sigma_g"] ** 2
     drifting = sp.Rational(8, 3) * noise + 2 * Q * apart
@@ -61,8 +62,8 @@ def _one_round(_: Mapping[str, Any]) -> Outcome:
     """
     import sympy as sp
 
-    s = sympy_symbols(descent.EQ20_REPAIRED)
-    own = sympy_symbols(SHARPENED)
+    s = letters_of(descent.EQ20_REPAIRED)
+    own = letters_of(SHARPENED)
     L, Q, P, eta, eta_g, alpha = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g", "alpha"))
     _, product = put(first_order.EQ14_REPAIRED, drift_square=total(drift.SHARPENED))
     _, first = put(first_order.EQ13, common_product=product)
@@ -114,7 +115,7 @@ def _smaller(_: Mapping[str, Any]) -> Outcome:
     """Every constant is at most that of the repaired theorem, and no step that it allows is forbidden."""
     import sympy as sp
 
-    s, before = sympy_symbols(SHARPENED), sympy_symbols(theorem3_1.REPAIRED)
+    s, before = letters_of(SHARPENED), letters_of(theorem3_1.REPAIRED)
     gain = sp.expand(total(theorem3_1.REPAIRED).subs({before[k]: s[k] for k in s}) - total(SHARPENED))
     factors = [term.as_coeff_Mul()[0] for term in sp.Add.make_args(gain)]
     own, old = astuple(sharpened_limits), astuple(repaired_limits)

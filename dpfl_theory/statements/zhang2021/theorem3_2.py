@@ -7,17 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements import prescribed_noise as noise
 from dpfl_theory.statements.claims import ConstantClaim, Escape
-from dpfl_theory.statements.model import (
-    Assumption,
-    Check,
-    Effect,
-    Erratum,
-    Sides,
-    Source,
-    Statement,
-    Symbol,
-    sympy_symbols,
-)
+from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _sampled_noise as sampled
@@ -63,7 +54,7 @@ def _squared(s: Mapping[str, Any], variance: Any) -> Any:
 def _printed(statement: Statement, v: Any = None) -> Any:
     import sympy as sp
 
-    s = sympy_symbols(statement)
+    s = letters_of(statement)
     return (
         (s["v"] if v is None else v)
         * s["c"] ** 2
@@ -77,7 +68,7 @@ def _printed(statement: Statement, v: Any = None) -> Any:
 def _enough(statement: Statement) -> Any:
     import sympy as sp
 
-    s = sympy_symbols(statement)
+    s = letters_of(statement)
     return 4 * s["c"] ** 2 * s["T"] * sp.log(1 / s["delta"]) / (s["P"] * s["epsilon"] ** 2)
 
 
@@ -133,7 +124,7 @@ THEOREM3_2: Statement = Statement(
     assumptions=(Assumption("0 < epsilon <= u (P/N)^2 T", _range), COHORT, noise.DELTA),
     relation=">=",
     sides=lambda: Sides(
-        {"noise": sympy_symbols(THEOREM3_2)["noise_variance"]}, {"prescribed variance": _printed(THEOREM3_2)}
+        {"noise": letters_of(THEOREM3_2)["noise_variance"]}, {"prescribed variance": _printed(THEOREM3_2)}
     ),
     prescription=lambda: {"noise_variance": _printed(THEOREM3_2)},
     checks=(
@@ -214,7 +205,7 @@ REPAIRED: Statement = Statement(
     assumptions=(sampled.RANGE, sampled.LONG, COHORT, noise.DELTA),
     relation=">=",
     sides=lambda: Sides(
-        {"noise": sympy_symbols(REPAIRED)["noise_variance"]}, {"prescribed variance": _printed(REPAIRED, 4)}
+        {"noise": letters_of(REPAIRED)["noise_variance"]}, {"prescribed variance": _printed(REPAIRED, 4)}
     ),
     prescription=lambda: {"noise_variance": _printed(REPAIRED, 4)},
     checks=sampled.checks(lambda: REPAIRED),
@@ -242,7 +233,7 @@ EVERY_T: Statement = Statement(
     symbols=_LETTERS,
     assumptions=(BUDGET, COHORT, noise.DELTA),
     relation=">=",
-    sides=lambda: Sides({"noise": sympy_symbols(EVERY_T)["noise_variance"]}, {"prescribed variance": _enough(EVERY_T)}),
+    sides=lambda: Sides({"noise": letters_of(EVERY_T)["noise_variance"]}, {"prescribed variance": _enough(EVERY_T)}),
     prescription=lambda: {"noise_variance": _enough(EVERY_T)},
     checks=repaired_checks(lambda: EVERY_T, _squared, {"P": 80, "N": 1920, "T": 100, "c": 1}),
     reading="T is arbitrary and nothing is known of how the cohorts are drawn, so that no noise may count on sampling.",

@@ -1,0 +1,100 @@
+"""A statement's two sides as quantities of a performance estimation problem.
+
+Some letters are numbers, others quantities of the problem (PEPit expressions). In the latter the sides must be linear:
+``rhs - lhs = sum_j c_j O_j`` with numbers c_j and no constant. Terms with c_j > 0 stand on the right, the others on the
+left, so that neither side is negative where no O_j is. Each c_j is computed exactly, or enclosed, and rounded to double
+precision towards minus infinity: where O_j >= 0 the inequality that is proved is at least as hard as the statement.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from dpfl_theory.statements.claims import Performance, WorstCase
+from dpfl_theory.statements.formula import letters_of, total
+from dpfl_theory.statements.model import Statement
+from dpfl_theory.statements.symbolic import enclosure
+
+__all__ = ["arranged", "coefficients"]
+
+SQUARE = "^2"
+"""Ends the name of a letter that is known by its square alone."""
+
+
+def coefficients(statement: Statement, values: Mapping[str, Any]) -> dict[str, Fraction]:
+    """The c_j of ``rhs - lhs``, by the names in ``values`` that are PEPit expressions, each rounded down where it is
+    not rational. ValueError where a letter has no value, or the difference is not linear or has a constant."""
+    import sympy as sp
+
+    letters = letters_of(statement)
+    known = {k: v for k, v in values.items() if k.removesuffix(SQUARE) in letters}
+    numbers = {letters[k]: _rational(v) for k, v in known.items() if not _moves(v) and not k.endswith(SQUARE)}
+    roots = {letters[k.removesuffix(SQUARE)]: sp.sqrt(_rational(v)) for k, v in known.items() if _squared(k, v)}
+    stands = {k: sp.Symbol(f"value_{i}", positive=True) for i, (k, v) in enumerate(known.items()) if _moves(v)}
+    moving = {
+        letters[k.removesuffix(SQUARE)]: sp.sqrt(stand) if k.endswith(SQUARE) else stand for k, stand in stands.items()
+    }
+    difference = total(statement, "rhs") - total(statement, "lhs")
+    missing = difference.free_symbols - set(numbers) - set(roots) - set(moving)
+    if missing:
+        raise ValueError(f"{statement.id} has no value for {', '.join(sorted(s.name for s in missing))}")
+    difference = sp.expand(difference.subs(moving, simultaneous=True).subs({**numbers, **roots}, simultaneous=True))
+    nothing = dict.fromkeys(stands.values(), 0)
+    if difference.subs(nothing) != 0:
+        raise ValueError(f"{statement.id}: {difference.subs(nothing)} is left where every quantity is zero")
+    found = {}
+    for name, stand in stands.items():
+        slope = difference.diff(stand)
+        if slope.free_symbols:
+            raise ValueError(f"{statement.id}: a side is not linear in {name}")
+        if slope != 0:
+            found[name] = enclosure(slope)[0]
+    return found
+
+
+def _moves(value: Any) -> bool:
+    return type(value).__module__.split(".")[0] == "PEPit"
+
+
+def _squared(name: str, value: Any) -> bool:
+    return name.endswith(SQUARE) and not _moves(value)
+
+
+def _rational(value: Any) -> Any:
+    """A number as sympy's: a float is the binary fraction that it holds."""
+    import sympy as sp
+
+    if isinstance(value, (int, float, Fraction)):
+        exact = Fraction(value)
+        return sp.Rational(exact.numerator, exact.denominator)
+    return sp.sympify(value)
+
+
+def _down(value: Fraction) -> float:
+    """The largest double that is at most a fraction."""
+    near = float(value)
+    return near if Fraction(near) <= value else math.nextafter(near, -math.inf)
+
+
+def arranged(statement: Statement, case: WorstCase) -> Performance:
+    """The inequality that a worst case of the statement is about, for a solver: see `WorstCase`."""
+    found = coefficients(statement, case.values)
+    sign = -1 if case.direction == ">=" else 1
+    if (statement.relation == ">=") != (case.direction == ">=") and statement.relation != "==":
+        raise ValueError(f"{statement.id} states {statement.relation!r}, not {case.direction!r}")
+    left: Any = case.shift
+    right: Any = case.shift
+    for name, c in found.items():
+        quantity, value = case.values[name], _down(sign * c)
+        if value < 0.0 if case.left is None else name in case.left:
+            left = -value * quantity if left is None else left - value * quantity
+        else:
+            right = value * quantity if right is None else right + value * quantity
+    nothing = 0.0 * next(iter(v for v in case.values.values() if _moves(v)))
+    what = case.what or statement.id
+    return Performance(
+        case.problem, nothing if left is None else left, nothing if right is None else right, what, case.also
+    )
