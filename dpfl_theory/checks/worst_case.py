@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from dpfl_theory.checks.arranged import arranged
 from dpfl_theory.checks.cone import NotACone
@@ -119,7 +120,10 @@ def _inequality(statement: Statement, built: Performance | WorstCase) -> Perform
 
 
 def _also(statement: Statement, build: Callable[[], Performance | WorstCase]) -> float | str:
-    found = solve(_inequality(statement, build()))
+    built = build()
+    if isinstance(built, WorstCase) and built.sides is not None:
+        statement = replace(statement, sides=built.sides)
+    found = solve(_inequality(statement, built))
     if math.isfinite(found.primal) and abs(found.guarantee - found.primal) <= GAP_TOLERANCE * max(
         1.0, abs(found.primal)
     ):

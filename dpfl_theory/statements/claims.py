@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dpfl_theory.algorithms import Algorithm
     from dpfl_theory.algorithms.observables import Reach
     from dpfl_theory.problems.base import Array, Problem
+    from dpfl_theory.statements.model import Sides
 
 __all__ = [
     "Case",
@@ -82,7 +83,8 @@ class WorstCase:
 
     The sides are compared so that neither is negative where no quantity is: what has a minus sign changes sides
     (`dpfl_theory.checks.arranged`). ``left`` names the letters that stand on the left instead, whatever their sign;
-    ``shift`` is added to both sides, for quantities that may be negative. ``what`` and ``also`` as for `Performance`.
+    ``shift`` is added to both sides, for quantities that may be negative. ``what`` and ``also`` as for `Performance`;
+    ``sides``: other sides than the statement's, for what ``also`` names.
     """
 
     problem: Any
@@ -92,6 +94,7 @@ class WorstCase:
     shift: Any = None
     direction: Literal["<=", ">="] = "<="
     also: Mapping[str, Callable[[], Performance | WorstCase]] = field(default_factory=dict)
+    sides: Callable[..., Sides] | None = None
 
 
 @dataclass(frozen=True)

@@ -2,63 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from dpfl_theory.statements.claims import Performance
+from dpfl_theory.statements.claims import WorstCase
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.local_phase import LocalPhase, grid, step_size
 from dpfl_theory.statements.model import Check, Sides, Source, Statement
 
 
-def lemma8_performance(
-    instance: Mapping[str, Any], coefficient: Callable[[float, float], float] | None = None
-) -> Performance:
-    """coefficient(eta, L) sum ||grad||^2 <= ||w_k - w*||^2 - ||w_{k,E} - w*||^2 + 2 eta E Delta_i; eta/(2L) is printed.
-
-    w* is any point, not a minimiser of f_i.
-    """
-
-    smoothness, step = step_size(instance)
-    steps = int(instance["E"])
-    phase = LocalPhase("convex", smoothness, step, steps)
+def local_phase(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
+    """One client's local phase, by the letters of Lemma 8 and, for one step, of (51). w* is any point, not a minimiser
+    of f_i."""
+    L, eta = step_size(instance)
+    E = int(instance["E"])
+    phase = LocalPhase("convex", L, eta, E)
     target = phase.problem.set_initial_point()
     squares = sum(g**2 for g in phase.gradients)
     delta = phase.function(target) - phase.minimum
-    factor = step / (2 * smoothness) if coefficient is None else coefficient(step, smoothness)
-    return Performance(
-        phase.problem,
-        left=factor * squares,
-        right=(phase.points[0] - target) ** 2 - (phase.points[-1] - target) ** 2 + 2 * step * steps * delta,
-        what=f"{factor:.6g} sum ||grad||^2 against the decrease of ||w - w*||^2 plus 2 eta E Delta_i",
-    )
+    before, after = (phase.points[0] - target) ** 2, (phase.points[-1] - target) ** 2
+    values = {"L": L, "eta": eta, "E": E, "Delta": delta, "gradients_squared": squares}
+    values |= {"distance_before": before, "distance_after": after}
+    if E == 1:
+        values |= {"eta_k": eta, "Delta_i": delta, "gradient^2": squares}
+        values |= {"distance_now^2": before, "distance_next^2": after}
+    return WorstCase(phase.problem, values, left=("gradients_squared", "gradient^2"))
 
 
-def _lemma8(instance: Mapping[str, Any]) -> Performance:
-    """The printed inequality; for information also the coefficient eta(1/L - eta), and steps above 1/(2L)."""
-    also: dict[str, Callable[[], Performance]] = {
-        "coefficient eta(1/L - eta)": lambda: lemma8_performance(instance, lambda step, L: step * (1 / L - step))
-    }
+def _sharper(s: Letters) -> Sides:
+    """With the coefficient eta(1/L - eta) in place of eta/(2L)."""
+    printed = _sides(s)
+    return Sides(printed.lhs, {**printed.rhs, "gradients": -s.eta * (1 / s.L - s.eta) * s.gradients_squared})
+
+
+def _lemma8(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
+    """The printed inequality; for information also a larger coefficient, and steps above 1/(2L)."""
+    also = {"coefficient eta(1/L - eta)": lambda: replace(local_phase(statement, instance), sides=_sharper)}
     if instance["eta L"] == "1/2":
         for product in ("33/64", "3/4", "1"):
             beyond = {**instance, "eta L": product}
-            also[f"eta L = {product}, outside the hypotheses"] = partial(lemma8_performance, beyond)
-    return replace(lemma8_performance(instance), also=also)
+            also[f"eta L = {product}, outside the hypotheses"] = partial(local_phase, statement, beyond)
+    return replace(local_phase(statement, instance), also=also)
 
 
-def _lemma8_sides() -> Sides:
-    s = letters_of(LEMMA8)
+def _sides(s: Letters) -> Sides:
     return Sides(
-        lhs={"distance after": s["distance_after"]},
+        lhs={"distance after": s.distance_after},
         rhs={
-            "distance before": s["distance_before"],
-            "gradients": -s["eta"] / (2 * s["L"]) * s["gradients_squared"],
-            "heterogeneity": 2 * s["eta"] * s["E"] * s["Delta"],
+            "distance before": s.distance_before,
+            "gradients": -s.eta / (2 * s.L) * s.gradients_squared,
+            "heterogeneity": 2 * s.eta * s.E * s.Delta,
         },
     )
 
@@ -72,7 +70,7 @@ LEMMA8: Statement = Statement(
     symbols=(*das.letters("eta", "L", "E"), das.CLIENT_DELTA),
     expectations=das.expected("distance_after", "distance_before", "gradients_squared"),
     assumptions=(das.CONVEX, das.SMOOTH, das.HALF_STEP),
-    sides=_lemma8_sides,
+    sides=_sides,
     checks=(
         *(
             Check("worst-case", name, _lemma8, instance)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpfl_theory.statements.claims import Outcome, Performance
+from dpfl_theory.statements.claims import Outcome, WorstCase
 from dpfl_theory.statements.das2022 import _letters as das
-from dpfl_theory.statements.das2022.lemma8 import lemma8_performance
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.das2022.lemma8 import local_phase
+from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.local_phase import CLASSES, INTERPOLATION, LocalPhase, grid, step_size
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.symbolic import equal
@@ -26,15 +26,15 @@ _SQUARES = Symbol(
 )  # fmt: skip
 
 
-def eq57_performance(instance: Mapping[str, Any]) -> Performance:
-    """f_i(w_t) - f_i^* + (eta/2) sum ||g||^2 <= f_i(w_0) - f_i^*."""
-    smoothness, step = step_size(instance)
+def local_steps(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
+    """So many local steps on one function of the class."""
+    L, eta = step_size(instance)
     steps = int(instance["t"])
-    phase = LocalPhase(str(instance["class"]), smoothness, step, steps)
+    phase = LocalPhase(str(instance["class"]), L, eta, steps)
     squares = sum(g**2 for g in phase.gradients)
     phase.gradient(steps)
-    left = phase.value(steps) + step / 2 * squares
-    return Performance(phase.problem, left, phase.value(0), "f_i(w_t) - f_i^* + (eta/2) sum ||g||^2 against the start")
+    values = {"L": L, "eta_k": eta, "sum_gradients_squared": squares}
+    return WorstCase(phase.problem, {**values, "gap_start": phase.value(0), "gap_end": phase.value(steps)})
 
 
 def _from_line_50(_: Mapping[str, Any]) -> Outcome:
@@ -57,23 +57,21 @@ def _from_line_55(_: Mapping[str, Any]) -> Outcome:
     return equal(slack, eta * (1 - eta * L) / 2, "(56) less (55), over ||grad||^2, against eta(1 - eta L)/2")
 
 
-def _eq51_sides() -> Sides:
-    s = letters_of(EQ51)
+def _eq51_sides(s: Letters) -> Sides:
     return Sides(
-        lhs={"distance after": s["distance_next"] ** 2},
+        lhs={"distance after": s.distance_next**2},
         rhs={
-            "distance before": s["distance_now"] ** 2,
-            "gradient": -s["eta_k"] / (2 * s["L"]) * s["gradient"] ** 2,
-            "heterogeneity": 2 * s["eta_k"] * s["Delta_i"],
+            "distance before": s.distance_now**2,
+            "gradient": -s.eta_k / (2 * s.L) * s.gradient**2,
+            "heterogeneity": 2 * s.eta_k * s.Delta_i,
         },
     )
 
 
-def _eq57_sides() -> Sides:
-    s = letters_of(EQ57)
+def _eq57_sides(s: Letters) -> Sides:
     return Sides(
-        lhs={"end": s["gap_end"]},
-        rhs={"start": s["gap_start"], "gradients": -s["eta_k"] / 2 * s["sum_gradients_squared"]},
+        lhs={"end": s.gap_end},
+        rhs={"start": s.gap_start, "gradients": -s.eta_k / 2 * s.sum_gradients_squared},
     )
 
 
@@ -89,7 +87,7 @@ EQ51 = Statement(
     checks=(
         Check("algebra", "from (50)", _from_line_50),
         *(
-            Check("worst-case", name, lemma8_performance, {**instance, "E": 1})
+            Check("worst-case", name, local_phase, {**instance, "E": 1})
             for name, instance in grid(**{"eta L": ("1/2", "1/4", "1/16", "1/64"), "L": ("1", "8")}).items()
             if instance["L"] == "1" or instance["eta L"] == "1/2"
         ),
@@ -114,7 +112,7 @@ EQ57 = Statement(
     checks=(
         Check("algebra", "(55) to (56)", _from_line_55),
         *(
-            Check("worst-case", name, eq57_performance, instance)
+            Check("worst-case", name, local_steps, instance)
             for name, instance in grid(
                 **{"class": CLASSES, "t": (1, 2, 3, 4), "eta L": ("1", "1/2", "1/8"), "L": ("1",)}
             ).items()
