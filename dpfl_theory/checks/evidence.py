@@ -24,6 +24,7 @@ __all__ = [
     "exit_code",
     "in_short",
     "of_outcome",
+    "outside",
     "statement_verdict",
     "summarise",
     "verdict_of",
@@ -55,7 +56,8 @@ class Evidence:
     lhs: the bounded quantity; rhs: its bound; ratio: lhs/rhs; terms: the bound's named terms; vacuous: whether the
     bound is above a trivial one (None where there is none); reason: one sentence; asymptotic: whether the verdict
     rests on a limit theorem instead of a finite-sample bound; detectable: the smallest violation factor that this
-    check could have seen.
+    check could have seen; part: which step of the statement the check decides, and what remains, where it does not
+    compare the statement's two sides.
     """
 
     statement: str
@@ -77,6 +79,7 @@ class Evidence:
     alpha: float | None = None
     device: str = "cpu"
     seconds: float = 0.0
+    part: str = ""
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
@@ -117,6 +120,7 @@ class Evidence:
                     "asymptotic": self.asymptotic,
                     "detectable": self.detectable,
                     "reason": self.reason,
+                    "part": self.part or None,
                     "instance": self.instance,
                     "notes": self.notes,
                     "seed": self.seed,
@@ -128,6 +132,21 @@ class Evidence:
                 }
             )
         )
+
+
+def outside(statement: Statement, check: Check, missing: tuple[str, str], seconds: float) -> Evidence:
+    """The evidence of a check whose instance does not meet a hypothesis, which ``missing`` names, and how it fails."""
+    reason = f"the hypothesis '{missing[0]}' is not met: {missing[1]}"
+    return Evidence(
+        statement=statement.id,
+        method=check.method,
+        check=check.name,
+        verdict="not-applicable",
+        expected=check.expected,
+        reason=reason,
+        instance=check.instance,
+        seconds=seconds,
+    )
 
 
 def of_outcome(statement: Statement, check: Check, outcome: Outcome, device: str, seconds: float) -> Evidence:

@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.checks.evidence import Evidence, Interval, of_outcome
+from dpfl_theory.checks.evidence import Evidence, Interval, of_outcome, outside
+from dpfl_theory.checks.hypotheses import unmet
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements.claims import Case, Outcome, Values
 from dpfl_theory.statements.formula import terms_at
@@ -57,6 +58,11 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     if isinstance(built, Outcome):
         return of_outcome(statement, check, built, _DEVICE, time.perf_counter() - begun)
     instances = (built,) if isinstance(built, (Case, Values)) else tuple(built)
+    failing_hypotheses = [m for i in instances if isinstance(i, Values) and (m := unmet(statement, i.letters))]
+    if failing_hypotheses and len(failing_hypotheses) < len(instances):
+        raise ValueError(f"{statement.id}: some instances of {check.name!r} are outside: {failing_hypotheses[0][1]}")
+    if failing_hypotheses:
+        return outside(statement, check, failing_hypotheses[0], time.perf_counter() - begun)
     cases = tuple(i if isinstance(i, Case) else compared(statement, i) for i in instances)
     if not cases:
         raise ValueError(f"{statement.id}: the check {check.name!r} built no case")

@@ -19,7 +19,7 @@ from typing import Any
 
 from dpfl_theory.checks import monte_carlo
 from dpfl_theory.checks.evidence import Evidence
-from dpfl_theory.checks.monte_carlo import unmet
+from dpfl_theory.checks.hypotheses import unmet
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.variation import varied
 from dpfl_theory.errors import DpflError, InputError
@@ -200,7 +200,7 @@ def _built(
     hypotheses or the prescriptions."""
     try:
         experiment: Experiment = check.made(statement, instance)
-        missing = unmet(statement, experiment)
+        missing = unmet(statement, experiment.values, experiment.problem)
     except _UNFIT as error:
         raise _LeftOut("cannot be built") from error
     if _work(experiment) > most:

@@ -27,6 +27,7 @@ from dpfl_theory.algorithms import Stream, simulate
 from dpfl_theory.algorithms.observables import get
 from dpfl_theory.checks.decision import Limits, certain, decide, decide_least
 from dpfl_theory.checks.evidence import Evidence, Interval
+from dpfl_theory.checks.hypotheses import unmet
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.sides import Linear, linearise
 from dpfl_theory.kernels import select
@@ -34,22 +35,13 @@ from dpfl_theory.problems.base import Array
 from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.model import Check, Statement
 
-__all__ = ["Experiment", "run", "unmet"]
+__all__ = ["Experiment", "run"]
 
 _FIRST_BATCH = 128
 _COPIES = 2  # lanes of a run that draws nothing
 _FAR = 1e100  # where a run has diverged
 _WATCHED = ("zero-updates", "empty-cohort")
 _RIVAL = "rival:"  # how a statement that compares two runs names the other one's observables
-
-
-def unmet(statement: Statement, experiment: Experiment) -> tuple[str, str] | None:
-    """The first hypothesis that a run does not meet, and how it fails; None where it meets them all."""
-    for assumption in statement.assumptions:
-        failure = assumption.test(experiment.problem, experiment.values)
-        if failure is not None:
-            return assumption.text, failure
-    return None
 
 
 @np.errstate(over="ignore", invalid="ignore")  # a run that diverges is told of in the reason
@@ -81,7 +73,7 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
             **more,
         )
 
-    missing = unmet(statement, experiment)
+    missing = unmet(statement, experiment.values, experiment.problem)
     if missing is not None:
         return evidence("not-applicable", f"the hypothesis '{missing[0]}' is not met: {missing[1]}")
     lhs, rhs = linearise(statement, experiment.values)

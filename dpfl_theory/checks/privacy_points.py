@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dpfl_theory.checks.evidence import Evidence, Interval
+from dpfl_theory.checks.hypotheses import unmet
 from dpfl_theory.statements.claims import PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.model import Check, Statement
 
@@ -64,17 +65,8 @@ def decide(claim: PrivacyClaim, statement: Statement, check: Check) -> Evidence:
 
 def outside(statement: Statement, at: Mapping[str, Any]) -> str | None:
     """The first hypothesis that fails on these letters, as a sentence, or None when all are met."""
-    for assumption in statement.assumptions:
-        try:
-            told = assumption.test(None, at)
-        except KeyError as error:
-            raise ValueError(
-                f"{statement.id}: the point {where(at)} does not name {error.args[0]}, which the hypothesis "
-                f"{assumption.text!r} reads"
-            ) from None
-        if told is not None:
-            return told
-    return None
+    missing = unmet(statement, at)
+    return None if missing is None else missing[1]
 
 
 def _fails(point: PrivacyPoint, equality: bool) -> bool:

@@ -212,7 +212,7 @@ def run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
     module = importlib.import_module(f"dpfl_theory.checks.{c.method.replace('-', '_')}")
     try:
         with contextlib.nullcontext() if c.method in _RATIONAL else one_thread():
-            outcome: Evidence = module.run(statement, c, settings)
+            outcome: Evidence = replace(module.run(statement, c, settings), part=c.part)
     except DpflError:
         raise
     except Exception as error:

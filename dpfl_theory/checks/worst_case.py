@@ -1,10 +1,10 @@
 """worst-case: performance estimation over a whole class of functions (PEPit models it, Clarabel solves it).
 
-A check's ``build(statement, instance)`` returns a `WorstCase`: values of the statement's letters, some of them quantities
-of degree two in points, gradients and square roots of function values, in which its sides are linear. Such a problem is
-a cone (`dpfl_theory.checks.cone` refuses what is none), so it is normalised here: the left side is maximised subject to
-right <= 1. A maximum of at most 1 says that left <= right wherever right >= 0; that right is never negative is decided
-too, or else left <= right where it is.
+A check's ``build(statement, instance)`` returns a `WorstCase`: values of the statement's letters, some of which are
+quantities of degree two in points, gradients and square roots of function values, and the sides linear in these. That
+is a cone (`dpfl_theory.checks.cone` refuses what is none), so it is normalised here: the left side is maximised subject
+to right <= 1. A maximum of at most 1 says that left <= right wherever right >= 0; that right is never negative is
+decided too, or else left <= right where it is.
 
 The guarantee is the **dual** value, rebuilt from the multipliers alone. Where possible it is then proved in rational
 arithmetic (see `dpfl_theory.checks.certificate`); a counterexample must satisfy all interpolation conditions in
@@ -21,13 +21,14 @@ from dataclasses import replace
 from dpfl_theory.checks.arranged import arranged
 from dpfl_theory.checks.cone import NotACone
 from dpfl_theory.checks.estimation import SOLVER_TOLERANCE, VIOLATION_MARGIN, Solution, solve
-from dpfl_theory.checks.evidence import Evidence, Interval
+from dpfl_theory.checks.evidence import Evidence, Interval, outside
+from dpfl_theory.checks.hypotheses import unmet
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.errors import InputError
 from dpfl_theory.statements.claims import Performance, WorstCase
 from dpfl_theory.statements.model import Check, Statement
 
-__all__ = ["run", "solve"]
+__all__ = ["inequality", "run", "solve"]
 
 GAP_TOLERANCE = 1e-5
 """Largest relative gap between primal and dual value with which a problem counts as solved."""
@@ -40,7 +41,11 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     function of the class was found and verified in rational arithmetic; otherwise *inconclusive*.
     """
     begun = time.perf_counter()
-    performance = _inequality(statement, check.made(statement))
+    built = check.made(statement)
+    missing = unmet(statement, built.values) if isinstance(built, WorstCase) else None
+    if missing is not None:
+        return outside(statement, check, missing, time.perf_counter() - begun)
+    performance = inequality(statement, built)
     try:
         found = solve(performance)
         also = {name: _also(statement, build) for name, build in performance.also.items()}
@@ -115,7 +120,8 @@ def _interval(found: Solution) -> Interval:
     return Interval(found.dual, low, high)
 
 
-def _inequality(statement: Statement, built: Performance | WorstCase) -> Performance:
+def inequality(statement: Statement, built: Performance | WorstCase) -> Performance:
+    """What is solved: the statement's sides at these values, or the two sides that a check of a part gives."""
     return arranged(statement, built) if isinstance(built, WorstCase) else built
 
 
@@ -123,7 +129,7 @@ def _also(statement: Statement, build: Callable[[], Performance | WorstCase]) ->
     built = build()
     if isinstance(built, WorstCase) and built.sides is not None:
         statement = replace(statement, sides=built.sides)
-    found = solve(_inequality(statement, built))
+    found = solve(inequality(statement, built))
     if math.isfinite(found.primal) and abs(found.guarantee - found.primal) <= GAP_TOLERANCE * max(
         1.0, abs(found.primal)
     ):

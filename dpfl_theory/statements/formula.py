@@ -86,14 +86,16 @@ def sides_of(statement: Statement) -> Sides:
     """
     if statement.sides is None:
         raise ValueError(f"{statement.id} has no sides: there is nothing to evaluate")
-    return _made(statement, statement.sides)
+    made: Sides = _made(statement, statement.sides)
+    return made
 
 
 def prescription_of(statement: Statement) -> Mapping[str, Any]:
     """The hyper-parameters that the statement prescribes, as sympy expressions in its letters."""
     if statement.prescription is None:
         raise ValueError(f"{statement.id} prescribes nothing")
-    return _made(statement, statement.prescription)
+    made: Mapping[str, Any] = _made(statement, statement.prescription)
+    return made
 
 
 @functools.lru_cache(_MEMORY)

@@ -30,6 +30,7 @@ __all__ = [
     "Statement",
     "Symbol",
     "arguments",
+    "checks",
 ]
 
 METHODS = ("algebra", "worst-case", "exact", "monte-carlo", "privacy")
@@ -141,6 +142,26 @@ class Check:
         """What ``build`` makes of the statement and the instance, or another one."""
         chosen = self.instance if instance is None else instance
         return self.build(chosen) if arguments(self.build) == 1 else self.build(statement, chosen)
+
+
+def checks(
+    method: str,
+    build: Callable[..., Any],
+    instances: Mapping[str, Mapping[str, Any]],
+    expected: str | Mapping[str, str] = "holds",
+    part: str = "",
+) -> tuple[Check, ...]:
+    """A check by one method for each named instance. expected: one verdict for all, or those of the instances that do
+    not hold, by name.
+
+    >>> [c.expected for c in checks("exact", print, {"a": {}, "b": {}}, {"b": "violated"})]
+    ['holds', 'violated']
+    """
+    known = {} if isinstance(expected, str) else expected
+    if strange := set(known) - set(instances):
+        raise ValueError(f"a verdict is recorded for {', '.join(sorted(strange))}, which is no instance")
+    usual = expected if isinstance(expected, str) else "holds"
+    return tuple(Check(method, name, build, i, known.get(name, usual), part) for name, i in instances.items())
 
 
 def arguments(function: Callable[..., Any]) -> int:

@@ -13,7 +13,7 @@ from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import at
 from dpfl_theory.statements.model import Statement
 
-__all__ = ["as_fractions", "enclosure", "equal", "sides_at"]
+__all__ = ["all_equal", "as_fractions", "enclosure", "equal", "sides_at"]
 
 DIGITS = 60
 """To how many digits numbers that are not rational are computed."""
@@ -150,3 +150,21 @@ def equal(left: Any, right: Any, what: str) -> Outcome:
         f"{what}: the sides differ, {found[0]} against {found[1]} at {found[2]}",
         {"left": str(left), "right": str(right), "ratio": str(left / right) if right != 0 else "oo"},
     )
+
+
+def all_equal(*steps: tuple[Any, Any, str]) -> Outcome:
+    """Whether every step's two expressions are identical, each step given as (left, right, what): the first that is not
+    decides, a refuted one before one without a proof.
+
+    >>> import sympy as sp
+    >>> x = sp.Symbol("x", positive=True)
+    >>> all_equal((x + x, 2 * x, "the sum"), (x * x, x**2, "the square")).reason
+    'the sum: both sides are equal; the square: both sides are equal'
+    """
+    found = [equal(*step) for step in steps]
+    for true in (False, None):
+        failed = next((outcome for outcome in found if outcome.true is true), None)
+        if failed is not None:
+            return failed
+    notes = found[0].notes if len(found) == 1 else {what: outcome.notes for (_, _, what), outcome in zip(steps, found)}
+    return Outcome(True, "; ".join(outcome.reason for outcome in found), notes)

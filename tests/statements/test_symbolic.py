@@ -93,7 +93,7 @@ def test_the_catalogues_counterexamples_lie_in_the_letters_domains() -> None:
         )
         for check in statement.checks:
             if (check.method, check.expected) == ("algebra", "violated"):
-                reason = check.build(check.instance).reason
+                reason = check.made(statement).reason
                 found = point(reason) if "the sides differ" in reason else {}
                 assert all(within(domains.get(name, "real"), value) for name, value in found.items()), reason
                 seen += [domains[name] for name in found if name in domains]
@@ -148,10 +148,10 @@ def test_numbers_that_no_enclosure_parts_are_refused() -> None:
 
 @pytest.mark.parametrize("value", [sp.sqrt(-2), sp.zoo, sp.oo, sp.nan, sp.Symbol("x")])
 def test_what_is_no_real_number_is_refused(value: Any) -> None:
-    with pytest.raises(ValueError, match="no value for cohort_common, first_spread, second_spread"):
+    with pytest.raises(ValueError, match="no real number"):
         enclosure(value)
 
 
 def test_a_letter_without_a_value_is_refused() -> None:
-    with pytest.raises(ValueError, match="no real number"):
+    with pytest.raises(ValueError, match="no value for cohort_common, first_spread, second_spread"):
         sides_at(get("zhang2021.eq16"), {"cohort_clipped": 1})

@@ -36,7 +36,7 @@ from itertools import product
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.formula import Letters, letters_of, sides_of
 from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
 
@@ -91,7 +91,7 @@ def decided(identities: Mapping[str, tuple[Any, Any]], slacks: Mapping[str, Any]
     )
 
 
-def _stated(statement: Statement, left: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def _stated(statement: Statement, left: str) -> tuple[Letters, dict[str, Any]]:
     """The letters, and the right side's coefficients over the left side's, the noise under ``noise``."""
     import sympy as sp
 

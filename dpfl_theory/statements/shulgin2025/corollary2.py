@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Case, Outcome
-from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.formula import Letters, letters_of, sides_of
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _rates as rates
@@ -73,14 +73,14 @@ def _from_theorem2(_: Mapping[str, Any]) -> Outcome:
     return equal(bound, sum(_sides().rhs.values()), "Theorem 2 with the prescribed sigma, beta and gamma")
 
 
-def _many_rounds() -> tuple[dict[str, Any], Any]:
+def _many_rounds() -> tuple[Letters, Any]:
     """The letters, and the bound as K grows."""
     s = letters_of(COROLLARY2)
     terms = _sides().rhs
     return s, sum(terms[name] for name in ("initialisation", "memory", "privacy noise"))
 
 
-def _at_the_best_beta_0() -> tuple[dict[str, Any], Any, Any]:
+def _at_the_best_beta_0() -> tuple[Letters, Any, Any]:
     """The letters, the bound as K grows at its best beta_0, and its letter t, t^4 = d log(1/delta)/(n epsilon^2)."""
     import sympy as sp
 

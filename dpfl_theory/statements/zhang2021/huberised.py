@@ -80,7 +80,7 @@ def _derivative(statement: Callable[[], Statement]) -> Callable[[Mapping[str, An
         s, x = _letters(statement), sp.Symbol("x", real=True)
         above = sp.Symbol("above", positive=True)  # a x - b
         assert statement().sides is not None
-        loss = sum(sides_of(statement()).lhs.values())  # type: ignore[misc]
+        loss = sum(sides_of(statement()).lhs.values())
         slope = loss.subs(s["residual"], s["a"] * x - s["b"]).diff(x).subs(x, (above + s["b"]) / s["a"])
         return equal(sp.simplify(slope), s["c"], "the derivative of the clipped part against c")
 
@@ -92,7 +92,7 @@ def _continuous(statement: Callable[[], Statement]) -> Callable[[Mapping[str, An
         """Both parts must agree where |Lambda a (a x - b)| = c."""
         s = _letters(statement)
         assert statement().sides is not None
-        loss = sum(sides_of(statement()).lhs.values())  # type: ignore[misc]
+        loss = sum(sides_of(statement()).lhs.values())
         switch = s["c"] / (s["weight"] * s["a"])
         return equal(
             loss.subs(s["residual"], switch), s["weight"] * switch**2 / 2, "the two parts at the point of the switch"
