@@ -2,9 +2,9 @@
 
     python -m dpfl_theory.checks.power reports/evidence/check.json [ID]...
 
-reads the evidence of a check of the catalogue or of some of its statements, and plants changes: the right side of each
-statement is shrunk in place, all of its checks but the simulations are run again in a process of their own, and their
-verdicts compared. A simulation's limits, and those of a privacy claim, tell without another run what they leave.
+reads the evidence of a check of the catalogue or of some of its statements, and plants changes: all checks of each
+statement but the simulations are given a stronger one, in a process of their own, and their verdicts compared. A
+simulation's limits, and those of a privacy claim, tell without another run what they leave.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import math
 import multiprocessing
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,10 @@ from dpfl_theory.statements.formula import sides_of
 from dpfl_theory.statements.model import Check, Sides, Statement
 from dpfl_theory.statements.power import FILE, Power, recorded
 
-__all__ = ["SHRINKAGES", "fingerprint", "margin", "measure", "planted", "power_of"]
+__all__ = ["SHRINKAGES", "fingerprint", "margin", "measure", "planted", "power_of", "stronger"]
 
-SHRINKAGES = (0.5, 0.1, 0.01, 0.001)
-"""The shares by which right sides are made smaller, the largest first."""
+SHRINKAGES = (0.999, 0.5, 0.1, 0.01, 0.001)
+"""The shares by which statements are made stronger, the largest first."""
 
 Found = Mapping[tuple[str, str], Mapping[str, Any]]
 """Evidence as plain data, by method and check."""
@@ -48,32 +49,40 @@ def fingerprint(statement: Statement) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def planted(
-    statement: Statement, share: float, among: frozenset[tuple[str, str]] | None = None
-) -> dict[tuple[str, str], dict[str, Any]]:
-    """The evidence of all checks but simulations, or of those named, with the right side smaller by a share of itself.
+def stronger(statement: Statement, share: float) -> Statement:
+    """The statement with a smaller right side (a larger one for ``>=``): what is added in it is smaller by a share of
+    itself, what is subtracted is larger in the same measure. Where the right side is zero the left one is changed.
 
-    The formula is changed in place, since checks may hold the statement itself: run it in a process that ends.
+    >>> stronger(catalogue.get("das2022.eq57"), 0.5).sides is not catalogue.get("das2022.eq57").sides
+    True
     """
     import sympy as sp
 
-    entered = statement.sides
-    assert entered is not None
-    factor = 1 - sp.nsimplify(share, rational=True)
+    made = sides_of(statement)
+    less, more = 1 - sp.nsimplify(share, rational=True), 1 / (1 - sp.nsimplify(share, rational=True))
+    if statement.relation == ">=":
+        less, more = more, less
 
-    def shrunk() -> Sides:
-        sides = entered()
-        return Sides(sides.lhs, {name: factor * term for name, term in sides.rhs.items()})
+    def scaled(terms: Mapping[str, Any], added: Any, subtracted: Any) -> dict[str, Any]:
+        return {name: (subtracted if t.could_extract_minus_sign() else added) * t for name, t in terms.items()}
 
-    object.__setattr__(statement, "sides", shrunk)
-    try:
-        return {
-            (c.method, c.name): _attempt(statement, c)
-            for c in checks_of(statement)
-            if c.method != "monte-carlo" and (among is None or (c.method, c.name) in among)
-        }
-    finally:
-        object.__setattr__(statement, "sides", entered)
+    if all(sp.sympify(term) == 0 for term in made.rhs.values()):
+        changed = Sides(scaled(made.lhs, more, less), made.rhs)
+    else:
+        changed = Sides(made.lhs, scaled({name: sp.sympify(t) for name, t in made.rhs.items()}, less, more))
+    return replace(statement, sides=lambda _: changed)
+
+
+def planted(
+    statement: Statement, share: float, among: frozenset[tuple[str, str]] | None = None
+) -> dict[tuple[str, str], dict[str, Any]]:
+    """The evidence of all checks but simulations, or of those named, when the statement is `stronger` by a share."""
+    changed = stronger(statement, share)
+    return {
+        (c.method, c.name): _attempt(changed, c)
+        for c in checks_of(changed)
+        if c.method != "monte-carlo" and (among is None or (c.method, c.name) in among)
+    }
 
 
 def _attempt(statement: Statement, check: Check) -> dict[str, Any]:
@@ -115,32 +124,31 @@ def power_of(statement: Statement, found: Found, after: Mapping[float, Found]) -
         and ((method, name) in reading or not has_formula)
     ]
     ratio, ratio_by = max(spoken, default=(None, ""), key=lambda pair: pair[0])
-    noticed = list(_noticed(statement, found, after))
-    least, by = min(noticed, default=(None, ""))
-    counts = {
-        method: (sum(m == method and (m, n) in reading for m, n in found), sum(m == method for m, _ in found))
-        for method in dict.fromkeys(m for m, _ in found)
-    }
+    methods = tuple(dict.fromkeys(m for m, _ in found))
+    noticed: dict[str, tuple[float, str]] = {}
+    for method, share, told in sorted(_noticed(statement, found, after)):
+        noticed.setdefault(method, (share, told))
+    counts = {m: (sum(n == m and (n, c) in reading for n, c in found), sum(n == m for n, _ in found)) for m in methods}
     runs = [e for (method, _), e in found.items() if method == "monte-carlo" and e["vacuous"] is not None]
     idle = all(e["vacuous"] for e in runs) if runs else None
-    return Power(_short(ratio), ratio_by, counts, idle, _short(least), by, fingerprint(statement))
+    least = {m: (_short(noticed[m][0]), noticed[m][1]) if m in noticed else (None, "") for m in methods}
+    return Power(_short(ratio), ratio_by, counts, idle, least, fingerprint(statement))
 
 
-def _noticed(statement: Statement, found: Found, after: Mapping[float, Found]) -> Iterable[tuple[float, str]]:
-    """Each check that notices a smaller right side, with the smallest share by which it does."""
+def _noticed(statement: Statement, found: Found, after: Mapping[float, Found]) -> Iterable[tuple[str, float, str]]:
+    """Each check that notices a stronger statement: its method, the smallest share by which it does, its name."""
     for (method, name), e in found.items():
-        told = f"{method}: {name}"
         if method in ("monte-carlo", "privacy"):
             share = margin(e, statement.relation == "==")
             if share is not None and share < 1.0:
-                yield share, told
+                yield method, share, name
         elif statement.sides is None:
             if e["ratio"] is not None and 0.0 < e["ratio"] <= 1.0 and e["verdict"] == "holds":
-                yield 1.0 - e["ratio"], told
+                yield method, 1.0 - e["ratio"], name
         else:
             turned = [share for share, others in after.items() if _turned(e, others.get((method, name)))]
             if turned:
-                yield min(turned), told
+                yield method, min(turned), name
 
 
 def _turned(before: Mapping[str, Any], after: Mapping[str, Any] | None) -> bool:
@@ -151,8 +159,8 @@ def _short(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else float(f"{value:.3g}")
 
 
-def measure(evidence: Iterable[Mapping[str, Any]], ids: Sequence[str] = (), jobs: int = 1) -> dict[str, Power]:
-    """The power of the catalogue's statements that have evidence, or of those named.
+def measure(evidence: Iterable[Mapping[str, Any]], statements: Sequence[Statement], jobs: int = 1) -> dict[str, Power]:
+    """The power of these statements' checks, of which there is this evidence.
 
     Each planted change has a process of its own, made from this one before it ran any check, so that nothing that a
     check keeps for the next one hides the change.
@@ -160,34 +168,41 @@ def measure(evidence: Iterable[Mapping[str, Any]], ids: Sequence[str] = (), jobs
     found: dict[str, dict[tuple[str, str], Mapping[str, Any]]] = {}
     for e in evidence:
         found.setdefault(e["statement"], {})[e["method"], e["check"]] = e
-    chosen = [s for s in catalogue.all_statements() if s.id in (ids or found)]
-    after: dict[str, dict[float, Found]] = {s.id: {} for s in chosen}
-    tasks: list[tuple[str, float, frozenset[tuple[str, str]] | None]]
-    tasks = [(s.id, SHRINKAGES[0], None) for s in chosen if s.sides is not None]
+    chosen = [s for s in statements if s.id in found]
+    after: list[dict[float, Found]] = [{} for _ in chosen]
+    _PLANTED[:] = chosen
+    tasks = [(i, SHRINKAGES[0], frozenset(found[s.id])) for i, s in enumerate(chosen) if s.sides is not None]
     with multiprocessing.get_context("fork").Pool(jobs, maxtasksperchild=1) as pool:
         for smaller in (*SHRINKAGES[1:], None):
-            for (id_, share, _), evidence_ in zip(tasks, pool.imap(_plant, tasks, chunksize=1)):
-                after[id_][share] = evidence_
+            for (i, share, _), evidence_ in zip(tasks, pool.imap(_plant, tasks, chunksize=1)):
+                after[i][share] = evidence_
             # What a check does not notice at this share it notices at no smaller one.
             tasks = [
-                (id_, smaller, turned)
-                for id_, share, _ in tasks
-                if smaller is not None
-                and (turned := frozenset(k for k, e in after[id_][share].items() if _turned(found[id_].get(k, e), e)))
+                (i, smaller, turned)
+                for i, share, _ in tasks
+                if smaller is not None and (turned := _turns(found[chosen[i].id], after[i][share]))
             ]
-    return {s.id: power_of(s, found[s.id], after[s.id]) for s in chosen}
+    return {s.id: power_of(s, found[s.id], changed) for s, changed in zip(chosen, after)}
 
 
-def _plant(task: tuple[str, float, frozenset[tuple[str, str]] | None]) -> dict[tuple[str, str], dict[str, Any]]:
-    id_, share, among = task
-    return planted(catalogue.get(id_), share, among)
+_PLANTED: list[Statement] = []
+"""The statements of which `measure` plants changes, for the processes made from this one."""
+
+
+def _turns(before: Found, after: Found) -> frozenset[tuple[str, str]]:
+    return frozenset(key for key, e in after.items() if _turned(before.get(key, e), e))
+
+
+def _plant(task: tuple[int, float, frozenset[tuple[str, str]]]) -> dict[tuple[str, str], dict[str, Any]]:
+    index, share, among = task
+    return planted(_PLANTED[index], share, among)
 
 
 def main(path: str, *ids: str) -> None:
     """Measure the power of every statement with evidence in a document of `check`, or of those named, and write the
     file; what is on record of other statements stays."""
     document = json.loads(Path(path).read_text(encoding="utf-8"))
-    found = measure(document["evidence"], ids, jobs=usable_cores())
+    found = measure(document["evidence"], catalogue.select(ids), jobs=usable_cores())
     kept = {s.id: found.get(s.id) or recorded(s.id) for s in catalogue.all_statements()}
     statements = {id_: power.to_json() for id_, power in kept.items() if power is not None}
     write(FILE, json.dumps({"statements": statements}, indent=1, ensure_ascii=False) + "\n")

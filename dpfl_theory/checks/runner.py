@@ -8,7 +8,7 @@ import importlib
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from dpfl_theory.kernels import DEVICES
 from dpfl_theory.kernels.threads import usable_cores
 from dpfl_theory.processes import one_thread, spread
 from dpfl_theory.statements.model import METHODS, Check, Statement
+from dpfl_theory.statements.power import Power
 
 __all__ = [
     "USUAL_SECONDS",
@@ -53,19 +54,23 @@ _RATIONAL = ("algebra", "exact")
 
 @dataclass(frozen=True)
 class Report:
-    """Evidence with what was expected of each statement, and the reading of those that have several."""
+    """Evidence with what was expected of each statement, the reading of those that have several, and what their checks
+    could notice, where that was measured (`dpfl_theory.checks.power`)."""
 
     evidence: tuple[Evidence, ...]
     expected: dict[str, str]
     alpha: float
     seconds: float
     readings: dict[str, str]
+    power: dict[str, Power] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """The document of `check --format json`."""
         made = document(self.evidence, self.expected, self.alpha, self.seconds)
         for id_, reading in self.readings.items():
             made["summary"]["statements"][id_]["reading"] = reading
+        if self.power:
+            made["power"] = {id_: power.to_json() for id_, power in self.power.items()}
         return made
 
 

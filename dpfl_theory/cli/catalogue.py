@@ -15,7 +15,7 @@ from dpfl_theory.console import choice, emit
 from dpfl_theory.statements.errata import Effect
 from dpfl_theory.statements.formula import prescription_of, sides_of
 from dpfl_theory.statements.model import KINDS, PROVENANCES, Statement
-from dpfl_theory.statements.power import Power, recorded
+from dpfl_theory.statements.power import of_json, recorded
 
 app = typer.Typer()
 
@@ -151,7 +151,7 @@ def _as_text(d: Mapping[str, Any]) -> str:
     ]
     parts += _block("Checks", checks)
     if d["power"]:
-        measured = Power(**d["power"]).sentence(refuted=d["expected"] == "violated")
+        measured = of_json(d["power"]).sentence(refuted=d["expected"] == "violated")
         parts += ["", "Power", _wrap(f"{measured}.", "  ")]
     if d["erratum"]:
         parts += _block("Erratum", _erratum_rows(d["erratum"]))

@@ -40,6 +40,9 @@ def check(
     smoke: Annotated[
         bool, typer.Option("--smoke", help="Only the smoke set: a few fast checks of everything.")
     ] = False,
+    sensitivity: Annotated[
+        bool, typer.Option("--sensitivity", help="Also say which change of each formula its checks would notice.")
+    ] = False,
     jobs: Jobs = None,
     budget: Annotated[
         str | None, typer.Option(metavar="60s", help="Cap on the time; what it cuts is inconclusive.")
@@ -83,6 +86,8 @@ def check(
             jobs=suitable_jobs(pairs) if processes is None else processes,
             file=None if file is None else Path(file),
         )
+    if sensitivity:
+        report = _with_power(report, chosen, processes)
     document = report.to_json()
     text = render(report, document)
     if target is None:
@@ -116,6 +121,18 @@ def _changed(revision: str, chosen: Sequence[Statement], file: str | None) -> tu
     return change_since(revision).concerns(chosen, None if file is None else Path(file))
 
 
+def _with_power(report: Report, chosen: Sequence[Statement], processes: int | None) -> Report:
+    """The report with what its checks would notice, measured by checking stronger statements."""
+    from dataclasses import replace
+
+    from dpfl_theory.checks.power import measure
+    from dpfl_theory.kernels.threads import usable_cores
+
+    say("checking stronger statements: the right sides smaller by up to 99.9 %")
+    jobs = usable_cores() if processes is None else processes
+    return replace(report, power=measure([e.to_json() for e in report.evidence], chosen, jobs))
+
+
 def _planned(chosen: Sequence[Statement], methods: Sequence[str], smoke: bool) -> list[tuple[Statement, Check]]:
     """The checks of the statements by the methods, or those of them that belong to the smoke set."""
     from dpfl_theory.checks.runner import plan
@@ -141,8 +158,18 @@ def as_text(report: Report, document: dict[str, Any]) -> str:
     readings = [s.get("reading", "") for s in document["summary"]["statements"].values()]
     told = zip(table(verdicts).splitlines(), ["", *readings])
     named = "\n".join(f"{line}\n    read: {reading}" if reading else line for line, reading in told)
-    parts = [table(lines, right=(1, 5)), *surprises, named, in_short(document["summary"])]
+    parts = [table(lines, right=(1, 5)), *surprises, named, *_sensitivity(report), in_short(document["summary"])]
     return "\n\n".join(parts)
+
+
+def _sensitivity(report: Report) -> list[str]:
+    """A table of the smallest changes that are noticed; nothing where none were looked for."""
+    rows = [("statement", "method", "checks", "read", "noticed from", "by")]
+    for id_, power in report.power.items():
+        for method, (share, name) in power.least.items():
+            read, total = power.reading[method]
+            rows.append((id_, method, str(total), str(read), "-" if share is None else f"{100 * share:.3g} %", name))
+    return [table(rows, right=(2, 3, 4))] if report.power else []
 
 
 def as_json(report: Report, document: dict[str, Any]) -> str:

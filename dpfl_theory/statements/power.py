@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FILE", "Power", "recorded"]
+__all__ = ["FILE", "Power", "of_json", "recorded"]
 
 FILE = Path(__file__).with_name("power.json")
 
@@ -25,21 +25,31 @@ class Power:
     formula (of statements without one: over its checks' own sides), None where no check has a ratio; ratio_by: that
     check. reading: for each method, how many of its checks read the formula, and how many there are: one reads it if
     another right side changes its evidence. idle: whether an algorithm that never moves would pass all runs; None
-    without runs. noticed: the smallest share, of those tried, by which the right side, or the value that a privacy
-    check claims, can be made smaller so that some check gives another verdict; None where none does. noticed_by: that
-    check. fingerprint: of the formula and the checks that this was measured with.
+    without runs. least: for each method, the smallest share, of those tried, by which the right side, or the value that
+    a privacy check claims, can be made smaller so that some check gives another verdict, and that check; None and no
+    name where none does. fingerprint: of the formula and the checks that this was measured with.
 
-    >>> Power(0.9, "exact: x", {"exact": (1, 2)}, None, None, "", "0").sentence().split("; ")[0]
-    'left/right reaches 0.9 (exact: x)'
+    >>> Power(0.9, "exact: x", {"exact": (1, 2)}, None, {"exact": (0.5, "x")}, "0").noticed
+    0.5
     """
 
     ratio: float | None
     ratio_by: str
     reading: Mapping[str, tuple[int, int]]
     idle: bool | None
-    noticed: float | None
-    noticed_by: str
+    least: Mapping[str, tuple[float | None, str]]
     fingerprint: str
+
+    @property
+    def noticed(self) -> float | None:
+        """The smallest share that some check notices."""
+        return min((share for share, _ in self.least.values() if share is not None), default=None)
+
+    @property
+    def noticed_by(self) -> str:
+        """That check: its method and name."""
+        found = [(share, f"{method}: {name}") for method, (share, name) in self.least.items() if share is not None]
+        return min(found, default=(0.0, ""))[1]
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, as in the file."""
@@ -48,8 +58,7 @@ class Power:
             "ratio_by": self.ratio_by,
             "reading": {method: list(counts) for method, counts in self.reading.items()},
             "idle": self.idle,
-            "noticed": self.noticed,
-            "noticed_by": self.noticed_by,
+            "least": {method: list(pair) for method, pair in self.least.items()},
             "fingerprint": self.fingerprint,
         }
 
@@ -72,14 +81,17 @@ class Power:
         return "; ".join(parts)
 
 
+def of_json(data: Mapping[str, Any]) -> Power:
+    """The power that plain data describes."""
+    pairs = {key: {method: tuple(pair) for method, pair in data[key].items()} for key in ("reading", "least")}
+    return Power(**{**data, **pairs})
+
+
 @cache
 def _file() -> Mapping[str, Power]:
     if not FILE.is_file():
         return {}
-    return {
-        id_: Power(**{**data, "reading": {method: tuple(counts) for method, counts in data["reading"].items()}})
-        for id_, data in json.loads(FILE.read_text(encoding="utf-8"))["statements"].items()
-    }
+    return {id_: of_json(data) for id_, data in json.loads(FILE.read_text(encoding="utf-8"))["statements"].items()}
 
 
 def recorded(id_: str) -> Power | None:

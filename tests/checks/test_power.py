@@ -9,39 +9,36 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+import sympy as sp
 
 from dpfl_theory import statements
 from dpfl_theory.checks import power
 from dpfl_theory.checks.evidence import Evidence, Interval
 from dpfl_theory.checks.runner import plan, run_plan
-from dpfl_theory.statements.claims import Case, Outcome
-from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.claims import Case, Outcome, Values
+from dpfl_theory.statements.formula import Letters, sides_of
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.power import FILE, recorded
 
+X, Y = sp.symbols("x y", positive=True)
 EVERY = pytest.mark.parametrize("statement", statements.all_statements(), ids=lambda s: s.id)
 
 
-def sides() -> Sides:
+def sides(s: Letters) -> Sides:
     """9 x <= 10 x."""
-    x = letters_of(STATEMENT)["x"]
-    return Sides({"left": 9 * x}, {"right": 10 * x})
+    return Sides({"left": 9 * s.x}, {"right": 10 * s.x})
 
 
-def entered(_: Mapping[str, Any]) -> Case:
-    assert STATEMENT.sides is not None
-    made, x = sides_of(STATEMENT), letters_of(STATEMENT)["x"]
-    left, right = (Fraction(str(sum(side.values()).subs(x, 1))) for side in (made.lhs, made.rhs))
-    return Case({"x": 1}, left, right)
+def entered(_: Statement, instance: Mapping[str, Any]) -> Values:
+    return Values({"x": Fraction(1)})
 
 
-def typed_again(_: Mapping[str, Any]) -> Case:
+def typed_again(_: Statement, instance: Mapping[str, Any]) -> Case:
     return Case({"x": 1}, Fraction(99), Fraction(100))
 
 
-def fails(_: Mapping[str, Any]) -> Outcome:
-    assert STATEMENT.sides is not None
-    if "10*x" not in str(sides_of(STATEMENT).rhs["right"]):
+def fails(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+    if "10*x" not in str(sides_of(statement).rhs["right"]):
         raise ArithmeticError("another formula")
     return Outcome(True, "the same")
 
@@ -54,7 +51,7 @@ STATEMENT = Statement(
     "text",
     symbols=(Symbol("x", "a number"),),
     sides=sides,
-    checks=(Check("exact", "entered", entered), Check("exact", "typed again", typed_again)),
+    checks=(Check("exact", "entered", entered), Check("exact", "typed again", typed_again, part="a number alone")),
 )
 
 
@@ -86,9 +83,9 @@ def test_only_checks_that_read_the_formula_count() -> None:
     assert (found.ratio, found.ratio_by) == (0.9, "exact: entered")  # and not the 0.99 of what was typed again
     assert found.reading == {"algebra": (0, 1), "exact": (1, 2)}
     assert (found.noticed, found.noticed_by) == (0.5, "exact: entered")  # 0.1 leaves equality, which holds
+    assert found.least == {"algebra": (None, ""), "exact": (0.5, "entered")}
     assert found.idle is None
     assert "1 of 3 checks read the formula" in found.sentence()
-    assert STATEMENT.sides is sides, "the planted change is taken back"
 
 
 def test_where_nothing_reads_the_formula_nothing_is_noticed() -> None:
@@ -98,13 +95,23 @@ def test_where_nothing_reads_the_formula_nothing_is_noticed() -> None:
     assert "no change of the right side that was tried is noticed" in found.sentence()
 
 
+@pytest.mark.parametrize(
+    ("relation", "made", "terms"),
+    [
+        ("<=", Sides({"l": 1}, {"a": X, "b": -Y}), ({"l": 1}, {"a": X / 2, "b": -2 * Y})),
+        (">=", Sides({"l": 1}, {"a": X, "b": -Y}), ({"l": 1}, {"a": 2 * X, "b": -Y / 2})),
+        ("<=", Sides({"a": X, "b": -Y}, {"r": 0}), ({"a": 2 * X, "b": -Y / 2}, {"r": 0})),
+    ],
+)
+def test_a_stronger_statement(relation: str, made: Sides, terms: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    """What is subtracted grows, so that a right side which may be negative is smaller too."""
+    changed = sides_of(power.stronger(dataclasses.replace(STATEMENT, relation=relation, sides=lambda s: made), 0.5))
+    assert (changed.lhs, changed.rhs) == terms
+
+
 def test_a_check_that_raises_has_noticed() -> None:
-    global STATEMENT
-    kept, STATEMENT = STATEMENT, dataclasses.replace(STATEMENT, checks=(Check("algebra", "fails", fails),))
-    try:
-        assert measured(STATEMENT).noticed == power.SHRINKAGES[-1]
-    finally:
-        STATEMENT = kept
+    careful = dataclasses.replace(STATEMENT, checks=(Check("algebra", "fails", fails),))
+    assert measured(careful).noticed == power.SHRINKAGES[-1]
 
 
 def run(ratio: float, vacuous: bool | None = False, low: float | None = None, verdict: str = "holds") -> dict[str, Any]:
@@ -136,7 +143,7 @@ def test_vacuous_runs_are_no_power(runs: list[dict[str, Any]], idle: bool | None
 
 
 def test_a_fingerprint_is_of_formula_and_checks() -> None:
-    other = dataclasses.replace(STATEMENT, sides=lambda: Sides(sides().lhs, sides().lhs))
+    other = dataclasses.replace(STATEMENT, sides=lambda s: Sides(sides(s).lhs, sides(s).lhs))
     fewer = dataclasses.replace(STATEMENT, checks=STATEMENT.checks[1:])
     assert len({power.fingerprint(s) for s in (STATEMENT, other, fewer)}) == 3
     assert power.fingerprint(STATEMENT) == power.fingerprint(dataclasses.replace(STATEMENT, title="another"))
@@ -190,7 +197,7 @@ AGAIN = (
 def test_the_record_is_what_is_measured_again() -> None:
     chosen = [statements.get(id_) for id_ in AGAIN]
     found = [e.to_json() for e in run_plan(plan(chosen)).evidence]
-    for id_, measured_ in power.measure(found, [s.id for s in chosen], jobs=2).items():
+    for id_, measured_ in power.measure(found, chosen, jobs=2).items():
         on_record = recorded(id_)
         assert on_record is not None
         assert measured_.reading == on_record.reading
