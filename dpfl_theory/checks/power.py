@@ -31,7 +31,7 @@ from dpfl_theory.statements.power import FILE, Power, recorded
 
 __all__ = ["SHRINKAGES", "fingerprint", "margin", "measure", "planted", "power_of", "stronger"]
 
-SHRINKAGES = (0.999, 0.5, 0.1, 0.01, 0.001)
+SHRINKAGES = (0.999, 0.99, 0.9, 0.5, 0.1, 0.01, 0.001)
 """The shares by which statements are made stronger, the largest first."""
 
 Found = Mapping[tuple[str, str], Mapping[str, Any]]
