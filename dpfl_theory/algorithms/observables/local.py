@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.algorithms.base import Round
-from dpfl_theory.algorithms.observables import Observable, Reach, get, minimiser, need, unclipped
+from dpfl_theory.algorithms.observables.base import Observable, Reach, gradient_squared, minimiser, need, unclipped
 
-__all__ = ["LOCAL"]
+__all__ = ["OBSERVABLES"]
 
 
 def _products(h: Round) -> tuple[Any, Any]:
@@ -103,7 +103,7 @@ def _factor_deviation(h: Round, power: int) -> Any:
 
 def _clipped_alignment(h: Round) -> Any:
     factor = _clipping_factors(h).mean(axis=1)
-    return factor * get("gradient-norm-squared").evaluate(h)
+    return factor * gradient_squared(h)
 
 
 def _descent_product(h: Round) -> Any:
@@ -130,7 +130,7 @@ def _product_ceiling(reach: Reach) -> float:
     return float(np.mean(reach.update_bounds)) * reach.radius if math.isfinite(reach.radius) else math.inf
 
 
-LOCAL = (
+OBSERVABLES = (
     Observable(
         "clipped-progress",
         (0, 2),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from dpfl_theory.algorithms.base import Round
-from dpfl_theory.algorithms.observables import Observable
+from dpfl_theory.algorithms.observables.base import Observable
 from dpfl_theory.errors import InputError
 
-__all__ = ["EF21"]
+__all__ = ["OBSERVABLES"]
 
 
 def _memories(h: Round, observable: str) -> Any:
@@ -29,7 +29,7 @@ def _estimate_noise(h: Round) -> Any:
     return h.context.engine.xp.sqrt((apart * apart).sum(axis=1))
 
 
-EF21 = (
+OBSERVABLES = (
     Observable(
         "largest-residual",
         (1, -1),

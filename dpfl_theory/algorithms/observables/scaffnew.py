@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from dpfl_theory.algorithms.base import Round
-from dpfl_theory.algorithms.observables import Observable, need
+from dpfl_theory.algorithms.observables.base import Observable, need
 from dpfl_theory.errors import InputError
 
-__all__ = ["SCAFFNEW"]
+__all__ = ["OBSERVABLES"]
 
 
 def _shifts(h: Round) -> Any:
@@ -32,7 +32,7 @@ def _message_squared(h: Round) -> Any:
     return (messages * messages).sum(axis=2).mean(axis=0)
 
 
-SCAFFNEW = (
+OBSERVABLES = (
     Observable(
         "message-squared",
         (0, 2),

@@ -1,158 +1,40 @@
-"""Observables: what statements bound, streamed per round and lane.
-
-An observable maps a `Round` to one number for each lane. It knows its unit, its formula, and, where analysis gives one,
-the range it cannot leave while the server stays within a known distance of w* (`Reach`): rigorous confidence limits
-rest on these ranges.
-
-In the formulas ``u_i`` is client i's update, C the threshold, ``z_i = C/||u_i||`` and Delta_i = f_i(w*) - inf f_i. A
-weight z_i times a quantity is 0 where the quantity is 0, and +inf where u_i = 0 and it is not.
-"""
+"""Observables of the server's vector, the clients' updates and what is added up, for every algorithm that has them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dpfl_theory.algorithms.base import Round
-from dpfl_theory.errors import InputError, unknown_name
-from dpfl_theory.problems.base import Array, Constants, Problem
+from dpfl_theory.algorithms.observables.base import (
+    Observable,
+    Reach,
+    gradient_squared,
+    minimiser,
+    need,
+    once,
+    unclipped,
+)
 
-__all__ = ["Observable", "Reach", "catalogue", "get"]
-
-
-@dataclass(frozen=True)
-class Reach:
-    """Everything a range may depend on: the distance ``radius`` >= ||w_k - w*|| [X] that holds in all rounds, the
-    problem's constants, the threshold C [F/X], the local step size eta [X^2/F] and the number E of local steps."""
-
-    radius: float
-    constants: Constants
-    gradient_norms_at_star: Array
-    threshold: float
-    step: float
-    local_steps: int
-
-    @classmethod
-    def anywhere(cls, problem: Problem) -> Reach:
-        """The reach of a run that may go anywhere: what is left is that lengths are not negative, and what the
-        Lipschitz constants say.
-
-        >>> from dpfl_theory.problems import make
-        >>> reach = Reach.anywhere(make("huber", clients=4, dimension=3, seed=1))
-        >>> get("gradient-norm").low(reach), math.isfinite(get("gradient-norm").high(reach))
-        (0.0, True)
-        """
-        return cls(math.inf, problem.constants, np.full(problem.n, math.inf), math.inf, math.inf, 1)
-
-    @property
-    def gradient_bounds(self) -> Array:
-        """Upper bounds on ||grad f_i|| within the radius: min(G_i, ||grad f_i(w*)|| + L_i radius), shape (n,)."""
-        c = self.constants
-        with np.errstate(invalid="ignore"):  # an infinite radius times L_i = 0 says nothing, and fmin passes it over
-            return np.asarray(np.fmin(c.G_i, self.gradient_norms_at_star + c.L_i * self.radius))
-
-    @property
-    def update_bounds(self) -> Array:
-        """Upper bounds on ||u_i|| for w within the radius, shape (n,). Local steps may leave the radius, but for convex
-        f_i each multiplies the gradient's length by at most max(1, eta L_i - 1), and no gradient is longer than G_i.
-        """
-        c, E = self.constants, self.local_steps
-        growth = np.maximum(1.0, self.step * c.L_i - 1.0)
-        with np.errstate(over="ignore"):  # beyond the largest number the bound is inf
-            total = np.sum(growth ** np.arange(E)[:, None], axis=0)
-        return np.asarray(np.minimum(E * c.G_i, total * self.gradient_bounds))
-
-    @property
-    def update_floor(self) -> float:
-        """A c with ||u_i|| >= c ||grad f_i(w)||: for convex f_i and eta <= 1/L, 1/2 (descent against
-        Cauchy-Schwarz) and E (1 - eta L (E-1)/2) (smoothness) both serve."""
-        c, E = self.constants, self.local_steps
-        if self.step * c.L_max > 1.0:
-            return 0.0
-        return max(0.5, E * (1.0 - self.step * c.L_max * (E - 1) / 2.0))
-
-    @property
-    def distances_to_client_minima(self) -> Array:
-        """Upper bounds on the distance to client i's nearest minimiser within the radius, shape (n,), inf when
-        unknown."""
-        c = self.constants
-        shared = c.delta_i_star == 0.0
-        if c.w_i_star is None or c.w_star is None:
-            own = np.full(len(shared), math.inf)
-        else:
-            own = np.linalg.norm(c.w_i_star - c.w_star, axis=1)
-            own = np.where(np.isfinite(own), own, math.inf)
-        return self.radius + np.where(shared, 0.0, own)
-
-
-@dataclass(frozen=True)
-class Observable:
-    """One streamed quantity.
-
-    unit: exponents of (F, X);  latex: its formula;  meaning: one sentence;  evaluate: Round -> (lanes,);
-    low, high: the range within a `Reach`;  of_state: depends on w_k alone, so it also exists after the last round.
-    """
-
-    name: str
-    unit: tuple[int, int]
-    latex: str
-    meaning: str
-    evaluate: Callable[[Round], Any]
-    low: Callable[[Reach], float] = lambda _: -math.inf
-    high: Callable[[Reach], float] = lambda _: math.inf
-    of_state: bool = False
-
-
-def need(happened: Round, attribute: str, observable: str) -> Any:
-    """What an observable asks of a round. Raises InputError when the algorithm does not have it."""
-    value = getattr(happened, attribute)
-    if value is None:
-        raise InputError(
-            f"observable {observable!r} needs {attribute.replace('_', ' ')}, which this algorithm does not have"
-        )
-    return value
-
-
-def _once(happened: Round, key: str, compute: Callable[[], Any]) -> Any:
-    if key not in happened.cache:
-        happened.cache[key] = compute()
-    return happened.cache[key]
+__all__ = ["OBSERVABLES"]
 
 
 def _excess(h: Round) -> Any:
     """f_i(w) - inf f_i, (S, n)."""
-    return _once(h, "excess", lambda: h.context.kernels.client_excess(h.w))
-
-
-def minimiser(happened: Round, observable: str) -> Any:
-    """The problem's w* on the device, (d,). Raises InputError when the minimum is not attained."""
-    star = happened.context.problem.constants.w_star
-    if star is None:
-        raise InputError(
-            f"observable {observable!r} needs a minimiser w*, and the minimum is not attained: add a ridge"
-        )
-    return happened.context.engine.asarray(star)
+    return once(h, "excess", lambda: h.context.kernels.client_excess(h.w))
 
 
 def _delta(h: Round) -> Any:
     """Delta_i, (n,)."""
     minimiser(h, "heterogeneity")
-    return _once(h, "delta", lambda: h.context.engine.asarray(h.context.problem.constants.delta_i_star))
+    return once(h, "delta", lambda: h.context.engine.asarray(h.context.problem.constants.delta_i_star))
 
 
 def _gap(h: Round) -> Any:
     """f_i(w) - f_i(w*), (S, n)."""
-    return _once(h, "gap", lambda: _excess(h) - _delta(h))
-
-
-def unclipped(happened: Round) -> Any:
-    """||u_i|| <= C, (S, n)."""
-    norms, bound = need(happened, "update_norms", "unclipped"), need(happened, "threshold", "unclipped")
-    return _once(happened, "unclipped", lambda: norms <= bound[:, None])
+    return once(h, "gap", lambda: _excess(h) - _delta(h))
 
 
 def _weighted_excess(h: Round, share: Any = 1.0) -> Any:
@@ -187,11 +69,6 @@ def _distance_squared(h: Round) -> Any:
     return (difference * difference).sum(axis=1)
 
 
-def _gradient_squared(h: Round) -> Any:
-    gradient = h.context.kernels.gradient(h.w)
-    return (gradient * gradient).sum(axis=1)
-
-
 def _dissimilarity(h: Round) -> tuple[Any, Any]:
     """(1/n) sum_i ||grad f_i(w)||^2 and ||grad f(w)||^2, (S,)."""
 
@@ -201,7 +78,7 @@ def _dissimilarity(h: Round) -> tuple[Any, Any]:
         mean = gradients.mean(axis=0)
         return (gradients * gradients).sum(axis=2).mean(axis=0), (mean * mean).sum(axis=1)
 
-    found: tuple[Any, Any] = _once(h, "dissimilarity", compute)
+    found: tuple[Any, Any] = once(h, "dissimilarity", compute)
     return found
 
 
@@ -244,7 +121,7 @@ def _weighted_heterogeneity_ceiling(reach: Reach) -> float:
     return 0.0 if bool(np.all(reach.constants.delta_i_star == 0.0)) else math.inf
 
 
-_ALL = (
+OBSERVABLES = (
     Observable(
         "suboptimality",
         (1, 0),
@@ -260,7 +137,7 @@ _ALL = (
         (2, -2),
         r"\|\nabla f(w_k)\|^2",
         "squared length of the gradient of f",
-        _gradient_squared,
+        gradient_squared,
         lambda _: 0.0,
         lambda r: float(np.mean(r.gradient_bounds)) ** 2,
         of_state=True,
@@ -270,7 +147,7 @@ _ALL = (
         (1, -1),
         r"\|\nabla f(w_k)\|",
         "length of the gradient of f",
-        lambda h: h.context.engine.xp.sqrt(_gradient_squared(h)),
+        lambda h: h.context.engine.xp.sqrt(gradient_squared(h)),
         lambda _: 0.0,
         lambda r: float(np.mean(r.gradient_bounds)),
         of_state=True,
@@ -416,26 +293,3 @@ _ALL = (
         lambda _: 0.0,
     ),
 )
-
-
-def catalogue() -> dict[str, Observable]:
-    """All observables by name."""
-    from dpfl_theory.algorithms.ef21_observables import EF21
-    from dpfl_theory.algorithms.local_observables import LOCAL
-    from dpfl_theory.algorithms.scaffnew_observables import SCAFFNEW
-
-    return {o.name: o for o in (*_ALL, *LOCAL, *SCAFFNEW, *EF21)}
-
-
-def get(observable: str | Observable) -> Observable:
-    """The observable of that name; an `Observable` of the user's own is returned as it is.
-
-    >>> get("suboptimality").unit
-    (1, 0)
-    """
-    if isinstance(observable, Observable):
-        return observable
-    known = catalogue()
-    if observable not in known:
-        raise unknown_name("observable", observable, known)
-    return known[observable]

@@ -1,0 +1,139 @@
+"""What an observable is, the ranges that it may rest on, and what observables ask of a round."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpfl_theory.algorithms.base import Round
+from dpfl_theory.errors import InputError
+from dpfl_theory.problems.base import Array, Constants, Problem
+
+__all__ = ["Observable", "Reach", "gradient_squared", "minimiser", "need", "once", "unclipped"]
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Everything a range may depend on: the distance ``radius`` >= ||w_k - w*|| [X] that holds in all rounds, the
+    problem's constants, the threshold C [F/X], the local step size eta [X^2/F] and the number E of local steps."""
+
+    radius: float
+    constants: Constants
+    gradient_norms_at_star: Array
+    threshold: float
+    step: float
+    local_steps: int
+
+    @classmethod
+    def anywhere(cls, problem: Problem) -> Reach:
+        """The reach of a run that may go anywhere: what is left is that lengths are not negative, and what the
+        Lipschitz constants say.
+
+        >>> from dpfl_theory.algorithms.observables import get
+        >>> from dpfl_theory.problems import make
+        >>> reach = Reach.anywhere(make("huber", clients=4, dimension=3, seed=1))
+        >>> get("gradient-norm").low(reach), math.isfinite(get("gradient-norm").high(reach))
+        (0.0, True)
+        """
+        return cls(math.inf, problem.constants, np.full(problem.n, math.inf), math.inf, math.inf, 1)
+
+    @property
+    def gradient_bounds(self) -> Array:
+        """Upper bounds on ||grad f_i|| within the radius: min(G_i, ||grad f_i(w*)|| + L_i radius), shape (n,)."""
+        c = self.constants
+        with np.errstate(invalid="ignore"):  # an infinite radius times L_i = 0 says nothing, and fmin passes it over
+            return np.asarray(np.fmin(c.G_i, self.gradient_norms_at_star + c.L_i * self.radius))
+
+    @property
+    def update_bounds(self) -> Array:
+        """Upper bounds on ||u_i|| for w within the radius, shape (n,). Local steps may leave the radius, but for convex
+        f_i each multiplies the gradient's length by at most max(1, eta L_i - 1), and no gradient is longer than G_i.
+        """
+        c, E = self.constants, self.local_steps
+        growth = np.maximum(1.0, self.step * c.L_i - 1.0)
+        with np.errstate(over="ignore"):  # beyond the largest number the bound is inf
+            total = np.sum(growth ** np.arange(E)[:, None], axis=0)
+        return np.asarray(np.minimum(E * c.G_i, total * self.gradient_bounds))
+
+    @property
+    def update_floor(self) -> float:
+        """A c with ||u_i|| >= c ||grad f_i(w)||: for convex f_i and eta <= 1/L, 1/2 (descent against
+        Cauchy-Schwarz) and E (1 - eta L (E-1)/2) (smoothness) both serve."""
+        c, E = self.constants, self.local_steps
+        if self.step * c.L_max > 1.0:
+            return 0.0
+        return max(0.5, E * (1.0 - self.step * c.L_max * (E - 1) / 2.0))
+
+    @property
+    def distances_to_client_minima(self) -> Array:
+        """Upper bounds on the distance to client i's nearest minimiser within the radius, shape (n,), inf when
+        unknown."""
+        c = self.constants
+        shared = c.delta_i_star == 0.0
+        if c.w_i_star is None or c.w_star is None:
+            own = np.full(len(shared), math.inf)
+        else:
+            own = np.linalg.norm(c.w_i_star - c.w_star, axis=1)
+            own = np.where(np.isfinite(own), own, math.inf)
+        return self.radius + np.where(shared, 0.0, own)
+
+
+@dataclass(frozen=True)
+class Observable:
+    """One streamed quantity.
+
+    unit: exponents of (F, X);  latex: its formula;  meaning: one sentence;  evaluate: Round -> (lanes,);
+    low, high: the range within a `Reach`;  of_state: depends on w_k alone, so it also exists after the last round.
+    """
+
+    name: str
+    unit: tuple[int, int]
+    latex: str
+    meaning: str
+    evaluate: Callable[[Round], Any]
+    low: Callable[[Reach], float] = lambda _: -math.inf
+    high: Callable[[Reach], float] = lambda _: math.inf
+    of_state: bool = False
+
+
+def need(happened: Round, attribute: str, observable: str) -> Any:
+    """What an observable asks of a round. Raises InputError when the algorithm does not have it."""
+    value = getattr(happened, attribute)
+    if value is None:
+        raise InputError(
+            f"observable {observable!r} needs {attribute.replace('_', ' ')}, which this algorithm does not have"
+        )
+    return value
+
+
+def once(happened: Round, key: str, compute: Callable[[], Any]) -> Any:
+    """What ``compute`` gives, kept for the other observables of the round."""
+    if key not in happened.cache:
+        happened.cache[key] = compute()
+    return happened.cache[key]
+
+
+def minimiser(happened: Round, observable: str) -> Any:
+    """The problem's w* on the device, (d,). Raises InputError when the minimum is not attained."""
+    star = happened.context.problem.constants.w_star
+    if star is None:
+        raise InputError(
+            f"observable {observable!r} needs a minimiser w*, and the minimum is not attained: add a ridge"
+        )
+    return happened.context.engine.asarray(star)
+
+
+def unclipped(happened: Round) -> Any:
+    """||u_i|| <= C, (S, n)."""
+    norms, bound = need(happened, "update_norms", "unclipped"), need(happened, "threshold", "unclipped")
+    return once(happened, "unclipped", lambda: norms <= bound[:, None])
+
+
+def gradient_squared(happened: Round) -> Any:
+    """||grad f(w)||^2, (S,)."""
+    gradient = happened.context.kernels.gradient(happened.w)
+    return (gradient * gradient).sum(axis=1)
