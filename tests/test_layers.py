@@ -15,6 +15,7 @@ LAYERS = (
     ("problems",),
     ("algorithms",),
     ("privacy",),
+    ("worlds",),
     ("statements",),
     ("checks",),
     ("validation", "report", "recommend"),

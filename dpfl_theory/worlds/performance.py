@@ -1,0 +1,57 @@
+"""Performance estimation: all functions of a class in any dimension, as points and gradients of a PEPit problem.
+
+An error that a later gradient looks at is a vector of the problem with both signs; one that nothing looks at only adds
+its second moment. Gradients at one point are one vector, whichever way the choices fell that led there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from dpfl_theory.worlds.base import Vector, World
+
+__all__ = ["FunctionClass"]
+
+
+class FunctionClass(World):
+    """Clients whose functions were declared in a PEPit problem.
+
+    variance: the second moment of all errors, a number or a PEPit expression; or a function of an error's name.
+    """
+
+    def __init__(self, problem: Any, functions: Sequence[Any], variance: Any | Callable[[Hashable], Any] = 0.0) -> None:
+        super().__init__(len(functions))
+        self.problem, self.functions = problem, functions
+        self._variance = variance
+        self._sizes: dict[Hashable, Any] = {}
+
+    @property
+    def zero(self) -> Vector:
+        from PEPit import Point
+
+        return Vector(Point(is_leaf=False, decomposition_dict={}))
+
+    def gradient(self, client: int, x: Vector) -> Vector:
+        return Vector(self.functions[client].gradient(self.resolved(x).known))
+
+    def value(self, client: int, x: Vector) -> Any:
+        """f_i(x)."""
+        return self.functions[client](self.resolved(x).known)
+
+    def inner(self, u: Any, v: Any) -> Any:
+        return u * v
+
+    def variance(self, name: Hashable) -> Any:
+        return self._variance(name) if callable(self._variance) else self._variance
+
+    def size_of(self, name: Hashable) -> Any:
+        from PEPit import Point
+
+        if name not in self._sizes:
+            self._sizes[name] = Point()
+            self.problem.add_constraint(self._sizes[name] ** 2 <= self.variance(name))
+        return self._sizes[name]
+
+    def bounded(self, v: Vector, threshold: Any) -> Vector:
+        raise NotImplementedError("a clipped message is no linear form: give its factor as a number")

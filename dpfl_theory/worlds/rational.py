@@ -1,0 +1,72 @@
+"""Exact moments: quadratics on the line, in fractions. Points are affine in the errors, so that none is ever drawn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from dpfl_theory.worlds.base import Vector, World
+
+__all__ = ["Quadratics"]
+
+
+class Quadratics(World):
+    """f_i(x) = a_i x^2/2 - b_i x, that is grad f_i(x) = a_i x - b_i, with fractions a_i and b_i.
+
+    variances: the second moment of an error by the first part of its name, or a function of the whole name. A message
+    is bounded after its errors were resolved: then each is plus or minus a number whose square is its second moment,
+    which must be the square of a fraction.
+
+    >>> from dpfl_theory.worlds.base import expected
+    >>> world = Quadratics([1, 3], [0, 1], {"error": Fraction(1, 4)})
+    >>> def slope():
+    ...     g = world.gradient(world.cohort(1)[0], Vector(Fraction(2))) + world.error("error")
+    ...     return {"slope": g.known, "square": world.square(g)}
+    >>> expected(world, slope)
+    {'slope': Fraction(7, 2), 'square': Fraction(59, 4)}
+    """
+
+    one = Fraction(1)
+
+    def __init__(
+        self,
+        curvatures: Sequence[Any],
+        offsets: Sequence[Any],
+        variances: Mapping[str, Any] | Callable[[Hashable], Any] | None = None,
+    ) -> None:
+        super().__init__(len(curvatures))
+        self.curvatures = tuple(map(Fraction, curvatures))
+        self.offsets = tuple(map(Fraction, offsets))
+        self._variances = variances or {}
+
+    @property
+    def zero(self) -> Vector:
+        return Vector(Fraction(0))
+
+    @property
+    def minimiser(self) -> Vector:
+        """Where the mean of the clients' gradients is zero."""
+        return Vector(sum(self.offsets, Fraction(0)) / sum(self.curvatures, Fraction(0)))
+
+    def gradient(self, client: int, x: Vector) -> Vector:
+        return self.curvatures[client] * x - Vector(self.offsets[client])
+
+    def inner(self, u: Fraction, v: Fraction) -> Fraction:
+        return u * v
+
+    def variance(self, name: Any) -> Fraction:
+        found = self._variances(name) if callable(self._variances) else self._variances[name[0]]
+        return Fraction(found)
+
+    def size_of(self, name: Any) -> Fraction:
+        square = self.variance(name)
+        root = Fraction(math.isqrt(square.numerator), math.isqrt(square.denominator))
+        if root * root != square:
+            raise ValueError(f"the second moment {square} of {name} is not the square of a fraction: take one that is")
+        return root
+
+    def bounded(self, v: Vector, threshold: Any) -> Vector:
+        v = self.resolved(v)
+        return v if abs(v.known) <= threshold else v * (Fraction(threshold) / abs(v.known))

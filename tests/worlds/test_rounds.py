@@ -1,0 +1,273 @@
+"""One description of a round in every world: exact moments, all functions of a class, and plain draws agree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpfl_theory.checks.worst_case import solve
+from dpfl_theory.statements.claims import Performance
+from dpfl_theory.worlds.base import Vector, World, average, expected
+from dpfl_theory.worlds.drawn import Drawn
+from dpfl_theory.worlds.performance import FunctionClass
+from dpfl_theory.worlds.rational import Quadratics
+from dpfl_theory.worlds.rounds import ScaffNew, Scaffold, scaffnew, scaffold
+
+F = Fraction
+
+
+def vectors(*values: Any) -> tuple[Vector, ...]:
+    return tuple(Vector(F(v)) for v in values)
+
+
+# DP-ScaffNew
+
+CURVATURES, OFFSETS = (F(1), F(1, 2), F(1, 4)), (F(1), F(-2), F(1, 3))
+
+
+def iterations(world: World, state: ScaffNew, eta: Any, p: Any, T: int, star: Vector) -> Mapping[str, Any]:
+    for t in range(T):
+        state = scaffnew(world, state, eta, p, t=t)
+    shifts = [world.gradient(i, star) for i in range(world.clients)]
+    distance = sum((world.square(x - star) for x in state.x_i[1:]), world.square(state.x_i[0] - star))
+    control = sum(world.square(h - g) for h, g in zip(state.h_i, shifts))
+    return {"distance": distance, "control": control, "server": world.square(state.x - star)}
+
+
+@pytest.mark.parametrize("T", [1, 2, 3])
+def test_scaffnew_has_the_moments_of_its_linear_recursion(T: int) -> None:
+    """An iteration of second moments as matrices, written for this test, against the enumeration of coins with errors
+    that are never drawn."""
+    world = Quadratics(CURVATURES, OFFSETS, {"noise": F(1, 5)})
+    eta, p, star = F(1, 2), F(1, 3), world.minimiser
+    start = ScaffNew(Vector(F(2)), vectors(2, 2, 2), vectors(0, 0, 0))
+    found = expected(world, lambda: iterations(world, start, eta, p, T, star))
+
+    n = 3
+    shifts = [a * star.known - b for a, b in zip(CURVATURES, OFFSETS)]
+    m = np.array([F(2) - star.known] * (n + 1) + [-h for h in shifts], dtype=object)  # x, x_i, h_i less their limits
+    moments = np.outer(m, m)
+    one, zero = F(1), F(0)
+    quiet = np.full((2 * n + 1, 2 * n + 1), zero, dtype=object)
+    quiet[0, 0] = one
+    for i in range(n):
+        quiet[1 + i, 1 + i], quiet[1 + i, 1 + n + i] = 1 - eta * CURVATURES[i], eta
+        quiet[1 + n + i, 1 + n + i] = one
+    loud, noise = np.full_like(quiet, zero), np.full((2 * n + 1, n), zero, dtype=object)
+    for row in range(n + 1):
+        loud[row, 1 : n + 1], noise[row] = F(1, n), F(1, n)
+    for i in range(n):
+        loud[1 + n + i, 1 + n + i] = one
+        for j in range(n):
+            loud[1 + n + i, 1 + j] = noise[1 + n + i, j] = p / eta * (F(1, n) - (i == j))
+    for _ in range(T):
+        silent = quiet @ moments @ quiet.T
+        moments = (1 - p) * silent + p * (loud @ silent @ loud.T + F(1, 5) * noise @ noise.T)
+    assert found["server"] == moments[0, 0]
+    assert found["distance"] == sum(moments[i, i] for i in range(1, n + 1))
+    assert found["control"] == sum(moments[i, i] for i in range(n + 1, 2 * n + 1))
+
+
+def test_a_fault_in_the_round_changes_the_moments() -> None:
+    """Noise that the control variates do not see."""
+    world = Quadratics(CURVATURES, OFFSETS, {"noise": F(1, 5)})
+    start = ScaffNew(Vector(F(2)), vectors(2, 2, 2), vectors(0, 0, 0))
+
+    def right() -> Mapping[str, Any]:
+        return iterations(world, start, F(1, 2), F(1), 1, world.minimiser)
+
+    def wrong() -> Mapping[str, Any]:
+        state = scaffnew(world, start, F(1, 2), F(1), noise=False)
+        shifts = [world.gradient(i, world.minimiser) for i in range(3)]
+        return {"control": sum(world.square(h - g) for h, g in zip(state.h_i, shifts))}
+
+    assert expected(world, right)["control"] - expected(world, wrong)["control"] == 4 * F(1, 5) * 2
+
+
+def test_draws_have_the_exact_moments() -> None:
+    """Of 4000 samples every mean is within five standard errors: a false alarm once in 600 000."""
+    world = Quadratics(CURVATURES, OFFSETS, {"noise": F(1, 5)})
+    star, eta, p, T = world.minimiser, F(1, 2), F(1, 3), 3
+    start = ScaffNew(Vector(F(2)), vectors(2, 2, 2), vectors(0, 0, 0))
+    exact = expected(world, lambda: iterations(world, start, eta, p, T, star))
+
+    def number(v: Vector) -> Vector:
+        return Vector(np.array([float(v.known)]))
+
+    gradients = [lambda x, a=float(a), b=float(b): a * x - b for a, b in zip(CURVATURES, OFFSETS)]
+    begin = ScaffNew(number(start.x), tuple(map(number, start.x_i)), tuple(map(number, start.h_i)))
+    drawn = Drawn(gradients, 1, {"noise": 0.2}, seed=5)
+    found = [expected(drawn, lambda: iterations(drawn, begin, 0.5, 1 / 3, T, number(star))) for _ in range(4000)]
+    for name, value in exact.items():
+        samples = np.array([f[name] for f in found])
+        assert abs(samples.mean() - float(value)) < 5 * samples.std() / np.sqrt(len(samples)), name
+
+
+def contraction(mu: float, p: float, n: int, eta: float) -> Performance:
+    """E psi_{t+1} against max(1 - mu eta, 1 - p^2) psi_t, over all functions, without noise."""
+    from PEPit import PEP, Expression, Point
+    from PEPit.functions import SmoothStronglyConvexFunction
+
+    problem = PEP()
+    functions = [problem.declare_function(SmoothStronglyConvexFunction, mu=mu, L=1.0) for _ in range(n)]
+    world = FunctionClass(problem, functions)
+    star, rest, last = world.zero, world.zero, world.zero
+    shifts = []
+    for i in range(n - 1):
+        shifts.append(Vector(Point()))
+        rest, last = rest - world.gradient(i, star), last - shifts[-1]
+    functions[-1].add_point((star.known, rest.known, Expression()))
+    points = tuple(Vector(problem.set_initial_point()) for _ in range(n))
+    state = ScaffNew(star, points, (*shifts, last))
+
+    def psi(state: ScaffNew) -> Any:
+        squares = [world.square(x - star) for x in state.x_i]
+        squares += [(eta / p) ** 2 * world.square(h - world.gradient(i, star)) for i, h in enumerate(state.h_i)]
+        return sum(squares[1:], squares[0])
+
+    after = expected(world, lambda: {"psi": psi(scaffnew(world, state, eta, p, noise=False))})["psi"]
+    return Performance(problem, after, max(1 - mu * eta, 1 - p**2) * psi(state), "psi")
+
+
+@pytest.mark.parametrize(("mu", "p", "n", "eta", "tight"), [(0.25, 0.5, 2, 1.0, True), (0.1, 0.9, 1, 0.5, False)])
+def test_scaffnew_contracts_over_all_functions(mu: float, p: float, n: int, eta: float, tight: bool) -> None:
+    """Where the control variates rule, 1 - p^2 is attained; elsewhere the truth is (1 - mu eta)^2."""
+    found = solve(contraction(mu, p, n, eta))
+    truth = max((1 - mu * eta) ** 2, 1 - p**2) / max(1 - mu * eta, 1 - p**2)
+    assert found.dual == pytest.approx(truth, rel=1e-5)
+    assert (truth == 1.0) == tight
+
+
+# DP-SCAFFOLD and DP-FedAvg
+
+
+def moments(world: World, state: Scaffold, star: Vector, count: int, K: int, size: int, eta: Any, eta_g: Any) -> Any:
+    x = state.x
+    for t in range(count):
+        x = state.x
+        state = scaffold(world, state, eta, eta_g, K, size, t=t)
+    drift = [world.square(y - x) for path in state.paths for y in path[1:]]
+    return {
+        "move": world.square(state.x - x),
+        "distance": world.square(state.x - star),
+        "drift": sum(drift[1:], drift[0]) / len(drift),
+    }
+
+
+def warm(world: Quadratics, x: Vector, K: int) -> tuple[Vector, ...]:
+    """Control variates that are means of K noisy gradients at x."""
+    return tuple(
+        average([world.gradient(i, x) + world.error("error", "warm", i, k) for k in range(K)])
+        for i in range(world.clients)
+    )
+
+
+@pytest.mark.parametrize("control", [True, False])
+@pytest.mark.parametrize("count", [1, 2])
+def test_scaffold_has_the_moments_of_affine_forms(control: bool, count: int) -> None:
+    """Against a transcription with rows of coefficients, written for this test."""
+    a, b = (F(2), F(-1, 2), F(1)), (F(1), F(3), F(0))
+    world = Quadratics(a, b, {"error": F(1, 3)})
+    K, size, eta, eta_g, start = 2, 2, F(1, 10), F(3, 2), Vector(F(2))
+
+    def run() -> Mapping[str, Any]:
+        own = warm(world, start, K)
+        state = Scaffold(start, average(own), own) if control else Scaffold(start, None, None)
+        return moments(world, state, world.minimiser, count, K, size, eta, eta_g)  # type: ignore[no-any-return]
+
+    assert expected(world, run) == by_rows(a, b, control, count, K, size, eta, eta_g, start.known)
+
+
+def by_rows(
+    a: Sequence[Fraction], b: Sequence[Fraction], control: bool, count: int, K: int, size: int,
+    eta: Fraction, eta_g: Fraction, start: Fraction,
+) -> dict[str, Fraction]:  # fmt: skip
+    from itertools import combinations
+
+    M, width = len(a), 1 + len(a) * K * (1 + count)
+    star = sum(b, F(0)) / sum(a, F(0))
+
+    def unit(j: int) -> Any:
+        return np.array([F(int(k == j)) for k in range(width)], dtype=object)
+
+    def square(v: Any) -> Fraction:
+        return v[0] ** 2 + F(1, 3) * sum(v[1:] ** 2, F(0))  # type: ignore[no-any-return]
+
+    x = start * unit(0)
+    own = [sum(a[i] * x - b[i] * unit(0) + unit(1 + i * K + k) for k in range(K)) / K for i in range(M)]
+    states, out = [(F(1), x, own)], {}
+    for t in range(count):
+        following, out = [], dict.fromkeys(("move", "distance", "drift"), F(0))
+        for weight, x, own in states:
+            c, ends, drift = sum(own) / M, [], F(0)
+            for i in range(M):
+                y = x
+                for k in range(K):
+                    g = a[i] * y - b[i] * unit(0) + unit(1 + (1 + t) * M * K + i * K + k)
+                    y = y - eta * (g - own[i] + c if control else g)
+                    drift += square(y - x) / (M * K)
+                ends.append(y)
+            out["drift"] += weight * drift
+            cohorts = list(combinations(range(M), size))
+            for cohort in cohorts:
+                share = weight / len(cohorts)
+                after = x + eta_g * sum(ends[i] - x for i in cohort) / size
+                out["move"] += share * square(after - x)
+                out["distance"] += share * square(after - star * unit(0))
+                new = [own[i] - c + (x - ends[i]) / (K * eta) if i in cohort else own[i] for i in range(M)]
+                following.append((share, after, new))
+        states = following
+    return out
+
+
+def test_errors_that_are_looked_at_fall_on_two_values() -> None:
+    """A clipped message: with |2 + e| and e = +-1 clipped to 3/2, the mean is (3/2 + 1)/2."""
+    world = Quadratics([1], [0], {"error": 1})
+
+    def run() -> Mapping[str, Any]:
+        sent = world.bounded(Vector(F(2)) + world.error("error"), F(3, 2))
+        again = world.settled(Vector(F(0)) + world.error("error"))
+        return {"mean": sent.known, "square": world.square(sent), "same": sent.known * again.known}
+
+    assert expected(world, run) == {"mean": F(5, 4), "square": (F(9, 4) + 1) / 2, "same": (F(3, 2) - 1) / 2}
+    two = Quadratics([1], [0], {"error": 2})
+    with pytest.raises(ValueError, match="is not the square of a fraction"):
+        expected(two, lambda: {"x": two.bounded(two.error("error"), F(1)).known})
+
+
+def test_every_choice_is_made_once() -> None:
+    world = Quadratics([1, 1, 1], [0, 0, 0])
+    seen = []
+
+    def run() -> Mapping[str, Any]:
+        path = (world.coin(F(1, 3)), world.cohort(2) if world.coin(F(1, 2)) else None)
+        seen.append((path, world.weight))
+        return {"one": 1}
+
+    assert expected(world, run) == {"one": 1}
+    assert len(seen) == len({path for path, _ in seen}) == 8
+    assert sum(weight for _, weight in seen) == 1
+
+
+def test_an_error_before_a_gradient_is_enumerated_over_functions() -> None:
+    """E (y - eta f'(y))^2 for y = x + e is at most (1 - eta mu)^2 (x^2 + V), which quadratics attain."""
+    from PEPit import PEP, Expression
+    from PEPit.functions import SmoothStronglyConvexFunction
+
+    problem, variance = PEP(), Expression()
+    f = problem.declare_function(SmoothStronglyConvexFunction, mu=0.5, L=1.0)
+    problem.add_constraint(variance >= 0)
+    world = FunctionClass(problem, [f], variance)
+    f.add_point((world.zero.known, world.zero.known, Expression()))
+    x = Vector(problem.set_initial_point())
+
+    def run() -> Mapping[str, Any]:
+        y = x + world.error("e")
+        return {"after": world.square(world.resolved(y) - 0.5 * world.gradient(0, y))}
+
+    found = solve(Performance(problem, expected(world, run)["after"], world.square(x) + variance, "one step"))
+    assert found.dual == pytest.approx(0.75**2, rel=1e-5)
