@@ -89,6 +89,7 @@ def describe(statement: Statement) -> dict[str, Any]:
             "note": statement.source.note or None,
             "restoration": statement.source.restoration or None,
         },
+        "file": statements.file_of(statement.id),
         "siblings": _siblings(statement),
         "text": statement.text,
         "relation": statement.relation,
@@ -104,7 +105,13 @@ def describe(statement: Statement) -> dict[str, Any]:
         "assumptions": [a.text for a in statement.assumptions],
         "prescription": _formulas(prescribed),
         "checks": [
-            {"method": c.method, "name": c.name, "expected": c.expected, "instance": dict(c.instance)}
+            {
+                "method": c.method,
+                "name": c.name,
+                "expected": c.expected,
+                "part": c.part or None,
+                "instance": dict(c.instance),
+            }
             for c in statement.checks
         ],
         "uses": list(statement.uses),
@@ -130,7 +137,7 @@ def _as_text(d: Mapping[str, Any]) -> str:
     )
     provenance = "read in the paper" if d["provenance"] == "read" else d["provenance"]
     head = f"{d['id']}  ({d['kind']}, {provenance}, expected: {d['expected']})"
-    parts = [head, d["title"], where, "", _wrap(d["text"])]
+    parts = [head, d["title"], where, d["file"], "", _wrap(d["text"])]
     if source["restoration"]:
         parts += ["", _wrap(f"Restored: {source['restoration']}")]
     if source["note"]:
@@ -146,9 +153,7 @@ def _as_text(d: Mapping[str, Any]) -> str:
     parts += _block("Letters", letters)
     parts += _block("Assumptions", [(a,) for a in d["assumptions"]])
     parts += _block("Prescription", [(f"{name} = {formula}",) for name, formula in d["prescription"].items()])
-    checks = [
-        (c["method"], c["name"], "" if c["expected"] == "holds" else f"expected: {c['expected']}") for c in d["checks"]
-    ]
+    checks = [(c["method"], c["name"], _remarks(c)) for c in d["checks"]]
     parts += _block("Checks", checks)
     if d["power"]:
         measured = of_json(d["power"]).sentence(refuted=d["expected"] == "violated")
@@ -159,6 +164,12 @@ def _as_text(d: Mapping[str, Any]) -> str:
         parts += _block("Remark", [(k.replace("_", " "), v) for k, v in d["remark"].items() if v])
     parts += _block("Uses", [(u,) for u in d["uses"]])
     return "\n".join(parts)
+
+
+def _remarks(check: Mapping[str, Any]) -> str:
+    """What is recorded of a check that does not compare the two sides, or does not hold."""
+    part = f"a part: {check['part']}" if check["part"] else ""
+    return "; ".join(filter(None, ("" if check["expected"] == "holds" else f"expected: {check['expected']}", part)))
 
 
 def _erratum_rows(erratum: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

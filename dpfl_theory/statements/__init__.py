@@ -15,26 +15,39 @@ from types import ModuleType
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.statements.model import METHODS, Statement
 
-__all__ = ["Statement", "all_statements", "get", "load_file", "papers", "select"]
+__all__ = ["Statement", "all_statements", "file_of", "get", "load_file", "papers", "select"]
+
+
+@cache
+def _modules() -> dict[str, tuple[Statement, ModuleType]]:
+    """Each id's statement, and the module that holds it."""
+    found: dict[str, tuple[Statement, ModuleType]] = {}
+    for paper in pkgutil.iter_modules(__path__):
+        if paper.ispkg:
+            package = importlib.import_module(f"{__name__}.{paper.name}")
+            for info in pkgutil.iter_modules(package.__path__):
+                if not info.name.startswith("_"):
+                    module = importlib.import_module(f"{package.__name__}.{info.name}")
+                    for statement in getattr(module, "STATEMENTS", ()):
+                        if statement.id in found:
+                            raise RuntimeError(f"statement {statement.id} is defined twice")
+                        found[statement.id] = statement, module
+    return dict(sorted(found.items()))
 
 
 @cache
 def _catalogue() -> dict[str, Statement]:
-    found: dict[str, Statement] = {}
-    for paper in pkgutil.iter_modules(__path__):
-        if paper.ispkg:
-            package = importlib.import_module(f"{__name__}.{paper.name}")
-            for module in pkgutil.iter_modules(package.__path__):
-                if not module.name.startswith("_"):
-                    for statement in _statements_of(importlib.import_module(f"{package.__name__}.{module.name}")):
-                        if statement.id in found:
-                            raise RuntimeError(f"statement {statement.id} is defined twice")
-                        found[statement.id] = statement
-    return dict(sorted(found.items()))
+    return {id_: statement for id_, (statement, _) in _modules().items()}
 
 
-def _statements_of(module: ModuleType) -> tuple[Statement, ...]:
-    return tuple(getattr(module, "STATEMENTS", ()))
+def file_of(id_: str) -> str:
+    """The file that a statement of the catalogue stands in, from the package's folder on.
+
+    >>> file_of("das2022.lemma8")
+    'dpfl_theory/statements/das2022/lemma8.py'
+    """
+    get(id_)  # or an error that names the nearest id
+    return f"{_modules()[id_][1].__name__.replace('.', '/')}.py"
 
 
 def all_statements() -> tuple[Statement, ...]:
