@@ -74,6 +74,9 @@ class Power:
             parts.append("no change of the right side that was tried is noticed")
         else:
             parts.append(f"a right side smaller by {100 * self.noticed:.3g} % is noticed ({self.noticed_by})")
+            others = [f"{m} from {100 * share:.3g} %" for m, (share, _) in self.least.items() if share is not None]
+            if len(others) > 1:
+                parts.append(f"by method: {', '.join(others)}")
         read, total = (sum(counts[i] for counts in self.reading.values()) for i in (0, 1))
         parts.append(f"{read} of {total} checks read the formula")
         if self.idle:
