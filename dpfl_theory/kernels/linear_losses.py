@@ -9,45 +9,12 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-__all__ = ["HUBER", "LOGISTIC", "SOFTMAX", "exp_all", "losses", "slopes"]
+from dpfl_theory.kernels.elementary import exp_all
+
+__all__ = ["HUBER", "LOGISTIC", "SOFTMAX", "losses", "slopes"]
 
 HUBER, LOGISTIC, SOFTMAX = 1, 2, 3
 """Codes of losses, `dpfl_theory.kernels.linear.LOSSES`."""
-
-
-@njit(cache=True, nogil=True)
-def _exp(x: float) -> float:
-    """exp(x) for x <= 0 to about one unit in the last place, without a branch, so that LLVM vectorises loops over it.
-
-    ``x = n log 2 + r`` with log 2 in two parts, a Taylor polynomial of degree 13 in ``|r| <= log(2)/2``, and 2^n made
-    from bits: adding 1.5 * 2^52 rounds to a whole number and leaves it in the low bits. Below -708 the result is 0.
-    """
-    shifted = x * 1.4426950408889634 + 6755399441055744.0
-    n = shifted - 6755399441055744.0
-    r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10
-    p = 1.0 / 6227020800.0
-    p = p * r + 1.0 / 479001600.0
-    p = p * r + 1.0 / 39916800.0
-    p = p * r + 1.0 / 3628800.0
-    p = p * r + 1.0 / 362880.0
-    p = p * r + 1.0 / 40320.0
-    p = p * r + 1.0 / 5040.0
-    p = p * r + 1.0 / 720.0
-    p = p * r + 1.0 / 120.0
-    p = p * r + 1.0 / 24.0
-    p = p * r + 1.0 / 6.0
-    p = p * r + 0.5
-    p = (p * r) * r + r + 1.0
-    bits = (np.float64(shifted).view(np.int64) + np.int64(1023)) << np.int64(52)
-    value = p * np.int64(bits).view(np.float64)
-    return 0.0 if x <= -708.0 else value  # in this order NaN stays NaN
-
-
-@njit(cache=True, nogil=True)
-def exp_all(flat: Any) -> None:
-    """Exponentials of non-positive numbers, in place; its own loop, or LLVM does not vectorise it."""
-    for k in range(flat.size):
-        flat[k] = _exp(flat[k])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")  # no denominator is zero, and a test of that is in the way

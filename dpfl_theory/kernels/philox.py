@@ -22,6 +22,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from dpfl_theory.kernels.elementary import cosine_sine, log
+
 __all__ = [
     "fill_names",
     "fill_normal",
@@ -139,6 +141,17 @@ def uniforms(out: Any, names: Any, round_: int) -> None:
 
 
 @njit(cache=True, nogil=True)
+def _box_muller(u: Any, v: Any, count: int) -> None:
+    """Pairs of uniforms in (0, 1] turned into pairs of normals, in place, by loops that LLVM vectorises."""
+    for j in range(count):
+        u[j] = math.sqrt(-2.0 * log(u[j]))
+    for j in range(count):
+        cosine, sine = cosine_sine(v[j])
+        v[j] = u[j] * sine
+        u[j] = u[j] * cosine
+
+
+@njit(cache=True, nogil=True)
 def normals(out: Any, names: Any, round_: int) -> None:
     """Fill ``out`` (J, coordinates) with the normals of J names; coordinates 2b and 2b+1 come from block b."""
     jobs, coordinates = out.shape
@@ -155,14 +168,13 @@ def normals(out: Any, names: Any, round_: int) -> None:
             _blocks_of(names, first, each, begin, each * names_now, round_, w)
             _units(w[0], w[1], u, each * names_now)
             _units(w[2], w[3], v, each * names_now)
+            _box_muller(u, v, each * names_now)
             for job in range(names_now):
+                own = out[first + job, 2 * begin :]
                 for b in range(each):
-                    radius = math.sqrt(-2.0 * math.log(u[job * each + b]))
-                    angle = 2.0 * math.pi * v[job * each + b]
-                    k = 2 * (begin + b)
-                    out[first + job, k] = radius * math.cos(angle)
-                    if k + 1 < coordinates:
-                        out[first + job, k + 1] = radius * math.sin(angle)
+                    own[2 * b] = u[job * each + b]
+                for b in range(min(each, coordinates // 2 - begin)):
+                    own[2 * b + 1] = v[job * each + b]
 
 
 @njit(cache=True, nogil=True)
