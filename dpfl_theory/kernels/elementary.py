@@ -105,8 +105,8 @@ def log1p(x: float) -> float:
 def cosine_sine(v: float) -> tuple[float, float]:
     """cos(2 pi v) and sin(2 pi v) for |v| < 2^50.
 
-    The nearest quarter q/4 is taken off exactly, |2 pi (v - q/4)| <= pi/4; Taylor polynomials of degree 16 and 17 there,
-    and q says which of them is which, and its sign.
+    The nearest quarter q/4 is taken off exactly, so that |2 pi (v - q/4)| <= pi/4; Taylor polynomials of degree 16 and
+    17 there, and q says which of them is which, and its sign.
     """
     shifted = 4.0 * v + _ROUND
     x = (2.0 * math.pi) * (v - 0.25 * (shifted - _ROUND))

@@ -3,13 +3,12 @@ non-positive numbers only."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 from numba import njit
 
-from dpfl_theory.kernels.elementary import exp_all
+from dpfl_theory.kernels.elementary import exp_all, log, log1p
 
 __all__ = ["HUBER", "LOGISTIC", "SOFTMAX", "losses", "slopes"]
 
@@ -17,7 +16,8 @@ HUBER, LOGISTIC, SOFTMAX = 1, 2, 3
 """Codes of losses, `dpfl_theory.kernels.linear.LOSSES`."""
 
 
-@njit(cache=True, nogil=True, error_model="numpy")  # no denominator is zero, and a test of that is in the way
+# No denominator below is zero, and a test of that is in the way.
+@njit(cache=True, nogil=True, error_model="numpy")
 def slopes(p: Any, y: Any, threshold: Any, first: int, code: int, classes: int) -> None:
     """Turn the logits p (lanes * classes, m) of records first, first + 1, ... into d loss / d logits, in place.
 
@@ -71,28 +71,47 @@ def slopes(p: Any, y: Any, threshold: Any, first: int, code: int, classes: int) 
 
 @njit(cache=True, nogil=True)
 def losses(p: Any, y: Any, threshold: Any, first: int, code: int, classes: int, out: Any) -> None:
-    """Sum the losses over the records for each lane: p (lanes * classes, m) -> out (lanes,)."""
+    """Sum the losses over the records for each lane: p (lanes * classes, m) -> out (lanes,). p is used up."""
     rows, m = p.shape
+    e = np.empty(m)
     for lane in range(rows // classes):
+        own = p[lane * classes : (lane + 1) * classes]
+        z = own[0]
         total = 0.0
-        for j in range(m):
-            target = y[first + j]
-            z = p[lane * classes, j]
-            if code == SOFTMAX:
-                largest = z
-                for c in range(1, classes):
-                    largest = max(largest, p[lane * classes + c, j])
-                normaliser = 0.0
-                for c in range(classes):
-                    normaliser += math.exp(p[lane * classes + c, j] - largest)
-                total += math.log(normaliser) + (largest - p[lane * classes + int(target), j])
-            elif code == LOGISTIC:
-                t = target * z
-                total += max(-t, 0.0) + math.log1p(math.exp(-abs(t)))
-            elif code == HUBER:
-                r = abs(z - target)
-                bound = threshold[first + j]
-                total += 0.5 * r * r if r <= bound else bound * (r - 0.5 * bound)
-            else:
-                total += 0.5 * (z - target) * (z - target)
+        if code == SOFTMAX:
+            largest = e
+            largest[:] = z
+            for c in range(1, classes):
+                for j in range(m):
+                    largest[j] = max(largest[j], own[c, j])
+            for j in range(m):
+                total += largest[j] - own[int(y[first + j]), j]
+            for c in range(classes):
+                for j in range(m):
+                    own[c, j] -= largest[j]
+            exp_all(own.reshape(own.size))
+            for c in range(1, classes):
+                for j in range(m):
+                    z[j] += own[c, j]
+            for j in range(m):
+                z[j] = log(z[j])
+            for j in range(m):
+                total += z[j]
+        elif code == LOGISTIC:
+            for j in range(m):
+                z[j] *= y[first + j]
+                e[j] = -abs(z[j])
+            exp_all(e)
+            for j in range(m):
+                e[j] = max(-z[j], 0.0) + log1p(e[j])
+            for j in range(m):
+                total += e[j]
+        elif code == HUBER:
+            for j in range(m):
+                r = abs(z[j] - y[first + j])
+                inside = min(r, threshold[first + j])
+                total += inside * (r - 0.5 * inside)
+        else:
+            for j in range(m):
+                total += 0.5 * (z[j] - y[first + j]) * (z[j] - y[first + j])
         out[lane] = total
