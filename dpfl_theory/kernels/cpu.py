@@ -43,9 +43,15 @@ class CpuEngine(Engine):
         philox.fill_uniform(out, np.uint64(lanes.seed), lanes.first, round_, step, stream)
         return out
 
-    def normal(self, lanes: Lanes, round_: int, clients: int, d: int, stream: int, step: int = 0) -> Any:
+    def normal(
+        self, lanes: Lanes, round_: int, clients: int, d: int, stream: int, step: int = 0, where: Any = None
+    ) -> Any:
         out = np.empty((clients, lanes.count, d))
-        philox.fill_normal(out, np.uint64(lanes.seed), lanes.first, round_, step, stream)
+        address = np.uint64(lanes.seed), lanes.first, round_, step, stream
+        if where is None:
+            philox.fill_normal(out, *address)
+        else:
+            philox.fill_normal_where(out, where, *address)
         return out
 
     def normal_of(self, lanes: Lanes, round_: int, clients: Any, d: int, stream: int, step: int = 0) -> Any:

@@ -47,8 +47,10 @@ class Engine(ABC):
         """Uniforms in (0, 1), shape (S, clients)."""
 
     @abstractmethod
-    def normal(self, lanes: Lanes, round_: int, clients: int, d: int, stream: int, step: int = 0) -> Any:
-        """Standard normals, shape (clients, S, d)."""
+    def normal(
+        self, lanes: Lanes, round_: int, clients: int, d: int, stream: int, step: int = 0, where: Any = None
+    ) -> Any:
+        """Standard normals, shape (clients, S, d); zeros in lanes where ``where`` (S,) is false."""
 
     @abstractmethod
     def normal_of(self, lanes: Lanes, round_: int, clients: Any, d: int, stream: int, step: int = 0) -> Any:

@@ -28,9 +28,11 @@ __all__ = [
     "fill_names",
     "fill_normal",
     "fill_normal_of",
+    "fill_normal_where",
     "fill_subsets",
     "fill_uniform",
     "normals",
+    "normals_where",
     "philox4x32",
     "uniforms",
 ]
@@ -178,6 +180,24 @@ def normals(out: Any, names: Any, round_: int) -> None:
 
 
 @njit(cache=True, nogil=True)
+def normals_where(out: Any, names: Any, where: Any, first: int, round_: int) -> None:
+    """`normals` for the names in whose lanes ``where`` (lanes,) is not 0, zeros for the others; name j is of lane
+    first + j, counted on from lane 0 after the last one."""
+    chosen = np.empty(len(names), dtype=np.int64)
+    count = 0
+    for j in range(len(names)):
+        if where[(first + j) % len(where)] != 0:
+            chosen[count] = j
+            count += 1
+        else:
+            out[j] = 0.0
+    part = np.empty((count, out.shape[1]))
+    normals(part, names[chosen[:count]], round_)
+    for j in range(count):
+        out[chosen[j]] = part[j]
+
+
+@njit(cache=True, nogil=True)
 def fill_uniform(out: Any, seed: int, first_lane: int, round_: int, step: int, stream: int) -> None:
     """Fill ``out`` (lanes, clients) with uniforms in (0, 1); entry (s, i) has the address of lane first_lane + s,
     client i."""
@@ -195,6 +215,19 @@ def fill_uniform(out: Any, seed: int, first_lane: int, round_: int, step: int, s
 def fill_normal(out: Any, seed: int, first_lane: int, round_: int, step: int, stream: int) -> None:
     """Fill ``out`` (clients, lanes, coordinates) with standard normals; coordinates 2b and 2b+1 come from block b."""
     fill_normal_of(out, np.empty((0, 0), dtype=np.int64), seed, first_lane, round_, step, stream)
+
+
+@njit(cache=True, nogil=True)
+def fill_normal_where(out: Any, where: Any, seed: int, first_lane: int, round_: int, step: int, stream: int) -> None:
+    """`fill_normal` in the lanes where ``where`` (lanes,) is not 0, zeros in the others."""
+    clients, lanes, coordinates = out.shape
+    flat = out.reshape(clients * lanes, coordinates)
+    nobody = np.empty((0, 0), dtype=np.int64)
+    names = np.empty((min(len(flat), _MANY), 4), dtype=np.uint64)
+    for first in range(0, len(flat), _MANY):
+        part = flat[first : first + _MANY]
+        fill_names(names[: len(part)], nobody, first, lanes, 0, seed, first_lane, step, stream)
+        normals_where(part, names[: len(part)], where, first, round_)
 
 
 @njit(cache=True, nogil=True)
