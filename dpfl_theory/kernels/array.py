@@ -130,7 +130,7 @@ class ArrayEngine(Engine):
         shrink = (norms > threshold[:, None]) | (normalise & (norms > 0.0))
         return self.combine(updates, weights * xp.where(shrink, threshold[:, None] / positive, 1.0)), norms
 
-    def linear_local_phase(self, data: Any, w: Any, step: Any, steps: int) -> Any:
+    def linear_local_phase(self, data: Any, w: Any, step: Any, steps: int, cohort: Any = None) -> Any:
         return linear_array.linear_local_phase(self.xp, data, w, step, steps)
 
     def linear_gradients(self, data: Any, w: Any) -> Any:

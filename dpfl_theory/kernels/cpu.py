@@ -93,8 +93,8 @@ class CpuEngine(Engine):
         cpu_kernels.bounded_combine(updates, weights, threshold, normalise, out, norms)
         return out, norms
 
-    def linear_local_phase(self, data: Any, w: Any, step: Any, steps: int) -> Any:
-        return linear.linear_local_phase(data, w, step, steps)
+    def linear_local_phase(self, data: Any, w: Any, step: Any, steps: int, cohort: Any = None) -> Any:
+        return linear.linear_local_phase(data, w, step, steps, cohort)
 
     def linear_gradients(self, data: Any, w: Any) -> Any:
         return linear.linear_gradients(data, w)

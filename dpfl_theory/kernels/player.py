@@ -308,7 +308,8 @@ def _linear(row: Any, m: Any, data: Any) -> None:
     if code == 55:
         w = m[row[5] : row[5] + size].reshape(rows, features)
         step = m[row[6] : row[6] + rows // classes]
-        linear.local_phase_into(x, y, offsets, threshold, loss, ridge, classes, w, step, row[7], row[8], out3)
+        everyone = np.empty((0, 0))
+        linear.local_phase_into(x, y, offsets, threshold, loss, ridge, classes, w, step, row[7], row[8], everyone, out3)
     else:
         w3 = m[row[5] : row[5] + n * size].reshape(n, rows, features)
         linear.gradients_into(x, y, offsets, threshold, loss, ridge, classes, w3, row[8], out3)

@@ -128,7 +128,9 @@ class Recorder(CpuEngine):
         self.data = data
         return self.tape.record(KERNELS[name], value, inputs, (steps,))
 
-    def linear_local_phase(self, data: Any, w: Any, step: Any, steps: int) -> Any:
+    def linear_local_phase(self, data: Any, w: Any, step: Any, steps: int, cohort: Any = None) -> Any:
+        if cohort is not None:
+            raise Untraceable("local phases of some clients")
         w, step = _ready(w), _ready(step)
         value = super().linear_local_phase(data, _now(w), _now(step), steps)
         return self._linear("linear_local_phase", data, value, (w, step), steps)
