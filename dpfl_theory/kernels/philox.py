@@ -244,6 +244,25 @@ def fill_normal_of(out: Any, clients: Any, seed: int, first_lane: int, round_: i
 
 
 @njit(cache=True, nogil=True)
+def _smallest(keys: Any, k: int, spare: Any) -> float:
+    """The k-th smallest of the keys, k >= 1, which are uniforms in (0, 1]: only those are sorted that share the bucket
+    it lies in, one of many of equal width."""
+    buckets = min(_MANY, len(keys))
+    tally = np.zeros(buckets + 1, dtype=np.int64)
+    for j in range(len(keys)):
+        tally[int(keys[j] * buckets)] += 1
+    own = 0
+    while k > tally[own]:
+        k -= tally[own]
+        own += 1
+    few = 0
+    for j in range(len(keys)):
+        spare[few] = keys[j]
+        few += int(keys[j] * buckets) == own
+    return float(np.partition(spare[:few], k - 1)[k - 1])
+
+
+@njit(cache=True, nogil=True)
 def fill_subsets(
     out: Any, clients: Any, sizes: Any, counts: Any, seed: int, first_lane: int, round_: int, step: int, stream: int
 ) -> None:
@@ -258,6 +277,8 @@ def fill_subsets(
     u = np.empty(most)
     v = np.empty(most)
     keys = np.empty(2 * most)
+    spare = np.empty(2 * most)
+    places = np.empty(2 * most, dtype=np.int64)
     names = np.empty((1, 4), dtype=np.uint64)
     for job in range(slots * lanes):
         a = job // lanes
@@ -279,9 +300,9 @@ def fill_subsets(
             for block in range(blocks):
                 keys[2 * block] = u[block]
                 keys[2 * block + 1] = v[block]
-            bound = np.partition(keys[:size], count - 1)[count - 1]
+            bound = _smallest(keys[:size], count, spare)
             found = 0
-            for j in range(size):
-                if keys[j] <= bound and found < count:
-                    chosen[found] = j
-                    found += 1
+            for j in range(size):  # without a branch, which would be guessed wrong at every other drawn record
+                places[found] = j
+                found += keys[j] <= bound
+            chosen[:count] = places[:count]
