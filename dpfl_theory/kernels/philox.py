@@ -302,7 +302,7 @@ def fill_subsets(
                 keys[2 * block + 1] = v[block]
             bound = _smallest(keys[:size], count, spare)
             found = 0
-            for j in range(size):  # without a branch, which would be guessed wrong at every other drawn record
+            for j in range(size):  # without a branch: which records are drawn cannot be foreseen
                 places[found] = j
                 found += keys[j] <= bound
             chosen[:count] = places[:count]
