@@ -60,20 +60,19 @@ class Round:
     """What happened in one round, as far as observables may ask for it. Arrays belong to the device; S lanes, n
     clients.
 
-    w (S, d) is the server's vector before the round's update; update_norms (S, n) the lengths of all clients' updates
-    from w, sampled or not; cohort (S, n) who took part (0 or 1; counts where clients are drawn with replacement);
-    members (A, S) the numbers of the clients that were run and messages (A, S, d) what each sends, before noise; phase
-    all clients' local steps from w, local_steps of them of size local_step (S,), whose ``updates()`` are (n, S, d);
-    threshold (S,) the clipping threshold or scaling factor; signal and noise (S, d) the two parts of what the server
-    adds up; difference (S, d) the signal where it is a mean of differences of parameters; state whatever else the
-    algorithm keeps.
+    w (S, d) is the server's vector before the round's update; cohort (S, n) who took part (0 or 1; counts where clients
+    are drawn with replacement); members (A, S) the numbers of the clients that were run and messages (A, S, d) what
+    each sends, before noise; phase all clients' local steps from w, sampled or not, local_steps of them of size
+    local_step (S,), whose ``updates()`` are (n, S, d), at the latest found when an observable asks for them; threshold
+    (S,) the clipping threshold or scaling factor; signal and noise (S, d) the two parts of what the server adds up;
+    difference (S, d) the signal where it is a mean of differences of parameters; state whatever else the algorithm
+    keeps.
     """
 
     context: Context
     k: int
     w: Any
     _: KW_ONLY
-    update_norms: Any = None
     phase: Any = None
     local_step: Any = None
     local_steps: int | None = None
@@ -86,6 +85,11 @@ class Round:
     difference: Any = None
     state: Any = None
     cache: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def update_norms(self) -> Any:
+        """The lengths of all clients' updates from w (S, n), sampled or not; None without a phase."""
+        return None if self.phase is None else self.phase.norms
 
 
 class Algorithm(ABC):

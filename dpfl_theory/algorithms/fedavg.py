@@ -107,7 +107,6 @@ class FedAvg(Memoryless):
             context,
             k,
             w,
-            update_norms=phase.norms,
             phase=phase,
             local_step=eta,
             local_steps=self.local_steps,

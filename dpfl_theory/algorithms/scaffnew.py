@@ -97,7 +97,8 @@ class ScaffNew(Algorithm):
             messages = Clip(self.threshold)(context, messages)
         sent = messages
         if noisy(self.sigma):
-            sent = messages + context.per_lane(self.sigma)[None, :, None] * engine.normal(context.lanes, k, n, d, NOISE)
+            noise = engine.normal(context.lanes, k, n, d, NOISE, where=coin)
+            sent = messages + context.per_lane(self.sigma)[None, :, None] * noise
         mean = sent.mean(axis=0)
         x = xp.where(coin[:, None], state.x + mean, state.x)
         everyone = coin[None, :, None]

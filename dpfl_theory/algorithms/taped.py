@@ -17,7 +17,7 @@ from dpfl_theory.algorithms.observables import Observable
 from dpfl_theory.kernels.assembly import Program
 from dpfl_theory.kernels.cpu import CpuEngine
 from dpfl_theory.kernels.recorder import Recorder
-from dpfl_theory.kernels.tape import RoundNumber, Untraceable
+from dpfl_theory.kernels.tape import MOST_NUMBERS, RoundNumber, Untraceable
 from dpfl_theory.kernels.traced import Tape, traced
 
 __all__ = ["Player", "worthwhile"]
@@ -26,8 +26,6 @@ _LEAST_ROUNDS = 48
 """Rounds that a tape takes to earn what recording costs."""
 _MOST_STOPS = 8
 """How many rounds in a row may be given back before the tape is given up."""
-_MOST_NUMBERS = 1 << 16
-"""Numbers in an array (clients, lanes, d) or (lanes, records) up to which a tape pays (`benchmarks/rounds.py`)."""
 
 
 def worthwhile(context: Context, rounds: int, every: int) -> bool:
@@ -36,7 +34,7 @@ def worthwhile(context: Context, rounds: int, every: int) -> bool:
     data = getattr(problem, "data", None)
     records = 0 if data is None else len(data.y) * data.classes
     numbers = lanes * max(problem.n * problem.d, records)
-    return type(context.engine) is CpuEngine and rounds >= every + _LEAST_ROUNDS and numbers <= _MOST_NUMBERS
+    return type(context.engine) is CpuEngine and rounds >= every + _LEAST_ROUNDS and numbers <= MOST_NUMBERS
 
 
 def _leaves(state: Any) -> list[Any]:

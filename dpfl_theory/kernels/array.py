@@ -65,9 +65,15 @@ class ArrayEngine(Engine):
         first, _ = self._uniform_pair(lanes, round_, self.xp.arange(clients)[:, None], 1, stream, step)
         return self.xp.ascontiguousarray(first[:, :, 0].T)
 
-    def normal(self, lanes: Lanes, round_: int, clients: int, d: int, stream: int, step: int = 0) -> Any:
+    def normal(
+        self, lanes: Lanes, round_: int, clients: int, d: int, stream: int, step: int = 0, where: Any = None
+    ) -> Any:
         everyone = self.xp.arange(clients)[:, None]
-        return ArrayEngine.normal_of(self, lanes, round_, everyone, d, stream, step)
+        return self._only(ArrayEngine.normal_of(self, lanes, round_, everyone, d, stream, step), where)
+
+    def _only(self, x: Any, where: Any) -> Any:
+        """x (clients, S, d) with zeros in lanes where ``where`` (S,) is false."""
+        return x if where is None else self.xp.where(where[:, None], x, 0.0)
 
     def normal_of(self, lanes: Lanes, round_: int, clients: Any, d: int, stream: int, step: int = 0) -> Any:
         xp = self.xp
@@ -124,7 +130,7 @@ class ArrayEngine(Engine):
         shrink = (norms > threshold[:, None]) | (normalise & (norms > 0.0))
         return self.combine(updates, weights * xp.where(shrink, threshold[:, None] / positive, 1.0)), norms
 
-    def linear_local_phase(self, data: Any, w: Any, step: Any, steps: int) -> Any:
+    def linear_local_phase(self, data: Any, w: Any, step: Any, steps: int, cohort: Any = None) -> Any:
         return linear_array.linear_local_phase(self.xp, data, w, step, steps)
 
     def linear_gradients(self, data: Any, w: Any) -> Any:

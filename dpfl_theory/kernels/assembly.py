@@ -252,7 +252,8 @@ class Program:
         philox.fill_names(names, nobody, 0, lanes.count, by_lane, np.uint64(lanes.seed), lanes.first, step, stream)
         first = sum(len(part) for part in self._names)
         self._names.append(names)
-        return [op.code, len(names), self._at(op.out[0]), first, width]
+        where = [self._at(x) for x in op.inputs] or [-1]
+        return [op.code, len(names), self._at(op.out[0]), first, width, *where, lanes.count]
 
     def _segments(self, op: Operation) -> list[int]:
         S, R, n = op.numbers[:3]

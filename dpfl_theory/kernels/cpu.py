@@ -43,9 +43,15 @@ class CpuEngine(Engine):
         philox.fill_uniform(out, np.uint64(lanes.seed), lanes.first, round_, step, stream)
         return out
 
-    def normal(self, lanes: Lanes, round_: int, clients: int, d: int, stream: int, step: int = 0) -> Any:
+    def normal(
+        self, lanes: Lanes, round_: int, clients: int, d: int, stream: int, step: int = 0, where: Any = None
+    ) -> Any:
         out = np.empty((clients, lanes.count, d))
-        philox.fill_normal(out, np.uint64(lanes.seed), lanes.first, round_, step, stream)
+        address = np.uint64(lanes.seed), lanes.first, round_, step, stream
+        if where is None:
+            philox.fill_normal(out, *address)
+        else:
+            philox.fill_normal_where(out, where, *address)
         return out
 
     def normal_of(self, lanes: Lanes, round_: int, clients: Any, d: int, stream: int, step: int = 0) -> Any:
@@ -87,8 +93,8 @@ class CpuEngine(Engine):
         cpu_kernels.bounded_combine(updates, weights, threshold, normalise, out, norms)
         return out, norms
 
-    def linear_local_phase(self, data: Any, w: Any, step: Any, steps: int) -> Any:
-        return linear.linear_local_phase(data, w, step, steps)
+    def linear_local_phase(self, data: Any, w: Any, step: Any, steps: int, cohort: Any = None) -> Any:
+        return linear.linear_local_phase(data, w, step, steps, cohort)
 
     def linear_gradients(self, data: Any, w: Any) -> Any:
         return linear.linear_gradients(data, w)

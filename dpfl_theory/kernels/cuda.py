@@ -59,13 +59,15 @@ class CudaEngine(ArrayEngine):
         self._uniform(grid, (_THREADS,), (out, *self._address(lanes, round_, stream, step), *sizes))
         return out
 
-    def normal(self, lanes: Lanes, round_: int, clients: int, d: int, stream: int, step: int = 0) -> Any:
+    def normal(
+        self, lanes: Lanes, round_: int, clients: int, d: int, stream: int, step: int = 0, where: Any = None
+    ) -> Any:
         out = self.xp.empty((clients, lanes.count, d))
         u32 = self.xp.uint32
         sizes = (u32(clients), u32(lanes.count), u32(d))
         grid = (-(-(clients * lanes.count * ((d + 1) // 2)) // _THREADS),)
         self._normal(grid, (_THREADS,), (out, *self._address(lanes, round_, stream, step), *sizes))
-        return out
+        return self._only(out, where)
 
     def bounded_combine(self, updates: Any, weights: Any, threshold: Any, normalise: bool) -> tuple[Any, Any]:
         xp = self.xp

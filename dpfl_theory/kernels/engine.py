@@ -47,8 +47,10 @@ class Engine(ABC):
         """Uniforms in (0, 1), shape (S, clients)."""
 
     @abstractmethod
-    def normal(self, lanes: Lanes, round_: int, clients: int, d: int, stream: int, step: int = 0) -> Any:
-        """Standard normals, shape (clients, S, d)."""
+    def normal(
+        self, lanes: Lanes, round_: int, clients: int, d: int, stream: int, step: int = 0, where: Any = None
+    ) -> Any:
+        """Standard normals, shape (clients, S, d); zeros in lanes where ``where`` (S,) is false."""
 
     @abstractmethod
     def normal_of(self, lanes: Lanes, round_: int, clients: Any, d: int, stream: int, step: int = 0) -> Any:
@@ -90,8 +92,12 @@ class Engine(ABC):
         (S, d) and the norms (S, n); bound(u) = u min(1, C/||u||), or C u/||u|| with bound(0) = 0; threshold (S,)."""
 
     @abstractmethod
-    def linear_local_phase(self, data: Any, w: Any, step: Any, steps: int) -> Any:
-        """E local steps on linear models; data is the bound ``LinearData``; returns the updates (n, S, d)."""
+    def linear_local_phase(self, data: Any, w: Any, step: Any, steps: int, cohort: Any = None) -> Any:
+        """E local steps on linear models; data is the bound ``LinearData``; returns the updates (n, S, d).
+
+        cohort (S, n): clients with a 0 there need not be run in that lane, and what stands for their updates is finite
+        but of no use; None runs them all.
+        """
 
     @abstractmethod
     def linear_gradients(self, data: Any, w: Any) -> Any:

@@ -125,9 +125,11 @@ def local_phase_into(
     step: Any,
     steps: int,
     block: int,
+    cohort: Any,
     out: Any,
 ) -> None:
-    """out (n, lanes * classes, d0): sums of the gradients along `steps` local steps from w (lanes * classes, d0)."""
+    """out (n, lanes * classes, d0): sums of the gradients along `steps` local steps from w (lanes * classes, d0). Where
+    cohort (lanes, n) is not empty, only lanes whose entry is not 0 run a client, together; the others' rows stay."""
     rows, features = w.shape
     lanes = rows // classes
     blocks = (lanes + block - 1) // block
@@ -155,15 +157,23 @@ def local_phase_into(
             )
             continue
         at = w[r0:r1].copy()
+        pace = step[r0 // classes : r1 // classes].copy()
         total = out[i, r0:r1]
-        p = np.empty((r1 - r0, last - first))
-        g = np.empty((r1 - r0, features))
+        if cohort.size > 0:
+            taking = np.nonzero(cohort[r0 // classes : r1 // classes, i])[0]
+            at = at.reshape(len(pace), classes * features)[taking].reshape(len(taking) * classes, features)
+            pace = pace[taking]
+            total = np.empty(at.shape)
+        if len(pace) == 0:
+            continue
+        p = np.empty((len(at), last - first))
+        g = np.empty(at.shape)
         for t in range(steps):
             _logits(at, xi, p)
             slopes(p, y, threshold, first, code, classes)
             _back(p, xi, g)
-            for r in range(r1 - r0):
-                eta = step[(r0 + r) // classes]
+            for r in range(len(at)):
+                eta = pace[r // classes]
                 for k in range(features):
                     slope = scale * g[r, k] + ridge * at[r, k]
                     at[r, k] -= eta * slope
@@ -171,6 +181,9 @@ def local_phase_into(
                         total[r, k] = slope
                     else:
                         total[r, k] += slope
+        if cohort.size > 0:
+            for r in range(len(at)):
+                out[i, r0 + taking[r // classes] * classes + r % classes] = total[r]
 
 
 @njit(cache=True, nogil=True)
@@ -257,18 +270,20 @@ def linear_block(data: LinearData) -> int:
     return max(8, numbers // (data.classes * records))
 
 
-def linear_local_phase(data: LinearData, w: Array, step: Array, steps: int) -> Array:
+def linear_local_phase(data: LinearData, w: Array, step: Array, steps: int, cohort: Array | None = None) -> Array:
     """The updates of E local gradient steps, ``u_i = (w - w_{i,E})/step = sum_{t<E} grad f_i(w_{i,t})``.
 
     w (S, d): common parameters [X]; step (S,) [X^2/F]; steps: E >= 1. Returns (n, S, d) [F/X]. The gradients are summed
-    along the path; no difference of parameters is divided by a step, so small steps lose no digits.
+    along the path; no difference of parameters is divided by a step, so small steps lose no digits. cohort (S, n): only
+    clients whose entry is not 0 need be run, and the others' updates may be zeros.
 
     >>> data = LinearData(np.ones((1, 1)), np.zeros(1), np.array([0, 1]), "squared", np.ones(1), 0.0, 1)
     >>> linear_local_phase(data, np.array([[1.0]]), np.array([0.5]), 2)  # 1 + 0.5
     array([[[1.5]]])
     """
     lanes, d = w.shape
-    out = np.empty((data.clients, lanes * data.classes, d // data.classes))
+    shape = (data.clients, lanes * data.classes, d // data.classes)
+    out = np.empty(shape) if cohort is None else np.zeros(shape)
     local_phase_into(
         data.x,
         data.y,
@@ -281,6 +296,7 @@ def linear_local_phase(data: LinearData, w: Array, step: Array, steps: int) -> A
         np.ascontiguousarray(step, dtype=np.float64),
         steps,
         linear_block(data),
+        np.empty((0, 0)) if cohort is None else np.ascontiguousarray(cohort),
         out,
     )
     return out.reshape(data.clients, lanes, d)

@@ -3,54 +3,21 @@ non-positive numbers only."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 from numba import njit
 
-__all__ = ["HUBER", "LOGISTIC", "SOFTMAX", "exp_all", "losses", "slopes"]
+from dpfl_theory.kernels.elementary import exp_all, log, log1p
+
+__all__ = ["HUBER", "LOGISTIC", "SOFTMAX", "losses", "slopes"]
 
 HUBER, LOGISTIC, SOFTMAX = 1, 2, 3
 """Codes of losses, `dpfl_theory.kernels.linear.LOSSES`."""
 
 
-@njit(cache=True, nogil=True)
-def _exp(x: float) -> float:
-    """exp(x) for x <= 0 to about one unit in the last place, without a branch, so that LLVM vectorises loops over it.
-
-    ``x = n log 2 + r`` with log 2 in two parts, a Taylor polynomial of degree 13 in ``|r| <= log(2)/2``, and 2^n made
-    from bits: adding 1.5 * 2^52 rounds to a whole number and leaves it in the low bits. Below -708 the result is 0.
-    """
-    shifted = x * 1.4426950408889634 + 6755399441055744.0
-    n = shifted - 6755399441055744.0
-    r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10
-    p = 1.0 / 6227020800.0
-    p = p * r + 1.0 / 479001600.0
-    p = p * r + 1.0 / 39916800.0
-    p = p * r + 1.0 / 3628800.0
-    p = p * r + 1.0 / 362880.0
-    p = p * r + 1.0 / 40320.0
-    p = p * r + 1.0 / 5040.0
-    p = p * r + 1.0 / 720.0
-    p = p * r + 1.0 / 120.0
-    p = p * r + 1.0 / 24.0
-    p = p * r + 1.0 / 6.0
-    p = p * r + 0.5
-    p = (p * r) * r + r + 1.0
-    bits = (np.float64(shifted).view(np.int64) + np.int64(1023)) << np.int64(52)
-    value = p * np.int64(bits).view(np.float64)
-    return 0.0 if x <= -708.0 else value  # in this order NaN stays NaN
-
-
-@njit(cache=True, nogil=True)
-def exp_all(flat: Any) -> None:
-    """Exponentials of non-positive numbers, in place; its own loop, or LLVM does not vectorise it."""
-    for k in range(flat.size):
-        flat[k] = _exp(flat[k])
-
-
-@njit(cache=True, nogil=True, error_model="numpy")  # no denominator is zero, and a test of that is in the way
+# No denominator below is zero, and a test of that is in the way.
+@njit(cache=True, nogil=True, error_model="numpy")
 def slopes(p: Any, y: Any, threshold: Any, first: int, code: int, classes: int) -> None:
     """Turn the logits p (lanes * classes, m) of records first, first + 1, ... into d loss / d logits, in place.
 
@@ -104,28 +71,47 @@ def slopes(p: Any, y: Any, threshold: Any, first: int, code: int, classes: int) 
 
 @njit(cache=True, nogil=True)
 def losses(p: Any, y: Any, threshold: Any, first: int, code: int, classes: int, out: Any) -> None:
-    """Sum the losses over the records for each lane: p (lanes * classes, m) -> out (lanes,)."""
+    """Sum the losses over the records for each lane: p (lanes * classes, m) -> out (lanes,). p is used up."""
     rows, m = p.shape
+    e = np.empty(m)
     for lane in range(rows // classes):
+        own = p[lane * classes : (lane + 1) * classes]
+        z = own[0]
         total = 0.0
-        for j in range(m):
-            target = y[first + j]
-            z = p[lane * classes, j]
-            if code == SOFTMAX:
-                largest = z
-                for c in range(1, classes):
-                    largest = max(largest, p[lane * classes + c, j])
-                normaliser = 0.0
-                for c in range(classes):
-                    normaliser += math.exp(p[lane * classes + c, j] - largest)
-                total += math.log(normaliser) + (largest - p[lane * classes + int(target), j])
-            elif code == LOGISTIC:
-                t = target * z
-                total += max(-t, 0.0) + math.log1p(math.exp(-abs(t)))
-            elif code == HUBER:
-                r = abs(z - target)
-                bound = threshold[first + j]
-                total += 0.5 * r * r if r <= bound else bound * (r - 0.5 * bound)
-            else:
-                total += 0.5 * (z - target) * (z - target)
+        if code == SOFTMAX:
+            largest = e
+            largest[:] = z
+            for c in range(1, classes):
+                for j in range(m):
+                    largest[j] = max(largest[j], own[c, j])
+            for j in range(m):
+                total += largest[j] - own[int(y[first + j]), j]
+            for c in range(classes):
+                for j in range(m):
+                    own[c, j] -= largest[j]
+            exp_all(own.reshape(own.size))
+            for c in range(1, classes):
+                for j in range(m):
+                    z[j] += own[c, j]
+            for j in range(m):
+                z[j] = log(z[j])
+            for j in range(m):
+                total += z[j]
+        elif code == LOGISTIC:
+            for j in range(m):
+                z[j] *= y[first + j]
+                e[j] = -abs(z[j])
+            exp_all(e)
+            for j in range(m):
+                e[j] = max(-z[j], 0.0) + log1p(e[j])
+            for j in range(m):
+                total += e[j]
+        elif code == HUBER:
+            for j in range(m):
+                r = abs(z[j] - y[first + j])
+                inside = min(r, threshold[first + j])
+                total += inside * (r - 0.5 * inside)
+        else:
+            for j in range(m):
+                total += 0.5 * (z[j] - y[first + j]) * (z[j] - y[first + j])
         out[lane] = total

@@ -22,13 +22,17 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from dpfl_theory.kernels.elementary import cosine_sine, log
+
 __all__ = [
     "fill_names",
     "fill_normal",
     "fill_normal_of",
+    "fill_normal_where",
     "fill_subsets",
     "fill_uniform",
     "normals",
+    "normals_where",
     "philox4x32",
     "uniforms",
 ]
@@ -139,6 +143,17 @@ def uniforms(out: Any, names: Any, round_: int) -> None:
 
 
 @njit(cache=True, nogil=True)
+def _box_muller(u: Any, v: Any, count: int) -> None:
+    """Pairs of uniforms in (0, 1] turned into pairs of normals, in place, by loops that LLVM vectorises."""
+    for j in range(count):
+        u[j] = math.sqrt(-2.0 * log(u[j]))
+    for j in range(count):
+        cosine, sine = cosine_sine(v[j])
+        v[j] = u[j] * sine
+        u[j] = u[j] * cosine
+
+
+@njit(cache=True, nogil=True)
 def normals(out: Any, names: Any, round_: int) -> None:
     """Fill ``out`` (J, coordinates) with the normals of J names; coordinates 2b and 2b+1 come from block b."""
     jobs, coordinates = out.shape
@@ -155,14 +170,31 @@ def normals(out: Any, names: Any, round_: int) -> None:
             _blocks_of(names, first, each, begin, each * names_now, round_, w)
             _units(w[0], w[1], u, each * names_now)
             _units(w[2], w[3], v, each * names_now)
+            _box_muller(u, v, each * names_now)
             for job in range(names_now):
+                own = out[first + job, 2 * begin :]
                 for b in range(each):
-                    radius = math.sqrt(-2.0 * math.log(u[job * each + b]))
-                    angle = 2.0 * math.pi * v[job * each + b]
-                    k = 2 * (begin + b)
-                    out[first + job, k] = radius * math.cos(angle)
-                    if k + 1 < coordinates:
-                        out[first + job, k + 1] = radius * math.sin(angle)
+                    own[2 * b] = u[job * each + b]
+                for b in range(min(each, coordinates // 2 - begin)):
+                    own[2 * b + 1] = v[job * each + b]
+
+
+@njit(cache=True, nogil=True)
+def normals_where(out: Any, names: Any, where: Any, first: int, round_: int) -> None:
+    """`normals` for the names in whose lanes ``where`` (lanes,) is not 0, zeros for the others; name j is of lane
+    first + j, counted on from lane 0 after the last one."""
+    chosen = np.empty(len(names), dtype=np.int64)
+    count = 0
+    for j in range(len(names)):
+        if where[(first + j) % len(where)] != 0:
+            chosen[count] = j
+            count += 1
+        else:
+            out[j] = 0.0
+    part = np.empty((count, out.shape[1]))
+    normals(part, names[chosen[:count]], round_)
+    for j in range(count):
+        out[chosen[j]] = part[j]
 
 
 @njit(cache=True, nogil=True)
@@ -186,6 +218,19 @@ def fill_normal(out: Any, seed: int, first_lane: int, round_: int, step: int, st
 
 
 @njit(cache=True, nogil=True)
+def fill_normal_where(out: Any, where: Any, seed: int, first_lane: int, round_: int, step: int, stream: int) -> None:
+    """`fill_normal` in the lanes where ``where`` (lanes,) is not 0, zeros in the others."""
+    clients, lanes, coordinates = out.shape
+    flat = out.reshape(clients * lanes, coordinates)
+    nobody = np.empty((0, 0), dtype=np.int64)
+    names = np.empty((min(len(flat), _MANY), 4), dtype=np.uint64)
+    for first in range(0, len(flat), _MANY):
+        part = flat[first : first + _MANY]
+        fill_names(names[: len(part)], nobody, first, lanes, 0, seed, first_lane, step, stream)
+        normals_where(part, names[: len(part)], where, first, round_)
+
+
+@njit(cache=True, nogil=True)
 def fill_normal_of(out: Any, clients: Any, seed: int, first_lane: int, round_: int, step: int, stream: int) -> None:
     """Fill ``out`` (A, lanes, coordinates) with the normals that `fill_normal` gives the clients (A, lanes); client a
     where clients is empty."""
@@ -196,6 +241,25 @@ def fill_normal_of(out: Any, clients: Any, seed: int, first_lane: int, round_: i
         part = flat[first : first + _MANY]
         fill_names(names[: len(part)], clients, first, lanes, 0, seed, first_lane, step, stream)
         normals(part, names, round_)
+
+
+@njit(cache=True, nogil=True)
+def _smallest(keys: Any, k: int, spare: Any) -> float:
+    """The k-th smallest of the keys, k >= 1, which are uniforms in (0, 1]: only those are sorted that share the bucket
+    it lies in, one of many of equal width."""
+    buckets = min(_MANY, len(keys))
+    tally = np.zeros(buckets + 1, dtype=np.int64)
+    for j in range(len(keys)):
+        tally[int(keys[j] * buckets)] += 1
+    own = 0
+    while k > tally[own]:
+        k -= tally[own]
+        own += 1
+    few = 0
+    for j in range(len(keys)):
+        spare[few] = keys[j]
+        few += int(keys[j] * buckets) == own
+    return float(np.partition(spare[:few], k - 1)[k - 1])
 
 
 @njit(cache=True, nogil=True)
@@ -213,6 +277,8 @@ def fill_subsets(
     u = np.empty(most)
     v = np.empty(most)
     keys = np.empty(2 * most)
+    spare = np.empty(2 * most)
+    places = np.empty(2 * most, dtype=np.int64)
     names = np.empty((1, 4), dtype=np.uint64)
     for job in range(slots * lanes):
         a = job // lanes
@@ -234,9 +300,9 @@ def fill_subsets(
             for block in range(blocks):
                 keys[2 * block] = u[block]
                 keys[2 * block + 1] = v[block]
-            bound = np.partition(keys[:size], count - 1)[count - 1]
+            bound = _smallest(keys[:size], count, spare)
             found = 0
-            for j in range(size):
-                if keys[j] <= bound and found < count:
-                    chosen[found] = j
-                    found += 1
+            for j in range(size):  # without a branch: which records are drawn cannot be foreseen
+                places[found] = j
+                found += keys[j] <= bound
+            chosen[:count] = places[:count]

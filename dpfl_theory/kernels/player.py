@@ -245,13 +245,17 @@ def _select(row: Any, m: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def _noise(row: Any, m: Any, names: Any, k: int) -> None:
-    """row: code, how many names, where the result and the names are, numbers for each name."""
+    """row: code, how many names, where the result and the names are, numbers for each name; where it says which lanes
+    draw, -1 if all do, and how many lanes there are."""
     code, jobs, z, first, width = row[0], row[1], row[2], row[3], row[4]
     own = names[first : first + jobs]
     if code == 48:
         philox.uniforms(m[z : z + jobs], own, k)
-    else:
+    elif row[5] < 0:
         philox.normals(m[z : z + jobs * width].reshape(jobs, width), own, k)
+    else:
+        where = m[row[5] : row[5] + row[6]]
+        philox.normals_where(m[z : z + jobs * width].reshape(jobs, width), own, where, 0, k)
 
 
 @njit(cache=True, nogil=True)
@@ -304,7 +308,8 @@ def _linear(row: Any, m: Any, data: Any) -> None:
     if code == 55:
         w = m[row[5] : row[5] + size].reshape(rows, features)
         step = m[row[6] : row[6] + rows // classes]
-        linear.local_phase_into(x, y, offsets, threshold, loss, ridge, classes, w, step, row[7], row[8], out3)
+        everyone = np.empty((0, 0))
+        linear.local_phase_into(x, y, offsets, threshold, loss, ridge, classes, w, step, row[7], row[8], everyone, out3)
     else:
         w3 = m[row[5] : row[5] + n * size].reshape(n, rows, features)
         linear.gradients_into(x, y, offsets, threshold, loss, ridge, classes, w3, row[8], out3)

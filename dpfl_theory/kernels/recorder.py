@@ -62,20 +62,22 @@ class Recorder(CpuEngine):
             raise Untraceable("an array is read")
         return super().to_host(x)
 
-    def _drawn(self, name: str, value: Any, *address: Any) -> Traced:
-        return self.tape.record(KERNELS[name], value, (), address)
-
     def uniform(self, lanes: Lanes, round_: Any, clients: int, stream: int, step: int = 0) -> Any:
         if not isinstance(round_, RoundNumber):
             return super().uniform(lanes, round_, clients, stream, step)
         value = super().uniform(lanes, round_.first, clients, stream, step)
-        return self._drawn("uniform", value, lanes, clients, 1, stream, step)
+        return self.tape.record(KERNELS["uniform"], value, (), (lanes, clients, 1, stream, step))
 
-    def normal(self, lanes: Lanes, round_: Any, clients: int, d: int, stream: int, step: int = 0) -> Any:
+    def normal(
+        self, lanes: Lanes, round_: Any, clients: int, d: int, stream: int, step: int = 0, where: Any = None
+    ) -> Any:
         if not isinstance(round_, RoundNumber):
-            return super().normal(lanes, round_, clients, d, stream, step)
-        value = super().normal(lanes, round_.first, clients, d, stream, step)
-        return self._drawn("normal", value, lanes, clients, d, stream, step)
+            if traced(where):
+                raise Untraceable("noise of a fixed round in lanes that change")
+            return super().normal(lanes, round_, clients, d, stream, step, where)
+        inputs = () if where is None else (_ready(where),)
+        value = super().normal(lanes, round_.first, clients, d, stream, step, *(_now(x) for x in inputs))
+        return self.tape.record(KERNELS["normal"], value, inputs, (lanes, clients, d, stream, step))
 
     def normal_of(self, *_: Any, **__: Any) -> Any:
         raise Untraceable("noise of some clients")
@@ -126,7 +128,9 @@ class Recorder(CpuEngine):
         self.data = data
         return self.tape.record(KERNELS[name], value, inputs, (steps,))
 
-    def linear_local_phase(self, data: Any, w: Any, step: Any, steps: int) -> Any:
+    def linear_local_phase(self, data: Any, w: Any, step: Any, steps: int, cohort: Any = None) -> Any:
+        if cohort is not None:
+            raise Untraceable("local phases of some clients")
         w, step = _ready(w), _ready(step)
         value = super().linear_local_phase(data, _now(w), _now(step), steps)
         return self._linear("linear_local_phase", data, value, (w, step), steps)

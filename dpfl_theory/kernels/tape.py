@@ -20,6 +20,7 @@ __all__ = [
     "ELEMENTWISE",
     "GUARD",
     "MATMUL",
+    "MOST_NUMBERS",
     "REDUCE",
     "SELECT",
     "Operation",
@@ -41,6 +42,8 @@ ELEMENTWISE = {name: code for code, name in enumerate(_NAMES.split(" "))}
 """Operations element by element, and their codes in the player."""
 REDUCE = {"sum": 32, "min": 33, "max": 34}
 MATMUL, SELECT, GUARD = 40, 41, 47
+MOST_NUMBERS = 1 << 16
+"""Numbers in an array (clients, lanes, d) or (lanes, records) up to which a tape pays (`benchmarks/rounds.py`)."""
 
 
 class Register:

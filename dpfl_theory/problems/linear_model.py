@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.linear import LOSSES, LinearData
+from dpfl_theory.kernels.tape import MOST_NUMBERS
 from dpfl_theory.problems.base import Array, Constants, Kernels, Problem
 from dpfl_theory.problems.losses import LOSS
 from dpfl_theory.problems.rounding import Rounding
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from dpfl_theory.kernels.engine import Engine
 
 __all__ = ["LinearKernels", "LinearModel", "LinearPhase", "linear_data"]
+
+_SMALL_COHORT = 0.5
+"""The share of clients in a round below which only those are run (what it saves: `benchmarks/cohort.py`)."""
 
 
 def linear_data(
@@ -180,7 +184,7 @@ class LinearKernels:
 
     def local_phase(self, w: Any, step: Any, steps: int) -> LinearPhase:
         """E local gradient steps of every client from w (S, d) with step (S,)."""
-        return LinearPhase(self.engine, self.engine.linear_local_phase(self.data, w, step, steps))
+        return LinearPhase(self.engine, self.data, w, step, steps)
 
     def client_gradients(self, w: Any) -> Any:
         """grad f_i(w_i) at per-client parameters (n, S, d): shape (n, S, d)."""
@@ -215,30 +219,49 @@ class LinearKernels:
 
 
 class LinearPhase:
-    """The updates (n, S, d) of a local phase."""
+    """The updates (n, S, d) of a local phase, found when they are asked for.
 
-    def __init__(self, engine: Engine, updates: Any) -> None:
+    A sum over a small cohort runs only the clients that are in it. Where a run may go on a tape, which does the same in
+    every round, it runs all of them.
+    """
+
+    def __init__(self, engine: Engine, data: LinearData, w: Any, step: Any, steps: int) -> None:
         self._engine = engine
-        self._updates = updates
+        self._phase = partial(engine.linear_local_phase, data, w, step, steps)
+        self._may_choose = len(w) * max(data.clients * data.parameters, len(data.y) * data.classes) > MOST_NUMBERS
+        self._updates: Any = None
         self._norms: Any = None
+
+    def _of(self, weights: Any) -> Any:
+        """All updates, or those that have a weight where these are few and nobody has asked for all of them yet."""
+        chooses = self._updates is None and self._may_choose and self._engine.name == "cpu"
+        if chooses and np.count_nonzero(weights) < _SMALL_COHORT * weights.size:
+            return self._phase(weights)
+        return self.updates()
 
     @property
     def norms(self) -> Any:
         """The updates' lengths (S, n)."""
         if self._norms is None:
             xp = self._engine.xp
-            self._norms = xp.sqrt(xp.einsum("isk,isk->si", self._updates, self._updates))
+            updates = self.updates()
+            self._norms = xp.sqrt(xp.einsum("isk,isk->si", updates, updates))
         return self._norms
 
     def combine(self, weights: Any) -> Any:
         """``sum_i weights[s, i] updates[i, s]``, (S, d)."""
-        return self._engine.combine(self._updates, weights)
+        return self._engine.combine(self._of(weights), weights)
 
     def bounded_combine(self, weights: Any, threshold: Any, normalise: bool) -> Any:
         """``sum_i weights[s, i] bound(updates[i, s])``, (S, d); the same pass finds the norms."""
-        total, self._norms = self._engine.bounded_combine(self._updates, weights, threshold, normalise)
+        updates = self._of(weights)
+        total, norms = self._engine.bounded_combine(updates, weights, threshold, normalise)
+        if updates is self._updates:
+            self._norms = norms
         return total
 
     def updates(self) -> Any:
         """(n, S, d)."""
+        if self._updates is None:
+            self._updates = self._phase()
         return self._updates

@@ -256,11 +256,12 @@ BLOCKED = {
 }
 
 
+@pytest.mark.parametrize("cohort", [Cohort(), Cohort("fixed", 5)], ids=["everyone", "few"])
 @pytest.mark.parametrize("name", BLOCKED)
-def test_the_number_of_threads_changes_no_bit(name: str) -> None:
+def test_the_number_of_threads_changes_no_bit(name: str, cohort: Cohort) -> None:
     """Several blocks of lanes, with noise and clipping, on one, two and three threads, and beside another run."""
     problem = BLOCKED[name]()
-    algorithm = FedAvg(local_step=0.05, local_steps=2, bounding="clip", threshold=0.1, sigma=0.2)
+    algorithm = FedAvg(local_step=0.05, local_steps=2, bounding="clip", threshold=0.1, cohort=cohort, sigma=0.2)
     lanes = 75
     assert len(sys.modules[simulate.__module__]._blocks(problem, select("cpu"), lanes)) > 2
 

@@ -64,6 +64,19 @@ def test_many_at_a_time_are_those_one_at_a_time(shape: tuple[int, int, int]) -> 
         assert np.array_equal(uniforms[s : s + 1], CPU.uniform(Lanes(5, 9 + s, 1), 3, 7, stream=1))
 
 
+@pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
+@pytest.mark.parametrize("shape", [(1, 1, 1), (3, 7, 3), (3, 100, 3), (2, 300, 1), (1, 3, 514)])
+def test_lanes_that_draw_nothing_have_zeros_and_the_others_their_numbers(
+    engine: Any, shape: tuple[int, int, int]
+) -> None:
+    n, lanes, d = shape
+    where = np.random.default_rng(3).random(lanes) < 0.3
+    everything = engine.normal(Lanes(5, 9, lanes), 3, n, d, stream=1)
+    for chosen in (where, ~where, np.zeros(lanes, dtype=bool), np.ones(lanes, dtype=bool)):
+        found = engine.normal(Lanes(5, 9, lanes), 3, n, d, stream=1, where=chosen)
+        assert np.array_equal(found, np.where(chosen[:, None], everything, 0.0))
+
+
 GROUPS = {
     "the first group's names again": ("clients, first, lanes, 0,", "clients, 0, lanes, 0,", (1, 300, 1)),
     "the first group's blocks again": (
@@ -73,6 +86,24 @@ GROUPS = {
     ),
     "the next name too early": ("block == begin + blocks", "block == begin + blocks - 1", (1, 3, 5)),
 }
+
+
+LANES = {
+    "the first group's lanes again": ("where[(first + j) % len(where)]", "where[j % len(where)]"),
+    "numbers in order of drawing": ("out[chosen[j]] = part[j]", "out[j] = part[j]"),
+    "ones for zeros": ("out[j] = 0.0", "out[j] = 1.0"),
+    "the other lanes": ("% len(where)] != 0", "% len(where)] == 0"),
+}
+
+
+@pytest.mark.parametrize("fault", LANES)
+def test_a_fault_in_the_choice_of_lanes_is_noticed(
+    fault: str, monkeypatch: pytest.MonkeyPatch, record_property: Any
+) -> None:
+    monkeypatch.setattr(cpu, "philox", mutated("kernels.philox", *LANES[fault], interpreted=True))
+    with pytest.raises((AssertionError, IndexError)):
+        test_lanes_that_draw_nothing_have_zeros_and_the_others_their_numbers(CPU, (3, 100, 3))
+    record_property("kill", (f"philox: {fault}", "zeros and numbers"))
 
 
 @pytest.mark.parametrize("fault", GROUPS)

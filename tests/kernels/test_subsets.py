@@ -6,6 +6,7 @@ seed.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from typing import Any
@@ -14,9 +15,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mutants.planting import mutated
 from oracles.compare import CPU, ENGINES
 from scipy import stats
 
+from dpfl_theory.kernels import cpu
 from dpfl_theory.kernels.engine import Engine, Lanes
 from dpfl_theory.kernels.philox import philox4x32
 from dpfl_theory.kernels.streams import RECORDS
@@ -28,6 +31,7 @@ seeds = st.integers(0, 2**64 - 1)
 every_engine = pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
 
 
+@functools.lru_cache(maxsize=64)
 def by_definition(seed: int, lane: int, k: int, client: int, step: int, size: int, count: int) -> list[int]:
     """The ``count`` records with the smallest keys: the uniforms of the address's blocks, two records a block."""
 
@@ -61,6 +65,36 @@ def test_a_subset_is_that_of_its_address(seed: int, first: int, k: int, step: in
     """Also none at all, all, and more than there are."""
     for engine in ENGINES.values():
         assert disagreements(engine, seed, first, k, step, size, count) == []
+
+
+def large_subsets_agree() -> bool:
+    """Where keys share buckets, and a few are sorted."""
+    cases = ((300, 1), (300, 77), (301, 300), (1000, 200), (1001, 1000), (257, 128), (256, 5), (40, 8))
+    return all(disagreements(CPU, 11, 7, 3, 5, size, count) == [] for size, count in cases)
+
+
+def test_a_large_subset_is_that_of_its_address() -> None:
+    assert large_subsets_agree()
+
+
+FAULTS = {
+    "the first in its bucket": ("np.partition(spare[:few], k - 1)[k - 1]", "np.min(spare[:few])"),
+    "counted among all keys": ("k -= tally[own]", "k -= 0"),
+    "a bucket too far": ("while k > tally[own]", "while k >= tally[own]"),
+    "the keys of all buckets": ("few += int(keys[j] * buckets) == own", "few += 1"),
+    "one record too many": ("places[found] = j", "places[found] = j + 1"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_in_large_subsets_is_noticed(fault: str, monkeypatch: pytest.MonkeyPatch, record_property: Any) -> None:
+    monkeypatch.setattr(cpu, "philox", mutated("kernels.philox", *FAULTS[fault], interpreted=True))
+    try:
+        agree = large_subsets_agree()
+    except (IndexError, ValueError):
+        agree = False
+    assert not agree
+    record_property("kill", (f"subsets: {fault}", "by definition"))
 
 
 @every_engine

@@ -121,7 +121,7 @@ RECORD_FAULTS = [
     ("records of the first client", ARRAY_SUMS, "records = first + xp", "records = xp"),
     ("threshold of another lane", ARRAY_SUMS, "broadcast_to(limits[None]", "broadcast_to(limits[None, ::-1]"),
     ("largest keys", PHILOX, "keys[j] <= bound", "keys[j] >= bound"),
-    ("partition off by one", PHILOX, "count - 1)[count - 1]", "count)[count]"),
+    ("largest key off by one", PHILOX, "_smallest(keys[:size], count,", "_smallest(keys[:size], count + 1,"),
     ("pairs of records share a key", PHILOX, "keys[2 * block + 1] = v", "keys[2 * block + 1] = u"),
     ("first lane forgotten in subsets", PHILOX, "(first_lane + s)", "(s)"),
     ("slots for clients in normals", PHILOX, "clients[a // lanes, s] if clients.size > 0 else i", "i"),

@@ -34,7 +34,7 @@ POISSON, POISSON_ROUNDS = "FedAvg, clip, Poisson", "FedAvg, clip, Poisson, 3 rou
 THIRD, COIN, SERVER = "ScaffNew, third party", "ScaffNew, server, coin", "ScaffNew, server, 2 rounds"
 
 SIGMA, BOUND, COUNT = "context.per_lane(self.sigma)", "context.per_lane(self.threshold)", "cohort.sum(axis=1)"
-DRAWN, NORMAL = "SERVER_NOISE)[0]", "engine.normal(context.lanes, k, n, d, NOISE)"
+DRAWN, NORMAL = "SERVER_NOISE)[0]", "engine.normal(context.lanes, k, n, d, NOISE, where=coin)"
 Fault = tuple[str, tuple[str, str], str, str, str]
 """Name, module and class, source text, its replacement, and the audit that exposes it."""
 

@@ -136,8 +136,10 @@ class Transformed(ArrayEngine):
         drawn = np.floor(u * len(place)).astype(np.int64)
         return (place[drawn] + (u * len(place) - drawn)) / len(place)
 
-    def normal(self, lanes: Lanes, round_: int, clients: int, d: int, stream: int, step: int = 0) -> Any:
-        z = super().normal(lanes, round_, clients, d, stream, step)
+    def normal(
+        self, lanes: Lanes, round_: int, clients: int, d: int, stream: int, step: int = 0, where: Any = None
+    ) -> Any:
+        z = super().normal(lanes, round_, clients, d, stream, step, where)
         z = z[self.order] if self.order is not None and clients == len(self.order) else z
         return self.change(z, stream)
 

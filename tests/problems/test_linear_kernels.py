@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mutants.planting import mutated
 
 from dpfl_theory import kernels
 from dpfl_theory.kernels import linear, linear_array, linear_losses
@@ -117,15 +119,50 @@ def test_the_array_module_splits_large_batches(monkeypatch: pytest.MonkeyPatch) 
     assert linear_array.linear_values(np, model.data, w).shape == (3, model.n)
 
 
-def test_the_vectorised_exponential_is_accurate() -> None:
-    x = -np.concatenate([np.linspace(0.0, 707.9, 200_001), np.logspace(-300, 2, 10_001)])
-    found = x.copy()
-    linear_losses.exp_all(found)
-    exact = np.exp(x)
-    assert np.max(np.abs(found - exact) / np.spacing(exact)) <= 2.0
-    edge = np.array([0.0, -0.0, -708.0, -1e4, -1e300, -np.inf, np.nan])
-    linear_losses.exp_all(edge)
-    np.testing.assert_array_equal(edge, [1.0, 1.0, 0.0, 0.0, 0.0, 0.0, np.nan])
+def losses_off(module: ModuleType) -> float:
+    """The largest relative error of summed losses of records 2, 3, ... against sums in extended precision."""
+    rng, worst = np.random.default_rng(9), 0.0
+    for loss, classes, size in itertools.product(LOSS_NAMES, (1, 2, 5), (0.1, 3.0, 200.0)):
+        if (classes > 1) != (loss == "softmax"):
+            continue
+        p = size * rng.standard_normal((3 * classes, 11))
+        y = {"softmax": rng.integers(0, classes, 13), "logistic": rng.choice([-1.0, 1.0], 13)}.get(
+            loss, p[0, 0] + rng.random(13)
+        )
+        y, threshold, found = np.asarray(y, dtype=float), rng.uniform(0.1, 2.0, 13), np.empty(3)
+        z, target, bound = p.reshape(3, classes, 11).astype(np.longdouble), y[2:], threshold[2:]
+        if loss == "softmax":
+            shift = z.max(axis=1)
+            each = np.log(np.exp(z - shift[:, None]).sum(axis=1)) + shift - z[:, target.astype(int), np.arange(11)]
+        elif loss == "logistic":
+            t = target * z[:, 0]
+            each = np.maximum(-t, 0) + np.log1p(np.exp(-abs(t)))
+        else:
+            r = abs(z[:, 0] - target)
+            each = np.where((r <= bound) | (loss == "squared"), r * r / 2, bound * (r - bound / 2))
+        module.losses(p, y, threshold, 2, linear.LOSSES[loss], classes, found)
+        worst = max(worst, float(np.max(abs(found / each.sum(axis=1) - 1))))
+    return worst
+
+
+LOSS_FAULTS = {
+    "another record's target": ("largest[j] - own[int(y[first + j]), j]", "largest[j] - own[int(y[j]), j]"),
+    "the largest logit not taken off": ("own[c, j] -= largest[j]", "own[c, j] -= 0.0"),
+    "a class left out": ("z[j] += own[c, j]", "z[j] = own[c, j]"),
+    "wrong labels lose nothing": ("max(-z[j], 0.0) + log1p", "log1p"),
+    "Huber's line from the start": ("inside = min(r, threshold[first + j])", "inside = threshold[first + j]"),
+}
+
+
+def test_losses_are_exact_to_rounding() -> None:
+    assert losses_off(linear_losses) <= 1e-14
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+@pytest.mark.parametrize("fault", LOSS_FAULTS)
+def test_a_fault_in_the_losses_is_noticed(fault: str, record_property: Any) -> None:
+    assert not losses_off(mutated("kernels.linear_losses", *LOSS_FAULTS[fault], interpreted=True)) <= 1e-14
+    record_property("kill", (f"losses: {fault}", "extended precision"))
 
 
 @pytest.mark.parametrize("loss", LOSS_NAMES)
