@@ -34,9 +34,9 @@ def decided(regime: dict[str, Any], fault: Callable[[Any], Any] | None = None) -
 
 
 def fitted(regime: dict[str, Any], fault: Callable[[Any, Experiment, Experiment], Any]) -> dict[str, Any]:
-    """The fit of faulty runs; fault(algorithm, run, first run of the grid)."""
+    """The fit of faulty runs, of fewer lanes; fault(algorithm, run, first run of the grid)."""
     found = _exponents.runs_of(regime, lambda: STATEMENT)
-    wrong = [replace(run, algorithm=fault(run.algorithm, run, found[0])) for run in found]
+    wrong = [replace(run, algorithm=fault(run.algorithm, run, found[0]), lanes=40) for run in found]
     return _exponents.fitted(regime, wrong, STATEMENT)
 
 
