@@ -116,17 +116,32 @@ def draw(data):
 """
 
 
-@pytest.fixture
-def output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def laid_out(folder: Path) -> Path:
     """A folder with evidence of checks and of one validation, in a checkout that has its script."""
-    place = tmp_path / "reports"
+    place = folder / "reports"
     (place / "evidence").mkdir(parents=True)
     (place / "evidence" / "check-das2022.json").write_text(json.dumps(sample()))
     (place / "evidence" / "das2022_figure0.json").write_text(json.dumps(VALIDATION))
-    (tmp_path / "validations").mkdir()
-    (tmp_path / "validations" / "das2022_figure0.py").write_text(SCRIPT)
-    monkeypatch.chdir(tmp_path)
+    (folder / "validations").mkdir()
+    (folder / "validations" / "das2022_figure0.py").write_text(SCRIPT)
     return place
+
+
+@pytest.fixture
+def output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Such a folder to change."""
+    monkeypatch.chdir(tmp_path)
+    return laid_out(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, Page]:
+    """Such a folder as it is, with its page, to read."""
+    folder = tmp_path_factory.mktemp("made")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.chdir(folder)
+        place = laid_out(folder)
+        return place, *page_of(place)
 
 
 def page_of(output: Path) -> tuple[str, Page]:
@@ -141,8 +156,8 @@ def section(text: str, id_: str) -> str:
     return found[0]
 
 
-def test_the_page_needs_nothing_but_what_lies_beside_it(output: Path) -> None:
-    text, page = page_of(output)
+def test_the_page_needs_nothing_but_what_lies_beside_it(made: tuple[Path, str, Page]) -> None:
+    _, text, page = made
     assert len(text.encode()) < 10_000_000
     assert not page.all("link")
     assert all("src" not in attributes for attributes in page.all("script"))
@@ -155,8 +170,8 @@ def test_the_page_needs_nothing_but_what_lies_beside_it(output: Path) -> None:
     assert not re.search(r"https?://", leftover)
 
 
-def test_every_link_leads_somewhere(output: Path) -> None:
-    _, page = page_of(output)
+def test_every_link_leads_somewhere(made: tuple[Path, str, Page]) -> None:
+    output, _, page = made
     ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
     assert len(ids) == len(set(ids))
     for attributes in page.all("a"):
@@ -169,8 +184,8 @@ def test_every_link_leads_somewhere(output: Path) -> None:
             assert not place or f'id="{place}"' in (output / file).read_text(encoding="utf-8"), target
 
 
-def test_it_is_accessible(output: Path) -> None:
-    text, page = page_of(output)
+def test_it_is_accessible(made: tuple[Path, str, Page]) -> None:
+    _, text, page = made
     assert page.all("html")[0]["lang"] == "en"
     assert all(attributes["alt"] for attributes in page.all("img"))
     assert len(page.all("caption")) == len(page.all("table"))
@@ -184,8 +199,8 @@ def test_it_is_accessible(output: Path) -> None:
     assert "prefers-color-scheme: dark" in text
 
 
-def test_summary_counts(output: Path) -> None:
-    _, page = page_of(output)
+def test_summary_counts(made: tuple[Path, str, Page]) -> None:
+    _, _, page = made
     told = " ".join(" ".join(page.text).split())
     catalogued = sum(s.paper == "das2022" for s in statements.all_statements())
     assert f"4 statements checked of {catalogued + 1}" in told
@@ -195,8 +210,8 @@ def test_summary_counts(output: Path) -> None:
     assert "1 claim not-reproduced" in told
 
 
-def test_a_statement_has_formula_letters_hypotheses_and_evidence(output: Path) -> None:
-    text, _ = page_of(output)
+def test_a_statement_has_formula_letters_hypotheses_and_evidence(made: tuple[Path, str, Page]) -> None:
+    _, text, _ = made
     shown = section(text, HOLDS)
     statement = statements.get(HOLDS)
     assert shown.count("<math") >= 3 + len(statement.symbols)
@@ -210,8 +225,8 @@ def test_a_statement_has_formula_letters_hypotheses_and_evidence(output: Path) -
     assert "Erratum" not in shown
 
 
-def test_an_erratum_is_shown_in_full(output: Path) -> None:
-    text, _ = page_of(output)
+def test_an_erratum_is_shown_in_full(made: tuple[Path, str, Page]) -> None:
+    _, text, _ = made
     shown = section(text, REFUTED)
     erratum = statements.get(REFUTED).erratum
     assert erratum is not None
@@ -221,27 +236,27 @@ def test_an_erratum_is_shown_in_full(output: Path) -> None:
     assert "recorded:" not in shown
 
 
-def test_a_verdict_that_differs_stands_out(output: Path) -> None:
-    text, _ = page_of(output)
+def test_a_verdict_that_differs_stands_out(made: tuple[Path, str, Page]) -> None:
+    _, text, _ = made
     assert "recorded: holds" in section(text, "das2022.theorem6")
     assert text.count('<tr class="surprise">') == 1
 
 
-def test_what_comes_from_files_is_escaped(output: Path) -> None:
-    text, _ = page_of(output)
+def test_what_comes_from_files_is_escaped(made: tuple[Path, str, Page]) -> None:
+    _, text, _ = made
     assert "<script>alert" not in text
     assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; more" in text
     assert "Figure 0 &lt;again&gt;" in text
 
 
-def test_a_statement_of_ones_own_and_one_without_evidence(output: Path) -> None:
-    text, _ = page_of(output)
+def test_a_statement_of_ones_own_and_one_without_evidence(made: tuple[Path, str, Page]) -> None:
+    _, text, _ = made
     assert "a statement outside the catalogue" in section(text, "mine.lemma")
     assert "No evidence is on record here" in section(text, "das2022.theorem7")
 
 
-def test_a_validation_has_figure_claims_configuration_and_command(output: Path) -> None:
-    text, _ = page_of(output)
+def test_a_validation_has_figure_claims_configuration_and_command(made: tuple[Path, str, Page]) -> None:
+    output, text, _ = made
     shown = section(text, "das2022_figure0")
     assert 'src="figures/das2022_figure0.svg"' in shown
     assert "What is drawn." in shown

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ Output = pytest.CaptureFixture[str]
 
 PAIRS = plan([statements.get("das2022.lemma10"), statements.get("hou2023.eq3")])
 SCRIPT = """
+import time
+from pathlib import Path
 import numpy as np
 from dpfl_theory.kernels import threads
 from dpfl_theory.report import style
@@ -32,6 +35,11 @@ from dpfl_theory.validation import main
 TITLE, CAPTION = "Draws", "Some draws."
 SOURCE = {"paper": "das2022", "where": "Figure 0"}
 BUDGET_SECONDS = {"quick": 1, "full": 2}
+
+def wait(file):
+    ends = time.monotonic() + 120
+    while not Path(file).exists() and time.monotonic() < ends:
+        time.sleep(0.1)
 
 def compute(context):
     values = np.random.default_rng(context.seed).normal(size=3)
@@ -57,13 +65,47 @@ def run(place: Path, scripts: list[Script], jobs: int = 2) -> int:
     return reproduce(PAIRS, scripts, context, place / "out", alpha=1e-6, jobs=jobs)
 
 
+def here(
+    work: Sequence[Callable[[], Any]],
+    jobs: int,
+    order: Sequence[int],
+    *,
+    done: Callable[[int, Any], None],
+    waiting: Callable[[list[int]], None],
+) -> None:
+    """In place of `processes.spread` where a test is not about processes: the same calls, one piece after the other."""
+    left = list(order)
+    while left:
+        waiting(left)
+        piece = left.pop(0)
+        done(piece, work[piece]())
+
+
 def evidence(place: Path, name: str = "check") -> list[dict[str, Any]]:
     found = json.loads((place / "out" / "evidence" / f"{name}.json").read_text())["evidence"]
     return [{k: v for k, v in e.items() if k not in ("seconds", "notes")} for e in found]
 
 
-def test_it_finds_what_its_parts_find(tmp_path: Path, capsys: Output) -> None:
-    assert run(tmp_path, [script(tmp_path, "one"), script(tmp_path, "two")]) == 0
+def test_it_finds_what_its_parts_find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
+    """Pages on the way change nothing; one script lasts until a page has told that nothing else is left."""
+    monkeypatch.setattr(module, "FIRST_PAGE_SECONDS", 0.0)
+    monkeypatch.setattr(module, "RENEWAL_SECONDS", 2.0)
+    pages: list[str] = []
+
+    told = tmp_path / "told"
+
+    def keep(output: Path, *arguments: Any, **options: Any) -> Path:
+        pages.append(options.get("unfinished", ""))
+        if "0 checks and 1 figures and tables are still to come" in pages[-1]:
+            told.touch()
+        return build(output, *arguments, **options)
+
+    build = module.build
+    monkeypatch.setattr(module, "build", keep)
+    slow = script(tmp_path, "two", "values = np", f"wait({str(told)!r}); values = np")
+    assert run(tmp_path, [script(tmp_path, "one"), slow]) == 0
+    assert told.exists()
+    assert pages[-1] == ""
     alone = [e.to_json() for e in run_plan(PAIRS, device="cpu", seed=3).evidence]
     assert evidence(tmp_path) == [{k: v for k, v in e.items() if k not in ("seconds", "notes")} for e in alone]
     data = [json.loads((tmp_path / "out" / "evidence" / f"{n}.json").read_text())["data"] for n in ("one", "two")]
@@ -79,22 +121,6 @@ def test_it_finds_what_its_parts_find(tmp_path: Path, capsys: Output) -> None:
     assert "2 statements (2 holds), 2 as expected" in said
 
 
-def test_a_page_is_there_before_the_end_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "FIRST_PAGE_SECONDS", 0.0)
-    monkeypatch.setattr(module, "RENEWAL_SECONDS", 0.0)
-    pages: list[str] = []
-
-    def keep(output: Path, *arguments: Any, **options: Any) -> Path:
-        pages.append(options.get("unfinished", ""))
-        return build(output, *arguments, **options)
-
-    build = module.build
-    monkeypatch.setattr(module, "build", keep)
-    assert run(tmp_path, [script(tmp_path, "slow", "values = np", "import time; time.sleep(3); values = np")]) == 0
-    assert any("0 checks and 1 figures and tables are still to come" in told for told in pages)
-    assert pages[-1] == ""
-
-
 @pytest.mark.parametrize(
     ("old", "new", "code"),
     [
@@ -103,7 +129,10 @@ def test_a_page_is_there_before_the_end_and_says_so(tmp_path: Path, monkeypatch:
         ("values = np", "raise ZeroDivisionError; values = np", 70),
     ],
 )
-def test_exit_codes_and_failures(tmp_path: Path, capsys: Output, old: str, new: str, code: int) -> None:
+def test_exit_codes_and_failures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output, old: str, new: str, code: int
+) -> None:
+    monkeypatch.setattr(module, "spread", here)
     assert run(tmp_path, [script(tmp_path, "bad", old, new), script(tmp_path, "good")]) == code
     assert (tmp_path / "out" / "evidence" / "good.json").exists(), "a script that fails does not stop the others"
     assert len(evidence(tmp_path)) == len(PAIRS)
@@ -115,6 +144,7 @@ def test_a_check_off_its_record_is_told(tmp_path: Path, monkeypatch: pytest.Monk
         return report_of(pairs, [dataclasses.replace(e, verdict="violated") for e in found], *rest)
 
     monkeypatch.setattr(module, "report_of", differing)
+    monkeypatch.setattr(module, "spread", here)
     assert run(tmp_path, []) == 1
 
 
@@ -137,7 +167,7 @@ def test_what_has_ended_is_kept_when_it_is_interrupted(tmp_path: Path) -> None:
     place = tmp_path / "validations"
     place.mkdir()
     script(place, "quick")
-    script(place, "endless", "values = np", "import time; time.sleep(600); values = np")
+    script(place, "endless", "values = np", "time.sleep(600); values = np")
     (tmp_path / "long.py").write_text(LONG)
     before = tmp_path / "out" / "evidence" / "check.json"
     process = subprocess.Popen(

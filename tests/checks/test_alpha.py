@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -57,6 +58,16 @@ def unsplit(jobs: int) -> list[str]:
         if e.lhs is None or (e.lhs.low, e.lhs.high) != alone:
             wrong.append(f"{e.statement} has the limits {e.lhs}, not {alone}")
     return wrong
+
+
+@pytest.fixture(autouse=True)
+def without_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In place of `processes.spread`, which `test_workers` runs: each piece of work as another process has it."""
+
+    def spread(work: Any, jobs: int, *_: Any, **__: Any) -> list[Any]:
+        return [pickle.loads(pickle.dumps(piece))() for piece in work]
+
+    monkeypatch.setattr("dpfl_theory.checks.runner.spread", spread)
 
 
 @functools.cache

@@ -85,7 +85,8 @@ EVERY = ("theoremC.1.explicit", "theoremC.1.explicit.sharpened", "lemmaC.8.repai
 
 @pytest.mark.parametrize("id_", EVERY)
 def test_a_lost_global_step_is_refuted(id_: str) -> None:
-    assert verdict(get(f"noble2022.{id_}"), LONG, without_the_global_step, lanes=96) == "violated"
+    """The lower limit is 1.22 times the right side at least."""
+    assert verdict(get(f"noble2022.{id_}"), LONG, without_the_global_step, lanes=48) == "violated"
 
 
 @pytest.mark.parametrize("id_", EVERY)
@@ -121,7 +122,7 @@ def test_the_repaired_theorems_of_dp_fedavg_notice_faults() -> None:
     for part in ("convex", "non-convex"):
         fedavg = get(f"noble2022.theoremC.2.{part}.repaired")
         assert verdict(fedavg, NOISY, noise_not_averaged, lanes=64) == "violated"
-        assert verdict(fedavg, LONG, without_the_global_step) == "violated"
+        assert verdict(fedavg, LONG, without_the_global_step, lanes=48) == "violated"
 
 
 @pytest.mark.parametrize("part", ["C.1", "C.2"])

