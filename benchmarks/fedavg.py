@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import Array, Contestant, load_jax
-from dpfl_theory.algorithms import FedAvg
+from dpfl_theory.algorithms import Clip, FedAvg
 
 __all__ = ["Setting", "clipped_mean", "jax_batched", "jax_plain", "local_updates", "numpy_batched"]
 
@@ -32,7 +32,7 @@ class Setting:
     def algorithm(self, private: bool) -> FedAvg:
         """The package's algorithm."""
         sigma = self.sigma if private else 0.0
-        return FedAvg(self.step, self.local_steps, None, "clip", self.threshold, sigma=sigma, noise="average")
+        return FedAvg(self.step, self.local_steps, None, Clip(self.threshold), sigma=sigma, noise="average")
 
 
 def clipped_mean(xp: Any, updates: Any, threshold: float) -> Any:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dpfl_theory.algorithms.bounding import Clip
 from dpfl_theory.statements.formula import letters_of
 from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, Symbol
 
@@ -72,9 +73,7 @@ def experiment(instance: Mapping[str, Any]) -> Any:
     sigma = float(instance["sigma/G"]) * c.G_max
     # With one local step no gradient is longer than the threshold G, so clipping changes nothing; it bounds how far
     # the run can travel, on which finite-sample confidence limits rest.
-    algorithm = algorithms.FedAvg(
-        local_step=eta, bounding="clip", threshold=c.G_max * (1 + 1e-9), sigma=sigma, noise="average"
-    )
+    algorithm = algorithms.FedAvg(local_step=eta, bounding=Clip(c.G_max * (1 + 1e-9)), sigma=sigma, noise="average")
     assert c.w_star is not None
     distance = float(np.linalg.norm(start - c.w_star))
     values = {"K": rounds, "d": problem.d, "L": c.L_max, "G": c.G_max, "sigma": sigma, "eta": eta, "D": distance}

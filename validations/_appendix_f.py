@@ -16,6 +16,7 @@ import numpy as np
 
 from dpfl_theory.algorithms import FedAvg, Run, simulate
 from dpfl_theory.algorithms.base import Round
+from dpfl_theory.algorithms.bounding import bounding_of
 from dpfl_theory.algorithms.observables import Observable
 from dpfl_theory.problems.appendix_f import appendix_f, appendix_f_start
 from dpfl_theory.problems.quadratic import Quadratic
@@ -81,8 +82,7 @@ def run(
     algorithm = FedAvg(
         local_step=step,
         local_steps=LOCAL_STEPS,
-        bounding=method,
-        threshold=threshold,
+        bounding=bounding_of(method, threshold),
         sigma=sigma(threshold),
         noise="average",
     )

@@ -12,6 +12,7 @@ import numpy as np
 
 from dpfl_theory.algorithms import Cohort, FedAvg, Run, Schedule, ServerMomentum, simulate
 from dpfl_theory.algorithms.base import Round
+from dpfl_theory.algorithms.bounding import bounding_of
 from dpfl_theory.algorithms.metrics import accuracy
 from dpfl_theory.algorithms.observables import Observable
 from dpfl_theory.errors import InputError
@@ -108,7 +109,7 @@ def run(
     if method != "none":
         threshold = np.array([c.threshold for c in flat], dtype=float)
         sigma = threshold * [data.sigma(rounds, c.epsilon or math.inf) for c in flat]
-        private = {"bounding": method, "threshold": threshold, "sigma": sigma}
+        private = {"bounding": bounding_of(method, threshold.tolist()), "sigma": sigma}
     fedavg = FedAvg(
         Schedule(step, DECAY),
         LOCAL_STEPS,

@@ -95,7 +95,7 @@ def _cohorts(problem: Problem) -> Iterator[Comparison]:
     for scheme, r in (("poisson", 1), ("poisson", 2), ("fixed", 1), ("fixed", 2)):
         kind = "independent" if scheme == "poisson" else "fixed"
         exact = second_moment(members, Fraction(r), kind) / whole**2
-        algorithm = FedAvg(0.01, 1, None, "none", None, Cohort(scheme, r))
+        algorithm = FedAvg(0.01, 1, cohort=Cohort(scheme, r))
         yield Comparison(f"cohort, {kind}, r = {r}", exact, algorithm, problem, 1, "signal-squared")
 
 

@@ -11,13 +11,16 @@ One operator is one class that knows its factor for a vector of given length; al
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from dpfl_theory.algorithms.base import Context
 from dpfl_theory.algorithms.hyperparameters import PerLane, fits_lanes, plain, positive
+from dpfl_theory.errors import InputError, unknown_name
+from dpfl_theory.problems.base import LocalPhase
 
-__all__ = ["Bounding", "Clip", "Normalise", "SmoothedNormalise", "Unbounded"]
+__all__ = ["Bounding", "Clip", "Normalise", "SmoothedNormalise", "Unbounded", "bounding_of", "require"]
 
 
 class Bounding(ABC):
@@ -41,6 +44,14 @@ class Bounding(ABC):
         xp = context.engine.xp
         return g * self.factor(context, xp.sqrt((g * g).sum(axis=-1)))[..., None]
 
+    def combined(self, context: Context, phase: LocalPhase, weights: Any) -> Any:
+        """``sum_i weights[s, i] Psi(u_i[s])`` (lanes, d) of a local phase's updates, weights (lanes, n)."""
+        return phase.combine(weights * self.factor(context, phase.norms.T).T)
+
+    def level(self, context: Context) -> Any:
+        """The threshold or scaling factor C (lanes,); None for an operator that has none."""
+        return None
+
 
 @dataclass(frozen=True)
 class Unbounded(Bounding):
@@ -48,6 +59,9 @@ class Unbounded(Bounding):
 
     def factor(self, context: Context, length: Any) -> Any:
         return context.engine.xp.ones_like(length)
+
+    def combined(self, context: Context, phase: LocalPhase, weights: Any) -> Any:
+        return phase.combine(weights)
 
     def describe(self) -> dict[str, Any]:
         return {"bounding": "none"}
@@ -71,6 +85,12 @@ class Clip(Bounding):
         over = length > C
         return xp.where(over, C / xp.where(over, length, 1.0), 1.0)
 
+    def combined(self, context: Context, phase: LocalPhase, weights: Any) -> Any:
+        return phase.bounded_combine(weights, self.level(context), False)
+
+    def level(self, context: Context) -> Any:
+        return context.per_lane(self.threshold)
+
     def describe(self) -> dict[str, Any]:
         return {"bounding": "clip", "threshold": plain(self.threshold)}
 
@@ -92,6 +112,12 @@ class Normalise(Bounding):
         xp = context.engine.xp
         there = length > 0.0
         return xp.where(there, context.per_lane(self.threshold) / xp.where(there, length, 1.0), 0.0)
+
+    def combined(self, context: Context, phase: LocalPhase, weights: Any) -> Any:
+        return phase.bounded_combine(weights, self.level(context), True)
+
+    def level(self, context: Context) -> Any:
+        return context.per_lane(self.threshold)
 
     def describe(self) -> dict[str, Any]:
         return {"bounding": "normalise", "threshold": plain(self.threshold)}
@@ -117,3 +143,28 @@ class SmoothedNormalise(Bounding):
 
     def describe(self) -> dict[str, Any]:
         return {"bounding": "smoothed-normalise", "alpha": plain(self.alpha)}
+
+
+_NAMES: dict[str, Callable[..., Bounding]] = {
+    "none": Unbounded,
+    "clip": Clip,
+    "normalise": Normalise,
+    "smoothed-normalise": SmoothedNormalise,
+}
+
+
+def bounding_of(name: str, *parameter: PerLane) -> Bounding:
+    """The operator that is described by this name, with its parameter.
+
+    >>> bounding_of("clip", 2.0)
+    Clip(threshold=2.0)
+    """
+    if name not in _NAMES:
+        raise unknown_name("bounding operator", name, _NAMES)
+    return _NAMES[name](*parameter)
+
+
+def require(bounding: Any) -> None:
+    """Raise InputError for what is no operator."""
+    if not callable(getattr(bounding, "combined", None)):
+        raise InputError(f"the bounding operator is {bounding!r}: give Clip(C), Normalise(C) or Unbounded()")

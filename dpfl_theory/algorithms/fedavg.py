@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dpfl_theory.algorithms.base import Context, Memoryless, Round
+from dpfl_theory.algorithms.bounding import Bounding, Unbounded, require
 from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.algorithms.hyperparameters import (
     PerLane,
@@ -29,9 +30,8 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.streams import SERVER_NOISE
 from dpfl_theory.problems.base import Problem
 
-__all__ = ["BOUNDINGS", "PLACEMENTS", "FedAvg"]
+__all__ = ["PLACEMENTS", "FedAvg"]
 
-BOUNDINGS = ("none", "clip", "normalise")
 PLACEMENTS = ("client", "average")
 
 
@@ -40,24 +40,24 @@ class FedAvg(Memoryless):
     """FedAvg with full local gradients, optionally clipped or normalised updates and Gaussian noise.
 
     local_step: eta_k [X^2/F], a number, one for each lane, a `Schedule`, or `Tabulated` rounds.
-    global_step: beta_k [X^2/F], likewise; None means beta_k = eta_k (with bounding "none" and no noise: Algorithm 2).
+    global_step: beta_k [X^2/F], likewise; None means beta_k = eta_k (unbounded and without noise: Algorithm 2).
     local_steps: E >= 1.
-    bounding: ``none``, ``clip`` (option (i)) or ``normalise`` (option (ii); a zero update normalises to zero).
-    threshold: C [F/X], the clipping threshold or scaling factor; needed unless bounding is ``none``.
+    bounding: what a client does to its update, `Clip` (option (i)), `Normalise` (option (ii); a zero update normalises
+        to zero) or another operator, C in [F/X]; by default nothing.
     cohort: the client sampling; sums over the cohort are divided by r.
     sigma: standard deviation per coordinate [F/X] of the noise on the average when exactly r clients take part.
     noise: ``client`` as printed (each client adds N(0, r sigma^2 I): a cohort of s clients leaves the average with
         variance s sigma^2/r, and an empty one with none), or ``average`` (N(0, sigma^2 I) whatever the cohort).
 
-    >>> FedAvg(local_step=0.1, local_steps=5, bounding="clip", threshold=1.0, sigma=0.5).describe()["bounding"]
+    >>> from dpfl_theory.algorithms.bounding import Clip
+    >>> FedAvg(local_step=0.1, local_steps=5, bounding=Clip(1.0), sigma=0.5).describe()["bounding"]
     'clip'
     """
 
     local_step: StepSize
     local_steps: int = 1
     global_step: StepSize | None = None
-    bounding: str = "none"
-    threshold: PerLane | None = None
+    bounding: Bounding = field(default_factory=Unbounded)
     cohort: Cohort = field(default_factory=Cohort)
     sigma: PerLane = 0.0
     noise: str = "client"
@@ -68,17 +68,13 @@ class FedAvg(Memoryless):
             positive_steps("the global step size", self.global_step)
         whole("the number of local steps", self.local_steps)
         positive("sigma", self.sigma, zero=True)
-        if self.bounding not in BOUNDINGS:
-            raise InputError(f"bounding {self.bounding!r} is unknown: choose one of {', '.join(BOUNDINGS)}")
+        require(self.bounding)
         if self.noise not in PLACEMENTS:
             raise InputError(f"noise placement {self.noise!r} is unknown: choose one of {', '.join(PLACEMENTS)}")
-        if self.bounding != "none":
-            if self.threshold is None:
-                raise InputError(f"bounding {self.bounding!r} has no threshold: give the clipping threshold C")
-            positive("the threshold C", self.threshold)
 
     def validate(self, problem: Problem, lanes: int) -> None:
         super().validate(problem, lanes)
+        self.bounding.validate(lanes)
         self.cohort.check(problem.n)
 
     def _steps(self, context: Context, k: int) -> tuple[Any, Any]:
@@ -91,12 +87,7 @@ class FedAvg(Memoryless):
         eta, beta = self._steps(context, k)
         cohort = self.cohort.sample(context, k)
         phase = context.kernels.local_phase(w, eta, self.local_steps)
-        threshold = None
-        if self.bounding == "none":
-            signal = phase.combine(cohort / r)
-        else:
-            threshold = context.per_lane(self.threshold)
-            signal = phase.bounded_combine(cohort / r, threshold, self.bounding == "normalise")
+        signal = self.bounding.combined(context, phase, cohort / r)
         noise = xp.zeros_like(w)
         if noisy(self.sigma):
             deviation = context.per_lane(self.sigma)
@@ -111,7 +102,7 @@ class FedAvg(Memoryless):
             local_step=eta,
             local_steps=self.local_steps,
             cohort=cohort,
-            threshold=threshold,
+            threshold=self.bounding.level(context),
             signal=signal,
             noise=noise,
         )
@@ -123,8 +114,8 @@ class FedAvg(Memoryless):
             "local_step": plain(self.local_step),
             "global_step": plain(self.local_step if self.global_step is None else self.global_step),
             "local_steps": int(self.local_steps),
-            "bounding": self.bounding,
-            "threshold": plain(self.threshold),
+            "threshold": None,
+            **self.bounding.describe(),
             "cohort": self.cohort.describe(),
             "sigma": plain(self.sigma),
             "noise": self.noise,

@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from dpfl_theory.algorithms.bounding import Clip, Normalise
 from dpfl_theory.algorithms.fedavg import FedAvg
 from dpfl_theory.algorithms.observables import Reach
 from dpfl_theory.problems.base import Array, Problem
@@ -23,12 +24,14 @@ FAILURE = 1e-30
 
 def fedavg_reach(algorithm: FedAvg, problem: Problem, rounds: int, start: Array) -> Reach | None:
     """The `Reach` of a run with constant step sizes and one hyper-parameter set for all lanes; None where no bound
-    holds (updates that are not bounded, schedules, or no minimiser)."""
+    holds (updates that no threshold bounds, schedules, or no minimiser)."""
     w_star = problem.constants.w_star
     step, global_step = algorithm.local_step, algorithm.global_step
     beta = step if global_step is None else global_step
-    numbers = (step, beta, algorithm.threshold, algorithm.sigma)
-    if w_star is None or algorithm.bounding == "none" or not all(isinstance(v, (int, float)) for v in numbers):
+    if w_star is None or not isinstance(algorithm.bounding, (Clip, Normalise)):
+        return None
+    numbers = (step, beta, algorithm.bounding.threshold, algorithm.sigma)
+    if not all(isinstance(v, (int, float)) for v in numbers):
         return None
     eta, beta, C, sigma = (float(v) for v in numbers)  # type: ignore[arg-type]
     n, r = problem.n, algorithm.cohort.divisor(problem.n)

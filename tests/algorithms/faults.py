@@ -21,16 +21,16 @@ Cases = list[tuple[Any, Sequence[str]]]
 def fedavg_cases(a: Zoo) -> Cases:
     """Algorithms that between them use every hyper-parameter, and the problems they run on."""
     clip = a.FedAvg(
-        Schedule(0.4, 0.8), 3, 0.3, "clip", [1.0, 3.0, 2.0], a.Cohort("poisson", 2.5), [0.1, 0.5, 0.3]
+        Schedule(0.4, 0.8), 3, 0.3, a.Clip([1.0, 3.0, 2.0]), a.Cohort("poisson", 2.5), [0.1, 0.5, 0.3]
     )  # fmt: skip
-    normalise = a.FedAvg([0.3, 0.2, 0.1], 2, None, "normalise", 1.0, a.Cohort("fixed", 2), 0.3, "average")
+    normalise = a.FedAvg([0.3, 0.2, 0.1], 2, None, a.Normalise(1.0), a.Cohort("fixed", 2), 0.3, "average")
     return [(clip, QUADRATICS), (normalise, QUADRATICS), (a.FedAvg(0.3), QUADRATICS)]
 
 
 def cohort_cases(a: Zoo) -> Cases:
     return [
         *fedavg_cases(a),
-        (a.FedAvg(0.3, 2, None, "clip", 2.0, a.Cohort("with-replacement", 4), 0.3), ("dense",)),
+        (a.FedAvg(0.3, 2, None, a.Clip(2.0), a.Cohort("with-replacement", 4), 0.3), ("dense",)),
         (a.TwoSidedFedAvg(0.3, 1.2, 2, 1.0, 0.2, a.Cohort("with-replacement", 4)), ("dense",)),
         (a.TwoSidedFedAvg(0.3, 1.2, 2, 1.0, 0.2, a.Cohort("fixed", 2)), ("dense",)),
         (a.Scaffold(0.3, 1.2, 2, a.Cohort("fixed", 2)), ("dense",)),
@@ -104,12 +104,23 @@ def average_cases(a: Zoo) -> Cases:
 Place = tuple[str, tuple[str, ...], Callable[[Zoo], Cases]]  # a module, its classes and the cases that run them
 FEDAVG: Place = "algorithms.fedavg", ("FedAvg",), fedavg_cases
 SCAFFNEW: Place = "algorithms.scaffnew", ("ScaffNew",), scaffnew_cases
+BOUNDED = "self.bounding.combined(context, phase, cohort / r)"
+
+
+def bounded(factor: str, normalised: str = "Normalise") -> str:
+    """The same with a multiple of the threshold, and other updates normalised than should be."""
+    level = "self.bounding.level(context)"
+    kind = f"type(self.bounding).__name__ == {normalised!r}"
+    both = f"phase.bounded_combine(cohort / r, {factor} * {level}, {kind})"
+    return f"({both} if {level} is not None else phase.combine(cohort / r))"
+
+
 ALGORITHM_FAULTS: list[tuple[str, Place, str, str]] = [
-    ("threshold E C for C", FEDAVG, "per_lane(self.threshold)", "per_lane(self.threshold) * self.local_steps"),
-    ("divisor |S| for r", FEDAVG, "(cohort / r", "(cohort / xp.maximum(cohort.sum(axis=1, keepdims=True), 1)"),
-    ("divisor n for r", FEDAVG, "(cohort / r", "(cohort / context.problem.n"),
-    ("sum for mean", FEDAVG, "(cohort / r", "(cohort"),
-    ("everybody takes part", FEDAVG, "(cohort / r", "(xp.ones_like(cohort) / r"),
+    ("threshold E C for C", FEDAVG, BOUNDED, bounded("self.local_steps")),
+    ("divisor |S| for r", FEDAVG, "cohort / r)", "cohort / xp.maximum(cohort.sum(axis=1, keepdims=True), 1))"),
+    ("divisor n for r", FEDAVG, "cohort / r)", "cohort / context.problem.n)"),
+    ("sum for mean", FEDAVG, "cohort / r)", "cohort)"),
+    ("everybody takes part", FEDAVG, "cohort / r)", "xp.ones_like(cohort) / r)"),
     ("variance for deviation", FEDAVG, "context.per_lane(self.sigma)", "context.per_lane(self.sigma) ** 2"),
     ("noise whatever the cohort", FEDAVG, "deviation * xp.sqrt(cohort.sum(axis=1) / r)", "deviation"),
     ("cohort's share without its root", FEDAVG, "xp.sqrt(cohort.sum(axis=1) / r)", "(cohort.sum(axis=1) / r)"),
@@ -126,11 +137,12 @@ ALGORITHM_FAULTS: list[tuple[str, Place, str, str]] = [
     ("E - 1 local steps", FEDAVG, "eta, self.local_steps)", "eta, max(1, self.local_steps - 1))"),
     ("E + 1 local steps", FEDAVG, "eta, self.local_steps)", "eta, self.local_steps + 1)"),
     ("local steps with beta", FEDAVG, "local_phase(w, eta,", "local_phase(w, beta,"),
-    ("clipping and normalising swapped", FEDAVG, 'self.bounding == "normalise")', 'self.bounding == "clip")'),
+    ("clipping and normalising swapped", FEDAVG, BOUNDED, bounded("1.0", normalised="Clip")),
+    ("never bounded", FEDAVG, BOUNDED, "phase.combine(cohort / r)"),
     ("model difference, not update", FEDAVG, "beta[:, None] * (signal", "beta[:, None] * (eta[:, None] * signal"),
     ("ascent", FEDAVG, "return w - beta", "return w + beta"),
     ("weight decay", FEDAVG, "return w - beta", "return 0.999 * w - beta"),
-    ("clients weighted by their number", FEDAVG, "(cohort / r", "(cohort * xp.arange(cohort.shape[1]) / r"),
+    ("clients weighted by their number", FEDAVG, "cohort / r)", "cohort * xp.arange(cohort.shape[1]) / r)"),
     ("h with the wrong sign", SCAFFNEW, "k, 0) - state.h_i", "k, 0) + state.h_i"),
     ("no control variates", SCAFFNEW, "k, 0) - state.h_i", "k, 0)"),
     ("first client for all", SCAFFNEW, "sent.mean(axis=0)", "sent[0]"),

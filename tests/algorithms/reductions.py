@@ -122,12 +122,12 @@ def one_local_step_is_dp_sgd(a: Zoo) -> list[str]:
         problem = problem_of(name)
         r = cohort.divisor(problem.n)
         expected = run(a.DPSGD(eta * eta_g, a.Clip(C), sigma, cohort), problem).servers
-        fedavg = a.FedAvg(eta, 1, eta * eta_g, "clip", C, cohort, sigma)
+        fedavg = a.FedAvg(eta, 1, eta * eta_g, a.Clip(C), cohort, sigma)
         wrong += same(f"{cohort.scheme}: FedAvg", run(fedavg, problem).servers, expected)
         two_sided = a.TwoSidedFedAvg(eta, eta_g, 1, eta * C, eta * math.sqrt(r) * sigma, cohort)
         wrong += same(f"{cohort.scheme}: two-sided", run(two_sided, problem, OPPOSITE).servers, expected)
     poisson = Cohort("poisson", 2.5)  # the expected size divides in DP-SGD and FedAvg, the actual one in two-sided
-    average = a.FedAvg(eta, 1, None, "clip", C, poisson, sigma, "average")
+    average = a.FedAvg(eta, 1, None, a.Clip(C), poisson, sigma, "average")
     expected = run(a.DPSGD(eta, a.Clip(C), sigma, poisson), problem).servers
     return wrong + same("poisson: FedAvg", run(average, problem).servers, expected)
 
@@ -138,7 +138,7 @@ def fedavg_is_two_sided_fedavg(a: Zoo) -> list[str]:
     for cohort, name in itertools.product(COHORTS, ("low-rank", "logistic")):
         problem = problem_of(name)
         r = cohort.divisor(problem.n)
-        expected = run(a.FedAvg(eta, 4, beta, "clip", C, cohort, sigma), problem).servers
+        expected = run(a.FedAvg(eta, 4, beta, a.Clip(C), cohort, sigma), problem).servers
         two_sided = a.TwoSidedFedAvg(eta, beta / eta, 4, eta * C, eta * math.sqrt(r) * sigma, cohort)
         wrong += same(cohort.scheme, run(two_sided, problem, OPPOSITE).servers, expected)
     return wrong
@@ -206,7 +206,7 @@ def memories_approach_a_constant_target_as_stated(a: Zoo) -> list[str]:
 
 
 def no_momentum_is_the_algorithm(a: Zoo) -> list[str]:
-    inner = a.FedAvg(0.3, 2, None, "clip", 2.0, Cohort("poisson", 2.5), 0.4)
+    inner = a.FedAvg(0.3, 2, None, a.Clip(2.0), Cohort("poisson", 2.5), 0.4)
     problem = problem_of("dense")
     return same("m = 0", run(a.ServerMomentum(inner, 0.0), problem).servers, run(inner, problem).servers, 1e-13)
 

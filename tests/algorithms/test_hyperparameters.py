@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpfl_theory.algorithms import FedAvg, Schedule, Tabulated, simulate
+from dpfl_theory.algorithms import Clip, FedAvg, Schedule, Tabulated, simulate
 from dpfl_theory.algorithms.hyperparameters import plain
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems import make
@@ -22,7 +22,7 @@ def test_a_geometric_schedule_is_its_own_table() -> None:
     problem = make("huber", clients=3, dimension=2, records=4, seed=1)
     table = Tabulated([0.2 * 0.9**k for k in range(6)])
     runs = [
-        simulate(FedAvg(step, 3, table, "clip", 0.4, sigma=0.1), problem, 6, 2, seed=3, device="cpu").final
+        simulate(FedAvg(step, 3, table, Clip(0.4), sigma=0.1), problem, 6, 2, seed=3, device="cpu").final
         for step in (table, Schedule(0.2, 0.9))
     ]
     np.testing.assert_allclose(runs[0], runs[1], rtol=1e-13)

@@ -16,6 +16,7 @@ from scipy import stats
 
 import dpfl_theory.algorithms.reach as reach_module
 from dpfl_theory.algorithms import Cohort, FedAvg, ScaffNew, Schedule, alpha_norm_ec, simulate
+from dpfl_theory.algorithms.bounding import Clip, Normalise, Unbounded, bounding_of
 from dpfl_theory.algorithms.observables import Observable, Reach, catalogue, get
 from dpfl_theory.algorithms.reach import fedavg_reach
 from dpfl_theory.algorithms.two_sided import TwoSidedFedAvg
@@ -200,8 +201,8 @@ def facts_of(problem: Problem, run: Play, algorithm: FedAvg, k: int, s: int) -> 
         w,
         u,
         members,
-        algorithm.threshold,
-        algorithm.bounding,
+        algorithm.bounding.threshold,
+        algorithm.bounding.describe()["bounding"],
         r,
         h.noise[s],
         math.nan,
@@ -218,7 +219,7 @@ def test_values_are_those_of_the_definition(name: str, bounding: str, engine: An
     eta = 0.5 / problem.constants.L_max
     start = starting_points(problem, 3)
     threshold = float(np.median(play(FedAvg(eta, 3), problem, 1, start).rounds[0].update_norms))
-    algorithm = FedAvg(eta, 3, None, bounding, threshold, Cohort("fixed", 3), 0.2 * threshold)
+    algorithm = FedAvg(eta, 3, None, bounding_of(bounding, threshold), Cohort("fixed", 3), 0.2 * threshold)
     run = play(algorithm, problem, 5, start, 2, engine=engine)
     for k, s in itertools.product(range(5), range(3)):
         facts = facts_of(problem, run, algorithm, k, s)
@@ -258,7 +259,7 @@ def test_values_scale_with_the_unit(name: str) -> None:
     values = []
     for problem, F, X in ((base, 1.0, 1.0), (scaled, c, x)):
         algorithm: Any = FedAvg(
-            0.4 * X**2 / F, 3, None, "clip", 5.0 * F / X, Cohort("poisson", 2), 0.5 * F / X
+            0.4 * X**2 / F, 3, None, Clip(5.0 * F / X), Cohort("poisson", 2), 0.5 * F / X
         )  # fmt: skip
         if name in SCAFFNEW:
             algorithm = ScaffNew(0.4 * X**2 / F, 0.5, 1.0 * X, 0.2 * X)
@@ -320,7 +321,7 @@ def test_memories_are_those_of_the_definition() -> None:
 def test_what_a_problem_without_minimiser_lacks_is_said() -> None:
     problem = make("logistic-synthetic", clients=2, dimension=3, records=2, label_noise=0.0)
     assert problem.constants.w_star is None
-    algorithm = FedAvg(0.1, bounding="clip", threshold=0.01)
+    algorithm = FedAvg(0.1, bounding=Clip(0.01))
     for name in ("suboptimality", "gradient-norm-squared", "weighted-excess", "clipped-length", "unclipped-share"):
         simulate(algorithm, problem, 2, observe=[name], device="cpu")
     for name in ("distance-squared", "unclipped-gap", "unclipped-heterogeneity", "weighted-heterogeneity"):
@@ -347,7 +348,7 @@ def test_zero_updates(engine: Any, family: str) -> None:
     else:
         problem = make("huber-scalar", minimisers=[0.0, 3.0], thresholds=[5.0, 5.0])
         shared = make("huber-scalar", minimisers=[3.0, 3.0], thresholds=[5.0, 5.0])
-    algorithm = FedAvg(0.5, 2, bounding="normalise", threshold=9.0)
+    algorithm = FedAvg(0.5, 2, bounding=Normalise(9.0))
     expected = {"zero-updates": 1.0, "smallest-update": 0.0, "unclipped-share": 1.0, "clipped-length": 0.0}
     expected |= {"weighted-heterogeneity": math.inf, "unclipped-weighted-heterogeneity": math.inf}
     expected |= {"weighted-excess": 0.5 * 9.0 / 4.5 * 4.5, "unclipped-weighted-excess": 0.5 * 9.0 / 4.5 * 4.5}
@@ -363,7 +364,7 @@ def test_zero_updates(engine: Any, family: str) -> None:
 def test_an_update_as_long_as_the_threshold_is_not_clipped(engine: Any) -> None:
     problem = from_matrices(np.eye(2)[None], np.zeros((1, 2)))
     for threshold, share, length in ((5.0, 1.0, 0.0), (np.nextafter(5.0, 0.0), 0.0, 5.0)):
-        algorithm = FedAvg(0.5, bounding="clip", threshold=threshold)
+        algorithm = FedAvg(0.5, bounding=Clip(threshold))
         assert value_at("unclipped-share", algorithm, problem, [3.0, 4.0], engine) == share
         assert value_at("clipped-length", algorithm, problem, [3.0, 4.0], engine) == length
 
@@ -438,7 +439,13 @@ def test_ranges_hold_within_the_reach(name: str) -> None:
         norms = np.linalg.norm([local_update(problem, i, start, 0.5 / L, E) for i in range(n)], axis=1)
         C = float(np.median(norms))
         algorithm = FedAvg(
-            factor / L, E, 0.5 / L, bounding, C, cohort, noise * C / math.sqrt(d), ("client", "average")[case % 2]
+            factor / L,
+            E,
+            0.5 / L,
+            bounding_of(bounding, C),
+            cohort,
+            noise * C / math.sqrt(d),
+            ("client", "average")[case % 2],
         )
         reach = fedavg_reach(algorithm, problem, 12, start)
         assert reach is not None
@@ -454,7 +461,7 @@ def test_ranges_hold_within_the_reach(name: str) -> None:
 def test_a_radius_that_is_too_small_is_noticed() -> None:
     problem = problem_of("dense")
     start = starting_points(problem, 1)[0]
-    algorithm = FedAvg(0.3, 2, bounding="clip", threshold=2.0, sigma=1.0)
+    algorithm = FedAvg(0.3, 2, bounding=Clip(2.0), sigma=1.0)
     reach = fedavg_reach(algorithm, problem, 12, start)
     assert reach is not None
     ranged = ["distance-squared", "suboptimality", "gradient-norm-squared"]
@@ -483,7 +490,7 @@ def share_beyond(algorithm: FedAvg, rounds: int, factor: float, monkeypatch: pyt
 def test_the_reach_fails_no_more_often_than_stated(noise: str, cohort: Cohort, monkeypatch: pytest.MonkeyPatch) -> None:
     """On an almost flat objective the noise alone moves the server, and most of the way is noise's: the stated failure
     probability holds (rate 1e-9), and a reach 2.5 times smaller is exceeded more often than stated."""
-    algorithm = FedAvg(1.0, bounding="clip", threshold=1e-6, sigma=1.0, cohort=cohort, noise=noise)
+    algorithm = FedAvg(1.0, bounding=Clip(1e-6), sigma=1.0, cohort=cohort, noise=noise)
     beyond, lanes = share_beyond(algorithm, 30, 1.0, monkeypatch)
     assert stats.binom.sf(beyond * lanes - 1, lanes, 0.2) > 1e-9
     too_small, _ = share_beyond(algorithm, 30, 0.4, monkeypatch)
@@ -493,7 +500,7 @@ def test_the_reach_fails_no_more_often_than_stated(noise: str, cohort: Cohort, m
 def test_the_reach_counts_participations() -> None:
     """Without noise, every client pulls the same way for K rounds and the server goes exactly beta C K."""
     problem = make("huber-scalar", minimisers=[0.0, 0.0], thresholds=[1.0, 1.0])
-    algorithm = FedAvg(1e-3, 5, 0.5, "clip", 2.0, Cohort("fixed", 1))
+    algorithm = FedAvg(1e-3, 5, 0.5, Clip(2.0), Cohort("fixed", 1))
     start = np.array([50.0])
     reach = fedavg_reach(algorithm, problem, 10, start)
     assert reach is not None
@@ -511,12 +518,12 @@ def test_the_reach_counts_participations() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"bounding": "none"}, {"local_step": Schedule(0.1)}, {"global_step": Schedule(0.1)}, {"local_step": [0.1, 0.2]},
-        {"threshold": [1.0, 2.0]}, {"sigma": [0.1, 0.2]},
+        {"bounding": Unbounded()}, {"local_step": Schedule(0.1)}, {"global_step": Schedule(0.1)},
+        {"local_step": [0.1, 0.2]}, {"bounding": Clip([1.0, 2.0])}, {"sigma": [0.1, 0.2]},
     ],
 )  # fmt: skip
 def test_where_no_reach_is_known_there_is_none(change: dict[str, Any]) -> None:
-    algorithm = FedAvg(**{"local_step": 0.1, "bounding": "clip", "threshold": 1.0, **change})
+    algorithm = FedAvg(**{"local_step": 0.1, "bounding": Clip(1.0), **change})
     assert fedavg_reach(algorithm, problem_of("dense"), 5, np.zeros(4)) is None
 
 

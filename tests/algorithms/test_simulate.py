@@ -24,13 +24,14 @@ from dpfl_theory.algorithms import (
     simulate,
 )
 from dpfl_theory.algorithms.base import Round
+from dpfl_theory.algorithms.bounding import Clip
 from dpfl_theory.algorithms.observables import Observable, get
 from dpfl_theory.errors import EnvironmentFault, InputError
 from dpfl_theory.kernels import select, threads
 from dpfl_theory.kernels.cuda import why_not
 from dpfl_theory.problems import make
 
-ALGORITHM = FedAvg(0.3, 2, bounding="clip", threshold=1.5, sigma=0.2, cohort=Cohort("poisson", 2.5))
+ALGORITHM = FedAvg(0.3, 2, bounding=Clip(1.5), sigma=0.2, cohort=Cohort("poisson", 2.5))
 OF_STATE, OF_ROUND = "suboptimality", "unclipped-share"
 ALGORITHMS = {
     "fedavg": ALGORITHM,
@@ -261,7 +262,7 @@ BLOCKED = {
 def test_the_number_of_threads_changes_no_bit(name: str, cohort: Cohort) -> None:
     """Several blocks of lanes, with noise and clipping, on one, two and three threads, and beside another run."""
     problem = BLOCKED[name]()
-    algorithm = FedAvg(local_step=0.05, local_steps=2, bounding="clip", threshold=0.1, cohort=cohort, sigma=0.2)
+    algorithm = FedAvg(local_step=0.05, local_steps=2, bounding=Clip(0.1), cohort=cohort, sigma=0.2)
     lanes = 75
     assert len(sys.modules[simulate.__module__]._blocks(problem, select("cpu"), lanes)) > 2
 

@@ -11,6 +11,7 @@ from mutants.planting import mutated
 from oracles.compare import CPU, disagreements, problem_of
 
 from dpfl_theory.algorithms import Cohort, FedAvg, simulate
+from dpfl_theory.algorithms.bounding import Clip, bounding_of
 from dpfl_theory.kernels import linear
 from dpfl_theory.kernels.cpu import CpuEngine
 from dpfl_theory.problems import linear_model, make
@@ -78,9 +79,8 @@ def test_agrees_with_the_reference(name: str, bounding: str, monkeypatch: pytest
     problem, engine = problem_of(name), Watched()
     step = [f / problem.constants.L_max for f in (0.3, 0.1, 0.5)]
     for cohort in COHORTS:
-        algorithm = FedAvg(
-            step, 3, 0.2, bounding, None if bounding == "none" else [0.1, 0.5, 2.0], cohort, [0.0, 0.1, 0.3]
-        )
+        operator = bounding_of(bounding, *([] if bounding == "none" else [[0.1, 0.5, 2.0]]))
+        algorithm = FedAvg(step, 3, 0.2, operator, cohort, [0.0, 0.1, 0.3])
         assert disagreements(algorithm, problem, engine=engine) == []
     told = [share for share in engine.shares if share is not None]
     assert len(told) >= 5
@@ -109,7 +109,7 @@ def test_whoever_asks_for_all_updates_gets_them() -> None:
 
 def test_observables_see_all_clients() -> None:
     problem = make("logistic-synthetic", clients=40, dimension=50, records=4, ridge=0.1, seed=1)
-    algorithm = FedAvg(0.1, 2, bounding="clip", threshold=0.2, cohort=Cohort("fixed", 3))
+    algorithm = FedAvg(0.1, 2, bounding=Clip(0.2), cohort=Cohort("fixed", 3))
     observe = ["update-squared", "smallest-update", "inner-product"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(linear_model, "_SMALL_COHORT", 0.0)

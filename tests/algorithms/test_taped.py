@@ -30,7 +30,7 @@ from dpfl_theory.algorithms import (
     taped,
 )
 from dpfl_theory.algorithms.base import Algorithm, Context, Memoryless, Round
-from dpfl_theory.algorithms.bounding import Clip, SmoothedNormalise
+from dpfl_theory.algorithms.bounding import Clip, Normalise, SmoothedNormalise
 from dpfl_theory.algorithms.observables import Observable, catalogue
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import assembly
@@ -49,13 +49,13 @@ PROBLEMS = {
     "softmax": ("softmax-synthetic", {"clients": 3, "dimension": 2, "records": 5, "classes": 3, "ridge": 0.1}),
 }
 ALGORITHMS: dict[str, Algorithm] = {
-    "clip, Poisson": FedAvg(0.1, 4, bounding="clip", threshold=1.0, sigma=0.3, cohort=Cohort("poisson", 2)),
+    "clip, Poisson": FedAvg(0.1, 4, bounding=Clip(1.0), sigma=0.3, cohort=Cohort("poisson", 2)),
     "normalise, fixed": FedAvg(
-        0.1, 2, 0.2, bounding="normalise", threshold=1.0, sigma=0.3, cohort=Cohort("fixed", 1), noise="average"
+        0.1, 2, 0.2, bounding=Normalise(1.0), sigma=0.3, cohort=Cohort("fixed", 1), noise="average"
     ),
     "unbounded": FedAvg(0.1, 4),
     "with replacement": FedAvg(0.1, 4, cohort=Cohort("with-replacement", 2), sigma=0.1),
-    "one for each lane": FedAvg([0.1, 0.2, 0.3, 0.1, 0.1], 3, bounding="clip", threshold=[1.0, 2.0, 0.1, 0.5, 3.0]),
+    "one for each lane": FedAvg([0.1, 0.2, 0.3, 0.1, 0.1], 3, bounding=Clip([1.0, 2.0, 0.1, 0.5, 3.0])),
     "two-sided": TwoSidedFedAvg(0.1, 1.5, 3, threshold=0.5, sigma=0.1),
     "two-sided, noisy": TwoSidedFedAvg(
         0.1, 1.5, 3, threshold=0.5, sigma=0.1, cohort=Cohort("poisson", 2), gradient=NoisyGradient(0.1)
@@ -67,7 +67,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "ScaffNew": ScaffNew(0.5, 0.3, threshold=1.0, sigma=0.1),
     "SCAFFOLD": Scaffold(0.1, local_steps=3, warm_start=1),
     "momentum": ServerMomentum(FedAvg(0.1, 2), 0.8),
-    "average": WeightedAverage(FedAvg(0.1, 2, bounding="clip", threshold=1.0, sigma=0.3), 0.99),
+    "average": WeightedAverage(FedAvg(0.1, 2, bounding=Clip(1.0), sigma=0.3), 0.99),
 }
 LANES, ROUNDS = 5, 60
 PLAYED: list[int] = []

@@ -6,16 +6,16 @@ noticed by oracles and laws in tests/mutants; here the question is what a change
 
 from __future__ import annotations
 
-from algorithms.faults import BOUNDS, EF, FAULTS, FEDAVG, SCAFFOLD, TWO_SIDED
+from algorithms.faults import BOUNDED, BOUNDS, EF, FAULTS, FEDAVG, SCAFFOLD, TWO_SIDED, bounded
 from checks.test_rounds import FAULTS as ROUNDS
 from mutants.test_algorithm_mutants import RECORD_FAULTS, RECORD_SUMS
 
 __all__ = ["CODE", "NOTICED", "RECORDS", "UNNOTICED"]
 
 MORE = [
-    ("threshold ignored", FEDAVG, "threshold = context", "threshold = 1e9 * context"),
-    ("clipped to half the threshold", FEDAVG, "threshold = context", "threshold = 0.5 * context"),
-    ("clipped to twice the threshold", FEDAVG, "threshold = context", "threshold = 2.0 * context"),
+    ("threshold ignored", FEDAVG, BOUNDED, bounded("1e9")),
+    ("clipped to half the threshold", FEDAVG, BOUNDED, bounded("0.5")),
+    ("clipped to twice the threshold", FEDAVG, BOUNDED, bounded("2.0")),
     ("threshold ignored", BOUNDS, "over = length > C", "over = length > 1e9 * C"),
     ("clipped to half the threshold", BOUNDS, "xp.where(over, C / xp", "xp.where(over, 0.5 * C / xp"),
     ("noise missing", EF, "if noisy(self.sigma)", "if False"),
@@ -67,7 +67,10 @@ NOTICED: dict[tuple[str, str], tuple[str, ...]] = {
     ),
     ("das2022.theorem6", "one dimension, noise leads, independent r = 2"): ("fedavg: cohort's share without its root",),
     ("das2022.theorem7", "unequal clients, independent r = 1, eta L = 0.01"): ("cohort: divisor n",),
-    ("das2022.theorem7.alpha.repaired", "quadratics, 1 of 8 clients, largest E"): ("fedavg: threshold ignored",),
+    ("das2022.theorem7.alpha.repaired", "quadratics, 1 of 8 clients, largest E"): (
+        "fedavg: threshold ignored",
+        "fedavg: never bounded",
+    ),
     ("hou2023.observation1", "dp-scaffnew, moderate noise: (tau, T) = (4, 24) against (24, 24)"): (
         "scaffnew: always communicating",
         "scaffnew: communicating with 1 - p",

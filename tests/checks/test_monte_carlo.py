@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from dpfl_theory.algorithms import Cohort, FedAvg, simulate
+from dpfl_theory.algorithms.bounding import Clip
 from dpfl_theory.algorithms.observables import Reach
 from dpfl_theory.algorithms.reach import fedavg_reach
 from dpfl_theory.checks import monte_carlo
@@ -50,7 +51,7 @@ def _statement(factor: float = 1.0, **changes: Any) -> Statement:
 def _experiment(bound: float, lanes: int = 2048, cohort: Cohort | None = None) -> Experiment:
     problem = make("huber", clients=4, dimension=3, records=5, seed=2)
     start = problem.constants.w_star + 1.0
-    algorithm = FedAvg(0.1, bounding="clip", threshold=1.0, sigma=0.3, cohort=cohort or Cohort())
+    algorithm = FedAvg(0.1, bounding=Clip(1.0), sigma=0.3, cohort=cohort or Cohort())
     return Experiment(problem, algorithm, 40, start, {"B": bound}, lanes, fedavg_reach(algorithm, problem, 40, start))
 
 
@@ -219,7 +220,7 @@ def test_a_run_that_diverges_says_so(when: str, random: bool) -> None:
 def test_an_infinite_ratio_is_no_divergence() -> None:
     """Without noise the signal-to-noise ratio is infinite, where the run stays."""
     expected = Expected("E_gap", (("snr", 1),), (1, 0), "E", "ratio")
-    silent = replace(_experiment(1.0, lanes=64), algorithm=FedAvg(0.1, bounding="clip", threshold=1.0), reach=None)
+    silent = replace(_experiment(1.0, lanes=64), algorithm=FedAvg(0.1, bounding=Clip(1.0)), reach=None)
     evidence = _run(_statement(expectations=(expected,)), silent)
     assert evidence.verdict == "inconclusive"
     assert "in 64 of 64 lanes the left side is infinite or undefined where the run stayed finite" in evidence.reason
@@ -442,7 +443,7 @@ def test_what_is_known_may_stand_on_both_sides(truth: float) -> None:
 
 def test_a_run_that_draws_nothing_is_its_expectation() -> None:
     e = _experiment(1.0)
-    quiet = replace(e, algorithm=FedAvg(0.1, bounding="clip", threshold=1.0), random=False, reach=None)
+    quiet = replace(e, algorithm=FedAvg(0.1, bounding=Clip(1.0)), random=False, reach=None)
     run = simulate(quiet.algorithm, quiet.problem, 40, start=quiet.start, device="cpu", series=True)
     value = float(run["suboptimality"].every_round[:40].min())
     for when, expected in (("least", value), ("end", float(run["suboptimality"].last[0]))):

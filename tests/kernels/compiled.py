@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from dpfl_theory.algorithms.bounding import Clip
+
 
 def compile_all() -> None:
     """Short runs that need the kernels that take long: rounds that are played, and rounds of records."""
@@ -16,7 +18,7 @@ def compile_all() -> None:
     played = FedAvg(0.1, 4, cohort=Cohort("poisson", 2), sigma=0.1)
     simulate(played, make("quadratic", clients=3, dimension=2), 60, 2, 0, seen, device="cpu")
     for problem in (make("logistic-synthetic", **records), make("softmax-synthetic", classes=3, **records)):
-        simulate(FedAvg(0.1, 2, bounding="clip", threshold=1.0, sigma=0.1), problem, 2, 2, 0, seen, device="cpu")
+        simulate(FedAvg(0.1, 2, bounding=Clip(1.0), sigma=0.1), problem, 2, 2, 0, seen, device="cpu")
         for gradient in (RecordGradient(0.5), RecordGradient(0.5, 1.0, 0.1), RecordGradient(1.0, 1.0)):
             for algorithm in (TwoSidedFedAvg, Scaffold):
                 own = algorithm(0.1, cohort=Cohort("fixed", 2), gradient=gradient)

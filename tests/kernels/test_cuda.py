@@ -21,6 +21,7 @@ from dpfl_theory.algorithms import (
     alpha_norm_ec,
     simulate,
 )
+from dpfl_theory.algorithms.bounding import bounding_of
 from dpfl_theory.kernels.cuda import CudaEngine, why_not
 from dpfl_theory.kernels.engine import Lanes
 from dpfl_theory.problems.linear_model import LinearModel
@@ -158,7 +159,7 @@ def test_segments(gpu: Any) -> None:
 def test_a_whole_run_of_fedavg(gpu: Any, name: str, bounding: str, scheme: Cohort) -> None:
     """Quadratics, Huber, logistic and softmax: 40 rounds with noise, streamed observables included."""
     problem = problem_of(name)
-    algorithm = FedAvg(0.4 / problem.constants.L_max, 3, None, bounding, 0.5, scheme, 0.2)
+    algorithm = FedAvg(0.4 / problem.constants.L_max, 3, None, bounding_of(bounding, 0.5), scheme, 0.2)
     observe = ["suboptimality", "distance-squared", "unclipped-share", "weighted-excess", "snr", "cohort-size"]
     start = starting_points(problem, 5)
     cpu, cuda = (

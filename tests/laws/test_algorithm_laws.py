@@ -100,9 +100,9 @@ def _clipped_models(build: Callable[..., Any]) -> Example:
 TWICE, THREE, SOME = Cohort("with-replacement", 3), Cohort("fixed", 3), Cohort("poisson", 3)
 EXAMPLES: dict[type, dict[str, Example]] = {
     FedAvg: {
-        "clipped": _fedavg(lambda cls, e, C, s: cls(e, 3, 0.7 * e, "clip", C, SOME, s)),
-        "normalised": _fedavg(lambda cls, e, C, s: cls(e, 2, 1.3 * e, "normalise", C, THREE, s, "average")),
-        "repeated": _fedavg(lambda cls, e, C, s: cls(e, 2, None, "clip", C, TWICE, s)),
+        "clipped": _fedavg(lambda cls, e, C, s: cls(e, 3, 0.7 * e, Clip(C), SOME, s)),
+        "normalised": _fedavg(lambda cls, e, C, s: cls(e, 2, 1.3 * e, Normalise(C), THREE, s, "average")),
+        "repeated": _fedavg(lambda cls, e, C, s: cls(e, 2, None, Clip(C), TWICE, s)),
         "plain": _fedavg(lambda cls, e, C, s: cls(e, 4), None, None),
     },
     TwoSidedFedAvg: {
@@ -149,7 +149,7 @@ EXAMPLES: dict[type, dict[str, Example]] = {
     },
     ServerMomentum: {
         "clipped": Example(
-            lambda cls, e, C, s: cls(FedAvg(0.5 * e, 2, None, "clip", C, THREE, s), 0.6),
+            lambda cls, e, C, s: cls(FedAvg(0.5 * e, 2, None, Clip(C), THREE, s), 0.6),
             SLOPE, SLOPE, lambda cls, step: cls(FedAvg(step), 0.0),
         ),
         "two-sided": Example(

@@ -13,6 +13,7 @@ from laws.test_algorithm_laws import algorithms
 
 import dpfl_theory.algorithms.fedavg as module
 from dpfl_theory.algorithms import FedAvg, FullGradient
+from dpfl_theory.algorithms.bounding import Clip
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy.audit.registry import AUDITS, audits
 
@@ -43,7 +44,7 @@ def test_every_algorithm_with_noise_is_audited() -> None:
 
 def test_an_algorithm_joins_by_one_line_in_its_own_module(monkeypatch: pytest.MonkeyPatch) -> None:
     told = {"algorithm": "dp-fedavg", "clients": 3, "noise_multiplier": 3.0}
-    mine = FedAvg(0.5, bounding="clip", threshold=1.0, sigma=1.0)
+    mine = FedAvg(0.5, bounding=Clip(1.0), sigma=1.0)
     monkeypatch.setattr(module, "AUDITS", {"mine": {"algorithm": mine, "mechanism": told}}, raising=False)
     audits.cache_clear()
     try:

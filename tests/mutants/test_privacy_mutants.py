@@ -33,7 +33,9 @@ NORMALISE, NORMALISE_CLIENT = "FedAvg, normalise, average", "FedAvg, normalise, 
 POISSON, POISSON_ROUNDS = "FedAvg, clip, Poisson", "FedAvg, clip, Poisson, 3 rounds"
 THIRD, COIN, SERVER = "ScaffNew, third party", "ScaffNew, server, coin", "ScaffNew, server, 2 rounds"
 
-SIGMA, BOUND, COUNT = "context.per_lane(self.sigma)", "context.per_lane(self.threshold)", "cohort.sum(axis=1)"
+SIGMA, COUNT = "context.per_lane(self.sigma)", "cohort.sum(axis=1)"
+BOUNDED = "self.bounding.combined(context, phase, cohort / r)"
+LEVEL = "phase.bounded_combine(cohort / r, {} * self.bounding.level(context), {})"
 DRAWN, NORMAL = "SERVER_NOISE)[0]", "engine.normal(context.lanes, k, n, d, NOISE, where=coin)"
 Fault = tuple[str, tuple[str, str], str, str, str]
 """Name, module and class, source text, its replacement, and the audit that exposes it."""
@@ -46,14 +48,14 @@ COORDINATES: list[Fault] = [
     ("one noise for all coordinates", SCAFFNEW, NORMAL, f"{NORMAL}[:, :, :1]", COIN),
 ]  # fmt: skip
 SENSITIVITY: list[Fault] = [
-    ("clipped at 2C", FEDAVG, BOUND, f"2.0 * {BOUND}", CLIP),
-    ("normalised to 2C", FEDAVG, BOUND, f"2.0 * {BOUND}", NORMALISE),
-    ("clipped at E C", FEDAVG, BOUND, f"self.local_steps * {BOUND}", ROUNDS),
+    ("clipped at 2C", FEDAVG, BOUNDED, LEVEL.format("2.0", False), CLIP),
+    ("normalised to 2C", FEDAVG, BOUNDED, LEVEL.format("2.0", True), NORMALISE),
+    ("clipped at E C", FEDAVG, BOUNDED, LEVEL.format("self.local_steps", False), ROUNDS),
     ("noise for C/2", FEDAVG, SIGMA, f"0.5 * {SIGMA}", CLIENT),
     ("noise for zero-out under replace", FEDAVG, SIGMA, f"0.5 * {SIGMA}", REPLACE),
-    ("sum for mean", FEDAVG, "(cohort / r", "(cohort", NORMALISE),
-    ("clipping forgotten", FEDAVG, 'self.bounding == "none"', "True", CLIP),
-    ("clipping forgotten, 3 rounds", FEDAVG, 'self.bounding == "none"', "True", ROUNDS),
+    ("sum for mean", FEDAVG, "cohort / r)", "cohort)", NORMALISE),
+    ("clipping forgotten", FEDAVG, BOUNDED, "phase.combine(cohort / r)", CLIP),
+    ("clipping forgotten, 3 rounds", FEDAVG, BOUNDED, "phase.combine(cohort / r)", ROUNDS),
     ("clipped at 2C", SCAFFNEW, "Clip(self.threshold)", "Clip(2.0 * self.threshold)", THIRD),
     ("clipped per coordinate", SCAFFNEW, "Clip(self.threshold)(context, messages)", "messages.clip(-1.0, 1.0)", THIRD),
     ("clipping forgotten", SCAFFNEW, "self.threshold is not None:", "False:", THIRD),
@@ -77,7 +79,7 @@ NOISE: list[Fault] = [
     ("clients' deviation over sqrt(n)", SCAFFNEW, SIGMA, f"({SIGMA} / np.sqrt(n))", THIRD),
 ]  # fmt: skip
 SAMPLING: list[Fault] = [
-    ("everybody takes part", FEDAVG, "(cohort / r", "(xp.ones_like(cohort) / r", POISSON),
+    ("everybody takes part", FEDAVG, "cohort / r)", "xp.ones_like(cohort) / r)", POISSON),
     ("one cohort for all rounds", COHORT, "context.lanes, k, n,", "context.lanes, 0, n,", POISSON_ROUNDS),
     ("twice the rate r/n", COHORT, "u < self.divisor(n) / n", "u < 2.0 * self.divisor(n) / n", POISSON),
 ]  # fmt: skip

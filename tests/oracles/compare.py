@@ -97,8 +97,8 @@ def fedavg_step(a: Any, problem: Problem, w: np.ndarray, k: int, s: int, seed: i
     zeta = np.zeros((1, n, d))
     if a.noise == "client" and members:
         zeta[0, members] = np.sqrt(r * len(members)) * noise / len(members)
-    C = None if a.threshold is None else of_lane(a.threshold, s)
-    after = fedavg(problem, w, [eta], [beta], a.local_steps, a.bounding, C, r, [members], zeta)[-1]
+    operator, C = psi_of(a.bounding, s)
+    after = fedavg(problem, w, [eta], [beta], a.local_steps, operator, C, r, [members], zeta)[-1]
     return after - beta * noise if a.noise == "average" else after  # line 14 with a_k + N(0, sigma^2 I)
 
 

@@ -17,6 +17,7 @@ from oracles.compare import play
 from scipy import optimize, stats
 
 from dpfl_theory.algorithms import Cohort, FedAvg, ScaffNew
+from dpfl_theory.algorithms.bounding import Clip, bounding_of
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.cpu import CpuEngine
 from dpfl_theory.kernels.engine import Lanes
@@ -175,7 +176,7 @@ def test_a_canary_changes_one_client(family: str, relation: str, timing: str) ->
 @pytest.mark.parametrize("family", ["huber", "quadratic"])
 def test_the_canary_sends_exactly_the_threshold_and_the_others_nothing(family: str, bounding: str) -> None:
     c = canary(family, clients=3, dimension=3)
-    algorithm = FedAvg(0.5, 3, 1.0, bounding, 0.9)
+    algorithm = FedAvg(0.5, 3, 1.0, bounding_of(bounding, 0.9))
     for problem, length in ((c.present, 0.3), (c.absent, 0.0)):
         servers = play(algorithm, problem, 2, np.zeros((1, 3))).servers[:, 0]
         for k in range(2):
@@ -186,7 +187,7 @@ def test_a_pair_of_ones_own() -> None:
     c = canary()
     own = pair(c.present, c.absent, [3.0, -3.0, 3.0], "mine")
     assert own.direction == pytest.approx(c.direction)
-    found = audit(FedAvg(0.5, bounding="clip", threshold=1.0, sigma=0.5), own, delta=1e-2, lanes=20_000)
+    found = audit(FedAvg(0.5, bounding=Clip(1.0), sigma=0.5), own, delta=1e-2, lanes=20_000)
     assert found.canary == "mine"
     assert found.epsilon_low > 0.5
 
@@ -230,7 +231,7 @@ def test_the_discriminant_finds_noise_that_cancels() -> None:
 
 # --- the audit -------------------------------------------------------------------------------------------------------
 
-CLIPPED = FedAvg(0.5, bounding="clip", threshold=1.0, sigma=0.5, noise="average")  # two clients: noise multiplier 1
+CLIPPED = FedAvg(0.5, bounding=Clip(1.0), sigma=0.5, noise="average")  # two clients: noise multiplier 1
 
 
 def test_epsilon_1_at_delta_1e_5_is_reached_to_four_fifths_by_running_code() -> None:

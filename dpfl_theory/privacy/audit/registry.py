@@ -37,6 +37,7 @@ from dpfl_theory.algorithms import (
     clip21,
 )
 from dpfl_theory.algorithms.base import Algorithm
+from dpfl_theory.algorithms.bounding import Normalise
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.engine import Engine
 from dpfl_theory.privacy.audit.canaries import Canary, canary
@@ -133,8 +134,8 @@ _SHORT: Any = ({}, {"pull": 0.01})  # a short update is normalised to the same l
 _REPLACE: Any = ({"relation": "replace"},)
 _HARD: Any = {"pull": 1e6}  # ScaffNew's control variates turn the message a little; against this pull it is nothing
 
-_clip = functools.partial(FedAvg, bounding="clip", threshold=1.0)
-_normalise = functools.partial(FedAvg, bounding="normalise", threshold=1.0)
+_clip = functools.partial(FedAvg, bounding=Clip(1.0))
+_normalise = functools.partial(FedAvg, bounding=Normalise(1.0))
 _average: Any = {"cohort": Cohort("poisson", 1.5), "noise": "average"}
 _client: Any = {"cohort": Cohort("poisson", 1.5), "noise": "client"}
 _fixed: Any = {"cohort": Cohort("fixed", 2), "noise": "average"}

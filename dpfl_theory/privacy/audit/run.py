@@ -101,7 +101,7 @@ def audit(
 
     >>> from dpfl_theory.algorithms import FedAvg
     >>> from dpfl_theory.privacy.audit import canary
-    >>> algorithm = FedAvg(0.5, bounding="clip", threshold=1.0, sigma=1.0)  # 3 clients: noise multiplier 3
+    >>> algorithm = FedAvg(0.5, bounding=Clip(1.0), sigma=1.0)  # 3 clients: noise multiplier 3
     >>> found = audit(algorithm, canary(clients=3), delta=0.01, lanes=100_000, claimed=0.57)
     >>> found.verdict, 0.3 < found.epsilon_low < 0.57
     ('consistent', True)

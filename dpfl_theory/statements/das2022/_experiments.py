@@ -57,6 +57,7 @@ def _run(
 ) -> Experiment:
     """Algorithm 1 with these values of the letters; the noise has Theorem 3's variance."""
     from dpfl_theory.algorithms import FedAvg
+    from dpfl_theory.algorithms.bounding import bounding_of
     from dpfl_theory.algorithms.reach import fedavg_reach
 
     rounds = round(values["K"])
@@ -64,8 +65,7 @@ def _run(
     algorithm = FedAvg(
         local_step=values["eta"],
         local_steps=int(values["E"]),
-        bounding=bounding,
-        threshold=values["C"],
+        bounding=bounding_of(bounding, values["C"]),
         cohort=cohort,
         sigma=values["C"] * values["rho"] * math.sqrt(values["K"] / problem.d),
         noise=instance.get("noise", "client"),

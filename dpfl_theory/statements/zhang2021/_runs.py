@@ -152,7 +152,7 @@ def simulated(statement: Callable[[], Statement], limits: Limits) -> Callable[[M
     def build(instance: Mapping[str, Any]) -> Experiment:
         import numpy as np
 
-        from dpfl_theory.algorithms import Cohort, FedAvg
+        from dpfl_theory.algorithms import Clip, Cohort, FedAvg
         from dpfl_theory.algorithms.reach import fedavg_reach
         from dpfl_theory.problems.heterogeneity.client_deviation import sigma_global
 
@@ -176,7 +176,7 @@ def simulated(statement: Callable[[], Statement], limits: Limits) -> Callable[[M
         cohort = Cohort() if problem.n == P else Cohort("fixed", P)
         if instance.get("sampling") == "anew":  # full gradients: two runs of one client are alike
             cohort = Cohort("with-replacement", P)
-        algorithm = FedAvg(eta, Q, eta_g * eta, "clip", C, cohort, sigma / math.sqrt(P), "average")
+        algorithm = FedAvg(eta, Q, eta_g * eta, Clip(C), cohort, sigma / math.sqrt(P), "average")
         values = {
             **unit,
             "eta_g": eta_g,
