@@ -138,7 +138,6 @@ ALGORITHM_FAULTS: list[tuple[str, Place, str, str]] = [
     ("E + 1 local steps", FEDAVG, "eta, self.local_steps)", "eta, self.local_steps + 1)"),
     ("local steps with beta", FEDAVG, "local_phase(w, eta,", "local_phase(w, beta,"),
     ("clipping and normalising swapped", FEDAVG, BOUNDED, bounded("1.0", normalised="Clip")),
-    ("never bounded", FEDAVG, BOUNDED, "phase.combine(cohort / r)"),
     ("model difference, not update", FEDAVG, "beta[:, None] * (signal", "beta[:, None] * (eta[:, None] * signal"),
     ("ascent", FEDAVG, "return w - beta", "return w + beta"),
     ("weight decay", FEDAVG, "return w - beta", "return 0.999 * w - beta"),

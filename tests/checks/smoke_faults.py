@@ -67,10 +67,7 @@ NOTICED: dict[tuple[str, str], tuple[str, ...]] = {
     ),
     ("das2022.theorem6", "one dimension, noise leads, independent r = 2"): ("fedavg: cohort's share without its root",),
     ("das2022.theorem7", "unequal clients, independent r = 1, eta L = 0.01"): ("cohort: divisor n",),
-    ("das2022.theorem7.alpha.repaired", "quadratics, 1 of 8 clients, largest E"): (
-        "fedavg: threshold ignored",
-        "fedavg: never bounded",
-    ),
+    ("das2022.theorem7.alpha.repaired", "quadratics, 1 of 8 clients, largest E"): ("fedavg: threshold ignored",),
     ("hou2023.observation1", "dp-scaffnew, moderate noise: (tau, T) = (4, 24) against (24, 24)"): (
         "scaffnew: always communicating",
         "scaffnew: communicating with 1 - p",
