@@ -140,12 +140,11 @@ class _Work:
     def page(self, unfinished: str) -> Path:
         """Write the evidence so far and the pages from it."""
         if self.evidence:
-            self.write_evidence("check-so-far", indent=None)
+            self.write_evidence("check-so-far")
         return build(self.output, say, redraw=False, unfinished=unfinished)
 
-    def write_evidence(self, name: str, indent: int | None = 1) -> dict[str, object]:
-        """Write the evidence of the checks that have ended as one document; returns its summary. Without an indent it
-        is written several times as fast."""
+    def write_evidence(self, name: str) -> dict[str, object]:
+        """Write the evidence of the checks that have ended as one document; returns its summary."""
         ended = sorted(self.evidence)
         report = report_of(
             [self.pairs[i] for i in ended],
@@ -154,7 +153,7 @@ class _Work:
             time.monotonic() - self.begun,
         )
         document = report.to_json()
-        text = json.dumps(document, indent=indent, ensure_ascii=False, allow_nan=False)
+        text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
         write(subfolder(self.output, "evidence") / f"{name}.json", text + "\n")
         summary: dict[str, object] = document["summary"]
         return summary
