@@ -7,20 +7,22 @@ of checks so far lies beside that of the last whole run until this one is whole.
 
 from __future__ import annotations
 
+import functools
 import json
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dpfl_theory.checks.evidence import Evidence, exit_code, in_short
-from dpfl_theory.checks.runner import USUAL_SECONDS, Pair, report_of, settings_of, tasks_of
+from dpfl_theory.checks.runner import Pair, report_of, settings_of, tasks_of, usual_seconds
 from dpfl_theory.checks.workers import work_of
 from dpfl_theory.console import Progress, say, write
 from dpfl_theory.processes import spread
 from dpfl_theory.report.build import build
 from dpfl_theory.validation import Context, Script, batch
-from dpfl_theory.validation.batch import Ending, in_process, order_of, seconds_of, tell, together
+from dpfl_theory.validation.batch import Ending, in_process, seconds_of, tell, together
 from dpfl_theory.validation.run import subfolder
+from dpfl_theory.warm import compile_kernels
 
 __all__ = ["reproduce"]
 
@@ -48,8 +50,19 @@ def reproduce(
     return work.finish()
 
 
+def order_of(pairs: Sequence[Pair], cost: Sequence[float]) -> list[int]:
+    """In which order pieces are begun: the last one, which compiles kernels; checks without a simulation, which need
+    none and fill the first page; then all others. The longest first each time, so that no process is idle at the end.
+
+    """
+    *others, compiling = range(len(cost))
+    symbolic = {i for i, (_, c) in enumerate(pairs) if c.method != "monte-carlo"}
+    return [compiling, *sorted(others, key=lambda i: (i not in symbolic, -cost[i]))]
+
+
 class _Work:
-    """The pieces of work, checks before scripts, and what came out of those that have ended."""
+    """The pieces of work (checks, then scripts, then the compilation of kernels) and what came out of those that have
+    ended."""
 
     def __init__(
         self,
@@ -63,28 +76,28 @@ class _Work:
         self.pairs, self.scripts, self.output, self.alpha, self.jobs = pairs, scripts, output, alpha, jobs
         self.groups = together(scripts)
         settings = settings_of(pairs, alpha, context.seed, context.device)
-        self.pieces: list[Callable[[], Evidence | list[Ending]]] = [
+        self.pieces: list[Callable[[], Evidence | list[Ending] | None]] = [
             *work_of(tasks_of(pairs), settings),
             *(in_process([script.path for script in group], context, output) for group in self.groups),
+            functools.partial(compile_kernels, context.device),
         ]
         self.cost = [
-            *(USUAL_SECONDS[c.method] for _, c in pairs),
+            *usual_seconds(pairs),
             *(max(1.0, seconds_of(group, context.profile)) for group in self.groups),
+            1.0,
         ]
-        # Theorems that need no simulation fill the first page; short pieces come last, so that no process is idle.
-        drawn = [i for i, (_, c) in enumerate(pairs) if c.method == "monte-carlo"]
-        quick = [i for i, (_, c) in enumerate(pairs) if c.method != "monte-carlo"]
-        self.order = [*quick, *(len(pairs) + i for i in order_of(self.groups, context.profile)), *drawn]
+        self.order = order_of(pairs, self.cost)
         self.evidence: dict[int, Evidence] = {}
         self.endings: list[Ending] = []
         self.begun = time.monotonic()
         self.next_page = self.begun + FIRST_PAGE_SECONDS
         self.progress: Progress | None = None
 
-    def done(self, piece: int, result: Evidence | list[Ending]) -> None:
+    def done(self, piece: int, result: Evidence | list[Ending] | None) -> None:
         """Keep what a piece of work returned."""
         if isinstance(result, Evidence):
             self.evidence[piece] = result
+        if not isinstance(result, list):
             return
         self.endings += result
         for ending in result:
@@ -104,6 +117,8 @@ class _Work:
 
     def label(self, piece: int) -> str:
         """What a piece of work is called."""
+        if piece == len(self.pieces) - 1:
+            return "kernels are compiled"
         if piece >= len(self.pairs):
             return ", ".join(script.name for script in self.groups[piece - len(self.pairs)])
         statement, c = self.pairs[piece]

@@ -11,10 +11,10 @@ ROOT = Path(dpfl_theory.__file__).parent
 LAYERS = (
     ("errors",),
     ("kernels", "console"),
-    ("processes",),
+    ("processes", "usual"),
     ("problems",),
     ("algorithms",),
-    ("privacy",),
+    ("privacy", "warm"),
     ("worlds",),
     ("statements",),
     ("checks",),

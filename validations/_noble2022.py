@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -315,40 +315,6 @@ def on_record(expected: str | None) -> dict[str, str]:
 def at_end(series: np.ndarray) -> np.ndarray:
     """Each lane's mean over the last tenth of the observed rounds, as D.3.2 reports it."""
     return np.asarray(series[-max(1, len(series) // 10) :].mean(axis=0))
-
-
-Progress = Callable[[float], None]
-
-
-def panels(
-    context: Context, cases: Sequence[Data], steps: Sequence[int], base: Mapping[str, Any], printed: tuple[float, int]
-) -> list[dict[str, Any]]:
-    """All algorithms on all data and numbers of local steps.
-
-    eta_0 is tuned on the first of the data (the lowest heterogeneity) with the first number of local steps, in the
-    quick profile on half the rounds, and kept, as in D.1.
-    """
-    folds = context.pick(quick=1, full=FOLDS)
-    tuning = {**base, "rounds": context.pick(quick=base["rounds"] // 2, full=base["rounds"])}
-    found: list[dict[str, Any]] = []
-    total = len(cases) * len(steps) * len(ALGORITHMS)
-    for data in cases:
-        records = records_of(data, context.seed)
-        training = (1.0 - TEST_SHARE) * records
-        noise = noise_multiplier(printed[0], printed[1], records)
-        for K in steps:
-            setting = Setting(data=data, local_steps=K, noise_multiplier=noise, **base)
-            curves = {}
-            for name in ALGORITHMS:
-                first = Setting(cases[0], local_steps=steps[0], noise_multiplier=noise, **tuning)
-                choice = tuned(name, first, context.seed, folds, context.device)
-                lanes = context.pick(quick=2, full=setting.lanes) if name in SHOWN_ALONE else setting.lanes
-                own = replace(setting, lanes=lanes)
-                series = measured(name, own, choice["eta_0"], context.seed, context.device)
-                curves[name] = {"eta_0": choice["eta_0"], "at_edge": choice["at_edge"], **series}
-                context.progress((len(found) * len(ALGORITHMS) + len(curves)) / total)
-            found.append({"setting": setting, "curves": curves, "privacy": privacy(setting, training)})
-    return found
 
 
 def records_of(data: Data, seed: int) -> float:

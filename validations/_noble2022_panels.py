@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import _noble2022 as noble
@@ -66,7 +66,7 @@ def compute(
         "every": context.pick(quick=2, full=8),
     }
     found = []
-    for panel in noble.panels(context, cases, steps, base, printed):
+    for panel in _panels(context, cases, steps, base, printed):
         setting = panel["setting"]
         ends = {name: noble.at_end(curve[metric.key]) for name, curve in panel["curves"].items()}
         found.append(
@@ -103,6 +103,41 @@ def compute(
         "paper": {"sigma_g": printed[0], "records of a user": printed[1], "rounds": 400, "runs": 3},
     }
     return {"configuration": configuration, "panels": found}
+
+
+def _panels(
+    context: Context,
+    cases: Sequence[noble.Data],
+    steps: Sequence[int],
+    base: Mapping[str, Any],
+    printed: tuple[float, int],
+) -> list[dict[str, Any]]:
+    """All algorithms on all data and numbers of local steps.
+
+    eta_0 is tuned on the first of the data (the lowest heterogeneity) with the first number of local steps, in the
+    quick profile on half the rounds, and kept, as in D.1.
+    """
+    folds = context.pick(quick=1, full=noble.FOLDS)
+    tuning = {**base, "rounds": context.pick(quick=base["rounds"] // 2, full=base["rounds"])}
+    found: list[dict[str, Any]] = []
+    total = len(cases) * len(steps) * len(noble.ALGORITHMS)
+    for data in cases:
+        records = noble.records_of(data, context.seed)
+        training = (1.0 - noble.TEST_SHARE) * records
+        noise = noble.noise_multiplier(printed[0], printed[1], records)
+        for K in steps:
+            setting = noble.Setting(data=data, local_steps=K, noise_multiplier=noise, **base)
+            curves = {}
+            for name in noble.ALGORITHMS:
+                first = noble.Setting(cases[0], local_steps=steps[0], noise_multiplier=noise, **tuning)
+                choice = noble.tuned(name, first, context.seed, folds, context.device)
+                lanes = context.pick(quick=2, full=setting.lanes) if name in noble.SHOWN_ALONE else setting.lanes
+                own = replace(setting, lanes=lanes)
+                series = noble.measured(name, own, choice["eta_0"], context.seed, context.device)
+                curves[name] = {"eta_0": choice["eta_0"], "at_edge": choice["at_edge"], **series}
+                context.progress((len(found) * len(noble.ALGORITHMS) + len(curves)) / total)
+            found.append({"setting": setting, "curves": curves, "privacy": noble.privacy(setting, training)})
+    return found
 
 
 def images(context: Context, steps: Sequence[int], metric: Metric) -> dict[str, Any]:

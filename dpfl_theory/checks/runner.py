@@ -22,9 +22,9 @@ from dpfl_theory.kernels.threads import usable_cores
 from dpfl_theory.processes import one_thread, spread
 from dpfl_theory.statements.model import METHODS, Check, Statement
 from dpfl_theory.statements.power import Power
+from dpfl_theory.usual import check_seconds
 
 __all__ = [
-    "USUAL_SECONDS",
     "Report",
     "check",
     "checks_of",
@@ -35,15 +35,13 @@ __all__ = [
     "settings_of",
     "suitable_jobs",
     "tasks_of",
+    "usual_seconds",
 ]
 
 Pair = tuple[Statement, Check]
 
 Progress = Callable[[int, int, str, float], None]
 """Called with (checks done, checks in all, what is running, share of it that is done)."""
-
-USUAL_SECONDS = {"algebra": 0.04, "exact": 0.15, "worst-case": 0.14, "privacy": 1.0, "monte-carlo": 0.5}
-"""What a check of the catalogue takes on average, on one core: a guess for the order and the number of processes."""
 
 _WORTH_A_PROCESS = 10.0
 """Seconds of work that make up for starting a process."""
@@ -111,8 +109,12 @@ def suitable_jobs(pairs: Sequence[Pair]) -> int:
     >>> suitable_jobs([])
     1
     """
-    work = sum(USUAL_SECONDS[c.method] for _, c in pairs)
-    return max(1, min(usable_cores(), len(pairs), math.ceil(work / _WORTH_A_PROCESS)))
+    return max(1, min(usable_cores(), len(pairs), math.ceil(sum(usual_seconds(pairs)) / _WORTH_A_PROCESS)))
+
+
+def usual_seconds(pairs: Sequence[Pair]) -> list[float]:
+    """What each of these checks usually takes on one core: a guess for their order and the number of processes."""
+    return [check_seconds(statement.id, c.method, c.name) for statement, c in pairs]
 
 
 def run_plan(
@@ -191,7 +193,8 @@ def _run_spread(
     in one process."""
     order = list(range(len(pairs)))
     if settings.deadline is None:
-        order.sort(key=lambda i: -USUAL_SECONDS[pairs[i][1].method])
+        usual = usual_seconds(pairs)
+        order.sort(key=lambda i: -usual[i])
 
     def tell(left: list[int]) -> None:
         if progress is not None:

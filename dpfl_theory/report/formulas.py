@@ -83,6 +83,7 @@ def latex(expression: Any, statement: Statement) -> str:
     return " ".join(parts)
 
 
+@cache
 def lines(statement: Statement) -> list[Line]:
     """The displayed formula, one line for each named term; empty for a statement without one."""
     if statement.sides is None:
@@ -101,6 +102,7 @@ def lines(statement: Statement) -> list[Line]:
     return found
 
 
+@cache
 def prescriptions(statement: Statement) -> list[str]:
     """Each prescribed hyper-parameter as MathML of an equation."""
     prescribed: Mapping[str, Any] = {} if statement.prescription is None else prescription_of(statement)
@@ -108,6 +110,7 @@ def prescriptions(statement: Statement) -> list[str]:
     return [mathml(f"{names.get(name, name)} = {latex(value, statement)}") for name, value in prescribed.items()]
 
 
+@cache
 def letters(statement: Statement) -> list[dict[str, str]]:
     """The statement's letters and expectations: name, MathML, meaning and unit."""
     from dpfl_theory.statements.units import format_unit

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -219,7 +220,7 @@ def proof_map(paper: str, graph: Any, href: Callable[[str], str]) -> ProofMap:
     beside = siblings(ids, readings_of(e.statement for i in ids if (e := graph.nodes[i]["entry"]) is not None))
     nodes = {i: _node(i, graph.nodes[i], bool(rests[i]), _label(i, paper, beside)) for i in ids}
     blocks = _blocks(ids, beside, nodes)
-    drawing, apart = _placed(blocks, links)
+    drawing, apart = _placed(tuple(blocks), tuple(links))
     refuted = {i: {r.refuted for r in rests[i]} | ({i} if nodes[i].state == "violated" else set()) for i in ids}
     chains = [(a, b) for block in blocks for a, b in pairwise(block.nodes)]
     drawn = [_sibling(drawing, a, b) for a, b in chains]
@@ -278,7 +279,8 @@ def _blocks(ids: Sequence[str], beside: Mapping[str, str], nodes: Mapping[str, N
     return found
 
 
-def _placed(blocks: Sequence[Block], links: Sequence[tuple[str, str]]) -> tuple[Drawing, float | None]:
+@lru_cache(maxsize=16)  # a paper's map is on two pages
+def _placed(blocks: tuple[Block, ...], links: tuple[tuple[str, str], ...]) -> tuple[Drawing, float | None]:
     """The linked blocks in layers, then those without links in rows, and where the latter begin."""
     linked = {node for link in links for node in link}
     above = [b for b in blocks if linked & set(b.nodes)]

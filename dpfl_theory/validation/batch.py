@@ -15,6 +15,7 @@ from dpfl_theory.errors import DpflError, InputError, place, told, unknown_name
 from dpfl_theory.kernels import DEVICES, select
 from dpfl_theory.kernels.threads import usable_cores
 from dpfl_theory.processes import one_thread, spread
+from dpfl_theory.usual import validation_seconds
 from dpfl_theory.validation.run import CLAIM_VERDICTS, run
 from dpfl_theory.validation.script import Context, Script, available, folder, load
 
@@ -71,8 +72,10 @@ def together(scripts: Sequence[Script]) -> list[list[Script]]:
 
 
 def seconds_of(group: Sequence[Script], profile: str) -> float:
-    """What a list of scripts takes, by their own account: what is shared is in the longest one's number."""
-    return max(script.budget.get(profile, 0.0) for script in group)
+    """What a list of scripts usually takes on one core; where that was not measured, at least as much as the longest
+    one says of itself, which includes what it shares."""
+    usual = validation_seconds([script.name for script in group]) if profile == "quick" else None
+    return max(script.budget.get(profile, 0.0) for script in group) if usual is None else usual
 
 
 def order_of(groups: Sequence[Sequence[Script]], profile: str) -> list[int]:

@@ -1,0 +1,85 @@
+"""What checks and validations usually take on one core: for the order in which they begin, and for the time left.
+
+    python -m dpfl_theory.usual reports/evidence
+
+reads the evidence of a whole `dpfl-theory reproduce` and writes `dpfl_theory/usual_seconds.json`. Only order and
+forecasts rest on these numbers, so one machine's serve all, and what is not there counts as others of its method do.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dpfl_theory.console import say, write
+from dpfl_theory.errors import InputError
+
+__all__ = ["FILE", "LONG_SECONDS", "check_seconds", "collect", "recorded", "validation_seconds"]
+
+FILE = Path(__file__).with_name("usual_seconds.json")
+LONG_SECONDS = 0.75
+"""A check that takes as long is recorded by name."""
+
+
+@functools.cache
+def recorded() -> dict[str, Any]:
+    """The file: ``methods`` (mean seconds of a check that is not named), ``checks`` (statement, method, name: seconds)
+    and ``validations`` (name: seconds of the quick profile, what it shares in the first one's number)."""
+    found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+    return found
+
+
+def check_seconds(statement: str, method: str, name: str) -> float:
+    """What a check usually takes [s].
+
+    >>> check_seconds("mine.own", "algebra", "units") < check_seconds("mine.own", "monte-carlo", "a run")
+    True
+    """
+    named = recorded()["checks"].get(statement, {}).get(method, {})
+    return float(named.get(name, recorded()["methods"][method]))
+
+
+def validation_seconds(names: Sequence[str]) -> float | None:
+    """What the quick profiles of these scripts take one after the other in one process [s], None where one is unknown.
+
+    >>> validation_seconds(["nothing of the kind"]) is None
+    True
+    """
+    known = recorded()["validations"]
+    return float(sum(known[name] for name in names)) if all(name in known for name in names) else None
+
+
+def collect(documents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What the file holds, from the documents of one `reproduce` (checks and validations)."""
+    checks: dict[str, dict[str, dict[str, float]]] = {}
+    short: dict[str, list[float]] = {}
+    evidence = [e for document in documents for e in document.get("evidence", [])]
+    for e in evidence:
+        if e["seconds"] >= LONG_SECONDS:
+            checks.setdefault(e["statement"], {}).setdefault(e["method"], {})[e["check"]] = round(e["seconds"], 1)
+        else:
+            short.setdefault(e["method"], []).append(e["seconds"])
+    return {
+        "methods": {method: round(sum(seconds) / len(seconds), 3) for method, seconds in sorted(short.items())},
+        "checks": checks,
+        "validations": {d["name"]: round(d["seconds"], 1) for d in documents if d.get("profile") == "quick"},
+    }
+
+
+def _main(place: Path) -> int:
+    paths = sorted(place.glob("*.json"))
+    made = collect([json.loads(path.read_text(encoding="utf-8")) for path in paths])
+    lacking = [what for what in ("methods", "validations") if not made[what]]
+    if lacking:
+        raise InputError(f"{str(place)!r} has no {' and no '.join(lacking)}: give the evidence of a whole reproduce")
+    write(FILE, json.dumps(made, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
+    say(f"{sum(len(n) for m in made['checks'].values() for n in m.values())} checks take {LONG_SECONDS} s or more")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(_main(Path(sys.argv[1])))

@@ -1,0 +1,33 @@
+"""Compiles the kernels before many processes need them.
+
+A fresh checkout has no compiled kernels, and processes that begin at the same time would each compile the same ones,
+which takes a core most of a minute. One process does so here, while others do what needs none, and all find them on
+disk later.
+"""
+
+from __future__ import annotations
+
+from dpfl_theory.kernels import select
+from dpfl_theory.processes import one_thread
+
+__all__ = ["compile_kernels"]
+
+
+def compile_kernels(device: str) -> None:
+    """Run, on problems of two clients, what needs the kernels that take long to compile; nothing where runs are on a
+    GPU."""
+    if select(device).name != "cpu":
+        return
+    from dpfl_theory.algorithms import Cohort, FedAvg, RecordGradient, TwoSidedFedAvg, simulate
+    from dpfl_theory.problems import make
+
+    huber = make("huber", clients=2, dimension=2, records=4, seed=0)
+    quadratic = make("quadratic", clients=2, dimension=2, seed=0)
+    with one_thread():
+        for cohort in (Cohort(), Cohort("fixed", 1)):
+            for problem in (huber, quadratic):
+                clipped = FedAvg(0.1, 2, bounding="clip", threshold=1.0, cohort=cohort, sigma=0.1)
+                for rounds in (2, 64):  # in the second one most rounds are played from a tape
+                    simulate(clipped, problem, rounds, 2, observe=["suboptimality", "unclipped-gap"], device=device)
+            for gradient in (RecordGradient(0.5, 1.0, 1.0), RecordGradient()):
+                simulate(TwoSidedFedAvg(0.1, 1.0, 2, cohort=cohort, gradient=gradient), huber, 2, 2, device=device)
