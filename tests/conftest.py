@@ -67,7 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     descriptor, os.environ[LOCK] = tempfile.mkstemp(prefix="kernels-")
     fcntl.flock(descriptor, fcntl.LOCK_EX)  # the process that inherits the file holds the lock until it ends
-    command = [sys.executable, str(HERE / "kernels" / "compiled.py")]
+    command = [sys.executable, "-c", "from dpfl_theory.warm import compile_kernels; compile_kernels('cpu')"]
     config.stash[COMPILING] = subprocess.Popen(command, pass_fds=[descriptor])
     os.close(descriptor)
 
