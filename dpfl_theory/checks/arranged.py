@@ -1,6 +1,7 @@
 """A statement's two sides as quantities of a performance estimation problem.
 
-Some letters are numbers, others quantities of the problem (PEPit expressions). In the latter the sides must be linear:
+Some letters are numbers, others quantities of the problem (PEPit expressions); one that is a multiple of another letter
+is given as that, in sympy. In the quantities the sides must be linear:
 ``rhs - lhs = sum_j c_j O_j`` with numbers c_j and no constant. Terms with c_j > 0 stand on the right, the others on the
 left, so that neither side is negative where no O_j is. Each c_j is computed exactly, or enclosed, and rounded to double
 precision towards minus infinity: where O_j >= 0 the inequality that is proved is at least as hard as the statement.
@@ -38,10 +39,11 @@ def coefficients(statement: Statement, values: Mapping[str, Any]) -> dict[str, F
         letters[k.removesuffix(SQUARE)]: sp.sqrt(stand) if k.endswith(SQUARE) else stand for k, stand in stands.items()
     }
     difference = total(statement, "rhs") - total(statement, "lhs")
-    missing = difference.free_symbols - set(numbers) - set(roots) - set(moving)
+    told = set(numbers) | set(roots) | set(moving)
+    missing = (difference.free_symbols | {s for v in numbers.values() for s in v.free_symbols}) - told
     if missing:
         raise ValueError(f"{statement.id} has no value for {', '.join(sorted(s.name for s in missing))}")
-    difference = sp.expand(difference.subs(moving, simultaneous=True).subs({**numbers, **roots}, simultaneous=True))
+    difference = sp.expand(difference.subs({**numbers, **roots}, simultaneous=True).subs(moving, simultaneous=True))
     nothing = dict.fromkeys(stands.values(), 0)
     if difference.subs(nothing) != 0:
         raise ValueError(f"{statement.id}: {difference.subs(nothing)} is left where every quantity is zero")

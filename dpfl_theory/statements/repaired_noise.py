@@ -7,13 +7,13 @@ epsilon = 2 L means v >= 2 + sqrt(3). As delta tends to 0 the bound has the exac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import ConstantClaim, Outcome, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.formula import letters_of
-from dpfl_theory.statements.model import Assumption, Check, Statement
-from dpfl_theory.statements.prescribed_noise import NEEDED, Squared, evaluate, needed_points, noise_of, one_release
+from dpfl_theory.statements.model import Assumption, Check, Statement, arguments
+from dpfl_theory.statements.prescribed_noise import NEEDED, needed_points, noise_of, one_release, variance
 from dpfl_theory.statements.symbolic import equal
 
 __all__ = ["BUDGET", "GRID", "PROOF", "repaired_checks"]
@@ -27,6 +27,7 @@ GRID = {
 }
 """Where a repaired statement is evaluated: deltas, and epsilon/ln(1/delta) in (0, 2]."""
 
+OUTSIDE = "not-applicable"
 PROOF = (
     "for all delta in (0, 1) and 0 < epsilon <= 2 ln(1/delta): the true delta is below Phi(-b) <= "
     "exp(-b^2/2)/2 with b >= 1.5 sqrt(ln(1/delta)), so below delta^(9/8)/2, and fewer releases or more noise lower it"
@@ -37,7 +38,7 @@ def _budget(problem: Any, values: Mapping[str, Any]) -> str | None:
     import mpmath
 
     most = -2 * mpmath.log(values["delta"])
-    if 0 < values["epsilon"] <= most * (1 + 1e-12):
+    if 0 < values.epsilon <= most * (1 + 1e-12):
         return None
     return f"epsilon = {values['epsilon']} exceeds 2 ln(1/delta) = {mpmath.nstr(most, 6)}"
 
@@ -45,31 +46,31 @@ def _budget(problem: Any, values: Mapping[str, Any]) -> str | None:
 BUDGET = Assumption("0 < epsilon <= 2 ln(1/delta)", _budget)
 
 
-def repaired_checks(
-    statement: Callable[[], Statement], squared: Squared, letters: Mapping[str, Any]
-) -> tuple[Check, ...]:
-    """The checks of a repaired statement: the constant 4 is enough for 0 < epsilon <= 2 ln(1/delta).
+def repaired_checks(squared: Any, letters: Any, last: Any = None) -> tuple[Check, ...]:
+    """The checks of a repaired statement: its constant, 4, is enough for 0 < epsilon <= 2 ln(1/delta).
 
-    squared: as `prescribed_noise.Squared`; letters: values of those that do not matter.
+    squared: as `prescribed_noise.Squared`; letters: values of those that do not matter. A function of no argument may
+    still come first: it is left out, since the checks are given their statement.
     """
+    if arguments(squared) == 0:
+        squared, letters = letters, last
 
-    def exponent(_: Mapping[str, Any]) -> Outcome:
+    def exponent(statement: Statement, _: Mapping[str, Any]) -> Outcome:
         """b = epsilon z - 1/(2z) falls with epsilon, and is 1.5 sqrt(L) at the end of the range."""
         import sympy as sp
 
-        own = statement()
-        s = letters_of(own)
+        s = letters_of(statement)
         log = sp.symbols("ell", positive=True)
-        square = sp.simplify(squared(s, noise_of(own)).subs(s["delta"], sp.exp(-log)))
+        square = sp.simplify(squared(s, noise_of(statement)).subs(s.delta, sp.exp(-log)))
         z = sp.sqrt(square)
-        b = sp.simplify(s["epsilon"] * z - 1 / (2 * z))
-        slope = sp.simplify(sp.diff(b, s["epsilon"]))
+        b = sp.simplify(s.epsilon * z - 1 / (2 * z))
+        slope = sp.simplify(sp.diff(b, s.epsilon))
         if slope.is_negative is not True:
             return Outcome(False, f"b does not fall with epsilon: its slope is {slope}")
-        end = b.subs(s["epsilon"], 2 * log)
+        end = b.subs(s.epsilon, 2 * log)
         return equal(end, sp.Rational(3, 2) * sp.sqrt(log), "b at epsilon = 2 ln(1/delta)")
 
-    def enough(instance: Mapping[str, Any]) -> PrivacyClaim:
+    def enough(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
         import mpmath
 
         def points() -> list[PrivacyPoint]:
@@ -78,24 +79,30 @@ def repaired_checks(
                 for delta in map(mpmath.mpf, instance["delta"]):
                     for share in map(mpmath.mpf, instance["share"]):
                         at = {**letters, "epsilon": -share * mpmath.log(delta), "delta": delta}
-                        variance = evaluate(statement(), noise_of(statement()), at)
-                        found.append(PrivacyPoint(at, delta, *one_release(at["epsilon"], squared(at, variance))))
+                        together = squared(at, variance(statement, at))
+                        found.append(PrivacyPoint(at, delta, *one_release(at["epsilon"], together)))
             return found
 
         return PrivacyClaim("the true delta", points, PROOF)
 
-    def constant(instance: Mapping[str, Any]) -> ConstantClaim:
-        return ConstantClaim("the constant", lambda: needed_points(instance["needed"], letters, 4.0), argument=PROOF)
+    def constant(statement: Statement, instance: Mapping[str, Any]) -> ConstantClaim:
+        """v in the prescribed noise, whose square over all releases is v ln(1/delta)/epsilon^2."""
+        import mpmath
+
+        at = {**letters, "epsilon": 1, "delta": mpmath.exp(-1)}
+        stated = float(squared(at, variance(statement, at)))
+        return ConstantClaim("the constant", lambda: needed_points(instance["needed"], letters, stated), argument=PROOF)
 
     return (
         Check("algebra", "the exponent", exponent),
         Check("algebra", "tail of the normal distribution", _tail),
         Check("privacy", "0 < epsilon <= 2 ln(1/delta)", enough, GRID),
+        Check("privacy", "just outside epsilon <= 2 ln(1/delta)", enough, {**GRID, "share": ["2.02"]}, OUTSIDE),
         Check("privacy", "the smallest constant", constant, {"needed": [*NEEDED[:3], *DEMANDING]}),
     )
 
 
-def _tail(_: Mapping[str, Any]) -> Outcome:
+def _tail(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """h(b) = exp(-b^2/2)/2 - Phi(-b) vanishes at 0 and at infinity and has derivative exp(-b^2/2)(1/sqrt(2 pi) - b/2),
     which changes sign once, from + to -: so h >= 0 for b >= 0."""
     import sympy as sp

@@ -54,14 +54,20 @@ EQ12: Statement = _read(
     sampling.EQ12,
     ("das2022.fact2",),
     (
-        sampling.slack(lambda: EQ12, "fixed"),
+        sampling.slack("fixed"),
         *(
-            Check("exact", f"fixed size, {family} vectors", exact.moment_cases, sampling.instance(family, "fixed"))
+            Check("exact", f"fixed size, {family} vectors", exact.moments, sampling.instance(family, "fixed"))
             for family in sampling.FAMILIES
         ),
-        Check("exact", "closed form, and (12) to (13)", exact.agreement_cases, sampling.instance("drawn", "fixed")),
+        Check(
+            "exact",
+            "closed form, and (12) to (13)",
+            exact.agreement,
+            sampling.instance("drawn", "fixed"),
+            part=sampling.AGREEMENT,
+        ),
         *(
-            Check("monte-carlo", name, lambda i: sampling.cohort_experiment(EQ12, i), i)
+            Check("monte-carlo", name, sampling.cohort_experiment, i)
             for name, (i, _) in steps.COHORTS.items()
             if i["cohort"]["scheme"] == "fixed"
         ),
@@ -86,7 +92,6 @@ EQ47: Statement = _read(
         *_algebra(normalised_step.EQ47),
         *rounds.checks("normalise", ("fixed",)),
         *runs(
-            lambda: EQ47,
             "normalise",
             {**instances.sampled(instances.GENERAL_NORM, "fixed"), **_exactly(instances.GENERAL_INDEPENDENT)},
             experiment=general_experiment,
@@ -99,7 +104,6 @@ THEOREM7: Statement = _read(
     (
         *_algebra(theorem7.GENERAL),
         *runs(
-            lambda: THEOREM7,
             "normalise",
             {**instances.sampled(instances.GENERAL_NORM, "fixed"), **_exactly(instances.GENERAL_INDEPENDENT)},
             experiment=general_experiment,
@@ -112,7 +116,6 @@ THEOREM7_ALPHA: Statement = _read(
     (
         *_algebra(theorem7.ALPHA),
         *runs(
-            lambda: THEOREM7_ALPHA,
             "normalise",
             {**instances.sampled(instances.ALPHA_NORM, "fixed"), **_exactly(instances.ALPHA_INDEPENDENT)},
         ),
@@ -124,7 +127,6 @@ THEOREM4B: Statement = _read(
     (
         *_algebra(theorem4.B),
         *runs(
-            lambda: THEOREM4B,
             "normalise",
             {
                 **instances.sampled(instances.LIPSCHITZ, "fixed"),

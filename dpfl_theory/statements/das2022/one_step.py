@@ -37,7 +37,7 @@ def local_steps(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     return WorstCase(phase.problem, {**values, "gap_start": phase.value(0), "gap_end": phase.value(steps)})
 
 
-def _from_line_50(_: Mapping[str, Any]) -> Outcome:
+def _from_line_50(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """-eta/L + eta^2 = -eta/(2L) - eta (1/(2L) - eta), and the last term is not positive for eta <= 1/(2L)."""
     import sympy as sp
 
@@ -48,7 +48,7 @@ def _from_line_50(_: Mapping[str, Any]) -> Outcome:
     )
 
 
-def _from_line_55(_: Mapping[str, Any]) -> Outcome:
+def _from_line_55(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """-eta + eta^2 L/2 = -eta/2 - eta (1 - eta L)/2, and the last term is not positive for eta L <= 1."""
     import sympy as sp
 
