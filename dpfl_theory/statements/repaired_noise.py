@@ -38,7 +38,7 @@ def _budget(problem: Any, values: Mapping[str, Any]) -> str | None:
     import mpmath
 
     most = -2 * mpmath.log(values["delta"])
-    if 0 < values.epsilon <= most * (1 + 1e-12):
+    if 0 < values["epsilon"] <= most * (1 + 1e-12):
         return None
     return f"epsilon = {values['epsilon']} exceeds 2 ln(1/delta) = {mpmath.nstr(most, 6)}"
 

@@ -125,7 +125,9 @@ CLOW: Statement = Statement(
     assumptions=(
         Assumption(
             "C <= C_low",
-            lambda problem, v: None if v["C"] <= v["C_low"] * (1 + 1e-12) else f"C = {v['C']:g} exceeds {v['C_low']:g}",
+            lambda problem, v: (
+                None if v["C"] <= v["C_low"] * (1 + 1e-12) else f"C = {float(v['C']):g} exceeds {float(v['C_low']):g}"
+            ),
         ),
     ),
     sides=_clow_sides,

@@ -124,7 +124,7 @@ def _prescription(s: Letters) -> Mapping[str, Any]:
 
 
 def _small_epsilon(problem: Problem | None, values: Mapping[str, float]) -> str | None:
-    return None if 0 < values["epsilon"] <= 1 else f"epsilon = {values['epsilon']:g} does not lie in (0, 1]"
+    return None if 0 < values["epsilon"] <= 1 else f"epsilon = {float(values['epsilon']):g} does not lie in (0, 1]"
 
 
 _LETTERS = (_VARIANCE, _SENSITIVITY, *das.letters("epsilon", "delta"))

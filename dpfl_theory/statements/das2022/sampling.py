@@ -89,12 +89,12 @@ def _repaired_sides(s: Letters) -> Sides:
 
 AGREEMENT = (
     "The closed form of the left side, and the equality from (12) to (13); whether the left side exceeds the right one "
-    "other checks decide."
+    "is left to the other checks."
 )
 _OUT = "not-applicable"
 ATTAINED = (
-    "The other half for equal vectors, right side at most left side: no smaller factor is enough; that this one is, the "
-    "other checks decide."
+    "The other half for equal vectors, right side at most left side: no smaller factor is enough; that this one is, "
+    "the other checks decide."
 )
 _SIZES = [2, 3, 4, 5, 6, 7, 8]
 FAMILIES = ("equal", "opposite", "orthogonal", "one-hot", "drawn")
