@@ -7,7 +7,7 @@ size.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from dpfl_theory.statements.model import Assumption, Symbol
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
-__all__ = ["LETTERS", "PAPER", "expected", "letters", "of_client"]
+__all__ = ["LETTERS", "PAPER", "expected", "letters", "of_client", "step_of_at_most"]
 
 PAPER = "das2022"
 
@@ -136,12 +136,14 @@ def _exact_cohort(problem: Problem | None, values: Mapping[str, float]) -> str |
     return f"the clients join independently: kappa = (1/r)(1 - r/n) = {float(values['kappa']):.6g}"
 
 
-def _step(largest: float) -> Callable[[Problem | None, Mapping[str, float]], str | None]:
-    def test(problem: Problem | None, values: Mapping[str, float]) -> str | None:
-        product = values["eta"] * values["L"]
-        return None if product <= largest * (1 + 1e-12) else f"eta L = {float(product):.6g} exceeds {largest:g}"
+def step_of_at_most(largest: float, name: str = "eta") -> Assumption:
+    """The hypothesis eta L <= largest, with the statement's letter for the step size."""
 
-    return test
+    def test(problem: Problem | None, values: Mapping[str, float]) -> str | None:
+        product = values[name] * values["L"]
+        return None if product <= largest * (1 + 1e-12) else f"{name} L = {float(product):.6g} exceeds {largest:g}"
+
+    return Assumption(f"{name} <= 1/({1 / largest:g}L)" if largest < 1 else f"{name} <= 1/L", test)
 
 
 CONVEX = Assumption("each f_i is convex", lambda problem, values: None)
@@ -156,5 +158,5 @@ COHORT = Assumption("r is a number of clients, r >= 1", _cohort)
 EXACT_COHORT = Assumption("every cohort has exactly r clients, drawn without replacement", _exact_cohort)
 MANY_ROUNDS = Assumption("K > (2 gamma/(C_hat E))/rho", _many_rounds)
 THRESHOLD = Assumption("C_hat >= 4 sqrt(L max_j Delta_j*)", _threshold)
-HALF_STEP = Assumption("eta <= 1/(2L)", _step(0.5))
-STEP = Assumption("eta <= 1/L", _step(1.0))
+HALF_STEP = step_of_at_most(0.5)
+STEP = step_of_at_most(1.0)

@@ -106,7 +106,10 @@ def eq31_sum(_: Statement, instance: Mapping[str, Any]) -> Performance:
 
 def unclipped(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     """A client with ||u|| <= C."""
-    s = _Step(instance)
+    return _unclipped(statement, _Step(instance))
+
+
+def _unclipped(statement: Statement, s: _Step) -> WorstCase:
     values = {"C_hat": 1, "unclipped_progress": s.eta**2 * s.u**2 - 2 * s.eta * s.product}
     values |= {"E_unclipped_gap": s.gap, "E_unclipped_Delta": s.delta}
     taken = on_the_left(statement, "E_unclipped_gap", {**s.numbers, "C_hat": 1}) * s.delta

@@ -186,7 +186,7 @@ EQ35: Statement = Statement(
             "exact",
             "200 equal clients, all of them, with noise",
             equal_clients,
-            {**EQUAL, "E": [1, 4, 8, 20], "r": "200", "sampling": "independent", "rho": "1/3", "K": 5},
+            {**EQUAL, "E": [1, 4, 8, 20], "r": "200", "sampling": "independent", "rho": "9/10", "K": 5},
         ),
         *rounds.outside("1/2", 1, "independent"),
         *rounds.checks("clip", ("independent",)),
