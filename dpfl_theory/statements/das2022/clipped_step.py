@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _instances as instances
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _step_instances as steps
@@ -24,8 +25,8 @@ from dpfl_theory.statements.symbolic import equal
 _WHERE = "Appendix C.1, proof of Theorem 6"
 
 
-def _runs(found: Mapping[str, instances.Instance] = steps.STEP) -> tuple[Check, ...]:
-    return runs("clip", found, experiment=step_experiment)
+def _runs(found: Mapping[str, instances.Instance] = steps.STEP, verdict: str = "holds") -> tuple[Check, ...]:
+    return runs("clip", found, verdict, step_experiment)
 
 
 def _eq18_sides(s: Letters) -> Sides:
@@ -191,6 +192,7 @@ EQ22: Statement = Statement(
         Check("algebra", "from (19), by the threshold", _threshold_step),
         *worst.checks(worst.clipped, ("1/2", "1/4", "1/16")),
         *_runs(steps.CLIPPED_STEP),
+        *_runs(corners.OUTSIDE_THRESHOLD, "not-applicable"),
     ),
     uses=("das2022.eq18",),
     slips=("The brace under C - ||u|| in (21) says '< 0'; (22) needs '<= 0' only, and the case is ||u|| > C.",),
@@ -250,6 +252,7 @@ EQ22_SHARPENED: Statement = replace(
         ),
         *worst.outside(partial(worst.clipped, threshold=SMALLER), "1/2"),
         *_runs(steps.SMALLER_THRESHOLD),
+        *_runs(corners.OUTSIDE_SMALLER, "not-applicable"),
     ),
     uses=(),
     slips=(),
@@ -333,6 +336,7 @@ EQ34: Statement = Statement(
             for name, instance in grid(**{"E": (2, 4), "eta L": ("1/2", "1/5"), "L": ("1",)}).items()
         ),
         *worst.outside(worst.unclipped, "1/2"),
+        *_runs(corners.OUTSIDE_THRESHOLD, "not-applicable"),
         *_runs(),
     ),
     uses=("das2022.eq22", "das2022.eq32"),

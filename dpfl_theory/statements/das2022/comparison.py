@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Experiment, Outcome, Values
 from dpfl_theory.statements.das2022 import _comparison_instances as instances
+from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import asymptotic, theorem4
 from dpfl_theory.statements.das2022._causes import COMPARISON
 from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import alpha_form_experiment, step_experiment
 from dpfl_theory.statements.formula import Letters, letters_of, total
-from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, Symbol
+from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.symbolic import all_equal, equal
 
 if TYPE_CHECKING:
@@ -196,6 +197,11 @@ def _both(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     return replace(found, rival=alpha_form_experiment(theorem4.A, instance, "clip"))
 
 
+def _same_iterates(_: Statement, instance: Mapping[str, Any]) -> Experiment:
+    """Theorem 4's run of normalisation."""
+    return alpha_form_experiment(theorem4.B, instance, "normalise")
+
+
 SECTION: Statement = Statement(
     id="das2022.section4.1",
     kind="corollary",
@@ -226,6 +232,7 @@ SECTION: Statement = Statement(
         Check("algebra", "(4) and (5) have one bound", _same_bound),
         *(Check("monte-carlo", name, _both, i) for name, i in instances.NORMALISATION_WINS.items()),
         *(Check("monte-carlo", name, _both, i, "violated") for name, i in instances.CLIPPING_WINS.items()),
+        *checks("monte-carlo", _both, corners.OUTSIDE_ALPHA, "not-applicable"),
     ),
     expected="violated",
     erratum=Erratum(
@@ -271,10 +278,8 @@ WEIGHTS: Statement = Statement(
     sides=_weights_sides,
     checks=(
         *(Check("algebra", f"weights of at least 1, {n} clients", _weights_of, {"n": n}) for n in (1, 2, 4)),
-        *(
-            Check("monte-carlo", name, lambda _, i: alpha_form_experiment(theorem4.B, i, "normalise"), i)
-            for name, i in instances.SAME_RUN.items()
-        ),
+        *checks("monte-carlo", _same_iterates, instances.SAME_RUN),
+        *checks("monte-carlo", _same_iterates, corners.OUTSIDE_ALPHA, "not-applicable"),
     ),
 )
 

@@ -9,7 +9,7 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.statements.claims import GaussianClaim, Outcome
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022._causes import LARGE_EPSILON
-from dpfl_theory.statements.formula import Letters, evaluate, letters_of, prescription_of
+from dpfl_theory.statements.formula import Letters, evaluate, letters_of, prescription_of, total
 from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.symbolic import equal
 
@@ -35,14 +35,20 @@ def logarithmic_grid(low: int, high: int, per_decade: int) -> tuple[str, ...]:
 
 
 def definition5_claim(statement: Statement, instance: Mapping[str, Any]) -> GaussianClaim:
-    """The claim that the prescribed noise is enough: s is its deviation at epsilon = Delta_2 = 1."""
+    """The claim that the prescribed noise is enough: s is its deviation at epsilon = Delta_2 = 1.
+
+    The right side says which delta is claimed of the noise that is prescribed for delta: a share of it, the whole.
+    """
     import mpmath
 
-    formula = prescription_of(statement)["noise_variance"]
+    formula, share = prescription_of(statement)["noise_variance"], total(statement) / letters_of(statement).delta
+    if not share.is_Rational:
+        raise ValueError(f"{statement.id} claims {total(statement)}, which is no share of delta")
 
-    def scale(delta: Any) -> Any:
+    def scale(claimed: Any) -> Any:
         with mpmath.workdps(65):
-            return mpmath.sqrt(evaluate(formula, {"delta": mpmath.mpf(delta), "epsilon": 1, "Delta_2": 1}))
+            delta = min(mpmath.mpf(claimed) * int(share.q) / int(share.p), mpmath.mpf(1))
+            return mpmath.sqrt(evaluate(formula, {"delta": delta, "epsilon": 1, "Delta_2": 1}))
 
     return GaussianClaim(scale, tuple(instance["epsilon"]), tuple(instance["delta"]))
 

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _instances as instances
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _one_round as rounds
@@ -32,8 +33,8 @@ from dpfl_theory.statements.symbolic import equal
 _WHERE = "Appendix D.1, proof of Theorem 7"
 
 
-def _runs(found: Mapping[str, instances.Instance]) -> tuple[Check, ...]:
-    return runs("normalise", found, experiment=step_experiment)
+def _runs(found: Mapping[str, instances.Instance], verdict: str = "holds") -> tuple[Check, ...]:
+    return runs("normalise", found, verdict, step_experiment)
 
 
 def _clipped(s: Letters) -> Any:
@@ -140,6 +141,7 @@ def _from_eq46(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     )
 
 
+_OUTSIDE = {**corners.OUTSIDE_ROUNDS, **corners.OUTSIDE_COHORT, **corners.OUTSIDE_THRESHOLD}
 _LETTERS = das.letters("eta", "L", "E", "C_hat")
 _HALF = (das.CONVEX, das.SMOOTH, das.MINIMISER, das.HALF_STEP)
 
@@ -160,6 +162,7 @@ EQ41: Statement = Statement(
         _as_clipped(EQ22),
         *worst.checks(worst.clipped, ("1/2", "1/4", "1/16")),
         *_runs(steps.CLIPPED_STEP),
+        *_runs(corners.OUTSIDE_THRESHOLD, "not-applicable"),
     ),
     uses=("das2022.eq22",),
 )
@@ -178,6 +181,7 @@ EQ41_SHARPENED: Statement = replace(
         _as_clipped(EQ22_SHARPENED),
         *worst.checks(partial(worst.clipped, threshold=SMALLER), ("1/2", "1/4", "1/16")),
         *_runs(steps.SMALLER_THRESHOLD),
+        *_runs(corners.OUTSIDE_SMALLER, "not-applicable"),
     ),
     uses=("das2022.eq22.sharpened",),
 )
@@ -237,6 +241,7 @@ EQ46: Statement = Statement(
             for name, instance in grid(**{"E": (2, 4), "eta L": ("1/2", "1/5"), "L": ("1",)}).items()
         ),
         *worst.outside(worst.lengthened, "1/2"),
+        *_runs(corners.OUTSIDE_THRESHOLD, "not-applicable"),
         *_runs(steps.NORMALISED_STEP),
     ),
     uses=("das2022.eq41", "das2022.eq45"),
@@ -270,6 +275,7 @@ EQ47: Statement = Statement(
         diverging("E_unclipped_weighted_gap", "E_unclipped_weighted_Delta"),
         *rounds.checks("normalise", ("independent",)),
         *runs("normalise", instances.sampled(instances.GENERAL_NORM), experiment=general_experiment),
+        *runs("normalise", _OUTSIDE, "not-applicable", general_experiment),
         *runs("normalise", instances.GENERAL_INDEPENDENT, "violated", general_experiment),
     ),
     expected="violated",

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Outcome, Values
+from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _independent as independent
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _one_round as rounds
@@ -152,6 +153,8 @@ _DISTANCE = Symbol("distance", "||w_k - w*||", (0, 1), "nonnegative", r"\|w_k - 
 _NEXT = Symbol(
     "next_distance", "(E||w_{k+1} - w*||^2)^{1/2}", (0, 1), "nonnegative", r"\mathbb{E}^{1/2}[\|w_{k+1} - w^*\|^2]"
 )
+_OUTSIDE_GENERAL = {**corners.OUTSIDE_ROUNDS, **corners.OUTSIDE_COHORT, **corners.OUTSIDE_THRESHOLD}
+_OUTSIDE_ALPHA = {**corners.OUTSIDE_PHASE, **corners.OUTSIDE_COHORT, **corners.OUTSIDE_THRESHOLD}
 EQUAL = {"eta": "1/2", "C/||u||": "99/100", "r": "1", "n": 200}
 
 EQ35: Statement = Statement(
@@ -281,6 +284,7 @@ EQ36: Statement = Statement(
         *rounds.checks("clip", ("fixed",)),
         *rounds.outside("1/2", 1, "fixed"),
         *runs("clip", steps.RECURSION, experiment=step_experiment),
+        *runs("clip", {**corners.OUTSIDE_THRESHOLD, **corners.OUTSIDE_COHORT}, "not-applicable", step_experiment),
     ),
     uses=("das2022.eq35",),
     slips=(
@@ -307,6 +311,7 @@ EQ37: Statement = Statement(
         Check("algebra", "(36) at the prescribed eta", _step_substituted),
         Check("algebra", "is Theorem 6's first display", _theorem6),
         *runs("clip", steps.SUBSTITUTED, experiment=general_experiment),
+        *runs("clip", _OUTSIDE_GENERAL, "not-applicable", general_experiment),
     ),
     uses=("das2022.eq36",),
 )
@@ -329,6 +334,7 @@ EQ39: Statement = Statement(
         Check("algebra", "(37) at the prescribed K", _rounds_substituted),
         Check("algebra", "the brace 3/2", _three_halves),
         *runs("clip", steps.SUBSTITUTED_ALPHA, experiment=alpha_form_experiment),
+        *runs("clip", _OUTSIDE_ALPHA, "not-applicable", alpha_form_experiment),
     ),
     uses=("das2022.eq37",),
 )

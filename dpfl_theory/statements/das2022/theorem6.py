@@ -109,7 +109,8 @@ GENERAL: Statement = Statement(
             experiment=general_experiment,
         ),
         *runs("clip", corners.ISOTROPIC, experiment=isotropic_experiment),
-        *runs("clip", instances.APPENDIX_F, "not-applicable", general_experiment),
+        *runs("clip", corners.INSIDE_RATIO, experiment=general_experiment),
+        *runs("clip", {**instances.APPENDIX_F, **corners.OUTSIDE_GENERAL}, "not-applicable", general_experiment),
     ),
     uses=("das2022.eq37",),
     slips=(
@@ -159,7 +160,8 @@ ALPHA: Statement = Statement(
         Check("algebra", "eta is that of the general form", _same_step),
         *independent.checks("1/4", True),
         *rounds.small_phases(((1, "1/4"), (2, "1/8"), (4, "1/16"))),
-        *runs("clip", {**instances.ALPHA_CLIP, **corners.ALPHA_CLIP_TIGHT}),
+        *runs("clip", {**instances.ALPHA_CLIP, **corners.ALPHA_CLIP_TIGHT, **corners.INSIDE_RATIO}),
+        *runs("clip", {**corners.OUTSIDE_ALPHA, **corners.OUTSIDE_THRESHOLD}, "not-applicable"),
     ),
     uses=("das2022.theorem6", "das2022.eq39"),
 )

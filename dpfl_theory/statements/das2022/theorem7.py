@@ -167,7 +167,8 @@ GENERAL: Statement = Statement(
         diverging("E_unclipped_weighted_gap", "E_unclipped_weighted_Delta"),
         *runs("normalise", instances.sampled(instances.GENERAL_NORM), experiment=general_experiment),
         *runs("normalise", instances.GENERAL_INDEPENDENT, "violated", general_experiment),
-        *runs("normalise", instances.APPENDIX_F, "not-applicable", general_experiment),
+        *runs("normalise", corners.INSIDE_RATIO, experiment=general_experiment),
+        *runs("normalise", {**instances.APPENDIX_F, **corners.OUTSIDE_GENERAL}, "not-applicable", general_experiment),
     ),
     expected="violated",
     erratum=Erratum(
@@ -220,6 +221,8 @@ ALPHA: Statement = Statement(
         Check("algebra", "follows from the general form", _follows),
         diverging("E_unclipped_weighted_gap", "E_unclipped_weighted_Delta"),
         *runs("normalise", instances.sampled(instances.ALPHA_NORM)),
+        *runs("normalise", corners.INSIDE_RATIO),
+        *runs("normalise", {**corners.OUTSIDE_ALPHA, **corners.OUTSIDE_THRESHOLD}, "not-applicable"),
         *runs("normalise", instances.ALPHA_INDEPENDENT, "violated"),
     ),
     expected="violated",
@@ -272,9 +275,10 @@ GENERAL_REPAIRED: Statement = _repaired(
         Check("algebra", "from (46) and the repaired (12), over the rounds", _recursion_repaired),
         *runs(
             "normalise",
-            {**instances.GENERAL_NORM, **instances.GENERAL_INDEPENDENT, **corners.LONG_PHASE},
+            {**instances.GENERAL_NORM, **instances.GENERAL_INDEPENDENT, **corners.LONG_PHASE, **corners.INSIDE_RATIO},
             experiment=general_experiment,
         ),
+        *runs("normalise", corners.OUTSIDE_GENERAL, "not-applicable", general_experiment),
     ),
     ("das2022.eq46", "das2022.eq12.repaired"),
 )
@@ -283,7 +287,8 @@ ALPHA_REPAIRED: Statement = _repaired(
     lambda s: _alpha_sides(s, s.kappa),
     (
         _at_zero(ALPHA),
-        *runs("normalise", {**instances.ALPHA_NORM, **instances.ALPHA_INDEPENDENT}),
+        *runs("normalise", {**instances.ALPHA_NORM, **instances.ALPHA_INDEPENDENT, **corners.INSIDE_RATIO}),
+        *runs("normalise", {**corners.OUTSIDE_ALPHA, **corners.OUTSIDE_THRESHOLD}, "not-applicable"),
     ),
     ("das2022.theorem7.repaired",),
 )
