@@ -8,15 +8,16 @@ epsilon = 2 L means v >= 2 + sqrt(3). As delta tends to 0 the bound has the exac
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from dpfl_theory.statements.claims import ConstantClaim, Outcome, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.formula import letters_of
 from dpfl_theory.statements.model import Assumption, Check, Statement, arguments
-from dpfl_theory.statements.prescribed_noise import NEEDED, needed_points, noise_of, one_release, variance
+from dpfl_theory.statements.prescribed_noise import NEEDED, Squared, needed_points, noise_of, one_release, variance
 from dpfl_theory.statements.symbolic import equal
 
-__all__ = ["BUDGET", "GRID", "PROOF", "repaired_checks"]
+__all__ = ["BUDGET", "GRID", "PROOF", "enough", "repaired_checks"]
 
 DEMANDING = [["23.02585", "1e-5"], ["4.6", "0.1"], ["460.517", "1e-100"], ["4605.17", "1e-1000"]]
 """(epsilon, delta) with epsilon just below 2 ln(1/delta), where the smallest v comes near 2 + sqrt(3) = 3.732."""
@@ -46,6 +47,24 @@ def _budget(problem: Any, values: Mapping[str, Any]) -> str | None:
 BUDGET = Assumption("0 < epsilon <= 2 ln(1/delta)", _budget)
 
 
+def enough(squared: Squared, statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
+    """The true delta of the prescribed noise at each delta of the instance and each share of ln(1/delta) for epsilon;
+    ``letters`` has the values of the letters that do not matter."""
+    import mpmath
+
+    def points() -> list[PrivacyPoint]:
+        found = []
+        with mpmath.workdps(65):
+            for delta in map(mpmath.mpf, instance["delta"]):
+                for share in map(mpmath.mpf, instance["share"]):
+                    at = {**instance["letters"], "epsilon": -share * mpmath.log(delta), "delta": delta}
+                    together = squared(at, variance(statement, at))
+                    found.append(PrivacyPoint(at, delta, *one_release(at["epsilon"], together)))
+        return found
+
+    return PrivacyClaim("the true delta", points, PROOF)
+
+
 def repaired_checks(squared: Any, letters: Any, last: Any = None) -> tuple[Check, ...]:
     """The checks of a repaired statement: its constant, 4, is enough for 0 < epsilon <= 2 ln(1/delta).
 
@@ -54,6 +73,7 @@ def repaired_checks(squared: Any, letters: Any, last: Any = None) -> tuple[Check
     """
     if arguments(squared) == 0:
         squared, letters = letters, last
+    grid = {**GRID, "letters": letters}
 
     def exponent(statement: Statement, _: Mapping[str, Any]) -> Outcome:
         """b = epsilon z - 1/(2z) falls with epsilon, and is 1.5 sqrt(L) at the end of the range."""
@@ -70,21 +90,6 @@ def repaired_checks(squared: Any, letters: Any, last: Any = None) -> tuple[Check
         end = b.subs(s.epsilon, 2 * log)
         return equal(end, sp.Rational(3, 2) * sp.sqrt(log), "b at epsilon = 2 ln(1/delta)")
 
-    def enough(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
-        import mpmath
-
-        def points() -> list[PrivacyPoint]:
-            found = []
-            with mpmath.workdps(65):
-                for delta in map(mpmath.mpf, instance["delta"]):
-                    for share in map(mpmath.mpf, instance["share"]):
-                        at = {**letters, "epsilon": -share * mpmath.log(delta), "delta": delta}
-                        together = squared(at, variance(statement, at))
-                        found.append(PrivacyPoint(at, delta, *one_release(at["epsilon"], together)))
-            return found
-
-        return PrivacyClaim("the true delta", points, PROOF)
-
     def constant(statement: Statement, instance: Mapping[str, Any]) -> ConstantClaim:
         """v in the prescribed noise, whose square over all releases is v ln(1/delta)/epsilon^2."""
         import mpmath
@@ -96,8 +101,14 @@ def repaired_checks(squared: Any, letters: Any, last: Any = None) -> tuple[Check
     return (
         Check("algebra", "the exponent", exponent),
         Check("algebra", "tail of the normal distribution", _tail),
-        Check("privacy", "0 < epsilon <= 2 ln(1/delta)", enough, GRID),
-        Check("privacy", "just outside epsilon <= 2 ln(1/delta)", enough, {**GRID, "share": ["2.02"]}, OUTSIDE),
+        Check("privacy", "0 < epsilon <= 2 ln(1/delta)", partial(enough, squared), grid),
+        Check(
+            "privacy",
+            "just outside epsilon <= 2 ln(1/delta)",
+            partial(enough, squared),
+            {**grid, "share": ["2.02"]},
+            OUTSIDE,
+        ),
         Check("privacy", "the smallest constant", constant, {"needed": [*NEEDED[:3], *DEMANDING]}),
     )
 

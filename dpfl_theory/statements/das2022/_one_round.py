@@ -42,7 +42,8 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     problem = PEP()
     functions = [problem.declare_function(SmoothConvexFunction, L=L) for _ in range(n)]
     origin = Point(is_leaf=False, decomposition_dict={})
-    w, C2 = problem.set_initial_point(), None  # C^2, once it is known
+    w = problem.set_initial_point()
+    C2: Any = None  # C^2, once it is known
     rest = origin
     for f in functions[:-1]:
         rest = rest - f.gradient(origin)

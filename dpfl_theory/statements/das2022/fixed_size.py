@@ -50,6 +50,8 @@ def _exactly(found: Mapping[str, instances.Instance]) -> dict[str, instances.Ins
     }
 
 
+_JOINING = sampling.instance("equal", "independent", n=[2], r=["1"])
+
 EQ12: Statement = _read(
     sampling.EQ12,
     ("das2022.fact2",),
@@ -59,6 +61,7 @@ EQ12: Statement = _read(
             Check("exact", f"fixed size, {family} vectors", exact.moments, sampling.instance(family, "fixed"))
             for family in sampling.FAMILIES
         ),
+        Check("exact", "outside exactly r clients", exact.moments, _JOINING, "not-applicable"),
         Check(
             "exact",
             "closed form, and (12) to (13)",
@@ -81,6 +84,11 @@ EQ35: Statement = _read(
             "exact", "200 equal clients", recursion.equal_clients,
             {**recursion.EQUAL, "E": [1, 4, 8, 20], "sampling": "fixed"},
         ),
+        Check(
+            "exact", "outside exactly r clients", recursion.equal_clients,
+            {**recursion.EQUAL, "E": [4], "sampling": "independent"}, "not-applicable",
+        ),
+        *rounds.outside("1/2", 1, "fixed"),
         *rounds.checks("clip", ("fixed",)),
         *rounds.near_threshold("fixed"),
     ),

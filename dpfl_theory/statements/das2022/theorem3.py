@@ -11,8 +11,8 @@ from dpfl_theory.statements.claims import ConstantClaim, Escape
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022._causes import RANGE
 from dpfl_theory.statements.formula import Letters
-from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, Symbol
-from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks
+from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, Symbol, checks
+from dpfl_theory.statements.repaired_noise import BUDGET, enough, repaired_checks
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -92,6 +92,11 @@ _READING = (
     "u. The averaged update's noise has variance sigma^2 when the cohort has r clients, as the proofs use it; with "
     "independent sampling that is so only for r = n, and otherwise in the mean"
 )
+
+
+def _of(r: int) -> Mapping[str, Any]:
+    return {"delta": ["1e-5"], "share": ["1"], "letters": {"n": 100, "r": r, "K": 500, "C": 40}}
+
 
 THEOREM3: Statement = Statement(
     id="das2022.theorem3",
@@ -199,7 +204,11 @@ REPAIRED: Statement = Statement(
     relation="==",
     sides=lambda s: _sides(s, _enough),
     prescription=lambda s: {"noise_variance": _enough(s)},
-    checks=repaired_checks(_squared, {"n": 100, "r": 80, "K": 500, "C": 40}),
+    checks=(
+        *repaired_checks(_squared, {"n": 100, "r": 80, "K": 500, "C": 40}),
+        *checks("privacy", partial(enough, _squared), {"every client, r = n": _of(100)}),
+        *checks("privacy", partial(enough, _squared), {"just outside r <= n": _of(101)}, "not-applicable"),
+    ),
 )
 
 STATEMENTS = (THEOREM3, REPAIRED)
