@@ -121,9 +121,9 @@ def test_the_claim_is_read_off_the_statement(of):
     changed = {"prescription": lambda s: {"noise_variance": noise / 2}}
     if of == "the claimed delta":
         changed = {"sides": lambda s: replace(made, rhs=share)}
-    statement = replace(gaussian.DEFINITION5, **changed)
-    check = Check("privacy", "test", gaussian.definition5_claim, SMALL)
-    assert privacy.run(statement, check, Settings()).verdict == "violated"
+    for deltas in (SMALL["delta"], [*SMALL["delta"], "1"]):
+        check = Check("privacy", "test", gaussian.definition5_claim, {**SMALL, "delta": deltas})
+        assert privacy.run(replace(gaussian.DEFINITION5, **changed), check, Settings()).verdict == "violated"
 
 
 def test_a_claim_that_fails_between_grid_points_is_not_confirmed():
