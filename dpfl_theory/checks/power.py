@@ -57,13 +57,11 @@ def planted(
     """
     import sympy as sp
 
-    entered = statement.sides
-    assert entered is not None
+    entered, made = statement.sides, sides_of(statement)
     factor = 1 - sp.nsimplify(share, rational=True)
 
     def shrunk() -> Sides:
-        sides = entered()
-        return Sides(sides.lhs, {name: factor * term for name, term in sides.rhs.items()})
+        return Sides(made.lhs, {name: factor * term for name, term in made.rhs.items()})
 
     object.__setattr__(statement, "sides", shrunk)
     try:
