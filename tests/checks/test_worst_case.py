@@ -9,10 +9,20 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from dpfl_theory.checks import certificate, estimation, worst_case
+from dpfl_theory.checks import arranged, certificate, estimation, worst_case
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.statements.das2022 import facts, lemma8, lemma9, lemma10
+from dpfl_theory.statements.das2022 import (
+    _one_round,
+    _step_performance,
+    clipped_step,
+    facts,
+    lemma8,
+    lemma9,
+    lemma10,
+    normalised_step,
+)
+from dpfl_theory.statements.formula import letters_of
 from dpfl_theory.statements.model import Check
 
 
@@ -178,6 +188,24 @@ def test_nothing_is_printed_and_json_is_plain(capsys):
     assert capsys.readouterr() == ("", "")
     json.dumps(found.to_json(), allow_nan=False)
     assert len(found.notes["worst_function"]) == 3  # minimiser, w_k, w*
+
+
+def test_odd_denominators_are_cleared_before_coefficients_are_rounded():
+    """(18) at E = 3 has the coefficient 1/12; its worst ratio is 1, so that the nearest double above it proves nothing."""
+    found = verdict(_step_performance.eq18, {"E": 3, "eta L": "1/2", "L": "1"}, clipped_step.EQ18)
+    assert found.ratio == pytest.approx(1, abs=1e-6)
+    assert found.notes["proved_exactly"]
+
+
+def test_a_letter_may_be_a_multiple_of_another():
+    instance = {"L": "1", "eta L": "1/20", "E": 1, "sampling": "fixed", "lengths": ["2", "2"]}
+    built = _one_round.one_round(normalised_step.EQ47, instance)
+    s = letters_of(normalised_step.EQ47)
+    assert built.values["gamma"].free_symbols == {s.C_hat}
+    assert verdict(lambda *_: built, instance, normalised_step.EQ47).verdict == "holds"
+    incomplete = replace(built, values={k: v for k, v in built.values.items() if k != "C_hat^2"})
+    with pytest.raises(ValueError, match="has no value for C_hat"):
+        arranged.arranged(normalised_step.EQ47, incomplete)
 
 
 # Certificates: max G subject to G <= 1, as <1, G> <= 1 with multiplier 1.
