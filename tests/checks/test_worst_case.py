@@ -191,7 +191,7 @@ def test_nothing_is_printed_and_json_is_plain(capsys):
 
 
 def test_odd_denominators_are_cleared_before_coefficients_are_rounded():
-    """(18) at E = 3 has the coefficient 1/12; its worst ratio is 1, so that the nearest double above it proves nothing."""
+    """(18) at E = 3 has the coefficient 1/12; its worst ratio is 1, and the double above it would prove nothing."""
     found = verdict(_step_performance.eq18, {"E": 3, "eta L": "1/2", "L": "1"}, clipped_step.EQ18)
     assert found.ratio == pytest.approx(1, abs=1e-6)
     assert found.notes["proved_exactly"]

@@ -87,7 +87,11 @@ EQ51 = Statement(
     sides=_eq51_sides,
     checks=(
         Check("algebra", "from (50)", _from_line_50),
-        *checks("worst-case", local_phase, grid(**{"eta L": ("1/2", "1/4", "1/16", "1/64"), "L": ("1",), "E": (1,)})),
+        *checks(
+            "worst-case",
+            local_phase,
+            {n: {**i, "E": 1} for n, i in grid(**{"eta L": ("1/2", "1/4", "1/16", "1/64"), "L": ("1",)}).items()},
+        ),
         Check("worst-case", "eta L = 1/2, L = 8", local_phase, {"eta L": "1/2", "L": "8", "E": 1}),
         *outside(local_phase, "1/2", E=1),
     ),
