@@ -22,6 +22,8 @@ from dpfl_theory.problems.data import Dataset, load, standardised
 from dpfl_theory.problems.linear_model import LinearModel, linear_data
 from dpfl_theory.problems.partition import label_shards
 from dpfl_theory.problems.softmax import from_data
+from dpfl_theory.recommend.evaluate import prescribed
+from dpfl_theory.statements import get
 from dpfl_theory.validation import Context
 
 EPSILONS, DELTA, Q = (5.0, 2.0), 1e-5, 1.0
@@ -53,7 +55,8 @@ class Data:
 
     def sigma(self, rounds: int, epsilon: float) -> float:
         """Theorem 3's deviation of the noise on the average for C = 1, with q = 1."""
-        return math.sqrt(Q * rounds * math.log(1.0 / DELTA)) / (self.problem.n * epsilon)
+        of = {"q": Q, "K": rounds, "C": 1, "delta": DELTA, "n": self.problem.n, "epsilon": epsilon}
+        return math.sqrt(prescribed(get("das2022.theorem3"), of)["noise_variance"])
 
 
 def prepared(context: Context) -> Data:

@@ -99,7 +99,11 @@ def _gaussian(claim: GaussianClaim, statement: Statement, check: Check) -> Evide
         reason = f"the closed form and dp-accounting differ by {checked['difference']:.2g} (relative) at {at}"
     elif ratio > 1:
         verdict = "violated"
-        thresholds = {d: float(mpmath.nstr(smallest_failing_epsilon(claim.scale(d), d), 8)) for d in claim.deltas}
+        thresholds = {
+            d: float(mpmath.nstr(smallest_failing_epsilon(claim.scale(d), d), 8))
+            for d in claim.deltas
+            if mpmath.mpf(d) < 1
+        }
         first = min(thresholds, key=lambda d: thresholds[d])
         reason = (
             f"at {at} the mechanism needs delta = {mpmath.nstr(low, 8)}, {mpmath.nstr(ratio, 6)} times the claimed "

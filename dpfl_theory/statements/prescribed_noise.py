@@ -16,9 +16,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from dpfl_theory.statements import formula
 from dpfl_theory.statements.claims import ConstantClaim, Escape, Outcome, PrivacyPoint
-from dpfl_theory.statements.formula import letters_of, prescription_of
-from dpfl_theory.statements.model import Assumption, Check, Statement
+from dpfl_theory.statements.formula import letters_of, prescription_of, total
+from dpfl_theory.statements.model import Assumption, Check, Statement, arguments
 from dpfl_theory.statements.symbolic import equal
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "rounds_together",
     "sampled_sum_delta",
     "smallest_constant",
+    "variance",
 ]
 
 Squared = Callable[[Mapping[str, Any], Any], Any]
@@ -54,20 +56,30 @@ NEEDED = [["0.1", "1e-5"], ["1", "1e-5"], ["10", "1e-5"], ["100", "1e-5"], ["100
 def evaluate(statement: Statement, expression: Any, values: Mapping[str, Any]) -> Any:
     """An expression in the statement's letters, evaluated with 65 digits."""
     import mpmath
-    import sympy as sp
 
-    letters = letters_of(statement)
-    used = sorted(s.name for s in expression.free_symbols)
     with mpmath.workdps(65):
-        formula = sp.lambdify([letters[name] for name in used], expression, "mpmath")
-        return mpmath.mpf(formula(*(mpmath.mpf(values[name]) for name in used)))
+        used = {s.name: mpmath.mpf(values[s.name]) for s in expression.free_symbols}
+        return mpmath.mpf(formula.evaluate(expression, used, statement.id))
 
 
 def noise_of(statement: Statement) -> Any:
-    """The prescribed variance of the noise as a sympy expression, from the statement's own printed formula."""
-    assert statement.prescription is not None
+    """The prescribed variance of the noise as a sympy expression, from the statement's own printed formula: its sides,
+    where they are noise = formula, else its prescription."""
+    import sympy as sp
+
+    s = letters_of(statement)
+    meant = s.noise_variance if "noise_variance" in s else s.sigma**2
+    if statement.relation == "==" and statement.sides is not None:
+        left, right = total(statement, "lhs"), total(statement, "rhs")
+        if left in (meant, meant ** sp.Rational(1, 2)):
+            return right if left == meant else right**2
     found = prescription_of(statement)
     return found["noise_variance"] if "noise_variance" in found else found["sigma"] ** 2
+
+
+def variance(statement: Statement, at: Mapping[str, Any]) -> Any:
+    """The prescribed variance of the noise at values of the letters, with 65 digits."""
+    return evaluate(statement, noise_of(statement), at)
 
 
 def one_release(epsilon: Any, squared: Any) -> tuple[Any, Any]:
@@ -198,7 +210,7 @@ def fails(constant: str = "v") -> str:
 
 
 def many_rounds(
-    statement: Callable[[], Statement],
+    statement: Statement | Callable[[], Statement],
     squared: Squared,
     letters: Callable[[int], Mapping[str, Any]],
     constant: str = "v",
@@ -212,27 +224,30 @@ def many_rounds(
     def escape(u: Any, v: Any) -> Escape:
         epsilon, delta = budget(v, 4)
         at = {**letters(int(epsilon / u) + 2), "u": u, constant: v, "epsilon": epsilon, "delta": delta}
-        own = statement()
+        own = statement() if callable(statement) else statement
         with mpmath.workdps(65):
-            together = squared(at, evaluate(own, noise_of(own), at))
+            together = squared(at, variance(own, at))
         return Escape(at, delta, *one_release(epsilon, together))
 
     return escape
 
 
-def rounds_together(
-    statement: Callable[[], Statement], squared: Squared, constant: str = "v", full: Mapping[str, str] | None = None
-) -> Check:
+def rounds_together(squared: Any, constant: Any = "v", full: Any = None, last: Any = None) -> Check:
     """The check that, with every client in every round, all rounds together have the squared noise multiplier
-    v ln(1/delta)/epsilon^2, whatever the number of rounds is; full: letters that are equal then."""
+    v ln(1/delta)/epsilon^2, whatever the number of rounds is.
 
-    def build(_: Mapping[str, Any]) -> Outcome:
+    squared: as `Squared`; constant: v's letter; full: pairs of letters that are equal then. A function of no argument
+    may still come first: it is left out, since the check is given its statement.
+    """
+    if arguments(squared) == 0:
+        squared, constant, full = constant, full or "v", last
+
+    def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
         import sympy as sp
 
-        own = statement()
-        s = letters_of(own)
-        found = squared(s, noise_of(own)).subs({s[a]: s[b] for a, b in (full or {}).items()})
-        claimed = s[constant] * sp.log(1 / s["delta"]) / s["epsilon"] ** 2
+        s = letters_of(statement)
+        found = squared(s, noise_of(statement)).subs({s[a]: s[b] for a, b in (full or {}).items()})
+        claimed = s[constant] * sp.log(1 / s.delta) / s.epsilon**2
         return equal(found, claimed, "the squared noise multiplier of all rounds together")
 
     return Check("algebra", "all rounds together", build)

@@ -7,16 +7,17 @@ epsilon = 2 L means v >= 2 + sqrt(3). As delta tends to 0 the bound has the exac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from dpfl_theory.statements.claims import ConstantClaim, Outcome, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.formula import letters_of
-from dpfl_theory.statements.model import Assumption, Check, Statement
-from dpfl_theory.statements.prescribed_noise import NEEDED, Squared, evaluate, needed_points, noise_of, one_release
+from dpfl_theory.statements.model import Assumption, Check, Statement, arguments
+from dpfl_theory.statements.prescribed_noise import NEEDED, Squared, needed_points, noise_of, one_release, variance
 from dpfl_theory.statements.symbolic import equal
 
-__all__ = ["BUDGET", "GRID", "PROOF", "repaired_checks"]
+__all__ = ["BUDGET", "GRID", "PROOF", "enough", "repaired_checks"]
 
 DEMANDING = [["23.02585", "1e-5"], ["4.6", "0.1"], ["460.517", "1e-100"], ["4605.17", "1e-1000"]]
 """(epsilon, delta) with epsilon just below 2 ln(1/delta), where the smallest v comes near 2 + sqrt(3) = 3.732."""
@@ -27,6 +28,7 @@ GRID = {
 }
 """Where a repaired statement is evaluated: deltas, and epsilon/ln(1/delta) in (0, 2]."""
 
+OUTSIDE = "not-applicable"
 PROOF = (
     "for all delta in (0, 1) and 0 < epsilon <= 2 ln(1/delta): the true delta is below Phi(-b) <= "
     "exp(-b^2/2)/2 with b >= 1.5 sqrt(ln(1/delta)), so below delta^(9/8)/2, and fewer releases or more noise lower it"
@@ -45,57 +47,73 @@ def _budget(problem: Any, values: Mapping[str, Any]) -> str | None:
 BUDGET = Assumption("0 < epsilon <= 2 ln(1/delta)", _budget)
 
 
-def repaired_checks(
-    statement: Callable[[], Statement], squared: Squared, letters: Mapping[str, Any]
-) -> tuple[Check, ...]:
-    """The checks of a repaired statement: the constant 4 is enough for 0 < epsilon <= 2 ln(1/delta).
+def enough(squared: Squared, statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
+    """The true delta of the prescribed noise at each delta of the instance and each share of ln(1/delta) for epsilon;
+    ``letters`` has the values of the letters that do not matter."""
+    import mpmath
 
-    squared: as `prescribed_noise.Squared`; letters: values of those that do not matter.
+    def points() -> list[PrivacyPoint]:
+        found = []
+        with mpmath.workdps(65):
+            for delta in map(mpmath.mpf, instance["delta"]):
+                for share in map(mpmath.mpf, instance["share"]):
+                    at = {**instance["letters"], "epsilon": -share * mpmath.log(delta), "delta": delta}
+                    together = squared(at, variance(statement, at))
+                    found.append(PrivacyPoint(at, delta, *one_release(at["epsilon"], together)))
+        return found
+
+    return PrivacyClaim("the true delta", points, PROOF)
+
+
+def repaired_checks(squared: Any, letters: Any, last: Any = None) -> tuple[Check, ...]:
+    """The checks of a repaired statement: its constant, 4, is enough for 0 < epsilon <= 2 ln(1/delta).
+
+    squared: as `prescribed_noise.Squared`; letters: values of those that do not matter. A function of no argument may
+    still come first: it is left out, since the checks are given their statement.
     """
+    if arguments(squared) == 0:
+        squared, letters = letters, last
+    grid = {**GRID, "letters": letters}
 
-    def exponent(_: Mapping[str, Any]) -> Outcome:
+    def exponent(statement: Statement, _: Mapping[str, Any]) -> Outcome:
         """b = epsilon z - 1/(2z) falls with epsilon, and is 1.5 sqrt(L) at the end of the range."""
         import sympy as sp
 
-        own = statement()
-        s = letters_of(own)
+        s = letters_of(statement)
         log = sp.symbols("ell", positive=True)
-        square = sp.simplify(squared(s, noise_of(own)).subs(s["delta"], sp.exp(-log)))
+        square = sp.simplify(squared(s, noise_of(statement)).subs(s.delta, sp.exp(-log)))
         z = sp.sqrt(square)
-        b = sp.simplify(s["epsilon"] * z - 1 / (2 * z))
-        slope = sp.simplify(sp.diff(b, s["epsilon"]))
+        b = sp.simplify(s.epsilon * z - 1 / (2 * z))
+        slope = sp.simplify(sp.diff(b, s.epsilon))
         if slope.is_negative is not True:
             return Outcome(False, f"b does not fall with epsilon: its slope is {slope}")
-        end = b.subs(s["epsilon"], 2 * log)
+        end = b.subs(s.epsilon, 2 * log)
         return equal(end, sp.Rational(3, 2) * sp.sqrt(log), "b at epsilon = 2 ln(1/delta)")
 
-    def enough(instance: Mapping[str, Any]) -> PrivacyClaim:
+    def constant(statement: Statement, instance: Mapping[str, Any]) -> ConstantClaim:
+        """v in the prescribed noise, whose square over all releases is v ln(1/delta)/epsilon^2."""
         import mpmath
 
-        def points() -> list[PrivacyPoint]:
-            found = []
-            with mpmath.workdps(65):
-                for delta in map(mpmath.mpf, instance["delta"]):
-                    for share in map(mpmath.mpf, instance["share"]):
-                        at = {**letters, "epsilon": -share * mpmath.log(delta), "delta": delta}
-                        variance = evaluate(statement(), noise_of(statement()), at)
-                        found.append(PrivacyPoint(at, delta, *one_release(at["epsilon"], squared(at, variance))))
-            return found
-
-        return PrivacyClaim("the true delta", points, PROOF)
-
-    def constant(instance: Mapping[str, Any]) -> ConstantClaim:
-        return ConstantClaim("the constant", lambda: needed_points(instance["needed"], letters, 4.0), argument=PROOF)
+        at = {**letters, "epsilon": 1, "delta": mpmath.exp(-1)}
+        stated = float(squared(at, variance(statement, at)))
+        return ConstantClaim("the constant", lambda: needed_points(instance["needed"], letters, stated), argument=PROOF)
 
     return (
         Check("algebra", "the exponent", exponent),
         Check("algebra", "tail of the normal distribution", _tail),
-        Check("privacy", "0 < epsilon <= 2 ln(1/delta)", enough, GRID),
+        Check("privacy", "0 < epsilon <= 2 ln(1/delta)", partial(enough, squared), grid),
+        Check(
+            "privacy",
+            "just outside epsilon <= 2 ln(1/delta)",
+            partial(enough, squared),
+            {**grid, "share": ["2.02"]},
+            OUTSIDE,
+        ),
         Check("privacy", "the smallest constant", constant, {"needed": [*NEEDED[:3], *DEMANDING]}),
     )
 
 
-def _tail(_: Mapping[str, Any]) -> Outcome:
+def _tail(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """h(b) = exp(-b^2/2)/2 - Phi(-b) vanishes at 0 and at infinity and has derivative exp(-b^2/2)(1/sqrt(2 pi) - b/2),
     which changes sign once, from + to -: so h >= 0 for b >= 0."""
     import sympy as sp

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -13,7 +14,9 @@ from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements.das2022 import _sampling_moments as moments
 from dpfl_theory.statements.das2022 import facts, lemma10, sampling
+from dpfl_theory.statements.formula import letters_of, sides_of
 from dpfl_theory.statements.model import Check, Source, Statement
+from dpfl_theory.statements.symbolic import sides_at
 
 ONE, TWO = Fraction(1), Fraction(2)
 
@@ -80,13 +83,26 @@ def test_closed_forms(scheme, family):
             assert counted == moments.closed_form(members, Fraction(r), scheme)
 
 
+def decided(statement, build, instance):
+    return exact.run(statement, Check("exact", "c", build, instance), Settings()).verdict
+
+
+def by(factor):
+    """(12) with its right side times a factor, from (r, n)."""
+    sides = sides_of(sampling.EQ12)
+    s = letters_of(sampling.EQ12)
+    rhs = {k: factor(s.r, s.n) * v for k, v in sides.rhs.items()}
+    return replace(sampling.EQ12, sides=lambda _: replace(sides, rhs=rhs))
+
+
 def test_the_smallest_counterexample_of_the_erratum():
-    (case,) = moments.moment_cases({"vectors": "equal", "sampling": "independent", "n": [2], "r": [1]})
-    assert (case.lhs, case.rhs) == (Fraction(3, 2), 1)
+    instance = {"vectors": "equal", "sampling": "independent", "n": [2], "r": [1]}
+    (found,) = moments.moments(sampling.EQ12, instance)
+    assert sides_at(sampling.EQ12, found.letters) == (Fraction(3, 2), 1)
 
 
 WRONG_FACTORS = {
-    "printed": moments.printed_factor,
+    "printed": lambda r, n: 1,
     "half the excess": lambda r, n: 1 + (1 - r / n) / (2 * r),
     "one per cent less": lambda r, n: 1 + Fraction(99, 100) * (1 - r / n) / r,
     "excess over n": lambda r, n: 1 + (1 - r / n) / n,
@@ -97,19 +113,24 @@ WRONG_FACTORS = {
 @pytest.mark.parametrize("name", WRONG_FACTORS)
 def test_wrong_factors_are_refuted(name):
     instance = {"vectors": "equal", "sampling": "independent", "n": [2, 3, 4]}
-    assert evidence(moments.moment_cases(instance, WRONG_FACTORS[name])).verdict == "violated"
-    assert evidence(moments.moment_cases(instance, moments.independent_factor)).verdict == "holds"
+    assert decided(by(WRONG_FACTORS[name]), moments.moments, instance) == "violated"
+    assert decided(sampling.REPAIRED, moments.moments, instance) == "holds"
 
 
 def test_a_wrong_closed_form_or_a_loose_factor_would_be_seen(monkeypatch):
     instance = {"vectors": "drawn", "sampling": "fixed", "n": [3, 4], "seed": 1}
-    assert evidence(moments.agreement_cases(instance)).verdict == "holds"
+    assert decided(sampling.EQ12, moments.agreement, instance) == "holds"
     true = moments.closed_form
     monkeypatch.setattr(moments, "closed_form", lambda g, r, s: true(g, r, "independent"))
-    assert evidence(moments.agreement_cases(instance)).verdict == "violated"
+    assert decided(sampling.EQ12, moments.agreement, instance) == "violated"
     equal = {"vectors": "equal", "sampling": "independent", "n": [2, 3]}
-    monkeypatch.setattr(moments, "independent_factor", lambda r, n: 1 + 1 / r)
-    assert evidence(moments.attained_cases(equal)).verdict == "violated"
+    assert decided(by(lambda r, n: 1 + 1 / r), moments.attained, equal) == "violated"
+
+
+def test_fewer_than_one_client_is_outside_the_hypotheses():
+    for r, verdict in (("1", "holds"), ("99/100", "not-applicable")):
+        instance = {"vectors": "one-hot", "sampling": "independent", "n": [2, 3], "r": [r]}
+        assert decided(sampling.EQ12, moments.moments, instance) == verdict
 
 
 def test_unknown_vector_family():
@@ -118,14 +139,18 @@ def test_unknown_vector_family():
 
 
 def test_lemma10_counterexamples_as_the_remark_prints_them():
-    (quadratic,) = lemma10.concave_quadratic({"L": "1", "eta L": ["1"]})
-    (well,) = lemma10.smooth_well({"eta L": ["1"]})
-    assert (quadratic.lhs, quadratic.rhs) == (4, 0)
-    assert well.values["w"] == Fraction(1, 4)
-    assert (well.lhs, well.rhs) == (Fraction(1, 4), 0)
+    statement = lemma10.SMOOTH_ALONE
+    (quadratic,) = lemma10.concave_quadratic(statement, {"L": "1", "eta L": ["1"]})
+    (well,) = lemma10.smooth_well(statement, {"eta L": ["1"]})
+    assert sides_at(statement, quadratic.letters) == (4, 0)
+    assert well.at["w"] == Fraction(1, 4)
+    assert sides_at(statement, well.letters) == (Fraction(1, 4), 0)
 
 
 def test_fact2_with_a_smaller_factor_is_refuted():
     instance = {"p": [2, 3], "seed": 1}
-    assert evidence(facts.fact2_cases(instance)).verdict == "holds"
-    assert evidence(facts.fact2_cases(instance, lambda p: p - Fraction(1, 1000))).verdict == "violated"
+    sides = sides_of(facts.FACT2)
+    smaller = {k: (1 - Fraction(1, 1000)) * v for k, v in sides.rhs.items()}
+    assert decided(facts.FACT2, facts.drawn_vectors, instance) == "holds"
+    weaker = replace(facts.FACT2, sides=lambda s: replace(sides, rhs=smaller))
+    assert decided(weaker, facts.drawn_vectors, instance) == "violated"

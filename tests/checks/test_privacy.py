@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import mpmath
@@ -17,6 +18,7 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.privacy.gaussian import classical_noise_multiplier, gaussian_delta, smallest_failing_epsilon
 from dpfl_theory.statements.claims import ConstantClaim, Escape, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.das2022 import gaussian
+from dpfl_theory.statements.formula import prescription_of, sides_of
 from dpfl_theory.statements.model import Assumption, Check, Source, Statement
 
 SMALL = {"epsilon": ["0.01", "0.1", "0.5", "1"], "delta": ["1e-8", "1e-5", "0.01", "0.3", "0.8", "0.99"]}
@@ -112,6 +114,18 @@ def test_planted_faults_are_found(scale):
     assert found.lhs.low > found.rhs
 
 
+@pytest.mark.parametrize("of", ["the prescribed variance", "the claimed delta"])
+def test_the_claim_is_read_off_the_statement(of):
+    made, noise = sides_of(gaussian.DEFINITION5), prescription_of(gaussian.DEFINITION5)["noise_variance"]
+    share = {k: v / 1000 for k, v in made.rhs.items()}
+    changed = {"prescription": lambda s: {"noise_variance": noise / 2}}
+    if of == "the claimed delta":
+        changed = {"sides": lambda s: replace(made, rhs=share)}
+    for deltas in (SMALL["delta"], [*SMALL["delta"], "1"]):
+        check = Check("privacy", "test", gaussian.definition5_claim, {**SMALL, "delta": deltas})
+        assert privacy.run(replace(gaussian.DEFINITION5, **changed), check, Settings()).verdict == "violated"
+
+
 def test_a_claim_that_fails_between_grid_points_is_not_confirmed():
     """From delta = 0.02 to 0.8 the noise is that of 0.8: no grid point sees it, and the cells do not close."""
 
@@ -127,8 +141,14 @@ def test_a_claim_that_fails_between_grid_points_is_not_confirmed():
 def test_cells_need_a_falling_scale_and_do_not_close_on_a_false_claim():
     with pytest.raises(ValueError, match="the scale grows"):
         covered(GaussianClaim(lambda d: 1 + mpmath.mpf(d), ("1",), ("0.1", "0.5")))
-    assert covered(gaussian.definition5_claim({"epsilon": ["3.8"], "delta": ["0.5", "0.99"]})) is None
-    assert covered(gaussian.definition5_claim({"epsilon": ["3.78"], "delta": ["0.5", "0.99"]})) is not None
+    assert (
+        covered(gaussian.definition5_claim(gaussian.DEFINITION5, {"epsilon": ["3.8"], "delta": ["0.5", "0.99"]}))
+        is None
+    )
+    assert (
+        covered(gaussian.definition5_claim(gaussian.DEFINITION5, {"epsilon": ["3.78"], "delta": ["0.5", "0.99"]}))
+        is not None
+    )
 
 
 def test_disagreement_with_the_second_implementation_decides_nothing(monkeypatch):
@@ -141,7 +161,7 @@ def test_disagreement_with_the_second_implementation_decides_nothing(monkeypatch
 
 @pytest.mark.parametrize("wrong", [{"epsilon": "1", "s": "9/10"}, {"epsilon": "189/50", "s": "3/2"}])
 def test_the_tail_bound_fails_where_it_is_false(wrong):
-    assert not gaussian._tail(wrong).true
+    assert not gaussian._tail(gaussian.REPAIRED, wrong).true
 
 
 @pytest.mark.parametrize(

@@ -7,16 +7,43 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import sympy as sp
 
-from dpfl_theory.checks import certificate, estimation, worst_case
+from dpfl_theory.checks import arranged, certificate, estimation, worst_case
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.statements.das2022 import facts, lemma8, lemma9, lemma10
+from dpfl_theory.statements.das2022 import (
+    _one_round,
+    _step_performance,
+    clipped_step,
+    facts,
+    lemma8,
+    lemma9,
+    lemma10,
+    normalised_step,
+)
+from dpfl_theory.statements.formula import letters_of
 from dpfl_theory.statements.model import Check
 
 
 def verdict(build, instance, statement=lemma8.LEMMA8):
     return worst_case.run(statement, Check("worst-case", "test", build, instance), Settings())
+
+
+def unconditional(statement, **changes):
+    """The statement without its hypotheses, so that what lies outside them is solved too."""
+    return replace(statement, assumptions=(), **changes)
+
+
+def with_term(statement, side, name, change):
+    """The statement with one term of one side changed."""
+
+    def sides(s):
+        entered = statement.sides(s)
+        terms = dict(getattr(entered, side))
+        return replace(entered, **{side: {**terms, name: change(s, terms[name])}})
+
+    return unconditional(statement, sides=sides)
 
 
 def local(E, product, L="1"):
@@ -46,12 +73,12 @@ def test_lemma8_one_step_ratio_is_that_of_a_huber_function(product):
     right = (w - target) ** 2 - (w - h - target) ** 2 + 2 * h * Fraction(13, 2)
     attained = (h / 2) / right
     assert attained == 1 / (2 * (1 - h))
-    found = verdict(lemma8.lemma8_performance, local(1, product))
+    found = verdict(lemma8.local_phase, local(1, product))
     assert found.lhs.estimate == pytest.approx(float(attained), rel=2e-5)
 
 
 def test_scaling_the_function_changes_nothing():
-    one, four = (verdict(lemma8.lemma8_performance, local(2, "1/4", L)) for L in ("1", "4"))
+    one, four = (verdict(lemma8.local_phase, local(2, "1/4", L)) for L in ("1", "4"))
     assert one.ratio == pytest.approx(four.ratio, rel=1e-5)
 
 
@@ -59,76 +86,87 @@ def test_scaling_the_function_changes_nothing():
 @pytest.mark.parametrize("conclusion", [1, 2])
 def test_lemma9_worst_ratios_at_the_largest_step(tau, conclusion):
     ratios = [
-        verdict(lemma9.lemma9_performance, moved(kind, tau, "1", conclusion)).ratio for kind in ("convex", "non-convex")
+        verdict(lemma9.several_steps, moved(kind, tau, "1", conclusion), lemma9.LEMMA9).ratio
+        for kind in ("convex", "non-convex")
     ]
     assert ratios == pytest.approx([(tau + 1) / (2 * tau**2), (2 * tau + 1) / (3 * tau**2)], rel=1e-5)
 
 
 @pytest.mark.parametrize("product", ["1/8", "1/2", "1", "2"])
 def test_lemma10_ratio_of_concave_quadratics(product):
-    found = verdict(lemma10.lemma10_performance, step("non-convex", product))
+    found = verdict(lemma10.one_step, step("non-convex", product), lemma10.SMOOTH_ALONE)
     assert found.verdict == "violated"
     assert found.ratio == pytest.approx(1 + 4 * float(Fraction(product)), rel=1e-5)
     assert 1 < found.lhs.low <= found.lhs.estimate * (1 + 1e-6)
 
 
+def steeper(factor):
+    return with_term(lemma8.LEMMA8, "rhs", "gradients", lambda s, term: factor * term)
+
+
+def by_tau(power):
+    return with_term(lemma9.LEMMA9, "rhs", "smoothness", lambda s, term: term * s.tau ** (power - 2))
+
+
+LARGER = with_term(lemma10.LEMMA10, "rhs", "change", lambda s, term: term - s.gradient_change / 64)
+SHORT = with_term(facts.FACT1, "rhs", "height", lambda s, term: term * sp.Rational(199, 200))
+ANY_STEP = unconditional(lemma8.LEMMA8)
 MUTANTS = {
-    "lemma 8 with eta/L": lambda: lemma8.lemma8_performance(local(1, "1/2"), lambda eta, L: eta / L),
-    "lemma 8 with eta/L, two steps": lambda: lemma8.lemma8_performance(local(2, "1/2"), lambda eta, L: eta / L),
-    "lemma 8 with a coefficient 1 % larger": lambda: lemma8.lemma8_performance(
-        local(1, "1/2"), lambda eta, L: 1.01 * eta / (2 * L)
-    ),
-    "lemma 8 above 1/(2L)": lambda: lemma8.lemma8_performance(local(1, "33/64")),
-    "lemma 8 at 1/L": lambda: lemma8.lemma8_performance(local(1, "1")),
-    "lemma 9 with tau": lambda: lemma9.lemma9_performance(moved("convex", 4, "1/8"), power=1),
-    "lemma 9 with tau, non-convex": lambda: lemma9.lemma9_performance(moved("non-convex", 2, "1/2"), power=1),
-    "lemma 9 without tau": lambda: lemma9.lemma9_performance(moved("convex", 2, "1/2", 2), power=0),
-    "lemma 10 with a larger coefficient": lambda: lemma10.lemma10_performance(step("convex", "1"), 1 / 64),
-    "lemma 10 without convexity": lambda: lemma10.lemma10_performance(step("non-convex", "1/8")),
-    "fact 1 with 1.99 L": lambda: facts.fact1_performance({"class": "convex", "L": "1"}, 1.99),
-    "fact 1 with 1.99 L, non-convex": lambda: facts.fact1_performance({"class": "non-convex", "L": "1"}, 1.99),
+    "lemma 8 with eta/L": (steeper(2), lemma8.local_phase, local(1, "1/2")),
+    "lemma 8 with eta/L, two steps": (steeper(2), lemma8.local_phase, local(2, "1/2")),
+    "lemma 8 with a coefficient 1 % larger": (steeper(sp.Rational(101, 100)), lemma8.local_phase, local(1, "1/2")),
+    "lemma 8 above 1/(2L)": (ANY_STEP, lemma8.local_phase, local(1, "33/64")),
+    "lemma 8 at 1/L": (ANY_STEP, lemma8.local_phase, local(1, "1")),
+    "lemma 9 with tau": (by_tau(1), lemma9.several_steps, moved("convex", 4, "1/8")),
+    "lemma 9 with tau, non-convex": (by_tau(1), lemma9.several_steps, moved("non-convex", 2, "1/2")),
+    "lemma 9 without tau": (by_tau(0), lemma9.several_steps, moved("convex", 2, "1/2", 2)),
+    "lemma 10 with a larger coefficient": (LARGER, lemma10.one_step, step("convex", "1")),
+    "lemma 10 without convexity": (lemma10.SMOOTH_ALONE, lemma10.one_step, step("non-convex", "1/8")),
+    "fact 1 with 1.99 L": (SHORT, facts.smooth_function, {"class": "convex", "L": "1"}),
+    "fact 1 with 1.99 L, non-convex": (SHORT, facts.smooth_function, {"class": "non-convex", "L": "1"}),
 }
 
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_planted_faults_are_found(name):
-    found = verdict(lambda _: MUTANTS[name](), {})
+    statement, build, instance = MUTANTS[name]
+    found = verdict(build, instance, statement)
     assert found.verdict == "violated", found.reason
     assert found.notes["refuted_exactly"]
     assert found.lhs.low > 1
 
 
 def test_lemma8_needs_its_heterogeneity_term():
-    def build(instance):
-        kept = lemma8.lemma8_performance(instance)
-        target = kept.problem.list_of_points[-1]
-        half = kept.problem.list_of_functions[0](target) * float(Fraction(instance["eta L"])) * instance["E"]
-        return replace(kept, right=kept.right - half)  # eta E Delta_i instead of 2 eta E Delta_i
+    """eta E Delta_i instead of 2 eta E Delta_i."""
+    half = with_term(lemma8.LEMMA8, "rhs", "heterogeneity", lambda s, term: term / 2)
+    assert verdict(lemma8.local_phase, local(1, "1/2"), half).verdict == "violated"
 
-    assert verdict(build, local(1, "1/2")).verdict == "violated"
+
+def test_a_step_that_is_too_long_is_outside_the_hypotheses():
+    assert verdict(lemma8.local_phase, local(1, "33/64")).verdict == "not-applicable"
 
 
 def test_an_unbounded_problem_counts_only_with_a_counterexample(monkeypatch):
-    found = verdict(lemma8.lemma8_performance, local(1, "1"))
+    found = verdict(lemma8.local_phase, local(1, "1"), ANY_STEP)
     assert found.verdict == "violated"
     assert found.lhs.low >= 2
     assert found.to_json()["ratio"] is None
     monkeypatch.setattr(estimation, "satisfies", lambda *_: None)
-    assert verdict(lemma8.lemma8_performance, local(1, "1")).verdict == "inconclusive"
+    assert verdict(lemma8.local_phase, local(1, "1"), ANY_STEP).verdict == "inconclusive"
 
 
 def test_a_large_primal_value_without_a_verified_function_is_inconclusive(monkeypatch):
     monkeypatch.setattr(estimation, "satisfies", lambda *_: None)
-    assert verdict(lemma10.lemma10_performance, step("non-convex", "1")).verdict == "inconclusive"
+    assert verdict(lemma10.one_step, step("non-convex", "1"), lemma10.SMOOTH_ALONE).verdict == "inconclusive"
 
 
 def test_without_a_rational_proof_the_dual_value_must_be_within_the_tolerance(monkeypatch):
     monkeypatch.setattr(estimation, "prove", lambda *_: None)
-    found = verdict(lemma10.lemma10_performance, step("convex", "1"))
+    found = verdict(lemma10.one_step, step("convex", "1"), lemma10.LEMMA10)
     assert found.verdict == "holds"
     assert "tolerance" in found.reason
     monkeypatch.setattr(estimation, "_guarantee", lambda *_: (1.0, 1e-4))
-    assert verdict(lemma10.lemma10_performance, step("convex", "1")).verdict == "inconclusive"
+    assert verdict(lemma10.one_step, step("convex", "1"), lemma10.LEMMA10).verdict == "inconclusive"
 
 
 def test_a_solver_failure_is_inconclusive(monkeypatch):
@@ -138,7 +176,7 @@ def test_a_solver_failure_is_inconclusive(monkeypatch):
         raise cp.error.SolverError("out of steps")
 
     monkeypatch.setattr(cp.Problem, "solve", fail)
-    found = verdict(lemma8.lemma8_performance, local(1, "1/2"))
+    found = verdict(lemma8.local_phase, local(1, "1/2"))
     assert found.verdict == "inconclusive"
     assert "out of steps" in found.reason
 
@@ -150,6 +188,24 @@ def test_nothing_is_printed_and_json_is_plain(capsys):
     assert capsys.readouterr() == ("", "")
     json.dumps(found.to_json(), allow_nan=False)
     assert len(found.notes["worst_function"]) == 3  # minimiser, w_k, w*
+
+
+def test_odd_denominators_are_cleared_before_coefficients_are_rounded():
+    """(18) at E = 3 has the coefficient 1/12; its worst ratio is 1, and the double above it would prove nothing."""
+    found = verdict(_step_performance.eq18, {"E": 3, "eta L": "1/2", "L": "1"}, clipped_step.EQ18)
+    assert found.ratio == pytest.approx(1, abs=1e-6)
+    assert found.notes["proved_exactly"]
+
+
+def test_a_letter_may_be_a_multiple_of_another():
+    instance = {"L": "1", "eta L": "1/20", "E": 1, "sampling": "fixed", "lengths": ["2", "2"]}
+    built = _one_round.one_round(normalised_step.EQ47, instance)
+    s = letters_of(normalised_step.EQ47)
+    assert built.values["gamma"].free_symbols == {s.C_hat}
+    assert verdict(lambda *_: built, instance, normalised_step.EQ47).verdict == "holds"
+    incomplete = replace(built, values={k: v for k, v in built.values.items() if k != "C_hat^2"})
+    with pytest.raises(ValueError, match="has no value for C_hat"):
+        arranged.arranged(normalised_step.EQ47, incomplete)
 
 
 # Certificates: max G subject to G <= 1, as <1, G> <= 1 with multiplier 1.

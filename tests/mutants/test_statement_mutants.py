@@ -10,8 +10,7 @@ import pytest
 
 from dpfl_theory.checks import algebra
 from dpfl_theory.statements import get
-from dpfl_theory.statements.das2022._consistency import agreeing_prescriptions, limit, specialises
-from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
+from dpfl_theory.statements.formula import Letters, letters_of, prescription_of, sides_of
 from dpfl_theory.statements.model import Sides, Statement
 
 Change = Callable[[Mapping[str, Any], Any], Any]
@@ -20,10 +19,8 @@ Change = Callable[[Mapping[str, Any], Any], Any]
 def _with_term(id_: str, side: str, term: str, change: Change) -> Statement:
     """The statement with one term of one side changed."""
     original = get(id_)
-    assert original.sides is not None
 
-    def sides() -> Sides:
-        assert original.sides is not None
+    def sides(_: Letters) -> Sides:
         found = sides_of(original)
         terms = {"lhs": dict(found.lhs), "rhs": dict(found.rhs)}
         terms[side][term] = change(letters_of(original), terms[side][term])
@@ -35,8 +32,7 @@ def _with_term(id_: str, side: str, term: str, change: Change) -> Statement:
 def _with_prescription(id_: str, name: str, change: Change) -> Statement:
     original = get(id_)
 
-    def prescription() -> Mapping[str, Any]:
-        assert original.prescription is not None
+    def prescription(_: Letters) -> Mapping[str, Any]:
         found = dict(prescription_of(original))
         found[name] = change(letters_of(original), found[name])
         return found
@@ -44,36 +40,17 @@ def _with_prescription(id_: str, name: str, change: Change) -> Statement:
     return replace(original, prescription=prescription)
 
 
-def _special(mutant: Statement) -> algebra.Outcome:
-    general = {"das2022.theorem4a": "das2022.theorem6.alpha", "das2022.theorem4b": "das2022.theorem7.alpha"}[mutant.id]
-    names = {
-        "das2022.theorem4a": {"E_unclipped_gap": "E_gap"},
-        "das2022.theorem4b": {
-            "E_unclipped_weighted_gap": "E_weighted_gap",
-            "E_unclipped_weighted_Delta": "E_weighted_Delta",
-        },
-    }[mutant.id]
-    check = specialises(
-        get(general),
-        lambda: mutant,
-        lambda s: {"C_hat": s["G"], "E_clipped_length": 0, **{k: s[v] for k, v in names.items()}},
-        "C_hat = G",
-    )
-    outcome: algebra.Outcome = check.build({})
-    return outcome
+def _by(name: str) -> Callable[[Statement], algebra.Outcome]:
+    """The recorded check whose name begins so."""
+
+    def run(mutant: Statement) -> algebra.Outcome:
+        outcome: algebra.Outcome = next(c for c in mutant.checks if c.name.startswith(name)).made(mutant)
+        return outcome
+
+    return run
 
 
-def _prescribed(mutant: Statement) -> algebra.Outcome:
-    check = agreeing_prescriptions(
-        get("das2022.theorem6.alpha"), lambda: mutant, lambda s: {"C_hat": s["G"]}, "C_hat = G"
-    )
-    outcome: algebra.Outcome = check.build({})
-    return outcome
-
-
-def _limit(mutant: Statement) -> algebra.Outcome:
-    outcome: algebra.Outcome = limit(get("das2022.theorem4a"), lambda: mutant).build({})
-    return outcome
+_special, _prescribed, _limit = _by("special case of"), _by("prescription agrees with"), _by("limit of")
 
 
 MUTANTS: dict[str, tuple[Statement, Callable[[Statement], algebra.Outcome]]] = {

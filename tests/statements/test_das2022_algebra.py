@@ -20,7 +20,7 @@ from dpfl_theory.statements.das2022 import (
     theorem7,
 )
 from dpfl_theory.statements.formula import sides_of
-from dpfl_theory.statements.model import Sides, Statement
+from dpfl_theory.statements.model import Statement
 
 _CLIPPED_FORM = "is das2022.eq22 with C = C_hat E"
 _INFINITE = "both sides infinite where gradients have one direction"
@@ -58,40 +58,34 @@ FAULTS = [
 
 def altered(statement: Statement, side: str, term: str) -> Statement:
     """The statement with one term of one side larger by a hundredth."""
-
-    def sides() -> Sides:
-        assert statement.sides is not None
-        found = sides_of(statement)
-        terms = {k: (sp.Rational(101, 100) * v if k == term else v) for k, v in getattr(found, side).items()}
-        assert term in terms
-        return replace(found, **{side: terms})
-
-    return replace(statement, sides=sides)
+    found = sides_of(statement)
+    terms = {k: (sp.Rational(101, 100) * v if k == term else v) for k, v in getattr(found, side).items()}
+    assert term in terms
+    return replace(statement, sides=lambda s: replace(found, **{side: terms}))
 
 
 @pytest.mark.parametrize(("module", "name", "check", "side", "term"), FAULTS)
 def test_a_term_that_is_a_hundredth_too_large_is_noticed(
-    monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str, check: str, side: str, term: str
+    module: ModuleType, name: str, check: str, side: str, term: str
 ) -> None:
     statement: Statement = getattr(module, name)
     found = next(c for c in statement.checks if c.method == "algebra" and c.name == check)
-    assert found.build(found.instance).true
-    monkeypatch.setattr(module, name, altered(statement, side, term))
-    assert found.build(found.instance).true is False
+    assert found.made(statement).true
+    assert found.made(altered(statement, side, term)).true is False
 
 
 def test_another_bound_of_eq_5_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     check = next(c for c in comparison.SECTION.checks if c.method == "algebra")
-    assert check.build(check.instance).true
+    assert check.made(comparison.SECTION).true
     monkeypatch.setattr(asymptotic, "EQ5", altered(asymptotic.EQ5, "rhs", "initialisation"))
-    assert check.build(check.instance).true is False
+    assert check.made(comparison.SECTION).true is False
 
 
 def test_the_excess_of_independent_sampling_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The repaired recursion takes kappa from das2022.eq12.repaired as entered."""
     check = next(c for c in theorem7.GENERAL_REPAIRED.checks if c.name.startswith("from (46)"))
     monkeypatch.setattr(sampling, "REPAIRED", altered(sampling.REPAIRED, "rhs", "cohort size"))
-    assert check.build(check.instance).true is False
+    assert check.made(theorem7.GENERAL_REPAIRED).true is False
 
 
 def test_the_kappa_term_vanishes_as_alpha_grows() -> None:
@@ -101,7 +95,5 @@ def test_the_kappa_term_vanishes_as_alpha_grows() -> None:
     )
     assert repaired.uses == ("das2022.theorem4b.repaired",)
     check = next(c for c in repaired.checks if c.name == "limit of das2022.theorem4b.repaired as alpha grows")
-    assert check.build(check.instance).true
-    assert printed.sides is not None
-    assert repaired.sides is not None
+    assert check.made(repaired).true
     assert sides_of(printed).rhs == sides_of(repaired).rhs

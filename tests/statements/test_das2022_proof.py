@@ -6,60 +6,71 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
+import sympy as sp
 
 from dpfl_theory import statements
-from dpfl_theory.checks import monte_carlo, worst_case
+from dpfl_theory.checks import exact, monte_carlo, worst_case
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.statements.claims import Performance
 from dpfl_theory.statements.das2022 import _comparison_instances as comparisons
 from dpfl_theory.statements.das2022 import _one_round, facts, recursion, snr
 from dpfl_theory.statements.das2022 import _step_performance as worst
-from dpfl_theory.statements.formula import sides_of
-from dpfl_theory.statements.model import Check, Sides
+from dpfl_theory.statements.formula import Letters, sides_of
+from dpfl_theory.statements.model import Check, Sides, Statement
+from dpfl_theory.statements.symbolic import sides_at
 
-STEP = {"E": 2, "eta L": "1/2", "L": "1", "class": "convex"}
-
-
-def worst_ratio(build: Callable[[Mapping[str, Any]], Performance], instance: Mapping[str, Any]) -> float:
-    return worst_case.solve(build(instance)).dual
+STEP = {"E": 2, "eta L": "1/2", "L": "1"}
 
 
-def weaker(build: Callable[[Mapping[str, Any]], Performance], factor: float) -> Callable[[Mapping[str, Any]], Any]:
-    """The same inequality with its left side times the factor."""
+def worst_ratio(statement: Statement, build: Callable[..., Any], instance: Mapping[str, Any]) -> float:
+    return worst_case.solve(worst_case.inequality(statement, build(statement, instance))).dual
 
-    def built(instance: Mapping[str, Any]) -> Performance:
-        found = build(instance)
-        return replace(found, left=factor * found.left)
 
-    return built
+def larger(id_: str, term: str, factor: float) -> Statement:
+    """The statement with a term of its left side, or one that moves there, times the factor."""
+    statement = statements.get(id_)
+    made = sides_of(statement)
+    side = "lhs" if term in made.lhs else "rhs"
+    terms = dict(getattr(made, side))
+    return replace(
+        statement, sides=lambda s: replace(made, **{side: {**terms, term: sp.Rational(factor) * terms[term]}})
+    )
 
 
 @pytest.mark.parametrize(
-    ("build", "instance", "factor"),
+    ("id_", "build", "instance", "term", "factor"),
     [
-        (worst.eq18, STEP, 1.01),
-        (worst.eq22, STEP, 1.5),
-        (worst.eq23, {**STEP, "E": 1}, 1.01),
-        (worst.eq31, {**STEP, "eta L": "1/8"}, 1.2),
-        (worst.eq31_sum, {**STEP, "E": 1}, 1.01),
-        (worst.eq32, {**STEP, "eta L": "1/64"}, 1.01),
-        (worst.eq45, {**STEP, "eta L": "1/64"}, 1.01),
+        ("das2022.eq18", worst.eq18, STEP, "update", 2.0),
+        ("das2022.eq22", worst.clipped, STEP, "update", 4.0),
+        ("das2022.eq41", worst.clipped, STEP, "update", 4.0),
+        ("das2022.eq23", worst.eq23, {**STEP, "E": 1}, "update", 0.9375),
+        ("das2022.eq31", worst.eq31, {**STEP, "eta L": "1/8"}, "gap", 1.25),
+        ("das2022.eq32", worst.unclipped, {**STEP, "eta L": "1/64"}, "gap", 1.0625),
+        ("das2022.eq45", worst.lengthened, {**STEP, "eta L": "1/64"}, "gap", 1.0625),
     ],
 )
-def test_a_smaller_right_side_is_refuted(build: Any, instance: Mapping[str, Any], factor: float) -> None:
-    assert worst_ratio(build, instance) <= 1.0 + 1e-6
-    assert worst_ratio(weaker(build, factor), instance) > 1.0 + 1e-4
+def test_a_stronger_step_is_refuted(
+    id_: str, build: Any, instance: Mapping[str, Any], term: str, factor: float
+) -> None:
+    assert worst_ratio(statements.get(id_), build, instance) <= 1.0 + 1e-6
+    assert worst_ratio(larger(id_, term, factor), build, instance) > 1.0 + 1e-4
 
 
 def test_the_sharpened_threshold_is_the_smallest_for_one_step() -> None:
     one = {**STEP, "E": 1}
     exact = 16.0 * 2.0**0.5 / 9.0
-    assert worst_ratio(lambda i: worst.eq22(i, exact), one) == pytest.approx(1.0, abs=1e-6)
-    assert worst_ratio(lambda i: worst.eq22(i, 0.98 * exact), one) > 1.001
+    sharpened = statements.get("das2022.eq22.sharpened")
+    assert worst_ratio(sharpened, partial(worst.clipped, threshold=exact), one) == pytest.approx(1.0, abs=1e-6)
+    assert worst_ratio(sharpened, partial(worst.clipped, threshold=0.98 * exact), one) > 1.001
+
+
+def test_the_middle_of_31_s_display_is_sharp_in_its_sum_of_squares() -> None:
+    eq31 = statements.get("das2022.eq31")
+    assert worst_ratio(eq31, worst.eq31_sum, {**STEP, "E": 1}) == pytest.approx(1.0, abs=1e-6)
 
 
 def round_of(**changes: Any) -> dict[str, Any]:
@@ -89,14 +100,39 @@ def test_a_round_of_independent_clients_breaks_the_normalised_recursion() -> Non
     a = eta
     allowed = w * w - 2.0 * eta * (C / g) * (1.0 - 2.0 * a * a) * gap + eta * eta * C * C
     assert after > 1.3 * allowed
-    assert worst_ratio(_one_round.one_round, round_of()) > after / (allowed + 2.0 * eta * (C / g) * gap)
-    assert worst_ratio(_one_round.one_round, round_of(sampling="fixed")) <= 1.0 + 1e-6
+    eq47 = statements.get("das2022.eq47")
+    found = worst_ratio(eq47, _one_round.one_round, round_of())
+    assert found > after / (allowed + 2.0 * eta * (C / g) * gap)
+    assert worst_ratio(eq47, _one_round.one_round, round_of(sampling="fixed")) <= 1.0 + 1e-6
 
 
 def test_a_round_notices_noise_that_is_counted_twice() -> None:
     """The clipped round holds with independent clients, and would not with a second moment twice as large."""
     instance = round_of(lengths=["short"], copies=10, **{"eta L": "1/2"})
-    assert worst_ratio(_one_round.one_round, instance) <= 1.0 + 1e-6
+    assert worst_ratio(recursion.EQ35, _one_round.one_round, instance) <= 1.0 + 1e-6
+
+
+@pytest.mark.parametrize("term", ["distance", "clipped", "unclipped", "heterogeneity"])
+def test_a_round_reads_each_term_of_35(term: str) -> None:
+    """A term that is a hundred times better breaks a round that keeps (35) as it is printed."""
+    made = sides_of(recursion.EQ35)
+    factor = sp.Rational(1, 100) if term in ("distance", "heterogeneity") else 100
+    better = replace(made, rhs={**made.rhs, term: factor * made.rhs[term]})
+    lengths = ["short", "short"] if term == "heterogeneity" else ["1", "short"]
+    instance = round_of(lengths=lengths, copies=1, sampling="fixed", **{"eta L": "1/4"})
+    assert worst_ratio(recursion.EQ35, _one_round.one_round, instance) <= 1.0 + 1e-6
+    altered = replace(recursion.EQ35, sides=lambda s: better)
+    assert worst_ratio(altered, _one_round.one_round, instance) > 1.0 + 1e-4
+
+
+def test_an_equal_clients_round_reads_the_noise_of_35() -> None:
+    made = sides_of(recursion.EQ35)
+    check = next(c for c in recursion.EQ35.checks if c.name.endswith("with noise"))
+    quiet = replace(
+        recursion.EQ35, sides=lambda s: replace(made, rhs={k: v for k, v in made.rhs.items() if k != "noise"})
+    )
+    assert exact.run(recursion.EQ35, check, Settings()).verdict == "holds"
+    assert exact.run(quiet, check, Settings()).verdict == "violated"
 
 
 def test_normalised_signals_can_cancel() -> None:
@@ -108,8 +144,8 @@ def test_normalised_signals_can_cancel() -> None:
         clip, norm = u * np.minimum(1.0, 4.0 / length), 4.0 * u / length
         shorter += np.linalg.norm(clip.sum(axis=0)) > np.linalg.norm(norm.sum(axis=0))
     assert shorter > 20
-    cases = snr.signals({"C": "10", "updates": [[["10"], ["-1"]]]})
-    assert (float(cases[0].lhs), float(cases[0].rhs)) == (81.0, 0.0)
+    (found,) = snr.signals(snr.ANY_COHORT, {"C": "10", "updates": [[["10"], ["-1"]]]})
+    assert sides_at(snr.ANY_COHORT, found.letters) == (9, 0)
 
 
 def test_clipping_beats_normalisation_on_the_conflicting_clients() -> None:
@@ -138,7 +174,7 @@ def test_a_rival_run_is_needed_and_used() -> None:
     check = next(c for c in section.checks if c.name.endswith("alpha = 1"))
     found = monte_carlo.run(section, check, Settings(alpha=1e-6))
     assert found.verdict == "violated"
-    alone = replace(check, build=lambda i: replace(check.build(i), rival=None))
+    alone = replace(check, build=lambda s, i: replace(check.build(s, i), rival=None))
     with pytest.raises(ValueError, match="no rival run"):
         monte_carlo.run(section, alone, Settings(alpha=1e-6))
 
@@ -153,8 +189,7 @@ def test_a_step_with_a_term_of_the_wrong_size_is_noticed(term: str) -> None:
     }[term]
     check = next(c for c in eq32.checks if c.name == name)
 
-    def wrong() -> Sides:
-        assert eq32.sides is not None
+    def wrong(_: Letters) -> Sides:
         sides = sides_of(eq32)
         factor = 1.2 if term == "gap" else 0.8
         return Sides(sides.lhs, {**sides.rhs, term: factor * sides.rhs[term]})
@@ -164,20 +199,12 @@ def test_a_step_with_a_term_of_the_wrong_size_is_noticed(term: str) -> None:
 
 
 def test_the_summed_recursion_needs_its_noise_term() -> None:
-    def without_noise() -> Sides:
-        sides = recursion._eq36_sides()
-        return Sides(sides.lhs, {k: v for k, v in sides.rhs.items() if k != "noise"})
-
     eq36 = statements.get("das2022.eq36")
+    made = sides_of(eq36)
     check: Check = next(c for c in eq36.checks if c.name == "(34) over the rounds")
-    assert check.build({}).true
-    altered = replace(eq36, sides=without_noise)
-    original = recursion.EQ36
-    try:
-        recursion.EQ36 = altered
-        assert not check.build({}).true
-    finally:
-        recursion.EQ36 = original
+    assert check.made(eq36).true
+    rhs = {k: v for k, v in made.rhs.items() if k != "noise"}
+    assert not check.made(replace(eq36, sides=lambda s: Sides(made.lhs, rhs))).true
 
 
 def test_appendix_f_does_not_meet_the_hypothesis_on_the_threshold() -> None:
@@ -190,8 +217,12 @@ def test_appendix_f_does_not_meet_the_hypothesis_on_the_threshold() -> None:
 
 
 def test_fact_2_s_worst_case_is_p() -> None:
-    assert worst_case.solve(facts.fact2_performance({"p": 3})).proved
-    assert worst_case.solve(facts.fact2_performance({"p": 3}, share=0.9)).dual == pytest.approx(1 / 0.9, abs=1e-6)
+    made = sides_of(facts.FACT2)
+    nine_tenths = replace(made, rhs={k: sp.Rational(9, 10) * v for k, v in made.rhs.items()})
+    assert worst_ratio(facts.FACT2, facts.any_vectors, {"p": 3}) == pytest.approx(1.0, abs=1e-6)
+    assert worst_ratio(replace(facts.FACT2, sides=lambda s: nine_tenths), facts.any_vectors, {"p": 3}) == pytest.approx(
+        1 / 0.9, abs=1e-6
+    )
 
 
 def test_one_normalised_round_of_ten_equal_clients() -> None:
@@ -209,11 +240,12 @@ def test_one_normalised_round_of_ten_equal_clients() -> None:
 
 @pytest.mark.parametrize(("eta", "ratio", "told"), [("1/2", "99/100", "0.862"), ("9/20", "9999/10000", "0.829")])
 def test_eq35_fails_below_and_at_a_local_phase_of_two(eta: str, ratio: str, told: str) -> None:
-    (case,) = recursion.equal_clients(
-        {**recursion.EQUAL, "eta": eta, "C/||u||": ratio, "E": [4], "sampling": "independent"}
+    (found,) = recursion.equal_clients(
+        recursion.EQ35, {**recursion.EQUAL, "eta": eta, "C/||u||": ratio, "E": [4], "sampling": "independent"}
     )
-    assert case.lhs > case.rhs
-    assert f"{float(case.lhs):.3f}" == told
+    left, right = sides_at(recursion.EQ35, found.letters)
+    assert left > right
+    assert f"{float(left):.3f}" == told
     erratum = recursion.EQ35.erratum
     assert erratum is not None
     assert told in erratum.counterexample

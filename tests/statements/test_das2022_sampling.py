@@ -3,12 +3,14 @@ must be noticed."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
+import sympy as sp
 
 from dpfl_theory.checks import monte_carlo, worst_case
 from dpfl_theory.checks.settings import Settings
@@ -17,7 +19,8 @@ from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _independent, _letters, _one_round, fixed_size
 from dpfl_theory.statements.das2022 import _step_performance as worst
 from dpfl_theory.statements.das2022._experiments import alpha_form_experiment
-from dpfl_theory.statements.model import Check
+from dpfl_theory.statements.formula import sides_of
+from dpfl_theory.statements.model import Check, Statement
 
 SIX = ("eq12", "eq35", "eq47", "theorem4b", "theorem7", "theorem7.alpha")
 
@@ -49,7 +52,7 @@ def test_the_counterexample_within_theorem_3_s_range_is_of_the_sampling_alone(se
         ("outside", other, instance),
         ("lifted", lifted, instance),
     ):
-        check = Check("monte-carlo", name, lambda i, of=of: alpha_form_experiment(of, i, "normalise"), run)  # type: ignore[misc]
+        check = Check("monte-carlo", name, lambda s, i: alpha_form_experiment(s, i, "normalise"), run)
         found[name] = monte_carlo.run(of, check, Settings(seed=seed, alpha=1e-6, device="cpu"))
     assert {k: e.verdict for k, e in found.items()} == {
         "literal": "violated",
@@ -63,7 +66,7 @@ def test_the_counterexample_within_theorem_3_s_range_is_of_the_sampling_alone(se
 
 def room(h: str, counted: bool, least_E: int = 1) -> bool | None:
     check = _independent.checks(h, counted, least_E)[-1]
-    return check.build(check.instance).true  # type: ignore[no-any-return]
+    return check.made(get("das2022.eq35.repaired")).true  # type: ignore[no-any-return]
 
 
 def test_the_proof_for_independent_clients_needs_each_of_its_parts() -> None:
@@ -103,13 +106,16 @@ def test_what_clients_give_in_a_round_by_brute_force() -> None:
     assert 0.3 < worst <= 1.0
 
 
+def worst_ratio(statement: Statement, build: Callable[..., Any], instance: Mapping[str, Any]) -> float:
+    return worst_case.solve(worst_case.inequality(statement, build(statement, instance))).dual
+
+
 def test_the_round_of_theorem_6_s_second_form_notices_phases_that_are_too_long() -> None:
     """Two hundred equal clients just above C: inside eta L E <= 1/4 the round holds, at eta L E = 2 it does not."""
     instance: dict[str, Any] = {"L": "1", "sampling": "independent", "lengths": ["99/100"], "copies": 200}
+    statement = get("das2022.theorem6.alpha")
     found = {
-        (E, product): worst_case.solve(
-            _one_round.one_round({**instance, "E": E, "eta L": product, "all_Delta": True})
-        ).dual
+        (E, product): worst_ratio(statement, _one_round.one_round, {**instance, "E": E, "eta L": product})
         for E, product in ((4, "1/16"), (4, "1/2"))
     }
     assert found[4, "1/16"] <= 1.0 + 1e-6
@@ -127,17 +133,22 @@ def test_what_a_client_gives_over_all_convex_functions(E: int) -> None:
     """By performance estimation: (18) with 1 - eta L in place of 1/2, and (32) with ||u - E c||^2 eta/(LE) added to its
     left side, c the gradient at w*. Both notice a share more of what is given."""
     instance = {"E": E, "eta L": "1/8", "L": "1"}
-    assert worst_case.solve(worst.eq18(instance, 7 / 8)).dual <= 1.0 + 1e-6
-    assert worst_case.solve(worst.eq18({**instance, "E": 1}, 0.95)).dual > 1.0 + 1e-4
+    eq18, eq32 = get("das2022.eq18"), get("das2022.eq32")
+    made = sides_of(eq18)
+
+    def by(share: float) -> Statement:
+        """1/2 in (18)'s left side replaced."""
+        return replace(eq18, sides=lambda s: replace(made, lhs={"update": 2 * sp.Rational(share) * made.lhs["update"]}))
+
+    assert worst_ratio(by(7 / 8), worst.eq18, instance) <= 1.0 + 1e-6
+    assert worst_ratio(by(0.95), worst.eq18, {**instance, "E": 1}) > 1.0 + 1e-4
     ratios = []
     for share in (1.0, 1.0 + 3.0 * E):
         step = worst._Step(instance)
         target = step.phase.points[0] - step.way
         slope = step.phase.function.gradient(target)
-        a = step.eta * step.L * E
-        left = step.eta**2 * step.u**2 + step.eta * E * (2 - 2 * a - 4 * a**2) * step.excess
-        left += share * step.eta / (step.L * E) * (step.u - E * slope) ** 2
-        right = 2 * step.eta * step.u * step.way + 2 * step.eta * E * step.delta
-        ratios.append(worst_case.solve(step.compared(left, right, "(32) with what it leaves")).dual)
+        known = worst_case.inequality(eq32, worst._unclipped(eq32, step))
+        more = share * step.eta / (step.L * E) * (step.u - E * slope) ** 2
+        ratios.append(worst_case.solve(replace(known, left=known.left + more)).dual)
     assert ratios[0] <= 1.0 + 1e-6
     assert ratios[1] > 1.0 + 1e-4

@@ -124,7 +124,7 @@ def test_repair_adds_exactly_the_cohorts_excess(r: int) -> None:
 
 
 def _verdict(statement: Statement, instance: Mapping[str, object], bounding: str, seed: int) -> monte_carlo.Evidence:
-    check = Check("monte-carlo", "test", lambda i: alpha_form_experiment(statement, i, bounding), instance)
+    check = Check("monte-carlo", "test", lambda s, i: alpha_form_experiment(s, i, bounding), instance)
     return monte_carlo.run(statement, check, Settings(seed=seed, alpha=1e-8, device="cpu"))
 
 

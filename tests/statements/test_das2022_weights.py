@@ -122,7 +122,7 @@ def test_a_single_lane_dwarfs_the_others() -> None:
 @pytest.mark.parametrize("id_", ["das2022.theorem4b", "das2022.theorem4b.repaired", "das2022.eq5.repaired"])
 def test_such_a_run_is_outside_the_hypotheses(id_: str) -> None:
     statement = get(id_)
-    check = Check("monte-carlo", "test", lambda i: alpha_form_experiment(statement, i, "normalise"), APART)
+    check = Check("monte-carlo", "test", lambda s, i: alpha_form_experiment(s, i, "normalise"), APART)
     evidence = monte_carlo.run(statement, check, Settings(alpha=1e-8, device="cpu"))
     assert evidence.verdict == "not-applicable"
     assert "is infinite: the bound says nothing of this run" in evidence.reason

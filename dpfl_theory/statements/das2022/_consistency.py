@@ -6,20 +6,24 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import letters_of, prescription_of, total
+from dpfl_theory.statements.formula import Letters, letters_of, prescription_of, total
 from dpfl_theory.statements.model import Check, Statement
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import all_equal, equal
 
-__all__ = ["agreeing_prescriptions", "limit", "same_sides", "sides_difference", "specialises"]
+__all__ = ["Swaps", "agreeing_prescriptions", "limit", "same_sides", "sides_difference", "specialises"]
+
+Swaps = Callable[[Letters], Mapping[str, Any]]
+"""From the special statement's letters, what takes the place of the general one's, by name."""
 
 
 def same_sides(first: Statement, swaps: Mapping[Any, Any], second: Statement, how: str) -> Outcome:
     """Whether both sides of the first statement, with its symbols replaced, are those of the second."""
-    outcomes = [
-        equal(total(first, side).subs(swaps), total(second, side), f"{side} of {first.id} {how} against {second.id}")
-        for side in ("lhs", "rhs")
-    ]
-    return next((o for o in outcomes if not o.true), outcomes[-1])
+    return all_equal(
+        *(
+            (total(first, side).subs(swaps), total(second, side), f"{side} of {first.id} {how} against {second.id}")
+            for side in ("lhs", "rhs")
+        )
+    )
 
 
 def sides_difference(statement: Statement) -> Any:
@@ -27,85 +31,66 @@ def sides_difference(statement: Statement) -> Any:
     return total(statement, "lhs") - total(statement, "rhs")
 
 
-def _substituted(
-    statement: Statement, replace: Callable[[Mapping[str, Any]], Mapping[str, Any]], target: Statement
-) -> Any:
+def _substituted(statement: Statement, replace: Swaps, target: Statement) -> Any:
     """lhs - rhs of ``statement`` with letters replaced by expressions of the target's letters."""
-    own, new = letters_of(statement), dict(letters_of(target))
+    own, new = letters_of(statement), letters_of(target)
     expression = sides_difference(statement)
     swaps = {own[name]: value for name, value in replace(new).items() if name in own}
     swaps.update({own[name]: new[name] for name in own if name in new and own[name] not in swaps})
     return expression.subs(swaps, simultaneous=True)
 
 
-def specialises(
-    general: Statement,
-    special: Callable[[], Statement],
-    replace: Callable[[Mapping[str, Any]], Mapping[str, Any]],
-    how: str,
-) -> Check:
-    """A check that the special statement's formula is the general one's with letters replaced."""
+def specialises(general: Statement, replace: Swaps, how: str) -> Check:
+    """A check that the statement's formula is the general one's with letters replaced."""
 
-    def build(_: Mapping[str, Any]) -> Outcome:
-        target = special()
+    def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
         return equal(
-            _substituted(general, replace, target),
-            sides_difference(target),
-            f"{general.id} with {how} against {target.id}",
+            _substituted(general, replace, statement),
+            sides_difference(statement),
+            f"{general.id} with {how} against {statement.id}",
         )
 
     return Check("algebra", f"special case of {general.id}", build)
 
 
-def agreeing_prescriptions(
-    first: Statement,
-    other: Callable[[], Statement],
-    replace: Callable[[Mapping[str, Any]], Mapping[str, Any]],
-    how: str,
-    expected: str = "holds",
-) -> Check:
-    """A check that two statements prescribe the same hyper-parameters once letters of the first are replaced."""
+def agreeing_prescriptions(general: Statement, replace: Swaps, how: str, expected: str = "holds") -> Check:
+    """A check that the statement prescribes what the general one does once letters of the latter are replaced."""
 
-    def build(_: Mapping[str, Any]) -> Outcome:
-        second = other()
-        assert first.prescription is not None
-        assert second.prescription is not None
-        new = dict(letters_of(second))
-        mine, theirs = prescription_of(first), prescription_of(second)
-        own = letters_of(first)
-        swaps = {own[name]: value for name, value in replace(new).items() if name in own}
-        agreed = []
-        for name in sorted(mine.keys() & theirs.keys()):
-            outcome = equal(
-                mine[name].subs(swaps, simultaneous=True),
-                theirs[name],
-                f"{name} of {first.id} with {how} against {second.id}",
+    def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+        mine, theirs = prescription_of(general), prescription_of(statement)
+        own = letters_of(general)
+        swaps = {own[name]: value for name, value in replace(letters_of(statement)).items() if name in own}
+        shared = sorted(mine.keys() & theirs.keys())
+        if not shared:
+            return Outcome(False, f"{general.id} and {statement.id} prescribe no hyper-parameter in common")
+        found = all_equal(
+            *(
+                (
+                    mine[name].subs(swaps, simultaneous=True),
+                    theirs[name],
+                    f"{name} of {general.id} with {how} against {statement.id}",
+                )
+                for name in shared
             )
-            if not outcome.true:
-                return outcome
-            agreed.append(name)
-        if not agreed:
-            return Outcome(False, f"{first.id} and {second.id} prescribe no hyper-parameter in common")
-        return Outcome(True, f"{first.id} with {how} and {second.id} prescribe the same {', '.join(agreed)}")
+        )
+        said = f"{general.id} with {how} and {statement.id} prescribe the same {', '.join(shared)}"
+        return Outcome(True, said) if found.true else found
 
-    return Check("algebra", f"prescription agrees with {first.id}", build, expected=expected)
+    return Check("algebra", f"prescription agrees with {general.id}", build, expected=expected)
 
 
-def limit(finite: Statement, target: Callable[[], Statement]) -> Check:
+def limit(finite: Statement) -> Check:
     """A check that the asymptotic statement is the finite one divided by its coefficient, as alpha grows without
     bound."""
 
-    def build(_: Mapping[str, Any]) -> Outcome:
+    def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
         import sympy as sp
 
-        s, asymptotic = letters_of(finite), target()
-        left, right = total(finite, "lhs"), total(finite, "rhs")
-        limits = [sp.limit(side, s["alpha"], sp.oo) for side in (left, right)]
-        printed = [total(asymptotic, side) for side in ("lhs", "rhs")]
+        alpha = letters_of(finite).alpha
+        left, right = (sp.limit(total(finite, side), alpha, sp.oo) for side in ("lhs", "rhs"))
+        printed = [total(statement, side) for side in ("lhs", "rhs")]
         return equal(
-            limits[0] * printed[1],
-            limits[1] * printed[0],
-            f"the limit alpha -> oo of {finite.id} against {asymptotic.id}",
+            left * printed[1], right * printed[0], f"the limit alpha -> oo of {finite.id} against {statement.id}"
         )
 
     return Check("algebra", f"limit of {finite.id} as alpha grows", build)

@@ -126,3 +126,35 @@ ASYMPTOTIC_INDEPENDENT: dict[str, Instance] = {
     }
     for r in (1, 3)
 }
+
+# Two per cent beyond one hypothesis, within all others.
+_EDGE: Instance = {
+    "problem": base.POINT,
+    "distance": 1.0,
+    "C_hat": 1.0,
+    "rho": 0.1,
+    "alpha": 1.0,
+    "step": 0.2,
+    "E": 1,
+    "rounds": 4,
+    "lanes": 64,
+}
+_CURVED_EDGE: Instance = {k: v for k, v in _EDGE.items() if k != "C_hat"} | {"problem": base.CURVED, "distance": 3.0}
+OUTSIDE_RATIO: dict[str, Instance] = {"just outside rho < 1": {**_EDGE, "rho": 1.01, "alpha": 4.0}}
+INSIDE_RATIO: dict[str, Instance] = {"just inside rho < 1": {**_EDGE, "rho": 0.99, "alpha": 4.0}}
+OUTSIDE_COHORT: dict[str, Instance] = {"just outside r >= 1": {**_EDGE, "cohort": independent(0.99)}}
+OUTSIDE_ROUNDS: dict[str, Instance] = {"just outside K > 2 gamma/(C_hat E rho)": {**_EDGE, "step": 0.505}}
+OUTSIDE_THRESHOLD: dict[str, Instance] = {
+    "just outside C_hat >= 4 sqrt(L max_j Delta_j*)": {**_CURVED_EDGE, "margin": 0.985},
+}
+OUTSIDE_SMALLER: dict[str, Instance] = {
+    "just outside C_hat >= (16 sqrt(2)/9) sqrt(L max_j Delta_j*)": {**_CURVED_EDGE, "margin": 0.62},
+}
+OUTSIDE_PHASE: dict[str, Instance] = {
+    "just outside alpha >= 1": {**_EDGE, "alpha": 0.99},
+    "just outside E <= alpha/(2 rho)": {**_EDGE, "rho": 0.101, "E": 5},
+}
+OUTSIDE_ALPHA: dict[str, Instance] = {**OUTSIDE_PHASE, **OUTSIDE_RATIO, **OUTSIDE_COHORT}
+"""Of Theorem 4 and the second forms of Theorems 6 and 7, but for the threshold."""
+OUTSIDE_GENERAL: dict[str, Instance] = {**OUTSIDE_ROUNDS, **OUTSIDE_RATIO, **OUTSIDE_COHORT, **OUTSIDE_THRESHOLD}
+"""Of the first forms of Theorems 6 and 7."""

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.problems import make
 from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.formula import letters_of, prescription_of
-from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.statements.formula import evaluate, prescription_of
+from dpfl_theory.statements.model import Check, Statement, checks
 
 if TYPE_CHECKING:
     from dpfl_theory.algorithms import Cohort
@@ -45,10 +45,8 @@ def starting_point(problem: Problem, distance: float, seed: int = 0) -> Array:
 
 def _prescribe(statement: Statement, values: dict[str, float]) -> dict[str, float]:
     """The values with the statement's own prescription evaluated at them."""
-    assert statement.prescription is not None
-    symbols = letters_of(statement)
     for name, expression in prescription_of(statement).items():
-        values[name] = float(expression.subs({symbols[k]: v for k, v in values.items() if k in symbols}))
+        values[name] = float(evaluate(expression, values, statement.id))
     return values
 
 
@@ -195,14 +193,10 @@ def step_experiment(statement: Statement, instance: Mapping[str, Any], bounding:
 
 
 def runs(
-    statement: Callable[[], Statement],
     bounding: str,
     found: Mapping[str, Mapping[str, Any]],
     verdict: str = "holds",
     experiment: Callable[[Statement, Mapping[str, Any], str], Experiment] = alpha_form_experiment,
 ) -> tuple[Check, ...]:
     """A Monte-Carlo check of the statement on each named instance, with the verdict that it is known to give."""
-    return tuple(
-        Check("monte-carlo", name, lambda i: experiment(statement(), i, bounding), instance, verdict)
-        for name, instance in found.items()
-    )
+    return checks("monte-carlo", lambda statement, i: experiment(statement, i, bounding), found, verdict)

@@ -22,7 +22,7 @@ from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import letters_of
-from dpfl_theory.statements.model import Check
+from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.symbolic import equal
 
 __all__ = ["ARGUMENT", "checks"]
@@ -34,7 +34,7 @@ ARGUMENT = (
 )
 
 
-def _excess(_: Mapping[str, Any]) -> Outcome:
+def _excess(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """With S = (1/n) sum ||g_i||^2 >= m = ||(1/n) sum g_i||^2 and kappa = (1/r)(1 - r/n), the second moment is kappa S
     + m; m less its excess over S is (1 - kappa) S, and 1 - kappa = (r - 1)/r + 1/n > 0 for r >= 1."""
     import sympy as sp
@@ -45,7 +45,7 @@ def _excess(_: Mapping[str, Any]) -> Outcome:
     return share if not share.true else equal(m - (kappa * S + m - S), (1 - kappa) * S, "m less the excess over (12)")
 
 
-def _three_points(_: Mapping[str, Any]) -> Outcome:
+def _three_points(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """<g, w - w*> less f_i(w) - f_i(w*) - (L/2)||w - x||^2 + ||g - c||^2/(2L), for g, c the gradients at x, w*, is the
     slack of smoothness from x to w plus that of co-coercivity between x and w*."""
     import sympy as sp
@@ -57,7 +57,7 @@ def _three_points(_: Mapping[str, Any]) -> Outcome:
     return equal(left, smooth + cocoercive, "the three-point bound's slack")
 
 
-def _fact2(_: Mapping[str, Any]) -> Outcome:
+def _fact2(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """Over the local steps, (1/(2L)) sum ||g_tau - c||^2 >= ||u - E c||^2/(2LE) by Fact 2; -2 eta times it is -eta/(LE)
     ||u - E c||^2. And ||E c||^2 <= 2 L E^2 Delta_i (Fact 1) is C^2/8 at the largest Delta_i, below (5C/14)^2."""
     import sympy as sp
@@ -67,7 +67,7 @@ def _fact2(_: Mapping[str, Any]) -> Outcome:
 
     fact = letters_of(FACT2)
     L, E, eta, C, Q = sp.symbols("L E eta C Q", positive=True)
-    least = Q / (total(FACT2, "rhs") / fact["sum_of_squared_norms"]).subs(fact["p"], E)
+    least = Q / (total(FACT2, "rhs") / fact.sum_of_squared_norms).subs(fact.p, E)
     gained = equal(-2 * eta * least / (2 * L), -eta / (L * E) * Q, "what an unclipped client gives")
     if not gained.true:
         return gained
@@ -80,7 +80,7 @@ def _fact2(_: Mapping[str, Any]) -> Outcome:
     )
 
 
-def _clipped(_: Mapping[str, Any]) -> Outcome:
+def _clipped(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """(15) with Lemma 8's first line, ||w - w*||^2 - ||w_E - w*||^2 >= (eta/(LE))(1 - eta L)||u||^2 - 2 eta E Delta:
     with ||u|| = C (1 + t), (22) less A_i is at least (eta/(LE)) C^2 (5/8 - eta L - 2 delta) plus terms of one sign."""
     import sympy as sp
@@ -97,7 +97,7 @@ def _clipped(_: Mapping[str, Any]) -> Outcome:
     return equal(line22 - line15, given + more, "what (22) drops for a clipped client, eta L <= 5/8")
 
 
-def _weights(_: Mapping[str, Any]) -> Outcome:
+def _weights(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """a^2/t + b^2/(1 - t) less (a + b)^2 is ((1 - t) a - t b)^2/(t (1 - t)); h/t = 1/(1 - s) at t = h (1 - s)."""
     import sympy as sp
 
@@ -108,7 +108,7 @@ def _weights(_: Mapping[str, Any]) -> Outcome:
     return square if not square.true else equal(h / (h * (1 - s)), 1 / (1 - s), "the weight of a")
 
 
-def _room(instance: Mapping[str, Any]) -> Outcome:
+def _room(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """h (s + (5/14) min(s, 1 - s))^2 <= s (1 - h + h s) S for 0 <= s <= 1 and h up to the instance's: nonnegative
     Bernstein coefficients on both halves of [0, 1].
 

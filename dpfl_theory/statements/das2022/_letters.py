@@ -7,7 +7,7 @@ size.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from dpfl_theory.statements.model import Assumption, Symbol
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
-__all__ = ["LETTERS", "PAPER", "expected", "letters", "of_client"]
+__all__ = ["LETTERS", "PAPER", "expected", "letters", "of_client", "step_of_at_most"]
 
 PAPER = "das2022"
 
@@ -87,25 +87,33 @@ def _minimiser(problem: Problem | None, values: Mapping[str, float]) -> str | No
 
 def _short_phase(problem: Problem | None, values: Mapping[str, float]) -> str | None:
     limit = values["alpha"] / (2.0 * values["rho"])
-    return None if values["E"] <= limit * (1 + 1e-12) else f"E = {values['E']:g} exceeds alpha/(2 rho) = {limit:.6g}"
+    return (
+        None
+        if values["E"] <= limit * (1 + 1e-12)
+        else f"E = {float(values['E']):g} exceeds alpha/(2 rho) = {float(limit):.6g}"
+    )
 
 
 def _alpha(problem: Problem | None, values: Mapping[str, float]) -> str | None:
-    return None if values["alpha"] >= 1 else f"alpha = {values['alpha']:g} is below 1"
+    return None if values["alpha"] >= 1 else f"alpha = {float(values['alpha']):g} is below 1"
 
 
 def _rho(problem: Problem | None, values: Mapping[str, float]) -> str | None:
-    return None if 0 < values["rho"] < 1 else f"rho = {values['rho']:g} does not lie in (0, 1)"
+    return None if 0 < values["rho"] < 1 else f"rho = {float(values['rho']):g} does not lie in (0, 1)"
 
 
 def _rounds(problem: Problem | None, values: Mapping[str, float]) -> str | None:
     K = values["K"]
-    return None if K >= 1 and abs(K - round(K)) < 1e-9 * K else f"K = {K:g} is not a positive whole number"
+    return None if K >= 1 and abs(K - round(K)) < 1e-9 * K else f"K = {float(K):g} is not a positive whole number"
 
 
 def _many_rounds(problem: Problem | None, values: Mapping[str, float]) -> str | None:
     least = 2.0 * values["gamma"] / (values["C_hat"] * values["E"] * values["rho"])
-    return None if values["K"] > least else f"K = {values['K']:g} does not exceed 2 gamma/(C_hat E rho) = {least:.6g}"
+    return (
+        None
+        if values["K"] > least
+        else f"K = {float(values['K']):g} does not exceed 2 gamma/(C_hat E rho) = {float(least):.6g}"
+    )
 
 
 def _threshold(problem: Problem | None, values: Mapping[str, float]) -> str | None:
@@ -115,25 +123,27 @@ def _threshold(problem: Problem | None, values: Mapping[str, float]) -> str | No
     least = 4.0 * float(values["L"] * c.delta_i_star.max()) ** 0.5
     if values["C_hat"] >= least * (1 - 1e-12):
         return None
-    return f"C_hat = {values['C_hat']:.6g} is below 4 sqrt(L max Delta_j*) = {least:.6g}"
+    return f"C_hat = {float(values['C_hat']):.6g} is below 4 sqrt(L max Delta_j*) = {float(least):.6g}"
 
 
 def _cohort(problem: Problem | None, values: Mapping[str, float]) -> str | None:
-    return None if values["r"] >= 1 else f"r = {values['r']:g}, so the average cohort has less than one client"
+    return None if values["r"] >= 1 else f"r = {float(values['r']):g}, so the average cohort has less than one client"
 
 
 def _exact_cohort(problem: Problem | None, values: Mapping[str, float]) -> str | None:
     if values["kappa"] == 0:
         return None
-    return f"the clients join independently: kappa = (1/r)(1 - r/n) = {values['kappa']:.6g}"
+    return f"the clients join independently: kappa = (1/r)(1 - r/n) = {float(values['kappa']):.6g}"
 
 
-def _step(largest: float) -> Callable[[Problem | None, Mapping[str, float]], str | None]:
+def step_of_at_most(largest: float, name: str = "eta") -> Assumption:
+    """The hypothesis eta L <= largest, with the statement's letter for the step size."""
+
     def test(problem: Problem | None, values: Mapping[str, float]) -> str | None:
-        product = values["eta"] * values["L"]
-        return None if product <= largest * (1 + 1e-12) else f"eta L = {product:.6g} exceeds {largest:g}"
+        product = values[name] * values["L"]
+        return None if product <= largest * (1 + 1e-12) else f"{name} L = {float(product):.6g} exceeds {largest:g}"
 
-    return test
+    return Assumption(f"{name} <= 1/({1 / largest:g}L)" if largest < 1 else f"{name} <= 1/L", test)
 
 
 CONVEX = Assumption("each f_i is convex", lambda problem, values: None)
@@ -148,5 +158,5 @@ COHORT = Assumption("r is a number of clients, r >= 1", _cohort)
 EXACT_COHORT = Assumption("every cohort has exactly r clients, drawn without replacement", _exact_cohort)
 MANY_ROUNDS = Assumption("K > (2 gamma/(C_hat E))/rho", _many_rounds)
 THRESHOLD = Assumption("C_hat >= 4 sqrt(L max_j Delta_j*)", _threshold)
-HALF_STEP = Assumption("eta <= 1/(2L)", _step(0.5))
-STEP = Assumption("eta <= 1/L", _step(1.0))
+HALF_STEP = step_of_at_most(0.5)
+STEP = step_of_at_most(1.0)

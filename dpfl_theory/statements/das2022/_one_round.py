@@ -11,77 +11,93 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.claims import Performance
+from dpfl_theory.statements.claims import WorstCase
+from dpfl_theory.statements.das2022._step_performance import on_the_left
+from dpfl_theory.statements.formula import letters_of
 from dpfl_theory.statements.local_phase import step_size
-from dpfl_theory.statements.model import Check
+from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.statements.model import checks as made_of
 
-__all__ = ["checks", "one_round"]
+__all__ = ["checks", "near_threshold", "one_round", "outside", "short_phases", "small_phases"]
 
 
-def one_round(instance: Mapping[str, Any]) -> Performance:
-    """E||w_{k+1} - w*||^2 <= ||w_k - w*||^2 + (1/n) sum_i (what the proof allows A_i), for r = 1.
+def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
+    """One round, r = 1: E||w_{k+1} - w*||^2 against ||w_k - w*||^2 and what the proof allows the clients' A_i.
 
-    instance: L, ``eta L``, E; bounding ``clip`` or ``normalise``; sampling ``independent`` or ``fixed``; lengths: for
-    each function the ratio C/||u_i|| as text, or ``short`` for a clipped method's client with ||u_i|| <= C; copies: how
-    many clients share each function. Every f_i is convex and L-smooth with C >= 4 E sqrt(L Delta_i); w* is the origin,
-    where the gradients sum to zero. all_Delta: whether the right side is that of Theorem 6's second form, which has
-    3 eta E a Delta_i for every client, clipped or not, a = eta L E <= 1/4.
+    instance: L, ``eta L``, E; sampling ``independent`` or ``fixed``; lengths: for each function the ratio C/||u_i|| as
+    text, or ``short`` for a clipped method's client with ||u_i|| <= C; copies: how many clients share each function.
+    Every f_i is convex and L-smooth with C >= 4 E sqrt(L Delta_i); w* is the origin, where the gradients sum to zero.
+
+    A statement on the sum over K rounds is taken at K = 1 with the round's decrease for its ||w_0 - w*||^2: that says
+    more than the statement does, and added up over K rounds it gives it.
     """
+    import sympy as sp
     from PEPit import PEP, Expression, Point
     from PEPit.functions import SmoothConvexFunction
 
     L, eta = step_size(instance)
     E, lengths = int(instance["E"]), instance["lengths"]
-    n, a = len(lengths), eta * L * E
-    clients, every = n * int(instance.get("copies", 1)), bool(instance.get("all_Delta"))
+    n = len(lengths)
+    clients = n * int(instance.get("copies", 1))
     problem = PEP()
     functions = [problem.declare_function(SmoothConvexFunction, L=L) for _ in range(n)]
     origin = Point(is_leaf=False, decomposition_dict={})
-    w, C2 = problem.set_initial_point(), None  # C^2, once it is known
+    w = problem.set_initial_point()
+    C2: Any = None  # C^2, once it is known
     rest = origin
     for f in functions[:-1]:
         rest = rest - f.gradient(origin)
     functions[-1].add_point((origin, rest, Expression()))
 
     sent: list[Any] = []
-    left, right = 0.0, w**2
+    gap = heterogeneity = every = Expression(is_leaf=False, decomposition_dict={})
+    length, share = Fraction(0), Fraction(0)  # mean length of the clipped updates, over C
     # A client whose length is given in terms of C defines C, so that it needs no equation.
-    for f, length in sorted(zip(functions, lengths), key=lambda pair: pair[1] == "short"):
+    for f, told in sorted(zip(functions, lengths), key=lambda pair: pair[1] == "short"):
         low = f(f.stationary_point() if n > 1 else origin)  # a single function's w* is its own minimiser
         excess, delta = f(w) - low, f(origin) - low
         u = origin
         point = w
         for _ in range(E):
             u, point = u + f.gradient(point), point - eta * f.gradient(point)
-        kappa = math.nan if length == "short" else float(Fraction(length))
+        kappa = math.nan if told == "short" else float(Fraction(told))
         if C2 is None:
-            C2 = Expression() if length == "short" else kappa**2 * u**2
-        elif length != "short":
+            C2 = Expression() if told == "short" else kappa**2 * u**2
+        elif told != "short":
             problem.add_constraint(kappa**2 * u**2 == C2)
         problem.add_constraint(16 * L * E**2 * delta <= C2)
-        if length == "short":
+        every += delta / n
+        if told == "short":
             problem.add_constraint(u**2 <= C2)
-            sent.append(u)
-            gap = eta * E * (2 - 2 * a - 4 * a**2)
-            left += max(gap, 0.0) * excess / n
-            right += (2 * eta * E * delta + max(-gap, 0.0) * excess) / n
-            if every:
-                right += eta * E * (3 * a - 2 * a * (1 + 2 * a)) * delta / n
+        weight = 1.0 if told == "short" else kappa
+        sent.append(weight * u)
+        if told != "short" and kappa <= 1:
+            length += 1 / (n * Fraction(kappa))
             continue
-        sent.append(kappa * u)
-        if kappa <= 1:
-            left += 3 * eta / (8 * L * E * kappa) * C2 / n
-            if every:
-                right += 3 * eta * E * a * delta / n
-        else:
-            gap = 2 * eta * E * kappa * (1 - 2 * a**2)
-            left += max(gap, 0.0) * excess / n
-            right += (2 * eta * E * kappa * delta + max(-gap, 0.0) * excess + eta**2 * C2) / n
+        gap += weight * (excess - delta) / n
+        heterogeneity += weight * delta / n
+        share += Fraction(1, n)
     mean, square = sum(sent[1:], sent[0]) / n, sum(g**2 for g in sent) / n
     # The variance of the cohort's average for r = 1: (1 - 1/clients) square if independent, square - mean^2 for one.
-    spread = (1 - 1 / clients) * square if instance["sampling"] == "independent" else square - mean**2
-    left += (w - eta * mean) ** 2 + eta**2 * spread
-    return Performance(problem, left, right, "one round, the clients' shares on positive sides")
+    apart = instance["sampling"] == "independent"
+    spread = (1 - 1 / clients) * square if apart else square - mean**2
+    after = (w - eta * mean) ** 2 + eta**2 * spread
+
+    s = letters_of(statement)
+    # Without noise where the statement has it as a term of its own; else with eta^2 d sigma^2 = (eta C rho)^2, K = 1.
+    rho = 0.0 if statement.prescription is None else 0.5
+    numbers = {"L": L, "eta": eta, "E": E, "K": 1, "r": 1, "n": clients, "d": 1, "epsilon": 1, "delta": Fraction(1, 2)}
+    numbers |= {"q": sp.Rational(rho * clients) ** 2 / sp.log(2), "rho": rho, "alpha": rho / (2 * eta * L)}
+    numbers |= {"kappa": Fraction(clients - 1, clients) if apart else 0, "E_unclipped_share": share}
+    gamma = Fraction(eta) * Fraction(L) * E * Fraction(rho)  # over C_hat
+    values = {**numbers, "C_hat^2": C2 / E**2, "Delta": every}
+    values |= {"gamma": sp.Rational(gamma) * s.C_hat, "E_clipped_length": sp.Rational(E * length) * s.C_hat}
+    values |= {"distance^2": w**2, "next_distance^2": after, "D^2": w**2 - after - (eta * rho) ** 2 * C2}
+    weighted = "weighted_" if "E_unclipped_weighted_gap" in s else ""
+    values |= {f"E_unclipped_{weighted}gap": gap, f"E_unclipped_{weighted}Delta": heterogeneity}
+    taken = on_the_left(statement, f"E_unclipped_{weighted}gap", {**numbers, "C_hat": 1, "gamma": gamma})
+    shift = taken * heterogeneity if "next_distance" in s else taken * heterogeneity + after / (eta * E)
+    return WorstCase(problem, values, "one round, the clients' shares on positive sides", shift=shift)
 
 
 _CLIP = (("short", "short"), ("1", "short"), ("1/2", "short"), ("1", "1"), ("1", "1/2"), ("short", "short", "short"))
@@ -110,6 +126,13 @@ def checks(bounding: str, samplings: tuple[str, ...] = ("independent", "fixed"))
     return tuple(found)
 
 
+def outside(edge: str, E: int, sampling: str) -> tuple[Check, ...]:
+    """A round with a step 2% longer than an edge of eta L E allows."""
+    product = str(Fraction(51, 50) * Fraction(edge) / E)
+    instance = {"L": "1", "eta L": product, "E": E, "sampling": sampling, "lengths": ["short", "short"]}
+    return made_of("worst-case", one_round, {f"just outside eta L E <= {edge}, E = {E}": instance}, "not-applicable")
+
+
 def short_phases() -> tuple[Check, ...]:
     """The clipped round for two thousand independent clients in two groups, eta L E up to 1/2."""
     found = []
@@ -122,7 +145,7 @@ def short_phases() -> tuple[Check, ...]:
     return tuple(found)
 
 
-def small_phases(products: tuple[tuple[int, str], ...], every: bool) -> tuple[Check, ...]:
+def small_phases(products: tuple[tuple[int, str], ...]) -> tuple[Check, ...]:
     """The clipped round for two hundred independent clients in two groups, for the (E, eta L) given."""
     found = []
     for lengths in (("short", "short"), ("1", "short"), ("1/2", "short"), ("1", "1")):
@@ -131,7 +154,7 @@ def small_phases(products: tuple[tuple[int, str], ...], every: bool) -> tuple[Ch
             name = (
                 f"two hundred clients, independent, r = 1, C/||u|| = ({', '.join(lengths)}), E = {E}, eta L = {product}"
             )
-            found.append(Check("worst-case", name, one_round, {**instance, "copies": 100, "all_Delta": every}))
+            found.append(Check("worst-case", name, one_round, {**instance, "copies": 100}))
     return tuple(found)
 
 

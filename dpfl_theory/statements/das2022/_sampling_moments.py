@@ -3,39 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import combinations
 from typing import Any
 
-from dpfl_theory.statements.claims import Case
+from dpfl_theory.statements.claims import Case, Values
+from dpfl_theory.statements.formula import at
+from dpfl_theory.statements.model import Statement
 
-__all__ = [
-    "agreement_cases",
-    "attained_cases",
-    "closed_form",
-    "full_cases",
-    "independent_factor",
-    "moment_cases",
-    "printed_factor",
-    "second_moment",
-    "vectors",
-]
+__all__ = ["agreement", "attained", "closed_form", "full", "moments", "second_moment", "vectors"]
 
 Vector = tuple[int, ...]
-Factor = Callable[[Fraction, int], Fraction]
-"""What multiplies the mean square on the right, from (r, n)."""
-
-
-def printed_factor(r: Fraction, n: int) -> Fraction:
-    """The factor 1 that eq. (12) prints."""
-    return Fraction(1)
-
-
-def independent_factor(r: Fraction, n: int) -> Fraction:
-    """1 + (1 - r/n)/r, the least factor when every client takes part independently with probability r/n."""
-    return 1 + (1 - r / n) / r
 
 
 def vectors(family: str, n: int, seed: int = 0) -> tuple[Vector, ...]:
@@ -112,25 +92,26 @@ def _sweep(instance: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], tuple[
                 yield {"n": n, "r": r, "vectors": instance["vectors"]}, members, r
 
 
-def moment_cases(instance: Mapping[str, Any], factor: Factor = printed_factor) -> list[Case]:
-    """E||(1/r) sum||^2 <= factor (1/n) sum ||g_i||^2 on every (n, r) of the instance."""
-
-    cases = []
-    for values, members, r in _sweep(instance):
+def moments(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+    """E||(1/r) sum||^2, counted over all cohorts, and (1/n) sum ||g_i||^2 on every (n, r) of the instance."""
+    found = []
+    for named, members, r in _sweep(instance):
         n = len(members)
         square = Fraction(sum(x * x for v in members for x in v), n)
-        cases.append(Case(values, second_moment(members, r, instance["sampling"]), factor(r, n) * square))
-    return cases
+        kappa = (1 - r / n) / r if instance["sampling"] == "independent" else Fraction(0)
+        counted = second_moment(members, r, instance["sampling"])
+        letters = {"n": n, "r": r, "kappa": kappa, "second_moment": counted, "mean_square": square}
+        found.append(Values(letters, named))
+    return found
 
 
-def full_cases(instance: Mapping[str, Any]) -> list[Case]:
+def full(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """Full participation: r = n, where every client takes part with probability 1."""
-    return [c for n in instance["n"] for c in moment_cases({**instance, "n": [n], "r": [n]})]
+    return [c for n in instance["n"] for c in moments(statement, {**instance, "n": [n], "r": [n]})]
 
 
-def agreement_cases(instance: Mapping[str, Any]) -> list[Case]:
+def agreement(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
     """Enumeration and closed form, each at most the other; so too E[(1/r) sum_S ||g_i||^2] and (1/n) sum ||g_i||^2."""
-
     cases = []
     for values, members, r in _sweep(instance):
         sampling = instance["sampling"]
@@ -155,7 +136,7 @@ def _first_moment(norms: tuple[Vector, ...], r: Fraction, sampling: str) -> Frac
     return total / r
 
 
-def attained_cases(instance: Mapping[str, Any]) -> list[Case]:
-    """The repaired right side against the left one for equal vectors: the factor is attained, so none is smaller."""
-
-    return [Case(c.values, c.rhs, c.lhs) for c in moment_cases(instance, independent_factor)]
+def attained(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
+    """The statement's right side against its left one for equal vectors: the factor is attained, so none is smaller."""
+    found = moments(statement, instance)
+    return [Case(i.named, *(at(statement, side, i.letters) for side in ("rhs", "lhs"))) for i in found]

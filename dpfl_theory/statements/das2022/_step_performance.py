@@ -1,19 +1,32 @@
 """Worst cases of the steps in das2022's proofs for one client: its local phase from w_k, and a w* that need not be its
 minimiser.
 
-Both sides of each inequality are arranged so that the left one is never negative.
+Where both sides of a statement have a quantity of either sign, it is taken away from both (``shift``), so that the left
+side is never negative.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.claims import Performance
+from dpfl_theory.statements.claims import Performance, WorstCase
+from dpfl_theory.statements.formula import evaluate, letters_of, total
 from dpfl_theory.statements.local_phase import LocalPhase, grid, step_size
-from dpfl_theory.statements.model import Check
+from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.statements.model import checks as made_of
 
-__all__ = ["checks", "eq18", "eq22", "eq23", "eq31", "eq31_sum", "eq32", "eq45"]
+__all__ = ["checks", "clipped", "eq18", "eq23", "eq31", "eq31_sum", "lengthened", "on_the_left", "unclipped"]
+
+_NONE = dict.fromkeys(
+    (
+        *("clipped_progress", "E_clipped_length", "unclipped_progress", "E_unclipped_gap", "E_unclipped_Delta"),
+        *("normalised_progress", "E_unclipped_weighted_gap", "E_unclipped_weighted_Delta", "E_unclipped_share"),
+    ),
+    0,
+)
+"""What (34) and (46) add up over both cases: in either of them the other one's are zero."""
 
 
 class _Step:
@@ -29,82 +42,103 @@ class _Step:
         self.delta = self.phase.function(target) - self.phase.minimum
         self.excess = self.phase.value(0)
         """f_i(w_k) - f_i^*, which is the gap to f_i(w*) plus Delta_i."""
+        self.gap = self.excess - self.delta
+        self.product = self.u * self.way
+        """B_i."""
+        self.numbers = {"L": self.L, "eta": self.eta, "E": self.E}
 
-    def compared(self, left: Any, right: Any, what: str) -> Performance:
-        return Performance(self.phase.problem, left, right, what)
+    def case(self, values: Mapping[str, Any], what: str, shift: Any = None) -> WorstCase:
+        return WorstCase(self.phase.problem, {**_NONE, **self.numbers, **values}, what, shift=shift)
 
 
-def eq18(instance: Mapping[str, Any], factor: float = 0.5) -> Performance:
-    """factor eta/(LE) ||u||^2 + ||w_E - w*||^2 <= ||w_k - w*||^2 + 2 eta E Delta; 1/2 is printed."""
+def on_the_left(statement: Statement, name: str, numbers: Mapping[str, Any]) -> float:
+    """The coefficient of a letter in ``lhs - rhs``, where that is positive, else 0: with a value that is a difference,
+    what it takes away from the left side."""
+    difference = total(statement, "lhs") - total(statement, "rhs")
+    return max(0.0, float(evaluate(difference.diff(letters_of(statement)[name]), numbers, statement.id)))
+
+
+def eq18(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
+    """The distance after the phase is added to both sides."""
     s = _Step(instance)
-    left = factor * s.eta / (s.L * s.E) * s.u**2 + (s.way - s.eta * s.u) ** 2
-    return s.compared(left, s.way**2 + 2 * s.eta * s.E * s.delta, "(18), all on positive sides")
+    after = (s.way - s.eta * s.u) ** 2
+    values = {"update_squared": s.u**2, "approach": s.way**2 - after, "Delta": s.delta}
+    return s.case(values, "(18), all on positive sides", after)
 
 
-def eq22(instance: Mapping[str, Any], threshold: float = 4.0) -> Performance:
-    """A_i <= -(3 eta/(8LE)) C ||u|| at ||u|| = C, where C >= threshold E sqrt(L Delta); 4 is printed.
+def clipped(_: Statement, instance: Mapping[str, Any], threshold: float = 4.0) -> WorstCase:
+    """A client with ||u|| = C, in units in which that is 1, and C >= threshold E sqrt(L Delta); 4 is printed.
 
     With kappa = C/||u||, (22) over eta kappa reads eta kappa ||u||^2 + 3 ||u||^2/(8LE) <= 2 <u, w_k - w*>, under
     threshold^2 L E^2 Delta <= kappa^2 ||u||^2: the hypothesis is weakest and the left side largest at kappa = 1.
     """
     s = _Step(instance)
     s.phase.problem.add_constraint(threshold**2 * s.L * s.E**2 * s.delta <= s.u**2)
-    left = (s.eta + 3 / (8 * s.L * s.E)) * s.u**2
-    return s.compared(left, 2 * s.u * s.way, "eta ||u||^2 + 3 ||u||^2/(8LE) against 2 <u, w_k - w*>")
+    values = {"C": 1, "C_hat": Fraction(1, s.E), "E_clipped_length": s.u**2}
+    values["clipped_progress"] = s.eta**2 * s.u**2 - 2 * s.eta * s.product
+    return s.case(values, "the bound at ||u|| = C with 2 eta <u, w_k - w*> on both sides", 2 * s.eta * s.product)
 
 
-def eq23(instance: Mapping[str, Any]) -> Performance:
-    """eta^2 ||u||^2 <= 2 eta^2 L E^2 (f_i(w_k) - f_i^*): what (23) adds to -2 eta B_i."""
+def eq23(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
+    """A_i of an unclipped client, with its inner product; what (23) adds to -2 eta B_i is left."""
     s = _Step(instance)
-    return s.compared(s.u**2, 2 * s.L * s.E**2 * s.excess, "||u||^2 against 2 L E^2 (f_i(w_k) - f_i^*)")
+    values = {"unclipped_progress": s.eta**2 * s.u**2 - 2 * s.eta * s.product, "unclipped_B": s.product}
+    values |= {"E_unclipped_gap": s.gap, "E_unclipped_Delta": s.delta}
+    return s.case(values, "eta^2 ||u||^2 against what (23) adds to -2 eta B_i")
 
 
-def eq31(instance: Mapping[str, Any]) -> Performance:
-    """E (f_i(w_k) - f_i(w*)) - 2 eta^2 L^2 E^3 (f_i(w_k) - f_i^*) <= B_i."""
-    return _product(instance, int(instance["E"]) ** 3)
-
-
-def eq31_sum(instance: Mapping[str, Any]) -> Performance:
-    """The same with the sum of tau^2 for tau < E in place of E^3: the display's middle."""
-    return _product(instance, sum(tau**2 for tau in range(int(instance["E"]))))
-
-
-def _product(instance: Mapping[str, Any], count: int) -> Performance:
+def eq31(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
+    """What (31) takes from E times the gap is added to both sides."""
     s = _Step(instance)
-    drift = 2 * s.eta**2 * s.L**2 * count
-    right = s.u * s.way + s.E * s.delta + drift * s.excess
-    return s.compared(s.E * s.excess, right, f"E (f_i(w_k) - f_i^*) against B_i + E Delta + {drift:.6g} times the same")
+    gap = on_the_left(statement, "E_gap", s.numbers)
+    taken = s.E * s.excess - gap * s.gap
+    return s.case({"E_gap": s.gap, "Delta": s.delta, "B": s.product}, "(31), all on positive sides", taken)
 
 
-def eq32(instance: Mapping[str, Any]) -> Performance:
-    """(32) for an unclipped client, with a = eta L E: A_i is at most -eta E (2 - 2a - 4a^2)(f_i(w_k) - f_i(w*)) plus
-    eta E (2a + 4a^2) Delta_i.
+def eq31_sum(_: Statement, instance: Mapping[str, Any]) -> Performance:
+    """(31) with the sum of tau^2 for tau < E in place of E^3: the display's middle."""
+    s = _Step(instance)
+    drift = 2 * s.eta**2 * s.L**2 * sum(tau**2 for tau in range(s.E))
+    right = s.product + s.E * s.delta + drift * s.excess
+    what = f"E (f_i(w_k) - f_i^*) against B_i + E Delta + {drift:.6g} times the same"
+    return Performance(s.phase.problem, s.E * s.excess, right, what)
 
-    In terms of f_i(w_k) - f_i^* the right side is -eta E (2 - 2a - 4a^2)(f_i(w_k) - f_i^*) + 2 eta E Delta_i.
+
+def unclipped(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
+    """A client with ||u|| <= C."""
+    return _unclipped(statement, _Step(instance))
+
+
+def _unclipped(statement: Statement, s: _Step) -> WorstCase:
+    values = {"C_hat": 1, "unclipped_progress": s.eta**2 * s.u**2 - 2 * s.eta * s.product}
+    values |= {"E_unclipped_gap": s.gap, "E_unclipped_Delta": s.delta}
+    taken = on_the_left(statement, "E_unclipped_gap", {**s.numbers, "C_hat": 1}) * s.delta
+    return s.case(values, "an unclipped client's bound, all on positive sides", taken + 2 * s.eta * s.product)
+
+
+def lengthened(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
+    """A client with ||u|| <= C whose update is sent with length C, without eta^2 C^2, which both sides have.
+
+    Taken at ||u|| = C. Elsewhere z_i = C/||u_i|| multiplies all that is left.
     """
     s = _Step(instance)
-    a = s.eta * s.L * s.E
-    gap = s.eta * s.E * (2 - 2 * a - 4 * a**2)
-    left = s.eta**2 * s.u**2 + max(gap, 0.0) * s.excess
-    right = 2 * s.eta * s.u * s.way + 2 * s.eta * s.E * s.delta + max(-gap, 0.0) * s.excess
-    return s.compared(left, right, "(32), all on positive sides")
+    square = s.eta**2 * s.u**2
+    values = {"C_hat^2": s.u**2 / s.E**2, "normalised_progress": square - 2 * s.eta * s.product}
+    values |= {"E_unclipped_weighted_gap": s.gap, "E_unclipped_weighted_Delta": s.delta, "E_unclipped_share": 1}
+    taken = on_the_left(statement, "E_unclipped_weighted_gap", s.numbers) * s.delta
+    told = "a lengthened client's bound without eta^2 C^2, all on positive sides"
+    return s.case(values, told, taken + 2 * s.eta * s.product - square)
 
 
-def eq45(instance: Mapping[str, Any]) -> Performance:
-    """E {(1 - 2a^2)(f_i(w_k) - f_i(w*)) - 2a^2 Delta_i} <= <u, w_k - w*> with a = eta L E.
-
-    (45) without eta^2 C_hat^2 E^2, which both sides have, and over 2 eta z_i, so that no weight z_i is left.
-    """
-    s = _Step(instance)
-    a = s.eta * s.L * s.E
-    gap = s.E * (1 - 2 * a**2)
-    right = s.u * s.way + s.E * s.delta + max(-gap, 0.0) * s.excess
-    return s.compared(max(gap, 0.0) * s.excess, right, "(45) over 2 eta z_i, all on positive sides")
-
-
-def checks(
-    build: Callable[[Mapping[str, Any]], Performance], products: tuple[str, ...], prefix: str = ""
-) -> tuple[Check, ...]:
-    """A worst-case check for one to four local steps at each product eta L."""
+def checks(build: Callable[..., Any], products: tuple[str, ...], prefix: str = "", part: str = "") -> tuple[Check, ...]:
+    """A worst-case check for one to four local steps at each product eta L, and, where the first of them is the largest
+    that the hypotheses allow, one just outside."""
     found = grid(**{"E": (1, 2, 3, 4), "eta L": products, "L": ("1",)})
-    return tuple(Check("worst-case", prefix + name, build, i) for name, i in found.items())
+    inside = made_of("worst-case", build, {prefix + name: i for name, i in found.items()}, part=part)
+    return inside if part else (*inside, *outside(build, products[0]))
+
+
+def outside(build: Callable[..., Any], edge: str, **more: Any) -> tuple[Check, ...]:
+    """A step 2% longer than eta L <= edge allows."""
+    beyond = {"E": 2, "eta L": str(Fraction(51, 50) * Fraction(edge)), "L": "1", **more}
+    return made_of("worst-case", build, {f"just outside eta L <= {edge}": beyond}, "not-applicable")

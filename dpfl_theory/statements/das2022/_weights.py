@@ -8,7 +8,7 @@ more (there for gradients that grow in proportion to that distance; in two dimen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Outcome
@@ -83,7 +83,7 @@ FINITE = Assumption(
 )
 
 
-def _mean_inverse(_: Mapping[str, Any]) -> Outcome:
+def _mean_inverse() -> Outcome:
     """The mean of 1/|x| for x ~ N(0, I_m): no less than 2 phi(1) log(1/t) over t < |x| < 1 for m = 1, which grows
     without bound as t falls to 0; Gamma((m - 1)/2)/(sqrt(2) Gamma(m/2)) for m >= 2."""
     import sympy as sp
@@ -103,7 +103,7 @@ def _mean_inverse(_: Mapping[str, Any]) -> Outcome:
     return Outcome(True, "the mean of 1/|x| is infinite in one direction and finite in 2, 3, 4 and 5")
 
 
-def diverging(statement: Callable[[], Statement], gap: str, delta: str | None) -> Check:
+def diverging(gap: str, delta: str | None) -> Check:
     """A check that both sides are infinite where gradients vary along one direction: what they leave to each other.
 
     Near u_i = 0, f_i(w) - f_i(w*) is -Delta_i*. With the weighted gap's coefficient on the left and the weighted
@@ -111,18 +111,18 @@ def diverging(statement: Callable[[], Statement], gap: str, delta: str | None) -
     and the mean infinite, the inequality reads -oo <= oo, or is as empty. ``delta`` is None where only the gap stands.
     """
 
-    def build(instance: Mapping[str, Any]) -> Outcome:
+    def build(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
         import sympy as sp
 
-        target = statement()
-        s = letters_of(target)
-        left = total(target, "lhs").coeff(s[gap])
-        right = sp.Integer(0) if delta is None else total(target, "rhs").coeff(s[delta])
-        share = equal(left + right, instance["share"], f"the weighted Delta that {target.id} leaves on the right")
+        s = letters_of(statement)
+        left = total(statement, "lhs").coeff(s[gap])
+        right = sp.Integer(0) if delta is None else total(statement, "rhs").coeff(s[delta])
+        told = f"the weighted Delta that {statement.id} leaves on the right"
+        share = equal(left + right, instance["share"], told)
         if not share.true:
             return share
-        mean = _mean_inverse(instance)
-        said = f"right less left of {target.id} has {instance['share']} E[(C/||u_i||) Delta_i*], and {mean.reason}"
+        mean = _mean_inverse()
+        said = f"right less left of {statement.id} has {instance['share']} E[(C/||u_i||) Delta_i*], and {mean.reason}"
         return Outcome(mean.true, said, {"left": str(left), "right": str(right)})
 
     share, name = (1, "left side") if delta is None else (2, "both sides")

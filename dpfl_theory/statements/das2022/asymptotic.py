@@ -16,54 +16,46 @@ from dpfl_theory.statements.das2022._causes import ROUNDS
 from dpfl_theory.statements.das2022._consistency import agreeing_prescriptions, limit
 from dpfl_theory.statements.das2022._experiments import runs
 from dpfl_theory.statements.das2022._weights import diverging
-from dpfl_theory.statements.formula import letters_of, total
+from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import equal
 
 
-def _prescription(statement: Callable[[], Statement], printed: bool) -> Callable[[], Mapping[str, Any]]:
+def _prescription(s: Letters, printed: bool) -> Mapping[str, Any]:
     """Theorem 4's eta and C; K = (2 alpha gamma/(C E))/rho^2 as Section 4.1 prints it, or (2 alpha gamma/C)/rho^2."""
-
-    def build() -> Mapping[str, Any]:
-        s = letters_of(statement())
-        C = s["G"] * s["E"]
-        K = 2 * s["alpha"] * s["gamma"] / ((C * s["E"] if printed else C) * s["rho"] ** 2)
-        return {"eta": s["rho"] / (2 * s["alpha"] * s["L"]), "C": C, "K": K}
-
-    return build
+    C = s.G * s.E
+    K = 2 * s.alpha * s.gamma / ((C * s.E if printed else C) * s.rho**2)
+    return {"eta": s.rho / (2 * s.alpha * s.L), "C": C, "K": K}
 
 
-def _sides(statement: Callable[[], Statement], expectation: str) -> Callable[[], Sides]:
-    def build() -> Sides:
-        s = letters_of(statement())
-        bound = s["G"] / 2 * (s["L"] * s["D"] ** 2 / s["gamma"] + s["gamma"] / s["L"]) * s["rho"]
+def _sides(expectation: str) -> Callable[[Letters], Sides]:
+    def sides(s: Letters) -> Sides:
+        bound = s.G / 2 * (s.L * s.D**2 / s.gamma + s.gamma / s.L) * s.rho
         return Sides(lhs={"gap": s[expectation]}, rhs={"initialisation": bound})
 
-    return build
+    return sides
 
 
-def _bound_with_printed_rounds(statement: Callable[[], Statement], finite: Statement) -> Check:
+def _bound_with_printed_rounds(finite: Statement) -> Check:
     """With Section 4.1's K, Theorem 4 holds with gamma/E in place of gamma: does its limit still give the printed
     bound?"""
 
-    def build(_: Mapping[str, Any]) -> Outcome:
+    def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
         import sympy as sp
 
-        target = statement()
         s = letters_of(finite)
-        swapped = {s["gamma"]: s["gamma"] / s["E"]}
-        left, right = (sp.limit(total(finite, side).subs(swapped), s["alpha"], sp.oo) for side in ("lhs", "rhs"))
-        printed = [total(target, side) for side in ("lhs", "rhs")]
-        return equal(
-            left * printed[1], right * printed[0], f"the limit of {finite.id} with Section 4.1's K against {target.id}"
-        )
+        swapped = {s.gamma: s.gamma / s.E}
+        left, right = (sp.limit(total(finite, side).subs(swapped), s.alpha, sp.oo) for side in ("lhs", "rhs"))
+        printed = [total(statement, side) for side in ("lhs", "rhs")]
+        told = f"the limit of {finite.id} with Section 4.1's K against {statement.id}"
+        return equal(left * printed[1], right * printed[0], told)
 
     return Check("algebra", "bound for Section 4.1's own K", build, expected="violated")
 
 
-def _emptiness(statement: Callable[[], Statement], expectation: str) -> tuple[Check, ...]:
+def _emptiness(expectation: str) -> tuple[Check, ...]:
     """What an infinite mean of the weights leaves, where there are weights."""
-    return (diverging(statement, expectation, None),) if expectation == "E_weighted_gap" else ()
+    return (diverging(expectation, None),) if expectation == "E_weighted_gap" else ()
 
 
 _LETTERS = das.letters("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D")
@@ -84,10 +76,7 @@ def _printed(
     more: str = "",
     slips: tuple[str, ...] = (),
 ) -> Statement:
-    def itself() -> Statement:
-        return statement
-
-    statement = Statement(
+    return Statement(
         id=id_,
         kind="corollary",
         title=f"Asymptotic bound of {name}, with Section 4.1's K",
@@ -96,15 +85,16 @@ def _printed(
         symbols=_LETTERS,
         expectations=das.expected(expectation),
         assumptions=finite.assumptions,
-        sides=_sides(itself, expectation),
-        prescription=_prescription(itself, printed=True),
+        sides=_sides(expectation),
+        prescription=lambda s: _prescription(s, printed=True),
         checks=(
-            limit(finite, itself),
-            agreeing_prescriptions(finite, itself, lambda s: {}, "nothing replaced", expected="violated"),
-            _bound_with_printed_rounds(itself, finite),
-            *_emptiness(itself, expectation),
-            *runs(itself, bounding, instances.ASYMPTOTIC),
-            *runs(itself, bounding, instances.ASYMPTOTIC_E, "violated"),
+            limit(finite),
+            agreeing_prescriptions(finite, lambda s: {}, "nothing replaced", expected="violated"),
+            _bound_with_printed_rounds(finite),
+            *_emptiness(expectation),
+            *runs(bounding, instances.ASYMPTOTIC),
+            *runs(bounding, corners.OUTSIDE_ALPHA, "not-applicable"),
+            *runs(bounding, instances.ASYMPTOTIC_E, "violated"),
         ),
         expected="violated",
         erratum=Erratum(
@@ -134,14 +124,10 @@ def _printed(
         uses=(finite.id,),
         slips=slips,
     )
-    return statement
 
 
 def _repaired(printed: Statement, finite: Statement, expectation: str, bounding: str) -> Statement:
-    def itself() -> Statement:
-        return statement
-
-    statement = replace(
+    return replace(
         printed,
         id=f"{printed.id}.repaired",
         title=printed.title.replace("Section 4.1's K", "Theorem 4's K"),
@@ -149,21 +135,21 @@ def _repaired(printed: Statement, finite: Statement, expectation: str, bounding:
             printed.source, note="derived: the printed bound with Theorem 4's K; the limit alpha -> oo of Theorem 4"
         ),
         text=printed.text.replace("(CE)", "C"),
-        sides=_sides(itself, expectation),
-        prescription=_prescription(itself, printed=False),
+        sides=_sides(expectation),
+        prescription=lambda s: _prescription(s, printed=False),
         checks=(
-            limit(finite, itself),
-            agreeing_prescriptions(finite, itself, lambda s: {}, "nothing replaced"),
-            *_emptiness(itself, expectation),
-            *runs(itself, bounding, {**instances.ASYMPTOTIC, **instances.ASYMPTOTIC_E_REPAIRED}),
-            *runs(itself, bounding, corners.ASYMPTOTIC_INDEPENDENT),
+            limit(finite),
+            agreeing_prescriptions(finite, lambda s: {}, "nothing replaced"),
+            *_emptiness(expectation),
+            *runs(bounding, {**instances.ASYMPTOTIC, **instances.ASYMPTOTIC_E_REPAIRED}),
+            *runs(bounding, corners.ASYMPTOTIC_INDEPENDENT),
+            *runs(bounding, corners.OUTSIDE_ALPHA, "not-applicable"),
         ),
         expected="holds",
         erratum=None,
         uses=(finite.id,),
         slips=(),
     )
-    return statement
 
 
 EQ4 = _printed("das2022.eq4", "4", "DP-FedAvg with clipping", "E_gap", "clip", theorem4.A, "das2022.eq4.repaired")

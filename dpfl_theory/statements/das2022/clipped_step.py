@@ -5,89 +5,81 @@ A_i = -2 eta <clip(u_i, C), w_k - w*> + eta^2 ||clip(u_i, C)||^2. Case 1: ||u_i|
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _instances as instances
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022 import _step_performance as worst
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
-from dpfl_theory.statements.formula import letters_of, total
+from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.local_phase import grid
-from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement
+from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import equal
 
 _WHERE = "Appendix C.1, proof of Theorem 6"
 
 
-def _runs(
-    statement: Callable[[], Statement], found: Mapping[str, instances.Instance] = steps.STEP
-) -> tuple[Check, ...]:
-    return runs(statement, "clip", found, experiment=step_experiment)
+def _runs(found: Mapping[str, instances.Instance] = steps.STEP, verdict: str = "holds") -> tuple[Check, ...]:
+    return runs("clip", found, verdict, step_experiment)
 
 
-def _eq18_sides() -> Sides:
-    s = letters_of(EQ18)
+def _eq18_sides(s: Letters) -> Sides:
     return Sides(
-        lhs={"update": s["eta"] / (2 * s["L"] * s["E"]) * s["update_squared"]},
-        rhs={"approach": s["approach"], "heterogeneity": 2 * s["eta"] * s["E"] * s["Delta"]},
+        lhs={"update": s.eta / (2 * s.L * s.E) * s.update_squared},
+        rhs={"approach": s.approach, "heterogeneity": 2 * s.eta * s.E * s.Delta},
     )
 
 
-def _eq22_sides() -> Sides:
-    s = letters_of(EQ22)
+def _eq22_sides(s: Letters) -> Sides:
     return Sides(
-        lhs={"progress": s["clipped_progress"]},
-        rhs={"update": -3 * s["eta"] * s["C"] / (8 * s["L"] * s["E"]) * s["E_clipped_length"]},
+        lhs={"progress": s.clipped_progress},
+        rhs={"update": -3 * s.eta * s.C / (8 * s.L * s.E) * s.E_clipped_length},
     )
 
 
-def _eq23_sides() -> Sides:
-    s = letters_of(EQ23)
-    square = 2 * s["eta"] ** 2 * s["L"] * s["E"] ** 2
+def _eq23_sides(s: Letters) -> Sides:
+    square = 2 * s.eta**2 * s.L * s.E**2
     return Sides(
-        lhs={"progress": s["unclipped_progress"]},
+        lhs={"progress": s.unclipped_progress},
         rhs={
-            "inner product": -2 * s["eta"] * s["unclipped_B"],
-            "update": square * (s["E_unclipped_gap"] + s["E_unclipped_Delta"]),
+            "inner product": -2 * s.eta * s.unclipped_B,
+            "update": square * (s.E_unclipped_gap + s.E_unclipped_Delta),
         },
     )
 
 
-def _eq31_sides() -> Sides:
-    s = letters_of(EQ31)
-    drift = 2 * s["eta"] ** 2 * s["L"] ** 2 * s["E"] ** 3
-    return Sides(
-        lhs={"gap": s["E"] * s["E_gap"], "drift": -drift * (s["E_gap"] + s["Delta"])}, rhs={"inner product": s["B"]}
-    )
+def _eq31_sides(s: Letters) -> Sides:
+    drift = 2 * s.eta**2 * s.L**2 * s.E**3
+    return Sides(lhs={"gap": s.E * s.E_gap, "drift": -drift * (s.E_gap + s.Delta)}, rhs={"inner product": s.B})
 
 
-def _unclipped_terms(s: Mapping[str, Any]) -> dict[str, Any]:
-    a = s["eta"] * s["L"] * s["E"]
+def _unclipped_terms(s: Letters) -> dict[str, Any]:
+    a = s.eta * s.L * s.E
     return {
-        "gap": -s["eta"] * s["E"] * (2 - 2 * a - 4 * a**2) * s["E_unclipped_gap"],
-        "heterogeneity": s["eta"] * s["E"] * (2 * a + 4 * a**2) * s["E_unclipped_Delta"],
+        "gap": -s.eta * s.E * (2 - 2 * a - 4 * a**2) * s.E_unclipped_gap,
+        "heterogeneity": s.eta * s.E * (2 * a + 4 * a**2) * s.E_unclipped_Delta,
     }
 
 
-def _eq32_sides() -> Sides:
-    s = letters_of(EQ32)
-    return Sides(lhs={"progress": s["unclipped_progress"]}, rhs=_unclipped_terms(s))
+def _eq32_sides(s: Letters) -> Sides:
+    return Sides(lhs={"progress": s.unclipped_progress}, rhs=_unclipped_terms(s))
 
 
-def _eq34_sides() -> Sides:
-    s = letters_of(EQ34)
-    clipped = -s["eta"] * s["E"] * 3 * s["C_hat"] / (8 * s["L"] * s["E"]) * s["E_clipped_length"]
+def _eq34_sides(s: Letters) -> Sides:
+    clipped = -s.eta * s.E * 3 * s.C_hat / (8 * s.L * s.E) * s.E_clipped_length
     return Sides(
-        lhs={"clipped": s["clipped_progress"], "unclipped": s["unclipped_progress"]},
+        lhs={"clipped": s.clipped_progress, "unclipped": s.unclipped_progress},
         rhs={"update": clipped, **_unclipped_terms(s)},
     )
 
 
-def _threshold_step(_: Mapping[str, Any]) -> Outcome:
+def _threshold_step(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """(19) to (22): with C^2 = 16 L E^2 Delta_max and ||u|| >= C, what (22) drops is eta C (||u|| - C)(eta + 1/(8LE)).
 
     (19)'s right side is -C (eta^2 + eta/(2LE))||u|| + 2 eta (C/||u||) E Delta + eta^2 C^2, largest at the largest Delta
@@ -104,7 +96,7 @@ def _threshold_step(_: Mapping[str, Any]) -> Outcome:
     return equal(line22 - line19, slack, "(22) minus (19) against two terms that are nonnegative for ||u|| >= C")
 
 
-def _sum_of_squares(_: Mapping[str, Any]) -> Outcome:
+def _sum_of_squares(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """The sum of tau^2 for tau < E is (E - 1) E (2E - 1)/6; E^3 exceeds it by E (4 E^2 + 3 E - 1)/6 > 0."""
     import sympy as sp
 
@@ -113,45 +105,47 @@ def _sum_of_squares(_: Mapping[str, Any]) -> Outcome:
     return equal(slack, E * (4 * E**2 + 3 * E - 1) / 6, "E^3 less the sum of tau^2, against a positive polynomial")
 
 
-def _eq32_from_steps(_: Mapping[str, Any]) -> Outcome:
+def _eq32_from_steps(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(23) with (31) in it is (32)."""
-    mine, s = total(EQ32, "rhs"), letters_of(EQ23)
+    mine, s = total(statement, "rhs"), letters_of(EQ23)
     right = total(EQ23, "rhs")
     other = letters_of(EQ31)
-    gap, delta = s["E_unclipped_gap"], s["E_unclipped_Delta"]
-    product = total(EQ31, "lhs").subs({other["E_gap"]: gap, other["Delta"]: delta})
-    return equal(right.subs(s["unclipped_B"], product), mine, "(23) with (31) in it against (32)")
+    gap, delta = s.E_unclipped_gap, s.E_unclipped_Delta
+    product = total(EQ31, "lhs").subs({other.E_gap: gap, other.Delta: delta})
+    return equal(right.subs(s.unclipped_B, product), mine, "(23) with (31) in it against (32)")
 
 
-def _eq34_from_cases(_: Mapping[str, Any]) -> Outcome:
+def _eq34_from_cases(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(22) and (32), with C = C_hat E, add up to (34)."""
-    s = letters_of(EQ34)
-    parts = total(EQ22, "rhs").subs(letters_of(EQ22)["C"], s["C_hat"] * s["E"]) + total(EQ32, "rhs")
-    return equal(parts, total(EQ34, "rhs"), "(22) and (32) with C = C_hat E against (34)")
+    s = letters_of(statement)
+    parts = total(EQ22, "rhs").subs(letters_of(EQ22).C, s.C_hat * s.E) + total(EQ32, "rhs")
+    return equal(parts, total(statement, "rhs"), "(22) and (32) with C = C_hat E against (34)")
 
 
-def _from_lemma8(_: Mapping[str, Any]) -> Outcome:
+def _from_lemma8(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Lemma 8 with (17), Fact 2 for E gradients: sum ||grad||^2 = (||u||^2 + slack)/E, whose slack (18) drops."""
     from dpfl_theory.statements.das2022.facts import FACT2
     from dpfl_theory.statements.das2022.lemma8 import LEMMA8
 
-    s, own, fact = letters_of(EQ18), letters_of(LEMMA8), letters_of(FACT2)
-    squares = fact["sum_of_squared_norms"]
-    least = (total(FACT2, "rhs") / squares).subs(fact["p"], s["E"])  # ||u||^2 <= least * sum ||grad||^2
-    phase = (total(LEMMA8, "rhs") - total(LEMMA8, "lhs")).subs(own["gradients_squared"], s["update_squared"] / least)
-    mine = (total(EQ18, "rhs") - total(EQ18, "lhs")).subs(s["approach"], own["distance_before"] - own["distance_after"])
+    s, own, fact = letters_of(statement), letters_of(LEMMA8), letters_of(FACT2)
+    squares = fact.sum_of_squared_norms
+    least = (total(FACT2, "rhs") / squares).subs(fact.p, s.E)  # ||u||^2 <= least * sum ||grad||^2
+    phase = (total(LEMMA8, "rhs") - total(LEMMA8, "lhs")).subs(own.gradients_squared, s.update_squared / least)
+    mine = (total(statement, "rhs") - total(statement, "lhs")).subs(
+        s.approach, own.distance_before - own.distance_after
+    )
     return equal(phase, mine, "Lemma 8 with Fact 2 in it against (18)")
 
 
-def _from_lemma9(_: Mapping[str, Any]) -> Outcome:
+def _from_lemma9(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """A_i = -2 eta B_i + eta^2 ||u||^2 with Lemma 9's ||u||^2 = ||w_k - w_{k,E}||^2/eta^2 is (23)."""
     from dpfl_theory.statements.das2022.lemma9 import LEMMA9
 
-    s, own = letters_of(EQ23), letters_of(LEMMA9)
-    swaps = {own["tau"]: s["E"], own["E_gap"]: s["E_unclipped_gap"], own["Delta"]: s["E_unclipped_Delta"]}
-    square = (total(LEMMA9, "rhs") / own["eta"] ** 2).subs(swaps)
-    mine = -2 * s["eta"] * s["unclipped_B"] + s["eta"] ** 2 * square
-    return equal(mine, total(EQ23, "rhs"), "A_i with Lemma 9 in it against (23)")
+    s, own = letters_of(statement), letters_of(LEMMA9)
+    swaps = {own.tau: s.E, own.E_gap: s.E_unclipped_gap, own.Delta: s.E_unclipped_Delta}
+    square = (total(LEMMA9, "rhs") / own.eta**2).subs(swaps)
+    mine = -2 * s.eta * s.unclipped_B + s.eta**2 * square
+    return equal(mine, total(statement, "rhs"), "A_i with Lemma 9 in it against (23)")
 
 
 _CLIENT = ("eta", "L", "E")
@@ -171,7 +165,7 @@ EQ18: Statement = Statement(
     checks=(
         Check("algebra", "from Lemma 8 and Fact 2", _from_lemma8),
         *worst.checks(worst.eq18, ("1/2", "1/4", "1/16")),
-        *_runs(lambda: EQ18),
+        *_runs(),
     ),
     uses=("das2022.lemma8", "das2022.fact2"),
 )
@@ -196,17 +190,19 @@ EQ22: Statement = Statement(
     sides=_eq22_sides,
     checks=(
         Check("algebra", "from (19), by the threshold", _threshold_step),
-        *worst.checks(worst.eq22, ("1/2", "1/4", "1/16")),
-        *_runs(lambda: EQ22, steps.CLIPPED_STEP),
+        *worst.checks(worst.clipped, ("1/2", "1/4", "1/16")),
+        *_runs(steps.CLIPPED_STEP),
+        *_runs(corners.OUTSIDE_THRESHOLD, "not-applicable"),
     ),
     uses=("das2022.eq18",),
     slips=("The brace under C - ||u|| in (21) says '< 0'; (22) needs '<= 0' only, and the case is ||u|| > C.",),
 )
 
 SMALLER = 16 * 2**0.5 / 9
+_MIDDLE = "The display's middle, with the sum of tau^2 for tau < E in place of E^3; (31) follows, as E^3 is no smaller."
 
 
-def _single_step(_: Mapping[str, Any]) -> Outcome:
+def _single_step(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """E = 1: where 16 sqrt(2)/9 comes from.
 
     Convexity and smoothness give <g, w - w*> >= f_i(w) - f_i(w*) + ||g - g*||^2/(2L) with f_i(w) - f_i^* >=
@@ -249,13 +245,14 @@ EQ22_SHARPENED: Statement = replace(
     assumptions=(*_HALF, Assumption("C_hat >= (16 sqrt(2)/9) sqrt(L max_j Delta_j*)", _smaller_threshold)),
     checks=(
         Check("algebra", "one step needs 16 sqrt(2)/9", _single_step),
-        *(
-            Check("worst-case", name, lambda i: worst.eq22(i, SMALLER), instance)
-            for name, instance in grid(
-                **{"E": (1, 2, 3, 4, 5, 6), "eta L": ("1/2", "1/4", "1/16"), "L": ("1",)}
-            ).items()
+        *checks(
+            "worst-case",
+            partial(worst.clipped, threshold=SMALLER),
+            grid(**{"E": (1, 2, 3, 4, 5, 6), "eta L": ("1/2", "1/4", "1/16"), "L": ("1",)}),
         ),
-        *_runs(lambda: EQ22_SHARPENED, steps.SMALLER_THRESHOLD),
+        *worst.outside(partial(worst.clipped, threshold=SMALLER), "1/2"),
+        *_runs(steps.SMALLER_THRESHOLD),
+        *_runs(corners.OUTSIDE_SMALLER, "not-applicable"),
     ),
     uses=(),
     slips=(),
@@ -274,7 +271,7 @@ EQ23: Statement = Statement(
     checks=(
         Check("algebra", "from Lemma 9", _from_lemma9),
         *worst.checks(worst.eq23, ("1", "1/2", "1/8")),
-        *_runs(lambda: EQ23),
+        *_runs(),
     ),
     uses=("das2022.lemma9",),
 )
@@ -292,8 +289,8 @@ EQ31: Statement = Statement(
     checks=(
         Check("algebra", "the sum of squares is below E^3", _sum_of_squares),
         *worst.checks(worst.eq31, ("1", "1/2", "1/8")),
-        *worst.checks(worst.eq31_sum, ("1", "1/2", "1/8"), "with sum tau^2, "),
-        *_runs(lambda: EQ31),
+        *worst.checks(worst.eq31_sum, ("1", "1/2", "1/8"), "with sum tau^2, ", _MIDDLE),
+        *_runs(),
     ),
     uses=("das2022.lemma9",),
 )
@@ -310,8 +307,8 @@ EQ32: Statement = Statement(
     sides=_eq32_sides,
     checks=(
         Check("algebra", "(31) in (23)", _eq32_from_steps),
-        *worst.checks(worst.eq32, ("1", "1/2", "1/8", "1/64")),
-        *_runs(lambda: EQ32),
+        *worst.checks(worst.unclipped, ("1", "1/2", "1/8", "1/64")),
+        *_runs(),
     ),
     uses=("das2022.eq23", "das2022.eq31"),
 )
@@ -335,10 +332,12 @@ EQ34: Statement = Statement(
         Check("algebra", "the two cases together", _eq34_from_cases),
         *(
             Check("worst-case", f"{case}, {name}", build, instance)
-            for case, build in (("clipped", worst.eq22), ("not clipped", worst.eq32))
+            for case, build in (("clipped", worst.clipped), ("not clipped", worst.unclipped))
             for name, instance in grid(**{"E": (2, 4), "eta L": ("1/2", "1/5"), "L": ("1",)}).items()
         ),
-        *_runs(lambda: EQ34),
+        *worst.outside(worst.unclipped, "1/2"),
+        *_runs(corners.OUTSIDE_THRESHOLD, "not-applicable"),
+        *_runs(),
     ),
     uses=("das2022.eq22", "das2022.eq32"),
 )

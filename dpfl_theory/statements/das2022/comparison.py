@@ -7,16 +7,17 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.statements.claims import Case, Experiment, Outcome
+from dpfl_theory.statements.claims import Experiment, Outcome, Values
 from dpfl_theory.statements.das2022 import _comparison_instances as instances
+from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import asymptotic, theorem4
 from dpfl_theory.statements.das2022._causes import COMPARISON
 from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import alpha_form_experiment, step_experiment
-from dpfl_theory.statements.formula import letters_of, total
-from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, Symbol
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, Symbol, checks
+from dpfl_theory.statements.symbolic import all_equal, equal
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -36,58 +37,59 @@ SHARED = Assumption("f_i(w) >= f_i(w*) for all i and w (over-parameterisation)",
 # Section 3.1: C <= C_low.
 
 
-def _clow_sides() -> Sides:
+def _clow_sides(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(CLOW)
-    return Sides(lhs={"difference": s["E_difference"]}, rhs={"excess": sp.Max(0, s["C"] - s["C_low"])})
+    return Sides(lhs={"difference": s.E_difference}, rhs={"excess": sp.Max(0, s.C - s.C_low)})
 
 
-def _same_run(instance: Mapping[str, Any]) -> list[Case]:
+def _same_run(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """Both methods on f_i(w) = h_i |w - c_i|^2/2 in one dimension, in rational arithmetic, for as long as every update
-    is at least C_low long: the difference of the two iterates after each round."""
+    is at least C_low long: the mean difference of what a client sends in a round of either run."""
     curvature = [Fraction(str(v)) for v in instance["curvature"]]
     centres = [Fraction(str(v)) for v in instance["centres"]]
     eta, C_low = Fraction(str(instance["eta"])), Fraction(str(instance["C_low"]))
     C, E = C_low * Fraction(str(instance["C/C_low"])), int(instance["E"])
     noise = [Fraction(str(v)) for v in instance["noise"]]
     clipped = normalised = Fraction(str(instance["w_0"]))
-    cases: list[Case] = []
+    cases: list[Values] = []
     for k, zeta in enumerate(noise):
-        found = []
+        found, told = [], []
         for w, bounding in ((clipped, "clip"), (normalised, "norm")):
-            sent = Fraction(0)
+            sent = []
             for h, c in zip(curvature, centres):
                 u = (1 - (1 - eta * h) ** E) / eta * (w - c)
                 if abs(u) < C_low:
                     return cases
                 factor = C / abs(u) if bounding == "norm" else min(Fraction(1), C / abs(u))
-                sent += factor * u
-            found.append(w - eta * (sent / len(centres) + zeta))
+                sent.append(factor * u)
+            found.append(w - eta * (sum(sent, Fraction(0)) / len(centres) + zeta))
+            told.append(sent)
         clipped, normalised = found
-        cases.append(Case({"round": k, "w": clipped}, abs(clipped - normalised), max(Fraction(0), C - C_low)))
+        apart = sum((abs(a - b) for a, b in zip(*told)), Fraction(0)) / len(centres)
+        cases.append(Values({"C": C, "C_low": C_low, "E_difference": apart}, {"round": k, "w": clipped}))
     return cases
 
 
-def _client_difference(_: Mapping[str, Any]) -> Outcome:
+def _client_difference(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """|C - min(||u||, C)| at the shortest update, ||u|| = C_low, against the entered right side: 0 where C = C_low/(1 +
     t), t where C = C_low + t, t > 0. A longer update never differs by more."""
     import sympy as sp
 
-    s, t = letters_of(CLOW), sp.Symbol("t", positive=True)
-    low, found = s["C_low"], []
+    s, t = letters_of(statement), sp.Symbol("t", positive=True)
+    low, found = s.C_low, []
     # C, and the length that clipping leaves, min(C_low, C).
     for C, sent, told in (
         (low / (1 + t), low / (1 + t), "C below C_low"),
         (low, low, "C at C_low"),
         (low + t, low, "C above C_low"),
     ):
-        sides, exact = [total(CLOW, side).subs(s["C"], C) for side in ("lhs", "rhs")], C - sent
-        found.append(equal(sides[0].subs(s["E_difference"], exact), sp.simplify(sides[1]), f"difference, {told}"))
-    return next((o for o in found if not o.true), found[-1])
+        sides, exact = [total(statement, side).subs(s.C, C) for side in ("lhs", "rhs")], C - sent
+        found.append((sides[0].subs(s.E_difference, exact), sp.simplify(sides[1]), f"difference, {told}"))
+    return all_equal(*found)
 
 
-def _clow_experiment(instance: Mapping[str, Any]) -> Experiment:
+def _clow_experiment(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     """Huber clients so far from w* that no run of this length leaves their linear part, where ||u_i|| = E G.
 
     The observable is the same in every lane, and a sample of equal values has no confidence limits: all clients take
@@ -95,7 +97,7 @@ def _clow_experiment(instance: Mapping[str, Any]) -> Experiment:
     """
     import numpy as np
 
-    found = step_experiment(CLOW, instance, "normalise")
+    found = step_experiment(statement, instance, "normalise")
     constants, reach = found.problem.constants, found.reach
     assert reach is not None
     assert constants.w_star is not None
@@ -124,7 +126,9 @@ CLOW: Statement = Statement(
     assumptions=(
         Assumption(
             "C <= C_low",
-            lambda problem, v: None if v["C"] <= v["C_low"] * (1 + 1e-12) else f"C = {v['C']:g} exceeds {v['C_low']:g}",
+            lambda problem, v: (
+                None if v["C"] <= v["C_low"] * (1 + 1e-12) else f"C = {float(v['C']):g} exceeds {float(v['C_low']):g}"
+            ),
         ),
     ),
     sides=_clow_sides,
@@ -133,7 +137,7 @@ CLOW: Statement = Statement(
         *(
             Check(
                 "exact",
-                f"two clients in one dimension, C = {ratio} C_low",
+                f"two clients in one dimension, C = {ratio} C_low" if verdict == "holds" else "just outside C <= C_low",
                 _same_run,
                 {
                     "curvature": ["1", "1/3"],
@@ -145,8 +149,9 @@ CLOW: Statement = Statement(
                     "C/C_low": ratio,
                     "noise": ["1/7", "-2", "1/3", "5", "-1", "0", "2/9", "-3"],
                 },
+                verdict,
             )
-            for ratio in ("1", "1/2")
+            for ratio, verdict in (("1", "holds"), ("1/2", "holds"), ("51/50", "not-applicable"))
         ),
         *(Check("monte-carlo", name, _clow_experiment, i) for name, i in instances.FAR.items()),
     ),
@@ -156,43 +161,45 @@ CLOW: Statement = Statement(
 # Section 4.1: the comparison of the two methods.
 
 
-def _weights_sides() -> Sides:
-    s = letters_of(WEIGHTS)
-    return Sides(lhs={"clipping, (4)": s["E_gap"]}, rhs={"normalisation, (5)": s["E_weighted_gap"]})
+def _weights_sides(s: Letters) -> Sides:
+    return Sides(lhs={"clipping, (4)": s.E_gap}, rhs={"normalisation, (5)": s.E_weighted_gap})
 
 
-def _methods_sides() -> Sides:
-    s = letters_of(SECTION)
-    return Sides(lhs={"normalisation": s["E_gap"]}, rhs={"clipping": s["E_rival_gap"]})
+def _methods_sides(s: Letters) -> Sides:
+    return Sides(lhs={"normalisation": s.E_gap}, rhs={"clipping": s.E_rival_gap})
 
 
-def _same_bound(_: Mapping[str, Any]) -> Outcome:
+def _same_bound(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """'Both equations have the same RHS': (4) and (5), as entered; and (5) with every weight 1 is (4)."""
     four, five = letters_of(asymptotic.EQ4), letters_of(asymptotic.EQ5)
-    return same_sides(asymptotic.EQ5, {five["E_weighted_gap"]: four["E_gap"]}, asymptotic.EQ4, "with weights of 1")
+    return same_sides(asymptotic.EQ5, {five.E_weighted_gap: four.E_gap}, asymptotic.EQ4, "with weights of 1")
 
 
-def _weights_of(instance: Mapping[str, Any]) -> Outcome:
+def _weights_of(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """n clients with gaps f_i(w) - f_i(w*) >= 0 and ||u_i|| = GE/(1 + t_i), t_i >= 0, as G-Lipschitz f_i have: the
     right side less the left one is the mean of t_i times the gap, no term of which is negative."""
     import sympy as sp
 
-    n, s = int(instance["n"]), letters_of(WEIGHTS)
+    n, s = int(instance["n"]), letters_of(statement)
     gaps, more = (sp.symbols(f"{letter}1:{n + 1}", nonnegative=True) for letter in ("g", "t"))
-    lengths = [s["G"] * s["E"] / (1 + t) for t in more]
+    lengths = [s.G * s.E / (1 + t) for t in more]
     plain = sum(gaps) / sp.Integer(n)
-    weighted = sum(s["G"] * s["E"] / u * g for u, g in zip(lengths, gaps)) / sp.Integer(n)
-    difference = total(WEIGHTS, "rhs").subs(s["E_weighted_gap"], weighted) - total(WEIGHTS, "lhs").subs(
-        s["E_gap"], plain
-    )
+    weighted = sum(s.G * s.E / u * g for u, g in zip(lengths, gaps)) / sp.Integer(n)
+    left, right = (total(statement, side) for side in ("lhs", "rhs"))
+    difference = right.subs(s.E_weighted_gap, weighted) - left.subs(s.E_gap, plain)
     expected = sum(t * g for t, g in zip(more, gaps)) / sp.Integer(n)
     return equal(difference, expected, f"(5)'s left side less (4)'s, {n} clients")
 
 
-def _both(instance: Mapping[str, Any]) -> Experiment:
+def _both(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     """Theorem 4's runs of both methods, with the same noise."""
     found = alpha_form_experiment(theorem4.A, instance, "normalise")
     return replace(found, rival=alpha_form_experiment(theorem4.A, instance, "clip"))
+
+
+def _same_iterates(_: Statement, instance: Mapping[str, Any]) -> Experiment:
+    """Theorem 4's run of normalisation."""
+    return alpha_form_experiment(theorem4.B, instance, "normalise")
 
 
 SECTION: Statement = Statement(
@@ -225,6 +232,7 @@ SECTION: Statement = Statement(
         Check("algebra", "(4) and (5) have one bound", _same_bound),
         *(Check("monte-carlo", name, _both, i) for name, i in instances.NORMALISATION_WINS.items()),
         *(Check("monte-carlo", name, _both, i, "violated") for name, i in instances.CLIPPING_WINS.items()),
+        *checks("monte-carlo", _both, corners.OUTSIDE_ALPHA, "not-applicable"),
     ),
     expected="violated",
     erratum=Erratum(
@@ -270,10 +278,8 @@ WEIGHTS: Statement = Statement(
     sides=_weights_sides,
     checks=(
         *(Check("algebra", f"weights of at least 1, {n} clients", _weights_of, {"n": n}) for n in (1, 2, 4)),
-        *(
-            Check("monte-carlo", name, lambda i: alpha_form_experiment(theorem4.B, i, "normalise"), i)
-            for name, i in instances.SAME_RUN.items()
-        ),
+        *checks("monte-carlo", _same_iterates, instances.SAME_RUN),
+        *checks("monte-carlo", _same_iterates, corners.OUTSIDE_ALPHA, "not-applicable"),
     ),
 )
 

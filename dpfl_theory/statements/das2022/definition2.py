@@ -2,52 +2,53 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022._appendix import expanded_rho
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.formula import Letters, at, letters_of, prescription_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import all_equal, equal
 
 
-def _sides() -> Sides:
-    s = letters_of(DEFINITION2)
-    return Sides(lhs={"ratio": s["rho"]}, rhs={"definition": expanded_rho(s)})
+def _sides(s: Letters) -> Sides:
+    return Sides(lhs={"ratio": s.rho}, rhs={"definition": expanded_rho(s)})
 
 
-def _noise_energy(_: Mapping[str, Any]) -> Outcome:
+def _noise_energy(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Theorem 3's variance sigma^2 = q K C^2 log(1/delta)/(n epsilon)^2 in each of d coordinates is K C^2 rho^2."""
-    import sympy as sp
 
-    s = {**letters_of(DEFINITION2), "K": sp.Symbol("K", positive=True), "C": sp.Symbol("C", positive=True)}
-    variance = s["q"] * s["K"] * s["C"] ** 2 * sp.log(1 / s["delta"]) / (s["n"] ** 2 * s["epsilon"] ** 2)
-    return equal(s["d"] * variance, s["K"] * s["C"] ** 2 * expanded_rho(s) ** 2, "d sigma^2 against K C^2 rho^2")
+    from dpfl_theory.statements.das2022.theorem3 import THEOREM3
+
+    s, other = letters_of(statement), letters_of(THEOREM3)
+    variance = prescription_of(THEOREM3)["noise_variance"]
+    rho = total(statement, "rhs") * s.rho / total(statement, "lhs")
+    return equal(s.d * variance, other.K * other.C**2 * rho**2, "d sigma^2 against K C^2 rho^2")
 
 
-def _monotone(_: Mapping[str, Any]) -> Outcome:
+def _monotone(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """'rho increases as epsilon and delta decrease': with l = log(1/delta), rho^2 = q d l/(n epsilon)^2."""
     import sympy as sp
 
-    s = letters_of(DEFINITION2)
-    rho = expanded_rho(s)
-    by_epsilon = equal(rho.diff(s["epsilon"]), -rho / s["epsilon"], "d rho/d epsilon against -rho/epsilon < 0")
-    slope = -rho / (2 * s["delta"] * sp.log(1 / s["delta"]))
-    by_delta = equal(rho.diff(s["delta"]), slope, "d rho/d delta against -rho/(2 delta log(1/delta)) < 0")
-    return by_delta if by_epsilon.true else by_epsilon
+    s = letters_of(statement)
+    rho = total(statement, "rhs")
+    slope = -rho / (2 * s.delta * sp.log(1 / s.delta))
+    return all_equal(
+        (rho.diff(s.epsilon), -rho / s.epsilon, "d rho/d epsilon against -rho/epsilon < 0"),
+        (rho.diff(s.delta), slope, "d rho/d delta against -rho/(2 delta log(1/delta)) < 0"),
+    )
 
 
-def _below_one(instance: Mapping[str, Any]) -> Outcome:
+def _below_one(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """rho of a setting of the paper, with the smallest q that makes its noise private (certified, zero-out)."""
     from dpfl_theory.privacy.constants import constant
 
     told = {k: instance[k] for k in ("clients", "cohort", "rounds", "sampling", "noise")}
     q = constant("das2022.theorem3", epsilon=instance["epsilon"], delta=instance["delta"], **told).value
-    square = q * instance["dimension"] * math.log(1 / instance["delta"])
-    rho = math.sqrt(square) / (instance["clients"] * instance["epsilon"])
+    values = {"q": q, "d": instance["dimension"], "n": instance["clients"]}
+    rho = at(statement, "rhs", {**values, "delta": instance["delta"], "epsilon": instance["epsilon"]})
     return Outcome(rho < 1, f"with q = {q:.4g}, rho = {rho:.4g}", {"q": q, "rho": rho})
 
 

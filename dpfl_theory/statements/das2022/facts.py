@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.claims import Case, Outcome, Performance
+from dpfl_theory.statements.claims import Outcome, Values, WorstCase
 from dpfl_theory.statements.das2022 import _letters as das
-from dpfl_theory.statements.formula import letters_of, total
+from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.local_phase import CLASSES, LocalPhase, grid, number
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.symbolic import equal
@@ -22,57 +22,52 @@ _NORMS = Symbol(
 )
 
 
-def fact1_performance(instance: Mapping[str, Any], factor: float = 2.0) -> Performance:
-    """||grad h(x)||^2 <= factor L (h(x) - h*).
+def smooth_function(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
+    """A gradient and a height of any function of the class.
 
     The class is told only that h* is not above h at the sampled points, one of which is x - grad h(x)/L, so that
     nothing it is told contains the claim.
     """
-
-    smoothness = number(instance, "L")
-    phase = LocalPhase(str(instance["class"]), smoothness, 1 / smoothness, 1, assume_fact1=False)
+    L = number(instance, "L")
+    phase = LocalPhase(str(instance["class"]), L, 1 / L, 1, assume_fact1=False)
     phase.problem.add_constraint(phase.minimum <= phase.value(1))
-    right = factor * smoothness * phase.value(0)
-    return Performance(
-        phase.problem, phase.gradient(0) ** 2, right, f"||grad h||^2 against {factor * smoothness:.6g} (h - h*)"
-    )
+    values = {"L": L, "slope^2": phase.gradient(0) ** 2, "height": phase.value(0)}
+    return WorstCase(phase.problem, values, "||grad h||^2 against h - h*")
 
 
-def _fact1_quadratic(instance: Mapping[str, Any]) -> list[Case]:
+def _fact1_quadratic(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """h(x) = L x^2/2, where Fact 1 is an equality."""
-
-    cases = []
-    for text in instance["x"]:
-        x, smoothness = Fraction(str(text)), Fraction(str(instance["L"]))
-        cases.append(Case({"h": "L x^2/2", "x": x}, (smoothness * x) ** 2, 2 * smoothness * (smoothness * x**2 / 2)))
-    return cases
-
-
-def _fact1_sides() -> Sides:
-    s = letters_of(FACT1)
-    return Sides(lhs={"slope": s["slope"] ** 2}, rhs={"height": 2 * s["L"] * s["height"]})
+    L = Fraction(str(instance["L"]))
+    return [
+        Values({"L": L, "slope": abs(L * x), "height": L * x**2 / 2}, {"h": "L x^2/2", "x": x})
+        for x in (Fraction(str(text)) for text in instance["x"])
+    ]
 
 
-def _fact1_descent(_: Mapping[str, Any]) -> Outcome:
+def _fact1_sides(s: Letters) -> Sides:
+    return Sides(lhs={"slope": s.slope**2}, rhs={"height": 2 * s.L * s.height})
+
+
+def _fact1_descent(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """h* <= h(x - g/L) <= h(x) - ||g||^2/(2L): with h(x) - h* = ||g||^2/(2L) + t, t >= 0, right less left is 2 L t."""
     import sympy as sp
 
-    s, t = letters_of(FACT1), sp.Symbol("t", nonnegative=True)
-    right_less_left = total(FACT1, "rhs") - total(FACT1, "lhs")
-    least = s["slope"] ** 2 / (2 * s["L"])
-    return equal(right_less_left.subs(s["height"], least + t), 2 * s["L"] * t, "Fact 1, right less left")
+    s, t = letters_of(statement), sp.Symbol("t", nonnegative=True)
+    right_less_left = total(statement, "rhs") - total(statement, "lhs")
+    least = s.slope**2 / (2 * s.L)
+    return equal(right_less_left.subs(s.height, least + t), 2 * s.L * t, "Fact 1, right less left")
 
 
-def _fact1_softer_quadratic(_: Mapping[str, Any]) -> Outcome:
+def _fact1_softer_quadratic(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """h(x) = a x^2/2 with 0 < a <= L: right less left is (L - a) a x^2, which is 0 at a = L."""
     import sympy as sp
 
-    s = letters_of(FACT1)
+    s = letters_of(statement)
     a, x = sp.symbols("a x", positive=True)
-    right_less_left = total(FACT1, "rhs") - total(FACT1, "lhs")
+    right_less_left = total(statement, "rhs") - total(statement, "lhs")
     return equal(
-        right_less_left.subs({s["slope"]: a * x, s["height"]: a * x**2 / 2}),
-        (s["L"] - a) * a * x**2,
+        right_less_left.subs({s.slope: a * x, s.height: a * x**2 / 2}),
+        (s.L - a) * a * x**2,
         "Fact 1 on a x^2/2",
     )
 
@@ -91,7 +86,7 @@ FACT1 = Statement(
         Check("algebra", "quadratics of any curvature up to L", _fact1_softer_quadratic),
         Check("exact", "equality on a quadratic", _fact1_quadratic, {"L": "3", "x": ["-2", "1/7", "5"]}),
         *(
-            Check("worst-case", name, fact1_performance, instance)
+            Check("worst-case", name, smooth_function, instance)
             for name, instance in (
                 *grid(**{"class": CLASSES, "L": ("1",)}).items(),
                 ("non-convex, L = 1/8", {"class": "non-convex", "L": "1/8"}),
@@ -101,7 +96,7 @@ FACT1 = Statement(
 )
 
 
-def _sum_of_squares(instance: Mapping[str, Any]) -> Outcome:
+def _sum_of_squares(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """p sum y_i^2 - (sum y_i)^2 = sum over pairs of (y_i - y_j)^2, coordinate by coordinate."""
     from itertools import combinations
 
@@ -118,7 +113,7 @@ def _sum_of_squares(instance: Mapping[str, Any]) -> Outcome:
     )
 
 
-def _every_count(_: Mapping[str, Any]) -> Outcome:
+def _every_count(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """With J the p x p matrix of ones, J^2 = p J, so p I - J = (p I - J)^T (p I - J)/p is semidefinite, for every p."""
     import sympy as sp
 
@@ -127,35 +122,38 @@ def _every_count(_: Mapping[str, Any]) -> Outcome:
     return equal(square / p, p - J, "the square of p I - J over p, with J^2 = p J, against p I - J (for every p)")
 
 
-def fact2_cases(instance: Mapping[str, Any], factor: Callable[[int], Fraction] = Fraction) -> list[Case]:
-    """||sum y_i||^2 <= p sum ||y_i||^2 for equal vectors, then for integer vectors of a seeded sequence."""
+def drawn_vectors(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+    """Equal vectors, then integer vectors of a seeded sequence."""
     import random
 
+    import sympy as sp
+
     draws = random.Random(int(instance["seed"]))
-    cases = []
+    found = []
     for p in instance["p"]:
         equal_vectors = [(1, 2, -3)] * p
         drawn = [tuple(draws.randint(-9, 9) for _ in range(3)) for _ in range(p)]
         for name, vectors in (("equal", equal_vectors), ("drawn", drawn)):
-            total = [sum(v[k] for v in vectors) for k in range(3)]
+            length = sp.sqrt(sum(sum(v[k] for v in vectors) ** 2 for k in range(3)))
             squares = sum(x * x for v in vectors for x in v)
-            cases.append(Case({"p": p, "vectors": name}, Fraction(sum(x * x for x in total)), factor(p) * squares))
-    return cases
+            values = {"p": p, "norm_of_sum": length, "sum_of_squared_norms": squares}
+            found.append(Values(values, {"p": p, "vectors": name}))
+    return found
 
 
-def fact2_performance(instance: Mapping[str, Any], share: float = 1.0) -> Performance:
-    """||sum y_i||^2 <= share p sum ||y_i||^2 over all vectors y_1, ..., y_p of any dimension."""
+def any_vectors(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
+    """Vectors y_1, ..., y_p of any dimension."""
     from PEPit import PEP
 
     problem, p = PEP(), int(instance["p"])
     y = [problem.set_initial_point() for _ in range(p)]
-    right = share * p * sum((v**2 for v in y[1:]), y[0] ** 2)
-    return Performance(problem, sum(y[1:], y[0]) ** 2, right, f"||y_1 + ... + y_{p}||^2 against {share * p:g} squares")
+    values = {"p": p, "norm_of_sum^2": sum(y[1:], y[0]) ** 2}
+    values["sum_of_squared_norms"] = sum((v**2 for v in y[1:]), y[0] ** 2)
+    return WorstCase(problem, values, f"||y_1 + ... + y_{p}||^2 against the squares")
 
 
-def _fact2_sides() -> Sides:
-    s = letters_of(FACT2)
-    return Sides(lhs={"sum": s["norm_of_sum"] ** 2}, rhs={"squares": s["p"] * s["sum_of_squared_norms"]})
+def _fact2_sides(s: Letters) -> Sides:
+    return Sides(lhs={"sum": s.norm_of_sum**2}, rhs={"squares": s.p * s.sum_of_squared_norms})
 
 
 FACT2 = Statement(
@@ -171,8 +169,8 @@ FACT2 = Statement(
     checks=(
         Check("algebra", "every p", _every_count),
         *(Check("algebra", f"sum of squares, p = {p}", _sum_of_squares, {"p": p}) for p in (2, 3, 4, 5)),
-        *(Check("worst-case", f"p = {p}", fact2_performance, {"p": p}) for p in (2, 3, 7)),
-        Check("exact", "equal and drawn vectors", fact2_cases, {"p": [2, 3, 4, 5, 12], "seed": 1}),
+        *(Check("worst-case", f"p = {p}", any_vectors, {"p": p}) for p in (2, 3, 7)),
+        Check("exact", "equal and drawn vectors", drawn_vectors, {"p": [2, 3, 4, 5, 12], "seed": 1}),
     ),
 )
 

@@ -50,18 +50,27 @@ def _exactly(found: Mapping[str, instances.Instance]) -> dict[str, instances.Ins
     }
 
 
+_JOINING = sampling.instance("equal", "independent", n=[2], r=["1"])
+
 EQ12: Statement = _read(
     sampling.EQ12,
     ("das2022.fact2",),
     (
-        sampling.slack(lambda: EQ12, "fixed"),
+        sampling.slack("fixed"),
         *(
-            Check("exact", f"fixed size, {family} vectors", exact.moment_cases, sampling.instance(family, "fixed"))
+            Check("exact", f"fixed size, {family} vectors", exact.moments, sampling.instance(family, "fixed"))
             for family in sampling.FAMILIES
         ),
-        Check("exact", "closed form, and (12) to (13)", exact.agreement_cases, sampling.instance("drawn", "fixed")),
+        Check("exact", "outside exactly r clients", exact.moments, _JOINING, "not-applicable"),
+        Check(
+            "exact",
+            "closed form, and (12) to (13)",
+            exact.agreement,
+            sampling.instance("drawn", "fixed"),
+            part=sampling.AGREEMENT,
+        ),
         *(
-            Check("monte-carlo", name, lambda i: sampling.cohort_experiment(EQ12, i), i)
+            Check("monte-carlo", name, sampling.cohort_experiment, i)
             for name, (i, _) in steps.COHORTS.items()
             if i["cohort"]["scheme"] == "fixed"
         ),
@@ -75,6 +84,11 @@ EQ35: Statement = _read(
             "exact", "200 equal clients", recursion.equal_clients,
             {**recursion.EQUAL, "E": [1, 4, 8, 20], "sampling": "fixed"},
         ),
+        Check(
+            "exact", "outside exactly r clients", recursion.equal_clients,
+            {**recursion.EQUAL, "E": [4], "sampling": "independent"}, "not-applicable",
+        ),
+        *rounds.outside("1/2", 1, "fixed"),
         *rounds.checks("clip", ("fixed",)),
         *rounds.near_threshold("fixed"),
     ),
@@ -86,7 +100,6 @@ EQ47: Statement = _read(
         *_algebra(normalised_step.EQ47),
         *rounds.checks("normalise", ("fixed",)),
         *runs(
-            lambda: EQ47,
             "normalise",
             {**instances.sampled(instances.GENERAL_NORM, "fixed"), **_exactly(instances.GENERAL_INDEPENDENT)},
             experiment=general_experiment,
@@ -99,7 +112,6 @@ THEOREM7: Statement = _read(
     (
         *_algebra(theorem7.GENERAL),
         *runs(
-            lambda: THEOREM7,
             "normalise",
             {**instances.sampled(instances.GENERAL_NORM, "fixed"), **_exactly(instances.GENERAL_INDEPENDENT)},
             experiment=general_experiment,
@@ -112,7 +124,6 @@ THEOREM7_ALPHA: Statement = _read(
     (
         *_algebra(theorem7.ALPHA),
         *runs(
-            lambda: THEOREM7_ALPHA,
             "normalise",
             {**instances.sampled(instances.ALPHA_NORM, "fixed"), **_exactly(instances.ALPHA_INDEPENDENT)},
         ),
@@ -124,7 +135,6 @@ THEOREM4B: Statement = _read(
     (
         *_algebra(theorem4.B),
         *runs(
-            lambda: THEOREM4B,
             "normalise",
             {
                 **instances.sampled(instances.LIPSCHITZ, "fixed"),

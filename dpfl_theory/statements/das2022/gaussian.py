@@ -9,7 +9,7 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.statements.claims import GaussianClaim, Outcome
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022._causes import LARGE_EPSILON
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.formula import Letters, evaluate, letters_of, prescription_of, total
 from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.symbolic import equal
 
@@ -34,18 +34,26 @@ def logarithmic_grid(low: int, high: int, per_decade: int) -> tuple[str, ...]:
     return tuple(f"{10 ** (low + k / per_decade):.6g}" for k in range((high - low) * per_decade + 1))
 
 
-def definition5_claim(instance: Mapping[str, Any], numerator: str = "1.25") -> GaussianClaim:
-    """The claim that s = sqrt(2 log(numerator/delta)) is enough; 1.25 is printed."""
+def definition5_claim(statement: Statement, instance: Mapping[str, Any]) -> GaussianClaim:
+    """The claim that the prescribed noise is enough: s is its deviation at epsilon = Delta_2 = 1.
+
+    The right side says which delta is claimed of the noise that is prescribed for delta: a share of it, the whole.
+    """
     import mpmath
 
-    def scale(delta: Any) -> Any:
+    formula, share = prescription_of(statement)["noise_variance"], total(statement) / letters_of(statement).delta
+    if not share.is_Rational:
+        raise ValueError(f"{statement.id} claims {total(statement)}, which is no share of delta")
+
+    def scale(claimed: Any) -> Any:
         with mpmath.workdps(65):
-            return mpmath.sqrt(2 * mpmath.log(mpmath.mpf(numerator) / mpmath.mpf(delta)))
+            delta = min(mpmath.mpf(claimed) * int(share.q) / int(share.p), mpmath.mpf(1))
+            return mpmath.sqrt(evaluate(formula, {"delta": delta, "epsilon": 1, "Delta_2": 1}))
 
     return GaussianClaim(scale, tuple(instance["epsilon"]), tuple(instance["delta"]))
 
 
-def _growth(_: Mapping[str, Any]) -> Outcome:
+def _growth(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """With sigma = s Delta_2/epsilon, d delta/d epsilon = e^epsilon (phi(a)/s - Phi(-a)), a = epsilon/(2s) + s.
 
     By Mills' ratio Phi(-a) < phi(a)/a <= phi(a)/s because a >= s, so the true delta grows with epsilon.
@@ -60,7 +68,7 @@ def _growth(_: Mapping[str, Any]) -> Outcome:
     return equal(sp.expand(sp.diff(delta, epsilon)), sp.expand(claimed), "the growth of the true delta in epsilon")
 
 
-def _mills(_: Mapping[str, Any]) -> Outcome:
+def _mills(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """phi(a)/a - Phi(-a) has derivative -phi(a)/a^2 < 0 and tends to 0, so it is positive for a > 0 (Mills' ratio)."""
     import sympy as sp
 
@@ -72,7 +80,7 @@ def _mills(_: Mapping[str, Any]) -> Outcome:
     return equal(sp.expand(sp.diff(gap, a)), -density / a**2, "the derivative of phi(a)/a - Phi(-a)")
 
 
-def _tail(instance: Mapping[str, Any]) -> Outcome:
+def _tail(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """For epsilon up to the instance's and s from the instance's on, the true delta is below delta = 1.25 e^(-s^2/2).
 
     With b = s - epsilon/(2s): delta_true < Phi(-b) < phi(b)/b, and phi(b) = phi(s) e^(epsilon/2 - epsilon^2/(8 s^2)) is
@@ -84,10 +92,13 @@ def _tail(instance: Mapping[str, Any]) -> Outcome:
     b = s - epsilon / (2 * s)
     exponent = sp.simplify(b**2 / 2 - (s**2 / 2 - epsilon / 2 + epsilon**2 / (8 * s**2)))
     slope = sp.simplify(sp.diff(b, s) - (1 + epsilon / (2 * s**2)))  # b grows with s
-    ratio = sp.exp(epsilon / 2) / (sp.Rational(5, 4) * sp.sqrt(2 * sp.pi) * b)
+    # delta = numerator e^(-s^2/2) inverts the prescribed s^2 = 2 log(numerator/delta).
+    own, prescribed = letters_of(statement), prescription_of(statement)["noise_variance"]
+    numerator = sp.simplify(sp.exp(prescribed.subs({own.epsilon: 1, own.Delta_2: 1}) / 2) * own.delta)
+    ratio = sp.exp(epsilon / 2) / (numerator * sp.sqrt(2 * sp.pi) * b)
     point = {s: sp.Rational(instance["s"]), epsilon: sp.Rational(instance["epsilon"])}
     at, positive = ratio.subs(point), bool(b.subs(point) > 0)
-    below = sp.N(sp.Rational(5, 4) * sp.exp(-(point[s] ** 2) / 2), 6)
+    below = sp.N(numerator * sp.exp(-(point[s] ** 2) / 2), 6)
     return Outcome(
         exponent == 0 and slope == 0 and positive and bool(at < 1),
         f"for epsilon <= {instance['epsilon']} and delta <= {below} the true delta is below {sp.N(at, 6)} delta",
@@ -102,26 +113,24 @@ def _phi_integral(x: Any) -> Any:
     return sp.erfc(-x / sp.sqrt(2)) / 2
 
 
-def _sides(statement: Statement) -> Sides:
+def _sides(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(statement)
-    z = sp.sqrt(s["noise_variance"]) / s["Delta_2"]
-    first = _phi_integral(1 / (2 * z) - s["epsilon"] * z)
-    second = sp.exp(s["epsilon"]) * _phi_integral(-1 / (2 * z) - s["epsilon"] * z)
-    return Sides(lhs={"upper tail": first, "lower tail": -second}, rhs={"delta": s["delta"]})
+    z = sp.sqrt(s.noise_variance) / s.Delta_2
+    first = _phi_integral(1 / (2 * z) - s.epsilon * z)
+    second = sp.exp(s.epsilon) * _phi_integral(-1 / (2 * z) - s.epsilon * z)
+    return Sides(lhs={"upper tail": first, "lower tail": -second}, rhs={"delta": s.delta})
 
 
-def _prescription(statement: Statement) -> Mapping[str, Any]:
+def _prescription(s: Letters) -> Mapping[str, Any]:
     import sympy as sp
 
-    s = letters_of(statement)
-    log = sp.log(sp.Rational(5, 4) / s["delta"])
-    return {"noise_variance": 2 * log * s["Delta_2"] ** 2 / s["epsilon"] ** 2}
+    log = sp.log(sp.Rational(5, 4) / s.delta)
+    return {"noise_variance": 2 * log * s.Delta_2**2 / s.epsilon**2}
 
 
 def _small_epsilon(problem: Problem | None, values: Mapping[str, float]) -> str | None:
-    return None if 0 < values["epsilon"] <= 1 else f"epsilon = {values['epsilon']:g} does not lie in (0, 1]"
+    return None if 0 < values["epsilon"] <= 1 else f"epsilon = {float(values['epsilon']):g} does not lie in (0, 1]"
 
 
 _LETTERS = (_VARIANCE, _SENSITIVITY, *das.letters("epsilon", "delta"))
@@ -140,8 +149,8 @@ DEFINITION5: Statement = Statement(
         "Delta_2 gives (epsilon, delta)-differential privacy, for all epsilon > 0 and delta in (0, 1)."
     ),
     symbols=_LETTERS,
-    sides=lambda: _sides(DEFINITION5),
-    prescription=lambda: _prescription(DEFINITION5),
+    sides=_sides,
+    prescription=_prescription,
     checks=(
         Check("algebra", "the true delta grows with epsilon", _growth),
         Check("algebra", "Mills' ratio", _mills),
@@ -204,8 +213,8 @@ REPAIRED: Statement = Statement(
     ),
     symbols=_LETTERS,
     assumptions=(Assumption("0 < epsilon <= 1", _small_epsilon),),
-    sides=lambda: _sides(REPAIRED),
-    prescription=lambda: _prescription(REPAIRED),
+    sides=_sides,
+    prescription=_prescription,
     checks=(
         Check("algebra", "the true delta grows with epsilon", _growth),
         Check("algebra", "Mills' ratio", _mills),

@@ -7,78 +7,83 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.claims import Case, Outcome, Performance
+from dpfl_theory.statements.claims import Outcome, Values, WorstCase
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.local_phase import CLASSES, INTERPOLATION, LocalPhase, grid, step_size
-from dpfl_theory.statements.model import Check, Remark, Sides, Source, Statement
+from dpfl_theory.statements.model import Check, Remark, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import equal
 
 
-def lemma10_performance(instance: Mapping[str, Any], extra: float = 0.0) -> Performance:
-    """||g_1||^2 + (2/(eta L) - 1 + extra) ||g_1 - g_0||^2 <= ||g_0||^2, a negative coefficient on the right."""
-
-    smoothness, step = step_size(instance)
-    phase = LocalPhase(str(instance["class"]), smoothness, step, 1)
+def one_step(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
+    """A local step on any function of the class."""
+    L, eta = step_size(instance)
+    phase = LocalPhase(str(instance["class"]), L, eta, 1)
     now, after = phase.gradient(0), phase.gradient(1)
-    coefficient = 2 / (step * smoothness) - 1 + extra
-    return Performance(
-        phase.problem,
-        left=after**2 + max(coefficient, 0.0) * (after - now) ** 2,
-        right=now**2 + max(-coefficient, 0.0) * (after - now) ** 2,
-        what=f"||g_1||^2 against ||g_0||^2 - ({coefficient:.6g}) ||g_1 - g_0||^2",
-    )
+    squares = {"gradient_now": now**2, "gradient_next": after**2, "gradient_change": (after - now) ** 2}
+    return WorstCase(phase.problem, {"L": L, "eta": eta, **squares}, "||g_1||^2 against ||g_0||^2 and ||g_1 - g_0||^2")
 
 
-def concave_quadratic(instance: Mapping[str, Any]) -> list[Case]:
+def _larger(s: Letters) -> Sides:
+    """With a coefficient that is larger by 1/64."""
+    sides = _lemma10_sides(s)
+    return Sides({**sides.lhs, "more": s.gradient_change / 64}, sides.rhs)
+
+
+def _convex(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
+    """The printed inequality; for information also a larger coefficient."""
+    also = {"coefficient larger by 1/64": lambda: replace(one_step(statement, instance), sides=_larger)}
+    return replace(one_step(statement, instance), also=also)
+
+
+def _products(instance: Mapping[str, Any]) -> list[Fraction]:
+    return [Fraction(str(text)) for text in instance["eta L"]]
+
+
+def _step_of(at: Mapping[str, Any], L: Fraction, product: Fraction, now: Fraction, after: Fraction) -> Values:
+    squares = {"gradient_now": now**2, "gradient_next": after**2, "gradient_change": (after - now) ** 2}
+    return Values({"L": L, "eta": product / L, **squares}, at)
+
+
+def concave_quadratic(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """f(w) = -L w^2/2 from w = 1: g_0 = -L, g_1 = -(1 + eta L)L."""
-
-    cases = []
-    for text in instance["eta L"]:
-        product, smoothness = Fraction(str(text)), Fraction(str(instance["L"]))
-        now, after = -smoothness, -(1 + product) * smoothness
-        values = {"f": "-L w^2/2", "w": 1, "L": smoothness, "eta L": product}
-        cases.append(_lemma10_case(values, now, after, product))
-    return cases
+    L = Fraction(str(instance["L"]))
+    return [
+        _step_of({"f": "-L w^2/2", "w": 1, "L": L, "eta L": product}, L, product, -L, -(1 + product) * L)
+        for product in _products(instance)
+    ]
 
 
-def smooth_well(instance: Mapping[str, Any]) -> list[Case]:
+def smooth_well(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """f' = -w on |w| <= 1, w - 2 for w >= 1, w + 2 for w <= -1: smooth with L = 1 and minimum -1 at w = 2 and w = -2.
 
     From w = 1/(2(1 + eta)), so that the step ends at 1/2, still inside the concave part.
     """
-
-    cases = []
-    for text in instance["eta L"]:
-        step = Fraction(str(text))
+    found = []
+    for step in _products(instance):
         start = 1 / (2 * (1 + step))
         after = start - step * _well_slope(start)
-        values = {"f'": "-w, then w - 2 from w = 1 on", "w": start, "L": 1, "eta L": step}
-        cases.append(_lemma10_case(values, _well_slope(start), _well_slope(after), step))
-    return cases
+        at = {"f'": "-w, then w - 2 from w = 1 on", "w": start, "L": 1, "eta L": step}
+        found.append(_step_of(at, Fraction(1), step, _well_slope(start), _well_slope(after)))
+    return found
 
 
 def _well_slope(w: Fraction) -> Fraction:
     return -w if abs(w) <= 1 else (w - 2 if w > 0 else w + 2)
 
 
-def _lemma10_case(values: Mapping[str, Any], now: Fraction, after: Fraction, product: Fraction) -> Case:
-
-    return Case(values, after**2, now**2 - (2 / product - 1) * (after - now) ** 2)
-
-
-def _convex_quadratic(instance: Mapping[str, Any]) -> list[Case]:
+def _convex_quadratic(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """f(w) = L w^2/2 from w = 1, where Lemma 10 is an equality: g_1 = (1 - eta L) g_0."""
-    smoothness = Fraction(str(instance["L"]))
+    L = Fraction(str(instance["L"]))
     return [
-        _lemma10_case({"f": "L w^2/2", "eta L": product}, smoothness, (1 - product) * smoothness, product)
-        for product in (Fraction(str(text)) for text in instance["eta L"])
+        _step_of({"f": "L w^2/2", "eta L": product}, L, product, L, (1 - product) * L)
+        for product in _products(instance)
     ]
 
 
-def _cocoercivity(_: Mapping[str, Any]) -> Outcome:
+def _cocoercivity(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """The bound's slack is (2/eta) times the slack of co-coercivity between the two iterates, for every eta > 0."""
     import sympy as sp
 
@@ -93,13 +98,12 @@ def _cocoercivity(_: Mapping[str, Any]) -> Outcome:
     )
 
 
-def _lemma10_sides() -> Sides:
-    s = letters_of(LEMMA10)
+def _lemma10_sides(s: Letters) -> Sides:
     return Sides(
-        lhs={"next gradient": s["gradient_next"]},
+        lhs={"next gradient": s.gradient_next},
         rhs={
-            "gradient": s["gradient_now"],
-            "change": -(2 / (s["eta"] * s["L"]) - 1) * s["gradient_change"],
+            "gradient": s.gradient_now,
+            "change": -(2 / (s.eta * s.L) - 1) * s.gradient_change,
         },
     )
 
@@ -132,18 +136,8 @@ LEMMA10: Statement = Statement(
     checks=(
         Check("algebra", "equivalent to co-coercivity", _cocoercivity),
         Check("exact", "equality on a quadratic", _convex_quadratic, {"L": "1", "eta L": list(_PRODUCTS)}),
-        *(
-            Check(
-                "worst-case",
-                name,
-                lambda i: replace(
-                    lemma10_performance(i), also={"coefficient larger by 1/64": lambda: lemma10_performance(i, 1 / 64)}
-                ),
-                instance,
-            )
-            for name, instance in grid(**{"class": ("convex",), "eta L": _PRODUCTS, "L": ("1",)}).items()
-        ),
-        *runs(lambda: LEMMA10, "clip", _RUNS, experiment=step_experiment),
+        *checks("worst-case", _convex, grid(**{"class": ("convex",), "eta L": _PRODUCTS, "L": ("1",)})),
+        *runs("clip", _RUNS, experiment=step_experiment),
     ),
     remark=Remark(
         "If f_i were L-smooth alone, as the lemma's own words have it, then it would fail at every step size, since "
@@ -168,16 +162,10 @@ SMOOTH_ALONE: Statement = replace(
         Check("exact", "concave quadratic", concave_quadratic, {"L": "1", "eta L": list(_PRODUCTS)}, "violated"),
         Check("exact", "non-convex with a minimum", smooth_well, {"eta L": list(_PRODUCTS)}, "violated"),
         *(
-            Check(
-                "worst-case",
-                name,
-                lemma10_performance,
-                instance,
-                "violated" if instance["class"] == "non-convex" else "holds",
-            )
-            for name, instance in grid(**{"class": CLASSES, "eta L": _PRODUCTS, "L": ("1",)}).items()
+            Check("worst-case", name, one_step, i, "violated" if i["class"] == "non-convex" else "holds")
+            for name, i in grid(**{"class": CLASSES, "eta L": _PRODUCTS, "L": ("1",)}).items()
         ),
-        *runs(lambda: SMOOTH_ALONE, "clip", _RUNS, experiment=step_experiment),
+        *runs("clip", _RUNS, experiment=step_experiment),
     ),
     expected="violated",
     remark=None,

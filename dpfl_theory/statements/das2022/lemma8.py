@@ -11,9 +11,10 @@ from dpfl_theory.statements.claims import WorstCase
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
+from dpfl_theory.statements.das2022._step_performance import outside
 from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.local_phase import LocalPhase, grid, step_size
-from dpfl_theory.statements.model import Check, Sides, Source, Statement
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
 
 
 def local_phase(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
@@ -72,12 +73,10 @@ LEMMA8: Statement = Statement(
     assumptions=(das.CONVEX, das.SMOOTH, das.HALF_STEP),
     sides=_sides,
     checks=(
-        *(
-            Check("worst-case", name, _lemma8, instance)
-            for name, instance in grid(**{"E": (1, 2, 3, 4), "eta L": ("1/2", "1/4", "1/16"), "L": ("1",)}).items()
-        ),
+        *checks("worst-case", _lemma8, grid(**{"E": (1, 2, 3, 4), "eta L": ("1/2", "1/4", "1/16"), "L": ("1",)})),
         Check("worst-case", "E = 2, eta L = 1/2, L = 4", _lemma8, {"E": 2, "eta L": "1/2", "L": "4"}),
-        *runs(lambda: LEMMA8, "clip", steps.STEP, experiment=step_experiment),
+        *outside(local_phase, "1/2"),
+        *runs("clip", steps.STEP, experiment=step_experiment),
     ),
     uses=("das2022.eq51",),
 )

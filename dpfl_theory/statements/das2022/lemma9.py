@@ -6,40 +6,39 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.statements.claims import Experiment, Outcome, Performance
+from dpfl_theory.statements.claims import Experiment, Outcome, WorstCase
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.das2022._step_performance import outside
+from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.local_phase import CLASSES, INTERPOLATION, LocalPhase, grid, step_size
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.symbolic import equal
 
 _TAU = Symbol("tau", "number of local steps taken", (0, 0), "integer", r"\tau")
 
 
-def lemma9_performance(instance: Mapping[str, Any], power: int = 2) -> Performance:
-    """||w_k - w_{k,tau}||^2 <= 2 eta^2 L tau^power (f_i(w_k) - f_i^*), or conclusion 2 on u_k = (w_k - w_{k,E})/eta."""
+def several_steps(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
+    """tau local steps; in conclusion 2 their length is eta ||u_k||. w* is a point halfway down from f_i(w_k)."""
+    L, eta = step_size(instance)
+    tau = int(instance["tau"])
+    phase = LocalPhase(str(instance["class"]), L, eta, tau)
+    moved = (phase.points[0] - phase.points[-1]) ** 2
+    if instance["conclusion"] == 2:
+        moved = eta**2 * sum(phase.gradients[1:], phase.gradients[0]) ** 2
+    half = phase.value(0) / 2
+    values = {"L": L, "eta": eta, "tau": tau, "displacement": moved, "E_gap": half, "Delta": half}
+    return WorstCase(phase.problem, values, "||w_k - w_k,tau||^2 against f_i(w_k) - f_i^*")
 
-    smoothness, step = step_size(instance)
-    steps = int(instance["tau"])
-    phase = LocalPhase(str(instance["class"]), smoothness, step, steps)
-    if instance["conclusion"] == 1:
-        left, factor, name = (phase.points[0] - phase.points[-1]) ** 2, 2 * step**2 * smoothness, "||w_k - w_k,tau||^2"
-    else:
-        left, factor, name = sum(phase.gradients[1:], phase.gradients[0]) ** 2, 2 * smoothness, "||u_k||^2"
-    right = factor * steps**power * phase.value(0)
-    return Performance(phase.problem, left, right, f"{name} against {factor * steps**power:.6g} (f_i(w_k) - f_i*)")
 
-
-def _second_conclusion(_: Mapping[str, Any]) -> Outcome:
+def _second_conclusion(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """u_k = (w_k - w_{k,E})/eta_k turns the first conclusion at tau = E into the second."""
-
-    s = letters_of(LEMMA9)
-    first = _lemma9_sides().rhs["smoothness"].subs(s["tau"], s["E"]) / s["eta"] ** 2
+    s = letters_of(statement)
+    first = total(statement, "rhs").subs(s.tau, s.E) / s.eta**2
     return equal(
         first,
-        2 * s["L"] * s["E"] ** 2 * (s["E_gap"] + s["Delta"]),
+        2 * s.L * s.E**2 * (s.E_gap + s.Delta),
         "the first conclusion at tau = E, over eta_k^2, against the second",
     )
 
@@ -50,11 +49,10 @@ def _experiment(statement: Statement, instance: Mapping[str, Any], bounding: str
     return replace(found, values={**found.values, "tau": found.values["E"]})
 
 
-def _lemma9_sides() -> Sides:
-    s = letters_of(LEMMA9)
+def _lemma9_sides(s: Letters) -> Sides:
     return Sides(
-        lhs={"displacement": s["displacement"]},
-        rhs={"smoothness": 2 * s["eta"] ** 2 * s["L"] * s["tau"] ** 2 * (s["E_gap"] + s["Delta"])},
+        lhs={"displacement": s.displacement},
+        rhs={"smoothness": 2 * s.eta**2 * s.L * s.tau**2 * (s.E_gap + s.Delta)},
     )
 
 
@@ -81,19 +79,19 @@ LEMMA9: Statement = Statement(
     sides=_lemma9_sides,
     checks=(
         Check("algebra", "second conclusion", _second_conclusion),
-        *(
-            Check(
-                "worst-case",
-                f"conclusion {conclusion}, {name}",
-                lemma9_performance,
-                {**instance, "conclusion": conclusion},
-            )
-            for conclusion, products in ((1, ("1", "1/2", "1/8")), (2, ("1", "1/2")))
-            for name, instance in grid(
-                **{"class": CLASSES, "tau": (1, 2, 3, 4), "eta L": products, "L": ("1",)}
-            ).items()
+        *checks(
+            "worst-case",
+            several_steps,
+            {
+                f"conclusion {conclusion}, {name}": {**instance, "conclusion": conclusion}
+                for conclusion, products in ((1, ("1", "1/2", "1/8")), (2, ("1", "1/2")))
+                for name, instance in grid(
+                    **{"class": CLASSES, "tau": (1, 2, 3, 4), "eta L": products, "L": ("1",)}
+                ).items()
+            },
         ),
-        *runs(lambda: LEMMA9, "clip", {**steps.STEP, **steps.FALLING}, experiment=_experiment),
+        *outside(several_steps, "1", tau=2, conclusion=1, **{"class": "convex"}),
+        *runs("clip", {**steps.STEP, **steps.FALLING}, experiment=_experiment),
     ),
     uses=("das2022.eq57", "das2022.fact1", "das2022.fact2"),
 )

@@ -5,25 +5,27 @@ A_i = -2 eta <norm(u_i, C), w_k - w*> + eta^2 C^2; case 1: ||u_i|| > C = C_hat E
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _instances as instances
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _one_round as rounds
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022 import _step_performance as worst
 from dpfl_theory.statements.das2022 import theorem7
-from dpfl_theory.statements.das2022._appendix import clipped_term, expanded_rho, privacy_letters
+from dpfl_theory.statements.das2022._appendix import clipped_term, expanded_rho, prescription, privacy_letters
 from dpfl_theory.statements.das2022._causes import INDEPENDENT, SAMPLING
 from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import general_experiment, runs, step_experiment
 from dpfl_theory.statements.das2022._weights import FINITE, diverging
 from dpfl_theory.statements.das2022.clipped_step import EQ22, EQ22_SHARPENED, EQ31, SMALLER
 from dpfl_theory.statements.das2022.sampling import COHORT_EFFECT, NOT_TOUCHED
-from dpfl_theory.statements.formula import letters_of, total
+from dpfl_theory.statements.formula import Letters, letters_of, prescription_of, total
 from dpfl_theory.statements.local_phase import grid
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import equal
@@ -31,123 +33,115 @@ from dpfl_theory.statements.symbolic import equal
 _WHERE = "Appendix D.1, proof of Theorem 7"
 
 
-def _runs(statement: Callable[[], Statement], found: Mapping[str, instances.Instance]) -> tuple[Check, ...]:
-    return runs(statement, "normalise", found, experiment=step_experiment)
+def _runs(found: Mapping[str, instances.Instance], verdict: str = "holds") -> tuple[Check, ...]:
+    return runs("normalise", found, verdict, step_experiment)
 
 
-def _clipped(s: Mapping[str, Any]) -> Any:
+def _clipped(s: Letters) -> Any:
     """-(3 eta C_hat/(8L)) ||u_i|| where ||u_i|| > C."""
-    return -3 * s["eta"] * s["C_hat"] / (8 * s["L"]) * s["E_clipped_length"]
+    return -3 * s.eta * s.C_hat / (8 * s.L) * s.E_clipped_length
 
 
-def _lengthened(s: Mapping[str, Any], spread: Any) -> dict[str, Any]:
+def _lengthened(s: Letters, spread: Any) -> dict[str, Any]:
     """(45) over clients that are not longer than C; ``spread`` stands for eta^2 C_hat^2 E^2 on them."""
-    a = s["eta"] * s["L"] * s["E"]
+    a = s.eta * s.L * s.E
     return {
-        "gap": -2 * s["eta"] * s["E"] * (1 - 2 * a**2) * s["E_unclipped_weighted_gap"],
-        "heterogeneity": 4 * s["eta"] * s["E"] * a**2 * s["E_unclipped_weighted_Delta"],
+        "gap": -2 * s.eta * s.E * (1 - 2 * a**2) * s.E_unclipped_weighted_gap,
+        "heterogeneity": 4 * s.eta * s.E * a**2 * s.E_unclipped_weighted_Delta,
         "normalisation": spread,
     }
 
 
-def _eq41_sides() -> Sides:
-    s = letters_of(EQ41)
-    return Sides(lhs={"progress": s["clipped_progress"]}, rhs={"update": _clipped(s)})
+def _eq41_sides(s: Letters) -> Sides:
+    return Sides(lhs={"progress": s.clipped_progress}, rhs={"update": _clipped(s)})
 
 
-def _eq45_sides() -> Sides:
-    s = letters_of(EQ45)
-    spread = s["eta"] ** 2 * s["C_hat"] ** 2 * s["E"] ** 2 * s["E_unclipped_share"]
-    return Sides(lhs={"progress": s["normalised_progress"]}, rhs=_lengthened(s, spread))
+def _eq45_sides(s: Letters) -> Sides:
+    spread = s.eta**2 * s.C_hat**2 * s.E**2 * s.E_unclipped_share
+    return Sides(lhs={"progress": s.normalised_progress}, rhs=_lengthened(s, spread))
 
 
-def _eq46_sides() -> Sides:
-    s = letters_of(EQ46)
-    spread = s["eta"] * s["E"] * s["eta"] * s["C_hat"] ** 2 * s["E"] * s["E_unclipped_share"]
+def _eq46_sides(s: Letters) -> Sides:
+    spread = s.eta * s.E * s.eta * s.C_hat**2 * s.E * s.E_unclipped_share
     return Sides(
-        lhs={"clipped": s["clipped_progress"], "lengthened": s["normalised_progress"]},
+        lhs={"clipped": s.clipped_progress, "lengthened": s.normalised_progress},
         rhs={"update": _clipped(s), **_lengthened(s, spread)},
     )
 
 
-def _eq47_sides() -> Sides:
-    s = letters_of(EQ47)
+def _eq47_sides(s: Letters) -> Sides:
     rho = expanded_rho(s)
-    y = 2 * s["gamma"] / (s["C_hat"] * s["K"] * rho)
+    y = 2 * s.gamma / (s.C_hat * s.K * rho)
     return Sides(
-        lhs={"unclipped": (2 - y**2) * s["E_unclipped_weighted_gap"], "clipped": clipped_term(s)},
+        lhs={"unclipped": (2 - y**2) * s.E_unclipped_weighted_gap, "clipped": clipped_term(s)},
         rhs={
-            "initialisation": (s["L"] * s["D"] ** 2 / s["gamma"] + s["gamma"] / s["L"]) * s["C_hat"] * rho,
-            "normalisation": s["gamma"] * s["C_hat"] / (s["L"] * s["K"] * rho) * s["E_unclipped_share"],
-            "heterogeneity": y**2 * s["E_unclipped_weighted_Delta"],
+            "initialisation": (s.L * s.D**2 / s.gamma + s.gamma / s.L) * s.C_hat * rho,
+            "normalisation": s.gamma * s.C_hat / (s.L * s.K * rho) * s.E_unclipped_share,
+            "heterogeneity": y**2 * s.E_unclipped_weighted_Delta,
         },
     )
 
 
-def _eq47_prescription() -> Mapping[str, Any]:
-    s = letters_of(EQ47)
-    return {"eta": s["gamma"] / (s["C_hat"] * s["L"] * s["E"] * s["K"] * expanded_rho(s)), "C": s["C_hat"] * s["E"]}
-
-
-def _as_clipped(shortened: Callable[[], Statement], clipped: Statement) -> Check:
+def _as_clipped(clipped: Statement) -> Check:
     """A check that the bound is the clipped client's with C = C_hat E: norm(u, C) = clip(u, C) where ||u|| > C."""
 
-    def build(_: Mapping[str, Any]) -> Outcome:
-        mine = shortened()
-        at = {letters_of(clipped)["C"]: letters_of(mine)["C_hat"] * letters_of(mine)["E"]}
-        return same_sides(clipped, at, mine, "with C = C_hat E")
+    def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+        s = letters_of(statement)
+        return same_sides(clipped, {letters_of(clipped).C: s.C_hat * s.E}, statement, "with C = C_hat E")
 
     return Check("algebra", f"is {clipped.id} with C = C_hat E", build)
 
 
-def _from_eq42(_: Mapping[str, Any]) -> Outcome:
+def _from_eq42(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(42), A_i = -2 eta z_i B_i + eta^2 C^2, with the least B_i of (44), which is (31), is (45)."""
-    s, own = letters_of(EQ45), letters_of(EQ31)
-    weighted = {own["E_gap"]: s["E_unclipped_weighted_gap"], own["Delta"]: s["E_unclipped_weighted_Delta"]}
+    s, own = letters_of(statement), letters_of(EQ31)
+    weighted = {own.E_gap: s.E_unclipped_weighted_gap, own.Delta: s.E_unclipped_weighted_Delta}
     least = total(EQ31, "lhs").subs(weighted)
-    line42 = -2 * s["eta"] * least + s["eta"] ** 2 * (s["C_hat"] * s["E"]) ** 2 * s["E_unclipped_share"]
-    return equal(line42, total(EQ45, "rhs"), "(42) with (44) in it against (45)")
+    line42 = -2 * s.eta * least + s.eta**2 * (s.C_hat * s.E) ** 2 * s.E_unclipped_share
+    return equal(line42, total(statement, "rhs"), "(42) with (44) in it against (45)")
 
 
-def _update_of_length_c(_: Mapping[str, Any]) -> Outcome:
+def _update_of_length_c(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Where ||u_i|| = C every weight is 1, and (45) less (32) is eta^2 (C^2 - 2 L E^2 (f_i(w_k) - f_i^*)), not positive
     by Lemma 9."""
     from dpfl_theory.statements.das2022.clipped_step import EQ32
 
-    s, clipped = letters_of(EQ45), letters_of(EQ32)
-    gap, delta = clipped["E_unclipped_gap"], clipped["E_unclipped_Delta"]
-    at = {s["E_unclipped_weighted_gap"]: gap, s["E_unclipped_weighted_Delta"]: delta, s["E_unclipped_share"]: 1}
-    difference = total(EQ45, "rhs").subs(at) - total(EQ32, "rhs")
-    square = (s["C_hat"] * s["E"]) ** 2 - 2 * s["L"] * s["E"] ** 2 * (gap + delta)
-    return equal(difference, s["eta"] ** 2 * square, "(45) less (32) at ||u_i|| = C")
+    s, clipped = letters_of(statement), letters_of(EQ32)
+    gap, delta = clipped.E_unclipped_gap, clipped.E_unclipped_Delta
+    at = {s.E_unclipped_weighted_gap: gap, s.E_unclipped_weighted_Delta: delta, s.E_unclipped_share: 1}
+    difference = total(statement, "rhs").subs(at) - total(EQ32, "rhs")
+    square = (s.C_hat * s.E) ** 2 - 2 * s.L * s.E**2 * (gap + delta)
+    return equal(difference, s.eta**2 * square, "(45) less (32) at ||u_i|| = C")
 
 
-def _two_lines(_: Mapping[str, Any]) -> Outcome:
+def _two_lines(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(46)'s terms are those of (41) and (45)."""
     parts = total(EQ41, "rhs") + total(EQ45, "rhs")
-    return equal(parts, total(EQ46, "rhs"), "(41) and (45) against (46)")
+    return equal(parts, total(statement, "rhs"), "(41) and (45) against (46)")
 
 
-def _theorem7(_: Mapping[str, Any]) -> Outcome:
+def _theorem7(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(47) is the first display of Theorem 7 with rho written out."""
-    at = {letters_of(theorem7.GENERAL)["rho"]: expanded_rho(letters_of(EQ47))}
-    return same_sides(theorem7.GENERAL, at, EQ47, "with rho written out")
+    at = {letters_of(theorem7.GENERAL).rho: expanded_rho(letters_of(statement))}
+    return same_sides(theorem7.GENERAL, at, statement, "with rho written out")
 
 
-def _from_eq46(_: Mapping[str, Any]) -> Outcome:
+def _from_eq46(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(40) with (46), summed over K rounds and over eta E K, at the prescribed eta is (47)."""
-    s = letters_of(EQ47)
-    rho, K, E = expanded_rho(s), s["K"], s["E"]
-    at = {letters_of(EQ46)["eta"]: _eq47_prescription()["eta"]}
-    own = letters_of(EQ46)
-    eta = at[own["eta"]]
-    noise = eta**2 * K * rho**2 * (s["C_hat"] * E) ** 2  # of one round: eta^2 d sigma^2
+    s = letters_of(statement)
+    rho, K, E = expanded_rho(s), s.K, s.E
+    eta = prescription_of(statement)["eta"]
+    at = {letters_of(EQ46).eta: eta}
+    noise = eta**2 * K * rho**2 * (s.C_hat * E) ** 2  # of one round: eta^2 d sigma^2
     # D_K - D_0 <= K (mean of (46) + noise); D_K >= 0.
-    right = s["D"] ** 2 / (eta * E * K) + noise / (eta * E)
+    right = s.D**2 / (eta * E * K) + noise / (eta * E)
     moved = total(EQ46, "rhs").subs(at) / (eta * E)
-    return equal(right + moved, total(EQ47, "rhs") - total(EQ47, "lhs"), "(46) summed over the rounds against (47)")
+    return equal(
+        right + moved, total(statement, "rhs") - total(statement, "lhs"), "(46) summed over the rounds against (47)"
+    )
 
 
+_OUTSIDE = {**corners.OUTSIDE_ROUNDS, **corners.OUTSIDE_COHORT, **corners.OUTSIDE_THRESHOLD}
 _LETTERS = das.letters("eta", "L", "E", "C_hat")
 _HALF = (das.CONVEX, das.SMOOTH, das.MINIMISER, das.HALF_STEP)
 
@@ -165,9 +159,10 @@ EQ41: Statement = Statement(
     assumptions=(*_HALF, das.THRESHOLD),
     sides=_eq41_sides,
     checks=(
-        _as_clipped(lambda: EQ41, EQ22),
-        *worst.checks(worst.eq22, ("1/2", "1/4", "1/16")),
-        *_runs(lambda: EQ41, steps.CLIPPED_STEP),
+        _as_clipped(EQ22),
+        *worst.checks(worst.clipped, ("1/2", "1/4", "1/16")),
+        *_runs(steps.CLIPPED_STEP),
+        *_runs(corners.OUTSIDE_THRESHOLD, "not-applicable"),
     ),
     uses=("das2022.eq22",),
 )
@@ -183,9 +178,10 @@ EQ41_SHARPENED: Statement = replace(
     ),
     assumptions=EQ22_SHARPENED.assumptions,
     checks=(
-        _as_clipped(lambda: EQ41_SHARPENED, EQ22_SHARPENED),
-        *worst.checks(lambda i: worst.eq22(i, SMALLER), ("1/2", "1/4", "1/16")),
-        *_runs(lambda: EQ41_SHARPENED, steps.SMALLER_THRESHOLD),
+        _as_clipped(EQ22_SHARPENED),
+        *worst.checks(partial(worst.clipped, threshold=SMALLER), ("1/2", "1/4", "1/16")),
+        *_runs(steps.SMALLER_THRESHOLD),
+        *_runs(corners.OUTSIDE_SMALLER, "not-applicable"),
     ),
     uses=("das2022.eq22.sharpened",),
 )
@@ -198,7 +194,7 @@ EQ45: Statement = Statement(
         das.PAPER,
         f"{_WHERE}, case 2",
         "45",
-        note="z_k^{(i)} = C_hat E/||u_i|| is the weight in the expectations; worst cases are of (44), its only step",
+        note="z_k^{(i)} = C_hat E/||u_i|| is the weight in the expectations; worst cases are taken where it is 1",
     ),
     text="If f_i is convex and L-smooth, eta L <= 1 and ||u_i|| <= C_hat E, then A_i satisfies the bound.",
     symbols=_LETTERS,
@@ -210,8 +206,8 @@ EQ45: Statement = Statement(
     checks=(
         Check("algebra", "(44) in (42)", _from_eq42),
         Check("algebra", "at ||u_i|| = C not above (32)", _update_of_length_c),
-        *worst.checks(worst.eq45, ("1", "1/2", "1/8", "1/64")),
-        *_runs(lambda: EQ45, steps.NORMALISED_STEP),
+        *worst.checks(worst.lengthened, ("1", "1/2", "1/8", "1/64")),
+        *_runs(steps.NORMALISED_STEP),
     ),
     uses=("das2022.eq31",),
     slips=("(42) is an equality, not only '<='.",),
@@ -241,10 +237,12 @@ EQ46: Statement = Statement(
         Check("algebra", "the two cases together", _two_lines),
         *(
             Check("worst-case", f"{case}, {name}", build, instance)
-            for case, build in (("shortened", worst.eq22), ("lengthened", worst.eq45))
+            for case, build in (("shortened", worst.clipped), ("lengthened", worst.lengthened))
             for name, instance in grid(**{"E": (2, 4), "eta L": ("1/2", "1/5"), "L": ("1",)}).items()
         ),
-        *_runs(lambda: EQ46, steps.NORMALISED_STEP),
+        *worst.outside(worst.lengthened, "1/2"),
+        *_runs(corners.OUTSIDE_THRESHOLD, "not-applicable"),
+        *_runs(steps.NORMALISED_STEP),
     ),
     uses=("das2022.eq41", "das2022.eq45"),
 )
@@ -270,14 +268,15 @@ EQ47: Statement = Statement(
     ),
     assumptions=(das.CONVEX, das.SMOOTH, das.MINIMISER, das.THRESHOLD, das.MANY_ROUNDS, das.COHORT, das.ROUNDS, FINITE),
     sides=_eq47_sides,
-    prescription=_eq47_prescription,
+    prescription=lambda s: prescription(s, rho=expanded_rho(s)),
     checks=(
         Check("algebra", "is Theorem 7's first display", _theorem7),
         Check("algebra", "from (46), over the rounds", _from_eq46),
-        diverging(lambda: EQ47, "E_unclipped_weighted_gap", "E_unclipped_weighted_Delta"),
+        diverging("E_unclipped_weighted_gap", "E_unclipped_weighted_Delta"),
         *rounds.checks("normalise", ("independent",)),
-        *runs(lambda: EQ47, "normalise", instances.sampled(instances.GENERAL_NORM), experiment=general_experiment),
-        *runs(lambda: EQ47, "normalise", instances.GENERAL_INDEPENDENT, "violated", general_experiment),
+        *runs("normalise", instances.sampled(instances.GENERAL_NORM), experiment=general_experiment),
+        *runs("normalise", _OUTSIDE, "not-applicable", general_experiment),
+        *runs("normalise", instances.GENERAL_INDEPENDENT, "violated", general_experiment),
     ),
     expected="violated",
     erratum=Erratum(

@@ -7,10 +7,11 @@ from typing import Any
 
 from dpfl_theory.statements.claims import Outcome, WorstCase
 from dpfl_theory.statements.das2022 import _letters as das
+from dpfl_theory.statements.das2022._step_performance import outside
 from dpfl_theory.statements.das2022.lemma8 import local_phase
 from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.local_phase import CLASSES, INTERPOLATION, LocalPhase, grid, step_size
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.symbolic import equal
 
 _STEP = Symbol("eta_k", "local step size of the round", (-1, 2), "positive", r"\eta_k")
@@ -37,7 +38,7 @@ def local_steps(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     return WorstCase(phase.problem, {**values, "gap_start": phase.value(0), "gap_end": phase.value(steps)})
 
 
-def _from_line_50(_: Mapping[str, Any]) -> Outcome:
+def _from_line_50(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """-eta/L + eta^2 = -eta/(2L) - eta (1/(2L) - eta), and the last term is not positive for eta <= 1/(2L)."""
     import sympy as sp
 
@@ -48,7 +49,7 @@ def _from_line_50(_: Mapping[str, Any]) -> Outcome:
     )
 
 
-def _from_line_55(_: Mapping[str, Any]) -> Outcome:
+def _from_line_55(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """-eta + eta^2 L/2 = -eta/2 - eta (1 - eta L)/2, and the last term is not positive for eta L <= 1."""
     import sympy as sp
 
@@ -82,15 +83,17 @@ EQ51 = Statement(
     source=Source(das.PAPER, "Appendix E, proof of Lemma 8", "51", note="w* minimises f: for f_i it is any point"),
     text="If f_i is convex and L-smooth and eta_k <= 1/(2L), then every local step satisfies the bound.",
     symbols=(_NEXT, _NOW, _STEP, _SLOPE, *das.letters("L"), _DELTA),
-    assumptions=(das.CONVEX, das.SMOOTH),
+    assumptions=(das.CONVEX, das.SMOOTH, das.step_of_at_most(0.5, "eta_k")),
     sides=_eq51_sides,
     checks=(
         Check("algebra", "from (50)", _from_line_50),
-        *(
-            Check("worst-case", name, local_phase, {**instance, "E": 1})
-            for name, instance in grid(**{"eta L": ("1/2", "1/4", "1/16", "1/64"), "L": ("1", "8")}).items()
-            if instance["L"] == "1" or instance["eta L"] == "1/2"
+        *checks(
+            "worst-case",
+            local_phase,
+            {n: {**i, "E": 1} for n, i in grid(**{"eta L": ("1/2", "1/4", "1/16", "1/64"), "L": ("1",)}).items()},
         ),
+        Check("worst-case", "eta L = 1/2, L = 8", local_phase, {"eta L": "1/2", "L": "8", "E": 1}),
+        *outside(local_phase, "1/2", E=1),
     ),
     uses=("das2022.fact1",),
 )
@@ -107,16 +110,16 @@ EQ57 = Statement(
     ),
     text="If f_i is L-smooth (convex or not) and eta_k L <= 1, then t local steps satisfy the bound.",
     symbols=(_END, _START, _STEP, _SQUARES, *das.letters("L")),
-    assumptions=(das.SMOOTH,),
+    assumptions=(das.SMOOTH, das.step_of_at_most(1.0, "eta_k")),
     sides=_eq57_sides,
     checks=(
         Check("algebra", "(55) to (56)", _from_line_55),
-        *(
-            Check("worst-case", name, local_steps, instance)
-            for name, instance in grid(
-                **{"class": CLASSES, "t": (1, 2, 3, 4), "eta L": ("1", "1/2", "1/8"), "L": ("1",)}
-            ).items()
+        *checks(
+            "worst-case",
+            local_steps,
+            grid(**{"class": CLASSES, "t": (1, 2, 3, 4), "eta L": ("1", "1/2", "1/8"), "L": ("1",)}),
         ),
+        *outside(local_steps, "1", t=2, **{"class": "convex"}),
     ),
 )
 

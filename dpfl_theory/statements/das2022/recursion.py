@@ -5,138 +5,139 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.statements.claims import Case, Outcome
+from dpfl_theory.statements.claims import Outcome, Values
+from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _independent as independent
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _one_round as rounds
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022 import theorem6
-from dpfl_theory.statements.das2022._appendix import clipped_term, expanded_rho, privacy_letters
+from dpfl_theory.statements.das2022._appendix import (
+    alpha_prescription,
+    clipped_term,
+    expanded_rho,
+    prescription,
+    privacy_letters,
+)
 from dpfl_theory.statements.das2022._causes import INDEPENDENT, SAMPLING
 from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import alpha_form_experiment, general_experiment, runs, step_experiment
 from dpfl_theory.statements.das2022.clipped_step import EQ34
 from dpfl_theory.statements.das2022.sampling import COHORT_EFFECT, SURVIVORS
-from dpfl_theory.statements.formula import letters_of, total
-from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement, Symbol
+from dpfl_theory.statements.formula import Letters, letters_of, prescription_of, total
+from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.symbolic import equal
+
+if TYPE_CHECKING:
+    from dpfl_theory.problems.base import Problem
 
 _WHERE = "Appendix C.1, proof of Theorem 6"
 
 
-def _eq36_sides() -> Sides:
-    s = letters_of(EQ36)
-    a, rho = s["eta"] * s["L"] * s["E"], expanded_rho(s)
+def _eq36_sides(s: Letters) -> Sides:
+    a, rho = s.eta * s.L * s.E, expanded_rho(s)
     return Sides(
-        lhs={"unclipped": (2 - 2 * a - 4 * a**2) * s["E_unclipped_gap"], "clipped": clipped_term(s)},
+        lhs={"unclipped": (2 - 2 * a - 4 * a**2) * s.E_unclipped_gap, "clipped": clipped_term(s)},
         rhs={
-            "initialisation": s["D"] ** 2 / (s["eta"] * s["E"] * s["K"]),
-            "noise": s["eta"] * s["E"] * s["K"] * s["C_hat"] ** 2 * rho**2,
-            "heterogeneity": 2 * a * (1 + 2 * a) * s["E_unclipped_Delta"],
+            "initialisation": s.D**2 / (s.eta * s.E * s.K),
+            "noise": s.eta * s.E * s.K * s.C_hat**2 * rho**2,
+            "heterogeneity": 2 * a * (1 + 2 * a) * s.E_unclipped_Delta,
         },
     )
 
 
-def _eq35_sides() -> Sides:
-    s = letters_of(EQ35)
-    a, step = s["eta"] * s["L"] * s["E"], s["eta"] * s["E"]
+def _eq35_sides(s: Letters) -> Sides:
+    a, step = s.eta * s.L * s.E, s.eta * s.E
     return Sides(
-        lhs={"next distance": s["next_distance"] ** 2},
+        lhs={"next distance": s.next_distance**2},
         rhs={
-            "distance": s["distance"] ** 2,
+            "distance": s.distance**2,
             "clipped": -step * clipped_term(s),
-            "unclipped": -step * (2 - 2 * a - 4 * a**2) * s["E_unclipped_gap"],
-            "heterogeneity": step * (2 * a + 4 * a**2) * s["E_unclipped_Delta"],
-            "noise": step**2 * s["C_hat"] ** 2 * s["K"] * expanded_rho(s) ** 2,
+            "unclipped": -step * (2 - 2 * a - 4 * a**2) * s.E_unclipped_gap,
+            "heterogeneity": step * (2 * a + 4 * a**2) * s.E_unclipped_Delta,
+            "noise": step**2 * s.C_hat**2 * s.K * expanded_rho(s) ** 2,
         },
     )
 
 
-def equal_clients(instance: Mapping[str, Any]) -> list[Case]:
-    """One round without noise: n clients with f_i = w^2/2 from w = 1, C = (C/||u||) ||u||, every update clipped.
+def equal_clients(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+    """One round: n clients with f_i = w^2/2 from w = 1, C = (C/||u||) ||u||, every update clipped, one dimension.
 
-    E||w_{k+1}||^2 = (1 - eta C)^2 + eta^2 C^2 times the variance of |S_k|/r; (35) allows 1 - 3 eta C ||u||/(8E).
+    E||w_{k+1}||^2 = (1 - eta C)^2 + eta^2 C^2 times the variance of |S_k|/r, plus eta^2 K C^2 rho^2 of noise.
     """
-    cases = []
+    import sympy as sp
+
+    found = []
     eta, r, n = Fraction(instance["eta"]), Fraction(instance["r"]), int(instance["n"])
+    rho, K = Fraction(instance.get("rho", 0)), int(instance.get("K", 1))
+    spread = (1 - r / n) / r if instance["sampling"] == "independent" else Fraction(0)
+    noise = {"K": K, "n": n, "d": 1, "epsilon": 1, "delta": Fraction(1, 2), "q": sp.Rational(rho * n) ** 2 / sp.log(2)}
     for E in instance["E"]:
         u = (1 - (1 - eta) ** E) / eta
         C = Fraction(instance["C/||u||"]) * u
-        spread = (1 - r / n) / r if instance["sampling"] == "independent" else Fraction(0)
-        after = (1 - eta * C) ** 2 + eta**2 * C**2 * spread
-        cases.append(Case({"n": n, "r": r, "eta L": eta, "E": E, "C": C}, after, 1 - 3 * eta * C * u / (8 * E)))
-    return cases
+        after = (1 - eta * C) ** 2 + eta**2 * C**2 * (spread + K * rho**2)
+        values = {**noise, "eta": eta, "E": E, "L": 1, "C_hat": C / E, "kappa": spread, "r": r, "distance": 1}
+        values |= {"next_distance": sp.sqrt(sp.Rational(after)), "E_clipped_length": u}
+        values |= {"E_unclipped_gap": 0, "E_unclipped_Delta": 0}
+        found.append(Values(values, {"n": n, "r": r, "eta L": eta, "E": E, "C": C}))
+    return found
 
 
-def _eq37_sides() -> Sides:
-    s = letters_of(EQ37)
+def _eq37_sides(s: Letters) -> Sides:
     rho = expanded_rho(s)
-    y = 2 * s["gamma"] / (s["C_hat"] * s["K"] * rho)
+    y = 2 * s.gamma / (s.C_hat * s.K * rho)
     return Sides(
-        lhs={"unclipped": (2 - y - y**2) * s["E_unclipped_gap"], "clipped": clipped_term(s)},
+        lhs={"unclipped": (2 - y - y**2) * s.E_unclipped_gap, "clipped": clipped_term(s)},
         rhs={
-            "initialisation": (s["L"] * s["D"] ** 2 / s["gamma"] + s["gamma"] / s["L"]) * s["C_hat"] * rho,
-            "heterogeneity": y * (1 + y) * s["E_unclipped_Delta"],
+            "initialisation": (s.L * s.D**2 / s.gamma + s.gamma / s.L) * s.C_hat * rho,
+            "heterogeneity": y * (1 + y) * s.E_unclipped_Delta,
         },
     )
 
 
-def _eq39_sides() -> Sides:
-    s = letters_of(EQ39)
+def _eq39_sides(s: Letters) -> Sides:
     rho = expanded_rho(s)
-    x = s["E"] * rho / s["alpha"]
+    x = s.E * rho / s.alpha
     return Sides(
-        lhs={"unclipped": (2 - x - x**2) * s["E_unclipped_gap"], "clipped": clipped_term(s)},
+        lhs={"unclipped": (2 - x - x**2) * s.E_unclipped_gap, "clipped": clipped_term(s)},
         rhs={
-            "initialisation": s["C_hat"] * (s["L"] * s["D"] ** 2 / s["gamma"] + s["gamma"] / s["L"]) * rho,
-            "heterogeneity": s["E_unclipped_Delta"] * x * (1 + x),
+            "initialisation": s.C_hat * (s.L * s.D**2 / s.gamma + s.gamma / s.L) * rho,
+            "heterogeneity": s.E_unclipped_Delta * x * (1 + x),
         },
     )
 
 
-def _eq37_prescription() -> Mapping[str, Any]:
-    s = letters_of(EQ37)
-    return {"eta": s["gamma"] / (s["C_hat"] * s["L"] * s["E"] * s["K"] * expanded_rho(s)), "C": s["C_hat"] * s["E"]}
-
-
-def _eq39_prescription() -> Mapping[str, Any]:
-    s = letters_of(EQ39)
-    rho = expanded_rho(s)
-    K = 2 * s["alpha"] * s["gamma"] / (s["C_hat"] * s["E"] * rho**2)
-    return {"K": K, "eta": s["gamma"] / (s["C_hat"] * s["L"] * s["E"] * K * rho), "C": s["C_hat"] * s["E"]}
-
-
-def _summed(_: Mapping[str, Any]) -> Outcome:
+def _summed(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(13) with (34): D_{k+1} <= D_k + mean A_i + eta^2 d sigma^2. Over K rounds, with D_K >= 0 dropped and all over
     eta E K, it is (36)."""
-    s = letters_of(EQ36)
-    noise = s["eta"] ** 2 * s["K"] * (s["C_hat"] * s["E"]) ** 2 * expanded_rho(s) ** 2
+    s = letters_of(statement)
+    noise = s.eta**2 * s.K * (s.C_hat * s.E) ** 2 * expanded_rho(s) ** 2
     per_round = total(EQ34, "rhs") + noise
-    mine = (s["D"] ** 2 / s["K"] + per_round) / (s["eta"] * s["E"])
-    return equal(mine, total(EQ36, "rhs") - total(EQ36, "lhs"), "(34) summed over the rounds against (36)")
+    mine = (s.D**2 / s.K + per_round) / (s.eta * s.E)
+    return equal(mine, total(statement, "rhs") - total(statement, "lhs"), "(34) summed over the rounds against (36)")
 
 
-def _step_substituted(_: Mapping[str, Any]) -> Outcome:
+def _step_substituted(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(36) at the prescribed eta is (37)."""
-    at = {letters_of(EQ36)["eta"]: _eq37_prescription()["eta"]}
-    return same_sides(EQ36, at, EQ37, "at the prescribed eta")
+    at = {letters_of(EQ36).eta: prescription_of(statement)["eta"]}
+    return same_sides(EQ36, at, statement, "at the prescribed eta")
 
 
-def _theorem6(_: Mapping[str, Any]) -> Outcome:
+def _theorem6(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(37) is the first display of Theorem 6 with rho written out."""
-    at = {letters_of(theorem6.GENERAL)["rho"]: expanded_rho(letters_of(EQ37))}
-    return same_sides(theorem6.GENERAL, at, EQ37, "with rho written out")
+    at = {letters_of(theorem6.GENERAL).rho: expanded_rho(letters_of(statement))}
+    return same_sides(theorem6.GENERAL, at, statement, "with rho written out")
 
 
-def _rounds_substituted(_: Mapping[str, Any]) -> Outcome:
+def _rounds_substituted(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(38), which is (37), at the prescribed K is (39)."""
-    at = {letters_of(EQ37)["K"]: _eq39_prescription()["K"]}
-    return same_sides(EQ37, at, EQ39, "at the prescribed K")
+    at = {letters_of(EQ37).K: prescription_of(statement)["K"]}
+    return same_sides(EQ37, at, statement, "at the prescribed K")
 
 
-def _three_halves(_: Mapping[str, Any]) -> Outcome:
+def _three_halves(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """With x = E rho/alpha <= 1/2, x(1 + x) <= (3/2) x, equal at x = 1/2: the brace under (39)."""
     import sympy as sp
 
@@ -152,6 +153,8 @@ _DISTANCE = Symbol("distance", "||w_k - w*||", (0, 1), "nonnegative", r"\|w_k - 
 _NEXT = Symbol(
     "next_distance", "(E||w_{k+1} - w*||^2)^{1/2}", (0, 1), "nonnegative", r"\mathbb{E}^{1/2}[\|w_{k+1} - w^*\|^2]"
 )
+_OUTSIDE_GENERAL = {**corners.OUTSIDE_ROUNDS, **corners.OUTSIDE_COHORT, **corners.OUTSIDE_THRESHOLD}
+_OUTSIDE_ALPHA = {**corners.OUTSIDE_PHASE, **corners.OUTSIDE_COHORT, **corners.OUTSIDE_THRESHOLD}
 EQUAL = {"eta": "1/2", "C/||u||": "99/100", "r": "1", "n": 200}
 
 EQ35: Statement = Statement(
@@ -166,6 +169,7 @@ EQ35: Statement = Statement(
     ),
     symbols=(_NEXT, _DISTANCE, *das.letters("E", "L", "C_hat", "eta", "K"), *privacy_letters()),
     expectations=_EXPECTATIONS,
+    assumptions=(das.CONVEX, das.SMOOTH, das.MINIMISER, das.HALF_STEP, das.THRESHOLD),
     sides=_eq35_sides,
     checks=(
         Check(
@@ -181,6 +185,13 @@ EQ35: Statement = Statement(
             equal_clients,
             {**EQUAL, "E": [1, 4, 8, 20], "r": "200", "sampling": "independent"},
         ),
+        Check(
+            "exact",
+            "200 equal clients, all of them, with noise",
+            equal_clients,
+            {**EQUAL, "E": [1, 4, 8, 20], "r": "200", "sampling": "independent", "rho": "9/10", "K": 5},
+        ),
+        *rounds.outside("1/2", 1, "independent"),
         *rounds.checks("clip", ("independent",)),
         *rounds.short_phases(),
         *rounds.near_threshold("independent"),
@@ -211,6 +222,14 @@ EQ35: Statement = Statement(
     uses=("das2022.eq34", "das2022.eq12"),
 )
 
+
+def _phase(_: Problem | None, values: Mapping[str, Any]) -> str | None:
+    product, most = values["eta"] * values["L"] * values["E"], 0.24 if values["E"] < 2 else 0.3
+    return None if product <= most * (1 + 1e-12) else f"eta L E = {float(product):.6g} exceeds {most:g}"
+
+
+_SHORT = Assumption("eta L E <= 6/25, or 3/10 where E >= 2", _phase)
+
 EQ35_REPAIRED: Statement = replace(
     EQ35,
     id="das2022.eq35.repaired",
@@ -218,11 +237,14 @@ EQ35_REPAIRED: Statement = replace(
     source=Source(
         das.PAPER, _WHERE, "35", note=f"repaired: eta L E <= 6/25 (3/10 for E >= 2), r >= 1; {independent.ARGUMENT}"
     ),
-    text=f"{EQ35.text} Here eta L E <= 6/25 and r >= 1.",
+    text=f"{EQ35.text} Here eta L E <= 6/25 (3/10 for E >= 2) and r >= 1.",
+    assumptions=(*EQ35.assumptions, das.COHORT, _SHORT),
     checks=(
         *independent.checks("6/25", False),
         independent.checks("3/10", False, 2)[-1],
-        *rounds.small_phases(((1, "6/25"), (3, "1/10")), False),
+        *rounds.small_phases(((1, "6/25"), (3, "1/10"))),
+        *rounds.outside("6/25", 1, "independent"),
+        *rounds.outside("3/10", 3, "independent"),
         Check(
             "exact",
             "200 equal clients, independent r = 1",
@@ -260,7 +282,9 @@ EQ36: Statement = Statement(
     checks=(
         Check("algebra", "(34) over the rounds", _summed),
         *rounds.checks("clip", ("fixed",)),
-        *runs(lambda: EQ36, "clip", steps.RECURSION, experiment=step_experiment),
+        *rounds.outside("1/2", 1, "fixed"),
+        *runs("clip", steps.RECURSION, experiment=step_experiment),
+        *runs("clip", {**corners.OUTSIDE_THRESHOLD, **corners.OUTSIDE_COHORT}, "not-applicable", step_experiment),
     ),
     uses=("das2022.eq35",),
     slips=(
@@ -282,11 +306,12 @@ EQ37: Statement = Statement(
     expectations=_EXPECTATIONS,
     assumptions=(*_HYPOTHESES, das.MANY_ROUNDS),
     sides=_eq37_sides,
-    prescription=_eq37_prescription,
+    prescription=lambda s: prescription(s, rho=expanded_rho(s)),
     checks=(
         Check("algebra", "(36) at the prescribed eta", _step_substituted),
         Check("algebra", "is Theorem 6's first display", _theorem6),
-        *runs(lambda: EQ37, "clip", steps.SUBSTITUTED, experiment=general_experiment),
+        *runs("clip", steps.SUBSTITUTED, experiment=general_experiment),
+        *runs("clip", _OUTSIDE_GENERAL, "not-applicable", general_experiment),
     ),
     uses=("das2022.eq36",),
 )
@@ -304,11 +329,12 @@ EQ39: Statement = Statement(
     expectations=_EXPECTATIONS,
     assumptions=(*_HYPOTHESES, das.ALPHA, das.SHORT_PHASE),
     sides=_eq39_sides,
-    prescription=_eq39_prescription,
+    prescription=lambda s: alpha_prescription(s, expanded_rho(s)),
     checks=(
         Check("algebra", "(37) at the prescribed K", _rounds_substituted),
         Check("algebra", "the brace 3/2", _three_halves),
-        *runs(lambda: EQ39, "clip", steps.SUBSTITUTED_ALPHA, experiment=alpha_form_experiment),
+        *runs("clip", steps.SUBSTITUTED_ALPHA, experiment=alpha_form_experiment),
+        *runs("clip", _OUTSIDE_ALPHA, "not-applicable", alpha_form_experiment),
     ),
     uses=("das2022.eq37",),
 )

@@ -8,23 +8,24 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.claims import Case
+from dpfl_theory.statements.claims import Experiment, Values
 from dpfl_theory.statements.das2022 import _comparison_instances as instances
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022._experiments import step_experiment
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement
 
 
-def _snr_sides() -> Sides:
-    s = letters_of(SNR)
-    return Sides(lhs={"clipping": s["E_clipped_signal"]}, rhs={"normalisation": s["E_normalised_signal"]})
+def _snr_sides(s: Letters) -> Sides:
+    return Sides(lhs={"clipping": s.E_clipped_signal}, rhs={"normalisation": s.E_normalised_signal})
 
 
-def signals(instance: Mapping[str, Any]) -> list[Case]:
-    """||sum clip(u_i, C)||^2 and ||sum norm(u_i, C)||^2 for updates of rational length: with the same noise, their
-    ratio is that of the squared signal-to-noise ratios. A zero update normalises to zero."""
-    cases: list[Case] = []
+def signals(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+    """||sum clip(u_i, C)|| and ||sum norm(u_i, C)|| for updates of rational length: with the same noise, their ratio is
+    that of the signal-to-noise ratios. A zero update normalises to zero."""
+    import sympy as sp
+
+    found: list[Values] = []
     for text in instance["updates"]:
         updates = [tuple(Fraction(str(x)) for x in u) for u in text]
         C = Fraction(str(instance["C"]))
@@ -35,9 +36,10 @@ def signals(instance: Mapping[str, Any]) -> list[Case]:
             ratio = C / length if length else Fraction(0)
             for name, factor in (("clip", min(Fraction(1), ratio)), ("norm", ratio)):
                 total[name] = [t + factor * x for t, x in zip(total[name], u)]
-        left, right = (sum((x * x for x in total[name]), Fraction(0)) for name in ("clip", "norm"))
-        cases.append(Case({"updates": updates, "C": C}, left, right))
-    return cases
+        left, right = (sp.sqrt(sp.Rational(sum((x * x for x in total[name]), Fraction(0)))) for name in total)
+        values = {"C": C, "E_clipped_signal": left, "E_normalised_signal": right}
+        found.append(Values(values, {"updates": updates, "C": C}))
+    return found
 
 
 def _root(square: int) -> int:
@@ -45,6 +47,10 @@ def _root(square: int) -> int:
     if root * root != square:
         raise ValueError(f"{square} is not a square: give updates of rational length")
     return root
+
+
+def _normalised(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
+    return step_experiment(statement, instance, "normalise")
 
 
 _ALONE = [[["3", "4"]], [["30", "40"]], [["0", "0"]], [["-1/2", "0"]], [["8", "6"]]]
@@ -80,10 +86,7 @@ SNR: Statement = Statement(
     universal=False,
     checks=(
         Check("exact", "one client's update", signals, {"C": "10", "updates": _ALONE}),
-        *(
-            Check("monte-carlo", name, lambda i: step_experiment(SNR, i, "normalise"), i)
-            for name, i in instances.APPENDIX_F_SIGNALS.items()
-        ),
+        *(Check("monte-carlo", name, _normalised, i) for name, i in instances.APPENDIX_F_SIGNALS.items()),
     ),
     remark=Remark(
         "It is true of one client's message and held on Appendix F's problems. If it were read of the sums for any "
@@ -109,10 +112,7 @@ ANY_COHORT: Statement = replace(
     checks=(
         Check("exact", "one direction", signals, {"C": "10", "updates": _ONE}),
         Check("exact", "several directions", signals, {"C": "10", "updates": _SEVERAL}, "violated"),
-        *(
-            Check("monte-carlo", name, lambda i: step_experiment(ANY_COHORT, i, "normalise"), i, "violated")
-            for name, i in instances.CONFLICTING_SIGNALS.items()
-        ),
+        *(Check("monte-carlo", name, _normalised, i, "violated") for name, i in instances.CONFLICTING_SIGNALS.items()),
     ),
     expected="violated",
     remark=None,
@@ -139,10 +139,7 @@ SNR_REPAIRED: Statement = replace(
     ),
     checks=(
         Check("exact", "one direction", signals, {"C": "10", "updates": _ONE}),
-        *(
-            Check("monte-carlo", name, lambda i: step_experiment(SNR_REPAIRED, i, "normalise"), i)
-            for name, i in instances.ONE_DIRECTION.items()
-        ),
+        *(Check("monte-carlo", name, _normalised, i) for name, i in instances.ONE_DIRECTION.items()),
     ),
     reading="",
     universal=True,

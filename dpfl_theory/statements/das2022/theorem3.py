@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements import prescribed_noise as noise
 from dpfl_theory.statements.claims import ConstantClaim, Escape
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022._causes import RANGE
-from dpfl_theory.statements.formula import letters_of
-from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, Symbol
-from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks
+from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, Symbol, checks
+from dpfl_theory.statements.repaired_noise import BUDGET, enough, repaired_checks
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -42,44 +43,46 @@ def _squared(s: Mapping[str, Any], variance: Any) -> Any:
     return s["r"] ** 2 * variance / (s["C"] ** 2 * s["K"])
 
 
-def _printed(statement: Statement) -> Any:
+def _printed(s: Letters) -> Any:
     import sympy as sp
 
-    s = letters_of(statement)
-    return s["q"] * s["K"] * s["C"] ** 2 * sp.log(1 / s["delta"]) / (s["n"] ** 2 * s["epsilon"] ** 2)
+    return s.q * s.K * s.C**2 * sp.log(1 / s.delta) / (s.n**2 * s.epsilon**2)
 
 
-def _enough(statement: Statement) -> Any:
+def _enough(s: Letters) -> Any:
     import sympy as sp
 
-    s = letters_of(statement)
-    return 4 * s["K"] * s["C"] ** 2 * sp.log(1 / s["delta"]) / (s["r"] ** 2 * s["epsilon"] ** 2)
+    return 4 * s.K * s.C**2 * sp.log(1 / s.delta) / (s.r**2 * s.epsilon**2)
 
 
-def _returned_iterate(u: Any, q: Any) -> Escape:
+def _sides(s: Letters, variance: Callable[[Letters], Any]) -> Sides:
+    return Sides({"noise": s.noise_variance}, {"prescribed variance": variance(s)})
+
+
+def _returned_iterate(statement: Statement, u: Any, q: Any) -> Escape:
     """epsilon = 64 s^2, s^2 = q ln(1/delta), in so many rounds that u admits it; only w_priv is seen."""
     import mpmath
 
     epsilon, delta = noise.budget(q, 64)
     at = {"u": u, "q": q, "n": 100, "r": 100, "C": 1, "K": int(epsilon / u) + 2, "epsilon": epsilon, "delta": delta}
-    variance = noise.evaluate(THEOREM3, noise.noise_of(THEOREM3), at)
+    variance = noise.variance(statement, at)
     with mpmath.workdps(65):
         of_a_round = mpmath.sqrt(_squared(at, variance) * at["K"])
     return Escape(at, delta, noise.returned_sum_delta(epsilon, of_a_round, at["K"]))
 
 
-def _no_constant_for_the_iterate(instance: Mapping[str, Any]) -> ConstantClaim:
+def _no_constant_for_the_iterate(statement: Statement, instance: Mapping[str, Any]) -> ConstantClaim:
     argument = (
         "For any u and q let s^2 = q ln(1/delta) >= 1 with delta <= 1e-5, epsilon = 64 s^2 and K > max(epsilon/u, 2): "
         "with every client in every round and linear objectives, the event that the returned iterate has moved by more "
         "than a quarter of the way shows delta >= Phi(16 sqrt(2) s)/3 - e^epsilon Phi(-16 s) > 0.33, so no constants "
         "exist"
     )
-    return noise.existence(instance, _returned_iterate, argument, "q")
+    return noise.existence(instance, partial(_returned_iterate, statement), argument, "q")
 
 
-def _no_constant_for_the_rounds(instance: Mapping[str, Any]) -> ConstantClaim:
-    escape = noise.many_rounds(lambda: THEOREM3, _squared, lambda K: {"n": 100, "r": 100, "C": 1, "K": K}, "q")
+def _no_constant_for_the_rounds(statement: Statement, instance: Mapping[str, Any]) -> ConstantClaim:
+    escape = noise.many_rounds(statement, _squared, lambda K: {"n": 100, "r": 100, "C": 1, "K": K}, "q")
     return noise.existence(instance, escape, noise.fails("q"), "q")
 
 
@@ -89,6 +92,11 @@ _READING = (
     "u. The averaged update's noise has variance sigma^2 when the cohort has r clients, as the proofs use it; with "
     "independent sampling that is so only for r = n, and otherwise in the mean"
 )
+
+
+def _of(r: int) -> Mapping[str, Any]:
+    return {"delta": ["1e-5"], "share": ["1"], "letters": {"n": 100, "r": r, "K": 500, "C": 40}}
+
 
 THEOREM3: Statement = Statement(
     id="das2022.theorem3",
@@ -109,10 +117,10 @@ THEOREM3: Statement = Statement(
         noise.DELTA,
     ),
     relation="==",
-    sides=lambda: Sides({"noise": letters_of(THEOREM3)["noise_variance"]}, {"prescribed variance": _printed(THEOREM3)}),
-    prescription=lambda: {"noise_variance": _printed(THEOREM3)},
+    sides=lambda s: _sides(s, _printed),
+    prescription=lambda s: {"noise_variance": _printed(s)},
     checks=(
-        noise.rounds_together(lambda: THEOREM3, _squared, "q", {"r": "n"}),
+        noise.rounds_together(_squared, "q", {"r": "n"}),
         Check(
             "privacy",
             "no constants, when only the returned iterate is seen",
@@ -194,9 +202,13 @@ REPAIRED: Statement = Statement(
         noise.DELTA,
     ),
     relation="==",
-    sides=lambda: Sides({"noise": letters_of(REPAIRED)["noise_variance"]}, {"prescribed variance": _enough(REPAIRED)}),
-    prescription=lambda: {"noise_variance": _enough(REPAIRED)},
-    checks=repaired_checks(lambda: REPAIRED, _squared, {"n": 100, "r": 80, "K": 500, "C": 40}),
+    sides=lambda s: _sides(s, _enough),
+    prescription=lambda s: {"noise_variance": _enough(s)},
+    checks=(
+        *repaired_checks(_squared, {"n": 100, "r": 80, "K": 500, "C": 40}),
+        *checks("privacy", partial(enough, _squared), {"every client, r = n": _of(100)}),
+        *checks("privacy", partial(enough, _squared), {"just outside r <= n": _of(101)}, "not-applicable"),
+    ),
 )
 
 STATEMENTS = (THEOREM3, REPAIRED)

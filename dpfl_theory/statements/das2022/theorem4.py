@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,11 +11,11 @@ from dpfl_theory.statements.das2022 import _instances as instances
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import theorem6, theorem7
 from dpfl_theory.statements.das2022._causes import INDEPENDENT, SAMPLING
-from dpfl_theory.statements.das2022._consistency import agreeing_prescriptions, specialises
+from dpfl_theory.statements.das2022._consistency import Swaps, agreeing_prescriptions, specialises
 from dpfl_theory.statements.das2022._experiments import runs
 from dpfl_theory.statements.das2022._weights import FINITE, diverging
 from dpfl_theory.statements.das2022.sampling import COHORT_EFFECT, NOT_TOUCHED
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.model import Erratum, Sides, Source, Statement
 
 _LETTERS = das.letters("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D", "Delta")
@@ -32,48 +32,42 @@ ASSUMPTIONS = (
 )
 
 
-def _prescription() -> Mapping[str, Any]:
+def _prescription(s: Letters) -> Mapping[str, Any]:
     """eta = beta = rho/(2 alpha L), C = G E, K = (2 alpha gamma/C)/rho^2."""
-    s = letters_of(A)
-    C = s["G"] * s["E"]
-    return {"eta": s["rho"] / (2 * s["alpha"] * s["L"]), "C": C, "K": 2 * s["alpha"] * s["gamma"] / (C * s["rho"] ** 2)}
+    C = s.G * s.E
+    return {"eta": s.rho / (2 * s.alpha * s.L), "C": C, "K": 2 * s.alpha * s.gamma / (C * s.rho**2)}
 
 
-def _initialisation(s: Mapping[str, Any]) -> Any:
-    return s["G"] * (s["L"] * s["D"] ** 2 / s["gamma"] + s["gamma"] / s["L"]) * s["rho"]
+def _initialisation(s: Letters) -> Any:
+    return s.G * (s.L * s.D**2 / s.gamma + s.gamma / s.L) * s.rho
 
 
-def _sides_a() -> Sides:
-    s = letters_of(A)
-    x = s["rho"] * s["E"] / s["alpha"]
+def _sides_a(s: Letters) -> Sides:
+    x = s.rho * s.E / s.alpha
     return Sides(
-        lhs={"gap": (2 - x - x**2) * s["E_gap"]},
+        lhs={"gap": (2 - x - x**2) * s.E_gap},
         rhs={
             "A (initialisation)": _initialisation(s),
-            "B1 (heterogeneity)": 3 * s["E"] / (2 * s["alpha"]) * s["Delta"] * s["rho"],
+            "B1 (heterogeneity)": 3 * s.E / (2 * s.alpha) * s.Delta * s.rho,
         },
     )
 
 
-def _sides_b(statement: Callable[[], Statement], excess: Callable[[Mapping[str, Any]], Any]) -> Callable[[], Sides]:
-    def build() -> Sides:
-        s = letters_of(statement())
-        x = s["rho"] * s["E"] / s["alpha"]
-        return Sides(
-            lhs={"weighted gap": (2 - x**2) * s["E_weighted_gap"]},
-            rhs={
-                "A (initialisation)": _initialisation(s),
-                "B2 (normalisation)": s["E"] / s["alpha"] * s["G"] ** 2 / (2 * s["L"]) * (1 + excess(s)) * s["rho"],
-                "B2 (heterogeneity)": s["E"] / s["alpha"] * s["E_weighted_Delta"] * x * s["rho"],
-            },
-        )
-
-    return build
+def _sides_b(s: Letters, excess: Any = 0) -> Sides:
+    x = s.rho * s.E / s.alpha
+    return Sides(
+        lhs={"weighted gap": (2 - x**2) * s.E_weighted_gap},
+        rhs={
+            "A (initialisation)": _initialisation(s),
+            "B2 (normalisation)": s.E / s.alpha * s.G**2 / (2 * s.L) * (1 + excess) * s.rho,
+            "B2 (heterogeneity)": s.E / s.alpha * s.E_weighted_Delta * x * s.rho,
+        },
+    )
 
 
-def _unclipped(general: Mapping[str, str]) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
+def _unclipped(general: Mapping[str, str]) -> Swaps:
     """C_hat = G, so that no update is longer than C: the general form's expectations become Theorem 4's."""
-    return lambda s: {"C_hat": s["G"], "E_clipped_length": 0, **{old: s[new] for old, new in general.items()}}
+    return lambda s: {"C_hat": s.G, "E_clipped_length": 0, **{old: s[new] for old, new in general.items()}}
 
 
 _WEIGHTED = {"E_unclipped_weighted_gap": "E_weighted_gap", "E_unclipped_weighted_Delta": "E_weighted_Delta"}
@@ -105,12 +99,11 @@ A: Statement = Statement(
     sides=_sides_a,
     prescription=_prescription,
     checks=(
-        specialises(theorem6.ALPHA, lambda: A, _unclipped({"E_unclipped_gap": "E_gap"}), "C_hat = G"),
-        agreeing_prescriptions(theorem6.ALPHA, lambda: A, lambda s: {"C_hat": s["G"]}, "C_hat = G"),
-        *runs(
-            lambda: A, "clip", {**instances.LIPSCHITZ, **instances.FAR, **instances.SAMPLING, **instances.INDEPENDENT}
-        ),
-        *runs(lambda: A, "clip", instances.BELOW_ONE, "not-applicable"),
+        specialises(theorem6.ALPHA, _unclipped({"E_unclipped_gap": "E_gap"}), "C_hat = G"),
+        agreeing_prescriptions(theorem6.ALPHA, lambda s: {"C_hat": s.G}, "C_hat = G"),
+        *runs("clip", {**instances.LIPSCHITZ, **instances.FAR, **instances.SAMPLING, **instances.INDEPENDENT}),
+        *runs("clip", corners.INSIDE_RATIO),
+        *runs("clip", {**instances.BELOW_ONE, **corners.OUTSIDE_ALPHA}, "not-applicable"),
     ),
     uses=("das2022.theorem6.alpha",),
     slips=(
@@ -138,15 +131,16 @@ B: Statement = Statement(
     symbols=_LETTERS,
     expectations=das.expected("E_weighted_gap", "E_weighted_Delta"),
     assumptions=(*ASSUMPTIONS, FINITE),
-    sides=_sides_b(lambda: B, lambda s: 0),
+    sides=lambda s: _sides_b(s),
     prescription=_prescription,
     checks=(
-        specialises(theorem7.ALPHA, lambda: B, _unclipped(_WEIGHTED), "C_hat = G"),
-        agreeing_prescriptions(theorem7.ALPHA, lambda: B, lambda s: {"C_hat": s["G"]}, "C_hat = G"),
-        diverging(lambda: B, "E_weighted_gap", "E_weighted_Delta"),
-        *runs(lambda: B, "normalise", instances.sampled({**instances.LIPSCHITZ, **instances.SAMPLING})),
-        *runs(lambda: B, "normalise", corners.APART, "not-applicable"),
-        *runs(lambda: B, "normalise", {**instances.INDEPENDENT, **corners.IN_RANGE}, "violated"),
+        specialises(theorem7.ALPHA, _unclipped(_WEIGHTED), "C_hat = G"),
+        agreeing_prescriptions(theorem7.ALPHA, lambda s: {"C_hat": s.G}, "C_hat = G"),
+        diverging("E_weighted_gap", "E_weighted_Delta"),
+        *runs("normalise", instances.sampled({**instances.LIPSCHITZ, **instances.SAMPLING})),
+        *runs("normalise", corners.INSIDE_RATIO),
+        *runs("normalise", {**corners.APART, **corners.OUTSIDE_ALPHA}, "not-applicable"),
+        *runs("normalise", {**instances.INDEPENDENT, **corners.IN_RANGE}, "violated"),
     ),
     expected="violated",
     erratum=Erratum(
@@ -194,15 +188,15 @@ B_REPAIRED: Statement = replace(
     source=replace(B.source, note="derived: Theorem 7 repaired, with C_hat = G"),
     text=f"{B.text} Here kappa = (1/r)(1 - r/n) under independent sampling and 0 for cohorts of fixed size.",
     symbols=(*_LETTERS, *das.letters("kappa")),
-    sides=_sides_b(lambda: B_REPAIRED, lambda s: s["kappa"]),
+    sides=lambda s: _sides_b(s, s.kappa),
     checks=(
-        specialises(theorem7.ALPHA_REPAIRED, lambda: B_REPAIRED, _unclipped(_WEIGHTED), "C_hat = G"),
+        specialises(theorem7.ALPHA_REPAIRED, _unclipped(_WEIGHTED), "C_hat = G"),
         *runs(
-            lambda: B_REPAIRED,
             "normalise",
             {**instances.LIPSCHITZ, **instances.SAMPLING, **instances.INDEPENDENT, **corners.IN_RANGE},
         ),
-        *runs(lambda: B_REPAIRED, "normalise", corners.APART, "not-applicable"),
+        *runs("normalise", corners.INSIDE_RATIO),
+        *runs("normalise", {**corners.APART, **corners.OUTSIDE_ALPHA}, "not-applicable"),
     ),
     expected="holds",
     erratum=None,

@@ -18,63 +18,54 @@ from dpfl_theory.statements.das2022._appendix import (
     prescription,
 )
 from dpfl_theory.statements.das2022._experiments import general_experiment, isotropic_experiment, runs
-from dpfl_theory.statements.formula import letters_of, total
+from dpfl_theory.statements.formula import Letters, letters_of, prescription_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import all_equal, equal
 
 
-def _prescribed() -> Mapping[str, Any]:
-    return alpha_prescription(lambda: ALPHA)()
-
-
-def _sides() -> Sides:
-    s = letters_of(GENERAL)
-    y = 2 * s["gamma"] / (s["C_hat"] * s["K"] * s["rho"])
+def _sides(s: Letters) -> Sides:
+    y = 2 * s.gamma / (s.C_hat * s.K * s.rho)
     return Sides(
-        lhs={"unclipped": (2 - y - y**2) * s["E_unclipped_gap"], "clipped": clipped_term(s)},
-        rhs={"initialisation": initialisation_term(s), "heterogeneity": y * (1 + y) * s["E_unclipped_Delta"]},
+        lhs={"unclipped": (2 - y - y**2) * s.E_unclipped_gap, "clipped": clipped_term(s)},
+        rhs={"initialisation": initialisation_term(s), "heterogeneity": y * (1 + y) * s.E_unclipped_Delta},
     )
 
 
-def _alpha_sides() -> Sides:
-    s = letters_of(ALPHA)
-    x = s["rho"] * s["E"] / s["alpha"]
+def _alpha_sides(s: Letters) -> Sides:
+    x = s.rho * s.E / s.alpha
     return Sides(
-        lhs={"unclipped": (2 - x - x**2) * s["E_unclipped_gap"], "clipped": clipped_term(s)},
+        lhs={"unclipped": (2 - x - x**2) * s.E_unclipped_gap, "clipped": clipped_term(s)},
         rhs={
             "initialisation": initialisation_term(s),
-            "heterogeneity": 3 * s["E"] / (2 * s["alpha"]) * s["Delta"] * s["rho"],
+            "heterogeneity": 3 * s.E / (2 * s.alpha) * s.Delta * s.rho,
         },
     )
 
 
-def _follows(_: Mapping[str, Any]) -> Outcome:
+def _follows(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """The alpha form's right side minus the general one's, at K of the alpha form and with every client unclipped, is
     Delta x (1/2 - x), x = rho E/alpha <= 1/2: never negative."""
-    s = letters_of(ALPHA)
-    x = s["rho"] * s["E"] / s["alpha"]
-    own = letters_of(GENERAL)
-    swaps = {own["K"]: _prescribed()["K"], own["E_unclipped_Delta"]: s["Delta"]}
-    slack = total(ALPHA, "rhs") - total(GENERAL, "rhs").subs(swaps)
-    left = equal(total(GENERAL, "lhs").subs(swaps), total(ALPHA, "lhs"), "left sides")
-    return (
-        left
-        if not left.true
-        else equal(slack, s["Delta"] * x * (1 - 2 * x) / 2, "alpha form minus general form against Delta x (1/2 - x)")
+    s, own = letters_of(statement), letters_of(GENERAL)
+    x = s.rho * s.E / s.alpha
+    swaps = {own.K: prescription_of(statement)["K"], own.E_unclipped_Delta: s.Delta}
+    slack = total(statement, "rhs") - total(GENERAL, "rhs").subs(swaps)
+    return all_equal(
+        (total(GENERAL, "lhs").subs(swaps), total(statement, "lhs"), "left sides"),
+        (slack, s.Delta * x * (1 - 2 * x) / 2, "alpha form minus general form against Delta x (1/2 - x)"),
     )
 
 
-def _step_limit(_: Mapping[str, Any]) -> Outcome:
+def _step_limit(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """K > (2 gamma/(C_hat E))/rho is the proof's eta L < 1/2."""
-    s = letters_of(GENERAL)
-    at_limit = prescription(lambda: GENERAL)()["eta"].subs(s["K"], 2 * s["gamma"] / (s["C_hat"] * s["E"] * s["rho"]))
-    return equal(at_limit * s["L"], "1/2", "eta L at the smallest K")
+    s = letters_of(statement)
+    at_limit = prescription_of(statement)["eta"].subs(s.K, 2 * s.gamma / (s.C_hat * s.E * s.rho))
+    return equal(at_limit * s.L, "1/2", "eta L at the smallest K")
 
 
-def _same_step(_: Mapping[str, Any]) -> Outcome:
+def _same_step(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """The general eta at the alpha form's K is rho/(2 alpha L)."""
-    s = letters_of(ALPHA)
-    return equal(_prescribed()["eta"], s["rho"] / (2 * s["alpha"] * s["L"]), "eta at the alpha form's K")
+    s = letters_of(statement)
+    return equal(prescription_of(statement)["eta"], s.rho / (2 * s.alpha * s.L), "eta at the alpha form's K")
 
 
 GENERAL: Statement = Statement(
@@ -109,17 +100,17 @@ GENERAL: Statement = Statement(
         das.ROUNDS,
     ),
     sides=_sides,
-    prescription=prescription(lambda: GENERAL),
+    prescription=lambda s: prescription(s),
     checks=(
         Check("algebra", "the condition on K is eta L < 1/2", _step_limit),
         *runs(
-            lambda: GENERAL,
             "clip",
             {**instances.GENERAL_CLIP, **corners.LONG_PHASE, **corners.GENERAL_CLIP_TIGHT, **corners.NOISE_LEADS},
             experiment=general_experiment,
         ),
-        *runs(lambda: GENERAL, "clip", corners.ISOTROPIC, experiment=isotropic_experiment),
-        *runs(lambda: GENERAL, "clip", instances.APPENDIX_F, "not-applicable", general_experiment),
+        *runs("clip", corners.ISOTROPIC, experiment=isotropic_experiment),
+        *runs("clip", corners.INSIDE_RATIO, experiment=general_experiment),
+        *runs("clip", {**instances.APPENDIX_F, **corners.OUTSIDE_GENERAL}, "not-applicable", general_experiment),
     ),
     uses=("das2022.eq37",),
     slips=(
@@ -163,13 +154,14 @@ ALPHA: Statement = Statement(
         das.ROUNDS,
     ),
     sides=_alpha_sides,
-    prescription=alpha_prescription(lambda: ALPHA),
+    prescription=lambda s: alpha_prescription(s),
     checks=(
         Check("algebra", "follows from the general form", _follows),
         Check("algebra", "eta is that of the general form", _same_step),
         *independent.checks("1/4", True),
-        *rounds.small_phases(((1, "1/4"), (2, "1/8"), (4, "1/16")), True),
-        *runs(lambda: ALPHA, "clip", {**instances.ALPHA_CLIP, **corners.ALPHA_CLIP_TIGHT}),
+        *rounds.small_phases(((1, "1/4"), (2, "1/8"), (4, "1/16"))),
+        *runs("clip", {**instances.ALPHA_CLIP, **corners.ALPHA_CLIP_TIGHT, **corners.INSIDE_RATIO}),
+        *runs("clip", {**corners.OUTSIDE_ALPHA, **corners.OUTSIDE_THRESHOLD}, "not-applicable"),
     ),
     uses=("das2022.theorem6", "das2022.eq39"),
 )

@@ -21,94 +21,80 @@ from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import general_experiment, runs
 from dpfl_theory.statements.das2022._weights import FINITE, diverging
 from dpfl_theory.statements.das2022.sampling import COHORT_EFFECT, NOT_TOUCHED
-from dpfl_theory.statements.formula import letters_of, total
+from dpfl_theory.statements.formula import Letters, letters_of, prescription_of, total
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import all_equal, equal
 
 
-def _prescribed() -> Mapping[str, Any]:
-    return alpha_prescription(lambda: ALPHA)()
-
-
-def _sides(statement: Callable[[], Statement], excess: Callable[[Mapping[str, Any]], Any]) -> Callable[[], Sides]:
+def _sides(s: Letters, excess: Any = 0) -> Sides:
     """The general form; the repair adds ``excess`` (kappa) to the share of clients whose second moment is counted."""
-
-    def build() -> Sides:
-        s = letters_of(statement())
-        y = 2 * s["gamma"] / (s["C_hat"] * s["K"] * s["rho"])
-        return Sides(
-            lhs={"unclipped": (2 - y**2) * s["E_unclipped_weighted_gap"], "clipped": clipped_term(s)},
-            rhs={
-                "initialisation": initialisation_term(s),
-                "normalisation": s["gamma"]
-                * s["C_hat"]
-                / (s["L"] * s["K"] * s["rho"])
-                * (s["E_unclipped_share"] + excess(s)),
-                "heterogeneity": y**2 * s["E_unclipped_weighted_Delta"],
-            },
-        )
-
-    return build
-
-
-def _alpha_sides(statement: Callable[[], Statement], excess: Callable[[Mapping[str, Any]], Any]) -> Callable[[], Sides]:
-    def build() -> Sides:
-        s = letters_of(statement())
-        x = s["rho"] * s["E"] / s["alpha"]
-        return Sides(
-            lhs={"unclipped": (2 - x**2) * s["E_unclipped_weighted_gap"], "clipped": clipped_term(s)},
-            rhs={
-                "initialisation": initialisation_term(s),
-                "normalisation": s["E"] / s["alpha"] * s["C_hat"] ** 2 / (2 * s["L"]) * (1 + excess(s)) * s["rho"],
-                "heterogeneity": s["E"] / s["alpha"] * s["E_unclipped_weighted_Delta"] * x * s["rho"],
-            },
-        )
-
-    return build
-
-
-def _follows(_: Mapping[str, Any]) -> Outcome:
-    """At K of the alpha form the general form differs from it only by E_unclipped_share <= 1 replaced by 1."""
-    own, s = letters_of(GENERAL), letters_of(ALPHA)
-    swaps = {own["K"]: _prescribed()["K"], own["E_unclipped_share"]: 1}
-    sides = [
-        equal(total(GENERAL, side).subs(swaps), total(ALPHA, side), f"{side} of both forms") for side in ("lhs", "rhs")
-    ]
-    step = equal(_prescribed()["eta"], s["rho"] / (2 * s["alpha"] * s["L"]), "eta at the alpha form's K")
-    return next(
-        (outcome for outcome in (*sides, step) if not outcome.true),
-        Outcome(True, "both sides, and eta, are those of the general form with a share of 1"),
+    y = 2 * s.gamma / (s.C_hat * s.K * s.rho)
+    return Sides(
+        lhs={"unclipped": (2 - y**2) * s.E_unclipped_weighted_gap, "clipped": clipped_term(s)},
+        rhs={
+            "initialisation": initialisation_term(s),
+            "normalisation": s.gamma * s.C_hat / (s.L * s.K * s.rho) * (s.E_unclipped_share + excess),
+            "heterogeneity": y**2 * s.E_unclipped_weighted_Delta,
+        },
     )
 
 
-def _step_limit(_: Mapping[str, Any]) -> Outcome:
+def _alpha_sides(s: Letters, excess: Any = 0) -> Sides:
+    x = s.rho * s.E / s.alpha
+    return Sides(
+        lhs={"unclipped": (2 - x**2) * s.E_unclipped_weighted_gap, "clipped": clipped_term(s)},
+        rhs={
+            "initialisation": initialisation_term(s),
+            "normalisation": s.E / s.alpha * s.C_hat**2 / (2 * s.L) * (1 + excess) * s.rho,
+            "heterogeneity": s.E / s.alpha * s.E_unclipped_weighted_Delta * x * s.rho,
+        },
+    )
+
+
+def _follows(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+    """At K of the alpha form the general form differs from it only by E_unclipped_share <= 1 replaced by 1."""
+    own, s, prescribed = letters_of(GENERAL), letters_of(statement), prescription_of(statement)
+    swaps = {own.K: prescribed["K"], own.E_unclipped_share: 1}
+    return all_equal(
+        *(
+            (total(GENERAL, side).subs(swaps), total(statement, side), f"{side} of both forms")
+            for side in ("lhs", "rhs")
+        ),
+        (prescribed["eta"], s.rho / (2 * s.alpha * s.L), "eta at the alpha form's K"),
+    )
+
+
+def _step_limit(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """K > (2 gamma/(C_hat E))/rho is the proof's eta L < 1/2, and there the left side's 2 - y^2 is 2 - E^2."""
-    s = letters_of(GENERAL)
-    least = {s["K"]: 2 * s["gamma"] / (s["C_hat"] * s["E"] * s["rho"])}
-    step = equal(prescription(lambda: GENERAL)()["eta"].subs(least) * s["L"], "1/2", "eta L at the smallest K")
-    slope = total(GENERAL, "lhs").coeff(s["E_unclipped_weighted_gap"]).subs(least)
-    return step if not step.true else equal(slope, 2 - s["E"] ** 2, "the weighted gap's coefficient at the smallest K")
+    s = letters_of(statement)
+    least = {s.K: 2 * s.gamma / (s.C_hat * s.E * s.rho)}
+    slope = total(statement, "lhs").coeff(s.E_unclipped_weighted_gap).subs(least)
+    return all_equal(
+        (prescription_of(statement)["eta"].subs(least) * s.L, "1/2", "eta L at the smallest K"),
+        (slope, 2 - s.E**2, "the weighted gap's coefficient at the smallest K"),
+    )
 
 
-def _all_clipped(_: Mapping[str, Any]) -> Outcome:
+def _all_clipped(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Where every update is longer than C both methods send the same: Theorem 7 is Theorem 6."""
     from dpfl_theory.statements.das2022 import theorem6
 
     none = ("E_unclipped_weighted_gap", "E_unclipped_share", "E_unclipped_weighted_Delta")
-    s, other = letters_of(GENERAL), letters_of(theorem6.GENERAL)
+    s, other = letters_of(statement), letters_of(theorem6.GENERAL)
     swaps = {other[name]: 0 for name in ("E_unclipped_gap", "E_unclipped_Delta")}
-    found = [
-        equal(
-            total(GENERAL, side).subs({s[name]: 0 for name in none}),
-            total(theorem6.GENERAL, side).subs(swaps),
-            f"{side} of Theorems 7 and 6 with every update clipped",
+    return all_equal(
+        *(
+            (
+                total(statement, side).subs({s[name]: 0 for name in none}),
+                total(theorem6.GENERAL, side).subs(swaps),
+                f"{side} of Theorems 7 and 6 with every update clipped",
+            )
+            for side in ("lhs", "rhs")
         )
-        for side in ("lhs", "rhs")
-    ]
-    return next((o for o in found if not o.true), found[-1])
+    )
 
 
-def _recursion_repaired(_: Mapping[str, Any]) -> Outcome:
+def _recursion_repaired(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(40) with (46) and with das2022.eq12.repaired for (12), over K rounds and over eta E K, at the prescribed eta.
 
     Every normalised update has the length C, so the cohort's excess is that of eq12.repaired with C^2 for the mean
@@ -116,22 +102,22 @@ def _recursion_repaired(_: Mapping[str, Any]) -> Outcome:
     """
     from dpfl_theory.statements.das2022 import normalised_step, sampling
 
-    s, own, moment = (letters_of(x) for x in (GENERAL_REPAIRED, normalised_step.EQ46, sampling.REPAIRED))
-    eta = prescription(lambda: GENERAL_REPAIRED)()["eta"]
-    C, step = s["C_hat"] * s["E"], eta * s["E"]
-    noise = s["K"] * C**2 * s["rho"] ** 2  # d sigma^2
-    excess = total(sampling.REPAIRED, "rhs").subs(moment["mean_square"], C**2) - C**2
-    bound = s["D"] ** 2 / (step * s["K"]) + total(normalised_step.EQ46, "rhs").subs(own["eta"], eta) / step
-    kappa = (1 - moment["r"] / moment["n"]) / moment["r"]
-    moved = (total(GENERAL_REPAIRED, "rhs") - total(GENERAL_REPAIRED, "lhs")).subs(s["kappa"], kappa)
+    s, own, moment = (letters_of(x) for x in (statement, normalised_step.EQ46, sampling.REPAIRED))
+    eta = prescription_of(statement)["eta"]
+    C, step = s.C_hat * s.E, eta * s.E
+    noise = s.K * C**2 * s.rho**2  # d sigma^2
+    excess = total(sampling.REPAIRED, "rhs").subs(moment.mean_square, C**2) - C**2
+    bound = s.D**2 / (step * s.K) + total(normalised_step.EQ46, "rhs").subs(own.eta, eta) / step
+    kappa = (1 - moment.r / moment.n) / moment.r
+    moved = (total(statement, "rhs") - total(statement, "lhs")).subs(s.kappa, kappa)
     return equal(bound + eta**2 * (noise + excess) / step, moved, "(46) and eq12.repaired, summed, against the repair")
 
 
-def _at_zero(printed: Callable[[], Statement], repaired: Callable[[], Statement]) -> Check:
+def _at_zero(printed: Statement) -> Check:
     """A check that with kappa = 0 the repaired form is the printed one."""
 
-    def build(_: Mapping[str, Any]) -> Outcome:
-        return same_sides(repaired(), {letters_of(repaired())["kappa"]: 0}, printed(), "at kappa = 0")
+    def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+        return same_sides(statement, {letters_of(statement).kappa: 0}, printed, "at kappa = 0")
 
     return Check("algebra", "fixed cohorts give the printed form", build)
 
@@ -173,15 +159,16 @@ GENERAL: Statement = Statement(
         das.ROUNDS,
         FINITE,
     ),
-    sides=_sides(lambda: GENERAL, lambda s: 0),
-    prescription=prescription(lambda: GENERAL),
+    sides=lambda s: _sides(s),
+    prescription=lambda s: prescription(s),
     checks=(
         Check("algebra", "the condition on K is eta L < 1/2", _step_limit),
         Check("algebra", "Theorem 6 where every update is clipped", _all_clipped),
-        diverging(lambda: GENERAL, "E_unclipped_weighted_gap", "E_unclipped_weighted_Delta"),
-        *runs(lambda: GENERAL, "normalise", instances.sampled(instances.GENERAL_NORM), experiment=general_experiment),
-        *runs(lambda: GENERAL, "normalise", instances.GENERAL_INDEPENDENT, "violated", general_experiment),
-        *runs(lambda: GENERAL, "normalise", instances.APPENDIX_F, "not-applicable", general_experiment),
+        diverging("E_unclipped_weighted_gap", "E_unclipped_weighted_Delta"),
+        *runs("normalise", instances.sampled(instances.GENERAL_NORM), experiment=general_experiment),
+        *runs("normalise", instances.GENERAL_INDEPENDENT, "violated", general_experiment),
+        *runs("normalise", corners.INSIDE_RATIO, experiment=general_experiment),
+        *runs("normalise", {**instances.APPENDIX_F, **corners.OUTSIDE_GENERAL}, "not-applicable", general_experiment),
     ),
     expected="violated",
     erratum=Erratum(
@@ -228,13 +215,15 @@ ALPHA: Statement = Statement(
         das.ROUNDS,
         FINITE,
     ),
-    sides=_alpha_sides(lambda: ALPHA, lambda s: 0),
-    prescription=alpha_prescription(lambda: ALPHA),
+    sides=lambda s: _alpha_sides(s),
+    prescription=lambda s: alpha_prescription(s),
     checks=(
         Check("algebra", "follows from the general form", _follows),
-        diverging(lambda: ALPHA, "E_unclipped_weighted_gap", "E_unclipped_weighted_Delta"),
-        *runs(lambda: ALPHA, "normalise", instances.sampled(instances.ALPHA_NORM)),
-        *runs(lambda: ALPHA, "normalise", instances.ALPHA_INDEPENDENT, "violated"),
+        diverging("E_unclipped_weighted_gap", "E_unclipped_weighted_Delta"),
+        *runs("normalise", instances.sampled(instances.ALPHA_NORM)),
+        *runs("normalise", corners.INSIDE_RATIO),
+        *runs("normalise", {**corners.OUTSIDE_ALPHA, **corners.OUTSIDE_THRESHOLD}, "not-applicable"),
+        *runs("normalise", instances.ALPHA_INDEPENDENT, "violated"),
     ),
     expected="violated",
     erratum=Erratum(
@@ -258,7 +247,7 @@ ALPHA: Statement = Statement(
 
 
 def _repaired(
-    printed: Statement, sides: Callable[[], Sides], checks: tuple[Check, ...], uses: tuple[str, ...]
+    printed: Statement, sides: Callable[[Letters], Sides], checks: tuple[Check, ...], uses: tuple[str, ...]
 ) -> Statement:
     """The printed statement with kappa in its normalisation term."""
     return replace(
@@ -280,25 +269,26 @@ def _repaired(
 
 GENERAL_REPAIRED: Statement = _repaired(
     GENERAL,
-    _sides(lambda: GENERAL_REPAIRED, lambda s: s["kappa"]),
+    lambda s: _sides(s, s.kappa),
     (
-        _at_zero(lambda: GENERAL, lambda: GENERAL_REPAIRED),
+        _at_zero(GENERAL),
         Check("algebra", "from (46) and the repaired (12), over the rounds", _recursion_repaired),
         *runs(
-            lambda: GENERAL_REPAIRED,
             "normalise",
-            {**instances.GENERAL_NORM, **instances.GENERAL_INDEPENDENT, **corners.LONG_PHASE},
+            {**instances.GENERAL_NORM, **instances.GENERAL_INDEPENDENT, **corners.LONG_PHASE, **corners.INSIDE_RATIO},
             experiment=general_experiment,
         ),
+        *runs("normalise", corners.OUTSIDE_GENERAL, "not-applicable", general_experiment),
     ),
     ("das2022.eq46", "das2022.eq12.repaired"),
 )
 ALPHA_REPAIRED: Statement = _repaired(
     ALPHA,
-    _alpha_sides(lambda: ALPHA_REPAIRED, lambda s: s["kappa"]),
+    lambda s: _alpha_sides(s, s.kappa),
     (
-        _at_zero(lambda: ALPHA, lambda: ALPHA_REPAIRED),
-        *runs(lambda: ALPHA_REPAIRED, "normalise", {**instances.ALPHA_NORM, **instances.ALPHA_INDEPENDENT}),
+        _at_zero(ALPHA),
+        *runs("normalise", {**instances.ALPHA_NORM, **instances.ALPHA_INDEPENDENT, **corners.INSIDE_RATIO}),
+        *runs("normalise", {**corners.OUTSIDE_ALPHA, **corners.OUTSIDE_THRESHOLD}, "not-applicable"),
     ),
     ("das2022.theorem7.repaired",),
 )
