@@ -43,14 +43,21 @@ def test_terms_with_a_minus_sign_change_sides() -> None:
     assert arranged.coefficients(BOUND, values) == {"a": -1, "b": Fraction(1, 6), "c": Fraction(-1, 4)}
     found = arranged.arranged(BOUND, WorstCase(q["problem"], values))
     left, right = form(found.left).matrix.diagonal(), form(found.right).matrix.diagonal()
-    assert list(left) == [1.0, 0.0, 0.25]
-    assert right[1] <= Fraction(1, 6) < math.nextafter(right[1], 1.0)  # rounded to the safe side
+    assert list(left) == [3.0, 0.0, 0.75]  # three times both sides, since 1/6 is no double
+    assert right[1] == 0.5
     kept = arranged.arranged(BOUND, WorstCase(q["problem"], values, left=("c",)))
-    assert list(form(kept.left).matrix.diagonal()) == [0.0, 0.0, 0.25]
-    assert form(kept.right).matrix.diagonal()[0] == -1.0
+    assert list(form(kept.left).matrix.diagonal()) == [0.0, 0.0, 0.75]
+    assert form(kept.right).matrix.diagonal()[0] == -3.0
     shifted = arranged.arranged(BOUND, WorstCase(q["problem"], values, shift=7 * q["c"]))
-    assert form(shifted.left).matrix.diagonal()[2] == 7.25
-    assert form(shifted.right).matrix.diagonal()[2] == 7.0
+    assert form(shifted.left).matrix.diagonal()[2] == 21.75
+    assert form(shifted.right).matrix.diagonal()[2] == 21.0
+
+
+def test_what_is_no_double_is_rounded_to_the_safe_side() -> None:
+    q = quantities()
+    values = {"L": 1001, "eta": 0.25, **{k: q[k] for k in "abc"}}
+    right = form(arranged.arranged(BOUND, WorstCase(q["problem"], values)).right).matrix.diagonal()
+    assert right[1] <= Fraction(1, 3003) < math.nextafter(right[1], 1.0)
 
 
 def test_a_letter_may_be_known_by_its_square() -> None:
