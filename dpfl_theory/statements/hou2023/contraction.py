@@ -123,7 +123,7 @@ _GRID = {
         (3, "1/4", "1/4", "1"),
     )
 }
-_OUTSIDE = {
+_OUTSIDE: dict[str, Any] = {
     "just outside eta L <= 1": {**ALONE, "eta L": ["51/50"]},
     "just outside p <= 1": {**ALONE, "p": ["51/50"]},
     "just outside mu <= L": {**ALONE, "mu": "51/200"},
