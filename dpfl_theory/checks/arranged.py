@@ -22,8 +22,8 @@ __all__ = ["arranged", "coefficients"]
 
 SQUARE = "^2"
 """Ends the name of a letter that is known by its square alone."""
-UNIT = "the unit"
-"""The name of what is no letter but a multiple of the square of a unit of length."""
+UNIT = "unit"
+"""The name of what is no letter but a multiple of `WorstCase.unit`."""
 
 
 def coefficients(statement: Statement, case: WorstCase) -> dict[str, Fraction]:

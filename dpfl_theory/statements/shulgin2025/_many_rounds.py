@@ -13,7 +13,6 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import WorstCase
-from dpfl_theory.statements.formula import at
 from dpfl_theory.statements.local_phase import number
 from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.shulgin2025._worst_cases import GAMMA, Objective
@@ -71,7 +70,7 @@ def _letters(instance: Mapping[str, Any], slope: float) -> dict[str, Any]:
 def _case(f: Objective, before: Any, total: Any, letters: Mapping[str, Any], what: str, **more: Any) -> WorstCase:
     """With the mean of the squared steps for gamma^2."""
     unit = total / ((letters["K"] + 1) * GAMMA**2)
-    return WorstCase(f.problem, {**letters, "gap": before}, what, left=(), unit=unit, **more)
+    return WorstCase(f.problem, {**letters, "gap": before}, what, unit=unit, **more)
 
 
 def rounds(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimate) -> WorstCase:
@@ -85,7 +84,7 @@ def rounds(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimate) 
     what = f"{len(instance['estimates'])} rounds, the gradients on the left"
     letters = _letters(instance, slope)
     shift = slope * f.L * total / (letters["K"] + 1) / GAMMA
-    return _case(f, before, total, letters, what, shift=shift)
+    return _case(f, before, total, letters, what, left=(), shift=shift)
 
 
 def by_angles(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimate) -> WorstCase:
@@ -101,17 +100,14 @@ def by_angles(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimat
     return _case(f, before, total, letters, what, solved="gap", shift=0.5 * f.L * total)
 
 
-def smallest_gradient(statement: Statement, instance: Mapping[str, Any], tie: Tie = near_estimate) -> WorstCase:
-    """If no gradient is shorter than the statement has it for the gap L (K + 1) gamma^2/2, with which (12) prescribes
-    this gamma, then the gap is at least that one, solved for f(x^0) - f_inf.
+def smallest_gradient(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimate) -> WorstCase:
+    """No gradient shorter than L gamma + 2R, which is (12) at the gap L (K + 1) gamma^2/2 that gives it this gamma,
+    solved for f(x^0) - f_inf; longer gradients need a larger gap.
 
     instance: as for `rounds`, without ``gradient``.
     """
     error = number(instance, "error")
-    letters = _letters(instance, 0.0)
-    gap = Fraction(letters["L"] * (letters["K"] + 1) * GAMMA**2 / 2)
-    exact = {k: Fraction(v) if isinstance(v, float) else v for k, v in letters.items()}
-    slope = float(at(statement, "rhs", {**exact, "gap": gap})) / (letters["L"] * GAMMA)
+    slope = 1 + 2 * error
     f, before, total = _run(instance, slope, error, tie)
     what = f"{len(instance['estimates'])} rounds of long gradients, L gamma^2/2 for each on the left"
-    return _case(f, before, total, {**letters, "least": slope * f.L * GAMMA}, what, solved="gap")
+    return _case(f, before, total, _letters(instance, slope), what, solved="gap")
