@@ -111,7 +111,7 @@ def test_the_worked_example_gives_the_numbers_shown(capsys: pytest.CaptureFixtur
     }
     assert len(printed) == 2
     mutated = tmp_path / "mutated.py"
-    mutated.write_text(example.read_text().replace(' * s["d"]', ""))
+    mutated.write_text(example.read_text().replace(" * s.d ", " "))
     wrong = re.search(r"`violated` with ratio ([\d.]+)", CONTRIBUTING)
     assert wrong is not None
     for file, code, expected in ((example, 0, printed), (mutated, 1, {"the noise dominates": float(wrong[1])})):
@@ -130,7 +130,7 @@ def test_the_worst_case_example_gives_the_verdicts_shown(capsys: pytest.CaptureF
     assert wrong is not None
     assert len(printed) == 3
     mutated = tmp_path / "mutated.py"
-    mutated.write_text(example.read_text().replace('4 * s["K"] + 2', '4 * s["K"] + 4'))
+    mutated.write_text(example.read_text().replace("4 * s.K + 2", "4 * s.K + 4"))
     for file, code, ratios in ((example, 0, [1.0] * 3), (mutated, 1, [float(r) for r in wrong.groups()])):
         assert main(["check", "--file", str(file), "--method", "worst-case", "--format", "json"]) == code
         evidence = json.loads(capsys.readouterr().out)["evidence"]

@@ -3,13 +3,15 @@
 Some letters are numbers, others quantities of the problem (PEPit expressions). In the latter the sides, or their
 squares, must be linear: ``rhs - lhs = sum_j c_j O_j`` with numbers c_j; a constant is a multiple of a unit. Terms with
 c_j > 0 stand on the right, the others on the left, so that neither side is negative where no O_j is. Each c_j is
-computed exactly, or enclosed, and rounded to double precision towards minus infinity: where O_j >= 0 the inequality
-that is proved is at least as hard as the statement.
+computed exactly, or enclosed. Both sides are multiplied so that double precision holds the c_j, where a number of at
+most `LARGEST` does that; else each is rounded towards minus infinity: where O_j >= 0 the inequality that is proved is
+at least as hard as the statement.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -20,6 +22,8 @@ from dpfl_theory.statements.symbolic import enclosure
 
 __all__ = ["arranged", "coefficients"]
 
+LARGEST = 1000
+"""Larger factors would make numbers of very different sizes, which solvers dislike."""
 SQUARE = "^2"
 """Ends the name of a letter that is known by its square alone."""
 UNIT = "unit"
@@ -98,16 +102,25 @@ def _down(value: Fraction) -> float:
     return near if Fraction(near) <= value else math.nextafter(near, -math.inf)
 
 
+def _whole(coefficients: Iterable[Fraction]) -> int:
+    """By what fractions are multiplied so that doubles hold them; 1 where it would be larger than `LARGEST`."""
+    found = list(coefficients)
+    factor = math.lcm(*(c.denominator // (c.denominator & -c.denominator) for c in found))
+    held = factor <= LARGEST and all(Fraction(float(factor * c)) == factor * c for c in found)
+    return factor if held else 1
+
+
 def arranged(statement: Statement, case: WorstCase) -> Performance:
     """The inequality that a worst case of the statement is about, for a solver: see `WorstCase`."""
     found = coefficients(statement, case)
     quantities = {**case.values, UNIT: case.unit}
     if (statement.relation == ">=") != (case.direction == ">=") and statement.relation != "==":
         raise ValueError(f"{statement.id} states {statement.relation!r}, not {case.direction!r}")
-    left: Any = case.shift
-    right: Any = case.shift
+    factor = _whole(found.values())
+    left: Any = None if case.shift is None else factor * case.shift
+    right: Any = left
     for name, c in found.items():
-        quantity, value = quantities[name], _down(c)
+        quantity, value = quantities[name], _down(factor * c)
         if value < 0.0 if case.left is None else name in case.left:
             left = -value * quantity if left is None else left - value * quantity
         else:

@@ -74,7 +74,6 @@ def test_corollary_1_against_a_second_transcription() -> None:
     eta, p = 1 / v["L"], math.sqrt(v["mu"] / v["L"])
     rate = math.log(1 / (1 - v["mu"] / v["L"]))
     T = math.log((v["D"] ** 2 + (eta / p * v["H"]) ** 2) * rate / noise) / rate
-    assert statement.prescription is not None
     symbols = letters_of(statement)
     numbers = {symbols[k]: x for k, x in v.items() if k in symbols}
     found = {k: float(e.subs(numbers)) for k, e in prescription_of(statement).items()}
@@ -329,7 +328,6 @@ def test_the_runs_see_a_term_that_is_too_small(term: str, factor: float) -> None
     """Each term of (2) halved or left out: violated, at finite sample size (false-alarm probability 1e-9); as printed
     it holds."""
     theorem = get("hou2023.theorem1")
-    assert theorem.sides is not None
     sides = sides_of(theorem)
     planted = replace(
         theorem, sides=lambda s: Sides(sides.lhs, {k: v * (factor if k == term else 1) for k, v in sides.rhs.items()})
@@ -385,7 +383,6 @@ def test_a_wrong_number_of_iterations_is_noticed(name: str) -> None:
     statement = get("hou2023.corollary1")
     (check,) = (c for c in statement.checks if c.name == name)
     assert algebra.run(statement, check, Settings()).verdict == "holds"
-    assert statement.prescription is not None
     chosen, epsilon = prescription_of(statement), letters_of(statement)["epsilon"]
     swap = sp.sqrt(epsilon) if "least" in name else 100 * epsilon
     wrong = replace(statement, prescription=lambda s: {**chosen, "T": chosen["T"].subs(epsilon, swap)})

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome, Values
 from dpfl_theory.statements.formula import Letters, at, evaluate, letters_of, prescription_of, sides_of, total
-from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement
+from dpfl_theory.statements.model import Check, Sides, Source, Statement
+from dpfl_theory.statements.prescribed_noise import DELTA
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _rates as rates
 from dpfl_theory.statements.shulgin2025._experiments import accurate_private, flat, private, runs
@@ -17,9 +18,6 @@ from dpfl_theory.statements.shulgin2025._line import INSIDE, OUTSIDE, edges, roo
 from dpfl_theory.statements.shulgin2025.lemma3 import second_moment, squared
 from dpfl_theory.statements.shulgin2025.theorem2 import THEOREM2
 from dpfl_theory.statements.symbolic import all_equal, equal
-
-if TYPE_CHECKING:
-    from dpfl_theory.problems.base import Problem
 
 __all__ = ["COROLLARY2", "STATEMENTS", "best_beta_0"]
 
@@ -215,10 +213,6 @@ _BEYOND = {
 }
 
 
-def _delta(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    return None if 0 < values["delta"] < 1 else f"delta = {values['delta']} does not lie in (0, 1)"
-
-
 _FLAT_RUNS = {
     "runs": [
         [2, 1, 1, 16, 16],
@@ -278,7 +272,7 @@ COROLLARY2: Statement = Statement(
     ),
     expectations=(shu.E_LEAST,),
     assumptions=(
-        *(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.STEP, shu.ROUNDS, shu.NOISE, Assumption("0 < delta < 1", _delta)),
+        *(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.STEP, shu.ROUNDS, shu.NOISE, DELTA),
         shu.PRESCRIBED,
     ),
     sides=_sides,

@@ -163,18 +163,11 @@ def _limit(problem: Any, values: Mapping[str, Any]) -> str | None:
 
 
 _ONE = {"L": "1", "slope": "1", "R": "51/50", "alpha": "0", "beta share": "99/100", "gamma": "1"}
-_BEYOND = {
-    "beta < alpha + R": {"beta share": "101/100"},
-    "L <= L_max": {"L_max": "99/100"},
-    "K >= 0": {"K": "-1/50"},
-    "R = D/sqrt(K + 1)": {"D": "103/100"},
-    "gamma as prescribed": {"gamma": "99/100"},
-}
 _WEIGHTED = {"L": "1", "slope": "1", "R": "2", "D": "1", "alpha": "2", "beta": "2", "gamma": "1"}
+_BOTH = {"L <= L_max": {"L_max": "99/100"}, "K >= 0": {"K": "-1/50"}, "gamma as prescribed": {"gamma": "99/100"}}
+_BEYOND = {**_BOTH, "beta < alpha + R": {"beta share": "101/100"}, "R = D/sqrt(K + 1)": {"D": "103/100"}}
 _OTHERWISE = {
-    "L <= L_max": {"L_max": "99/100"},
-    "K >= 0": {"K": "-1/50"},
-    "gamma as prescribed": {"gamma": "99/100"},
+    **_BOTH,
     "alpha as prescribed": {"alpha": "101/50"},
     "beta as prescribed": {"beta": "101/50"},
     "R <= (D + M)/sqrt(K + 1)": {"R": "51/25"},

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dpfl_theory.statements import prescribed_noise as shared
 from dpfl_theory.statements.claims import ConstantClaim, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.formula import Letters
-from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement, Symbol
+from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.repaired_noise import BUDGET, PROOF, repaired_checks
 from dpfl_theory.statements.shulgin2025._letters import whole_rounds
 
@@ -81,6 +81,11 @@ _RANGE_GRID = {
     "log(1/delta)": ["5", "7", "11.512925464970228", "50", "2000"],
 }
 
+_OUTSIDE = {
+    "just outside epsilon <= 10": {"epsilon": ["51/5"], "log(1/delta)": ["5"]},
+    "just outside delta <= e^-5": {"epsilon": ["10"], "log(1/delta)": ["4.985"]},
+}
+
 NOISE: Statement = Statement(
     id="shulgin2025.noise",
     kind="corollary",
@@ -116,6 +121,7 @@ NOISE: Statement = Statement(
     checks=(
         shared.rounds_together(lambda: NOISE, _squared),
         Check("privacy", "v = 4 on the whole range", _on_the_range, _RANGE_GRID),
+        *checks("privacy", _on_the_range, _OUTSIDE, "not-applicable"),
     ),
     remark=Remark(
         "If no range of epsilon is meant but that of Theorem 1 of Abadi et al., epsilon <= u (K + 1), then no constant "
