@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -12,9 +13,13 @@ import pytest
 from dpfl_theory.algorithms import ScaffNew, simulate
 from dpfl_theory.algorithms.two_sided import TwoSidedFedAvg
 from dpfl_theory.checks import exact, monte_carlo, worst_case
+from dpfl_theory.checks.runner import run_one
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.errors import InputError
 from dpfl_theory.problems.quadratic import from_matrices
+from dpfl_theory.statements import all_statements
 from dpfl_theory.statements.claims import Case
+from dpfl_theory.statements.formula import sides_of
 from dpfl_theory.statements.hou2023 import (
     _observation_runs,
     clip_inactive,
@@ -25,7 +30,7 @@ from dpfl_theory.statements.hou2023 import (
 )
 from dpfl_theory.statements.hou2023._moments import server_moment
 from dpfl_theory.statements.hou2023._sweeps import CLIENTS, best, divisors, gap, read
-from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.statements.model import Check, Sides, Statement
 
 PROBLEM = {"q": ["1", "1/4", "1/10"], "c": ["0", "1", "-2"], "x_0": "8"}
 
@@ -239,3 +244,56 @@ def test_theorem_1s_bound_for_dp_fedavg_notices_a_lost_noise_term() -> None:
     assert all(c.excess <= 0 for c in cases)
     noisy = next(c for c in cases if c.values["T"] == 40 and c.values["p"] == 1 and c.values["sigma^2"] == 3)
     assert noisy.lhs > noisy.rhs / 8
+
+
+def deciding() -> list[tuple[Statement, Check]]:
+    """The exact and worst-case checks of whole statements that hold, but those of the other half of an equality."""
+    return [
+        (s, c)
+        for s in all_statements()
+        for c in s.checks
+        if s.paper == "hou2023" and c.method in ("exact", "worst-case") and c.expected == "holds" and not c.part
+        if not c.name.startswith("at least") and s.id != "hou2023.eq3"
+    ]
+
+
+def planted(statement: Statement, factor: Fraction, more: int = 0) -> Statement:
+    """With every term of the right side multiplied, and something added."""
+    made = sides_of(statement)
+    return replace(
+        statement, sides=lambda s: Sides(made.lhs, {"more": more, **{k: factor * v for k, v in made.rhs.items()}})
+    )
+
+
+@pytest.mark.parametrize(("statement", "check"), deciding(), ids=lambda x: getattr(x, "id", None) or x.name)
+def test_a_thousandth_of_the_right_side_is_never_enough(statement: Statement, check: Check) -> None:
+    method = {"exact": exact, "worst-case": worst_case}[check.method]
+    assert method.run(planted(statement, Fraction(1, 1000)), check, Settings()).verdict != "holds"
+
+
+def test_equalities_notice_a_right_side_that_is_too_large() -> None:
+    (check,) = (c for c in proof.EQ3.checks if c.method == "exact")
+    assert exact.run(planted(proof.EQ3, Fraction(1), 1), check, Settings()).verdict == "violated"
+    halves = [c for c in proof.NONEXPANSIVE.checks if c.name.startswith("at least")]
+    assert len(halves) == 3
+    for check in halves:
+        assert (
+            worst_case.run(planted(proof.NONEXPANSIVE, Fraction(1001, 1000)), check, Settings()).verdict == "violated"
+        )
+
+
+def outside() -> list[tuple[Statement, Check]]:
+    papers = ("hou2023", "shulgin2025")
+    return [(s, c) for s in all_statements() if s.paper in papers for c in s.checks if c.expected == "not-applicable"]
+
+
+@pytest.mark.parametrize(("statement", "check"), outside(), ids=lambda x: getattr(x, "id", None) or x.name)
+def test_an_instance_just_outside_meets_all_hypotheses_but_those_it_names(statement: Statement, check: Check) -> None:
+    """Without the hypothesis that it fails, and those that follow from it, it is decided, so that who relaxes the
+    hypothesis sees another verdict."""
+    assert run_one(statement, check, Settings(device="cpu")).verdict == "not-applicable"
+    try:
+        found = run_one(replace(statement, assumptions=()), check, Settings(device="cpu")).verdict
+    except (InputError, ValueError, ZeroDivisionError):
+        found = "refused"
+    assert found != "not-applicable"
