@@ -45,16 +45,16 @@ def normalisation(_: Statement, instance: Mapping[str, Any], shift: float = 0.0)
     instance: ``alpha``, ``beta`` in units of r; ``half`` "<=" or ">=". shift: added to alpha in the operator alone.
     """
     alpha, beta = number(instance, "alpha"), number(instance, "beta")
-    kappa = 1 / (alpha + shift + 1)
+    size = alpha + shift + 1  # 1/kappa; multiplied with it the conditions have dyadic numbers
     problem, g, h = _pair()
-    short = beta * kappa <= 1  # no overshoot
+    short = beta <= size  # no overshoot
     if instance["half"] == "<=":
         # The far end of the diameter is g/beta, which (1/beta) g - h = 0 would be.
-        problem.add_constraint((h - kappa * g) * (h - g / beta) <= 0)
+        problem.add_constraint((size * h - g) * (beta * h - g) <= 0)
     elif short:
-        problem.add_constraint(h**2 <= kappa**2 * g**2)
+        problem.add_constraint(size**2 * h**2 <= g**2)
     else:
-        problem.add_constraint(g * h >= kappa * g**2)
+        problem.add_constraint(size * (g * h) >= g**2)
     values = {"rest^2": (g - beta * h) ** 2, "alpha": RADIUS * alpha, "beta": RADIUS * beta, "r": RADIUS}
     what = f"||g - beta Norm_alpha(g)||^2 {instance['half']} what (8) has"
     return WorstCase(problem, values, what, direction=instance["half"], unit=g**2 / RADIUS**2)

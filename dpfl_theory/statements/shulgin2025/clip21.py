@@ -148,7 +148,7 @@ def _residuals_on_the_line(_: Statement, instance: Mapping[str, Any]) -> list[Va
 def _still_runs(
     statement: Statement, instance: Mapping[str, Any]
 ) -> Iterator[tuple[dict[str, Any], Any, dict[str, Any]]]:
-    """The clients, the path and the letters of the runs inside of the hypotheses; ``outside``: of those outside. On the
+    """The clients, the path and the letters of the runs inside of the hypotheses; ``outside``: of all of them. On the
     line sqrt(2 L (f(x^0) - f_inf)) = |f'(x^0)| for quadratics."""
     for values, steps, tau, gamma in paths(instance):
         q, c, x = (values[name] for name in ("curvatures", "centres", "x"))
@@ -156,7 +156,7 @@ def _still_runs(
         slope = sum((a * (x - b) for a, b in zip(q, c)), Fraction(0)) / len(q)
         letters = {"gap": slope**2 / (2 * L), "R": R, "residual_0": R, "tau": tau, "gamma": gamma, "L": L}
         letters["L_max"] = max(q)
-        if any(a.test(None, letters) for a in statement.assumptions) == bool(instance.get("outside")):
+        if instance.get("outside") or not any(a.test(None, letters) for a in statement.assumptions):
             yield values, steps, letters
 
 
