@@ -17,9 +17,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpfl_theory.algorithms.bounding import Clip
-from dpfl_theory.statements.formula import letters_of
-from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, Symbol
+from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.model import Assumption, Expected, Sides, Source, Statement, Symbol, checks
 
 # 1. The letters: name in formulas, meaning, unit (exponents of F, the objective, and X, the parameters), domain, LaTeX.
 LETTERS = (
@@ -37,14 +36,10 @@ GAP = Expected("E_gap", (("suboptimality", 1),), (1, 0), r"\mathbb{E}[f(w_k) - f
 
 
 # 3. The two sides, as named terms. Units are checked without being asked.
-def sides() -> Sides:
-    s = letters_of(THEOREM)
+def sides(s: Letters) -> Sides:
     return Sides(
-        lhs={"gap": (2 - 2 * s["eta"] * s["L"]) * s["E_gap"]},
-        rhs={
-            "initialisation": s["D"] ** 2 / (s["eta"] * s["K"]),
-            "noise": s["eta"] * s["d"] * s["sigma"] ** 2,
-        },
+        lhs={"gap": (2 - 2 * s.eta * s.L) * s.E_gap},
+        rhs={"initialisation": s.D**2 / (s.eta * s.K), "noise": s.eta * s.d * s.sigma**2},
     )
 
 
@@ -60,7 +55,7 @@ def lipschitz(problem: Any, values: Mapping[str, float]) -> str | None:
 
 
 # 5. How to run it: a problem with certified constants, the algorithm, and the values of the letters.
-def experiment(instance: Mapping[str, Any]) -> Any:
+def experiment(_: Statement, instance: Mapping[str, Any]) -> Any:
     import numpy as np
 
     from dpfl_theory import algorithms, problems
@@ -73,7 +68,9 @@ def experiment(instance: Mapping[str, Any]) -> Any:
     sigma = float(instance["sigma/G"]) * c.G_max
     # With one local step no gradient is longer than the threshold G, so clipping changes nothing; it bounds how far
     # the run can travel, on which finite-sample confidence limits rest.
-    algorithm = algorithms.FedAvg(local_step=eta, bounding=Clip(c.G_max * (1 + 1e-9)), sigma=sigma, noise="average")
+    algorithm = algorithms.FedAvg(
+        local_step=eta, bounding=algorithms.Clip(c.G_max * (1 + 1e-9)), sigma=sigma, noise="average"
+    )
     assert c.w_star is not None
     distance = float(np.linalg.norm(start - c.w_star))
     values = {"K": rounds, "d": problem.d, "L": c.L_max, "G": c.G_max, "sigma": sigma, "eta": eta, "D": distance}
@@ -94,9 +91,13 @@ THEOREM = Statement(
         Assumption("each f_i is G-Lipschitz", lipschitz),
     ),
     sides=sides,
-    checks=(
-        Check("monte-carlo", "the start dominates", experiment, {"eta L": 0.5, "rounds": 20, "sigma/G": 0.05}),
-        Check("monte-carlo", "the noise dominates", experiment, {"eta L": 0.1, "rounds": 2000, "sigma/G": 1.0}),
+    checks=checks(
+        "monte-carlo",
+        experiment,
+        {
+            "the start dominates": {"eta L": 0.5, "rounds": 20, "sigma/G": 0.05},
+            "the noise dominates": {"eta L": 0.1, "rounds": 2000, "sigma/G": 1.0},
+        },
     ),
 )
 

@@ -199,8 +199,8 @@ def test_own_theorem_without_its_dimension_is_refuted(capsys: Output, tmp_path: 
     """The example's check can fail: a bound that forgets the factor d is found out, in every format."""
     wrong = tmp_path / "wrong.py"
     text = EXAMPLE.read_text()
-    assert text.count('s["eta"] * s["d"] * s["sigma"]') == 1
-    wrong.write_text(text.replace('s["eta"] * s["d"] * s["sigma"]', 's["eta"] * s["sigma"]'))
+    assert text.count("s.eta * s.d * s.sigma") == 1
+    wrong.write_text(text.replace("s.eta * s.d * s.sigma", "s.eta * s.sigma"))
     output = tmp_path / "junit.xml"
     arguments = ["check", "--file", str(wrong), "--format", "junit", "--device", "cpu", "--output", str(output)]
     assert main(arguments) == 1
@@ -216,7 +216,7 @@ def test_own_theorem_without_its_dimension_is_refuted(capsys: Output, tmp_path: 
 
 def test_text_marks_what_differs_and_says_why(capsys: Output, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.py"
-    wrong.write_text(EXAMPLE.read_text().replace('s["d"] * s["sigma"] ** 2', 's["d"] * s["sigma"]'))
+    wrong.write_text(EXAMPLE.read_text().replace("s.d * s.sigma**2", "s.d * s.sigma"))
     assert main(["check", "--file", str(wrong), "--method", "algebra"]) == 1
     out, _ = capsys.readouterr()
     assert out.count("<- not as expected") == 2
@@ -326,9 +326,9 @@ def test_an_internal_error_without_a_message_says_where(jobs: str, tmp_path: Pat
 
 def test_an_empty_message_in_a_users_file_is_told_with_its_line(capsys: Output, tmp_path: Path) -> None:
     text = EXAMPLE.read_text()
-    before, after = text.split("def sides() -> Sides:\n")
+    before, after = text.split("def sides(s: Letters) -> Sides:\n")
     file = tmp_path / "mine.py"
-    file.write_text(f"{before}def sides() -> Sides:\n    assert LETTERS == ()\n{after}")
+    file.write_text(f"{before}def sides(s: Letters) -> Sides:\n    assert LETTERS == ()\n{after}")
     line = before.count("\n") + 2
     sentence = refused(capsys, "check", "--file", str(file), "--method", "algebra", "--jobs", "1")
     assert f"AssertionError without a message in {file}, line {line}; correct its build" in sentence

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from dpfl_theory.algorithms.observables import catalogue
 from dpfl_theory.checks import worst_case
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.cli import main
-from dpfl_theory.statements.model import Check, Source, Statement
+from dpfl_theory.statements.model import Check
 from dpfl_theory.validation import available
 
 ROOT = Path(__file__).parents[1]
@@ -37,7 +38,8 @@ def test_the_tour_in_python_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.count(".") >= 8  # two observables of four lanes
     made: dict[str, Any] = {}
     exec(compile(worst, "README.md", "exec"), made)
-    statement = Statement("mine.one", "theorem", "t", Source("mine", "here"), "text")
+    (example,) = statements.load_file(ROOT / "examples" / "worst_case.py")
+    statement = replace(example, sides=made["sides"])
     for steps in (1, 2, 5):
         check = Check("worst-case", "c", made["gradient_descent"], {"K": steps})
         found = worst_case.run(statement, check, Settings())
@@ -111,7 +113,7 @@ def test_the_worked_example_gives_the_numbers_shown(capsys: pytest.CaptureFixtur
     }
     assert len(printed) == 2
     mutated = tmp_path / "mutated.py"
-    mutated.write_text(example.read_text().replace(' * s["d"]', ""))
+    mutated.write_text(example.read_text().replace(" * s.d ", " "))
     wrong = re.search(r"`violated` with ratio ([\d.]+)", CONTRIBUTING)
     assert wrong is not None
     for file, code, expected in ((example, 0, printed), (mutated, 1, {"the noise dominates": float(wrong[1])})):
@@ -130,7 +132,7 @@ def test_the_worst_case_example_gives_the_verdicts_shown(capsys: pytest.CaptureF
     assert wrong is not None
     assert len(printed) == 3
     mutated = tmp_path / "mutated.py"
-    mutated.write_text(example.read_text().replace('4 * s["K"] + 2', '4 * s["K"] + 4'))
+    mutated.write_text(example.read_text().replace("4 * s.K + 2", "4 * s.K + 4"))
     for file, code, ratios in ((example, 0, [1.0] * 3), (mutated, 1, [float(r) for r in wrong.groups()])):
         assert main(["check", "--file", str(file), "--method", "worst-case", "--format", "json"]) == code
         evidence = json.loads(capsys.readouterr().out)["evidence"]

@@ -32,7 +32,6 @@ from dpfl_theory.statements.hou2023._sweeps import gap
 from dpfl_theory.statements.noble2022._lemma_reports import ReportingScaffold
 from dpfl_theory.statements.noble2022._moments import Users, rounds
 from dpfl_theory.statements.shulgin2025 import lemma3
-from dpfl_theory.statements.shulgin2025._line import exactly
 from dpfl_theory.statements.shulgin2025.corollary2 import COROLLARY2
 
 __all__ = ["CENTRES", "ETA_L", "START", "UNIT", "VARIANCE", "Comparison", "Q", "comparisons"]
@@ -203,8 +202,8 @@ def _shulgin2025() -> Iterator[Comparison]:
     import sympy as sp
 
     n, d, K, c, beta_0, epsilon, log = 4, 2, 4, Fraction(2), Fraction(3), Fraction(8), 12
-    letters = {"c": c, "beta_0": beta_0, "epsilon": epsilon, "n": Fraction(n), "d": Fraction(d)}
-    twice = exactly(COROLLARY2, letters, 2, ("privacy noise",), {"delta": sp.exp(-log)})
+    letters = {"c": c, "beta_0": beta_0, "epsilon": epsilon, "n": n, "d": d, "delta": sp.exp(-log)}
+    twice = lemma3.squared(COROLLARY2, letters, "privacy noise")
     deviation = float(c) * math.sqrt((K + 1) * log) / float(epsilon)
     yield _estimate(f"Corollary 2, n = {n}, d = {d}, K = {K}", twice / 4, n, d, K, deviation, float(beta_0) / (K + 1))
 

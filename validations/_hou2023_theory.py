@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from _hou2023 import DELTA, Setting, V
 
 from dpfl_theory import statements
-from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
-from dpfl_theory.statements.model import Statement
-
-
-def _evaluate(statement: Statement, expression: Any, values: dict[str, float]) -> float:
-    import sympy as sp
-
-    letters = letters_of(statement)
-    return float(sp.N(expression.subs({letters[k]: sp.Float(v) for k, v in values.items() if k in letters})))
+from dpfl_theory.statements.formula import at, evaluate, prescription_of
 
 
 class Theory:
@@ -39,12 +30,11 @@ class Theory:
         }
         self.corollary = statements.get("hou2023.corollary1")
         self.theorem = statements.get("hou2023.theorem1")
-        assert self.corollary.prescription is not None
         self.prescription = prescription_of(self.corollary)
 
     def prescribed(self, letter: str, epsilon: float) -> float:
         """eta*, p* or T* (a real number)."""
-        return _evaluate(self.corollary, self.prescription[letter], {**self.values, "epsilon": epsilon})
+        return float(evaluate(self.prescription[letter], {**self.values, "epsilon": epsilon}, self.corollary.id))
 
     def psi_0(self, p: float) -> float:
         """psi at the start [X^2]."""
@@ -52,9 +42,8 @@ class Theory:
 
     def bound(self, p: float, T: float, epsilon: float) -> float:
         """Theorem 1's right side [X^2]."""
-        assert self.theorem.sides is not None
-        at = {**self.values, "epsilon": epsilon, "p": p, "T": T, "psi_0": self.psi_0(p)}
-        return sum(_evaluate(self.theorem, term, at) for term in sides_of(self.theorem).rhs.values())
+        values = {**self.values, "epsilon": epsilon, "p": p, "T": T, "psi_0": self.psi_0(p)}
+        return float(at(self.theorem, "rhs", values))
 
     def worthwhile(self) -> float:
         """The smallest epsilon with T* >= 1: T* is a constant plus 2 ln(epsilon)/rate."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,8 +13,7 @@ import numpy as np
 from dpfl_theory.algorithms import alpha_norm_ec, simulate
 from dpfl_theory.report import style
 from dpfl_theory.statements import get
-from dpfl_theory.statements.formula import letters_of, sides_of
-from dpfl_theory.statements.model import Statement
+from dpfl_theory.statements.formula import terms_at
 from dpfl_theory.validation import Context
 
 TERMS = {
@@ -47,17 +45,6 @@ def step(task: setting.Task, case: Case) -> float:
     return case.beta / (case.alpha + case.residual) * residual / task.problem.constants.L_max
 
 
-@functools.cache
-def _right_side(theorem: Statement) -> dict[str, Callable[..., float]]:
-    """The terms of a theorem's bound as functions of its letters, in their order."""
-    import sympy as sp
-
-    letters = letters_of(theorem)
-    own = [letters[symbol.name] for symbol in theorem.symbols]
-    assert theorem.sides is not None
-    return {name: sp.lambdify(own, term, "math") for name, term in sides_of(theorem).rhs.items()}
-
-
 def terms(task: setting.Task, case: Case, noise: float) -> dict[str, float]:
     """The terms of the right side [F/X] as the statements have them: Theorem 1's, and with noise Theorem 2's. Every
     hypothesis of the theorem is tested."""
@@ -66,8 +53,7 @@ def terms(task: setting.Task, case: Case, noise: float) -> dict[str, float]:
     for assumption in theorem.assumptions:
         failed = assumption.test(task.problem, values)
         assert failed is None, f"{theorem.id}: {failed}"
-    given = [values[symbol.name] for symbol in theorem.symbols]
-    return {name: float(term(*given)) for name, term in _right_side(theorem).items()}
+    return {name: float(term) for name, term in terms_at(theorem, "rhs", values).items()}
 
 
 def _letters(task: setting.Task, case: Case, noise: float) -> Mapping[str, Any]:

@@ -1,17 +1,17 @@
 """A statement's two sides as quantities of a performance estimation problem.
 
 Some letters are numbers, others quantities of the problem (PEPit expressions); one that is a multiple of another letter
-is given as that, in sympy. In the quantities the sides must be linear: ``rhs - lhs = sum_j c_j O_j`` with numbers c_j
-and no constant. Terms with c_j > 0 stand on the right, the others on the left, so that neither side is negative where
-no O_j is. Each c_j is computed exactly, or enclosed; both sides are multiplied by their small odd denominators, and
-what is still no double is rounded towards minus infinity: where O_j >= 0 the inequality that is proved is at least as
-hard as the statement.
+is given as that, in sympy. In the quantities the sides, or their squares, must be linear: ``rhs - lhs = sum_j c_j O_j``
+with numbers c_j; a constant is a multiple of a unit. Terms with c_j > 0 stand on the right, the others on the left, so
+that neither side is negative where no O_j is. Each c_j is computed exactly, or enclosed. Both sides are multiplied so
+that double precision holds the c_j, where a number of at most `LARGEST` does that; else each is rounded towards minus
+infinity: where O_j >= 0 the inequality that is proved is at least as hard as the statement.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -22,34 +22,38 @@ from dpfl_theory.statements.symbolic import enclosure
 
 __all__ = ["arranged", "coefficients"]
 
-LARGE = 1000
-"""From here on a common denominator is left alone: decimals, and enclosures of numbers that are not rational."""
+LARGEST = 1000
+"""Larger factors would make numbers of very different sizes, which solvers dislike."""
 SQUARE = "^2"
 """Ends the name of a letter that is known by its square alone."""
+UNIT = "unit"
+"""The name of what is no letter but a multiple of `WorstCase.unit`."""
 
 
-def coefficients(statement: Statement, values: Mapping[str, Any]) -> dict[str, Fraction]:
-    """The c_j of ``rhs - lhs``, by the names in ``values`` that are PEPit expressions, each rounded down where it is
-    not rational. ValueError where a letter has no value, or the difference is not linear or has a constant."""
+def coefficients(statement: Statement, case: WorstCase) -> dict[str, Fraction]:
+    """The c_j of ``rhs - lhs`` (of ``lhs - rhs`` for the other half of an equality), by the names of the values that
+    are PEPit expressions, and of the case's ``unit``; each is rounded down where it is not rational. ValueError where a
+    letter has no value, or the difference is not linear or has a constant but no unit."""
     import sympy as sp
 
     letters = letters_of(statement)
-    known = {k: v for k, v in values.items() if k.removesuffix(SQUARE) in letters}
+    known = {k: v for k, v in case.values.items() if k.removesuffix(SQUARE) in letters}
     numbers = {letters[k]: _rational(v) for k, v in known.items() if not _moves(v) and not k.endswith(SQUARE)}
     roots = {letters[k.removesuffix(SQUARE)]: sp.sqrt(_rational(v)) for k, v in known.items() if _squared(k, v)}
     stands = {k: sp.Symbol(f"value_{i}", positive=True) for i, (k, v) in enumerate(known.items()) if _moves(v)}
     moving = {
         letters[k.removesuffix(SQUARE)]: sp.sqrt(stand) if k.endswith(SQUARE) else stand for k, stand in stands.items()
     }
-    difference = total(statement, "rhs") - total(statement, "lhs")
+    power = 2 if case.squared else 1
+    difference = total(statement, "rhs") ** power - total(statement, "lhs") ** power
+    difference = -difference if case.direction == ">=" else difference
     told = set(numbers) | set(roots) | set(moving)
     missing = (difference.free_symbols | {s for v in numbers.values() for s in v.free_symbols}) - told
     if missing:
         raise ValueError(f"{statement.id} has no value for {', '.join(sorted(s.name for s in missing))}")
     difference = sp.expand(difference.subs({**numbers, **roots}, simultaneous=True).subs(moving, simultaneous=True))
-    nothing = dict.fromkeys(stands.values(), 0)
-    if difference.subs(nothing) != 0:
-        raise ValueError(f"{statement.id}: {difference.subs(nothing)} is left where every quantity is zero")
+    if case.solved:
+        difference = _solved(statement, difference, stands[case.solved])
     found = {}
     for name, stand in stands.items():
         slope = difference.diff(stand)
@@ -57,7 +61,22 @@ def coefficients(statement: Statement, values: Mapping[str, Any]) -> dict[str, F
             raise ValueError(f"{statement.id}: a side is not linear in {name}")
         if slope != 0:
             found[name] = enclosure(slope)[0]
+    left = sp.expand(difference.subs(dict.fromkeys(stands.values(), 0)))
+    if left != 0 and case.unit is None:
+        raise ValueError(f"{statement.id}: {left} is left where every quantity is zero")
+    if left != 0:
+        found[UNIT] = enclosure(left)[0]
     return found
+
+
+def _solved(statement: Statement, difference: Any, quantity: Any) -> Any:
+    """The quantity less its value at which a difference that increases with it vanishes."""
+    import sympy as sp
+
+    roots = sp.solve(difference, quantity)
+    if len(roots) != 1 or not all(difference.diff(quantity).subs(quantity, factor * roots[0]) > 0 for factor in (1, 2)):
+        raise ValueError(f"{statement.id}: the right side reaches the left one at {roots}, or not from below")
+    return quantity - roots[0]
 
 
 def _moves(value: Any) -> bool:
@@ -78,30 +97,31 @@ def _rational(value: Any) -> Any:
     return sp.sympify(value)
 
 
-def _whole(found: Mapping[str, Fraction]) -> int:
-    """What both sides are multiplied by, so that the coefficients are dyadic and rounding changes none of them; 1 where
-    that would be a large number."""
-    denominators = [c.denominator for c in found.values()]
-    odd = math.lcm(*(d // (d & -d) for d in denominators)) if denominators else 1
-    return odd if odd < LARGE else 1
-
-
 def _down(value: Fraction) -> float:
     """The largest double that is at most a fraction."""
     near = float(value)
     return near if Fraction(near) <= value else math.nextafter(near, -math.inf)
 
 
+def _whole(coefficients: Iterable[Fraction]) -> int:
+    """By what fractions are multiplied so that doubles hold them; 1 where it would be larger than `LARGEST`."""
+    found = list(coefficients)
+    factor = math.lcm(*(c.denominator // (c.denominator & -c.denominator) for c in found))
+    held = factor <= LARGEST and all(Fraction(float(factor * c)) == factor * c for c in found)
+    return factor if held else 1
+
+
 def arranged(statement: Statement, case: WorstCase) -> Performance:
     """The inequality that a worst case of the statement is about, for a solver: see `WorstCase`."""
-    found = coefficients(statement, case.values)
-    sign = _whole(found) * (-1 if case.direction == ">=" else 1)
+    found = coefficients(statement, case)
+    quantities = {**case.values, UNIT: case.unit}
     if (statement.relation == ">=") != (case.direction == ">=") and statement.relation != "==":
         raise ValueError(f"{statement.id} states {statement.relation!r}, not {case.direction!r}")
-    left: Any = None if case.shift is None else abs(sign) * case.shift
+    factor = _whole(found.values())
+    left: Any = None if case.shift is None else factor * case.shift
     right: Any = left
     for name, c in found.items():
-        quantity, value = case.values[name], _down(sign * c)
+        quantity, value = quantities[name], _down(factor * c)
         if value < 0.0 if case.left is None else name in case.left:
             left = -value * quantity if left is None else left - value * quantity
         else:

@@ -83,7 +83,11 @@ class WorstCase:
 
     The sides are compared so that neither is negative where no quantity is: what has a minus sign changes sides
     (`dpfl_theory.checks.arranged`). ``left`` names the letters that stand on the left instead, whatever their sign;
-    ``shift`` is added to both sides, for quantities that may be negative. ``what`` and ``also`` as for `Performance`;
+    ``shift`` is added to both sides, for quantities that may be negative. ``unit``: where norms are fixed as multiples
+    of one length, whose square it is, so that the letters' numbers are in units of that length; what the sides have
+    beside quantities is a multiple of it. ``squared``: the squares of the sides are compared, of norms that are not
+    negative. ``solved``: a quantity in which the right side is not linear but increasing, and whose least value, with
+    which it reaches the left one, is compared with it. ``what`` and ``also`` as for `Performance`;
     ``sides``: other sides than the statement's, for what ``also`` names.
     """
 
@@ -93,6 +97,9 @@ class WorstCase:
     left: tuple[str, ...] | None = None
     shift: Any = None
     direction: Literal["<=", ">="] = "<="
+    unit: Any = None
+    squared: bool = False
+    solved: str = ""
     also: Mapping[str, Callable[[], Performance | WorstCase]] = field(default_factory=dict)
     sides: Callable[..., Sides] | None = None
 

@@ -40,7 +40,7 @@ BOUND = statement(lambda s: Sides({"l": s.a}, {"r": s.b / (3 * s.L), "minus": -s
 def test_terms_with_a_minus_sign_change_sides() -> None:
     q = quantities()
     values = {"L": 2, "eta": 0.25, **{k: q[k] for k in "abc"}}
-    assert arranged.coefficients(BOUND, values) == {"a": -1, "b": Fraction(1, 6), "c": Fraction(-1, 4)}
+    assert arranged.coefficients(BOUND, WorstCase(None, values)) == {"a": -1, "b": Fraction(1, 6), "c": Fraction(-1, 4)}
     found = arranged.arranged(BOUND, WorstCase(q["problem"], values))
     left, right = form(found.left).matrix.diagonal(), form(found.right).matrix.diagonal()
     assert list(left) == [3.0, 0.0, 0.75]  # three times both sides, since 1/6 is no double
@@ -63,7 +63,7 @@ def test_what_is_no_double_is_rounded_to_the_safe_side() -> None:
 def test_a_letter_may_be_known_by_its_square() -> None:
     q = quantities()
     squares = statement(lambda s: Sides({"l": s.a**2}, {"r": s.L**2 * s.b}))
-    found = arranged.coefficients(squares, {"a^2": q["a"], "b": q["b"], "L^2": Fraction(1, 2)})
+    found = arranged.coefficients(squares, WorstCase(None, {"a^2": q["a"], "b": q["b"], "L^2": Fraction(1, 2)}))
     assert found == {"a^2": -1, "b": Fraction(1, 2)}
 
 
@@ -78,13 +78,13 @@ def test_a_letter_may_be_known_by_its_square() -> None:
 def test_what_is_not_linear_is_refused(sides: Any, message: str) -> None:
     q = quantities()
     with pytest.raises(ValueError, match=message):
-        arranged.coefficients(statement(sides), {"L": 2, "eta": 1, **{k: q[k] for k in "abc"}})
+        arranged.coefficients(statement(sides), WorstCase(None, {"L": 2, "eta": 1, **{k: q[k] for k in "abc"}}))
 
 
 def test_a_letter_without_a_value_is_named() -> None:
     q = quantities()
     with pytest.raises(ValueError, match=r"my\.one has no value for L, eta"):
-        arranged.coefficients(BOUND, {k: q[k] for k in "abc"})
+        arranged.coefficients(BOUND, WorstCase(None, {k: q[k] for k in "abc"}))
 
 
 @pytest.mark.parametrize("relation", ["<=", ">=", "=="])

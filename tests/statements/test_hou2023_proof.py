@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -12,8 +13,13 @@ import pytest
 from dpfl_theory.algorithms import ScaffNew, simulate
 from dpfl_theory.algorithms.two_sided import TwoSidedFedAvg
 from dpfl_theory.checks import exact, monte_carlo, worst_case
+from dpfl_theory.checks.runner import run_one
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.errors import InputError
 from dpfl_theory.problems.quadratic import from_matrices
+from dpfl_theory.statements import all_statements
+from dpfl_theory.statements.claims import Case
+from dpfl_theory.statements.formula import sides_of
 from dpfl_theory.statements.hou2023 import (
     _observation_runs,
     clip_inactive,
@@ -24,13 +30,14 @@ from dpfl_theory.statements.hou2023 import (
 )
 from dpfl_theory.statements.hou2023._moments import server_moment
 from dpfl_theory.statements.hou2023._sweeps import CLIENTS, best, divisors, gap, read
-from dpfl_theory.statements.model import Check
+from dpfl_theory.statements.model import Check, Sides, Statement
 
 PROBLEM = {"q": ["1", "1/4", "1/10"], "c": ["0", "1", "-2"], "x_0": "8"}
 
 
-def worst_ratio(instance: dict[str, Any], square: bool = False) -> float:
-    return worst_case.solve(contraction.contraction(instance, square=square)).dual
+def worst_ratio(instance: dict[str, Any], statement: Statement = contraction.CONTRACTION) -> float:
+    case = contraction.contraction(statement, instance)
+    return worst_case.solve(worst_case.inequality(statement, case)).dual
 
 
 def test_the_contraction_is_tight_and_smaller_factors_fail() -> None:
@@ -38,22 +45,28 @@ def test_the_contraction_is_tight_and_smaller_factors_fail() -> None:
     assert worst_ratio(tight) == pytest.approx(1.0, abs=1e-6)
     # mu stated too large by a fifth: theta = 0.7 with functions that are only 1/4-strongly convex.
     alone = {"N": 1, "mu": "1/4", "p": "1", "eta L": "1"}
-    assert worst_ratio(alone, square=True) == pytest.approx(1.0, abs=1e-6)
-    assert worst_ratio({**alone, "eta L": "3/2"}, square=True) == pytest.approx(1.0, abs=1e-5)  # up to 2/(L + mu)
-    assert worst_ratio({**alone, "eta L": "17/10"}, square=True) > 1.1
+    assert worst_ratio(alone, contraction.SHARPENED) == pytest.approx(1.0, abs=1e-6)
+    up_to = {**alone, "eta L": "3/2"}  # 2/(L + mu)
+    assert worst_ratio(up_to, contraction.SHARPENED) == pytest.approx(1.0, abs=1e-5)
+    assert worst_ratio({**alone, "eta L": "17/10"}, contraction.SHARPENED) > 1.1
 
 
 def test_the_identity_of_a_communication_needs_the_factor_of_the_shifts() -> None:
     """Its worst case is 1 in both directions; with control variates that move half as far it is not."""
+
+    def ratio(reverse: bool, **gain: float) -> Any:
+        case = proof.communication(proof.NONEXPANSIVE, {"N": 3, "eta/p": "2", "reverse": reverse}, **gain)
+        return worst_case.solve(worst_case.inequality(proof.NONEXPANSIVE, case))
+
     for reverse in (False, True):
-        right = worst_case.solve(proof.communication({"N": 3, "eta/p": "2", "reverse": reverse}))
-        assert right.guarantee == pytest.approx(1.0, abs=1e-6)
-        assert worst_case.solve(proof.communication({"N": 3, "eta/p": "2", "reverse": reverse}, gain=0.5)).dual > 1.2
+        assert ratio(reverse).guarantee == pytest.approx(1.0, abs=1e-6)
+        assert ratio(reverse, gain=0.5).dual > 1.2
 
 
 def test_control_variates_that_forget_p_break_the_contraction() -> None:
     """Exact: h_{t+1} = h_t + (1/eta)(A Delta - Delta), without the factor p, is not contracted on the three clients."""
-    assert all(c.excess <= 0 for c in contraction._contraction_cases(proof.CLIENTS))
+    cases = contraction._quadratics(contraction.CONTRACTION, proof.CLIENTS)
+    assert all(exact.compared(contraction.CONTRACTION, c).excess <= 0 for c in cases)
     q, a, b = ([Fraction(v) for v in proof.CLIENTS[k]] for k in ("q", "a", "b"))
     eta, p = 1 / max(q), Fraction(1, 9)
     moved = [(1 - eta * qi) * ai + eta * bi for qi, ai, bi in zip(q, a, b)]
@@ -66,11 +79,11 @@ def test_control_variates_that_forget_p_break_the_contraction() -> None:
 
 
 def test_a_lost_mean_breaks_equation_3() -> None:
-    cases = list(proof._eq3_cases(proof._CLIPPED))
+    cases = proof._eq3_cases(proof.EQ3, proof._CLIPPED)
     assert len(cases) == 5
-    assert all(c.lhs == 0 for c in cases)
+    assert all(c.letters["mean_shift"] == 0 for c in cases)
     with pytest.raises(ValueError, match="add up to 1, not to 0"):
-        list(proof._eq3_cases({**proof._CLIPPED, "h_0": ["1", "2", "-2"]}))
+        proof._eq3_cases(proof.EQ3, {**proof._CLIPPED, "h_0": ["1", "2", "-2"]})
 
 
 @pytest.mark.parametrize("algorithm", [*observations.ALGORITHMS, CLIENTS])
@@ -119,15 +132,20 @@ def test_the_second_message_of_one_client_is_its_first_noise() -> None:
     message = (x - x) - x  # xhat - x = -eta x
     assert np.mean(message**2) == pytest.approx(2.0, rel=0.03)
     instance = {"q": ["1"], "d": 1, "v ln(1/delta)/epsilon^2": ["1"]}
-    (case,) = clip_inactive._second_messages(instance)
+    (found,) = clip_inactive._second_messages(clip_inactive.INACTIVE, instance)
+    case = exact.compared(clip_inactive.INACTIVE, found)
     assert (case.lhs, case.rhs) == (2, 1)
 
 
 def test_noise_keeps_the_control_variates_alive() -> None:
-    instance = {"q": [["1"], ["1"]], "start": ["0"]}
-    first = next(c for c in overparameterised._cases(instance, ("1",)) if c.values["p"] == 1 and c.values["T"] == 1)
+    def cases(unit: str) -> list[Case]:
+        instance = {"q": [["1"], ["1"]], "start": ["0"], "noise": [unit]}
+        found = overparameterised._quadratics(overparameterised.PRINTED, instance)
+        return [exact.compared(overparameterised.PRINTED, values) for values in found]
+
+    first = next(c for c in cases("1") if c.values["p"] == 1 and c.values["T"] == 1)
     assert (first.lhs, first.rhs) == (1, 0)  # (1 - 1/2) 2 sigma^2 with sigma^2 = 1
-    assert exact.worst(overparameterised._cases(instance, ("0",))).excess <= 0
+    assert exact.worst(cases("0")).excess <= 0
 
 
 def test_best_choices_by_brute_force() -> None:
@@ -141,7 +159,7 @@ def test_a_rival_runs_over_its_own_iterations() -> None:
     """Both errors of a comparison are those of separate simulations with their own rounds and noise."""
     instance = {"algorithm": "dp-fedavg", "choice": (3, 24), "against": (3, 96), "C": 0.25, "unit": 0.3, "lanes": 256}
     evidence = monte_carlo.run(observations.OBSERVATION2, _duel(instance), Settings(device="cpu"))
-    experiment = _observation_runs.duel(instance)
+    experiment = _observation_runs.duel(observations.OBSERVATION2, instance)
     assert experiment.rival is not None
     assert (experiment.rounds, experiment.rival.rounds) == (8, 32)
     lanes = evidence.replicates
@@ -183,7 +201,7 @@ def test_dp_scaffnew_ends_farther_from_x_star_than_dp_fedavg_with_the_same_coins
             server = np.where(coin, server + mean, server)
             x = np.where(coin, server, moved)
         found[gain] = (x * x).sum(axis=1)
-    exact_values = list(overparameterised._against_fedavg({"q": ["1", "1/4"], "x_0": "1"}))[-1]
+    exact_values = overparameterised._against_fedavg(overparameterised.PRINTED, {"q": ["1", "1/4"], "x_0": "1"})[-1]
     assert float(exact_values.lhs / exact_values.rhs) == pytest.approx(1.907, abs=1e-3)
     for gain, value in ((p, exact_values.lhs), (0.0, exact_values.rhs)):
         error = found[gain].std(ddof=1) / math.sqrt(lanes)
@@ -216,12 +234,66 @@ def test_dp_scaffnew_s_best_local_steps_by_its_clients_and_by_its_server() -> No
 
 def test_noise_keeps_clipping_active_to_the_end_of_a_run() -> None:
     """The last of a hundred messages has a mean square of 100 C^2; with a hundredth of the noise, of C^2."""
-    cases = clip_inactive._second_messages({"q": ["1"], "d": 1, "T": 100, "v ln(1/delta)/epsilon^2": ["1", "1/100"]})
-    assert [case.lhs for case in cases] == [100, 100, 1, 1]
+    instance = {"q": ["1"], "d": 1, "T": 100, "v ln(1/delta)/epsilon^2": ["1", "1/100"]}
+    cases = clip_inactive._second_messages(clip_inactive.INACTIVE, instance)
+    assert [case.letters["E_messages"] for case in cases] == [100, 100, 1, 1]
 
 
 def test_theorem_1s_bound_for_dp_fedavg_notices_a_lost_noise_term() -> None:
-    cases = list(overparameterised._fedavg_by_theorem1({"q": ["1", "1/4"], "x_0": "1"}))
+    cases = overparameterised._fedavg_by_theorem1(overparameterised.REPAIRED, {"q": ["1", "1/4"], "x_0": "1"})
     assert all(c.excess <= 0 for c in cases)
     noisy = next(c for c in cases if c.values["T"] == 40 and c.values["p"] == 1 and c.values["sigma^2"] == 3)
     assert noisy.lhs > noisy.rhs / 8
+
+
+def deciding() -> list[tuple[Statement, Check]]:
+    """The exact and worst-case checks of whole statements that hold, but those of the other half of an equality."""
+    return [
+        (s, c)
+        for s in all_statements()
+        for c in s.checks
+        if s.paper == "hou2023" and c.method in ("exact", "worst-case") and c.expected == "holds" and not c.part
+        if not c.name.startswith("at least") and s.id != "hou2023.eq3"
+    ]
+
+
+def planted(statement: Statement, factor: Fraction, more: int = 0) -> Statement:
+    """With every term of the right side multiplied, and something added."""
+    made = sides_of(statement)
+    return replace(
+        statement, sides=lambda s: Sides(made.lhs, {"more": more, **{k: factor * v for k, v in made.rhs.items()}})
+    )
+
+
+@pytest.mark.parametrize(("statement", "check"), deciding(), ids=lambda x: getattr(x, "id", None) or x.name)
+def test_a_thousandth_of_the_right_side_is_never_enough(statement: Statement, check: Check) -> None:
+    method = {"exact": exact, "worst-case": worst_case}[check.method]
+    assert method.run(planted(statement, Fraction(1, 1000)), check, Settings()).verdict != "holds"
+
+
+def test_equalities_notice_a_right_side_that_is_too_large() -> None:
+    (check,) = (c for c in proof.EQ3.checks if c.method == "exact")
+    assert exact.run(planted(proof.EQ3, Fraction(1), 1), check, Settings()).verdict == "violated"
+    halves = [c for c in proof.NONEXPANSIVE.checks if c.name.startswith("at least")]
+    assert len(halves) == 3
+    for check in halves:
+        assert (
+            worst_case.run(planted(proof.NONEXPANSIVE, Fraction(1001, 1000)), check, Settings()).verdict == "violated"
+        )
+
+
+def outside() -> list[tuple[Statement, Check]]:
+    papers = ("hou2023", "shulgin2025")
+    return [(s, c) for s in all_statements() if s.paper in papers for c in s.checks if c.expected == "not-applicable"]
+
+
+@pytest.mark.parametrize(("statement", "check"), outside(), ids=lambda x: getattr(x, "id", None) or x.name)
+def test_an_instance_just_outside_meets_all_hypotheses_but_those_it_names(statement: Statement, check: Check) -> None:
+    """Without the hypothesis that it fails, and those that follow from it, it is decided, so that who relaxes the
+    hypothesis sees another verdict."""
+    assert run_one(statement, check, Settings(device="cpu")).verdict == "not-applicable"
+    try:
+        found = run_one(replace(statement, assumptions=()), check, Settings(device="cpu")).verdict
+    except (InputError, ValueError, ZeroDivisionError):
+        found = "refused"
+    assert found != "not-applicable"

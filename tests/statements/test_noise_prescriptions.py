@@ -179,8 +179,8 @@ def test_the_random_number_of_rounds_breaks_a_constant_that_is_enough_for_one_ro
 @pytest.mark.parametrize(("u", "v"), [(0.001, 1), (1, 1), (1, 5), (0.01, 30)])
 def test_the_escape_with_one_expected_round_by_the_whole_mixture(u, v):
     """The full mixture, of which the escape uses a single term, exceeds delta as well, and epsilon <= min(u, 1)."""
-    _, check = the_check("hou2023.lemma1", "no constants, one round")
-    at = check.build(check.instance).escape(u, v)
+    statement, check = the_check("hou2023.lemma1", "no constants, one round")
+    at = check.made(statement).escape(u, v)
     T, p, epsilon, delta = (at.at[k] for k in ("T", "p", "epsilon", "delta"))
     assert p * T == 1
     assert epsilon == min(u, 1)
@@ -218,7 +218,7 @@ def test_needed_constants():
 
 def test_the_constant_needed_for_one_expected_round_grows_as_delta_falls():
     statement, check = the_check("hou2023.lemma1", "no constants, one round")
-    points = check.build({**check.instance, "needed": ["1e-3", "1e-7", "1e-12"], "T": 6}).needed()
+    points = check.made(statement, {**check.instance, "needed": ["1e-3", "1e-7", "1e-12"], "T": 6}).needed()
     for p in points:
         log = -LN(p.at["delta"])
         chance = mpmath.mpf(1) / 6

@@ -45,7 +45,6 @@ def test_formulas_against_a_second_transcription() -> None:
     assert linearise(get("shulgin2025.theorem1"), v)[1].total()[0] == pytest.approx(theorem2(v, noise=False), rel=1e-12)
     assert linearise(get("shulgin2025.theorem2"), v)[1].total()[0] == pytest.approx(theorem2(v), rel=1e-12)
     corollary = get("shulgin2025.corollary2")
-    assert corollary.prescription is not None
     symbols = letters_of(corollary)
     numbers = {symbols[k]: x for k, x in v.items() if k in symbols}
     found = {k: float(e.subs(numbers)) for k, e in prescription_of(corollary).items()}
@@ -175,9 +174,8 @@ def test_the_runs_see_a_term_that_is_missing(id_: str, term: str) -> None:
     """Violated without it, as printed it holds. The terms of R and of the curvature are too loose for such a test:
     without them the bound still holds in every run."""
     theorem = get(id_)
-    assert theorem.sides is not None
     sides = sides_of(theorem)
-    planted = replace(theorem, sides=lambda: Sides(sides.lhs, {k: v for k, v in sides.rhs.items() if k != term}))
+    planted = replace(theorem, sides=lambda s: Sides(sides.lhs, {k: v for k, v in sides.rhs.items() if k != term}))
     (check,) = (c for c in theorem.checks if c.name == FAULTS[id_, term])
     settings = Settings(alpha=1e-9, device="cpu")
     assert monte_carlo.run(theorem, check, settings).verdict == "holds"
@@ -190,7 +188,7 @@ def test_the_runs_see_a_term_that_is_missing(id_: str, term: str) -> None:
 def test_the_runs_are_algorithm_1(name: str) -> None:
     """A noise-free run of the engine against the plain one above, on the same clients (quadratics), and its R."""
     (check,) = (c for c in get("shulgin2025.theorem1").checks if c.name == name)
-    e = check.build(check.instance)
+    e = check.made(get("shulgin2025.theorem1"))
     v, problem = e.values, e.problem
     gradients = np.array([problem.client_gradient(i, e.start) for i in range(problem.n)])
     memories = check.instance["share"] * gradients
@@ -210,7 +208,7 @@ def test_the_runs_are_algorithm_1(name: str) -> None:
 
 def test_constants_below_the_problems_are_refused() -> None:
     (check, *_) = (c for c in get("shulgin2025.theorem1").checks if c.method == "monte-carlo")
-    e = check.build(check.instance)
+    e = check.made(get("shulgin2025.theorem1"))
     (smooth, *_) = get("shulgin2025.theorem1").assumptions
     assert smooth.test(e.problem, e.values) is None
     for name in ("L", "L_max"):

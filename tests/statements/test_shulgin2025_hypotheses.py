@@ -23,11 +23,11 @@ CLIP21 = {"clip21.descent", "clip21.residual", "clip21.inactive"}
 def first_run(id_: str) -> tuple[Statement, Any, Experiment]:
     statement = get(f"shulgin2025.{id_}")
     (check, *_) = (c for c in statement.checks if c.method == "monte-carlo")
-    return statement, check, check.build(check.instance)
+    return statement, check, check.made(statement)
 
 
 def verdict(statement: Statement, check: Any, experiment: Experiment) -> Any:
-    return monte_carlo.run(statement, replace(check, build=lambda _: experiment), SETTINGS)
+    return monte_carlo.run(statement, replace(check, build=lambda s, i: experiment), SETTINGS)
 
 
 def another_algorithm(e: Experiment, **fields: Any) -> Experiment:
@@ -170,7 +170,7 @@ def test_every_run_says_how_far_off_its_memories_are() -> None:
         for check in statement.checks:
             if check.method != "monte-carlo":
                 continue
-            e = check.build(check.instance)
+            e = check.made(statement)
             own = e.algorithm.describe()
             assert e.values["residual_0"] >= 0, check.name
             assert e.values["gamma"] == own["step"]

@@ -17,10 +17,12 @@ from dpfl_theory.checks.evidence import Evidence
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements import get
 from dpfl_theory.statements.claims import Experiment
+from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.shulgin2025 import _experiments as experiments
 from dpfl_theory.statements.shulgin2025 import _rates
 from dpfl_theory.statements.shulgin2025._instances import FLAT
 
+COROLLARY2 = get("shulgin2025.corollary2")
 LOG = math.log(1e5)
 REGIMES = [(id_, regime) for id_, found in _rates.REGIMES.items() for regime in found]
 ALL = pytest.mark.parametrize(("id_", "regime"), REGIMES, ids=[f"{i}-{r['letter']}-{r['family']}" for i, r in REGIMES])
@@ -34,11 +36,11 @@ def decided(id_: str, regime: dict[str, Any], fault: Callable[[Any], Any] | None
     statement = get(f"shulgin2025.{id_}")
     (check,) = (c for c in statement.checks if c.method == "monte-carlo" and dict(c.instance) == regime)
 
-    def build(instance: Any) -> Experiment:
+    def build(statement: Statement, instance: Any) -> Experiment:
         if fault is None:
-            built: Experiment = check.build(instance)
+            built: Experiment = check.build(statement, instance)
             return built
-        found = _rates.build_one(_rates.at(instance, instance["grid"][-1]))
+        found = _rates.build_one(statement, _rates.at(instance, instance["grid"][-1]))
         return replace(found, algorithm=fault(found.algorithm))
 
     return monte_carlo.run(statement, replace(check, build=build), Settings(device="cpu"))
@@ -70,15 +72,15 @@ def test_runs_fall_no_slower_than_claimed(id_: str, regime: dict[str, Any]) -> N
 
 
 def faulty(regime: dict[str, Any], fault: Callable[[Any, Experiment], Any]) -> dict[str, Any]:
-    found = [_rates.build_one(_rates.at(regime, v)) for v in regime["grid"]]
+    found = [_rates.build_one(COROLLARY2, _rates.at(regime, v)) for v in regime["grid"]]
     wrong = [replace(run, algorithm=fault(run.algorithm, run)) for run in found]
-    return _rates.fitted(regime, wrong, get("shulgin2025.corollary2"))
+    return _rates.fitted(regime, wrong, COROLLARY2)
 
 
 @pytest.mark.parametrize("regime", PRIVATE[:3], ids=[r["letter"] for r in PRIVATE[:3]])
 def test_the_fit_notices_noise_of_a_wrong_power(regime: dict[str, Any]) -> None:
     """Noise that does not fall with epsilon, is never averaged over the clients, or does not get shorter with d."""
-    last = _rates.build_one(_rates.at(regime, regime["grid"][0])).values
+    last = _rates.build_one(COROLLARY2, _rates.at(regime, regime["grid"][0])).values
     faults: dict[str, Callable[[Any, Experiment], Any]] = {
         "epsilon": lambda a, run: replace(a, sigma=last["sigma"]),
         "n": lambda a, run: replace(a, sigma=a.sigma * math.sqrt(run.values["n"])),
@@ -105,7 +107,7 @@ def test_memories_that_never_move_lose_the_rate() -> None:
 def test_the_order_is_attained_on_slopes_that_last() -> None:
     """min_k E||grad f(x^k)|| is t in every lane, with noise: each exponent is exactly the claimed one."""
     for name, instance in FLAT.items():
-        e = experiments.flat(instance)
+        e = experiments.flat(COROLLARY2, instance)
         v = e.values
         assert v["sigma"] > 0
         run = simulate(e.algorithm, e.problem, e.rounds, 16, 1, ["gradient-norm"], start=e.start, series=True)

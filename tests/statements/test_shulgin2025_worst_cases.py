@@ -13,9 +13,12 @@ import pytest
 from dpfl_theory.checks import worst_case
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements import get
+from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.model import Sides
 from dpfl_theory.statements.shulgin2025 import _many_rounds as many
 from dpfl_theory.statements.shulgin2025 import _operators as operators
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
+from dpfl_theory.statements.shulgin2025.lemma2 import most_left_over
 
 SETTINGS = Settings(device="cpu")
 
@@ -30,14 +33,24 @@ def away(gradient: Any, estimate: Any, error: Any) -> Any:
     return (gradient + estimate) ** 2 <= error
 
 
-MANY = {
-    "theorem1": lambda i, tie: many.rounds(i, tie=tie),
-    "theorem1.sharpened": lambda i, tie: many.rounds(i, sharpened=True, tie=tie),
-    "corollary1": lambda i, tie: many.rounds(i, tie=tie),
+MANY: dict[str, Callable[..., Any]] = {
+    "theorem1": many.rounds,
+    "theorem1.sharpened": many.by_angles,
+    "corollary1": many.rounds,
     "eq12": many.smallest_gradient,
     "eq12.any-D": many.smallest_gradient,
     "eq12.repaired": many.smallest_gradient,
 }
+
+
+def solved(id_: str, build: Callable[..., Any], *arguments: Any, **right: Any) -> Any:
+    """The solution of a worst case, whose right side is multiplied with ``times``."""
+    statement = get(f"shulgin2025.{id_}")
+    if "times" in right:
+        made = sides_of(statement)
+        shrunk = Sides(made.lhs, {k: right["times"] * v for k, v in made.rhs.items()})
+        statement = replace(statement, sides=lambda s: shrunk)
+    return worst_case.solve(worst_case.inequality(statement, build(statement, *arguments)))
 
 
 def several_rounds(id_: str) -> list[Any]:
@@ -52,7 +65,7 @@ def test_every_check_of_many_rounds_needs_the_algorithm(id_: str, tie: Callable[
     checks = several_rounds(id_)
     assert len(checks) >= 2
     for check in checks:
-        planted = replace(check, build=lambda i: MANY[id_](i, tie))
+        planted = replace(check, build=lambda s, i: MANY[id_](s, i, tie))
         evidence = worst_case.run(get(f"shulgin2025.{id_}"), planted, SETTINGS)
         assert evidence.verdict == "violated", check.name
 
@@ -60,25 +73,26 @@ def test_every_check_of_many_rounds_needs_the_algorithm(id_: str, tie: Callable[
 @pytest.mark.parametrize("id_", ["theorem1", "corollary1"])
 def test_half_of_the_bound_is_refuted(id_: str) -> None:
     for check in several_rounds(id_):
-        found = many.rounds(check.instance)
-        assert worst_case.solve(replace(found, right=0.5 * found.right)).refuted is not None
+        assert solved(id_, many.rounds, check.instance, times=Fraction(1, 2)).refuted is not None
 
 
 def test_the_sharpened_bound_needs_its_leg() -> None:
     """Estimates at the largest angle: with A/2 in place of A, sqrt(min ||grad f||^2 - A^2) grows from 1 to 1.19."""
     found = {"class": "non-convex", "L": "1", "gradient": "5/4", "error": "3/4", "estimates": ["1", "1", "1"]}
-    performance = many.rounds(found, sharpened=True)
-    assert worst_case.solve(performance).proved
-    performance = many.rounds(found, sharpened=True)
-    more = ((5 / 4) ** 2 - (3 / 8) ** 2) ** 0.5
-    assert worst_case.solve(replace(performance, left=more * performance.left)).refuted is not None
+    assert solved("theorem1.sharpened", many.by_angles, found).proved
+    with_half = get("shulgin2025.theorem1.sharpened")
+    made = sides_of(with_half)
+    A = most_left_over(letters_of(with_half))
+    halved = Sides(made.lhs, {k: v.subs(A, A / 2) for k, v in made.rhs.items()})
+    planted = replace(with_half, sides=lambda s: halved)
+    assert worst_case.solve(worst_case.inequality(planted, many.by_angles(planted, found))).refuted is not None
 
 
 def test_one_round_of_the_sharpened_bound_is_tight() -> None:
     for kind in ("convex", "non-convex"):
         found = {"class": kind, "L": "1", "gradient": "1", "error": "1/64", "estimates": ["1"]}
-        performance = many.rounds(found, sharpened=True)
-        assert worst_case.solve(replace(performance, right=0.95 * performance.right)).refuted is not None
+        times = Fraction(98, 100)
+        assert solved("theorem1.sharpened", many.by_angles, found, times=times).refuted is not None
 
 
 @pytest.mark.parametrize("id_", ["descent", "descent.sharpened"])
@@ -89,7 +103,7 @@ def test_one_descent_step_needs_the_sign_of_the_estimate(id_: str) -> None:
     refuted = 0
     for instance in checks_of(id_, "convex"):
         if Fraction(instance["error"]) < Fraction(instance["gradient"]):
-            found = worst_case.solve(build({**instance, "estimate": f"-{instance['estimate']}"}))
+            found = solved(id_, build, {**instance, "estimate": f"-{instance['estimate']}"})
             assert found.primal > 1.4
             assert not found.proved
             refuted += found.refuted is not None
@@ -106,23 +120,23 @@ def test_each_half_of_8_needs_the_right_alpha(instance: Mapping[str, Any]) -> No
     """An operator with alpha raised, or lowered, by 1/8 breaks the half that it must."""
     alpha, beta = float(Fraction(instance["alpha"])), float(Fraction(instance["beta"]))
     longer = (beta > alpha + 1) != (instance["half"] == "<=")  # which way leaves more, or less, than (8) has
-    assert worst_case.solve(operators.normalisation(instance)).guarantee <= 1 + 1e-6
-    assert worst_case.solve(operators.normalisation(instance, 0.125 if longer else -0.125)).refuted is not None
+    assert solved("lemma1", operators.normalisation, instance).guarantee <= 1 + 1e-6
+    assert solved("lemma1", operators.normalisation, instance, 0.125 if longer else -0.125).refuted is not None
 
 
 @pytest.mark.parametrize("instance", checks_of("table1", "clipping"), ids=str)
 def test_each_half_of_clipping_needs_the_right_threshold(instance: Mapping[str, Any]) -> None:
-    assert worst_case.solve(operators.clipping(instance)).guarantee <= 1 + 1e-6
+    assert solved("table1", operators.clipping, instance).guarantee <= 1 + 1e-6
     if instance["tau"] == "3":
         return  # nothing is clipped, with seven eighths of tau either
     factor = 7 / 8 if instance["half"] == "<=" else 9 / 8
-    assert worst_case.solve(operators.clipping(instance, factor)).refuted is not None
+    assert solved("table1", operators.clipping, instance, factor).refuted is not None
 
 
 @pytest.mark.parametrize("alpha", ["1/2", "3"])
 def test_the_bound_7_needs_the_sign_of_alpha(alpha: str) -> None:
-    assert worst_case.solve(operators.bounded({"alpha": alpha})).proved
-    assert worst_case.solve(operators.bounded({"alpha": alpha}, sign=-1.0)).refuted is not None
+    assert solved("lemma1", operators.bounded, {"alpha": alpha}).proved
+    assert solved("lemma1", operators.bounded, {"alpha": alpha}, -1.0).refuted is not None
 
 
 def test_the_sets_contain_the_operators() -> None:

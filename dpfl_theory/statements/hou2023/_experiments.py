@@ -12,9 +12,9 @@ from typing import Any
 
 from dpfl_theory.problems import make
 from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.formula import letters_of, prescription_of
+from dpfl_theory.statements.formula import evaluate, prescription_of
 from dpfl_theory.statements.hou2023.lemma1 import LEMMA1
-from dpfl_theory.statements.model import Check
+from dpfl_theory.statements.model import Check, Statement, checks
 
 __all__ = ["INSTANCES", "experiment", "run_of", "runs"]
 
@@ -58,13 +58,10 @@ INSTANCES: dict[str, dict[str, Any]] = {
 
 def _variance(values: Mapping[str, float]) -> float:
     """Lemma 1's variance of one coordinate, as printed."""
-    assert LEMMA1.prescription is not None
-    s = letters_of(LEMMA1)
-    printed = prescription_of(LEMMA1)["noise_variance"]
-    return float(printed.subs({s[name]: value for name, value in values.items() if name in s}))
+    return float(evaluate(prescription_of(LEMMA1)["noise_variance"], values, LEMMA1.id))
 
 
-def experiment(instance: Mapping[str, Any]) -> Experiment:
+def experiment(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     """Algorithm 2 without clipping on an instance of `run_of`, from h_0 = 0."""
     import numpy as np
 
@@ -100,4 +97,4 @@ def experiment(instance: Mapping[str, Any]) -> Experiment:
 
 def runs(found: Mapping[str, Mapping[str, Any]]) -> tuple[Check, ...]:
     """A Monte-Carlo check on each named instance."""
-    return tuple(Check("monte-carlo", name, experiment, instance) for name, instance in found.items())
+    return checks("monte-carlo", experiment, found)

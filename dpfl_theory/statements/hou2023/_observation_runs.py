@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.problems import make
 from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.model import Check, Expected, Sides
+from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.model import Check, Expected, Sides, Statement
 
 if TYPE_CHECKING:
     from dpfl_theory.algorithms import Algorithm
@@ -42,12 +43,12 @@ ERRORS = (
 _PROBLEM = {"clients": 8, "dimension": 3, "condition": 20.0, "heterogeneity": 0.3, "seed": 3}
 
 
-def sides(symbols: Mapping[str, Any]) -> Sides:
+def sides(s: Letters) -> Sides:
     """The better choice's error against the other one's."""
-    return Sides(lhs={"better choice": symbols["E_error"]}, rhs={"other choice": symbols["E_rival_error"]})
+    return Sides(lhs={"better choice": s.E_error}, rhs={"other choice": s.E_rival_error})
 
 
-def duel(instance: Mapping[str, Any]) -> Experiment:
+def duel(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     """The run of (tau, T) against that of ``against``; C over ||x_0 - x*||, unit: v ln(1/delta)/epsilon^2.
 
     eta = 1/L; DP-FedAvg has T/tau rounds, DP-ScaffNew T iterations with p = 1/tau.

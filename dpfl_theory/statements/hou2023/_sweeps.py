@@ -7,16 +7,24 @@ average, where DP-ScaffNew is named with ``CLIENTS``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from typing import Any
 
 from dpfl_theory.statements.hou2023._moments import expected_parts, server_moment
 
-__all__ = ["CLIENTS", "best", "divisors", "gap", "read"]
+__all__ = [
+    *("CLIENTS", "Sweep", "best", "divisors", "gap", "interior", "monotone", "over_steps", "over_totals", "problems"),
+    "read",
+]
 
 Numbers = tuple[Fraction, ...]
+Sweep = Callable[[str, Mapping[str, Any], Fraction], dict[int, Fraction]]
+"""From an algorithm, a problem and a noise level to E f - f* for each choice."""
+_ITERATIONS, _STEPS = 24, 3
+_TOTALS = (3, 6, 12, 24, 36, 48)
 CLIENTS = "dp-scaffnew, clients"
 """DP-ScaffNew scored by its clients' own vectors."""
 
@@ -73,3 +81,53 @@ def best(values: Mapping[int, Fraction], keys: Sequence[int]) -> tuple[int, Frac
     """The key with the smallest value, the smallest such key, and the value."""
     key = min(keys, key=lambda k: (values[k], k))
     return key, values[key]
+
+
+def over_steps(algorithm: str, instance: Mapping[str, Any], unit: Fraction) -> dict[int, Fraction]:
+    """E f - f* for each number of local steps, T fixed."""
+    return {tau: gap(algorithm, read(instance), tau, _ITERATIONS, unit) for tau in divisors(_ITERATIONS)}
+
+
+def over_totals(algorithm: str, instance: Mapping[str, Any], unit: Fraction) -> dict[int, Fraction]:
+    """E f - f* for each T, tau fixed."""
+    return {T: gap(algorithm, read(instance), _STEPS, T, unit) for T in _TOTALS}
+
+
+def interior(
+    sweep: Sweep, algorithms: tuple[str, ...], instance: Mapping[str, Any]
+) -> Iterator[tuple[dict[str, Any], Fraction, Fraction]]:
+    """Where, the smallest E f - f* between the two ends of a sweep, and the smaller one of the two ends."""
+    for algorithm in algorithms:
+        for unit in map(Fraction, instance["units"]):
+            values = sweep(algorithm, instance, unit)
+            keys = sorted(values)
+            inside, low = best(values, keys[1:-1])
+            end, at_end = best(values, [keys[0], keys[-1]])
+            yield (
+                {"algorithm": algorithm, "C^2 v ln(1/delta)/epsilon^2": unit, "inside": inside, "end": end},
+                low,
+                at_end,
+            )
+
+
+def problems(instance: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The instance's own problem, then problems of a seeded sequence: one to three clients, integer centres."""
+    yield dict(instance)
+    draw = random.Random(int(instance["seed"]))
+    for number in range(int(instance["drawn"])):
+        n = draw.choice([1, 2, 3])
+        q = [str(Fraction(draw.randint(1, 8), 8)) for _ in range(n)]
+        c = [str(draw.randint(-6, 6) if number % 3 else 0) for _ in range(n)]
+        yield {"q": q, "c": c, "x_0": str(draw.randint(-9, 9))}
+
+
+def monotone(
+    sweep: Sweep, algorithms: tuple[str, ...], rising: bool, instance: Mapping[str, Any]
+) -> Iterator[tuple[dict[str, Any], int, int]]:
+    """Where, the best key at a noise level and that at the next larger one (in the order that ``rising`` says)."""
+    for problem in problems(instance):
+        for algorithm in algorithms:
+            found = [best(v := sweep(algorithm, problem, Fraction(u)), sorted(v))[0] for u in instance["units"]]
+            for unit, now, after in zip(instance["units"], found, found[1:], strict=False):
+                at = {"algorithm": algorithm, **{k: problem[k] for k in ("q", "c", "x_0")}, "unit": unit}
+                yield (at, now, after) if rising else (at, after, now)

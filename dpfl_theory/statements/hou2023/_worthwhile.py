@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import letters_of, prescription_of
 from dpfl_theory.statements.model import Check, Statement
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import all_equal
 
-__all__ = ["checks", "least_epsilon"]
+__all__ = ["CHECKS", "least_epsilon"]
 
 SECTION3 = ("3.3", "2", "1", "0.5")
 """Its values of epsilon, each with delta = 1e-5."""
@@ -27,76 +27,62 @@ def least_epsilon(s: Mapping[str, Any], T: Any) -> Any:
     return sp.exp((1 - T.subs(s["epsilon"], 1)) * rate / 2)
 
 
-def _threshold(statement: Callable[[], Statement]) -> Callable[[Mapping[str, Any]], Outcome]:
+def _threshold(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """T* = 1 at epsilon^2 = v C^2 N d ln(1/delta)/(psi_0 x ln(1/x)), x = 1 - mu/L, and T* increases with epsilon; x
     ln(1/x) is concave with the maximum 1/e, at x = 1/e, so that epsilon >= C sqrt(e v N d ln(1/delta)/psi_0)."""
+    import sympy as sp
 
-    def build(_: Mapping[str, Any]) -> Outcome:
-        import sympy as sp
-
-        itself = statement()
-        s, x = letters_of(itself), sp.Symbol("x", positive=True)
-        assert itself.prescription is not None
-        chosen = prescription_of(itself)
-        T = chosen["T"]
-        psi = s["D"] ** 2 + ((chosen["eta"] / chosen["p"]) ** 2 * s["H"] ** 2 if "H" in s else 0)
-        noise = s["v"] * s["C"] ** 2 * s["N"] * s["d"] * sp.log(1 / s["delta"])
-        rest = 1 - s["mu"] / s["L"]
-        square = noise / (psi * rest * sp.log(1 / rest))
-        inside = sp.exp(T * sp.log(1 / rest))  # what T* takes the logarithm of
-        share = x * sp.log(1 / x)
-        for left, right, what in (
-            (inside.subs(s["epsilon"], sp.sqrt(square)), 1 / rest, "the argument of T* at this epsilon"),
-            (s["epsilon"] * sp.diff(T, s["epsilon"]), 2 / sp.log(1 / rest), "the derivative of T* in ln(epsilon)"),
-            (sp.diff(share, x).subs(x, sp.exp(-1)), 0, "the slope of x ln(1/x) at 1/e"),
-            (share.subs(x, sp.exp(-1)), sp.exp(-1), "its value there"),
-        ):
-            outcome = equal(left, right, what)
-            if not outcome.true:
-                return outcome
-        if not sp.diff(share, x, 2).is_negative:
-            return Outcome(None, "x ln(1/x) was not found to be concave")
-        return Outcome(
-            True,
-            "T* >= 1 if and only if epsilon^2 >= v C^2 N d ln(1/delta)/(psi_0 (1 - mu/L) ln([1 - mu/L]^(-1))), which "
-            "is at least e v C^2 N d ln(1/delta)/psi_0",
-        )
-
-    return build
-
-
-def _section3(statement: Callable[[], Statement]) -> Callable[[Mapping[str, Any]], Outcome]:
-    """T* at Section 3's budgets, and the least epsilon with T* >= 1, by the statement's own T*."""
-
-    def build(instance: Mapping[str, Any]) -> Outcome:
-        import sympy as sp
-
-        itself = statement()
-        s = letters_of(itself)
-        assert itself.prescription is not None
-        # One client at a distance of 1: D^2 = N ||x_0 - x*||^2 and C = ||x_0 - x*|| leave N and the unit.
-        own = {"L": instance["condition"], "mu": 1, "N": 1, "C": 1, "D": 1, "H": 0, "d": instance["d"]}
-        own |= {"v": instance["v"], "delta": sp.Rational(instance["delta"])}
-        T = prescription_of(itself)["T"].subs({s[name]: value for name, value in own.items() if name in s})
-        known = {text: T.subs(s["epsilon"], sp.Rational(text)).evalf() for text in instance["epsilons"]}
-        edge = least_epsilon({**s, "mu": 1, "L": instance["condition"]}, T).evalf()
-        if not all(number.is_Float for number in (edge, *known.values())):
-            return Outcome(None, f"T* is no real number everywhere: {known}")
-        least, found = float(edge), {text: round(float(number), 1) for text, number in known.items()}
-        any_condition = float(sp.sqrt(sp.E * own["v"] * sp.log(1 / own["delta"])))
-        return Outcome(
-            max(found.values()) < 1.0 < least,
-            f"T* >= 1 takes epsilon >= {least:.1f}; at epsilon = {', '.join(instance['epsilons'])} T* is "
-            f"{', '.join(f'{v:g}' for v in found.values())}",
-            {"least epsilon": least, "T*": found, "least epsilon over sqrt(d), whatever L/mu": any_condition},
-        )
-
-    return build
-
-
-def checks(statement: Callable[[], Statement]) -> tuple[Check, ...]:
-    """The algebra checks on where T* is below 1."""
-    return (
-        Check("algebra", "the least epsilon with T* >= 1", _threshold(statement)),
-        Check("algebra", "T* is below 1 at Section 3's epsilons", _section3(statement), _LOGISTIC),
+    s, x = letters_of(statement), sp.Symbol("x", positive=True)
+    chosen = prescription_of(statement)
+    T = chosen["T"]
+    psi = s.D**2 + ((chosen["eta"] / chosen["p"]) ** 2 * s.H**2 if "H" in s else 0)
+    noise = s.v * s.C**2 * s.N * s.d * sp.log(1 / s.delta)
+    rest = 1 - s.mu / s.L
+    square = noise / (psi * rest * sp.log(1 / rest))
+    inside = sp.exp(T * sp.log(1 / rest))  # what T* takes the logarithm of
+    share = x * sp.log(1 / x)
+    found = all_equal(
+        (inside.subs(s.epsilon, sp.sqrt(square)), 1 / rest, "the argument of T* at this epsilon"),
+        (s.epsilon * sp.diff(T, s.epsilon), 2 / sp.log(1 / rest), "the derivative of T* in ln(epsilon)"),
+        (sp.diff(share, x).subs(x, sp.exp(-1)), 0, "the slope of x ln(1/x) at 1/e"),
+        (share.subs(x, sp.exp(-1)), sp.exp(-1), "its value there"),
     )
+    if not found.true:
+        return found
+    if not sp.diff(share, x, 2).is_negative:
+        return Outcome(None, "x ln(1/x) was not found to be concave")
+    return Outcome(
+        True,
+        "T* >= 1 if and only if epsilon^2 >= v C^2 N d ln(1/delta)/(psi_0 (1 - mu/L) ln([1 - mu/L]^(-1))), which is at "
+        "least e v C^2 N d ln(1/delta)/psi_0",
+    )
+
+
+def _section3(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
+    """T* at Section 3's budgets, and the least epsilon with T* >= 1, by the statement's own T*."""
+    import sympy as sp
+
+    s = letters_of(statement)
+    # One client at a distance of 1: D^2 = N ||x_0 - x*||^2 and C = ||x_0 - x*|| leave N and the unit.
+    own = {"L": instance["condition"], "mu": 1, "N": 1, "C": 1, "D": 1, "H": 0, "d": instance["d"]}
+    own |= {"v": instance["v"], "delta": sp.Rational(instance["delta"])}
+    T = prescription_of(statement)["T"].subs({s[name]: value for name, value in own.items() if name in s})
+    known = {text: T.subs(s.epsilon, sp.Rational(text)).evalf() for text in instance["epsilons"]}
+    edge = least_epsilon({**s, "mu": 1, "L": instance["condition"]}, T).evalf()
+    if not all(number.is_Float for number in (edge, *known.values())):
+        return Outcome(None, f"T* is no real number everywhere: {known}")
+    least, found = float(edge), {text: round(float(number), 1) for text, number in known.items()}
+    any_condition = float(sp.sqrt(sp.E * own["v"] * sp.log(1 / own["delta"])))
+    return Outcome(
+        max(found.values()) < 1.0 < least,
+        f"T* >= 1 takes epsilon >= {least:.1f}; at epsilon = {', '.join(instance['epsilons'])} T* is "
+        f"{', '.join(f'{v:g}' for v in found.values())}",
+        {"least epsilon": least, "T*": found, "least epsilon over sqrt(d), whatever L/mu": any_condition},
+    )
+
+
+CHECKS = (
+    Check("algebra", "the least epsilon with T* >= 1", _threshold),
+    Check("algebra", "T* is below 1 at Section 3's epsilons", _section3, _LOGISTIC),
+)
+"""On where T* is below 1."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.statements.claims import Case, Outcome
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.claims import Outcome, Values
+from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023._causes import NOISE_IN_UPDATES
 from dpfl_theory.statements.hou2023._experiments import experiment, run_of
@@ -20,14 +20,12 @@ if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
 
-def _sides() -> Sides:
-    s = letters_of(INACTIVE)
-    return Sides(lhs={"messages": s["E_messages"]}, rhs={"threshold": s["C"] ** 2})
+def _sides(s: Letters) -> Sides:
+    return Sides(lhs={"messages": s.E_messages}, rhs={"threshold": s.C**2})
 
 
-def _repaired_sides() -> Sides:
-    s = letters_of(REPAIRED)
-    return Sides(lhs={"messages": s["E_messages"]}, rhs={"psi": 2 / s["N"] * s["E_mean_psi"]})
+def _repaired_sides(s: Letters) -> Sides:
+    return Sides(lhs={"messages": s.E_messages}, rhs={"psi": 2 / s.N * s.E_mean_psi})
 
 
 def _message(moments: list[list[Fraction]], q: list[Fraction], eta: Fraction) -> Fraction:
@@ -39,20 +37,24 @@ def _message(moments: list[list[Fraction]], q: list[Fraction], eta: Fraction) ->
     return total / n
 
 
-def _second_messages(instance: Mapping[str, Any]) -> Iterator[Case]:
-    """p = C = 1, every client with the minimiser 0 and x_0 = 0, so that the first message is zero: the mean square of
-    the second and of the last one against C^2, with Lemma 1's noise of variance v C^2 p T ln(1/delta)/epsilon^2."""
+def _second_messages(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+    """C = 1, every client with the minimiser 0 and x_0 = 0, so that the first message is zero: the mean square of the
+    second and of the last one, with Lemma 1's noise of variance v C^2 p T ln(1/delta)/epsilon^2; p = 1 but outside of
+    the hypotheses."""
     q = [Fraction(v) for v in instance["q"]]
-    n, d, eta, T = len(q), int(instance["d"]), 1 / max(q), int(instance.get("T", 2))
+    n, d, L, T = len(q), int(instance["d"]), max(q), int(instance.get("T", 2))
+    eta, p = Fraction(instance.get("eta L", "1")) / L, Fraction(instance.get("p", "1"))
+    fixed = {"C": 1, "mu": min(q), "L": L, "eta": eta, "p": p, "T": T, "delta": Fraction(1, 2)}
+    still, found = second_moments([Fraction(0)] * n, [Fraction(0)] * n), []
     for unit in map(Fraction, instance["v ln(1/delta)/epsilon^2"]):
-        still = second_moments([Fraction(0)] * n, [Fraction(0)] * n)
         for earlier in sorted({1, T - 1}):
-            moments = iterated(still, q, eta, Fraction(1), earlier, T * unit)
+            moments = iterated(still, q, eta, p, earlier, T * unit)
             at = {"N": n, "d": d, "eta": eta, "p": 1, "T": T, "after": earlier, "v ln(1/delta)/epsilon^2": unit}
-            yield Case(at, d * _message(moments, q, eta), Fraction(1))
+            found.append(Values({**fixed, "E_messages": d * _message(moments, q, eta)}, at))
+    return found
 
 
-def _message_bound(_: Mapping[str, Any]) -> Outcome:
+def _message_bound(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """p = 1: ||xhat_i - x|| = eta ||(grad f_i(x) - h*_i) - (h_i - h*_i)||, whose square is at most twice the sum of
     squares; with eta L <= 1 the first is at most ||x - x*||^2, the second is h_i's share of psi."""
     import sympy as sp
@@ -61,15 +63,20 @@ def _message_bound(_: Mapping[str, Any]) -> Outcome:
     return equal(2 * a**2 + 2 * b**2 - (a - b) ** 2, (a + b) ** 2, "2a^2 + 2b^2 less (a - b)^2")
 
 
-def _bounded_cases(instance: Mapping[str, Any]) -> Iterator[Case]:
-    """E of the mean squared message against (2/N) E psi_t, p = 1, after t noisy iterations on quadratics."""
+def _bounded(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+    """E of the mean squared message and E psi_t after t noisy iterations on quadratics; p = 1 but outside of the
+    hypotheses."""
     q, a, b = ([Fraction(v) for v in instance[k]] for k in ("q", "a", "b"))
-    n, eta = len(q), 1 / max(q)
+    n, L, p = len(q), max(q), Fraction(instance.get("p", "1"))
+    eta, found = Fraction(instance.get("eta L", "1")) / L, []
     for t in (0, 1, 4):
         for variance in map(Fraction, ("0", "1/3")):
-            moments = iterated(second_moments([a[0]] * n, b), q, eta, Fraction(1), t, variance)
-            psi = sum((moments[i][i] * (1 if i < n else eta**2) for i in range(2 * n)), Fraction(0))
-            yield Case({"t": t, "sigma^2": variance}, _message(moments, q, eta), Fraction(2, n) * psi)
+            moments = iterated(second_moments([a[0]] * n, b), q, eta, p, t, variance)
+            psi = sum(moments[i][i] * (1 if i < n else (eta / p) ** 2) for i in range(2 * n))
+            letters = {"E_messages": _message(moments, q, eta), "E_mean_psi": psi, "N": n, "mu": min(q), "L": L}
+            letters |= {"eta": eta, "p": p, "T": t + 1, "delta": Fraction(1, 2)}
+            found.append(Values(letters, at={"t": t, "sigma^2": variance}))
+    return found
 
 
 def _always(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
@@ -78,6 +85,8 @@ def _always(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
 
 _SPREAD = {"clients": 6, "dimension": 4, "condition": 4.0, "heterogeneity": 0.0, "seed": 3}
 _SHARED = {"family": "quadratic", "parameters": _SPREAD}
+_THREE = {"q": ["1", "1/4", "1/10"], "a": ["2"], "b": ["1", "1/2", "-3/2"]}
+_TWO: dict[str, Any] = {"q": ["1", "1"], "d": 1, "v ln(1/delta)/epsilon^2": ["1"]}
 # v ln(1/delta)/epsilon^2 with v = 4, delta = 1e-5 and the paper's epsilons 3.3 and 0.5.
 _PAPER = {"epsilon = 3.3": 4.23, "epsilon = 0.5": 184.2}
 
@@ -108,23 +117,27 @@ INACTIVE: Statement = Statement(
         Check(
             "exact",
             "two equal clients, one dimension, epsilon from large to small",
-            lambda i: tuple(_second_messages(i)),
+            _second_messages,
             {"q": ["1", "1"], "d": 1, "v ln(1/delta)/epsilon^2": ["1/100", "1", "5"]},
             "violated",
         ),
         Check(
             "exact",
             "five clients, ten dimensions, the paper's epsilon = 3.3",
-            lambda i: tuple(_second_messages(i)),
+            _second_messages,
             {"q": ["1", "1/2", "1/4", "1/8", "1/16"], "d": 10, "v ln(1/delta)/epsilon^2": ["423/100"]},
             "violated",
         ),
         Check(
             "exact",
             "two equal clients, one dimension, a hundred rounds",
-            lambda i: tuple(_second_messages(i)),
+            _second_messages,
             {"q": ["1", "1"], "d": 1, "T": 100, "v ln(1/delta)/epsilon^2": ["1/100", "1"]},
             "violated",
+        ),
+        *(
+            Check("exact", f"just outside {words}", _second_messages, {**_TWO, **edge}, "not-applicable")
+            for words, edge in (("eta L <= 1", {"eta L": "51/50"}), ("p <= 1", {"p": "51/50"}))
         ),
         *(
             Check("monte-carlo", f"shared minimiser, start at x*, {name}", experiment, i, "violated")
@@ -194,12 +207,10 @@ REPAIRED: Statement = replace(
     sides=_repaired_sides,
     checks=(
         Check("algebra", "the square of a difference", _message_bound),
-        Check(
-            "exact",
-            "three clients in one dimension",
-            lambda i: tuple(_bounded_cases(i)),
-            {"q": ["1", "1/4", "1/10"], "a": ["2"], "b": ["1", "1/2", "-3/2"]},
-        ),
+        Check("exact", "three clients in one dimension", _bounded, _THREE),
+        Check("exact", "just inside eta L <= 1 and p = 1, one client", _bounded, {"q": ["1"], "a": ["2"], "b": ["0"]}),
+        Check("exact", "just outside eta L <= 1", _bounded, {**_THREE, "eta L": "51/50"}, "not-applicable"),
+        Check("exact", "just outside p = 1", _bounded, {**_THREE, "p": "49/50"}, "not-applicable"),
         *(
             Check("monte-carlo", f"shared minimiser, start at x*, p = 1, {name}", experiment, i)
             for name, unit in _PAPER.items()

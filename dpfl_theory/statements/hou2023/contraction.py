@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.claims import Case, Outcome, Performance
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.claims import Outcome, Values, WorstCase
+from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023._moments import iterated, second_moments
-from dpfl_theory.statements.hou2023.proof import ALONE, CLIENTS, VARIANCE, WHERE
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
+from dpfl_theory.statements.hou2023.proof import ALONE, QUADRATICS, VARIANCE, WHERE
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.symbolic import equal
 
 __all__ = ["CONTRACTION", "STATEMENTS"]
@@ -21,25 +21,23 @@ _PSI = Symbol("psi_t", "E psi_t", (0, 2), "nonnegative", r"\mathbf{E}[\psi_t]")
 _NEXT = Symbol("psi_next", "E psi_{t+1}", (0, 2), "nonnegative", r"\mathbf{E}[\psi_{t+1}]")
 
 
-def _contraction_sides(square: bool = False) -> Sides:
+def _sides(s: Letters, power: int = 1) -> Sides:
+    """power: of 1 - mu eta."""
     import sympy as sp
 
-    s = letters_of(CONTRACTION)
-    fall = (1 - s["mu"] * s["eta"]) ** 2 if square else 1 - s["mu"] * s["eta"]
     return Sides(
-        lhs={"psi": s["psi_next"]},
+        lhs={"psi": s.psi_next},
         rhs={
-            "contraction": sp.Max(fall, 1 - s["p"] ** 2) * s["psi_t"],
-            "noise": s["p"] * s["N"] * s["d"] * s["noise_variance"],
+            "contraction": sp.Max((1 - s.mu * s.eta) ** power, 1 - s.p**2) * s.psi_t,
+            "noise": s.p * s.N * s.d * s.noise_variance,
         },
     )
 
 
-def contraction(instance: Mapping[str, Any], square: bool = False) -> Performance:
-    """E psi_{t+1} <= theta psi_t for one iteration without noise, from any x_i and any h_i that sum to zero.
+def contraction(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
+    """E psi_t and E psi_{t+1} of one iteration without noise, from any x_i and any h_i that sum to zero.
 
     The coin is a convex combination of its two outcomes; x* is the origin, where the gradients h*_i sum to zero.
-    theta = max(1 - mu eta, 1 - p^2), or with (1 - mu eta)^2 in place of 1 - mu eta.
     """
     from PEPit import PEP, Expression, Point
     from PEPit.functions import SmoothStronglyConvexFunction
@@ -64,29 +62,29 @@ def contraction(instance: Mapping[str, Any], square: bool = False) -> Performanc
     sent = n * mean**2 + sum((eta / p * (h - g) + mean - m) ** 2 for h, g, m in zip(shifts, stars, moved))
     silent = sum(m**2 for m in moved) + weight * sum((h - g) ** 2 for h, g in zip(shifts, stars))
     psi = sum(xi**2 for xi in x) + weight * sum((h - g) ** 2 for h, g in zip(shifts, stars))
-    fall = (1 - mu * eta) ** 2 if square else 1 - mu * eta
-    theta = max(fall, 1 - p**2)
-    return Performance(problem, p * sent + (1 - p) * silent, theta * psi, f"E psi_(t+1) against {theta:.6g} psi_t")
+    values = {"psi_next": p * sent + (1 - p) * silent, "psi_t": psi, "mu": mu, "L": 1, "eta": eta, "p": p, "N": n}
+    return WorstCase(problem, {**values, "d": 1, "noise_variance": 0}, "E psi_(t+1) against theta psi_t")
 
 
-def _contraction_cases(instance: Mapping[str, Any], square: bool = False) -> Iterator[Case]:
+def _quadratics(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """One iteration of the linear-Gaussian dynamics on quadratics, from unequal x_i and h_i."""
     q, a, b = ([Fraction(v) for v in instance[k]] for k in ("q", "a", "b"))
-    mu, L, n = min(q), max(q), len(q)
-    for eta in (1 / L, 1 / (2 * L)):
-        for p in map(Fraction, ("1", "1/2", "1/9")):
+    mu, L, n = (*(Fraction(instance.get(k, limit)) for k, limit in (("mu", min(q)), ("L", max(q)))), len(q))
+    found = []
+    for product in map(Fraction, instance.get("eta L", ("1", "1/2"))):
+        eta = product / L
+        for p in map(Fraction, instance.get("p", ("1", "1/2", "1/9"))):
             for variance in map(Fraction, ("0", "1/5")):
-                fall = (1 - mu * eta) ** 2 if square else 1 - mu * eta
-                theta = max(fall, 1 - p * p)
-                start = sum(x * x for x in a) + (eta / p) ** 2 * sum(x * x for x in b)
                 moments = iterated(second_moments(a, b), q, eta, p, 1, variance)
-                left = sum((moments[i][i] * (1 if i < n else (eta / p) ** 2) for i in range(2 * n)), Fraction(0))
-                terms = {"contraction": theta * start, "noise": p * n * variance}
-                at = {"eta": eta, "p": p, "sigma^2": variance}
-                yield Case(at, left, sum(terms.values(), Fraction(0)), terms)
+                psi = sum(x * x for x in a) + (eta / p) ** 2 * sum(x * x for x in b)
+                after = sum(moments[i][i] * (1 if i < n else (eta / p) ** 2) for i in range(2 * n))
+                letters = {"psi_t": psi, "psi_next": after, "noise_variance": variance, "N": n, "d": 1}
+                letters |= {"eta": eta, "p": p, "mu": mu, "L": L}
+                found.append(Values(letters, at={"eta": eta, "p": p, "sigma^2": variance}))
+    return found
 
 
-def _completed_square(_: Mapping[str, Any]) -> Outcome:
+def _completed_square(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """With a = xhat - x*, b = h - h*: p||a - (eta/p) b||^2 + (1 - p)(||a||^2 + (eta/p)^2 ||b||^2) is ||a - eta b||^2
     + (1 - p^2)(eta/p)^2 ||b||^2."""
     import sympy as sp
@@ -99,7 +97,7 @@ def _completed_square(_: Mapping[str, Any]) -> Outcome:
     )
 
 
-def _squared_rate(_: Mapping[str, Any]) -> Outcome:
+def _squared_rate(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """Where the square comes from: the interpolation inequality of mu-strongly convex, L-smooth gradients.
 
     With u = x - x*, g = grad f(x) - grad f(x*): <g, u> >= (||g||^2 + mu L ||u||^2)/(L + mu), so that (1 - mu eta)^2
@@ -114,8 +112,8 @@ def _squared_rate(_: Mapping[str, Any]) -> Outcome:
     return equal(slack, eta * (2 / (L + mu) - eta) * (g - mu**2 * u), "what (1 - mu eta)^2 leaves, against its factors")
 
 
-_GRID = [
-    {"N": n, "mu": mu, "p": p, "eta L": eta}
+_GRID = {
+    f"N = {n}, mu = {mu}, p = {p}, eta L = {eta}": {"N": n, "mu": mu, "p": p, "eta L": eta}
     for n, mu, p, eta in (
         (1, "1/4", "1/2", "1"),
         (2, "1/4", "1/2", "1"),
@@ -124,11 +122,22 @@ _GRID = [
         (2, "1/10", "9/10", "1/2"),
         (3, "1/4", "1/4", "1"),
     )
-]
+}
+_OUTSIDE: dict[str, Any] = {
+    "just outside eta L <= 1": {**ALONE, "eta L": ["51/50"]},
+    "just outside p <= 1": {**ALONE, "p": ["51/50"]},
+    "just outside mu <= L": {**ALONE, "mu": "51/200"},
+    "just outside mu > 0": {**ALONE, "mu": "0"},
+}
 
 
-def _named(instance: Mapping[str, Any]) -> str:
-    return ", ".join(f"{k} = {v}" for k, v in instance.items())
+def _checks() -> tuple[Check, ...]:
+    edges = {"just inside mu <= L, eta L <= 1 and p <= 1": {**ALONE, "eta L": ["1"], "p": ["1"]}, **_OUTSIDE}
+    return (
+        *checks("worst-case", contraction, _GRID),
+        *checks("exact", _quadratics, QUADRATICS),
+        *checks("exact", _quadratics, edges, dict.fromkeys(_OUTSIDE, "not-applicable")),
+    )
 
 
 CONTRACTION: Statement = Statement(
@@ -145,14 +154,11 @@ CONTRACTION: Statement = Statement(
         "satisfies E psi_{t+1} <= max(1 - mu eta, 1 - p^2) E psi_t + p N d sigma^2."
     ),
     symbols=(_NEXT, _PSI, VARIANCE, *hou.letters("eta", "p", "L", "mu", "N", "d")),
-    sides=_contraction_sides,
+    assumptions=(hou.STRONGLY_CONVEX, hou.SMOOTH, hou.STEP, hou.COIN),
+    sides=_sides,
     checks=(
         Check("algebra", "the square completed", _completed_square),
-        *(Check("worst-case", _named(i), contraction, i) for i in _GRID),
-        *(
-            Check("exact", f"quadratics, {name}", lambda i: tuple(_contraction_cases(i)), instance)
-            for name, instance in (("three clients", CLIENTS), ("one client", ALONE))
-        ),
+        *_checks(),
     ),
     uses=("hou2023.nonexpansive",),
     slips=(
@@ -176,14 +182,10 @@ SHARPENED: Statement = replace(
         "Under the same hypotheses E psi_{t+1} <= max((1 - mu eta)^2, 1 - p^2) E psi_t + p N d sigma^2: where the "
         "first entry rules, about twice as fast, and with half the noise in the limit."
     ),
-    sides=lambda: _contraction_sides(square=True),
+    sides=lambda s: _sides(s, power=2),
     checks=(
         Check("algebra", "where the square comes from", _squared_rate),
-        *(Check("worst-case", _named(i), lambda i: contraction(i, square=True), i) for i in _GRID),
-        *(
-            Check("exact", f"quadratics, {name}", lambda i: tuple(_contraction_cases(i, square=True)), instance)
-            for name, instance in (("three clients", CLIENTS), ("one client", ALONE))
-        ),
+        *_checks(),
     ),
     slips=(),
 )

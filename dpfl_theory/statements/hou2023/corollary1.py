@@ -10,158 +10,111 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.statements.claims import Case, Outcome
-from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of, total
+from dpfl_theory.statements.claims import Outcome, Values
+from dpfl_theory.statements.formula import Letters, evaluate, letters_of, prescription_of, total
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023 import _worthwhile as worthwhile
 from dpfl_theory.statements.hou2023._causes import STARTING_POINT
 from dpfl_theory.statements.hou2023.theorem1 import bound_terms, noise_scale
-from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement
-from dpfl_theory.statements.symbolic import as_fractions, enclosure, equal
+from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, checks
+from dpfl_theory.statements.symbolic import all_equal, equal
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
 
-def _prescription(statement: Callable[[], Statement]) -> Callable[[], Mapping[str, Any]]:
+def _prescription(s: Letters) -> Mapping[str, Any]:
     """eta = 1/L, p = sqrt(mu/L), T = ln(psi_0 epsilon^2 rate/(v C^2 N d ln(1/delta)))/rate, rate = -ln(1 - mu/L)."""
+    import sympy as sp
 
-    def build() -> Mapping[str, Any]:
-        import sympy as sp
-
-        s = letters_of(statement())
-        eta, p = 1 / s["L"], sp.sqrt(s["mu"] / s["L"])
-        rate = sp.log(1 / (1 - s["mu"] / s["L"]))
-        return {"eta": eta, "p": p, "T": sp.log(_psi(s, eta, p) * rate / noise_scale(s)) / rate}
-
-    return build
+    eta, p, rate = 1 / s.L, sp.sqrt(s.mu / s.L), sp.log(1 / (1 - s.mu / s.L))
+    return {"eta": eta, "p": p, "T": sp.log(_psi(s, eta, p) * rate / noise_scale(s)) / rate}
 
 
-def _psi(s: Mapping[str, Any], eta: Any, p: Any) -> Any:
-    return s["D"] ** 2 + (eta / p) ** 2 * s["H"] ** 2 if "H" in s else s["D"] ** 2
+def _psi(s: Letters, eta: Any, p: Any) -> Any:
+    return s.D**2 + (eta / p) ** 2 * s.H**2 if "H" in s else s.D**2
 
 
-def _sides(statement: Callable[[], Statement]) -> Callable[[], Sides]:
-    def build() -> Sides:
-        s, prescription = letters_of(statement()), statement().prescription
-        assert prescription is not None
-        chosen, noise = prescription(), noise_scale(s)
-        return Sides(
-            *(
-                bound_terms(eta, p, T, _psi(s, eta, p), s["mu"], noise)
-                for eta, p, T in (
-                    (chosen["eta"], chosen["p"], chosen["T"]),
-                    (s["eta_any"], s["p_any"], s["T_any"]),
-                )
-            )
+def _sides(s: Letters, prescription: Callable[[Letters], Mapping[str, Any]] = _prescription) -> Sides:
+    """(2) at the prescribed choice, and at any other."""
+    chosen = prescription(s)
+    return Sides(
+        *(
+            bound_terms(eta, p, T, _psi(s, eta, p), s.mu, noise_scale(s))
+            for eta, p, T in ((chosen["eta"], chosen["p"], chosen["T"]), (s.eta_any, s.p_any, s.T_any))
         )
+    )
 
-    return build
 
-
-def _stationary(statement: Callable[[], Statement]) -> Callable[[Mapping[str, Any]], Outcome]:
+def _stationary(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """B.2: for eta and p as prescribed, the derivative in T vanishes at T* alone, and the second one is positive.
 
     With mu = L (1 - e^(-rate)), where the bound is e^(-rate T) psi_0 + noise T.
     """
+    import sympy as sp
 
-    def build(_: Mapping[str, Any]) -> Outcome:
-        import sympy as sp
-
-        itself = statement()
-        s, T = letters_of(itself), letters_of(itself)["T_any"]
-        assert itself.prescription is not None
-        rate = sp.Symbol("rate", positive=True)
-        ratio = 1 - sp.exp(-rate)
-        at = {s["mu"]: s["L"] * ratio, s["D"]: sp.Symbol("D", positive=True)}
-        if "H" in s:
-            at[s["H"]] = sp.Symbol("h", nonnegative=True) * s["L"] * sp.sqrt(ratio)  # psi_0 = D^2 + h^2
-        eta, p, best = (prescription_of(itself)[name].subs(at) for name in ("eta", "p", "T"))
-        bound = total(itself).subs({s["eta_any"]: eta, s["p_any"]: p}, simultaneous=True).subs(at)
-        bend = sp.simplify(sp.diff(bound, T, 2))
-        if not bend.is_positive:
-            return Outcome(None, f"the second derivative in T was not found to be positive: {bend}")
-        found = equal(total(itself, "lhs").subs(at), bound.subs(T, best), "the left side, and the right one at T*")
-        return (
-            equal(sp.diff(bound, T).subs(T, best), 0, "the derivative of the bound in T at T*") if found.true else found
-        )
-
-    return build
+    s = letters_of(statement)
+    rate = sp.Symbol("rate", positive=True)
+    ratio = 1 - sp.exp(-rate)
+    at = {s.mu: s.L * ratio, s.D: sp.Symbol("D", positive=True)}
+    if "H" in s:
+        at[s.H] = sp.Symbol("h", nonnegative=True) * s.L * sp.sqrt(ratio)  # psi_0 = D^2 + h^2
+    eta, p, best = (prescription_of(statement)[name].subs(at) for name in ("eta", "p", "T"))
+    bound = total(statement).subs({s.eta_any: eta, s.p_any: p}, simultaneous=True).subs(at)
+    bend = sp.simplify(sp.diff(bound, s.T_any, 2))
+    if not bend.is_positive:
+        return Outcome(None, f"the second derivative in T was not found to be positive: {bend}")
+    left = total(statement, "lhs").subs(at)
+    found = equal(left, bound.subs(s.T_any, best), "the left side, and the right one at T*")
+    slope = sp.diff(bound, s.T_any).subs(s.T_any, best)
+    return equal(slope, 0, "the derivative of the bound in T at T*") if found.true else found
 
 
-def _shares(statement: Callable[[], Statement]) -> Callable[[Mapping[str, Any]], Outcome]:
+def _shares(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """1 - theta <= mu/L and p^2/(1 - theta) >= 1, with equality at eta = 1/L, p^2 = mu/L, as prescribed: both terms are
     least there.
 
     With nonnegative slacks: mu eta = mu/(L + a), and p^2 is mu eta (1 + b) or mu eta/(1 + b).
     """
+    import sympy as sp
 
-    def build(_: Mapping[str, Any]) -> Outcome:
-        import sympy as sp
-
-        itself = statement()
-        s = letters_of(itself)
-        assert itself.prescription is not None
-        chosen = prescription_of(itself)
-        L, mu = s["L"], s["mu"]
-        for left, right, what in ((chosen["eta"], 1 / L, "eta*"), (chosen["p"] ** 2, mu / L, "p*^2")):
-            found = equal(left, right, what)
-            if not found.true:
-                return found
-        a, b = sp.symbols("a b", nonnegative=True)
-        product = mu / (L + a)
-        for square, fall in ((product * (1 + b), product), (product / (1 + b), product / (1 + b))):
-            for excess in (mu / L - fall, square / fall - 1):
-                top, bottom = sp.fraction(sp.together(sp.simplify(excess)))
-                if any(c < 0 for part in (top, bottom) for c in sp.Poly(part, L, mu, a, b).coeffs()):
-                    return Outcome(None, f"{excess} was not found to be nonnegative")
-                if excess.subs({a: 0, b: 0}) != 0:
-                    return Outcome(False, f"{excess} is not zero at eta = 1/L, p^2 = mu/L")
-        return Outcome(True, "1 - theta <= mu/L and p^2/(1 - theta) >= 1, with equality at eta = 1/L and p^2 = mu/L")
-
-    return build
+    chosen, s = prescription_of(statement), letters_of(statement)
+    L, mu = s.L, s.mu
+    prescribed = all_equal((chosen["eta"], 1 / L, "eta*"), (chosen["p"] ** 2, mu / L, "p*^2"))
+    if not prescribed.true:
+        return prescribed
+    a, b = sp.symbols("a b", nonnegative=True)
+    product = mu / (L + a)
+    for square, fall in ((product * (1 + b), product), (product / (1 + b), product / (1 + b))):
+        for excess in (mu / L - fall, square / fall - 1):
+            top, bottom = sp.fraction(sp.together(sp.simplify(excess)))
+            if any(c < 0 for part in (top, bottom) for c in sp.Poly(part, L, mu, a, b).coeffs()):
+                return Outcome(None, f"{excess} was not found to be nonnegative")
+            if excess.subs({a: 0, b: 0}) != 0:
+                return Outcome(False, f"{excess} is not zero at eta = 1/L, p^2 = mu/L")
+    return Outcome(True, "1 - theta <= mu/L and p^2/(1 - theta) >= 1, with equality at eta = 1/L and p^2 = mu/L")
 
 
-def _letters_of(instance: Mapping[str, Any]) -> dict[str, Any]:
-    """The letters' values on an instance, whose ``noise`` is N d v C^2 ln(1/delta)/epsilon^2, here 3 v/4."""
+def _against_others(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
+    """Every other choice on an instance, whose ``noise`` is N d v C^2 ln(1/delta)/epsilon^2."""
     import sympy as sp
 
     L, mu, D2, H2, noise = (sp.Rational(instance[k]) for k in ("L", "mu", "D^2", "H^2", "noise"))
-    budget = {"N": 3, "d": 2, "C": sp.Rational(1, 2), "epsilon": 2, "delta": sp.exp(-2), "v": noise * 4 / 3}
-    return {"L": L, "mu": mu, "D": sp.sqrt(D2), "H": sp.sqrt(H2), **budget}
-
-
-def _compared(statement: Callable[[], Statement]) -> Callable[[Mapping[str, Any]], tuple[Case, ...] | Outcome]:
-    """Both sides as they are entered, against every other choice; nothing where T*, as prescribed, is below 1."""
-
-    def build(instance: Mapping[str, Any]) -> tuple[Case, ...] | Outcome:
-        import sympy as sp
-
-        itself, letters = statement(), _letters_of(instance)
-        s = letters_of(itself)
-        assert itself.prescription is not None
-        assert itself.sides is not None
-        at = {s[name]: v for name, v in letters.items() if name in s}
-        chosen = prescription_of(itself)["T"].subs(at).evalf(30)
-        if not chosen.is_Float:
-            return Outcome(None, f"T* is {chosen}, no real number: nothing can be compared")
-        outside = _worth_it(None, {"T": float(chosen)})
-        if outside is not None:
-            return Outcome(None, f"{outside}: nothing is compared")
-        cases, sides = [], sides_of(itself)
-        left, terms = sum(sides.lhs.values()).subs(at), {name: term.subs(at) for name, term in sides.rhs.items()}
-        for share, p, T in ((Fraction(a), Fraction(b), c) for a, b, c in instance["others"]):
-            eta = share / Fraction(instance["L"])
-            other = {s["eta_any"]: sp.sympify(eta), s["p_any"]: sp.sympify(p), s["T_any"]: T}
-            shown = {"eta'": eta, "p'": p, "T'": T, "T*": f"{float(chosen):.4g}"}
-            shown |= {k: instance[k] for k in ("L", "mu", "D^2", "H^2")}
-            shown["N d v C^2 ln(1/delta)/epsilon^2"] = instance["noise"]
-            right = {name: term.subs(other) for name, term in terms.items()}
-            parts = {name: enclosure(term)[0] for name, term in right.items()}
-            cases.append(Case(shown, *as_fractions(left, sum(right.values())), parts))
-        return tuple(cases)
-
-    return build
+    log = sp.Rational(instance.get("ln(1/delta)", 2))
+    budget = {"N": 3, "d": 2, "C": sp.Rational(1, 2), "epsilon": 2, "delta": sp.exp(-log), "v": noise * 8 / (3 * log)}
+    letters = {"L": L, "mu": mu, "D": sp.sqrt(D2), "H": sp.sqrt(H2), **budget}
+    found = sp.N(evaluate(prescription_of(statement)["T"], letters, statement.id), 30)
+    letters["T"] = best = float(found) if found.is_Float else float("nan")
+    shown = {"T*": f"{best:.4g}", **{k: instance[k] for k in ("L", "mu", "D^2", "H^2")}}
+    shown["N d v C^2 ln(1/delta)/epsilon^2"] = instance["noise"]
+    others = [(Fraction(a) / Fraction(instance["L"]), Fraction(b), T) for a, b, T in instance["others"]]
+    return [
+        Values(
+            {**letters, "eta_any": sp.sympify(eta), "p_any": sp.sympify(p), "T_any": T},
+            at={"eta'": eta, "p'": p, "T'": T, **shown},
+        )
+        for eta, p, T in others
+    ]
 
 
 _GRID = [[a, b, T] for a in ("1", "1/2", "1/16") for b in ("1", "1/2", "1/3", "1/8", "1/100") for T in (1, 3, 7, 8, 30)]
@@ -191,6 +144,21 @@ _UNKNOWN_SHIFTS: dict[str, dict[str, Any]] = {
         "others": [["1", b, T] for b in ("1/5", "1/4", "1/3", "1/2") for T in (10, 20, 30, 41)],
     },
 }
+
+
+_EDGE = {"L": "1", "mu": "1/4", "D^2": "2", "H^2": "0", "others": [["1", "1/2", 1], ["1/2", "1/2", 1]]}
+_INSIDE = {
+    "just inside T* >= 1": {**_EDGE, "noise": "43028/100000"},
+    "just inside mu < L": {**_EDGE, "mu": "99/100", "noise": "1/100"},
+    "just inside delta < 1": {**_EDGE, "noise": "1/10", "ln(1/delta)": "1/100"},
+}
+_OUTSIDE = {
+    "just outside T* >= 1": {**_EDGE, "noise": "43277/100000"},
+    "just outside mu < L": {**_EDGE, "mu": "1", "noise": "1/100"},
+    "just outside mu > 0": {**_EDGE, "mu": "0", "noise": "1/100"},
+    "just outside delta < 1": {**_EDGE, "noise": "1/10", "ln(1/delta)": "-1/100"},
+}
+_EDGES = checks("exact", _against_others, {**_INSIDE, **_OUTSIDE}, dict.fromkeys(_OUTSIDE, "not-applicable"))
 
 
 def _worth_it(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
@@ -230,19 +198,16 @@ COROLLARY1: Statement = Statement(
     ),
     symbols=hou.letters(*_LETTERS),
     assumptions=(*_COMMON, AT_LEAST_ONE),
-    sides=_sides(lambda: COROLLARY1),
-    prescription=_prescription(lambda: COROLLARY1),
+    sides=_sides,
+    prescription=_prescription,
     checks=(
-        Check("algebra", "stationary in T, eta and p as prescribed", _stationary(lambda: COROLLARY1)),
-        *worthwhile.checks(lambda: COROLLARY1),
-        *(
-            Check("exact", f"shifts known, {name}", _compared(lambda: COROLLARY1), instance)
-            for name, instance in _KNOWN_SHIFTS.items()
+        Check("algebra", "stationary in T, eta and p as prescribed", _stationary),
+        *worthwhile.CHECKS,
+        *checks("exact", _against_others, {f"shifts known, {name}": i for name, i in _KNOWN_SHIFTS.items()}),
+        *checks(
+            "exact", _against_others, {f"shifts unknown, {name}": i for name, i in _UNKNOWN_SHIFTS.items()}, "violated"
         ),
-        *(
-            Check("exact", f"shifts unknown, {name}", _compared(lambda: COROLLARY1), instance, "violated")
-            for name, instance in _UNKNOWN_SHIFTS.items()
-        ),
+        *_EDGES,
     ),
     expected="violated",
     erratum=Erratum(
@@ -290,12 +255,18 @@ REPAIRED: Statement = replace(
     text=f"{COROLLARY1.text} Here h_0 = h* and T* >= 1.",
     symbols=hou.letters(*(name for name in _LETTERS if name != "H")),
     assumptions=(*_COMMON, KNOWN_SHIFTS, AT_LEAST_ONE),
-    sides=_sides(lambda: REPAIRED),
-    prescription=_prescription(lambda: REPAIRED),
     checks=(
-        Check("algebra", "stationary in T, eta and p as prescribed", _stationary(lambda: REPAIRED)),
-        Check("algebra", "both terms are least at eta*, p*", _shares(lambda: REPAIRED)),
-        *(Check("exact", name, _compared(lambda: REPAIRED), instance) for name, instance in _KNOWN_SHIFTS.items()),
+        Check("algebra", "stationary in T, eta and p as prescribed", _stationary),
+        Check("algebra", "both terms are least at eta*, p*", _shares),
+        *checks("exact", _against_others, _KNOWN_SHIFTS),
+        *_EDGES,
+        Check(
+            "exact",
+            "just outside h_0 = h*",
+            _against_others,
+            {**_EDGE, "H^2": "1/10000", "noise": "1/10"},
+            "not-applicable",
+        ),
     ),
     expected="holds",
     erratum=None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements import prescribed_noise as noise
 from dpfl_theory.statements.claims import ConstantClaim, Escape, PrivacyPoint
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.hou2023._causes import EXPECTED_ROUNDS
 from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks
@@ -56,18 +56,16 @@ def _squared_if_all(s: Mapping[str, Any], variance: Any) -> Any:
     return _squared(s, variance).subs(s["p"], 1)
 
 
-def _printed(statement: Statement) -> Any:
+def _printed(s: Letters) -> Any:
     import sympy as sp
 
-    s = letters_of(statement)
-    return s["v"] * s["C"] ** 2 * s["p"] * s["T"] * sp.log(1 / s["delta"]) / s["epsilon"] ** 2
+    return s.v * s.C**2 * s.p * s.T * sp.log(1 / s.delta) / s.epsilon**2
 
 
-def _enough(statement: Statement) -> Any:
+def _enough(s: Letters) -> Any:
     import sympy as sp
 
-    s = letters_of(statement)
-    return 4 * s["C"] ** 2 * s["T"] * sp.log(1 / s["delta"]) / s["epsilon"] ** 2
+    return 4 * s.C**2 * s.T * sp.log(1 / s.delta) / s.epsilon**2
 
 
 def random_rounds_delta(epsilon: Any, squared: Any, T: int, p: Any) -> tuple[Any, Any]:
@@ -89,12 +87,12 @@ def random_rounds_delta(epsilon: Any, squared: Any, T: int, p: Any) -> tuple[Any
         return low - rounding, high + rounding
 
 
-def _every_iteration(instance: Mapping[str, Any]) -> ConstantClaim:
-    escape = noise.many_rounds(lambda: LEMMA1, _squared, lambda T: {"C": 1, "p": 1, "T": T})
+def _every_iteration(statement: Statement, instance: Mapping[str, Any]) -> ConstantClaim:
+    escape = noise.many_rounds(lambda: statement, _squared, lambda T: {"C": 1, "p": 1, "T": T})
     return noise.existence(instance, escape, noise.fails())
 
 
-def _one_round_expected(instance: Mapping[str, Any]) -> ConstantClaim:
+def _one_round_expected(statement: Statement, instance: Mapping[str, Any]) -> ConstantClaim:
     """pT = 1 and epsilon = min(u, 1): more rounds than expected take place with a probability that delta cannot see."""
     import mpmath
 
@@ -106,7 +104,7 @@ def _one_round_expected(instance: Mapping[str, Any]) -> ConstantClaim:
             log = mpmath.log(10**5)
             while True:  # the left side falls like delta^0.61 at most, so that it ends
                 at = {"C": 1, "p": p, "T": T, "u": u, "v": v, "epsilon": epsilon, "delta": mpmath.exp(-log)}
-                variance = noise.evaluate(LEMMA1, noise.noise_of(LEMMA1), at)
+                variance = noise.evaluate(statement, noise.noise_of(statement), at)
                 low = chance * noise.one_release(epsilon, variance / j)[0]
                 if low > at["delta"] or log > 10**9:
                     return Escape(at, at["delta"], low)
@@ -158,8 +156,8 @@ LEMMA1: Statement = Statement(
     symbols=(*_LETTERS, *_CONSTANTS),
     assumptions=(Assumption("0 < epsilon <= u p T", _range), ITERATIONS, noise.DELTA),
     relation=">=",
-    sides=lambda: Sides({"noise": letters_of(LEMMA1)["noise_variance"]}, {"prescribed variance": _printed(LEMMA1)}),
-    prescription=lambda: {"noise_variance": _printed(LEMMA1)},
+    sides=lambda s: Sides({"noise": s.noise_variance}, {"prescribed variance": _printed(s)}),
+    prescription=lambda s: {"noise_variance": _printed(s)},
     checks=(
         noise.rounds_together(lambda: LEMMA1, _squared_if_all),
         Check(
@@ -244,8 +242,8 @@ REPAIRED: Statement = Statement(
     symbols=_LETTERS,
     assumptions=(BUDGET, ITERATIONS, noise.DELTA),
     relation=">=",
-    sides=lambda: Sides({"noise": letters_of(REPAIRED)["noise_variance"]}, {"prescribed variance": _enough(REPAIRED)}),
-    prescription=lambda: {"noise_variance": _enough(REPAIRED)},
+    sides=lambda s: Sides({"noise": s.noise_variance}, {"prescribed variance": _enough(s)}),
+    prescription=lambda s: {"noise_variance": _enough(s)},
     checks=repaired_checks(lambda: REPAIRED, _squared, {"C": 1, "p": 0.05, "T": 400}),
 )
 

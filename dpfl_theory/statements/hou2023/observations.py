@@ -2,73 +2,22 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.claims import Case, Outcome
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.claims import Case, Outcome, Values
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023 import _observation_runs as runs
-from dpfl_theory.statements.hou2023._sweeps import CLIENTS, best, divisors, gap, read
+from dpfl_theory.statements.hou2023._sweeps import CLIENTS, Sweep, interior, monotone, over_steps, over_totals
 from dpfl_theory.statements.model import Check, Remark, Source, Statement
 from dpfl_theory.statements.symbolic import equal
 
 ALGORITHMS = ("dp-fedavg", "dp-scaffnew")
-_ITERATIONS, _STEPS = 24, 3
-_TOTALS = (3, 6, 12, 24, 36, 48)
 
 
-def _over_steps(algorithm: str, instance: Mapping[str, Any], unit: Fraction) -> dict[int, Fraction]:
-    """E f - f* for each number of local steps, T fixed."""
-    return {tau: gap(algorithm, read(instance), tau, _ITERATIONS, unit) for tau in divisors(_ITERATIONS)}
-
-
-def _over_totals(algorithm: str, instance: Mapping[str, Any], unit: Fraction) -> dict[int, Fraction]:
-    """E f - f* for each T, tau fixed."""
-    return {T: gap(algorithm, read(instance), _STEPS, T, unit) for T in _TOTALS}
-
-
-Sweep = Callable[[str, Mapping[str, Any], Fraction], dict[int, Fraction]]
-
-
-def interior(sweep: Sweep, algorithms: tuple[str, ...], instance: Mapping[str, Any]) -> Iterator[Case]:
-    """The smallest E f - f* between the two ends of a sweep against the smaller of the two ends."""
-    for algorithm in algorithms:
-        for unit in map(Fraction, instance["units"]):
-            values = sweep(algorithm, instance, unit)
-            keys = sorted(values)
-            inside, low = best(values, keys[1:-1])
-            end, at_end = best(values, [keys[0], keys[-1]])
-            at = {"algorithm": algorithm, "C^2 v ln(1/delta)/epsilon^2": unit, "inside": inside, "end": end}
-            yield Case(at, low, at_end)
-
-
-def problems(instance: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The instance's own problem, then problems of a seeded sequence: one to three clients, integer centres."""
-    yield dict(instance)
-    draw = random.Random(int(instance["seed"]))
-    for number in range(int(instance["drawn"])):
-        n = draw.choice([1, 2, 3])
-        q = [str(Fraction(draw.randint(1, 8), 8)) for _ in range(n)]
-        c = [str(draw.randint(-6, 6) if number % 3 else 0) for _ in range(n)]
-        yield {"q": q, "c": c, "x_0": str(draw.randint(-9, 9))}
-
-
-def monotone(sweep: Sweep, algorithms: tuple[str, ...], rising: bool, instance: Mapping[str, Any]) -> Iterator[Case]:
-    """The best key at each noise level against that at the next larger one (in the order that ``rising`` says)."""
-    for problem in problems(instance):
-        for algorithm in algorithms:
-            found = [best(v := sweep(algorithm, problem, Fraction(u)), sorted(v))[0] for u in instance["units"]]
-            for unit, now, after in zip(instance["units"], found, found[1:], strict=False):
-                at = {"algorithm": algorithm, **{k: problem[k] for k in ("q", "c", "x_0")}, "unit": unit}
-                small, large = (now, after) if rising else (after, now)
-                yield Case(at, Fraction(small), Fraction(large))
-
-
-def _statics(_: Mapping[str, Any]) -> Outcome:
+def _statics(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """Why the best choices move in one direction: with gap(k) = b(k) + u n(k), choices k at u and k' at u' > u satisfy
     b(k) + u n(k) <= b(k') + u n(k') and b(k') + u' n(k') <= b(k) + u' n(k); their sum is (u' - u)(n(k) - n(k')) >= 0.
 
@@ -109,7 +58,7 @@ def _observation(number: int, title: str, text: str, **more: Any) -> Statement:
         text=text,
         expectations=runs.ERRORS,
         universal=False,
-        sides=lambda: runs.sides(letters_of(OBSERVATION1)),
+        sides=runs.sides,
         **more,
     )
 
@@ -129,16 +78,43 @@ def _by_clients(observation: Statement, title: str, text: str, checks: tuple[Che
     )
 
 
-def _exact(name: str, cases: Callable[..., Iterator[Case]], *fixed: Any, **instance: Any) -> Check:
-    expected = instance.pop("expected", "holds")
-    return Check("exact", name, lambda i: tuple(cases(*fixed, i)), {**_PROBLEM, **instance}, expected)
+def _ends(sweep: Sweep, algorithms: tuple[str, ...]) -> Callable[[Statement, Mapping[str, Any]], list[Values]]:
+    """The best choice between the two ends of a sweep, and the better one of the two ends."""
+
+    def build(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+        return [
+            Values({"E_error": low, "E_rival_error": at_end}, at)
+            for at, low, at_end in interior(sweep, algorithms, instance)
+        ]
+
+    return build
 
 
+def _exist(name: str, sweep: Sweep, algorithms: tuple[str, ...], **instance: Any) -> Check:
+    return Check("exact", name, _ends(sweep, algorithms), {**_PROBLEM, **instance})
+
+
+def _best(
+    name: str, sweep: Sweep, algorithms: tuple[str, ...], *, rising: bool, expected: str = "holds", **instance: Any
+) -> Check:
+    def build(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
+        return [
+            Case(at, Fraction(small), Fraction(large))
+            for at, small, large in monotone(sweep, algorithms, rising, instance)
+        ]
+
+    return Check("exact", name, build, {**_PROBLEM, **instance}, expected, _CHOICES)
+
+
+_CHOICES = (
+    "It decides the claim itself, on the best choices by their exact errors; the two sides are the errors of two given "
+    "choices, which the runs compare."
+)
 _UNEQUAL = {"q": ["1", *["1/300"] * 7], "c": ["2/5", *["-120/7"] * 7], "x_0": "1"}
-_FALLING = {**_UNEQUAL, "units": ["1/18000", "1/15000"], "drawn": 0, "seed": 1}
+_FALLING: dict[str, Any] = {**_UNEQUAL, "units": ["1/18000", "1/15000"], "drawn": 0, "seed": 1}
 _UNEQUAL_CLIENTS = "best local steps, one client of eight with most of the curvature"
-_SCAFFNEW_STAYS = _exact(_UNEQUAL_CLIENTS, monotone, _over_steps, ("dp-scaffnew",), True, **_FALLING)
-_CLIENTS_FALL = _exact(_UNEQUAL_CLIENTS, monotone, _over_steps, (CLIENTS,), True, **_FALLING, expected="violated")
+_SCAFFNEW_STAYS = _best(_UNEQUAL_CLIENTS, over_steps, ("dp-scaffnew",), rising=True, **_FALLING)
+_CLIENTS_FALL = _best(_UNEQUAL_CLIENTS, over_steps, (CLIENTS,), rising=True, **_FALLING, expected="violated")
 _WHY = (
     "N = 8, f_i(x) = q_i (x - c_i)^2/2 with q = (1, 1/300, ..., 1/300), c = (2/5, -120/7, ..., -120/7), x_0 = 1, T = "
     "24, eta = 1, Lemma 1's noise: with coins of probability 1/tau and by the clients' own vectors DP-ScaffNew's best "
@@ -176,14 +152,8 @@ OBSERVATION1 = _observation(
     "without noise.",
     note="Read as printed, 'exist': at the noise levels named with each check",
     checks=(
-        _exact("moderate noise", interior, _over_steps, ALGORITHMS, units=["1/400", "1/300", "1/200"]),
-        _exact(
-            "DP-ScaffNew without noise, unequal clients",
-            interior,
-            _over_steps,
-            ("dp-scaffnew",),
-            **{**_UNEQUAL, "units": ["0"]},
-        ),
+        _exist("moderate noise", over_steps, ALGORITHMS, units=["1/400", "1/300", "1/200"]),
+        _exist("DP-ScaffNew without noise, unequal clients", over_steps, ("dp-scaffnew",), **_UNEQUAL, units=["0"]),
         *_EXIST_STEPS,
     ),
     slips=(
@@ -199,7 +169,7 @@ OBSERVATION2 = _observation(
     "one communication and many ends with the smallest error, for DP-FedAvg and for DP-ScaffNew.",
     note="Read as printed, 'there exists', over T = 3, 6, 12, 24, 36, 48 with tau = 3",
     checks=(
-        _exact("moderate noise", interior, _over_totals, ALGORITHMS, units=["1/100", "1/30", "1/10", "1/3"]),
+        _exist("moderate noise", over_totals, ALGORITHMS, units=["1/100", "1/30", "1/10", "1/3"]),
         *_EXIST_ITERATIONS,
     ),
     uses=("hou2023.corollary1",),
@@ -220,12 +190,12 @@ OBSERVATION3 = _observation(
     reading=_SERVER,
     checks=(
         Check("algebra", "comparative statics", _statics),
-        _exact("best local steps", monotone, _over_steps, ALGORITHMS, True, units=_UNITS, drawn=4, seed=1),
-        _exact(
-            "best local steps of DP-FedAvg, more problems", monotone, _over_steps, ("dp-fedavg",), True,
+        _best("best local steps", over_steps, ALGORITHMS, rising=True, units=_UNITS, drawn=4, seed=1),
+        _best(
+            "best local steps of DP-FedAvg, more problems", over_steps, ("dp-fedavg",), rising=True,
             units=_UNITS, drawn=30, seed=1,
         ),
-        _exact("best iterations", monotone, _over_totals, ALGORITHMS, False, units=_UNITS, drawn=8, seed=2),
+        _best("best iterations", over_totals, ALGORITHMS, rising=False, units=_UNITS, drawn=8, seed=2),
         _SCAFFNEW_STAYS,
         *_MORE_NOISE["dp-fedavg"],
         *_MORE_NOISE["dp-scaffnew"],
@@ -257,9 +227,9 @@ OBSERVATION4 = _observation(
     reading=_SERVER,
     checks=(
         Check("algebra", "comparative statics", _statics),
-        _exact("best local steps", monotone, _over_steps, ALGORITHMS, True, units=_UNITS, drawn=2, seed=3),
-        _exact(
-            "best local steps of DP-FedAvg, more problems", monotone, _over_steps, ("dp-fedavg",), True,
+        _best("best local steps", over_steps, ALGORITHMS, rising=True, units=_UNITS, drawn=2, seed=3),
+        _best(
+            "best local steps of DP-FedAvg, more problems", over_steps, ("dp-fedavg",), rising=True,
             units=_UNITS, drawn=30, seed=3,
         ),
         _SCAFFNEW_STAYS,
@@ -291,7 +261,7 @@ STATEMENTS = (
         "As epsilon decreases, the number of local steps that is best for DP-ScaffNew's clients on average (T fixed) "
         "does not decrease.",
         (
-            _exact("best local steps", monotone, _over_steps, (CLIENTS,), True, units=_UNITS, drawn=4, seed=1),
+            _best("best local steps", over_steps, (CLIENTS,), rising=True, units=_UNITS, drawn=4, seed=1),
             _CLIENTS_FALL,
         ),
     ),

@@ -2,96 +2,98 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.statements.claims import Case, Experiment
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.claims import Case, Experiment, Values
+from dpfl_theory.statements.formula import Letters, at
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023._causes import NOISE_IN_SHIFTS
 from dpfl_theory.statements.hou2023._experiments import experiment, run_of
 from dpfl_theory.statements.hou2023._moments import expected_parts, iterated, psi_start, second_moments
-from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement
+from dpfl_theory.statements.hou2023.contraction import CONTRACTION
+from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, checks
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
 
-def _sides() -> Sides:
+def _sides(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(PRINTED)
-    theta = sp.Max(1 - s["mu"] * s["eta"], 1 - s["p"] ** 2)
-    return Sides(lhs={"control variates": s["E_shifts"]}, rhs={"rate": theta ** s["T"] * s["psi_0"]})
+    theta = sp.Max(1 - s.mu * s.eta, 1 - s.p**2)
+    return Sides(lhs={"control variates": s.E_shifts}, rhs={"rate": theta**s.T * s.psi_0})
 
 
-def _cases(instance: Mapping[str, Any], noise: tuple[str, ...]) -> Iterator[Case]:
-    """(eta^2/p^2) E||h_T||^2 against theta^T psi_0 on quadratics with the minimiser 0, h_0 = 0 and Lemma 1's noise."""
+def _quadratics(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+    """(eta^2/p^2) E||h_T||^2 on quadratics with the minimiser 0, h_0 = 0 and Lemma 1's noise."""
     q = [[Fraction(v) for v in row] for row in instance["q"]]
     start = [Fraction(v) for v in instance["start"]]
     h = [[Fraction(0)] * len(start) for _ in q]
     mu, L = min(v for row in q for v in row), max(v for row in q for v in row)
-    eta = 1 / L
-    for p in map(Fraction, ("1", "1/2", "1/5")):
-        theta, psi_0 = max(1 - mu * eta, 1 - p * p), psi_start(start, h, eta, p)
-        for T in (1, 5, 20):
-            for unit in map(Fraction, noise):
-                left = expected_parts(q, start, h, eta, p, T, p * T * unit)[1]
-                at = {"p": p, "T": T, "v C^2 ln(1/delta)/epsilon^2": unit}
-                yield Case(at, left, theta**T * psi_0)
+    eta, found = Fraction(instance.get("eta L", "1")) / L, []
+    for p in map(Fraction, instance.get("p", ("1", "1/2", "1/5"))):
+        psi_0 = psi_start(start, h, eta, p)
+        for T in instance.get("T", (1, 5, 20)):
+            for unit in map(Fraction, instance["noise"]):
+                shifts = expected_parts(q, start, h, eta, p, T, p * T * unit)[1]
+                letters = {"E_shifts": shifts, "psi_0": psi_0, "eta": eta, "p": p, "T": T, "mu": mu, "L": L}
+                found.append(Values(letters, at={"p": p, "T": T, "v C^2 ln(1/delta)/epsilon^2": unit}))
+    return found
 
 
-def _stationary(instance: Mapping[str, Any]) -> Iterator[Case]:
+def _stationary(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """E||h_t||^2 of N equal clients with f_i = x^2/2 from x* with h_0 = 0, eta = p = sigma^2 = 1: N - 1 for every t
-    >= 1, against theta^t psi_0 = 0."""
-    n = int(instance["N"])
+    >= 1, while psi_0 = 0."""
+    n, one, found = int(instance["N"]), Fraction(1), []
+    still = second_moments([Fraction(0)] * n, [Fraction(0)] * n)
     for t in instance["t"]:
-        moments = iterated(
-            second_moments([Fraction(0)] * n, [Fraction(0)] * n),
-            [Fraction(1)] * n,
-            Fraction(1),
-            Fraction(1),
-            t,
-            Fraction(1),
-        )
-        yield Case({"t": t}, sum((moments[i][i] for i in range(n, 2 * n)), Fraction(0)), Fraction(0))
+        moments = iterated(still, [one] * n, one, one, t, one)
+        shifts = sum(moments[i][i] for i in range(n, 2 * n))
+        letters = {"E_shifts": shifts, "psi_0": 0, "T": t, **dict.fromkeys(("eta", "p", "mu", "L"), one)}
+        found.append(Values(letters, at={"t": t}))
+    return found
 
 
-def _against_fedavg(instance: Mapping[str, Any]) -> Iterator[Case]:
+def _against_fedavg(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
     """N E||x_T - x*||^2 of DP-ScaffNew against DP-FedAvg with the same coins and the same noise, far into the run.
 
     DP-FedAvg is the same recursion with control variates that stay at zero: communications do not change them.
     """
-    q = [Fraction(v) for v in instance["q"]]
+    q, cases = [Fraction(v) for v in instance["q"]], []
     at_star = second_moments([Fraction(instance["x_0"])] * len(q), [Fraction(0)] * len(q))
     for p in map(Fraction, ("1/2", "1/5")):
         for T in (20, 40):
             found = [iterated(at_star, q, 1 / max(q), gain, T, p * T, coin=p) for gain in (p, Fraction(0))]
             ours, fedavg = (sum((m[i][i] for i in range(len(q))), Fraction(0)) for m in found)
-            yield Case({"p": p, "T": T, "v C^2 ln(1/delta)/epsilon^2": 1}, ours, fedavg)
+            cases.append(Case({"p": p, "T": T, "v C^2 ln(1/delta)/epsilon^2": 1}, ours, fedavg))
+    return cases
 
 
-def _fedavg_by_theorem1(instance: Mapping[str, Any]) -> Iterator[Case]:
-    """Theorem 1's bound for DP-FedAvg: psi without control variates against theta^T psi_0 + p N d sigma^2/(1 - theta),
-    of which the noise's share after T iterations is (1 - theta^T)."""
-    q = [Fraction(v) for v in instance["q"]]
+def _fedavg_by_theorem1(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
+    """psi of DP-FedAvg, without control variates, against what the contraction of Theorem 1's proof leaves after T
+    iterations: theta^T psi_0 and the noise's share."""
+    q, cases = [Fraction(v) for v in instance["q"]], []
     x_0, n, eta = Fraction(instance["x_0"]), len(q), 1 / max(q)
     at_start = second_moments([x_0] * n, [Fraction(0)] * n)
     for p in map(Fraction, ("1", "1/2", "1/5")):
-        theta = max(1 - min(q) * eta, 1 - p * p)
         for T in (1, 5, 40):
             for variance in map(Fraction, ("0", "1/100", "3")):
+                letters = {"mu": min(q), "eta": eta, "p": p, "N": n, "d": 1, "noise_variance": variance}
+                psi = n * x_0**2
+                for _t in range(T):
+                    psi = at(CONTRACTION, "rhs", {**letters, "psi_t": psi})
                 moments = iterated(at_start, q, eta, Fraction(0), T, variance, coin=p)
                 left = sum((moments[i][i] for i in range(n)), Fraction(0))
-                noise = p * n * variance * (1 - theta**T) / (1 - theta)
-                yield Case({"p": p, "T": T, "sigma^2": variance}, left, theta**T * n * x_0**2 + noise)
+                cases.append(Case({"p": p, "T": T, "sigma^2": variance}, left, psi))
+    return cases
 
 
-def _silent(instance: Mapping[str, Any]) -> Experiment:
+def _silent(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     """The run without noise: only the coins are drawn, and nothing at all for p = 1."""
-    found = experiment(instance)
+    found = experiment(statement, instance)
     silent = replace(found.algorithm, sigma=0.0)  # type: ignore[type-var]
     return replace(found, algorithm=silent, random=found.values["p"] < 1)
 
@@ -114,6 +116,26 @@ _RUNS = {
     "quadratics, p = sqrt(mu/L)": run_of(_PROBLEM, 0.02, 60, 1.0, lanes=512),
     "quadratics, p = 1": run_of(_PROBLEM, 0.02, 30, 1.0, p=1.0, lanes=512),
 }
+
+_QUIET = {**_TWO, "noise": ["0"]}
+_OUTSIDE = checks(
+    "exact",
+    _quadratics,
+    {
+        "just outside eta L <= 1": {**_QUIET, "eta L": "51/50"},
+        "just outside p <= 1": {**_QUIET, "p": ["51/50"]},
+        "just outside T >= 1": {**_QUIET, "T": [0]},
+    },
+    "not-applicable",
+)
+_SECOND = (
+    "It decides the second sentence, on the distances of both algorithms' vectors from x*; the first one, on the "
+    "control variates, is what the two sides say."
+)
+_FEDAVG = (
+    "It decides the last sentence, on Theorem 1's bound for DP-FedAvg; the first one, on the control variates, is what "
+    "the two sides say."
+)
 
 PRINTED: Statement = Statement(
     id="hou2023.overparameterised",
@@ -142,15 +164,14 @@ PRINTED: Statement = Statement(
         Check(
             "exact",
             "two equal clients from x*, two hundred iterations",
-            lambda i: tuple(_stationary(i)),
+            _stationary,
             {"N": 2, "t": [1, 10, 200]},
             "violated",
         ),
-        Check("exact", "two clients, with noise", lambda i: tuple(_cases(i, ("1/100", "1"))), _TWO, "violated"),
-        Check(
-            "exact", "against DP-FedAvg with the same coins", lambda i: tuple(_against_fedavg(i)), _UNEQUAL, "violated"
-        ),
-        *(Check("monte-carlo", name, experiment, i, "violated") for name, i in _RUNS.items()),
+        Check("exact", "two clients, with noise", _quadratics, {**_TWO, "noise": ["1/100", "1"]}, "violated"),
+        Check("exact", "against DP-FedAvg with the same coins", _against_fedavg, _UNEQUAL, "violated", _SECOND),
+        *_OUTSIDE,
+        *checks("monte-carlo", experiment, _RUNS, "violated"),
     ),
     expected="violated",
     erratum=Erratum(
@@ -192,9 +213,11 @@ REPAIRED: Statement = replace(
         "for DP-FedAvg with the same coins, whose control variates are zero."
     ),
     checks=(
-        Check("exact", "two clients, without noise", lambda i: tuple(_cases(i, ("0",))), _TWO),
-        Check("exact", "Theorem 1's bound for DP-FedAvg", lambda i: tuple(_fedavg_by_theorem1(i)), _UNEQUAL),
-        *(Check("monte-carlo", name, _silent, i) for name, i in _RUNS.items()),
+        Check("exact", "two clients, without noise", _quadratics, _QUIET),
+        Check("exact", "just inside eta L <= 1, p <= 1 and T >= 1", _quadratics, {**_QUIET, "p": ["1"], "T": [1]}),
+        *_OUTSIDE,
+        Check("exact", "Theorem 1's bound for DP-FedAvg", _fedavg_by_theorem1, _UNEQUAL, part=_FEDAVG),
+        *checks("monte-carlo", _silent, _RUNS),
     ),
     expected="holds",
     erratum=None,

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.claims import Case, Outcome, Performance
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.claims import Outcome, Values, WorstCase
+from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023._moments import iterated, second_moments
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.symbolic import equal
 
-__all__ = ["ALONE", "CLIENTS", "STATEMENTS", "VARIANCE", "WHERE"]
+__all__ = ["ALONE", "CLIENTS", "QUADRATICS", "STATEMENTS", "VARIANCE", "WHERE"]
 
 WHERE = "Appendix B.1, proof of Theorem 1"
 _MEAN = Symbol("mean_shift", "length of (1/N) sum_i h_t^{(i)}", (1, -1), "nonnegative", r"\|\mathbf{A}(\mathbf{h}_t)\|")
@@ -26,13 +26,13 @@ VARIANCE = Symbol("noise_variance", "variance of a message's noise per coordinat
 # (3): the control variates sum to zero.
 
 
-def _eq3_sides() -> Sides:
+def _eq3_sides(s: Letters) -> Sides:
     import sympy as sp
 
-    return Sides(lhs={"mean": letters_of(EQ3)["mean_shift"]}, rhs={"zero": sp.Integer(0)})
+    return Sides(lhs={"mean": s.mean_shift}, rhs={"zero": sp.Integer(0)})
 
 
-def _projection(_: Mapping[str, Any]) -> Outcome:
+def _projection(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """A(h + (p/eta)(A Delta - Delta)) = A h for every Delta, clipped and noisy or not: polynomials in A, A^2 = A."""
     import sympy as sp
 
@@ -41,14 +41,15 @@ def _projection(_: Mapping[str, Any]) -> Outcome:
     return equal(after, A * h, "the mean of the next control variates against the mean of these")
 
 
-def _eq3_cases(instance: Mapping[str, Any]) -> Iterator[Case]:
-    """Algorithm 2 in rational numbers, clipped and with noise, on f_i(x) = q_i (x - c_i)^2/2: |sum_i h_t^{(i)}|."""
+def _eq3_cases(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+    """Algorithm 2 in rational numbers, clipped and with noise, on f_i(x) = q_i (x - c_i)^2/2: |sum_i h_t^{(i)}|/N."""
     q, c = ([Fraction(v) for v in instance[k]] for k in ("q", "c"))
     eta, p, C = (Fraction(instance[k]) for k in ("eta", "p", "C"))
     server = Fraction(instance["x_0"])
     x, h = [server] * len(q), [Fraction(v) for v in instance["h_0"]]
     if sum(h) != 0:
         raise ValueError(f"the first shifts add up to {sum(h)}, not to 0 as Algorithm 2 asks for")
+    found = []
     for t, (coin, noise) in enumerate(instance["rounds"]):
         moved = [xi - eta * (qi * (xi - ci) - hi) for xi, qi, ci, hi in zip(x, q, c, h)]
         if coin:
@@ -59,21 +60,22 @@ def _eq3_cases(instance: Mapping[str, Any]) -> Iterator[Case]:
             x = [server] * len(q)
         else:
             x = moved
-        yield Case({"t": t + 1, "h": tuple(h)}, abs(sum(h, Fraction(0))), Fraction(0))
+        mean_shift = abs(sum(h, Fraction(0))) / len(q)
+        found.append(Values({"mean_shift": mean_shift}, at={"t": t + 1, "h": tuple(h)}))
+    return found
 
 
 # The identity for T_1 + T_2.
 
 
-def _nonexpansive_sides() -> Sides:
-    s = letters_of(NONEXPANSIVE)
+def _nonexpansive_sides(s: Letters) -> Sides:
     return Sides(
-        lhs={"consensus": s["T_1"], "control variates": s["T_2"]},
-        rhs={"deviation": s["y_t"] ** 2, "noise": s["N"] * s["d"] * s["noise_variance"]},
+        lhs={"consensus": s.T_1, "control variates": s.T_2},
+        rhs={"deviation": s.y_t**2, "noise": s.N * s.d * s.noise_variance},
     )
 
 
-def _pythagoras(_: Mapping[str, Any]) -> Outcome:
+def _pythagoras(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """||A z||^2 + ||A z - z||^2 = ||z||^2 for the projection A: A^T A + (A - I)^T (A - I) = I with A^2 = A = A^T."""
     import sympy as sp
 
@@ -82,18 +84,23 @@ def _pythagoras(_: Mapping[str, Any]) -> Outcome:
     return equal(total, 1, "A^T A + (A - I)^T (A - I) against the identity")
 
 
-def _nonexpansive_cases(instance: Mapping[str, Any]) -> Iterator[Case]:
+def _nonexpansive_cases(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """One communication (coin 1) of the linear-Gaussian dynamics on quadratics, from unequal x_i and h_i."""
+    import sympy as sp
+
     q, a, b = ([Fraction(v) for v in instance[k]] for k in ("q", "a", "b"))
+    n, found = len(q), []
     for eta, p, variance in ((Fraction(1, 2), Fraction(1, 3), Fraction(0)), (Fraction(1), Fraction(1), Fraction(2, 7))):
         moments = iterated(second_moments(a, b), q, eta, p, 1, variance, coin=Fraction(1))
-        n = len(q)
-        left = sum((moments[i][i] * (1 if i < n else (eta / p) ** 2) for i in range(2 * n)), Fraction(0))
+        diagonal = [moments[i][i] for i in range(2 * n)]
         moved = [(1 - eta * qi) * ai + eta * bi - eta / p * bi for qi, ai, bi in zip(q, a, b)]
-        yield Case({"eta": eta, "p": p, "sigma^2": variance}, left, sum(m * m for m in moved) + n * variance)
+        letters = {"T_1": sum(diagonal[:n]), "T_2": (eta / p) ** 2 * sum(diagonal[n:]), "N": n, "d": 1}
+        letters |= {"y_t": sp.sqrt(sum(m * m for m in moved)), "noise_variance": variance}
+        found.append(Values(letters, at={"eta": eta, "p": p, "sigma^2": variance}))
+    return found
 
 
-def communication(instance: Mapping[str, Any], gain: float = 1.0) -> Performance:
+def communication(_: Statement, instance: Mapping[str, Any], gain: float = 1.0) -> WorstCase:
     """T_1 + T_2 of one communication without noise against ||y_t||^2, or the other way round where ``reverse`` is set.
 
     Over all a_i = xhat_i - x* and all b_i = h_i - h*_i with sum 0: y_t = a - (eta/p) b, and what is sent is a.
@@ -106,14 +113,23 @@ def communication(instance: Mapping[str, Any], gain: float = 1.0) -> Performance
     b = [Point() for _ in range(n - 1)]
     b.append(-sum(b[1:], b[0]) if b else Point(is_leaf=False, decomposition_dict={}))
     mean = sum(a[1:], a[0]) / n
-    parts = n * mean**2 + sum((ratio * bi + gain * (mean - ai)) ** 2 for ai, bi in zip(a, b))
-    deviation = sum((ai - ratio * bi) ** 2 for ai, bi in zip(a, b))
-    left, right = (deviation, parts) if instance["reverse"] else (parts, deviation)
-    return Performance(problem, left, right, "T_1 + T_2 and ||y_t||^2")
+    values = {
+        "T_1": n * mean**2,
+        "T_2": sum((ratio * bi + gain * (mean - ai)) ** 2 for ai, bi in zip(a, b)),
+        "y_t^2": sum((ai - ratio * bi) ** 2 for ai, bi in zip(a, b)),
+    }
+    values |= {"N": n, "d": 1, "noise_variance": 0}
+    return WorstCase(problem, values, "T_1 + T_2 and ||y_t||^2", direction=">=" if instance["reverse"] else "<=")
 
 
 CLIENTS = {"q": ["1", "1/4", "1/10"], "a": ["2", "-1", "3"], "b": ["1", "1/2", "-3/2"]}
 ALONE = {"q": ["1/4"], "a": ["2"], "b": ["0"]}
+QUADRATICS = {"quadratics, three clients": CLIENTS, "quadratics, one client": ALONE}
+_BOTH_WAYS = {
+    f"{way}, N = {n}": {"N": n, "eta/p": "2", "reverse": way == "at least"}
+    for n in (1, 2, 4)
+    for way in ("at most", "at least")
+}
 _CLIPPED = {
     "q": ["1", "1/3", "1/2"],
     "c": ["0", "6", "-2"],
@@ -136,7 +152,7 @@ EQ3: Statement = Statement(
     sides=_eq3_sides,
     checks=(
         Check("algebra", "A(A Delta - Delta) = 0", _projection),
-        Check("exact", "clipped and noisy run in rational numbers", lambda i: tuple(_eq3_cases(i)), _CLIPPED),
+        Check("exact", "clipped and noisy run in rational numbers", _eq3_cases, _CLIPPED),
     ),
     slips=(
         "g_t's last entry is printed as grad f(x_t^{(N)}), without the index N of f_N.",
@@ -159,15 +175,8 @@ NONEXPANSIVE: Statement = Statement(
     sides=_nonexpansive_sides,
     checks=(
         Check("algebra", "A is a projection", _pythagoras),
-        *(
-            Check("worst-case", f"{way}, N = {n}", communication, {"N": n, "eta/p": "2", "reverse": way == "at least"})
-            for n in (1, 2, 4)
-            for way in ("at most", "at least")
-        ),
-        *(
-            Check("exact", f"quadratics, {name}", lambda i: tuple(_nonexpansive_cases(i)), instance)
-            for name, instance in (("three clients", CLIENTS), ("one client", ALONE))
-        ),
+        *checks("worst-case", communication, _BOTH_WAYS),
+        *checks("exact", _nonexpansive_cases, QUADRATICS),
     ),
     uses=("hou2023.eq3",),
     slips=("T_1 and T_2 are printed as equalities of random variables; they hold in expectation over e_t.",),

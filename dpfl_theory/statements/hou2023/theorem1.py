@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.claims import Case, Outcome
-from dpfl_theory.statements.formula import letters_of, prescription_of
+from dpfl_theory.statements.claims import Outcome, Values
+from dpfl_theory.statements.formula import Letters, letters_of, prescription_of, total
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023 import lemma1
 from dpfl_theory.statements.hou2023._experiments import INSTANCES, runs
 from dpfl_theory.statements.hou2023._moments import expected_psi, psi_start
-from dpfl_theory.statements.model import Check, Sides, Source, Statement
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
+from dpfl_theory.statements.symbolic import all_equal, equal
 
 __all__ = ["STATEMENTS", "THEOREM1", "bound_terms", "noise_scale"]
 
@@ -34,29 +34,25 @@ def noise_scale(s: Mapping[str, Any]) -> Any:
     return s["N"] * s["d"] * s["v"] * s["C"] ** 2 * sp.log(1 / s["delta"]) / s["epsilon"] ** 2
 
 
-def _sides() -> Sides:
-    s = letters_of(THEOREM1)
-    return Sides({"psi_T": s["E_psi"]}, bound_terms(s["eta"], s["p"], s["T"], s["psi_0"], s["mu"], noise_scale(s)))
+def _sides(s: Letters, power: int = 1) -> Sides:
+    return Sides({"psi_T": s.E_psi}, bound_terms(s.eta, s.p, s.T, s.psi_0, s.mu, noise_scale(s), power))
 
 
-def _rhs() -> Any:
-    return sum(_sides().rhs.values())
-
-
-def _recursion(_: Mapping[str, Any]) -> Outcome:
-    """Appendix B's last display, rho^T psi_0 + p N d sigma^2/(1 - rho), with the variance that Lemma 1 prescribes."""
+def _rate(s: Letters) -> Any:
     import sympy as sp
 
-    s = letters_of(THEOREM1)
-    own = letters_of(lemma1.LEMMA1)
-    assert lemma1.LEMMA1.prescription is not None
+    return sp.Max(1 - s.mu * s.eta, 1 - s.p**2)
+
+
+def _recursion(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
+    """Appendix B's last display, rho^T psi_0 + p N d sigma^2/(1 - rho), with the variance that Lemma 1 prescribes."""
+    s, own = letters_of(statement), letters_of(lemma1.LEMMA1)
     variance = prescription_of(lemma1.LEMMA1)["noise_variance"].subs({own[k]: s[k] for k in own if k in s})
-    theta = sp.Max(1 - s["mu"] * s["eta"], 1 - s["p"] ** 2)
-    last = theta ** s["T"] * s["psi_0"] + s["p"] * s["N"] * s["d"] * variance / (1 - theta)
-    return equal(_rhs(), last, "(2) against the recursion's end with Lemma 1's variance")
+    last = _rate(s) ** s.T * s.psi_0 + s.p * s.N * s.d * variance / (1 - _rate(s))
+    return equal(total(statement), last, "(2) against the recursion's end with Lemma 1's variance")
 
 
-def _series(_: Mapping[str, Any]) -> Outcome:
+def _series(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """The noise of T iterations adds up to unit (1 - theta^T)/(1 - theta), of which (2) drops theta^T: by induction."""
     import sympy as sp
 
@@ -66,30 +62,28 @@ def _series(_: Mapping[str, Any]) -> Outcome:
     def added(count: Any) -> Any:
         return unit * (1 - theta**count) / (1 - theta)
 
-    begun = equal(added(1), unit, "the noise of one iteration")
-    return equal(added(T + 1), theta * added(T) + unit, "one iteration more") if begun.true else begun
-
-
-def _without_noise(_: Mapping[str, Any]) -> Outcome:
-    import sympy as sp
-
-    s = letters_of(THEOREM1)
-    theta = sp.Max(1 - s["mu"] * s["eta"], 1 - s["p"] ** 2)
-    return equal(
-        sp.limit(_rhs(), s["epsilon"], sp.oo),
-        theta ** s["T"] * s["psi_0"],
-        "the limit epsilon -> oo and ScaffNew's rate",
+    return all_equal(
+        (added(1), unit, "the noise of one iteration"),
+        (added(T + 1), theta * added(T) + unit, "one iteration more"),
     )
 
 
-def _balanced(_: Mapping[str, Any]) -> Outcome:
+def _without_noise(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
+    import sympy as sp
+
+    s = letters_of(statement)
+    limit = sp.limit(total(statement), s.epsilon, sp.oo)
+    return equal(limit, _rate(s) ** s.T * s.psi_0, "the limit epsilon -> oo and ScaffNew's rate")
+
+
+def _balanced(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """Appendix B.2's display: at eta = 1/L and p^2 = mu/L both parts of theta are 1 - mu/L."""
     import sympy as sp
 
-    s = letters_of(THEOREM1)
-    ratio = s["mu"] / s["L"]
-    at = _rhs().subs({s["eta"]: 1 / s["L"], s["p"]: sp.sqrt(ratio)}, simultaneous=True)
-    display = (1 - ratio) ** s["T"] * s["psi_0"] + noise_scale(s) * s["T"]
+    s = letters_of(statement)
+    ratio = s.mu / s.L
+    at = total(statement).subs({s.eta: 1 / s.L, s.p: sp.sqrt(ratio)}, simultaneous=True)
+    display = (1 - ratio) ** s.T * s.psi_0 + noise_scale(s) * s.T
     return equal(at, display, "(2) at eta = 1/L, p = sqrt(mu/L) and the display in B.2")
 
 
@@ -108,21 +102,50 @@ _QUADRATICS: dict[str, dict[str, list[Any]]] = {
 }
 
 
-def _cases(instance: Mapping[str, Any], power: int = 1) -> Iterator[Case]:
+def _moments(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+    """E psi_T on quadratics; C = epsilon = 1, and v and delta are such that v ln(1/delta) is the ``unit``."""
+    import sympy as sp
+
     q, h = ([[Fraction(x) for x in row] for row in instance[name]] for name in ("q", "h"))
     start = [Fraction(x) for x in instance["start"]]
-    all_q = [x for row in q for x in row]
-    mu, L, N, d = min(all_q), max(all_q), len(q), len(start)
-    for share in ("1", "1/2"):
+    every = [x for row in q for x in row]
+    mu, L = Fraction(instance.get("mu", min(every))), Fraction(instance.get("L", max(every)))
+    log = Fraction(instance.get("ln(1/delta)", "1"))
+    fixed = {"mu": mu, "L": L, "N": len(q), "d": len(start), "C": 1, "epsilon": 1, "delta": sp.exp(-sp.sympify(log))}
+    found = []
+    for share in instance.get("eta L", ("1", "1/2")):
         eta = Fraction(share) / L
-        for p in map(Fraction, ("1", "1/2", "1/5")):
-            psi_0, theta = psi_start(start, h, eta, p), max((1 - mu * eta) ** power, 1 - p * p)
-            for T in (1, 2, 7):
-                for unit in map(Fraction, ("0", "1/100", "3")):  # v C^2 ln(1/delta)/epsilon^2
-                    terms = {"optimisation": theta**T * psi_0, "privacy noise": p**2 * N * d / (1 - theta) * unit * T}
-                    lhs = expected_psi(q, start, h, eta, p, T, p * T * unit)
+        for p in map(Fraction, instance.get("p", ("1", "1/2", "1/5"))):
+            psi_0 = psi_start(start, h, eta, p)
+            for T in instance.get("T", (1, 2, 7)):
+                for unit in map(Fraction, ("0", "1/100", "3")):
+                    end = expected_psi(q, start, h, eta, p, T, p * T * unit)
+                    letters = {**fixed, "eta": eta, "p": p, "T": T, "v": unit / log, "psi_0": psi_0, "E_psi": end}
                     at = {"eta": eta, "p": p, "T": T, "v C^2 ln(1/delta)/epsilon^2": unit}
-                    yield Case(at, lhs, sum(terms.values(), Fraction(0)), terms)
+                    found.append(Values(letters, at))
+    return found
+
+
+_ONE = _QUADRATICS["one client"]
+_INSIDE: dict[str, Any] = {
+    "just inside eta L <= 1, p <= 1, T >= 1 and delta < 1": {
+        **_ONE, "eta L": ["1"], "p": ["1"], "T": [1], "ln(1/delta)": "1/100",
+    },
+    "just inside mu <= L": _QUADRATICS["noise alone, mu = L"],
+}  # fmt: skip
+_OUTSIDE: dict[str, Any] = {
+    "just outside eta L <= 1": {**_ONE, "eta L": ["51/50"]},
+    "just outside p <= 1": {**_ONE, "p": ["51/50"]},
+    "just outside T >= 1": {**_ONE, "T": [0]},
+    "just outside mu <= L": {**_ONE, "mu": "51/200"},
+    "just outside mu > 0": {**_ONE, "mu": "0"},
+    "just outside delta < 1": {**_ONE, "ln(1/delta)": "-1/100"},
+}
+
+
+def _exact() -> tuple[Check, ...]:
+    edges = checks("exact", _moments, {**_INSIDE, **_OUTSIDE}, dict.fromkeys(_OUTSIDE, "not-applicable"))
+    return (*checks("exact", _moments, {f"quadratics, {name}": i for name, i in _QUADRATICS.items()}), *edges)
 
 
 THEOREM1: Statement = Statement(
@@ -163,20 +186,11 @@ THEOREM1: Statement = Statement(
         Check("algebra", "the geometric series", _series),
         Check("algebra", "no noise: ScaffNew's rate", _without_noise),
         Check("algebra", "eta = 1/L and p = sqrt(mu/L)", _balanced),
-        *(
-            Check("exact", f"quadratics, {name}", lambda i: tuple(_cases(i)), instance)
-            for name, instance in _QUADRATICS.items()
-        ),
+        *_exact(),
         *runs(INSTANCES),
     ),
     uses=("hou2023.lemma1", "hou2023.contraction", "hou2023.clip-inactive"),
 )
-
-
-def _sharpened_sides() -> Sides:
-    s = letters_of(SHARPENED)
-    terms = bound_terms(s["eta"], s["p"], s["T"], s["psi_0"], s["mu"], noise_scale(s), power=2)
-    return Sides({"psi_T": s["E_psi"]}, terms)
 
 
 SHARPENED: Statement = replace(
@@ -185,13 +199,10 @@ SHARPENED: Statement = replace(
     title="DP-ScaffNew under Lemma 1's noise, with theta = max((1 - mu eta)^2, 1 - p^2)",
     source=Source(hou.PAPER, "Theorem 1, Section 2", "2", "derived: from hou2023.contraction.sharpened"),
     text=THEOREM1.text.replace("max(1 - mu eta, 1 - p^2)", "max((1 - mu eta)^2, 1 - p^2)"),
-    sides=_sharpened_sides,
+    sides=lambda s: _sides(s, power=2),
     checks=(
         Check("algebra", "the geometric series", _series),
-        *(
-            Check("exact", f"quadratics, {name}", lambda i: tuple(_cases(i, power=2)), instance)
-            for name, instance in _QUADRATICS.items()
-        ),
+        *_exact(),
         # With one client and constant curvature this bound is an equality but for theta^T, which samples cannot decide.
         *runs({name: i for name, i in INSTANCES.items() if "one client" not in name}),
     ),

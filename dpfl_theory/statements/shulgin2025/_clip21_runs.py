@@ -12,10 +12,11 @@ from typing import Any
 
 from dpfl_theory.problems import make
 from dpfl_theory.statements.claims import Experiment
+from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.shulgin2025._experiments import start_of
 from dpfl_theory.statements.shulgin2025._instances import quadratics
 
-__all__ = ["INACTIVE", "ROUNDS", "experiment", "path"]
+__all__ = ["INACTIVE", "ROUNDS", "experiment", "path", "paths"]
 
 Step = tuple[Fraction, tuple[Fraction, ...], Fraction]
 
@@ -43,6 +44,20 @@ def path(
         mean = sum(v, Fraction(0)) / len(v)
         found.append((x, tuple(missing), mean))
         x = x - gamma * mean
+    return found
+
+
+def paths(instance: Mapping[str, Any]) -> list[tuple[dict[str, Any], list[Any], Fraction, Fraction]]:
+    """The clients, their paths, tau and gamma."""
+    found = []
+    for clients in instance["clients"]:
+        curvatures, centres = ([Fraction(t) for t in texts] for texts in clients)
+        for texts in instance["runs"]:
+            x, share, tau, gamma = (Fraction(t) for t in texts)
+            memories = [share * a * (x - c) for a, c in zip(curvatures, centres)]
+            steps = path(curvatures, centres, x, memories, tau, gamma, int(instance["rounds"]))
+            values = {"curvatures": curvatures, "centres": centres, "x": x, "share": share, "tau": tau, "gamma": gamma}
+            found.append((values, steps, tau, gamma))
     return found
 
 
@@ -78,7 +93,7 @@ INACTIVE: dict[str, dict[str, Any]] = {
 """tau over the largest of the first gradients' residuals; for share 1 over the first gradient."""
 
 
-def experiment(instance: Mapping[str, Any]) -> Experiment:
+def experiment(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     """K + 1 rounds; of the first one ||grad f(x^0)||, ||v^1|| and ||v^1 - grad f(x^0)|| apart from the engine."""
     import numpy as np
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.problems import make
 from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.model import Check
+from dpfl_theory.statements.model import Check, Statement, checks
 
 if TYPE_CHECKING:
     from dpfl_theory.algorithms.ef21 import EF21
@@ -36,7 +36,7 @@ def start_of(problem: Problem, distance: float) -> Array:
     return np.asarray(problem.constants.w_star + distance * direction / np.linalg.norm(direction))
 
 
-def experiment(instance: Mapping[str, Any]) -> Experiment:
+def experiment(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     """``cushion``: R over the largest of the first residuals (1 unless given)."""
     problem = make(instance["problem"]["family"], **instance["problem"]["parameters"])
     start = start_of(problem, instance["distance"])
@@ -97,7 +97,7 @@ def _run_of(
     return Experiment(problem, algorithm, K + 1, start, values, lanes, reach, random=deviation > 0.0)
 
 
-def accurate(instance: Mapping[str, Any]) -> Experiment:
+def accurate(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     """R = D/sqrt(K + 1), D in units of M = L_max sqrt(2 (f(x^0) - f_inf)/L); alpha in units of R. The step is at
     Corollary 1's limit, or, where ``step`` is 0, that of (12)."""
     problem = make(instance["problem"]["family"], **instance["problem"]["parameters"])
@@ -113,7 +113,7 @@ def accurate(instance: Mapping[str, Any]) -> Experiment:
     return _run_of(instance, problem, start, share, R=R, alpha=alpha, beta=beta, gamma=length / root, D=D, c=length)
 
 
-def prescribed(instance: Mapping[str, Any]) -> Experiment:
+def prescribed(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     """The repaired (12): alpha = beta = (M + M^2/D)/sqrt(K + 1), R = (D + M)/sqrt(K + 1), D in units of M; with an
     ``R`` in the instance D/sqrt(K + 1), as (12) is restored."""
     problem = make(instance["problem"]["family"], **instance["problem"]["parameters"])
@@ -127,9 +127,9 @@ def prescribed(instance: Mapping[str, Any]) -> Experiment:
     return _run_of(instance, problem, start, share, R=R, alpha=weight, beta=weight, gamma=length / root, D=D)
 
 
-def private(instance: Mapping[str, Any]) -> Experiment:
+def private(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     """Corollary 2: as Theorem 2 is run, sigma = c sqrt((K + 1) log(1/delta))/epsilon and beta_0 = beta (K + 1)."""
-    quiet = experiment({**instance, "sigma": 0.0})
+    quiet = experiment(statement, {**instance, "sigma": 0.0})
     c, epsilon, delta, v = instance["c"], instance["epsilon"], instance["delta"], quiet.values
     sigma = c * math.sqrt((v["K"] + 1) * math.log(1 / delta)) / epsilon
     chosen = {name: v[name] for name in ("R", "alpha", "beta", "gamma")}
@@ -138,7 +138,7 @@ def private(instance: Mapping[str, Any]) -> Experiment:
     return replace(found, values={**found.values, **more})
 
 
-def accurate_private(instance: Mapping[str, Any]) -> Experiment:
+def accurate_private(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     """Corollary 2 at R = alpha = t = (d log(1/delta)/(n epsilon^2))^(1/4), or the multiple ``R`` of it, with the beta_0
     that minimises its bound as K grows."""
     problem = make(instance["problem"]["family"], **instance["problem"]["parameters"])
@@ -154,7 +154,7 @@ def accurate_private(instance: Mapping[str, Any]) -> Experiment:
     return replace(found, values={**found.values, "beta_0": beta_0, "c": c, "epsilon": epsilon, "delta": delta})
 
 
-def flat(instance: Mapping[str, Any]) -> Experiment:
+def flat(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     """Corollary 2 on Huber's function of the first of d coordinates, whose slope t = (d log(1/delta)/(n
     epsilon^2))^(1/4) lasts for longer than the run; gap = L = c = 1, R = alpha = t, beta_0 = 1/t."""
     n, d, K, t, delta = (instance[name] for name in ("n", "d", "K", "t", "delta"))
@@ -166,7 +166,7 @@ def flat(instance: Mapping[str, Any]) -> Experiment:
     return replace(found, values={**found.values, "beta_0": 1 / t, "c": 1.0, "epsilon": epsilon, "delta": delta})
 
 
-def flat_and_quiet(instance: Mapping[str, Any]) -> Experiment:
+def flat_and_quiet(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     """Corollary 1 on one such function, t = 1/sqrt(K + 1), L = gap = D = alpha = beta = 1, c = 1/2, zero memories."""
     K = instance["K"]
     t = 1 / math.sqrt(K + 1)
@@ -187,11 +187,11 @@ def _lasting(n: int, d: int, t: float) -> tuple[Problem, Array]:
     return problem, np.eye(1, d)[0] * (1 / t + t / 2)
 
 
-def first_round(instance: Mapping[str, Any]) -> Experiment:
+def first_round(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     """One round, of which ||grad f(x^0)|| and ||grad f(x^0) - v^1|| are computed apart from the engine."""
     import numpy as np
 
-    found = experiment({**instance, "K": 0})
+    found = experiment(statement, {**instance, "K": 0})
     v, problem = found.values, found.problem
     gradients = np.array([problem.client_gradient(i, found.start) for i in range(problem.n)])
     missing = (1.0 - instance["share"]) * gradients
@@ -204,8 +204,8 @@ def first_round(instance: Mapping[str, Any]) -> Experiment:
 
 def runs(
     found: Mapping[str, Mapping[str, Any]],
-    build: Callable[[Mapping[str, Any]], Experiment] = experiment,
+    build: Callable[[Statement, Mapping[str, Any]], Experiment] = experiment,
     expected: str = "holds",
 ) -> tuple[Check, ...]:
     """A Monte-Carlo check on each named instance."""
-    return tuple(Check("monte-carlo", name, build, instance, expected) for name, instance in found.items())
+    return checks("monte-carlo", build, found, expected)

@@ -69,6 +69,11 @@ SCALE = Symbol("R", "the length in the limits of beta and gamma", (1, -1), "posi
 """R of Lemma 2, as restored and as repaired."""
 
 
+def shown(value: Any) -> str:
+    """A number of any kind in six digits."""
+    return f"{float(value):.6g}"
+
+
 def letters(*names: str) -> tuple[Symbol, ...]:
     """These letters, in this order."""
     return tuple(LETTERS[name] for name in names)
@@ -76,16 +81,16 @@ def letters(*names: str) -> tuple[Symbol, ...]:
 
 def _contracts(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     if not values["alpha"] >= 0:
-        return f"alpha = {values['alpha']:.6g} is negative"
+        return f"alpha = {shown(values['alpha'])} is negative"
     beta, most = values["beta"], values["alpha"] + values["R"]
-    return None if 0 < beta < most else f"beta = {beta:.6g} does not lie in (0, alpha + R) = (0, {most:.6g})"
+    return None if 0 < beta < most else f"beta = {shown(beta)} does not lie in (0, alpha + R) = (0, {shown(most)})"
 
 
 def _step(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     most = values["beta"] * values["R"] / ((values["alpha"] + values["R"]) * values["L_max"])
     if 0 < values["gamma"] <= most * (1 + 1e-12):
         return None
-    return f"gamma = {values['gamma']:.6g} does not lie in (0, beta R/((alpha + R) L_max)] = (0, {most:.6g}]"
+    return f"gamma = {shown(values['gamma'])} does not lie in (0, beta R/((alpha + R) L_max)] = (0, {shown(most)}]"
 
 
 def whole_rounds(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
@@ -100,7 +105,7 @@ def too_small(problem: Problem | None, values: Mapping[str, Any], *names: str) -
     least = {"L": problem.constants.L_f, "L_max": problem.constants.L_max}
     for name in names:
         if not least[name] <= values[name] * (1 + 1e-12):
-            return f"{name} = {values[name]:.6g} is too small: the problem's constant is {least[name]:.6g}"
+            return f"{name} = {shown(values[name])} is too small: the problem's constant is {shown(least[name])}"
     return None
 
 
@@ -114,7 +119,7 @@ def _accuracy(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     R = values["D"] / (values["K"] + 1) ** 0.5
     if values["D"] > 0 and abs(values["R"] - R) <= 1e-9 * R:
         return None
-    return f"R = {values['R']:.6g} is not D/sqrt(K + 1) = {R:.6g}"
+    return f"R = {shown(values['R'])} is not D/sqrt(K + 1) = {shown(R)}"
 
 
 def tracked_radius(values: Mapping[str, Any]) -> float:
@@ -134,20 +139,20 @@ def _residual(exactly: bool, tracked: bool = False) -> Callable[[Problem | None,
 
     def test(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
         if not values["R"] > 0:
-            return f"R = {values['R']:.6g} is not positive"
+            return f"R = {shown(values['R'])} is not positive"
         most = tracked_radius(values) if tracked else values["R"]
         found = values.get("residual_0")
         if found is None or (found <= most * (1 + _CLOSE) and (not exactly or found >= most * (1 - _CLOSE))):
             return None
         which = "is not" if exactly else "exceeds"
-        return f"the run's largest residual is {found:.6g}, which {which} {name} = {most:.6g}"
+        return f"the run's largest residual is {shown(found)}, which {which} {name} = {shown(most)}"
 
     return test
 
 
 def _quiet(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     sigma = values.get("sigma", 0.0)
-    return None if sigma == 0 else f"the messages have noise, sigma = {sigma:.6g}"
+    return None if sigma == 0 else f"the messages have noise, sigma = {shown(sigma)}"
 
 
 def _noise(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
@@ -155,7 +160,7 @@ def _noise(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
         return f"sigma = {values['sigma']} is no standard deviation"
     for name in ("n", "d"):
         if problem is not None and values[name] != getattr(problem, name):
-            return f"{name} = {values[name]:g}, while the problem has {getattr(problem, name)}"
+            return f"{name} = {shown(values[name])}, while the problem has {getattr(problem, name)}"
     return None
 
 
@@ -169,7 +174,7 @@ def _prescribed(problem: Problem | None, values: Mapping[str, Any]) -> str | Non
     }
     for name, value in chosen.items():
         if not abs(values[name] - value) <= _CLOSE * value:
-            return f"{name} = {values[name]:.6g} is not the prescribed {value:.6g}"
+            return f"{name} = {shown(values[name])} is not the prescribed {shown(value)}"
     return None
 
 

@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.formula import letters_of, sides_of
-from dpfl_theory.statements.model import Statement
+from dpfl_theory.statements.claims import Values
+from dpfl_theory.statements.model import Check, Statement, checks
 
-__all__ = ["Round", "Run", "alpha_norm_ec", "exactly", "is_square", "least_with_noise", "root", "runs_on_the_line"]
+__all__ = [
+    *("INSIDE", "OUTSIDE", "Round", "Run", "alpha_norm_ec", "edges", "is_square", "least_with_noise", "left_over"),
+    *("one_round", "one_step", "residual_after_update", "root", "runs_on_the_line"),
+]
 
 
 @dataclass(frozen=True)
@@ -143,23 +146,88 @@ def root(number: Fraction) -> Fraction:
     return Fraction(math.isqrt(number.numerator), math.isqrt(number.denominator))
 
 
-def exactly(
-    statement: Statement,
-    letters: Mapping[str, Fraction],
-    power: int = 1,
-    terms: Sequence[str] | None = None,
-    given: Mapping[str, Any] | None = None,
-) -> Fraction:
-    """The statement's own right side, or some of its terms, at these letters, to a power that makes it rational.
-    ``given``: letters in sympy's terms, such as a delta with a rational logarithm."""
+def residual_after_update(r: Fraction, alpha: Fraction, beta: Fraction) -> Fraction:
+    """|1 - beta/(alpha + r)| r, with 0/0 = 0.
+
+    >>> residual_after_update(Fraction(1, 10), Fraction(0), Fraction(9, 10))
+    Fraction(4, 5)
+    """
+    return abs(r - beta * r / (alpha + r)) if r else Fraction(0)
+
+
+def left_over(R: Fraction, alpha: Fraction, beta: Fraction) -> Fraction:
+    """A = max(R - beta R/(alpha + R), (sqrt beta - sqrt alpha)^2): the most that an update of the memories leaves, for
+    alpha and beta that are squares of fractions.
+
+    >>> str(left_over(Fraction(1), Fraction(1, 16), Fraction(1)))
+    '9/16'
+    """
+    return max(R - beta * R / (alpha + R), max(Fraction(0), root(beta) - root(alpha)) ** 2)
+
+
+def one_step(r: Fraction, R: Fraction, alpha: Fraction, beta: Fraction) -> Fraction:
+    """The next residual of one client on the line with f_i = x^2/2, whose memory points along the step of length gamma
+    = beta R/(alpha + R).
+
+    A client at x = 50 R with memory x - r sends r/(alpha + r), and the gradient then moves by gamma towards 0.
+
+    >>> one_step(Fraction(1, 10), Fraction(1), Fraction(0), Fraction(9, 10))
+    Fraction(17, 10)
+    """
+    x = 50 * R
+    memory = x - r
+    memory = memory + (beta * r / (alpha + r) if r else 0)
+    if memory <= 0:
+        raise ValueError(f"the memory {memory} does not point along the step: the residual {r} is too large")
+    return abs(x - beta * R / (alpha + R) - memory)
+
+
+def one_round(_: Statement, instance: Mapping[str, Any]) -> Values:
+    """The first gradient, K = 0, of f = L x^2/2 in one client, by all letters of the theorems and corollaries.
+
+    instance: letters; ``beta share``: beta over alpha + R, ``step``: gamma over its limit. A delta with the rational
+    ln(1/delta) = ``log``.
+    """
     import sympy as sp
 
-    assert statement.sides is not None
-    symbols = letters_of(statement)
-    numbers = {symbols[k]: sp.Rational(v.numerator, v.denominator) for k, v in letters.items() if k in symbols}
-    numbers.update({symbols[k]: v for k, v in (given or {}).items()})
-    right = sides_of(statement).rhs
-    value = sp.expand(sum(right[name].subs(numbers) for name in terms or right) ** power)
-    if not value.is_Rational:
-        raise ValueError(f"the bound of {statement.id} is {value}, which is no rational number")
-    return Fraction(int(value.p), int(value.q))
+    given = {k: Fraction(v) for k, v in instance.items()}
+    L, slope, R, alpha = given["L"], given["slope"], given["R"], given["alpha"]
+    beta = given.get("beta", given.get("beta share", Fraction(0)) * (alpha + R))
+    gamma = given.get("gamma", given.get("step", Fraction(0)) * beta * R / ((alpha + R) * L))
+    letters = {
+        "K": Fraction(0),
+        "L_max": L,
+        "D": R,
+        "c": gamma,
+        "n": Fraction(1),
+        "d": Fraction(1),
+        "sigma": Fraction(0),
+    }
+    letters |= {
+        "gap": slope**2 / (2 * L),
+        "least": slope,
+        "E_least": slope,
+        "beta": beta,
+        "beta_0": beta,
+        "gamma": gamma,
+    }
+    letters |= {k: v for k, v in given.items() if k not in ("slope", "step", "beta share", "log")}
+    budget = {"delta": sp.exp(-sp.sympify(given["log"]))} if "log" in given else {}
+    return Values({**letters, **budget}, at=instance)
+
+
+def edges(inside: Mapping[str, str], outside: Mapping[str, Mapping[str, str]]) -> tuple[Check, ...]:
+    """`one_round` just inside of a statement's hypotheses, and just outside of each one that is named."""
+    found = {"one round, just inside the hypotheses": inside}
+    beyond = {f"just outside {words}": {**inside, **change} for words, change in outside.items()}
+    return checks("exact", one_round, {**found, **beyond}, dict.fromkeys(beyond, "not-applicable"))
+
+
+INSIDE = {"L": "1", "slope": "1", "R": "1/100", "alpha": "1/100", "beta share": "99/100", "step": "1"}
+OUTSIDE = {
+    "L <= L_max": {"L_max": "99/100"},
+    "beta < alpha + R": {"beta share": "101/100"},
+    "gamma at its limit": {"step": "51/50"},
+    "K >= 0": {"K": "-1/50"},
+}
+"""Theorem 1's and what others have of them."""

@@ -7,14 +7,17 @@ away from the estimate, would break the inequality: K + 1 rounds must gain more 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.claims import Performance
+from dpfl_theory.statements.claims import WorstCase
 from dpfl_theory.statements.local_phase import number
-from dpfl_theory.statements.shulgin2025._worst_cases import Objective
+from dpfl_theory.statements.model import Statement
+from dpfl_theory.statements.shulgin2025._worst_cases import GAMMA, Objective
 
-__all__ = ["Tie", "near_estimate", "rounds", "smallest_gradient"]
+__all__ = ["Tie", "by_angles", "near_estimate", "rounds", "smallest_gradient"]
 
 Tie = Callable[[Any, Any, Any], Any]
 """(gradient, estimate, squared error) -> the condition that ties them, None where nothing does; PEPit objects."""
@@ -52,27 +55,59 @@ def _run(instance: Mapping[str, Any], slope: float, error: float, tie: Tie) -> t
     return f, before, total
 
 
-def rounds(instance: Mapping[str, Any], sharpened: bool = False, tie: Tie = near_estimate) -> Performance:
-    """sum_k gamma_k min ||grad f|| <= f(x^0) - f_inf + sum_k (2 gamma_k R + L gamma_k^2/2), for estimates within R of
-    the gradients; sharpened: with sqrt(min ||grad f||^2 - R^2) on the left and without R on the right.
+def _letters(instance: Mapping[str, Any], slope: float) -> dict[str, Any]:
+    """The letters in a unit in which gamma is `GAMMA`; alpha and beta are such that the step is allowed for R > L
+    gamma."""
+    import sympy as sp
+
+    L, count = number(instance, "L"), len(instance["estimates"])
+    root, R = sp.sqrt(count), Fraction(number(instance, "error") * L * GAMMA)
+    beta = (100 * R + R) * Fraction(999, 1000)
+    letters = {"K": count - 1, "gamma": GAMMA, "c": sp.Rational(GAMMA) * root, "L": L, "L_max": L, "R": R}
+    return {**letters, "D": sp.sympify(R) * root, "alpha": 100 * R, "beta": beta, "least": slope * L * GAMMA}
+
+
+def _case(f: Objective, before: Any, total: Any, letters: Mapping[str, Any], what: str, **more: Any) -> WorstCase:
+    """With the mean of the squared steps for gamma^2."""
+    unit = total / ((letters["K"] + 1) * GAMMA**2)
+    return WorstCase(f.problem, {**letters, "gap": before}, what, unit=unit, **more)
+
+
+def rounds(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimate) -> WorstCase:
+    """min_k ||grad f|| for estimates within R of the gradients; the smallest gradient is added to both sides.
 
     instance: class, L, and in units of L gamma: ``gradient`` = min ||grad f||, ``error`` = R, ``estimates`` =
     ||v^{k+1}||, one for each of the K + 1 rounds. tie: what a step has to do with the gradient.
     """
     slope, error = number(instance, "gradient"), number(instance, "error")
     f, before, total = _run(instance, slope, error, tie)
-    gained, lost = ((slope**2 - error**2) ** 0.5, 0.0) if sharpened else (slope, 2 * error)
     what = f"{len(instance['estimates'])} rounds, the gradients on the left"
-    return Performance(f.problem, gained * f.L * total, before + (lost + 0.5) * f.L * total, what)
+    letters = _letters(instance, slope)
+    shift = slope * f.L * total / (letters["K"] + 1) / GAMMA
+    return _case(f, before, total, letters, what, left=(), shift=shift)
 
 
-def smallest_gradient(instance: Mapping[str, Any], tie: Tie = near_estimate) -> Performance:
-    """If no gradient is shorter than (12) has it, L gamma + 2R, then f(x^0) - f_inf >= L (K + 1) gamma^2/2, more for
-    longer ones: that gap gives (12) its step.
+def by_angles(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimate) -> WorstCase:
+    """As `rounds`, for estimates within A of the gradients, and solved for f(x^0) - f_inf; what the curvature loses is
+    added to both sides. ``error`` = A, which is R/(a + 1) for alpha = beta = a R; a is so large that the step is
+    allowed."""
+    slope, error = number(instance, "gradient"), number(instance, "error")
+    f, before, total = _run(instance, slope, error, tie)
+    a = max(1, math.ceil(1 / error))
+    R = (a + 1) * Fraction(error * f.L * GAMMA)
+    letters = {**_letters(instance, slope), "R": R, "alpha": a * R, "beta": a * R}
+    what = f"{len(instance['estimates'])} rounds, the gradients on the left"
+    return _case(f, before, total, letters, what, solved="gap", shift=0.5 * f.L * total)
+
+
+def smallest_gradient(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimate) -> WorstCase:
+    """No gradient shorter than L gamma + 2R, which is (12) at the gap L (K + 1) gamma^2/2 that gives it this gamma,
+    solved for f(x^0) - f_inf; longer gradients need a larger gap.
 
     instance: as for `rounds`, without ``gradient``.
     """
     error = number(instance, "error")
-    f, before, total = _run(instance, 1 + 2 * error, error, tie)
+    slope = 1 + 2 * error
+    f, before, total = _run(instance, slope, error, tie)
     what = f"{len(instance['estimates'])} rounds of long gradients, L gamma^2/2 for each on the left"
-    return Performance(f.problem, 0.5 * f.L * total, before, what)
+    return _case(f, before, total, _letters(instance, slope), what, solved="gap")

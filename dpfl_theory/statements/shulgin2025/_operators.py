@@ -11,10 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpfl_theory.statements.claims import Performance
+from dpfl_theory.statements.claims import Performance, WorstCase
 from dpfl_theory.statements.local_phase import number
+from dpfl_theory.statements.model import Statement
 
 __all__ = ["bounded", "clipping", "normalisation"]
+
+RADIUS = 2.0
+"""The length r in the unit of the letters' numbers: 1 would hide a wrong power."""
 
 
 def _pair() -> tuple[Any, Any, Any]:
@@ -24,7 +28,7 @@ def _pair() -> tuple[Any, Any, Any]:
     return problem, problem.set_initial_point(), problem.set_initial_point()
 
 
-def bounded(instance: Mapping[str, Any], sign: float = 1.0) -> Performance:
+def bounded(_: Statement, instance: Mapping[str, Any], sign: float = 1.0) -> Performance:
     """(7), ||h|| <= 1 for h = Norm_alpha(g), as ||p|| <= ||g|| for p = ||g|| h: h is parallel to p, g = alpha h + p.
 
     Only <h, p> >= 0 is told. instance: ``alpha``. sign: of alpha.
@@ -35,29 +39,29 @@ def bounded(instance: Mapping[str, Any], sign: float = 1.0) -> Performance:
     return Performance(problem, p**2, g**2, "||g||^2 ||Norm_alpha(g)||^2 against ||g||^2")
 
 
-def normalisation(instance: Mapping[str, Any], shift: float = 0.0) -> Performance:
-    """One half of (8), ||g - beta h||^2 = (1 - beta kappa)^2 ||g||^2 with kappa = 1/(alpha + r).
+def normalisation(_: Statement, instance: Mapping[str, Any], shift: float = 0.0) -> WorstCase:
+    """One half of (8), of ||g - beta h||^2 for h = kappa g with kappa = 1/(alpha + r).
 
     instance: ``alpha``, ``beta`` in units of r; ``half`` "<=" or ">=". shift: added to alpha in the operator alone.
     """
     alpha, beta = number(instance, "alpha"), number(instance, "beta")
-    kappa = 1 / (alpha + shift + 1)
+    size = alpha + shift + 1  # 1/kappa; multiplied with it the conditions have dyadic numbers
     problem, g, h = _pair()
-    short = beta * kappa <= 1  # no overshoot
+    short = beta <= size  # no overshoot
     if instance["half"] == "<=":
         # The far end of the diameter is g/beta, which (1/beta) g - h = 0 would be.
-        problem.add_constraint((h - kappa * g) * (h - g / beta) <= 0)
+        problem.add_constraint((size * h - g) * (beta * h - g) <= 0)
     elif short:
-        problem.add_constraint(h**2 <= kappa**2 * g**2)
+        problem.add_constraint(size**2 * h**2 <= g**2)
     else:
-        problem.add_constraint(g * h >= kappa * g**2)
-    left, right = (g - beta * h) ** 2, (1 - beta / (alpha + 1)) ** 2 * g**2
+        problem.add_constraint(size * (g * h) >= g**2)
+    values = {"rest^2": (g - beta * h) ** 2, "alpha": RADIUS * alpha, "beta": RADIUS * beta, "r": RADIUS}
     what = f"||g - beta Norm_alpha(g)||^2 {instance['half']} what (8) has"
-    return Performance(problem, *((left, right) if instance["half"] == "<=" else (right, left)), what)
+    return WorstCase(problem, values, what, direction=instance["half"], unit=g**2 / RADIUS**2)
 
 
-def clipping(instance: Mapping[str, Any], factor: float = 1.0) -> Performance:
-    """One half of ||h - g||^2 = max(0, r - tau)^2, h the projection of g to the ball of radius tau.
+def clipping(_: Statement, instance: Mapping[str, Any], factor: float = 1.0) -> WorstCase:
+    """One half of ||h - g|| = max(0, r - tau), h the projection of g to the ball of radius tau.
 
     "<=": h is nearer to g than any other point of the ball, so that <g - h, y - h> <= 0 for y = kappa g, or g itself;
     ">=": h lies in the ball. instance: ``tau`` in units of r, ``half``. factor: times tau in the operator alone.
@@ -69,6 +73,6 @@ def clipping(instance: Mapping[str, Any], factor: float = 1.0) -> Performance:
         problem.add_constraint((g - h) * (kappa * g - h) <= 0)
     else:
         problem.add_constraint(h**2 <= (factor * tau) ** 2 * g**2)
-    left, right = (h - g) ** 2, max(0.0, 1.0 - tau) ** 2 * g**2
+    values = {"rest^2": (h - g) ** 2, "r": RADIUS, "tau": RADIUS * tau}
     what = f"||Clip_tau(g) - g||^2 {instance['half']} max(0, ||g|| - tau)^2"
-    return Performance(problem, *((left, right) if instance["half"] == "<=" else (right, left)), what)
+    return WorstCase(problem, values, what, direction=instance["half"], unit=g**2 / RADIUS**2, squared=True)

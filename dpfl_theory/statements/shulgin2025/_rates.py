@@ -10,17 +10,17 @@ letters, whose slope lasts, have exactly the claimed exponents, and others may f
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.statements import rates
 from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.statements.model import Check, Statement, checks
 from dpfl_theory.statements.shulgin2025 import _experiments as experiments
 from dpfl_theory.statements.shulgin2025._instances import quadratics
 
-__all__ = ["REGIMES", "at", "build_one", "checks", "fitted", "without_noise"]
+__all__ = ["REGIMES", "at", "build_one", "fits", "fitted", "without_noise"]
 
 SEED = 2025
 """Of the fitted runs, which is no check's."""
@@ -70,37 +70,37 @@ def at(instance: Mapping[str, Any], value: Any) -> dict[str, Any]:
     return {**instance, "K": value - 1} if letter == "K + 1" else {**instance, letter: value}
 
 
-def build_one(instance: Mapping[str, Any]) -> Experiment:
+def build_one(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     """The run of one point of a grid."""
     if instance["family"] == "quadratics":
         # Corollary 1's c is one number for all K where alpha and beta are: in units of R and alpha + R they are not.
         alpha = instance["alpha over D"] * math.sqrt(instance["K"] + 1)
         own = {"problem": quadratics(), "sigma": 0.0, "alpha": alpha, "beta": alpha / (alpha + 1.0)}
-        return experiments.accurate({**instance, **own})
+        return experiments.accurate(statement, {**instance, **own})
     if instance["family"] == "slopes that last, no noise":
-        return experiments.flat_and_quiet(instance)
+        return experiments.flat_and_quiet(statement, instance)
     n, d = int(instance["n"]), int(instance["d"])
     t = (d * math.log(1 / instance["delta"]) / (n * float(instance["epsilon"]) ** 2)) ** 0.25
     if instance["family"] == "slopes that last":
-        return experiments.flat({**instance, "t": t})
+        return experiments.flat(statement, {**instance, "t": t})
     problem = quadratics(1.0, 0.0, clients=n, dimension=d)
-    return experiments.accurate_private({**instance, "problem": problem, "t": t})
+    return experiments.accurate_private(statement, {**instance, "problem": problem, "t": t})
 
 
-def checks(corollary: str, statement: Callable[[], Statement]) -> tuple[Check, ...]:
+def fits(corollary: str) -> tuple[Check, ...]:
     """The Monte-Carlo checks of one corollary's exponents."""
 
-    def build(instance: Mapping[str, Any]) -> Experiment:
-        last = build_one(at(instance, instance["grid"][-1]))
+    def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
+        last = build_one(statement, at(instance, instance["grid"][-1]))
 
         def fit() -> dict[str, Any]:
-            return fitted(instance, [build_one(at(instance, value)) for value in instance["grid"]], statement())
+            found = [build_one(statement, at(instance, value)) for value in instance["grid"]]
+            return fitted(instance, found, statement)
 
         return replace(last, notes=rates.Fit(fit))
 
-    return tuple(
-        Check("monte-carlo", f"exponent of {r['letter']} on {r['family']}", build, r) for r in REGIMES[corollary]
-    )
+    named = {f"exponent of {r['letter']} on {r['family']}": r for r in REGIMES[corollary]}
+    return checks("monte-carlo", build, named)
 
 
 def _least(run: Experiment) -> Any:

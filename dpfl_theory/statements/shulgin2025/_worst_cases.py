@@ -7,14 +7,15 @@ Functions are bounded from below: f_inf = 0 and ||grad f||^2 <= 2 L f at every p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from dpfl_theory.statements.claims import Performance
+from dpfl_theory.statements.claims import WorstCase
 from dpfl_theory.statements.local_phase import number
-from dpfl_theory.statements.model import Check
+from dpfl_theory.statements.model import Check, Statement
 
 __all__ = [
+    "GAMMA",
     "Objective",
     "clip21_descent",
     "clip21_inactive",
@@ -24,6 +25,10 @@ __all__ = [
     "grid_of",
     "track",
 ]
+
+
+GAMMA = 0.5
+"""The step's length in the unit of the instances in which it is fixed: 1 would hide a wrong power."""
 
 
 class Objective:
@@ -52,11 +57,13 @@ class Objective:
         return gradient, value
 
 
-def descent(instance: Mapping[str, Any], factor: float = 2.0, by_angle: bool = False) -> Performance:
-    """f(x - s) <= f(x) - gamma ||grad f|| + factor gamma ||grad f - v|| + L gamma^2/2; 2 is restored.
+def descent(
+    _: Statement, instance: Mapping[str, Any], shift: Callable[[float, float], float] | None = None
+) -> WorstCase:
+    """One step of length gamma; what the gradient gains is added to both sides.
 
     instance: class, L, and in units of L gamma: ``gradient`` = ||grad f||, ``error`` = ||grad f - v||, ``estimate`` =
-    ||v||.
+    ||v||. shift: what is added, from gradient and error; the gradient where it is None.
     """
     from PEPit import Point
 
@@ -65,32 +72,31 @@ def descent(instance: Mapping[str, Any], factor: float = 2.0, by_angle: bool = F
     f = Objective(instance, L)
     x, s = f.problem.set_initial_point(), Point()
     g, before = f.at(x)
-    _, after = f.at(x - s)
+    _after, after = f.at(x - s)
     f.problem.add_constraint(slope**2 * L**2 * s**2 <= g**2)
     f.problem.add_constraint((g - estimate * L * s) ** 2 <= error**2 * L**2 * s**2)
-    gained, lost = (slope, factor * error) if not by_angle else (factor * (slope**2 - error**2) ** 0.5, 0.0)
-    right = before + (lost + 0.5) * L * s**2
-    return Performance(
-        f.problem, after + gained * L * s**2, right, "the descent step, with what the gradient gains on the left"
+    values = {"L": L, "gamma": GAMMA, "slope": slope * L * GAMMA, "error": error * L * GAMMA}
+    return WorstCase(
+        f.problem,
+        {**values, "gap": before, "gap_after": after},
+        "the descent step, with what the gradient gains on the left",
+        left=("gap_after",),
+        shift=(slope if shift is None else shift(slope, error)) * L * s**2,
+        unit=s**2 / GAMMA**2,
     )
 
 
-def descent_by_angle(instance: Mapping[str, Any], factor: float = 1.0) -> Performance:
-    """f(x - s) <= f(x) - factor gamma sqrt(||grad f||^2 - ||grad f - v||^2) + L gamma^2/2, as `descent`; factor 1."""
-    return descent(instance, factor, by_angle=True)
+def descent_by_angle(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
+    """`descent` with sqrt(||grad f||^2 - ||grad f - v||^2) added to both sides."""
+    return descent(statement, instance, lambda slope, error: (slope**2 - error**2) ** 0.5)
 
 
-def overshoot(alpha: float, beta: float) -> float:
-    """The largest residual that one step of the memory can leave by overshooting: (sqrt beta - sqrt alpha)^2."""
-    return (beta**0.5 - alpha**0.5) ** 2 if beta > alpha else 0.0
-
-
-def track(instance: Mapping[str, Any], repaired: bool = False) -> Performance:
-    """||grad f_i(x^{k+1}) - v_i^{k+1}||^2 <= R^2, or the square of max(R, overshoot + beta R/(alpha + R)).
+def track(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
+    """||grad f_i(x^{k+1}) - v_i^{k+1}|| after a round with the longest step that is allowed.
 
     instance: class, L, and in units of R: ``alpha``, ``beta`` < alpha + 1, ``residual`` = ||grad f_i(x^k) - v_i^k||.
     ``clients`` = 1: the only client, whose memory is the direction of the step, of length ``estimate`` over gamma L;
-    otherwise the step goes anywhere.
+    otherwise the step goes anywhere. ``step``: gamma over its limit, 1 but outside of the hypotheses.
     """
     from PEPit import Point
 
@@ -102,21 +108,18 @@ def track(instance: Mapping[str, Any], repaired: bool = False) -> Performance:
     left_over = (1 - b / (a + r)) * e
     if instance.get("clients") == 1:
         memory = number(instance, "estimate") * L * s
-        g, _ = f.at(x, memory + left_over)
+        g, _value = f.at(x, memory + left_over)
     else:
-        g, _ = f.at(x)
-    after, _ = f.at(x - s)
+        g, _value = f.at(x)
+    after, _value = f.at(x - s)
     f.problem.add_constraint(L**2 * s**2 <= (most / r) ** 2 * e**2)
-    radius = max(1.0, overshoot(a, b) + most) if repaired else 1.0
-    right = (radius / r) ** 2 * e**2
-    return Performance(f.problem, (left_over + after - g) ** 2, right, "the next residual, squared")
+    values = {"residual^2": (left_over + after - g) ** 2, "R": 1, "residual_0": r, "alpha": a, "beta": b}
+    values |= {"gamma": number({"step": "1", **instance}, "step") * most / L, "L_max": L}
+    return WorstCase(f.problem, values, "the next residual, squared", unit=e**2 / r**2, squared=True)
 
 
-def clip21_descent(instance: Mapping[str, Any]) -> Performance:
-    """f(x - gamma v) + (gamma/2)||grad f||^2 + (1/(2 gamma) - L/2) gamma^2 ||v||^2 <= f + (gamma/2)||v - grad f||^2.
-
-    instance: class, L, ``gamma L`` <= 1.
-    """
+def clip21_descent(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
+    """One step x - gamma v. instance: class, L, ``gamma L`` <= 1."""
     from PEPit import Point
 
     L = number(instance, "L")
@@ -124,32 +127,33 @@ def clip21_descent(instance: Mapping[str, Any]) -> Performance:
     f = Objective(instance, L)
     x, v = f.problem.set_initial_point(), Point()
     g, before = f.at(x)
-    _, after = f.at(x - gamma * v)
-    left = after + gamma / 2 * g**2 + (gamma / 2 - L * gamma**2 / 2) * v**2
-    return Performance(f.problem, left, before + gamma / 2 * (v - g) ** 2, "the descent step of Clip21")
+    _after, after = f.at(x - gamma * v)
+    values = {"L": L, "gamma": gamma, "gap": before, "gap_after": after}
+    values |= {"slope^2": g**2, "estimate^2": v**2, "error^2": (v - g) ** 2}
+    return WorstCase(f.problem, values, "the descent step of Clip21")
 
 
-def clip21_residual(instance: Mapping[str, Any]) -> Performance:
-    """||e_i^{k+1}||^2 <= (max(0, ||e_i^k|| - tau) + L_i gamma ||v^{k+1}||)^2.
-
-    instance: class, L, and in units of ||e_i^k||: ``tau``, ``moved`` = L_i gamma ||v^{k+1}||.
-    """
+def clip21_residual(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
+    """The next residual of one client. instance: class, L, and in units of ||e_i^k||: ``tau``, ``moved`` = L_i gamma
+    ||v^{k+1}||."""
     from PEPit import Point
 
     L, tau, moved = number(instance, "L"), number(instance, "tau"), number(instance, "moved")
     f = Objective(instance, L, bounded=False)
     x, s, e = f.problem.set_initial_point(), Point(), Point()
-    g, _ = f.at(x)
-    after, _ = f.at(x - s)
+    g, _value = f.at(x)
+    after, _value = f.at(x - s)
     f.problem.add_constraint(L**2 * s**2 <= moved**2 * e**2)
     left_over = max(0.0, 1.0 - tau)
-    right = (left_over + moved) ** 2 * e**2
-    return Performance(f.problem, (left_over * e + after - g) ** 2, right, "the next residual, squared")
+    values = {"residual^2": (left_over * e + after - g) ** 2, "R": 1, "residual_0": 1, "tau": tau, "L_max": L}
+    values |= {"gamma": GAMMA, "estimate": moved / (GAMMA * L)}
+    return WorstCase(f.problem, values, "the next residual, squared", unit=e**2, squared=True)
 
 
-def clip21_inactive(instance: Mapping[str, Any]) -> Performance:
-    """||grad f_i(x - gamma grad f) - grad f_i(x)||^2 <= (gamma L_max)^2 2 L (f(x) - f_inf): the next residual, while
-    the memories equal the gradients. The class is told that f >= f_inf at x - grad f/L, not Fact 1.
+def clip21_inactive(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
+    """The next residual of a client while the memories equal the gradients, R = 0, for the least threshold that the
+    hypotheses allow, tau = gamma L_max sqrt(2 L (f(x) - f_inf)). The class is told that f >= f_inf at x - grad f/L, not
+    Fact 1.
 
     instance: class, smoothness: L_i of the clients, of which the first is looked at; ``gamma L``.
     """
@@ -162,14 +166,15 @@ def clip21_inactive(instance: Mapping[str, Any]) -> Performance:
     gamma = number(instance, "gamma L") / L
     x = problem.set_initial_point()
     found = [f.at(x) for f in clients]
-    g = sum((gradient for gradient, _ in found[1:]), found[0][0]) / n
-    value = sum((v for _, v in found[1:]), found[0][1]) / n
-    after, _ = clients[0].at(x - gamma * g)
+    g = sum((gradient for gradient, _value in found[1:]), found[0][0]) / n
+    value = sum((v for _gradient, v in found[1:]), found[0][1]) / n
+    after, _value = clients[0].at(x - gamma * g)
     lowest = [f.at(x - g / L)[1] for f in clients]
     floor = Expression(is_leaf=False, decomposition_dict={})
     problem.add_constraint(floor <= sum(lowest[1:], lowest[0]) / n)
-    right = (gamma * max(smoothness)) ** 2 * 2 * L * value
-    return Performance(problem, (after - found[0][0]) ** 2, right, "the next residual of a client, squared")
+    values = {"residual^2": (after - found[0][0]) ** 2, "R": 0, "residual_0": 0, "gap": value, "gamma": gamma, "L": L}
+    values |= {"L_max": max(smoothness), "tau^2": (gamma * max(smoothness)) ** 2 * 2 * L * value}
+    return WorstCase(problem, values, "the next residual of a client, squared", squared=True)
 
 
 def grid_of(build: Any, axes: Iterable[Mapping[str, Any]], expected: str = "holds", prefix: str = "") -> list[Check]:

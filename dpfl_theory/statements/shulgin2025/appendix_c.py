@@ -7,13 +7,12 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from dpfl_theory.statements.claims import Case, Outcome
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.claims import Case, Outcome, Values
+from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.shulgin2025 import _letters as shu
-from dpfl_theory.statements.shulgin2025._line import exactly
 from dpfl_theory.statements.shulgin2025.lemma1 import Vector, clipped, length, smoothed
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import all_equal, equal
 
 __all__ = ["CLIPPING", "NORMALIZATION", "STATEMENTS", "memories"]
 
@@ -44,7 +43,7 @@ def _distances(path: list[Vector], target: Vector) -> list[Fraction]:
     return [length([g - x for g, x in zip(target, v)]) for v in path]
 
 
-def _clipping_cases(instance: Mapping[str, Any]) -> list[Case]:
+def _clipping_cases(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     cases = []
     for start, goal in instance["vectors"]:
         v, target = (tuple(Fraction(x) for x in vector) for vector in (start, goal))
@@ -52,12 +51,11 @@ def _clipping_cases(instance: Mapping[str, Any]) -> list[Case]:
             found = _distances(memories(v, target, "clip", tau, Fraction(1), int(instance["k"])), target)
             for k, r in enumerate(found):
                 values = {"v": v, "target": target, "tau": tau, "k": k}
-                letters = {"r_0": found[0], "k": Fraction(k), "tau": tau}
-                cases.append(Case(values, r, exactly(CLIPPING, letters)))
+                cases.append(Values({"r_0": found[0], "k": k, "tau": tau, "r_k": r}, values))
     return cases
 
 
-def _induction(_: Mapping[str, Any]) -> Outcome:
+def _induction(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """With r_0 = k tau + tau + more, k updates leave tau + more, one more leaves more = r_0 - (k + 1) tau; and a
     distance of at most tau is closed in one update."""
     import sympy as sp
@@ -69,8 +67,8 @@ def _induction(_: Mapping[str, Any]) -> Outcome:
     return equal(step, r_0 - (k + 1) * tau, "one more update of a distance above tau")
 
 
-def _recursion_cases(instance: Mapping[str, Any]) -> list[Case]:
-    """The lengths of the vectors against the recursion of the lengths alone."""
+def _recursion_cases(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+    """The lengths of the vectors against the recursion of the lengths alone, but for 0/0."""
     cases = []
     for start, goal in instance["vectors"]:
         v, target = (tuple(Fraction(x) for x in vector) for vector in (start, goal))
@@ -78,12 +76,12 @@ def _recursion_cases(instance: Mapping[str, Any]) -> list[Case]:
             found = _distances(memories(v, target, "smoothed", alpha, beta, int(instance["k"])), target)
             for k, (r, after) in enumerate(pairwise(found)):
                 values = {"v": v, "target": target, "alpha": alpha, "beta": beta, "k": k}
-                letters = {"alpha": alpha, "beta": beta, "r_k": r}
-                cases.append(Case(values, after, exactly(NORMALIZATION, letters) if alpha + r else Fraction(0)))
+                if alpha + r:
+                    cases.append(Values({"alpha": alpha, "beta": beta, "r_k": r, "r_next": after}, values))
     return cases
 
 
-def _reached_cases(instance: Mapping[str, Any]) -> list[Case]:
+def _reached_cases(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
     """For beta < 2 alpha the distance is below q^k r_0, q = max(|1 - beta/alpha|, |1 - beta/(alpha + r_0)|) < 1: what
     exceeds it is 0. For beta = 2 alpha it decreases all the same."""
     cases = []
@@ -100,7 +98,7 @@ def _reached_cases(instance: Mapping[str, Any]) -> list[Case]:
     return cases
 
 
-def _stuck_cases(instance: Mapping[str, Any]) -> list[Case]:
+def _stuck_cases(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """For beta > 2 alpha the distance beta/2 - alpha is kept for ever: v^k goes to and fro."""
     cases = []
     for a, b in ((Fraction(x) for x in texts) for texts in instance["pairs"]):
@@ -108,41 +106,41 @@ def _stuck_cases(instance: Mapping[str, Any]) -> list[Case]:
         if r <= 0:
             raise ValueError(f"beta = {b} does not exceed 2 alpha = {2 * a}")
         found = _distances(memories((Fraction(0),), (r,), "smoothed", a, b, int(instance["k"])), (r,))
-        cases += [Case({"alpha": a, "beta": b, "k": k}, x, r) for k, x in enumerate(found)]
+        letters = {"alpha": a, "beta": b, "r_k": r}
+        cases += [Values({**letters, "r_next": x}, {"alpha": a, "beta": b, "k": k}) for k, x in enumerate(found)]
     return cases
 
 
-def _condition(_: Mapping[str, Any]) -> Outcome:
+def _condition(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """1 - (1 - beta/(alpha + r))^2 = beta (2 alpha + 2r - beta)/(alpha + r)^2: positive for every r > 0 exactly if beta
     <= 2 alpha. Otherwise it vanishes at r = beta/2 - alpha, and is negative below: shorter distances grow."""
     import sympy as sp
 
     a, b, r = sp.symbols("alpha beta r", positive=True)
     gain = 1 - (1 - b / (a + r)) ** 2
-    steps = (
+    return all_equal(
         (gain, b * (2 * a + 2 * r - b) / (a + r) ** 2, "what an update gains"),
         (gain.subs(r, b / 2 - a), 0, "what it gains at beta/2 - alpha"),
         (gain.subs(b, 2 * a), 4 * a * r / (a + r) ** 2, "what it gains for beta = 2 alpha"),
     )
-    for left, right, what in steps:
-        outcome = equal(left, right, what)
-        if not outcome.true:
-            return outcome
-    return Outcome(True, "every distance shrinks exactly if beta <= 2 alpha; then it tends to 0")
 
 
-def _clipping_sides() -> Sides:
+def _clipping_sides(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(CLIPPING)
-    return Sides({"distance": s["r_k"]}, {"left": sp.Max(0, s["r_0"] - s["k"] * s["tau"])})
+    return Sides({"distance": s.r_k}, {"left": sp.Max(0, s.r_0 - s.k * s.tau)})
 
 
-def _normalization_sides() -> Sides:
+def _normalization_sides(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(NORMALIZATION)
-    return Sides({"distance": s["r_next"]}, {"left": sp.Abs(1 - s["beta"] / (s["alpha"] + s["r_k"])) * s["r_k"]})
+    return Sides({"distance": s.r_next}, {"left": sp.Abs(1 - s.beta / (s.alpha + s.r_k)) * s.r_k})
+
+
+_SHRINKS = (
+    "It decides the second half of the text for beta <= 2 alpha, that the distance shrinks geometrically, or at least "
+    "shrinks; the two sides are the recursion."
+)
 
 
 _VECTORS = [[["0", "0"], ["3", "4"]], [["1"], ["-7/2"]], [["2", "0", "1"], ["0", "3", "7"]]]
@@ -218,6 +216,7 @@ NORMALIZATION: Statement = Statement(
             "beta <= 2 alpha: the target is approached",
             _reached_cases,
             {"runs": [["1", "1", "10"], ["1", "19/10", "1/5"], ["2", "1/4", "3"], ["1", "2", "1/100"]], "k": 6},
+            part=_SHRINKS,
         ),
         Check(
             "exact",

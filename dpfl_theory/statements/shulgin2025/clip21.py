@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from dpfl_theory.statements.claims import Case, Outcome
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.claims import Case, Outcome, Values
+from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.local_phase import INTERPOLATION
-from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, Symbol
+from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
-from dpfl_theory.statements.shulgin2025._clip21_runs import INACTIVE, ROUNDS, experiment, path
+from dpfl_theory.statements.shulgin2025._clip21_runs import INACTIVE, ROUNDS, experiment, paths
 from dpfl_theory.statements.shulgin2025._experiments import runs
-from dpfl_theory.statements.shulgin2025._line import exactly
 from dpfl_theory.statements.symbolic import equal
 
 __all__ = ["DESCENT", "INACTIVE_CLIPPING", "RESIDUAL", "STATEMENTS"]
@@ -47,28 +46,28 @@ _RESIDUAL = Expected(
 def _short(problem: Any, values: Mapping[str, Any]) -> str | None:
     if 0 < values["gamma"] * values["L"] <= 1 + 1e-12:
         return None
-    return f"gamma = {values['gamma']:.6g} does not lie in (0, 1/L] = (0, {1 / values['L']:.6g}]"
+    return f"gamma = {shu.shown(values['gamma'])} does not lie in (0, 1/L] = (0, {shu.shown(1 / values['L'])}]"
 
 
 def _residuals(problem: Any, values: Mapping[str, Any]) -> str | None:
     found = values["residual_0"]
     if abs(found - values["R"]) <= 1e-9 * max(found, values["R"]):
         return None
-    return f"the run's largest residual is {found:.6g}, not R = {values['R']:.6g}"
+    return f"the run's largest residual is {shu.shown(found)}, not R = {shu.shown(values['R'])}"
 
 
 def _positive(problem: Any, values: Mapping[str, Any]) -> str | None:
     named = ((name, values[name]) for name in ("gamma", "tau"))
-    return next((f"{name} = {value:.6g} is not positive" for name, value in named if not value > 0), None)
+    return next((f"{name} = {shu.shown(value)} is not positive" for name, value in named if not value > 0), None)
 
 
 def _still(problem: Any, values: Mapping[str, Any]) -> str | None:
     moved = values["gamma"] * values["L_max"] * (2 * values["L"] * values["gap"]) ** 0.5
     if values["R"] > values["tau"] * (1 + 1e-12):
-        return f"the first residuals reach {values['R']:.6g}, above tau = {values['tau']:.6g}"
+        return f"the first residuals reach {shu.shown(values['R'])}, above tau = {shu.shown(values['tau'])}"
     if moved <= values["tau"] * (1 + 1e-12):
         return None
-    return f"gamma L_max sqrt(2 L (f(x^0) - f_inf)) = {moved:.6g} exceeds tau = {values['tau']:.6g}"
+    return f"gamma L_max sqrt(2 L (f(x^0) - f_inf)) = {shu.shown(moved)} exceeds tau = {shu.shown(values['tau'])}"
 
 
 _SMOOTH = Assumption("f is L-smooth", lambda problem, values: shu.too_small(problem, values, "L"))
@@ -78,119 +77,112 @@ _POSITIVE = Assumption("gamma > 0 and tau > 0", _positive)
 _STILL = Assumption("all residuals <= tau and gamma L_max sqrt(2 L (f(x^0) - f_inf)) <= tau", _still)
 
 
-def _descent_sides() -> Sides:
-    s = letters_of(DESCENT)
-    gamma = s["gamma"]
+def _descent_sides(s: Letters) -> Sides:
     return Sides(
-        {"gap": s["gap_after"]},
+        {"gap": s.gap_after},
         {
-            "gap": s["gap"],
-            "gradient": -gamma / 2 * s["slope"] ** 2,
-            "movement": -(1 / (2 * gamma) - s["L"] / 2) * (gamma * s["estimate"]) ** 2,
-            "estimate": gamma / 2 * s["error"] ** 2,
+            "gap": s.gap,
+            "gradient": -s.gamma / 2 * s.slope**2,
+            "movement": -(1 / (2 * s.gamma) - s.L / 2) * (s.gamma * s.estimate) ** 2,
+            "estimate": s.gamma / 2 * s.error**2,
         },
     )
 
 
-def _residual_sides() -> Sides:
+def _residual_sides(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(RESIDUAL)
-    left = sp.Max(0, s["R"] - s["tau"])
-    return Sides({"residual": s["residual"]}, {"clipped": left, "movement": s["L_max"] * s["gamma"] * s["estimate"]})
+    left = sp.Max(0, s.R - s.tau)
+    return Sides({"residual": s.residual}, {"clipped": left, "movement": s.L_max * s.gamma * s.estimate})
 
 
-def _inactive_sides() -> Sides:
-    s = letters_of(INACTIVE_CLIPPING)
-    return Sides({"residual": s["residual"]}, {"threshold": s["tau"]})
+def _inactive_sides(s: Letters) -> Sides:
+    return Sides({"residual": s.residual}, {"threshold": s.tau})
 
 
-def _polarised(_: Mapping[str, Any]) -> Outcome:
+def _polarised(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """f(x - gamma v) <= f - gamma <g, v> + (L/2) gamma^2 ||v||^2 and <g, v> = (||g||^2 + ||v||^2 - ||v - g||^2)/2."""
     import sympy as sp
 
-    s = letters_of(DESCENT)
-    product = (s["slope"] ** 2 + s["estimate"] ** 2 - s["error"] ** 2) / 2
-    smooth = s["gap"] - s["gamma"] * product + s["L"] / 2 * s["gamma"] ** 2 * s["estimate"] ** 2
-    return equal(sp.expand(smooth), sp.expand(sum(_descent_sides().rhs.values())), "the descent lemma and the bound")
+    s = letters_of(statement)
+    product = (s.slope**2 + s.estimate**2 - s.error**2) / 2
+    smooth = s.gap - s.gamma * product + s.L / 2 * s.gamma**2 * s.estimate**2
+    return equal(sp.expand(smooth), sp.expand(total(statement)), "the descent lemma and the bound")
 
 
-def _moved(_: Mapping[str, Any]) -> Outcome:
+def _moved(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """While v_i^{k+1} = grad f_i(x^k): the next residual is at most L_max gamma ||grad f||, at most gamma L_max sqrt(2
     L gap); and a step of gradient descent lowers f by gamma (1 - gamma L/2)||grad f||^2 >= 0."""
     import sympy as sp
 
     gamma, L, more, g = sp.symbols("gamma L more g", positive=True)
-    at = {L: 1 / (gamma + more)}  # gamma <= 1/L
+    inside = {L: 1 / (gamma + more)}  # gamma <= 1/L
     gain = gamma * g**2 - L / 2 * gamma**2 * g**2
     rest = gamma * g**2 * (gamma + 2 * more) / (2 * (gamma + more))
-    return equal(gain.subs(at), rest, "what a step of gradient descent gains for gamma <= 1/L")
+    return equal(gain.subs(inside), rest, "what a step of gradient descent gains for gamma <= 1/L")
 
 
-def _descent_cases(instance: Mapping[str, Any]) -> list[Case]:
+def _steps_on_the_line(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """f = a x^2/2 with curvature a <= L; equality for a = L."""
-    cases = []
+    found = []
     for texts in instance["steps"]:
         L, a, gamma, x, v = (Fraction(t) for t in texts)
-        g, after = a * x, x - gamma * v
-        left = a * after**2 / 2
-        letters = {
-            "gap": a * x**2 / 2,
-            "gamma": gamma,
-            "L": L,
-            "slope": abs(g),
-            "estimate": abs(v),
-            "error": abs(v - g),
-        }
-        right = exactly(DESCENT, letters)
-        cases.append(Case({"L": L, "curvature": a, "gamma": gamma, "x": x, "v": v}, left, right))
-    return cases
-
-
-def _paths(instance: Mapping[str, Any]) -> list[tuple[dict[str, Any], list[Any], Fraction, Fraction]]:
-    """The clients, their paths, tau and gamma."""
-    found = []
-    for clients in instance["clients"]:
-        curvatures, centres = ([Fraction(t) for t in texts] for texts in clients)
-        for texts in instance["runs"]:
-            x, share, tau, gamma = (Fraction(t) for t in texts)
-            memories = [share * a * (x - c) for a, c in zip(curvatures, centres)]
-            steps = path(curvatures, centres, x, memories, tau, gamma, int(instance["rounds"]))
-            values = {"curvatures": curvatures, "centres": centres, "x": x, "share": share, "tau": tau, "gamma": gamma}
-            found.append((values, steps, tau, gamma))
+        letters = {"gap": a * x**2 / 2, "gap_after": a * (x - gamma * v) ** 2 / 2, "gamma": gamma, "L": L}
+        letters |= {"slope": abs(a * x), "estimate": abs(v), "error": abs(v - a * x)}
+        found.append(Values(letters, at={"L": L, "curvature": a, "gamma": gamma, "x": x, "v": v}))
     return found
 
 
-def _residual_cases(instance: Mapping[str, Any]) -> list[Case]:
+def _residuals_on_the_line(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """(b) for each client with its own L_i, in every round."""
-    cases = []
-    for values, steps, tau, gamma in _paths(instance):
-        for k, ((_, before, mean), (_, after, _)) in enumerate(pairwise(steps)):
+    found = []
+    for values, steps, tau, gamma in paths(instance):
+        for k, ((_x, before, mean), (_next, after, _mean)) in enumerate(pairwise(steps)):
             for a, e, e_next in zip(values["curvatures"], before, after):
-                letters = {"R": abs(e), "tau": tau, "L_max": a, "gamma": gamma, "estimate": abs(mean)}
-                bound = exactly(RESIDUAL, letters)
-                cases.append(Case({**values, "k": k}, abs(e_next), bound))
-    return cases
+                letters = {"R": abs(e), "residual_0": abs(e), "tau": tau, "L_max": a, "gamma": gamma}
+                letters |= {"estimate": abs(mean), "residual": abs(e_next)}
+                found.append(Values(letters, at={**values, "k": k}))
+    return found
 
 
-def inactive_cases(instance: Mapping[str, Any]) -> list[Case]:
-    """Where the hypotheses hold, residuals stay at most tau, and x^k is that of gradient descent: their distance is 0.
-    On the line sqrt(2 L (f(x^0) - f_inf)) = |f'(x^0)| for quadratics."""
+def _still_runs(
+    statement: Statement, instance: Mapping[str, Any]
+) -> Iterator[tuple[dict[str, Any], Any, dict[str, Any]]]:
+    """The clients, the path and the letters of the runs inside of the hypotheses; ``outside``: of all of them. On the
+    line sqrt(2 L (f(x^0) - f_inf)) = |f'(x^0)| for quadratics."""
+    for values, steps, tau, gamma in paths(instance):
+        q, c, x = (values[name] for name in ("curvatures", "centres", "x"))
+        L, R = sum(q) / len(q), max(map(abs, steps[0][1]))
+        slope = sum((a * (x - b) for a, b in zip(q, c)), Fraction(0)) / len(q)
+        letters = {"gap": slope**2 / (2 * L), "R": R, "residual_0": R, "tau": tau, "gamma": gamma, "L": L}
+        letters["L_max"] = max(q)
+        if instance.get("outside") or not any(a.test(None, letters) for a in statement.assumptions):
+            yield values, steps, letters
+
+
+def inactive_runs(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
+    """The largest residual after every round."""
+    return [
+        Values({**letters, "residual": max(map(abs, residuals))}, at={**values, "k": k})
+        for values, steps, letters in _still_runs(statement, instance)
+        for k, (_x, residuals, _mean) in enumerate(steps)
+    ]
+
+
+def _gradient_descent(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
+    """x^k of the same runs against that of gradient descent: their distance is 0."""
     cases = []
-    for values, steps, tau, gamma in _paths(instance):
-        n = len(values["curvatures"])
-        L, L_max = sum(values["curvatures"]) / n, max(values["curvatures"])
-        x = values["x"]
-        slope = sum((a * (x - c) for a, c in zip(values["curvatures"], values["centres"])), Fraction(0)) / n
-        if max(map(abs, steps[0][1])) > tau or gamma * L > 1 or gamma * L_max * abs(slope) > tau:
-            continue
-        for k, (at, residuals, _) in enumerate(steps):
-            cases.append(Case({**values, "k": k}, max(map(abs, residuals)), tau))
-            cases.append(Case({**values, "k": k, "compared": "gradient descent"}, abs(at - x), Fraction(0)))
-            x -= gamma * sum((a * (x - c) for a, c in zip(values["curvatures"], values["centres"])), Fraction(0)) / n
+    for values, steps, letters in _still_runs(statement, instance):
+        x, clients = values["x"], list(zip(values["curvatures"], values["centres"]))
+        for k, (reached, _residuals, _mean) in enumerate(steps):
+            cases.append(Case({**values, "k": k}, abs(reached - x), Fraction(0)))
+            x -= letters["gamma"] * sum((a * (x - c) for a, c in clients), Fraction(0)) / len(clients)
     return cases
 
 
+_SAME = (
+    "It decides the second half of the text, that the runs are those of gradient descent; the two sides are the first."
+)
 _STEPS = [
     ["1", "1", "1", "3", "1"],
     ["1", "1/2", "1/3", "2", "-5"],
@@ -200,6 +192,18 @@ _STEPS = [
 _CLIENTS_ON_THE_LINE = [[["1"], ["0"]], [["1", "4"], ["3", "-1"]], [["1/2", "1", "3"], ["10", "-7", "1"]]]
 _RUNS = [["5", "0", "1", "1/4"], ["5", "9/10", "1/2", "1/10"], ["-3", "2", "1/10", "1/2"]]
 _STILL_RUNS = [["5", "9/10", "20", "1/3"], ["2", "1", "8", "1/4"], ["-1", "1/2", "16", "1/100"], ["1", "1", "3", "1/2"]]
+
+_PATHS = {"clients": _CLIENTS_ON_THE_LINE, "runs": _STILL_RUNS, "rounds": 8}
+_ONE = {"clients": [[["1"], ["0"]]], "rounds": 8}
+_EDGES: dict[str, dict[str, Any]] = {
+    "just inside residuals <= tau, gamma L <= 1 and the limit of gamma": {**_ONE, "runs": [["1", "0", "1", "1"]]},
+    "just outside residuals <= tau": {**_ONE, "runs": [["1", "0", "99/100", "1/2"]], "outside": True},
+    "just outside gamma L <= 1": {**_ONE, "runs": [["1", "1", "2", "51/50"]], "outside": True},
+    "just outside gamma L_max sqrt(2 L (f(x^0) - f_inf)) <= tau": {
+        **_ONE, "runs": [["1", "1", "49/50", "1"]], "outside": True,
+    },
+}  # fmt: skip
+"""x^0, the memory's share of the first gradient, tau, gamma."""
 
 DESCENT: Statement = Statement(
     id="shulgin2025.clip21.descent",
@@ -221,7 +225,15 @@ DESCENT: Statement = Statement(
     sides=_descent_sides,
     checks=(
         Check("algebra", "the descent lemma", _polarised),
-        Check("exact", "quadratics on the line", _descent_cases, {"steps": _STEPS}),
+        Check("exact", "quadratics on the line", _steps_on_the_line, {"steps": _STEPS}),
+        Check("exact", "just inside gamma L <= 1", _steps_on_the_line, {"steps": [["1", "1", "1", "3", "1"]]}),
+        Check(
+            "exact",
+            "just outside gamma L <= 1",
+            _steps_on_the_line,
+            {"steps": [["1", "1", "51/50", "3", "1"]]},
+            "not-applicable",
+        ),
         *worst.grid_of(
             worst.clip21_descent,
             [{"L": L, "gamma L": step} for L, step in (("1", "1"), ("1", "1/2"), ("1", "1/64"), ("4", "1/2"))],
@@ -249,7 +261,7 @@ RESIDUAL: Statement = Statement(
         Check(
             "exact",
             "clients on the line, all rounds",
-            _residual_cases,
+            _residuals_on_the_line,
             {"clients": _CLIENTS_ON_THE_LINE, "runs": _RUNS, "rounds": 8},
         ),
         *worst.grid_of(
@@ -287,12 +299,9 @@ INACTIVE_CLIPPING: Statement = Statement(
     sides=_inactive_sides,
     checks=(
         Check("algebra", "gradient descent lowers f", _moved),
-        Check(
-            "exact",
-            "clients on the line against gradient descent",
-            inactive_cases,
-            {"clients": _CLIENTS_ON_THE_LINE, "runs": _STILL_RUNS, "rounds": 8},
-        ),
+        Check("exact", "clients on the line", inactive_runs, _PATHS),
+        Check("exact", "clients on the line against gradient descent", _gradient_descent, _PATHS, part=_SAME),
+        *checks("exact", inactive_runs, _EDGES, dict.fromkeys(list(_EDGES)[1:], "not-applicable")),
         *worst.grid_of(
             worst.clip21_inactive,
             [

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.claims import Case, Outcome
-from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.claims import Case, Outcome, Values
+from dpfl_theory.statements.formula import Letters, at, letters_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _many_rounds as many
@@ -15,7 +15,7 @@ from dpfl_theory.statements.shulgin2025 import _rates as rates
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._experiments import accurate, runs
 from dpfl_theory.statements.shulgin2025._instances import ACCURATE
-from dpfl_theory.statements.shulgin2025._line import exactly
+from dpfl_theory.statements.shulgin2025._line import INSIDE, OUTSIDE, edges
 from dpfl_theory.statements.shulgin2025.theorem1 import THEOREM1
 from dpfl_theory.statements.symbolic import equal
 
@@ -24,35 +24,33 @@ __all__ = ["COROLLARY1", "STATEMENTS"]
 _LENGTH = Symbol("c", "step size times sqrt(K + 1)", (0, 1), "positive", "c")
 
 
-def _corollary_sides() -> Sides:
+def _sides(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(COROLLARY1)
-    root = sp.sqrt(s["K"] + 1)
+    root = sp.sqrt(s.K + 1)
     return Sides(
-        {"gradient": s["least"]},
+        {"gradient": s.least},
         {
-            "initialisation": s["gap"] / (s["c"] * root),
-            "memory": 2 * s["D"] / root,
-            "curvature": s["L"] * s["c"] / (2 * root),
+            "initialisation": s.gap / (s.c * root),
+            "memory": 2 * s.D / root,
+            "curvature": s.L * s.c / (2 * root),
         },
     )
 
 
-def _from_theorem1(_: Mapping[str, Any]) -> Outcome:
+def _from_theorem1(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """Theorem 1 at R = D/sqrt(K + 1) and gamma = c/sqrt(K + 1)."""
     import sympy as sp
 
-    assert THEOREM1.sides is not None
-    s, other = letters_of(COROLLARY1), letters_of(THEOREM1)
-    root = sp.sqrt(s["K"] + 1)
+    s, other = letters_of(statement), letters_of(THEOREM1)
+    root = sp.sqrt(s.K + 1)
     swaps = {other[name]: s[name] for name in other if name in s}
-    swaps.update({other["R"]: s["D"] / root, other["gamma"]: s["c"] / root})
-    bound = sum(sides_of(THEOREM1).rhs.values()).subs(swaps, simultaneous=True)
-    return equal(bound, sum(_corollary_sides().rhs.values()), "Theorem 1 with R = D/sqrt(K + 1), gamma = c/sqrt(K + 1)")
+    swaps.update({other.R: s.D / root, other.gamma: s.c / root})
+    bound = total(THEOREM1).subs(swaps, simultaneous=True)
+    return equal(bound, total(statement), "Theorem 1 with R = D/sqrt(K + 1), gamma = c/sqrt(K + 1)")
 
 
-def _step_is_allowed(_: Mapping[str, Any]) -> Outcome:
+def _step_is_allowed(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """Theorem 1's limit less Corollary 1's, over beta/L_max, with t = sqrt(K + 1) >= 1: D/(alpha t + D) - D/((alpha +
     D) t) = D^2 (t - 1)/(t (alpha + D)(alpha t + D)) >= 0."""
     import sympy as sp
@@ -63,43 +61,48 @@ def _step_is_allowed(_: Mapping[str, Any]) -> Outcome:
     return equal(limits, D**2 * (t - 1) / (t * (a + D) * (a * t + D)), "Theorem 1's limit of the step less this one")
 
 
-def _exponent(_: Mapping[str, Any]) -> Outcome:
+def _exponent(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """With c and D fixed, the bound's logarithm changes with that of K + 1 by -1/2, exactly."""
     import sympy as sp
 
-    s = letters_of(COROLLARY1)
-    bound = sum(_corollary_sides().rhs.values())
-    return equal((s["K"] + 1) * sp.diff(bound, s["K"]), -bound / 2, "the exponent of K + 1")
+    s, bound = letters_of(statement), total(statement)
+    return equal((s.K + 1) * sp.diff(bound, s.K), -bound / 2, "the exponent of K + 1")
 
 
-def _flat_cases(instance: Mapping[str, Any]) -> list[Case]:
+def _flat(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """One client with Huber's function, L = gap = D = alpha = beta = 1, c = 1/2, zero memories: it keeps its slope t =
     1/sqrt(K + 1) for all the way gamma (K + 1), so that min_k |f'(x^k)| = t, beside a bound of 17/4 t."""
-    cases = []
+    found = []
     for m in map(Fraction, instance["roots"]):  # of K + 1
         t, way, x = 1 / m, m / 2, m + 1 / (2 * m)  # f(x) = t x - t^2/2 = 1
         if x - way < t:
             raise ValueError(f"the run ends at {x - way}, below {t}, from where on the slope is no longer t")
         letters = {name: Fraction(1) for name in ("gap", "D", "alpha", "beta", "L", "L_max")}
         letters.update({"K": m**2 - 1, "R": t, "c": Fraction(1, 2), "gamma": 1 / (2 * m)})
-        for assumption in COROLLARY1.assumptions:
-            fails = assumption.test(None, {k: float(v) for k, v in letters.items()})
-            if fails is not None:
-                raise ValueError(f"K = {m**2 - 1} is outside the hypotheses: {fails}")
-        bound = exactly(COROLLARY1, letters)
-        share = Fraction(4, 17)
-        cases += [Case(letters, t, bound), Case({**letters, "compared": "4/17 of the bound"}, share * bound, t)]
-    return cases
+        found.append(Values({**letters, "least": t}, letters))
+    return found
+
+
+def _attained(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
+    """Four seventeenths of the bound against these runs."""
+    return [
+        Case(i.named, Fraction(4, 17) * at(statement, "rhs", i.letters), i.letters["least"])
+        for i in _flat(statement, instance)
+    ]
+
+
+_ORDER = "It decides that the order is attained: the runs' least gradient is at least 4/17 of the right side."
+_SHARP_ROOTS = {"roots": [1, 2, 10, 99]}
 
 
 def _corollary_step(problem: Any, values: Mapping[str, Any]) -> str | None:
     length = values["gamma"] * (values["K"] + 1) ** 0.5
     if not abs(values["c"] - length) <= 1e-9 * length:
-        return f"c = {values['c']:.6g} is not gamma sqrt(K + 1) = {length:.6g}"
+        return f"c = {shu.shown(values['c'])} is not gamma sqrt(K + 1) = {shu.shown(length)}"
     most = values["D"] * values["beta"] / ((values["alpha"] + values["D"]) * values["L_max"])
     if values["c"] <= most * (1 + 1e-12):
         return None
-    return f"gamma sqrt(K + 1) = {values['c']:.6g} exceeds D beta/((alpha + D) L_max) = {most:.6g}"
+    return f"gamma sqrt(K + 1) = {shu.shown(values['c'])} exceeds D beta/((alpha + D) L_max) = {shu.shown(most)}"
 
 
 _RATES = (
@@ -140,17 +143,19 @@ COROLLARY1: Statement = Statement(
         *(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.STEP, shu.ROUNDS, shu.QUIET, shu.ACCURATE),
         Assumption("gamma sqrt(K + 1) = c <= D beta/((alpha + D) L_max)", _corollary_step),
     ),
-    sides=_corollary_sides,
+    sides=_sides,
     checks=(
         Check("algebra", "Theorem 1 with R and gamma", _from_theorem1),
         Check("algebra", "Theorem 1 allows the step", _step_is_allowed),
         Check("algebra", "the exponent of K + 1", _exponent),
+        Check("exact", "the slope stays 1/sqrt(K + 1)", _flat, _SHARP_ROOTS),
         Check(
-            "exact", "the order is attained where the slope stays 1/sqrt(K + 1)", _flat_cases, {"roots": [1, 2, 10, 99]}
+            "exact", "the order is attained where the slope stays 1/sqrt(K + 1)", _attained, _SHARP_ROOTS, part=_ORDER
         ),
+        *edges(INSIDE, {**OUTSIDE, "R = D/sqrt(K + 1)": {"D": "101/10000"}, "c = gamma sqrt(K + 1)": {"c": "51/5000"}}),
         *worst.grid_of(many.rounds, _RATES),
         *runs(ACCURATE, accurate),
-        *rates.checks("corollary1", lambda: COROLLARY1),
+        *rates.fits("corollary1"),
     ),
     uses=("shulgin2025.theorem1",),
 )

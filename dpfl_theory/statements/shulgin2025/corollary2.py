@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dpfl_theory.statements.claims import Case, Outcome
-from dpfl_theory.statements.formula import Letters, letters_of, sides_of
-from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement
+from dpfl_theory.statements.claims import Case, Outcome, Values
+from dpfl_theory.statements.formula import Letters, at, evaluate, letters_of, prescription_of, sides_of, total
+from dpfl_theory.statements.model import Check, Sides, Source, Statement
+from dpfl_theory.statements.prescribed_noise import DELTA
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _rates as rates
 from dpfl_theory.statements.shulgin2025._experiments import accurate_private, flat, private, runs
 from dpfl_theory.statements.shulgin2025._instances import ACCURATE_PRIVATE, FLAT, PRIVATE
-from dpfl_theory.statements.shulgin2025._line import exactly, root
-from dpfl_theory.statements.shulgin2025.lemma3 import second_moment
+from dpfl_theory.statements.shulgin2025._line import INSIDE, OUTSIDE, edges, root
+from dpfl_theory.statements.shulgin2025.lemma3 import second_moment, squared
 from dpfl_theory.statements.shulgin2025.theorem2 import THEOREM2
-from dpfl_theory.statements.symbolic import equal
-
-if TYPE_CHECKING:
-    from dpfl_theory.problems.base import Problem
+from dpfl_theory.statements.symbolic import all_equal, equal
 
 __all__ = ["COROLLARY2", "STATEMENTS", "best_beta_0"]
 
 
-def _prescription() -> Mapping[str, Any]:
+def _prescription(s: Letters) -> Mapping[str, Any]:
     import sympy as sp
 
-    s = letters_of(COROLLARY2)
-    beta = s["beta_0"] / (s["K"] + 1)
+    beta = s.beta_0 / (s.K + 1)
     return {
-        "sigma": s["c"] * sp.sqrt((s["K"] + 1) * sp.log(1 / s["delta"])) / s["epsilon"],
+        "sigma": s.c * sp.sqrt((s.K + 1) * sp.log(1 / s.delta)) / s.epsilon,
         "beta": beta,
-        "gamma": beta * s["R"] / ((s["alpha"] + s["R"]) * s["L_max"]),
+        "gamma": beta * s.R / ((s.alpha + s.R) * s.L_max),
     }
 
 
@@ -43,16 +40,15 @@ def _ratio(s: Mapping[str, Any]) -> Any:
     return sp.sqrt(s["d"] * sp.log(1 / s["delta"]) / s["n"]) / s["epsilon"]
 
 
-def _sides() -> Sides:
-    s = letters_of(COROLLARY2)
-    reach = (s["alpha"] + s["R"]) * s["L_max"] / (s["beta_0"] * s["R"])  # 1/(gamma (K + 1))
+def _sides(s: Letters) -> Sides:
+    reach = (s.alpha + s.R) * s.L_max / (s.beta_0 * s.R)  # 1/(gamma (K + 1))
     return Sides(
-        {"gradient": s["E_least"]},
+        {"gradient": s.E_least},
         {
-            "initialisation": s["gap"] * reach,
-            "memory": 2 * s["R"],
-            "curvature": s["L"] / (2 * reach * (s["K"] + 1)),
-            "privacy noise": 2 * s["c"] * s["beta_0"] * _ratio(s),
+            "initialisation": s.gap * reach,
+            "memory": 2 * s.R,
+            "curvature": s.L / (2 * reach * (s.K + 1)),
+            "privacy noise": 2 * s.c * s.beta_0 * _ratio(s),
         },
     )
 
@@ -64,153 +60,157 @@ def best_beta_0(s: Mapping[str, Any]) -> Any:
     return sp.sqrt(s["gap"] * s["L_max"] * (s["alpha"] + s["R"]) / (2 * s["c"] * s["R"] * _ratio(s)))
 
 
-def _from_theorem2(_: Mapping[str, Any]) -> Outcome:
-    assert THEOREM2.sides is not None
-    s, other = letters_of(COROLLARY2), letters_of(THEOREM2)
+def _from_theorem2(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
+    s, other = letters_of(statement), letters_of(THEOREM2)
     swaps = {other[name]: s[name] for name in other if name in s}
-    swaps.update({other[name]: expression for name, expression in _prescription().items()})
-    bound = sum(sides_of(THEOREM2).rhs.values()).subs(swaps, simultaneous=True)
-    return equal(bound, sum(_sides().rhs.values()), "Theorem 2 with the prescribed sigma, beta and gamma")
+    swaps.update({other[name]: expression for name, expression in prescription_of(statement).items()})
+    bound = total(THEOREM2).subs(swaps, simultaneous=True)
+    return equal(bound, total(statement), "Theorem 2 with the prescribed sigma, beta and gamma")
 
 
-def _many_rounds() -> tuple[Letters, Any]:
+def _many_rounds(statement: Statement) -> tuple[Letters, Any]:
     """The letters, and the bound as K grows."""
-    s = letters_of(COROLLARY2)
-    terms = _sides().rhs
-    return s, sum(terms[name] for name in ("initialisation", "memory", "privacy noise"))
+    terms = sides_of(statement).rhs
+    return letters_of(statement), sum(terms[name] for name in ("initialisation", "memory", "privacy noise"))
 
 
-def _at_the_best_beta_0() -> tuple[Letters, Any, Any]:
+def _at_the_best_beta_0(statement: Statement) -> tuple[Letters, Any, Any]:
     """The letters, the bound as K grows at its best beta_0, and its letter t, t^4 = d log(1/delta)/(n epsilon^2)."""
     import sympy as sp
 
-    s, bound = _many_rounds()
+    s, bound = _many_rounds(statement)
     t, log = sp.symbols("t log", positive=True)
-    chosen = bound.subs(s["beta_0"], best_beta_0(s)).subs(s["delta"], sp.exp(-log))
-    return s, sp.simplify(chosen.subs(s["d"], t**4 * s["n"] * s["epsilon"] ** 2 / log)), t
+    chosen = bound.subs(s.beta_0, best_beta_0(s)).subs(s.delta, sp.exp(-log))
+    return s, sp.simplify(chosen.subs(s.d, t**4 * s.n * s.epsilon**2 / log)), t
 
 
-def _optimum(_: Mapping[str, Any]) -> Outcome:
+def _optimum(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     import sympy as sp
 
-    s, bound = _many_rounds()
-    if not sp.diff(bound, s["beta_0"], 2).is_positive:
+    s, bound = _many_rounds(statement)
+    if not sp.diff(bound, s.beta_0, 2).is_positive:
         return Outcome(None, "the bound was not found to be convex in beta_0")
-    return equal(sp.diff(bound, s["beta_0"]).subs(s["beta_0"], best_beta_0(s)), 0, "the derivative in beta_0")
+    return equal(sp.diff(bound, s.beta_0).subs(s.beta_0, best_beta_0(s)), 0, "the derivative in beta_0")
 
 
-def _order(alpha_shrinks: bool) -> Callable[[Mapping[str, Any]], Outcome]:
+def _order(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """With t = (d log(1/delta)/(n epsilon^2))^(1/4) and R of order t: the bound is of order t if alpha is of order t
     too, and of order sqrt(t) if alpha stays fixed."""
+    import sympy as sp
 
-    def build(_: Mapping[str, Any]) -> Outcome:
-        import sympy as sp
-
-        s, total, t = _at_the_best_beta_0()
-        a, r = sp.symbols("a r", positive=True)
-        total = total.subs({s["R"]: r * t, s["alpha"]: a * t if alpha_shrinks else a})
-        found = sp.limit(sp.simplify(total / (t if alpha_shrinks else sp.sqrt(t))), t, 0, "+")
-        w = 2 * s["c"] * s["gap"] * s["L_max"]
-        constant = 2 * r + 2 * sp.sqrt(w * (a + r) / r) if alpha_shrinks else 2 * sp.sqrt(w * a / r)
-        said = "alpha = a t, R = r t: the bound over t" if alpha_shrinks else "R = r t: the bound over sqrt(t)"
-        return equal(found, constant, f"{said} for t -> 0, t = (d log(1/delta)/(n epsilon^2))^(1/4)")
-
-    return build
+    shrinks = bool(instance["alpha of order R"])
+    s, bound, t = _at_the_best_beta_0(statement)
+    a, r = sp.symbols("a r", positive=True)
+    bound = bound.subs({s.R: r * t, s.alpha: a * t if shrinks else a})
+    found = sp.limit(sp.simplify(bound / (t if shrinks else sp.sqrt(t))), t, 0, "+")
+    w = 2 * s.c * s.gap * s.L_max
+    constant = 2 * r + 2 * sp.sqrt(w * (a + r) / r) if shrinks else 2 * sp.sqrt(w * a / r)
+    said = "alpha = a t, R = r t: the bound over t" if shrinks else "R = r t: the bound over sqrt(t)"
+    return equal(found, constant, f"{said} for t -> 0, t = (d log(1/delta)/(n epsilon^2))^(1/4)")
 
 
-def _sixth_root(_: Mapping[str, Any]) -> Outcome:
+def _sixth_root(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """For fixed alpha the bound as K grows, at its best beta_0, is 2R + 2 sqrt(w/R + w/alpha), w = 2 c gap L_max alpha
     t^2, at least 2R + 2 sqrt(w/R). That one's least value over R is of order t^(2/3): no R gives the order t."""
     import sympy as sp
 
-    s, total, t = _at_the_best_beta_0()
-    weight = 2 * s["c"] * s["gap"] * s["L_max"] * s["alpha"] * t**2
-    entered = equal(
-        total, 2 * s["R"] + 2 * sp.sqrt(weight / s["R"] + weight / s["alpha"]), "the bound at its best beta_0"
-    )
-    if not entered.true:
-        return entered
+    s, entered, t = _at_the_best_beta_0(statement)
+    weight = 2 * s.c * s.gap * s.L_max * s.alpha * t**2
+    own = 2 * s.R + 2 * sp.sqrt(weight / s.R + weight / s.alpha)
     R, w = sp.symbols("R w", positive=True)
     bound = 2 * R + 2 * sp.sqrt(w / R)
     best = (w / 4) ** sp.Rational(1, 3)
-    for left, right, what in (
+    found = all_equal(
+        (entered, own, "the bound at its best beta_0"),
         (sp.diff(bound, R).subs(R, best), 0, "the slope in R at (w/4)^(1/3)"),
         (sp.powdenest(bound.subs(R, best), force=True), 6 * best, "the bound there"),
-    ):
-        outcome = equal(left, right, what)
-        if not outcome.true:
-            return outcome
+    )
+    if not found.true:
+        return found
     if not sp.diff(bound, R, 2).is_positive:
         return Outcome(None, "the bound was not found to be convex in R")
     return Outcome(True, "with alpha fixed the least bound over R is 6 (w/4)^(1/3), of order t^(2/3)")
 
 
-def _exponents(_: Mapping[str, Any]) -> Outcome:
+def _exponents(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """The bound as K grows, at its best beta_0, with R and alpha multiples of t: its logarithm changes with those of d,
     n, epsilon and log(1/delta) by 1/4, -1/4, -1/2 and 1/4, exactly and everywhere; K has gone from it."""
     import sympy as sp
 
-    s, bound = _many_rounds()
+    s, bound = _many_rounds(statement)
     log, r, a = sp.symbols("log r a", positive=True)
-    t = (s["d"] * log / (s["n"] * s["epsilon"] ** 2)) ** sp.Rational(1, 4)
-    best = {s["beta_0"]: best_beta_0(s)}
-    chosen = sp.powsimp(bound.subs(best).subs(s["delta"], sp.exp(-log)).subs({s["R"]: r * t, s["alpha"]: a * t}))
-    claimed = {s["d"]: sp.Rational(1, 4), s["n"]: -sp.Rational(1, 4), s["epsilon"]: -sp.Rational(1, 2)}
-    for letter, power in {**claimed, log: sp.Rational(1, 4)}.items():
-        outcome = equal(letter * sp.diff(chosen, letter), power * chosen, f"the exponent of {letter}")
-        if not outcome.true:
-            return outcome
-    if chosen.has(s["K"]):
+    quarter = sp.Rational(1, 4)
+    t = (s.d * log / (s.n * s.epsilon**2)) ** quarter
+    best = {s.beta_0: best_beta_0(s)}
+    chosen = sp.powsimp(bound.subs(best).subs(s.delta, sp.exp(-log)).subs({s.R: r * t, s.alpha: a * t}))
+    if chosen.has(s.K):
         return Outcome(False, "the bound depends on K as K grows")
-    return Outcome(True, "the exponents of d, n, epsilon, log(1/delta) and K are 1/4, -1/4, -1/2, 1/4 and 0")
+    claimed = {s.d: quarter, s.n: -quarter, s.epsilon: -2 * quarter, log: quarter}
+    return all_equal(
+        *((x * sp.diff(chosen, x), power * chosen, f"the exponent of {x}, {power}") for x, power in claimed.items())
+    )
 
 
-def _flat_cases(instance: Mapping[str, Any]) -> list[Case]:
+def _flat_cases(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """f = Huber's function of x in every client, L = gap = c = 1, whose slope t it keeps for all the way that beta_0 =
     1/t allows, whatever the noise: min_k E|f'(x^k)| = t at t^4 = d log(1/delta)/(n epsilon^2), R = alpha = t, beside a
     bound of 6 t to 7 t. So the order of the bound is attained on its class, with its exponents."""
     import sympy as sp
 
-    cases = []
+    found = []
     for K, n, d, log, epsilon in instance["runs"]:
         letters = {k: Fraction(v) for k, v in (("K", K), ("n", n), ("d", d), ("epsilon", epsilon), ("L", 1))}
         t = root(root(d * Fraction(log) / (n * letters["epsilon"] ** 2)))
         way, x = 1 / (2 * t), 1 / t + t / 2  # gamma (K + 1), and the start with f(x) = t x - t^2/2 = 1
         if x - way < t:
             raise ValueError(f"the run ends at {x - way}, below {t}, from where on the slope is no longer t")
-        if 1 / t >= 2 * t * (K + 1):
-            raise ValueError(f"beta = {1 / t / (K + 1)} is not below alpha + R = {2 * t}")
+        beta = 1 / t / (K + 1)
         own = {"gap": Fraction(1), "L_max": Fraction(1), "R": t, "alpha": t, "beta_0": 1 / t, "c": Fraction(1)}
-        bound = exactly(COROLLARY2, {**letters, **own}, given={"delta": sp.exp(-log)})
+        own |= {"beta": beta, "gamma": beta / 2, "sigma": sp.sqrt((K + 1) * log) / epsilon}
         values = {**letters, "log": Fraction(log), "t": t}
-        cases += [Case(values, t, bound), Case({**values, "compared": "a seventh of the bound"}, bound / 7, t)]
-    return cases
+        found.append(Values({**letters, **own, "delta": sp.exp(-log), "E_least": t}, values))
+    return found
 
 
-def _noise_terms(instance: Mapping[str, Any]) -> list[Case]:
+def _attained(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
+    """A seventh of the bound against these runs."""
+    found = _flat_cases(statement, instance)
+    return [Case(i.named, at(statement, "rhs", i.letters) / 7, i.letters["E_least"]) for i in found]
+
+
+def _noise_terms(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
     """The squared noise term of Theorem 2 at the prescribed sigma and beta, by the recursion of Lemma 3, against the
     corollary's, in which K has gone; log = log(1/delta) takes rational values here."""
     import sympy as sp
 
-    cases = []
+    cases, chosen = [], prescription_of(statement)
     for K in instance["K"]:
         for texts in instance["letters"]:
             c, beta_0, epsilon, log = (Fraction(text) for text in texts)
             for n, d in ((1, 1), (10, 3)):
-                squared = c**2 * (K + 1) * log / epsilon**2  # sigma^2
-                beta = beta_0 / (K + 1)
-                moment = 4 * second_moment(K, n, d, Fraction(1), beta) * squared
-                own = {"c": c, "beta_0": beta_0, "epsilon": epsilon, "n": Fraction(n), "d": Fraction(d)}
-                delta = sp.exp(-sp.Rational(log.numerator, log.denominator))
-                printed = exactly(COROLLARY2, own, 2, ("privacy noise",), {"delta": delta})
+                own = {"K": K, "c": c, "beta_0": beta_0, "epsilon": epsilon, "n": n, "d": d}
+                exact = {**own, "delta": sp.exp(-sp.sympify(log))}
+                variance = evaluate(chosen["sigma"] ** 2, exact, statement.id)
+                moment = 4 * second_moment(K, n, d, Fraction(1), evaluate(chosen["beta"], own, statement.id)) * variance
+                printed = squared(statement, exact, "privacy noise")
                 values = {"K": K, "c": c, "beta_0": beta_0, "epsilon": epsilon, "log": log, "n": n, "d": d}
                 cases.append(Case(values, moment, printed))
                 cases.append(Case({**values, "compared": "the other way"}, printed, moment))
     return cases
 
 
-def _delta(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    return None if 0 < values["delta"] < 1 else f"delta = {values['delta']} does not lie in (0, 1)"
+_ORDER_MET = "It decides that the order is attained: the runs' least gradient is at least a seventh of the right side."
+_TERM = (
+    "It decides that the square of the noise term is that of twice what the server's noise adds up to, in second "
+    "moments; the other terms are Theorem 2's."
+)
+_ONE = {**INSIDE, "R": "1/100", "step": "1", "sigma": "1", "c": "1", "epsilon": "1", "log": "1"}
+_BEYOND = {
+    **OUTSIDE,
+    "sigma as prescribed": {"sigma": "51/50"},
+    "beta as prescribed": {"beta_0": "101/5000"},
+    "delta < 1": {"log": "-1/100"},
+}
 
 
 _FLAT_RUNS = {
@@ -272,29 +272,32 @@ COROLLARY2: Statement = Statement(
     ),
     expectations=(shu.E_LEAST,),
     assumptions=(
-        *(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.STEP, shu.ROUNDS, shu.NOISE, shu.PRESCRIBED),
-        Assumption("0 < delta < 1", _delta),
+        *(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.STEP, shu.ROUNDS, shu.NOISE, DELTA),
+        shu.PRESCRIBED,
     ),
     sides=_sides,
     prescription=_prescription,
     checks=(
         Check("algebra", "Theorem 2 with the prescription", _from_theorem2),
         Check("algebra", "the best beta_0 as K grows", _optimum),
-        Check("algebra", "order, alpha of order R", _order(alpha_shrinks=True)),
-        Check("algebra", "order, alpha fixed: the eighth root", _order(alpha_shrinks=False)),
+        Check("algebra", "order, alpha of order R", _order, {"alpha of order R": True}),
+        Check("algebra", "order, alpha fixed: the eighth root", _order, {"alpha of order R": False}),
         Check("algebra", "order, alpha fixed and the best R: the sixth root", _sixth_root),
         Check("algebra", "exponents in d, n, epsilon, log(1/delta) and K", _exponents),
-        Check("exact", "the order is attained where the slope stays t", _flat_cases, _FLAT_RUNS),
+        Check("exact", "the slope stays t", _flat_cases, _FLAT_RUNS),
+        Check("exact", "the order is attained where the slope stays t", _attained, _FLAT_RUNS, part=_ORDER_MET),
+        *edges(_ONE, _BEYOND),
         Check(
             "exact",
             "the noise term does not depend on K",
             _noise_terms,
             {"K": [0, 1, 9, 50], "letters": [["2", "1", "1", "12"], ["1/2", "7/3", "8", "25/2"]]},
+            part=_TERM,
         ),
         *runs(ACCURATE_PRIVATE, accurate_private),
         *runs(PRIVATE, private),
         *runs(FLAT, flat),
-        *rates.checks("corollary2", lambda: COROLLARY2),
+        *rates.fits("corollary2"),
     ),
     uses=("shulgin2025.theorem2", "shulgin2025.noise"),
 )

@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.local_phase import INTERPOLATION
 from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._experiments import first_round, runs
 from dpfl_theory.statements.shulgin2025._instances import FIRST
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import all_equal, equal
 
 __all__ = ["DESCENT", "SHARPENED", "STATEMENTS"]
 
@@ -26,34 +26,37 @@ _ERROR = Symbol("error", "||grad f(x^k) - v^{k+1}||", (1, -1), "nonnegative", r"
 _GAP = Symbol("gap", "f(x^k) - f_inf", (1, 0), "nonnegative", r"(f(x^k) - f^{\inf})")
 
 
-def _sides() -> Sides:
-    s = letters_of(DESCENT)
+def _by_smoothness(s: Letters, inner: Any) -> Any:
+    """f - gamma <grad f, v/||v||> + L gamma^2/2 with this inner product."""
+    return s.gap - s.gamma * inner + s.L * s.gamma**2 / 2
+
+
+def _sides(s: Letters) -> Sides:
     return Sides(
-        {"gap": s["gap_after"]},
+        {"gap": s.gap_after},
         {
-            "gap": s["gap"],
-            "gradient": -s["gamma"] * s["slope"],
-            "estimate": 2 * s["gamma"] * s["error"],
-            "curvature": s["L"] * s["gamma"] ** 2 / 2,
+            "gap": s.gap,
+            "gradient": -s.gamma * s.slope,
+            "estimate": 2 * s.gamma * s.error,
+            "curvature": s.L * s.gamma**2 / 2,
         },
     )
 
 
-def _sharpened_sides() -> Sides:
+def _sharpened_sides(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(SHARPENED)
     return Sides(
-        {"gap": s["gap_after"]},
+        {"gap": s.gap_after},
         {
-            "gap": s["gap"],
-            "gradient": -s["gamma"] * sp.sqrt(s["slope"] ** 2 - s["error"] ** 2),
-            "curvature": s["L"] * s["gamma"] ** 2 / 2,
+            "gap": s.gap,
+            "gradient": -s.gamma * sp.sqrt(s.slope**2 - s.error**2),
+            "curvature": s.L * s.gamma**2 / 2,
         },
     )
 
 
-def _aligned(_: Mapping[str, Any]) -> Outcome:
+def _aligned(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """<g, v/||v||> = ||v|| + <g - v, v/||v||> >= ||v|| - e >= ||g|| - 2e. In the plane of g and v, with v = (t, 0) and
     g = (t + p, w), p^2 + w^2 = e^2: the second step is ||g|| <= t + e, that is (t + e)^2 - ||g||^2 = 2 t (e - p).
 
@@ -61,55 +64,49 @@ def _aligned(_: Mapping[str, Any]) -> Outcome:
     + p)), both of which are not negative."""
     import sympy as sp
 
-    s = letters_of(DESCENT)
+    s = letters_of(statement)
     t, p = sp.symbols("t p", real=True)
-    e, g = s["error"], s["slope"]
-    entered = sum(_sides().rhs.values())
-    slack = s["gamma"] * ((t + e - g) + (e + p))
-    added = equal(entered - _by_smoothness(s, t + p), slack, "the right side less that of L-smoothness")
-    if not added.true:
-        return added
+    e, g = s.error, s.slope
+    slack = s.gamma * ((t + e - g) + (e + p))
     square = (t + p) ** 2 + e**2 - p**2
-    return equal((t + e) ** 2 - square, 2 * t * (e - p), "(||v|| + e)^2 - ||grad f||^2, p <= e")
+    return all_equal(
+        (total(statement) - _by_smoothness(s, t + p), slack, "the right side less that of L-smoothness"),
+        ((t + e) ** 2 - square, 2 * t * (e - p), "(||v|| + e)^2 - ||grad f||^2, p <= e"),
+    )
 
 
-def _by_smoothness(s: Mapping[str, Any], inner: Any) -> Any:
-    """f - gamma <grad f, v/||v||> + L gamma^2/2 with this inner product."""
-    return s["gap"] - s["gamma"] * inner + s["L"] * s["gamma"] ** 2 / 2
-
-
-def _gained(s: Mapping[str, Any]) -> Any:
+def _gained(statement: Statement) -> Any:
     """The inner product with which the sharpened right side is that of L-smoothness."""
-    return (_by_smoothness(s, 0) - sum(_sharpened_sides().rhs.values())) / s["gamma"]
+    s = letters_of(statement)
+    return (_by_smoothness(s, 0) - total(statement)) / s.gamma
 
 
-def _angle(_: Mapping[str, Any]) -> Outcome:
+def _angle(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """<g, v/||v||>^2 >= ||g||^2 - e^2 for ||g - v|| = e <= ||g||: with v = (t, 0), g = (c, w) and e^2 = (c - t)^2 +
     w^2, the difference is c^2 - c^2 - w^2 + (c - t)^2 + w^2 = (c - t)^2; and <g, v> > 0, since 2<g, v> = ||g||^2 - e^2
     + ||v||^2. The right side is that of L-smoothness with the least inner product."""
     import sympy as sp
 
-    s = letters_of(SHARPENED)
+    s = letters_of(statement)
     t, c, w = sp.symbols("t c w", real=True)
-    square = sp.expand(sp.simplify(_gained(s)) ** 2)
-    square = square.subs({s["slope"]: sp.sqrt(c**2 + w**2), s["error"]: sp.sqrt((c - t) ** 2 + w**2)})
+    square = sp.expand(sp.simplify(_gained(statement)) ** 2)
+    square = square.subs({s.slope: sp.sqrt(c**2 + w**2), s.error: sp.sqrt((c - t) ** 2 + w**2)})
     return equal(c**2 - square, (c - t) ** 2, "the squared inner product less the entered one's")
 
 
-def _better(_: Mapping[str, Any]) -> Outcome:
+def _better(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """sqrt(g^2 - e^2) >= g - e for 0 <= e <= g: g^2 - e^2 - (g - e)^2 = 2 e (g - e). With half of its term in the error
     the restored right side is that of L-smoothness with g - e."""
     import sympy as sp
 
-    s, printed = letters_of(SHARPENED), _sides().rhs
-    g, e = s["slope"], s["error"]
+    s = letters_of(statement)
+    g, e, printed = s.slope, s.error, _sides(s).rhs
     halved = sum(printed.values()) - printed["estimate"] / 2
-    own = halved.subs({letter: s[name] for name, letter in letters_of(DESCENT).items() if name in s})
-    factor_1 = equal(own, _by_smoothness(s, g - e), "the restored right side with the factor 1")
-    if not factor_1.true:
-        return factor_1
-    square = sp.expand(sp.simplify(_gained(s)) ** 2)
-    return equal(square - (g - e) ** 2, 2 * e * (g - e), "the squares' difference")
+    square = sp.expand(sp.simplify(_gained(statement)) ** 2)
+    return all_equal(
+        (halved, _by_smoothness(s, g - e), "the restored right side with the factor 1"),
+        (square - (g - e) ** 2, 2 * e * (g - e), "the squares' difference"),
+    )
 
 
 _LENGTHS = (
@@ -126,12 +123,15 @@ _ACCURATE = (
 )
 """Right-angled triangles, where the angle between v and the gradient is the largest."""
 
+_EDGE = ({"L": "1", "gradient": "1", "error": "63/64", "estimate": "1/8"},)
+_BEYOND = ({"L": "1", "gradient": "1", "error": "65/64", "estimate": "1/8"},)
+
 _NEAR = ("quadratics", "one quadratic, no overshoot", "breast cancer sorted by label")
 """First rounds whose estimate is nearer to the gradient than 0 is."""
 
 
 def _steps_on(problem: Any, values: Mapping[str, Any]) -> str | None:
-    return None if values["gamma"] > 0 else f"gamma = {values['gamma']:.6g} is not positive"
+    return None if values["gamma"] > 0 else f"gamma = {shu.shown(values['gamma'])} is not positive"
 
 
 DESCENT: Statement = Statement(
@@ -171,9 +171,10 @@ DESCENT: Statement = Statement(
 
 
 def _nearer(problem: Any, values: Mapping[str, Any]) -> str | None:
-    if values["error"] <= values["slope"] * (1 + 1e-12):
+    error, slope = values["error"], values["slope"]
+    if error <= slope * (1 + 1e-12):
         return None
-    return f"the estimate is off by {values['error']:.6g}, more than ||grad f|| = {values['slope']:.6g}"
+    return f"the estimate is off by {shu.shown(error)}, more than ||grad f|| = {shu.shown(slope)}"
 
 
 SHARPENED: Statement = replace(
@@ -200,6 +201,8 @@ SHARPENED: Statement = replace(
         Check("algebra", "the largest angle", _angle),
         Check("algebra", "better than the factor 1", _better),
         *worst.grid_of(worst.descent_by_angle, _ACCURATE),
+        *worst.grid_of(worst.descent_by_angle, _EDGE, prefix="just inside the error <= ||grad f||, "),
+        *worst.grid_of(worst.descent, _BEYOND, "not-applicable", "just outside the error <= ||grad f||, "),
         *runs({name: i for name, i in FIRST.items() if name in _NEAR}, first_round),
     ),
     slips=(),

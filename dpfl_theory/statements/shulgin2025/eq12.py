@@ -7,45 +7,44 @@ from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.formula import Letters, letters_of, prescription_of, sides_of, total
 from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _many_rounds as many
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._experiments import accurate, prescribed, runs
 from dpfl_theory.statements.shulgin2025._instances import CLOSER, LARGE, NEARLY, SMALL
+from dpfl_theory.statements.shulgin2025._line import edges
 from dpfl_theory.statements.shulgin2025.corollary1 import COROLLARY1
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import all_equal, equal
 
 __all__ = ["ANY_D", "EQ12", "REPAIRED", "STATEMENTS"]
 
 
-def _twelve(statement: Statement) -> Sides:
+def _twelve(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(statement)
-    root = sp.sqrt(s["K"] + 1)
+    root = sp.sqrt(s.K + 1)
     return Sides(
-        {"gradient": s["least"]},
-        {"gradient descent": sp.sqrt(2 * s["L"] * s["gap"]) / root, "memory": 2 * s["D"] / root},
+        {"gradient": s.least},
+        {"gradient descent": sp.sqrt(2 * s.L * s.gap) / root, "memory": 2 * s.D / root},
     )
 
 
-def _twelve_from_corollary(_: Mapping[str, Any]) -> Outcome:
+def _twelve_from_corollary(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """The c that minimises Corollary 1's bound is sqrt(2 gap/L), and with it the bound is (12)."""
     import sympy as sp
 
-    assert COROLLARY1.sides is not None
-    s = letters_of(COROLLARY1)
-    bound, best = sum(sides_of(COROLLARY1).rhs.values()), sp.sqrt(2 * s["gap"] / s["L"])
-    slope = equal(sp.diff(bound, s["c"]).subs(s["c"], best), 0, "the derivative in c at sqrt(2 gap/L)")
-    if not slope.true:
-        return slope
-    printed = sum(_twelve(EQ12).rhs.values()).subs({letters_of(EQ12)[k]: v for k, v in s.items() if k != "c"})
-    return equal(bound.subs(s["c"], best), printed, "Corollary 1 at that c and (12)")
+    s, own = letters_of(COROLLARY1), letters_of(statement)
+    bound, best = total(COROLLARY1), sp.sqrt(2 * s.gap / s.L)
+    printed = total(statement).subs({own[k]: v for k, v in s.items() if k != "c"})
+    return all_equal(
+        (sp.diff(bound, s.c).subs(s.c, best), 0, "the derivative in c at sqrt(2 gap/L)"),
+        (bound.subs(s.c, best), printed, "Corollary 1 at that c and (12)"),
+    )
 
 
-def _any_accuracy(_: Mapping[str, Any]) -> Outcome:
+def _any_accuracy(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """Corollary 1 allows c <= D beta/((alpha + D) L_max), and beta < alpha + R <= alpha + D: so c < D/L_max.
 
     For (12), c = sqrt(2 gap/L), hence D > L_max sqrt(2 gap/L), which is at least sqrt(2 L gap). R and c are those of
@@ -53,16 +52,16 @@ def _any_accuracy(_: Mapping[str, Any]) -> Outcome:
     """
     import sympy as sp
 
-    s, chosen = letters_of(EQ12), _prescription()
-    root = sp.sqrt(s["K"] + 1)
-    most = s["D"] * (s["alpha"] + chosen["R"]) / ((s["alpha"] + s["D"]) * s["L_max"])  # at beta = alpha + R
-    slack = s["D"] ** 2 * (root - 1) / (root * (s["alpha"] + s["D"]) * s["L_max"])  # not negative
-    limit = equal(s["D"] / s["L_max"] - most, slack, "D/L_max less Corollary 1's limit of gamma sqrt(K + 1)")
+    s, chosen = letters_of(statement), prescription_of(statement)
+    root = sp.sqrt(s.K + 1)
+    most = s.D * (s.alpha + chosen["R"]) / ((s.alpha + s.D) * s.L_max)  # at beta = alpha + R
+    slack = s.D**2 * (root - 1) / (root * (s.alpha + s.D) * s.L_max)  # not negative
+    limit = equal(s.D / s.L_max - most, slack, "D/L_max less Corollary 1's limit of gamma sqrt(K + 1)")
     if not limit.true:
         return Outcome(None, limit.reason)
     half = sp.Rational(1, 2)
-    at = {s["D"]: half, s["gap"]: half, s["L"]: 1, s["L_max"]: 1}
-    needed, allowed = sp.simplify((chosen["gamma"] * root).subs(at)), (s["D"] / s["L_max"]).subs(at)
+    at = {s.D: half, s.gap: half, s.L: 1, s.L_max: 1}
+    needed, allowed = sp.simplify((chosen["gamma"] * root).subs(at)), (s.D / s.L_max).subs(at)
     return Outcome(
         False if needed.is_number and needed >= allowed else None,
         f"at L = L_max = 1, f(x^0) - f_inf = 1/2 and D = 1/2, (12) needs gamma sqrt(K + 1) = {needed}, and Corollary 1 "
@@ -71,71 +70,67 @@ def _any_accuracy(_: Mapping[str, Any]) -> Outcome:
     )
 
 
-def _least_accuracy(_: Mapping[str, Any]) -> Outcome:
+def _least_accuracy(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """Where Corollary 1 allows the step of (12), 2D exceeds twice the first term: L_max sqrt(2 gap/L) = (L_max/L)
     sqrt(2 L gap)."""
     import sympy as sp
 
-    s = letters_of(EQ12)
-    root = sp.sqrt(s["K"] + 1)
-    least, first = s["L_max"] * _prescription()["gamma"] * root, _twelve(EQ12).rhs["gradient descent"] * root
-    return equal(least, s["L_max"] / s["L"] * first, "the least D and the first term")
+    s = letters_of(statement)
+    root = sp.sqrt(s.K + 1)
+    least = s.L_max * prescription_of(statement)["gamma"] * root
+    first = sides_of(statement).rhs["gradient descent"] * root
+    return equal(least, s.L_max / s.L * first, "the least D and the first term")
 
 
-def _kept(_: Mapping[str, Any]) -> Outcome:
+def _kept(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """With alpha = beta a step leaves g(r) = r^2/(alpha + r), which grows with r, of a residual r. Where gamma L_max =
     m, rho = D/sqrt(K + 1) and alpha = m + m^2/rho: g(rho + m) = rho. So residuals of at most rho + m leave at most rho,
     and the step then adds at most m."""
     import sympy as sp
 
-    s, chosen = letters_of(REPAIRED), _repaired_prescription()
-    rho, m = s["D"] / sp.sqrt(s["K"] + 1), chosen["gamma"] * s["L_max"]
-    r, a = sp.Symbol("r", positive=True), s["alpha"]
+    s, chosen = letters_of(statement), prescription_of(statement)
+    rho, m = s.D / sp.sqrt(s.K + 1), chosen["gamma"] * s.L_max
+    r, a = sp.Symbol("r", positive=True), s.alpha
     left = r - a * r / (a + r)
-    steps = (
+    return all_equal(
         (chosen["beta"], chosen["alpha"], "beta and alpha"),
         (chosen["R"], rho + m, "the prescribed R and rho + m"),
         (left, r**2 / (a + r), "what a step leaves"),
         (sp.diff(left, r), r * (2 * a + r) / (a + r) ** 2, "its derivative"),
         (left.subs(a, chosen["alpha"]).subs(r, chosen["R"]), rho, "what is left of rho + m"),
     )
-    for one, other, what in steps:
-        outcome = equal(one, other, what)
-        if not outcome.true:
-            return outcome
-    return Outcome(True, "residuals after the update are at most D/sqrt(K + 1) in every round")
 
 
-def _twelve_again(_: Mapping[str, Any]) -> Outcome:
+def _twelve_again(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """The descent inequalities added up, with rho in place of R and gamma = sqrt(2 gap/(L (K + 1)))."""
     import sympy as sp
 
-    s = letters_of(REPAIRED)
-    root = sp.sqrt(s["K"] + 1)
-    gamma = _repaired_prescription()["gamma"]
-    bound = s["gap"] / (gamma * root**2) + 2 * s["D"] / root + s["L"] * gamma / 2
-    return equal(bound, sum(_twelve(REPAIRED).rhs.values()), "the mean of the descent inequalities and (12)")
+    s = letters_of(statement)
+    root = sp.sqrt(s.K + 1)
+    gamma = prescription_of(statement)["gamma"]
+    bound = s.gap / (gamma * root**2) + 2 * s.D / root + s.L * gamma / 2
+    return equal(bound, total(statement), "the mean of the descent inequalities and (12)")
 
 
-def _prescription() -> Mapping[str, Any]:
+def _prescription(s: Letters) -> Mapping[str, Any]:
     import sympy as sp
 
-    s = letters_of(EQ12)
-    return {"R": s["D"] / sp.sqrt(s["K"] + 1), "gamma": sp.sqrt(2 * s["gap"] / (s["L"] * (s["K"] + 1)))}
+    return {"R": s.D / sp.sqrt(s.K + 1), "gamma": sp.sqrt(2 * s.gap / (s.L * (s.K + 1)))}
 
 
-def _repaired_prescription() -> Mapping[str, Any]:
+def _repaired_prescription(s: Letters) -> Mapping[str, Any]:
     import sympy as sp
 
-    s = letters_of(REPAIRED)
-    root, M = sp.sqrt(s["K"] + 1), s["L_max"] * sp.sqrt(2 * s["gap"] / s["L"])
-    weight = (M + M**2 / s["D"]) / root
-    return {"R": (s["D"] + M) / root, "alpha": weight, "beta": weight, "gamma": M / (s["L_max"] * root)}
+    root, M = sp.sqrt(s.K + 1), s.L_max * sp.sqrt(2 * s.gap / s.L)
+    weight = (M + M**2 / s.D) / root
+    return {"R": (s.D + M) / root, "alpha": weight, "beta": weight, "gamma": M / (s.L_max * root)}
 
 
 def _twelve_step(problem: Any, values: Mapping[str, Any]) -> str | None:
     gamma = (2 * values["gap"] / (values["L"] * (values["K"] + 1))) ** 0.5
-    return None if abs(values["gamma"] - gamma) <= 1e-9 * gamma else f"gamma = {values['gamma']:.6g} is not {gamma:.6g}"
+    if abs(values["gamma"] - gamma) <= 1e-9 * gamma:
+        return None
+    return f"gamma = {shu.shown(values['gamma'])} is not {shu.shown(gamma)}"
 
 
 def _weights(problem: Any, values: Mapping[str, Any]) -> str | None:
@@ -143,8 +138,9 @@ def _weights(problem: Any, values: Mapping[str, Any]) -> str | None:
     M = values["L_max"] * (2 * values["gap"] / values["L"]) ** 0.5
     weight, most = (M + M**2 / values["D"]) / root, (values["D"] + M) / root
     if abs(values["alpha"] - weight) > 1e-9 * weight or abs(values["beta"] - weight) > 1e-9 * weight:
-        return f"alpha = {values['alpha']:.6g} and beta = {values['beta']:.6g} are not both {weight:.6g}"
-    return None if values["R"] <= most * (1 + 1e-9) else f"R = {values['R']:.6g} exceeds {most:.6g}"
+        alpha, beta = shu.shown(values["alpha"]), shu.shown(values["beta"])
+        return f"alpha = {alpha} and beta = {beta} are not both {shu.shown(weight)}"
+    return None if values["R"] <= most * (1 + 1e-9) else f"R = {shu.shown(values['R'])} exceeds {shu.shown(most)}"
 
 
 _TWELVE = ({"L": "1", "error": "33/32", "estimates": ["3", "13/4", "3", "11/4", "3", "13/4", "3", "7/2", "3", "3"]},)
@@ -163,8 +159,19 @@ def _limit(problem: Any, values: Mapping[str, Any]) -> str | None:
     most = values["D"] * values["beta"] / ((values["alpha"] + values["D"]) * values["L_max"])
     if length <= most * (1 + 1e-12):
         return None
-    return f"gamma sqrt(K + 1) = {length:.6g} exceeds D beta/((alpha + D) L_max) = {most:.6g}"
+    return f"gamma sqrt(K + 1) = {shu.shown(length)} exceeds D beta/((alpha + D) L_max) = {shu.shown(most)}"
 
+
+_ONE = {"L": "1", "slope": "1", "R": "51/50", "alpha": "0", "beta share": "99/100", "gamma": "1"}
+_WEIGHTED = {"L": "1", "slope": "1", "R": "2", "D": "1", "alpha": "2", "beta": "2", "gamma": "1"}
+_BOTH = {"L <= L_max": {"L_max": "99/100"}, "K >= 0": {"K": "-1/50"}, "gamma as prescribed": {"gamma": "99/100"}}
+_BEYOND = {**_BOTH, "beta < alpha + R": {"beta share": "101/100"}, "R = D/sqrt(K + 1)": {"D": "103/100"}}
+_OTHERWISE = {
+    **_BOTH,
+    "alpha as prescribed": {"alpha": "101/50"},
+    "beta as prescribed": {"beta": "101/50"},
+    "R <= (D + M)/sqrt(K + 1)": {"R": "51/25"},
+}
 
 _CHOICE = Assumption("gamma = sqrt(2 (f(x^0) - f_inf)/(L (K + 1)))", _twelve_step)
 
@@ -203,10 +210,11 @@ EQ12: Statement = Statement(
         _CHOICE,
         Assumption("gamma sqrt(K + 1) <= D beta/((alpha + D) L_max), as Corollary 1 has it", _limit),
     ),
-    sides=lambda: _twelve(EQ12),
+    sides=_twelve,
     prescription=_prescription,
     checks=(
         Check("algebra", "Corollary 1 at its best step", _twelve_from_corollary),
+        *edges(_ONE, {**_BEYOND, "Corollary 1's limit of the step": {"R": "1"}}),
         *worst.grid_of(many.smallest_gradient, _TWELVE),
         *runs(LARGE, accurate),
     ),
@@ -242,9 +250,9 @@ ANY_D: Statement = replace(
         "alpha-NormEC satisfies the bound for every alpha and beta with beta/(alpha + R) < 1."
     ),
     assumptions=(*(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.ROUNDS, shu.QUIET, shu.ACCURATE), _CHOICE),
-    sides=lambda: _twelve(ANY_D),
     checks=(
         Check("algebra", "D is arbitrary", _any_accuracy, expected="violated"),
+        *edges(_ONE, _BEYOND),
         *worst.grid_of(many.smallest_gradient, _TWELVE),
         *(c for name, (i, verdict) in SMALL.items() for c in runs({name: i}, accurate, verdict)),
     ),
@@ -278,12 +286,12 @@ REPAIRED: Statement = replace(
         _CHOICE,
         Assumption("alpha = beta = (M + M^2/D)/sqrt(K + 1) and R <= (D + M)/sqrt(K + 1)", _weights),
     ),
-    sides=lambda: _twelve(REPAIRED),
     prescription=_repaired_prescription,
     checks=(
         Check("algebra", "residuals after the update", _kept),
         Check("algebra", "descent inequalities added up", _twelve_again),
         Check("algebra", "the least D of the restored form", _least_accuracy),
+        *edges(_WEIGHTED, _OTHERWISE),
         *worst.grid_of(many.smallest_gradient, _NEARER),
         *(c for name, (i, _) in SMALL.items() for c in runs({name: i}, prescribed)),
         *runs({**NEARLY, **CLOSER}, prescribed),

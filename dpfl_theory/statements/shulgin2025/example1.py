@@ -8,11 +8,11 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from dpfl_theory.statements.claims import Case, Experiment, Outcome
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.claims import Case, Experiment, Outcome, Values
+from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.shulgin2025 import _letters as shu
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import all_equal, equal
 
 __all__ = ["EXAMPLE1", "STATEMENTS", "limit", "rounds"]
 
@@ -52,21 +52,30 @@ def limit(alpha: Fraction) -> Fraction:
     return Fraction(3, 2) * (root - 1 - alpha)
 
 
-def _misses(instance: Mapping[str, Any]) -> list[Case]:
-    """The limit is kept; a start above it stays above it; the optimum x* = 0 is left at once, towards the limit."""
+def _above(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+    """The gradient after every round of a run with L = 1, m = 3 that starts at the limit or above it."""
+    found = []
+    for alpha in map(Fraction, instance["alpha"]):
+        gamma = Fraction(instance["gamma over alpha"]) * alpha
+        letters = {"m": Fraction(3), "L": Fraction(1), "alpha": alpha, "gamma": gamma}
+        for start in (limit(alpha), limit(alpha) + 1, Fraction(10)):
+            for k, x in enumerate(rounds(start, alpha, gamma, int(instance["rounds"]))):
+                found.append(Values({**letters, "end": abs(x)}, {"alpha": alpha, "start": start, "k": k}))
+    return found
+
+
+def _misses(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
+    """The limit is kept; the optimum x* = 0 is left at once, towards the limit."""
     cases = []
     gamma = Fraction(instance["gamma"])
     for alpha in map(Fraction, instance["alpha"]):
         far = limit(alpha)
         values = {"alpha": alpha, "limit": far}
-        (*_, last) = rounds(far, alpha, gamma, 3)
+        (*_rounds, last) = rounds(far, alpha, gamma, 3)
         cases += [
             Case({**values, "start": "limit"}, far, last),
             Case({**values, "start": "limit, above"}, last, far),
         ]
-        for start in (Fraction(10), far + 1):
-            for k, x in enumerate(rounds(start, alpha, gamma, int(instance["rounds"]))):
-                cases.append(Case({**values, "start": start, "k": k}, far, x))
         path = rounds(Fraction(0), alpha, gamma, int(instance["rounds"]))
         for k, (before, after) in enumerate(pairwise(path)):
             cases.append(Case({**values, "start": "optimum", "k": k}, before, after))
@@ -74,27 +83,32 @@ def _misses(instance: Mapping[str, Any]) -> list[Case]:
     return cases
 
 
-def _stationary(_: Mapping[str, Any]) -> Outcome:
+_LEFT = (
+    "It decides that the limit is kept and that runs from the optimum leave it towards the limit; the two sides are "
+    "about runs that start above the limit."
+)
+_EDGE = {"alpha": ["5/2", "27/4"], "gamma over alpha": "1", "rounds": 5}
+
+
+def _stationary(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """Between -2m and m, with a = L (m - x) and A = alpha: 2a/(A + a) = (3Lm - a)/(A + 3Lm - a) has the roots of a^2 -
     3 (L m + A) a + 3 A L m, and the smaller one is the limit; it is the optimum, a = L m, for no A."""
     import sympy as sp
 
-    s = letters_of(EXAMPLE1)
-    m, L, A, a = s["m"], s["L"], s["alpha"], sp.Symbol("a", positive=True)
+    s = letters_of(statement)
+    m, L, A, a = s.m, s.L, s.alpha, sp.Symbol("a", positive=True)
     far = 3 * L * m - a  # the way to the minimiser of f_3, times L
     quadratic = a**2 - 3 * (L * m + A) * a + 3 * A * L * m
     mean = 2 * a / (A + a) - far / (A + far)
-    stationary = equal(mean * (A + a) * (A + far), -quadratic, "the mean message, its denominators cleared")
-    if not stationary.true:
-        return stationary
-    at_optimum = equal(quadratic.subs(a, L * m), -2 * L**2 * m**2, "the quadratic at the optimum")
-    if not at_optimum.true:
-        return at_optimum
-    root = L * m - sum(_sides().lhs.values())
-    return equal(sp.expand(quadratic.subs(a, root)), 0, "the quadratic at the limit")
+    root = L * m - total(statement, "lhs")
+    return all_equal(
+        (mean * (A + a) * (A + far), -quadratic, "the mean message, its denominators cleared"),
+        (quadratic.subs(a, L * m), -2 * L**2 * m**2, "the quadratic at the optimum"),
+        (sp.expand(quadratic.subs(a, root)), 0, "the quadratic at the limit"),
+    )
 
 
-def _monotone(_: Mapping[str, Any]) -> Outcome:
+def _monotone(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """The map's slope is 1 - gamma L mean of alpha/(alpha + |g_i|)^2, and gamma L alpha/(alpha + |g|)^2 is at most
     gamma L/alpha <= 1: a run that starts above a stationary point stays above it."""
     import sympy as sp
@@ -104,27 +118,27 @@ def _monotone(_: Mapping[str, Any]) -> Outcome:
     return equal(slack, g * (2 * alpha + g) / (alpha * (alpha + g) ** 2), "1/alpha less the slope of g/(alpha + |g|)")
 
 
-def _limits(_: Mapping[str, Any]) -> Outcome:
+def _limits(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """alpha = 0: x = m, the minority is not heard; alpha -> oo: x -> 0, as messages become proportional."""
     import sympy as sp
 
-    s = letters_of(EXAMPLE1)
-    far = sum(_sides().lhs.values())
-    none = equal(far.subs(s["alpha"], 0), s["L"] * s["m"], "the limit at alpha = 0")
-    return none if not none.true else equal(sp.limit(far, s["alpha"], sp.oo), 0, "the limit as alpha grows")
+    s, far = letters_of(statement), total(statement, "lhs")
+    return all_equal(
+        (far.subs(s.alpha, 0), s.L * s.m, "the limit at alpha = 0"),
+        (sp.limit(far, s.alpha, sp.oo), 0, "the limit as alpha grows"),
+    )
 
 
-def _sides() -> Sides:
+def _sides(s: Letters) -> Sides:
     """L times the limit, with the square root of 9 m^2 L^2 + 6 m L alpha + 9 alpha^2."""
     import sympy as sp
 
-    s = letters_of(EXAMPLE1)
-    Lm, A = s["L"] * s["m"], s["alpha"]
+    Lm, A = s.L * s.m, s.alpha
     root = sp.sqrt(9 * Lm**2 + 6 * Lm * A + 9 * A**2)
-    return Sides({"limit": (root - Lm - 3 * A) / 2}, {"gradient": s["end"]})
+    return Sides({"limit": (root - Lm - 3 * A) / 2}, {"gradient": s.end})
 
 
-def _experiment(instance: Mapping[str, Any]) -> Experiment:
+def _experiment(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     """From x^0 = 10 m, above the limit, to x^K, with L = 2 and m = 3/2; where that is, a loop over numbers says."""
     import numpy as np
 
@@ -138,7 +152,7 @@ def _experiment(instance: Mapping[str, Any]) -> Experiment:
     algorithm = DPSGD(instance["gamma"], SmoothedNormalise(alpha))
     values = {"m": m, "L": L, "alpha": alpha, "gamma": float(instance["gamma"])}
     reach, K, x = Reach.anywhere(problem), int(instance["K"]), 10 * m
-    for _ in range(K):
+    for _k in range(K):
         slopes = [L * (x - centre) for centre in (m, m, -2 * m)]
         x -= values["gamma"] / 3 * sum(slope / (alpha + abs(slope)) for slope in slopes)
     known = {_END.column("gradient-norm"): L * abs(x)}
@@ -152,7 +166,7 @@ def _three(problem: Any, values: Mapping[str, Any]) -> str | None:
 
 def _short(problem: Any, values: Mapping[str, float]) -> str | None:
     product = values["gamma"] * values["L"]
-    return None if product <= values["alpha"] * (1 + 1e-12) else f"gamma L = {product:g} exceeds alpha"
+    return None if product <= values["alpha"] * (1 + 1e-12) else f"gamma L = {shu.shown(product)} exceeds alpha"
 
 
 EXAMPLE1: Statement = Statement(
@@ -194,6 +208,11 @@ EXAMPLE1: Statement = Statement(
             "limits kept, the optimum left",
             _misses,
             {"alpha": ["5/2", "27/4"], "gamma": "5/2", "rounds": 5},
+            part=_LEFT,
+        ),
+        Check("exact", "just inside gamma L <= alpha, from above the limit", _above, _EDGE),
+        Check(
+            "exact", "just outside gamma L <= alpha", _above, {**_EDGE, "gamma over alpha": "51/50"}, "not-applicable"
         ),
         *(
             Check("monte-carlo", f"alpha = {a}, K = {K}", _experiment, {"alpha": a, "gamma": gamma, "K": K})

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.claims import Case, Outcome
-from dpfl_theory.statements.formula import letters_of
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
+from dpfl_theory.statements.claims import Case, Outcome, Values
+from dpfl_theory.statements.formula import Letters, at, letters_of, total
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _operators as operators
-from dpfl_theory.statements.shulgin2025._line import exactly
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import all_equal, equal
 
 __all__ = ["LEMMA1", "STATEMENTS", "TABLE1", "clipped", "length", "smoothed", "top"]
 
@@ -63,34 +63,40 @@ def _vectors(instance: Mapping[str, Any]) -> list[Vector]:
     return [tuple(Fraction(x) for x in g) for g in instance["g"]]
 
 
-def _identity(instance: Mapping[str, Any]) -> list[Case]:
-    """(8), both sides squared lengths."""
-    cases = []
+def _rest(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+    """||g - beta Norm_alpha(g)|| of vectors; it is a root."""
+    import sympy as sp
+
+    found = []
     for g in _vectors(instance):
         for a in map(Fraction, instance["alpha"]):
             for b in map(Fraction, instance["beta"]):
                 if not a and not any(g):
                     continue  # 0/0
-                left = _square([x - b * y for x, y in zip(g, smoothed(g, a))])
-                right = exactly(LEMMA1, {"alpha": a, "beta": b, "r": length(g)})
-                cases.append(Case({"g": g, "alpha": a, "beta": b}, left, right))
-    return cases
+                rest = sp.sqrt(_square([x - b * y for x, y in zip(g, smoothed(g, a))]))
+                letters = {"rest": rest, "alpha": a, "beta": b, "r": length(g)}
+                found.append(Values(letters, at={"g": g, "alpha": a, "beta": b}))
+    return found
 
 
-def _expanded(_: Mapping[str, Any]) -> Outcome:
+def _of_lemma1(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
+    """(8) of Lemma 1, where another statement quotes it."""
+    found = _rest(LEMMA1, instance)
+    return [Case(i.named, at(LEMMA1, "lhs", i.letters), at(LEMMA1, "rhs", i.letters)) for i in found]
+
+
+def _expanded(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """The proof of (8): ||g||^2 - 2 (beta/(alpha + r)) r^2 + (beta/(alpha + r))^2 r^2, for three entries."""
     import sympy as sp
 
-    s = letters_of(LEMMA1)
-    a, b = s["alpha"], s["beta"]
+    s = letters_of(statement)
     g = sp.symbols("g1:4", real=True)
     r = sp.sqrt(sum(x**2 for x in g))
-    left = sum((x - b * x / (a + r)) ** 2 for x in g)
-    right = sum(_lemma1_sides().rhs.values()).subs(s["r"], r)
-    return equal(sp.factor(left), right, "||g - beta Norm_alpha(g)||^2 against (8)")
+    left = sum((x - s.beta * x / (s.alpha + r)) ** 2 for x in g)
+    return equal(sp.factor(left), total(statement).subs(s.r, r), "||g - beta Norm_alpha(g)||^2 against (8)")
 
 
-def _bounded(_: Mapping[str, Any]) -> Outcome:
+def _bounded(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """(7): 1 - ||Norm_alpha(g)|| = alpha/(alpha + ||g||) >= 0."""
     import sympy as sp
 
@@ -98,48 +104,45 @@ def _bounded(_: Mapping[str, Any]) -> Outcome:
     return equal(1 - r / (a + r), a / (a + r), "1 less ||Norm_alpha(g)||")
 
 
-def _factor(_: Mapping[str, Any]) -> Outcome:
+def _factor(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """Where (8) contracts: 1 - (1 - beta/(alpha + r))^2 = beta (2 (alpha + r) - beta)/(alpha + r)^2, positive for beta
     < 2 (alpha + r); its limits for r -> 0 and r -> oo."""
     import sympy as sp
 
     a, b, r = sp.symbols("alpha beta r", positive=True)
     eta = 1 - (1 - b / (a + r)) ** 2
-    steps = (
+    found = all_equal(
         (eta, b * (2 * (a + r) - b) / (a + r) ** 2, "eta of (8)"),
         (eta.subs(r, 0), 1 - (1 - b / a) ** 2, "eta for r -> 0"),
         (sp.limit(eta, r, sp.oo), 0, "eta for r -> oo"),
     )
-    for left, right, what in steps:
-        outcome = equal(left, right, what)
-        if not outcome.true:
-            return outcome
-    return Outcome(True, "(8) contracts for beta < 2 (alpha + ||g||), and ever less as ||g|| grows")
+    return replace(found, reason=_CONTRACTS) if found.true else found
 
 
-def _lemma1_sides() -> Sides:
-    s = letters_of(LEMMA1)
-    return Sides({"rest": s["rest"] ** 2}, {"factor": (1 - s["beta"] / (s["alpha"] + s["r"])) ** 2 * s["r"] ** 2})
+_CONTRACTS = "(8) contracts for beta < 2 (alpha + ||g||), and ever less as ||g|| grows"
 
 
-def _table1_sides() -> Sides:
+def _lemma1_sides(s: Letters) -> Sides:
+    return Sides({"rest": s.rest**2}, {"factor": (1 - s.beta / (s.alpha + s.r)) ** 2 * s.r**2})
+
+
+def _table1_sides(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(TABLE1)
-    return Sides({"rest": s["rest"]}, {"length": sp.Max(0, s["r"] - s["tau"])})
+    return Sides({"rest": s.rest}, {"length": sp.Max(0, s.r - s.tau)})
 
 
-def _clipping(instance: Mapping[str, Any]) -> list[Case]:
-    """||Clip_tau(g) - g|| = max(0, ||g|| - tau)."""
-    cases = []
+def _clipping(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+    """||Clip_tau(g) - g|| of vectors."""
+    found = []
     for g in _vectors(instance):
         for tau in map(Fraction, instance["tau"]):
-            left = length([x - y for x, y in zip(clipped(g, tau), g)])
-            cases.append(Case({"g": g, "tau": tau}, left, exactly(TABLE1, {"r": length(g), "tau": tau})))
-    return cases
+            rest = length([x - y for x, y in zip(clipped(g, tau), g)])
+            found.append(Values({"rest": rest, "r": length(g), "tau": tau}, at={"g": g, "tau": tau}))
+    return found
 
 
-def _compressors(instance: Mapping[str, Any]) -> list[Case]:
+def _compressors(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
     """Top-k is contractive with eta = k/d: what ||C(g) - g||^2 exceeds (1 - k/d)||g||^2 by is 0."""
     cases = []
     for g in _vectors(instance):
@@ -150,34 +153,37 @@ def _compressors(instance: Mapping[str, Any]) -> list[Case]:
     return cases
 
 
-def _shortened(_: Mapping[str, Any]) -> Outcome:
+def _shortened(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """||g - (tau/r) g|| = (1 - tau/r) r for r = tau + more, and 0 for r <= tau."""
     import sympy as sp
 
-    s, more = letters_of(TABLE1), sp.Symbol("more", positive=True)
-    entered, r = sum(_table1_sides().rhs.values()), s["tau"] + more
-    clipped_off = equal(entered.subs(s["r"], r), (1 - s["tau"] / r) * r, "what clipping takes from a longer vector")
-    if not clipped_off.true:
-        return clipped_off
-    within = s["tau"] - more  # of any sign: r <= tau
-    return equal(entered.subs(s["r"], within), 0, "what clipping takes from a shorter vector")
+    s, more = letters_of(statement), sp.Symbol("more", positive=True)
+    entered, r = total(statement), s.tau + more
+    return all_equal(
+        (entered.subs(s.r, r), (1 - s.tau / r) * r, "what clipping takes from a longer vector"),
+        (entered.subs(s.r, s.tau - more), 0, "what clipping takes from a shorter vector"),
+    )
 
 
-def _no_common_factor(_: Mapping[str, Any]) -> Outcome:
+def _no_common_factor(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """The eta of clipping at ||g|| = r > tau is 1 - (1 - tau/r)^2 = tau (2r - tau)/r^2 (1 for r <= tau), of smoothed
     normalisation beta (2 (alpha + r) - beta)/(alpha + r)^2: both tend to 0 as r grows."""
     import sympy as sp
 
     a, b, r, tau = sp.symbols("alpha beta r tau", positive=True)
-    clip = equal(1 - (1 - tau / r) ** 2, tau * (2 * r - tau) / r**2, "eta of clipping")
-    if not clip.true:
-        return clip
     limits = [sp.limit(1 - (1 - x) ** 2, r, sp.oo) for x in (tau / r, b / (a + r))]
-    return equal(limits[0] + limits[1], 0, "the two eta for r -> oo")
+    return all_equal(
+        (1 - (1 - tau / r) ** 2, tau * (2 * r - tau) / r**2, "eta of clipping"),
+        (limits[0] + limits[1], 0, "the two eta for r -> oo"),
+    )
 
 
 _VECTORS = [["3", "4"], ["-3/10", "2/5", "0"], ["1/1000"], ["2", "-3", "6"], ["1", "2", "2"]]
 _ALPHA, _BETA = ["0", "1/100", "1", "7"], ["1/100", "1", "5", "40"]
+_SEVENTH = "It decides (7), ||Norm_alpha(g)|| <= 1, which the statement has beside (8); the two sides are those of (8)."
+_TOP = "It decides the first row for Top-k, up to what it exceeds by; the two sides are those of the second row."
+_THIRD = "It decides the third row, the two sides of shulgin2025.lemma1; those here are of the second row."
+_OF_LEMMA1 = {"g": _VECTORS, "alpha": _ALPHA, "beta": _BETA}
 _RATIOS = (("0", "1/2"), ("0", "3"), ("1", "1"), ("1/8", "1"), ("4", "1/4"))
 
 LEMMA1: Statement = Statement(
@@ -208,17 +214,21 @@ LEMMA1: Statement = Statement(
         Check("algebra", "(7)", _bounded),
         Check("algebra", "(8) for three entries", _expanded),
         Check("algebra", "where (8) contracts", _factor),
-        Check("exact", "(8) for rational vectors", _identity, {"g": _VECTORS, "alpha": _ALPHA, "beta": _BETA}),
-        *(Check("worst-case", f"(7), alpha = {a} ||g||", operators.bounded, {"alpha": a}) for a in ("1/2", "3")),
-        *(
-            Check(
-                "worst-case",
-                f"(8), {half}, alpha = {a}, beta = {b} in units of ||g||",
-                operators.normalisation,
-                {"alpha": a, "beta": b, "half": half},
-            )
-            for half in ("<=", ">=")
-            for a, b in _RATIOS
+        Check("exact", "(8) for rational vectors", _rest, _OF_LEMMA1),
+        *checks(
+            "worst-case",
+            operators.bounded,
+            {f"(7), alpha = {a} ||g||": {"alpha": a} for a in ("1/2", "3")},
+            part=_SEVENTH,
+        ),
+        *checks(
+            "worst-case",
+            operators.normalisation,
+            {
+                f"(8), {half}, alpha = {a}, beta = {b} in units of ||g||": {"alpha": a, "beta": b, "half": half}
+                for half in ("<=", ">=")
+                for a, b in _RATIOS
+            },
         ),
     ),
 )
@@ -255,17 +265,16 @@ TABLE1: Statement = Statement(
         Check("algebra", "clipping", _shortened),
         Check("algebra", "no factor below 1 for all vectors", _no_common_factor),
         Check("exact", "clipping", _clipping, {"g": [*_VECTORS, ["0", "0"]], "tau": ["1/100", "1/2", "3", "100"]}),
-        Check("exact", "Top-k", _compressors, {"g": [*_VECTORS, ["1", "1", "1", "1"]]}),
-        Check("exact", "smoothed normalisation", _identity, {"g": _VECTORS, "alpha": _ALPHA, "beta": _BETA}),
-        *(
-            Check(
-                "worst-case",
-                f"clipping, {half}, tau = {tau} ||g||",
-                operators.clipping,
-                {"tau": tau, "half": half},
-            )
-            for half, lengths in (("<=", ("1/8", "1/2", "1", "3")), (">=", ("1/8", "1/2", "7/8")))
-            for tau in lengths
+        Check("exact", "Top-k", _compressors, {"g": [*_VECTORS, ["1", "1", "1", "1"]]}, part=_TOP),
+        Check("exact", "smoothed normalisation", _of_lemma1, _OF_LEMMA1, part=_THIRD),
+        *checks(
+            "worst-case",
+            operators.clipping,
+            {
+                f"clipping, {half}, tau = {tau} ||g||": {"tau": tau, "half": half}
+                for half, lengths in (("<=", ("1/8", "1/2", "1", "3")), (">=", ("1/8", "1/2", "7/8")))
+                for tau in lengths
+            },
         ),
     ),
     uses=("shulgin2025.lemma1",),

@@ -2,44 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.claims import Case, Outcome
-from dpfl_theory.statements.formula import letters_of
-from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement
+from dpfl_theory.statements.claims import Case, Outcome, Values
+from dpfl_theory.statements.formula import Letters, at
+from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement, checks
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._experiments import runs
 from dpfl_theory.statements.shulgin2025._instances import BEYOND, TRACKED
-from dpfl_theory.statements.shulgin2025._line import exactly, root
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.shulgin2025._line import left_over, one_step, residual_after_update
+from dpfl_theory.statements.symbolic import all_equal
 
-__all__ = [
-    *("LARGER_BETA", "LEMMA2", "REPAIRED", "STATEMENTS"),
-    *("after_update", "left_over", "most_left_over", "one_step", "residual_after_update"),
-]
-
-
-def residual_after_update(r: Fraction, alpha: Fraction, beta: Fraction) -> Fraction:
-    """|1 - beta/(alpha + r)| r, with 0/0 = 0.
-
-    >>> residual_after_update(Fraction(1, 10), Fraction(0), Fraction(9, 10))
-    Fraction(4, 5)
-    """
-    return abs(r - beta * r / (alpha + r)) if r else Fraction(0)
-
-
-def left_over(R: Fraction, alpha: Fraction, beta: Fraction) -> Fraction:
-    """A = max(R - beta R/(alpha + R), (sqrt beta - sqrt alpha)^2): the most that an update of the memories leaves, for
-    alpha and beta that are squares of fractions.
-
-    >>> str(left_over(Fraction(1), Fraction(1, 16), Fraction(1)))
-    '9/16'
-    """
-    return max(R - beta * R / (alpha + R), max(Fraction(0), root(beta) - root(alpha)) ** 2)
+__all__ = ["LARGER_BETA", "LEMMA2", "REPAIRED", "STATEMENTS", "after_update", "most_left_over"]
 
 
 def most_left_over(s: Mapping[str, Any]) -> Any:
@@ -50,86 +28,55 @@ def most_left_over(s: Mapping[str, Any]) -> Any:
     return sp.Max(s["R"] - s["beta"] * s["R"] / (s["alpha"] + s["R"]), over)
 
 
-def one_step(r: Fraction, R: Fraction, alpha: Fraction, beta: Fraction) -> Fraction:
-    """The next residual of one client on the line with f_i = x^2/2, whose memory points along the step of length gamma
-    = beta R/(alpha + R).
-
-    A client at x = 50 R with memory x - r sends r/(alpha + r), and the gradient then moves by gamma towards 0.
-
-    >>> one_step(Fraction(1, 10), Fraction(1), Fraction(0), Fraction(9, 10))
-    Fraction(17, 10)
-    """
-    x = 50 * R
-    memory = x - r
-    memory = memory + (beta * r / (alpha + r) if r else 0)
-    if memory <= 0:
-        raise ValueError(f"the memory {memory} does not point along the step: the residual {r} is too large")
-    return abs(x - beta * R / (alpha + R) - memory)
-
-
-def _steps(instance: Mapping[str, Any], radius: Callable[[Fraction, Fraction, Fraction], Fraction]) -> list[Case]:
-    """Every residual on a grid up to the radius; alpha, beta are squares of the instance's roots."""
-    cases = []
-    R = Fraction(1)
+def _steps(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
+    """One round from every residual on a grid up to the radius, R = 1, the step at its limit: towards 0, and away;
+    alpha, beta are squares of the instance's roots."""
+    found, R = [], Fraction(1)
     for a, b in instance["roots"]:
         alpha, beta = Fraction(a) ** 2, Fraction(b) ** 2
-        if not 0 < beta < alpha + R:
-            raise ValueError(f"beta = {beta} does not lie between 0 and alpha + R = {alpha + R}")
-        bound = radius(R, alpha, beta)
-        for j in range(1, int(instance["points"]) + 1):
-            r = bound * Fraction(j, int(instance["points"]))
+        gamma = beta * R / (alpha + R)
+        fixed = {"R": R, "alpha": alpha, "beta": beta, "gamma": gamma, "L_max": Fraction(1)}
+        for r in _grid(at(statement, "rhs", fixed), instance):
             values = {"alpha": alpha, "beta": beta, "residual": r}
-            cases.append(Case(values, one_step(r, R, alpha, beta), bound))
-            gamma = beta * R / (alpha + R)
-            cases.append(
-                Case({**values, "gradient moves": "away"}, residual_after_update(r, alpha, beta) + gamma, bound)
-            )
-    return cases
+            found += [
+                Values({**fixed, "residual_0": r, "residual": one_step(r, R, alpha, beta)}, values),
+                Values(
+                    {**fixed, "residual_0": r, "residual": residual_after_update(r, alpha, beta) + gamma},
+                    {**values, "gradient moves": "away"},
+                ),
+            ]
+    return found
 
 
-def _printed_radius(R: Fraction, alpha: Fraction, beta: Fraction) -> Fraction:
-    return R
+def _grid(radius: Fraction, instance: Mapping[str, Any]) -> list[Fraction]:
+    points = int(instance["points"])
+    return [radius * Fraction(j, points) for j in range(1, points + 1)]
 
 
-def _repaired_radius(R: Fraction, alpha: Fraction, beta: Fraction) -> Fraction:
-    return exactly(REPAIRED, {"R": R, "alpha": alpha, "beta": beta})
-
-
-def _roots(instance: Mapping[str, Any]) -> list[Case]:
-    return _steps(instance, _printed_radius)
-
-
-def _repaired_cases(instance: Mapping[str, Any]) -> list[Case]:
-    """The radius in rational numbers, from rational roots of alpha and beta; and what an update leaves of a residual up
-    to the radius, that of the largest overshoot among them, against A."""
-    cases = []
+def _leavings(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
+    """What an update leaves of a residual up to the radius, that of the largest overshoot among them, against A."""
+    cases, R = [], Fraction(1)
     for a, b in instance["roots"]:
-        cases += _steps({**instance, "roots": [[a, b]]}, _repaired_radius)
-        alpha, beta, R = Fraction(a) ** 2, Fraction(b) ** 2, Fraction(1)
-        radius, most = _repaired_radius(R, alpha, beta), left_over(R, alpha, beta)
-        grid = [radius * Fraction(j, int(instance["points"])) for j in range(int(instance["points"]) + 1)]
-        for r in (*grid, max(Fraction(0), Fraction(a) * Fraction(b) - alpha), R):
+        alpha, beta = Fraction(a) ** 2, Fraction(b) ** 2
+        radius = at(statement, "rhs", {"R": R, "alpha": alpha, "beta": beta})
+        for r in (*_grid(radius, instance), max(Fraction(0), Fraction(a) * Fraction(b) - alpha), R):
             values = {"alpha": alpha, "beta": beta, "residual": r, "after": "the update"}
-            cases.append(Case(values, residual_after_update(r, alpha, beta), most))
+            cases.append(Case(values, residual_after_update(r, alpha, beta), left_over(R, alpha, beta)))
     return cases
 
 
-def _sides() -> Sides:
-    s = letters_of(LEMMA2)
-    return Sides({"residual": s["residual"]}, {"radius": s["R"]})
+def _sides(s: Letters) -> Sides:
+    return Sides({"residual": s.residual}, {"radius": s.R})
 
 
-def _repaired_sides() -> Sides:
+def _repaired_sides(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(REPAIRED)
-    over = sp.Max(0, sp.sqrt(s["beta"]) - sp.sqrt(s["alpha"])) ** 2
-    return Sides(
-        {"residual": s["residual"]}, {"radius": sp.Max(s["R"], over + s["beta"] * s["R"] / (s["alpha"] + s["R"]))}
-    )
+    over = sp.Max(0, sp.sqrt(s.beta) - sp.sqrt(s.alpha)) ** 2
+    return Sides({"residual": s.residual}, {"radius": sp.Max(s.R, over + s.beta * s.R / (s.alpha + s.R))})
 
 
-def _without_overshoot(_: Mapping[str, Any]) -> Outcome:
+def _without_overshoot(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """Where beta <= alpha + r, |1 - beta/(alpha + r)| r = r - beta r/(alpha + r), which grows with r: its derivative is
     ((alpha + r)^2 - alpha beta)/(alpha + r)^2, and the radius of the lemma is R - beta R/(alpha + R) plus the limit of
     gamma L_max."""
@@ -137,34 +84,30 @@ def _without_overshoot(_: Mapping[str, Any]) -> Outcome:
 
     a, b, r, R = sp.symbols("alpha beta r R", positive=True)
     g = r - b * r / (a + r)
-    slope = equal(sp.diff(g, r), ((a + r) ** 2 - a * b) / (a + r) ** 2, "the derivative of the residual that is left")
-    if not slope.true:
-        return slope
-    return equal(g.subs(r, R) + b * R / (a + R), R, "what is left of R, plus the largest change of a gradient")
+    return all_equal(
+        (sp.diff(g, r), ((a + r) ** 2 - a * b) / (a + r) ** 2, "the derivative of the residual that is left"),
+        (g.subs(r, R) + b * R / (a + R), R, "what is left of R, plus the largest change of a gradient"),
+    )
 
 
-def _with_overshoot(_: Mapping[str, Any]) -> Outcome:
+def _with_overshoot(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """With q = (sqrt beta - sqrt alpha)^2 and m = beta R/(alpha + R): -g(r) is at most q, at r = sqrt(alpha beta) -
-    alpha, and at rho = q + m >= R also g(rho) <= q, since g(rho) - q = m - beta rho/(alpha + rho) <= 0."""
+    alpha, and at rho = q + m >= R also g(rho) <= q, since g(rho) - q = m - beta rho/(alpha + rho) <= 0. So the radius
+    max(R, q + m) is kept: above R the step is longer, and an overshoot is at most q."""
     import sympy as sp
 
     a, b, r, R, more = sp.symbols("alpha beta r R more", positive=True)
     g = r - b * r / (a + r)
     q = (sp.sqrt(b) - sp.sqrt(a)) ** 2
     rho = R + more  # q + m
-    steps = (
+    return all_equal(
         (sp.diff(-g, r).subs(r, sp.sqrt(a * b) - a), 0, "the overshoot's derivative"),
         (-g.subs(r, sp.sqrt(a * b) - a), q, "the largest overshoot"),
         (b * rho / (a + rho) - b * R / (a + R), a * b * more / ((a + R) * (a + rho)), "beta rho/(alpha + rho) less m"),
     )
-    for left, right, what in steps:
-        outcome = equal(left, right, what)
-        if not outcome.true:
-            return outcome
-    return Outcome(True, "the radius max(R, q + m) is kept: above R the step is longer, and an overshoot is at most q")
 
 
-def after_update(_: Mapping[str, Any]) -> Outcome:
+def after_update(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """||grad f_i(x^k) - v_i^{k+1}|| <= A <= R in every round, which is all that the descent inequality needs.
 
     One step maps a residual r to |g(r)|, g(r) = r - beta r/(alpha + r), and the gradient then moves by at most m =
@@ -175,34 +118,19 @@ def after_update(_: Mapping[str, Any]) -> Outcome:
     import sympy as sp
 
     a, b, r, R = sp.symbols("alpha beta r R", positive=True)
-    g = r - b * r / (a + r)
-    moved = b * R / (a + R)
-    steps = (
-        (g.subs(r, R) + moved, R, "g(R) + m"),
-        (sp.diff(-g, r).subs(r, sp.sqrt(a * b) - a), 0, "the overshoot's derivative at r = sqrt(alpha beta) - alpha"),
-        (-g.subs(r, sp.sqrt(a * b) - a), (sp.sqrt(b) - sp.sqrt(a)) ** 2, "the largest overshoot"),
-        (
-            R - (sp.sqrt(a + R) - sp.sqrt(a)) ** 2,
-            2 * sp.sqrt(a) * (sp.sqrt(a + R) - sp.sqrt(a)),
-            "R less the overshoot at beta = alpha + R",
-        ),
-    )
-    for left, right, what in steps:
-        outcome = equal(left, right, what)
-        if not outcome.true:
-            return outcome
-    if sp.simplify(sp.diff(g, r, 2) * (a + r) ** 3 / (2 * a * b)) != 1:
-        return Outcome(None, "the convexity of g was not found")
-    letters = {"alpha": a, "beta": b, "R": R}
-    for left, right, what in (
+    g, top = r - b * r / (a + r), sp.sqrt(a * b) - a
+    most = most_left_over({"alpha": a, "beta": b, "R": R})
+    largest = R - (sp.sqrt(a + R) - sp.sqrt(a)) ** 2
+    return all_equal(
+        (g.subs(r, R) + b * R / (a + R), R, "g(R) + m"),
+        (sp.diff(-g, r).subs(r, top), 0, "the overshoot's derivative at r = sqrt(alpha beta) - alpha"),
+        (-g.subs(r, top), (sp.sqrt(b) - sp.sqrt(a)) ** 2, "the largest overshoot"),
+        (largest, 2 * sp.sqrt(a) * (sp.sqrt(a + R) - sp.sqrt(a)), "R less the overshoot at beta = alpha + R"),
+        (sp.diff(g, r, 2), 2 * a * b / (a + r) ** 3, "the second derivative of g"),
         # q dominates for beta = t^2 alpha, t > 1, and short R; g(R) does for beta <= alpha.
-        (most_left_over(letters).subs({b: 9 * a, R: 9 * a}), 4 * a, "A at beta = R = 9 alpha"),
-        (most_left_over(letters).subs(b, a), R**2 / (a + R), "A at beta = alpha"),
-    ):
-        outcome = equal(left, right, what)
-        if not outcome.true:
-            return outcome
-    return Outcome(True, "each update of the memories leaves at most A <= R, also where a step overshoots")
+        (most.subs({b: 9 * a, R: 9 * a}), 4 * a, "A at beta = R = 9 alpha"),
+        (most.subs(b, a), R**2 / (a + R), "A at beta = alpha"),
+    )
 
 
 _RESIDUALS = {"points": 40, "roots": [["0", "3/10"], ["1/2", "1/2"], ["1", "1/2"], ["2", "2"], ["0", "7/10"]]}
@@ -223,6 +151,18 @@ _OUTSIDE = (
 _ALONE = tuple({**i, "clients": 1, "estimate": "4"} for i in _OUTSIDE)
 
 
+_EDGE = {"class": "convex", "L": "1", "alpha": "1", "beta": "1", "residual": "1"}
+_FAR, _SUM = {**_EDGE, "residual": "51/50"}, {**_EDGE, "beta": "101/50"}
+_IN_BETWEEN = (
+    "It decides the second half of the text, on residuals between update and step; the two sides are the first."
+)
+
+
+def _outside(**more: Mapping[str, str]) -> tuple[Check, ...]:
+    found = {"gamma at its limit": {**_EDGE, "step": "51/50"}, **more}
+    return checks("worst-case", worst.track, {f"just outside {k}": i for k, i in found.items()}, "not-applicable")
+
+
 def _radius_grid() -> tuple[dict[str, str], ...]:
     """Residuals up to the repaired radius, which is 1.8 R for alpha = 0, beta = 9/10 and 1.05 R for 1/4 and 1."""
     beyond = ({"L": "1", "alpha": "0", "beta": "9/10", "residual": "9/5"},)
@@ -231,9 +171,9 @@ def _radius_grid() -> tuple[dict[str, str], ...]:
 
 def _no_overshoot(problem: Any, values: Mapping[str, Any]) -> str | None:
     alpha, beta = values["alpha"], values["beta"]
-    return (
-        None if 0 < beta <= alpha * (1 + 1e-12) else f"beta = {beta:.6g} does not lie in (0, alpha] = (0, {alpha:.6g}]"
-    )
+    if 0 < beta <= alpha * (1 + 1e-12):
+        return None
+    return f"beta = {shu.shown(beta)} does not lie in (0, alpha] = (0, {shu.shown(alpha)}]"
 
 
 LEMMA2: Statement = Statement(
@@ -266,8 +206,9 @@ LEMMA2: Statement = Statement(
     sides=_sides,
     checks=(
         Check("algebra", "where no step overshoots", _without_overshoot),
-        Check("exact", "no overshoot beyond the radius", _roots, {**_RESIDUALS, "roots": _SMALL_BETA}),
+        Check("exact", "no overshoot beyond the radius", _steps, {**_RESIDUALS, "roots": _SMALL_BETA}),
         *worst.grid_of(worst.track, _INSIDE[:3]),
+        *_outside(**{"beta <= alpha": {**_EDGE, "beta": "51/50"}, "a residual of at most R": _FAR}),
         *(c for name, (i, _) in TRACKED.items() if "= alpha" in name for c in runs({name: i})),
     ),
     remark=Remark(
@@ -297,11 +238,12 @@ LARGER_BETA: Statement = replace(
     assumptions=(shu.CLIENTS, shu.WITHIN, shu.CONTRACTS, shu.STEP),
     checks=(
         Check("algebra", "where no step overshoots", _without_overshoot),
-        Check("exact", "no overshoot beyond the radius", _roots, _RESIDUALS),
-        Check("exact", "overshoots", _roots, _OVERSHOOTS, "violated"),
+        Check("exact", "no overshoot beyond the radius", _steps, _RESIDUALS),
+        Check("exact", "overshoots", _steps, _OVERSHOOTS, "violated"),
         *worst.grid_of(worst.track, _INSIDE),
         *worst.grid_of(worst.track, _OUTSIDE, "violated"),
         *worst.grid_of(worst.track, _ALONE, "violated"),
+        *_outside(**{"beta < alpha + R": _SUM, "a residual of at most R": _FAR}),
         *(c for name, (i, verdict) in TRACKED.items() for c in runs({name: i}, expected=verdict)),
     ),
     expected="violated",
@@ -336,9 +278,12 @@ REPAIRED: Statement = replace(
         Check("algebra", "where no step overshoots", _without_overshoot),
         Check("algebra", "where steps overshoot", _with_overshoot),
         Check("algebra", "residuals after the update", after_update),
-        Check("exact", "no overshoot beyond the radius", _repaired_cases, _RESIDUALS),
-        Check("exact", "overshoots", _repaired_cases, _OVERSHOOTS),
-        *worst.grid_of(lambda i: worst.track(i, repaired=True), _radius_grid()),
+        Check("exact", "no overshoot beyond the radius", _steps, _RESIDUALS),
+        Check("exact", "overshoots", _steps, _OVERSHOOTS),
+        Check("exact", "no overshoot, after the update", _leavings, _RESIDUALS, part=_IN_BETWEEN),
+        Check("exact", "overshoots, after the update", _leavings, _OVERSHOOTS, part=_IN_BETWEEN),
+        *worst.grid_of(worst.track, _radius_grid()),
+        *_outside(**{"beta < alpha + R": _SUM, "a residual of at most rho": {**_EDGE, "residual": "51/50"}}),
         *(c for name, (i, _) in TRACKED.items() for c in runs({name: i})),
         *runs(BEYOND),
     ),

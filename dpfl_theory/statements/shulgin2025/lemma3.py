@@ -9,15 +9,14 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Experiment, Outcome
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.formula import Letters, evaluate, letters_of, sides_of, total
 from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025._experiments import experiment, runs
 from dpfl_theory.statements.shulgin2025._instances import NOISY, ONE_CLIENT
-from dpfl_theory.statements.shulgin2025._line import exactly
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import all_equal
 
-__all__ = ["LEMMA3", "STATEMENTS", "second_moment"]
+__all__ = ["LEMMA3", "STATEMENTS", "second_moment", "squared"]
 
 _NOISE = Expected(
     "noise",
@@ -60,52 +59,63 @@ def second_moment(
     return d * (vhat - 2 * sum(cross, Fraction(0)) / n + sum((x for row in own for x in row), Fraction(0)) / (n * n))
 
 
-def _sides() -> Sides:
+def _sides(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(LEMMA3)
-    return Sides(
-        {"noise": s["noise"]},
-        {"bound": s["beta"] * sp.sqrt((s["K"] + 1) * s["d"] * s["sigma"] ** 2 / s["n"])},
-    )
+    return Sides({"noise": s.noise}, {"bound": s.beta * sp.sqrt((s.K + 1) * s.d * s.sigma**2 / s.n)})
 
 
-def _moments(instance: Mapping[str, Any]) -> list[Case]:
+def _moments(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
     """The second moment against the square of the bound, which Jensen's inequality compares: they are equal."""
     cases = []
-    for K, n, d, sigma, beta in instance["runs"]:
-        found = second_moment(K, n, d, Fraction(sigma), Fraction(beta))
-        letters = {"K": K, "beta": beta, "n": n, "d": d, "sigma": sigma}
-        printed = exactly(LEMMA3, {name: Fraction(x) for name, x in letters.items()}, power=2)
-        values = {"K": K, "n": n, "d": d, "sigma": sigma, "beta": beta}
+    for K, n, d, *texts in instance["runs"]:
+        sigma, beta = map(Fraction, texts)
+        found = second_moment(K, n, d, sigma, beta)
+        printed = squared(statement, {"K": K, "beta": beta, "n": n, "d": d, "sigma": sigma})
+        values = {"K": K, "n": n, "d": d, "sigma": texts[0], "beta": texts[1]}
         cases += [Case(values, found, printed), Case({**values, "compared": "the other way"}, printed, found)]
     return cases
 
 
-def _gaussian_length(_: Mapping[str, Any]) -> Outcome:
+def squared(statement: Statement, letters: Mapping[str, Any], term: str = "") -> Fraction:
+    """The square of the right side, or of one of its terms, which is rational."""
+    import sympy as sp
+
+    right = sides_of(statement).rhs
+    found: Fraction = evaluate(sp.expand((right[term] if term else sum(right.values())) ** 2), letters, statement.id)
+    return found
+
+
+_SQUARES = (
+    "It decides that the second moment is the square of the right side; that an expected length is at most the root of "
+    "its second moment is Jensen's inequality."
+)
+
+
+def _gaussian_length(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """What Jensen's inequality gives away: E||z|| = sqrt(2) Gamma((d+1)/2)/Gamma(d/2) for z ~ N(0, I_d), which is
     sqrt(2/pi) = 0.798 for d = 1 and within 1/(4d) of sqrt(d) for large d."""
     import sympy as sp
 
-    s = letters_of(LEMMA3)
-    d, one_round = s["d"], {s[name]: value for name, value in (("K", 0), ("n", 1), ("beta", 1), ("sigma", 1))}
-    entered = sum(_sides().rhs.values()).subs(one_round)
-    root = equal(entered, sp.sqrt(d), "the bound of one standard draw")
-    if not root.true:
-        return root
+    s = letters_of(statement)
+    d = s.d
     length = sp.sqrt(2) * sp.gamma((d + 1) / 2) / sp.gamma(d / 2)
-    one = equal(length.subs(d, 1), sp.sqrt(2 / sp.pi), "E|z| for d = 1")
-    if not one.true:
-        return one
+    entered = total(statement).subs({s.K: 0, s.n: 1, s.beta: 1, s.sigma: 1})
+    found = all_equal(
+        (entered, sp.sqrt(d), "the bound of one standard draw"),
+        (length.subs(d, 1), sp.sqrt(2 / sp.pi), "E|z| for d = 1"),
+    )
+    if not found.true:
+        return found
     for dimension in (1, 2, 3, 10, 100):
         if not bool(length.subs(d, dimension) ** 2 < dimension):
             return Outcome(False, f"E||z||^2 is not below d = {dimension}")
     return Outcome(True, "E||z|| is below sqrt(d), by the factor 0.798 for d = 1")
 
 
-def _known(instance: Mapping[str, Any]) -> Experiment:
+def _known(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     """The run, whose left side is that of a Gaussian vector: the bound times E||z||/sqrt(d) for z ~ N(0, I_d)."""
-    found = experiment(instance)
+    found = experiment(statement, instance)
     v = found.values
     length = math.sqrt(2.0) * math.exp(math.lgamma((v["d"] + 1.0) / 2.0) - math.lgamma(v["d"] / 2.0))
     noise = v["beta"] * v["sigma"] * math.sqrt((v["K"] + 1.0) / v["n"]) * length
@@ -141,7 +151,7 @@ LEMMA3: Statement = Statement(
     sides=_sides,
     checks=(
         Check("algebra", "the length of a Gaussian vector", _gaussian_length),
-        Check("exact", "second moment against the squared bound", _moments, _RUNS),
+        Check("exact", "second moment against the squared bound", _moments, _RUNS, part=_SQUARES),
         *runs(
             {**{name: {**i, "lanes": 4096} for name, i in NOISY.items()}, "one client on the line": ONE_CLIENT}, _known
         ),

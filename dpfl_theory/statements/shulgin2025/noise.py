@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements import prescribed_noise as shared
 from dpfl_theory.statements.claims import ConstantClaim, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import letters_of
-from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement, Symbol
+from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.repaired_noise import BUDGET, PROOF, repaired_checks
 from dpfl_theory.statements.shulgin2025._letters import whole_rounds
 
@@ -40,16 +40,14 @@ def _squared(s: Mapping[str, Any], variance: Any) -> Any:
     return variance / (s["K"] + 1)
 
 
-def _deviation(statement: Statement, constant: Any = None) -> Any:
+def _deviation(s: Letters, constant: Any = None) -> Any:
     import sympy as sp
 
-    s = letters_of(statement)
-    root = sp.sqrt(s["v"]) if constant is None else constant
-    return root * sp.sqrt((s["K"] + 1) * sp.log(1 / s["delta"])) / s["epsilon"]
+    return (sp.sqrt(s.v) if constant is None else constant) * sp.sqrt((s.K + 1) * sp.log(1 / s.delta)) / s.epsilon
 
 
-def _every_client(instance: Mapping[str, Any]) -> ConstantClaim:
-    escape = shared.many_rounds(lambda: ANY_EPSILON, _squared, lambda rounds: {"K": rounds - 1})
+def _every_client(statement: Statement, instance: Mapping[str, Any]) -> ConstantClaim:
+    escape = shared.many_rounds(lambda: statement, _squared, lambda rounds: {"K": rounds - 1})
     return shared.existence(instance, escape, shared.fails())
 
 
@@ -62,7 +60,7 @@ def _usual(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     return None if delta <= mpmath.exp(-5) else f"delta = {values['delta']} exceeds e^-5"
 
 
-def _on_the_range(instance: Mapping[str, Any]) -> PrivacyClaim:
+def _on_the_range(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
     import mpmath
 
     def points() -> list[PrivacyPoint]:
@@ -71,7 +69,7 @@ def _on_the_range(instance: Mapping[str, Any]) -> PrivacyClaim:
             for epsilon in map(mpmath.mpf, instance["epsilon"]):
                 for log in map(mpmath.mpf, instance["log(1/delta)"]):
                     at = {"K": 299, "v": 4, "epsilon": epsilon, "delta": mpmath.exp(-log)}
-                    variance = shared.evaluate(NOISE, shared.noise_of(NOISE), at)
+                    variance = shared.evaluate(statement, shared.noise_of(statement), at)
                     found.append(PrivacyPoint(at, at["delta"], *shared.one_release(epsilon, _squared(at, variance))))
         return found
 
@@ -81,6 +79,11 @@ def _on_the_range(instance: Mapping[str, Any]) -> PrivacyClaim:
 _RANGE_GRID = {
     "epsilon": ["1/1000", "1", "5", "10"],
     "log(1/delta)": ["5", "7", "11.512925464970228", "50", "2000"],
+}
+
+_OUTSIDE = {
+    "just outside epsilon <= 10": {"epsilon": ["51/5"], "log(1/delta)": ["5"]},
+    "just outside delta <= e^-5": {"epsilon": ["10"], "log(1/delta)": ["4.985"]},
 }
 
 NOISE: Statement = Statement(
@@ -113,11 +116,12 @@ NOISE: Statement = Statement(
     symbols=(*_LETTERS, _CONSTANT),
     assumptions=(Assumption("0 < epsilon <= 10 and delta <= e^-5", _usual), ROUNDS, shared.DELTA),
     relation="==",
-    sides=lambda: Sides({"noise": letters_of(NOISE)["sigma"]}, {"prescribed deviation": _deviation(NOISE)}),
-    prescription=lambda: {"sigma": _deviation(NOISE)},
+    sides=lambda s: Sides({"noise": s.sigma}, {"prescribed deviation": _deviation(s)}),
+    prescription=lambda s: {"sigma": _deviation(s)},
     checks=(
         shared.rounds_together(lambda: NOISE, _squared),
         Check("privacy", "v = 4 on the whole range", _on_the_range, _RANGE_GRID),
+        *checks("privacy", _on_the_range, _OUTSIDE, "not-applicable"),
     ),
     remark=Remark(
         "If no range of epsilon is meant but that of Theorem 1 of Abadi et al., epsilon <= u (K + 1), then no constant "
@@ -144,8 +148,8 @@ ANY_EPSILON: Statement = replace(
     ),
     symbols=(*_LETTERS, _OF_RANGE, _CONSTANT),
     assumptions=(Assumption("0 < epsilon <= u (K + 1)", _range), ROUNDS, shared.DELTA),
-    sides=lambda: Sides({"noise": letters_of(ANY_EPSILON)["sigma"]}, {"prescribed deviation": _deviation(ANY_EPSILON)}),
-    prescription=lambda: {"sigma": _deviation(ANY_EPSILON)},
+    sides=lambda s: Sides({"noise": s.sigma}, {"prescribed deviation": _deviation(s)}),
+    prescription=lambda s: {"sigma": _deviation(s)},
     checks=(
         shared.rounds_together(lambda: ANY_EPSILON, _squared),
         Check(
@@ -180,8 +184,8 @@ REPAIRED: Statement = Statement(
     symbols=_LETTERS,
     assumptions=(BUDGET, ROUNDS, shared.DELTA),
     relation="==",
-    sides=lambda: Sides({"noise": letters_of(REPAIRED)["sigma"]}, {"prescribed deviation": _deviation(REPAIRED, 2)}),
-    prescription=lambda: {"sigma": _deviation(REPAIRED, 2)},
+    sides=lambda s: Sides({"noise": s.sigma}, {"prescribed deviation": _deviation(s, 2)}),
+    prescription=lambda s: {"sigma": _deviation(s, 2)},
     checks=repaired_checks(lambda: REPAIRED, _squared, {"K": 299}),
 )
 

@@ -6,78 +6,86 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.claims import Case, Outcome
-from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.claims import Case, Outcome, Values
+from dpfl_theory.statements.formula import Letters, at, letters_of, sides_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025._experiments import runs
 from dpfl_theory.statements.shulgin2025._instances import NOISY, NOISY_EDGES
-from dpfl_theory.statements.shulgin2025._line import exactly, is_square, least_with_noise, runs_on_the_line
-from dpfl_theory.statements.shulgin2025.lemma3 import second_moment
+from dpfl_theory.statements.shulgin2025._line import (
+    INSIDE,
+    OUTSIDE,
+    edges,
+    is_square,
+    least_with_noise,
+    runs_on_the_line,
+)
+from dpfl_theory.statements.shulgin2025.lemma3 import second_moment, squared
 from dpfl_theory.statements.shulgin2025.theorem1 import LONG, THEOREM1
 from dpfl_theory.statements.symbolic import equal
 
 __all__ = ["STATEMENTS", "THEOREM2"]
 
 
-def _sides() -> Sides:
+def _sides(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(THEOREM2)
     return Sides(
-        {"gradient": s["E_least"]},
+        {"gradient": s.E_least},
         {
-            "initialisation": s["gap"] / (s["gamma"] * (s["K"] + 1)),
-            "memory": 2 * s["R"],
-            "curvature": s["L"] * s["gamma"] / 2,
-            "privacy noise": 2 * s["beta"] * sp.sqrt((s["K"] + 1) * s["d"] * s["sigma"] ** 2 / s["n"]),
+            "initialisation": s.gap / (s.gamma * (s.K + 1)),
+            "memory": 2 * s.R,
+            "curvature": s.L * s.gamma / 2,
+            "privacy noise": 2 * s.beta * sp.sqrt((s.K + 1) * s.d * s.sigma**2 / s.n),
         },
     )
 
 
-def _without_noise(_: Mapping[str, Any]) -> Outcome:
-    assert THEOREM1.sides is not None
-    own, other = letters_of(THEOREM2), letters_of(THEOREM1)
-    quiet = sum(_sides().rhs.values()).subs(own["sigma"], 0)
+def _without_noise(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
+    own, other = letters_of(statement), letters_of(THEOREM1)
     shared = {other[name]: own[name] for name in other if name in own}
-    return equal(quiet, sum(sides_of(THEOREM1).rhs.values()).subs(shared), "Theorem 2 at sigma = 0 and Theorem 1")
+    quiet = total(statement).subs(own.sigma, 0)
+    return equal(quiet, total(THEOREM1).subs(shared), "Theorem 2 at sigma = 0 and Theorem 1")
 
 
-def _accumulated(_: Mapping[str, Any]) -> Outcome:
+def _accumulated(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """vhat - v in round k is beta times the mean over n clients of k + 1 independent N(0, sigma^2 I): Jensen gives the
     root of its second moment, the largest of which is round K's; the descent inequality has it twice."""
     import sympy as sp
 
-    s = letters_of(THEOREM2)
-    moment = s["beta"] ** 2 * (s["K"] + 1) * s["d"] * s["sigma"] ** 2 / s["n"]
-    return equal(_sides().rhs["privacy noise"], 2 * sp.sqrt(moment), "the noise term and twice Lemma 3 at k = K")
+    s = letters_of(statement)
+    moment = s.beta**2 * (s.K + 1) * s.d * s.sigma**2 / s.n
+    entered = sides_of(statement).rhs["privacy noise"]
+    return equal(entered, 2 * sp.sqrt(moment), "the noise term and twice Lemma 3 at k = K")
 
 
-def _first_rounds(instance: Mapping[str, Any]) -> list[Case]:
-    """K = 0 on f = L x^2/2, one client: |grad f(x^0)| against the bound without its last term, which is larger with
-    it; the step at its limit. Then 2 beta sqrt((K + 1) d sigma^2/n) squared against 4 times what the server adds up."""
-    cases = []
+def _first_rounds(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+    """K = 0 on f = L x^2/2, one client without noise, the step at its limit: |grad f(x^0)|."""
+    found = []
     for texts in instance["rounds"]:
         L, slope, R, alpha, beta = (Fraction(text) for text in texts)
         gamma = beta * R / ((alpha + R) * L)
-        if not 0 < beta < alpha + R:
-            raise ValueError(f"beta = {beta} does not lie between 0 and alpha + R = {alpha + R}")
         own = {"L": L, "R": R, "alpha": alpha, "beta": beta, "gamma": gamma, "gap": slope**2 / (2 * L)}
-        quiet = {"K": Fraction(0), "n": Fraction(1), "d": Fraction(1), "sigma": Fraction(0)}
-        cases.append(Case({**own, "slope": slope}, slope, exactly(THEOREM2, {**own, **quiet})))
+        quiet = {"K": 0, "n": 1, "d": 1, "sigma": 0, "L_max": L, "E_least": slope}
+        found.append(Values({**own, **quiet}, at={**own, "slope": slope}))
+    return found
+
+
+def _noise_terms(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
+    """2 beta sqrt((K + 1) d sigma^2/n) squared against 4 times what the server adds up."""
+    cases = []
     for K, n, d, sigma, beta in instance["noise"]:
-        letters = {"K": Fraction(K), "n": Fraction(n), "d": Fraction(d), "sigma": Fraction(sigma)}
-        moment = 4 * second_moment(K, n, d, letters["sigma"], Fraction(beta))
-        printed = exactly(THEOREM2, {**letters, "beta": Fraction(beta)}, 2, ("privacy noise",))
-        cases.append(Case({**letters, "beta": beta}, moment, printed))
-        cases.append(Case({**letters, "beta": beta, "compared": "the other way"}, printed, moment))
+        letters = {"K": K, "n": n, "d": d, "sigma": Fraction(sigma), "beta": Fraction(beta)}
+        moment = 4 * second_moment(K, n, d, letters["sigma"], letters["beta"])
+        printed = squared(statement, letters, "privacy noise")
+        cases += [Case(letters, moment, printed), Case({**letters, "compared": "the other way"}, printed, moment)]
     return cases
 
 
-def _noisy_runs(instance: Mapping[str, Any]) -> list[Case]:
+def _noisy_runs(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """Whole runs on the line: the limits of min_k E|f'(x^k)| against the bound, after numbers of rounds for which it is
     rational. The upper limit stands for the expectation where it is at most the bound, else the lower one."""
-    cases, sigma = [], Fraction(instance["sigma"])
+    found, sigma = [], Fraction(instance["sigma"])
     for run in runs_on_the_line(instance):
         n, beta = run.letters["n"], run.letters["beta"]
         moments = [second_moment(k, int(n), 1, sigma, beta) for k in range(len(run.rounds))]
@@ -85,16 +93,20 @@ def _noisy_runs(instance: Mapping[str, Any]) -> list[Case]:
             square = (K + 1) * sigma**2 / n
             if not is_square(square):
                 continue
-            letters = {**run.letters, "K": Fraction(K), "d": Fraction(1), "sigma": sigma}
+            letters = {**run.letters, "K": K, "d": 1, "sigma": sigma}
             low, high = least_with_noise(run, K, moments)
-            bound = exactly(THEOREM2, letters)
+            bound = at(statement, "rhs", letters)
             if low <= bound < high:
                 raise ValueError(f"at K = {K} the limits {float(low):.6g} and {float(high):.6g} do not decide")
-            cases.append(Case(letters, high if high <= bound else low, bound))
-    return cases
+            found.append(Values({**letters, "E_least": high if high <= bound else low}, letters))
+    return found
 
 
-_EXACT = {
+_TERM = (
+    "It decides that the square of the noise term is that of twice what the server's noise adds up to, in second "
+    "moments; that the descent has it twice is Theorem 1's proof."
+)
+_EXACT: dict[str, Any] = {
     "rounds": [
         ["1", "1", "1/100", "0", "1/200"],
         ["1", "1/100", "1/99", "1", "1"],
@@ -140,7 +152,9 @@ THEOREM2: Statement = Statement(
     checks=(
         Check("algebra", "no noise: Theorem 1", _without_noise),
         Check("algebra", "noise accumulated by the server", _accumulated),
-        Check("exact", "first round, and the noise term", _first_rounds, _EXACT),
+        Check("exact", "first round", _first_rounds, {"rounds": _EXACT["rounds"]}),
+        Check("exact", "the noise term", _noise_terms, {"noise": _EXACT["noise"]}, part=_TERM),
+        *edges(INSIDE, {**OUTSIDE, "sigma >= 0": {"sigma": "-1/100"}}),
         Check("exact", "whole runs on the line", _noisy_runs, _NOISY_RUNS),
         *runs({**NOISY, **NOISY_EDGES}),
     ),
