@@ -19,7 +19,7 @@ from dpfl_theory.statements.formula import evaluate, letters_of, prescription_of
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.model import checks as each
 from dpfl_theory.statements.noble2022._moments import Users, users_of
-from dpfl_theory.statements.noble2022._strongly_convex import below
+from dpfl_theory.statements.noble2022._strongly_convex import below, weighted
 
 __all__ = ["cases", "checks", "dissimilarity", "squares"]
 
@@ -91,7 +91,7 @@ def cases(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
         unit = users.mean_curvature**2 if kind == "slope" else users.mean_curvature / 2
         values |= {
             "eta_l": users.eta_l,
-            kind: Fraction(ceil(unit * _mean(squares(users, T)[:T], rate) * 10**30), 10**30),
+            kind: Fraction(ceil(unit * weighted(squares(users, T)[:T], rate) * 10**30), 10**30),
         }
         found.append(Values(values, {"T": T, "V": V, "eta~ nu": users.step * users.smoothness, "G^2": square}))
     return found
@@ -108,15 +108,6 @@ def _values(users: Users, B: Fraction, square: Fraction, T: int) -> dict[str, An
         "M": len(users.curvatures), "T": T, "B": B, "G": sp.sqrt(sp.Rational(square)), "D0": abs(away),
         "F0": users.mean_curvature / 2 * away * away,
     }  # fmt: skip
-
-
-def _mean(values: list[Fraction], rate: Fraction) -> Fraction:
-    """The mean with weights (1 - rate)^{-t}."""
-    weights, found, weight = Fraction(0), Fraction(0), Fraction(1)
-    for value in values:
-        weight /= 1 - rate
-        weights, found = weights + weight, found + weight * value
-    return found / weights
 
 
 _EQUAL = {"curvatures": ["1", "1"], "offsets": ["1", "-1"], "size": 1, "start": "2", "B": 1}
