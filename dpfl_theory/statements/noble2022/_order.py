@@ -7,14 +7,14 @@ O. Larger u and v only weaken the statement, so that a ladder of pairs with u an
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import ConstantClaim, Escape, Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import letters_of
-from dpfl_theory.statements.model import Assumption, Statement
+from dpfl_theory.statements.formula import Letters, at, letters_of, prescription_of
+from dpfl_theory.statements.model import Assumption, Sides, Statement
 from dpfl_theory.statements.noble2022 import _formulas as formulas
 from dpfl_theory.statements.noble2022._letters import DELTA, NOISE, SAMPLING
-from dpfl_theory.statements.prescribed_noise import evaluate
 from dpfl_theory.statements.symbolic import equal
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ __all__ = [
     "hypotheses",
     "no_constants",
     "order",
+    "prescription",
+    "sides",
     "solved",
 ]
 
@@ -65,54 +67,67 @@ ARGUMENT = (
 )
 
 
-def order(statement: Statement) -> Any:
+def order(s: Letters) -> Any:
     """u s sqrt(l T K log(2Tl/delta) log(2/delta))/(epsilon sqrt(M)), as printed."""
     import sympy as sp
 
-    s = letters_of(statement)
-    logs = sp.log(2 * s["T"] * s["l"] / s["delta"]) * sp.log(2 / s["delta"])
-    return s["u"] * s["s"] * sp.sqrt(s["l"] * s["T"] * s["K"] * logs) / (s["epsilon"] * sp.sqrt(s["M"]))
+    logs = sp.log(2 * s.T * s.l / s.delta) * sp.log(2 / s.delta)
+    return s.u * s.s * sp.sqrt(s.l * s.T * s.K * logs) / (s.epsilon * sp.sqrt(s.M))
 
 
-def solved(view: str) -> Callable[[Mapping[str, Any]], Outcome]:
+def sides(s: Letters) -> Sides:
+    """sigma_g is at least the order."""
+    return Sides({"noise": s.sigma_g}, {"order": order(s)})
+
+
+def prescription(s: Letters) -> Mapping[str, Any]:
+    """The order itself."""
+    return {"sigma_g": order(s)}
+
+
+def _least(statement: Statement, values: Mapping[str, Any]) -> Any:
+    """The least sigma_g that the statement asks for, with 65 digits."""
+    import mpmath
+
+    with mpmath.workdps(65):
+        exact = {name: mpmath.mpf(values[name]) for name in ("u", "s", "l", "T", "K", "M", "epsilon", "delta")}
+        return at(statement, "rhs", exact)
+
+
+def solved(view: str) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
     """With u = 1 the first term of the printed epsilon-tilde is epsilon, or epsilon_s = epsilon sqrt(M/l)."""
 
-    def build(_: Mapping[str, Any]) -> Outcome:
+    def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
         import sympy as sp
 
-        e, z = sp.symbols("epsilon sigma_g", positive=True)
-        users, steps, rounds = sp.symbols("M K T", integer=True, positive=True)
-        rate, share, d = sp.symbols("l s delta", positive=True, probability=True)
-        logs = sp.log(2 * rounds * rate / d) * sp.log(2 / d)
-        noise = share * sp.sqrt(rate * rounds * steps * logs) / (e * sp.sqrt(users))
+        s = letters_of(statement)
+        logs = sp.log(2 * s.T * s.l / s.delta) * sp.log(2 / s.delta)
+        noise = prescription_of(statement)["sigma_g"].subs(s.u, 1)
         if view == "third-party":
-            first = rate * share * sp.sqrt(rounds * steps * logs) / (z * sp.sqrt(rate * users))
-            return equal(first.subs(z, noise), e, "the first term of epsilon-tilde at the printed sigma_g, and epsilon")
-        first = share * sp.sqrt(rounds * steps * logs) / z
-        claimed = e * sp.sqrt(users / rate)
-        return equal(
-            first.subs(z, noise), claimed, "epsilon-tilde with log(2Tl/delta) at the printed sigma_g, and eps_s"
-        )
+            first = s.l * s.s * sp.sqrt(s.T * s.K * logs) / (noise * sp.sqrt(s.l * s.M))
+            return equal(first, s.epsilon, "the first term of epsilon-tilde at the printed sigma_g, and epsilon")
+        first, claimed = s.s * sp.sqrt(s.T * s.K * logs) / noise, s.epsilon * sp.sqrt(s.M / s.l)
+        return equal(first, claimed, "epsilon-tilde with log(2Tl/delta) at the printed sigma_g, and eps_s")
 
     return build
 
 
 def at_order(
-    statement: Callable[[], Statement], guarantee: Callable[[Mapping[str, Any]], tuple[Any, Any]], view: str
-) -> Callable[[Mapping[str, Any]], PrivacyClaim]:
-    """u = v = 1 at single instances, which give sigma_g where it is more than the printed order."""
+    guarantee: Callable[[Mapping[str, Any]], tuple[Any, Any]], view: str
+) -> Callable[[Statement, Mapping[str, Any]], PrivacyClaim]:
+    """u = v = 1 at single instances, which give sigma_g where it is more than the printed order; ``share`` is of what
+    is asked for."""
 
-    def build(instance: Mapping[str, Any]) -> PrivacyClaim:
+    def build(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
         def points() -> list[PrivacyPoint]:
             found = []
             for given in instance["points"]:
-                at = {**given, "u": 1, "v": 1}
-                least = float(evaluate(statement(), order(statement()), at))
-                at["sigma_g"] = max(float(at.get("sigma_g", 0.0)), least)
-                claimed, delta = (float(x) for x in guarantee(at))
-                found.append(
-                    PrivacyPoint(at, claimed, *formulas.certified("dp-fedavg-record", {**at, "delta": delta}, view))
-                )
+                named = {"u": 1, "v": 1, **given}
+                share = float(named.pop("share", 1))
+                named["sigma_g"] = share * max(float(named.get("sigma_g", 0.0)), float(_least(statement, named)))
+                claimed, delta = (float(x) for x in guarantee(named))
+                limits = formulas.certified("dp-fedavg-record", {**named, "delta": delta}, view)
+                found.append(PrivacyPoint(named, claimed, *limits))
             return found
 
         return PrivacyClaim(f"epsilon of DP-FedAvg, {view}", points)
@@ -139,7 +154,7 @@ def _printed_noise(statement: Callable[[], Statement]) -> Assumption:
     def test(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
         if "u" not in values:
             return None
-        least = evaluate(statement(), order(statement()), values)
+        least = _least(statement(), values)
         if values["sigma_g"] >= least * (1 - 1e-12):
             return None
         return f"sigma_g = {values['sigma_g']} is below the printed order with the constant u, {least}"
@@ -155,42 +170,48 @@ def hypotheses(statement: Callable[[], Statement]) -> tuple[Assumption, ...]:
 
 
 def no_constants(
-    statement: Callable[[], Statement], guarantee: Callable[[Mapping[str, Any]], tuple[Any, Any]], view: str
-) -> Callable[[Mapping[str, Any]], ConstantClaim]:
+    guarantee: Callable[[Mapping[str, Any]], tuple[Any, Any]], view: str
+) -> Callable[[Statement, Mapping[str, Any]], ConstantClaim]:
     """The claim that some u and v exist; guarantee: the claimed epsilon (before O) and delta at an instance; view: of
     a third party or of the server."""
     import mpmath
 
     def instance_at(records: int) -> dict[str, Any]:
         share = mpmath.mpf(1) / records
-        at = {"M": 2, "l": mpmath.mpf(1) / 2, "R": records, "s": share, "K": 1, "T": 2 * records}
-        return {**at, "epsilon": mpmath.mpf(1) / 2, "delta": mpmath.mpf(10) ** -6}
+        sizes = {"M": 2, "l": mpmath.mpf(1) / 2, "R": records, "s": share, "K": 1, "T": 2 * records}
+        return {**sizes, "epsilon": mpmath.mpf(1) / 2, "delta": mpmath.mpf(10) ** -6}
 
-    def escape(u: Any, v: Any) -> Escape:
+    def escape(statement: Statement, u: Any, v: Any) -> Escape:
         with mpmath.workdps(65):
             records = 2
             while True:
                 records *= 2
-                at = {**instance_at(records), "u": u, "v": v}
-                at["sigma_g"] = evaluate(statement(), order(statement()), at)
-                epsilon, delta = guarantee(at)
-                often = -mpmath.expm1(at["T"] * mpmath.log1p(-at["l"] * at["s"]))
-                tail = 1 / (4 * mpmath.sqrt(2) * at["sigma_g"])
-                low = often * mpmath.ncdf(tail) - mpmath.exp(v * epsilon) * at["T"] * mpmath.ncdf(-tail)
-                if low > mpmath.mpf(1) / 2 and at["s"] * u <= 1:
-                    return Escape(at, delta, low)
+                named = {**instance_at(records), "u": u, "v": v}
+                named["sigma_g"] = _least(statement, named)
+                epsilon, delta = guarantee(named)
+                often = -mpmath.expm1(named["T"] * mpmath.log1p(-named["l"] * named["s"]))
+                tail = 1 / (4 * mpmath.sqrt(2) * named["sigma_g"])
+                low = often * mpmath.ncdf(tail) - mpmath.exp(v * epsilon) * named["T"] * mpmath.ncdf(-tail)
+                if low > mpmath.mpf(1) / 2 and named["s"] * u <= 1:
+                    return Escape(named, delta, low)
 
-    def build(instance: Mapping[str, Any]) -> ConstantClaim:
+    def build(statement: Statement, instance: Mapping[str, Any]) -> ConstantClaim:
         ladder = tuple((u, v) for u in instance["u"] for v in instance["v"])
-        return ConstantClaim("u", lambda: [_needed(n) for n in instance["needed"]], escape, ladder, ARGUMENT)
+        return ConstantClaim(
+            "u",
+            lambda: [_needed(statement, n) for n in instance["needed"]],
+            partial(escape, statement),
+            ladder,
+            ARGUMENT,
+        )
 
-    def _needed(records: int) -> PrivacyPoint:
+    def _needed(statement: Statement, records: int) -> PrivacyPoint:
         """The smallest u with v = 1, as certified limits, for DP-FedAvg. With lM = sR = K = 1 a third party sees one of
         all MR records, drawn uniformly; the server sees whose it is."""
         from dpfl_theory.privacy import calibrate
         from dpfl_theory.privacy.mechanisms import get
 
-        at = instance_at(records)
+        named = instance_at(records)
         described: Any = get("dp-fedavg-record")
         run = described(
             users=2,
@@ -201,9 +222,9 @@ def no_constants(
             rounds=2 * records,
             view=view,
         )
-        unit = float(evaluate(statement(), order(statement()), {**at, "u": 1}))
-        epsilon, delta = (float(x) for x in guarantee(at))
+        unit = float(_least(statement, {**named, "u": 1}))
+        epsilon, delta = (float(x) for x in guarantee(named))
         low, high = (calibrate(run, epsilon=epsilon, delta=delta, limit=side) / unit for side in ("low", "high"))
-        return PrivacyPoint(at, float("inf"), min(low, high), high)
+        return PrivacyPoint(named, float("inf"), min(low, high), high)
 
     return build
