@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import ConstantClaim, Escape, Outcome, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.formula import Letters, at, letters_of, prescription_of
-from dpfl_theory.statements.model import Assumption, Sides, Statement
+from dpfl_theory.statements.model import Assumption, Check, Sides, Statement, checks
 from dpfl_theory.statements.noble2022 import _formulas as formulas
 from dpfl_theory.statements.noble2022._letters import DELTA, NOISE, SAMPLING
 from dpfl_theory.statements.symbolic import equal
@@ -27,6 +27,7 @@ __all__ = [
     "READING",
     "SURVIVES",
     "at_order",
+    "edges",
     "hypotheses",
     "no_constants",
     "order",
@@ -133,6 +134,26 @@ def at_order(
         return PrivacyClaim(f"epsilon of DP-FedAvg, {view}", points)
 
     return build
+
+
+_EDGE = {"M": 2, "l": 0.5, "K": 1, "T": 64, "R": 64, "s": 1 / 64, "epsilon": 0.5, "delta": 1e-6}
+_WIDE = {"M": 10**6, "l": 1e-6, "K": 1, "T": 1, "R": 1000, "s": 1e-3, "epsilon": 0.5, "delta": 1e-7}
+_OUTSIDE = {
+    "the printed order": {**_EDGE, "share": 0.99},
+    "epsilon < 1": {**_EDGE, "epsilon": 1.01},
+    "s <= 1/u": {**_EDGE, "u": 64.5},
+    "sigma_g >= u s sqrt(K/log(2Tl/delta))": {**_WIDE, "sigma_g": 5.72e-4},
+}
+_INSIDE = {"epsilon < 1": {**_EDGE, "epsilon": 0.99}, "s <= 1/u": {**_EDGE, "u": 63.5}}
+"""Instances on both sides of the order form's hypotheses; those of no constants lie on the printed order itself."""
+
+
+def edges(guarantee: Callable[[Mapping[str, Any]], tuple[Any, Any]], view: str) -> tuple[Check, ...]:
+    """Checks of them."""
+    build = at_order(guarantee, view)
+    inside = {f"just inside {name}": {"points": [point]} for name, point in _INSIDE.items()}
+    outside = {f"just outside {name}": {"points": [point]} for name, point in _OUTSIDE.items()}
+    return (*checks("privacy", build, inside), *checks("privacy", build, outside, "not-applicable"))
 
 
 def _assumption_1(problem: Problem | None, values: Mapping[str, Any]) -> str | None:

@@ -140,6 +140,7 @@ THIRD_PARTY: Statement = Statement(
             {"points": [*order.ONE_ROUND, _SMALL_NOISE]},
             "violated",
         ),
+        *order.edges(_guarantee, "third-party"),
         Check(
             "privacy",
             "the order at fixed s and delta, more and more users",

@@ -153,6 +153,7 @@ SERVER: Statement = Statement(
             {"points": [*order.ONE_ROUND, _SMALL_NOISE]},
             "violated",
         ),
+        *order.edges(_guarantee, "server"),
         Check(
             "privacy",
             "without approximation",
