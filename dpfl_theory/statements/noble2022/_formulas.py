@@ -72,6 +72,8 @@ def best_three_steps(point: Mapping[str, Any], view: Any) -> tuple[float, float]
     from dpfl_theory.privacy.noble2022 import epsilon_theorem
 
     bound = epsilon_theorem(**_named(point), delta=point["delta"], view=view)
+    if bound.order is None or bound.x is None:
+        raise ValueError(f"the three steps overflow at {dict(point)}")
     return float(bound.order), float(bound.x)
 
 

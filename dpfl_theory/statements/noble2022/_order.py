@@ -7,11 +7,11 @@ O. Larger u and v only weaken the statement, so that a ladder of pairs with u an
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import ConstantClaim, Escape, Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import Letters, at, letters_of, prescription_of
+from dpfl_theory.statements.formula import Letters, evaluate, letters_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Statement, checks
 from dpfl_theory.statements.noble2022 import _formulas as formulas
 from dpfl_theory.statements.noble2022._letters import DELTA, NOISE, SAMPLING
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ARGUMENT",
+    "HYPOTHESES",
     "LADDER",
     "ONE_ROUND",
     "READING",
     "SURVIVES",
     "at_order",
     "edges",
-    "hypotheses",
     "no_constants",
     "order",
     "prescription",
@@ -43,6 +43,7 @@ LADDER = {
 }
 """Candidates, and the numbers of records R at which the constant u that is needed for v = 1 is reported."""
 
+_NAMES = ("u", "s", "l", "T", "K", "M", "epsilon", "delta")
 _ROUND = {"M": 2, "l": 0.5, "K": 1, "T": 1, "epsilon": 0.5, "sigma_g": 1.0}
 ONE_ROUND = [{**_ROUND, "R": R, "s": 1 / R, "delta": delta} for R, delta in ((15, 1e-6), (70, 1e-30), (231, 1e-100))]
 """One round at sigma_g = 1, which is the printed order or a little more: no small noise, and still no constants."""
@@ -86,13 +87,20 @@ def prescription(s: Letters) -> Mapping[str, Any]:
     return {"sigma_g": order(s)}
 
 
-def _least(statement: Statement, values: Mapping[str, Any]) -> Any:
-    """The least sigma_g that the statement asks for, with 65 digits."""
+@cache
+def _printed() -> Any:
+    """The order in letters of no statement: a hypothesis is not told of which one it is."""
+    import sympy as sp
+
+    return order(Letters({name: sp.Symbol(name, positive=True) for name in _NAMES}, "the order"))
+
+
+def _least(formula: Any, values: Mapping[str, Any]) -> Any:
+    """The least sigma_g that is asked for, with 65 digits."""
     import mpmath
 
     with mpmath.workdps(65):
-        exact = {name: mpmath.mpf(values[name]) for name in ("u", "s", "l", "T", "K", "M", "epsilon", "delta")}
-        return at(statement, "rhs", exact)
+        return evaluate(formula, {name: mpmath.mpf(values[name]) for name in _NAMES})
 
 
 def solved(view: str) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
@@ -103,7 +111,7 @@ def solved(view: str) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
 
         s = letters_of(statement)
         logs = sp.log(2 * s.T * s.l / s.delta) * sp.log(2 / s.delta)
-        noise = prescription_of(statement)["sigma_g"].subs(s.u, 1)
+        noise = total(statement).subs(s.u, 1)
         if view == "third-party":
             first = s.l * s.s * sp.sqrt(s.T * s.K * logs) / (noise * sp.sqrt(s.l * s.M))
             return equal(first, s.epsilon, "the first term of epsilon-tilde at the printed sigma_g, and epsilon")
@@ -125,7 +133,7 @@ def at_order(
             for given in instance["points"]:
                 named = {"u": 1, "v": 1, **given}
                 share = float(named.pop("share", 1))
-                named["sigma_g"] = share * max(float(named.get("sigma_g", 0.0)), float(_least(statement, named)))
+                named["sigma_g"] = share * max(float(named.get("sigma_g", 0.0)), float(_least(total(statement), named)))
                 claimed, delta = (float(x) for x in guarantee(named))
                 limits = formulas.certified("dp-fedavg-record", {**named, "delta": delta}, view)
                 found.append(PrivacyPoint(named, claimed, *limits))
@@ -171,23 +179,27 @@ def _assumption_1(problem: Problem | None, values: Mapping[str, Any]) -> str | N
     return None if z >= least else f"sigma_g = {values['sigma_g']} is below u s sqrt(K/log(2Tl/delta)) = {least}"
 
 
-def _printed_noise(statement: Callable[[], Statement]) -> Assumption:
-    def test(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-        if "u" not in values:
-            return None
-        least = _least(statement(), values)
-        if values["sigma_g"] >= least * (1 - 1e-12):
-            return None
-        return f"sigma_g = {values['sigma_g']} is below the printed order with the constant u, {least}"
-
-    text = "order form only: sigma_g >= u s sqrt(l T K log(2Tl/delta) log(2/delta))/(epsilon sqrt(M))"
-    return Assumption(text, test)
+def _printed_noise(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    if "u" not in values:
+        return None
+    least = _least(_printed(), values)
+    if values["sigma_g"] >= least * (1 - 1e-12):
+        return None
+    return f"sigma_g = {values['sigma_g']} is below the printed order with the constant u, {least}"
 
 
-def hypotheses(statement: Callable[[], Statement]) -> tuple[Assumption, ...]:
-    """Those of the printed theorem; the order form's where u is given."""
-    first = "order form only, Assumption 1: s <= 1/u, epsilon < 1 and sigma_g >= u s sqrt(K/log(2Tl/delta))"
-    return SAMPLING, NOISE, DELTA, Assumption(first, _assumption_1), _printed_noise(statement)
+HYPOTHESES = (
+    SAMPLING,
+    NOISE,
+    DELTA,
+    Assumption(
+        "order form only, Assumption 1: s <= 1/u, epsilon < 1 and sigma_g >= u s sqrt(K/log(2Tl/delta))", _assumption_1
+    ),
+    Assumption(
+        "order form only: sigma_g >= u s sqrt(l T K log(2Tl/delta) log(2/delta))/(epsilon sqrt(M))", _printed_noise
+    ),
+)
+"""Those of the printed theorem; the order form's where u is given."""
 
 
 def no_constants(
@@ -208,7 +220,7 @@ def no_constants(
             while True:
                 records *= 2
                 named = {**instance_at(records), "u": u, "v": v}
-                named["sigma_g"] = _least(statement, named)
+                named["sigma_g"] = _least(total(statement), named)
                 epsilon, delta = guarantee(named)
                 often = -mpmath.expm1(named["T"] * mpmath.log1p(-named["l"] * named["s"]))
                 tail = 1 / (4 * mpmath.sqrt(2) * named["sigma_g"])
@@ -243,7 +255,7 @@ def no_constants(
             rounds=2 * records,
             view=view,
         )
-        unit = float(_least(statement, {**named, "u": 1}))
+        unit = float(_least(total(statement), {**named, "u": 1}))
         epsilon, delta = (float(x) for x in guarantee(named))
         low, high = (calibrate(run, epsilon=epsilon, delta=delta, limit=side) / unit for side in ("low", "high"))
         return PrivacyPoint(named, float("inf"), min(low, high), high)

@@ -94,6 +94,7 @@ def _strong_composition(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     return replace(found, true=found.true or None)
 
 
+_PROMISED = "Decided is delta_s, which is promised beside the order of sigma_g; the sides are that order."
 _PART = (
     "Decided is the form 'without approximation', whose epsilon is no relation between letters; the sides are the "
     "order of sigma_g, which the other checks refute."
@@ -132,13 +133,13 @@ SERVER: Statement = Statement(
     ),
     reading=order.READING,
     symbols=letters("sigma_g", "u", "v", "s", "l", "T", "K", "M", "R", "epsilon", "delta"),
-    assumptions=order.hypotheses(lambda: SERVER),
+    assumptions=order.HYPOTHESES,
     relation=">=",
     sides=order.sides,
     prescription=order.prescription,
     checks=(
         Check("algebra", "the order solved for eps_s", order.solved("server")),
-        Check("algebra", "delta_s", _budget_of_delta),
+        Check("algebra", "delta_s", _budget_of_delta, part=_PROMISED),
         Check(
             "privacy",
             "no constants",
