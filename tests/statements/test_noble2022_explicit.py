@@ -327,12 +327,12 @@ def test_the_edges_of_the_repaired_lemmas(lemma: Statement) -> None:
 @pytest.mark.parametrize("id_", ["lemmaC.8.repaired", "theoremC.2.strongly-convex.repaired", "theorem4.2.fedavg"])
 def test_a_constant_that_is_a_hundredth_off_is_outside_the_hypotheses(id_: str) -> None:
     """nu, mu, G and C: the run is not simulated, and the reason names what is wrong."""
-    outside = [c for c in get(f"noble2022.{id_}").checks if c.method == "monte-carlo" and "claimed" in c.instance]
+    outside = [c for c in get(f"noble2022.{id_}").checks if c.method == "monte-carlo" and "constants" in c.instance]
     assert outside
     for check in outside:
         evidence = monte_carlo.run(get(f"noble2022.{id_}"), check, Settings())
         assert evidence.verdict == check.expected == "not-applicable"
-        (name,) = check.instance["claimed"]
+        (name,) = check.instance["constants"]
         assert {"nu": "nu-smooth", "mu": "mu-strongly", "G": "G^2", "C": "clipped"}[name] in evidence.reason
 
 
