@@ -152,7 +152,7 @@ def step_test(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     most = values["l"] ** (2 / 3) / (24 * values["nu"])
     if values.get("mu"):
         most = min(most, values["l"] / (54 * values["mu"]))
-    return None if values["eta"] <= most * (1 + 1e-12) else f"eta~ = {values['eta']:.6g} exceeds {most:.6g}"
+    return None if values["eta"] <= most * (1 + 1e-12) else f"eta~ = {float(values['eta']):.6g} exceeds {most:.6g}"
 
 
 def _longest(values: Mapping[str, float]) -> float:
