@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.model import Assumption, Check, Expected, Statement, Symbol
+from dpfl_theory.statements.model import Assumption, Check, Expected, Statement, Symbol, checks
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -235,13 +235,13 @@ def chosen_values(found: Experiment, statement: Statement, **more: float) -> Exp
 
 
 def runs(
-    statement: Callable[[], Statement],
+    _: Any = None,
     best: Callable[[Mapping[str, float]], float] | None = None,
     names: tuple[str, ...] = tuple(RUNS),
 ) -> tuple[Check, ...]:
-    """The Monte-Carlo checks; ``statement`` names whose letters the values are kept for."""
+    """The Monte-Carlo checks, with the values of the letters of the statement that is checked."""
 
-    def build(instance: Mapping[str, Any]) -> Experiment:
-        return chosen_values(experiment(instance, best), statement())
+    def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
+        return chosen_values(experiment(instance, best), statement)
 
-    return tuple(Check("monte-carlo", n, build, RUNS[n]) for n in names if best is None or RUNS[n]["distance"])
+    return checks("monte-carlo", build, {n: RUNS[n] for n in names if best is None or RUNS[n]["distance"]})

@@ -6,12 +6,11 @@ counterexample needs no constant: any noise moves the model. Its only gradients 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.claims import Case, Experiment, Performance
-from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.claims import Experiment, Values, WorstCase
 from dpfl_theory.statements.model import Check, Expected, Statement
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 
@@ -35,52 +34,44 @@ GRADIENT = Expected(
 )
 
 
-def performance(instance: Mapping[str, Any]) -> Performance:
-    """One user, nu = 1: x^1 = x* -+ eta xi with equal chances, and the right side 0 times V, xi^2 <= V.
+def performance(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
+    """One user, nu = 1, D_0 = F_0 = 0: x^1 = x* -+ eta xi with equal chances, xi^2 <= V = Sigma^2/2.
 
     A smooth function that is bounded below by F* has F(x) - F* >= ||F'(x)||^2/2 everywhere, convex or not.
     """
     from PEPit import PEP, Expression, Point
     from PEPit.functions import SmoothConvexFunction, SmoothFunction
 
-    convex = instance["class"] == "convex"
+    convex, exact = instance["class"] == "convex", Fraction(str(instance["eta~ nu"]))
     problem = PEP()
     f = problem.declare_function(SmoothConvexFunction if convex else SmoothFunction, L=1.0)
     nothing, least = Point(is_leaf=False, decomposition_dict={}), Expression()
     f.add_point((nothing, nothing, least))
-    xi, V, eta = Point(), Expression(), float(Fraction(str(instance["eta~ nu"])))
+    xi, V, eta = Point(), Expression(), float(exact)
     problem.add_constraint(xi**2 <= V)
     left = 0.0 * V
     for sign in (1.0, -1.0):
         gradient, value = f.oracle(-sign * eta * xi)
         problem.add_constraint(gradient**2 / 2 <= value - least)
         left = left + ((value - least) if instance["side"] == "excess" else gradient**2) / 2
-    return Performance(problem, left, 0.0 * V, f"the first step from x*, {instance['class']}, against 0")
+    values = {**_ONE, "eta_l": exact, "D0": 0, "F0": 0, "Sigma^2": 2 * V, str(instance["side"]): left}
+    return WorstCase(problem, values, f"the first step from x*, {instance['class']}, against 0")
 
 
-def cases(statement: Callable[[], Statement], start: str) -> Callable[[Mapping[str, Any]], list[Case]]:
-    """E||grad F(x^1)||^2 for F(x) = nu x^2/2 near x* and one user, noise of second moment Sigma_g^2/2 in each step,
-    against the right side at ``start`` = 0, in fractions; the instance gives eta~ over its limit."""
+_ONE = dict.fromkeys(("K", "M", "l", "s", "R", "T", "eta_g", "c", "nu", "B"), 1) | {"G": 0, "varsigma": 0}
 
-    def build(instance: Mapping[str, Any]) -> list[Case]:
-        import sympy as sp
 
-        itself = statement()
-        s = letters_of(itself)
-        assert itself.sides is not None
-        found = []
-        for share in map(Fraction, instance["eta~ over its limit"]):
-            nu, Sigma = Fraction(2), Fraction(1, 3)
-            eta = share / (24 * nu)
-            at = {s[name]: 1 for name in ("K", "M", "l", "s", "R", "T", "eta_g", "c")} | {s["varsigma"]: 0, s[start]: 0}
-            right = sp.Rational(
-                sum(sides_of(itself).rhs.values()).subs(at).subs({s["nu"]: 2, s["Sigma"]: sp.Rational(1, 3)})
-            )
-            left = (nu * eta) ** 2 * Sigma**2 / 2
-            found.append(Case({"eta~": eta, "nu": nu, "Sigma": Sigma}, left, Fraction(int(right.p), int(right.q))))
-        return found
-
-    return build
+def cases(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+    """E||grad F(x^1)||^2 for F(x) = nu x^2/2 near x* and one user, noise of second moment Sigma_g^2/2 in each step, at
+    x^0 = x*, in fractions; the instance gives eta~ over its limit."""
+    found = []
+    for share in map(Fraction, instance["eta~ over its limit"]):
+        nu, Sigma = Fraction(2), Fraction(1, 3)
+        eta = share / (24 * nu)
+        values = {**_ONE, "nu": nu, "Sigma": Sigma, "eta_l": eta, "D0": 0, "F0": 0}
+        named = {"eta~": eta, "nu": nu, "Sigma": Sigma}
+        found.append(Values({**values, "gradient": (nu * eta) ** 2 * Sigma**2 / 2}, named))
+    return found
 
 
 def worst(side: str, step: str) -> Check:
@@ -90,30 +81,27 @@ def worst(side: str, step: str) -> Check:
     return Check("worst-case", "one step from the minimiser, one user", performance, instance, "violated")
 
 
-def _experiment(statement: Callable[[], Statement]) -> Callable[[Mapping[str, Any]], Experiment]:
+def _experiment(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     """Three users with the same Huber loss, x^0 = x*, T = K = 1: the output is x^1, which has all of the weight."""
-
-    def build(instance: Mapping[str, Any]) -> Experiment:
-        itself = statement()
-        found = runs.experiment(instance)
-        more: dict[str, float] = {"c": float(instance["c"])}
-        algorithm: Any = found.algorithm
-        eta_l = algorithm.local_step
-        if instance["method"] == "fedavg":
-            more |= {"G": runs.dissimilarity(found.problem), "B": 1.0}
-            eta_l = 1 / (16 * found.values["nu"] * algorithm.global_step)
-            found = runs.as_fedavg(found, eta_l)
-        return runs.chosen_values(found, itself, **more, eta_l=eta_l)
-
-    return build
+    found = runs.experiment(instance)
+    more: dict[str, float] = {"c": float(instance["c"])}
+    algorithm: Any = found.algorithm
+    eta_l = algorithm.local_step
+    if instance["method"] == "fedavg":
+        more |= {"G": runs.dissimilarity(found.problem), "B": 1.0}
+        eta_l = 1 / (16 * found.values["nu"] * algorithm.global_step)
+        found = runs.as_fedavg(found, eta_l)
+    return runs.chosen_values(found, statement, **more, eta_l=eta_l)
 
 
-def checks(statement: Callable[[], Statement], side: str, method: str) -> tuple[Check, ...]:
-    """The worst case and a run; side: ``excess`` or ``gradient``; method: ``scaffold`` or ``fedavg``."""
+def checks(*given: Any) -> tuple[Check, ...]:
+    """The worst case and a run. given: the side, ``excess`` or ``gradient``, and the method, ``scaffold`` or
+    ``fedavg``, last."""
+    side, method = given[-2:]
     problem = {"family": "points", "parameters": {"clients": 3}}
     step = "1/24" if method == "scaffold" else "1/16"
     run = {**runs.run_of(problem, 3, 1, 1, 0.5, distance=0.0, lanes=128), "method": method, "c": 1e6}
     return (
         worst(side, step),
-        Check("monte-carlo", "one step from the minimiser", _experiment(statement), run, "violated"),
+        Check("monte-carlo", "one step from the minimiser", _experiment, run, "violated"),
     )
