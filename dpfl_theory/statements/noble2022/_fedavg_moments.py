@@ -7,18 +7,19 @@ and add the variance eta_l^2 V sum_k (1 - eta_l a_i)^{2k}.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, product
 from math import ceil, isqrt
 from typing import Any
 
-from dpfl_theory.statements.claims import Case
-from dpfl_theory.statements.formula import letters_of, prescription_of, total
+from dpfl_theory.statements.claims import Values
+from dpfl_theory.statements.formula import evaluate, letters_of, prescription_of
 from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.statements.model import checks as each
 from dpfl_theory.statements.noble2022._moments import Users, users_of
-from dpfl_theory.statements.noble2022._strongly_convex import below
+from dpfl_theory.statements.noble2022._strongly_convex import below, weighted
 
 __all__ = ["cases", "checks", "dissimilarity", "squares"]
 
@@ -72,60 +73,41 @@ def dissimilarity(users: Users, B: Fraction) -> Fraction:
     return rest
 
 
-def cases(statement: Callable[[], Statement], kind: str) -> Callable[[Mapping[str, Any]], list[Case]]:
-    """The mean of E F(x^t) - F* or of E F'(x^t)^2 over t < T, weighted with (1 - mu eta~/2)^{-t} for strong convexity,
-    with the prescribed step rounded down to a fraction; rounded up at the 30th digit, against the right side rounded
-    down."""
-
-    def build(instance: Mapping[str, Any]) -> list[Case]:
-        itself = statement()
-        assert itself.prescription is not None
-        symbols, steps, right = letters_of(itself), prescription_of(itself), total(itself)
-        found = []
-        for T, V in product(instance["T"], instance["V"]):
-            root = isqrt(int(instance["size"]))
-            if root**2 != int(instance["size"]):
-                raise ValueError(f"lM = {instance['size']} is no square: eta_g = sqrt(lM) must be rational")
-            users = users_of({**instance, "eta~ nu": 1, "eta_g": root, "V": V})
-            B = Fraction(str(instance["B"]))
-            values = _values(users, B, T)
-            at = {symbols[name]: value for name, value in values.items() if name in symbols}
-            chosen = below(steps["eta_l"].subs(at), 10**9)
-            users = replace(users, eta_l=chosen)
-            rate = min(users.curvatures) * users.step / 2 if kind == "strongly convex" else Fraction(0)
-            unit = users.mean_curvature**2 if kind == "non-convex" else users.mean_curvature / 2
-            left = Fraction(ceil(unit * _mean(squares(users, T)[:T], rate) * 10**30), 10**30)
-            shown = {"T": T, "V": V, "eta~ nu": users.step * users.smoothness, "G^2": dissimilarity(users, B)}
-            found.append(Case(shown, left, below(right.subs(at), 10**15)))
-        return found
-
-    return build
+def cases(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
+    """The mean of E F(x^t) - F* or of E F'(x^t)^2 over t < T, weighted with (1 - mu eta~/2)^{-t} where the statement
+    has mu, with the prescribed step rounded down to a fraction; rounded up at the 30th digit."""
+    kind = "slope" if "slope" in letters_of(statement) else "excess"
+    step, found = prescription_of(statement)["eta_l"], []
+    for T, V in product(instance["T"], instance["V"]):
+        root = isqrt(int(instance["size"]))
+        if root**2 != int(instance["size"]):
+            raise ValueError(f"lM = {instance['size']} is no square: eta_g = sqrt(lM) must be rational")
+        users = users_of({**instance, "eta~ nu": 1, "eta_g": root, "V": V})
+        B = Fraction(str(instance["B"]))
+        square = Fraction(str(instance["G^2"])) if "G^2" in instance else dissimilarity(users, B)
+        values = _values(users, B, square, T)
+        users = replace(users, eta_l=below(evaluate(step, values), 10**9))
+        rate = min(users.curvatures) * users.step / 2 if "mu" in letters_of(statement) else Fraction(0)
+        unit = users.mean_curvature**2 if kind == "slope" else users.mean_curvature / 2
+        values |= {
+            "eta_l": users.eta_l,
+            kind: Fraction(ceil(unit * weighted(squares(users, T)[:T], rate) * 10**30), 10**30),
+        }
+        found.append(Values(values, {"T": T, "V": V, "eta~ nu": users.step * users.smoothness, "G^2": square}))
+    return found
 
 
-def _values(users: Users, B: Fraction, T: int) -> dict[str, Any]:
-    """The letters' values, exact, as sympy numbers; a record is all there is, so that V is Sigma^2."""
+def _values(users: Users, B: Fraction, square: Fraction, T: int) -> dict[str, Any]:
+    """The letters' values, exact, G^2 = square; a record is all there is, so that V is Sigma^2."""
     import sympy as sp
-
-    def exact(value: Any) -> Any:
-        return sp.Rational(Fraction(value).numerator, Fraction(value).denominator)
 
     away = users.start - users.minimiser
     return {
-        "eta_g": exact(users.eta_g), "nu": exact(users.smoothness), "mu": exact(min(users.curvatures)),
-        "varsigma": 0, "s": 1, "R": 1, "Sigma": sp.sqrt(exact(users.variance)), "K": users.local_steps,
-        "l": exact(users.share), "M": len(users.curvatures), "T": T, "B": exact(B),
-        "G": sp.sqrt(exact(dissimilarity(users, B))), "D0": exact(abs(away)),
-        "F0": exact(users.mean_curvature / 2 * away * away),
+        "eta_g": users.eta_g, "nu": users.smoothness, "mu": min(users.curvatures), "varsigma": 0, "s": 1, "R": 1,
+        "Sigma": sp.sqrt(sp.Rational(users.variance)), "K": users.local_steps, "l": users.share,
+        "M": len(users.curvatures), "T": T, "B": B, "G": sp.sqrt(sp.Rational(square)), "D0": abs(away),
+        "F0": users.mean_curvature / 2 * away * away,
     }  # fmt: skip
-
-
-def _mean(values: list[Fraction], rate: Fraction) -> Fraction:
-    """The mean with weights (1 - rate)^{-t}."""
-    weights, found, weight = Fraction(0), Fraction(0), Fraction(1)
-    for value in values:
-        weight /= 1 - rate
-        weights, found = weights + weight, found + weight * value
-    return found / weights
 
 
 _EQUAL = {"curvatures": ["1", "1"], "offsets": ["1", "-1"], "size": 1, "start": "2", "B": 1}
@@ -150,9 +132,21 @@ _CURVED: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-def checks(statement: Callable[[], Statement], kind: str) -> tuple[Check, ...]:
-    """Few rounds and many, without noise and with much of it; concave users where they are allowed."""
+_EDGE: dict[str, Any] = {**_INSTANCES["one user alone"], "B": "5/2", "V": ["1"]}
+_LEAST = {"just inside T >= 8 (1 + B^2) nu/mu": {"T": [58]}, "just outside T >= 8 (1 + B^2) nu/mu": {"T": [57]}}
+_SIMILAR = {"just inside B >= 1": {"B": "1"}, "just outside B >= 1": {"B": "99/100", "G^2": "1"}}
+
+
+def checks(kind: str) -> tuple[Check, ...]:
+    """Few rounds and many, without noise and with much of it; concave users where they are allowed; and the edges of
+    the hypotheses, for one user."""
     chosen = {**_INSTANCES, **(_CURVED if kind == "non-convex" else {})}
+    edges = {name: {**_EDGE, "T": [100], **change} for name, change in _SIMILAR.items()}
     if kind == "strongly convex":  # T >= 8 (1 + B^2) nu/mu
         chosen = {name: {**i, "T": [T for T in i["T"] if T > 1]} for name, i in chosen.items()}
-    return tuple(Check("exact", f"all rounds, {name}", cases(statement, kind), i) for name, i in chosen.items())
+        edges |= {name: {**_EDGE, **change} for name, change in _LEAST.items()}
+    outside = {name: "not-applicable" for name in edges if "outside" in name}
+    return (
+        *each("exact", cases, {f"all rounds, {name}": i for name, i in chosen.items()}),
+        *each("exact", cases, edges, outside),
+    )

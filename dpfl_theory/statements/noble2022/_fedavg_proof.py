@@ -28,38 +28,15 @@ together (`cost` and the lines below it) is this text's, and `_fedavg_round` hol
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.noble2022 import _lemma_proofs as proofs
+from dpfl_theory.statements.noble2022._fedavg_steps import Round
+from dpfl_theory.statements.noble2022._fedavg_sums import kept
 
-__all__ = ["ROUNDS", "Round", "cost", "proof"]
-
-
-@dataclass(frozen=True)
-class Round:
-    """||x^t - x*||^2 + gain eta~ (F(x) - F*) <= (1 - mu eta~/2) ||x - x*||^2 + eta~^2 (noise W + users U) + drift nu
-    eta~^3 G^2/(lM) in expectation, U = (1 - l) G^2/(lM); mu is 0 without strong convexity.
-
-    ``non-convex``: F(x^t) + gain eta~ ||grad F(x)||^2 <= F(x) + nu eta~^2 (noise W + users U) + drift nu^2 eta~^3
-    G^2/(lM). split: the a of the proof's second step.
-    """
-
-    gain: Fraction
-    noise: Fraction
-    users: Fraction
-    drift: Fraction
-    split: Fraction
-
-
-ROUNDS = {
-    "convex": Round(Fraction(4, 3), Fraction(4, 3), Fraction(5, 2), Fraction(7, 8), Fraction(1, 4)),
-    "strongly convex": Round(Fraction(4, 3), Fraction(7, 5), Fraction(5, 2), Fraction(14, 9), Fraction(1, 4)),
-    "non-convex": Round(Fraction(1, 3), Fraction(2, 3), Fraction(6, 5), Fraction(8, 15), Fraction(1, 5)),
-}
-"""What one round of each class keeps."""
+__all__ = ["cost", "proof"]
 
 
 def cost(kind: str, theta: Any, ratio: Any, split: Any) -> Any:
@@ -71,20 +48,24 @@ def cost(kind: str, theta: Any, ratio: Any, split: Any) -> Any:
     return 1 + (ratio if kind == "strongly convex" else 0) + moved
 
 
-def proof(kind: str, claim: Round | None = None) -> Callable[[Mapping[str, Any]], Outcome]:
-    """The proof of the round of a class of `ROUNDS`, or of another claim for it.
+def proof(kind: str, claim: Round | None = None) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
+    """The proof of the round that the statement's bound needs (`kept`), or of another claim for its class.
 
     Its slacks are polynomials in t = theta 8 (1 + B^2), u = 2/(1 + B^2), h = 1/(lM), 1 - l and w = mu/nu, all in [0,
     1], and are held to the unit box. Beyond roots, q^{2K} <= exp(2 theta) <= 8/7 for theta <= 1/16.
 
-    >>> proof("convex")({}).true, proof("convex", Round(*map(Fraction, ("4/3", "5/4", "5/2", "7/8", "1/4"))))({}).true
+    >>> from dataclasses import replace
+    >>> from dpfl_theory.statements import get
+    >>> statement = get("noble2022.theoremC.2.convex.repaired")
+    >>> less = replace(kept(statement, "convex"), noise=1)
+    >>> proof("convex")(statement, {}).true, proof("convex", less)(statement, {}).true
     (True, None)
     """
-    stated = ROUNDS[kind] if claim is None else claim
 
-    def build(_: Mapping[str, Any]) -> Outcome:
+    def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
         import sympy as sp
 
+        stated = kept(statement, kind) if claim is None else claim
         t, u, h, away, w = letters = sp.symbols("t u h away w", nonnegative=True)
         gain, noise, users, drift, a = (
             sp.Rational(x.numerator, x.denominator)

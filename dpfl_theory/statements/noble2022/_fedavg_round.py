@@ -9,21 +9,34 @@ from itertools import combinations, product
 from typing import Any
 
 from dpfl_theory.statements.claims import Performance
-from dpfl_theory.statements.model import Check
-from dpfl_theory.statements.noble2022._fedavg_proof import ROUNDS, Round, cost
+from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.statements.noble2022._fedavg_proof import cost
+from dpfl_theory.statements.noble2022._fedavg_steps import Round
+from dpfl_theory.statements.noble2022._fedavg_sums import kept
 from dpfl_theory.statements.noble2022._round_performance import declared, local_paths, mean
 
 __all__ = ["checks", "drift", "performance"]
 
 
-def performance(instance: Mapping[str, Any], claim: Round | None = None) -> Performance:
-    """What `ROUNDS` says of one round, for eta~ = step/(8 (1 + B^2) nu), nu = 1.
+_PART = (
+    "Decided is what one round must keep so that T rounds add up to the bound; what remains, that they do, is decided "
+    "by the algebra of the step size."
+)
+_STEP = (
+    "Decided is what a step from a free point costs a round at most; what remains is the drift up to that point, which "
+    "the proof of the round has, and the sum over T rounds."
+)
+
+
+def performance(statement: Statement, instance: Mapping[str, Any], claim: Round | None = None) -> Performance:
+    """What the statement's bound asks of one round (`kept`), for eta~ = step/(8 (1 + B^2) nu), nu = 1.
 
     Assumption 4 is asked for at x alone; the errors of the local steps are +xi or -xi with xi^2 <= V.
     """
     from PEPit import PEP, Expression
 
-    kind, stated = str(instance["class"]), claim or ROUNDS[str(instance["class"])]
+    kind = str(instance["class"])
+    stated = claim or kept(statement, kind)
     M, size, K = (int(instance[name]) for name in ("M", "size", "K"))
     B, mu = float(instance["B"]), float(Fraction(str(instance.get("mu", 0))))
     step = float(Fraction(str(instance["step"]))) / (8 * (1 + B**2))
@@ -101,15 +114,16 @@ def _descent(
     return before, mean(after), mean([f.gradient(x) for f in functions]) ** 2
 
 
-def drift(instance: Mapping[str, Any], price: float | None = None) -> Performance:
+def drift(statement: Statement, instance: Mapping[str, Any], price: float | None = None) -> Performance:
     """What one local step from anywhere costs: x^t = x - eta~ grad f(y) for a free y, one user, B = 1, no errors.
 
-    The round keeps the stated gain for ``price`` eta~ ||y - x||^2, by default what the proof makes of the drift.
+    The round keeps the gain that the statement's bound needs for ``price`` eta~ ||y - x||^2, by default what the proof
+    makes of the drift.
     """
     from PEPit import PEP, Expression, Point
 
     kind, mu = str(instance["class"]), float(Fraction(str(instance.get("mu", 0))))
-    step, claim = float(Fraction(str(instance["step"]))) / 16, ROUNDS[str(instance["class"])]
+    step, claim = float(Fraction(str(instance["step"]))) / 16, kept(statement, kind)
     if price is None:
         price = float(cost(kind, step, mu, float(claim.split)))
     problem = PEP()
@@ -145,7 +159,8 @@ _FLAT = {"M": 2, "size": 1, "K": 1, "B": 1, "mu": "1/100"}
 def checks(kind: str) -> tuple[Check, ...]:
     """The round for several numbers of users and local steps, at the longest step and at a tenth of it; for smooth
     functions, whose values enter at every end, fewer of them."""
-    found = [Check("worst-case", "one step from a free point", drift, {"class": kind, **_MORE[kind], "step": "1"})]
+    first = {"class": kind, **_MORE[kind], "step": "1"}
+    found = [Check("worst-case", "one step from a free point", drift, first, part=_STEP)]
     smooth = [{"M": 2, "size": 2, "K": 1, "B": 1}] if kind == "non-convex" else []
     flat = [_FLAT] if kind == "strongly convex" else []
     for i in (*_SIZES, *smooth, *flat):
@@ -156,5 +171,5 @@ def checks(kind: str) -> tuple[Check, ...]:
             at = f"M = {i['M']}, lM = {i['size']}, K = {i['K']}, B = {i['B']}, step {step}"
             at += f", mu = {i['mu']}" if "mu" in i else ""
             instance = {"class": kind, **_MORE[kind], **i, "step": step}
-            found.append(Check("worst-case", f"one round, {at}", performance, instance))
+            found.append(Check("worst-case", f"one round, {at}", performance, instance, part=_PART))
     return tuple(found)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.model import Check, Expected, Statement
+from dpfl_theory.statements.model import Check, Expected, Statement, checks
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _fedavg_steps as steps
 
@@ -35,25 +35,25 @@ def _fedavg(
     return runs.chosen_values(replace(fedavg, values={**fedavg.values, **more, "eta_l": eta_l}), statement)
 
 
-def plain(statement: Callable[[], Statement], kind: str) -> tuple[Check, ...]:
+def plain(kind: str) -> tuple[Check, ...]:
     """Means over x^0, ..., x^{T-1}; the last run's users differ, and half of them take part."""
 
-    def build(instance: Mapping[str, Any]) -> Experiment:
-        return _fedavg(instance, statement(), lambda v: steps.step(kind, v))
+    def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
+        return _fedavg(instance, statement, lambda v: steps.step(kind, v))
 
     chosen = {name: runs.RUNS[name] for name in _NAMES}
     chosen[_SHORT] = runs.run_of(runs.points_of(4), 4, 1, 2400, 0.2)
     chosen["four of eight users"] = runs.run_of(runs.points_of(8, spread=0.5), 4, 2, 1500, 0.001)
-    return tuple(Check("monte-carlo", name, build, instance) for name, instance in chosen.items())
+    return checks("monte-carlo", build, chosen)
 
 
-def weighted(statement: Callable[[], Statement]) -> tuple[Check, ...]:
+def weighted() -> tuple[Check, ...]:
     """The mean of x^0, ..., x^{T-1} with weights (1 - mu eta~/2)^{-t}, after the last round."""
 
-    def build(instance: Mapping[str, Any]) -> Experiment:
+    def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
         from dpfl_theory.algorithms.average import WeightedAverage
 
-        found = _fedavg(instance, statement(), steps.strong_step)
+        found = _fedavg(instance, statement, steps.strong_step)
         v, known = found.values, found.algorithm
         ratio = 1 - v["mu"] * v["K"] * v["eta_g"] * v["eta_l"] / 2
         return replace(found, algorithm=WeightedAverage(known, ratio, with_start=True), rounds=found.rounds - 1)
@@ -68,4 +68,4 @@ def weighted(statement: Callable[[], Statement]) -> tuple[Check, ...]:
         "two of four users, with a ridge": run(4, 2, 1, 1000, 0.001),
         _SHORT: run(4, 4, 2, 2000, 0.05),
     }
-    return tuple(Check("monte-carlo", name, build, instance) for name, instance in chosen.items())
+    return checks("monte-carlo", build, chosen)

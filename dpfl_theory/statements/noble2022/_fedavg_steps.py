@@ -8,12 +8,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.noble2022._fedavg_proof import ROUNDS
 from dpfl_theory.statements.noble2022._strongly_convex import log_factor
 
-__all__ = ["coefficients", "exact", "start", "step", "strong_step", "weight"]
+__all__ = ["ROUNDS", "Round", "coefficients", "exact", "start", "step", "strong_step", "weight"]
+
+
+@dataclass(frozen=True)
+class Round:
+    """||x^t - x*||^2 + gain eta~ (F(x) - F*) <= (1 - mu eta~/2) ||x - x*||^2 + eta~^2 (noise W + users U) + drift nu
+    eta~^3 G^2/(lM) in expectation, U = (1 - l) G^2/(lM); mu is 0 without strong convexity.
+
+    ``non-convex``: F(x^t) + gain eta~ ||grad F(x)||^2 <= F(x) + nu eta~^2 (noise W + users U) + drift nu^2 eta~^3
+    G^2/(lM). split: the a of the proof's second step.
+    """
+
+    gain: Fraction
+    noise: Fraction
+    users: Fraction
+    drift: Fraction
+    split: Fraction
+
+
+ROUNDS = {
+    "convex": Round(Fraction(4, 3), Fraction(4, 3), Fraction(5, 2), Fraction(7, 8), Fraction(1, 4)),
+    "strongly convex": Round(Fraction(4, 3), Fraction(7, 5), Fraction(5, 2), Fraction(14, 9), Fraction(1, 4)),
+    "non-convex": Round(Fraction(1, 3), Fraction(2, 3), Fraction(6, 5), Fraction(8, 15), Fraction(1, 5)),
+}
+"""What one round of each class keeps."""
 
 
 def exact(value: Any) -> Any:

@@ -5,41 +5,42 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
 from dpfl_theory.statements.claims import Experiment, Outcome
-from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.formula import Letters, evaluate, letters_of, sides_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Expected, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _descent_performance as worst
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _first_step as first
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
 from dpfl_theory.statements.noble2022 import _smooth_descent as smooth
+from dpfl_theory.statements.noble2022 import _strongly_convex as strong
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022 import lemmaC_7
 from dpfl_theory.statements.noble2022._causes import LOST_ROOT
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import all_equal
 
 _WHERE = "Lemma C.9, Appendix C.4"
 
 
-def _printed() -> Sides:
+def _printed(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(LEMMA)
     deviation = noble.deviation(s)
-    root = sp.sqrt(s["T"] * s["K"] * s["l"] * s["M"])
+    root = sp.sqrt(s.T * s.K * s.l * s.M)
     return Sides(
-        {"gradient": s["gradient"]},
+        {"gradient": s.gradient},
         {
-            "noise": s["c"] * sp.sqrt(s["F0"]) * deviation / root * sp.sqrt(1 + s["l"] * s["M"] / s["eta_g"] ** 2),
-            "start": s["c"] * s["nu"] / s["T"] * s["F0"] * (1 / s["l"]) ** sp.Rational(2, 3),
+            "noise": s.c * sp.sqrt(s.F0) * deviation / root * sp.sqrt(1 + s.l * s.M / s.eta_g**2),
+            "start": s.c * s.nu / s.T * s.F0 * (1 / s.l) ** sp.Rational(2, 3),
         },
     )
 
 
-def _no_step_helps(_: Mapping[str, Any]) -> Outcome:
+def _no_step_helps(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Whatever eta_l and the weights are: F(x) = nu x^2/2 up to |x| = k and linear beyond, x^0 = k, M = l = K = s =
     eta_g = 1, errors N(0, V), V = Sigma^2/2 = 8 T nu^2 k^2.
 
@@ -50,13 +51,12 @@ def _no_step_helps(_: Mapping[str, Any]) -> Outcome:
     """
     import sympy as sp
 
-    s = letters_of(LEMMA)
-    assert LEMMA.sides is not None
-    unit = {s[name]: 1 for name in ("K", "M", "l", "s", "R", "eta_g")} | {s["varsigma"]: 0}
-    c, nu, F0, T = s["c"], s["nu"], s["F0"], s["T"]
+    s = letters_of(statement)
+    unit = {s[name]: 1 for name in ("K", "M", "l", "s", "R", "eta_g")} | {s.varsigma: 0}
+    c, nu, F0, T = s.c, s.nu, s.F0, s.T
     positive = sp.Symbol("F0", positive=True)
     Sigma = sp.sqrt(2 * 16 * T * nu * F0)  # nu k^2 = 2 F_0
-    right = sum(sides_of(LEMMA).rhs.values()).subs(unit).subs(s["Sigma"], Sigma).subs(T, 4 * c)
+    right = total(statement).subs(unit).subs(s.Sigma, Sigma).subs(T, 4 * c)
     ratio = sp.simplify(right.subs(F0, positive) / (nu * positive))
     tends = sp.limit(ratio, nu, sp.oo)
     left = sp.erfc(sp.Rational(1, 4))  # 2 Phi(-1/sqrt(8))
@@ -69,7 +69,7 @@ def _no_step_helps(_: Mapping[str, Any]) -> Outcome:
     )
 
 
-def _too_short_a_step(_: Mapping[str, Any]) -> Outcome:
+def _too_short_a_step(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """The same F and x^0 with the first term mended by sqrt(nu): eta_l = 1/(1000 nu T) keeps E F'(x^t)^2 above 0.998 *
     2 nu F_0.
 
@@ -78,13 +78,12 @@ def _too_short_a_step(_: Mapping[str, Any]) -> Outcome:
     """
     import sympy as sp
 
-    s = letters_of(LEMMA)
-    terms = _printed().rhs
-    unit = {s[name]: 1 for name in ("K", "M", "l", "s", "R", "eta_g")} | {s["varsigma"]: 0}
-    c, nu, F0 = s["c"], s["nu"], s["F0"]
+    s, terms = letters_of(statement), sides_of(statement).rhs
+    unit = {s[name]: 1 for name in ("K", "M", "l", "s", "R", "eta_g")} | {s.varsigma: 0}
+    c, nu, F0 = s.c, s.nu, s.F0
     positive = sp.Symbol("F0", positive=True)
-    right = (sp.sqrt(nu) * terms["noise"] + terms["start"]).subs(unit).subs(s["Sigma"], sp.sqrt(nu * F0) / (100 * c))
-    ratio = sp.simplify(right.subs(s["T"], 100 * c).subs(F0, positive) / (nu * positive))
+    right = (sp.sqrt(nu) * terms["noise"] + terms["start"]).subs(unit).subs(s.Sigma, sp.sqrt(nu * F0) / (100 * c))
+    ratio = sp.simplify(right.subs(s.T, 100 * c).subs(F0, positive) / (nu * positive))
     at = [ratio.subs(c, value).evalf(20) for value in (1, 10**3, 10**6, 10**12)]
     left = sp.Rational(998, 1000) * 2
     refuted = at[0] < left and all(a >= b for a, b in pairwise(at))
@@ -95,12 +94,12 @@ def _too_short_a_step(_: Mapping[str, Any]) -> Outcome:
     )
 
 
-def _refuting_run(instance: Mapping[str, Any]) -> Experiment:
+def _refuting_run(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     """The run of `_no_step_helps`, c = 1, with the start, x^1, ..., x^T among what is observed."""
     found = runs.experiment({**instance, "sigma": math.sqrt(2 * instance["T"])})
     longer = replace(found, rounds=int(instance["T"]) + 2)
     algorithm: Any = found.algorithm
-    return runs.chosen_values(longer, LEMMA, c=1.0, eta_l=algorithm.local_step)
+    return runs.chosen_values(longer, statement, c=1.0, eta_l=algorithm.local_step)
 
 
 def _refuting_runs() -> tuple[Check, ...]:
@@ -112,58 +111,59 @@ def _refuting_runs() -> tuple[Check, ...]:
     )
 
 
-def _noise(s: Mapping[str, Any]) -> Any:
+def _noise(s: Letters) -> Any:
     """W = V/(KlM) (6 + lM/eta_g^2)."""
-    return proof.averaged(s) * (6 + s["l"] * s["M"] / s["eta_g"] ** 2)
+    return proof.averaged(s) * (6 + s.l * s.M / s.eta_g**2)
 
 
-def _step() -> Mapping[str, Any]:
-    """eta~ = min(l^(2/3)/(24 nu), sqrt(12 F_0/(5 nu T W)))."""
+def _balance(s: Letters) -> Any:
+    """The eta~ at which both terms of f (`_two_cases`) are equal: sqrt(12 F_0/(5 nu T W))."""
     import sympy as sp
 
-    s = letters_of(REPAIRED)
-    best = sp.sqrt(12 * s["F0"] / (5 * s["nu"] * s["T"] * _noise(s)))
-    return {"eta": sp.Min(s["l"] ** sp.Rational(2, 3) / (24 * s["nu"]), best)}
-
-
-def _two_cases(_: Mapping[str, Any]) -> Outcome:
-    """288/121 < 12/5, 19/8 * 12/5 < 6 and 12/20 < 1, so the mean of ||grad F||^2 is at most f(eta~) = (12/5)
-    F_0/(eta~ T) + nu eta~ W; at its best step b, f(b) = 2 sqrt((12/5) nu F_0 W/T), and nu b W is half of that."""
-    import sympy as sp
-
-    s = letters_of(REPAIRED)
-    W = sp.Symbol("W", positive=True)
-    b = sp.sqrt(12 * s["F0"] / (5 * s["nu"] * s["T"] * W))
-    best = 2 * sp.sqrt(sp.Rational(12, 5) * s["nu"] * s["F0"] * W / s["T"])
-    first = equal(sp.Rational(12, 5) * s["F0"] / (b * s["T"]) + s["nu"] * b * W, best, "f at its best step")
-    a = s["l"] ** sp.Rational(2, 3) / (24 * s["nu"])
-    second = equal(
-        sp.Rational(12, 5) * s["F0"] / (a * s["T"]), _repaired().rhs["start"], "f's first term at the longest step"
-    )
-    third = equal(_repaired().rhs["noise"] ** 2, best.subs(W, _noise(s)) ** 2, "the noise term")
-    Q = sp.Rational
-    room = Q(288, 121) <= Q(12, 5) and Q(12, 5) * Q(19, 8) <= 6 and Q(12, 5) / 4 <= 1
-    every = (first, second, third)
-    return Outcome(True if all(o.true for o in every) and room else None, "; ".join(o.reason for o in every))
+    return sp.sqrt(12 * s.F0 / (5 * s.nu * s.T * _noise(s)))
 
 
 def best_step(values: Mapping[str, float]) -> float:
-    """The eta~ at which both terms of f are equal."""
-    V = values["varsigma"] ** 2 / (values["s"] * values["R"]) + values["Sigma"] ** 2
-    spread = 6 + values["l"] * values["M"] / values["eta_g"] ** 2
-    W = V * spread / (values["K"] * values["l"] * values["M"])
-    return math.sqrt(12 * values["F0"] / (5 * values["nu"] * values["T"] * W)) if W else math.inf
+    """`_balance` of numbers; inf without noise."""
+    quiet = not (values["varsigma"] or values["Sigma"])
+    return math.inf if quiet else float(evaluate(_balance(letters_of(REPAIRED)), values))
 
 
-def _repaired() -> Sides:
+def _step(s: Letters) -> Mapping[str, Any]:
+    """eta~ = min(l^(2/3)/(24 nu), sqrt(12 F_0/(5 nu T W)))."""
     import sympy as sp
 
-    s = letters_of(REPAIRED)
+    return {"eta": sp.Min(s.l ** sp.Rational(2, 3) / (24 * s.nu), _balance(s))}
+
+
+def _two_cases(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+    """12/5 = 1/gain and 12/5 (alone + shared z) <= 6 + z, so the mean of ||grad F||^2 is at most f(eta~) = (12/5)
+    F_0/(eta~ T) + nu eta~ W; at its best step b, f(b) = 2 sqrt((12/5) nu F_0 W/T), and nu b W is half of that."""
+    import sympy as sp
+
+    s, terms = letters_of(statement), sides_of(statement).rhs
+    W = sp.Symbol("W", positive=True)
+    b = sp.sqrt(12 * s.F0 / (5 * s.nu * s.T * W))
+    best = 2 * sp.sqrt(sp.Rational(12, 5) * s.nu * s.F0 * W / s.T)
+    a = s.l ** sp.Rational(2, 3) / (24 * s.nu)
+    found = all_equal(
+        (sp.Rational(12, 5) * s.F0 / (b * s.T) + s.nu * b * W, best, "f at its best step"),
+        (sp.Rational(12, 5) * s.F0 / (a * s.T), terms["start"], "f's first term at the longest step"),
+        (terms["noise"] ** 2, best.subs(W, _noise(s)) ** 2, "the noise term"),
+    )
+    gain, alone, shared = smooth.kept(statement)
+    room = gain * Fraction(12, 5) >= 1 and alone * Fraction(12, 5) <= 6 and shared * Fraction(12, 5) <= 1
+    return replace(found, true=(found.true and room) or None)
+
+
+def _repaired(s: Letters) -> Sides:
+    import sympy as sp
+
     return Sides(
         runs.without_warm_round(s, "slope", "slope0"),
         {
-            "noise": 2 * sp.sqrt(sp.Rational(12, 5) * s["nu"] * s["F0"] * _noise(s) / s["T"]),
-            "start": sp.Rational(288, 5) * s["nu"] * s["F0"] / (s["l"] ** sp.Rational(2, 3) * s["T"]),
+            "noise": 2 * sp.sqrt(sp.Rational(12, 5) * s.nu * s.F0 * _noise(s) / s.T),
+            "start": sp.Rational(288, 5) * s.nu * s.F0 / (s.l ** sp.Rational(2, 3) * s.T),
         },
     )
 
@@ -205,7 +205,7 @@ LEMMA: Statement = Statement(
         Check(
             "exact",
             "one step from the minimiser",
-            first.cases(lambda: LEMMA, "F0"),
+            first.cases,
             {"eta~ over its limit": ["1", "1/100"]},
             "violated",
         ),
@@ -280,7 +280,8 @@ REPAIRED: Statement = Statement(
         Check("algebra", "the step size", _two_cases),
         *smooth.descent_checks(),
         *worst.checks(),
-        *runs.runs(lambda: REPAIRED, best_step),
+        *strong.one_user_checks("F_0 > 0"),
+        *runs.runs(best=best_step),
     ),
     uses=("noble2022.lemmaC.4.sharpened", "noble2022.lemmaC.5.sharpened", "noble2022.lemmaC.6.sharpened"),
 )

@@ -99,7 +99,7 @@ def _non_convex() -> Sides:
 
 def _long_enough(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     least = 8 * (1 + values["B"] ** 2) * values["nu"] / values["mu"]
-    return None if values["T"] >= least * (1 - 1e-12) else f"T = {values['T']} is below {least:.6g}"
+    return None if values["T"] >= least * (1 - 1e-12) else f"T = {values['T']} is below {float(least):.6g}"
 
 
 LONG_ENOUGH = Assumption("T >= 8 (1 + B^2) nu/mu", _long_enough)

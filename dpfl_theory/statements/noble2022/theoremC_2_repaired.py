@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.model import Check, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _fedavg_moments as moments
@@ -28,88 +28,84 @@ _NOTE = (
 )
 
 
-def _heterogeneity(s: Mapping[str, Any]) -> Any:
+def _heterogeneity(s: Letters) -> Any:
     """nu G^2/(lM)."""
-    return s["nu"] * s["G"] ** 2 / (s["l"] * s["M"])
+    return s.nu * s.G**2 / (s.l * s.M)
 
 
-def ratio(s: Mapping[str, Any]) -> Any:
+def ratio(s: Letters) -> Any:
     """mu^2 D_0^2 T/W, W = 7V/(5KlM) + 5 (1 - l) G^2/(2lM) + 28 nu G^2/(9 mu T lM)."""
-    return s["mu"] ** 2 * s["D0"] ** 2 * s["T"] / steps.weight(s, steps.exact)
+    return s.mu**2 * s.D0**2 * s.T / steps.weight(s, steps.exact)
 
 
-def _log(s: Mapping[str, Any]) -> Any:
+def _log(s: Letters) -> Any:
     """L = ln max(e, mu^2 D_0^2 T/W)."""
     import sympy as sp
 
     return sp.log(sp.Max(sp.E, ratio(s)))
 
 
-def _strongly_convex() -> Sides:
+def _strongly_convex(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(STRONGLY_CONVEX)
-    per_round, log = s["mu"] * s["T"], _log(s)
-    users = (1 - s["l"]) * s["G"] ** 2 / (per_round * s["l"] * s["M"])
+    per_round, log = s.mu * s.T, _log(s)
+    users = (1 - s.l) * s.G**2 / (per_round * s.l * s.M)
     return Sides(
-        {"excess": s["excess"]},
+        {"excess": s.excess},
         {
             "noise": sp.Rational(147, 50) * log * proof.averaged(s) / per_round,
             "sampling of users": sp.Rational(21, 4) * log * users,
             "heterogeneity": sp.Rational(98, 15) * log**2 * _heterogeneity(s) / per_round**2,
-            "start": s["mu"] * s["D0"] ** 2 * sp.exp(-per_round / (16 * (1 + s["B"] ** 2) * s["nu"])),
+            "start": s.mu * s.D0**2 * sp.exp(-per_round / (16 * (1 + s.B**2) * s.nu)),
         },
     )
 
 
-def _convex() -> Sides:
+def _convex(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(CONVEX)
-    sampling = s["G"] * s["D0"] * sp.sqrt((1 - s["l"]) / (s["T"] * s["l"] * s["M"]))
+    sampling = s.G * s.D0 * sp.sqrt((1 - s.l) / (s.T * s.l * s.M))
     return Sides(
-        {"excess": s["excess"]},
+        {"excess": s.excess},
         {
-            "noise": sp.sqrt(3) * s["D0"] * sp.sqrt(proof.averaged(s) / s["T"]),
+            "noise": sp.sqrt(3) * s.D0 * sp.sqrt(proof.averaged(s) / s.T),
             "sampling of users": sp.Rational(3, 4) * sp.sqrt(10) * sampling,
-            "heterogeneity": sp.cbrt(189) / 4 * sp.cbrt(s["D0"] ** 4 * _heterogeneity(s) / s["T"] ** 2),
-            "start": 6 * (1 + s["B"] ** 2) * s["nu"] * s["D0"] ** 2 / s["T"],
+            "heterogeneity": sp.cbrt(189) / 4 * sp.cbrt(s.D0**4 * _heterogeneity(s) / s.T**2),
+            "start": 6 * (1 + s.B**2) * s.nu * s.D0**2 / s.T,
         },
     )
 
 
-def _non_convex() -> Sides:
+def _non_convex(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(NON_CONVEX)
-    sampling = s["G"] * sp.sqrt(s["nu"] * s["F0"] * (1 - s["l"]) / (s["T"] * s["l"] * s["M"]))
-    drift = s["F0"] ** 2 * s["nu"] * _heterogeneity(s) / s["T"] ** 2
+    sampling = s.G * sp.sqrt(s.nu * s.F0 * (1 - s.l) / (s.T * s.l * s.M))
+    drift = s.F0**2 * s.nu * _heterogeneity(s) / s.T**2
     return Sides(
-        {"slope": s["slope"]},
+        {"slope": s.slope},
         {
-            "noise": 2 * sp.sqrt(6 * s["nu"] * s["F0"] * proof.averaged(s) / s["T"]),
+            "noise": 2 * sp.sqrt(6 * s.nu * s.F0 * proof.averaged(s) / s.T),
             "sampling of users": 6 * sp.sqrt(sp.Rational(6, 5)) * sampling,
             "heterogeneity": 2 * sp.cbrt(sp.Rational(72, 5)) * sp.cbrt(drift),
-            "start": 24 * (1 + s["B"] ** 2) * s["nu"] * s["F0"] / s["T"],
+            "start": 24 * (1 + s.B**2) * s.nu * s.F0 / s.T,
         },
     )
 
 
-def _prescription(statement: Callable[[], Statement], kind: str) -> Callable[[], Mapping[str, Any]]:
+def _prescription(kind: str) -> Callable[[Letters], Mapping[str, Any]]:
     """eta_g = sqrt(lM), and eta_l = eta~/(K eta_g) with the eta~ of `_fedavg_steps`."""
 
-    def build() -> Mapping[str, Any]:
+    def build(s: Letters) -> Mapping[str, Any]:
         import sympy as sp
 
-        s = letters_of(statement())
-        eta_g, slowest = sp.sqrt(s["l"] * s["M"]), 8 * (1 + s["B"] ** 2) * s["nu"]
+        eta_g, slowest = sp.sqrt(s.l * s.M), 8 * (1 + s.B**2) * s.nu
         if kind == "strongly convex":
-            slowest = sp.Max(slowest, s["mu"] * s["T"] / (2 * _log(s)))
+            slowest = sp.Max(slowest, s.mu * s.T / (2 * _log(s)))
         else:  # the largest of the reciprocals: nothing is divided by c_1 or c_2, which may be 0
             noise, users, c2 = steps.coefficients(kind, s, steps.exact)
-            per_start = s["T"] / steps.start(kind, s, steps.exact)
+            per_start = s.T / steps.start(kind, s, steps.exact)
             slowest = sp.Max(slowest, sp.sqrt((noise + users) * per_start), sp.cbrt(c2 * per_start))
-        return {"eta_g": eta_g, "eta_l": 1 / (s["K"] * eta_g * slowest)}
+        return {"eta_g": eta_g, "eta_l": 1 / (s.K * eta_g * slowest)}
 
     return build
 
@@ -141,12 +137,12 @@ STRONGLY_CONVEX: Statement = Statement(
     expectations=(first.EXCESS,),
     assumptions=(noble.STRONGLY_CONVEX, *_BASE, LONG_ENOUGH),
     sides=_strongly_convex,
-    prescription=_prescription(lambda: STRONGLY_CONVEX, "strongly convex"),
+    prescription=_prescription("strongly convex"),
     checks=(
-        Check("algebra", "the step size", sums.logarithm(lambda: STRONGLY_CONVEX, ratio)),
+        Check("algebra", "the step size", sums.logarithm(ratio)),
         *_round("strongly convex"),
-        *moments.checks(lambda: STRONGLY_CONVEX, "strongly convex"),
-        *fedavg_runs.weighted(lambda: STRONGLY_CONVEX),
+        *moments.checks("strongly convex"),
+        *fedavg_runs.weighted(),
     ),
     uses=("noble2022.lemmaC.1", "noble2022.lemmaC.2"),
 )
@@ -168,12 +164,12 @@ CONVEX: Statement = Statement(
     expectations=(private.MEAN,),
     assumptions=(noble.CONVEX, *_BASE, noble.ROUNDS, runs.APART),
     sides=_convex,
-    prescription=_prescription(lambda: CONVEX, "convex"),
+    prescription=_prescription("convex"),
     checks=(
-        Check("algebra", "the step size", sums.three_cases(lambda: CONVEX, "convex")),
+        Check("algebra", "the step size", sums.three_cases("convex")),
         *_round("convex"),
-        *moments.checks(lambda: CONVEX, "convex"),
-        *fedavg_runs.plain(lambda: CONVEX, "convex"),
+        *moments.checks("convex"),
+        *fedavg_runs.plain("convex"),
     ),
     uses=("noble2022.lemmaC.1", "noble2022.lemmaC.2"),
 )
@@ -197,12 +193,12 @@ NON_CONVEX: Statement = Statement(
     expectations=(fedavg_runs.SLOPE,),
     assumptions=(*_BASE, noble.ROUNDS, runs.AWAY),
     sides=_non_convex,
-    prescription=_prescription(lambda: NON_CONVEX, "non-convex"),
+    prescription=_prescription("non-convex"),
     checks=(
-        Check("algebra", "the step size", sums.three_cases(lambda: NON_CONVEX, "non-convex")),
+        Check("algebra", "the step size", sums.three_cases("non-convex")),
         *_round("non-convex"),
-        *moments.checks(lambda: NON_CONVEX, "non-convex"),
-        *fedavg_runs.plain(lambda: NON_CONVEX, "non-convex"),
+        *moments.checks("non-convex"),
+        *fedavg_runs.plain("non-convex"),
     ),
     uses=("noble2022.lemmaC.1",),
 )
