@@ -1,9 +1,11 @@
 """A statement's two sides as quantities of a performance estimation problem.
 
-Some letters are numbers, others quantities of the problem (PEPit expressions). In the latter the sides must be linear:
-``rhs - lhs = sum_j c_j O_j`` with numbers c_j and no constant. Terms with c_j > 0 stand on the right, the others on the
-left, so that neither side is negative where no O_j is. Each c_j is computed exactly, or enclosed, and rounded to double
-precision towards minus infinity: where O_j >= 0 the inequality that is proved is at least as hard as the statement.
+Some letters are numbers, others quantities of the problem (PEPit expressions); one that is a multiple of another letter
+is given as that, in sympy. In the quantities the sides must be linear: ``rhs - lhs = sum_j c_j O_j`` with numbers c_j
+and no constant. Terms with c_j > 0 stand on the right, the others on the left, so that neither side is negative where
+no O_j is. Each c_j is computed exactly, or enclosed; both sides are multiplied by their small odd denominators, and
+what is still no double is rounded towards minus infinity: where O_j >= 0 the inequality that is proved is at least as
+hard as the statement.
 """
 
 from __future__ import annotations
@@ -20,6 +22,10 @@ from dpfl_theory.statements.symbolic import enclosure
 
 __all__ = ["arranged", "coefficients"]
 
+LARGE = 1000
+"""From here on a common denominator is left alone: decimals, and enclosures of numbers that are not rational."""
+SMALL = 2.0**-8
+"""Up to here a right side's largest coefficient is small."""
 SQUARE = "^2"
 """Ends the name of a letter that is known by its square alone."""
 
@@ -38,10 +44,11 @@ def coefficients(statement: Statement, values: Mapping[str, Any]) -> dict[str, F
         letters[k.removesuffix(SQUARE)]: sp.sqrt(stand) if k.endswith(SQUARE) else stand for k, stand in stands.items()
     }
     difference = total(statement, "rhs") - total(statement, "lhs")
-    missing = difference.free_symbols - set(numbers) - set(roots) - set(moving)
+    told = set(numbers) | set(roots) | set(moving)
+    missing = (difference.free_symbols | {s for v in numbers.values() for s in v.free_symbols}) - told
     if missing:
         raise ValueError(f"{statement.id} has no value for {', '.join(sorted(s.name for s in missing))}")
-    difference = sp.expand(difference.subs(moving, simultaneous=True).subs({**numbers, **roots}, simultaneous=True))
+    difference = sp.expand(difference.subs({**numbers, **roots}, simultaneous=True).subs(moving, simultaneous=True))
     nothing = dict.fromkeys(stands.values(), 0)
     if difference.subs(nothing) != 0:
         raise ValueError(f"{statement.id}: {difference.subs(nothing)} is left where every quantity is zero")
@@ -73,6 +80,21 @@ def _rational(value: Any) -> Any:
     return sp.sympify(value)
 
 
+def _whole(found: Mapping[str, Fraction]) -> int:
+    """What both sides are multiplied by, so that the coefficients are dyadic and rounding changes none of them; 1 where
+    that would be a large number."""
+    denominators = [c.denominator for c in found.values()]
+    odd = math.lcm(*(d // (d & -d) for d in denominators)) if denominators else 1
+    return odd if odd < LARGE else 1
+
+
+def _scale(found: Mapping[str, Fraction]) -> Fraction:
+    """The power of 2, by which nothing is rounded, that brings small right sides, such as those that are proportional to
+    the square of a step, to coefficients of about 1: a solver cannot tell them from its tolerance."""
+    largest = max((c for c in found.values() if c > 0), default=Fraction(1))
+    return Fraction(1) if largest > SMALL else Fraction(2) ** -math.floor(math.log2(largest))
+
+
 def _down(value: Fraction) -> float:
     """The largest double that is at most a fraction."""
     near = float(value)
@@ -82,11 +104,13 @@ def _down(value: Fraction) -> float:
 def arranged(statement: Statement, case: WorstCase) -> Performance:
     """The inequality that a worst case of the statement is about, for a solver: see `WorstCase`."""
     found = coefficients(statement, case.values)
-    sign = -1 if case.direction == ">=" else 1
+    factor = _whole(found)
+    factor *= _scale({name: factor * c for name, c in found.items()})
+    sign = -factor if case.direction == ">=" else factor
     if (statement.relation == ">=") != (case.direction == ">=") and statement.relation != "==":
         raise ValueError(f"{statement.id} states {statement.relation!r}, not {case.direction!r}")
-    left: Any = case.shift
-    right: Any = case.shift
+    left: Any = None if case.shift is None else float(factor) * case.shift
+    right: Any = left
     for name, c in found.items():
         quantity, value = case.values[name], _down(sign * c)
         if value < 0.0 if case.left is None else name in case.left:

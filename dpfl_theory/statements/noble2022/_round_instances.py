@@ -91,10 +91,11 @@ def noise(V: Fraction) -> dict[str, Any]:
 
 def letters(users: Users, moments: RoundMoments, instance: Mapping[str, Any]) -> dict[str, Any]:
     """One round by the letters of Lemmas C.4 to C.7. ``l`` of an instance takes the place of lM over M, of which
-    Algorithm 1 draws a whole number of users; mu is the least curvature."""
-    steps = {"eta": users.step, "eta_g": users.eta_g, "nu": users.smoothness, "mu": min(users.curvatures)}
+    Algorithm 1 draws a whole number of users; ``mu`` that of the least curvature."""
+    steps = {"eta": users.step, "eta_g": users.eta_g, "nu": users.smoothness}
     sizes = {"K": users.local_steps, "l": Fraction(instance.get("l", users.share)), "M": len(users.curvatures)}
     exponent = {"alpha": Fraction(instance["alpha"])} if "alpha" in instance else {}
+    steps["mu"] = Fraction(instance["mu"]) if "mu" in instance else min(users.curvatures)
     return {**vars(moments), **steps, **sizes, **exponent, **noise(users.variance)}
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.statements.claims import Case, Values
 from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Expected, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022 import _control_spread as spread
@@ -17,6 +18,7 @@ from dpfl_theory.statements.noble2022 import _user_performance as user
 from dpfl_theory.statements.noble2022 import _user_records as users
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._causes import SPREAD_OF_POINTS
+from dpfl_theory.statements.symbolic import sides_at
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -40,6 +42,7 @@ def _short(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     return None if product <= 2 else f"eta_l nu = {product:.6g} exceeds 2"
 
 
+_DISPLAY = "the first display, also for users that are not convex and long steps; the other two displays remain"
 _STEP = "step of the proof: a gradient step brings no two points apart; that errors then add up as stated remains"
 _CONVEX: list[list[str]] = [["1"], ["1", "0"], ["1", "1/2", "1/9"]]
 _GRID: dict[str, Any] = {"curvatures": _CONVEX, "K": [1, 2, 3, 8], "eta_l nu": ["1/24", "1", "2"]}
@@ -57,19 +60,23 @@ def _records(users: list[Any], part: str, K: int, step: str, drawn: int = 1, noi
     return {"users": users, "part": part, "K": K, "eta_l nu": step, **rest}
 
 
-def _enumerations(part: str, convex: bool) -> tuple[Check, ...]:
+def _enumerations(part: str) -> tuple[Check, ...]:
     what = {"first": "first display", "second": "second display", "third": "third display given the cohort"}[part]
     found = {
         "two Huber users": _records(_HUBER, part, 2, "2"),
         "two Huber users, equal variance": _records(_EVEN, part, 2, "1", noise="1/100"),
         "one Huber user, 3 steps, 2 of 3 records": _records(_SINGLE, part, 3, "1/24", 2, "0"),
     }
-    if not convex:
-        found |= {
-            "two users that are not convex": _records(_WAVES, part, 2, "1"),
-            "two Huber users, long steps": _records(_HUBER, part, 2, "5"),
-        }
     return checks("exact", users.enumerated, {f"{what}, every outcome, {name}": i for name, i in found.items()})
+
+
+def _everywhere(build: Callable[[Statement, Mapping[str, Any]], list[Values]]) -> Callable[..., list[Case]]:
+    """Both sides of the statement whether the hypotheses of its second and third display are met or not."""
+
+    def cases(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
+        return [Case(v.named, *sides_at(statement, v.letters)) for v in build(statement, instance)]
+
+    return cases
 
 
 def _longest(values: Mapping[str, float]) -> float:
@@ -87,8 +94,22 @@ _LONG = {"noise alone, two of four users": _RUNS["noise alone, two of four users
 _FIRST = (
     Check("algebra", "first display, all steps and users", proofs.first_display),
     Check("exact", "first display, convex", spread.cases, {"part": "first", **_GRID}),
-    Check("exact", "first display, some users concave, long steps", spread.cases, {"part": "first", **_BENT}),
-    *_enumerations("first", convex=False),
+    *checks(
+        "exact",
+        _everywhere(spread.cases),
+        {"first display, some users concave, long steps": {"part": "first", **_BENT}},
+        part=_DISPLAY,
+    ),
+    *_enumerations("first"),
+    *checks(
+        "exact",
+        _everywhere(users.enumerated),
+        {
+            "first display, every outcome, two users that are not convex": _records(_WAVES, "first", 2, "1"),
+            "first display, every outcome, two Huber users, long steps": _records(_HUBER, "first", 2, "5"),
+        },
+        part=_DISPLAY,
+    ),
     *checks(
         "worst-case",
         user.errors_of_steps,
@@ -106,8 +127,8 @@ _HOLDS = (
     ),
     Check("exact", "second display, convex, eta_l nu <= 2", spread.cases, {"part": "second", **_GRID}),
     Check("exact", "third display given the cohort, convex, eta_l nu <= 2", spread.cases, {"part": "third", **_GRID}),
-    *_enumerations("second", convex=True),
-    *_enumerations("third", convex=True),
+    *_enumerations("second"),
+    *_enumerations("third"),
     *checks(
         "worst-case",
         spread.performance,

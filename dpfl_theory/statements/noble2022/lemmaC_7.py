@@ -171,7 +171,7 @@ def _checks() -> tuple[Check, ...]:
     for name, instance in _STRONG.items():
         strong += exact.checks(_limit(min(Fraction(v) for v in instance["curvatures"])), {name: instance})
     return (
-        *exact.checks(_NO_MU, _ROUNDS),
+        *exact.checks(_NO_MU, _ROUNDS, mu="0"),
         *exact.checks(lambda share: largest_step(share, Fraction(1)) / 100, {"short steps": exact.CONVEX["one user"]}),
         *strong,
         *draws.checks(_NO_MU),

@@ -56,7 +56,7 @@ def means(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
         for V in instance["V"]:
             users = users_of({**instance, "start": start, "V": V})
             moments = rounds(users, int(instance["T"]))
-            known = {**exact.letters(users, moments[0], instance), "D0": exact.root(moments[0].distance)}
+            known = {**exact.letters(users, moments[0], {**instance, "mu": "0"}), "D0": exact.root(moments[0].distance)}
             for T in range(1, len(moments) + 1):
                 gaps = sum((m.gap for m in moments[:T]), Fraction(0))
                 values = {**known, "T": T, "F0": moments[0].gap, "excess": (gaps + moments[0].gap) / (T + 1)}
