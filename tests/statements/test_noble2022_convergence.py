@@ -97,7 +97,7 @@ def test_the_start_at_the_minimiser_by_simulation(name: str) -> None:
     square = (x**2).sum(axis=1)
     values = nu**2 * square if "non-convex" in name else nu / 2 * square
     check = next(c for c in statement.checks if c.method == "algebra")
-    outcome = check.build(check.instance)
+    outcome = check.made(statement)
     import sympy as sp
 
     s = letters_of(statement)
@@ -113,7 +113,7 @@ def test_the_floor_of_a_constant_step_by_simulation(name: str, eta: float) -> No
     iterates has less excess than the claimed floor. 4000 runs; six standard errors."""
     statement = get(f"noble2022.theorem{name}.strongly-convex")
     check = next(c for c in statement.checks if c.method == "algebra")
-    outcome = check.build(check.instance)
+    outcome = check.made(statement)
     floor, start = outcome.notes["floor"], outcome.notes["start"]
     a = math.sqrt(2 * floor)
     rng = np.random.default_rng(5)
@@ -139,7 +139,7 @@ def test_the_floor_with_bounded_gradients_by_simulation() -> None:
     errors."""
     statement = get("noble2022.theoremC.1.strongly-convex")
     check = next(c for c in statement.checks if c.name == "the same with bounded gradients")
-    outcome = check.build(check.instance)
+    outcome = check.made(statement)
     eta, floor, x = 1 / 240, outcome.notes["floor"], np.full(4000, outcome.notes["start"])
     assert outcome.true is False
     assert outcome.notes["start"] == pytest.approx(-eta / 2, rel=1e-12)
@@ -155,7 +155,7 @@ def test_the_floor_with_bounded_gradients_by_simulation() -> None:
                 assert found.mean() + 6 * found.std() / math.sqrt(4000) < -math.sqrt(2 * floor)
     assert longest <= 11
     with pytest.raises(ValueError, match="either Gaussian"):
-        check.build({**check.instance, "Sigma": "1"})
+        check.made(statement, {**check.instance, "Sigma": "1"})
 
 
 @pytest.mark.parametrize(("name", "eta", "floor"), [("C.1", 1 / 24, 1 / 1152), ("C.2", 1 / 16, 1 / 512)])
@@ -164,7 +164,7 @@ def test_noise_that_no_weights_remove_by_simulation(name: str, eta: float, floor
     is below the floor by more than six standard errors, at x^0 it is the floor."""
     statement = get(f"noble2022.theorem{name}.non-convex")
     check = next(c for c in statement.checks if c.name == "noise that no weights remove")
-    outcome = check.build(check.instance)
+    outcome = check.made(statement)
     assert outcome.true is False
     assert outcome.notes["floor"] == f"Sigma**2/{round(1 / floor)}"
     rng = np.random.default_rng(6)
@@ -182,7 +182,7 @@ def test_the_convex_parts_have_the_floor_of_the_strongly_convex_one(name: str) -
         statement = get(f"noble2022.theorem{name}.{part}")
         check = next(c for c in statement.checks if c.name == "a step that does not shrink with T")
         assert algebra.run(statement, check, Settings()).verdict == "violated"
-        found: dict[str, object] = check.build(check.instance).notes
+        found: dict[str, object] = check.made(statement).notes
         return found
 
     convex, strongly = notes("convex"), notes("strongly-convex")
@@ -245,7 +245,7 @@ def test_a_run_outside_the_hypotheses_is_not_applicable(name: str, change: dict[
     check = next(c for c in statement.checks if c.method == "monte-carlo")
 
     def build(instance: Any) -> Experiment:
-        found: Experiment = check.build(instance)
+        found: Experiment = check.made(statement, instance)
         return replace(found, values={**found.values, **change})
 
     assert monte_carlo.run(statement, replace(check, build=build), Settings()).verdict == "not-applicable"

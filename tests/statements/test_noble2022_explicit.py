@@ -71,7 +71,7 @@ def verdict(statement: Statement, name: str, fault: Callable[[Any], Any] | None,
     check = next(c for c in statement.checks if (c.method, c.name) == ("monte-carlo", name))
 
     def build(instance: Any) -> Experiment:
-        found: Experiment = check.build(instance)
+        found: Experiment = check.made(statement, instance)
         return replace(
             found, algorithm=fault(found.algorithm) if fault else found.algorithm, lanes=lanes or found.lanes
         )
@@ -111,7 +111,7 @@ def test_each_repaired_statement_has_a_run_below_the_longest_step(id_: str) -> N
     """All users, nu = 1 (2 with the ridge), so that the limit is a number."""
     statement = get(f"noble2022.{id_}")
     (check,) = (c for c in statement.checks if "below the limit" in c.name)
-    found = check.build(check.instance)
+    found = check.made(statement)
     algorithm: Any = getattr(found.algorithm, "algorithm", found.algorithm)
     eta = algorithm.local_step * algorithm.local_steps * algorithm.global_step
     assert eta < 0.9 * min(REPAIRED[id_], 1 / (24 * found.values["nu"]) if "C.2" not in id_ else 1.0)
@@ -238,7 +238,8 @@ def test_the_huber_loss_of_lemma_c8_stays_where_it_is() -> None:
         x = x - np.clip(x, -1, 1) / (1000 * T) + rng.normal(0, 0.01 / math.sqrt(2), x.shape) / (1000 * T)
         assert x.mean() > 0.999 - 6e-6
     assert 0.5 * 0.999**2 > 0.499 > math.sqrt(2) / 1000 + 0.01
-    case = exact.worst(lemmaC_8.short_step_cases({"c": [1]}))
+    (one,) = lemmaC_8.short_steps(lemmaC_8.LEMMA, {"c": [1]})
+    case = exact.compared(lemmaC_8.LEMMA, one)
     assert case.lhs == Fraction(2996, 3000) ** 2 / 2
     assert case.rhs == Fraction(5, 4) / 1000 + Fraction(1, 100)
 
@@ -284,14 +285,43 @@ def test_the_printed_lemma_c9_is_refuted_by_runs() -> None:
 @pytest.mark.parametrize(("gain", "noise"), [(Fraction(1), Fraction(19, 8)), (Fraction(121, 288), Fraction(1, 8))])
 def test_the_worst_case_of_the_descent_notices_wrong_constants(gain: Fraction, noise: Fraction) -> None:
     instance = {"M": 1, "size": 1, "K": 1}
-    assert worst_case.solve(_descent_performance.performance(instance, gain, noise)).refuted is not None
+    claim = (gain, noise, Fraction(1, 4))
+    built = _descent_performance.performance(lemmaC_9.REPAIRED, instance, claim)
+    assert worst_case.solve(built).refuted is not None
 
 
 def test_the_combination_of_the_descent_notices_a_wrong_share_of_z() -> None:
     """z = lM/eta_g^2 has no upper end: 5/2 + z/5 exceeds 19/8 + z/4 up to z = 5/2 alone."""
-    assert _smooth_descent.combination({}).true
-    assert _smooth_descent.combination({"alone": "5/2", "shared": "1/5"}).true is None
-    assert _smooth_descent.combination({"alone": "2"}).true is None
+    lemma = lemmaC_9.REPAIRED
+    assert _smooth_descent.kept(lemma) == (Fraction(5, 12), Fraction(5, 2), Fraction(5, 12))
+    assert _smooth_descent.combination(lemma, {}).true
+    assert _smooth_descent.combination(lemma, {"alone": "19/8", "shared": "1/4"}).true
+    assert _smooth_descent.combination(lemma, {"alone": "5/2", "shared": "1/5"}).true is None
+    assert _smooth_descent.combination(lemma, {"alone": "2"}).true is None
+
+
+def test_a_third_of_the_repaired_lemmas_is_noticed_by_rounds_and_algebra() -> None:
+    """Of Lemma C.9, by worst cases and exact rounds too."""
+    for lemma in (lemmaC_8.REPAIRED, lemmaC_9.REPAIRED):
+        weak = lemma
+        for term in sides_of(lemma).rhs:
+            weak = changed(weak, term, Fraction(1, 3))
+        found = {c.name: algebra.run(weak, c, Settings()).verdict for c in lemma.checks if c.method == "algebra"}
+        assert found["the step size" + (", convex" if lemma is lemmaC_8.REPAIRED else "")] != "holds"
+    for check in lemmaC_9.REPAIRED.checks:
+        if check.method == "worst-case":
+            assert worst_case.run(weak, check, Settings()).verdict == "violated"
+        if check.method == "exact" and check.name.startswith("one round"):
+            assert exact.run(weak, check, Settings()).verdict == "violated"
+
+
+@pytest.mark.parametrize("lemma", [lemmaC_8.REPAIRED, lemmaC_9.REPAIRED], ids=lambda s: s.id)
+def test_the_edges_of_the_repaired_lemmas(lemma: Statement) -> None:
+    edges = [c for c in lemma.checks if c.name.startswith("just ")]
+    assert len(edges) == 6
+    for check in edges:
+        wanted = "not-applicable" if "outside" in check.name else "holds"
+        assert exact.run(lemma, check, Settings()).verdict == check.expected == wanted
 
 
 @pytest.mark.parametrize("constants", [lemmaC_7.PRINTED, lemmaC_7.SHARP])
@@ -304,13 +334,14 @@ def test_standing_still_fails_in_fractions(constants: lemmaC_7.Constants) -> Non
 
 def test_the_strongly_convex_half_notices_a_tenth_of_its_constants() -> None:
     instance = {"nu": ["1", "5"], "T": [240], "V": ["0", "1/10", "100"]}
-    assert all(case.excess <= 0 for case in _strongly_convex.strong_cases(instance))
-    assert any(case.excess > 0 for case in _strongly_convex.strong_cases(instance, Fraction(1, 10)))
+    lemma = lemmaC_8.REPAIRED
+    assert all(case.excess <= 0 for case in _strongly_convex.strong_cases(lemma, instance))
+    assert any(case.excess > 0 for case in _strongly_convex.strong_cases(lemma, instance, Fraction(1, 10)))
 
 
 def test_the_strongly_convex_cases_by_simulation() -> None:
     """V = 1/10, nu = 5, T = 240: the weighted mean excess of 20000 runs within six standard errors."""
-    case = _strongly_convex.strong_cases({"nu": ["5"], "T": [240], "V": ["1/10"]})[0]
+    case = _strongly_convex.strong_cases(lemmaC_8.REPAIRED, {"nu": ["5"], "T": [240], "V": ["1/10"]})[0]
     eta, a = float(case.values["eta~"]), 5.0
     rng = np.random.default_rng(3)
     x, total, weights = np.ones(20000), np.zeros(20000), 0.0

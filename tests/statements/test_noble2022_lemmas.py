@@ -301,8 +301,10 @@ def test_constants_that_do_not_follow_from_the_lemmas_are_not_proved() -> None:
 
 
 def test_the_descent_of_lemma_c9_notices_a_missing_noise_term() -> None:
+    given = _smooth_descent.kept(lemmaC_9.REPAIRED)
+
     def quiet(users: Any, moments: Any) -> tuple[Fraction, Fraction]:
-        return _smooth_descent.descent(replace(users, variance=Fraction(0)), moments)
+        return _smooth_descent.descent(replace(users, variance=Fraction(0)), moments, given)
 
     found = [c for i in OTHER.values() for c in cases({**i, "eta~ nu": "1/60", "V": ["10000"]}, quiet)]
     assert fails(found)

@@ -43,7 +43,7 @@ def decided(regime: dict[str, Any], fault: Callable[[Any], Any] | None = None) -
 
     def build(instance: Any) -> Experiment:
         if fault is None:
-            built: Experiment = check.build(instance)
+            built: Experiment = check.made(STATEMENT[regime["method"]], instance)
             return built
         found = _private_runs.experiment(_rates.at(instance, instance["grid"][-1]), STATEMENT[regime["method"]])
         return replace(found, algorithm=fault(found.algorithm))

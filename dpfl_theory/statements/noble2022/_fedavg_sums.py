@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import evaluate, letters_of, sides_of
+from dpfl_theory.statements.formula import Letters, evaluate, letters_of, sides_of
 from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.noble2022 import _fedavg_steps as steps
 from dpfl_theory.statements.noble2022._fedavg_steps import ROUNDS, Round
@@ -85,7 +85,7 @@ def three_cases(kind: str) -> Build:
     return build
 
 
-def logarithm(ratio: Callable[[Mapping[str, Any]], Any]) -> Build:
+def logarithm(ratio: Callable[[Letters], Any]) -> Build:
     """With m = mu eta~/2 the weights (1 - m)^{-t} leave (mu/2) A/((1 - m)^{-T} - 1) + c_1 eta~ + c_2 eta~^2.
 
     (1 - m)^{-T} >= e^{mT}. At eta~ = 2L/(mu T), mT = L >= 1 and e^{-L} <= W/(mu^2 D^2 T), so that the start leaves at

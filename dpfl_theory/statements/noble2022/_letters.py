@@ -21,6 +21,8 @@ _ALL = (
     Symbol("delta", "privacy failure probability", (0, 0), "probability", r"\delta"),
     Symbol("epsilon_bar", "privacy budget of the composition", (0, 0), "positive", r"\overline{\epsilon}"),
     Symbol("delta_prime", "slack of the composition", (0, 0), "probability", r"\delta'"),
+    Symbol("delta_bar", "privacy failure probability of the composition", (0, 0), "probability", r"\overline{\delta}"),
+    Symbol("delta_q", "privacy failure probability after subsampling", (0, 0), "probability", r"q\delta"),
     Symbol("epsilon_prime", "privacy budget after subsampling", (0, 0), "positive", r"\epsilon'"),
     Symbol("q", "subsampling ratio m/n", (0, 0), "probability", "q"),
     Symbol("alpha", "order of a Renyi divergence", (0, 0), "positive", r"\alpha"),

@@ -19,11 +19,11 @@ __all__ = ["checks"]
 CONSTANT = 1.0
 
 
-def _experiment(statement: Callable[[], Statement], method: str) -> Callable[[Mapping[str, Any]], Experiment]:
+def _experiment(method: str) -> Callable[[Statement, Mapping[str, Any]], Experiment]:
     """The weighted mean with weights (1 - mu eta~/2)^{-t} and the printed step sizes: of x^0, ..., x^{T-1} for
     DP-SCAFFOLD-warm, whose first round stays at x^0, of x^1, ..., x^T for DP-FedAvg."""
 
-    def build(instance: Mapping[str, Any]) -> Experiment:
+    def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
         from dpfl_theory.algorithms.average import WeightedAverage
 
         mu = float(instance["problem"]["parameters"]["ridge"])
@@ -44,13 +44,13 @@ def _experiment(statement: Callable[[], Statement], method: str) -> Callable[[Ma
             chosen = runs.as_fedavg(found, eta_l)
         weighted = WeightedAverage(chosen.algorithm, 1 - mu * eta / 2)
         run = replace(found, algorithm=weighted, rounds=int(v["T"]), values=v)
-        return runs.chosen_values(run, statement(), c=CONSTANT, eta_l=eta_l, mu=mu, G=v["G"], B=1.0)
+        return runs.chosen_values(run, statement, c=CONSTANT, eta_l=eta_l, mu=mu, G=v["G"], B=1.0)
 
     return build
 
 
-def checks(statement: Callable[[], Statement], method: str) -> tuple[Check, ...]:
-    """method: ``scaffold`` or ``fedavg``."""
+def checks(*given: Any) -> tuple[Check, ...]:
+    """given: the method, ``scaffold`` or ``fedavg``, last."""
     problem = {"family": "points", "parameters": {"clients": 4, "spread": 0.3, "ridge": 1.0}}
     run = runs.run_of(problem, 4, 2, 600, 0.001, clip=10.0)
-    return (Check("monte-carlo", "four users, T = 600, c = 1", _experiment(statement, method), run),)
+    return (Check("monte-carlo", "four users, T = 600, c = 1", _experiment(given[-1]), run),)

@@ -8,6 +8,7 @@ from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
+from dpfl_theory.statements.model import Statement
 
 __all__ = ["SETTINGS", "SLIPS", "own_settings"]
 
@@ -32,20 +33,21 @@ SLIPS = (
 )
 
 
-def own_settings(instance: Mapping[str, Any]) -> Outcome:
+def own_settings(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """What the slips, and the note of part (2) repaired, say of the paper's settings: eta_g, the rounds, the start.
 
     The rounds are tested at nu = mu, where the fewest are needed; F(x^0) - F* <= nu D_0^2/2.
     """
     import sympy as sp
 
-    from dpfl_theory.statements.noble2022.theoremC_1 import CONVEX, LONG_ENOUGH
+    from dpfl_theory.statements.noble2022.theoremC_1 import LONG_ENOUGH
     from dpfl_theory.statements.noble2022.theoremC_1_repaired import CONVEX as REPAIRED
 
-    s, own = letters_of(CONVEX), letters_of(REPAIRED)
-    assert CONVEX.prescription is not None
-    assert REPAIRED.sides is not None
-    wanted, start = prescription_of(CONVEX)["eta_g"], sides_of(REPAIRED).rhs["start"] * 2 / (own["nu"] * own["D0"] ** 2)
+    s, own = letters_of(statement), letters_of(REPAIRED)
+    wanted, start = (
+        prescription_of(statement)["eta_g"],
+        sides_of(REPAIRED).rhs["start"] * 2 / (own["nu"] * own["D0"] ** 2),
+    )
     eta_g, enough, shares, needed = [], [], {}, {}
     for name, at in instance.items():
         rates = [sp.Rational(rate) for rate in at["l"]]

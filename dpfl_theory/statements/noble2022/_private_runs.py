@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.model import Check, Expected, Statement
+from dpfl_theory.statements.formula import evaluate, prescription_of
+from dpfl_theory.statements.model import Check, Expected, Statement, checks
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _fedavg_steps as steps
 from dpfl_theory.statements.noble2022 import lemmaC_8
 
-__all__ = ["CONSTANTS", "MEAN", "experiment", "fedavg_of", "noise_scale", "private_runs"]
+__all__ = ["CONSTANTS", "MEAN", "experiment", "fedavg_of", "private_runs"]
 
 MEAN = Expected(
     "excess",
@@ -25,17 +25,6 @@ CONSTANTS = {"scaffold": 102.0, "fedavg": 12.0}
 """Constants that serve in Theorem 4.2: its algebra checks derive them."""
 
 
-def noise_scale(values: Mapping[str, float]) -> float:
-    """sigma_g* = s sqrt(lTK log(2Tl/delta) log(2/delta))/(epsilon sqrt(M)).
-
-    >>> round(noise_scale({"s": 1, "l": 1, "T": 4, "K": 1, "epsilon": 2, "M": 4, "delta": 0.5}), 4)
-    0.9803
-    """
-    v = values
-    logs = math.log(2 * v["T"] * v["l"] / v["delta"]) * math.log(2 / v["delta"])
-    return v["s"] * math.sqrt(v["l"] * v["T"] * v["K"] * logs) / (v["epsilon"] * math.sqrt(v["M"]))
-
-
 def experiment(instance: Mapping[str, Any], statement: Statement) -> Experiment:
     """A run at sigma_g*, with B = 1 and G from the users' gradients; ``c`` of the instance, else one that serves.
 
@@ -45,8 +34,9 @@ def experiment(instance: Mapping[str, Any], statement: Statement) -> Experiment:
     problem = runs.problem_of(instance["problem"])
     method, n = instance["method"], problem.n
     budget = {"epsilon": float(instance["epsilon"]), "delta": float(instance["delta"])}
-    rates = {"s": instance["share"], "l": int(instance["size"]) / n, "M": float(n)}
-    sigma = noise_scale({**budget, **rates, "T": int(instance["T"]), "K": int(instance["K"])})
+    at = {**budget, "s": float(instance["share"]), "l": int(instance["size"]) / n, "M": float(n)}
+    at |= {"T": int(instance["T"]), "K": int(instance["K"])}
+    sigma = float(evaluate(prescription_of(statement)["sigma_g"], at, statement.id))
     longer = float(instance.get("longer", 1.0))
     found = runs.experiment({**instance, "sigma": sigma}, lambda v: longer * lemmaC_8.best_step(v))
     more = {
@@ -90,26 +80,32 @@ _RUNS: dict[str, dict[str, Any]] = {
         "epsilon": "5.4",
     },
 }
+_FEW = {**runs.run_of(_points(8, spread=0.0), 8, 1, 1, 0.0, lanes=24), "epsilon": "500"}
+_ONE = {**runs.run_of(_points(8, spread=0.0), 1, 1, 7, 0.0, eta_g=1.0, lanes=24), "epsilon": "3000"}
+_EDGES: dict[str, dict[str, Any]] = {
+    "just inside delta <= 1/2": {**_FEW, "T": 2, "delta": "0.5"},
+    "just outside delta <= 1/2": {**_FEW, "T": 2, "delta": "0.505"},
+    "just inside T l/delta >= 2": {**_ONE, "delta": "0.4375"},
+    "just outside T l/delta >= 2": {**_ONE, "delta": "0.44"},
+}
 _LONGER = {"scaffold": 12.0, "fedavg": 3.25}
 """eta~ over the step that balances the bound, where the noise makes most of the excess."""
 
 
-def private_runs(
-    method: str, statement: Callable[[], Statement], names: tuple[str, ...] = tuple(_RUNS)
-) -> tuple[Check, ...]:
+def private_runs(method: str) -> tuple[Check, ...]:
     """Runs long and quiet enough that standing still would exceed the bound, and one whose noise the users must
-    average; ``names`` says which of them."""
+    average."""
 
-    def build(instance: Mapping[str, Any]) -> Experiment:
-        return experiment(instance, statement())
+    def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
+        return experiment(instance, statement)
 
-    return tuple(
-        Check(
-            "monte-carlo",
-            name,
-            build,
-            {**chosen, "method": method, "delta": "1e-5", "longer": _LONGER[method] if "leads" in name else 1.0},
-        )
-        for name, chosen in _RUNS.items()
-        if name in names
+    def longer(name: str) -> float:
+        return _LONGER[method] if "leads" in name else 1.0
+
+    common = {"method": method, "delta": "1e-5"}
+    chosen = {name: {**run, **common, "longer": longer(name)} for name, run in _RUNS.items()}
+    edges = {name: {**common, **run, "longer": 1.0} for name, run in _EDGES.items()}
+    return (
+        *checks("monte-carlo", build, chosen),
+        *checks("monte-carlo", build, edges, {name: "not-applicable" for name in edges if "outside" in name}),
     )

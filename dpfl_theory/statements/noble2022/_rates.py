@@ -112,15 +112,15 @@ def at(instance: Mapping[str, Any], value: Any) -> dict[str, Any]:
     return {**instance, letter: value}
 
 
-def checks(method: str, statement: Callable[[], Statement]) -> tuple[Check, ...]:
+def checks(method: str) -> tuple[Check, ...]:
     """The Monte-Carlo checks of one algorithm."""
 
-    def build(instance: Mapping[str, Any]) -> Experiment:
+    def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
         def run(value: Any) -> Experiment:
-            return experiment(at(instance, value), statement())
+            return experiment(at(instance, value), statement)
 
         grid = instance["grid"]
-        return replace(run(grid[-1]), notes=rates.Fit(lambda: fitted(instance, [run(v) for v in grid], statement())))
+        return replace(run(grid[-1]), notes=rates.Fit(lambda: fitted(instance, [run(v) for v in grid], statement)))
 
     def name(regime: Mapping[str, Any]) -> str:
         return f"exponent of {regime['letter']} where the term '{regime['term']}' leads"
@@ -135,7 +135,6 @@ def exponents(statement: Statement) -> dict[tuple[str, str], Any]:
     """
     import sympy as sp
 
-    assert statement.sides is not None
     factor, found = sp.Symbol("factor", positive=True), {}
     for term, expression in sides_of(statement).rhs.items():
         plain = expression.replace(lambda e: isinstance(e, sp.log), lambda _: sp.Integer(1))

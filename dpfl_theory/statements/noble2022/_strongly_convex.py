@@ -155,7 +155,7 @@ def one_user_checks(apart: str) -> tuple[Check, ...]:
         "all rounds, one user": _RUN,
         "just inside eta_g >= 1": {"T": [400], "V": ["1"], "eta_g": "1"},
         "just inside eta~ <= l^(2/3)/(24 nu)": {"T": [1], "V": ["1/1000"]},
-        f"just inside {apart}": {"T": [100], "V": ["1"], "start": "1/1000"},
+        f"just inside {apart}": {"T": [100], "V": ["1/1000000"], "start": "1/1000"},
     }
     outside = {
         "just outside eta_g >= 1": {"T": [400], "V": ["1"], "eta_g": "99/100"},

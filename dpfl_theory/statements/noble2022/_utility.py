@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
+from dpfl_theory.statements.formula import letters_of, prescription_of, total
 from dpfl_theory.statements.model import Assumption, Statement, Symbol
 
 if TYPE_CHECKING:
@@ -139,26 +139,24 @@ DISSIMILAR = Assumption(
 )
 
 
-def starts_at_the_minimiser(statement: Callable[[], Statement], start: str) -> Callable[[Mapping[str, Any]], Outcome]:
+def starts_at_the_minimiser(*given: Any) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
     """x^0 = x*, so that the printed right side is 0 whatever c is; one round of one local step by all users.
 
     F_i(x) = nu ||x||^2/2 for all i, s = 1: x^1 is eta_g eta_l times the mean of M Gaussian vectors (the control
-    variates cancel), each with second moment Sigma^2/2, and the only weight is w_1 = 1.
+    variates cancel), each with second moment Sigma^2/2, and the only weight is w_1 = 1. given: ``D0`` or ``F0``, last.
     """
+    start = given[-1]
 
-    def build(_: Mapping[str, Any]) -> Outcome:
-        itself = statement()
-        s = letters_of(itself)
-        assert itself.sides is not None
-        assert itself.prescription is not None
+    def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+        s = letters_of(statement)
         one = {s["l"]: 1, s["K"]: 1, s["T"]: 1, s["s"]: 1, s["varsigma"]: 0}
         if "B" in s:
             one |= {s["B"]: 1, s["G"]: 0}
-        chosen = prescription_of(itself)
+        chosen = prescription_of(statement)
         step = (chosen["eta_g"] * chosen["eta_l"].subs(s["eta_g"], chosen["eta_g"])).subs(one)
         moment = step**2 * s["Sigma"] ** 2 / (2 * s["M"])  # E||x^1||^2
         left = s["nu"] * moment / 2 if start == "D0" else s["nu"] ** 2 * moment
-        right = sum(sides_of(itself).rhs.values()).subs(one).subs(s[start], 0)
+        right = total(statement).subs(one).subs(s[start], 0)
         refuted = right == 0 and bool(left.is_positive)
         return Outcome(
             False if refuted else None,
@@ -169,7 +167,7 @@ def starts_at_the_minimiser(statement: Callable[[], Statement], start: str) -> C
     return build
 
 
-def keeps_a_distance(statement: Callable[[], Statement], step: Any) -> Callable[[Mapping[str, Any]], Outcome]:
+def keeps_a_distance(*given: Any) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
     """For a step that does not shrink with T the excess stays above a floor, whatever the weights, while the right side
     tends to 0.
 
@@ -180,15 +178,14 @@ def keeps_a_distance(statement: Callable[[], Statement], step: Any) -> Callable[
 
     All that is used of xi is its symmetry. Where the instance has varsigma for Sigma, one user of two records, with
     gradients F'(x) +- varsigma, draws one in each step, without privacy noise: |x^t| <= varsigma/mu for all t, so that
-    no gradient is longer than C = (nu/mu + 1) varsigma.
+    no gradient is longer than C = (nu/mu + 1) varsigma. given: the step size as a function of nu and mu, last.
     """
+    step = given[-1]
 
-    def build(instance: Mapping[str, Any]) -> Outcome:
+    def build(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
         import sympy as sp
 
-        itself = statement()
-        s = letters_of(itself)
-        assert itself.sides is not None
+        s = letters_of(statement)
         nu, mu, users = (sp.Rational(instance[name]) for name in ("nu", "mu", "M"))
         noise, records = (sp.Rational(instance.get(name, 0)) for name in ("Sigma", "varsigma"))
         if records and (noise or users != 1):
@@ -197,11 +194,12 @@ def keeps_a_distance(statement: Callable[[], Statement], step: Any) -> Callable[
         h = eta * (records + noise / sp.sqrt(2 * users) * sp.sqrt(2 / sp.pi)) / 2
         a = sp.Min((1 - eta * mu) * h, eta * (nu - mu) * h / 2)
         floor = mu * a**2 / 2
-        at = {s["nu"]: nu, s["mu"]: mu, s["M"]: users, s["Sigma"]: noise, s["D0"]: h}
+        at = {s["nu"]: nu, s["M"]: users, s["Sigma"]: noise, s["D0"]: h}
         at |= {s[name]: 1 for name in ("l", "K", "s", "R", "c")} | {s["varsigma"]: records}  # sR = 1 in either case
+        at |= {s["mu"]: mu} if "mu" in s else {}
         if "B" in s:
             at |= {s["B"]: 1, s["G"]: 0}
-        right = sum(sides_of(itself).rhs.values()).subs(at)
+        right = total(statement).subs(at)
         needed = {T: float((floor / right.subs(s["T"], T)).evalf(20)) for T in instance["T"]}
         tends = sp.limit(right, s["T"], sp.oo)
         refuted = tends == 0 and floor.evalf() > 0 and list(needed.values()) == sorted(needed.values())

@@ -8,10 +8,10 @@ from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import letters_of
-from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement
+from dpfl_theory.statements.formula import Letters, at, evaluate, prescription_of
+from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022._letters import PAPER, letters
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import enclosure, equal
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -61,7 +61,7 @@ def composed_delta(epsilon: Any, delta: Any, count: int, budget: Any) -> tuple[A
         return value - rounding, value + rounding
 
 
-def _strong(instance: Mapping[str, Any]) -> PrivacyClaim:
+def _strong(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
     import mpmath
 
     def points() -> list[PrivacyPoint]:
@@ -70,9 +70,13 @@ def _strong(instance: Mapping[str, Any]) -> PrivacyClaim:
         with mpmath.workdps(50):
             for epsilon, count, slack, delta in grid:
                 e, d, x = mpmath.mpf(epsilon), mpmath.mpf(delta), mpmath.mpf(slack)
-                budget = e * mpmath.sqrt(-2 * count * mpmath.log(x)) + count * e * mpmath.expm1(e)
-                at = {"epsilon": e, "delta": d, "T": count, "delta_prime": x}
-                found.append(PrivacyPoint(at, count * d + x, *composed_delta(e, d, count, budget)))
+                values = {"epsilon": e, "delta": d, "T": count, "delta_prime": x}
+                claimed = evaluate(prescription_of(statement)["delta_bar"], values)
+                if x > 1:  # epsilon-bar is no real number there
+                    found.append(PrivacyPoint(values, claimed, 0, 1))
+                    continue
+                budget = at(statement, "rhs", values)
+                found.append(PrivacyPoint(values, claimed, *composed_delta(e, d, count, budget)))
         return found
 
     proof = (
@@ -83,7 +87,7 @@ def _strong(instance: Mapping[str, Any]) -> PrivacyClaim:
     return PrivacyClaim("the largest delta of all mechanisms at epsilon-bar", points, proof)
 
 
-def _mean_loss(_: Mapping[str, Any]) -> Outcome:
+def _mean_loss(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """Randomised response loses epsilon with probability e^epsilon/(1 + e^epsilon), and else gains it."""
     import sympy as sp
 
@@ -92,16 +96,20 @@ def _mean_loss(_: Mapping[str, Any]) -> Outcome:
     return equal(mean * (sp.exp(e) + 1), e * (sp.exp(e) - 1), "e^epsilon + 1 times the mean loss, and the drift")
 
 
-def _amplified(instance: Mapping[str, Any]) -> PrivacyClaim:
+def _amplified(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
+    import sympy as sp
+
     def points() -> list[PrivacyPoint]:
         found = []
         for n, m in instance["sizes"]:
             for ratio, delta in product(map(Fraction, instance["exp(epsilon)"]), map(Fraction, instance["delta"])):
+                values = {"q": Fraction(m, n), "epsilon": sp.log(sp.Rational(ratio)), "delta": delta}
+                budgets = enclosure(sp.exp(at(statement, "rhs", values)))  # e^epsilon', equal ends where it is rational
+                claimed = evaluate(prescription_of(statement)["delta_q"], values)
                 for threshold in range(1, m + 1):
-                    q = Fraction(m, n)
-                    true = _sampled_delta(n, m, ratio, delta, threshold, 1 + q * (ratio - 1))
-                    at = {"n": n, "m": m, "exp(epsilon)": ratio, "delta": delta, "threshold": threshold}
-                    found.append(PrivacyPoint(at, q * delta, true, true))
+                    high, low = (_sampled_delta(n, m, ratio, delta, threshold, budget) for budget in budgets)
+                    named = {"n": n, "m": m, "exp(epsilon)": ratio, "delta": delta, "threshold": threshold}
+                    found.append(PrivacyPoint(named, claimed, low, high))
         return found
 
     proof = (
@@ -138,7 +146,7 @@ def _sampled_delta(n: int, m: int, ratio: Fraction, delta: Fraction, threshold: 
     return worst
 
 
-def _difference(_: Mapping[str, Any]) -> Outcome:
+def _difference(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """The identity behind the lemma, for one output with probabilities m0, m1 and m2."""
     import sympy as sp
 
@@ -150,23 +158,24 @@ def _difference(_: Mapping[str, Any]) -> Outcome:
     return equal(left, q * (m1 - a * ((1 - b) * m0 + b * m2)), "M(D) - e^eps' M(D')")
 
 
-def _strong_sides(statement: Statement) -> Sides:
+def _strong_sides(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(statement)
-    e, count = s["epsilon"], s["T"]
+    e, count = s.epsilon, s.T
     return Sides(
-        {"budget": s["epsilon_bar"]},
-        {"fluctuation": e * sp.sqrt(2 * count * sp.log(1 / s["delta_prime"])), "drift": count * e * (sp.exp(e) - 1)},
+        {"budget": s.epsilon_bar},
+        {"fluctuation": e * sp.sqrt(2 * count * sp.log(1 / s.delta_prime)), "drift": count * e * (sp.exp(e) - 1)},
     )
 
 
-def _amplified_sides(statement: Statement) -> Sides:
+def _amplified_sides(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(statement)
-    return Sides({"budget": s["epsilon_prime"]}, {"amplified": sp.log(1 + s["q"] * (sp.exp(s["epsilon"]) - 1))})
+    return Sides({"budget": s.epsilon_prime}, {"amplified": sp.log(1 + s.q * (sp.exp(s.epsilon) - 1))})
 
+
+_ONE = {"epsilon": ["0.5"], "T": [10], "delta": ["0.01"]}
+_HALF = {"sizes": [[2, 1]], "delta": ["1/100"]}
 
 LEMMA_B1: Statement = Statement(
     id="noble2022.lemmaB.1",
@@ -184,10 +193,11 @@ LEMMA_B1: Statement = Statement(
         "T adaptive (epsilon, delta)-DP mechanisms are together (epsilon-bar, T delta + delta')-DP for any delta' > 0, "
         "where epsilon-bar = epsilon sqrt(2 T log(1/delta')) + T epsilon (e^epsilon - 1)."
     ),
-    symbols=letters("epsilon_bar", "epsilon", "T", "delta_prime"),
+    symbols=letters("epsilon_bar", "delta_bar", "epsilon", "delta", "T", "delta_prime"),
     assumptions=(Assumption("epsilon > 0, 0 <= delta <= 1, T >= 1 and 0 < delta' <= 1", _composed),),
     relation="==",
-    sides=lambda: _strong_sides(LEMMA_B1),
+    sides=_strong_sides,
+    prescription=lambda s: {"delta_bar": s.T * s.delta + s.delta_prime},
     checks=(
         Check("algebra", "the mean loss of randomised response", _mean_loss),
         Check(
@@ -201,6 +211,8 @@ LEMMA_B1: Statement = Statement(
                 "delta": ["0", "1e-10", "1e-5", "0.01"],
             },
         ),
+        *checks("privacy", _strong, {"just inside delta' <= 1": {**_ONE, "delta_prime": ["1"]}}),
+        *checks("privacy", _strong, {"just outside delta' <= 1": {**_ONE, "delta_prime": ["1.01"]}}, "not-applicable"),
     ),
 )
 
@@ -222,10 +234,11 @@ LEMMA_B2: Statement = Statement(
         "If M' is (epsilon, delta)-DP on m records, then M' on m of n records, drawn uniformly without replacement, is "
         "(log(1 + q (e^epsilon - 1)), q delta)-DP, q = m/n."
     ),
-    symbols=letters("epsilon_prime", "epsilon", "q"),
+    symbols=letters("epsilon_prime", "delta_q", "epsilon", "delta", "q"),
     assumptions=(Assumption("epsilon >= 0, 0 <= delta <= 1 and 1 <= m <= n", _sampled),),
     relation="==",
-    sides=lambda: _amplified_sides(LEMMA_B2),
+    sides=_amplified_sides,
+    prescription=lambda s: {"delta_q": s.q * s.delta},
     checks=(
         Check("algebra", "the difference of the mixtures", _difference),
         Check(
@@ -237,6 +250,13 @@ LEMMA_B2: Statement = Statement(
                 "exp(epsilon)": ["1", "11/10", "3", "20"],
                 "delta": ["0", "1/100", "1/2"],
             },
+        ),
+        *checks("privacy", _amplified, {"just inside epsilon >= 0": {**_HALF, "exp(epsilon)": ["1"]}}),
+        *checks(
+            "privacy",
+            _amplified,
+            {"just outside epsilon >= 0": {**_HALF, "exp(epsilon)": ["99/100"]}},
+            "not-applicable",
         ),
     ),
 )

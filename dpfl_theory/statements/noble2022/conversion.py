@@ -7,25 +7,28 @@ from itertools import product
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import letters_of
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
+from dpfl_theory.statements.formula import Letters, at
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.noble2022._letters import DELTA, ORDER, PAPER, letters
 from dpfl_theory.statements.symbolic import equal
 
 
-def worst_delta(order: Any, budget: Any, delta: Any) -> tuple[Any, Any]:
-    """Limits of the largest delta that (alpha, budget)-RDP admits at epsilon = budget + log(1/delta)/(alpha - 1).
+def worst_delta(order: Any, budget: Any, epsilon: Any) -> tuple[Any, Any]:
+    """Limits of the largest delta that (alpha, budget)-RDP admits at epsilon > budget.
 
     A test turns P and Q into two-valued distributions (p, 1-p), (q, 1-q) with p^alpha q^(1-alpha) + (1-p)^alpha
-    (1-q)^(1-alpha) <= e^((alpha-1) budget). Above: the second term is dropped, and p - e^epsilon q is largest at p =
-    delta (1 - 1/alpha)^(alpha-1), where it is p/alpha. Below: some p with the smallest q that the constraint admits.
+    (1-q)^(1-alpha) <= e^((alpha-1) budget). Above: the second term is dropped, and p - e^epsilon q is at most p - e^(
+    epsilon - budget) p^(alpha/(alpha-1)), which is largest at p = ((1 - 1/alpha) e^(budget - epsilon))^(alpha-1) if
+    that is a probability, where it is p/alpha. Below: some p with the smallest q that the constraint admits.
     """
     import mpmath
 
     with mpmath.workdps(40):
-        a, d, e = mpmath.mpf(order), mpmath.mpf(delta), mpmath.mpf(budget)
-        best = d * (1 - 1 / a) ** (a - 1)
-        growth = mpmath.exp(e) * d ** (-1 / (a - 1))
+        a, gap, e = mpmath.mpf(order), mpmath.mpf(epsilon) - mpmath.mpf(budget), mpmath.mpf(budget)
+        if a <= 1 or gap <= 0:
+            return mpmath.mpf(0), mpmath.mpf(1)  # nothing is said there
+        best = min(((1 - 1 / a) * mpmath.exp(-gap)) ** (a - 1), mpmath.mpf(1))
+        growth = mpmath.exp(e + gap)
         found = mpmath.mpf(0)
         for p in (best, best / 2, best / 10, best / 100):
             most = mpmath.exp((a - 1) * e)
@@ -37,17 +40,20 @@ def worst_delta(order: Any, budget: Any, delta: Any) -> tuple[Any, Any]:
                 else:
                     low = q
             found = max(found, p - growth * high)
-        return found, best / a * (1 + mpmath.mpf(10) ** -30)
+        return found, max(best - mpmath.exp(gap) * best ** (a / (a - 1)), 0) * (1 + mpmath.mpf(10) ** -30)
 
 
-def _converted(instance: Mapping[str, Any]) -> PrivacyClaim:
+def _converted(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
     import mpmath
 
     def points() -> list[PrivacyPoint]:
         found = []
         for order, budget, delta in product(instance["alpha"], instance["budget"], instance["delta"]):
-            at = {"alpha": mpmath.mpf(order), "budget": mpmath.mpf(budget), "delta": mpmath.mpf(delta)}
-            found.append(PrivacyPoint(at, at["delta"], *worst_delta(order, budget, delta)))
+            with mpmath.workdps(40):
+                values = {"alpha": mpmath.mpf(order), "rdp": mpmath.mpf(budget), "delta": mpmath.mpf(delta)}
+                epsilon = at(statement, "rhs", values)
+            named = {"alpha": values["alpha"], "budget": values["rdp"], "delta": values["delta"]}
+            found.append(PrivacyPoint(named, values["delta"], *worst_delta(order, budget, epsilon)))
         return found
 
     proof = (
@@ -57,7 +63,7 @@ def _converted(instance: Mapping[str, Any]) -> PrivacyClaim:
     return PrivacyClaim("the largest delta that the Renyi budget admits", points, proof)
 
 
-def _largest(_: Mapping[str, Any]) -> Outcome:
+def _largest(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """p - c p^(alpha/(alpha-1)), c = delta^(-1/(alpha-1)), at its stationary point; it is concave in p."""
     import sympy as sp
 
@@ -73,13 +79,21 @@ def _largest(_: Mapping[str, Any]) -> Outcome:
 _BUDGET = Symbol("rdp", "Renyi budget of order alpha", (0, 0), "positive", r"\epsilon_M(\alpha)")
 
 
-def _conversion_sides(statement: Statement) -> Sides:
+def _conversion_sides(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(statement)
-    log = sp.log(1 / s["delta"]) / (s["alpha"] - 1)
-    return Sides({"epsilon": s["epsilon"]}, {"Renyi budget": s["rdp"], "conversion": log})
+    log = sp.log(1 / s.delta) / (s.alpha - 1)
+    return Sides({"epsilon": s.epsilon}, {"Renyi budget": s.rdp, "conversion": log})
 
+
+_INSIDE = {
+    "just inside alpha > 1": {"alpha": ["1.0001"], "budget": ["0.5"], "delta": ["0.01"]},
+    "just inside delta < 1": {"alpha": ["2"], "budget": ["0.5"], "delta": ["0.99"]},
+}
+_OUTSIDE = {
+    "just outside alpha > 1": {"alpha": ["0.99"], "budget": ["0.5"], "delta": ["0.01"]},
+    "just outside delta < 1": {"alpha": ["2"], "budget": ["0.5"], "delta": ["1"]},
+}
 
 LEMMA_B4: Statement = Statement(
     id="noble2022.lemmaB.4",
@@ -97,7 +111,7 @@ LEMMA_B4: Statement = Statement(
     symbols=(*letters("epsilon"), _BUDGET, *letters("delta", "alpha")),
     assumptions=(ORDER, DELTA),
     relation="==",
-    sides=lambda: _conversion_sides(LEMMA_B4),
+    sides=_conversion_sides,
     checks=(
         Check("algebra", "the best test", _largest),
         Check(
@@ -110,6 +124,8 @@ LEMMA_B4: Statement = Statement(
                 "delta": ["0.9", "0.5", "0.01", "1e-5", "1e-10"],
             },
         ),
+        *checks("privacy", _converted, _INSIDE),
+        *checks("privacy", _converted, _OUTSIDE, "not-applicable"),
     ),
 )
 

@@ -8,11 +8,11 @@ from itertools import product
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import letters_of
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
+from dpfl_theory.statements.formula import Letters, at, letters_of, total
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.noble2022._divergences import gaussian_moment
 from dpfl_theory.statements.noble2022._letters import NOISE, ORDER, PAPER, letters
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import enclosure, equal
 
 Answers = tuple[Fraction, ...]
 """The probabilities of a mechanism's answers."""
@@ -34,8 +34,8 @@ def _three(odds: Fraction) -> tuple[Answers, Answers]:
     return p, (Fraction(1, 3), Fraction(1, 2), Fraction(1, 6))
 
 
-def adaptive_moments(first: Fraction, second: Fraction, order: int) -> tuple[Fraction, Fraction, Fraction]:
-    """(moment of both outputs, of the second alone, product of the mechanisms' own), the worse of both orders.
+def adaptive_moments(first: Fraction, second: Fraction, order: int) -> tuple[Fraction, Fraction, Fraction, Fraction]:
+    """(moment of both outputs, of the second alone, the mechanisms' own), the worse of both orders.
 
     The second mechanism is randomised response after the first answer 0, and a three-valued one after 1.
     """
@@ -48,17 +48,22 @@ def adaptive_moments(first: Fraction, second: Fraction, order: int) -> tuple[Fra
         both.append(_moment(joint[0], joint[1], order))
         last = [(x[0] + x[2], x[1] + x[3], x[4]) for x in joint]
         alone.append(_moment(last[0], last[1], order))
-    return max(both), max(alone), bound_1 * bound_2
+    return max(both), max(alone), bound_1, bound_2
 
 
-def _composition(instance: Mapping[str, Any]) -> PrivacyClaim:
+def _composition(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
+    import sympy as sp
+
     def points() -> list[PrivacyPoint]:
         found = []
         for first, second, order in product(instance["odds"], instance["odds"], instance["alpha"]):
-            pair, last, bound = adaptive_moments(Fraction(first), Fraction(second), order)
-            at = {"odds": Fraction(first), "odds of M_2": Fraction(second), "alpha": order}
-            found.append(PrivacyPoint({**at, "seen": "both outputs"}, bound, pair, pair))
-            found.append(PrivacyPoint({**at, "seen": "the last output"}, bound, last, last))
+            pair, last, *own = adaptive_moments(Fraction(first), Fraction(second), order)
+            budgets = (sp.log(sp.Rational(moment)) / (order - 1) for moment in own)
+            budget = at(statement, "rhs", dict(zip(("rdp_1", "rdp_2"), budgets)))
+            bound = enclosure(sp.exp(sp.expand((order - 1) * budget)))[0]
+            named = {"odds": Fraction(first), "odds of M_2": Fraction(second), "alpha": order}
+            found.append(PrivacyPoint({**named, "seen": "both outputs"}, bound, pair, pair))
+            found.append(PrivacyPoint({**named, "seen": "the last output"}, bound, last, last))
         return found
 
     proof = (
@@ -68,26 +73,28 @@ def _composition(instance: Mapping[str, Any]) -> PrivacyClaim:
     return PrivacyClaim("exp((alpha-1) times the Renyi divergence)", points, proof)
 
 
-def _two_gaussians(_: Mapping[str, Any]) -> Outcome:
+def _two_gaussians(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Two Gaussian answers: the divergences add up, so that the lemma is an equality for them."""
     import sympy as sp
 
+    s = letters_of(statement)
     alpha, a, b = sp.symbols("alpha sigma_1 sigma_2", positive=True)
     together = 1 / sp.sqrt(1 / a**2 + 1 / b**2)  # the sufficient statistic's deviation
-    return equal(alpha / (2 * together**2), alpha / (2 * a**2) + alpha / (2 * b**2), "two Gaussian mechanisms")
+    entered = total(statement).subs({s.rdp_1: alpha / (2 * a**2), s.rdp_2: alpha / (2 * b**2)})
+    return equal(alpha / (2 * together**2), entered, "two Gaussian mechanisms")
 
 
-def _square(_: Mapping[str, Any]) -> Outcome:
-    """alpha log p + (1 - alpha) log q is alpha (alpha - 1)/(2 sigma^2) plus the log density of N(alpha, sigma^2)."""
+def _square(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+    """alpha log p + (1 - alpha) log q is alpha - 1 times the budget plus the log density of N(alpha, sigma^2)."""
     import sympy as sp
 
-    y, alpha, sigma = sp.symbols("y alpha sigma_g", positive=True)
-    left = -alpha * (y - 1) ** 2 - (1 - alpha) * y**2
-    right = -((y - alpha) ** 2) + alpha * (alpha - 1)
-    return equal(left / (2 * sigma**2), right / (2 * sigma**2), "the exponent of p^alpha q^(1-alpha)")
+    s, y = letters_of(statement), sp.Symbol("y", positive=True)
+    left = (-s.alpha * (y - 1) ** 2 - (1 - s.alpha) * y**2) / (2 * s.sigma_g**2)
+    right = -((y - s.alpha) ** 2) / (2 * s.sigma_g**2) + (s.alpha - 1) * total(statement)
+    return equal(left, right, "the exponent of p^alpha q^(1-alpha)")
 
 
-def _gaussian(instance: Mapping[str, Any]) -> PrivacyClaim:
+def _gaussian(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
     import mpmath
 
     def points() -> list[PrivacyPoint]:
@@ -96,9 +103,8 @@ def _gaussian(instance: Mapping[str, Any]) -> PrivacyClaim:
             distance, slack = mpmath.mpf(instance["distance"]), mpmath.mpf("1e-12")  # what quadrature may lose
             for sigma, order in product(map(mpmath.mpf, instance["sigma_g"]), map(mpmath.mpf, instance["alpha"])):
                 true = mpmath.log(gaussian_moment(order - 1, sigma / distance)) / (order - 1)
-                at = {"sigma_g": sigma, "alpha": order, "distance": distance}
-                claimed = order / (2 * sigma**2)
-                found.append(PrivacyPoint(at, claimed, true * (1 - slack), true * (1 + slack)))
+                values = {"sigma_g": sigma, "alpha": order, "distance": distance}
+                found.append(PrivacyPoint(values, at(statement, "rhs", values), true * (1 - slack), true * (1 + slack)))
         return found
 
     proof = (
@@ -112,17 +118,16 @@ _BUDGETS = (
     Symbol("rdp_1", "Renyi budget of M_1", (0, 0), "positive", r"\epsilon_1"),
     Symbol("rdp_2", "Renyi budget of M_2", (0, 0), "positive", r"\epsilon_2"),
 )
+_EDGE = {"sigma_g": ["1"], "distance": "1", "relation": "=="}
 _GRID = {"sigma_g": ["0.5", "1", "7"], "alpha": ["1.1", "2", "3.5", "20"]}
 
 
-def _composition_sides(statement: Statement) -> Sides:
-    s = letters_of(statement)
-    return Sides({"Renyi budget": s["rdp"]}, {"first": s["rdp_1"], "second": s["rdp_2"]})
+def _composition_sides(s: Letters) -> Sides:
+    return Sides({"Renyi budget": s.rdp}, {"first": s.rdp_1, "second": s.rdp_2})
 
 
-def _gaussian_sides(statement: Statement) -> Sides:
-    s = letters_of(statement)
-    return Sides({"Renyi budget": s["rdp"]}, {"Gaussian": s["alpha"] / (2 * s["sigma_g"] ** 2)})
+def _gaussian_sides(s: Letters) -> Sides:
+    return Sides({"Renyi budget": s.rdp}, {"Gaussian": s.alpha / (2 * s.sigma_g**2)})
 
 
 LEMMA_B5: Statement = Statement(
@@ -143,7 +148,7 @@ LEMMA_B5: Statement = Statement(
     ),
     symbols=(*letters("rdp"), *_BUDGETS),
     assumptions=(ORDER,),
-    sides=lambda: _composition_sides(LEMMA_B5),
+    sides=_composition_sides,
     checks=(
         Check("algebra", "two Gaussian mechanisms", _two_gaussians),
         Check("privacy", "adaptive pairs, exactly", _composition, {"odds": ["3/2", "3"], "alpha": [2, 3, 5]}),
@@ -158,11 +163,13 @@ LEMMA_B6: Statement = Statement(
     text="If f has l2 sensitivity 1, f + N(0, sigma_g^2 I_d) is (alpha, alpha/(2 sigma_g^2))-RDP for any alpha > 1.",
     symbols=letters("rdp", "alpha", "sigma_g"),
     assumptions=(ORDER, NOISE),
-    sides=lambda: _gaussian_sides(LEMMA_B6),
+    sides=_gaussian_sides,
     checks=(
         Check("algebra", "the exponent", _square),
         Check("privacy", "attained at distance 1", _gaussian, {**_GRID, "distance": "1", "relation": "=="}),
         Check("privacy", "nearer answers", _gaussian, {**_GRID, "distance": "0.3", "relation": "<="}),
+        *checks("privacy", _gaussian, {"just inside alpha > 1": {**_EDGE, "alpha": ["1.01"]}}),
+        *checks("privacy", _gaussian, {"just outside alpha > 1": {**_EDGE, "alpha": ["0.99"]}}, "not-applicable"),
     ),
 )
 

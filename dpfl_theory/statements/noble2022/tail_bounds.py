@@ -7,26 +7,16 @@ from itertools import product
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import letters_of
-from dpfl_theory.statements.model import Check, Sides, Source, Statement
+from dpfl_theory.statements.formula import Letters, at, letters_of, total
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022._letters import DELTA, PAPER, letters
 from dpfl_theory.statements.noble2022.composition import composed_delta
 from dpfl_theory.statements.symbolic import equal
 
 
-def gaussian_epsilon(sigma: Any, delta: Any) -> Any:
-    """Equation (5) for the Gaussian mechanism: the minimum, at lambda = sigma sqrt(2 log(1/delta))."""
-    import mpmath
-
-    return 1 / (2 * sigma**2) + mpmath.sqrt(-2 * mpmath.log(delta)) / sigma
-
-
-def gaussian_delta_bound(sigma: Any, epsilon: Any) -> Any:
-    """Equation (6) for the Gaussian mechanism: the minimum, at lambda = sigma^2 epsilon - 1/2, or the limit 1 at 0."""
-    import mpmath
-
-    power = sigma**2 * epsilon - mpmath.mpf(1) / 2
-    return mpmath.exp(-(power**2) / (2 * sigma**2)) if power > 0 else mpmath.mpf(1)
+def gaussian_values(sigma: Any) -> Callable[[Any], dict[str, Any]]:
+    """lambda and K_M(lambda) of the Gaussian mechanism, from lambda."""
+    return lambda power: {"lambda": power, "cgf": power * (power + 1) / (2 * sigma**2)}
 
 
 def response_cgf(power: Any, epsilon: Any, count: int) -> Any:
@@ -71,24 +61,33 @@ def smallest_epsilon(delta_of: Callable[[Any], tuple[Any, Any]], delta: Any) -> 
     return low, high
 
 
-def _guaranteed(epsilon_wanted: bool) -> Callable[[Mapping[str, Any]], PrivacyClaim]:
-    def build(instance: Mapping[str, Any]) -> PrivacyClaim:
+def _guaranteed(epsilon_wanted: bool) -> Callable[[Statement, Mapping[str, Any]], PrivacyClaim]:
+    def build(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
         import mpmath
 
         from dpfl_theory.privacy.gaussian import gaussian_delta
 
+        given = "delta" if epsilon_wanted else "epsilon"
+
         def gaussian(parameter: str, target: str) -> tuple[Any, Any, Any]:
             z, x = mpmath.mpf(parameter), mpmath.mpf(target)
+            if epsilon_wanted and x >= 1:  # the minimum is no minimum there
+                return mpmath.mpf(0), mpmath.mpf(0), mpmath.inf
+            best = z * mpmath.sqrt(-2 * mpmath.log(x)) if epsilon_wanted else max(z**2 * x - mpmath.mpf(1) / 2, 0)
+            claimed = at(statement, "rhs", {given: x, **gaussian_values(z)(mpmath.mpf(best))})
             if not epsilon_wanted:
-                return (gaussian_delta_bound(z, x), *gaussian_delta(x, z))
-            return (gaussian_epsilon(z, x), *smallest_epsilon(lambda e: gaussian_delta(e, z), x))
+                return (claimed, *gaussian_delta(x, z))
+            return (claimed, *smallest_epsilon(lambda e: gaussian_delta(e, z), x))
 
         def response(parameter: str, target: str) -> tuple[Any, Any, Any]:
             e, x, count = mpmath.mpf(parameter), mpmath.mpf(target), instance["answers"]
+
+            def bound(power: Any) -> Any:
+                return at(statement, "rhs", {given: x, "lambda": power, "cgf": response_cgf(power, e, count)})
+
+            claimed = least(bound)
             if not epsilon_wanted:
-                claimed = mpmath.exp(min(least(lambda power: response_cgf(power, e, count) - power * x), 0))
-                return (claimed, *composed_delta(e, 0, count, x))
-            claimed = least(lambda power: (response_cgf(power, e, count) - mpmath.log(x)) / power)
+                return (min(claimed, bound(mpmath.mpf(0))), *composed_delta(e, 0, count, x))  # the limit at 0
             return (claimed, *smallest_epsilon(lambda y: composed_delta(e, 0, count, y), x))
 
         def points() -> list[PrivacyPoint]:
@@ -96,9 +95,8 @@ def _guaranteed(epsilon_wanted: bool) -> Callable[[Mapping[str, Any]], PrivacyCl
             with mpmath.workdps(30):
                 for (name, parameter), target in product(instance["mechanisms"], instance["target"]):
                     values = (gaussian if name == "gaussian" else response)(parameter, target)
-                    at = {"mechanism": name, "parameter": mpmath.mpf(parameter)}
-                    at["delta" if epsilon_wanted else "epsilon"] = mpmath.mpf(target)
-                    found.append(PrivacyPoint(at, *values))
+                    named = {"mechanism": name, "parameter": mpmath.mpf(parameter), given: mpmath.mpf(target)}
+                    found.append(PrivacyPoint(named, *values))
             return found
 
         proof = (
@@ -110,42 +108,42 @@ def _guaranteed(epsilon_wanted: bool) -> Callable[[Mapping[str, Any]], PrivacyCl
     return build
 
 
-def _gaussian_minimum(_: Mapping[str, Any]) -> Outcome:
+def _gaussian_minimum(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(L + lambda (lambda + 1)/(2 sigma^2))/lambda - (1/(2 sigma^2) + sqrt(2 L)/sigma) is a square over lambda."""
     import sympy as sp
 
-    lam, z, log = sp.symbols("lambda sigma_g L", positive=True)
-    objective = (log + lam * (lam + 1) / (2 * z**2)) / lam
+    s, (z, log) = letters_of(statement), sp.symbols("sigma_g L", positive=True)
+    lam = s["lambda"]
+    objective = total(statement).subs(s.cgf, lam * (lam + 1) / (2 * z**2)).subs(s.delta, sp.exp(-log))
     excess = (lam / z - sp.sqrt(2 * log)) ** 2 / (2 * lam)
     return equal(objective - excess, 1 / (2 * z**2) + sp.sqrt(2 * log) / z, "equation (5) of the Gaussian mechanism")
 
 
-def _gaussian_exponent(_: Mapping[str, Any]) -> Outcome:
+def _gaussian_exponent(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """lambda (lambda + 1)/(2 sigma^2) - lambda epsilon is a square less (sigma^2 epsilon - 1/2)^2/(2 sigma^2)."""
     import sympy as sp
 
-    lam, z, e = sp.symbols("lambda sigma_g epsilon", positive=True)
-    best = z**2 * e - sp.Rational(1, 2)
-    objective = lam * (lam + 1) / (2 * z**2) - lam * e
+    s, z = letters_of(statement), sp.Symbol("sigma_g", positive=True)
+    lam, best = s["lambda"], z**2 * s.epsilon - sp.Rational(1, 2)
+    objective = sp.log(total(statement)).subs(s.cgf, lam * (lam + 1) / (2 * z**2))
     return equal(objective - (lam - best) ** 2 / (2 * z**2), -(best**2) / (2 * z**2), "the exponent of equation (6)")
 
 
+_ONE = {"mechanisms": [["gaussian", "1"]], "answers": 20}
 _ANSWERS = [["randomised response", "0.1"], ["randomised response", "1"]]
 
 
-def _epsilon_sides(statement: Statement) -> Sides:
+def _epsilon_sides(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(statement)
     lam = s["lambda"]
-    return Sides({"epsilon": s["epsilon"]}, {"conversion": sp.log(1 / s["delta"]) / lam, "CGF": s["cgf"] / lam})
+    return Sides({"epsilon": s.epsilon}, {"conversion": sp.log(1 / s.delta) / lam, "CGF": s.cgf / lam})
 
 
-def _delta_sides(statement: Statement) -> Sides:
+def _delta_sides(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(statement)
-    return Sides({"delta": s["delta"]}, {"moment": sp.exp(s["cgf"] - s["lambda"] * s["epsilon"])})
+    return Sides({"delta": s.delta}, {"moment": sp.exp(s.cgf - s["lambda"] * s.epsilon)})
 
 
 _READING = (
@@ -168,7 +166,7 @@ EQ5: Statement = Statement(
     text="M is (eps(delta), delta)-DP with eps(delta) = min over lambda > 0 of (log(1/delta) + K_M(lambda))/lambda.",
     symbols=letters("epsilon", "delta", "lambda", "cgf"),
     assumptions=(DELTA,),
-    sides=lambda: _epsilon_sides(EQ5),
+    sides=_epsilon_sides,
     checks=(
         Check("algebra", "the minimum for the Gaussian mechanism", _gaussian_minimum),
         Check(
@@ -181,6 +179,8 @@ EQ5: Statement = Statement(
                 "target": ["0.1", "1e-3", "1e-5", "1e-10"],
             },
         ),
+        *checks("privacy", _guaranteed(True), {"just inside delta < 1": {**_ONE, "target": ["0.99"]}}),
+        *checks("privacy", _guaranteed(True), {"just outside delta < 1": {**_ONE, "target": ["1"]}}, "not-applicable"),
     ),
     uses=("noble2022.lemmaB.3", "noble2022.lemmaB.4"),
 )
@@ -197,7 +197,7 @@ EQ6: Statement = Statement(
     ),
     text="M is (epsilon, delta(epsilon))-DP, delta(epsilon) = min over lambda > 0 of e^(K_M(lambda) - lambda epsilon).",
     symbols=letters("delta", "epsilon", "lambda", "cgf"),
-    sides=lambda: _delta_sides(EQ6),
+    sides=_delta_sides,
     checks=(
         Check("algebra", "the minimum for the Gaussian mechanism", _gaussian_exponent),
         Check(

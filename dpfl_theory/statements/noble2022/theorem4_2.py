@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
+from dpfl_theory.statements.formula import Letters, letters_of, prescription_of, sides_of, total
 from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _private_runs as private
@@ -25,79 +25,63 @@ _CLIP = Symbol("C", "threshold of the records' gradients", (1, -1), "positive", 
 _DIMENSION = Symbol("d", "number of parameters", (0, 0), "integer", "d")
 
 
-def _sampling(s: Mapping[str, Any]) -> Any:
+def _sampling(s: Letters) -> Any:
     import sympy as sp
 
-    return s["c"] * s["varsigma"] * s["D0"] / sp.sqrt(s["s"] * s["R"] * s["l"] * s["M"] * s["K"] * s["T"])
+    return s.c * s.varsigma * s.D0 / sp.sqrt(s.s * s.R * s.l * s.M * s.K * s.T)
 
 
-def _scaffold() -> Sides:
+def _scaffold(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(SCAFFOLD)
-    start = s["c"] * s["nu"] * s["D0"] ** 2 / (s["l"] ** sp.Rational(2, 3) * s["T"])
+    start = s.c * s.nu * s.D0**2 / (s.l ** sp.Rational(2, 3) * s.T)
     return Sides(
         runs.without_warm_round(s, "excess", "F0"),
-        {"privacy": s["c"] * constants.privacy(s), "sampling": _sampling(s), "start": start},
+        {"privacy": s.c * constants.privacy(s), "sampling": _sampling(s), "start": start},
     )
 
 
-def _fedavg() -> Sides:
+def _fedavg(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(FEDAVG)
     third = sp.Rational(1, 3)
-    drift = s["D0"] ** (4 * third) * s["nu"] ** third * s["G"] ** (2 * third) / s["T"] ** (2 * third)
-    users = s["G"] * s["D0"] * sp.sqrt(1 - s["l"]) / sp.sqrt(s["l"] * s["M"] * s["T"])
+    drift = s.D0 ** (4 * third) * s.nu**third * s.G ** (2 * third) / s.T ** (2 * third)
+    users = s.G * s.D0 * sp.sqrt(1 - s.l) / sp.sqrt(s.l * s.M * s.T)
     return Sides(
-        {"excess": s["excess"]},
+        {"excess": s.excess},
         {
-            "privacy": s["c"] * constants.privacy(s),
+            "privacy": s.c * constants.privacy(s),
             "sampling": _sampling(s),
-            "start": s["c"] * s["B"] ** 2 * s["nu"] * s["D0"] ** 2 / s["T"],
-            "users": s["c"] * users,
-            "drift": s["c"] * drift,
+            "start": s.c * s.B**2 * s.nu * s.D0**2 / s.T,
+            "users": s.c * users,
+            "drift": s.c * drift,
         },
     )
 
 
-def _noise_scale(statement: Callable[[], Statement]) -> Callable[[], Mapping[str, Any]]:
+def _noise_scale(s: Letters) -> Mapping[str, Any]:
     """sigma_g* = s sqrt(lTK log(2Tl/delta) log(2/delta))/(epsilon sqrt(M))."""
+    import sympy as sp
 
-    def build() -> Mapping[str, Any]:
-        import sympy as sp
-
-        s = letters_of(statement())
-        logs = sp.log(2 * s["T"] * s["l"] / s["delta"]) * sp.log(2 / s["delta"])
-        return {"sigma_g": s["s"] * sp.sqrt(s["l"] * s["T"] * s["K"] * logs) / (s["epsilon"] * sp.sqrt(s["M"]))}
-
-    return build
+    logs = sp.log(2 * s.T * s.l / s.delta) * sp.log(2 / s.delta)
+    return {"sigma_g": s.s * sp.sqrt(s.l * s.T * s.K * logs) / (s.epsilon * sp.sqrt(s.M))}
 
 
-def _privacy_term(statement: Callable[[], Statement]) -> Callable[[Mapping[str, Any]], Outcome]:
+def _privacy_term(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Sigma_g(C) D_0/sqrt(TKlM) at sigma_g* is 2 sqrt(2) times the privacy bound with log(2 .) for log(.)."""
+    import sympy as sp
 
-    def build(_: Mapping[str, Any]) -> Outcome:
-        import sympy as sp
-
-        itself = statement()
-        s = letters_of(itself)
-        assert itself.prescription is not None
-        Sigma = 2 * s["C"] * sp.sqrt(2 * s["d"]) * prescription_of(itself)["sigma_g"] / (s["s"] * s["R"])
-        left = Sigma * s["D0"] / sp.sqrt(s["T"] * s["K"] * s["l"] * s["M"])
-        return equal(
-            left, 2 * sp.sqrt(2) * constants.privacy(s, 2), "the noise term at sigma_g* against the privacy bound"
-        )
-
-    return build
+    s = letters_of(statement)
+    Sigma = 2 * s.C * sp.sqrt(2 * s.d) * prescription_of(statement)["sigma_g"] / (s.s * s.R)
+    left = Sigma * s.D0 / sp.sqrt(s.T * s.K * s.l * s.M)
+    return equal(left, 2 * sp.sqrt(2) * constants.privacy(s, 2), "the noise term at sigma_g* against the privacy bound")
 
 
-def _same_as_theorem_c2(_: Mapping[str, Any]) -> Outcome:
+def _same_as_theorem_c2(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """All terms but the privacy bound are those of Theorem C.2 (2) without Sigma_g."""
-    s, own = letters_of(FEDAVG), letters_of(theoremC_2.CONVEX)
-    assert theoremC_2.CONVEX.sides is not None
-    given = sum(sides_of(theoremC_2.CONVEX).rhs.values()).subs(own["Sigma"], 0)
-    ours = sum(v for name, v in _fedavg().rhs.items() if name != "privacy")
+    s, own = letters_of(statement), letters_of(theoremC_2.CONVEX)
+    given = total(theoremC_2.CONVEX).subs(own["Sigma"], 0)
+    ours = sum(v for name, v in sides_of(statement).rhs.items() if name != "privacy")
     return equal(
         given.subs({own[name]: s[name] for name in own if name in s}), ours, "Theorem C.2 against the last terms"
     )
@@ -160,13 +144,13 @@ SCAFFOLD: Statement = Statement(
     assumptions=(*_BASE, noble.WARM),
     sides=_scaffold,
     universal=False,
-    prescription=_noise_scale(lambda: SCAFFOLD),
+    prescription=_noise_scale,
     checks=(
-        Check("algebra", "the privacy bound at sigma_g*", _privacy_term(lambda: SCAFFOLD)),
-        Check("algebra", "a constant that serves", constants.scaffold_constant(lambda: SCAFFOLD)),
-        Check("algebra", "the exponents of each term", constants.exponents(lambda: SCAFFOLD, "scaffold")),
-        *private.private_runs("scaffold", lambda: SCAFFOLD),
-        *rates.checks("scaffold", lambda: SCAFFOLD),
+        Check("algebra", "the privacy bound at sigma_g*", _privacy_term),
+        Check("algebra", "a constant that serves", constants.scaffold_constant),
+        Check("algebra", "the exponents of each term", constants.exponents("scaffold")),
+        *private.private_runs("scaffold"),
+        *rates.checks("scaffold"),
     ),
     remark=_remark("scaffold"),
     reading=_READING.format("102 (twice as much for the output over x^1, ..., x^T)"),
@@ -198,14 +182,14 @@ FEDAVG: Statement = Statement(
     assumptions=(*_BASE, noble.DISSIMILAR),
     sides=_fedavg,
     universal=False,
-    prescription=_noise_scale(lambda: FEDAVG),
+    prescription=_noise_scale,
     checks=(
-        Check("algebra", "the privacy bound at sigma_g*", _privacy_term(lambda: FEDAVG)),
+        Check("algebra", "the privacy bound at sigma_g*", _privacy_term),
         Check("algebra", "the other terms are those of Theorem C.2", _same_as_theorem_c2),
-        Check("algebra", "a constant that serves", constants.fedavg_constant(lambda: FEDAVG)),
-        Check("algebra", "the exponents of each term", constants.exponents(lambda: FEDAVG, "fedavg")),
-        *private.private_runs("fedavg", lambda: FEDAVG),
-        *rates.checks("fedavg", lambda: FEDAVG),
+        Check("algebra", "a constant that serves", constants.fedavg_constant),
+        Check("algebra", "the exponents of each term", constants.exponents("fedavg")),
+        *private.private_runs("fedavg"),
+        *rates.checks("fedavg"),
     ),
     remark=_remark("fedavg"),
     reading=_READING.format("12 (twice as much for the output over x^1, ..., x^T)"),

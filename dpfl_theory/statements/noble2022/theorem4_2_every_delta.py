@@ -33,23 +33,19 @@ _NOTE = (
 
 
 def _read_literally(statement: Statement) -> Statement:
-    own: list[Statement] = []
-    own.append(
-        replace(
-            statement,
-            id=f"{statement.id}.every-delta",
-            title=f"{statement.title}, for every delta",
-            source=replace(statement.source, note=_NOTE),
-            assumptions=tuple(DEFINED if a is asymptotic.SMALL else a for a in statement.assumptions),
-            checks=no_constant.checks(lambda: own[0]),
-            expected="violated",
-            remark=None,
-            reading="delta is any number in (0, 1) with Tl >= delta, for which the bound is defined.",
-            reading_of=statement.id,
-            slips=(),
-        )
+    return replace(
+        statement,
+        id=f"{statement.id}.every-delta",
+        title=f"{statement.title}, for every delta",
+        source=replace(statement.source, note=_NOTE),
+        assumptions=tuple(DEFINED if a is asymptotic.SMALL else a for a in statement.assumptions),
+        checks=no_constant.checks(),
+        expected="violated",
+        remark=None,
+        reading="delta is any number in (0, 1) with Tl >= delta, for which the bound is defined.",
+        reading_of=statement.id,
+        slips=(),
     )
-    return own[0]
 
 
 SCAFFOLD = _read_literally(asymptotic.SCAFFOLD)

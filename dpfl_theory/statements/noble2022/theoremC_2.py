@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _first_step as first
 from dpfl_theory.statements.noble2022 import _lasting_noise as lasting
@@ -20,79 +20,55 @@ if TYPE_CHECKING:
 _COMMON = ("c", "eta_g", "eta_l", "nu", "M", "l", "R", "s", "K", "T", "varsigma", "Sigma", "G", "B")
 
 
-def _steps(statement: Callable[[], Statement]) -> Callable[[], Mapping[str, Any]]:
+def _steps(s: Letters) -> Mapping[str, Any]:
     """eta_g = sqrt(lM), eta_l = 1/(8 (1 + B^2) nu K eta_g)."""
-
-    def build() -> Mapping[str, Any]:
-        import sympy as sp
-
-        s = letters_of(statement())
-        eta_g = sp.sqrt(s["l"] * s["M"])
-        return {"eta_g": eta_g, "eta_l": 1 / (8 * (1 + s["B"] ** 2) * s["nu"] * s["K"] * eta_g)}
-
-    return build
-
-
-def _strongly_convex() -> Sides:
     import sympy as sp
 
-    s = letters_of(STRONGLY_CONVEX)
-    variance = s["varsigma"] ** 2 / (s["s"] * s["R"]) + s["Sigma"] ** 2
+    eta_g = sp.sqrt(s.l * s.M)
+    return {"eta_g": eta_g, "eta_l": 1 / (8 * (1 + s.B**2) * s.nu * s.K * eta_g)}
+
+
+def _strongly_convex(s: Letters) -> Sides:
+    import sympy as sp
+
+    variance = s.varsigma**2 / (s.s * s.R) + s.Sigma**2
     return Sides(
-        {"excess": s["excess"]},
+        {"excess": s.excess},
         {
-            "noise": s["c"] * variance / (s["mu"] * s["T"] * s["K"] * s["l"] * s["M"]),
-            "sampling of users": s["c"] * (1 - s["l"]) * s["G"] ** 2 / (s["mu"] * s["T"] * s["l"] * s["M"]),
-            "heterogeneity": s["c"] * s["nu"] * s["G"] ** 2 / (s["mu"] ** 2 * s["T"] ** 2),
-            "start": s["c"] * s["mu"] * s["D0"] ** 2 * sp.exp(-s["mu"] / (16 * (1 + s["B"] ** 2) * s["nu"]) * s["T"]),
+            "noise": s.c * variance / (s.mu * s.T * s.K * s.l * s.M),
+            "sampling of users": s.c * (1 - s.l) * s.G**2 / (s.mu * s.T * s.l * s.M),
+            "heterogeneity": s.c * s.nu * s.G**2 / (s.mu**2 * s.T**2),
+            "start": s.c * s.mu * s.D0**2 * sp.exp(-s.mu / (16 * (1 + s.B**2) * s.nu) * s.T),
         },
     )
 
 
-def _convex() -> Sides:
+def _convex(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(CONVEX)
     third = sp.Rational(1, 3)
     return Sides(
-        {"excess": s["excess"]},
+        {"excess": s.excess},
         {
-            "noise": s["c"] * s["D0"] * noble.deviation(s) / sp.sqrt(s["T"] * s["K"] * s["l"] * s["M"]),
-            "sampling of users": s["c"] * s["G"] * s["D0"] * sp.sqrt(1 - s["l"]) / sp.sqrt(s["T"] * s["l"] * s["M"]),
-            "heterogeneity": s["c"]
-            * s["D0"] ** (4 * third)
-            * s["nu"] ** third
-            * s["G"] ** (2 * third)
-            / s["T"] ** (2 * third),
-            "start": s["c"] * s["B"] ** 2 * s["nu"] * s["D0"] ** 2 / s["T"],
+            "noise": s.c * s.D0 * noble.deviation(s) / sp.sqrt(s.T * s.K * s.l * s.M),
+            "sampling of users": s.c * s.G * s.D0 * sp.sqrt(1 - s.l) / sp.sqrt(s.T * s.l * s.M),
+            "heterogeneity": s.c * s.D0 ** (4 * third) * s.nu**third * s.G ** (2 * third) / s.T ** (2 * third),
+            "start": s.c * s.B**2 * s.nu * s.D0**2 / s.T,
         },
     )
 
 
-def _non_convex() -> Sides:
+def _non_convex(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(NON_CONVEX)
     third = sp.Rational(1, 3)
     return Sides(
-        {"gradient": s["gradient"]},
+        {"gradient": s.gradient},
         {
-            "noise": s["c"]
-            * s["nu"]
-            * sp.sqrt(s["F0"])
-            * noble.deviation(s)
-            / sp.sqrt(s["T"] * s["K"] * s["l"] * s["M"]),
-            "sampling of users": s["c"]
-            * s["nu"]
-            * s["G"]
-            * sp.sqrt(s["F0"] * (1 - s["l"]))
-            / sp.sqrt(s["T"] * s["l"] * s["M"]),
-            "heterogeneity": s["c"]
-            * s["F0"] ** (2 * third)
-            * s["nu"] ** third
-            * s["G"] ** (2 * third)
-            / s["T"] ** (2 * third),
-            "start": s["c"] * s["B"] ** 2 * s["nu"] * s["F0"] / s["T"],
+            "noise": s.c * s.nu * sp.sqrt(s.F0) * noble.deviation(s) / sp.sqrt(s.T * s.K * s.l * s.M),
+            "sampling of users": s.c * s.nu * s.G * sp.sqrt(s.F0 * (1 - s.l)) / sp.sqrt(s.T * s.l * s.M),
+            "heterogeneity": s.c * s.F0 ** (2 * third) * s.nu**third * s.G ** (2 * third) / s.T ** (2 * third),
+            "start": s.c * s.B**2 * s.nu * s.F0 / s.T,
         },
     )
 
@@ -146,23 +122,23 @@ STRONGLY_CONVEX: Statement = Statement(
         LONG_ENOUGH,
     ),
     sides=_strongly_convex,
-    prescription=_steps(lambda: STRONGLY_CONVEX),
+    prescription=_steps,
     checks=(
         Check(
             "algebra",
             "a step that does not shrink with T",
-            noble.keeps_a_distance(lambda: STRONGLY_CONVEX, _step),
+            noble.keeps_a_distance(_step),
             _FLOOR,
             "violated",
         ),
         Check(
             "algebra",
             "the same with bounded gradients",
-            noble.keeps_a_distance(lambda: STRONGLY_CONVEX, _step),
+            noble.keeps_a_distance(_step),
             {**{name: value for name, value in _FLOOR.items() if name != "Sigma"}, "varsigma": "1"},
             "violated",
         ),
-        *moderate.checks(lambda: STRONGLY_CONVEX, "fedavg"),
+        *moderate.checks("fedavg"),
     ),
     expected="violated",
     erratum=Erratum(
@@ -216,16 +192,16 @@ CONVEX: Statement = Statement(
     expectations=(first.EXCESS,),
     assumptions=(noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.DISSIMILAR, noble.SAMPLING, noble.ROUNDS),
     sides=_convex,
-    prescription=_steps(lambda: CONVEX),
+    prescription=_steps,
     checks=(
         Check(
             "algebra",
             "start at the minimiser",
-            noble.starts_at_the_minimiser(lambda: CONVEX, "D0"),
+            noble.starts_at_the_minimiser("D0"),
             expected="violated",
         ),
-        lasting.bent(lambda: CONVEX, _step),
-        *first.checks(lambda: CONVEX, "excess", "fedavg"),
+        lasting.bent(_step),
+        *first.checks("excess", "fedavg"),
     ),
     expected="violated",
     erratum=Erratum(
@@ -282,16 +258,16 @@ NON_CONVEX: Statement = Statement(
     expectations=(first.GRADIENT,),
     assumptions=(noble.SMOOTH, noble.GRADIENTS, noble.DISSIMILAR, noble.SAMPLING, noble.ROUNDS),
     sides=_non_convex,
-    prescription=_steps(lambda: NON_CONVEX),
+    prescription=_steps,
     checks=(
         Check(
             "algebra",
             "start at the minimiser",
-            noble.starts_at_the_minimiser(lambda: NON_CONVEX, "F0"),
+            noble.starts_at_the_minimiser("F0"),
             expected="violated",
         ),
-        lasting.lasting(lambda: NON_CONVEX),
-        *first.checks(lambda: NON_CONVEX, "gradient", "fedavg"),
+        lasting.lasting(),
+        *first.checks("gradient", "fedavg"),
     ),
     expected="violated",
     homogeneous=False,
