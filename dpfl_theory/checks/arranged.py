@@ -89,8 +89,8 @@ def _whole(found: Mapping[str, Fraction]) -> int:
 
 
 def _scale(found: Mapping[str, Fraction]) -> Fraction:
-    """The power of 2, by which nothing is rounded, that brings small right sides, such as those that are proportional to
-    the square of a step, to coefficients of about 1: a solver cannot tell them from its tolerance."""
+    """The power of 2, by which nothing is rounded, that brings small right sides, such as those proportional to the
+    square of a step, to coefficients of about 1: a solver cannot tell them from its tolerance."""
     largest = max((c for c in found.values() if c > 0), default=Fraction(1))
     return Fraction(1) if largest > SMALL else Fraction(2) ** -math.floor(math.log2(largest))
 
@@ -104,8 +104,8 @@ def _down(value: Fraction) -> float:
 def arranged(statement: Statement, case: WorstCase) -> Performance:
     """The inequality that a worst case of the statement is about, for a solver: see `WorstCase`."""
     found = coefficients(statement, case.values)
-    factor = _whole(found)
-    factor *= _scale({name: factor * c for name, c in found.items()})
+    whole = _whole(found)
+    factor = whole * _scale({name: whole * c for name, c in found.items()})
     sign = -factor if case.direction == ">=" else factor
     if (statement.relation == ">=") != (case.direction == ">=") and statement.relation != "==":
         raise ValueError(f"{statement.id} states {statement.relation!r}, not {case.direction!r}")

@@ -235,7 +235,6 @@ def chosen_values(found: Experiment, statement: Statement, **more: float) -> Exp
 
 
 def runs(
-    _: Any = None,
     best: Callable[[Mapping[str, float]], float] | None = None,
     names: tuple[str, ...] = tuple(RUNS),
 ) -> tuple[Check, ...]:

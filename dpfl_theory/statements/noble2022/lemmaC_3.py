@@ -83,8 +83,8 @@ def part2(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """Second moments of the sums over all outcomes of fair signs."""
     found = []
     for at, ends, variance in _trees(instance):
-        left = sum((A**2 for A, _ in ends), Fraction(0)) / len(ends)
-        means = sum((a**2 for _, a in ends), Fraction(0)) / len(ends)
+        left = sum((A**2 for A, _a in ends), Fraction(0)) / len(ends)
+        means = sum((a**2 for _A, a in ends), Fraction(0)) / len(ends)
         found.append(Values({"n": at["n"], "sum_squared": left, "means_squared": means, "sigma_A": root(variance)}, at))
     return found
 
@@ -122,7 +122,7 @@ def part1_performance(_: Statement, instance: Mapping[str, Any], factor: float =
     n = int(instance["n"])
     problem, variance, a = PEP(), Expression(), Point()  # a is the sum of the means
     totals = [a, a, a]
-    for _ in range(n):
+    for _i in range(n):
         one, two = Point(), Point()
         errors = [one, two, -one - two]
         problem.add_constraint(sum((e**2 for e in errors[1:]), errors[0] ** 2) / 3 <= variance)

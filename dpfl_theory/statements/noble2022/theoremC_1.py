@@ -76,11 +76,6 @@ def _long_enough(problem: Problem | None, values: Mapping[str, Any]) -> str | No
 LONG_ENOUGH = Assumption("T >= max(108/l, 48 nu/(mu l^(2/3)))", _long_enough)
 
 
-def _step(nu: Any, mu: Any) -> Any:
-    """eta_g eta_l K at l = 1."""
-    return min(1 / (24 * nu), 1 / (54 * mu))
-
-
 WHY_FALSE = (
     "Theorem 4.2 says that step sizes exist; this theorem prints the step as a formula, and with that step no constant "
     "serves."
@@ -127,14 +122,14 @@ STRONGLY_CONVEX: Statement = Statement(
         Check(
             "algebra",
             "a step that does not shrink with T",
-            noble.keeps_a_distance(_step),
+            noble.keeps_a_distance,
             _FLOOR,
             "violated",
         ),
         Check(
             "algebra",
             "the same with bounded gradients",
-            noble.keeps_a_distance(_step),
+            noble.keeps_a_distance,
             {**{name: value for name, value in _FLOOR.items() if name != "Sigma"}, "varsigma": "1"},
             "violated",
         ),
@@ -201,7 +196,7 @@ CONVEX: Statement = Statement(
             noble.starts_at_the_minimiser("D0"),
             expected="violated",
         ),
-        lasting.bent(lambda nu, mu: 1 / (24 * nu)),
+        lasting.bent(),
         Check("algebra", "the paper's own settings", own.own_settings, own.SETTINGS),
         *first.checks("excess", "scaffold"),
     ),

@@ -69,14 +69,14 @@ def long_means(_: Statement, instance: Mapping[str, Any], pace: Fraction = Fract
     E x'^2 = (1 - eta nu)^2 E x^2 + eta^2 V on F(x) = nu x^2/2, nu = eta_g = 1. pace: the share of eta that is taken."""
     found = []
     eta = Fraction(instance.get("eta~ nu", "1/24"))
-    known = {"eta": eta, "eta_g": Fraction(1), "nu": 1, "K": 1, "l": 1, "M": 1, "D0": 1, "F0": Fraction(1, 2)}
+    known = {"eta": eta, "eta_g": 1, "nu": 1, "K": 1, "l": 1, "M": 1, "D0": 1, "F0": Fraction(1, 2)}
     for V in (Fraction(str(v)) for v in instance["V"]):
         square, gaps = Fraction(1), Fraction(0)
         for T in range(1, int(instance["T"]) + 1):
             gaps += square / 2
             square = (1 - pace * eta) ** 2 * square + (pace * eta) ** 2 * V
             if T % 60 == 0:
-                values = {**known, **exact.noise(V), "T": T, "excess": (gaps + known["F0"]) / (T + 1)}
+                values = {**known, **exact.noise(V), "T": T, "excess": (gaps + Fraction(1, 2)) / (T + 1)}
                 found.append(Values(values, {"T": T, "V": V}))
     return found
 
