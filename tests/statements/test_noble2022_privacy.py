@@ -25,7 +25,7 @@ from dpfl_theory.privacy import largest_rounds, noble2022
 from dpfl_theory.privacy.mechanisms import get as mechanism
 from dpfl_theory.privacy.pld import delta_limits, epsilon_limits
 from dpfl_theory.statements import all_statements, get
-from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
 from dpfl_theory.statements.model import Sides
 from dpfl_theory.statements.noble2022 import _attacks as attacks
 from dpfl_theory.statements.noble2022 import _formulas as formulas
@@ -61,8 +61,8 @@ def the_check(id_, name):
 
 
 def the_points(id_, name, **instance):
-    _, check = the_check(id_, name)
-    return check.build({**check.instance, **instance}).points()
+    statement, check = the_check(id_, name)
+    return check.made(statement, {**check.instance, **instance}).points()
 
 
 def the_verdict(id_, name, **instance):
@@ -135,7 +135,7 @@ def test_subsampling_with_a_smaller_budget_is_refuted():
 def test_the_conversion_bound_is_attained():
     """Large orders with a large budget: the two-valued pair comes as near to the bound as one likes."""
     for order, budget in ((8, 3), (64, 1)):
-        low, high = worst_delta(order, budget, "1e-5")
+        low, high = worst_delta(order, budget, budget + math.log(1e5) / (order - 1))
         assert low <= high
         assert low > high * (1 - 1e-6)
         assert high < 1e-5
@@ -156,10 +156,10 @@ def test_a_wrong_equivalence_is_noticed_by_the_algebra(build):
     statement, given = get("noble2022.lemmaB.3"), sides_of(get("noble2022.lemmaB.3"))
     (right,) = given.rhs.values()
     lam = next(x for x in right.free_symbols if x.name == "lambda")
-    wrong = replace(statement, sides=lambda: Sides(given.lhs, {"CGF": right * lam / (lam + 1)}))
+    wrong = replace(statement, sides=lambda _: Sides(given.lhs, {"CGF": right * lam / (lam + 1)}))
     instance = {"lambda": [1, 2]}
-    assert build(lambda: statement)(instance).true is True
-    assert build(lambda: wrong)(instance).true is not True
+    assert build(statement, instance).true is True
+    assert build(wrong, instance).true is not True
 
 
 ALGEBRA = [  # module, term, a factor that it should not have
@@ -171,14 +171,14 @@ ALGEBRA = [  # module, term, a factor that it should not have
 
 
 @pytest.mark.parametrize(("module", "term", "factor"), ALGEBRA)
-def test_wrong_terms_of_the_repaired_theorem_are_noticed_by_the_algebra(module, term, factor, monkeypatch):
+def test_wrong_terms_of_the_repaired_theorem_are_noticed_by_the_algebra(module, term, factor):
     statement = module.REPAIRED
     check = next(c for c in statement.checks if c.method == "algebra")
     assert algebra.run(statement, check, Settings()).verdict == "holds"
-    letters, given = {s.name: s for s in letters_of(statement).values()}, module._repaired_sides(statement)
-    wrong = Sides(given.lhs, {**given.rhs, term: given.rhs[term] * factor(letters)})
-    monkeypatch.setattr(module, "_repaired_sides", lambda _: wrong)
-    assert algebra.run(statement, check, Settings()).verdict == "inconclusive"
+    given = sides_of(statement)
+    wrong = Sides(given.lhs, {**given.rhs, term: given.rhs[term] * factor(letters_of(statement))})
+    planted = replace(statement, sides=lambda _: wrong)
+    assert algebra.run(planted, check, Settings()).verdict == "inconclusive"
 
 
 def test_a_second_mechanism_that_repeats_the_first_ones_noise_breaks_composition():
@@ -228,34 +228,34 @@ def test_dp_accounting_lies_between_the_truth_and_lemma_b7(order, rate, sigma):
     assert other <= noble2022.lemma_b7(order, rate, sigma**2) * (1 + 1e-9)
 
 
-def planted_b7(monkeypatch, name, factor):
-    """Lemma B.7 or equation (8) entered with its right side multiplied by a number."""
-    given = getattr(subsampled, name)
-    sides = sides_of(given)
-    right = {term: factor * value for term, value in sides.rhs.items()}
-    monkeypatch.setattr(subsampled, name, replace(given, sides=lambda: Sides(sides.lhs, right)))
+def planted(statement, factor):
+    """The statement with its right side multiplied by a number."""
+    given = sides_of(statement)
+    right = {term: factor * value for term, value in given.rhs.items()}
+    return replace(statement, sides=lambda _: Sides(given.lhs, right))
 
 
-@pytest.mark.parametrize(("name", "id_"), [("LEMMA_B7", "lemmaB.7"), ("EQ8", "eq8")])
-def test_a_smaller_bound_than_lemma_b7_is_refuted(name, id_, monkeypatch):
+def planted_verdict(id_, name, factor):
+    statement, check = the_check(id_, name)
+    return privacy.run(planted(statement, factor), check, Settings())
+
+
+@pytest.mark.parametrize("id_", ["lemmaB.7", "eq8"])
+def test_a_smaller_bound_than_lemma_b7_is_refuted(id_):
     """The tightest points need 0.9749 of Lemma B.7's right side and 0.9695 of equation (8)'s; planted is 0.95."""
-    planted_b7(monkeypatch, name, sp.Rational(19, 20))
-    found = the_verdict(id_, "certified")
+    found = planted_verdict(id_, "certified", sp.Rational(19, 20))
     assert found.verdict == "violated"
     assert found.notes["argument"] is None
     assert "for all" not in found.reason
 
 
-@pytest.mark.parametrize(
-    ("name", "id_", "whole"), [("LEMMA_B7", "lemmaB.7", "all whole alpha >= 2"), ("EQ8", "eq8", "all alpha > 1")]
-)
-def test_the_argument_is_given_for_the_formula_that_it_is_about_alone(name, id_, whole, monkeypatch):
+@pytest.mark.parametrize(("id_", "whole"), [("lemmaB.7", "all whole alpha >= 2"), ("eq8", "all alpha > 1")])
+def test_the_argument_is_given_for_the_formula_that_it_is_about_alone(id_, whole):
     found = the_verdict(id_, "certified")
     assert found.verdict == "holds"
     assert f"by argument, not computed: for {whole}" in found.reason
     assert "proved" not in found.reason
-    planted_b7(monkeypatch, name, sp.Rational(21, 20))
-    found = the_verdict(id_, "certified")
+    found = planted_verdict(id_, "certified", sp.Rational(21, 20))
     assert found.verdict == "holds"
     assert found.notes["argument"] is None
     assert "without a proof for the range between them" in found.reason
@@ -263,8 +263,53 @@ def test_the_argument_is_given_for_the_formula_that_it_is_about_alone(name, id_,
 
 
 def test_equation_8_rests_on_lemma_b7(monkeypatch):
-    planted_b7(monkeypatch, "LEMMA_B7", sp.Rational(19, 20))
+    monkeypatch.setattr(subsampled, "LEMMA_B7", planted(subsampled.LEMMA_B7, sp.Rational(19, 20)))
     assert the_verdict("eq8", "certified").verdict == "violated"
+
+
+SMALLER = [  # statement, check, the share of its right side that is refuted
+    ("lemmaB.1", "the worst mechanisms", "1/2"),
+    ("lemmaB.2", "randomised response", "99/100"),
+    ("lemmaB.3", "with the logarithm", "99/100"),
+    ("lemmaB.3", "as K_M is defined", "1/4"),
+    ("lemmaB.4", "the worst mechanisms", "1/2"),
+    ("lemmaB.5", "adaptive pairs", "9/10"),
+    ("lemmaB.6", "attained", "99/100"),
+    ("lemmaB.6", "nearer answers", "1/20"),
+    ("eq5", "Gaussian mechanism and", "3/4"),
+    ("eq6", "Gaussian mechanism and", "1/20"),
+    ("eq7", "with the logarithm", "99/100"),
+    ("eq7", "without the logarithm", "99/100"),
+    ("theorem4.1.third-party.repaired", "certified limits", "1/5"),
+    ("theorem4.1.server.repaired", "certified limits", "1/100"),
+]
+
+
+@pytest.mark.parametrize(("id_", "name", "share"), SMALLER)
+def test_what_is_claimed_comes_from_the_statement(id_, name, share):
+    """A smaller right side turns the verdict of the check that reads it."""
+    assert the_verdict(id_, name).verdict == "holds"
+    assert planted_verdict(id_, name, sp.Rational(share)).verdict != "holds"
+
+
+@pytest.mark.parametrize("id_", ["lemmaB.1", "lemmaB.2"])
+def test_a_smaller_delta_of_the_lemma_is_refuted(id_):
+    statement = get(f"noble2022.{id_}")
+    (name,) = prescription_of(statement)
+    smaller = prescription_of(statement)[name] * sp.Rational(1, 2)
+    check = next(c for c in statement.checks if c.method == "privacy")
+    assert (
+        privacy.run(replace(statement, prescription=lambda _: {name: smaller}), check, Settings()).verdict == "violated"
+    )
+
+
+@pytest.mark.parametrize("id_", [i for i in IDS if any("just " in c.name for c in get(i).checks)])
+def test_the_edges_of_the_hypotheses(id_):
+    for check in get(id_).checks:
+        if check.name.startswith("just "):
+            found = privacy.run(get(id_), check, Settings()).verdict
+            assert found == check.expected
+            assert (found == "not-applicable") == ("outside" in check.name)
 
 
 @pytest.mark.parametrize(
@@ -272,7 +317,12 @@ def test_equation_8_rests_on_lemma_b7(monkeypatch):
 )
 def test_the_entered_formulas_are_those_of_the_accountant(order, rate, sigma):
     whole = float(order).is_integer()
-    entered = (subsampled._lemma_at if whole else subsampled._equation_at)(order, rate, sigma)
+    lemma, equation = get("noble2022.lemmaB.7"), get("noble2022.eq8")
+    entered = (
+        subsampled._lemma_at(lemma, order, rate, sigma)
+        if whole
+        else subsampled._equation_at(equation, order, rate, sigma)
+    )
     coded = (noble2022.lemma_b7 if whole else noble2022.eq8)(order, rate, sigma**2)
     assert float(entered) == pytest.approx(coded, rel=1e-12)
 
@@ -570,18 +620,13 @@ def test_attacks_stay_below_what_is_certified(steps, gain):
 
 def test_formulas_that_are_enough_are_not_refuted(monkeypatch):
     """The repaired formula in place of the printed ones: no attack exceeds it."""
-    monkeypatch.setattr(formulas, "three_steps", formulas.repaired_epsilon)
-    monkeypatch.setattr(formulas, "implementation", lambda at: formulas.repaired_epsilon(at, at["K"] == 1))
+    repaired = theorem4_1_repaired.REPAIRED
+    monkeypatch.setattr(formulas, "three_steps", lambda at: formulas.repaired_epsilon(repaired, at))
+    monkeypatch.setattr(formulas, "implementation", lambda at: formulas.repaired_epsilon(repaired, at, at["K"] == 1))
     for name in ("who takes part", "a user's second step", "the other users forget"):
         assert the_verdict("theorem4.1.third-party", name).verdict == "holds" or name.startswith("the other")
     low = the_points("theorem4.1.third-party", "the other users forget")[0]
     assert low.low < low.claimed
-
-
-def test_a_repaired_formula_that_is_too_small_is_refuted(monkeypatch):
-    printed = formulas.repaired_epsilon
-    monkeypatch.setattr(formulas, "repaired_epsilon", lambda at, aggregated=False: printed(at, aggregated) / 5)
-    assert the_verdict("theorem4.1.third-party.repaired", "certified").verdict == "violated"
 
 
 def test_the_order_with_the_lost_root_of_l_is_not_refuted():
@@ -650,8 +695,8 @@ def test_the_constant_that_is_needed_is_that_of_each_view():
     """u for v = 1 at R = 4, 16, 64: towards a third party with one of MR records drawn; counting participation as seen
     would ask for 0.480, 0.463 and 0.499."""
     for view, told in (("third-party", (0.325, 0.349, 0.417)), ("server", (0.274, 0.296, 0.375))):
-        _, check = the_check(f"theorem4.1.{view}", "no constants")
-        claim = check.build({**check.instance, "needed": [4, 16, 64]})
+        statement, check = the_check(f"theorem4.1.{view}", "no constants")
+        claim = check.made(statement, {**check.instance, "needed": [4, 16, 64]})
         for point, most in zip(claim.needed(), told):
             assert point.high == pytest.approx(most, abs=6e-4)
             assert 0.95 * point.high < point.low <= point.high

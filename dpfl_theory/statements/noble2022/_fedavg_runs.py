@@ -32,7 +32,8 @@ def _fedavg(
     more = {"G": runs.dissimilarity(found.problem), "B": 1.0, "mu": instance["problem"]["parameters"].get("ridge", 0.0)}
     eta_l = step({**found.values, **more}) / (found.values["K"] * found.values["eta_g"])
     fedavg = runs.as_fedavg(found, eta_l)
-    return runs.chosen_values(replace(fedavg, values={**fedavg.values, **more, "eta_l": eta_l}), statement)
+    fedavg = replace(fedavg, values={**fedavg.values, **more, "eta_l": eta_l})
+    return runs.claimed(runs.chosen_values(fedavg, statement), instance)
 
 
 def plain(kind: str) -> tuple[Check, ...]:
@@ -44,7 +45,7 @@ def plain(kind: str) -> tuple[Check, ...]:
     chosen = {name: runs.RUNS[name] for name in _NAMES}
     chosen[_SHORT] = runs.run_of(runs.points_of(4), 4, 1, 2400, 0.2)
     chosen["four of eight users"] = runs.run_of(runs.points_of(8, spread=0.5), 4, 2, 1500, 0.001)
-    return checks("monte-carlo", build, chosen)
+    return checks("monte-carlo", build, chosen) + runs.outside(build, chosen["four of eight users"], "nu", "G")
 
 
 def weighted() -> tuple[Check, ...]:
@@ -68,4 +69,5 @@ def weighted() -> tuple[Check, ...]:
         "two of four users, with a ridge": run(4, 2, 1, 1000, 0.001),
         _SHORT: run(4, 4, 2, 2000, 0.05),
     }
-    return checks("monte-carlo", build, chosen)
+    edges = runs.outside(build, chosen["four users, with a ridge"], "nu", "mu", "G")
+    return checks("monte-carlo", build, chosen) + edges

@@ -2,77 +2,101 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["ORDERS", "certified", "implementation", "repaired_epsilon", "three_steps"]
+from dpfl_theory.statements.formula import at
+from dpfl_theory.statements.model import Statement
+
+__all__ = [
+    "ORDERS",
+    "best_three_steps",
+    "certified",
+    "implementation",
+    "repaired_epsilon",
+    "step_budget",
+    "three_steps",
+]
 
 ORDERS = 400
 """The repaired formula is minimised over whole orders up to this one; each gives a valid bound."""
 
 
-def _named(at: Mapping[str, Any]) -> dict[str, Any]:
+def _named(point: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        "users": at["M"],
-        "records": at["R"],
-        "user_rate": at["l"],
-        "record_rate": at["s"],
-        "local_steps": at["K"],
-        "noise_multiplier": float(at["sigma_g"]),
-        "rounds": at["T"],
+        "users": point["M"],
+        "records": point["R"],
+        "user_rate": point["l"],
+        "record_rate": point["s"],
+        "local_steps": point["K"],
+        "noise_multiplier": float(point["sigma_g"]),
+        "rounds": point["T"],
     }
 
 
-def three_steps(at: Mapping[str, Any], view: Any = "third-party") -> float:
+def three_steps(point: Mapping[str, Any], view: Any = "third-party") -> float:
     """B.4's Steps 1 to 3 without approximation."""
     from dpfl_theory.privacy.noble2022 import epsilon_theorem
 
-    return epsilon_theorem(**_named(at), delta=at["delta"], view=view).epsilon
+    return epsilon_theorem(**_named(point), delta=point["delta"], view=view).epsilon
 
 
-def implementation(at: Mapping[str, Any]) -> float:
+def implementation(point: Mapping[str, Any]) -> float:
     """B.4's paragraph Implementation, which the experiments use."""
     from dpfl_theory.privacy.noble2022 import epsilon_recipe
 
-    return epsilon_recipe(**_named(at), delta=at["delta"]).epsilon
+    return epsilon_recipe(**_named(point), delta=point["delta"]).epsilon
 
 
-def mechanism(name: str, at: Mapping[str, Any], view: str = "third-party") -> Any:
+def mechanism(name: str, point: Mapping[str, Any], view: str = "third-party") -> Any:
     """The certified description of the algorithm."""
     from dpfl_theory.privacy.mechanisms import get
 
     described: Any = get(name)
-    return described(**_named(at), view=view)
+    return described(**_named(point), view=view)
 
 
-def certified(name: str, at: Mapping[str, Any], view: str = "third-party") -> tuple[float, float]:
+def certified(name: str, point: Mapping[str, Any], view: str = "third-party") -> tuple[float, float]:
     """Certified limits of epsilon; the lower one is 0 where messages are counted as seen that need not be."""
     from dpfl_theory.privacy.accounting import lowest_epsilon
     from dpfl_theory.privacy.pld import epsilon_high
 
-    run = mechanism(name, at, view)
-    sharp = at["K"] == 1 and (view == "server" or name == "dp-fedavg-record")
-    high = epsilon_high(run.event(), at["delta"])
-    return min(lowest_epsilon(run, at["delta"]), high) if sharp else 0.0, high
+    run = mechanism(name, point, view)
+    sharp = point["K"] == 1 and (view == "server" or name == "dp-fedavg-record")
+    high = epsilon_high(run.event(), point["delta"])
+    return min(lowest_epsilon(run, point["delta"]), high) if sharp else 0.0, high
 
 
-def repaired_epsilon(at: Mapping[str, Any], aggregated: bool = False) -> float:
-    r"""The repaired bound towards a third party, with l' = floor(lM)/M and s' = floor(sR)/R,
+def best_three_steps(point: Mapping[str, Any], view: Any) -> tuple[float, float]:
+    """The order alpha and the share x of delta at which `three_steps` has its minimum."""
+    from dpfl_theory.privacy.noble2022 import epsilon_theorem
 
-    .. math:: \min_\alpha \frac{T \log(1 - l' + l' e^{(\alpha-1) K \epsilon''(\alpha, \sigma_g^2)}) + \log(1/\delta)}
-              {\alpha - 1},
+    bound = epsilon_theorem(**_named(point), delta=point["delta"], view=view)
+    if bound.order is None or bound.x is None:
+        raise ValueError(f"the three steps overflow at {dict(point)}")
+    return float(bound.order), float(bound.x)
 
-    where epsilon'' is taken at s' (and at floor(lM) sigma_g^2 for one local step of DP-FedAvg: ``aggregated``).
-    """
+
+def step_budget(order: float, point: Mapping[str, Any]) -> float:
+    """eps''(alpha, sigma_g^2) of one local step."""
+    from dpfl_theory.privacy.noble2022 import eq8
+
+    return float(eq8(order, point["s"], float(point["sigma_g"]) ** 2))
+
+
+def repaired_epsilon(statement: Statement, point: Mapping[str, Any], aggregated: bool = False) -> float:
+    """The repaired bound towards a third party: the least value of the statement's right side over whole orders, with
+    l' = floor(lM)/M for l and epsilon'' at s' = floor(sR)/R (and at floor(lM) sigma_g^2 for one local step of
+    DP-FedAvg: ``aggregated``)."""
+    import mpmath
     import numpy as np
 
     from dpfl_theory.privacy.noble2022 import lemma_b7
 
-    run = mechanism("dp-fedavg-record", at)
-    rate, share = run.cohort / at["M"], run.batch / at["R"]
-    variance = float(at["sigma_g"]) ** 2 * (run.cohort if aggregated else 1)
+    run = mechanism("dp-fedavg-record", point)
+    variance = float(point["sigma_g"]) ** 2 * (run.cohort if aggregated else 1)
     orders = np.arange(2.0, ORDERS + 1)
-    cgf = at["K"] * (orders - 1) * lemma_b7(orders, share, variance)
-    rounds = at["T"] * np.logaddexp(math.log1p(-rate) if rate < 1 else -np.inf, math.log(rate) + cgf)
-    return float(np.min((rounds - math.log(at["delta"])) / (orders - 1)))
+    known = {"l": mpmath.mpf(run.cohort) / point["M"], "T": point["T"], "K": point["K"], "delta": point["delta"]}
+    budgets = zip(orders, lemma_b7(orders, run.batch / point["R"], variance))
+    each = ({**known, "alpha": float(order), "rdp_step": float(budget)} for order, budget in budgets)
+    return float(min(at(statement, "rhs", values) for values in each))

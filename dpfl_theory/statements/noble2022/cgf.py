@@ -143,7 +143,7 @@ def _two_answers(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
         steps.append((sp.exp(power * budget), sp.exp(power * divergence), f"lambda = {power}"))
     found, excess = all_equal(*steps), y - sp.log(y)
     least = sp.solve(sp.diff(excess, y), y) == [1] and sp.diff(excess, y, 2).is_positive and excess.subs(y, 1) > 0
-    return Outcome((found.true and least) or None, f"{found.reason}; y - log y is at least 1")
+    return Outcome(True if found.true and least else None, f"{found.reason}; y - log y is at least 1")
 
 
 def _equivalence_sides(s: Letters) -> Sides:

@@ -15,7 +15,7 @@ from dpfl_theory.statements.noble2022._linear import Run, squared_distance
 from dpfl_theory.statements.noble2022._order import SURVIVES
 
 
-def _more_seen(instance: Mapping[str, Any]) -> PrivacyClaim:
+def _more_seen(_: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
     def points() -> list[PrivacyPoint]:
         found = []
         for point in instance["points"]:
@@ -30,7 +30,7 @@ def _more_seen(instance: Mapping[str, Any]) -> PrivacyClaim:
     return PrivacyClaim("delta of DP-SCAFFOLD towards a third party", points, None, "==")
 
 
-def _more_seen_of_samples(instance: Mapping[str, Any]) -> PrivacyClaim:
+def _more_seen_of_samples(_: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
     def points() -> list[PrivacyPoint]:
         found = []
         for point in instance["points"]:
@@ -49,7 +49,7 @@ _POSTPROCESSED = (
 )
 
 
-def _not_more_than_the_server(instance: Mapping[str, Any]) -> PrivacyClaim:
+def _not_more_than_the_server(_: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
     def points() -> list[PrivacyPoint]:
         found = []
         for point in instance["points"]:
@@ -67,7 +67,7 @@ def _not_more_than_the_server(instance: Mapping[str, Any]) -> PrivacyClaim:
     return PrivacyClaim("delta of DP-SCAFFOLD towards a third party", points, _POSTPROCESSED)
 
 
-def _alternating_cohorts(instance: Mapping[str, Any]) -> PrivacyClaim:
+def _alternating_cohorts(_: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
     def points() -> list[PrivacyPoint]:
         found = []
         for rounds in instance["T"]:

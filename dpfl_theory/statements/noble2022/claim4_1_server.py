@@ -13,7 +13,7 @@ from dpfl_theory.statements.noble2022._letters import NOISE, PAPER, SAMPLING, le
 from dpfl_theory.statements.noble2022._linear import Form, Run, cohort_sequences, squared_distance
 
 
-def _same_distances(instance: Mapping[str, Any]) -> PrivacyClaim:
+def _same_distances(_: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
     def points() -> list[PrivacyPoint]:
         found = []
         for users, size, rounds, steps in instance["sizes"]:
@@ -41,7 +41,7 @@ def _noisy(user: int, place: int, noises: int) -> Form:
     return form
 
 
-def _warm(counted: bool) -> Callable[[Mapping[str, Any]], PrivacyClaim]:
+def _warm(counted: bool) -> Callable[[Statement, Mapping[str, Any]], PrivacyClaim]:
     """Round 1 after the warm start at s = 1, exactly: the server sees y_i^1 and c_i^1 of the cohort, and the c_i^0 of
     the warm round too if that is counted; DP-FedAvg has as many rounds as are counted.
 
@@ -49,7 +49,7 @@ def _warm(counted: bool) -> Callable[[Mapping[str, Any]], PrivacyClaim]:
     noisy gradients, and y_i^1 - x^0 = -K eta_l (c_i^1 - c_i^0 + c^0).
     """
 
-    def build(instance: Mapping[str, Any]) -> PrivacyClaim:
+    def build(_: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
         def points() -> list[PrivacyPoint]:
             found = []
             for users, size, steps in instance["sizes"]:
@@ -70,7 +70,7 @@ def _warm(counted: bool) -> Callable[[Mapping[str, Any]], PrivacyClaim]:
 _SIZES = {"sizes": [[2, 1, 1], [3, 1, 1], [4, 2, 1], [5, 5, 3], [20, 5, 10]]}
 
 
-def _full_batches(instance: Mapping[str, Any]) -> PrivacyClaim:
+def _full_batches(_: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
     def points() -> list[PrivacyPoint]:
         found = []
         for point in instance["points"]:
@@ -89,7 +89,7 @@ def _full_batches(instance: Mapping[str, Any]) -> PrivacyClaim:
     return PrivacyClaim("delta of DP-SCAFFOLD towards the server", points, proof, "==", instance["width"])
 
 
-def _composed(instance: Mapping[str, Any]) -> PrivacyClaim:
+def _composed(_: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
     def points() -> list[PrivacyPoint]:
         found = []
         for point in instance["points"]:

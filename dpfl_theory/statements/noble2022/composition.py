@@ -8,7 +8,7 @@ from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import Letters, at, evaluate, prescription_of
+from dpfl_theory.statements.formula import Letters, at, evaluate, letters_of, prescription_of, sides_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022._letters import PAPER, letters
 from dpfl_theory.statements.symbolic import enclosure, equal
@@ -87,13 +87,14 @@ def _strong(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
     return PrivacyClaim("the largest delta of all mechanisms at epsilon-bar", points, proof)
 
 
-def _mean_loss(_: Statement, instance: Mapping[str, Any]) -> Outcome:
+def _mean_loss(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Randomised response loses epsilon with probability e^epsilon/(1 + e^epsilon), and else gains it."""
     import sympy as sp
 
-    e = sp.symbols("epsilon", positive=True)
+    s = letters_of(statement)
+    e, drift = s.epsilon, sides_of(statement).rhs["drift"] / s.T
     mean = e * sp.exp(e) / (1 + sp.exp(e)) - e / (1 + sp.exp(e))
-    return equal(mean * (sp.exp(e) + 1), e * (sp.exp(e) - 1), "e^epsilon + 1 times the mean loss, and the drift")
+    return equal(mean * (sp.exp(e) + 1), drift, "e^epsilon + 1 times the mean loss, and the drift")
 
 
 def _amplified(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
@@ -146,16 +147,16 @@ def _sampled_delta(n: int, m: int, ratio: Fraction, delta: Fraction, threshold: 
     return worst
 
 
-def _difference(_: Statement, instance: Mapping[str, Any]) -> Outcome:
+def _difference(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """The identity behind the lemma, for one output with probabilities m0, m1 and m2."""
     import sympy as sp
 
-    a = sp.Symbol("a", positive=True)  # e^epsilon
-    q, m0, m1, m2 = sp.symbols("q m0 m1 m2", positive=True, probability=True)
-    amplified = 1 + q * (a - 1)
-    b = amplified / a
-    left = (1 - q) * m0 + q * m1 - amplified * ((1 - q) * m0 + q * m2)
-    return equal(left, q * (m1 - a * ((1 - b) * m0 + b * m2)), "M(D) - e^eps' M(D')")
+    s, a = letters_of(statement), sp.Symbol("a", positive=True)  # e^epsilon
+    m0, m1, m2 = sp.symbols("m0 m1 m2", positive=True, probability=True)
+    amplified = sp.exp(total(statement).subs(s.epsilon, sp.log(a)))
+    b = (1 + s.q * (a - 1)) / a
+    left = (1 - s.q) * m0 + s.q * m1 - amplified * ((1 - s.q) * m0 + s.q * m2)
+    return equal(left, s.q * (m1 - a * ((1 - b) * m0 + b * m2)), "M(D) - e^eps' M(D')")
 
 
 def _strong_sides(s: Letters) -> Sides:
@@ -174,7 +175,7 @@ def _amplified_sides(s: Letters) -> Sides:
     return Sides({"budget": s.epsilon_prime}, {"amplified": sp.log(1 + s.q * (sp.exp(s.epsilon) - 1))})
 
 
-_ONE = {"epsilon": ["0.5"], "T": [10], "delta": ["0.01"]}
+_ONE = {"epsilon": ["3"], "T": [10], "delta": ["0"]}
 _HALF = {"sizes": [[2, 1]], "delta": ["1/100"]}
 
 LEMMA_B1: Statement = Statement(
@@ -211,7 +212,7 @@ LEMMA_B1: Statement = Statement(
                 "delta": ["0", "1e-10", "1e-5", "0.01"],
             },
         ),
-        *checks("privacy", _strong, {"just inside delta' <= 1": {**_ONE, "delta_prime": ["1"]}}),
+        *checks("privacy", _strong, {"just inside delta' <= 1": {**_ONE, "delta_prime": ["0.99"]}}),
         *checks("privacy", _strong, {"just outside delta' <= 1": {**_ONE, "delta_prime": ["1.01"]}}, "not-applicable"),
     ),
 )
@@ -251,11 +252,11 @@ LEMMA_B2: Statement = Statement(
                 "delta": ["0", "1/100", "1/2"],
             },
         ),
-        *checks("privacy", _amplified, {"just inside epsilon >= 0": {**_HALF, "exp(epsilon)": ["1"]}}),
+        *checks("privacy", _amplified, {"just inside epsilon >= 0": {**_HALF, "exp(epsilon)": ["1.01"]}}),
         *checks(
             "privacy",
             _amplified,
-            {"just outside epsilon >= 0": {**_HALF, "exp(epsilon)": ["99/100"]}},
+            {"just outside epsilon >= 0": {**_HALF, "exp(epsilon)": ["0.99"]}},
             "not-applicable",
         ),
     ),

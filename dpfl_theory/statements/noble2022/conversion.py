@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import Letters, at
+from dpfl_theory.statements.formula import Letters, at, letters_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.noble2022._letters import DELTA, ORDER, PAPER, letters
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import all_equal
 
 
 def worst_delta(order: Any, budget: Any, epsilon: Any) -> tuple[Any, Any]:
@@ -63,17 +64,22 @@ def _converted(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClai
     return PrivacyClaim("the largest delta that the Renyi budget admits", points, proof)
 
 
-def _largest(_: Statement, instance: Mapping[str, Any]) -> Outcome:
-    """p - c p^(alpha/(alpha-1)), c = delta^(-1/(alpha-1)), at its stationary point; it is concave in p."""
+def _largest(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+    """p - c p^(alpha/(alpha-1)), c = e^(epsilon - budget), at its stationary point; it is concave in p. There p is
+    delta (1 - 1/alpha)^(alpha-1)."""
     import sympy as sp
 
-    b, c = sp.symbols("b c", positive=True)  # b = 1/(alpha - 1)
-    p = (1 / (c * (1 + b))) ** (1 / b)
-    slope = 1 - c * (1 + b) * p**b
-    if sp.simplify(slope) != 0:
-        return Outcome(False, f"the slope at the stationary point is {sp.simplify(slope)}")
+    s, b = letters_of(statement), sp.Symbol("b", positive=True)  # b = 1/(alpha - 1)
     alpha = 1 + 1 / b
-    return equal(p - c * p ** (1 + b), p / alpha, "p - c p^(alpha/(alpha-1)) at its largest, and p/alpha")
+    c = sp.exp((total(statement) - s.rdp).subs(s.alpha, alpha))
+    best = s.delta * (1 - 1 / alpha) ** (alpha - 1)
+    p = sp.Symbol("p", positive=True)
+    found = all_equal(
+        (sp.log(c), -b * sp.log(s.delta), "the logarithm of c"),
+        (sp.log(c * (1 + b)) / b, -sp.expand_log(sp.log(best)), "the stationary point"),
+        ((p - p / (1 + b)).subs(p, best), best / alpha, "p - c p^(alpha/(alpha-1)) at its largest, and p/alpha"),
+    )
+    return replace(found, true=found.true or None)
 
 
 _BUDGET = Symbol("rdp", "Renyi budget of order alpha", (0, 0), "positive", r"\epsilon_M(\alpha)")

@@ -34,7 +34,7 @@ def _entries(table: Mapping[str, list[int]]) -> list[tuple[dict[str, Any], int]]
     ]
 
 
-def _largest(instance: Mapping[str, Any]) -> PrivacyClaim:
+def _largest(_: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
     from dpfl_theory.privacy.noble2022 import rounds_recipe
 
     def points() -> list[PrivacyPoint]:
@@ -57,7 +57,7 @@ def _largest(instance: Mapping[str, Any]) -> PrivacyClaim:
     return PrivacyClaim("the largest T with which Implementation's epsilon is at most 3", points, proof, "==")
 
 
-def _private(instance: Mapping[str, Any]) -> PrivacyClaim:
+def _private(_: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
     from dpfl_theory.privacy.pld import epsilon_high
 
     def points() -> list[PrivacyPoint]:

@@ -129,7 +129,7 @@ def _gaussian_exponent(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     return equal(objective - (lam - best) ** 2 / (2 * z**2), -(best**2) / (2 * z**2), "the exponent of equation (6)")
 
 
-_ONE = {"mechanisms": [["gaussian", "1"]], "answers": 20}
+_ONE = {"mechanisms": [["gaussian", "0.1"]], "answers": 20}
 _ANSWERS = [["randomised response", "0.1"], ["randomised response", "1"]]
 
 

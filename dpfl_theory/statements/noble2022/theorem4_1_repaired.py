@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.formula import Letters, letters_of, sides_of
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.noble2022 import _formulas as formulas
 from dpfl_theory.statements.noble2022._letters import DELTA, NOISE, PAPER, SAMPLING, letters
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import all_equal
 
 
-def _repaired(instance: Mapping[str, Any]) -> PrivacyClaim:
+def _repaired(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
     def points() -> list[PrivacyPoint]:
         found = []
         for at in instance["points"]:
@@ -21,7 +22,9 @@ def _repaired(instance: Mapping[str, Any]) -> PrivacyClaim:
                 aggregated = name == "dp-fedavg-record" and at["K"] == 1
                 limits = formulas.certified(name, at)
                 found.append(
-                    PrivacyPoint({**at, "algorithm": name}, formulas.repaired_epsilon(at, aggregated), *limits)
+                    PrivacyPoint(
+                        {**at, "algorithm": name}, formulas.repaired_epsilon(statement, at, aggregated), *limits
+                    )
                 )
         return found
 
@@ -34,16 +37,15 @@ def _repaired(instance: Mapping[str, Any]) -> PrivacyClaim:
     return PrivacyClaim("epsilon towards a third party", points, proof)
 
 
-def _repaired_sides(statement: Statement) -> Sides:
+def _repaired_sides(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(statement)
-    beyond, rate = s["alpha"] - 1, s["l"]
-    rounds = s["T"] * sp.log(1 - rate + rate * sp.exp(beyond * s["K"] * s["rdp_step"])) / beyond
-    return Sides({"epsilon": s["epsilon"]}, {"rounds": rounds, "conversion": sp.log(1 / s["delta"]) / beyond})
+    beyond, rate = s.alpha - 1, s.l
+    rounds = s.T * sp.log(1 - rate + rate * sp.exp(beyond * s.K * s.rdp_step)) / beyond
+    return Sides({"epsilon": s.epsilon}, {"rounds": rounds, "conversion": sp.log(1 / s.delta) / beyond})
 
 
-def _sampled_moment(_: Mapping[str, Any]) -> Outcome:
+def _sampled_moment(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """A round in which it is seen who takes part: the moment of order alpha of the likelihood ratio is 1 - l + l e^c, c
     = (alpha - 1) K eps'', the rounds' logarithms add up, and Lemma B.4 adds log(1/delta)/(alpha - 1).
 
@@ -51,26 +53,25 @@ def _sampled_moment(_: Mapping[str, Any]) -> Outcome:
     """
     import sympy as sp
 
-    s = letters_of(REPAIRED)
-    terms = _repaired_sides(REPAIRED).rhs
-    beyond, budget, l, K = s["alpha"] - 1, s["rdp_step"], s["l"], s["K"]  # noqa: E741
+    s, terms = letters_of(statement), sides_of(statement).rhs
+    beyond, budget, l, K = s.alpha - 1, s.rdp_step, s.l, s.K  # noqa: E741
     # A message that is sent has densities p and q, one that is not has 1 and 1.
     p, q = sp.symbols("p q", positive=True, probability=True)
     one = sp.Integer(1)
     ratio = sum(weight * q_ * (p_ / q_) ** 2 for weight, p_, q_ in ((1 - l, one, one), (l, p, q), (l, 1 - p, 1 - q)))
     own = q * (p / q) ** 2 + (1 - q) * ((1 - p) / (1 - q)) ** 2  # e^c at alpha = 2
-    at_two = terms["rounds"].subs({s["alpha"]: 2, s["T"]: 1, K: 1}).subs(budget, sp.log(own))
-    found = (
-        equal(sp.exp(at_two), ratio, "one round of two answers at alpha = 2"),
-        equal(sp.expand_log(terms["rounds"].subs(l, 1)), s["T"] * K * budget, "every user in every round"),
-        equal(
+    at_two = terms["rounds"].subs({s.alpha: 2, s.T: 1, K: 1}).subs(budget, sp.log(own))
+    found = all_equal(
+        (sp.exp(at_two), ratio, "one round of two answers at alpha = 2"),
+        (sp.expand_log(terms["rounds"].subs(l, 1)), s.T * K * budget, "every user in every round"),
+        (
             sp.diff(terms["rounds"], l).subs(l, 0) * beyond,
-            s["T"] * (sp.exp(beyond * K * budget) - 1),
+            s.T * (sp.exp(beyond * K * budget) - 1),
             "the rate at which few users add to it, times alpha - 1",
         ),
-        equal(terms["conversion"] * beyond, sp.log(1 / s["delta"]), "Lemma B.4, times alpha - 1"),
+        (terms["conversion"] * beyond, sp.log(1 / s.delta), "Lemma B.4, times alpha - 1"),
     )
-    return Outcome(all(o.true for o in found) or None, "; ".join(o.reason for o in found))
+    return replace(found, true=found.true or None)
 
 
 _ONE_USER = {"M": 1000, "R": 1000, "l": 0.001, "s": 0.5, "K": 1, "sigma_g": 5.0, "T": 1, "delta": 1e-6}
@@ -99,7 +100,7 @@ REPAIRED: Statement = Statement(
     symbols=(*letters("epsilon", "T", "l", "alpha", "K"), _STEP, *letters("delta", "M", "R", "s", "sigma_g")),
     assumptions=(SAMPLING, NOISE, DELTA),
     relation="==",
-    sides=lambda: _repaired_sides(REPAIRED),
+    sides=_repaired_sides,
     checks=(
         Check("algebra", "sampling of users that are seen", _sampled_moment),
         Check(

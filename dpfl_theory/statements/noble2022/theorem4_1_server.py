@@ -2,85 +2,103 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.formula import Letters, at, evaluate, letters_of, sides_of
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.noble2022 import _formulas as formulas
 from dpfl_theory.statements.noble2022 import _order as order
 from dpfl_theory.statements.noble2022._causes import ORDER_OF_NOISE
 from dpfl_theory.statements.noble2022._letters import DELTA, NOISE, PAPER, SAMPLING, letters
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import all_equal, equal
 
 
-def _guarantee(at: Mapping[str, Any]) -> tuple[Any, Any]:
+def _promised(s: Mapping[str, Any]) -> tuple[Any, Any]:
     """(epsilon sqrt(M/l), delta/2 (1/l + 1)), as printed."""
-    import mpmath
+    import sympy as sp
 
-    return at["epsilon"] * mpmath.sqrt(at["M"] / at["l"]), at["delta"] / 2 * (1 / at["l"] + 1)
+    return s["epsilon"] * sp.sqrt(s["M"] / s["l"]), s["delta"] / 2 * (1 / s["l"] + 1)
 
 
-def _budget_of_delta(_: Mapping[str, Any]) -> Outcome:
+def _guarantee(named: Mapping[str, Any]) -> tuple[Any, Any]:
+    """The same at numbers."""
+    epsilon, delta = (evaluate(promised, named) for promised in _promised(letters_of(SERVER)))
+    return epsilon, delta
+
+
+def _budget_of_delta(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """T delta' + delta'' with Step 3's delta' = delta/(2Tl) and delta'' = delta/2 is the printed delta_s."""
-    import sympy as sp
-
-    rounds = sp.Symbol("T", integer=True, positive=True)
-    rate, d = sp.symbols("l delta", positive=True, probability=True)
-    return equal(rounds * d / (2 * rounds * rate) + d / 2, d / 2 * (1 / rate + 1), "T delta' + delta'', and delta_s")
-
-
-def _three_steps(instance: Mapping[str, Any]) -> PrivacyClaim:
-    def points() -> list[PrivacyPoint]:
-        found = []
-        for at in instance["points"]:
-            for name in ("dp-fedavg-record", "dp-scaffold"):
-                limits = formulas.certified(name, at, "server")
-                found.append(PrivacyPoint({**at, "algorithm": name}, formulas.three_steps(at, "server"), *limits))
-        return found
-
-    proof = (
-        "for all data and parameters: given the past, the K noisy steps of a message are (alpha, K eps'')-RDP "
-        "(equation (8), Lemma B.5), so (eps_a, delta')-DP (Lemma B.4), and a user sends T messages at most (Lemma B.1)"
-    )
-    return PrivacyClaim("epsilon towards the server", points, proof)
-
-
-def _sides(statement: Statement) -> Sides:
-    return Sides({"noise": letters_of(statement)["sigma_g"]}, {"order": order.order(statement)})
-
-
-def _repaired_sides(statement: Statement) -> Sides:
-    import sympy as sp
-
     s = letters_of(statement)
-    each, rounds = s["epsilon_a"], s["T"]
+    return equal(s.T * s.delta / (2 * s.T * s.l) + s.delta / 2, _promised(s)[1], "T delta' + delta'', and delta_s")
+
+
+def _three_steps(claimed: Callable[[Statement, Mapping[str, Any]], Any]) -> Any:
+    """claimed: the epsilon that a statement claims at a point."""
+
+    def build(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
+        def points() -> list[PrivacyPoint]:
+            found = []
+            for point in instance["points"]:
+                for name in ("dp-fedavg-record", "dp-scaffold"):
+                    limits = formulas.certified(name, point, "server")
+                    found.append(PrivacyPoint({**point, "algorithm": name}, claimed(statement, point), *limits))
+            return found
+
+        proof = (
+            "for all data and parameters: given the past, the K noisy steps of a message are (alpha, K eps'')-RDP "
+            "(equation (8), Lemma B.5), so (eps_a, delta')-DP (Lemma B.4), and a user sends T messages at most (Lemma "
+            "B.1)"
+        )
+        return PrivacyClaim("epsilon towards the server", points, proof)
+
+    return build
+
+
+def _at_best(statement: Statement, point: Mapping[str, Any]) -> float:
+    """The statement's right side at the order and the share x that B.4's three steps choose."""
+    order, share = formulas.best_three_steps(point, "server")
+    lemma = formulas.step_budget(order, point)
+    each = point["K"] * lemma + math.log(point["T"] / (share * point["delta"])) / (order - 1)
+    return float(at(statement, "rhs", {"epsilon_a": each, "T": point["T"], "x": share, "delta": point["delta"]}))
+
+
+def _repaired_sides(s: Letters) -> Sides:
+    import sympy as sp
+
+    each, rounds = s.epsilon_a, s.T
     return Sides(
-        {"epsilon": s["epsilon_s"]},
+        {"epsilon": s.epsilon_s},
         {
-            "fluctuation": each * sp.sqrt(2 * rounds * sp.log(1 / ((1 - s["x"]) * s["delta"]))),
+            "fluctuation": each * sp.sqrt(2 * rounds * sp.log(1 / ((1 - s.x) * s.delta))),
             "drift": rounds * each * (sp.exp(each) - 1),
         },
     )
 
 
-def _strong_composition(_: Mapping[str, Any]) -> Outcome:
+def _strong_composition(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """eps_a is Lemma B.4 at delta' = x delta/T, and T delta' + (1 - x) delta = delta; eps_a (e^eps_a - 1) is eps_a^2 to
     the second order, so that the right side is sqrt(2T log(1/delta'')) eps_a + T eps_a^2 for small eps_a."""
     import sympy as sp
 
-    s = letters_of(REPAIRED)
-    terms, each = _repaired_sides(REPAIRED).rhs, s["epsilon_a"]
-    own, rest = s["x"] * s["delta"] / s["T"], (1 - s["x"]) * s["delta"]
-    found = (
-        equal(s["T"] * own + rest, s["delta"], "T delta' + delta''"),
-        equal(sp.exp(-((terms["fluctuation"] / each) ** 2) / (2 * s["T"])), rest, "delta'' of the fluctuation"),
-        equal(sp.limit(terms["drift"] / each**2, each, 0), s["T"], "the drift over eps_a^2, and T"),
+    s, terms = letters_of(statement), sides_of(statement).rhs
+    own, rest = s.x * s.delta / s.T, (1 - s.x) * s.delta
+    found = all_equal(
+        (s.T * own + rest, s.delta, "T delta' + delta''"),
+        (sp.exp(-((terms["fluctuation"] / s.epsilon_a) ** 2) / (2 * s.T)), rest, "delta'' of the fluctuation"),
+        (sp.limit(terms["drift"] / s.epsilon_a**2, s.epsilon_a, 0), s.T, "the drift over eps_a^2, and T"),
     )
-    return Outcome(all(o.true for o in found) or None, "; ".join(o.reason for o in found))
+    return replace(found, true=found.true or None)
 
 
+_PROMISED = "Decided is delta_s, which is promised beside the order of sigma_g; the sides are that order."
+_PART = (
+    "Decided is the form 'without approximation', whose epsilon is no relation between letters; the sides are the "
+    "order of sigma_g, which the other checks refute."
+)
 _POINTS = {
     "points": [
         {"M": 1000, "R": 1000, "l": 0.001, "s": 0.5, "K": 1, "sigma_g": 5.0, "T": 10, "delta": 1e-6},
@@ -115,28 +133,35 @@ SERVER: Statement = Statement(
     ),
     reading=order.READING,
     symbols=letters("sigma_g", "u", "v", "s", "l", "T", "K", "M", "R", "epsilon", "delta"),
-    assumptions=order.hypotheses(lambda: SERVER),
+    assumptions=order.HYPOTHESES,
     relation=">=",
-    sides=lambda: _sides(SERVER),
-    prescription=lambda: {"sigma_g": order.order(SERVER)},
+    sides=order.sides,
+    prescription=order.prescription,
     checks=(
         Check("algebra", "the order solved for eps_s", order.solved("server")),
-        Check("algebra", "delta_s", _budget_of_delta),
+        Check("algebra", "delta_s", _budget_of_delta, part=_PROMISED),
         Check(
             "privacy",
             "no constants",
-            order.no_constants(lambda: SERVER, _guarantee, "server"),
+            order.no_constants(_guarantee, "server"),
             {**order.LADDER, "needed": [4, 16]},
             "violated",
         ),
         Check(
             "privacy",
             "the order with the constant 1",
-            order.at_order(lambda: SERVER, _guarantee, "server"),
+            order.at_order(_guarantee, "server"),
             {"points": [*order.ONE_ROUND, _SMALL_NOISE]},
             "violated",
         ),
-        Check("privacy", "without approximation", _three_steps, _POINTS),
+        *order.edges(_guarantee, "server"),
+        Check(
+            "privacy",
+            "without approximation",
+            _three_steps(lambda _, point: formulas.three_steps(point, "server")),
+            _POINTS,
+            part=_PART,
+        ),
     ),
     expected="violated",
     erratum=Erratum(
@@ -198,10 +223,10 @@ REPAIRED: Statement = Statement(
     symbols=(*letters("epsilon_s", "T", "delta"), _EACH, _SHARE, *letters("M", "R", "l", "s", "K", "sigma_g")),
     assumptions=(SAMPLING, NOISE, DELTA),
     relation="==",
-    sides=lambda: _repaired_sides(REPAIRED),
+    sides=_repaired_sides,
     checks=(
         Check("algebra", "the shares of delta, and small eps_a", _strong_composition),
-        Check("privacy", "certified limits", _three_steps, _POINTS),
+        Check("privacy", "certified limits", _three_steps(_at_best), _POINTS),
     ),
     uses=("noble2022.lemmaB.1", "noble2022.lemmaB.4", "noble2022.lemmaB.5", "noble2022.lemmaB.7", "noble2022.eq8"),
 )
