@@ -16,7 +16,7 @@ from dpfl_theory.statements.model import Check, Expected, Statement
 from dpfl_theory.statements.model import checks as checks_of
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
 
-__all__ = ["CORNERS", "EXPECTED", "NOTE", "PARTLY", "RUNS", "SAMPLES", "SUMS", "checks", "experiment", "letters"]
+__all__ = ["CORNERS", "EXPECTED", "NOTE", "OUTSIDE", "RUNS", "SAMPLES", "SUMS", "checks", "experiment", "letters"]
 
 _ROUND = " of the round that is run"
 NOTE = (
@@ -60,8 +60,8 @@ def _huber(**parameters: Any) -> dict[str, Any]:
 def _run(problem: Mapping[str, Any], size: int, K: int, **more: Any) -> dict[str, Any]:
     """size: lM; distance: of x^{t-1} from x*; lag: length of the users' offsets; noise: standard deviation of a
     coordinate's error on quadratics, or sigma_g over records; share: s; step: eta~ nu over its limit; private: whether
-    that error counts as privacy noise, whose second moment is half of Sigma_g^2; partly: by
-    how much the number of users that l asks for exceeds a whole one."""
+    that error counts as privacy noise, whose second moment is half of Sigma_g^2; claimed:
+    factors of letters, whose values are then not those of the run."""
     common = {"distance": 1.0, "lag": 0.0, "noise": 1.0, "share": 0.2, "step": 1.0, "eta_g": None, "lanes": 2048}
     common["private"] = False
     return {"problem": problem, "size": size, "K": K, **common, **more}
@@ -82,11 +82,12 @@ CORNERS: dict[str, dict[str, Any]] = {
 }
 """For the sharpened forms, which imply the printed ones: many users, coordinates and steps."""
 
-PARTLY: dict[str, dict[str, Any]] = {
-    "2% of a user more than one of four": _run(_quadratic(), 1, 2, partly=0.02),
-    "2% of a record more than one of five": _run(_huber(), 1, 2, share=0.204),
+OUTSIDE: dict[str, dict[str, Any]] = {
+    "just outside nu-smooth F_i": _run(_quadratic(), 1, 2, claimed={"nu": 0.99}),
+    "2% of a user more than one of four": _run(_quadratic(), 1, 2, claimed={"l": 1.02}),
+    "2% of a record more than one of five": _run(_huber(), 1, 2, claimed={"s": 1.02}),
 }
-"""Outside the hypothesis that whole numbers are drawn: Algorithm 1 rounds them down."""
+"""Outside the hypotheses: Algorithm 1 rounds numbers of users and records down. They are not simulated."""
 SAMPLES: dict[str, dict[str, Any]] = {
     "one record of five, little noise": _run(_huber(threshold=0.1), 4, 2, distance=20.0, noise=0.001),
     "two records of ten, privacy noise": _run(_huber(records=10), 4, 2, noise=1.0),
@@ -121,7 +122,7 @@ def experiment(
     slope = np.mean([problem.client_gradient(i, start) for i in range(n)], axis=0)
     values = {
         "nu": constants.L_max, "mu": constants.mu_min, "M": float(n), "K": float(K), "eta_g": eta_g,
-        "l": (size + instance.get("partly", 0.0)) / n,
+        "l": size / n,
         "lag": instance["lag"] ** 2, "gap": problem.value(start) - constants.f_star, "slope": float(slope @ slope),
         "distance": instance["distance"] ** 2, "alpha": float(instance.get("alpha", 2 / 3)), "n": float(K),
     }  # fmt: skip
@@ -140,6 +141,7 @@ def experiment(
     values["sigma_A"] = math.sqrt(values["varsigma"] ** 2 / (values["s"] * values["R"]) + values["Sigma"] ** 2)
     values["eta"] = instance["step"] * limit(values) / values["nu"]
     values["eta_l"] = values["eta"] / (K * eta_g)
+    claimed = {name: values[name] * factor for name, factor in instance.get("claimed", {}).items()}
     # The error of a gradient from all records is the privacy noise alone, whose second moment is half of Sigma_g^2.
     known = {"signal-squared (end)": values["Sigma"] ** 2 / 2} if report == "error" and instance["share"] == 1 else {}
     lagged = Lagged(tuple(tuple(float(v) for v in row) for row in offsets) if instance["lag"] else ())
@@ -151,7 +153,7 @@ def experiment(
         )
         reach = Reach.anywhere(problem)
         lanes = int(instance["lanes"])
-        return Experiment(problem, algorithm, 2, start, values, lanes, reach, rival=other, known=known)
+        return Experiment(problem, algorithm, 2, start, {**values, **claimed}, lanes, reach, rival=other, known=known)
 
     return run(report, None if rival is None else run(rival))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.claims import Case, Values
+from dpfl_theory.statements.claims import Values
 from dpfl_theory.statements.formula import evaluate
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.model import checks as checks_of
@@ -19,18 +19,13 @@ __all__ = [
     "LONG",
     "MIXED",
     "OTHER",
-    "cases",
     "checks",
-    "exact_checks",
     "letters",
     "noise",
     "power",
     "root",
     "rounds_of",
 ]
-
-Bound = Callable[[Users, RoundMoments], tuple[Fraction, Fraction]]
-"""Both sides of a statement on one round."""
 
 
 def _instance(curvatures: list[str], offsets: list[str], size: int, K: int, **more: Any) -> dict[str, Any]:
@@ -124,39 +119,6 @@ def checks(
         if step is not None:
             found[f"{name}, eta~ nu = {step}"] = {**instance, "eta~ nu": str(step), **more}
     return checks_of("exact", rounds_of, found, expected)
-
-
-def cases(instance: Mapping[str, Any], bound: Bound) -> list[Case]:
-    """Both sides in every round from every start and at every variance of the instance."""
-    found = []
-    for start in instance["start"]:
-        for V in instance["V"]:
-            users = users_of({**instance, "start": start, "V": V})
-            for t, moments in enumerate(rounds(users, int(instance["T"])), 1):
-                left, right = bound(users, moments)
-                values = {
-                    "t": t,
-                    "x^0": start,
-                    "V": V,
-                    "M": len(users.curvatures),
-                    "lM": users.size,
-                    "K": instance["K"],
-                }
-                found.append(Case(values, left, right))
-    return found
-
-
-def exact_checks(
-    bound: Bound, limit: Callable[[Fraction], Fraction | None], instances: Mapping[str, Mapping[str, Any]], **more: Any
-) -> tuple[Check, ...]:
-    """One check an instance, at the step size ``limit`` of its l (left out where that is no fraction)."""
-    out = []
-    for name, instance in instances.items():
-        found = limit(Fraction(int(instance["size"]), len(instance["curvatures"])))
-        if found is not None:
-            data = {**instance, "eta~ nu": str(found), **more}
-            out.append(Check("exact", f"{name}, eta~ nu = {found}", lambda i: cases(i, bound), data))
-    return tuple(out)
 
 
 def power(base: Fraction, exponent: Fraction) -> Fraction | None:

@@ -148,7 +148,7 @@ _OUTSIDE = (
         {"part": "second", **_GRID, "eta_l nu": ["101/50"]},
         "not-applicable",
     ),
-    *runs.checks(_longest, "control", runs=runs.PARTLY, what="second display", expected="not-applicable"),
+    *runs.checks(_longest, "control", runs=runs.OUTSIDE, what="second display", expected="not-applicable"),
 )
 
 

@@ -74,7 +74,7 @@ C4: Statement = Statement(
         *draws.checks(steps.whole_step(Fraction(1, 24))),
         *_worst("convex"),
         *runs.checks(_short, "move", "drift"),
-        *runs.checks(_short, "move", "drift", runs=runs.PARTLY, expected="not-applicable"),
+        *runs.checks(_short, "move", "drift", runs=runs.OUTSIDE, expected="not-applicable"),
     ),
     uses=(
         "noble2022.lemmaC.2",

@@ -105,7 +105,7 @@ C5: Statement = Statement(
         *_lag_checks(sharp=False),
         *_outside(),
         *runs.checks(_longest, "lag", "drift"),
-        *runs.checks(_longest, "lag", "drift", runs=runs.PARTLY, expected="not-applicable"),
+        *runs.checks(_longest, "lag", "drift", runs=runs.OUTSIDE, expected="not-applicable"),
     ),
     uses=("noble2022.lemmaC.2", "noble2022.lemmaC.5.sharpened"),
     slips=(

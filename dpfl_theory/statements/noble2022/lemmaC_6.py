@@ -79,7 +79,7 @@ C6: Statement = Statement(
         *_drift_checks(sharp=False),
         *_OUTSIDE,
         *runs.checks(_longest, "drift"),
-        *runs.checks(_longest, "drift", runs=runs.PARTLY, expected="not-applicable"),
+        *runs.checks(_longest, "drift", runs=runs.OUTSIDE, expected="not-applicable"),
     ),
     uses=("noble2022.lemmaC.2", "noble2022.lemmaC.6.sharpened"),
     slips=(

@@ -230,7 +230,7 @@ LEMMA: Statement = Statement(
         *_checks(),
         *_OUTSIDE,
         *runs.checks(_longest, "lag"),
-        *runs.checks(_longest, "lag", runs=runs.PARTLY, expected="not-applicable"),
+        *runs.checks(_longest, "lag", runs=runs.OUTSIDE, expected="not-applicable"),
     ),
     uses=("noble2022.lemmaC.4", "noble2022.lemmaC.5", "noble2022.lemmaC.6"),
     slips=(

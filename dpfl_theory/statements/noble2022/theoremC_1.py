@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement
+from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _first_step as first
 from dpfl_theory.statements.noble2022 import _lasting_noise as lasting
 from dpfl_theory.statements.noble2022 import _moderate_runs as moderate
@@ -199,6 +200,7 @@ CONVEX: Statement = Statement(
         lasting.bent(),
         Check("algebra", "the paper's own settings", own.own_settings, own.SETTINGS),
         *first.checks("excess", "scaffold"),
+        *runs.outside(runs.run(), runs.RUNS[runs.ONE], "nu", "l", "s"),
     ),
     expected="violated",
     erratum=Erratum(

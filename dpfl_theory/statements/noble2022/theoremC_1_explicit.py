@@ -103,6 +103,7 @@ _OUTSIDE = (
         },
         "not-applicable",
     ),
+    *runs.outside(runs.run(), runs.RUNS[runs.ONE], "nu", "l", "s"),
 )
 
 

@@ -148,7 +148,7 @@ def averaged(step: Callable[[Mapping[str, float]], float]) -> Callable[[Statemen
         algorithm = replace(known, local_step=eta_l)
         weighted = WeightedAverage(algorithm, 1 - mu * eta / 2)
         run = replace(found, algorithm=weighted, rounds=int(values["T"]), values=values)
-        return runs.chosen_values(run, statement, eta_l=eta_l)
+        return runs.claimed(runs.chosen_values(run, statement, eta_l=eta_l), instance)
 
     return build
 
@@ -165,14 +165,20 @@ def _strong_runs() -> tuple[Check, ...]:
     for edge, T in (("inside", 108), ("outside", 106)):
         chosen[f"four users, just {edge} T >= 108/l"] = runs.run_of(problem, 4, 2, T, 0.001, clip=10.0)
     outside = {"four users, just outside T >= 108/l": "not-applicable"}
-    return checks("monte-carlo", averaged(strong.strong_step), chosen, outside)
+    build = averaged(strong.strong_step)
+    edges = runs.outside(build, chosen["four users, with a ridge"], "nu", "mu")
+    return checks("monte-carlo", build, chosen, outside) + edges
 
 
 _NAMES = ("half of the records", "three dimensions", "four users, a step below the limit")
 
 
 def _convex_runs() -> tuple[Check, ...]:
-    return checks("monte-carlo", averaged(lemmaC_8.best_step), {name: runs.RUNS[name] for name in _NAMES})
+    build = averaged(lemmaC_8.best_step)
+    return (
+        *checks("monte-carlo", build, {name: runs.RUNS[name] for name in _NAMES}),
+        *runs.outside(build, runs.RUNS[runs.ONE], "nu", "l", "s", "D0"),
+    )
 
 
 CONVEX: Statement = Statement(
@@ -257,6 +263,7 @@ NON_CONVEX: Statement = Statement(
     checks=(
         Check("algebra", "Lemma C.9 repaired at eta_g = sqrt(lM)", _at_sqrt(lemmaC_9.REPAIRED)),
         *runs.runs(lemmaC_9.best_step, _NAMES),
+        *runs.outside(runs.run(lemmaC_9.best_step), runs.RUNS[runs.ONE], "l", "s", "F0"),
     ),
     uses=("noble2022.lemmaC.9.repaired",),
 )
