@@ -140,6 +140,7 @@ _HOLDS = (
 )
 
 
+_PARTLY = {name: run for name, run in runs.OUTSIDE.items() if "2%" in name}
 _OUTSIDE = (
     Check(
         "exact",
@@ -179,6 +180,7 @@ COROLLARY: Statement = Statement(
     sides=_sides,
     checks=(
         *_HOLDS,
+        *runs.checks(_longest, "control", runs=_PARTLY, what="second display", expected="not-applicable"),
         *runs.checks(_far, "control", runs=_LONG, what="second display, eta_l nu = 8", expected="violated"),
         Check(
             "exact",

@@ -49,6 +49,7 @@ def errors_of(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """E||H~ - grad F_i||^2 by enumeration of the subsets, plus d (2C sigma_g/(sR))^2.
 
     The records' gradients are whole numbers, C is at least the longest, and varsigma^2 is the records' own variance.
+    ``claimed`` multiplies s.
     """
     found = []
     for name, gradients in _families(instance):
@@ -67,7 +68,12 @@ def errors_of(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
             for noise in (Fraction(str(v)) for v in instance["sigma_g"]):
                 second = 4 * threshold**2 * d * noise**2 / Fraction(drawn) ** 2
                 at = {"R": R, "sR": drawn, "d": d, "sigma_g": noise, "gradients": name}
-                letters = {"R": R, "s": Fraction(drawn, R), "varsigma": root(spread), "Sigma": root(2 * second)}
+                letters = {
+                    "R": R,
+                    "s": Fraction(drawn, R) * Fraction(instance.get("claimed", 1)),
+                    "varsigma": root(spread),
+                    "Sigma": root(2 * second),
+                }
                 found.append(Values({**letters, "error": left + second}, at))
     return found
 
@@ -143,7 +149,7 @@ def _several(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
 
 
 def _whole(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    count = values["s"] * values["R"]
+    count = float(values["s"] * values["R"])
     if not 0 < values["s"] <= 1 or count < 1 - 1e-9 or abs(count - round(count)) > 1e-9:
         return f"s R = {count:g} is no whole number between 1 and {values['R']:g}: a step's mean is biased or empty"
     return None
@@ -162,6 +168,7 @@ def _worst(*sizes: tuple[int, int]) -> tuple[Check, ...]:
 RECORDS = Assumption("sR is a whole number of records: Algorithm 1 draws floor(sR) of them and divides by sR", _whole)
 _RECORDS = {"R": [1, 2, 3, 5, 6], "d": [1, 2, 5], "sigma_g": ["0", "1/2", "40"], "seed": 4}
 _MANY = {**_RECORDS, "R": [2, 3, 5, 6]}
+_PARTLY = {**_MANY, "R": [5], "claimed": "51/50"}
 _HIGH = {"R": [1, 3], "d": [200], "sigma_g": ["1"], "seed": 4}
 _OUTSIDE = {name: run for name, run in runs.OUTSIDE.items() if "record" in name}
 
@@ -229,6 +236,7 @@ SHARPENED: Statement = Statement(
         Check("exact", "every number of records", errors_of, _MANY),
         Check("exact", "the bound is attained", attained_cases, _MANY, part=_REVERSE),
         Check("exact", "one record, outside R >= 2", errors_of, {**_MANY, "R": [1]}, "not-applicable"),
+        Check("exact", "2% of a record more than a whole one", errors_of, _PARTLY, "not-applicable"),
         *_worst((2, 1), (3, 2), (4, 3)),
     ),
 )

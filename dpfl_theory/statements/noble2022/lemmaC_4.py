@@ -119,6 +119,7 @@ C4_SHARPENED: Statement = replace(
         *draws.checks(steps.whole_step(Fraction(1, 24))),
         *_worst("non-convex"),
         *runs.checks(_short, "move", "drift", runs=runs.RUNS | runs.CORNERS),
+        *runs.checks(_short, "move", "drift", runs=runs.OUTSIDE, expected="not-applicable"),
     ),
     uses=("noble2022.lemmaC.1",),
     slips=(),

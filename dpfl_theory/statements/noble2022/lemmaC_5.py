@@ -132,7 +132,9 @@ C5_SHARPENED: Statement = replace(
     checks=(
         Check("algebra", "for all users, cohorts and steps", proofs.lag),
         *_lag_checks(sharp=True),
+        *_outside(),
         *runs.checks(_longest, "lag", "drift", runs=runs.RUNS | runs.CORNERS),
+        *runs.checks(_longest, "lag", "drift", runs=runs.OUTSIDE, expected="not-applicable"),
     ),
     uses=("noble2022.lemmaC.1", "noble2022.lemmaC.4.sharpened"),
     slips=(),

@@ -110,7 +110,9 @@ C6_SHARPENED: Statement = replace(
     checks=(
         Check("algebra", "for all users, cohorts and steps", proofs.drift),
         *_drift_checks(sharp=True),
+        *_OUTSIDE,
         *runs.checks(_longest, "drift", runs=runs.RUNS | runs.CORNERS),
+        *runs.checks(_longest, "drift", runs=runs.OUTSIDE, expected="not-applicable"),
     ),
     uses=("noble2022.lemmaC.1",),
     slips=(),

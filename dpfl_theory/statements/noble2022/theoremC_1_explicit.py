@@ -155,6 +155,7 @@ SHARPENED: Statement = replace(
     checks=(
         Check("algebra", "Lemma C.7 over T rounds", _telescoped(lemma.SHARPENED)),
         *_checks(),
+        *_OUTSIDE,
         *runs.runs(names=runs.SHORT),
     ),
     uses=("noble2022.lemmaC.7.sharpened",),
