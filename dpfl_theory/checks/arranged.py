@@ -24,6 +24,8 @@ __all__ = ["arranged", "coefficients"]
 
 LARGEST = 1000
 """Larger factors would make numbers of very different sizes, which solvers dislike."""
+SMALL = 2.0**-8
+"""Up to here a right side's largest coefficient is small."""
 SQUARE = "^2"
 """Ends the name of a letter that is known by its square alone."""
 UNIT = "unit"
@@ -111,14 +113,22 @@ def _whole(coefficients: Iterable[Fraction]) -> int:
     return factor if held else 1
 
 
+def _scale(coefficients: Iterable[Fraction]) -> Fraction:
+    """The power of 2, by which nothing is rounded, that brings small right sides, such as those proportional to the
+    square of a step, to coefficients of about 1: a solver cannot tell them from its tolerance."""
+    largest = max((c for c in coefficients if c > 0), default=Fraction(1))
+    return Fraction(1) if largest > SMALL else Fraction(2) ** -math.floor(math.log2(largest))
+
+
 def arranged(statement: Statement, case: WorstCase) -> Performance:
     """The inequality that a worst case of the statement is about, for a solver: see `WorstCase`."""
     found = coefficients(statement, case)
     quantities = {**case.values, UNIT: case.unit}
     if (statement.relation == ">=") != (case.direction == ">=") and statement.relation != "==":
         raise ValueError(f"{statement.id} states {statement.relation!r}, not {case.direction!r}")
-    factor = _whole(found.values())
-    left: Any = None if case.shift is None else factor * case.shift
+    factor = Fraction(_whole(found.values()))
+    factor *= _scale(factor * c for c in found.values())
+    left: Any = None if case.shift is None else float(factor) * case.shift
     right: Any = left
     for name, c in found.items():
         quantity, value = quantities[name], _down(factor * c)

@@ -27,7 +27,6 @@ from dpfl_theory.statements.noble2022 import (
     _fedavg_steps,
     _smooth_descent,
     _strongly_convex,
-    lemmaC_7,
     lemmaC_8,
     lemmaC_9,
     theoremC_1_explicit,
@@ -337,12 +336,23 @@ def test_a_constant_that_is_a_hundredth_off_is_outside_the_hypotheses(id_: str) 
         assert {"nu": "nu-smooth", "mu": "mu-strongly", "G": "G^2", "C": "clipped"}[name] in evidence.reason
 
 
-@pytest.mark.parametrize("constants", [lemmaC_7.PRINTED, lemmaC_7.SHARP])
-def test_standing_still_fails_in_fractions(constants: lemmaC_7.Constants) -> None:
+@pytest.mark.parametrize("theorem", theoremC_1_explicit.STATEMENTS, ids=lambda s: s.id)
+def test_standing_still_fails_in_fractions(theorem: Statement) -> None:
     instance = {"T": 240, "V": ["0", "1/1000"]}
-    assert all(c.excess <= 0 for c in theoremC_1_explicit.long_cases(constants)(instance))
-    for pace in (Fraction(0), Fraction(1, 20)):
-        assert any(c.excess > 0 for c in theoremC_1_explicit.long_cases(constants, pace)(instance))
+    for pace, fine in ((Fraction(1), True), (Fraction(0), False), (Fraction(1, 20), False)):
+        found = theoremC_1_explicit.long_means(theorem, instance, pace)
+        assert all(exact.compared(theorem, values).excess <= 0 for values in found) is fine
+
+
+@pytest.mark.parametrize("theorem", theoremC_1_explicit.STATEMENTS, ids=lambda s: s.id)
+def test_a_thousandth_of_the_explicit_theorem_is_noticed(theorem: Statement) -> None:
+    weak = theorem
+    for term in sides_of(theorem).rhs:
+        weak = changed(weak, term, Fraction(1, 1000))
+    for check in theorem.checks:
+        if check.method == "exact":
+            wanted = "violated" if check.expected == "holds" else "not-applicable"
+            assert exact.run(weak, check, Settings()).verdict == wanted, check.name
 
 
 def test_the_strongly_convex_half_notices_a_tenth_of_its_constants() -> None:
@@ -385,7 +395,7 @@ def test_a_changed_constant_of_theorem_c1_repaired_is_noticed(part: str, term: s
 
     statement = {"convex": repaired.CONVEX, "non-convex": repaired.NON_CONVEX}[part]
     lemma = {"convex": lemmaC_8.REPAIRED, "non-convex": lemmaC_9.REPAIRED}[part]
-    outcome = repaired._at_sqrt(lambda: changed(statement, term, Fraction(9, 10)), lambda: lemma)({})
-    assert outcome.true is None
+    outcome = repaired._at_sqrt(lemma)(changed(statement, term, Fraction(9, 10)), {})
+    assert outcome.true is False
     check: Check = statement.checks[0]
     assert algebra.run(statement, check, Settings()).verdict == "holds"

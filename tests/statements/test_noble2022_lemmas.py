@@ -4,7 +4,6 @@ faults."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
@@ -16,9 +15,9 @@ import sympy as sp
 
 from dpfl_theory.checks import exact as rational
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.checks.worst_case import solve
+from dpfl_theory.checks.worst_case import inequality, solve
 from dpfl_theory.statements import get
-from dpfl_theory.statements.claims import Case, Performance
+from dpfl_theory.statements.claims import Values, WorstCase
 from dpfl_theory.statements.formula import letters_of, sides_of
 from dpfl_theory.statements.model import Sides, Statement
 from dpfl_theory.statements.noble2022 import (
@@ -35,8 +34,8 @@ from dpfl_theory.statements.noble2022 import (
     lemmaC_8,
     lemmaC_9,
 )
-from dpfl_theory.statements.noble2022._moments import Users, rounds
-from dpfl_theory.statements.noble2022._round_instances import CONVEX, OTHER, cases, entered
+from dpfl_theory.statements.noble2022._moments import Users, rounds, users_of
+from dpfl_theory.statements.noble2022._round_instances import CONVEX, OTHER, rounds_of
 
 VALUES = {
     "error": 1.0, "varsigma": 1.3, "s": 0.25, "R": 40.0, "Sigma": 2.7, "nu": 1.9, "eta": 0.011, "eta_g": 1.7, "K": 7.0,
@@ -186,128 +185,165 @@ def test_the_step_sizes_of_the_repaired_lemmas_reach_their_bounds() -> None:
 # Planted faults
 
 
-def fails(found: list[Case]) -> bool:
-    return any(case.excess > 0 for case in found)
+def fails(statement: Statement, found: list[Values]) -> bool:
+    return any(rational.compared(statement, values).excess > 0 for values in found)
+
+
+def scaled(statement: Statement, **factors: Any) -> Statement:
+    """The statement with these terms of its right side multiplied."""
+    made, of = sides_of(statement), {name: sp.Rational(str(f)) for name, f in factors.items()}
+    assert set(of) <= set(made.rhs)
+    return replace(statement, sides=lambda s: Sides(made.lhs, {k: of.get(k, 1) * v for k, v in made.rhs.items()}))
+
+
+def refuted(statement: Statement, built: WorstCase) -> bool:
+    return solve(inequality(statement, built)).refuted is not None
 
 
 INSTANCE = {"R": [2, 3], "d": [1], "sigma_g": ["1/2"], "seed": 4}
 
 
-@pytest.mark.parametrize("factors", [(Fraction(9, 10), Fraction(1, 2)), (Fraction(1), Fraction(2, 5))])
-def test_too_small_factors_in_lemma_c1_are_noticed(factors: tuple[Fraction, Fraction]) -> None:
-    assert fails(lemmaC_1.error_cases(INSTANCE, lambda R, m: factors))
-    assert not fails(lemmaC_1.error_cases(INSTANCE))
+@pytest.mark.parametrize(("sampling", "noise"), [("9/10", "1/2"), ("1", "2/5")])
+def test_too_small_factors_in_lemma_c1_are_noticed(sampling: str, noise: str) -> None:
+    found = lemmaC_1.errors_of(lemmaC_1.LEMMA, INSTANCE)
+    assert fails(scaled(lemmaC_1.LEMMA, sampling=sampling, noise=noise), found)
+    assert not fails(lemmaC_1.LEMMA, found)
 
 
 def test_smaller_powers_and_factors_in_lemma_c3_are_noticed() -> None:
-    assert fails(lemmaC_3.part1_cases({"n": [3], "outcomes": [4], "seed": 2}, power=1))
-    assert fails(lemmaC_3.part2_cases({"n": [3, 6], "seed": 3}, factor=1))
-    assert refuted(lemmaC_3.performance({"n": 2}, 1.2))
-
-
-def refuted(performance: Performance) -> bool:
-    return solve(performance).refuted is not None
+    lemma = lemmaC_3.LEMMA
+    part1 = lemmaC_3.part1_cases(lemma, {"n": [3], "outcomes": [4], "seed": 2}, power=1)
+    assert any(case.excess > 0 for case in part1)
+    half = scaled(lemma, means="1/2", variances="1/2")
+    assert fails(half, lemmaC_3.part2(half, {"n": [3, 6], "seed": 3}))
+    short = scaled(lemma, means="3/5", variances="3/5")
+    assert refuted(short, lemmaC_3.performance(short, {"n": 2}))
 
 
 def test_a_smaller_constant_in_lemma_c2_is_noticed() -> None:
-    assert refuted(lemmaC_2.performance({"class": "convex", "M": 2, "nu": "1"}, 1.9))
+    short = scaled(lemmaC_2.LEMMA, gap="19/20")
+    assert refuted(short, lemmaC_2.performance(short, {"class": "convex", "M": 2, "nu": "1"}))
 
 
-Bound = Callable[[Any, Mapping[str, Any]], tuple[Any, Any]]
+SMALL = [
+    (lemmaC_4.C4_SHARPENED, {"lag": 0}, "0", "1/10"),
+    (lemmaC_4.C4_SHARPENED, {"lag": "9/8", "noise": "1/16"}, "0", "1/10"),
+    (lemmaC_5.C5_SHARPENED, {"lag before": "36/55", "drift": "96/97", "noise": 64}, "1/2", "1"),
+    (lemmaC_6.C6_SHARPENED, {"lag": "529/2400", "slope": "529/40", "noise": "529/72"}, "0", "1"),
+]
 
 
 @pytest.mark.parametrize(
-    ("bound", "power", "step"),
-    [
-        (lambda r, _: (r.move / r.step**2, 4 * r.drift + r.slope * 4 / 3 + 4 * r.W), "0", "1/10"),
-        (lambda r, _: (r.move / r.step**2, 4 * r.drift + r.lag * 3 + r.slope * 4 / 3 + r.W / 4), "0", "1/10"),
-        (lambda r, _: (r.lag_after, (1 - r.share) * r.lag + r.slope / 48 + 2 * r.drift + r.W), "1/2", "1"),
-        (lambda r, _: (r.drift, r.step / 50 * r.lag + r.slope / 40 + r.step * r.V), "0", "1"),
-    ],
+    ("lemma", "factors", "power", "step"),
+    SMALL,
     ids=["no lag in C.4", "little noise in C.4", "lag forgotten too fast in C.5", "little lag in C.6"],
 )
-def test_missing_terms_of_a_round_are_noticed(bound: Bound, power: str, step: str) -> None:
+def test_missing_terms_of_a_round_are_noticed(lemma: Statement, factors: dict[str, Any], power: str, step: str) -> None:
+    """In C.5 1 - l stands for 1 - 17 l/36, with 64 times the noise."""
     instance = {"class": "non-convex", "M": 2, "size": 1, "K": 1, "step": step, "power": power, "noise": True}
-    found = _round_performance.round_of(instance, star=False)
-    left, right = bound(found, instance)
-    assert refuted(Performance(found.problem, left, right, "planted"))
+    planted = scaled(lemma, **factors)
+    assert refuted(planted, _round_performance.one_round(planted, instance))
+    assert not refuted(lemma, _round_performance.one_round(lemma, instance))
 
 
-@pytest.mark.parametrize("factors", [(4, 8, 1, 9), (4, 8, 8, Fraction(1, 2)), (0, 8, 1, 9)])
-def test_small_factors_in_lemma_c4_are_noticed_exactly(factors: tuple[Any, ...]) -> None:
-    bound = lemmaC_4._move("gap", *factors)
-    found = [case for i in CONVEX.values() for case in cases({**i, "eta~ nu": "1/24", "T": 2}, bound)]
-    assert fails(found)
+@pytest.mark.parametrize("factors", [{"excess": "1/8"}, {"noise": "1/18"}, {"drift": 0, "excess": "1/8"}])
+def test_small_factors_in_lemma_c4_are_noticed_exactly(factors: dict[str, Any]) -> None:
+    planted = scaled(lemmaC_4.C4, **factors)
+    found = [v for i in CONVEX.values() for v in rounds_of(planted, {**i, "eta~ nu": "1/24", "T": 2})]
+    assert fails(planted, found)
 
 
 def test_too_much_progress_is_noticed() -> None:
-    greedy = (Fraction(3), Fraction(10), Fraction(10))
     instance = {"class": "convex", "M": 1, "size": 1, "K": 1, "step": "1", "power": "2/3", "noise": True}
-    assert refuted(lemmaC_7.performance(greedy)(instance))
-    quiet = (Fraction(1, 2), Fraction(0), Fraction(0))
-    assert refuted(lemmaC_7.performance(quiet)(instance))
-    assert fails(cases({**CONVEX["one user"], "eta~ nu": "1/24"}, entered(lambda: progress(quiet))))
+    quiet = progress((Fraction(1, 2), Fraction(0), Fraction(0)))
+    for planted in (progress((Fraction(3), Fraction(10), Fraction(10))), quiet):
+        assert refuted(planted, _round_performance.one_round(planted, instance))
+    assert fails(quiet, rounds_of(quiet, {**CONVEX["one user"], "eta~ nu": "1/24"}))
 
 
 def progress(constants: lemmaC_7.Constants) -> Statement:
     """Lemma C.7 with other constants."""
-    return replace(lemmaC_7.LEMMA, sides=lambda: lemmaC_7._sides(lemmaC_7.LEMMA, constants))
+    return replace(lemmaC_7.LEMMA, sides=lambda s: lemmaC_7._sides(s, constants))
 
 
 @pytest.mark.parametrize(
     ("alone", "users", "ratio"), [(0, "four", 2.883), (0, "eight", 3.070), (1, "four", 1.109), (1, "eight", 1.181)]
 )
-@pytest.mark.parametrize("name", ["LEMMA", "SHARPENED"])
+@pytest.mark.parametrize("lemma", [lemmaC_7.LEMMA, lemmaC_7.SHARPENED], ids=["printed", "sharpened"])
 def test_the_noise_of_lemma_c7_that_lm_divides_is_needed(
-    name: str, alone: int, users: str, ratio: float, monkeypatch: pytest.MonkeyPatch
+    lemma: Statement, alone: int, users: str, ratio: float
 ) -> None:
     """Its term with the coefficient 0 or 1: the checks that say *holds* of the lemma refute the planted statement."""
-    given: Statement = getattr(lemmaC_7, name)
-    (check,) = (c for c in given.checks if c.name.startswith(f"{users} users, one at a time, eta_g = 4"))
-    assert rational.run(given, check, Settings()).verdict == "holds"
-    assert given.sides is not None
-    sides, stated = sides_of(given), (lemmaC_7.PRINTED if name == "LEMMA" else lemmaC_7.SHARP)[1]
-    right = {**sides.rhs, "noise": sides.rhs["noise"] * alone / sp.Rational(str(stated))}
-    planted = replace(given, sides=lambda: Sides(sides.lhs, right))
-    monkeypatch.setattr(lemmaC_7, name, planted)
-    evidence = rational.run(planted, check, Settings())
+    (check,) = (c for c in lemma.checks if c.name.startswith(f"{users} users, one at a time, eta_g = 4"))
+    assert rational.run(lemma, check, Settings()).verdict == "holds"
+    stated = (lemmaC_7.PRINTED if lemma is lemmaC_7.LEMMA else lemmaC_7.SHARP)[1]
+    evidence = rational.run(scaled(lemma, noise=alone / stated), check, Settings())
     assert evidence.verdict == "violated", evidence.reason
-    assert name == "SHARPENED" or evidence.ratio == pytest.approx(ratio, abs=5e-4)
+    assert lemma is lemmaC_7.SHARPENED or evidence.ratio == pytest.approx(ratio, abs=5e-4)
 
 
-def test_an_irrational_right_side_of_lemma_c7_is_enclosed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_irrational_right_side_of_lemma_c7_is_enclosed() -> None:
     """The right side times an irrational number just below, or above, what the tightest round needs."""
     given = lemmaC_7.LEMMA
     (check,) = (c for c in given.checks if c.name.startswith("four users, one at a time, eta_g = 4"))
-    worst = rational.worst(check.build(check.instance))
-    assert given.sides is not None
+    worst = rational.worst(rational.compared(given, values) for values in check.made(given))
     sides = sides_of(given)
     for more, verdict in ((-1, "violated"), (1, "holds")):
         factor = sp.Rational(str(worst.lhs / worst.rhs)) * (1 + more * sp.sqrt(2) / 10**20)
-        scaled = {term: factor * value for term, value in sides.rhs.items()}
-        planted = replace(given, sides=lambda scaled=scaled: Sides(sides.lhs, scaled))
-        monkeypatch.setattr(lemmaC_7, "LEMMA", planted)
+        right = {term: factor * value for term, value in sides.rhs.items()}
+        planted = replace(given, sides=lambda s, right=right: Sides(sides.lhs, right))
         assert rational.run(planted, check, Settings()).verdict == verdict
 
 
+ROUNDS = [lemmaC_4.C4, lemmaC_4.C4_SHARPENED, lemmaC_5.C5, lemmaC_5.C5_SHARPENED, lemmaC_6.C6, lemmaC_6.C6_SHARPENED,
+          lemmaC_7.LEMMA, lemmaC_7.SHARPENED]  # fmt: skip
+
+
+@pytest.mark.parametrize("lemma", ROUNDS, ids=lambda s: s.id)
+def test_a_thousandth_of_a_right_side_is_noticed_by_every_exact_check(lemma: Statement) -> None:
+    """Save those of a part of the lemma, which say so."""
+    weak = scaled(lemma, **dict.fromkeys(sides_of(lemma).rhs, "1/1000"))
+    for check in lemma.checks:
+        if check.method == "exact" and check.expected == "holds" and not check.part:
+            assert rational.run(weak, check, Settings()).verdict == "violated", check.name
+
+
+EDGES = [(lemmaC_4.C4, 1), (lemmaC_5.C5, 3), (lemmaC_6.C6, 2), (lemmaC_7.LEMMA, 3)]
+
+
+@pytest.mark.parametrize(("lemma", "number"), EDGES, ids=["C.4", "C.5", "C.6", "C.7"])
+def test_a_hypothesis_relaxed_by_five_percent_turns_a_verdict(lemma: Statement, number: int) -> None:
+    """Each instance just outside is there for one hypothesis, and is decided where that one is left out."""
+    edges = [c for c in lemma.checks if c.method == "exact" and c.name.startswith("just outside")]
+    assert len(edges) == number
+    for check in edges:
+        outside = rational.run(lemma, check, Settings())
+        assert outside.verdict == check.expected == "not-applicable"
+        (failing,) = (a for a in lemma.assumptions if f"'{a.text}'" in outside.reason)
+        relaxed = replace(lemma, assumptions=tuple(a for a in lemma.assumptions if a is not failing))
+        assert rational.run(relaxed, check, Settings()).verdict != "not-applicable", check.name
+
+
 def test_constants_that_do_not_follow_from_the_lemmas_are_not_proved() -> None:
-    claim = progress
-    steps = (lambda: lemmaC_4.C4, lambda: lemmaC_5.C5, lambda: lemmaC_6.C6)
+    follows = lemmaC_7._combination(lemmaC_4.C4, lemmaC_5.C5, lemmaC_6.C6)
     good = (Fraction(1339, 960), Fraction(315, 32), Fraction(27, 40))
-    assert lemmaC_7._combination(lambda: claim(good), *steps)({}).true
+    assert follows(progress(good), {}).true
     for at in range(3):
         worse = tuple(v + Fraction((1 if at == 0 else -1) * (at == k), 1000) for k, v in enumerate(good))
-        assert not lemmaC_7._combination(lambda w=worse: claim(w), *steps)({}).true
+        assert not follows(progress(worse), {}).true
 
 
 def test_the_descent_of_lemma_c9_notices_a_missing_noise_term() -> None:
     given = _smooth_descent.kept(lemmaC_9.REPAIRED)
 
-    def quiet(users: Any, moments: Any) -> tuple[Fraction, Fraction]:
-        return _smooth_descent.descent(replace(users, variance=Fraction(0)), moments, given)
+    def fall(instance: dict[str, Any], noise: int) -> bool:
+        users = users_of({**instance, "eta~ nu": "1/60", "start": "0", "V": "10000"})
+        stated = replace(users, variance=noise * users.variance)
+        bounds = [_smooth_descent.descent(stated, moments, given) for moments in rounds(users, int(instance["T"]))]
+        return all(left <= right for left, right in bounds)
 
-    found = [c for i in OTHER.values() for c in cases({**i, "eta~ nu": "1/60", "V": ["10000"]}, quiet)]
-    assert fails(found)
+    assert all(fall(instance, 1) for instance in OTHER.values())
+    assert not any(fall(instance, 0) for instance in OTHER.values())
 
 
 def test_cohorts_of_a_round_are_all_counted() -> None:

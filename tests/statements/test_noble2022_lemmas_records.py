@@ -13,9 +13,13 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+import sympy as sp
 
-from dpfl_theory.checks.worst_case import solve
-from dpfl_theory.statements.claims import Case, Performance
+from dpfl_theory.checks import exact
+from dpfl_theory.checks.worst_case import inequality, solve
+from dpfl_theory.statements.claims import Case, Performance, Values, WorstCase
+from dpfl_theory.statements.formula import sides_of
+from dpfl_theory.statements.model import Sides, Statement
 from dpfl_theory.statements.noble2022 import _lemma_enumeration as draws
 from dpfl_theory.statements.noble2022 import (
     _round_instances,
@@ -24,6 +28,7 @@ from dpfl_theory.statements.noble2022 import (
     _user_performance,
     _user_records,
     corollaryC_1,
+    lemmaC_1,
     lemmaC_3,
     lemmaC_4,
     lemmaC_5,
@@ -77,8 +82,13 @@ def expected(function: Callable[[Any], Any], tau: float) -> Any:
         return mpmath.quad(lambda z: both(z) * density(z), [-12, -6, -2, 0, 2, 6, 12])
 
 
+def compared(build: Callable[..., Any], instance: dict[str, Any]) -> Case:
+    """Both sides of Corollary C.1 on its instance."""
+    return exact.compared(corollaryC_1.COROLLARY, build(corollaryC_1.COROLLARY, instance))
+
+
 def test_the_pendulum_spreads_its_control_variate_more_than_stated() -> None:
-    case = _user_counterexamples.pendulum({"eta_l nu": "1/48", "tau": "1/100"})
+    case = compared(_user_counterexamples.pendulum, {"eta_l nu": "1/48", "tau": "1/100"})
     left = expected(lambda e: (e + mpmath.sin(e / 48)) ** 2, 0.01) / 4 + expected(lambda e: e**2, 0.01) / 4
     assert float(case.lhs) <= float(left) * (1 + 1e-15)
     assert float(left) == pytest.approx(float(case.lhs), rel=1e-6)
@@ -86,7 +96,7 @@ def test_the_pendulum_spreads_its_control_variate_more_than_stated() -> None:
 
 
 def test_a_huber_user_with_long_steps_spreads_its_control_variate_more_than_stated() -> None:
-    case = _user_counterexamples.long_steps({"eta_l nu": "3", "tau": "1/10"})
+    case = compared(_user_counterexamples.long_steps, {"eta_l nu": "3", "tau": "1/10"})
     left = expected(lambda e: (e + max(-6, min(6, -3 * e))) ** 2, 0.1) / 4 + expected(lambda e: e**2, 0.1) / 4
     assert float(case.lhs) <= float(left)
     assert float(left) > 2.4 * float(case.rhs)
@@ -95,7 +105,7 @@ def test_a_huber_user_with_long_steps_spreads_its_control_variate_more_than_stat
 def test_errors_of_the_past_spread_a_control_variate_more_than_stated() -> None:
     """Convex, eta_l nu = 2, given C^1 = {1} and x^0 = 0: errors of +-1 alone by enumeration, with normal noise by
     200 000 lanes of the warm start and the first round (relative standard error 0.3%)."""
-    case = _user_counterexamples.past_errors({"M": 2, "eta_l nu": "2", "tau": "1/100"})
+    case = compared(_user_counterexamples.past_errors, {"M": 2, "eta_l nu": "2", "tau": "1/100"})
     found = []
     for a, b, c, d, e, f in product((1, -1), repeat=6):
         q = Fraction(a + b, 2) - Fraction(a + b + c + d, 4)
@@ -113,14 +123,14 @@ def test_errors_of_the_past_spread_a_control_variate_more_than_stated() -> None:
     assert (total / 2).var() > 0.99 * float(case.lhs)
     assert (total / 2).var() > 1.45 * float(case.rhs)
     for step, fails_there in (("8/5", False), ("17/10", True)):  # 4/(3 - 1/M) = 8/5
-        exact = _user_counterexamples.past_errors({"M": 2, "eta_l nu": step, "tau": "1/10000"})
+        exact = compared(_user_counterexamples.past_errors, {"M": 2, "eta_l nu": step, "tau": "1/10000"})
         assert (exact.excess > 0) is fails_there
 
 
 def test_cohorts_spread_the_server_variate_without_errors_of_note() -> None:
     """M = 2, lM = 1, K = 2, Algorithm 1 line by line with Gaussian errors of variance V: 400 000 lanes (relative
     standard error 0.2%)."""
-    case = _user_counterexamples.between_cohorts({"eta_l nu": "1/48", "V": "1/1000000"})
+    case = compared(_user_counterexamples.between_cohorts, {"eta_l nu": "1/48", "V": "1/1000000"})
     rng, lanes, eta, V = np.random.default_rng(4), 400_000, 1 / 48, 1e-6
     error = lambda: math.sqrt(V) * rng.standard_normal(lanes)  # noqa: E731
     own = np.array([1.0 + (error() + error()) / 2, (error() + error()) / 2])
@@ -140,29 +150,38 @@ def test_cohorts_spread_the_server_variate_without_errors_of_note() -> None:
 # Planted faults
 
 
-def fails(found: Sequence[Case]) -> bool:
-    return any(case.excess > 0 for case in found)
-
-
-def refuted(performance: Performance) -> bool:
-    return solve(performance).refuted is not None
-
-
+COROLLARY = corollaryC_1.COROLLARY
 FIRST = corollaryC_1._records(corollaryC_1._EVEN, "first", 2, "1", noise="1/100")
+
+
+def fails(statement: Statement, found: Sequence[Values]) -> bool:
+    return any(exact.compared(statement, values).excess > 0 for values in found)
+
+
+def refuted(statement: Statement, built: WorstCase | Performance) -> bool:
+    return solve(inequality(statement, built)).refuted is not None
+
+
+def scaled(statement: Statement, **factors: Any) -> Statement:
+    """The statement with these terms of its right side multiplied."""
+    made, of = sides_of(statement), {name: sp.Rational(str(f)) for name, f in factors.items()}
+    assert set(of) <= set(made.rhs)
+    return replace(statement, sides=lambda s: Sides(made.lhs, {k: of.get(k, 1) * v for k, v in made.rhs.items()}))
 
 
 def test_one_draw_for_all_steps_fails_the_first_display() -> None:
     def repeated(single: Sequence[Any], steps: int) -> list[tuple[Any, ...]]:
         return [(draw,) * steps for draw in single]
 
-    assert not fails(_user_records.enumerated(FIRST))
-    assert fails(_user_records.enumerated(FIRST, repeated))
-    assert refuted(_user_performance.errors_of_steps({"K": 2, "eta_l nu": "1/24"}, repeated=True))
+    assert not fails(COROLLARY, _user_records.enumerated(COROLLARY, FIRST))
+    assert fails(COROLLARY, _user_records.enumerated(COROLLARY, FIRST, repeated))
+    instance = {"K": 2, "eta_l nu": "1/24"}
+    assert refuted(COROLLARY, _user_performance.errors_of_steps(COROLLARY, instance, repeated=True))
 
 
 def test_a_longer_gradient_step_brings_points_apart() -> None:
-    assert not refuted(_user_performance.gradient_step({"eta_l nu": "2"}))
-    assert refuted(_user_performance.gradient_step({"eta_l nu": "21/10"}))
+    for step, apart in (("2", False), ("21/10", True)):
+        assert refuted(COROLLARY, _user_performance.gradient_step(COROLLARY, {"eta_l nu": step})) is apart
 
 
 def test_correlated_records_fail_the_first_display() -> None:
@@ -171,7 +190,7 @@ def test_correlated_records_fail_the_first_display() -> None:
     def linked(single: Sequence[Any], steps: int) -> list[tuple[Any, ...]]:
         return [s for s in product(single, repeat=steps) if s[0][0] == s[1][0]]
 
-    assert fails(_user_records.enumerated(FIRST, linked))
+    assert fails(COROLLARY, _user_records.enumerated(COROLLARY, FIRST, linked))
 
 
 def test_a_path_that_errs_elsewhere_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,96 +201,84 @@ def test_a_path_that_errs_elsewhere_is_noticed(monkeypatch: pytest.MonkeyPatch) 
         return [replace(o, true=len(o.points[1:]) * user.gradient(x)) for o in honest(user, x, *more, **named)]
 
     monkeypatch.setattr(_user_records, "steps_of", wrong)
-    assert fails(_user_records.enumerated({**FIRST, "corrections": ["4", "-4"]}))
+    assert fails(COROLLARY, _user_records.enumerated(COROLLARY, {**FIRST, "corrections": ["4", "-4"]}))
 
 
 def test_smaller_factors_of_records_and_sums_are_refuted() -> None:
-    assert refuted(_user_performance.error_of_a_sample({"R": 3, "sR": 1}, 0.95))
-    assert refuted(_user_performance.error_of_a_sample({"R": 4, "sR": 3}, 0.95, sharp=True))
-    assert refuted(lemmaC_3.part1_performance({"n": 2}, 0.95))
+    for lemma, instance in ((lemmaC_1.LEMMA, {"R": 3, "sR": 1}), (lemmaC_1.SHARPENED, {"R": 4, "sR": 3})):
+        short = scaled(lemma, sampling="19/20")
+        assert refuted(short, _user_performance.error_of_a_sample(short, instance))
+    assert refuted(lemmaC_3.LEMMA, lemmaC_3.part1_performance(lemmaC_3.LEMMA, {"n": 2}, 0.95))
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_the_smallest_factor_of_lemma_c3(n: int) -> None:
     """1 + sqrt((n - 1)/n) in place of both factors 2."""
-    assert 2 * solve(lemmaC_3.performance({"n": n})).dual == pytest.approx(1 + math.sqrt((n - 1) / n), rel=1e-6)
+    found = solve(inequality(lemmaC_3.LEMMA, lemmaC_3.performance(lemmaC_3.LEMMA, {"n": n})))
+    assert 2 * found.dual == pytest.approx(1 + math.sqrt((n - 1) / n), rel=1e-6)
+
+
+def one_round(statement: Statement, kind: str = "convex", **more: Any) -> bool:
+    """Whether a round of two users, of which one takes part, refutes the statement."""
+    instance = {"class": kind, "M": 2, "size": 1, "K": 1, "step": "1", "power": "0", "noise": True, **more}
+    return refuted(statement, _round_performance.one_round(statement, instance))
 
 
 @pytest.mark.parametrize(
-    "factors", [(4, 1.12, 8, 9), (4, 8, 1.96, 9), (4, 8, 8, 2.1)], ids=["lag 8/7", "excess 2", "noise 15/7"]
+    "factors", [{"lag": "1.12/8"}, {"excess": "1.96/8"}, {"noise": "2.1/9"}], ids=["lag 8/7", "excess 2", "noise 15/7"]
 )
-def test_what_lemma_c4_needs_when_the_rest_is_as_printed(factors: tuple[float, ...]) -> None:
-    instance = {"class": "convex", "M": 2, "size": 1, "K": 1, "step": "1/10", "power": "0", "noise": True}
-    a, b, c, d = factors
-    r = _round_performance.round_of(instance, star=True)
-    right = a * r.drift + b * r.lag + c * r.gap + d * r.W
-    assert refuted(Performance(r.problem, r.move / r.step**2, right, "planted"))
+def test_what_lemma_c4_needs_when_the_rest_is_as_printed(factors: dict[str, str]) -> None:
+    planted = scaled(lemmaC_4.C4, **{k: Fraction(v.split("/")[0]) / int(v.split("/")[1]) for k, v in factors.items()})
+    assert one_round(planted, step="1/10")
 
 
 def test_lemma_c4_needs_its_drift_where_local_steps_are_long() -> None:
     """M = 1, K = 3, eta~ nu = 1, eta_g = 1/12 on a quadratic: a factor of 0.0131 for 4, but none; M = 2, K = 2 likewise
     in the worst case."""
-    exact = {**_round_instances.LONG["one user, K = 3, eta_g = 1/12"], "eta~ nu": "1"}
-    need = [_round_instances.cases(exact, lemmaC_4._move("gap", Fraction(f), 8, 8, 9)) for f in ("131/10000", "0.013")]
-    assert [fails(found) for found in need] == [False, True]
-    instance = {"class": "convex", "M": 2, "size": 1, "K": 2, "step": "1", "power": "0", "noise": True}
-    for eta_g, printed in (("1/384", 0.0), ("1/12", 4.0)):  # eta_l nu = 8 and 1/4
-        r = _round_performance.round_of({**instance, "eta_g": eta_g}, star=True)
-        right = printed * r.drift + 8 * r.lag + 8 * r.gap + 9 * r.W
-        assert refuted(Performance(r.problem, r.move / r.step**2, right, "planted")) is not bool(printed)
+    long = {**_round_instances.LONG["one user, K = 3, eta_g = 1/12"], "eta~ nu": "1"}
+    for factor, too_little in (("0.0131", False), ("0.013", True)):
+        planted = scaled(lemmaC_4.C4, drift=Fraction(factor) / 4)
+        assert fails(planted, _round_instances.rounds_of(planted, long)) is too_little
+    for eta_g, printed in (("1/384", 0), ("1/12", 1)):  # eta_l nu = 8 and 1/4
+        assert one_round(scaled(lemmaC_4.C4, drift=printed), K=2, eta_g=eta_g) is not bool(printed)
 
 
 def test_lemma_c5_needs_noise_where_the_global_step_is_long() -> None:
     """eta_g = 10, M = 5, lM = 1: a tenth of the noise is too little, 0.15 of it is not; no drift is needed."""
-    instance = {"class": "convex", "M": 5, "size": 1, "K": 1, "step": "1", "power": "1/2", "noise": True, "eta_g": "10"}
-    for noise, drift, too_little in ((0.1, 1.0, True), (0.15, 1.0, False), (1.0, 0.0, False)):
-        r = _round_performance.round_of(instance, star=True)
-        right = (1 - 17 / 36 * r.share) * r.lag + r.gap / 24 + drift * 97 / 48 * r.drift + noise * r.share / 32 * r.W
-        assert refuted(Performance(r.problem, r.lag_after, right, "planted")) is too_little
+    for noise, drift, too_little in (("1/10", 1, True), ("3/20", 1, False), (1, 0, False)):
+        assert one_round(scaled(lemmaC_5.C5, noise=noise, drift=drift), M=5, power="1/2", eta_g="10") is too_little
 
 
 def test_what_lemma_c5_needs_when_the_rest_is_as_printed() -> None:
     """1 - 0.97 l for the lag, or a fifteenth of the excess, are too little for M = 5, lM = 1."""
-    instance = {"class": "convex", "M": 5, "size": 1, "K": 1, "step": "1", "power": "1/2", "noise": True}
-    for forgets, excess in ((0.97, 1 / 24), (17 / 36, 1 / 24 / 15)):
-        r = _round_performance.round_of(instance, star=True)
-        right = (1 - forgets * r.share) * r.lag + excess * r.gap + 97 / 48 * r.drift + r.share / 32 * r.W
-        assert refuted(Performance(r.problem, r.lag_after, right, "planted"))
+    forgets = (1 - Fraction("0.97") / 5) / (1 - Fraction(17, 36) / 5)
+    for factors in ({"lag before": forgets}, {"excess": "1/15"}):
+        assert one_round(scaled(lemmaC_5.C5, **factors), M=5, power="1/2")
 
 
 def test_what_lemma_c6_needs_when_the_rest_is_as_printed() -> None:
     """Less than a seventeenth of the lag, a sixteenth of the excess, and half of the noise."""
-    for part in ((1 / 17, 1, 1), (1, 1 / 16, 1), (1, 1, 0.5)):
-        instance = {"class": "convex", "M": 2, "size": 1, "K": 1, "step": "1", "power": "0", "noise": True}
-        constants = tuple(Fraction(v) * c for v, c in zip(part, lemmaC_6.PRINTED))
-        bound = lemmaC_6._worst_drift(constants, "gap")  # type: ignore[arg-type]
-        assert refuted(lemmaC_6.steps.performance(bound, True, "planted")(instance)), part
+    for factors in ({"lag": "1/17"}, {"excess": "1/16"}, {"noise": "1/2"}):
+        assert one_round(scaled(lemmaC_6.C6, **factors)), factors
 
 
 def test_the_sharpened_drift_has_little_room() -> None:
     """A tenth less of the gradient's share, and half of the noise, are refuted."""
-    lag, slope, noise = lemmaC_6.SHARP
-    instance = {"class": "non-convex", "M": 2, "size": 1, "K": 1, "step": "1", "power": "0", "noise": True}
-    for worse in ((lag, slope * Fraction(9, 10), noise), (lag, slope, noise / 2), (lag / 2, slope, noise)):
-        bound = lemmaC_6._worst_drift(worse, "slope")
-        assert refuted(lemmaC_6.steps.performance(bound, False, "planted")(instance)), worse
-    assert not refuted(
-        lemmaC_6.steps.performance(lemmaC_6._worst_drift(lemmaC_6.SHARP, "slope"), False, "as stated")(instance)
-    )
+    for factors in ({"slope": "9/10"}, {"noise": "1/2"}, {"lag": "1/2"}):
+        assert one_round(scaled(lemmaC_6.C6_SHARPENED, **factors), "non-convex"), factors
+    assert not one_round(lemmaC_6.C6_SHARPENED, "non-convex")
 
 
 def test_too_small_bounds_fail_over_every_draw() -> None:
     far, near = draws.CONVEX["one of two users, two rounds"], draws.CONVEX["both users, two steps"]
 
-    def scaled(bound: Any, factor: Fraction) -> Any:
-        return lambda u, m: (bound(u, m)[0], factor * bound(u, m)[1])
+    def small(statement: Statement, factor: str) -> Statement:
+        return scaled(statement, **dict.fromkeys(sides_of(statement).rhs, factor))
 
-    drift = lemmaC_6.bound(lemmaC_6.SHARP, "slope")
-    assert not fails(draws.cases({**far, "eta~ nu": "1/24"}, drift))
-    assert fails(draws.cases({**far, "eta~ nu": "1/24"}, scaled(drift, Fraction(1, 6))))
+    drift = lemmaC_6.C6_SHARPENED
+    assert not fails(drift, draws.rounds_of(drift, {**far, "eta~ nu": "1/24"}))
+    assert fails(small(drift, "1/6"), draws.rounds_of(drift, {**far, "eta~ nu": "1/24"}))
     constants = (Fraction(4), Fraction(0), Fraction(0))
-    planted = replace(lemmaC_7.LEMMA, sides=lambda: lemmaC_7._sides(lemmaC_7.LEMMA, constants))
-    greedy = _round_instances.entered(lambda: planted)
-    assert fails(draws.cases({**near, "eta~ nu": "1/24"}, greedy))
-    lag = lemmaC_5._lag("gap", "1")
-    assert fails(draws.cases({**far, "eta~ nu": "1/48"}, scaled(lag, Fraction(1, 50))))
+    greedy = replace(lemmaC_7.LEMMA, sides=lambda s: lemmaC_7._sides(s, constants))
+    assert fails(greedy, draws.rounds_of(greedy, {**near, "eta~ nu": "1/24"}))
+    assert fails(small(lemmaC_5.C5, "1/50"), draws.rounds_of(lemmaC_5.C5, {**far, "eta~ nu": "1/48", "alpha": "1"}))

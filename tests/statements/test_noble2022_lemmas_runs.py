@@ -189,7 +189,7 @@ def test_a_fault_is_noticed(case: tuple[str, Statement, str, dict[str, Any], Cal
     instance = {**check.instance, **changes}
     good = monte_carlo.run(statement, replace(check, instance=instance), SETTINGS)
     assert good.verdict == "holds"
-    broken = Check("monte-carlo", "planted", lambda i: faulty(check.build(i), fault), instance)
+    broken = Check("monte-carlo", "planted", lambda s, i: faulty(check.made(s, i), fault), instance)
     found = monte_carlo.run(statement, broken, SETTINGS)
     assert found.verdict in ("violated", "inconclusive")
     assert found.lhs is not None
@@ -205,9 +205,9 @@ def test_only_long_steps_refute_the_corollary_by_simulation() -> None:
     check = next(c for c in corollaryC_1.COROLLARY.checks if c.method == "monte-carlo")
     assert monte_carlo.run(corollaryC_1.COROLLARY, check, SETTINGS).verdict == "violated"
 
-    def short(instance: Any) -> Experiment:
+    def short(statement: Statement, instance: Any) -> Experiment:
         found = _lemma_runs.experiment(instance, lambda v: v["K"] * v["eta_g"], "control")
-        return replace(found, values=check.build(instance).values)
+        return replace(found, values=check.made(statement, instance).values)
 
     found = monte_carlo.run(corollaryC_1.COROLLARY, replace(check, build=short), SETTINGS)
     assert found.verdict == "holds"

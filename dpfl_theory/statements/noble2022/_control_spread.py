@@ -7,7 +7,10 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
-from dpfl_theory.statements.claims import Case, Performance
+from dpfl_theory.statements.claims import Values, WorstCase
+from dpfl_theory.statements.model import Statement
+from dpfl_theory.statements.noble2022._round_instances import noise
+from dpfl_theory.statements.noble2022._round_performance import control_variates, sizes
 
 __all__ = ["cases", "performance", "user"]
 
@@ -41,7 +44,7 @@ def _runs(instance: Mapping[str, Any]) -> list[tuple[dict[str, Any], list[Fracti
     return found
 
 
-def cases(instance: Mapping[str, Any]) -> list[Case]:
+def cases(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """One of the three displays on quadratics with V = 1, for every cohort: part ``first``, ``second`` or ``third``.
 
     In the third the cohort is given, as the corollary's first sentence has it, and old control variates are fixed.
@@ -51,18 +54,18 @@ def cases(instance: Mapping[str, Any]) -> list[Case]:
         M, part = len(a), instance["part"]
         spreads = [user(v, eta, K)[1 if part == "first" else 0] for v in a]
         divisor = (K * (M if part == "third" else size)) ** 2
+        letters = {"K": K, "M": M, "l": Fraction(size, M), "eta_l": eta, "nu": max(abs(v) for v in a)}
+        letters |= noise(Fraction(1))
         for cohort in combinations(range(M), size):
             left = sum((spreads[i] for i in cohort), Fraction(0)) / divisor
-            out.append(Case({**values, "cohort": cohort}, left, Fraction(1, K * size)))
+            out.append(Values({**letters, "spread": left}, {**values, "cohort": cohort}))
     return out
 
 
-def performance(instance: Mapping[str, Any]) -> Performance:
-    """Var c_i^t <= V/K for one user over all functions of a class: errors +-xi but for the last step's."""
+def performance(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
+    """Var c_i^t for one user over all functions of a class: errors +-xi but for the last step's."""
     from PEPit import PEP, Expression
     from PEPit.functions import SmoothConvexFunction, SmoothFunction
-
-    from dpfl_theory.statements.noble2022._round_performance import control_variates
 
     K, eta = int(instance["K"]), float(Fraction(str(instance["eta_l nu"])))
     problem, V = PEP(), Expression()
@@ -70,5 +73,5 @@ def performance(instance: Mapping[str, Any]) -> Performance:
     leaves = control_variates(problem, problem.declare_function(kind, L=1.0), eta, K, V)
     mean = sum(leaves[1:], leaves[0]) / len(leaves)
     spread = sum(((v - mean) ** 2 for v in leaves[1:]), (leaves[0] - mean) ** 2) / len(leaves)
-    left = spread + V / K**2
-    return Performance(problem, left, V / K, f"variance of a control variate of {K} steps against V/K")
+    values = {**sizes(1, 1, K, V), "nu": 1, "eta_l": eta, "spread": spread + V / K**2}
+    return WorstCase(problem, values, f"variance of a control variate of {K} steps against V/K")

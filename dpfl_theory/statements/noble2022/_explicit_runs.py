@@ -24,6 +24,7 @@ __all__ = [
     "APART",
     "AWAY",
     "EXCESS",
+    "ONE",
     "SHORT",
     "SLOPE",
     "SLOPE0",
@@ -36,6 +37,7 @@ __all__ = [
     "points",
     "points_of",
     "problem_of",
+    "run",
     "run_of",
     "runs",
     "without_warm_round",
@@ -237,17 +239,20 @@ def chosen_values(found: Experiment, statement: Statement, **more: float) -> Exp
 
 
 def runs(
-    _: Any = None,
     best: Callable[[Mapping[str, float]], float] | None = None,
     names: tuple[str, ...] = tuple(RUNS),
 ) -> tuple[Check, ...]:
     """The Monte-Carlo checks, with the values of the letters of the statement that is checked."""
-
-    def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
-        return claimed(chosen_values(experiment(instance, best), statement), instance)
-
     chosen = {n: RUNS[n] for n in names if best is None or RUNS[n]["distance"]}
-    return checks("monte-carlo", build, chosen) + (() if best is None else outside(build, RUNS[_SHORTEST], "nu"))
+    edges = () if best is None else outside(run(best), RUNS[_SHORTEST], "nu")
+    return checks("monte-carlo", run(best), chosen) + edges
+
+
+def run(
+    best: Callable[[Mapping[str, float]], float] | None = None,
+) -> Callable[[Statement, Mapping[str, Any]], Experiment]:
+    """What builds a run with the values of the letters of the statement that is checked."""
+    return lambda statement, instance: claimed(chosen_values(experiment(instance, best), statement), instance)
 
 
 def claimed(found: Experiment, instance: Mapping[str, Any]) -> Experiment:
@@ -271,5 +276,11 @@ _EDGES = {
     "mu": ("mu-strongly convex F_i", 1.01),
     "G": ("dissimilarity (G, B)", 0.99),
     "C": ("gradients of at most C", 0.99),
+    "l": ("lM >= 1", 0.98),
+    "s": ("sR >= 1", 0.98),
+    "D0": ("D_0 > 0", 0.0),
+    "F0": ("F(x^0) > F(x*)", 0.0),
 }
 """What is claimed of a constant, as a share of its value."""
+ONE = "one of eight users"
+"""The run with one user and one record in a step."""

@@ -94,10 +94,8 @@ def _experiment(statement: Statement, instance: Mapping[str, Any]) -> Experiment
     return runs.chosen_values(found, statement, **more, eta_l=eta_l)
 
 
-def checks(*given: Any) -> tuple[Check, ...]:
-    """The worst case and a run. given: the side, ``excess`` or ``gradient``, and the method, ``scaffold`` or
-    ``fedavg``, last."""
-    side, method = given[-2:]
+def checks(side: str, method: str) -> tuple[Check, ...]:
+    """The worst case and a run; side: ``excess`` or ``gradient``; method: ``scaffold`` or ``fedavg``."""
     problem = {"family": "points", "parameters": {"clients": 3}}
     step = "1/24" if method == "scaffold" else "1/16"
     run = {**runs.run_of(problem, 3, 1, 1, 0.5, distance=0.0, lanes=128), "method": method, "c": 1e6}

@@ -52,19 +52,16 @@ def _noise_stays(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     )
 
 
-def lasting(_: Any = None) -> Check:
+def lasting() -> Check:
     """The check of a non-convex part."""
     return Check("algebra", "noise that no weights remove", _noise_stays, expected="violated")
 
 
-def bent(*given: Any) -> Check:
+def bent() -> Check:
     """The check of a convex part: slopes nu = 10 and mu = 1 on the two sides of x*, as in the strongly convex part.
-    given: the step size as a function of nu and mu, last.
 
     Gradients cut at a large L keep its floor: the induction m' <= -2a has a factor 2 of room from the second step on,
     and the cut adds at most eta nu^2 E x^2/(4L) to m'.
     """
     instance = {"nu": "10", "mu": "1", "M": "1", "Sigma": "1", "T": list(ROUNDS)}
-    return Check(
-        "algebra", "a step that does not shrink with T", noble.keeps_a_distance(given[-1]), instance, "violated"
-    )
+    return Check("algebra", "a step that does not shrink with T", noble.keeps_a_distance, instance, "violated")

@@ -12,21 +12,20 @@ from fractions import Fraction
 from itertools import combinations, pairwise, product
 from typing import Any
 
-from dpfl_theory.statements.claims import Case
-from dpfl_theory.statements.model import Check
-from dpfl_theory.statements.noble2022._moments import RoundMoments, Users
+from dpfl_theory.statements.claims import Values
+from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.statements.model import checks as checks_of
+from dpfl_theory.statements.noble2022._moments import RoundMoments
 from dpfl_theory.statements.noble2022._user_records import (
     RecordUser,
     Steps,
     fresh,
+    noise_of,
     steps_of,
     users_of,
-    variance_bound,
 )
 
-__all__ = ["CONVEX", "checks", "enumerated_rounds"]
-
-Bound = Callable[[Users, RoundMoments], tuple[Fraction, Fraction]]
+__all__ = ["CONVEX", "checks", "enumerated_rounds", "rounds_of"]
 
 
 def _minimiser(users: Sequence[RecordUser]) -> Fraction:
@@ -100,21 +99,18 @@ def enumerated_rounds(
     return out
 
 
-def cases(instance: Mapping[str, Any], bound: Bound) -> list[Case]:
-    """Both sides in every round. The bounds read nu, mu = 0, V and the sizes off a `Users` that stands for them."""
+def rounds_of(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+    """Every round by the letters of Lemmas C.4 to C.7, with mu = 0."""
     users, steps = users_of({**instance, "eta_l nu": "1"})
-    K, size, eta_g = steps.K, int(instance["size"]), Fraction(instance["eta_g"])
-    eta = Fraction(instance["eta~ nu"]) * steps.eta / (K * eta_g)
-    nu, start = 1 / steps.eta, Fraction(instance["start"])
-    steps = Steps(K, eta, steps.drawn, steps.noise)
-    flat = (nu, *(Fraction(0) for _ in users[1:]))
-    V = variance_bound(users, steps)
-    stand_in = Users(flat, flat, K, eta, eta_g, size, start, V)
-    found = []
-    for t, moments in enumerate(enumerated_rounds(users, steps, size, eta_g, start, int(instance["T"])), 1):
-        left, right = bound(stand_in, moments)
-        found.append(Case({"t": t, "M": len(users), "lM": size, "K": K, "sR": steps.drawn, "V": V}, left, right))
-    return found
+    K, M, size, eta_g = steps.K, len(users), int(instance["size"]), Fraction(instance["eta_g"])
+    nu, start, step = 1 / steps.eta, Fraction(instance["start"]), Fraction(instance["eta~ nu"]) * steps.eta
+    steps = Steps(K, step / (K * eta_g), steps.drawn, steps.noise)
+    known = {"eta": step, "eta_g": eta_g, "nu": nu, "mu": 0, "K": K, "l": Fraction(size, M), "M": M}
+    known |= {"alpha": Fraction(instance["alpha"])} if "alpha" in instance else {}
+    V, letters = noise_of(users, steps)
+    at = {"M": M, "lM": size, "K": K, "sR": steps.drawn, "V": V}
+    found = enumerated_rounds(users, steps, size, eta_g, start, int(instance["T"]))
+    return [Values({**vars(m), **known, **letters}, {"t": t, **at}) for t, m in enumerate(found, 1)]
 
 
 _TWO = [[["1", "-1", "3"], ["1", "1", "3"]], [["1/2", "6", "2"], ["0", "0", "1"]]]
@@ -132,12 +128,11 @@ CONVEX: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-def checks(bound: Bound, limit: Callable[[Fraction], Fraction | None], **more: Any) -> tuple[Check, ...]:
+def checks(limit: Callable[[Fraction], Fraction | None], **more: Any) -> tuple[Check, ...]:
     """One check an instance of two users, at the step size ``limit`` of its l."""
-    out = []
+    found = {}
     for name, instance in CONVEX.items():
-        found = limit(Fraction(int(instance["size"]), 2))
-        if found is not None:
-            data = {**instance, "eta~ nu": str(found), **more}
-            out.append(Check("exact", f"every draw, {name}, eta~ nu = {found}", lambda i: cases(i, bound), data))
-    return tuple(out)
+        step = limit(Fraction(int(instance["size"]), 2))
+        if step is not None:
+            found[f"every draw, {name}, eta~ nu = {step}"] = {**instance, "eta~ nu": str(step), **more}
+    return checks_of("exact", rounds_of, found)

@@ -31,18 +31,16 @@ present ones (z_i = y_i^{k-1} - x), Delta = x^t - x. With (1/M) sum_{absent} a_i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import Letters, letters_of, sides_of
+from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
 
 __all__ = ["decided", "drift", "errors", "lag", "least_on_the_unit_box", "move"]
-
-Build = Callable[[Mapping[str, Any]], Outcome]
 
 
 def least_on_the_unit_box(polynomial: Any, letters: tuple[Any, ...]) -> Any:
@@ -95,10 +93,8 @@ def _stated(statement: Statement, left: str) -> tuple[Letters, dict[str, Any]]:
     """The letters, and the right side's coefficients over the left side's, the noise under ``noise``."""
     import sympy as sp
 
-    assert statement.sides is not None
-    s, sides = letters_of(statement), sides_of(statement)
-    right = sp.expand(sum(sides.rhs.values()))
-    factor = sp.expand(sum(sides.lhs.values())).coeff(s[left])
+    s, right = letters_of(statement), sp.expand(total(statement))
+    factor = sp.expand(total(statement, "lhs")).coeff(s[left])
     moments = [name for name in ("drift", "lag", "slope") if name in s and name != left]
     found: dict[str, Any] = {name: right.coeff(s[name]) / factor for name in moments}
     return s, {**found, "noise": right.subs({s[name]: 0 for name in moments}) / factor}
@@ -142,120 +138,108 @@ def errors() -> dict[str, tuple[Any, Any]]:
     }
 
 
-def move(claim: Callable[[], Statement]) -> Build:
+def move(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Lemma C.4 without convexity: ||X||^2 <= S + 2 kappa ||w||^2 + 2 kappa ||e||^2 + W <= S + 2F + 3W."""
+    import sympy as sp
 
-    def build(_: Mapping[str, Any]) -> Outcome:
-        import sympy as sp
-
-        s, stated = _stated(claim(), "move")
-        D, X = sp.symbols("D X", real=True)
-        identities = (
-            errors()
-            | _cohort()
-            | {
-                "||D + X||^2 against 4 and 4/3": (
-                    4 * D**2 + sp.Rational(4, 3) * X**2 - (D + X) ** 2,
-                    (3 * D - X) ** 2 / 3,
-                )
-            }
-        )
-        square, third = s["eta"] ** 2, sp.Rational(4, 3)
-        proved = {
-            "drift": (4 * s["nu"] ** 2, s["nu"] ** 2 * square),
-            "lag": (2 * third * s["nu"] ** 2, s["nu"] ** 2 * square),
-            "slope": (third, square),
-            "noise": (3 * third * proof.averaged(s), square * proof.averaged(s)),
+    s, stated = _stated(statement, "move")
+    D, X = sp.symbols("D X", real=True)
+    identities = (
+        errors()
+        | _cohort()
+        | {
+            "||D + X||^2 against 4 and 4/3": (
+                4 * D**2 + sp.Rational(4, 3) * X**2 - (D + X) ** 2,
+                (3 * D - X) ** 2 / 3,
+            )
         }
-        slacks = {name: (stated[name] - square * value) / unit for name, (value, unit) in proved.items()}
-        return decided(identities, slacks, (sp.Symbol("theta"),))
+    )
+    square, third = s["eta"] ** 2, sp.Rational(4, 3)
+    proved = {
+        "drift": (4 * s["nu"] ** 2, s["nu"] ** 2 * square),
+        "lag": (2 * third * s["nu"] ** 2, s["nu"] ** 2 * square),
+        "slope": (third, square),
+        "noise": (3 * third * proof.averaged(s), square * proof.averaged(s)),
+    }
+    slacks = {name: (stated[name] - square * value) / unit for name, (value, unit) in proved.items()}
+    return decided(identities, slacks, (sp.Symbol("theta"),))
 
-    return build
 
-
-def drift(claim: Callable[[], Statement]) -> Build:
+def drift(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Lemma C.6 without convexity, for eta~ nu = theta/24, h = 1/eta_g^2, u = 1/K and q <= 1/24; mean ||b||^2 <= 2F +
     2V/K."""
+    import sympy as sp
 
-    def build(_: Mapping[str, Any]) -> Outcome:
-        import sympy as sp
-
-        s, stated = _stated(claim(), "drift")
-        theta, u, h, k, K, q, a, A = sp.symbols("theta u h k K q a A", positive=True)
-        G, g, P, M, e = sp.symbols("G g P M e", positive=True)
-        squares = sp.summation(k**2, (k, 1, K)) / K
-        singles = sp.summation(k, (k, 1, K)) / K
-        identities = errors() | {
-            "induction: A + q A/(1 - q) is A/(1 - q)": (A + q * A / (1 - q), A / (1 - q)),
-            "the mean of k^2 over the steps": (squares, (K + 1) * (2 * K + 1) / 6),
-            "the mean of k over the steps": (singles, (K + 1) / 2),
-            "the mean of ||b_i + g||^2, b_i = u_i - mean u, from P = sum ||u_i||^2 and G = sum u_i": (
-                (P + 2 * (g - G / M) * G + M * (g - G / M) ** 2) / M,
-                P / M - G**2 / M**2 + g**2,
-            ),
-            "||w + e||^2 against 2 and 2": (2 * a**2 + 2 * e**2 - (a + e) ** 2, (a - e) ** 2),
-        }
-        eta, nu, eta_g = s["eta"], s["nu"], s["eta_g"]
-        growth = sp.Rational(24, 23) ** 2
-        per_step = growth * eta**2 / (s["K"] ** 2 * eta_g**2)  # eta_l^2 (24/23)^2
-        start = per_step * squares.subs(K, s["K"])
-        V = proof.variance(s)
-        proved = {
-            "lag": (2 * nu**2 * start, nu * eta / eta_g**2),
-            "slope": (start, 1 / (nu**2 * eta_g**2)),
-            "noise": (
-                2 * V / s["K"] * start + V * per_step * singles.subs(K, s["K"]),
-                eta * V / (nu * s["K"] * eta_g**2),
-            ),
-        }
-        at = {eta: theta / (24 * nu), eta_g: 1 / sp.sqrt(h), s["K"]: 1 / u}
-        slacks = {name: sp.simplify(((stated[name] - value) / unit).subs(at)) for name, (value, unit) in proved.items()}
-        return decided(identities, slacks, (theta, u, h))
-
-    return build
+    s, stated = _stated(statement, "drift")
+    theta, u, h, k, K, q, a, A = sp.symbols("theta u h k K q a A", positive=True)
+    G, g, P, M, e = sp.symbols("G g P M e", positive=True)
+    squares = sp.summation(k**2, (k, 1, K)) / K
+    singles = sp.summation(k, (k, 1, K)) / K
+    identities = errors() | {
+        "induction: A + q A/(1 - q) is A/(1 - q)": (A + q * A / (1 - q), A / (1 - q)),
+        "the mean of k^2 over the steps": (squares, (K + 1) * (2 * K + 1) / 6),
+        "the mean of k over the steps": (singles, (K + 1) / 2),
+        "the mean of ||b_i + g||^2, b_i = u_i - mean u, from P = sum ||u_i||^2 and G = sum u_i": (
+            (P + 2 * (g - G / M) * G + M * (g - G / M) ** 2) / M,
+            P / M - G**2 / M**2 + g**2,
+        ),
+        "||w + e||^2 against 2 and 2": (2 * a**2 + 2 * e**2 - (a + e) ** 2, (a - e) ** 2),
+    }
+    eta, nu, eta_g = s["eta"], s["nu"], s["eta_g"]
+    growth = sp.Rational(24, 23) ** 2
+    per_step = growth * eta**2 / (s["K"] ** 2 * eta_g**2)  # eta_l^2 (24/23)^2
+    start = per_step * squares.subs(K, s["K"])
+    V = proof.variance(s)
+    proved = {
+        "lag": (2 * nu**2 * start, nu * eta / eta_g**2),
+        "slope": (start, 1 / (nu**2 * eta_g**2)),
+        "noise": (
+            2 * V / s["K"] * start + V * per_step * singles.subs(K, s["K"]),
+            eta * V / (nu * s["K"] * eta_g**2),
+        ),
+    }
+    at = {eta: theta / (24 * nu), eta_g: 1 / sp.sqrt(h), s["K"]: 1 / u}
+    slacks = {name: sp.simplify(((stated[name] - value) / unit).subs(at)) for name, (value, unit) in proved.items()}
+    return decided(identities, slacks, (theta, u, h))
 
 
-def lag(claim: Callable[[], Statement]) -> Build:
+def lag(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Lemma C.5 without convexity, for eta~ nu = theta l^alpha/24, with l^alpha, m = l^(2 - 2 alpha) and L = l^(2 alpha
     - 1) in [0, 1], so that l = m L and (eta~ nu)^2 = theta^2 l L/576."""
+    import sympy as sp
 
-    def build(_: Mapping[str, Any]) -> Outcome:
-        import sympy as sp
-
-        s, stated = _stated(claim(), "lag_after")
-        theta, m, L, root = sp.symbols("theta m L r", positive=True)
-        share, total, present, r, M = sp.symbols("l A A_C r_C M", positive=True)
-        identities = (
-            errors()
-            | _cohort()
-            | {
-                "the absent users' sum": (
-                    (total - present) / M,
-                    ((1 - share) * total / M - share * (present / r - total / M)).subs(share, r / M),
-                ),
-                "2 sqrt F sqrt S": _young(3, 20),
-                "2 sqrt F sqrt E": _young(1, 100),
-                "2 sqrt F sqrt W": _young(4, 1),
-                "2 <z, Delta>": _young(2, 3),
-            }
-        )
-        p, w, two_thirds = sp.Rational(3, 20), sp.Rational(1, 100), sp.Rational(2, 3)
-        length, square = m * L, theta**2 * m * L**2 / 576  # l, (eta~ nu)^2
-        short = theta * root / 24  # eta~ nu
-        moved = (1 + length / two_thirds) * square
-        proved = {
-            "lag": 1 - length + (1 - length) * length * (p + w) + 7 * length * short + sp.Rational(8, 3) * moved,
-            "slope": (1 - length) * theta**2 * L / (576 * p) + sp.Rational(4, 3) * moved,
-            "drift": length * (1 + two_thirds) + (1 - length) * theta**2 * L / (576 * w) + length * short + 4 * moved,
-            "noise": length * short / 4 + 4 * moved,
+    s, stated = _stated(statement, "lag_after")
+    theta, m, L, root = sp.symbols("theta m L r", positive=True)
+    share, total, present, r, M = sp.symbols("l A A_C r_C M", positive=True)
+    identities = (
+        errors()
+        | _cohort()
+        | {
+            "the absent users' sum": (
+                (total - present) / M,
+                ((1 - share) * total / M - share * (present / r - total / M)).subs(share, r / M),
+            ),
+            "2 sqrt F sqrt S": _young(3, 20),
+            "2 sqrt F sqrt E": _young(1, 100),
+            "2 sqrt F sqrt W": _young(4, 1),
+            "2 <z, Delta>": _young(2, 3),
         }
-        unit = {"lag": length, "slope": L, "drift": L, "noise": length}
-        scale = {"slope": s["nu"] ** 2, "noise": s["nu"] ** 2 / proof.averaged(s)}
-        slacks = {}
-        for name, value in proved.items():
-            found = sp.simplify(stated[name] * scale.get(name, 1))
-            found = sp.powsimp(found.subs(s["l"] ** (2 * s["alpha"] - 1), L)).subs(s["l"], length)
-            slacks[name] = sp.simplify((found - value) / unit[name])
-        return decided(identities, slacks, (theta, m, L, root))
-
-    return build
+    )
+    p, w, two_thirds = sp.Rational(3, 20), sp.Rational(1, 100), sp.Rational(2, 3)
+    length, square = m * L, theta**2 * m * L**2 / 576  # l, (eta~ nu)^2
+    short = theta * root / 24  # eta~ nu
+    moved = (1 + length / two_thirds) * square
+    proved = {
+        "lag": 1 - length + (1 - length) * length * (p + w) + 7 * length * short + sp.Rational(8, 3) * moved,
+        "slope": (1 - length) * theta**2 * L / (576 * p) + sp.Rational(4, 3) * moved,
+        "drift": length * (1 + two_thirds) + (1 - length) * theta**2 * L / (576 * w) + length * short + 4 * moved,
+        "noise": length * short / 4 + 4 * moved,
+    }
+    unit = {"lag": length, "slope": L, "drift": L, "noise": length}
+    scale = {"slope": s["nu"] ** 2, "noise": s["nu"] ** 2 / proof.averaged(s)}
+    slacks = {}
+    for name, value in proved.items():
+        found = sp.simplify(stated[name] * scale.get(name, 1))
+        found = sp.powsimp(found.subs(s["l"] ** (2 * s["alpha"] - 1), L)).subs(s["l"], length)
+        slacks[name] = sp.simplify((found - value) / unit[name])
+    return decided(identities, slacks, (theta, m, L, root))

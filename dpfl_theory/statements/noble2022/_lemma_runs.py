@@ -13,9 +13,10 @@ from typing import Any
 from dpfl_theory.problems import make
 from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.model import Check, Expected, Statement
+from dpfl_theory.statements.model import checks as checks_of
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
 
-__all__ = ["CORNERS", "EXPECTED", "NOTE", "RUNS", "SAMPLES", "SUMS", "checks", "experiment", "letters"]
+__all__ = ["CORNERS", "EXPECTED", "NOTE", "OUTSIDE", "RUNS", "SAMPLES", "SUMS", "checks", "experiment", "letters"]
 
 _ROUND = " of the round that is run"
 NOTE = (
@@ -59,7 +60,8 @@ def _huber(**parameters: Any) -> dict[str, Any]:
 def _run(problem: Mapping[str, Any], size: int, K: int, **more: Any) -> dict[str, Any]:
     """size: lM; distance: of x^{t-1} from x*; lag: length of the users' offsets; noise: standard deviation of a
     coordinate's error on quadratics, or sigma_g over records; share: s; step: eta~ nu over its limit; private: whether
-    that error counts as privacy noise, whose second moment is half of Sigma_g^2."""
+    that error counts as privacy noise, whose second moment is half of Sigma_g^2; claimed:
+    factors of letters, whose values are then not those of the run."""
     common = {"distance": 1.0, "lag": 0.0, "noise": 1.0, "share": 0.2, "step": 1.0, "eta_g": None, "lanes": 2048}
     common["private"] = False
     return {"problem": problem, "size": size, "K": K, **common, **more}
@@ -80,6 +82,12 @@ CORNERS: dict[str, dict[str, Any]] = {
 }
 """For the sharpened forms, which imply the printed ones: many users, coordinates and steps."""
 
+OUTSIDE: dict[str, dict[str, Any]] = {
+    "just outside nu-smooth F_i": _run(_quadratic(), 1, 2, claimed={"nu": 0.99}),
+    "2% of a user more than one of four": _run(_quadratic(), 1, 2, claimed={"l": 1.02}),
+    "2% of a record more than one of five": _run(_huber(), 1, 2, claimed={"s": 1.02}),
+}
+"""Outside the hypotheses: Algorithm 1 rounds numbers of users and records down. They are not simulated."""
 SAMPLES: dict[str, dict[str, Any]] = {
     "one record of five, little noise": _run(_huber(threshold=0.1), 4, 2, distance=20.0, noise=0.001),
     "two records of ten, privacy noise": _run(_huber(records=10), 4, 2, noise=1.0),
@@ -113,7 +121,8 @@ def experiment(
     eta_g = math.sqrt(size) if instance["eta_g"] is None else float(instance["eta_g"])
     slope = np.mean([problem.client_gradient(i, start) for i in range(n)], axis=0)
     values = {
-        "nu": constants.L_max, "mu": constants.mu_min, "M": float(n), "l": size / n, "K": float(K), "eta_g": eta_g,
+        "nu": constants.L_max, "mu": constants.mu_min, "M": float(n), "K": float(K), "eta_g": eta_g,
+        "l": size / n,
         "lag": instance["lag"] ** 2, "gap": problem.value(start) - constants.f_star, "slope": float(slope @ slope),
         "distance": instance["distance"] ** 2, "alpha": float(instance.get("alpha", 2 / 3)), "n": float(K),
     }  # fmt: skip
@@ -132,6 +141,7 @@ def experiment(
     values["sigma_A"] = math.sqrt(values["varsigma"] ** 2 / (values["s"] * values["R"]) + values["Sigma"] ** 2)
     values["eta"] = instance["step"] * limit(values) / values["nu"]
     values["eta_l"] = values["eta"] / (K * eta_g)
+    claimed = {name: values[name] * factor for name, factor in instance.get("claimed", {}).items()}
     # The error of a gradient from all records is the privacy noise alone, whose second moment is half of Sigma_g^2.
     known = {"signal-squared (end)": values["Sigma"] ** 2 / 2} if report == "error" and instance["share"] == 1 else {}
     lagged = Lagged(tuple(tuple(float(v) for v in row) for row in offsets) if instance["lag"] else ())
@@ -143,26 +153,26 @@ def experiment(
         )
         reach = Reach.anywhere(problem)
         lanes = int(instance["lanes"])
-        return Experiment(problem, algorithm, 2, start, values, lanes, reach, rival=other, known=known)
+        return Experiment(problem, algorithm, 2, start, {**values, **claimed}, lanes, reach, rival=other, known=known)
 
     return run(report, None if rival is None else run(rival))
 
 
 def checks(
-    statement: Callable[[], Statement],
     limit: Callable[[Mapping[str, float]], float],
     report: str,
     rival: str | None = None,
     runs: Mapping[str, Mapping[str, Any]] = RUNS,
     what: str = "one round",
+    expected: str = "holds",
 ) -> tuple[Check, ...]:
-    """A Monte-Carlo check on each run; ``statement`` names whose letters the values are kept for."""
+    """A Monte-Carlo check on each run, with the values of the letters of the statement that is checked."""
 
-    def build(instance: Mapping[str, Any]) -> Experiment:
+    def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
         from dataclasses import replace
 
         found = experiment(instance, limit, report, rival)
-        names = {symbol.name for symbol in statement().symbols}
+        names = {symbol.name for symbol in statement.symbols}
         return replace(found, values={name: value for name, value in found.values.items() if name in names})
 
-    return tuple(Check("monte-carlo", f"{what}, {name}", build, instance) for name, instance in runs.items())
+    return checks_of("monte-carlo", build, {f"{what}, {name}": i for name, i in runs.items()}, expected)

@@ -6,15 +6,26 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.claims import Case
+from dpfl_theory.statements.claims import Values
+from dpfl_theory.statements.formula import evaluate
 from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.statements.model import checks as checks_of
 from dpfl_theory.statements.noble2022._moments import RoundMoments, Users, rounds, users_of
-from dpfl_theory.statements.symbolic import sides_at
 
-__all__ = ["CONVEX", "FEW", "GLOBAL", "LONG", "MIXED", "OTHER", "cases", "entered", "exact_checks"]
-
-Bound = Callable[[Users, RoundMoments], tuple[Fraction, Fraction]]
-"""Both sides of a statement on one round."""
+__all__ = [
+    "CONVEX",
+    "FEW",
+    "GLOBAL",
+    "LONG",
+    "MIXED",
+    "OTHER",
+    "checks",
+    "letters",
+    "noise",
+    "power",
+    "root",
+    "rounds_of",
+]
 
 
 def _instance(curvatures: list[str], offsets: list[str], size: int, K: int, **more: Any) -> dict[str, Any]:
@@ -53,53 +64,61 @@ FEW = {name: CONVEX[name] for name in ("one user", "three users, all", "eight us
 """For the printed forms: what follows from the sharpened ones holds wherever they do."""
 
 
-def entered(statement: Callable[[], Statement]) -> Bound:
-    """Both sides as the statement is entered, where mu is the least curvature, sR = 2, and one half of V is the
-    records', varsigma^2/(sR), the other the noise's, Sigma_g^2."""
+def root(square: Fraction) -> Any:
+    """The root of a fraction: a fraction, or a number of sympy.
 
-    def bound(u: Users, m: RoundMoments) -> tuple[Fraction, Fraction]:
-        import sympy as sp
+    >>> root(Fraction(4, 9)), root(Fraction(2))
+    (Fraction(2, 3), sqrt(2))
+    """
+    import sympy as sp
 
-        V = sp.sympify(u.variance)
-        steps = {"eta": u.step, "eta_g": u.eta_g, "nu": u.smoothness, "mu": min(u.curvatures)}
-        sizes = {"K": u.local_steps, "l": u.share, "M": len(u.curvatures)}
-        noise = {"s": Fraction(1, 2), "R": 4, "varsigma": sp.sqrt(V), "Sigma": sp.sqrt(V / 2)}
-        return sides_at(statement(), {**vars(m), **steps, **sizes, **noise})
-
-    return bound
+    return evaluate(sp.sqrt(sp.Symbol("square", positive=True)), {"square": square})
 
 
-def cases(instance: Mapping[str, Any], bound: Bound) -> list[Case]:
-    """Both sides in every round from every start and at every variance of the instance."""
+def noise(V: Fraction) -> dict[str, Any]:
+    """Letters with varsigma^2/(sR) + Sigma_g^2 = V: 8/9 of it is that of two of four records, rational with V's root.
+
+    >>> noise(Fraction(9))["varsigma"], noise(Fraction(9))["Sigma"]
+    (Fraction(4, 1), Fraction(1, 1))
+    """
+    return {"s": Fraction(1, 2), "R": 4, "varsigma": root(16 * V / 9), "Sigma": root(V / 9)}
+
+
+def letters(users: Users, moments: RoundMoments, instance: Mapping[str, Any]) -> dict[str, Any]:
+    """One round by the letters of Lemmas C.4 to C.7. ``l`` of an instance takes the place of lM over M, of which
+    Algorithm 1 draws a whole number of users; ``mu`` that of the least curvature."""
+    steps = {"eta": users.step, "eta_g": users.eta_g, "nu": users.smoothness}
+    sizes = {"K": users.local_steps, "l": Fraction(instance.get("l", users.share)), "M": len(users.curvatures)}
+    exponent = {"alpha": Fraction(instance["alpha"])} if "alpha" in instance else {}
+    steps["mu"] = Fraction(instance["mu"]) if "mu" in instance else min(users.curvatures)
+    return {**vars(moments), **steps, **sizes, **exponent, **noise(users.variance)}
+
+
+def rounds_of(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+    """Every round from every start and at every variance of the instance."""
     found = []
     for start in instance["start"]:
         for V in instance["V"]:
             users = users_of({**instance, "start": start, "V": V})
+            at = {"x^0": start, "V": V, "M": len(users.curvatures), "lM": users.size, "K": instance["K"]}
             for t, moments in enumerate(rounds(users, int(instance["T"])), 1):
-                left, right = bound(users, moments)
-                values = {
-                    "t": t,
-                    "x^0": start,
-                    "V": V,
-                    "M": len(users.curvatures),
-                    "lM": users.size,
-                    "K": instance["K"],
-                }
-                found.append(Case(values, left, right))
+                found.append(Values(letters(users, moments, instance), {"t": t, **at}))
     return found
 
 
-def exact_checks(
-    bound: Bound, limit: Callable[[Fraction], Fraction | None], instances: Mapping[str, Mapping[str, Any]], **more: Any
+def checks(
+    limit: Callable[[Fraction], Fraction | None],
+    instances: Mapping[str, Mapping[str, Any]],
+    expected: str = "holds",
+    **more: Any,
 ) -> tuple[Check, ...]:
     """One check an instance, at the step size ``limit`` of its l (left out where that is no fraction)."""
-    out = []
+    found = {}
     for name, instance in instances.items():
-        found = limit(Fraction(int(instance["size"]), len(instance["curvatures"])))
-        if found is not None:
-            data = {**instance, "eta~ nu": str(found), **more}
-            out.append(Check("exact", f"{name}, eta~ nu = {found}", lambda i: cases(i, bound), data))
-    return tuple(out)
+        step = limit(Fraction(int(instance["size"]), len(instance["curvatures"])))
+        if step is not None:
+            found[f"{name}, eta~ nu = {step}"] = {**instance, "eta~ nu": str(step), **more}
+    return checks_of("exact", rounds_of, found, expected)
 
 
 def power(base: Fraction, exponent: Fraction) -> Fraction | None:

@@ -10,45 +10,17 @@ not need.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
 from typing import Any
 
-from dpfl_theory.statements.model import Check
+from dpfl_theory.statements.claims import WorstCase
+from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.statements.model import checks as checks_of
 
-__all__ = ["Round", "checks", "control_variates", "declared", "local_paths", "mean", "round_of"]
+__all__ = ["checks", "control_variates", "declared", "local_paths", "mean", "one_round", "sizes"]
 
 _NU = 1.0
-
-
-@dataclass(frozen=True, eq=False)
-class Round:
-    """A PEPit problem of one round with nu = 1, and what the lemmas speak of: eta~, l, lM and K; V; the expectations of
-    (x^t - x^{t-1})^2, of the drift, of both lags, of the gradient's square at x^{t-1}, and, where x* is asked for, of
-    F(x^{t-1}) - F(x*) and of both squared distances to it."""
-
-    problem: Any
-    step: float
-    share: float
-    size: int
-    local_steps: int
-    eta_g: float
-    mu: float
-    V: Any
-    move: Any
-    drift: Any
-    lag: Any
-    lag_after: Any
-    slope: Any
-    gap: Any
-    distance: Any
-    distance_after: Any
-
-    @property
-    def W(self) -> Any:
-        """V/(KlM)."""
-        return self.V / (self.local_steps * self.size)
 
 
 def mean(items: list[Any]) -> Any:
@@ -68,9 +40,13 @@ def declared(problem: Any, kind: str, count: int, mu: float = 0.0) -> list[Any]:
     return [problem.declare_function(chosen, L=_NU, **more) for _ in range(count)]
 
 
-def round_of(instance: Mapping[str, Any], star: bool) -> Round:
-    """instance: class ``convex``, ``strongly convex`` (with mu) or ``non-convex``; M, size, K, eta_g; ``eta~ nu`` over
-    l^power/24 is ``step``; noise: whether gradients err."""
+def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
+    """One round with nu = 1, by the letters of Lemmas C.4 to C.7. x* is the origin; without ``gap`` among the
+    statement's letters no minimiser is known of.
+
+    instance: class ``convex``, ``strongly convex`` (with mu) or ``non-convex``; M, size, K, eta_g; ``eta~ nu`` over
+    l^power/24 is ``step``; noise: whether gradients err. One half of V is the records', the other the noise's.
+    """
     from PEPit import PEP, Expression, Point
 
     M, size, K = (int(instance[name]) for name in ("M", "size", "K"))
@@ -83,7 +59,7 @@ def round_of(instance: Mapping[str, Any], star: bool) -> Round:
     if mu:
         step = min(step, share / (54 * mu))
     eta = step / (K * eta_g)
-    problem = PEP()
+    problem, star = PEP(), any(symbol.name == "gap" for symbol in statement.symbols)
     functions = declared(problem, instance["class"], M, mu)
     nothing = Point(is_leaf=False, decomposition_dict={})
     at_star = nothing
@@ -129,12 +105,20 @@ def round_of(instance: Mapping[str, Any], star: bool) -> Round:
                     (path[k] - x - factor * (total - means[mine] + path[K] - x)) ** 2 + others for path in paths[i]
                 ]
                 lags.append(mean(leaves))
-    gap = mean([f(x) - f(nothing) for f in functions]) if star else None
-    return Round(
-        problem, step, share, size, K, eta_g, mu, V, mean(moves), drift,
-        mean([(p - x) ** 2 for points in lagged for p in points]), mean(lags),
-        mean([f.gradient(x) for f in functions]) ** 2, gap, x**2, mean(distances),
-    )  # fmt: skip
+    values = {
+        "nu": _NU, "mu": mu, "eta": step, "eta_g": eta_g, "alpha": Fraction(str(instance["power"])),
+        "move": mean(moves), "drift": drift, "slope": mean([f.gradient(x) for f in functions]) ** 2,
+        "lag": mean([(p - x) ** 2 for points in lagged for p in points]), "lag_after": mean(lags),
+        "distance": x**2, "distance_after": mean(distances), **sizes(M, size, K, V),
+    }  # fmt: skip
+    if star:
+        values["gap"] = mean([f(x) - f(nothing) for f in functions])
+    return WorstCase(problem, values)
+
+
+def sizes(M: int, size: int, K: int, V: Any) -> dict[str, Any]:
+    """The letters of V/(KlM), where steps of two of four records make one half of V, and the noise the other."""
+    return {"M": M, "l": Fraction(size, M), "K": K, "R": 4, "s": Fraction(1, 2), "varsigma^2": V, "Sigma^2": 0.5 * V}
 
 
 def local_paths(f: Any, x: Any, eta: float, steps: int, correction: Any, errors: list[Any]) -> list[list[Any]]:
@@ -163,17 +147,16 @@ _SIZES: tuple[dict[str, Any], ...] = (
 )
 
 
-def checks(build: Any, kind: str, powers: tuple[str, ...] = ("2/3",), **more: Any) -> tuple[Check, ...]:
+def checks(kind: str, powers: tuple[str, ...] = ("2/3",), **more: Any) -> tuple[Check, ...]:
     """A round's inequality for several numbers of users and local steps, at the largest step size, with errors."""
-    found = []
-    for sizes in _SIZES:
-        for power in powers if sizes["size"] < sizes["M"] else powers[:1]:
-            instance = {"class": kind, **sizes, "step": "1", "power": power, "noise": sizes["K"] < 3, **more}
-            at = f"M = {sizes['M']}, lM = {sizes['size']}, K = {sizes['K']}"
-            name = f"one round, {kind}, {at}" + (f", step l^({power})" if len(powers) > 1 else "")
+    found = {}
+    for at in _SIZES:
+        for power in powers if at["size"] < at["M"] else powers[:1]:
+            name = f"one round, {kind}, M = {at['M']}, lM = {at['size']}, K = {at['K']}"
+            name += f", step l^({power})" if len(powers) > 1 else ""
             name += f", eta~ nu = {Fraction(more['step']) / 24}" if "step" in more else ""
-            found.append(Check("worst-case", name, build, instance))
-    return tuple(found)
+            found[name] = {"class": kind, **at, "step": "1", "power": power, "noise": at["K"] < 3, **more}
+    return checks_of("worst-case", one_round, found)
 
 
 def control_variates(problem: Any, f: Any, eta: float, steps: int, V: Any) -> list[Any]:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.statements.claims import Outcome, Performance
-from dpfl_theory.statements.formula import letters_of, sides_of
+from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.formula import letters_of, total
 from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
-from dpfl_theory.statements.noble2022 import _round_performance as worst
+from dpfl_theory.statements.noble2022 import _round_instances as exact
 from dpfl_theory.statements.noble2022 import _utility as noble
 
 if TYPE_CHECKING:
@@ -24,41 +24,32 @@ def letters(*names: str) -> tuple[Any, ...]:
     return proof.letters(*dict.fromkeys(names))
 
 
-def performance(
-    bound: Callable[[worst.Round, Mapping[str, Any]], tuple[Any, Any]], star: bool, what: str
-) -> Callable[[Mapping[str, Any]], Performance]:
-    def build(instance: Mapping[str, Any]) -> Performance:
-        found = worst.round_of(instance, star)
-        left, right = bound(found, instance)
-        return Performance(found.problem, left, right, what)
-
-    return build
-
-
 def step_limit(factor: float, power: str | None = None) -> Callable[[Problem | None, Mapping[str, Any]], str | None]:
     def test(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
         exponent = values["alpha"] if power is None else float(Fraction(power))
         most = factor * values["l"] ** exponent
-        found = values["eta"] * values["nu"]
+        found = float(values["eta"] * values["nu"])
         return None if found <= most * (1 + 1e-12) else f"eta~ nu = {found:.6g} exceeds {most:.6g}"
 
     return test
 
 
-def by_lemma_c2(printed: Callable[[], Statement], sharp: Callable[[], Statement]) -> Callable[[Any], Outcome]:
-    """The printed right side less the sharpened one, with ||grad F||^2 = 2 nu gap (its largest value by Lemma C.2), is
-    made of nonnegative terms, once eta_g is written as 1 + a, a >= 0, where the lemma asks for eta_g >= 1."""
+def by_lemma_c2(sharp: str) -> Callable[[Statement, Any], Outcome]:
+    """The printed right side less that of the statement named ``sharp``, with ||grad F||^2 = 2 nu gap (its largest
+    value by Lemma C.2), is made of nonnegative terms, once eta_g is written as 1 + a, a >= 0, where the lemma asks for
+    eta_g >= 1."""
 
-    def build(_: Mapping[str, Any]) -> Outcome:
+    def build(printed: Statement, _: Mapping[str, Any]) -> Outcome:
         import sympy as sp
 
-        s = letters_of(printed())
-        difference = _right(printed()) - _right(sharp()).subs(letters_of(sharp())["slope"], 2 * s["nu"] * s["gap"])
-        rest = sp.expand(difference)
-        larger = rest
+        from dpfl_theory.statements import get
+
+        s, stronger = letters_of(printed), get(sharp)
+        named = {letters_of(stronger).slope: 2 * s.nu * s.gap}
+        larger = rest = sp.expand(total(printed) - total(stronger).subs(named))
         if "eta_g" in s:
             more = sp.Symbol("a", nonnegative=True)
-            larger = sp.expand(sp.expand(rest * s["eta_g"] ** 2).subs(s["eta_g"], 1 + more))
+            larger = sp.expand(sp.expand(rest * s.eta_g**2).subs(s.eta_g, 1 + more))
         terms = larger.args if larger.is_Add else (larger,)
         fine = all(term.is_nonnegative for term in terms)
         return Outcome(
@@ -68,11 +59,11 @@ def by_lemma_c2(printed: Callable[[], Statement], sharp: Callable[[], Statement]
     return build
 
 
-def _right(statement: Statement) -> Any:
-    assert statement.sides is not None
-    return sum(sides_of(statement).rhs.values())
-
-
 def whole_step(product: Fraction) -> Callable[[Fraction], Fraction | None]:
     """eta~ nu, whatever l is."""
     return lambda share: product
+
+
+def beyond(hypothesis: str) -> dict[str, dict[str, Any]]:
+    """One user, on whom only this hypothesis is not met, by 1%."""
+    return {f"just outside {hypothesis}": exact.CONVEX["one user"]}

@@ -13,12 +13,24 @@ from fractions import Fraction
 from math import isqrt
 from typing import Any
 
-from dpfl_theory.statements.claims import Case
+from dpfl_theory.statements.claims import Values
+from dpfl_theory.statements.model import Statement
+from dpfl_theory.statements.noble2022._round_instances import noise, root
 
 __all__ = ["between_cohorts", "long_steps", "past_errors", "pendulum"]
 
 
-def pendulum(instance: Mapping[str, Any]) -> Case:
+def _two_steps(eta: Fraction, M: int) -> dict[str, Any]:
+    """One of M users takes K = 2 steps, nu = 1."""
+    return {"K": 2, "M": M, "l": Fraction(1, M), "nu": 1, "eta_l": eta}
+
+
+def _one_of_two(tau2: Fraction) -> dict[str, Any]:
+    """One of two records, at a distance of 1 from their mean, and noise of variance tau^2."""
+    return {"R": 2, "s": Fraction(1, 2), "varsigma": 1, "Sigma": root(2 * tau2)}
+
+
+def pendulum(_: Statement, instance: Mapping[str, Any]) -> Values:
     """Second display: F(x) = 1 - cos x (nu = 1, F* = 0, |F'| <= 1, C = 2) from x = pi, one user, K = 2.
 
     y^1 = pi - eta e_1, so that K c = e_1 + sin(eta e_1) + e_2, whose mean is 0. With z sin z >= z^2 - z^4/6 and
@@ -27,12 +39,11 @@ def pendulum(instance: Mapping[str, Any]) -> Case:
     eta, tau2 = Fraction(instance["eta_l nu"]), Fraction(instance["tau"]) ** 2
     second, fourth = 1 + tau2, 1 + 6 * tau2 + 3 * tau2**2
     left = (second + (1 + eta) ** 2 * second - (eta**3 + eta**4) * fourth / 3) / 4
-    return Case(
-        {"F": "1 - cos x", "x": "pi", "K": 2, "eta_l nu": eta, "tau": instance["tau"]}, left, (1 + 2 * tau2) / 2
-    )
+    at = {"F": "1 - cos x", "x": "pi", "K": 2, "eta_l nu": eta, "tau": instance["tau"]}
+    return Values({**_two_steps(eta, 1), **_one_of_two(tau2), "spread": left}, at)
 
 
-def long_steps(instance: Mapping[str, Any]) -> Case:
+def long_steps(_: Statement, instance: Mapping[str, Any]) -> Values:
     """Second display: F the Huber loss with F'(x) = clip(x, -w, w), w = 2 eta, from x = 0, one user, K = 2.
 
     y^1 = -eta e_1. Where |e_1| <= 2 this is K c = (1 - eta) e_1 + e_2; elsewhere |w_1| > 1, and what is lost is at most
@@ -40,11 +51,11 @@ def long_steps(instance: Mapping[str, Any]) -> Case:
     """
     eta, tau2 = Fraction(instance["eta_l nu"]), Fraction(instance["tau"]) ** 2
     left = (1 + tau2 + (1 - eta) ** 2 * (1 + tau2 - tau2 - 3 * tau2**2)) / 4
-    values = {"F": f"Huber, gradient clipped at {2 * eta}", "x": 0, "K": 2, "eta_l nu": eta, "tau": instance["tau"]}
-    return Case(values, left, (1 + 2 * tau2) / 2)
+    at = {"F": f"Huber, gradient clipped at {2 * eta}", "x": 0, "K": 2, "eta_l nu": eta, "tau": instance["tau"]}
+    return Values({**_two_steps(eta, 1), **_one_of_two(tau2), "spread": left}, at)
 
 
-def past_errors(instance: Mapping[str, Any]) -> Case:
+def past_errors(_: Statement, instance: Mapping[str, Any]) -> Values:
     """Second display, convex, given C^1 and x^0 only: first round after the warm start, K = 2, lM = 1, x^0 = 0, user 1
     with F_1'(x) = clip(x, -w, w), w = 3 eta, the other F_i = 0; all users err by e.
 
@@ -58,12 +69,13 @@ def past_errors(instance: Mapping[str, Any]) -> Case:
     linear = ((1 - eta) ** 2 + eta**2 * left / 2) * single
     lost = eta**2 * tau**2 * (1 + left / 2)
     both = linear * lost
-    root = Fraction(isqrt(both.numerator * both.denominator) + 1, both.denominator)
-    values = {"F_1": f"Huber, gradient clipped at {3 * eta}", "F_2": 0, "M": M, "lM": 1, "K": 2, "eta_l nu": eta}
-    return Case({**values, "tau": instance["tau"]}, (linear - 2 * root + single) / 4, (1 + 2 * tau**2) / 2)
+    most = Fraction(isqrt(both.numerator * both.denominator) + 1, both.denominator)
+    spread = (linear - 2 * most + single) / 4
+    at = {"F_1": f"Huber, gradient clipped at {3 * eta}", "F_2": 0, "M": M, "lM": 1, "K": 2, "eta_l nu": eta}
+    return Values({**_two_steps(eta, M), **_one_of_two(tau**2), "spread": spread}, {**at, "tau": instance["tau"]})
 
 
-def between_cohorts(instance: Mapping[str, Any]) -> Case:
+def between_cohorts(_: Statement, instance: Mapping[str, Any]) -> Values:
     """Third display with E[c^t] over the cohorts too, first round after the warm start: M = 2, lM = 1, K = 2, F_1 Huber
     with its gradient clipped at 2, F_2 = 0, x^0 = 1, errors of variance V only.
 
@@ -73,5 +85,5 @@ def between_cohorts(instance: Mapping[str, Any]) -> Case:
     """
     eta, V = Fraction(instance["eta_l nu"]), Fraction(instance["V"])
     gap = (eta / 2 - 5 * eta**2 * V / 16) / 4
-    values = {"F_1": "Huber, gradient clipped at 2", "F_2": 0, "M": 2, "lM": 1, "K": 2, "eta_l nu": eta, "V": V}
-    return Case(values, gap**2 / 4, V / 2)
+    at = {"F_1": "Huber, gradient clipped at 2", "F_2": 0, "M": 2, "lM": 1, "K": 2, "eta_l nu": eta, "V": V}
+    return Values({**_two_steps(eta, 2), **noise(V), "spread": gap**2 / 4}, at)

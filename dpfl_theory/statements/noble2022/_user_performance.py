@@ -11,13 +11,15 @@ from fractions import Fraction
 from itertools import combinations, product
 from typing import Any
 
-from dpfl_theory.statements.claims import Performance
+from dpfl_theory.statements.claims import Performance, WorstCase
+from dpfl_theory.statements.model import Statement
+from dpfl_theory.statements.noble2022._round_performance import sizes
 
 __all__ = ["error_of_a_sample", "errors_of_steps", "gradient_step"]
 
 
-def errors_of_steps(instance: Mapping[str, Any], repeated: bool = False) -> Performance:
-    """First display for one user: E||c_i^t - (1/K) sum_k g_k||^2 <= V/K for all vectors g_k in place of the gradients.
+def errors_of_steps(_: Statement, instance: Mapping[str, Any], repeated: bool = False) -> WorstCase:
+    """First display for one user: E||c_i^t - (1/K) sum_k g_k||^2 for all vectors g_k in place of the gradients.
 
     c_i^t is computed by Algorithm 1's line, c_i - c + (x - y^K)/(K eta_l). An error is +e or -e with e^2 <= V,
     and e and g_k may depend on all errors before; ``repeated`` is a fault: every step errs as the first one did.
@@ -45,10 +47,11 @@ def errors_of_steps(instance: Mapping[str, Any], repeated: bool = False) -> Perf
             y = y - eta * (gradients[past] + signs[0 if repeated else k] * errors[node] + correction)
         variate = (x - y) / (K * eta) - correction
         left = left + (variate - true / K) ** 2 / 2**K
-    return Performance(problem, left, V / K, f"the errors of {K} steps of a user against V/K")
+    values = {**sizes(1, 1, K, V), "nu": 1, "eta_l": eta, "spread": left}
+    return WorstCase(problem, values, f"the errors of {K} steps of a user against V/K")
 
 
-def gradient_step(instance: Mapping[str, Any]) -> Performance:
+def gradient_step(_: Statement, instance: Mapping[str, Any]) -> Performance:
     """||T(x) - T(y)||^2 <= ||x - y||^2 for T = id - eta_l grad F_i over all convex smooth functions."""
     from PEPit import PEP
     from PEPit.functions import SmoothConvexFunction
@@ -60,12 +63,9 @@ def gradient_step(instance: Mapping[str, Any]) -> Performance:
     return Performance(problem, left, (x - y) ** 2, "how far a gradient step leaves two points apart")
 
 
-def error_of_a_sample(instance: Mapping[str, Any], factor: float = 1.0, sharp: bool = False) -> Performance:
+def error_of_a_sample(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     """Lemma C.1, part 2: the mean of sR of R vectors (the records' gradients at one point), plus noise in the
-    directions +xi and -xi with xi^2 <= Sigma_g^2/2, against factor varsigma^2/(sR) + Sigma_g^2.
-
-    varsigma^2 is at least the vectors' variance. ``sharp``: (1 - s)/(1 - 1/R) of the first term and half of the second.
-    """
+    directions +xi and -xi with xi^2 <= Sigma_g^2/2; varsigma^2 is at least the vectors' variance."""
     from PEPit import PEP, Expression, Point
 
     R, drawn = int(instance["R"]), int(instance["sR"])
@@ -82,6 +82,5 @@ def error_of_a_sample(instance: Mapping[str, Any], factor: float = 1.0, sharp: b
         error = sum(chosen[1:], chosen[0]) / drawn - mean
         for sign in (1, -1):
             left = left + (error + sign * xi) ** 2 / (2 * len(samples))
-    sampling, rest = ((R - drawn) / (R - 1), 0.5) if sharp else (1.0, 1.0)
-    right = factor * sampling * spread / drawn + rest * noise
-    return Performance(problem, left, right, f"the error of {drawn} of {R} records")
+    letters = {"R": R, "s": Fraction(drawn, R), "varsigma^2": spread, "Sigma^2": noise, "error": left}
+    return WorstCase(problem, letters, f"the error of {drawn} of {R} records")

@@ -15,9 +15,11 @@ from functools import cached_property
 from itertools import combinations, pairwise, product
 from typing import Any
 
-from dpfl_theory.statements.claims import Case
+from dpfl_theory.statements.claims import Values
+from dpfl_theory.statements.model import Statement
+from dpfl_theory.statements.noble2022._round_instances import root
 
-__all__ = ["Outcome", "RecordUser", "Steps", "enumerated", "fresh", "steps_of", "users_of", "variance_bound"]
+__all__ = ["Outcome", "RecordUser", "Steps", "enumerated", "fresh", "noise_of", "steps_of", "users_of"]
 
 
 @dataclass(frozen=True)
@@ -124,16 +126,20 @@ def users_of(instance: Mapping[str, Any]) -> tuple[list[RecordUser], Steps]:
     return users, Steps(int(instance["K"]), eta, int(instance["drawn"]), Fraction(instance["noise"]))
 
 
-def variance_bound(users: Sequence[RecordUser], steps: Steps) -> Fraction:
-    """V = varsigma^2/(sR) + Sigma_g^2."""
-    return max(u.spread for u in users) / steps.drawn + 2 * steps.noise**2
+def noise_of(users: Sequence[RecordUser], steps: Steps) -> tuple[Fraction, dict[str, Any]]:
+    """V = varsigma^2/(sR) + Sigma_g^2, and the letters that it is made of."""
+    spread, records = max(u.spread for u in users), len(users[0].records)
+    letters = {"varsigma": root(spread), "s": Fraction(steps.drawn, records), "R": records}
+    return spread / steps.drawn + 2 * steps.noise**2, {**letters, "Sigma": root(2 * steps.noise**2)}
 
 
-def enumerated(instance: Mapping[str, Any], draws: Draws = fresh) -> list[Case]:
+def enumerated(_: Statement, instance: Mapping[str, Any], draws: Draws = fresh) -> list[Values]:
     """Corollary C.1 over all outcomes of each cohort's steps: part ``first``, ``second`` or ``third`` (given the
     cohort, with old control variates fixed). ``corrections``: c^{t-1} - c_i^{t-1} of each user."""
     users, steps = users_of(instance)
-    M, K, V, part = len(users), steps.K, variance_bound(users, steps), instance["part"]
+    M, K, part = len(users), steps.K, instance["part"]
+    V, letters = noise_of(users, steps)
+    letters |= {"M": M, "K": K, "eta_l": steps.eta, "nu": max(u.smoothness for u in users)}
     start = Fraction(instance["start"])
     found = [steps_of(u, start, Fraction(q), steps, draws) for u, q in zip(users, instance["corrections"])]
     out = []
@@ -146,6 +152,6 @@ def enumerated(instance: Mapping[str, Any], draws: Draws = fresh) -> list[Case]:
             ]
             centre = Fraction(0) if part == "first" else sum(sums, Fraction(0)) / len(sums)
             left = sum(((v - centre) ** 2 for v in sums), Fraction(0)) / len(sums)
-            values = {"K": K, "lM": size, "cohort": cohort, "sR": steps.drawn, "tau": steps.noise, "V": V}
-            out.append(Case(values, left, V / (K * size)))
+            at = {"K": K, "lM": size, "cohort": cohort, "sR": steps.drawn, "tau": steps.noise, "V": V}
+            out.append(Values({**letters, "l": Fraction(size, M), "spread": left}, at))
     return out

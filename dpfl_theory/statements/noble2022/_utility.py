@@ -139,13 +139,12 @@ DISSIMILAR = Assumption(
 )
 
 
-def starts_at_the_minimiser(*given: Any) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
+def starts_at_the_minimiser(start: str) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
     """x^0 = x*, so that the printed right side is 0 whatever c is; one round of one local step by all users.
 
     F_i(x) = nu ||x||^2/2 for all i, s = 1: x^1 is eta_g eta_l times the mean of M Gaussian vectors (the control
-    variates cancel), each with second moment Sigma^2/2, and the only weight is w_1 = 1. given: ``D0`` or ``F0``, last.
+    variates cancel), each with second moment Sigma^2/2, and the only weight is w_1 = 1. start: ``D0`` or ``F0``.
     """
-    start = given[-1]
 
     def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
         s = letters_of(statement)
@@ -167,7 +166,7 @@ def starts_at_the_minimiser(*given: Any) -> Callable[[Statement, Mapping[str, An
     return build
 
 
-def keeps_a_distance(*given: Any) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
+def keeps_a_distance(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """For a step that does not shrink with T the excess stays above a floor, whatever the weights, while the right side
     tends to 0.
 
@@ -178,42 +177,36 @@ def keeps_a_distance(*given: Any) -> Callable[[Statement, Mapping[str, Any]], Ou
 
     All that is used of xi is its symmetry. Where the instance has varsigma for Sigma, one user of two records, with
     gradients F'(x) +- varsigma, draws one in each step, without privacy noise: |x^t| <= varsigma/mu for all t, so that
-    no gradient is longer than C = (nu/mu + 1) varsigma. given: the step size as a function of nu and mu, last.
+    no gradient is longer than C = (nu/mu + 1) varsigma. eta is the step that the statement prescribes.
     """
-    step = given[-1]
+    import sympy as sp
 
-    def build(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
-        import sympy as sp
-
-        s = letters_of(statement)
-        nu, mu, users = (sp.Rational(instance[name]) for name in ("nu", "mu", "M"))
-        noise, records = (sp.Rational(instance.get(name, 0)) for name in ("Sigma", "varsigma"))
-        if records and (noise or users != 1):
-            raise ValueError("either Gaussian noise, or the records of one user")
-        eta = step(nu, mu)
-        h = eta * (records + noise / sp.sqrt(2 * users) * sp.sqrt(2 / sp.pi)) / 2
-        a = sp.Min((1 - eta * mu) * h, eta * (nu - mu) * h / 2)
-        floor = mu * a**2 / 2
-        at = {s["nu"]: nu, s["M"]: users, s["Sigma"]: noise, s["D0"]: h}
-        at |= {s[name]: 1 for name in ("l", "K", "s", "R", "c")} | {s["varsigma"]: records}  # sR = 1 in either case
-        at |= {s["mu"]: mu} if "mu" in s else {}
-        if "B" in s:
-            at |= {s["B"]: 1, s["G"]: 0}
-        right = total(statement).subs(at)
-        needed = {T: float((floor / right.subs(s["T"], T)).evalf(20)) for T in instance["T"]}
-        tends = sp.limit(right, s["T"], sp.oo)
-        refuted = tends == 0 and floor.evalf() > 0 and list(needed.values()) == sorted(needed.values())
-        shown = ", ".join(f"{c:.3g} at T = {T:.0e}" for T, c in needed.items())
-        return Outcome(
-            False if refuted else None,
-            f"the excess stays above {float(floor):.4g} for all T and weights, the right side tends to {tends}: the "
-            f"constant must be at least {shown}",
-            {
-                "floor": float(floor),
-                "eta": str(eta),
-                "start": float(-h),
-                "needed": {str(k): v for k, v in needed.items()},
-            },
-        )
-
-    return build
+    s = letters_of(statement)
+    nu, mu, users = (sp.Rational(instance[name]) for name in ("nu", "mu", "M"))
+    noise, records = (sp.Rational(instance.get(name, 0)) for name in ("Sigma", "varsigma"))
+    if records and (noise or users != 1):
+        raise ValueError("either Gaussian noise, or the records of one user")
+    one = {s[name]: 1 for name in ("l", "K", "s", "R", "c")} | {s.nu: nu, s.M: users}  # sR = 1 in either case
+    one |= {s.mu: mu} if "mu" in s else {}
+    one |= {s.B: 1, s.G: 0} if "B" in s else {}
+    chosen = prescription_of(statement)
+    eta = (chosen["eta_g"] * chosen["eta_l"].subs(s.eta_g, chosen["eta_g"])).subs(one)
+    h = eta * (records + noise / sp.sqrt(2 * users) * sp.sqrt(2 / sp.pi)) / 2
+    a = sp.Min((1 - eta * mu) * h, eta * (nu - mu) * h / 2)
+    floor = mu * a**2 / 2
+    right = total(statement).subs({**one, s.Sigma: noise, s.D0: h, s.varsigma: records})
+    needed = {T: float((floor / right.subs(s.T, T)).evalf(20)) for T in instance["T"]}
+    tends = sp.limit(right, s.T, sp.oo)
+    refuted = tends == 0 and floor.evalf() > 0 and list(needed.values()) == sorted(needed.values())
+    shown = ", ".join(f"{c:.3g} at T = {T:.0e}" for T, c in needed.items())
+    return Outcome(
+        False if refuted else None,
+        f"the excess stays above {float(floor):.4g} for all T and weights, the right side tends to {tends}: the "
+        f"constant must be at least {shown}",
+        {
+            "floor": float(floor),
+            "eta": str(eta),
+            "start": float(-h),
+            "needed": {str(k): v for k, v in needed.items()},
+        },
+    )

@@ -8,14 +8,15 @@ from fractions import Fraction
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.statements.claims import Case, Outcome
-from dpfl_theory.statements.formula import letters_of
-from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement
+from dpfl_theory.statements.claims import Case, Outcome, Values
+from dpfl_theory.statements.formula import Letters, letters_of, sides_of
+from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022 import _lemma_runs as runs
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
 from dpfl_theory.statements.noble2022 import _user_performance as user
 from dpfl_theory.statements.noble2022 import _utility as noble
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.noble2022._round_instances import root
+from dpfl_theory.statements.symbolic import equal, sides_at
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -29,18 +30,10 @@ _ERROR = Expected(
     "end",
 )
 _WHERE = "Lemma C.1, Appendix C.1"
-Factors = Callable[[int, int], tuple[Fraction, Fraction]]
-"""From R and sR what multiplies varsigma^2/(sR) and Sigma_g^2."""
-
-
-def printed(records: int, drawn: int) -> tuple[Fraction, Fraction]:
-    """1 and 1."""
-    return Fraction(1), Fraction(1)
-
-
-def exact_factors(records: int, drawn: int) -> tuple[Fraction, Fraction]:
-    """(1 - s)/(1 - 1/R), for draws without replacement, and 1/2, since E||N(0, I_d)||^2 = d."""
-    return Fraction(records - drawn, records - 1), Fraction(1, 2)
+_PART1 = "part 1 of the lemma, that H~ is unbiased; the display is part 2, and is checked beside it"
+_REVERSE = "the reverse inequality, that nothing smaller is true; the inequality itself is checked beside it"
+_SAMPLING = "what the records' sample adds; that the errors of the sample and of the noise add up remains"
+_NOISE = "what the noise alone adds; that the errors of the records' sample and of the noise add up remains"
 
 
 def _families(instance: Mapping[str, Any]) -> Iterator[tuple[str, list[tuple[int, ...]]]]:
@@ -52,12 +45,13 @@ def _families(instance: Mapping[str, Any]) -> Iterator[tuple[str, list[tuple[int
             yield "drawn", [tuple(draw.randint(-9, 9) for _ in range(d)) for _ in range(R)]
 
 
-def error_cases(instance: Mapping[str, Any], factors: Factors = printed) -> list[Case]:
-    """E||H~ - grad F_i||^2 by enumeration of the subsets, plus d (2C sigma_g/(sR))^2, against the bound.
+def errors_of(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+    """E||H~ - grad F_i||^2 by enumeration of the subsets, plus d (2C sigma_g/(sR))^2.
 
     The records' gradients are whole numbers, C is at least the longest, and varsigma^2 is the records' own variance.
+    ``claimed`` multiplies s.
     """
-    cases = []
+    found = []
     for name, gradients in _families(instance):
         R, d = len(gradients), len(gradients[0])
         mean = [Fraction(sum(column), R) for column in zip(*gradients)]
@@ -72,14 +66,19 @@ def error_cases(instance: Mapping[str, Any], factors: Factors = printed) -> list
                 )
             left /= len(subsets)
             for noise in (Fraction(str(v)) for v in instance["sigma_g"]):
-                scale = 4 * threshold**2 * d * noise**2 / Fraction(drawn) ** 2
-                a, b = factors(R, drawn)
-                values = {"R": R, "sR": drawn, "d": d, "sigma_g": noise, "gradients": name}
-                cases.append(Case(values, left + scale, a * spread / drawn + b * 2 * scale))
-    return cases
+                second = 4 * threshold**2 * d * noise**2 / Fraction(drawn) ** 2
+                at = {"R": R, "sR": drawn, "d": d, "sigma_g": noise, "gradients": name}
+                letters = {
+                    "R": R,
+                    "s": Fraction(drawn, R) * Fraction(instance.get("claimed", 1)),
+                    "varsigma": root(spread),
+                    "Sigma": root(2 * second),
+                }
+                found.append(Values({**letters, "error": left + second}, at))
+    return found
 
 
-def mean_cases(instance: Mapping[str, Any]) -> list[Case]:
+def mean_cases(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
     """Part 1: every coordinate of the mean over the subsets, in both directions; the noise has mean zero."""
     cases = []
     for name, gradients in _families(instance):
@@ -94,30 +93,34 @@ def mean_cases(instance: Mapping[str, Any]) -> list[Case]:
     return cases
 
 
-def attained_cases(instance: Mapping[str, Any]) -> list[Case]:
-    """The sharpened right side against the left one: they are equal."""
-    return [Case(c.values, c.rhs, c.lhs) for c in error_cases(instance, exact_factors)]
+def attained_cases(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
+    """The statement's right side against its left one: they are equal."""
+    found = []
+    for values in errors_of(statement, instance):
+        left, right = sides_at(statement, values.letters)
+        found.append(Case(values.at, right, left))
+    return found
 
 
-def _every_size(_: Mapping[str, Any]) -> Outcome:
+def _every_size(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """m of R records without replacement: with S = sum_j ||g_j - mean||^2 two different records have inner product
     -S/(R(R - 1)) on average, so E||mean of the drawn - mean||^2 = (m S/R - m(m - 1) S/(R(R - 1)))/m^2.
     """
     import sympy as sp
 
-    s = letters_of(SHARPENED)
-    m, S, R = sp.Symbol("m", integer=True, positive=True), sp.Symbol("S", positive=True), s["R"]
+    s, stated = letters_of(statement), sides_of(statement).rhs["sampling"]
+    m, S, R = sp.Symbol("m", integer=True, positive=True), sp.Symbol("S", positive=True), s.R
     found = (m * S / R - m * (m - 1) * S / (R * (R - 1))) / m**2
-    stated = _sharp_sides().rhs["sampling"].subs({s["varsigma"]: sp.sqrt(S / R), s["s"]: m / R})
+    stated = stated.subs({s.varsigma: sp.sqrt(S / R), s.s: m / R})
     found, stated = (sp.simplify(side * (R - 1)) for side in (found, stated))  # no pole where they are compared
     return equal(found, stated, "R - 1 times the variance of m of R records against the sampling term")
 
 
-def _noise_length(statement: Callable[[], Statement], times: int) -> Callable[[Mapping[str, Any]], Outcome]:
+def _noise_length(times: int) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
     """E||(2C/(sR)) N(0, sigma_g^2 I_d)||^2 = 4 C^2 d sigma_g^2/(sR)^2 is half of Sigma_g^2; ``times`` that is the noise
     term."""
 
-    def build(_: Mapping[str, Any]) -> Outcome:
+    def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
         import sympy as sp
 
         C, sigma, z = sp.symbols("C sigma_g z", positive=True)
@@ -125,24 +128,20 @@ def _noise_length(statement: Callable[[], Statement], times: int) -> Callable[[M
         density = sp.exp(-(z**2) / 2) / sp.sqrt(2 * sp.pi)
         one = 2 * sp.integrate(z**2 * density, (z, 0, sp.oo))
         Sigma = 2 * C * sp.sqrt(2 * d) * sigma / n
-        found = statement().sides
-        assert found is not None
-        stated = found().rhs["noise"].subs(letters_of(statement())["Sigma"], Sigma)
+        stated = sides_of(statement).rhs["noise"].subs(letters_of(statement).Sigma, Sigma)
         what = f"{times} times the noise's second moment against the noise term"
         return equal(times * (2 * C / n) ** 2 * sigma**2 * d * one, stated, what)
 
     return build
 
 
-def _sides() -> Sides:
-    s = letters_of(LEMMA)
-    return Sides({"error": s["error"]}, {"sampling": s["varsigma"] ** 2 / (s["s"] * s["R"]), "noise": s["Sigma"] ** 2})
+def _sides(s: Letters) -> Sides:
+    return Sides({"error": s.error}, {"sampling": s.varsigma**2 / (s.s * s.R), "noise": s.Sigma**2})
 
 
-def _sharp_sides() -> Sides:
-    s = letters_of(SHARPENED)
-    sampling = (1 - s["s"]) / (1 - 1 / s["R"]) * s["varsigma"] ** 2 / (s["s"] * s["R"])
-    return Sides({"error": s["error"]}, {"sampling": sampling, "noise": s["Sigma"] ** 2 / 2})
+def _sharp_sides(s: Letters) -> Sides:
+    sampling = (1 - s.s) / (1 - 1 / s.R) * s.varsigma**2 / (s.s * s.R)
+    return Sides({"error": s.error}, {"sampling": sampling, "noise": s.Sigma**2 / 2})
 
 
 def _several(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
@@ -150,7 +149,7 @@ def _several(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
 
 
 def _whole(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    count = values["s"] * values["R"]
+    count = float(values["s"] * values["R"])
     if not 0 < values["s"] <= 1 or count < 1 - 1e-9 or abs(count - round(count)) > 1e-9:
         return f"s R = {count:g} is no whole number between 1 and {values['R']:g}: a step's mean is biased or empty"
     return None
@@ -161,22 +160,17 @@ def _one_step(values: Mapping[str, float]) -> float:
     return 1.0
 
 
-def _worst(sizes: tuple[tuple[int, int], ...], sharp: bool) -> tuple[Check, ...]:
-    return tuple(
-        Check(
-            "worst-case",
-            f"part 2, vectors, R = {R}, sR = {drawn}",
-            lambda i: user.error_of_a_sample(i, sharp=sharp),
-            {"R": R, "sR": drawn},
-        )
-        for R, drawn in sizes
-    )
+def _worst(*sizes: tuple[int, int]) -> tuple[Check, ...]:
+    found = {f"part 2, vectors, R = {R}, sR = {drawn}": {"R": R, "sR": drawn} for R, drawn in sizes}
+    return checks("worst-case", user.error_of_a_sample, found)
 
 
 RECORDS = Assumption("sR is a whole number of records: Algorithm 1 draws floor(sR) of them and divides by sR", _whole)
 _RECORDS = {"R": [1, 2, 3, 5, 6], "d": [1, 2, 5], "sigma_g": ["0", "1/2", "40"], "seed": 4}
 _MANY = {**_RECORDS, "R": [2, 3, 5, 6]}
+_PARTLY = {**_MANY, "R": [5], "claimed": "51/50"}
 _HIGH = {"R": [1, 3], "d": [200], "sigma_g": ["1"], "seed": 4}
+_OUTSIDE = {name: run for name, run in runs.OUTSIDE.items() if "record" in name}
 
 LEMMA: Statement = Statement(
     id="noble2022.lemmaC.1",
@@ -200,12 +194,13 @@ LEMMA: Statement = Statement(
     assumptions=(noble.SMOOTH, noble.GRADIENTS, RECORDS),
     sides=_sides,
     checks=(
-        Check("algebra", "the noise's second moment is half of Sigma_g^2", _noise_length(lambda: LEMMA, 2)),
-        Check("exact", "part 1, unbiased", mean_cases, _RECORDS),
-        Check("exact", "part 2, every number of records", error_cases, _RECORDS),
-        Check("exact", "part 2, 200 dimensions", error_cases, _HIGH),
-        *_worst(((2, 1), (3, 1), (3, 2), (4, 4)), sharp=False),
-        *runs.checks(lambda: LEMMA, _one_step, "error", runs=runs.SAMPLES, what="last local step"),
+        Check("algebra", "the noise's second moment is half of Sigma_g^2", _noise_length(2), part=_NOISE),
+        Check("exact", "part 1, unbiased", mean_cases, _RECORDS, part=_PART1),
+        Check("exact", "part 2, every number of records", errors_of, _RECORDS),
+        Check("exact", "part 2, 200 dimensions", errors_of, _HIGH),
+        *_worst((2, 1), (3, 1), (3, 2), (4, 4)),
+        *runs.checks(_one_step, "error", runs=runs.SAMPLES, what="last local step"),
+        *runs.checks(_one_step, "error", runs=_OUTSIDE, what="last local step", expected="not-applicable"),
     ),
     slips=(
         "The text before the lemma says that N(0, I_d) has variance 2d; it has d, so that Sigma_g^2 is twice the "
@@ -236,11 +231,13 @@ SHARPENED: Statement = Statement(
     assumptions=(*LEMMA.assumptions, Assumption("R >= 2", _several)),
     sides=_sharp_sides,
     checks=(
-        Check("algebra", "draws without replacement, every R", _every_size),
-        Check("algebra", "the noise's second moment", _noise_length(lambda: SHARPENED, 1)),
-        Check("exact", "every number of records", lambda i: error_cases(i, exact_factors), _MANY),
-        Check("exact", "the bound is attained", attained_cases, _MANY),
-        *_worst(((2, 1), (3, 2), (4, 3)), sharp=True),
+        Check("algebra", "draws without replacement, every R", _every_size, part=_SAMPLING),
+        Check("algebra", "the noise's second moment", _noise_length(1), part=_NOISE),
+        Check("exact", "every number of records", errors_of, _MANY),
+        Check("exact", "the bound is attained", attained_cases, _MANY, part=_REVERSE),
+        Check("exact", "one record, outside R >= 2", errors_of, {**_MANY, "R": [1]}, "not-applicable"),
+        Check("exact", "2% of a record more than a whole one", errors_of, _PARTLY, "not-applicable"),
+        *_worst((2, 1), (3, 2), (4, 3)),
     ),
 )
 

@@ -8,11 +8,12 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from dpfl_theory.statements.claims import Case, Outcome, Performance
-from dpfl_theory.statements.formula import letters_of
-from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, Symbol
+from dpfl_theory.statements.claims import Case, Outcome, Performance, Values, WorstCase
+from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.noble2022 import _lemma_runs as runs
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
+from dpfl_theory.statements.noble2022._round_instances import root
 from dpfl_theory.statements.symbolic import equal
 
 _SUM = Expected(
@@ -31,11 +32,12 @@ _MEANS = Expected(
     "||a_1 + ... + a_n||^2; a run's a_i are the gradients at y^0, ..., y^{K-1}",
     "end",
 )
+_PART1 = "part 1 of the lemma, whose right side has n^2 sigma_A^2; the display is part 2, and is checked beside it"
 _COUNT = Symbol("n", "number of random vectors", (0, 0), "integer", "n")
 _DEVIATION = Symbol("sigma_A", "root of the bound of the variances", (1, -1), "nonnegative", r"\sigma_A")
 
 
-def part1_cases(instance: Mapping[str, Any], power: int = 2) -> list[Case]:
+def part1_cases(_: Statement, instance: Mapping[str, Any], power: int = 2) -> list[Case]:
     """E||sum A_i||^2 <= ||sum a_i||^2 + n^power sigma_A^2 for A_i = a_i + z_i over equally likely outcomes of z.
 
     ``equal``: all z_i are the same +-1 (equality); ``drawn``: dependent integer vectors, centred.
@@ -77,17 +79,17 @@ def _trees(instance: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], list[t
         yield {"n": n, "means": family}, ends, Fraction(1)
 
 
-def part2_cases(instance: Mapping[str, Any], factor: int = 2) -> list[Case]:
-    """E||sum A_i||^2 <= factor E||sum a_i||^2 + factor n sigma_A^2 over all outcomes of fair signs."""
-    cases = []
-    for values, ends, variance in _trees(instance):
-        left = sum((A**2 for A, _ in ends), Fraction(0)) / len(ends)
-        means = sum((a**2 for _, a in ends), Fraction(0)) / len(ends)
-        cases.append(Case(values, left, factor * means + factor * int(values["n"]) * variance))
-    return cases
+def part2(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+    """Second moments of the sums over all outcomes of fair signs."""
+    found = []
+    for at, ends, variance in _trees(instance):
+        left = sum((A**2 for A, _a in ends), Fraction(0)) / len(ends)
+        means = sum((a**2 for _A, a in ends), Fraction(0)) / len(ends)
+        found.append(Values({"n": at["n"], "sum_squared": left, "means_squared": means, "sigma_A": root(variance)}, at))
+    return found
 
 
-def performance(instance: Mapping[str, Any], factor: float = 2.0) -> Performance:
+def performance(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     """Part 2 for all vectors: steps +-xi, a conditional mean and an error of its own at every node of the tree."""
     from PEPit import PEP, Expression, Point
 
@@ -107,11 +109,12 @@ def performance(instance: Mapping[str, Any], factor: float = 2.0) -> Performance
         total = a
         for i in range(n):
             total = total + signs[i] * nodes[signs[:i]][1]
-        left, right = left + total**2 / 2**n, right + factor * a**2 / 2**n
-    return Performance(problem, left, right + factor * n * variance, f"n = {n} martingale steps, factor {factor:g}")
+        left, right = left + total**2 / 2**n, right + a**2 / 2**n
+    values = {"n": n, "sum_squared": left, "means_squared": right, "sigma_A^2": variance}
+    return WorstCase(problem, values, f"n = {n} martingale steps")
 
 
-def part1_performance(instance: Mapping[str, Any], factor: float = 1.0) -> Performance:
+def part1_performance(_: Statement, instance: Mapping[str, Any], factor: float = 1.0) -> Performance:
     """Part 1 for all vectors over three equally likely outcomes, dependent in every way: ||sum a_i||^2 + factor n^2
     sigma_A^2."""
     from PEPit import PEP, Expression, Point
@@ -119,7 +122,7 @@ def part1_performance(instance: Mapping[str, Any], factor: float = 1.0) -> Perfo
     n = int(instance["n"])
     problem, variance, a = PEP(), Expression(), Point()  # a is the sum of the means
     totals = [a, a, a]
-    for _ in range(n):
+    for _i in range(n):
         one, two = Point(), Point()
         errors = [one, two, -one - two]
         problem.add_constraint(sum((e**2 for e in errors[1:]), errors[0] ** 2) / 3 <= variance)
@@ -133,18 +136,18 @@ def _eta(values: Mapping[str, float]) -> float:
     return 1.0
 
 
-def _young(_: Mapping[str, Any]) -> Outcome:
+def _young(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """The right side less ||a + z||^2 is ||a - z||^2, with z the sum of the errors, E||z||^2 <= n sigma_A^2."""
     import sympy as sp
 
-    s = letters_of(LEMMA)
+    s = letters_of(statement)
     a, z = sp.symbols("a z", real=True)
-    named = {s["means_squared"]: a**2, s["sigma_A"]: sp.Abs(z) / sp.sqrt(s["n"])}
-    right = sum(_sides().rhs.values()).subs(named)
+    named = {s.means_squared: a**2, s.sigma_A: sp.Abs(z) / sp.sqrt(s.n)}
+    right = total(statement).subs(named)
     return equal(sp.expand(right - (a + z) ** 2), sp.expand((a - z) ** 2), "the slack against a square")
 
 
-def _mean_of_squares(instance: Mapping[str, Any]) -> Outcome:
+def _mean_of_squares(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """n sum z_i^2 - (sum z_i)^2 = sum over pairs of (z_i - z_j)^2, coordinate by coordinate: part 1."""
     from itertools import combinations
 
@@ -157,11 +160,8 @@ def _mean_of_squares(instance: Mapping[str, Any]) -> Outcome:
     return equal(sp.expand(left), sp.expand(right), f"n = {n}: the slack of part 1 against squared differences")
 
 
-def _sides() -> Sides:
-    s = letters_of(LEMMA)
-    return Sides(
-        {"sum": s["sum_squared"]}, {"means": 2 * s["means_squared"], "variances": 2 * s["n"] * s["sigma_A"] ** 2}
-    )
+def _sides(s: Letters) -> Sides:
+    return Sides({"sum": s.sum_squared}, {"means": 2 * s.means_squared, "variances": 2 * s.n * s.sigma_A**2})
 
 
 LEMMA: Statement = Statement(
@@ -184,13 +184,24 @@ LEMMA: Statement = Statement(
     expectations=(_SUM, _MEANS),
     sides=_sides,
     checks=(
-        *(Check("algebra", f"part 1, squared differences, n = {n}", _mean_of_squares, {"n": n}) for n in (2, 3, 4)),
+        *checks(
+            "algebra",
+            _mean_of_squares,
+            {f"part 1, squared differences, n = {n}": {"n": n} for n in (2, 3, 4)},
+            part=_PART1,
+        ),
         Check("algebra", "part 2, every n", _young),
-        Check("exact", "part 1, dependent vectors", part1_cases, {"n": [1, 2, 3, 7], "outcomes": [2, 5], "seed": 2}),
-        Check("exact", "part 2, means that follow the errors", part2_cases, {"n": [1, 2, 3, 6, 9], "seed": 3}),
-        *(Check("worst-case", f"part 1, n = {n}", part1_performance, {"n": n}) for n in (1, 2, 4)),
-        *(Check("worst-case", f"part 2, n = {n}", performance, {"n": n}) for n in (1, 2, 3)),
-        *runs.checks(lambda: LEMMA, _eta, "sum", "means", runs=runs.SUMS, what="part 2"),
+        Check(
+            "exact",
+            "part 1, dependent vectors",
+            part1_cases,
+            {"n": [1, 2, 3, 7], "outcomes": [2, 5], "seed": 2},
+            part=_PART1,
+        ),
+        Check("exact", "part 2, means that follow the errors", part2, {"n": [1, 2, 3, 6, 9], "seed": 3}),
+        *checks("worst-case", part1_performance, {f"part 1, n = {n}": {"n": n} for n in (1, 2, 4)}, part=_PART1),
+        *checks("worst-case", performance, {f"part 2, n = {n}": {"n": n} for n in (1, 2, 3)}),
+        *runs.checks(_eta, "sum", "means", runs=runs.SUMS, what="part 2"),
     ),
     slips=(
         "Part 2 prints ||sum a_i||^2 without an expectation, although a_i = E[A_i | A_{i-1}, ..., A_1] is random; "

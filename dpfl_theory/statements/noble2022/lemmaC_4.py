@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _lemma_enumeration as draws
 from dpfl_theory.statements.noble2022 import _lemma_proofs as proofs
@@ -17,63 +16,38 @@ from dpfl_theory.statements.noble2022 import _round_instances as exact
 from dpfl_theory.statements.noble2022 import _round_performance as worst
 from dpfl_theory.statements.noble2022 import _round_steps as steps
 from dpfl_theory.statements.noble2022 import _utility as noble
-from dpfl_theory.statements.noble2022._moments import RoundMoments, Users
 
 
-def _move(slope: Any, *factors: Any) -> Callable[[Users, RoundMoments], tuple[Fraction, Fraction]]:
-    """factors of drift, lag, slope or gap (``slope`` tells which), and V/(KlM)."""
-
-    def bound(u: Users, m: RoundMoments) -> tuple[Fraction, Fraction]:
-        a, b, c, d = (Fraction(f) for f in factors)
-        nu, W = u.smoothness, u.variance / (u.local_steps * u.size)
-        start = c * (m.slope if slope == "slope" else nu * m.gap)
-        return m.move, u.step**2 * (a * nu**2 * m.drift + b * nu**2 * m.lag + start + d * W)
-
-    return bound
-
-
-def _worst_move(r: worst.Round, _: Mapping[str, Any]) -> tuple[Any, Any]:
-    return r.move / r.step**2, 4 * r.drift + 8 * r.lag + 8 * r.gap + 9 * r.W
-
-
-def _worst_sharp_move(r: worst.Round, _: Mapping[str, Any]) -> tuple[Any, Any]:
-    return r.move / r.step**2, 4 * r.drift + 8 / 3 * r.lag + 4 / 3 * r.slope + 4 * r.W
-
-
-def _worst(build: Any, kind: str) -> tuple[Check, ...]:
+def _worst(kind: str) -> tuple[Check, ...]:
     """All sizes at a short step, the first four at the longest one, and long local steps inside a server step of it."""
-    short, longest = (worst.checks(build, kind, ("0",), step=step) for step in ("1/10", "24"))
+    short, longest = (worst.checks(kind, ("0",), step=step) for step in ("1/10", "24"))
     instance = {"class": kind, "M": 2, "size": 1, "K": 2, "eta_g": "1/12", "step": "24", "power": "0", "noise": True}
     name = f"one round, {kind}, M = 2, lM = 1, K = 2, eta~ nu = 1, eta_g = 1/12"
-    return (*longest[:4], *short, Check("worst-case", name, build, instance))
+    return (*longest[:4], *short, Check("worst-case", name, worst.one_round, instance))
 
 
-def _c4_sides() -> Sides:
-    s = letters_of(C4)
-    square = s["eta"] ** 2
+def _c4_sides(s: Letters) -> Sides:
     return Sides(
-        {"move": s["move"]},
+        {"move": s.move},
         {
-            "drift": 4 * square * s["nu"] ** 2 * s["drift"],
-            "lag": 8 * s["nu"] ** 2 * square * s["lag"],
-            "excess": 8 * s["nu"] * square * s["gap"],
-            "noise": 9 * square * proof.averaged(s),
+            "drift": 4 * s.eta**2 * s.nu**2 * s.drift,
+            "lag": 8 * s.nu**2 * s.eta**2 * s.lag,
+            "excess": 8 * s.nu * s.eta**2 * s.gap,
+            "noise": 9 * s.eta**2 * proof.averaged(s),
         },
     )
 
 
-def _c4_sharp_sides() -> Sides:
+def _c4_sharp_sides(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(C4_SHARPENED)
-    square = s["eta"] ** 2
     return Sides(
-        {"move": s["move"]},
+        {"move": s.move},
         {
-            "drift": 4 * square * s["nu"] ** 2 * s["drift"],
-            "lag": sp.Rational(8, 3) * s["nu"] ** 2 * square * s["lag"],
-            "slope": sp.Rational(4, 3) * square * s["slope"],
-            "noise": 4 * square * proof.averaged(s),
+            "drift": 4 * s.eta**2 * s.nu**2 * s.drift,
+            "lag": sp.Rational(8, 3) * s.nu**2 * s.eta**2 * s.lag,
+            "slope": sp.Rational(4, 3) * s.eta**2 * s.slope,
+            "noise": 4 * s.eta**2 * proof.averaged(s),
         },
     )
 
@@ -83,7 +57,6 @@ def _short(values: Mapping[str, float]) -> float:
     return 1 / 24
 
 
-_C4_WHAT = "the server's move against Lemma C.4"
 _C4_NOTE = f"the proof's displays are garbled; {proof.WHOLE_NOTE}; {runs.NOTE}"
 C4: Statement = Statement(
     id="noble2022.lemmaC.4",
@@ -95,11 +68,13 @@ C4: Statement = Statement(
     assumptions=(*steps.BASE, noble.CONVEX, proof.MINIMISER, Assumption("eta~ <= 1/nu", steps.step_limit(1.0, "0"))),
     sides=_c4_sides,
     checks=(
-        Check("algebra", "from the sharpened form", steps.by_lemma_c2(lambda: C4, lambda: C4_SHARPENED)),
-        *exact.exact_checks(_move("gap", 4, 8, 8, 9), steps.whole_step(Fraction(1)), exact.FEW | exact.LONG),
-        *draws.checks(_move("gap", 4, 8, 8, 9), steps.whole_step(Fraction(1, 24))),
-        *_worst(steps.performance(_worst_move, True, _C4_WHAT), "convex"),
-        *runs.checks(lambda: C4, _short, "move", "drift"),
+        Check("algebra", "from the sharpened form", steps.by_lemma_c2("noble2022.lemmaC.4.sharpened")),
+        *exact.checks(steps.whole_step(Fraction(1)), exact.FEW | exact.LONG),
+        *exact.checks(steps.whole_step(Fraction(101, 100)), steps.beyond("eta~ <= 1/nu"), "not-applicable"),
+        *draws.checks(steps.whole_step(Fraction(1, 24))),
+        *_worst("convex"),
+        *runs.checks(_short, "move", "drift"),
+        *runs.checks(_short, "move", "drift", runs=runs.OUTSIDE, expected="not-applicable"),
     ),
     uses=(
         "noble2022.lemmaC.2",
@@ -138,18 +113,13 @@ C4_SHARPENED: Statement = replace(
     assumptions=steps.BASE,
     sides=_c4_sharp_sides,
     checks=(
-        Check("algebra", "for all users, cohorts and steps", proofs.move(lambda: C4_SHARPENED)),
-        *exact.exact_checks(
-            _move("slope", 4, Fraction(8, 3), Fraction(4, 3), 4),
-            steps.whole_step(Fraction(1)),
-            exact.MIXED | exact.LONG,
-        ),
-        *exact.exact_checks(
-            _move("slope", 4, Fraction(8, 3), Fraction(4, 3), 4), steps.whole_step(Fraction(5)), exact.OTHER
-        ),
-        *draws.checks(_move("slope", 4, Fraction(8, 3), Fraction(4, 3), 4), steps.whole_step(Fraction(1, 24))),
-        *_worst(steps.performance(_worst_sharp_move, False, _C4_WHAT), "non-convex"),
-        *runs.checks(lambda: C4_SHARPENED, _short, "move", "drift", runs=runs.RUNS | runs.CORNERS),
+        Check("algebra", "for all users, cohorts and steps", proofs.move),
+        *exact.checks(steps.whole_step(Fraction(1)), exact.MIXED | exact.LONG),
+        *exact.checks(steps.whole_step(Fraction(5)), exact.OTHER),
+        *draws.checks(steps.whole_step(Fraction(1, 24))),
+        *_worst("non-convex"),
+        *runs.checks(_short, "move", "drift", runs=runs.RUNS | runs.CORNERS),
+        *runs.checks(_short, "move", "drift", runs=runs.OUTSIDE, expected="not-applicable"),
     ),
     uses=("noble2022.lemmaC.1",),
     slips=(),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _lemma_enumeration as draws
 from dpfl_theory.statements.noble2022 import _lemma_proofs as proofs
@@ -17,7 +17,6 @@ from dpfl_theory.statements.noble2022 import _round_instances as exact
 from dpfl_theory.statements.noble2022 import _round_performance as worst
 from dpfl_theory.statements.noble2022 import _round_steps as steps
 from dpfl_theory.statements.noble2022 import _utility as noble
-from dpfl_theory.statements.noble2022._moments import RoundMoments, Users
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -27,73 +26,57 @@ def _exponent(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     return None if 0.5 <= values["alpha"] <= 1 else f"alpha = {values['alpha']} does not lie in [1/2, 1]"
 
 
-def _lag(start: str, exponent: str) -> Callable[[Users, RoundMoments], tuple[Fraction, Fraction]]:
-    def bound(u: Users, m: RoundMoments) -> tuple[Fraction, Fraction]:
-        share, nu = u.share, u.smoothness
-        power = exact.power(share, 2 * Fraction(exponent) - 1)
-        if power is None:
-            raise ValueError(f"l = {share} to the power {2 * Fraction(exponent) - 1} is no fraction: choose another l")
-        first = m.slope / (48 * nu**2) if start == "slope" else m.gap / (24 * nu)
-        noise = u.variance / (u.local_steps * u.size)
-        right = (1 - Fraction(17, 36) * share) * m.lag + power * first + Fraction(97, 48) * power * m.drift
-        return m.lag_after, right + share / nu**2 * noise / 32
-
-    return bound
-
-
-def _worst_lag(sharp: bool) -> Callable[[worst.Round, Mapping[str, Any]], tuple[Any, Any]]:
-    def bound(r: worst.Round, instance: Mapping[str, Any]) -> tuple[Any, Any]:
-        power = r.share ** (2 * float(Fraction(instance["power"])) - 1)
-        start = r.slope / 48 if sharp else r.gap / 24
-        right = (1 - 17 / 36 * r.share) * r.lag + power * start + 97 / 48 * power * r.drift + r.share / 32 * r.W
-        return r.lag_after, right
-
-    return bound
-
-
-def _c5_sides(statement: Statement) -> Sides:
+def _c5_sides(s: Letters) -> Sides:
+    """Without convexity by the gradient, whose square is at most 2 nu times the excess."""
     import sympy as sp
 
-    s = letters_of(statement)
-    power = s["l"] ** (2 * s["alpha"] - 1)
-    start = (
-        {"excess": power * s["gap"] / (24 * s["nu"])}
-        if "gap" in s
-        else {"slope": power * s["slope"] / (48 * s["nu"] ** 2)}
-    )
+    power = s.l ** (2 * s.alpha - 1)
+    excess = {"excess": power * s.gap / (24 * s.nu)} if "gap" in s else {"slope": power * s.slope / (48 * s.nu**2)}
     return Sides(
-        {"lag": s["lag_after"]},
+        {"lag": s.lag_after},
         {
-            "lag before": (1 - sp.Rational(17, 36) * s["l"]) * s["lag"],
-            **start,
-            "drift": sp.Rational(97, 48) * power * s["drift"],
-            "noise": s["l"] / s["nu"] ** 2 * proof.averaged(s) / 32,
+            "lag before": (1 - sp.Rational(17, 36) * s.l) * s.lag,
+            **excess,
+            "drift": sp.Rational(97, 48) * power * s.drift,
+            "noise": s.l / s.nu**2 * proof.averaged(s) / 32,
         },
     )
 
 
+def _limit(alpha: str) -> Callable[[Fraction], Fraction | None]:
+    """l^alpha/24, where it and l^(2 alpha - 1) are fractions."""
+
+    def limit(share: Fraction) -> Fraction | None:
+        found, other = (exact.power(share, power) for power in (Fraction(alpha), 2 * Fraction(alpha) - 1))
+        return None if found is None or other is None else found / 24
+
+    return limit
+
+
 def _lag_checks(sharp: bool) -> tuple[Check, ...]:
-    instances = exact.MIXED if sharp else exact.FEW
     out: list[Check] = []
-    for exponent in ("1/2", "2/3", "1") if sharp else ("1/2", "1"):
-        bound = _lag("slope" if sharp else "gap", exponent)
-
-        def limit(share: Fraction, exponent: str = exponent) -> Fraction | None:
-            found = exact.power(share, Fraction(exponent))
-            other = exact.power(share, 2 * Fraction(exponent) - 1)
-            return None if found is None or other is None else found / 24
-
-        for check in exact.exact_checks(bound, limit, instances, alpha=exponent):
-            out.append(replace(check, name=f"{check.name}, alpha = {exponent}"))
-    out += draws.checks(_lag("slope" if sharp else "gap", "1"), lambda share: share / 24)
+    for alpha in ("1/2", "2/3", "1") if sharp else ("1/2", "1"):
+        for check in exact.checks(_limit(alpha), exact.MIXED if sharp else exact.FEW, alpha=alpha):
+            out.append(replace(check, name=f"{check.name}, alpha = {alpha}"))
     kind = "non-convex" if sharp else "convex"
-    build = steps.performance(_worst_lag(sharp), not sharp, "the control lag against Lemma C.5")
-    return (*out, *worst.checks(build, kind, ("1/2", "1")), _many_users(build, kind))
+    many = {"class": kind, "M": 6, "size": 1, "K": 1, "step": "1", "power": "1/2", "noise": True}
+    return (
+        *out,
+        *draws.checks(_limit("1"), alpha="1"),
+        *worst.checks(kind, ("1/2", "1")),
+        Check("worst-case", f"one round, {kind}, M = 6, lM = 1, K = 1, step l^(1/2)", worst.one_round, many),
+    )
 
 
-def _many_users(build: Any, kind: str) -> Check:
-    instance = {"class": kind, "M": 6, "size": 1, "K": 1, "step": "1", "power": "1/2", "noise": True}
-    return Check("worst-case", f"one round, {kind}, M = 6, lM = 1, K = 1, step l^(1/2)", build, instance)
+def _outside() -> tuple[Check, ...]:
+    step = steps.whole_step(Fraction(1, 24))
+    return (
+        *exact.checks(step, steps.beyond("alpha >= 1/2"), "not-applicable", alpha="99/200"),
+        *exact.checks(step, steps.beyond("alpha <= 1"), "not-applicable", alpha="101/100"),
+        *exact.checks(
+            steps.whole_step(Fraction(101, 2400)), steps.beyond("eta~ <= l/(24 nu)"), "not-applicable", alpha="1"
+        ),
+    )
 
 
 def _longest(values: Mapping[str, float]) -> float:
@@ -116,11 +99,13 @@ C5: Statement = Statement(
     ),
     **runs.letters(steps.letters("lag_after", "gap", "alpha", *steps.ROUND), "lag_after", "drift beside"),
     assumptions=(*steps.BASE, noble.CONVEX, proof.MINIMISER, _EXPONENT, _STEP_ALPHA),
-    sides=lambda: _c5_sides(C5),
+    sides=_c5_sides,
     checks=(
-        Check("algebra", "from the sharpened form", steps.by_lemma_c2(lambda: C5, lambda: C5_SHARPENED)),
+        Check("algebra", "from the sharpened form", steps.by_lemma_c2("noble2022.lemmaC.5.sharpened")),
         *_lag_checks(sharp=False),
-        *runs.checks(lambda: C5, _longest, "lag", "drift"),
+        *_outside(),
+        *runs.checks(_longest, "lag", "drift"),
+        *runs.checks(_longest, "lag", "drift", runs=runs.OUTSIDE, expected="not-applicable"),
     ),
     uses=("noble2022.lemmaC.2", "noble2022.lemmaC.5.sharpened"),
     slips=(
@@ -144,11 +129,12 @@ C5_SHARPENED: Statement = replace(
     ),
     **runs.letters(steps.letters("lag_after", "slope", "alpha", *steps.ROUND), "lag_after", "drift beside"),
     assumptions=(*steps.BASE, _EXPONENT, _STEP_ALPHA),
-    sides=lambda: _c5_sides(C5_SHARPENED),
     checks=(
-        Check("algebra", "for all users, cohorts and steps", proofs.lag(lambda: C5_SHARPENED)),
+        Check("algebra", "for all users, cohorts and steps", proofs.lag),
         *_lag_checks(sharp=True),
-        *runs.checks(lambda: C5_SHARPENED, _longest, "lag", "drift", runs=runs.RUNS | runs.CORNERS),
+        *_outside(),
+        *runs.checks(_longest, "lag", "drift", runs=runs.RUNS | runs.CORNERS),
+        *runs.checks(_longest, "lag", "drift", runs=runs.OUTSIDE, expected="not-applicable"),
     ),
     uses=("noble2022.lemmaC.1", "noble2022.lemmaC.4.sharpened"),
     slips=(),

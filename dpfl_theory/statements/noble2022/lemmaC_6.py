@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _lemma_enumeration as draws
 from dpfl_theory.statements.noble2022 import _lemma_proofs as proofs
@@ -17,57 +16,23 @@ from dpfl_theory.statements.noble2022 import _round_instances as exact
 from dpfl_theory.statements.noble2022 import _round_performance as worst
 from dpfl_theory.statements.noble2022 import _round_steps as steps
 from dpfl_theory.statements.noble2022 import _utility as noble
-from dpfl_theory.statements.noble2022._moments import RoundMoments, Users
-
-Constants = tuple[Fraction, Fraction, Fraction]
-"""What multiplies nu eta~ F_{t-1}, ||grad F||^2/(nu eta_g)^2 and eta~ V/(nu K eta_g^2) where the drift stands alone."""
-PRINTED: Constants = (Fraction(1), Fraction(1, 40), Fraction(3, 20))
-SHARP: Constants = (Fraction(48, 529), Fraction(1, 529), Fraction(72, 529))
 
 
-def bound(constants: Constants, start: str) -> Callable[[Users, RoundMoments], tuple[Fraction, Fraction]]:
-    """Both sides over (9/2) nu^2 eta~; start: ``gap`` as printed, ``slope`` sharpened, which divides the lag by eta_g^2
-    too."""
-    lag, first, noise = constants
-
-    def sides(u: Users, m: RoundMoments) -> tuple[Fraction, Fraction]:
-        nu, square = u.smoothness, u.eta_g**2
-        slope = m.slope if start == "slope" else 2 * nu * m.gap
-        right = lag * nu * u.step * m.lag / (square if start == "slope" else 1)
-        return m.drift, right + first * slope / (nu**2 * square) + noise * u.step / nu * u.variance / (
-            u.local_steps * square
-        )
-
-    return sides
-
-
-def _worst_drift(constants: Constants, start: str) -> Callable[[worst.Round, Mapping[str, Any]], tuple[Any, Any]]:
-    lag, first, noise = (float(v) for v in constants)
-
-    def sides(r: worst.Round, _: Mapping[str, Any]) -> tuple[Any, Any]:
-        square = r.eta_g**2
-        slope = r.slope if start == "slope" else 2 * r.gap
-        right = lag * r.step / (square if start == "slope" else 1) * r.lag + first / square * slope
-        return r.drift, right + noise * r.step / (r.local_steps * square) * r.V
-
-    return sides
-
-
-def _c6_sides(statement: Statement) -> Sides:
+def _c6_sides(s: Letters) -> Sides:
+    """As printed where the excess is a letter; else by the gradient, where the lag is divided by eta_g^2 too."""
     import sympy as sp
 
-    s = letters_of(statement)
-    half, square = sp.Rational(9, 2), s["eta_g"] ** 2
+    half, square = sp.Rational(9, 2), s.eta_g**2
     if "gap" in s:
-        lag, part, noise = half, sp.Rational(9, 40) * s["nu"] * s["gap"], sp.Rational(27, 40)
+        lag, part, noise = half, sp.Rational(9, 40) * s.nu * s.gap, sp.Rational(27, 40)
     else:
-        lag, part, noise = sp.Rational(216, 529) / square, sp.Rational(9, 1058) * s["slope"], sp.Rational(324, 529)
+        lag, part, noise = sp.Rational(216, 529) / square, sp.Rational(9, 1058) * s.slope, sp.Rational(324, 529)
     return Sides(
-        {"drift": half * s["nu"] ** 2 * s["eta"] * s["drift"]},
+        {"drift": half * s.nu**2 * s.eta * s.drift},
         {
-            "lag": lag * s["nu"] ** 3 * s["eta"] ** 2 * s["lag"],
-            "excess" if "gap" in s else "slope": part * s["eta"] / square,
-            "noise": noise * s["eta"] ** 2 * s["nu"] / (s["K"] * square) * proof.variance(s),
+            "lag": lag * s.nu**3 * s.eta**2 * s.lag,
+            "excess" if "gap" in s else "slope": part * s.eta / square,
+            "noise": noise * s.eta**2 * s.nu / (s.K * square) * proof.variance(s),
         },
     )
 
@@ -82,15 +47,17 @@ def _longest(values: Mapping[str, float]) -> float:
 
 
 def _drift_checks(sharp: bool) -> tuple[Check, ...]:
-    instances = exact.MIXED if sharp else exact.FEW
-    kind = "non-convex" if sharp else "convex"
-    constants, start = (SHARP, "slope") if sharp else (PRINTED, "gap")
-    build = steps.performance(_worst_drift(constants, start), not sharp, "the user drift against Lemma C.6")
     return (
-        *exact.exact_checks(bound(constants, start), steps.whole_step(Fraction(1, 24)), instances),
-        *draws.checks(bound(constants, start), steps.whole_step(Fraction(1, 24))),
-        *worst.checks(build, kind, ("0",)),
+        *exact.checks(steps.whole_step(Fraction(1, 24)), exact.MIXED if sharp else exact.FEW),
+        *draws.checks(steps.whole_step(Fraction(1, 24))),
+        *worst.checks("non-convex" if sharp else "convex", ("0",)),
     )
+
+
+_OUTSIDE = (
+    *exact.checks(steps.whole_step(Fraction(101, 2400)), steps.beyond("eta~ <= 1/(24 nu)"), "not-applicable"),
+    *exact.checks(steps.whole_step(Fraction(1, 24)), steps.beyond("eta_g >= 1"), "not-applicable", eta_g="99/100"),
+)
 
 
 C6: Statement = Statement(
@@ -106,11 +73,13 @@ C6: Statement = Statement(
     ),
     **runs.letters(steps.letters("gap", *_C6_LETTERS), "drift"),
     assumptions=(*steps.BASE, noble.CONVEX, proof.MINIMISER, proof.GLOBAL, _C6_STEP),
-    sides=lambda: _c6_sides(C6),
+    sides=_c6_sides,
     checks=(
-        Check("algebra", "from the sharpened form", steps.by_lemma_c2(lambda: C6, lambda: C6_SHARPENED)),
+        Check("algebra", "from the sharpened form", steps.by_lemma_c2("noble2022.lemmaC.6.sharpened")),
         *_drift_checks(sharp=False),
-        *runs.checks(lambda: C6, _longest, "drift"),
+        *_OUTSIDE,
+        *runs.checks(_longest, "drift"),
+        *runs.checks(_longest, "drift", runs=runs.OUTSIDE, expected="not-applicable"),
     ),
     uses=("noble2022.lemmaC.2", "noble2022.lemmaC.6.sharpened"),
     slips=(
@@ -138,11 +107,12 @@ C6_SHARPENED: Statement = replace(
     ),
     **runs.letters(steps.letters("slope", *_C6_LETTERS), "drift"),
     assumptions=(*steps.BASE, proof.GLOBAL, _C6_STEP),
-    sides=lambda: _c6_sides(C6_SHARPENED),
     checks=(
-        Check("algebra", "for all users, cohorts and steps", proofs.drift(lambda: C6_SHARPENED)),
+        Check("algebra", "for all users, cohorts and steps", proofs.drift),
         *_drift_checks(sharp=True),
-        *runs.checks(lambda: C6_SHARPENED, _longest, "drift", runs=runs.RUNS | runs.CORNERS),
+        *_OUTSIDE,
+        *runs.checks(_longest, "drift", runs=runs.RUNS | runs.CORNERS),
+        *runs.checks(_longest, "drift", runs=runs.OUTSIDE, expected="not-applicable"),
     ),
     uses=("noble2022.lemmaC.1",),
     slips=(),

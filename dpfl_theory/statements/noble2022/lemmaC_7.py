@@ -9,13 +9,14 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Outcome, Performance
-from dpfl_theory.statements.formula import letters_of, sides_of
-from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement
+from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022 import _lemma_enumeration as draws
 from dpfl_theory.statements.noble2022 import _lemma_runs as runs
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
 from dpfl_theory.statements.noble2022 import _round_instances as exact
 from dpfl_theory.statements.noble2022 import _round_performance as worst
+from dpfl_theory.statements.noble2022 import _round_steps as steps
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022 import lemmaC_4, lemmaC_5, lemmaC_6
 
@@ -29,30 +30,13 @@ SHARP: Constants = (Fraction(3, 2), Fraction(5), Fraction(1))
 _MU = replace(proof.LETTERS["mu"], meaning="convexity constant of every F_i, 0 if convex only", domain="nonnegative")
 
 
-def performance(constants: Constants) -> Callable[[Mapping[str, Any]], Performance]:
-    """The gain on the left, so that the right side is never negative."""
-    gain, alone, shared = (float(v) for v in constants)
-
-    def build(instance: Mapping[str, Any]) -> Performance:
-        r = worst.round_of(instance, star=True)
-        weight = 27 * r.step**2 / r.share
-        noise = r.step**2 * r.V / r.local_steps * (alone / r.size + shared / r.eta_g**2)
-        left = r.distance_after + weight * r.lag_after + gain * r.step * r.gap
-        right = (1 - r.mu * r.step / 2) * (r.distance + weight * r.lag) + noise
-        return Performance(r.problem, left, right, "progress of one round, the gain on the left")
-
-    return build
-
-
 def largest_step(share: Fraction, mu: Fraction) -> Fraction:
     """The largest eta~ nu, rounded down."""
     root = exact.power(share, Fraction(2, 3)) or Fraction(int(float(share) ** (2 / 3) * 10**4), 10**4)
     return min(root / 24, share / (54 * mu)) if mu else root / 24
 
 
-def _combination(
-    claim: Callable[[], Statement], *lemmas: Callable[[], Statement]
-) -> Callable[[Mapping[str, Any]], Outcome]:
+def _combination(*lemmas: Statement) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
     """(10), 27 nu^2 eta~^2/l times Lemma C.5 and (12) over nu add up to no more than the claim, by coefficients.
 
     (10) is ||x^t - x*||^2 expanded with Lemma C.4 and <grad F_i(y), x* - x> <= F_i(x*) - F_i(x) + nu ||y - x||^2 -
@@ -61,27 +45,25 @@ def _combination(
     affine in each letter, so that the corners decide; that of the noise is linear in z = lM/eta_g^2 >= 0.
     """
 
-    def build(_: Mapping[str, Any]) -> Outcome:
+    def build(claim: Statement, _: Mapping[str, Any]) -> Outcome:
         import sympy as sp
 
-        s = {**letters_of(claim())}
+        s = {**letters_of(claim)}
         theta, p, h, phi, z = sp.symbols("theta p h phi z", positive=True)
         s["drift"] = sp.Symbol("drift", nonnegative=True)
 
         def side(statement: Statement, which: str) -> Any:
-            assert statement.sides is not None
-            found = sum(getattr(sides_of(statement), which).values())
             own = letters_of(statement)
             named = {own[name]: s[name] for name in own if name in s}
             named |= {own["slope"]: 2 * s["nu"] * s["gap"]} if "slope" in own else {}
             named |= {own["alpha"]: sp.Rational(2, 3)} if "alpha" in own else {}
-            return found.subs(named)
+            return total(statement, which).subs(named)
 
-        move, lag, drift = (lemma() for lemma in lemmas)
+        move, lag, drift = lemmas
         eta, nu, mu, share = s["eta"], s["nu"], s["mu"], s["l"]
-        total = (1 - mu * eta / 2) * s["distance"] - 2 * eta * s["gap"] + 2 * nu * eta * s["drift"] + side(move, "rhs")
-        total += 27 * nu**2 * eta**2 / share * side(lag, "rhs") + (side(drift, "rhs") - side(drift, "lhs")) / nu
-        slack = sp.expand(side(claim(), "rhs") - total)
+        sum_ = (1 - mu * eta / 2) * s["distance"] - 2 * eta * s["gap"] + 2 * nu * eta * s["drift"] + side(move, "rhs")
+        sum_ += 27 * nu**2 * eta**2 / share * side(lag, "rhs") + (side(drift, "rhs") - side(drift, "lhs")) / nu
+        slack = sp.expand(side(claim, "rhs") - sum_)
         moments = [s[name] for name in ("gap", "drift", "lag", "distance")]
         parts = {str(m): slack.coeff(m) for m in moments}
         parts["noise"] = slack.subs(dict.fromkeys(moments, 0))
@@ -109,7 +91,7 @@ def _combination(
     return build
 
 
-def _inner_product(instance: Mapping[str, Any]) -> Performance:
+def _inner_product(_: Statement, instance: Mapping[str, Any]) -> Performance:
     """<grad F(y), x - x*> + nu ||y - x||^2 >= F(x) - F(x*) + (mu/4)||x - x*||^2, behind the display of E[A]."""
     from PEPit import PEP
     from PEPit.functions import SmoothConvexFunction, SmoothStronglyConvexFunction
@@ -127,22 +109,21 @@ def _inner_product(instance: Mapping[str, Any]) -> Performance:
     return Performance(problem, left, (y - x) ** 2, f"the inner product's error against ||y - x||^2, mu = {mu:g}")
 
 
-def _sides(statement: Statement, constants: Constants) -> Sides:
+def _sides(s: Letters, constants: Constants) -> Sides:
     import sympy as sp
 
-    s = letters_of(statement)
     gain, alone, shared = (sp.Rational(v.numerator, v.denominator) for v in constants)
-    weight = 27 * s["nu"] ** 2 * s["eta"] ** 2 / s["l"]
-    shrink = 1 - s["mu"] * s["eta"] / 2
-    noise = s["eta"] ** 2 * proof.averaged(s)
+    weight = 27 * s.nu**2 * s.eta**2 / s.l
+    shrink = 1 - s.mu * s.eta / 2
+    noise = s.eta**2 * proof.averaged(s)
     return Sides(
-        {"distance": s["distance_after"], "lag": weight * s["lag_after"]},
+        {"distance": s.distance_after, "lag": weight * s.lag_after},
         {
-            "distance before": shrink * s["distance"],
-            "lag before": shrink * weight * s["lag"],
-            "gain": -gain * s["eta"] * s["gap"],
+            "distance before": shrink * s.distance,
+            "lag before": shrink * weight * s.lag,
+            "gain": -gain * s.eta * s.gap,
             "noise": alone * noise,
-            "drift noise": shared * noise * s["l"] * s["M"] / s["eta_g"] ** 2,
+            "drift noise": shared * noise * s.l * s.M / s.eta_g**2,
         },
     )
 
@@ -152,7 +133,8 @@ def step_test(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     most = values["l"] ** (2 / 3) / (24 * values["nu"])
     if values.get("mu"):
         most = min(most, values["l"] / (54 * values["mu"]))
-    return None if values["eta"] <= most * (1 + 1e-12) else f"eta~ = {float(values['eta']):.6g} exceeds {most:.6g}"
+    found = float(values["eta"])
+    return None if found <= most * (1 + 1e-12) else f"eta~ = {found:.6g} exceeds {float(most):.6g}"
 
 
 def _longest(values: Mapping[str, float]) -> float:
@@ -177,26 +159,38 @@ _STRONG = {
 }
 
 
-def _checks(statement: Callable[[], Statement], constants: Constants) -> tuple[Check, ...]:
-    bound = exact.entered(statement)
+_NO_MU = _limit(Fraction(0))
+_ROUNDS = {n: v for n, v in exact.CONVEX.items() if "0" in v["curvatures"] or "eight" in n} | exact.GLOBAL
+_STEP = (
+    "step of the proof: what a user's gradient at y says of F_i; the round that Lemmas C.4 to C.6 make of it remains"
+)
+
+
+def _checks() -> tuple[Check, ...]:
     strong: list[Check] = []
     for name, instance in _STRONG.items():
-        mu = min(Fraction(v) for v in instance["curvatures"])
-        strong += exact.exact_checks(bound, _limit(mu), {name: instance})
+        strong += exact.checks(_limit(min(Fraction(v) for v in instance["curvatures"])), {name: instance})
     return (
-        *exact.exact_checks(
-            bound,
-            lambda share: largest_step(share, Fraction(0)),
-            {n: v for n, v in exact.CONVEX.items() if "0" in v["curvatures"] or "eight" in n} | exact.GLOBAL,
-        ),
-        *exact.exact_checks(
-            bound, lambda share: largest_step(share, Fraction(1)) / 100, {"short steps": exact.CONVEX["one user"]}
-        ),
+        *exact.checks(_NO_MU, _ROUNDS, mu="0"),
+        *exact.checks(lambda share: largest_step(share, Fraction(1)) / 100, {"short steps": exact.CONVEX["one user"]}),
         *strong,
-        *draws.checks(bound, lambda share: largest_step(share, Fraction(0))),
-        *worst.checks(performance(constants), "convex"),
-        *worst.checks(performance(constants), "strongly convex", mu="1/2")[2:5],
+        *draws.checks(_NO_MU),
+        *worst.checks("convex"),
+        *worst.checks("strongly convex", mu="1/2")[2:5],
     )
+
+
+def _beyond(mu: Fraction) -> Callable[[Fraction], Fraction]:
+    """A hundredth more than the largest eta~ nu."""
+    return lambda share: largest_step(share, mu) * Fraction(101, 100)
+
+
+_FLAT = {**exact.CONVEX["one user"], "curvatures": ["1", "0"], "offsets": ["0", "0"], "size": 2}
+_OUTSIDE = (
+    *exact.checks(_beyond(Fraction(0)), {"just outside eta~ <= l^(2/3)/(24 nu)": _FLAT}, "not-applicable"),
+    *exact.checks(_beyond(Fraction(1)), steps.beyond("eta~ <= l/(54 mu)"), "not-applicable"),
+    *exact.checks(_NO_MU, {"just outside eta_g >= 1": {**_FLAT, "eta_g": "99/100"}}, "not-applicable"),
+)
 
 
 LEMMA: Statement = Statement(
@@ -224,16 +218,19 @@ LEMMA: Statement = Statement(
     assumptions=(
         noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.WARM, proof.WHOLE, proof.MINIMISER, proof.GLOBAL, STEP,
     ),
-    sides=lambda: _sides(LEMMA, PRINTED),
+    sides=lambda s: _sides(s, PRINTED),
     checks=(
         Check(
             "algebra",
             "Lemmas C.4 to C.6 together",
-            _combination(lambda: LEMMA, lambda: lemmaC_4.C4, lambda: lemmaC_5.C5, lambda: lemmaC_6.C6),
+            _combination(lemmaC_4.C4, lemmaC_5.C5, lemmaC_6.C6),
         ),
-        *(Check("worst-case", f"inner product, mu = {mu}", _inner_product, {"mu": mu}) for mu in ("0", "1/8", "1/2")),
-        *_checks(lambda: LEMMA, PRINTED),
-        *runs.checks(lambda: LEMMA, _longest, "lag"),
+        *checks("worst-case", _inner_product, {f"inner product, mu = {mu}": {"mu": mu} for mu in ("0", "1/8", "1/2")},
+                part=_STEP),
+        *_checks(),
+        *_OUTSIDE,
+        *runs.checks(_longest, "lag"),
+        *runs.checks(_longest, "lag", runs=runs.OUTSIDE, expected="not-applicable"),
     ),
     uses=("noble2022.lemmaC.4", "noble2022.lemmaC.5", "noble2022.lemmaC.6"),
     slips=(
@@ -257,20 +254,17 @@ SHARPENED: Statement = replace(
         "Lemma C.7, Appendix C.3",
         note="derived: three times the gain and half of the noise or less, from Lemma C.4 sharpened",
     ),
-    sides=lambda: _sides(SHARPENED, SHARP),
+    sides=lambda s: _sides(s, SHARP),
     checks=(
         Check(
             "algebra",
             "Lemmas C.4 to C.6 together",
-            _combination(
-                lambda: SHARPENED,
-                lambda: lemmaC_4.C4_SHARPENED,
-                lambda: lemmaC_5.C5_SHARPENED,
-                lambda: lemmaC_6.C6_SHARPENED,
-            ),
+            _combination(lemmaC_4.C4_SHARPENED, lemmaC_5.C5_SHARPENED, lemmaC_6.C6_SHARPENED),
         ),
-        *_checks(lambda: SHARPENED, SHARP),
-        *runs.checks(lambda: SHARPENED, _longest, "lag", runs=runs.RUNS | runs.CORNERS),
+        *_checks(),
+        *_OUTSIDE,
+        *runs.checks(_longest, "lag", runs=runs.RUNS | runs.CORNERS),
+        *runs.checks(_longest, "lag", runs=runs.OUTSIDE, expected="not-applicable"),
     ),
     uses=("noble2022.lemmaC.4.sharpened", "noble2022.lemmaC.5.sharpened", "noble2022.lemmaC.6.sharpened"),
     slips=(),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement
+from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _first_step as first
 from dpfl_theory.statements.noble2022 import _lasting_noise as lasting
 from dpfl_theory.statements.noble2022 import _moderate_runs as moderate
@@ -20,61 +21,50 @@ if TYPE_CHECKING:
 _COMMON = ("c", "eta_g", "eta_l", "nu", "M", "l", "R", "s", "K", "T", "varsigma", "Sigma")
 
 
-def _steps(statement: Callable[[], Statement], strongly: bool) -> Callable[[], Mapping[str, Any]]:
+def _steps(s: Letters, strongly: bool = False) -> Mapping[str, Any]:
     """eta_g = sqrt(lM); eta_l = l^(2/3)/(24 nu K eta_g), and at most l/(54 mu K eta_g) if strongly convex."""
-
-    def build() -> Mapping[str, Any]:
-        import sympy as sp
-
-        s = letters_of(statement())
-        eta_g = sp.sqrt(s["l"] * s["M"])
-        eta_l = s["l"] ** sp.Rational(2, 3) / (24 * s["nu"] * s["K"] * eta_g)
-        return {
-            "eta_g": eta_g,
-            "eta_l": sp.Min(eta_l, s["l"] / (54 * s["mu"] * s["K"] * eta_g)) if strongly else eta_l,
-        }
-
-    return build
-
-
-def _strongly_convex() -> Sides:
     import sympy as sp
 
-    s = letters_of(STRONGLY_CONVEX)
-    variance = s["varsigma"] ** 2 / (s["s"] * s["R"]) + s["Sigma"] ** 2
+    eta_g = sp.sqrt(s.l * s.M)
+    eta_l = s.l ** sp.Rational(2, 3) / (24 * s.nu * s.K * eta_g)
+    return {"eta_g": eta_g, "eta_l": sp.Min(eta_l, s.l / (54 * s.mu * s.K * eta_g)) if strongly else eta_l}
+
+
+def _strongly_convex(s: Letters) -> Sides:
+    import sympy as sp
+
+    variance = s.varsigma**2 / (s.s * s.R) + s.Sigma**2
     # min(l/108, mu l^(2/3)/(48 nu)), with nu taken out: sympy cannot typeset the exponential otherwise.
-    rate = sp.Min(s["l"] * s["nu"] / 108, s["mu"] * s["l"] ** sp.Rational(2, 3) / 48) / s["nu"]
+    rate = sp.Min(s.l * s.nu / 108, s.mu * s.l ** sp.Rational(2, 3) / 48) / s.nu
     return Sides(
-        {"excess": s["excess"]},
+        {"excess": s.excess},
         {
-            "noise": s["c"] * variance / (s["mu"] * s["T"] * s["K"] * s["l"] * s["M"]),
-            "start": s["c"] * s["mu"] * s["D0"] ** 2 * sp.exp(-rate * s["T"]),
+            "noise": s.c * variance / (s.mu * s.T * s.K * s.l * s.M),
+            "start": s.c * s.mu * s.D0**2 * sp.exp(-rate * s.T),
         },
     )
 
 
-def _convex() -> Sides:
+def _convex(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(CONVEX)
     return Sides(
-        {"excess": s["excess"]},
+        {"excess": s.excess},
         {
-            "noise": s["c"] * noble.deviation(s) / sp.sqrt(s["T"] * s["K"] * s["l"] * s["M"]) * s["D0"],
-            "start": s["c"] * s["nu"] / (s["l"] ** sp.Rational(2, 3) * s["T"]) * s["D0"] ** 2,
+            "noise": s.c * noble.deviation(s) / sp.sqrt(s.T * s.K * s.l * s.M) * s.D0,
+            "start": s.c * s.nu / (s.l ** sp.Rational(2, 3) * s.T) * s.D0**2,
         },
     )
 
 
-def _non_convex() -> Sides:
+def _non_convex(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(NON_CONVEX)
     return Sides(
-        {"gradient": s["gradient"]},
+        {"gradient": s.gradient},
         {
-            "noise": s["c"] * noble.deviation(s) / sp.sqrt(s["T"] * s["K"] * s["l"] * s["M"]) * sp.sqrt(s["F0"]),
-            "start": s["c"] * s["nu"] / (s["l"] ** sp.Rational(2, 3) * s["T"]) * s["F0"],
+            "noise": s.c * noble.deviation(s) / sp.sqrt(s.T * s.K * s.l * s.M) * sp.sqrt(s.F0),
+            "start": s.c * s.nu / (s.l ** sp.Rational(2, 3) * s.T) * s.F0,
         },
     )
 
@@ -85,11 +75,6 @@ def _long_enough(problem: Problem | None, values: Mapping[str, Any]) -> str | No
 
 
 LONG_ENOUGH = Assumption("T >= max(108/l, 48 nu/(mu l^(2/3)))", _long_enough)
-
-
-def _step(nu: Any, mu: Any) -> Any:
-    """eta_g eta_l K at l = 1."""
-    return min(1 / (24 * nu), 1 / (54 * mu))
 
 
 WHY_FALSE = (
@@ -133,23 +118,23 @@ STRONGLY_CONVEX: Statement = Statement(
         LONG_ENOUGH,
     ),
     sides=_strongly_convex,
-    prescription=_steps(lambda: STRONGLY_CONVEX, strongly=True),
+    prescription=lambda s: _steps(s, strongly=True),
     checks=(
         Check(
             "algebra",
             "a step that does not shrink with T",
-            noble.keeps_a_distance(lambda: STRONGLY_CONVEX, _step),
+            noble.keeps_a_distance,
             _FLOOR,
             "violated",
         ),
         Check(
             "algebra",
             "the same with bounded gradients",
-            noble.keeps_a_distance(lambda: STRONGLY_CONVEX, _step),
+            noble.keeps_a_distance,
             {**{name: value for name, value in _FLOOR.items() if name != "Sigma"}, "varsigma": "1"},
             "violated",
         ),
-        *moderate.checks(lambda: STRONGLY_CONVEX, "scaffold"),
+        *moderate.checks("scaffold"),
     ),
     expected="violated",
     erratum=Erratum(
@@ -204,17 +189,18 @@ CONVEX: Statement = Statement(
     expectations=(first.EXCESS,),
     assumptions=(noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.SAMPLING, noble.ROUNDS),
     sides=_convex,
-    prescription=_steps(lambda: CONVEX, strongly=False),
+    prescription=_steps,
     checks=(
         Check(
             "algebra",
             "start at the minimiser",
-            noble.starts_at_the_minimiser(lambda: CONVEX, "D0"),
+            noble.starts_at_the_minimiser("D0"),
             expected="violated",
         ),
-        lasting.bent(lambda: CONVEX, lambda nu, mu: 1 / (24 * nu)),
+        lasting.bent(),
         Check("algebra", "the paper's own settings", own.own_settings, own.SETTINGS),
-        *first.checks(lambda: CONVEX, "excess", "scaffold"),
+        *first.checks("excess", "scaffold"),
+        *runs.outside(runs.run(), runs.RUNS[runs.ONE], "nu", "l", "s"),
     ),
     expected="violated",
     erratum=Erratum(
@@ -266,16 +252,16 @@ NON_CONVEX: Statement = Statement(
     expectations=(first.GRADIENT,),
     assumptions=(noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.SAMPLING, noble.ROUNDS),
     sides=_non_convex,
-    prescription=_steps(lambda: NON_CONVEX, strongly=False),
+    prescription=_steps,
     checks=(
         Check(
             "algebra",
             "start at the minimiser",
-            noble.starts_at_the_minimiser(lambda: NON_CONVEX, "F0"),
+            noble.starts_at_the_minimiser("F0"),
             expected="violated",
         ),
-        lasting.lasting(lambda: NON_CONVEX),
-        *first.checks(lambda: NON_CONVEX, "gradient", "scaffold"),
+        lasting.lasting(),
+        *first.checks("gradient", "scaffold"),
     ),
     expected="violated",
     homogeneous=False,

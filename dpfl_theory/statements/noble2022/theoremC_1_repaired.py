@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.statements.claims import Experiment, Outcome
-from dpfl_theory.statements.formula import letters_of, sides_of
-from dpfl_theory.statements.model import Check, Sides, Source, Statement
+from dpfl_theory.statements.formula import Letters, letters_of, sides_of
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _first_step as first
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
@@ -16,137 +16,127 @@ from dpfl_theory.statements.noble2022 import _strongly_convex as strong
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022 import lemmaC_8, lemmaC_9
 from dpfl_theory.statements.noble2022.theoremC_1 import LONG_ENOUGH
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import all_equal
 
 _LETTERS = ("eta_g", "eta_l", "nu", *proof.VARIANCE, *proof.COHORT, "T")
 _BASE = (noble.SMOOTH, noble.GRADIENTS, noble.WARM, proof.WHOLE)
 _OUTPUT = "the averaged output is over x^0, ..., x^{T-1}, which Lemma C.7 bounds"
 
 
-def _short(s: Mapping[str, Any]) -> Any:
+def _short(s: Letters) -> Any:
     """l^(2/3)/(24 nu)."""
     import sympy as sp
 
-    return s["l"] ** sp.Rational(2, 3) / (24 * s["nu"])
+    return s.l ** sp.Rational(2, 3) / (24 * s.nu)
 
 
-def _steps(statement: Callable[[], Statement], global_step: Callable[[Any], Any]) -> Callable[[], Mapping[str, Any]]:
+def _steps(s: Letters, step: Callable[[Letters], Any]) -> Mapping[str, Any]:
     """eta_g = sqrt(lM), eta_l = eta~/(K eta_g)."""
-
-    def build() -> Mapping[str, Any]:
-        import sympy as sp
-
-        s = letters_of(statement())
-        eta_g = sp.sqrt(s["l"] * s["M"])
-        return {"eta_g": eta_g, "eta_l": global_step(s) / (s["K"] * eta_g)}
-
-    return build
-
-
-def _convex_step(s: Mapping[str, Any]) -> Any:
     import sympy as sp
 
-    return sp.Min(_short(s), s["D0"] / sp.sqrt(20 * s["T"] * proof.averaged(s)))
+    eta_g = sp.sqrt(s.l * s.M)
+    return {"eta_g": eta_g, "eta_l": step(s) / (s.K * eta_g)}
 
 
-def _strong_step(s: Mapping[str, Any]) -> Any:
+def _convex_step(s: Letters) -> Any:
     import sympy as sp
 
-    return sp.Min(_short(s), s["l"] / (54 * s["mu"]), 2 * _log(s) / (s["mu"] * s["T"]))
+    return sp.Min(_short(s), s.D0 / sp.sqrt(20 * s.T * proof.averaged(s)))
 
 
-def _log(s: Mapping[str, Any]) -> Any:
+def _strong_step(s: Letters) -> Any:
+    import sympy as sp
+
+    return sp.Min(_short(s), s.l / (54 * s.mu), 2 * _log(s) / (s.mu * s.T))
+
+
+def _log(s: Letters) -> Any:
     """L = ln max(e, mu^2 D_0^2 T/W), W = 2V/(KlM)."""
     import sympy as sp
 
-    return sp.log(sp.Max(sp.E, s["mu"] ** 2 * s["D0"] ** 2 * s["T"] / (2 * proof.averaged(s))))
+    return sp.log(sp.Max(sp.E, s.mu**2 * s.D0**2 * s.T / (2 * proof.averaged(s))))
 
 
-def _smooth_step(s: Mapping[str, Any]) -> Any:
+def _smooth_step(s: Letters) -> Any:
     import sympy as sp
 
-    return sp.Min(_short(s), sp.sqrt(12 * s["F0"] / (35 * s["nu"] * s["T"] * proof.averaged(s))))
+    return sp.Min(_short(s), sp.sqrt(12 * s.F0 / (35 * s.nu * s.T * proof.averaged(s))))
 
 
-def _convex() -> Sides:
+def _convex(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(CONVEX)
     return Sides(
-        {"excess": s["excess"]},
+        {"excess": s.excess},
         {
-            "noise": 8 * sp.sqrt(5) * s["D0"] * sp.sqrt(proof.averaged(s) / s["T"]),
-            "start": 48 * s["nu"] * s["D0"] ** 2 / (s["l"] ** sp.Rational(2, 3) * s["T"]),
+            "noise": 8 * sp.sqrt(5) * s.D0 * sp.sqrt(proof.averaged(s) / s.T),
+            "start": 48 * s.nu * s.D0**2 / (s.l ** sp.Rational(2, 3) * s.T),
         },
     )
 
 
-def _strongly_convex() -> Sides:
+def _strongly_convex(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(STRONGLY_CONVEX)
-    rate = sp.Min(s["l"] * s["nu"] / 108, s["mu"] * s["l"] ** sp.Rational(2, 3) / 48) / s["nu"]
+    rate = sp.Min(s.l * s.nu / 108, s.mu * s.l ** sp.Rational(2, 3) / 48) / s.nu
     return Sides(
-        {"excess": s["excess"]},
+        {"excess": s.excess},
         {
-            "noise": 84 * _log(s) * proof.averaged(s) / (s["mu"] * s["T"]),
-            "start": sp.Rational(8, 5) * s["mu"] * s["D0"] ** 2 * sp.exp(-rate * s["T"]),
+            "noise": 84 * _log(s) * proof.averaged(s) / (s.mu * s.T),
+            "start": sp.Rational(8, 5) * s.mu * s.D0**2 * sp.exp(-rate * s.T),
         },
     )
 
 
-def _non_convex() -> Sides:
+def _non_convex(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(NON_CONVEX)
     return Sides(
         runs.without_warm_round(s, "slope", "slope0"),
         {
-            "noise": 2 * sp.sqrt(sp.Rational(84, 5) * s["nu"] * s["F0"] * proof.averaged(s) / s["T"]),
-            "start": sp.Rational(288, 5) * s["nu"] * s["F0"] / (s["l"] ** sp.Rational(2, 3) * s["T"]),
+            "noise": 2 * sp.sqrt(sp.Rational(84, 5) * s.nu * s.F0 * proof.averaged(s) / s.T),
+            "start": sp.Rational(288, 5) * s.nu * s.F0 / (s.l ** sp.Rational(2, 3) * s.T),
         },
     )
 
 
-def _at_sqrt(statement: Callable[[], Statement], lemma: Callable[[], Statement]) -> Callable[[Any], Outcome]:
+def _at_sqrt(lemma: Statement) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
     """The lemma's terms at eta_g = sqrt(lM) are this statement's, squared to be free of roots."""
 
-    def build(_: Mapping[str, Any]) -> Outcome:
+    def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
         import sympy as sp
 
-        ours, theirs = statement(), lemma()
-        assert ours.sides is not None
-        assert theirs.sides is not None
-        s, own = letters_of(ours), letters_of(theirs)
-        named = {own[name]: s[name] for name in own if name in s} | {own["eta_g"]: sp.sqrt(s["l"] * s["M"])}
-        found = [
-            equal(sp.simplify(sides_of(theirs).rhs[name].subs(named) ** 2), sp.simplify(term**2), name)
-            for name, term in sides_of(ours).rhs.items()
-        ]
-        return Outcome(all(o.true for o in found) or None, "; ".join(o.reason for o in found))
+        s, own, theirs = letters_of(statement), letters_of(lemma), sides_of(lemma).rhs
+        named = {own[name]: s[name] for name in own if name in s} | {own.eta_g: sp.sqrt(s.l * s.M)}
+        return all_equal(
+            *(
+                (sp.simplify(theirs[name].subs(named) ** 2), sp.simplify(term**2), name)
+                for name, term in sides_of(statement).rhs.items()
+            )
+        )
 
     return build
 
 
-def _log_terms(_: Mapping[str, Any]) -> Outcome:
-    """42 L W/(mu T) at W = 2V/(KlM) is the noise term, and mu eta~/2 at both ends of eta~'s limit is the rate."""
+def _log_terms(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+    """42 L W/(mu T) at W = 2V/(KlM) is the noise term, and mu eta~/2 at both ends of eta~'s limit is the rate of the
+    start's."""
     import sympy as sp
 
-    s = letters_of(STRONGLY_CONVEX)
+    s, stated = letters_of(statement), sides_of(statement).rhs
     W = 2 * proof.averaged(s)
-    first_term = equal(42 * _log(s) * W / (s["mu"] * s["T"]), _strongly_convex().rhs["noise"], "the noise")
-    rates = [s["mu"] * limit / 2 for limit in (s["l"] / (54 * s["mu"]), _short(s))]
-    exponents = [s["l"] / 108, s["mu"] * s["l"] ** sp.Rational(2, 3) / (48 * s["nu"])]
-    every = (first_term, *(equal(a, b, "the rate") for a, b in zip(rates, exponents)))
-    return Outcome(all(o.true for o in every) or None, "; ".join(o.reason for o in every))
+    start = sp.Rational(8, 5) * s.mu * s.D0**2
+    rate = sp.Min(*(sp.simplify(s.mu * end / 2 * s.nu) for end in (s.l / (54 * s.mu), _short(s)))) / s.nu
+    return all_equal(
+        (42 * _log(s) * W / (s.mu * s.T), stated["noise"], "the noise"),
+        (start * sp.exp(-rate * s.T), stated["start"], "the start"),
+    )
 
 
-def averaged(
-    statement: Callable[[], Statement], step: Callable[[Mapping[str, float]], float]
-) -> Callable[[Mapping[str, Any]], Experiment]:
+def averaged(step: Callable[[Mapping[str, float]], float]) -> Callable[[Statement, Mapping[str, Any]], Experiment]:
     """The run whose server shows the weighted mean: over the warm round and T - 1 others, so over x^0, ..., x^{T-1}."""
 
-    def build(instance: Mapping[str, Any]) -> Experiment:
+    def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
         from dpfl_theory.algorithms.average import WeightedAverage
 
         mu = instance["problem"]["parameters"].get("ridge", 0.0)
@@ -158,7 +148,7 @@ def averaged(
         algorithm = replace(known, local_step=eta_l)
         weighted = WeightedAverage(algorithm, 1 - mu * eta / 2)
         run = replace(found, algorithm=weighted, rounds=int(values["T"]), values=values)
-        return runs.chosen_values(run, statement(), eta_l=eta_l)
+        return runs.claimed(runs.chosen_values(run, statement, eta_l=eta_l), instance)
 
     return build
 
@@ -172,16 +162,23 @@ def _strong_runs() -> tuple[Check, ...]:
         "half of the users, with a ridge": runs.run_of(problem, 2, 1, 1000, 0.001, clip=10.0),
         "four users, a step below the limit": runs.run_of(problem, 4, 2, 2000, 0.05, clip=10.0),
     }
-    build = averaged(lambda: STRONGLY_CONVEX, strong.strong_step)
-    return tuple(Check("monte-carlo", name, build, instance) for name, instance in chosen.items())
+    for edge, T in (("inside", 108), ("outside", 106)):
+        chosen[f"four users, just {edge} T >= 108/l"] = runs.run_of(problem, 4, 2, T, 0.001, clip=10.0)
+    outside = {"four users, just outside T >= 108/l": "not-applicable"}
+    build = averaged(strong.strong_step)
+    edges = runs.outside(build, chosen["four users, with a ridge"], "nu", "mu")
+    return checks("monte-carlo", build, chosen, outside) + edges
 
 
 _NAMES = ("half of the records", "three dimensions", "four users, a step below the limit")
 
 
 def _convex_runs() -> tuple[Check, ...]:
-    build = averaged(lambda: CONVEX, lemmaC_8.best_step)
-    return tuple(Check("monte-carlo", name, build, runs.RUNS[name]) for name in _NAMES)
+    build = averaged(lemmaC_8.best_step)
+    return (
+        *checks("monte-carlo", build, {name: runs.RUNS[name] for name in _NAMES}),
+        *runs.outside(build, runs.RUNS[runs.ONE], "nu", "l", "s", "D0"),
+    )
 
 
 CONVEX: Statement = Statement(
@@ -205,9 +202,9 @@ CONVEX: Statement = Statement(
     expectations=(first.EXCESS,),
     assumptions=(noble.CONVEX, *_BASE, noble.ROUNDS, runs.APART),
     sides=_convex,
-    prescription=_steps(lambda: CONVEX, _convex_step),
+    prescription=lambda s: _steps(s, _convex_step),
     checks=(
-        Check("algebra", "Lemma C.8 repaired at eta_g = sqrt(lM)", _at_sqrt(lambda: CONVEX, lambda: lemmaC_8.REPAIRED)),
+        Check("algebra", "Lemma C.8 repaired at eta_g = sqrt(lM)", _at_sqrt(lemmaC_8.REPAIRED)),
         *_convex_runs(),
     ),
     uses=("noble2022.lemmaC.8.repaired",),
@@ -234,7 +231,7 @@ STRONGLY_CONVEX: Statement = Statement(
     expectations=(first.EXCESS,),
     assumptions=(noble.STRONGLY_CONVEX, *_BASE, LONG_ENOUGH),
     sides=_strongly_convex,
-    prescription=_steps(lambda: STRONGLY_CONVEX, _strong_step),
+    prescription=lambda s: _steps(s, _strong_step),
     checks=(
         Check("algebra", "Lemma C.8 repaired at eta_g = sqrt(lM)", _log_terms),
         *_strong_runs(),
@@ -262,12 +259,11 @@ NON_CONVEX: Statement = Statement(
     expectations=(runs.SLOPE,),
     assumptions=(*_BASE, noble.ROUNDS, runs.AWAY),
     sides=_non_convex,
-    prescription=_steps(lambda: NON_CONVEX, _smooth_step),
+    prescription=lambda s: _steps(s, _smooth_step),
     checks=(
-        Check(
-            "algebra", "Lemma C.9 repaired at eta_g = sqrt(lM)", _at_sqrt(lambda: NON_CONVEX, lambda: lemmaC_9.REPAIRED)
-        ),
-        *runs.runs(lambda: NON_CONVEX, lemmaC_9.best_step, _NAMES),
+        Check("algebra", "Lemma C.9 repaired at eta_g = sqrt(lM)", _at_sqrt(lemmaC_9.REPAIRED)),
+        *runs.runs(lemmaC_9.best_step, _NAMES),
+        *runs.outside(runs.run(lemmaC_9.best_step), runs.RUNS[runs.ONE], "l", "s", "F0"),
     ),
     uses=("noble2022.lemmaC.9.repaired",),
 )

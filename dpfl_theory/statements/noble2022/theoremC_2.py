@@ -81,11 +81,6 @@ def _long_enough(problem: Problem | None, values: Mapping[str, Any]) -> str | No
 LONG_ENOUGH = Assumption("T >= 8 (1 + B^2) nu/mu", _long_enough)
 
 
-def _step(nu: Any, mu: Any) -> Any:
-    """eta_g eta_l K at B = 1."""
-    return 1 / (16 * nu)
-
-
 _OUTPUT = (
     "The output is over x^1, ..., x^T; the lemmas behind it bound x^0, ..., x^{T-1}. The counterexamples of many "
     "rounds hold in both readings.",
@@ -127,14 +122,14 @@ STRONGLY_CONVEX: Statement = Statement(
         Check(
             "algebra",
             "a step that does not shrink with T",
-            noble.keeps_a_distance(_step),
+            noble.keeps_a_distance,
             _FLOOR,
             "violated",
         ),
         Check(
             "algebra",
             "the same with bounded gradients",
-            noble.keeps_a_distance(_step),
+            noble.keeps_a_distance,
             {**{name: value for name, value in _FLOOR.items() if name != "Sigma"}, "varsigma": "1"},
             "violated",
         ),
@@ -200,7 +195,7 @@ CONVEX: Statement = Statement(
             noble.starts_at_the_minimiser("D0"),
             expected="violated",
         ),
-        lasting.bent(_step),
+        lasting.bent(),
         *first.checks("excess", "fedavg"),
     ),
     expected="violated",
