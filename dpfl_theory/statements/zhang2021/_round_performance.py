@@ -26,7 +26,7 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
 
     instance: P (1 or 2, without replacement), Q, ``eta Q L``, eta_g, class (``convex`` or ``non-convex``). A minimiser
     of f is the origin, where the gradients sum to zero; values of f are counted from there. In the theorem f(x^0) -
-    E f(x^1) stands for f(x^0) - f*, which is more, and what may be negative of it is added to both sides.
+    E f(x^1) stands for f(x^0) - f*, which is more, and what it may be below zero by is added to both sides.
     """
     from PEPit import PEP, Expression, Point
     from PEPit.functions import SmoothConvexFunction, SmoothFunction
@@ -68,11 +68,12 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     ones = dict.fromkeys(("L", "d", "T", "alpha", "gamma_1", "gamma_2"), 1.0)
     zeros = dict.fromkeys(("sigma_l", "noise_variance", "G", "E_deviation", "E_square_deviation", *_BIASES), 0.0)
     values = {**ones, **zeros, "N": 2.0, "P": float(P), "Q": float(Q), "eta_l": eta, "eta_g": eta_g}
-    values |= {"square": mean**2, "E_aligned": mean**2, "sigma_g^2": apart}
-    values |= {"f_now": now, "E_next": following, "gap": now - following}
-    summed = any(letter.name == "gap" for letter in statement.letters)
-    shift = 4 / (beta * Q) * following if summed else None
-    return WorstCase(problem, values, f"{statement.id}, from f*, L = 1", shift=shift)
+    if all(letter.name != "gap" for letter in statement.letters):
+        values |= {"square": mean**2, "sigma_g^2": apart, "f_now": now, "E_next": following}
+        return WorstCase(problem, values, f"{statement.id}, from f*, L = 1")
+    unit = beta * Q / 4  # every quantity is multiplied by it, so that the start has the factor 1
+    values |= {"E_aligned": unit * mean**2, "sigma_g^2": unit * apart, "gap": unit * (now - following)}
+    return WorstCase(problem, values, f"{statement.id}, from f*, L = 1", shift=following)
 
 
 _BIASES = ("first_bias", "second_bias", "first_spread", "second_spread")
