@@ -10,17 +10,17 @@ interval. Too little decrease alone would refute the rate.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.statements import rates
 from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.statements.model import Statement, checks
 from dpfl_theory.statements.zhang2021._limits import repaired_limits
 from dpfl_theory.statements.zhang2021._runs import simulated
 
-__all__ = ["REGIMES", "at", "best_way", "checks", "fitted", "private", "runs_of"]
+__all__ = ["CHECKS", "REGIMES", "at", "best_way", "fitted", "private", "runs_of"]
 
 SEED = 2021
 """Of the fitted runs, which is no check's."""
@@ -55,11 +55,11 @@ def described(instance: Mapping[str, Any], product: float) -> dict[str, Any]:
     return {**instance, "problem": problem, **own}
 
 
-def private(statement: Callable[[], Statement], instance: Mapping[str, Any]) -> Experiment:
+def private(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     """Theorem 3.1's run with the threshold Q G, which no update exceeds, and the noise of the repaired Theorem 3.2."""
     from dpfl_theory.algorithms.reach import fedavg_reach
 
-    found = simulated(statement, repaired_limits)(instance)
+    found = simulated(repaired_limits)(statement, instance)
     G, v = found.problem.constants.G_max, dict(found.values)
     Q, T, P, N, epsilon, delta = v["Q"], v["T"], v["P"], v["N"], float(instance["epsilon"]), float(instance["delta"])
     together = 2.0 * Q * G * P * math.sqrt(T * math.log(1.0 / delta)) / (N * epsilon)  # of the sum, over eta_l
@@ -76,25 +76,23 @@ def best_way(statement: Statement, values: Mapping[str, float]) -> float:
     return now * math.sqrt(terms["initialisation"] / terms["privacy"])
 
 
-def runs_of(instance: Mapping[str, Any], statement: Callable[[], Statement]) -> list[Experiment]:
+def runs_of(instance: Mapping[str, Any], statement: Statement) -> list[Experiment]:
     """The run of each point of a grid, at the best way S."""
     found = []
     for value in instance["grid"]:
         one = at(instance, value)
         farthest = private(statement, described(one, 1.0)).values
         way = farthest["eta_g"] * farthest["eta_l"] * farthest["Q"] * farthest["T"]
-        found.append(private(statement, described(one, best_way(statement(), farthest) / way)))
+        found.append(private(statement, described(one, best_way(statement, farthest) / way)))
     return found
 
 
-def checks(statement: Callable[[], Statement]) -> tuple[Check, ...]:
-    """The Monte-Carlo checks of the exponents."""
+def _exponent(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
+    (last,) = runs_of({**instance, "grid": instance["grid"][-1:]}, statement)
+    return replace(last, notes=rates.Fit(lambda: fitted(instance, runs_of(instance, statement), statement)))
 
-    def build(instance: Mapping[str, Any]) -> Experiment:
-        (last,) = runs_of({**instance, "grid": instance["grid"][-1:]}, statement)
-        return replace(last, notes=rates.Fit(lambda: fitted(instance, runs_of(instance, statement), statement())))
 
-    return tuple(Check("monte-carlo", f"exponent of {r['letter']}, identical clients", build, r) for r in REGIMES)
+CHECKS = checks("monte-carlo", _exponent, {f"exponent of {r['letter']}, identical clients": r for r in REGIMES})
 
 
 def _squares(run: Experiment) -> Any:

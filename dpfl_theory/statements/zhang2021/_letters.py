@@ -6,9 +6,12 @@ grad f_i): here f is the mean throughout. x_t is the server's parameter, P_t the
 
 from __future__ import annotations
 
-from dpfl_theory.statements.model import Expected, Symbol
+from typing import Any
 
-__all__ = ["LETTERS", "PAPER", "VERSION", "expected", "letters"]
+from dpfl_theory.statements.formula import at, letters_of
+from dpfl_theory.statements.model import Expected, Statement, Symbol
+
+__all__ = ["LETTERS", "PAPER", "VERSION", "expected", "letters", "put"]
 
 PAPER = "zhang2021"
 VERSION = "version dated June 28, 2021"
@@ -231,3 +234,14 @@ def letters(*names: str) -> tuple[Symbol, ...]:
 def expected(*names: str) -> tuple[Expected, ...]:
     """The paper's expectations with these names."""
     return tuple(EXPECTED[name] for name in names)
+
+
+def put(statement: Statement, **values: Any) -> tuple[Any, Any]:
+    """Both sides of the statement with these expressions for the letters of these names.
+
+    >>> from dpfl_theory.statements import get
+    >>> put(get("zhang2021.eq16"), cohort_clipped=9, first_spread=1, second_spread=1, cohort_common=1)
+    (Fraction(9, 1), Fraction(9, 1))
+    """
+    all_of_them = {**letters_of(statement), **values}
+    return at(statement, "lhs", all_of_them), at(statement, "rhs", all_of_them)

@@ -5,9 +5,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
-__all__ = ["Limits", "StepLimits", "printed_limits", "repaired_limits", "sharpened_limits"]
+from dpfl_theory.statements.model import Assumption
+
+__all__ = [
+    "LOCAL_STEP",
+    "PRINTED",
+    "Limits",
+    "StepLimits",
+    "hypotheses",
+    "printed_limits",
+    "repaired_limits",
+    "sharpened_limits",
+    "steps",
+]
+
+PRINTED = "eta_g eta_l <= min{P/(48Q), P/(6QL(P-1))} and eta_l <= 1/(sqrt(60) QL)"
 
 Limits = Callable[[Mapping[str, Any]], str | None]
 """Why the steps are outside the hypotheses, None if they are not."""
@@ -56,3 +71,34 @@ class StepLimits:
 
 repaired_limits = StepLimits(local=120, product=120)
 sharpened_limits = StepLimits(local=60, product=20)
+
+
+def _local_step(problem: Any, v: Mapping[str, Any]) -> str | None:
+    product = v["eta_l"] * v["Q"] * v["L"]
+    return None if 60 * product**2 <= 1 else f"eta_l = {v['eta_l']} exceeds 1/(sqrt(60) QL)"
+
+
+LOCAL_STEP = Assumption("eta_l <= 1/(sqrt(60) QL)", _local_step)
+
+
+def steps(limits: Limits, text: str) -> Assumption:
+    """The limits of the steps, up to rounding."""
+    return Assumption(text, lambda problem, v: limits({**v, "eta_g": v["eta_g"] * (1 - Fraction(1, 10**12))}))
+
+
+def hypotheses(limits: Limits, text: str) -> tuple[Assumption, ...]:
+    """Those of Theorem 3.1, with these limits of the steps."""
+
+    def cohort(problem: Any, v: Mapping[str, Any]) -> str | None:
+        return None if 1 <= v["P"] <= v["N"] else f"P = {v['P']} is not a number of clients between 1 and N"
+
+    def smooth(problem: Any, v: Mapping[str, Any]) -> str | None:
+        if problem is None or problem.constants.L_max <= v["L"] * (1 + 1e-12):
+            return None
+        return f"some f_i is not L-smooth: L = {v['L']:.6g}, the largest constant is {problem.constants.L_max:.6g}"
+
+    return (
+        steps(limits, text),
+        Assumption("exactly P of the N clients take part in every round", cohort),
+        Assumption("every f_i is L-smooth", smooth),
+    )

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import astuple
+from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.model import Check, Statement
-from dpfl_theory.statements.zhang2021 import _round
+from dpfl_theory.statements.model import Check, checks
+from dpfl_theory.statements.zhang2021._limits import StepLimits
+from dpfl_theory.statements.zhang2021._round import rounds
 
-__all__ = ["CLIPPED", "PLAIN", "REPAIRED_STEPS", "exact"]
+__all__ = ["CLIPPED", "PLAIN", "REPAIRED_STEPS", "edges", "exact", "step_edges"]
 
 _THREE = ["without", "anew", "shared"]
 _POINTS = ["0", "1", "-7/3", "12"]
@@ -53,26 +56,42 @@ REPAIRED_STEPS = {"eta Q L": "91/1000", "eta_g": "1/11", "x": _POINTS, "sampling
 
 
 def exact(
-    statement: Callable[[], Statement],
-    verdicts: Mapping[str, str] | None = None,
+    expected: str | Mapping[str, str] = "holds",
     step: Mapping[str, Any] | None = None,
-    instead: Mapping[str, str] | None = None,
+    build: Callable[..., Any] = rounds,
     title: str = "",
     **more: Any,
 ) -> tuple[Check, ...]:
-    """An exact check on every instance above; verdicts: those that are not ``holds``, by name or for all (``*``).
+    """An exact check on every instance above, see `dpfl_theory.statements.model.checks`; title: what is put before the
+    instances' names."""
+    found = {title + name: {**_STEP, **(step or {}), **i, **more} for name, i in {**PLAIN, **CLIPPED}.items()}
+    return checks("exact", build, found, expected)
 
-    instead: see `_round.cases`; title: what is put before the instances' names then.
-    """
-    known = verdicts or {}
-    build = _round.cases(statement, instead)
-    return tuple(
-        Check(
-            "exact",
-            title + name,
-            build,
-            {**_STEP, **(step or {}), **i, **more},
-            known.get(name, known.get("*", "holds")),
-        )
-        for name, i in {**PLAIN, **CLIPPED}.items()
-    )
+
+def edges() -> tuple[Check, ...]:
+    """An exact check just inside the limit of the local step, 1/(sqrt(60) QL), and one just outside."""
+    of = {"q": ["1", "2"], "m": ["-1", "3"], "x": ["0"], "Q": 2, "P": 1, "eta_g": "1/20", "noise": "1"}
+    inside, outside = (f"just {where} eta_l <= 1/(sqrt(60) QL)" for where in ("inside", "outside"))
+    found = {inside: {**of, "eta Q L": "129/1000"}, outside: {**of, "eta Q L": "130/1000"}}
+    return checks("exact", rounds, found, {outside: "not-applicable"})
+
+
+def step_edges(limits: StepLimits | None, build: Callable[..., Any], **more: Any) -> tuple[Check, ...]:
+    """Exact checks just inside and just outside each of the three limits of the steps (None: the printed ones), with
+    identical clients that all take part, L = 1."""
+    local, product, pairs = (60, 48, 6) if limits is None else astuple(limits)
+    least, above = {60: ("129/1000", "130/1000"), 120: ("91/1000", "92/1000")}[local]
+    many = product // pairs + 3
+    found: dict[str, dict[str, Any]] = {}
+    for where, name, clients, eta, share in (
+        ("inside", f"eta_l <= 1/(sqrt({local}) QL)", 1, least, "1/2"),
+        ("outside", f"eta_l <= 1/(sqrt({local}) QL)", 1, above, "1/2"),
+        ("inside", f"eta_g eta_l <= P/({product}Q{'L' if limits else ''})", 1, "1/100", "99/100"),
+        ("outside", f"eta_g eta_l <= P/({product}Q{'L' if limits else ''})", 1, "1/100", "101/100"),
+        ("inside", f"eta_g eta_l <= P/({pairs}QL(P-1))", many, "1/100", "99/100"),
+        ("outside", f"eta_g eta_l <= P/({pairs}QL(P-1))", many, "1/100", "101/100"),
+    ):
+        longest = clients / (max(product, pairs * (clients - 1)) * Fraction(eta))
+        run = {"q": ["1"] * clients, "m": ["0"] * clients, "x": ["1"], "Q": 2, "P": clients, "samplings": ["without"]}
+        found[f"just {where} {name}"] = {**run, "eta Q L": eta, "eta_g": str(Fraction(share) * longest), **more}
+    return checks("exact", build, found, {name: "not-applicable" for name in found if "outside" in name})

@@ -7,14 +7,14 @@ displayed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import letters_of, sides_of, total
+from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import theorem3_1
-from dpfl_theory.statements.zhang2021._sides import Lazy
 
 __all__ = ["best_printed_rate", "best_repaired_rate", "escape", "from_theorem", "no_constant"]
 
@@ -39,10 +39,9 @@ def printed_terms(s: Mapping[str, Any]) -> list[Any]:
     ]
 
 
-def from_theorem(_: Mapping[str, Any]) -> Outcome:
+def from_theorem(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """Theorem 3.1's privacy term at c = eta_l Q c' and the variance of Theorem 3.2 is a constant times (9)'s."""
     s, of = letters(), letters_of(theorem3_1.THEOREM)
-    assert theorem3_1.THEOREM.sides is not None
     term = sides_of(theorem3_1.THEOREM).rhs["privacy"]
     c = s["eta_l"] * s["Q"] * s["c_prime"]
     variance = s["v"] * c**2 * s["P"] * s["T"] * s["log"] / (s["N"] ** 2 * s["epsilon"] ** 2)
@@ -67,32 +66,27 @@ def _best_rate(terms: list[Any], s: Mapping[str, Any], budget: Any) -> Outcome:
     return equal(rest.subs(S, best), 2 * sp.sqrt(s["d"] * s["log"]) / budget, "the least value of the bound")
 
 
-def best_printed_rate(_: Mapping[str, Any]) -> Outcome:
+def best_printed_rate(_: Statement, __: Mapping[str, Any]) -> Outcome:
     s = letters()
     return _best_rate(printed_terms(s), s, s["N"] * s["epsilon"])
 
 
-def best_repaired_rate(statement: Lazy) -> Callable[[Mapping[str, Any]], Outcome]:
-    def build(_: Mapping[str, Any]) -> Outcome:
-        """The least value of the repaired bound over the steps and T, its drift and sampling led to 0 as in
-        `_best_rate`: of order sqrt(d log(1/delta))/(N epsilon)."""
-        import sympy as sp
+def best_repaired_rate(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+    """The least value of the repaired bound over the steps and T, its drift and sampling led to 0 as in
+    `_best_rate`: of order sqrt(d log(1/delta))/(N epsilon)."""
+    import sympy as sp
 
-        s, S = letters_of(statement()), sp.Symbol("S", positive=True)
-        at = sp.expand(total(statement()).subs(s["eta_g"], S / (s["eta_l"] * s["Q"] * s["T"])))
-        rest = sp.limit(sp.limit(at, s["eta_l"], 0), s["T"], sp.oo)
-        log = sp.Symbol("log", positive=True)
-        rest = rest.subs(sp.log(1 / s["delta"]), log).subs(sp.log(s["delta"]), -log)
-        gap = sp.Symbol("gap_", positive=True)  # at a gap of 0 there is nothing to balance
-        rest = rest.subs(s["gap"], gap)
-        (best,) = sp.solve(sp.diff(rest, S), S)
-        least = sp.simplify(rest.subs(S, best))
-        order = sp.sqrt(s["d"] * log) / (s["N"] * s["epsilon"])
-        return equal(
-            least, 8 * s["c_prime"] * sp.sqrt(2 * gap * s["L"]) * order, "the least value of the repaired bound"
-        )
-
-    return build
+    s, S = letters_of(statement), sp.Symbol("S", positive=True)
+    at = sp.expand(total(statement).subs(s.eta_g, S / (s.eta_l * s.Q * s.T)))
+    rest = sp.limit(sp.limit(at, s.eta_l, 0), s.T, sp.oo)
+    log = sp.Symbol("log", positive=True)
+    rest = rest.subs(sp.log(1 / s.delta), log).subs(sp.log(s.delta), -log)
+    gap = sp.Symbol("gap_", positive=True)  # at a gap of 0 there is nothing to balance
+    rest = rest.subs(s.gap, gap)
+    (best,) = sp.solve(sp.diff(rest, S), S)
+    least = sp.simplify(rest.subs(S, best))
+    order = sp.sqrt(s.d * log) / (s.N * s.epsilon)
+    return equal(least, 8 * s.c_prime * sp.sqrt(2 * gap * s.L) * order, "the least value of the repaired bound")
 
 
 def escape(s: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -125,7 +119,7 @@ def escape(s: Mapping[str, Any]) -> tuple[Any, Any]:
     return Q * allowed, Q * (kept - sp.sqrt(8 * (1 + 3 * spread**2) * left))
 
 
-def no_constant(_: Mapping[str, Any]) -> Outcome:
+def no_constant(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """As Q grows the terms of (9) vanish faster along `escape` than the left side."""
     import sympy as sp
 

@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Experiment
+from dpfl_theory.statements.model import Statement
 
 __all__ = ["RECORDS", "record_round"]
 
 
-def record_round(instance: Mapping[str, Any]) -> Experiment:
+def record_round(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     """TwoSidedFedAvg, one round of one local step from ``distance`` away from x*; no update is clipped.
 
     instance: problem, with one output; P; share: of a client's records, drawn anew by every client; ``eta L``; clipped:

@@ -11,22 +11,19 @@ client that is drawn twice runs twice; ``shared``: the same, but it runs once an
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from dpfl_theory.statements.claims import Case
+from dpfl_theory.statements.claims import Values
 from dpfl_theory.statements.model import Statement
-from dpfl_theory.statements.symbolic import sides_at
 from dpfl_theory.statements.zhang2021._clients import Client, Moments, Path, mean_square, shifted
 
-__all__ = ["SAMPLINGS", "Round", "cases", "compared"]
+__all__ = ["SAMPLINGS", "Round", "rounds"]
 
 F = Fraction
 SAMPLINGS = ("without", "anew", "shared")
-STEP_LIMIT = F(129, 1000)
-"""The largest eta_l Q L here: 0.129 < 1/sqrt(60) = 0.12910."""
 
 
 class Round:
@@ -44,8 +41,6 @@ class Round:
         if any(abs(client.q) > self.L for client in self.clients) or not 1 <= self.P <= self.N:
             raise ValueError("L is no smoothness constant of every client, or P is not a number of clients")
         self.eta = F(instance["eta_l"]) if "eta_l" in instance else F(instance["eta Q L"]) / (self.Q * self.L)
-        if self.eta * self.Q * self.L > STEP_LIMIT:
-            raise ValueError(f"eta_l Q L = {self.eta * self.Q * self.L} is beyond the theorem's limit")
         self.eta_g = F(instance.get("eta_g", 1))
         self.sampling = str(instance.get("sampling", "without"))
         if self.sampling not in SAMPLINGS:
@@ -199,30 +194,18 @@ class Round:
         }
 
 
-def compared(statement: Statement, at: Mapping[str, Any], values: Mapping[str, Fraction]) -> Case:
-    """Both sides of the statement at these values, named by ``at``."""
-    return Case(at, *sides_at(statement, values))
-
-
 _SHOWN = ("N", "P", "Q", "L", "eta_l", "eta_g", "sigma_l", "sigma_g", "square", "alpha")
 
 
-def cases(
-    statement: Callable[[], Statement], instead: Mapping[str, str] | None = None
-) -> Callable[[Mapping[str, Any]], list[Case]]:
-    """What an exact check builds: both sides in one round from every point x, for every sampling, of the instance.
+def rounds(_: Statement, instance: Mapping[str, Any], instead: Mapping[str, str] | None = None) -> list[Values]:
+    """One round from every point x, for every sampling, of the instance.
 
-    instead: letters of the statement that stand for another quantity of `Round.values`, by its name.
+    instead: letters that stand for another quantity of `Round.values`, by its name.
     """
-
-    def build(instance: Mapping[str, Any]) -> list[Case]:
-        found = []
-        for sampling in instance.get("samplings", [instance.get("sampling", "without")]):
-            for x in instance["x"]:
-                values = Round({**instance, "x": x, "sampling": sampling}).values()
-                values |= {letter: values[other] for letter, other in (instead or {}).items()}
-                at = {"x": x, "sampling": sampling, **{name: values[name] for name in _SHOWN}}
-                found.append(compared(statement(), at, values))
-        return found
-
-    return build
+    found = []
+    for sampling in instance.get("samplings", [instance.get("sampling", "without")]):
+        for x in instance["x"]:
+            values = Round({**instance, "x": x, "sampling": sampling}).values()
+            values |= {letter: values[other] for letter, other in (instead or {}).items()}
+            found.append(Values(values, {"x": x, "sampling": sampling, **{name: values[name] for name in _SHOWN}}))
+    return found

@@ -2,7 +2,7 @@
 any dimension, all smooth functions, without noise and clipping.
 
 With few clients the expectation over the cohorts is a finite sum, so the descent inequality is one between linear forms
-in function values and inner products. Both sides are the statement's own `sides()`.
+in function values and inner products.
 """
 
 from __future__ import annotations
@@ -12,23 +12,21 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.claims import Performance
-from dpfl_theory.statements.model import Check
+from dpfl_theory.statements import model
+from dpfl_theory.statements.claims import WorstCase
+from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.zhang2021._limits import StepLimits
-from dpfl_theory.statements.zhang2021._sides import Lazy
-from dpfl_theory.statements.zhang2021._step_performance import evaluated
 
 __all__ = ["at_limit", "checks", "one_round"]
 
 
-def one_round(statement: Lazy, instance: Mapping[str, Any]) -> Performance:
+def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     """The statement, (21) or the theorem with T = 1, for two clients with L = 1, without stochastic gradients, privacy
     noise and clipping.
 
     instance: P (1 or 2, without replacement), Q, ``eta Q L``, eta_g, class (``convex`` or ``non-convex``). A minimiser
     of f is the origin, where the gradients sum to zero; values of f are counted from there. In the theorem f(x^0) -
-    E f(x^1) stands for f(x^0) - f*, which is more, and both sides are multiplied by eta_g eta_l Q/4. To both sides is
-    added what keeps the left one from being negative.
+    E f(x^1) stands for f(x^0) - f*, which is more, and what it may be below zero by is added to both sides.
     """
     from PEPit import PEP, Expression, Point
     from PEPit.functions import SmoothConvexFunction, SmoothFunction
@@ -67,15 +65,15 @@ def one_round(statement: Lazy, instance: Mapping[str, Any]) -> Performance:
     for members in cohorts:
         following += excess(x - beta / P * sum((sums[i] for i in members), origin)) / len(cohorts)
     now = excess(x)
-    summed = "gap" in {letter.name for letter in statement().letters}
     ones = dict.fromkeys(("L", "d", "T", "alpha", "gamma_1", "gamma_2"), 1.0)
     zeros = dict.fromkeys(("sigma_l", "noise_variance", "G", "E_deviation", "E_square_deviation", *_BIASES), 0.0)
     values = {**ones, **zeros, "N": 2.0, "P": float(P), "Q": float(Q), "eta_l": eta, "eta_g": eta_g}
-    values |= {"square": mean**2, "E_aligned": mean**2, "sigma_g^2": apart}
-    values |= {"f_now": now, "E_next": following, "gap": now - following}
-    left, right = (evaluated(statement(), side, values) for side in ("lhs", "rhs"))
-    scale, added = (beta * Q / 4, following) if summed else (1.0, beta * Q / 4 * mean**2)
-    return Performance(problem, scale * left + added, scale * right + added, f"{statement().id}, from f*, L = 1")
+    if all(letter.name != "gap" for letter in statement.letters):
+        values |= {"square": mean**2, "sigma_g^2": apart, "f_now": now, "E_next": following}
+        return WorstCase(problem, values, f"{statement.id}, from f*, L = 1")
+    unit = beta * Q / 4  # every quantity is multiplied by it, so that the start has the factor 1
+    values |= {"E_aligned": unit * mean**2, "sigma_g^2": unit * apart, "gap": unit * (now - following)}
+    return WorstCase(problem, values, f"{statement.id}, from f*, L = 1", shift=following)
 
 
 _BIASES = ("first_bias", "second_bias", "first_spread", "second_spread")
@@ -90,20 +88,20 @@ def at_limit(limits: StepLimits, P: int, product: str) -> dict[str, str]:
     return {"eta Q L": product, "eta_g": str(least / Fraction(product))}
 
 
-def checks(statement: Lazy, limits: StepLimits | None = None, products: Sequence[str] = ()) -> tuple[Check, ...]:
+def checks(limits: StepLimits | None = None, products: Sequence[str] = ()) -> tuple[Check, ...]:
     """The round for both classes, one or both clients taking part, and one or two local steps; for each of the products
     eta_l QL with the largest eta_g of these limits. None: (21) as printed, at two steps inside the printed limits.
 
     As printed it fails where one client takes part and the local step is small, so that the drift hides nothing.
     """
-    found = []
+    found, known = {}, {}
     for kind, P, Q, name in itertools.product(("convex", "non-convex"), (1, 2), (1, 2), ("large", "small")):
         if limits is None:
             step = _LIMIT if name == "large" else _SHORT
         else:
             step = at_limit(limits, P, products[0 if name == "large" else 1])
-        instance = {"class": kind, "P": P, "Q": Q, **step}
         title = f"one round, {kind}, {P} of 2 clients, Q = {Q}, {name} local step"
-        verdict = "violated" if limits is None and P == 1 and name == "small" else "holds"
-        found.append(Check("worst-case", title, lambda i: one_round(statement, i), instance, verdict))
-    return tuple(found)
+        found[title] = {"class": kind, "P": P, "Q": Q, **step}
+        if limits is None and P == 1 and name == "small":
+            known[title] = "violated"
+    return model.checks("worst-case", one_round, found, known)

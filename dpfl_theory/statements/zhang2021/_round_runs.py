@@ -18,7 +18,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Experiment
-from dpfl_theory.statements.model import Check
+from dpfl_theory.statements.model import Check, Statement, checks
 
 __all__ = [
     "AT_MINIMUM",
@@ -109,7 +109,7 @@ def letters_of(
     }
 
 
-def one_round(instance: Mapping[str, Any]) -> Experiment:
+def one_round(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     """TwoSidedFedAvg, one round from ``distance`` away from x*.
 
     instance: problem; P; Q; sampling; ``eta Q L``; eta_g; c over the median length of the updates (absent: no
@@ -158,7 +158,7 @@ def one_round(instance: Mapping[str, Any]) -> Experiment:
     return Experiment(problem, algorithm, 1, start, values, int(instance.get("lanes", 2048)), reach)
 
 
-def local_phase(instance: Mapping[str, Any]) -> Experiment:
+def local_phase(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     """All clients' local steps in one round from ``distance`` away from x*, with stochastic gradients and no clipping.
 
     instance: problem; Q; ``eta Q L``; deviation of the stochastic gradients; distance; middle: the letter of A_1 is
@@ -320,8 +320,8 @@ AT_MINIMUM: dict[str, Any] = {**LOCAL["local steps in two dimensions, noise deci
 
 def runs(
     found: Mapping[str, Mapping[str, Any]],
-    build: Callable[[Mapping[str, Any]], Experiment] = one_round,
-    expected: str = "holds",
+    build: Callable[..., Experiment] = one_round,
+    expected: str | Mapping[str, str] = "holds",
 ) -> tuple[Check, ...]:
     """A Monte-Carlo check for each named instance."""
-    return tuple(Check("monte-carlo", name, build, i, expected) for name, i in found.items())
+    return checks("monte-carlo", build, found, expected)

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["ALLOWED", "BROKEN", "EVERYBODY", "LONG", "PRIVATE", "SIMULATED", "SIMULATED_BROKEN", "UNSTABLE"]
+__all__ = [
+    "ALLOWED",
+    "BROKEN",
+    "EVERYBODY",
+    "LONG",
+    "ONE_ROUND",
+    "PRIVATE",
+    "SIMULATED",
+    "SIMULATED_BROKEN",
+    "UNSTABLE",
+]
 
 _APART = {"q": ["1", "1"], "m": ["-1", "1"], "x": "0", "Q": 1, "P": 1, "eta_l": "1/1000"}
 
@@ -105,6 +115,8 @@ ALLOWED: dict[str, dict[str, Any]] = {
         "T": 1,
     },
 }
+
+ONE_ROUND: dict[str, Any] = {"x": "1", "T": 1}
 
 LONG: dict[str, dict[str, Any]] = {
     "the paper's own steps, Q = 4, T = 1e6": {

@@ -21,17 +21,17 @@ which is below epsilon for all x in (0, 1/2].
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.formula import letters_of
-from dpfl_theory.statements.model import Assumption, Check
+from dpfl_theory.statements.model import Assumption, Check, Statement
 from dpfl_theory.statements.prescribed_noise import evaluate, noise_of
 from dpfl_theory.statements.symbolic import equal
-from dpfl_theory.statements.zhang2021._sides import Lazy
 
-__all__ = ["LONG", "RANGE", "checks", "share"]
+__all__ = ["CHECKS", "LONG", "RANGE", "share"]
 
 _MOST = 0.5
 """Of epsilon/ln(1/delta)."""
@@ -75,7 +75,7 @@ def share(x: float, a: float, widest: float | None = None) -> float:
     return F * (a + y) / 8 + 1 / a
 
 
-def _room(instance: Mapping[str, Any]) -> Outcome:
+def _room(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """The cost's share of epsilon on cells [x, x + h] that cover (0, 1/2]: it is convex in a, so that the ends of
     [sqrt(8), sqrt(8) + x + h] decide, and F grows with x (s/8 is subtracted with less than the rest's slope)."""
     cells = int(instance["cells"])
@@ -85,44 +85,37 @@ def _room(instance: Mapping[str, Any]) -> Outcome:
     return Outcome(worst < 1 - 1e-3, f"T rounds cost at most {worst:.4f} epsilon for all epsilon <= ln(1/delta)/2")
 
 
-def _composed(statement: Lazy) -> Callable[[Mapping[str, Any]], Outcome]:
-    def build(_: Mapping[str, Any]) -> Outcome:
-        """At the prescribed noise s is epsilon^2/(4 q^2 T ln(1/delta)), and T rounds of alpha q^2 s/2 are alpha
-        epsilon^2/(8 ln(1/delta))."""
-        import sympy as sp
+def _composed(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+    """At the prescribed noise s is epsilon^2/(4 q^2 T ln(1/delta)), and T rounds of alpha q^2 s/2 are alpha
+    epsilon^2/(8 ln(1/delta))."""
+    import sympy as sp
 
-        own = statement()
-        s = letters_of(own)
-        inverse = s["c"] ** 2 / (s["P"] * noise_of(own))  # of the square of a round's noise multiplier
-        log = sp.Symbol("log", positive=True)
-        rounds = sp.simplify((s["T"] * (s["P"] / s["N"]) ** 2 * inverse / 2).subs(s["delta"], sp.exp(-log)))
-        return equal(rounds, s["epsilon"] ** 2 / (8 * log), "T rounds at alpha = 1")
-
-    return build
+    s = letters_of(statement)
+    inverse = s.c**2 / (s.P * noise_of(statement))  # of the square of a round's noise multiplier
+    log = sp.Symbol("log", positive=True)
+    rounds = sp.simplify((s.T * (s.P / s.N) ** 2 * inverse / 2).subs(s.delta, sp.exp(-log)))
+    return equal(rounds, s.epsilon**2 / (8 * log), "T rounds at alpha = 1")
 
 
-def _certified(statement: Lazy, sampling: str) -> Callable[[Mapping[str, Any]], PrivacyClaim]:
-    def build(instance: Mapping[str, Any]) -> PrivacyClaim:
-        import mpmath
+def _certified(
+    statement: Statement, instance: Mapping[str, Any], sampling: str = "poisson", proof: str | None = None
+) -> PrivacyClaim:
+    import mpmath
 
-        from dpfl_theory.privacy import sampling as schemes
-        from dpfl_theory.privacy.events import Repeated
-        from dpfl_theory.privacy.pld import epsilon_limits
+    from dpfl_theory.privacy import sampling as schemes
+    from dpfl_theory.privacy.events import Repeated
+    from dpfl_theory.privacy.pld import epsilon_limits
 
-        def points() -> list[PrivacyPoint]:
-            found = []
-            for N, P, T, epsilon in instance["N, P, T, epsilon"]:
-                at = {"N": N, "P": P, "T": T, "c": 1, "epsilon": epsilon, "delta": float(instance["delta"])}
-                variance = evaluate(statement(), noise_of(statement()), at)
-                z = float(mpmath.sqrt(P * variance))
-                release = getattr(schemes, sampling)(P / N, z, False)
-                limits = epsilon_limits(Repeated(release, T), at["delta"])
-                found.append(PrivacyPoint(at, epsilon, limits.low, limits.high))
-            return found
+    def points() -> list[PrivacyPoint]:
+        found = []
+        for N, P, T, epsilon in instance["N, P, T, epsilon"]:
+            at = {"N": N, "P": P, "T": T, "c": 1, "epsilon": epsilon, "delta": float(instance["delta"])}
+            z = float(mpmath.sqrt(P * evaluate(statement, noise_of(statement), at)))
+            limits = epsilon_limits(Repeated(getattr(schemes, sampling)(P / N, z, False), T), at["delta"])
+            found.append(PrivacyPoint(at, epsilon, limits.low, limits.high))
+        return found
 
-        return PrivacyClaim("the true epsilon", points, _PROOF if sampling == "poisson" else None)
-
-    return build
+    return PrivacyClaim("the true epsilon", points, proof)
 
 
 _PROOF = (
@@ -142,11 +135,10 @@ _POINTS = {
 """The paper's own settings with two numbers of rounds, and the corners of the range, with little and all sampling."""
 
 
-def checks(statement: Lazy) -> tuple[Check, ...]:
-    """Of a statement with v = 4 and u = 1."""
-    return (
-        Check("algebra", "T rounds at the prescribed noise", _composed(statement)),
-        Check("algebra", "room for the moments", _room, {"cells": 2000}),
-        Check("privacy", "independent clients", _certified(statement, "poisson"), _POINTS),
-        Check("privacy", "cohorts of fixed size, at these points", _certified(statement, "fixed_size"), _POINTS),
-    )
+CHECKS = (
+    Check("algebra", "T rounds at the prescribed noise", _composed),
+    Check("algebra", "room for the moments", _room, {"cells": 2000}),
+    Check("privacy", "independent clients", partial(_certified, proof=_PROOF), _POINTS),
+    Check("privacy", "cohorts of fixed size, at these points", partial(_certified, sampling="fixed_size"), _POINTS),
+)
+"""Of a statement with v = 4 and u = 1."""

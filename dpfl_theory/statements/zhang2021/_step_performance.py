@@ -3,8 +3,7 @@ noise and client sampling as finite sums.
 
 The noise of every stochastic gradient takes the values n and -n with equal probability, n a vector of its own for each
 client and local step; a client's local phase is then a tree with 2^Q ends, and its messages have a mean and a mean
-square. Clipping factors are numbers of the instance, so a step is one inequality between quadratic forms. The two sides
-are the statement's own `sides()`.
+square. Clipping factors are numbers of the instance, so a step is one inequality between quadratic forms.
 """
 
 from __future__ import annotations
@@ -16,36 +15,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.claims import Performance
-from dpfl_theory.statements.formula import letters_of, total
+from dpfl_theory.statements import model
+from dpfl_theory.statements.claims import WorstCase
+from dpfl_theory.statements.formula import total
 from dpfl_theory.statements.model import Check, Statement
-from dpfl_theory.statements.zhang2021._sides import Lazy
 
-__all__ = ["PHASES", "checks", "evaluated", "performance"]
+__all__ = ["PHASES", "checks", "performance"]
 
 _SHIFT = 2
 """Times a bound of the inner products: what is added to both sides of an equality between them, so that they are
 positive."""
-
-
-def evaluated(statement: Statement, side: str, values: Mapping[str, Any]) -> Any:
-    """One side with PEPit expressions or numbers for its letters; ``NAME^2`` gives the square of a letter that is known
-    by it alone."""
-    import sympy as sp
-
-    symbols = letters_of(statement)
-    known: dict[Any, Any] = {}
-    expression = total(statement, side)
-    for name, value in values.items():
-        letter = symbols.get(name.removesuffix("^2"))
-        if letter is None:
-            continue
-        stand = sp.Symbol(f"value_{len(known)}", positive=True)
-        expression = expression.subs(letter, sp.sqrt(stand) if name.endswith("^2") else stand)
-        known[stand] = value
-    if expression.free_symbols - set(known):
-        raise ValueError(f"{statement.id}: no value is given for {expression.free_symbols - set(known)}")
-    return sp.lambdify(list(known), sp.expand(expression), modules="math")(*known.values())
 
 
 def _added(items: Iterable[Any]) -> Any:
@@ -91,7 +70,7 @@ def _cohort_mean(messages: Sequence[_Messages], P: int, sampling: str) -> Any:
     return _added(messages[i].first / (P * len(cohorts)) for members in cohorts for i in members)
 
 
-def performance(statement: Lazy, instance: Mapping[str, Any]) -> Performance:
+def performance(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     """lhs <= rhs, or rhs <= lhs for ``direction`` ``>=``, of the statement in one round, L = 1.
 
     instance: N, P, Q, ``eta Q L``; sampling; noisy; factors: the clipping factors alpha_i of a client's ends, in turn
@@ -137,7 +116,7 @@ def performance(statement: Lazy, instance: Mapping[str, Any]) -> Performance:
         for kind in kinds:
             weights = [scales(kind, i, a) for a in own]
             kinds[kind].append(_Messages([(e[0], u * e[2] + v * e[3]) for e, (u, v) in zip(ends, weights)]))
-    letters = {letter.name for letter in statement().letters}
+    letters = {letter.name for letter in statement.letters}
     products = bool({"cohort_product", "common_product"} & letters)
     variance: Any = 0.0
     if noises:
@@ -158,6 +137,7 @@ def performance(statement: Lazy, instance: Mapping[str, Any]) -> Performance:
         "N": float(N),
         "P": float(P),
         "Q": float(Q),
+        "L": 1.0,
         "eta_l": eta,
         "alpha": alpha,
         "sigma_l^2": variance,
@@ -181,13 +161,13 @@ def performance(statement: Lazy, instance: Mapping[str, Any]) -> Performance:
             )
         },
     }
-    left, right = (evaluated(statement(), side, values) for side in ("lhs", "rhs"))
-    if products:
-        shift = _SHIFT * eta * (Q * slope**2 + _added(m.second for m in kinds["sum"]) / Q + Q * variance)
-        left, right = left + shift, right + shift
-    if instance.get("direction") == ">=":
-        left, right = right, left
-    return Performance(problem, left, right, f"{statement().id} in one round, L = 1")
+    direction = instance.get("direction", "<=")
+    what = f"{statement.id} in one round, L = 1"
+    if not products:
+        return WorstCase(problem, values, what, direction=direction)
+    shift = _SHIFT * eta * (Q * slope**2 + _added(m.second for m in kinds["sum"]) / Q + Q * variance)
+    left = tuple(s.name for s in total(statement, "lhs" if direction == "<=" else "rhs").free_symbols)
+    return WorstCase(problem, values, what, left, shift, direction)
 
 
 PHASES: dict[str, dict[str, Any]] = {
@@ -200,20 +180,17 @@ CLIPPED = {"factors": ["1", "1/2", "1/10"], "known": ["1", "1/3", "1/2"]}
 
 
 def checks(
-    statement: Lazy,
     samplings: Sequence[str] = ("without",),
     verdict: Callable[[str, Mapping[str, Any]], str] = lambda direction, instance: "holds",
     directions: Sequence[str] = ("<=",),
     clipped: bool = False,
 ) -> tuple[Check, ...]:
     """A worst-case check for every phase, sampling and direction; verdict tells what is known of each."""
-    found = []
+    found, known = {}, {}
     for (name, phase), sampling, direction in itertools.product(PHASES.items(), samplings, directions):
         instance: dict[str, Any] = {**phase, "sampling": sampling, "direction": direction}
         if clipped:
             instance |= {"factors": CLIPPED["factors"], "known": CLIPPED["known"][: phase["N"]]}
         title = f"{name}, {sampling}" + (f", {direction}" if len(directions) > 1 else "")
-        found.append(
-            Check("worst-case", title, lambda i: performance(statement, i), instance, verdict(direction, instance))
-        )
-    return tuple(found)
+        found[title], known[title] = instance, verdict(direction, instance)
+    return model.checks("worst-case", performance, found, known)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.claims import Case, Outcome
-from dpfl_theory.statements.formula import letters_of
-from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, Symbol
+from dpfl_theory.statements.claims import Outcome, Values
+from dpfl_theory.statements.formula import Letters, letters_of
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021._causes import FACTOR_UNIT
-from dpfl_theory.statements.zhang2021._round import compared
-from dpfl_theory.statements.zhang2021._sides import Lazy, put
 
 _LETTERS = (
     *zhang.letters("c", "eta_l"),
@@ -22,93 +20,82 @@ _LETTERS = (
 )
 
 
-def _difference(s: Mapping[str, Any]) -> Any:
+def _difference(s: Letters) -> Any:
     import sympy as sp
 
-    drawn, mean = (s["c"] / sp.Max(s["c"], s["eta_l"] * s[name]) for name in ("drawn", "mean"))
+    drawn, mean = (s.c / sp.Max(s.c, s.eta_l * s[name]) for name in ("drawn", "mean"))
     return sp.Abs(drawn - mean)
 
 
-def _printed_sides() -> Sides:
+def _printed_sides(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(BOUND)
-    return Sides(lhs={"factors": _difference(s)}, rhs={"lengths": s["eta_l"] * sp.Abs(s["drawn"] - s["mean"])})
+    return Sides(lhs={"factors": _difference(s)}, rhs={"lengths": s.eta_l * sp.Abs(s.drawn - s.mean)})
 
 
-def _repaired_sides() -> Sides:
+def _repaired_sides(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(REPAIRED)
-    return Sides(lhs={"factors": _difference(s)}, rhs={"lengths": s["eta_l"] / s["c"] * sp.Abs(s["drawn"] - s["mean"])})
+    return Sides(lhs={"factors": _difference(s)}, rhs={"lengths": s.eta_l / s.c * sp.Abs(s.drawn - s.mean)})
 
 
-def drawn_cases(statement: Callable[[], Statement]) -> Callable[[Mapping[str, Any]], list[Case]]:
+def drawn(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """A single stochastic gradient g = a or b with probability 1/2 each (Q = 1, one dimension): both values of g."""
-
-    def build(instance: Mapping[str, Any]) -> list[Case]:
-        cases = []
-        eta = Fraction(instance["eta_l"])
-        for c in map(Fraction, instance["c"]):
-            for low, high in instance["g"]:
-                a, b = Fraction(low), Fraction(high)
-                for g in (a, b):
-                    values = {"c": c, "eta_l": eta, "drawn": abs(g), "mean": abs(a + b) / 2}
-                    cases.append(compared(statement(), values, values))
-        return cases
-
-    return build
+    found, eta = [], Fraction(instance["eta_l"])
+    for c in map(Fraction, instance["c"]):
+        for low, high in instance["g"]:
+            a, b = Fraction(low), Fraction(high)
+            found += [Values({"c": c, "eta_l": eta, "drawn": abs(g), "mean": abs(a + b) / 2}) for g in (a, b)]
+    return found
 
 
-def _near_threshold(statement: Lazy) -> Callable[[Mapping[str, Any]], Outcome]:
-    def build(_: Mapping[str, Any]) -> Outcome:
-        """Both lengths tend to the threshold from above: the largest ratio of the sides there must be at most 1.
+def _near_threshold(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+    """Both lengths tend to the threshold from above: the largest ratio of the sides there must be at most 1.
 
-        c/max(c, y) has the slope -1/c just above c, the steepest that it has.
-        """
-        import sympy as sp
+    c/max(c, y) has the slope -1/c just above c, the steepest that it has.
+    """
+    import sympy as sp
 
-        s, gap = letters_of(statement()), sp.Symbol("gap", positive=True)
-        c, eta = s["c"], s["eta_l"]
-        left, right = put(statement(), mean=c / eta, drawn=(c + gap) / eta)
-        ratio = sp.limit(sp.simplify(left / right), gap, 0, "+")
-        at_half = ratio.subs(c, sp.Rational(1, 2))
-        return Outcome(
-            bool(at_half <= 1), f"just above the threshold the sides have the ratio {ratio}, {at_half} at c = 1/2"
-        )
-
-    return build
+    s, gap = letters_of(statement), sp.Symbol("gap", positive=True)
+    left, right = zhang.put(statement, mean=s.c / s.eta_l, drawn=(s.c + gap) / s.eta_l)
+    ratio = sp.limit(sp.simplify(left / right), gap, 0, "+")
+    at_half = ratio.subs(s.c, sp.Rational(1, 2))
+    return Outcome(
+        bool(at_half <= 1), f"just above the threshold the sides have the ratio {ratio}, {at_half} at c = 1/2"
+    )
 
 
-def _both_clipped(_: Mapping[str, Any]) -> Outcome:
+def _both_clipped(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """For lengths y > z >= c: |y - z|/c - |c/y - c/z| = (y - z)(y z - c^2)/(c y z), which is not negative."""
     import sympy as sp
 
-    s = letters_of(REPAIRED)
+    s = letters_of(statement)
     gap, beyond = sp.symbols("gap beyond", positive=True)
-    c, eta = s["c"], s["eta_l"]
+    c, eta = s.c, s.eta_l
     z = c + beyond
     y = z + gap
-    left, right = put(REPAIRED, drawn=y / eta, mean=z / eta)
+    left, right = zhang.put(statement, drawn=y / eta, mean=z / eta)
     return equal(right - left, gap * (y * z - c**2) / (c * y * z), "the slack where both are clipped")
 
 
-def _one_clipped(_: Mapping[str, Any]) -> Outcome:
+def _one_clipped(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """For lengths y <= c < z: (z - y)/c - (1 - c/z) = (c - y)/c + (z - c)^2/(c z), which is not negative."""
     import sympy as sp
 
-    s = letters_of(REPAIRED)
+    s = letters_of(statement)
     below, beyond = sp.symbols("below beyond", positive=True)
-    c, eta = s["c"], s["eta_l"]
+    c, eta = s.c, s.eta_l
     # y = c/(1 + below), so that y is positive and below c for all values.
     y, z = c / (1 + below), c + beyond
-    left, right = put(REPAIRED, drawn=y / eta, mean=z / eta)
+    left, right = zhang.put(statement, drawn=y / eta, mean=z / eta)
     return equal(right - left, (c - y) / c + (z - c) ** 2 / (c * z), "the slack where one is clipped")
 
 
 _DRAWS = [["1/2", "1"], ["0", "2"], ["-1", "1"], ["1/10", "1/5"], ["-3", "4"]]
-_SMALL = {"c": ["1/2", "1/10"], "g": _DRAWS, "eta_l": "1"}
-_LARGE = {"c": ["1", "3"], "g": _DRAWS, "eta_l": "1/2"}
+_DRAWN = {
+    "c < 1": {"c": ["1/2", "1/10"], "g": _DRAWS, "eta_l": "1"},
+    "c >= 1": {"c": ["1", "3"], "g": _DRAWS, "eta_l": "1/2"},
+}
 
 BOUND: Statement = Statement(
     id="zhang2021.alpha-bound",
@@ -126,9 +113,8 @@ BOUND: Statement = Statement(
     sides=_printed_sides,
     homogeneous=False,
     checks=(
-        Check("algebra", "just above the threshold", _near_threshold(lambda: BOUND), {}, "violated"),
-        Check("exact", "c < 1", drawn_cases(lambda: BOUND), _SMALL, "violated"),
-        Check("exact", "c >= 1", drawn_cases(lambda: BOUND), _LARGE),
+        Check("algebra", "just above the threshold", _near_threshold, {}, "violated"),
+        *checks("exact", drawn, _DRAWN, {"c < 1": "violated"}),
     ),
     expected="violated",
     erratum=Erratum(
@@ -157,11 +143,10 @@ REPAIRED: Statement = Statement(
     symbols=_LETTERS,
     sides=_repaired_sides,
     checks=(
-        Check("algebra", "just above the threshold", _near_threshold(lambda: REPAIRED)),
+        Check("algebra", "just above the threshold", _near_threshold),
         Check("algebra", "both clipped", _both_clipped),
         Check("algebra", "one clipped", _one_clipped),
-        Check("exact", "c < 1", drawn_cases(lambda: REPAIRED), _SMALL),
-        Check("exact", "c >= 1", drawn_cases(lambda: REPAIRED), _LARGE),
+        *checks("exact", drawn, _DRAWN),
     ),
 )
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpfl_theory.statements.claims import Experiment, Outcome
-from dpfl_theory.statements.formula import letters_of, prescription_of, total
-from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement
+from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.formula import Letters, letters_of, prescription_of, total
+from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _exponents as exponents
 from dpfl_theory.statements.zhang2021 import _letters as zhang
@@ -23,39 +23,33 @@ def _threshold(problem: Any, v: Mapping[str, Any]) -> str | None:
     return None if v["c_prime"] >= v["G"] else f"c' = {v['c_prime']:g} is below G = {v['G']:g}"
 
 
-def _repaired_sides() -> Sides:
+def _repaired_sides(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(REPAIRED)
     L, Q, P, eta, eta_g = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g"))
-    budget = s["N"] ** 2 * s["epsilon"] ** 2
+    budget = s.N**2 * s.epsilon**2
     return Sides(
-        lhs={"gradients": s["E_gradient"]},
+        lhs={"gradients": s.E_gradient},
         rhs={
-            "initialisation": 4 * s["gap"] / (eta_g * eta * Q * s["T"]),
-            "drift": 10 * eta**2 * L**2 * Q * (s["sigma_l"] ** 2 + 6 * Q * s["sigma_g"] ** 2),
-            "sampling": eta_g * eta * L / P * (13 * s["sigma_l"] ** 2 + 54 * Q * s["sigma_g"] ** 2),
-            "privacy": 8 * L * eta_g * eta * Q * s["c_prime"] ** 2 * s["d"] * s["T"] * sp.log(1 / s["delta"]) / budget,
+            "initialisation": 4 * s.gap / (eta_g * eta * Q * s.T),
+            "drift": 10 * eta**2 * L**2 * Q * (s.sigma_l**2 + 6 * Q * s.sigma_g**2),
+            "sampling": eta_g * eta * L / P * (13 * s.sigma_l**2 + 54 * Q * s.sigma_g**2),
+            "privacy": 8 * L * eta_g * eta * Q * s.c_prime**2 * s.d * s.T * sp.log(1 / s.delta) / budget,
         },
     )
 
 
-def _follows(_: Mapping[str, Any]) -> Outcome:
+def _follows(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """The repaired Theorem 3.1 without clipping, at c = eta_l Q c' and the repaired Theorem 3.2's noise."""
-    s, of, noise = (letters_of(x) for x in (REPAIRED, theorem3_1.REPAIRED, theorem3_2.REPAIRED))
-    assert theorem3_2.REPAIRED.prescription is not None
+    s, of, noise = (letters_of(x) for x in (statement, theorem3_1.REPAIRED, theorem3_2.REPAIRED))
     variance = prescription_of(theorem3_2.REPAIRED)["noise_variance"]
-    c = s["eta_l"] * s["Q"] * s["c_prime"]
+    c = s.eta_l * s.Q * s.c_prime
     own = {"c": c, **{name: s[name] for name in ("P", "N", "T", "epsilon", "delta")}}
     variance = variance.subs({noise[name]: value for name, value in own.items()}, simultaneous=True)
-    plain = {of["gamma_1"]: 1, of["gamma_2"]: 1, of["E_deviation"]: 0, of["E_square_deviation"]: 0}
+    plain = {of.gamma_1: 1, of.gamma_2: 1, of.E_deviation: 0, of.E_square_deviation: 0}
     swaps = {of[name]: s[name] for name in of if name in s}
-    found = total(theorem3_1.REPAIRED).subs({**swaps, **plain, of["noise_variance"]: variance}, simultaneous=True)
-    return equal(found, total(REPAIRED), "Theorem 3.1, repaired, at this noise against the bound")
-
-
-def _experiment(instance: Mapping[str, Any]) -> Experiment:
-    return exponents.private(lambda: REPAIRED, instance)
+    found = total(theorem3_1.REPAIRED).subs({**swaps, **plain, of.noise_variance: variance}, simultaneous=True)
+    return equal(found, total(statement), "Theorem 3.1, repaired, at this noise against the bound")
 
 
 _REPAIRED_LETTERS = zhang.letters(
@@ -161,9 +155,9 @@ REPAIRED: Statement = Statement(
     sides=_repaired_sides,
     checks=(
         Check("algebra", "follows from the repaired theorems", _follows),
-        Check("algebra", "best rate", _rate.best_repaired_rate(lambda: REPAIRED)),
-        *(Check("monte-carlo", name, _experiment, i) for name, i in instances.PRIVATE.items()),
-        *exponents.checks(lambda: REPAIRED),
+        Check("algebra", "best rate", _rate.best_repaired_rate),
+        *checks("monte-carlo", exponents.private, instances.PRIVATE),
+        *exponents.CHECKS,
     ),
     uses=("zhang2021.theorem3.1.repaired", "zhang2021.theorem3.2.repaired"),
 )

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import letters_of, total
+from dpfl_theory.statements.formula import Letters, letters_of, sides_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
 from dpfl_theory.statements.zhang2021._causes import LOST_L
-from dpfl_theory.statements.zhang2021._proof_instances import exact
-from dpfl_theory.statements.zhang2021._round import cases
-from dpfl_theory.statements.zhang2021._sides import put
+from dpfl_theory.statements.zhang2021._limits import LOCAL_STEP
+from dpfl_theory.statements.zhang2021._proof_instances import edges, exact
+from dpfl_theory.statements.zhang2021._round import rounds
 from dpfl_theory.statements.zhang2021.squared_updates import repaired_squares
 
 __all__ = ["EQ20", "EQ20_REPAIRED", "LETTERS", "NEXT", "shared_terms"]
@@ -43,55 +43,53 @@ LETTERS = zhang.letters(
 NEXT = zhang.expected("E_next")
 
 
-def shared_terms(s: Mapping[str, Any]) -> dict[str, Any]:
+def shared_terms(s: Letters) -> dict[str, Any]:
     """What every version of the inequality has: f(x_t), the biases and spreads of clipping, and the privacy noise."""
     import sympy as sp
 
     return {
-        "now": s["f_now"],
-        "clipping bias": s["eta_g"] * (s["first_bias"] + s["second_bias"]),
-        "clipping spread": sp.Rational(3, 2) * s["L"] * s["eta_g"] ** 2 * (s["first_spread"] + s["second_spread"]),
-        "privacy": s["L"] / 2 * s["eta_g"] ** 2 * s["noise_variance"] * s["d"] / s["P"],
+        "now": s.f_now,
+        "clipping bias": s.eta_g * (s.first_bias + s.second_bias),
+        "clipping spread": sp.Rational(3, 2) * s.L * s.eta_g**2 * (s.first_spread + s.second_spread),
+        "privacy": s.L / 2 * s.eta_g**2 * s.noise_variance * s.d / s.P,
     }
 
 
-def _first_order(s: Mapping[str, Any]) -> dict[str, Any]:
+def _first_order(s: Letters) -> dict[str, Any]:
     """(13) to (15), and the noise term of (17)."""
     L, Q, P, eta, eta_g, alpha = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g", "alpha"))
-    variances = s["sigma_l"] ** 2 + 6 * Q * s["sigma_g"] ** 2
-    drift = 5 * L**2 * Q**2 * eta**2 * variances + 30 * L**2 * Q**3 * eta**2 * s["square"]
+    variances = s.sigma_l**2 + 6 * Q * s.sigma_g**2
+    drift = 5 * L**2 * Q**2 * eta**2 * variances + 30 * L**2 * Q**3 * eta**2 * s.square
     return {
-        "gradient": -eta_g * eta * alpha * Q / 2 * s["square"],
-        "updates": -eta_g * eta * alpha / (2 * Q) * s["local_square"] / (eta * alpha) ** 2,
+        "gradient": -eta_g * eta * alpha * Q / 2 * s.square,
+        "updates": -eta_g * eta * alpha / (2 * Q) * s.local_square / (eta * alpha) ** 2,
         "drift": eta_g * eta * alpha / 2 * drift,
-        "pairs": 3 * L * eta_g**2 * (P - 1) / P * s["local_square"],
-        "stochastic gradients": 3 * L / P * eta_g**2 * eta**2 * alpha**2 * Q * s["sigma_l"] ** 2,
+        "pairs": 3 * L * eta_g**2 * (P - 1) / P * s.local_square,
+        "stochastic gradients": 3 * L / P * eta_g**2 * eta**2 * alpha**2 * Q * s.sigma_l**2,
     }
 
 
-def _eq20_sides() -> Sides:
-    s = letters_of(EQ20)
+def _eq20_sides(s: Letters) -> Sides:
     L, Q, P, eta, eta_g, alpha = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g", "alpha"))
-    both = s["square"] + s["sigma_g"] ** 2
+    both = s.square + s.sigma_g**2
     return Sides(
-        lhs={"next": s["E_next"]},
+        lhs={"next": s.E_next},
         rhs={
             **shared_terms(s),
             **_first_order(s),
-            "sampling, noise": 30 / P * eta**4 * eta_g**2 * alpha * L**2 * Q**2 * s["sigma_l"] ** 2,
+            "sampling, noise": 30 / P * eta**4 * eta_g**2 * alpha * L**2 * Q**2 * s.sigma_l**2,
             "sampling": 12 / P * eta**2 * eta_g**2 * alpha * Q**3 * (15 * L**2 * eta**2 + 1) * both,
         },
     )
 
 
-def _eq20_repaired_sides() -> Sides:
-    s = letters_of(EQ20_REPAIRED)
-    factor = 3 * s["L"] * s["eta_g"] ** 2 / s["P"]
+def _eq20_repaired_sides(s: Letters) -> Sides:
+    factor = 3 * s.L * s.eta_g**2 / s.P
     squares = {f"sampling, {name}": factor * term for name, term in repaired_squares(s).items()}
-    return Sides(lhs={"next": s["E_next"]}, rhs={**shared_terms(s), **_first_order(s), **squares})
+    return Sides(lhs={"next": s.E_next}, rhs={**shared_terms(s), **_first_order(s), **squares})
 
 
-def _bookkeeping(_: Mapping[str, Any]) -> Outcome:
+def _bookkeeping(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(12) with (13), (14), (15), (16), (17), (18) and (19), term by term.
 
     (L/2) eta_g^2 times 3 (16), 2 (17) and (18) leaves 3 L eta_g^2 ((1/(P N)) (19) + ((P-1)/P) local_square).
@@ -101,27 +99,27 @@ def _bookkeeping(_: Mapping[str, Any]) -> Outcome:
     from dpfl_theory.statements.zhang2021 import drift as local_drift
     from dpfl_theory.statements.zhang2021 import first_order, second_order, squared_updates
 
-    s = letters_of(EQ20_REPAIRED)
+    s = letters_of(statement)
     drift = total(local_drift.EQ15)
-    _, product = put(first_order.EQ14_REPAIRED, drift_square=drift)
-    _, squares = put(second_order.EQ18_REPAIRED, local_squares=total(squared_updates.EQ19_REPAIRED))
-    _, inner = put(second_order.EQ17, cohort_local=squares)
-    _, outer = put(second_order.EQ16, cohort_common=inner)
-    _, first = put(first_order.EQ13, common_product=product)
-    noise = s["L"] / 2 * s["eta_g"] ** 2 * s["noise_variance"] * s["d"] / s["P"]
-    combined = s["f_now"] + s["eta_g"] * first + s["L"] / 2 * s["eta_g"] ** 2 * outer + noise
-    return equal(sp.expand(combined), sp.expand(total(EQ20_REPAIRED)), "(12) to (19) put together against (20)")
+    _, product = zhang.put(first_order.EQ14_REPAIRED, drift_square=drift)
+    _, squares = zhang.put(second_order.EQ18_REPAIRED, local_squares=total(squared_updates.EQ19_REPAIRED))
+    _, inner = zhang.put(second_order.EQ17, cohort_local=squares)
+    _, outer = zhang.put(second_order.EQ16, cohort_common=inner)
+    _, first = zhang.put(first_order.EQ13, common_product=product)
+    noise = s.L / 2 * s.eta_g**2 * s.noise_variance * s.d / s.P
+    combined = s.f_now + s.eta_g * first + s.L / 2 * s.eta_g**2 * outer + noise
+    return equal(sp.expand(combined), sp.expand(total(statement)), "(12) to (19) put together against (20)")
 
 
-def _missing(_: Mapping[str, Any]) -> Outcome:
+def _missing(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """The two terms that (18) and (19) add must be (3 L eta_g^2/(P N)) times (19); as printed the L is missing."""
     import sympy as sp
 
     from dpfl_theory.statements.zhang2021 import squared_updates
 
-    s = letters_of(EQ20)
-    due = 3 * s["L"] * s["eta_g"] ** 2 / (s["P"] * s["N"]) * total(squared_updates.EQ19)
-    terms = _eq20_sides().rhs
+    s = letters_of(statement)
+    due = 3 * s.L * s.eta_g**2 / (s.P * s.N) * total(squared_updates.EQ19)
+    terms = sides_of(statement).rhs
     return equal(
         sp.expand(terms["sampling, noise"] + terms["sampling"]),
         sp.expand(due),
@@ -144,12 +142,14 @@ EQ20: Statement = Statement(
     ),
     symbols=(*LETTERS, *zhang.letters("local_square")),
     expectations=NEXT,
+    assumptions=(LOCAL_STEP,),
     sides=_eq20_sides,
     homogeneous=False,
     checks=(
         Check("algebra", "the terms that (18) and (19) add", _missing, {}, "violated"),
-        Check("exact", "two clients, L = 100, at the optimum", cases(lambda: EQ20), _SAMPLED, "violated"),
-        *exact(lambda: EQ20, None, {"samplings": ["without", "anew"]}),
+        Check("exact", "two clients, L = 100, at the optimum", rounds, _SAMPLED, "violated"),
+        *exact(samplings=["without", "anew"]),
+        *edges(),
     ),
     expected="violated",
     erratum=Erratum(
@@ -194,11 +194,13 @@ EQ20_REPAIRED: Statement = Statement(
     ),
     symbols=EQ20.symbols,
     expectations=NEXT,
+    assumptions=(LOCAL_STEP,),
     sides=_eq20_repaired_sides,
     checks=(
         Check("algebra", "(12) to (19) put together", _bookkeeping),
-        Check("exact", "two clients, L = 100, at the optimum", cases(lambda: EQ20_REPAIRED), _SAMPLED),
-        *exact(lambda: EQ20_REPAIRED, None, {"samplings": ["without", "anew"]}),
+        Check("exact", "two clients, L = 100, at the optimum", rounds, _SAMPLED),
+        *exact(samplings=["without", "anew"]),
+        *edges(),
         *simulated.runs(simulated.DESCENTS),
     ),
     uses=(

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
-from dpfl_theory.statements.claims import Outcome, Performance
-from dpfl_theory.statements.formula import letters_of, total
-from dpfl_theory.statements.model import Check, Sides, Source, Statement
+from dpfl_theory.statements.claims import Outcome, WorstCase
+from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
-from dpfl_theory.statements.zhang2021._proof_instances import exact
-from dpfl_theory.statements.zhang2021._round import cases
-from dpfl_theory.statements.zhang2021._sides import Lazy
-from dpfl_theory.statements.zhang2021._step_performance import evaluated
+from dpfl_theory.statements.zhang2021._limits import LOCAL_STEP
+from dpfl_theory.statements.zhang2021._proof_instances import edges, exact
+from dpfl_theory.statements.zhang2021._round import rounds
 
 __all__ = ["EQ15", "SHARPENED", "drift"]
 
@@ -30,7 +30,11 @@ _WHERE = f"Appendix A.1, proof of Theorem 3.1 ({zhang.VERSION})"
 # The worst case of A_1, with noise: every noise takes the values n and -n with equal probability.
 
 
-def drift(statement: Lazy, instance: Mapping[str, Any]) -> Performance:
+_UNIT = 16.0
+"""What every quantity is multiplied by, so that the solver finds its way with short steps too."""
+
+
+def drift(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     """A_1, or the middle line of (15), against the statement's right side.
 
     instance: Q; ``eta Q L``; clients (1 or 2); noisy; middle. L = 1, f_i smooth and not convex; x_t is the origin. With
@@ -74,24 +78,23 @@ def drift(statement: Lazy, instance: Mapping[str, Any]) -> Performance:
         for noise in (n_ for own in noises for n_ in own):
             problem.add_constraint(noise**2 <= variance)
     apart = (first[0] - mean) ** 2 if n == 2 else 0.0
-    values = {"L": 1.0, "eta_l": eta, "Q": float(Q), "sigma_l^2": variance, "sigma_g^2": apart, "square": mean**2}
-    left, right = (evaluated(statement(), side, {**values, "drift_square": left}) for side in ("lhs", "rhs"))
-    return Performance(problem, left, right, f"{statement().id}, L = 1")
+    values = {"L": 1.0, "eta_l": eta, "Q": float(Q), "sigma_l^2": _UNIT * variance, "sigma_g^2": _UNIT * apart}
+    values |= {"square": _UNIT * mean**2, "drift_square": _UNIT * left}
+    return WorstCase(problem, values, f"{statement.id}, L = 1")
 
 
-def _eq15_sides() -> Sides:
-    s = letters_of(EQ15)
-    L, eta, Q = s["L"], s["eta_l"], s["Q"]
+def _eq15_sides(s: Letters) -> Sides:
+    step = s.L**2 * s.Q**2 * s.eta_l**2
     return Sides(
-        lhs={"A_1": s["drift_square"]},
+        lhs={"A_1": s.drift_square},
         rhs={
-            "variances": 5 * L**2 * Q**2 * eta**2 * (s["sigma_l"] ** 2 + 6 * Q * s["sigma_g"] ** 2),
-            "gradient": 30 * L**2 * Q**3 * eta**2 * s["square"],
+            "variances": 5 * step * (s.sigma_l**2 + 6 * s.Q * s.sigma_g**2),
+            "gradient": 30 * step * s.Q * s.square,
         },
     )
 
 
-def _lemma3(_: Mapping[str, Any]) -> Outcome:
+def _lemma3(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """The lemma of Reddi et al. asks for eta_l <= 1/(8QL); the theorem allows 1/(sqrt(60) QL), which is more.
 
     Its recursion multiplies by 1 + 1/(2Q-1) + 6 Q L^2 eta^2 each step, which must not exceed 1 + 1/(Q-1): at the
@@ -107,24 +110,23 @@ def _lemma3(_: Mapping[str, Any]) -> Outcome:
     found = equal(room, positive, "the room in the lemma's recursion at eta_l = 1/(sqrt(60) QL)")
     if not found.true:
         return found
-    s = letters_of(EQ15)
-    added = s["eta_l"] ** 2 * (s["sigma_l"] ** 2 + 6 * s["Q"] * s["sigma_g"] ** 2 + 6 * s["Q"] * s["square"])
-    return equal(total(EQ15), s["Q"] * s["L"] ** 2 * 5 * s["Q"] * added, "(15) against Q times L^2 times the lemma")
+    s = letters_of(statement)
+    added = s.eta_l**2 * (s.sigma_l**2 + 6 * s.Q * s.sigma_g**2 + 6 * s.Q * s.square)
+    return equal(total(statement), s.Q * s.L**2 * 5 * s.Q * added, "(15) against Q times L^2 times the lemma")
 
 
-def _sharpened_sides() -> Sides:
-    s = letters_of(SHARPENED)
-    drift = s["L"] ** 2 * s["Q"] ** 2 * s["eta_l"] ** 2
+def _sharpened_sides(s: Letters) -> Sides:
+    drift = s.L**2 * s.Q**2 * s.eta_l**2
     return Sides(
-        lhs={"A_1": s["drift_square"]},
+        lhs={"A_1": s.drift_square},
         rhs={
-            "noise": 4 * drift * s["sigma_l"] ** 2 / 3,
-            "gradient": drift * s["Q"] * (s["sigma_g"] ** 2 + s["square"]),
+            "noise": 4 * drift * s.sigma_l**2 / 3,
+            "gradient": drift * s.Q * (s.sigma_g**2 + s.square),
         },
     )
 
 
-def _growth(_: Mapping[str, Any]) -> Outcome:
+def _growth(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """With a_q = sqrt(E||x_q - x_t||^2), Minkowski gives a_q <= b_q + eta L sum_{j<q} a_j, b_q = eta (sqrt(q) sigma_l +
     q ||grad f_i(x_t)||), so a_q <= exp(eta L Q) b_q and b_q^2 <= 2 eta^2 (q sigma_l^2 + q^2 ||grad f_i(x_t)||^2).
 
@@ -135,21 +137,21 @@ def _growth(_: Mapping[str, Any]) -> Outcome:
     """
     import sympy as sp
 
-    s, q = letters_of(SHARPENED), sp.Symbol("q", integer=True)
-    unit = s["L"] ** 2 * s["eta_l"] ** 2
-    right = total(SHARPENED)
+    s, q = letters_of(statement), sp.Symbol("q", integer=True)
+    unit = s.L**2 * s.eta_l**2
+    right = total(statement)
     kept = [sp.expand(right).coeff(s[name], power) / unit for name, power in (("sigma_l", 2), ("square", 1))]
-    apart = sp.expand(right).coeff(s["sigma_g"], 2) / unit
-    rest = sp.expand(right - unit * (kept[0] * s["sigma_l"] ** 2 + kept[1] * s["square"] + apart * s["sigma_g"] ** 2))
+    apart = sp.expand(right).coeff(s.sigma_g, 2) / unit
+    rest = sp.expand(right - unit * (kept[0] * s.sigma_l**2 + kept[1] * s.square + apart * s.sigma_g**2))
     if rest != 0 or sp.expand(apart - kept[1]) != 0:
         return Outcome(False, f"(15), sharpened, has another form: {right}")
     growth = sp.exp(2 / sp.sqrt(60))
-    sums = [sp.simplify(2 * sp.summation(q**power, (q, 0, s["Q"] - 1))) for power in (1, 2)]
-    tops = [sp.limit(found / s["Q"] ** (power + 1), s["Q"], sp.oo) for power, found in ((1, sums[0]), (2, sums[1]))]
+    sums = [sp.simplify(2 * sp.summation(q**power, (q, 0, s.Q - 1))) for power in (1, 2)]
+    tops = [sp.limit(found / s.Q ** (power + 1), s.Q, sp.oo) for power, found in ((1, sums[0]), (2, sums[1]))]
     # Both sums are below their leading terms: what is missing is Q, and Q^2 - Q/3.
-    missing = [sp.expand(top * s["Q"] ** n - found) for top, n, found in zip(tops, (2, 3), sums)]
-    below = [sp.expand(m - want) == 0 for m, want in zip(missing, (s["Q"], s["Q"] ** 2 - s["Q"] / 3))]
-    fits = [bool(growth * top <= k / s["Q"] ** n) for top, k, n in zip(tops, kept, (2, 3))]
+    missing = [sp.expand(top * s.Q**n - found) for top, n, found in zip(tops, (2, 3), sums)]
+    below = [sp.expand(m - want) == 0 for m, want in zip(missing, (s.Q, s.Q**2 - s.Q / 3))]
+    fits = [bool(growth * top <= k / s.Q**n) for top, k, n in zip(tops, kept, (2, 3))]
     return Outcome(
         all(below) and all(fits),
         f"exp(2/sqrt(60)) = {sp.N(growth, 6)} times {tops} fits below the coefficients {kept}: {fits}, sums: {below}",
@@ -165,24 +167,24 @@ _NOISE_ALONE = {"q": ["-1"], "m": ["0"], "x": ["0"], "P": 1, "Q": 100, "noise": 
 """Concave near x_t, where noises grow: the sharpened bound is attained up to 0.40, (15) itself up to 0.108."""
 
 
-def _checks(statement: Lazy) -> tuple[Check, ...]:
+_middle = partial(rounds, instead={"drift_square": "drift_mean"})
+
+
+def _checks() -> tuple[Check, ...]:
     """Of A_1, and of the middle line, which is larger where the clients' gradients point apart."""
-    worst = []
+    worst = {}
     for Q, clients, noisy in _DRIFTS:
         for product in ("129/1000", "1/100"):
             name = f"{clients} client{'s' if clients > 1 else ''}, Q = {Q}, eta_l Q L = {product}{', noise' * noisy}"
-            instance = {"Q": Q, "clients": clients, "noisy": noisy, "eta Q L": product}
-            worst.append(Check("worst-case", name, lambda i: drift(statement, i), instance))
+            worst[name] = {"Q": Q, "clients": clients, "noisy": noisy, "eta Q L": product}
             if Q > 1 and product == "129/1000":
-                middle = {**instance, "middle": True}
-                worst.append(Check("worst-case", _MIDDLE + name, lambda i: drift(statement, i), middle))
+                worst[_MIDDLE + name] = {**worst[name], "middle": True}
     return (
-        *exact(statement),
-        *exact(statement, instead={"drift_square": "drift_mean"}, title=_MIDDLE, samplings=["without"]),
-        Check(
-            "exact", f"{_MIDDLE}noise alone, Q = 100", cases(statement, {"drift_square": "drift_mean"}), _NOISE_ALONE
-        ),
-        *worst,
+        *exact(),
+        *exact(build=_middle, title=_MIDDLE, samplings=["without"]),
+        Check("exact", f"{_MIDDLE}noise alone, Q = 100", _middle, _NOISE_ALONE),
+        *edges(),
+        *checks("worst-case", drift, worst),
         *simulated.runs({**simulated.LOCAL, **simulated.WIDE}, simulated.local_phase),
         *simulated.runs(simulated.MIDDLE, simulated.local_phase),
     )
@@ -208,10 +210,11 @@ EQ15: Statement = Statement(
     ),
     symbols=zhang.letters("L", "eta_l", "Q", "sigma_l", "sigma_g", "square"),
     expectations=zhang.expected("drift_square"),
+    assumptions=(LOCAL_STEP,),
     sides=_eq15_sides,
     checks=(
         Check("algebra", "the lemma's limit on the step", _lemma3),
-        *_checks(lambda: EQ15),
+        *_checks(),
     ),
     slips=(
         "The lemma of Reddi et al. is stated for eta_l <= 1/(8QL), the theorem allows 1/(7.75 QL); the lemma's proof "
@@ -238,10 +241,11 @@ SHARPENED: Statement = Statement(
     ),
     symbols=EQ15.symbols,
     expectations=EQ15.expectations,
+    assumptions=(LOCAL_STEP,),
     sides=_sharpened_sides,
     checks=(
         Check("algebra", "growth over the local steps", _growth),
-        *_checks(lambda: SHARPENED),
+        *_checks(),
     ),
 )
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.formula import Letters, letters_of
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
@@ -15,8 +15,7 @@ from dpfl_theory.statements.zhang2021 import _round_runs as simulated
 from dpfl_theory.statements.zhang2021 import _step_performance as worst
 from dpfl_theory.statements.zhang2021._causes import LOST_SIGN
 from dpfl_theory.statements.zhang2021._proof_instances import exact
-from dpfl_theory.statements.zhang2021._round import cases
-from dpfl_theory.statements.zhang2021._sides import Lazy, put
+from dpfl_theory.statements.zhang2021._round import rounds
 
 _WHERE = f"Appendix A.1, proof of Theorem 3.1 ({zhang.VERSION})"
 GIVEN = (
@@ -25,15 +24,14 @@ GIVEN = (
 )
 
 
-def _eq13_sides() -> Sides:
-    s = letters_of(EQ13)
+def _eq13_sides(s: Letters) -> Sides:
     return Sides(
-        lhs={"cohort": s["cohort_product"]},
-        rhs={"noise": s["first_bias"], "clients": s["second_bias"], "descent": s["common_product"]},
+        lhs={"cohort": s.cohort_product},
+        rhs={"noise": s.first_bias, "clients": s.second_bias, "descent": s.common_product},
     )
 
 
-def _telescoping(_: Mapping[str, Any]) -> Outcome:
+def _telescoping(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Two of three clients, with arbitrary factors alpha_i and alpha~_i: both sides of (13) in their letters.
 
     All are scalars: inner products with grad f are linear. alpha_i and the sum g_i of the stochastic gradients may be
@@ -48,8 +46,8 @@ def _telescoping(_: Mapping[str, Any]) -> Outcome:
     own, known, sums = (sp.symbols(f"{name}1:4", real=True) for name in ("alpha", "known", "g"))
     sent = [-eta * a * g for a, g in zip(own, sums)]
     cohorts = list(itertools.combinations(range(N), P))
-    left, right = put(
-        EQ13,
+    left, right = zhang.put(
+        statement,
         cohort_product=slope * sum(sent[i] for members in cohorts for i in members) / (P * len(cohorts)),
         first_bias=slope * sum(-eta * (a - k) * g for a, k, g in zip(own, known, sums)) / N,
         second_bias=slope * sum(-eta * (k - mean) * g for k, g in zip(known, sums)) / N,
@@ -58,7 +56,7 @@ def _telescoping(_: Mapping[str, Any]) -> Outcome:
     return equal(sp.expand(left), sp.expand(right), "the cohort's product against the three parts")
 
 
-def _participation(_: Mapping[str, Any]) -> Outcome:
+def _participation(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """A client is in P of N places: C(N-1, P-1)/C(N, P) = P/N without replacement, and N^(P-1) P/N^P with it; so the
     cohort's mean has the expectation of the clients' mean, for every N and P."""
     import sympy as sp
@@ -70,39 +68,34 @@ def _participation(_: Mapping[str, Any]) -> Outcome:
     )
 
 
-def _eq14_sides(statement: Statement, distance: str) -> Sides:
-    s = letters_of(statement)
-    eta, alpha, Q = s["eta_l"], s["alpha"], s["Q"]
+def _eq14_sides(s: Letters, distance: str) -> Sides:
+    step, Q = s.eta_l * s.alpha, s.Q
     return Sides(
-        lhs={"descent": s["common_product"]},
+        lhs={"descent": s.common_product},
         rhs={
-            "gradient": -eta * alpha * Q / 2 * s["square"],
-            "updates": -eta * alpha / (2 * Q) * s["local_square"] / (eta * alpha) ** 2,
-            "distance": eta * alpha / 2 * s[distance],
+            "gradient": -step * Q / 2 * s.square,
+            "updates": -step / (2 * Q) * s.local_square / step**2,
+            "distance": step / 2 * s[distance],
         },
     )
 
 
-def _polarisation(statement: Lazy) -> Callable[[Mapping[str, Any]], Outcome]:
-    def build(_: Mapping[str, Any]) -> Outcome:
-        """The sides in scalars: g the gradient, S the mean of the clients' sums of local gradients.
+def _polarisation(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+    """The sides in scalars: g the gradient, S the mean of the clients' sums of local gradients.
 
-        The mean of the updates is -eta alpha S. The printed square has (1/sqrt(Q)) sum Delta/(eta N alpha) = -S/sqrt(Q)
-        with a minus sign, which makes it sqrt(Q) g + S/sqrt(Q); A_1 of (15) is that of sqrt(Q) g - S/sqrt(Q).
-        """
-        import sympy as sp
+    The mean of the updates is -eta alpha S. The printed square has (1/sqrt(Q)) sum Delta/(eta N alpha) = -S/sqrt(Q)
+    with a minus sign, which makes it sqrt(Q) g + S/sqrt(Q); A_1 of (15) is that of sqrt(Q) g - S/sqrt(Q).
+    """
+    import sympy as sp
 
-        g, S = sp.symbols("g S", real=True)
-        s = letters_of(statement())
-        step, Q = s["eta_l"] * s["alpha"], s["Q"]
-        apart = {"far_square": g + S / Q, "drift_square": g - S / Q}
-        squares = {name: Q * difference**2 for name, difference in apart.items() if name in s}
-        left, right = put(
-            statement(), common_product=-step * g * S, square=g**2, local_square=(step * S) ** 2, **squares
-        )
-        return equal(sp.expand(left), sp.expand(right), "the product against the completed squares")
-
-    return build
+    g, S = sp.symbols("g S", real=True)
+    s = letters_of(statement)
+    step, Q = s.eta_l * s.alpha, s.Q
+    squares = {"far_square": Q * (g + S / Q) ** 2, "drift_square": Q * (g - S / Q) ** 2}
+    left, right = zhang.put(
+        statement, common_product=-step * g * S, square=g**2, local_square=(step * S) ** 2, **squares
+    )
+    return equal(sp.expand(left), sp.expand(right), "the product against the completed squares")
 
 
 _SIMPLE = {"q": ["1"], "m": ["0"], "x": ["1"], "Q": 1, "P": 1, "eta_l": "1/10", "sampling": "without"}
@@ -124,8 +117,8 @@ EQ13: Statement = Statement(
     checks=(
         Check("algebra", "three parts", _telescoping),
         Check("algebra", "participation is P/N", _participation),
-        *exact(lambda: EQ13),
-        *worst.checks(lambda: EQ13, ("without", "anew"), directions=("<=", ">="), clipped=True),
+        *exact(),
+        *worst.checks(("without", "anew"), directions=("<=", ">="), clipped=True),
         *simulated.runs(simulated.PRODUCTS),
         *simulated.runs(records.RECORDS, records.record_round),
     ),
@@ -147,12 +140,12 @@ EQ14: Statement = Statement(
     symbols=zhang.letters("eta_l", "alpha", "Q", "square", "local_square", "far_square"),
     expectations=zhang.expected("common_product"),
     relation="==",
-    sides=lambda: _eq14_sides(EQ14, "far_square"),
+    sides=lambda s: _eq14_sides(s, "far_square"),
     checks=(
-        Check("algebra", "completed squares", _polarisation(lambda: EQ14), {}, "violated"),
-        Check("exact", "f = x^2/2, x_t = 1, Q = 1", cases(lambda: EQ14), _SIMPLE, "violated"),
-        *exact(lambda: EQ14, {"*": "violated"}),
-        *worst.checks(lambda: EQ14, verdict=lambda direction, instance: "violated", directions=(">=",)),
+        Check("algebra", "completed squares", _polarisation, {}, "violated"),
+        Check("exact", "f = x^2/2, x_t = 1, Q = 1", rounds, _SIMPLE, "violated"),
+        *exact("violated"),
+        *worst.checks(verdict=lambda direction, instance: "violated", directions=(">=",)),
         *simulated.runs(simulated.UNCLIPPED, expected="violated"),
     ),
     expected="violated",
@@ -190,12 +183,12 @@ EQ14_REPAIRED: Statement = Statement(
     symbols=zhang.letters("eta_l", "alpha", "Q", "square", "local_square", "drift_square"),
     expectations=zhang.expected("common_product"),
     relation="==",
-    sides=lambda: _eq14_sides(EQ14_REPAIRED, "drift_square"),
+    sides=lambda s: _eq14_sides(s, "drift_square"),
     checks=(
-        Check("algebra", "completed squares", _polarisation(lambda: EQ14_REPAIRED)),
-        Check("exact", "f = x^2/2, x_t = 1, Q = 1", cases(lambda: EQ14_REPAIRED), _SIMPLE),
-        *exact(lambda: EQ14_REPAIRED),
-        *worst.checks(lambda: EQ14_REPAIRED, directions=("<=", ">=")),
+        Check("algebra", "completed squares", _polarisation),
+        Check("exact", "f = x^2/2, x_t = 1, Q = 1", rounds, _SIMPLE),
+        *exact(),
+        *worst.checks(directions=("<=", ">=")),
         *simulated.runs(simulated.UNCLIPPED),
     ),
 )

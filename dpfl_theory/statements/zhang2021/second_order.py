@@ -6,73 +6,71 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.formula import Letters, letters_of
 from dpfl_theory.statements.model import Check, Remark, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
 from dpfl_theory.statements.zhang2021 import _step_performance as worst
 from dpfl_theory.statements.zhang2021._proof_instances import exact
-from dpfl_theory.statements.zhang2021._round import cases
-from dpfl_theory.statements.zhang2021._sides import Lazy, put
+from dpfl_theory.statements.zhang2021._round import rounds
 
 __all__ = ["EQ16", "EQ17", "EQ18", "EQ18_REPAIRED", "EQ18_SETS"]
 
 _WHERE = f"Appendix A.1, proof of Theorem 3.1 ({zhang.VERSION})"
 
 
-def _eq16_sides() -> Sides:
-    s = letters_of(EQ16)
+def _eq16_sides(s: Letters) -> Sides:
     return Sides(
-        lhs={"cohort": s["cohort_clipped"]},
+        lhs={"cohort": s.cohort_clipped},
         rhs={
-            "noise": 3 * s["first_spread"],
-            "clients": 3 * s["second_spread"],
-            "common factor": 3 * s["cohort_common"],
+            "noise": 3 * s.first_spread,
+            "clients": 3 * s.second_spread,
+            "common factor": 3 * s.cohort_common,
         },
     )
 
 
-def _three_squares(_: Mapping[str, Any]) -> Outcome:
+def _three_squares(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """With the three parts a, b and c of the cohort's mean, (16)'s sides differ by the squares of their differences."""
     import sympy as sp
 
     a, b, c = sp.symbols("a b c", real=True)
-    left, right = put(EQ16, cohort_clipped=(a + b + c) ** 2, first_spread=a**2, second_spread=b**2, cohort_common=c**2)
+    left, right = zhang.put(
+        statement, cohort_clipped=(a + b + c) ** 2, first_spread=a**2, second_spread=b**2, cohort_common=c**2
+    )
     squares = (a - b) ** 2 + (b - c) ** 2 + (a - c) ** 2
     return equal(sp.expand(right - left), sp.expand(squares), "the slack of (16) against squares")
 
 
-def _eq17_sides() -> Sides:
-    s = letters_of(EQ17)
-    noise = 2 / s["P"] * s["eta_l"] ** 2 * s["alpha"] ** 2 * s["Q"] * s["sigma_l"] ** 2
-    return Sides(lhs={"cohort": s["cohort_common"]}, rhs={"gradients": 2 * s["cohort_local"], "noise": noise})
+def _eq17_sides(s: Letters) -> Sides:
+    noise = 2 / s.P * s.eta_l**2 * s.alpha**2 * s.Q * s.sigma_l**2
+    return Sides(lhs={"cohort": s.cohort_common}, rhs={"gradients": 2 * s.cohort_local, "noise": noise})
 
 
-def _two_squares(_: Mapping[str, Any]) -> Outcome:
+def _two_squares(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """With the cohort's mean a of the updates without noise and b of the noises, whose mean square is that of P Q
     uncorrelated noises over P^2 where every draw is a run of its own, (17)'s sides differ by (a - b)^2."""
     import sympy as sp
 
     a, b = sp.symbols("a b", real=True)
-    s = letters_of(EQ17)
-    left, right = put(EQ17, cohort_common=(a + b) ** 2, cohort_local=a**2)
-    of_noises = s["eta_l"] ** 2 * s["alpha"] ** 2 * (s["P"] * s["Q"]) * s["sigma_l"] ** 2 / s["P"] ** 2
+    s = letters_of(statement)
+    left, right = zhang.put(statement, cohort_common=(a + b) ** 2, cohort_local=a**2)
+    of_noises = s.eta_l**2 * s.alpha**2 * (s.P * s.Q) * s.sigma_l**2 / s.P**2
     slack = sp.expand(right - left) - 2 * of_noises + 2 * b**2
     return equal(sp.expand(slack), sp.expand((a - b) ** 2), "the slack of (17) against a square")
 
 
-def _eq18_sides(statement: Statement) -> Sides:
-    s = letters_of(statement)
-    P, N = s["P"], s["N"]
+def _eq18_sides(s: Letters) -> Sides:
+    P, N = s.P, s.N
     return Sides(
-        lhs={"cohort": s["cohort_local"]},
-        rhs={"draws": s["local_squares"] / (P * N), "pairs": P * (P - 1) * s["local_square"] / P**2},
+        lhs={"cohort": s.cohort_local},
+        rhs={"draws": s.local_squares / (P * N), "pairs": P * (P - 1) * s.local_square / P**2},
     )
 
 
-def _slack(statement: Lazy, sampling: str) -> Callable[[Mapping[str, Any]], Outcome]:
-    def build(_: Mapping[str, Any]) -> Outcome:
+def _slack(sampling: str) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
+    def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
         """How far the left side of (18) falls short of the right one, never negative.
 
         Let S be the mean of the clients' mean squares, m the square of the mean of their means and v the mean of their
@@ -94,9 +92,11 @@ def _slack(statement: Lazy, sampling: str) -> Callable[[Mapping[str, Any]], Outc
             "shared": (P * S + P * (P - 1) * square, sp.Integer(0)),
         }
         moment, short = draws[sampling]
-        left, right = put(statement(), P=P, N=N, cohort_local=moment / P**2, local_squares=N * S, local_square=square)
+        left, right = zhang.put(
+            statement, P=P, N=N, cohort_local=moment / P**2, local_squares=N * S, local_square=square
+        )
         found = equal(right - left, short, f"the slack of (18), sampling {sampling}")
-        if statement().relation == "==" and short != 0 and found.true:
+        if statement.relation == "==" and short != 0 and found.true:
             return Outcome(False, f"sampling {sampling}: the right side of (18) is larger by {short}", found.notes)
         return found
 
@@ -117,8 +117,8 @@ EQ16: Statement = Statement(
     sides=_eq16_sides,
     checks=(
         Check("algebra", "three squares", _three_squares),
-        *exact(lambda: EQ16),
-        *worst.checks(lambda: EQ16, clipped=True),
+        *exact(),
+        *worst.checks(clipped=True),
         *simulated.runs(simulated.CLIPPED),
     ),
 )
@@ -145,8 +145,8 @@ EQ17: Statement = Statement(
     sides=_eq17_sides,
     checks=(
         Check("algebra", "two squares", _two_squares),
-        *exact(lambda: EQ17, None, _FAIR),
-        *worst.checks(lambda: EQ17, ("without", "anew")),
+        *exact(step=_FAIR),
+        *worst.checks(("without", "anew")),
         *simulated.runs(simulated.NOISY),
     ),
     slips=(
@@ -196,11 +196,11 @@ EQ18: Statement = Statement(
     symbols=zhang.letters("local_squares", "local_square", "P", "N"),
     expectations=zhang.expected("cohort_local"),
     relation="==",
-    sides=lambda: _eq18_sides(EQ18),
+    sides=_eq18_sides,
     checks=(
-        Check("algebra", "with replacement, one run for each client", _slack(lambda: EQ18, "shared")),
-        *exact(lambda: EQ18, None, {"samplings": ["shared"]}),
-        *worst.checks(lambda: EQ18, ("shared",), _equality, ("<=", ">=")),
+        Check("algebra", "with replacement, one run for each client", _slack("shared")),
+        *exact(samplings=["shared"]),
+        *worst.checks(("shared",), _equality, ("<=", ">=")),
         *simulated.runs(simulated.DRAWN),
     ),
     remark=Remark(
@@ -224,13 +224,13 @@ EQ18_SETS: Statement = Statement(
     symbols=EQ18.symbols,
     expectations=EQ18.expectations,
     relation="==",
-    sides=lambda: _eq18_sides(EQ18_SETS),
+    sides=_eq18_sides,
     checks=(
-        Check("algebra", "without replacement", _slack(lambda: EQ18_SETS, "without"), {}, "violated"),
-        Check("algebra", "with replacement, a run for every draw", _slack(lambda: EQ18_SETS, "anew"), {}, "violated"),
-        Check("exact", _EVERYONE, cases(lambda: EQ18_SETS), _OPPOSITE, "violated"),
-        Check("exact", _DRAWN, cases(lambda: EQ18_SETS), _TWICE, "violated"),
-        *worst.checks(lambda: EQ18_SETS, ("without", "anew"), _equality, ("<=", ">=")),
+        Check("algebra", "without replacement", _slack("without"), {}, "violated"),
+        Check("algebra", "with replacement, a run for every draw", _slack("anew"), {}, "violated"),
+        Check("exact", _EVERYONE, rounds, _OPPOSITE, "violated"),
+        Check("exact", _DRAWN, rounds, _TWICE, "violated"),
+        *worst.checks(("without", "anew"), _equality, ("<=", ">=")),
         *simulated.runs(simulated.SAMPLED, expected="violated"),
     ),
     expected="violated",
@@ -258,13 +258,13 @@ EQ18_REPAIRED: Statement = Statement(
     ),
     symbols=zhang.letters("local_squares", "local_square", "P", "N"),
     expectations=zhang.expected("cohort_local"),
-    sides=lambda: _eq18_sides(EQ18_REPAIRED),
+    sides=_eq18_sides,
     checks=(
-        *(Check("algebra", f"slack, {how}", _slack(lambda: EQ18_REPAIRED, how)) for how in _SAMPLINGS),
-        Check("exact", _EVERYONE, cases(lambda: EQ18_REPAIRED), _OPPOSITE),
-        Check("exact", _DRAWN, cases(lambda: EQ18_REPAIRED), _TWICE),
-        *exact(lambda: EQ18_REPAIRED),
-        *worst.checks(lambda: EQ18_REPAIRED, _SAMPLINGS),
+        *(Check("algebra", f"slack, {how}", _slack(how)) for how in _SAMPLINGS),
+        Check("exact", _EVERYONE, rounds, _OPPOSITE),
+        Check("exact", _DRAWN, rounds, _TWICE),
+        *exact(),
+        *worst.checks(_SAMPLINGS),
         *simulated.runs(simulated.SAMPLED),
     ),
 )

@@ -6,17 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import letters_of, total
-from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
+from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _round_performance as rounds
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
 from dpfl_theory.statements.zhang2021._causes import SAMPLED_CLIENTS
-from dpfl_theory.statements.zhang2021._limits import repaired_limits
-from dpfl_theory.statements.zhang2021._proof_instances import REPAIRED_STEPS, exact
-from dpfl_theory.statements.zhang2021._round import cases
-from dpfl_theory.statements.zhang2021._sides import put
+from dpfl_theory.statements.zhang2021._limits import PRINTED, printed_limits, repaired_limits, steps
+from dpfl_theory.statements.zhang2021._proof_instances import REPAIRED_STEPS, exact, step_edges
+from dpfl_theory.statements.zhang2021._round import rounds as one
 from dpfl_theory.statements.zhang2021.descent import EQ20, EQ20_REPAIRED, LETTERS, NEXT, shared_terms
 
 __all__ = ["EQ21", "EQ21_REPAIRED"]
@@ -24,47 +23,45 @@ __all__ = ["EQ21", "EQ21_REPAIRED"]
 _WHERE = f"Appendix A.1, proof of Theorem 3.1 ({zhang.VERSION})"
 
 
-def _eq21_sides() -> Sides:
+def _eq21_sides(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(EQ21)
     L, Q, P, N, eta, eta_g, alpha = (s[name] for name in ("L", "Q", "P", "N", "eta_l", "eta_g", "alpha"))
-    variances = s["sigma_l"] ** 2 + 6 * Q * s["sigma_g"] ** 2
+    variances = s.sigma_l**2 + 6 * Q * s.sigma_g**2
     drift = sp.Rational(5, 2) * eta_g * eta**3 * alpha * (1 + 12 * eta * eta_g / P) * L**2 * Q**2 * variances
     return Sides(
-        lhs={"next": s["E_next"]},
+        lhs={"next": s.E_next},
         rhs={
             **shared_terms(s),
-            "gradient": -eta_g * eta * alpha * Q / 4 * s["square"],
+            "gradient": -eta_g * eta * alpha * Q / 4 * s.square,
             "drift": drift,
-            "stochastic gradients": 3 * L / N * eta_g**2 * eta**2 * alpha**2 * Q * s["sigma_l"] ** 2,
+            "stochastic gradients": 3 * L / N * eta_g**2 * eta**2 * alpha**2 * Q * s.sigma_l**2,
         },
     )
 
 
-def _eq21_repaired_sides() -> Sides:
+def _eq21_repaired_sides(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(EQ21_REPAIRED)
     L, Q, P, eta, eta_g, alpha = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g", "alpha"))
-    variances = s["sigma_l"] ** 2 + 6 * Q * s["sigma_g"] ** 2
-    sampling = sp.Rational(13, 4) * s["sigma_l"] ** 2 + sp.Rational(27, 2) * Q * s["sigma_g"] ** 2
+    variances = s.sigma_l**2 + 6 * Q * s.sigma_g**2
+    sampling = sp.Rational(13, 4) * s.sigma_l**2 + sp.Rational(27, 2) * Q * s.sigma_g**2
     return Sides(
-        lhs={"next": s["E_next"]},
+        lhs={"next": s.E_next},
         rhs={
             **shared_terms(s),
-            "gradient": -eta_g * eta * alpha * Q / 4 * s["square"],
+            "gradient": -eta_g * eta * alpha * Q / 4 * s.square,
             "drift": sp.Rational(5, 2) * eta_g * eta**3 * alpha * L**2 * Q**2 * variances,
             "sampling": L / P * eta_g**2 * eta**2 * alpha**2 * Q * sampling,
         },
     )
 
 
-def _dropped(_: Mapping[str, Any]) -> Outcome:
+def _dropped(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """From (20) to (21) the terms in sigma_g^2 must not become smaller: (21) less (20) at their common letters."""
-    s = letters_of(EQ21)
-    gap = (total(EQ21) - put(EQ20, local_square=0)[1]).subs({s["sigma_l"]: 0, s["square"]: 0})
-    left = -12 / s["P"] * s["eta_g"] ** 2 * s["eta_l"] ** 2 * s["alpha"] * s["Q"] ** 3 * s["sigma_g"] ** 2
+    s = letters_of(statement)
+    gap = (total(statement) - zhang.put(EQ20, local_square=0)[1]).subs({s.sigma_l: 0, s.square: 0})
+    left = -12 / s.P * s.eta_g**2 * s.eta_l**2 * s.alpha * s.Q**3 * s.sigma_g**2
     found = equal(gap.expand(), left.expand(), "(21) less (20) in sigma_g^2 against -(12/P) eta_g^2 eta_l^2 alpha Q^3")
     return (
         Outcome(
@@ -77,14 +74,14 @@ def _dropped(_: Mapping[str, Any]) -> Outcome:
     )
 
 
-def _follows(_: Mapping[str, Any]) -> Outcome:
+def _follows(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(21) repaired less (20) repaired, at their worst: with u = eta_l^2 Q^2 L^2 <= 1/120 and v = L eta_g eta_l Q/P <=
     1/120, alpha <= 1, the coefficients of all letters are nonnegative."""
     import sympy as sp
 
-    s = letters_of(EQ21_REPAIRED)
+    s = letters_of(statement)
     eta, eta_g, Q, L, P, alpha = (s[name] for name in ("eta_l", "eta_g", "Q", "L", "P", "alpha"))
-    gap = sp.expand(total(EQ21_REPAIRED) - put(EQ20_REPAIRED, local_square=0)[1])
+    gap = sp.expand(total(statement) - zhang.put(EQ20_REPAIRED, local_square=0)[1])
     u, v = (eta * Q * L) ** 2, L * eta_g * eta * Q / P
     scale = eta_g * eta * alpha * Q
     rest = gap
@@ -114,6 +111,13 @@ _UNIT = {"q": ["1", "1"], "m": ["-1", "1"], "x": ["0"], "Q": 1, "P": 1, "eta_l":
 _MANY = {"q": ["1"] * 20, "m": ["0"] * 20, "x": ["0"], "Q": 1, "P": 1, "noise": "1", "eta_l": "1/1000", "eta_g": "1"}
 
 
+def _optimum(eta_g: str) -> dict[str, dict[str, Any]]:
+    return {
+        "two clients, L = 1, at the optimum": {**_UNIT, "eta_g": eta_g},
+        "twenty identical clients, one takes part": {**_MANY, "eta_g": eta_g},
+    }
+
+
 EQ21: Statement = Statement(
     id="zhang2021.eq21",
     kind="step",
@@ -133,19 +137,14 @@ EQ21: Statement = Statement(
     ),
     symbols=LETTERS,
     expectations=NEXT,
+    assumptions=(steps(printed_limits, PRINTED),),
     sides=_eq21_sides,
     homogeneous=False,
     checks=(
         Check("algebra", "what (21) drops of (20)", _dropped, {}, "violated"),
-        Check("exact", "two clients, L = 1, at the optimum", cases(lambda: EQ21), {**_UNIT, "eta_g": "20"}, "violated"),
-        Check(
-            "exact",
-            "twenty identical clients, one takes part",
-            cases(lambda: EQ21),
-            {**_MANY, "eta_g": "20"},
-            "violated",
-        ),
-        *rounds.checks(lambda: EQ21),
+        *checks("exact", one, _optimum("20"), "violated"),
+        *step_edges(None, one),
+        *rounds.checks(),
     ),
     expected="violated",
     erratum=Erratum(
@@ -197,15 +196,14 @@ EQ21_REPAIRED: Statement = Statement(
     ),
     symbols=LETTERS,
     expectations=NEXT,
+    assumptions=(steps(repaired_limits, repaired_limits.text),),
     sides=_eq21_repaired_sides,
     checks=(
         Check("algebra", "follows from (20)", _follows),
-        Check("exact", "two clients, L = 1, at the optimum", cases(lambda: EQ21_REPAIRED), {**_UNIT, "eta_g": "8"}),
-        Check(
-            "exact", "twenty identical clients, one takes part", cases(lambda: EQ21_REPAIRED), {**_MANY, "eta_g": "8"}
-        ),
-        *exact(lambda: EQ21_REPAIRED, None, REPAIRED_STEPS),
-        *rounds.checks(lambda: EQ21_REPAIRED, repaired_limits, ("91/1000", "1/100")),
+        *checks("exact", one, _optimum("8")),
+        *exact(step=REPAIRED_STEPS),
+        *step_edges(repaired_limits, one),
+        *rounds.checks(repaired_limits, ("91/1000", "1/100")),
         *simulated.runs(simulated.DESCENTS),
     ),
     uses=("zhang2021.eq20.repaired",),

@@ -2,71 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.claims import Case, Outcome, Performance
-from dpfl_theory.statements.formula import letters_of, total
-from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
+from dpfl_theory.statements.claims import Outcome, Values, WorstCase
+from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
 from dpfl_theory.statements.zhang2021 import drift as local_drift
 from dpfl_theory.statements.zhang2021._causes import CAUCHY_FACTOR
-from dpfl_theory.statements.zhang2021._proof_instances import exact
-from dpfl_theory.statements.zhang2021._round import cases
-from dpfl_theory.statements.zhang2021._sides import Lazy
-from dpfl_theory.statements.zhang2021._step_performance import evaluated
+from dpfl_theory.statements.zhang2021._limits import LOCAL_STEP
+from dpfl_theory.statements.zhang2021._proof_instances import edges, exact
+from dpfl_theory.statements.zhang2021._round import rounds
 
-__all__ = ["EQ19", "EQ19_REPAIRED", "local_sum", "repaired_squares"]
+__all__ = ["EQ19", "EQ19_REPAIRED", "MANY_STEPS", "SUMS", "local_sum", "noise_alone", "repaired_squares"]
 
 _WHERE = f"Appendix A.1, proof of Theorem 3.1 ({zhang.VERSION})"
 
 
-def _eq19_sides() -> Sides:
-    s = letters_of(EQ19)
+def _eq19_sides(s: Letters) -> Sides:
     N, L, eta, Q, alpha = (s[name] for name in ("N", "L", "eta_l", "Q", "alpha"))
     return Sides(
-        lhs={"updates": s["local_squares"]},
+        lhs={"updates": s.local_squares},
         rhs={
-            "noise": 10 * N * eta**4 * alpha * L**2 * Q**2 * s["sigma_l"] ** 2,
-            "gradients": 4 * N * eta**2 * alpha * Q**3 * (15 * L**2 * eta**2 + 1) * (s["square"] + s["sigma_g"] ** 2),
+            "noise": 10 * N * eta**4 * alpha * L**2 * Q**2 * s.sigma_l**2,
+            "gradients": 4 * N * eta**2 * alpha * Q**3 * (15 * L**2 * eta**2 + 1) * (s.square + s.sigma_g**2),
         },
     )
 
 
-def repaired_squares(s: Mapping[str, Any]) -> dict[str, Any]:
+def repaired_squares(s: Letters) -> dict[str, Any]:
     """The right side of (19) over N, repaired: 10 eta^4 alpha^2 L^2 Q^3 sigma_l^2 and 4 eta^2 alpha^2 Q^2 (15 Q^2 L^2
     eta^2 + 1)(||grad f||^2 + sigma_g^2)."""
     L, eta, Q, alpha = (s[name] for name in ("L", "eta_l", "Q", "alpha"))
     return {
-        "noise": 10 * eta**4 * alpha**2 * L**2 * Q**3 * s["sigma_l"] ** 2,
-        "gradients": 4 * eta**2 * alpha**2 * Q**2 * (15 * Q**2 * L**2 * eta**2 + 1) * (s["square"] + s["sigma_g"] ** 2),
+        "noise": 10 * eta**4 * alpha**2 * L**2 * Q**3 * s.sigma_l**2,
+        "gradients": 4 * eta**2 * alpha**2 * Q**2 * (15 * Q**2 * L**2 * eta**2 + 1) * (s.square + s.sigma_g**2),
     }
 
 
-def _repaired_sides() -> Sides:
-    s = letters_of(EQ19_REPAIRED)
+def _repaired_sides(s: Letters) -> Sides:
     return Sides(
-        lhs={"updates": s["local_squares"]},
-        rhs={name: s["N"] * term for name, term in repaired_squares(s).items()},
+        lhs={"updates": s.local_squares},
+        rhs={name: s.N * term for name, term in repaired_squares(s).items()},
     )
 
 
-def _last_line(_: Mapping[str, Any]) -> Outcome:
+def _last_line(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """The last equality of (19): (iii) sorted by variances."""
     import sympy as sp
 
-    s = letters_of(EQ19)
+    s = letters_of(statement)
     N, L, eta, Q, alpha = (s[name] for name in ("N", "L", "eta_l", "Q", "alpha"))
-    noise, apart, square = s["sigma_l"] ** 2, s["sigma_g"] ** 2, s["square"]
+    noise, apart, square = s.sigma_l**2, s.sigma_g**2, s.square
     bracket = 5 * L**2 * Q**2 * eta**2 * (noise + 6 * Q * apart) + 30 * L**2 * Q**3 * eta**2 * square
     third = 2 * eta**2 * alpha * N * (bracket + 2 * Q**3 * square + 2 * Q**3 * apart)
-    return equal(sp.expand(third), sp.expand(total(EQ19)), "(iii) against the last line")
+    return equal(sp.expand(third), sp.expand(total(statement)), "(iii) against the last line")
 
 
-def _from_eq15(_: Mapping[str, Any]) -> Outcome:
+def _from_eq15(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """||sum_q a_q||^2 <= Q sum_q ||a_q||^2 once, the middle line of (15), and ||grad f_i||^2 on average at
     most ||grad f||^2 + sigma_g^2.
 
@@ -75,18 +72,18 @@ def _from_eq15(_: Mapping[str, Any]) -> Outcome:
     """
     import sympy as sp
 
-    s = letters_of(EQ19_REPAIRED)
+    s = letters_of(statement)
     eta, Q, alpha = (s[name] for name in ("eta_l", "Q", "alpha"))
-    both = s["square"] + s["sigma_g"] ** 2
+    both = s.square + s.sigma_g**2
     drift = total(local_drift.EQ15)
     proved = 2 * eta**2 * alpha**2 * (Q * drift + Q**2 * both)
-    slack = total(EQ19_REPAIRED) / s["N"] - proved
+    slack = total(statement) / s.N - proved
     return equal(sp.expand(slack), sp.expand(2 * eta**2 * alpha**2 * Q**2 * both), "the slack of the repaired (19)")
 
 
-def local_sum(statement: Lazy, instance: Mapping[str, Any]) -> Performance:
-    """The worst case of (19) over eta^2 for one smooth client without noise and clipping, L = 1: on the left is
-    ||sum_q grad f(x_q)||^2."""
+def local_sum(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
+    """The worst case of (19) for one smooth client without noise and clipping, L = 1: the left side is
+    eta^2 ||sum_q grad f(x_q)||^2."""
     from PEPit import PEP
     from PEPit.functions import SmoothFunction
 
@@ -102,22 +99,29 @@ def local_sum(statement: Lazy, instance: Mapping[str, Any]) -> Performance:
     updates = eta**2 * sum(gradients[1:], gradients[0]) ** 2
     one = dict.fromkeys(("N", "L", "alpha"), 1.0)
     values = {**one, "eta_l": eta, "Q": float(Q), "sigma_l": 0.0, "sigma_g": 0.0, "square": gradients[0] ** 2}
-    left, right = (evaluated(statement(), side, {**values, "local_squares": updates}) for side in ("lhs", "rhs"))
-    return Performance(problem, left / eta**2, right / eta**2, f"{statement().id} over eta^2, one client")
+    return WorstCase(problem, {**values, "local_squares": updates}, f"{statement.id}, one client")
 
 
-def noise_cases(statement: Callable[[], Statement]) -> Callable[[Mapping[str, Any]], list[Case]]:
+def noise_alone(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """One client at its minimum, so that only sigma_l is left, for each Q of the instance."""
-
-    def build(instance: Mapping[str, Any]) -> list[Case]:
-        return [case for Q in instance["Q"] for case in cases(statement)({**instance, "Q": Q})]
-
-    return build
+    return [found for Q in instance["Q"] for found in rounds(statement, {**instance, "Q": Q})]
 
 
 _NOISE = {"q": ["1"], "m": ["0"], "x": ["0"], "P": 1, "noise": "1", "eta Q L": "1/1000"}
 _CONCAVE = {**_NOISE, "q": ["-1"], "eta Q L": "129/1000"}
 """Noises grow from step to step."""
+_FEW_STEPS = {
+    "at a minimum, Q to 31": {**_NOISE, "Q": [1, 2, 8, 16, 31]},
+    "concave near x_t, Q to 28": {**_CONCAVE, "Q": [1, 2, 8, 16, 28]},
+}
+MANY_STEPS = {
+    "at a minimum, Q from 32": {**_NOISE, "Q": [32, 40, 64]},
+    "concave near x_t, Q from 29": {**_CONCAVE, "Q": [29, 32, 64]},
+}
+SUMS = {
+    f"without noise, Q = {Q}, eta_l Q L = {product}": {"Q": Q, "eta Q L": product}
+    for Q, product in ((1, "129/1000"), (2, "129/1000"), (2, "1/20"), (3, "129/1000"), (4, "129/1000"))
+}
 
 EQ19: Statement = Statement(
     id="zhang2021.eq19",
@@ -130,32 +134,17 @@ EQ19: Statement = Statement(
     ),
     expectations=zhang.expected("local_squares"),
     symbols=zhang.letters("N", "L", "eta_l", "Q", "alpha", "sigma_l", "sigma_g", "square"),
+    assumptions=(LOCAL_STEP,),
     sides=_eq19_sides,
     checks=(
         Check("algebra", "(iii) against the last line", _last_line),
-        *exact(lambda: EQ19),
-        Check("exact", "at a minimum, Q to 31", noise_cases(lambda: EQ19), {**_NOISE, "Q": [1, 2, 8, 16, 31]}),
-        Check("exact", "at a minimum, Q from 32", noise_cases(lambda: EQ19), {**_NOISE, "Q": [32, 40, 64]}, "violated"),
-        Check("exact", "concave near x_t, Q to 28", noise_cases(lambda: EQ19), {**_CONCAVE, "Q": [1, 2, 8, 16, 28]}),
-        Check(
-            "exact",
-            "concave near x_t, Q from 29",
-            noise_cases(lambda: EQ19),
-            {**_CONCAVE, "Q": [29, 32, 64]},
-            "violated",
-        ),
-        *(
-            Check(
-                "worst-case",
-                f"without noise, Q = {Q}, eta_l Q L = {product}",
-                lambda i: local_sum(lambda: EQ19, i),
-                {"Q": Q, "eta Q L": product},
-            )
-            for Q, product in ((1, "129/1000"), (2, "129/1000"), (2, "1/20"), (3, "129/1000"), (4, "129/1000"))
-        ),
-        *(
-            Check("monte-carlo", name, simulated.local_phase, i, "violated" if "noise decides" in name else "holds")
-            for name, i in simulated.LOCAL.items()
+        *exact(),
+        *checks("exact", noise_alone, _FEW_STEPS),
+        *checks("exact", noise_alone, MANY_STEPS, "violated"),
+        *edges(),
+        *checks("worst-case", local_sum, SUMS),
+        *simulated.runs(
+            simulated.LOCAL, simulated.local_phase, {n: "violated" for n in simulated.LOCAL if "noise decides" in n}
         ),
         Check("monte-carlo", "at a minimum, Q = 64", simulated.local_phase, simulated.AT_MINIMUM, "violated"),
     ),
@@ -193,29 +182,16 @@ EQ19_REPAIRED: Statement = Statement(
     ),
     symbols=EQ19.symbols,
     expectations=EQ19.expectations,
+    assumptions=(LOCAL_STEP,),
     sides=_repaired_sides,
     checks=(
         Check("algebra", "follows from (15)", _from_eq15),
-        *exact(lambda: EQ19_REPAIRED),
+        *exact(),
         *simulated.runs(simulated.LOCAL, simulated.local_phase),
         Check("monte-carlo", "at a minimum, Q = 64", simulated.local_phase, simulated.AT_MINIMUM),
-        Check(
-            "exact",
-            "at a minimum, Q from 32",
-            noise_cases(lambda: EQ19_REPAIRED),
-            {**_NOISE, "Q": [32, 40, 64]},
-        ),
-        Check(
-            "exact",
-            "concave near x_t, Q from 29",
-            noise_cases(lambda: EQ19_REPAIRED),
-            {**_CONCAVE, "Q": [29, 32, 64]},
-        ),
-        *(
-            Check("worst-case", c.name, lambda i: local_sum(lambda: EQ19_REPAIRED, i), c.instance)
-            for c in EQ19.checks
-            if c.method == "worst-case"
-        ),
+        *checks("exact", noise_alone, MANY_STEPS),
+        *edges(),
+        *checks("worst-case", local_sum, SUMS),
     ),
     uses=("zhang2021.eq15",),
 )

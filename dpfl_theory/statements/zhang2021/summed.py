@@ -7,14 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import letters_of, total
-from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
+from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _run_instances as instances
 from dpfl_theory.statements.zhang2021 import simplified
 from dpfl_theory.statements.zhang2021._causes import SAMPLED_CLIENTS
-from dpfl_theory.statements.zhang2021._limits import printed_limits, repaired_limits
+from dpfl_theory.statements.zhang2021._limits import PRINTED, hypotheses, printed_limits, repaired_limits
+from dpfl_theory.statements.zhang2021._proof_instances import step_edges
 from dpfl_theory.statements.zhang2021._runs import tree
 
 _WHERE = f"Appendix A.1, proof of Theorem 3.1 ({zhang.VERSION})"
@@ -26,59 +27,56 @@ _LETTERS = (
         replace(zhang.LETTERS[name], meaning=f"mean over the rounds of {zhang.LETTERS[name].meaning}")
         for name in _MEANS
     ),
-    *zhang.letters("T", "eta_g", "eta_l", "Q", "L", "sigma_l", "sigma_g", "P", "d", "noise_variance"),
+    *zhang.letters("T", "eta_g", "eta_l", "Q", "L", "sigma_l", "sigma_g", "P", "N", "d", "noise_variance"),
 )
 
 
-def _shared(s: Mapping[str, Any]) -> dict[str, Any]:
+def _shared(s: Letters) -> dict[str, Any]:
     L, Q, P, eta, eta_g = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g"))
     return {
-        "initialisation": 4 / (s["T"] * eta_g * eta * Q) * (s["f_now"] - s["E_next"]),
-        "privacy": 2 * L * eta_g / (eta * Q * P) * s["d"] * s["noise_variance"],
-        "clipping bias": 4 / (eta * Q) * (s["first_bias"] + s["second_bias"]),
-        "clipping spread": 6 * L / (eta * Q) * eta_g * (s["first_spread"] + s["second_spread"]),
+        "initialisation": 4 / (s.T * eta_g * eta * Q) * (s.f_now - s.E_next),
+        "privacy": 2 * L * eta_g / (eta * Q * P) * s.d * s.noise_variance,
+        "clipping bias": 4 / (eta * Q) * (s.first_bias + s.second_bias),
+        "clipping spread": 6 * L / (eta * Q) * eta_g * (s.first_spread + s.second_spread),
     }
 
 
-def _eq22_sides() -> Sides:
-    s = letters_of(EQ22)
+def _eq22_sides(s: Letters) -> Sides:
     L, Q, P, eta, eta_g = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g"))
-    variances = s["sigma_l"] ** 2 + 6 * Q * s["sigma_g"] ** 2
+    variances = s.sigma_l**2 + 6 * Q * s.sigma_g**2
     return Sides(
-        lhs={"gradients": s["E_aligned"]},
+        lhs={"gradients": s.E_aligned},
         rhs={
             **_shared(s),
-            "drift": 10 * eta**2 * L**2 * Q * (1 + 12 * eta * eta_g / P) * variances * s["gamma_1"],
-            "stochastic gradients": 12 * L / P * eta_g * eta * s["sigma_l"] ** 2 * s["gamma_2"],
+            "drift": 10 * eta**2 * L**2 * Q * (1 + 12 * eta * eta_g / P) * variances * s.gamma_1,
+            "stochastic gradients": 12 * L / P * eta_g * eta * s.sigma_l**2 * s.gamma_2,
         },
     )
 
 
-def _repaired_sides() -> Sides:
-    s = letters_of(REPAIRED)
+def _repaired_sides(s: Letters) -> Sides:
     L, Q, P, eta, eta_g = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g"))
-    variances = s["sigma_l"] ** 2 + 6 * Q * s["sigma_g"] ** 2
+    variances = s.sigma_l**2 + 6 * Q * s.sigma_g**2
     return Sides(
-        lhs={"gradients": s["E_aligned"]},
+        lhs={"gradients": s.E_aligned},
         rhs={
             **_shared(s),
-            "drift": 10 * eta**2 * L**2 * Q * variances * s["gamma_1"],
-            "sampling": L / P * eta_g * eta * (13 * s["sigma_l"] ** 2 + 54 * Q * s["sigma_g"] ** 2) * s["gamma_2"],
+            "drift": 10 * eta**2 * L**2 * Q * variances * s.gamma_1,
+            "sampling": L / P * eta_g * eta * (13 * s.sigma_l**2 + 54 * Q * s.sigma_g**2) * s.gamma_2,
         },
     )
 
 
-def summed(statement: Callable[[], Statement], once: Callable[[], Statement]) -> Callable[[Mapping[str, Any]], Outcome]:
-    def build(_: Mapping[str, Any]) -> Outcome:
+def _summed(once: Statement) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
+    def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
         """One round's inequality times 4/(eta_g eta_l Q), T = 1, with alpha E||grad f||^2 taken to the left."""
         import sympy as sp
 
-        s, of = letters_of(statement()), letters_of(once())
-        scale = 4 / (s["eta_g"] * s["eta_l"] * s["Q"])
-        left = scale * (total(once()) - of["E_next"])
-        left = sp.expand(left + of["alpha"] * of["square"])
-        left = sp.expand(left.subs({of["f_now"]: s["f_now"], of["E_next"]: s["E_next"]}))
-        right = total(statement()).subs({s["T"]: 1, s["gamma_1"]: of["alpha"], s["gamma_2"]: of["alpha"] ** 2})
+        s, of = letters_of(statement), letters_of(once)
+        left = 4 / (s.eta_g * s.eta_l * s.Q) * (total(once) - of.E_next)
+        left = sp.expand(left + of.alpha * of.square)
+        left = sp.expand(left.subs({of.f_now: s.f_now, of.E_next: s.E_next}))
+        right = total(statement).subs({s.T: 1, s.gamma_1: of.alpha, s.gamma_2: of.alpha**2})
         return equal(left, sp.expand(right), "one round's inequality, rearranged, against one round of the sum")
 
     return build
@@ -102,15 +100,14 @@ EQ22: Statement = Statement(
     ),
     symbols=_LETTERS,
     expectations=zhang.expected("E_aligned", "gamma_1", "gamma_2"),
+    assumptions=hypotheses(printed_limits, PRINTED),
     sides=_eq22_sides,
     homogeneous=False,
     checks=(
-        Check("algebra", "follows from (21)", summed(lambda: EQ22, lambda: simplified.EQ21), {}, "violated"),
-        *(
-            Check("exact", name, tree(lambda: EQ22, printed_limits), i, "violated")
-            for name, i in instances.BROKEN.items()
-        ),
-        *(Check("exact", name, tree(lambda: EQ22, printed_limits), i) for name, i in instances.EVERYBODY.items()),
+        Check("algebra", "follows from (21)", _summed(simplified.EQ21), {}, "violated"),
+        *checks("exact", tree, instances.BROKEN, "violated"),
+        *checks("exact", tree, instances.EVERYBODY),
+        *step_edges(None, tree, **instances.ONE_ROUND),
     ),
     expected="violated",
     erratum=Erratum(
@@ -152,10 +149,12 @@ REPAIRED: Statement = Statement(
     ),
     symbols=_LETTERS,
     expectations=EQ22.expectations,
+    assumptions=hypotheses(repaired_limits, repaired_limits.text),
     sides=_repaired_sides,
     checks=(
-        Check("algebra", "follows from (21)", summed(lambda: REPAIRED, lambda: simplified.EQ21_REPAIRED)),
-        *(Check("exact", name, tree(lambda: REPAIRED, repaired_limits), i) for name, i in instances.ALLOWED.items()),
+        Check("algebra", "follows from (21)", _summed(simplified.EQ21_REPAIRED)),
+        *checks("exact", tree, instances.ALLOWED),
+        *step_edges(repaired_limits, tree, **instances.ONE_ROUND),
     ),
     uses=("zhang2021.eq21.repaired",),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from dpfl_theory.statements.claims import Case
@@ -41,7 +42,7 @@ def one_step(eta: Fraction) -> Fraction:
     return max(Fraction(0), min(Fraction(1, 2), (6 * eta - 1) / (5 * eta)))
 
 
-def entry_cases(instance: Mapping[str, Any], table: Mapping[Cell, Fraction] = PRINTED) -> list[Case]:
+def entry_cases(_: Statement, instance: Mapping[str, Any], table: Mapping[Cell, Fraction] = PRINTED) -> list[Case]:
     """The stationary point of one entry at each local step, against the table's.
 
     instance: clipping, ``gradient`` or ``difference``; c and Q, None for infinity; eta_l, local steps. With Q = inf the
@@ -68,7 +69,9 @@ def entry_cases(instance: Mapping[str, Any], table: Mapping[Cell, Fraction] = PR
     return cases
 
 
-def longer_cases(instance: Mapping[str, Any], point: Callable[[Fraction], Fraction]) -> list[Case]:
+def longer_cases(
+    _: Statement, instance: Mapping[str, Any], point: Callable[[Fraction], Fraction] = one_step
+) -> list[Case]:
     """c = 1, Q = 1, updates clipped, at steps with which the unclipped method is not stable: the one stationary point,
     which attracts, against point(eta_l)."""
     from dpfl_theory.problems.scalar import equation_8
@@ -82,7 +85,7 @@ def longer_cases(instance: Mapping[str, Any], point: Callable[[Fraction], Fracti
     return cases
 
 
-def endless_cases(instance: Mapping[str, Any], table: Mapping[Cell, Fraction] = PRINTED) -> list[Case]:
+def endless_cases(_: Statement, instance: Mapping[str, Any], table: Mapping[Cell, Fraction] = PRINTED) -> list[Case]:
     """With c = 1 and endless local steps: where the runs with Q = 1000 steps stand still, rounded to six digits.
 
     Local gradients are clipped, which does not keep a client from its minimiser: (4 + 1/2 - 1/6)/3 = 13/9.
@@ -93,7 +96,7 @@ def endless_cases(instance: Mapping[str, Any], table: Mapping[Cell, Fraction] = 
     total = Fraction(0)
     for q, m in zip(clients.curvatures, clients.minimisers):
         x = Fraction(instance["x"])
-        for _ in range(Q):
+        for _step in range(Q):
             g = q * (x - m)
             x -= step * max(Fraction(-1), min(Fraction(1), g))
             x = Fraction(round(x * 10**15), 10**15)  # six digits are asked for: long fractions would only cost time
@@ -114,7 +117,7 @@ def _checks(clipping: str, table: Mapping[Cell, Fraction]) -> tuple[Check, ...]:
             Check(
                 "exact",
                 f"{what}, Q = {'inf' if Q is None else Q}",
-                lambda i: entry_cases(i, table),
+                partial(entry_cases, table=table),
                 {"clipping": clipping, "c": c, "Q": Q, "eta_l": steps},
                 "holds" if table[c, Q] == truth else "violated",
             )
@@ -178,7 +181,7 @@ GRADIENT_REPAIRED: Statement = Statement(
     relation="==",
     checks=(
         *_checks("gradient", GRADIENTS),
-        Check("exact", "c = 1, Q = 1000 steps of 1/50", lambda i: endless_cases(i, GRADIENTS), _ENDLESS),
+        Check("exact", "c = 1, Q = 1000 steps of 1/50", partial(endless_cases, table=GRADIENTS), _ENDLESS),
     ),
 )
 
@@ -205,7 +208,7 @@ UPDATE: Statement = Statement(
         Check(
             "exact",
             "c = 1, Q = 1, steps from 2/7 on, where no clipping diverges",
-            lambda i: longer_cases(i, lambda _: PRINTED["1", 1]),
+            partial(longer_cases, point=lambda _: PRINTED["1", 1]),
             _LONGER,
         ),
     ),
@@ -257,7 +260,7 @@ UPDATE_REPAIRED: Statement = Statement(
         Check(
             "exact",
             "c = 1, Q = 1, steps below 6/41, and from 1/6 to 3/2",
-            lambda i: longer_cases(i, one_step),
+            longer_cases,
             {"eta_l": ["1/1000", "1/7", "1/6", "1/5", "1/4", *_LONGER["eta_l"]]},
         ),
     ),

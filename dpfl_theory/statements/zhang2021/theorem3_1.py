@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import letters_of, total
-from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.formula import Letters, letters_of, sides_of, total
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, checks
+from dpfl_theory.statements.symbolic import all_equal, equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _run_instances as instances
 from dpfl_theory.statements.zhang2021 import summed
 from dpfl_theory.statements.zhang2021._causes import SAMPLED_CLIENTS
-from dpfl_theory.statements.zhang2021._limits import Limits, printed_limits, repaired_limits
+from dpfl_theory.statements.zhang2021._limits import PRINTED, hypotheses, printed_limits, repaired_limits
+from dpfl_theory.statements.zhang2021._proof_instances import step_edges
 from dpfl_theory.statements.zhang2021._runs import long_run, runs, tree
 
-__all__ = ["READINGS", "REPAIRED", "THEOREM", "clipping", "hypotheses", "shared"]
+__all__ = ["READINGS", "REPAIRED", "THEOREM", "clipping", "shared"]
 
 _WHERE = f"Theorem 3.1, Section 3.1 ({zhang.VERSION})"
 _LETTERS = zhang.letters(
@@ -25,80 +27,52 @@ _LETTERS = zhang.letters(
 _EXPECTATIONS = zhang.expected("E_aligned", "gamma_1", "gamma_2", "E_deviation", "E_square_deviation")
 
 
-def hypotheses(limits: Limits, text: str) -> tuple[Assumption, ...]:
-    def cohort(problem: Any, v: Mapping[str, Any]) -> str | None:
-        return None if 1 <= v["P"] <= v["N"] else f"P = {v['P']:g} is not a number of clients between 1 and N"
-
-    def smooth(problem: Any, v: Mapping[str, Any]) -> str | None:
-        if problem is None or problem.constants.L_max <= v["L"] * (1 + 1e-12):
-            return None
-        return f"some f_i is not L-smooth: L = {v['L']:.6g}, the largest constant is {problem.constants.L_max:.6g}"
-
-    return (
-        Assumption(text, lambda problem, v: limits({k: x * (1 - 1e-12) if k == "eta_g" else x for k, x in v.items()})),
-        Assumption("exactly P of the N clients take part in every round", cohort),
-        Assumption("every f_i is L-smooth", smooth),
-    )
-
-
-def clipping(s: Mapping[str, Any], over: str) -> dict[str, Any]:
+def clipping(s: Letters, over: str) -> dict[str, Any]:
     """over: what the square deviations are divided by, P as printed or N."""
     return {
-        "clipping bias": 4 * s["G"] ** 2 * s["E_deviation"],
-        "clipping spread": 6
-        * s["eta_g"]
-        * s["eta_l"]
-        * s["L"]
-        * s["Q"]
-        * s["G"] ** 2
-        * s["N"]
-        / s[over]
-        * s["E_square_deviation"],
+        "clipping bias": 4 * s.G**2 * s.E_deviation,
+        "clipping spread": 6 * s.eta_g * s.eta_l * s.L * s.Q * s.G**2 * s.N / s[over] * s.E_square_deviation,
     }
 
 
-def shared(s: Mapping[str, Any]) -> dict[str, Any]:
+def shared(s: Letters) -> dict[str, Any]:
     return {
-        "initialisation": 4 * s["gap"] / (s["eta_g"] * s["eta_l"] * s["Q"] * s["T"]),
-        "privacy": 2 * s["eta_g"] * s["L"] * s["d"] * s["noise_variance"] / (s["eta_l"] * s["P"] * s["Q"]),
+        "initialisation": 4 * s.gap / (s.eta_g * s.eta_l * s.Q * s.T),
+        "privacy": 2 * s.eta_g * s.L * s.d * s.noise_variance / (s.eta_l * s.P * s.Q),
     }
 
 
-def _sides() -> Sides:
+def _sides(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(THEOREM)
     L, Q, P, eta, eta_g = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g"))
-    variances = s["sigma_l"] ** 2 + 6 * Q * s["sigma_g"] ** 2
+    variances = s.sigma_l**2 + 6 * Q * s.sigma_g**2
     return Sides(
-        lhs={"gradients": s["E_aligned"]},
+        lhs={"gradients": s.E_aligned},
         rhs={
             **shared(s),
-            "drift": sp.Rational(25, 2) * eta**2 * L * Q * variances * s["gamma_1"],
-            "stochastic gradients": 6 * eta_g * eta * L * s["sigma_l"] ** 2 / P * s["gamma_2"],
+            "drift": sp.Rational(25, 2) * eta**2 * L * Q * variances * s.gamma_1,
+            "stochastic gradients": 6 * eta_g * eta * L * s.sigma_l**2 / P * s.gamma_2,
             **clipping(s, "P"),
         },
     )
 
 
-def _repaired_sides() -> Sides:
-    s = letters_of(REPAIRED)
+def _repaired_sides(s: Letters) -> Sides:
     L, Q, P, eta, eta_g = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g"))
     return Sides(
-        lhs={"gradients": s["E_aligned"]},
+        lhs={"gradients": s.E_aligned},
         rhs={
             **shared(s),
-            "drift": 10 * eta**2 * L**2 * Q * (s["sigma_l"] ** 2 + 6 * Q * s["sigma_g"] ** 2) * s["gamma_1"],
-            "sampling": eta_g * eta * L / P * (13 * s["sigma_l"] ** 2 + 54 * Q * s["sigma_g"] ** 2) * s["gamma_2"],
+            "drift": 10 * eta**2 * L**2 * Q * (s.sigma_l**2 + 6 * Q * s.sigma_g**2) * s.gamma_1,
+            "sampling": eta_g * eta * L / P * (13 * s.sigma_l**2 + 54 * Q * s.sigma_g**2) * s.gamma_2,
             **clipping(s, "N"),
         },
     )
 
 
-def _last_step(
-    statement: Callable[[], Statement], before: Callable[[], Statement], over: str
-) -> Callable[[Mapping[str, Any]], Outcome]:
-    def build(_: Mapping[str, Any]) -> Outcome:
+def _last_step(before: Statement, over: str) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
+    def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
         """(22) with E f(x_{T+1}) >= f* and its biases and spreads at the bounds that ||g|| <= G gives.
 
         ||grad f|| <= G and ||update|| <= eta_l Q G bound the biases by eta_l Q G^2 times the deviations, and Jensen's
@@ -106,42 +80,42 @@ def _last_step(
         """
         import sympy as sp
 
-        s, of = letters_of(statement()), letters_of(before())
-        step = s["eta_l"] * s["Q"]
-        right = total(before()).subs(
+        s, of = letters_of(statement), letters_of(before)
+        step = s.eta_l * s.Q
+        spread = (step * s.G) ** 2 * s.E_square_deviation * s.N / s[over]
+        right = total(before).subs(
             {
-                of["f_now"] - of["E_next"]: s["gap"],
-                of["second_bias"]: step * s["G"] ** 2 * s["E_deviation"] - of["first_bias"],
-                of["second_spread"]: (step * s["G"]) ** 2 * s["E_square_deviation"] * s["N"] / s[over]
-                - of["first_spread"],
+                of.f_now - of.E_next: s.gap,
+                of.second_bias: step * s.G**2 * s.E_deviation - of.first_bias,
+                of.second_spread: spread - of.first_spread,
             }
         )
-        return equal(sp.expand(right), sp.expand(total(statement())), "(22) at these bounds against the theorem")
+        return equal(sp.expand(right), sp.expand(total(statement)), "(22) at these bounds against the theorem")
 
     return build
 
 
-def _steps_of_section(instance: Mapping[str, Any]) -> Outcome:
+def _steps_of_section(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """eta_g = sqrt(QP), eta_l = 1/(sqrt(T) Q L) in the standard terms, sigma_l = 0: the rate that Section 3.1 states.
 
     The term of the sampling, which the printed bound lacks, is 54 sqrt(Q/(PT)) sigma_g^2, larger by Q than 1/sqrt(PQT).
     """
     import sympy as sp
 
-    s = letters_of(REPAIRED)
-    steps = {s["eta_g"]: sp.sqrt(s["Q"] * s["P"]), s["eta_l"]: 1 / (sp.sqrt(s["T"]) * s["Q"] * s["L"])}
-    terms = _repaired_sides().rhs
-    start = equal(
-        terms["initialisation"].subs(steps),
-        4 * s["gap"] * s["L"] / sp.sqrt(s["P"] * s["Q"] * s["T"]),
-        "the initialisation with the steps of Section 3.1",
-    )
-    if not start.true:
-        return start
-    return equal(
-        terms["sampling"].subs(steps).subs(s["sigma_l"], 0),
-        54 * sp.sqrt(s["Q"] / (s["P"] * s["T"])) * s["sigma_g"] ** 2 * s["gamma_2"],
-        "the sampling's term with the steps of Section 3.1",
+    s = letters_of(statement)
+    steps = {s.eta_g: sp.sqrt(s.Q * s.P), s.eta_l: 1 / (sp.sqrt(s.T) * s.Q * s.L)}
+    terms = sides_of(statement).rhs
+    return all_equal(
+        (
+            terms["initialisation"].subs(steps),
+            4 * s.gap * s.L / sp.sqrt(s.P * s.Q * s.T),
+            "the initialisation with the steps of Section 3.1",
+        ),
+        (
+            terms["sampling"].subs(steps).subs(s.sigma_l, 0),
+            54 * sp.sqrt(s.Q / (s.P * s.T)) * s.sigma_g**2 * s.gamma_2,
+            "the sampling's term with the steps of Section 3.1",
+        ),
     )
 
 
@@ -164,26 +138,20 @@ THEOREM: Statement = Statement(
     kind="theorem",
     title="Convergence of DP-FedAvg",
     source=Source(zhang.PAPER, _WHERE, note=_NOTE),
-    text=_TEXT.format(steps="eta_g eta_l <= min{P/(48Q), P/(6QL(P-1))} and eta_l <= 1/(sqrt(60) QL)"),
+    text=_TEXT.format(steps=PRINTED),
     symbols=_LETTERS,
     expectations=_EXPECTATIONS,
-    assumptions=hypotheses(printed_limits, "eta_g eta_l <= min{P/(48Q), P/(6QL(P-1))} and eta_l <= 1/(sqrt(60) QL)"),
+    assumptions=hypotheses(printed_limits, PRINTED),
     sides=_sides,
     homogeneous=False,
     checks=(
-        Check("algebra", "follows from (22)", _last_step(lambda: THEOREM, lambda: summed.EQ22, "P"), {}, "violated"),
-        *(
-            Check("exact", name, tree(lambda: THEOREM, printed_limits), i, "violated")
-            for name, i in instances.BROKEN.items()
-            if i["T"] > 1
-        ),
-        Check("exact", "one client, L = 200", tree(lambda: THEOREM, printed_limits), instances.UNSTABLE, "violated"),
-        *(
-            Check("exact", name, long_run(lambda: THEOREM, printed_limits, below=True), i, "violated")
-            for name, i in instances.LONG.items()
-        ),
-        *(Check("exact", name, tree(lambda: THEOREM, printed_limits), i) for name, i in instances.EVERYBODY.items()),
-        *runs(lambda: THEOREM, printed_limits, instances.SIMULATED_BROKEN, "violated"),
+        Check("algebra", "follows from (22)", _last_step(summed.EQ22, "P"), {}, "violated"),
+        *checks("exact", tree, {name: i for name, i in instances.BROKEN.items() if i["T"] > 1}, "violated"),
+        Check("exact", "one client, L = 200", tree, instances.UNSTABLE, "violated"),
+        *checks("exact", partial(long_run, below=True), instances.LONG, "violated"),
+        *checks("exact", tree, instances.EVERYBODY),
+        *step_edges(None, tree, **instances.ONE_ROUND),
+        *runs(printed_limits, instances.SIMULATED_BROKEN, "violated"),
     ),
     expected="violated",
     erratum=Erratum(
@@ -255,14 +223,12 @@ REPAIRED: Statement = Statement(
     assumptions=hypotheses(repaired_limits, repaired_limits.text),
     sides=_repaired_sides,
     checks=(
-        Check("algebra", "follows from (22)", _last_step(lambda: REPAIRED, lambda: summed.REPAIRED, "N")),
+        Check("algebra", "follows from (22)", _last_step(summed.REPAIRED, "N")),
         Check("algebra", "rate with the steps of Section 3.1", _steps_of_section),
-        *(Check("exact", name, tree(lambda: REPAIRED, repaired_limits), i) for name, i in instances.ALLOWED.items()),
-        *(
-            Check("exact", name, long_run(lambda: REPAIRED, repaired_limits, below=False), i)
-            for name, i in instances.LONG.items()
-        ),
-        *runs(lambda: REPAIRED, repaired_limits, instances.SIMULATED),
+        *checks("exact", tree, instances.ALLOWED),
+        *checks("exact", long_run, instances.LONG),
+        *step_edges(repaired_limits, tree, **instances.ONE_ROUND),
+        *runs(repaired_limits, instances.SIMULATED),
     ),
     uses=("zhang2021.eq22.repaired",),
 )

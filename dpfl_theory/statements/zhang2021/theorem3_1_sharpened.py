@@ -7,40 +7,39 @@ from dataclasses import astuple
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import letters_of, total
-from dpfl_theory.statements.model import Check, Sides, Source, Statement
+from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
+from dpfl_theory.statements.zhang2021 import _round_performance as rounds
 from dpfl_theory.statements.zhang2021 import _run_instances as instances
 from dpfl_theory.statements.zhang2021 import descent, drift, first_order, second_order, theorem3_1
-from dpfl_theory.statements.zhang2021._limits import repaired_limits, sharpened_limits
-from dpfl_theory.statements.zhang2021._round_performance import checks
+from dpfl_theory.statements.zhang2021._limits import hypotheses, repaired_limits, sharpened_limits
+from dpfl_theory.statements.zhang2021._proof_instances import step_edges
 from dpfl_theory.statements.zhang2021._runs import long_run, runs, tree
-from dpfl_theory.statements.zhang2021._sides import put
 
 __all__ = ["SHARPENED"]
 
 
-def _sides() -> Sides:
+def _sides(s: Letters) -> Sides:
     import sympy as sp
 
-    s = letters_of(SHARPENED)
     L, Q, P, eta, eta_g = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g"))
-    noise, apart = s["sigma_l"] ** 2, s["sigma_g"] ** 2
+    noise, apart = s.sigma_l**2, s.sigma_g**2
     drifting = sp.Rational(8, 3) * noise + 2 * Q * apart
     sampling = sp.Rational(64, 5) * noise + sp.Rational(93, 5) * Q * apart
     return Sides(
-        lhs={"gradients": s["E_aligned"]},
+        lhs={"gradients": s.E_aligned},
         rhs={
             **theorem3_1.shared(s),
-            "drift": eta**2 * L**2 * Q * drifting * s["gamma_1"],
-            "sampling": eta_g * eta * L / P * sampling * s["gamma_2"],
+            "drift": eta**2 * L**2 * Q * drifting * s.gamma_1,
+            "sampling": eta_g * eta * L / P * sampling * s.gamma_2,
             **theorem3_1.clipping(s, "N"),
         },
     )
 
 
-def _squared_updates(s: Mapping[str, Any]) -> Any:
+def _squared_updates(s: Letters) -> Any:
     """N eta^2 alpha^2 times a bound of the clients' mean ||sum_q grad f_i(x_q)||^2.
 
     By Young's inequality it is at most (3/2) Q^2 times the mean ||grad f_i(x_t)||^2, which is at most ||grad f||^2 +
@@ -49,11 +48,11 @@ def _squared_updates(s: Mapping[str, Any]) -> Any:
     """
     import sympy as sp
 
-    start = sp.Rational(3, 2) * s["Q"] ** 2 * (s["square"] + s["sigma_g"] ** 2)
-    return s["N"] * s["eta_l"] ** 2 * s["alpha"] ** 2 * (start + 3 * s["Q"] * total(drift.SHARPENED))
+    start = sp.Rational(3, 2) * s.Q**2 * (s.square + s.sigma_g**2)
+    return s.N * s.eta_l**2 * s.alpha**2 * (start + 3 * s.Q * total(drift.SHARPENED))
 
 
-def _one_round(_: Mapping[str, Any]) -> Outcome:
+def _one_round(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(12) with (13), (14), (15) sharpened, (16), (17), (18) and the squares above, times 4/(eta_g eta_l Q): at the
     limits of the steps it has no more of any letter than one round of the theorem.
 
@@ -63,24 +62,24 @@ def _one_round(_: Mapping[str, Any]) -> Outcome:
     import sympy as sp
 
     s = letters_of(descent.EQ20_REPAIRED)
-    own = letters_of(SHARPENED)
+    own = letters_of(statement)
     L, Q, P, eta, eta_g, alpha = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g", "alpha"))
-    _, product = put(first_order.EQ14_REPAIRED, drift_square=total(drift.SHARPENED))
-    _, first = put(first_order.EQ13, common_product=product)
-    _, squares = put(second_order.EQ18_REPAIRED, local_squares=_squared_updates(s))
-    _, inner = put(second_order.EQ17, cohort_local=squares)
-    _, outer = put(second_order.EQ16, cohort_common=inner)
-    noise = L / 2 * eta_g**2 * s["noise_variance"] * s["d"] / P
-    round_ = s["f_now"] + eta_g * first + L / 2 * eta_g**2 * outer + noise
+    _, product = zhang.put(first_order.EQ14_REPAIRED, drift_square=total(drift.SHARPENED))
+    _, first = zhang.put(first_order.EQ13, common_product=product)
+    _, squares = zhang.put(second_order.EQ18_REPAIRED, local_squares=_squared_updates(s))
+    _, inner = zhang.put(second_order.EQ17, cohort_local=squares)
+    _, outer = zhang.put(second_order.EQ16, cohort_common=inner)
+    noise = L / 2 * eta_g**2 * s.noise_variance * s.d / P
+    round_ = s.f_now + eta_g * first + L / 2 * eta_g**2 * outer + noise
     # ||grad f|| <= G and ||update|| <= eta_l Q G bound the biases and, with Jensen's inequality, the spreads.
     step = eta * Q
     bounds = {
-        s["second_bias"]: step * own["G"] ** 2 * own["E_deviation"] - s["first_bias"],
-        s["second_spread"]: (step * own["G"]) ** 2 * own["E_square_deviation"] - s["first_spread"],
-        s["f_now"]: own["gap"] + s["E_next"],
+        s.second_bias: step * own.G**2 * own.E_deviation - s.first_bias,
+        s.second_spread: (step * own.G) ** 2 * own.E_square_deviation - s.first_spread,
+        s.f_now: own.gap + s.E_next,
     }
-    left = sp.expand((4 / (eta_g * step) * (round_ - s["E_next"]) + alpha * s["square"]).subs(bounds))
-    _, right = put(SHARPENED, T=1, gamma_1=alpha, gamma_2=alpha**2)
+    left = sp.expand((4 / (eta_g * step) * (round_ - s.E_next) + alpha * s.square).subs(bounds))
+    _, right = zhang.put(statement, T=1, gamma_1=alpha, gamma_2=alpha**2)
     slack = sp.expand(right - left)
     u, v = sp.symbols("u v", positive=True)
     limits = sharpened_limits
@@ -111,12 +110,12 @@ def _one_round(_: Mapping[str, Any]) -> Outcome:
     return Outcome(all(signs.values()), f"at the steps' limits the slack has the coefficients {least}: {signs}")
 
 
-def _smaller(_: Mapping[str, Any]) -> Outcome:
+def _smaller(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Every constant is at most that of the repaired theorem, and no step that it allows is forbidden."""
     import sympy as sp
 
-    s, before = letters_of(SHARPENED), letters_of(theorem3_1.REPAIRED)
-    gain = sp.expand(total(theorem3_1.REPAIRED).subs({before[k]: s[k] for k in s}) - total(SHARPENED))
+    s, before = letters_of(statement), letters_of(theorem3_1.REPAIRED)
+    gain = sp.expand(total(theorem3_1.REPAIRED).subs({before[k]: s[k] for k in s}) - total(statement))
     factors = [term.as_coeff_Mul()[0] for term in sp.Add.make_args(gain)]
     own, old = astuple(sharpened_limits), astuple(repaired_limits)
     longer = all(a <= b for a, b in zip(own, old, strict=True)) and own[:2] < old[:2]
@@ -177,21 +176,16 @@ SHARPENED: Statement = Statement(
     ),
     symbols=theorem3_1.REPAIRED.symbols,
     expectations=theorem3_1.REPAIRED.expectations,
-    assumptions=theorem3_1.hypotheses(sharpened_limits, sharpened_limits.text),
+    assumptions=hypotheses(sharpened_limits, sharpened_limits.text),
     sides=_sides,
     checks=(
         Check("algebra", "one round, from (13) to (18)", _one_round),
         Check("algebra", "smaller than the repaired bound", _smaller),
-        *(
-            Check("exact", name, tree(lambda: SHARPENED, sharpened_limits), i)
-            for name, i in {**instances.ALLOWED, **_LONGER}.items()
-        ),
-        *(
-            Check("exact", name, long_run(lambda: SHARPENED, sharpened_limits, below=False), i)
-            for name, i in instances.LONG.items()
-        ),
-        *checks(lambda: SHARPENED, sharpened_limits, ("129/1000", "1/100")),
-        *runs(lambda: SHARPENED, sharpened_limits, {name: instances.SIMULATED[name] for name in _FEW}),
+        *checks("exact", tree, {**instances.ALLOWED, **_LONGER}),
+        *checks("exact", long_run, instances.LONG),
+        *step_edges(sharpened_limits, tree, **instances.ONE_ROUND),
+        *rounds.checks(sharpened_limits, ("129/1000", "1/100")),
+        *runs(sharpened_limits, {name: instances.SIMULATED[name] for name in _FEW}),
     ),
     uses=(
         "zhang2021.eq13",

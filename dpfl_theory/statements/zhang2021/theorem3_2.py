@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements import prescribed_noise as noise
 from dpfl_theory.statements.claims import ConstantClaim, Escape
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks
 from dpfl_theory.statements.zhang2021 import _letters as zhang
@@ -51,33 +51,38 @@ def _squared(s: Mapping[str, Any], variance: Any) -> Any:
     return s["P"] * variance / (s["c"] ** 2 * s["T"])
 
 
-def _printed(statement: Statement, v: Any = None) -> Any:
+def _printed(s: Letters, v: Any = None) -> dict[str, Any]:
     import sympy as sp
 
-    s = letters_of(statement)
-    return (
-        (s["v"] if v is None else v)
-        * s["c"] ** 2
-        * s["P"]
-        * s["T"]
-        * sp.log(1 / s["delta"])
-        / (s["N"] ** 2 * s["epsilon"] ** 2)
-    )
+    factor = s.v if v is None else v
+    return {"noise_variance": factor * s.c**2 * s.P * s.T * sp.log(1 / s.delta) / (s.N**2 * s.epsilon**2)}
 
 
-def _enough(statement: Statement) -> Any:
+def _repaired(s: Letters) -> dict[str, Any]:
+    return _printed(s, 4)
+
+
+def _enough(s: Letters) -> dict[str, Any]:
     import sympy as sp
 
-    s = letters_of(statement)
-    return 4 * s["c"] ** 2 * s["T"] * sp.log(1 / s["delta"]) / (s["P"] * s["epsilon"] ** 2)
+    return {"noise_variance": 4 * s.c**2 * s.T * sp.log(1 / s.delta) / (s.P * s.epsilon**2)}
 
 
-def _every_client(instance: Mapping[str, Any]) -> ConstantClaim:
-    escape = noise.many_rounds(lambda: THEOREM3_2, _squared, lambda T: {"P": 100, "N": 100, "c": 1, "T": T})
+def _at_least(prescription: Callable[[Letters], Mapping[str, Any]]) -> Callable[[Letters], Sides]:
+    """The noise is at least the prescribed one."""
+
+    def sides(s: Letters) -> Sides:
+        return Sides({"noise": s.noise_variance}, {"prescribed variance": prescription(s)["noise_variance"]})
+
+    return sides
+
+
+def _every_client(statement: Statement, instance: Mapping[str, Any]) -> ConstantClaim:
+    escape = noise.many_rounds(lambda: statement, _squared, lambda T: {"P": 100, "N": 100, "c": 1, "T": T})
     return noise.existence(instance, escape, noise.fails())
 
 
-def _sampled_clients(instance: Mapping[str, Any]) -> ConstantClaim:
+def _sampled_clients(statement: Statement, instance: Mapping[str, Any]) -> ConstantClaim:
     """At the experiments' own participation: P of N clients, drawn anew and uniformly in each round."""
     import mpmath
 
@@ -87,7 +92,7 @@ def _sampled_clients(instance: Mapping[str, Any]) -> ConstantClaim:
         epsilon, delta = noise.budget(v, 64)
         T = int(epsilon * N**2 / (u * P**2)) + 2
         at = {"P": P, "N": N, "c": 1, "T": T, "u": u, "v": v, "epsilon": epsilon, "delta": delta}
-        variance = noise.evaluate(THEOREM3_2, noise.noise_of(THEOREM3_2), at)
+        variance = noise.evaluate(statement, noise.noise_of(statement), at)
         with mpmath.workdps(65):
             of_a_round, rate = mpmath.sqrt(_squared(at, variance) * T), mpmath.mpf(P) / N
         return Escape(at, delta, noise.sampled_sum_delta(epsilon, of_a_round, T, rate))
@@ -123,10 +128,8 @@ THEOREM3_2: Statement = Statement(
     symbols=(*_LETTERS, *_CONSTANTS),
     assumptions=(Assumption("0 < epsilon <= u (P/N)^2 T", _range), COHORT, noise.DELTA),
     relation=">=",
-    sides=lambda: Sides(
-        {"noise": letters_of(THEOREM3_2)["noise_variance"]}, {"prescribed variance": _printed(THEOREM3_2)}
-    ),
-    prescription=lambda: {"noise_variance": _printed(THEOREM3_2)},
+    sides=_at_least(_printed),
+    prescription=_printed,
     checks=(
         noise.rounds_together(lambda: THEOREM3_2, _squared, "v", {"P": "N"}),
         Check(
@@ -204,11 +207,9 @@ REPAIRED: Statement = Statement(
     symbols=_LETTERS,
     assumptions=(sampled.RANGE, sampled.LONG, COHORT, noise.DELTA),
     relation=">=",
-    sides=lambda: Sides(
-        {"noise": letters_of(REPAIRED)["noise_variance"]}, {"prescribed variance": _printed(REPAIRED, 4)}
-    ),
-    prescription=lambda: {"noise_variance": _printed(REPAIRED, 4)},
-    checks=sampled.checks(lambda: REPAIRED),
+    sides=_at_least(_repaired),
+    prescription=_repaired,
+    checks=sampled.CHECKS,
 )
 
 EVERY_T: Statement = Statement(
@@ -233,8 +234,8 @@ EVERY_T: Statement = Statement(
     symbols=_LETTERS,
     assumptions=(BUDGET, COHORT, noise.DELTA),
     relation=">=",
-    sides=lambda: Sides({"noise": letters_of(EVERY_T)["noise_variance"]}, {"prescribed variance": _enough(EVERY_T)}),
-    prescription=lambda: {"noise_variance": _enough(EVERY_T)},
+    sides=_at_least(_enough),
+    prescription=_enough,
     checks=repaired_checks(lambda: EVERY_T, _squared, {"P": 80, "N": 1920, "T": 100, "c": 1}),
     reading="T is arbitrary and nothing is known of how the cohorts are drawn, so that no noise may count on sampling.",
     reading_of="zhang2021.theorem3.2",
