@@ -63,6 +63,8 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
         raise ValueError(f"{statement.id}: some instances of {check.name!r} are outside: {failing_hypotheses[0][1]}")
     if failing_hypotheses:
         return outside(statement, check, failing_hypotheses[0], time.perf_counter() - begun)
+    if statement.sides is not None and not check.part and any(isinstance(i, Case) for i in instances):
+        raise ValueError(f"the check {check.name!r} types its sides: give values of the letters, or set part")
     cases = tuple(i if isinstance(i, Case) else compared(statement, i) for i in instances)
     if not cases:
         raise ValueError(f"{statement.id}: the check {check.name!r} built no case")

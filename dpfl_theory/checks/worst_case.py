@@ -42,6 +42,8 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     """
     begun = time.perf_counter()
     built = check.made(statement)
+    if not check.part and not isinstance(built, WorstCase):
+        raise ValueError(f"the check {check.name!r} types its sides: give values of the letters, or set part")
     missing = unmet(statement, built.values) if isinstance(built, WorstCase) else None
     if missing is not None:
         return outside(statement, check, missing, time.perf_counter() - begun)

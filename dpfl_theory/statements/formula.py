@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.model import Sides, Statement, arguments
+from dpfl_theory.statements.model import Sides, Statement
 
 __all__ = ["Letters", "at", "evaluate", "letters_of", "prescription_of", "sides_of", "terms_at", "total"]
 
@@ -101,7 +101,7 @@ def prescription_of(statement: Statement) -> Mapping[str, Any]:
 @functools.lru_cache(_MEMORY)
 def _made(statement: Statement, of: Callable[..., Any]) -> Any:
     """What a function of the letters gives for a statement's."""
-    return of() if arguments(of) == 0 else of(letters_of(statement))
+    return of(letters_of(statement))
 
 
 def total(statement: Statement, side: str = "rhs") -> Any:

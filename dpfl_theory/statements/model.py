@@ -29,7 +29,6 @@ __all__ = [
     "Source",
     "Statement",
     "Symbol",
-    "arguments",
     "checks",
 ]
 
@@ -140,8 +139,7 @@ class Check:
 
     def made(self, statement: Statement, instance: Mapping[str, Any] | None = None) -> Any:
         """What ``build`` makes of the statement and the instance, or another one."""
-        chosen = self.instance if instance is None else instance
-        return self.build(chosen) if arguments(self.build) == 1 else self.build(statement, chosen)
+        return self.build(statement, self.instance if instance is None else instance)
 
 
 def checks(
@@ -162,15 +160,6 @@ def checks(
         raise ValueError(f"a verdict is recorded for {', '.join(sorted(strange))}, which is no instance")
     usual = expected if isinstance(expected, str) else "holds"
     return tuple(Check(method, name, build, i, known.get(name, usual), part) for name, i in instances.items())
-
-
-def arguments(function: Callable[..., Any]) -> int:
-    """How many arguments a function must be given by position."""
-    import inspect
-
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    parameters = inspect.signature(function).parameters.values()
-    return sum(p.kind in kinds and p.default is p.empty for p in parameters)
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from typing import Any
 from dpfl_theory.statements import formula
 from dpfl_theory.statements.claims import ConstantClaim, Escape, Outcome, PrivacyPoint
 from dpfl_theory.statements.formula import letters_of, prescription_of, total
-from dpfl_theory.statements.model import Assumption, Check, Statement, arguments
+from dpfl_theory.statements.model import Assumption, Check, Statement
 from dpfl_theory.statements.symbolic import equal
 
 __all__ = [
@@ -210,7 +210,7 @@ def fails(constant: str = "v") -> str:
 
 
 def many_rounds(
-    statement: Statement | Callable[[], Statement],
+    statement: Statement,
     squared: Squared,
     letters: Callable[[int], Mapping[str, Any]],
     constant: str = "v",
@@ -224,23 +224,19 @@ def many_rounds(
     def escape(u: Any, v: Any) -> Escape:
         epsilon, delta = budget(v, 4)
         at = {**letters(int(epsilon / u) + 2), "u": u, constant: v, "epsilon": epsilon, "delta": delta}
-        own = statement() if callable(statement) else statement
         with mpmath.workdps(65):
-            together = squared(at, variance(own, at))
+            together = squared(at, variance(statement, at))
         return Escape(at, delta, *one_release(epsilon, together))
 
     return escape
 
 
-def rounds_together(squared: Any, constant: Any = "v", full: Any = None, last: Any = None) -> Check:
+def rounds_together(squared: Squared, constant: str = "v", full: Mapping[str, str] | None = None) -> Check:
     """The check that, with every client in every round, all rounds together have the squared noise multiplier
     v ln(1/delta)/epsilon^2, whatever the number of rounds is.
 
-    squared: as `Squared`; constant: v's letter; full: pairs of letters that are equal then. A function of no argument
-    may still come first: it is left out, since the check is given its statement.
+    constant: v's letter; full: pairs of letters that are equal then.
     """
-    if arguments(squared) == 0:
-        squared, constant, full = constant, full or "v", last
 
     def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
         import sympy as sp

@@ -13,7 +13,7 @@ from typing import Any
 
 from dpfl_theory.statements.claims import ConstantClaim, Outcome, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.formula import letters_of
-from dpfl_theory.statements.model import Assumption, Check, Statement, arguments
+from dpfl_theory.statements.model import Assumption, Check, Statement
 from dpfl_theory.statements.prescribed_noise import NEEDED, Squared, needed_points, noise_of, one_release, variance
 from dpfl_theory.statements.symbolic import equal
 
@@ -65,14 +65,11 @@ def enough(squared: Squared, statement: Statement, instance: Mapping[str, Any]) 
     return PrivacyClaim("the true delta", points, PROOF)
 
 
-def repaired_checks(squared: Any, letters: Any, last: Any = None) -> tuple[Check, ...]:
+def repaired_checks(squared: Squared, letters: Mapping[str, Any]) -> tuple[Check, ...]:
     """The checks of a repaired statement: its constant, 4, is enough for 0 < epsilon <= 2 ln(1/delta).
 
-    squared: as `prescribed_noise.Squared`; letters: values of those that do not matter. A function of no argument may
-    still come first: it is left out, since the checks are given their statement.
+    squared: as `prescribed_noise.Squared`; letters: values of those that do not matter.
     """
-    if arguments(squared) == 0:
-        squared, letters = letters, last
     grid = {**GRID, "letters": letters}
 
     def exponent(statement: Statement, _: Mapping[str, Any]) -> Outcome:

@@ -88,7 +88,7 @@ def random_rounds_delta(epsilon: Any, squared: Any, T: int, p: Any) -> tuple[Any
 
 
 def _every_iteration(statement: Statement, instance: Mapping[str, Any]) -> ConstantClaim:
-    escape = noise.many_rounds(lambda: statement, _squared, lambda T: {"C": 1, "p": 1, "T": T})
+    escape = noise.many_rounds(statement, _squared, lambda T: {"C": 1, "p": 1, "T": T})
     return noise.existence(instance, escape, noise.fails())
 
 
@@ -159,7 +159,7 @@ LEMMA1: Statement = Statement(
     sides=lambda s: Sides({"noise": s.noise_variance}, {"prescribed variance": _printed(s)}),
     prescription=lambda s: {"noise_variance": _printed(s)},
     checks=(
-        noise.rounds_together(lambda: LEMMA1, _squared_if_all),
+        noise.rounds_together(_squared_if_all),
         Check(
             "privacy",
             "no constants, every iteration communicates",
@@ -244,7 +244,7 @@ REPAIRED: Statement = Statement(
     relation=">=",
     sides=lambda s: Sides({"noise": s.noise_variance}, {"prescribed variance": _enough(s)}),
     prescription=lambda s: {"noise_variance": _enough(s)},
-    checks=repaired_checks(lambda: REPAIRED, _squared, {"C": 1, "p": 0.05, "T": 400}),
+    checks=repaired_checks(_squared, {"C": 1, "p": 0.05, "T": 400}),
 )
 
 STATEMENTS = (LEMMA1, REPAIRED)

@@ -47,7 +47,7 @@ def _deviation(s: Letters, constant: Any = None) -> Any:
 
 
 def _every_client(statement: Statement, instance: Mapping[str, Any]) -> ConstantClaim:
-    escape = shared.many_rounds(lambda: statement, _squared, lambda rounds: {"K": rounds - 1})
+    escape = shared.many_rounds(statement, _squared, lambda rounds: {"K": rounds - 1})
     return shared.existence(instance, escape, shared.fails())
 
 
@@ -119,7 +119,7 @@ NOISE: Statement = Statement(
     sides=lambda s: Sides({"noise": s.sigma}, {"prescribed deviation": _deviation(s)}),
     prescription=lambda s: {"sigma": _deviation(s)},
     checks=(
-        shared.rounds_together(lambda: NOISE, _squared),
+        shared.rounds_together(_squared),
         Check("privacy", "v = 4 on the whole range", _on_the_range, _RANGE_GRID),
         *checks("privacy", _on_the_range, _OUTSIDE, "not-applicable"),
     ),
@@ -151,7 +151,7 @@ ANY_EPSILON: Statement = replace(
     sides=lambda s: Sides({"noise": s.sigma}, {"prescribed deviation": _deviation(s)}),
     prescription=lambda s: {"sigma": _deviation(s)},
     checks=(
-        shared.rounds_together(lambda: ANY_EPSILON, _squared),
+        shared.rounds_together(_squared),
         Check(
             "privacy",
             "no constant, every client in every round",
@@ -186,7 +186,7 @@ REPAIRED: Statement = Statement(
     relation="==",
     sides=lambda s: Sides({"noise": s.sigma}, {"prescribed deviation": _deviation(s, 2)}),
     prescription=lambda s: {"sigma": _deviation(s, 2)},
-    checks=repaired_checks(lambda: REPAIRED, _squared, {"K": 299}),
+    checks=repaired_checks(_squared, {"K": 299}),
 )
 
 STATEMENTS = (NOISE, ANY_EPSILON, REPAIRED)

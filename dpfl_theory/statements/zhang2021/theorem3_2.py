@@ -78,7 +78,7 @@ def _at_least(prescription: Callable[[Letters], Mapping[str, Any]]) -> Callable[
 
 
 def _every_client(statement: Statement, instance: Mapping[str, Any]) -> ConstantClaim:
-    escape = noise.many_rounds(lambda: statement, _squared, lambda T: {"P": 100, "N": 100, "c": 1, "T": T})
+    escape = noise.many_rounds(statement, _squared, lambda T: {"P": 100, "N": 100, "c": 1, "T": T})
     return noise.existence(instance, escape, noise.fails())
 
 
@@ -131,7 +131,7 @@ THEOREM3_2: Statement = Statement(
     sides=_at_least(_printed),
     prescription=_printed,
     checks=(
-        noise.rounds_together(lambda: THEOREM3_2, _squared, "v", {"P": "N"}),
+        noise.rounds_together(_squared, "v", {"P": "N"}),
         Check(
             "privacy",
             "no constants, every client in every round",
@@ -236,7 +236,7 @@ EVERY_T: Statement = Statement(
     relation=">=",
     sides=_at_least(_enough),
     prescription=_enough,
-    checks=repaired_checks(lambda: EVERY_T, _squared, {"P": 80, "N": 1920, "T": 100, "c": 1}),
+    checks=repaired_checks(_squared, {"P": 80, "N": 1920, "T": 100, "c": 1}),
     reading="T is arbitrary and nothing is known of how the cohorts are drawn, so that no noise may count on sampling.",
     reading_of="zhang2021.theorem3.2",
 )
