@@ -256,8 +256,8 @@ def run(
 
 
 def claimed(found: Experiment, instance: Mapping[str, Any]) -> Experiment:
-    """The run with constants of the problem that are claimed to be others: ``claimed`` of the instance, factors."""
-    factors = instance.get("claimed", {})
+    """The run with constants of the problem that are claimed to be others: ``constants`` of the instance, factors."""
+    factors = instance.get("constants", {})
     return replace(found, values={**found.values, **{name: found.values[name] * f for name, f in factors.items()}})
 
 
@@ -266,7 +266,7 @@ def outside(
 ) -> tuple[Check, ...]:
     """Runs that are not simulated, since a constant of the problem is a hundredth beyond what is claimed; the other
     runs lie on the edge itself."""
-    chosen = {f"just outside {_EDGES[name][0]}": {**run, "claimed": {name: _EDGES[name][1]}} for name in names}
+    chosen = {f"just outside {_EDGES[name][0]}": {**run, "constants": {name: _EDGES[name][1]}} for name in names}
     return checks("monte-carlo", build, chosen, "not-applicable")
 
 
