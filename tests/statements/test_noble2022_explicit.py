@@ -324,16 +324,24 @@ def test_the_edges_of_the_repaired_lemmas(lemma: Statement) -> None:
         assert exact.run(lemma, check, Settings()).verdict == check.expected == wanted
 
 
-@pytest.mark.parametrize("id_", ["lemmaC.8.repaired", "theoremC.2.strongly-convex.repaired", "theorem4.2.fedavg"])
+MISSTATED = [
+    "lemmaC.8.repaired", "theoremC.2.strongly-convex.repaired", "theorem4.2.fedavg", "theoremC.1.explicit",
+    "theoremC.1.convex", "theoremC.1.convex.repaired", "theoremC.1.non-convex.repaired",
+    "theoremC.1.strongly-convex.repaired",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("id_", MISSTATED)
 def test_a_constant_that_is_a_hundredth_off_is_outside_the_hypotheses(id_: str) -> None:
-    """nu, mu, G and C: the run is not simulated, and the reason names what is wrong."""
+    """nu, mu, G and C, l and s, D_0 and F_0: the run is not simulated, and the reason names what is wrong."""
     outside = [c for c in get(f"noble2022.{id_}").checks if c.method == "monte-carlo" and "constants" in c.instance]
     assert outside
     for check in outside:
         evidence = monte_carlo.run(get(f"noble2022.{id_}"), check, Settings())
         assert evidence.verdict == check.expected == "not-applicable"
         (name,) = check.instance["constants"]
-        assert {"nu": "nu-smooth", "mu": "mu-strongly", "G": "G^2", "C": "clipped"}[name] in evidence.reason
+        told = {"nu": "nu-smooth", "mu": "mu-strongly", "G": "G^2", "C": "clipped", "l": "users", "s": "records"}
+        assert {**told, "D0": "x^0 = x*", "F0": "F(x^0) = F(x*)"}[name] in evidence.reason
 
 
 @pytest.mark.parametrize("theorem", theoremC_1_explicit.STATEMENTS, ids=lambda s: s.id)
