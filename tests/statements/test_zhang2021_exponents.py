@@ -15,6 +15,7 @@ from dpfl_theory.checks.evidence import Evidence
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements import get, rates
 from dpfl_theory.statements.claims import Experiment
+from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.zhang2021 import _exponents
 
 STATEMENT = get("zhang2021.corollary3.2.1.repaired")
@@ -23,11 +24,11 @@ STATEMENT = get("zhang2021.corollary3.2.1.repaired")
 def decided(regime: dict[str, Any], fault: Callable[[Any], Any] | None = None) -> Evidence:
     (check,) = (c for c in STATEMENT.checks if c.method == "monte-carlo" and dict(c.instance) == regime)
 
-    def build(instance: Any) -> Experiment:
+    def build(statement: Statement, instance: Any) -> Experiment:
         if fault is None:
-            built: Experiment = check.build(instance)
+            built: Experiment = check.made(statement, instance)
             return built
-        (found,) = _exponents.runs_of({**instance, "grid": instance["grid"][-1:]}, lambda: STATEMENT)
+        (found,) = _exponents.runs_of({**instance, "grid": instance["grid"][-1:]}, STATEMENT)
         return replace(found, algorithm=fault(found.algorithm))
 
     return monte_carlo.run(STATEMENT, replace(check, build=build), Settings(device="cpu"))
@@ -35,7 +36,7 @@ def decided(regime: dict[str, Any], fault: Callable[[Any], Any] | None = None) -
 
 def fitted(regime: dict[str, Any], fault: Callable[[Any, Experiment, Experiment], Any]) -> dict[str, Any]:
     """The fit of faulty runs, of fewer lanes; fault(algorithm, run, first run of the grid)."""
-    found = _exponents.runs_of(regime, lambda: STATEMENT)
+    found = _exponents.runs_of(regime, STATEMENT)
     wrong = [replace(run, algorithm=fault(run.algorithm, run, found[0]), lanes=40) for run in found]
     return _exponents.fitted(regime, wrong, STATEMENT)
 
@@ -82,7 +83,7 @@ def test_the_fit_notices_noise_that_is_absent() -> None:
 
 def test_the_way_is_the_best_one() -> None:
     """No other S gives a smaller bound."""
-    (run, *_) = _exponents.runs_of(_exponents.REGIMES[0], lambda: STATEMENT)
+    (run, *_) = _exponents.runs_of(_exponents.REGIMES[0], STATEMENT)
     values = dict(run.values)
     best = sum(rates.terms(STATEMENT, values).values())
     for factor in (0.97, 1.03):

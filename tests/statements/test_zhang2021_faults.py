@@ -21,12 +21,11 @@ CPU = Settings(device="cpu")
 
 def wrong(statement: Statement, **rhs: Callable[[Any], Any]) -> Statement:
     """The statement with some terms of its right side changed."""
-    assert statement.sides is not None
     sides = sides_of(statement)
     names = {name.replace(" ", "_").replace(",", ""): name for name in sides.rhs}
     assert set(rhs) <= set(names), names
     changed = {k: rhs.get(short, lambda term: term)(sides.rhs[k]) for short, k in names.items()}
-    return replace(statement, sides=lambda: Sides(sides.lhs, changed))
+    return replace(statement, sides=lambda _: Sides(sides.lhs, changed))
 
 
 def check_of(statement: Statement, name: str, method: str = "monte-carlo") -> Check:
@@ -99,11 +98,11 @@ def test_a_wrong_algorithm_is_noticed(id_: str, name: str, fault: str) -> None:
     """Five times the noise is what thirty clients send if it is not averaged."""
     statement = get(id_)
     check = check_of(statement, name)
-    experiment = check.build(check.instance)
+    experiment = check.made(statement)
     algorithm: Any = experiment.algorithm
     change = {"global_step": 1e-12} if fault == "stands still" else {"sigma": 5 * algorithm.sigma}
     faulty = replace(experiment, algorithm=replace(algorithm, **change))
-    evidence = monte_carlo.run(statement, replace(check, build=lambda _: faulty), CPU)
+    evidence = monte_carlo.run(statement, replace(check, build=lambda *_: faulty), CPU)
     assert evidence.verdict == "violated", evidence.reason
 
 
@@ -130,9 +129,7 @@ def test_a_wrong_step_is_refuted_in_the_worst_case(id_: str, changes: Any, more:
                 continue
             known = {"factors": ["1", "1/2", "1/10"], "known": ["1", "1/3", "1/2"][: phase["N"]]}
             instance = {**phase, **more, "direction": direction, **(known if id_ in CLIPPED_STEPS else {})}
-            check = Check(
-                "worst-case", "planted", lambda i, s=one: _step_performance.performance(lambda: s, i), instance
-            )
+            check = Check("worst-case", "planted", _step_performance.performance, instance)
             yield worst_case.run(one, check, CPU).verdict
 
     assert set(verdicts(statement)) == {"holds"}
@@ -148,13 +145,13 @@ CLIPPED_STEPS = ("zhang2021.eq13", "zhang2021.eq16")
 def test_an_equality_by_simulation_notices_a_round_that_hardly_moves_or_overshoots(name: str, field: str) -> None:
     statement = get(name)
     checks = [c for c in statement.checks if c.method == "monte-carlo"]
-    concerned = [c for c in checks if getattr(c.build(c.instance).algorithm, field) is not None]
+    concerned = [c for c in checks if getattr(c.made(statement).algorithm, field) is not None]
     assert len(concerned) == 2
     for check in concerned:
         for factor in (1e-3, 1.5):
 
-            def faulty(instance: Any, check: Check = check, factor: float = factor) -> Any:
-                found = check.build(instance)
+            def faulty(of: Statement, instance: Any, check: Check = check, factor: float = factor) -> Any:
+                found = check.made(of, instance)
                 wrong = replace(found.algorithm, **{field: factor * getattr(found.algorithm, field)})
                 return replace(found, algorithm=wrong)
 

@@ -22,7 +22,6 @@ from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.zhang2021 import _rate, _round_runs, _runs
 from dpfl_theory.statements.zhang2021 import _run_instances as instances
-from dpfl_theory.statements.zhang2021._limits import repaired_limits
 from dpfl_theory.statements.zhang2021._local_gradients import LocalGradients
 from dpfl_theory.statements.zhang2021._round import Round
 
@@ -53,7 +52,7 @@ def test_the_terms_of_9_vanish_faster_than_the_gradient() -> None:
 
 
 def test_with_q_in_its_third_term_9_is_not_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not _rate.no_constant({}).true
+    assert not _rate.no_constant(get("zhang2021.corollary3.2.1"), {}).true
     printed = _rate.printed_terms
 
     def mended(s: Mapping[str, Any]) -> list[Any]:
@@ -61,7 +60,7 @@ def test_with_q_in_its_third_term_9_is_not_refuted(monkeypatch: pytest.MonkeyPat
         return [first, second, s["Q"] * third, fourth]
 
     monkeypatch.setattr(_rate, "printed_terms", mended)
-    assert _rate.no_constant({}).true
+    assert _rate.no_constant(get("zhang2021.corollary3.2.1"), {}).true
 
 
 def test_the_counterexample_stays_where_all_losses_are_quadratic() -> None:
@@ -152,14 +151,15 @@ def test_the_constants_of_a_run_are_right(id_: str, name: str) -> None:
     and at points all around; L bounds the gradients' change; f(x^0) - f* is that of an independent minimiser; sigma_l
     is 0 since gradients are full.
     """
-    check = check_of(get(id_), name)
-    experiment = check.build(check.instance)
+    statement = get(id_)
+    check = check_of(statement, name)
+    experiment = check.made(statement)
     values, problem, algorithm = experiment.values, experiment.problem, experiment.algorithm
     gradients, f = plain_problem(check.instance["problem"], experiment)
     n, d, G = problem.n, problem.d, problem.constants.G_max
     assert values["G"] in (0.0, G)
     if values["G"] == 0.0:
-        assert algorithm.threshold >= values["Q"] * G  # nothing can be clipped
+        assert algorithm.bounding.threshold >= values["Q"] * G  # nothing can be clipped
     if "c_prime" in values:
         assert values["c_prime"] >= values["G"] == G
     assert (values["N"], values["d"], values["sigma_l"]) == (n, d, 0.0)
@@ -176,7 +176,7 @@ def test_the_constants_of_a_run_are_right(id_: str, name: str) -> None:
             y = y - eta * g
         moved = y - x
         length = np.linalg.norm(moved, axis=1, keepdims=True)
-        moved = moved * np.minimum(1.0, eta * algorithm.threshold / np.maximum(length, 1e-300))
+        moved = moved * np.minimum(1.0, eta * algorithm.bounding.threshold / np.maximum(length, 1e-300))
         members = rng.choice(n, P, replace=False)
         noise = rng.standard_normal((P, d)) * math.sqrt(values["noise_variance"])
         x = x + values["eta_g"] * (moved[members] + noise).mean(axis=0)
@@ -206,7 +206,7 @@ def test_the_constants_of_a_tree_of_runs_are_right(name: str) -> None:
     """G is the longest stochastic gradient of the run, sigma_g its largest deviation, the gap that to the minimum: in
     floating point, along every way that the run can go."""
     instance = {**instances.ALLOWED[name], "sampling": "without"}
-    found = _runs.run_values(instance, repaired_limits)
+    found = _runs.run_values(instance)
     q, m = (np.array([float(Fraction(v)) for v in instance[k]]) for k in ("q", "m"))
     eta, eta_g, c = (float(Fraction(instance.get(k, "1000000"))) for k in ("eta_l", "eta_g", "c"))
     s = float(Fraction(instance.get("noise", 0)))
@@ -287,7 +287,7 @@ def test_a_simulated_round_has_the_moments_of_its_letters() -> None:
     first product and (16)'s left side, from the states after a round in 4096 lanes; false alarm 1e-8 each."""
     name = "one round in two dimensions, clipped, privacy noise"
     instance = {**_round_runs.DESCENTS[name], "sigma": 0.3, "c": 0.1, "distance": 3.0}
-    experiment = _round_runs.one_round(instance)
+    experiment = _round_runs.one_round(get("zhang2021.eq20.repaired"), instance)
     v, problem, lanes = experiment.values, experiment.problem, 4096
     run = simulate(experiment.algorithm, problem, 1, lanes, 5, [], start=experiment.start, device="cpu")
     moved = (run.final - experiment.start) / v["eta_g"]

@@ -16,7 +16,9 @@ from typing import Any
 
 from dpfl_theory.statements import rates
 from dpfl_theory.statements.claims import Experiment
+from dpfl_theory.statements.formula import evaluate, prescription_of
 from dpfl_theory.statements.model import Statement, checks
+from dpfl_theory.statements.zhang2021 import theorem3_2
 from dpfl_theory.statements.zhang2021._limits import repaired_limits
 from dpfl_theory.statements.zhang2021._runs import simulated
 
@@ -56,16 +58,20 @@ def described(instance: Mapping[str, Any], product: float) -> dict[str, Any]:
 
 
 def private(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
-    """Theorem 3.1's run with the threshold Q G, which no update exceeds, and the noise of the repaired Theorem 3.2."""
+    """Theorem 3.1's run with the threshold Q G, which no update exceeds, and the noise of the repaired Theorem 3.2.
+
+    instance: as `_runs.simulated`; epsilon, delta; c_prime, over G, where it is not 1."""
+    from dpfl_theory.algorithms import Clip
     from dpfl_theory.algorithms.reach import fedavg_reach
 
     found = simulated(repaired_limits)(statement, instance)
     G, v = found.problem.constants.G_max, dict(found.values)
-    Q, T, P, N, epsilon, delta = v["Q"], v["T"], v["P"], v["N"], float(instance["epsilon"]), float(instance["delta"])
-    together = 2.0 * Q * G * P * math.sqrt(T * math.log(1.0 / delta)) / (N * epsilon)  # of the sum, over eta_l
-    algorithm: Any = replace(found.algorithm, threshold=Q * G, sigma=together / P)  # type: ignore[type-var]
+    c_prime = float(instance.get("c_prime", 1.0)) * G
+    values = {**v, "G": G, "c_prime": c_prime, "epsilon": float(instance["epsilon"]), "delta": float(instance["delta"])}
+    noise, of = prescription_of(theorem3_2.REPAIRED)["noise_variance"], {**values, "c": v["eta_l"] * v["Q"] * c_prime}
+    deviation = math.sqrt(evaluate(noise, of)) / v["eta_l"] / math.sqrt(v["P"])  # of the average, over eta_l
+    algorithm: Any = replace(found.algorithm, bounding=Clip(v["Q"] * c_prime), sigma=deviation)  # type: ignore[type-var]
     reach = fedavg_reach(algorithm, found.problem, found.rounds, found.start)
-    values = {**v, "G": G, "c_prime": G, "epsilon": epsilon, "delta": delta}
     return replace(found, algorithm=algorithm, values=values, reach=reach, random=True)
 
 

@@ -11,6 +11,7 @@ __all__ = [
     "LONG",
     "ONE_ROUND",
     "PRIVATE",
+    "PRIVATE_OUTSIDE",
     "SIMULATED",
     "SIMULATED_BROKEN",
     "UNSTABLE",
@@ -218,4 +219,22 @@ PRIVATE: dict[str, dict[str, Any]] = {
     ),
     "ten of 100 identical clients, noise dominates": _run(_equal(100), 10, 2, 1500, distance=1.5, **_BUDGET, **_SAME),
     "Huber, three of thirty clients": _run(_huber(clients=30), 3, 4, 400, **_BUDGET),
+    "just inside T >= 80 ln(1/delta) and epsilon <= ln(1/delta)/2": _run(
+        _huber(clients=30), 3, 1, 369, **{**_BUDGET, "epsilon": 2.3, "lanes": 64}
+    ),
+    "just inside epsilon <= (P/N)^2 T": _run(
+        _huber(clients=40), 3, 1, 400, **{**_BUDGET, "epsilon": 2.24, "lanes": 64}
+    ),
 }
+PRIVATE_OUTSIDE: dict[str, dict[str, Any]] = {
+    "just outside T >= 80 ln(1/delta)": _run(_huber(clients=30), 3, 1, 368, **_BUDGET),
+    "just outside epsilon <= ln(1/delta)/2": _run(_huber(clients=30), 3, 1, 400, **{**_BUDGET, "epsilon": 2.31}),
+    "just outside epsilon <= (P/N)^2 T": _run(_huber(clients=40), 3, 1, 400, **{**_BUDGET, "epsilon": 2.26}),
+    "just outside c' >= G": _run(_huber(clients=30), 3, 1, 400, **_BUDGET, c_prime=0.99),
+    "every f_i just not L-smooth": _run(_huber(clients=30), 3, 1, 400, **_BUDGET, smoothness=0.99),
+    "just outside eta_l <= 1/(sqrt(120) QL)": _run(
+        _huber(clients=30), 3, 1, 400, **_BUDGET, **{"eta Q L": "92/1000", "product": 0.5}
+    ),
+    "just outside eta_g eta_l <= P/(120QL)": _run(_huber(clients=30), 3, 1, 400, **_BUDGET, product=1.01),
+}
+"""With delta = 1/100, so that 80 ln(1/delta) = 368.4 and ln(1/delta)/2 = 2.3026."""

@@ -146,11 +146,11 @@ def simulated(limits: Limits) -> Callable[[Statement, Mapping[str, Any]], Experi
         L = constants.L_max
         eta = float(F(instance["eta Q L"])) / (Q * L)
         unit = {"P": float(P), "Q": float(Q), "L": L, "eta_l": eta}
-        low, high = 0.0, 1e12  # the largest eta_g that the limits allow, by bisection
+        low, high = 0.0, 2e12  # by bisection, the largest eta_g that the limits allow for half of eta_l
         for _halving in range(200):
             middle = (low + high) / 2.0
-            low, high = (low, middle) if limits({**unit, "eta_g": middle}) else (middle, high)
-        eta_g = low * float(instance["product"])
+            low, high = (low, middle) if limits({**unit, "eta_l": eta / 2.0, "eta_g": middle}) else (middle, high)
+        eta_g = low / 2.0 * float(instance["product"])
         origin = np.zeros(problem.d) if constants.w_star is None else constants.w_star
         direction = np.random.default_rng(5).standard_normal(problem.d)
         start = origin + float(instance["distance"]) * direction / np.linalg.norm(direction)

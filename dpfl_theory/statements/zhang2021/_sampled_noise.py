@@ -27,7 +27,7 @@ from typing import Any
 
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.formula import letters_of
-from dpfl_theory.statements.model import Assumption, Check, Statement
+from dpfl_theory.statements.model import Assumption, Check, Statement, checks
 from dpfl_theory.statements.prescribed_noise import evaluate, noise_of
 from dpfl_theory.statements.symbolic import equal
 
@@ -135,10 +135,24 @@ _POINTS = {
 """The paper's own settings with two numbers of rounds, and the corners of the range, with little and all sampling."""
 
 
+_EDGES = {
+    "just inside T >= 80 ln(1/delta)": [1920, 80, 922, 1.5],
+    "just outside T >= 80 ln(1/delta)": [1920, 80, 921, 1.5],
+    "just outside epsilon <= (P/N)^2 T": [1920, 80, 3300, 5.75],
+    "just outside epsilon <= ln(1/delta)/2": [1920, 80, 3400, 5.76],
+}
+"""ln(1/delta) = 11.513."""
+
 CHECKS = (
     Check("algebra", "T rounds at the prescribed noise", _composed),
     Check("algebra", "room for the moments", _room, {"cells": 2000}),
     Check("privacy", "independent clients", partial(_certified, proof=_PROOF), _POINTS),
     Check("privacy", "cohorts of fixed size, at these points", partial(_certified, sampling="fixed_size"), _POINTS),
+    *checks(
+        "privacy",
+        partial(_certified, proof=_PROOF),
+        {name: {**_POINTS, "N, P, T, epsilon": [point]} for name, point in _EDGES.items()},
+        {name: "not-applicable" for name in _EDGES if "outside" in name},
+    ),
 )
 """Of a statement with v = 4 and u = 1."""

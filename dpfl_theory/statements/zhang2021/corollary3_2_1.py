@@ -157,6 +157,7 @@ REPAIRED: Statement = Statement(
         Check("algebra", "follows from the repaired theorems", _follows),
         Check("algebra", "best rate", _rate.best_repaired_rate),
         *checks("monte-carlo", exponents.private, instances.PRIVATE),
+        *checks("monte-carlo", exponents.private, instances.PRIVATE_OUTSIDE, "not-applicable"),
         *exponents.CHECKS,
     ),
     uses=("zhang2021.theorem3.1.repaired", "zhang2021.theorem3.2.repaired"),
