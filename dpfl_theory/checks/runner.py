@@ -94,10 +94,10 @@ def checks_of(statement: Statement) -> tuple[Check, ...]:
     if statement.sides is None:
         return statement.checks
 
-    def units(_: Any) -> Any:
+    def units(of: Statement, _: Any) -> Any:
         from dpfl_theory.checks.algebra import homogeneous
 
-        return homogeneous(statement)
+        return homogeneous(of)
 
     standing = Check("algebra", "units", units, expected="holds" if statement.homogeneous else "violated")
     return (standing, *statement.checks)
