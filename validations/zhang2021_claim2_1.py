@@ -11,6 +11,7 @@ import numpy as np
 
 from dpfl_theory.problems.scalar import ScalarQuadratics, claim_2_1
 from dpfl_theory.report import style
+from dpfl_theory.statements.zhang2021.claim2_1 import stationary_point
 from dpfl_theory.validation import Context, main
 
 TITLE = "Claim 2.1: model clipping stops short of the optimum"
@@ -35,11 +36,6 @@ BEYOND = (F(3, 2), F(2), F(5, 2))
 """Local steps for which lambda is negative, -1 or 1, or beyond: the claim says any eta_l > 0, the proof (0, 1)."""
 COUNTS = (1, 2, 5, 20)
 SHOWN = F(5)
-
-
-def formula(ratio: Fraction, c: Fraction) -> Fraction:
-    """The printed stationary point, ``lambda c/(3 - 2 lambda)``."""
-    return ratio * c / (3 - 2 * ratio)
 
 
 def compute(context: Context) -> dict[str, Any]:
@@ -73,7 +69,7 @@ def _exact(k: Fraction, c: Fraction, step: Fraction, steps: int) -> dict[str, An
     clients = claim_2_1(k, c)
     ratio = (1 - step) ** steps
     points = clients.stationary("model", step=step, steps=steps, threshold=c)
-    printed = formula(ratio, c) if 2 * ratio != 3 else None
+    printed = stationary_point(ratio, c) if 2 * ratio != 3 else None
     low = min((p.low for p in points if p.low is not None), default=None)
     high = max((p.high for p in points if p.high is not None), default=None)
     return {
@@ -109,7 +105,7 @@ def _curve(clipping: str, k: Fraction, context: Context) -> dict[str, Any]:
         "optimum": float(clients.optimum),
         "lambda": [float(r) for r in ratios],
         "point": [float(p[0]) if len(p) == 1 else math.nan for p in points],
-        "formula": [float(formula(r, F(1))) for r in ratios],
+        "formula": [float(stationary_point(r, F(1))) for r in ratios],
     }
 
 

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from dpfl_theory.checks import monte_carlo, worst_case
+from dpfl_theory.checks.hypotheses import unmet
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.statements import get
+from dpfl_theory.statements import get, select
+from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.formula import sides_of
 from dpfl_theory.statements.model import Check, Sides, Statement
 from dpfl_theory.statements.zhang2021 import _round_runs, _step_performance, steps_sharpened
@@ -157,3 +159,42 @@ def test_an_equality_by_simulation_notices_a_round_that_hardly_moves_or_overshoo
 
             evidence = monte_carlo.run(statement, replace(check, build=faulty), Settings(device="cpu"))
             assert evidence.verdict != "holds"
+
+
+OUTSIDE = [
+    (statement, check)
+    for statement in select(paper="zhang2021")
+    for check in statement.checks
+    if check.expected == "not-applicable"
+]
+RELAXED = {
+    "outside eta_l": ("eta_l", 0.95),
+    "outside eta_g eta_l": ("eta_g", 0.95),
+    "outside k": ("k", 1.05),
+    "outside T": ("T", 1.05),
+    "below the rounds": ("T", 1.05),
+    "outside epsilon": ("epsilon", 0.95),
+    "outside c'": ("c_prime", 1.05),
+    "just not L-smooth": ("L", 1.011),
+}
+"""Which letter a hypothesis limits, by the name of the check just outside, and what relaxes it by 5%, or by 1% for L, which the steps read too."""
+
+
+def instances_of(statement: Statement, check: Check) -> list[tuple[Mapping[str, Any], Any]]:
+    """The values of the letters, and the problem where there is one, of each instance of a check."""
+    if check.method == "privacy":
+        names = ("N", "P", "T", "epsilon")
+        return [(dict(zip(names, p), c=1, delta=1e-5), None) for p in check.instance["N, P, T, epsilon"]]
+    built = check.made(statement)
+    if isinstance(built, Experiment):
+        return [(built.values, built.problem)]
+    return [(values.letters, None) for values in built]
+
+
+@pytest.mark.parametrize(("statement", "check"), OUTSIDE, ids=[f"{s.id} {c.name}" for s, c in OUTSIDE])
+def test_a_hypothesis_that_is_relaxed_by_a_twentieth_turns_a_verdict(statement: Statement, check: Check) -> None:
+    """The instance just outside is within the relaxed hypotheses, and so would be decided."""
+    ((letter, factor),) = (found for words, found in RELAXED.items() if words in check.name)
+    for values, problem in instances_of(statement, check):
+        assert unmet(statement, values, problem) is not None
+        assert unmet(statement, {**values, letter: float(values[letter]) * factor}, problem) is None

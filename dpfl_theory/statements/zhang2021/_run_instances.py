@@ -231,7 +231,7 @@ PRIVATE_OUTSIDE: dict[str, dict[str, Any]] = {
     "just outside epsilon <= ln(1/delta)/2": _run(_huber(clients=30), 3, 1, 400, **{**_BUDGET, "epsilon": 2.31}),
     "just outside epsilon <= (P/N)^2 T": _run(_huber(clients=40), 3, 1, 400, **{**_BUDGET, "epsilon": 2.26}),
     "just outside c' >= G": _run(_huber(clients=30), 3, 1, 400, **_BUDGET, c_prime=0.99),
-    "every f_i just not L-smooth": _run(_huber(clients=30), 3, 1, 400, **_BUDGET, smoothness=0.99),
+    "every f_i just not L-smooth": _run(_huber(clients=30), 3, 1, 400, **_BUDGET, smoothness=0.99, product=0.9),
     "just outside eta_l <= 1/(sqrt(120) QL)": _run(
         _huber(clients=30), 3, 1, 400, **_BUDGET, **{"eta Q L": "92/1000", "product": 0.5}
     ),

@@ -186,7 +186,7 @@ def simulated(limits: Limits) -> Callable[[Statement, Mapping[str, Any]], Experi
 
 def runs(limits: Limits, found: Mapping[str, Mapping[str, Any]], expected: str = "holds") -> tuple[Check, ...]:
     """A Monte-Carlo check on each named instance, and one whose clients are less smooth than L says, the last one."""
-    rough = {"every f_i just not L-smooth": {**list(found.values())[-1], "smoothness": 0.99}}
+    rough = {"every f_i just not L-smooth": {**list(found.values())[-1], "smoothness": 0.99, "product": 0.9}}
     build = simulated(limits)
     return (
         *checks("monte-carlo", build, found, expected),

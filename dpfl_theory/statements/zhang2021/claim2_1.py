@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dpfl_theory.statements.claims import Case, Experiment, Outcome, Values
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, checks
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import all_equal, equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 
 if TYPE_CHECKING:
@@ -23,6 +23,15 @@ def _factor(problem: Problem | None, values: Mapping[str, float]) -> str | None:
 def _sides(s: Letters) -> Sides:
     """No iterate after the first round is nearer to x* = (k-1)c/3 than the threshold is."""
     return Sides(lhs={"least squared distance": ((s.k - 4) * s.c / 3) ** 2}, rhs={"reached": s.E_distance})
+
+
+def stationary_point(ratio: Any, c: Any) -> Any:
+    """The printed stationary point, lambda c/(3 - 2 lambda); ratio: lambda = (1 - eta_l)^Q.
+
+    >>> stationary_point(Fraction(3, 5), 1)
+    Fraction(1, 3)
+    """
+    return ratio * c / (3 - 2 * ratio)
 
 
 def _points(instance: Mapping[str, Any]) -> list[tuple[dict[str, Any], Any, Fraction, tuple[Any, ...]]]:
@@ -60,7 +69,7 @@ def formula_cases(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
         ratio = (1 - at["eta_l"]) ** at["Q"]
         if not 0 < ratio < 1:
             raise ValueError(f"lambda = {ratio} does not lie in (0, 1)")
-        printed = ratio * c / (3 - 2 * ratio)
+        printed = stationary_point(ratio, c)
         alone = len(points) == 1 and points[0].stability == "attracting"
         x = points[0].point if alone and points[0].point is not None else printed + 1
         values = {**at, "lambda": ratio, "stationary points": len(points)}
@@ -74,7 +83,7 @@ def _formula(_: Statement, __: Mapping[str, Any]) -> Outcome:
 
     x, lam, c = sp.symbols("x lambda c", positive=True)
     root = sp.solve(sp.Eq((2 * (lam * x - (1 - lam) * c / 2) + c) / 3, x), x)
-    return equal(root[0], lam * c / (3 - 2 * lam), "the root of (5) against the printed stationary point")
+    return equal(root[0], stationary_point(lam, c), "the root of (5) against the printed stationary point")
 
 
 def _third_is_clipped(_: Statement, __: Mapping[str, Any]) -> Outcome:
@@ -82,10 +91,12 @@ def _third_is_clipped(_: Statement, __: Mapping[str, Any]) -> Outcome:
     import sympy as sp
 
     lam, k = sp.symbols("lambda k", positive=True)
-    sent = lam**2 / (3 - 2 * lam) + (1 - lam) * k  # of c
+    sent = lam * stationary_point(lam, 1) + (1 - lam) * k  # of c
     least = (3 + lam) / (3 - 2 * lam)
-    first = equal(sent - 1, (1 - lam) * (k - least), "what the third client sends beyond c")
-    return first if not first.true else equal(4 - least, 9 * (1 - lam) / (3 - 2 * lam), "4 less the k that is needed")
+    return all_equal(
+        (sent - 1, (1 - lam) * (k - least), "what the third client sends beyond c"),
+        (4 - least, 9 * (1 - lam) / (3 - 2 * lam), "4 less the k that is needed"),
+    )
 
 
 def _first_are_not(_: Statement, __: Mapping[str, Any]) -> Outcome:
@@ -93,9 +104,11 @@ def _first_are_not(_: Statement, __: Mapping[str, Any]) -> Outcome:
     import sympy as sp
 
     lam = sp.Symbol("lambda", positive=True)
-    sent = lam**2 / (3 - 2 * lam) - (1 - lam) / 2  # of c
-    low = equal(sent + 1, (3 + lam) / (2 * (3 - 2 * lam)), "what they send above -c")
-    return low if not low.true else equal(1 - sent, 9 * (1 - lam) / (2 * (3 - 2 * lam)), "what they send below c")
+    sent = lam * stationary_point(lam, 1) - (1 - lam) / 2  # of c
+    return all_equal(
+        (sent + 1, (3 + lam) / (2 * (3 - 2 * lam)), "what they send above -c"),
+        (1 - sent, 9 * (1 - lam) / (2 * (3 - 2 * lam)), "what they send below c"),
+    )
 
 
 def _bounded(statement: Statement, _: Mapping[str, Any]) -> Outcome:
