@@ -120,14 +120,15 @@ def _scale(coefficients: Iterable[Fraction]) -> Fraction:
     return Fraction(1) if largest > SMALL else Fraction(2) ** -math.floor(math.log2(largest))
 
 
-def arranged(statement: Statement, case: WorstCase) -> Performance:
-    """The inequality that a worst case of the statement is about, for a solver: see `WorstCase`."""
+def arranged(statement: Statement, case: WorstCase, scaled: bool = True) -> Performance:
+    """The inequality that a worst case of the statement is about, for a solver: see `WorstCase`. scaled: whether small
+    right sides are brought to about 1."""
     found = coefficients(statement, case)
     quantities = {**case.values, UNIT: case.unit}
     if (statement.relation == ">=") != (case.direction == ">=") and statement.relation != "==":
         raise ValueError(f"{statement.id} states {statement.relation!r}, not {case.direction!r}")
     factor = Fraction(_whole(found.values()))
-    factor *= _scale(factor * c for c in found.values())
+    factor *= _scale(factor * c for c in found.values()) if scaled else 1
     left: Any = None if case.shift is None else float(factor) * case.shift
     right: Any = left
     for name, c in found.items():

@@ -50,6 +50,11 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     performance = inequality(statement, built)
     try:
         found = solve(performance)
+        if isinstance(built, WorstCase) and math.isnan(
+            found.primal
+        ):  # the solver gave up: sides of another size may do
+            performance = arranged(statement, check.made(statement), scaled=False)
+            found = solve(performance)
         also = {name: _also(statement, build) for name, build in performance.also.items()}
     except NotACone as error:
         raise InputError(f"check {check.name!r} of {statement.id}: {error}") from error

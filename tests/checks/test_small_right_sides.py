@@ -32,9 +32,9 @@ def smaller(factor: str) -> Statement:
 
 
 def test_the_scale_is_a_power_of_two_and_leaves_ordinary_sides_alone() -> None:
-    assert arranged._scale({"move": Fraction(-1), "lag": Fraction(1, 3000), "gap": Fraction(1, 100_000)}) == 4096
-    assert arranged._scale({"move": Fraction(-1000), "lag": Fraction(1, 100)}) == 1
-    assert arranged._scale({"move": Fraction(-1)}) == 1
+    assert arranged._scale([Fraction(-1), Fraction(1, 3000), Fraction(1, 100_000)]) == 4096
+    assert arranged._scale([Fraction(-1000), Fraction(1, 100)]) == 1
+    assert arranged._scale([Fraction(-1)]) == 1
 
 
 def test_a_short_step_has_the_ratio_of_its_quarter() -> None:
