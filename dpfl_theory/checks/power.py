@@ -34,6 +34,9 @@ __all__ = ["SHRINKAGES", "fingerprint", "margin", "measure", "planted", "power_o
 SHRINKAGES = (0.999, 0.99, 0.9, 0.5, 0.1, 0.01, 0.001)
 """The shares by which statements are made stronger, the largest first."""
 
+TIGHTEST = 3
+"""How many checks of each method are given a statement that is stronger by a smaller share."""
+
 Found = Mapping[tuple[str, str], Mapping[str, Any]]
 """Evidence as plain data, by method and check."""
 
@@ -190,7 +193,20 @@ _PLANTED: list[Statement] = []
 
 
 def _turns(before: Found, after: Found) -> frozenset[tuple[str, str]]:
-    return frozenset(key for key, e in after.items() if _turned(before.get(key, e), e))
+    """The checks that notice a change, of each method those that come nearest to their bound: what they do not notice
+    at a smaller share the others will not."""
+    ratios: dict[str, list[tuple[float, tuple[str, str]]]] = {}
+    kept = set()
+    for key, e in after.items():
+        if _turned(before.get(key, e), e):
+            ratio = before.get(key, e)["ratio"]
+            if ratio is None:
+                kept.add(key)
+            else:
+                ratios.setdefault(key[0], []).append((ratio, key))
+    for found in ratios.values():
+        kept |= {key for _, key in sorted(found, reverse=True)[:TIGHTEST]}
+    return frozenset(kept)
 
 
 def _plant(task: tuple[int, float, frozenset[tuple[str, str]]]) -> dict[tuple[str, str], dict[str, Any]]:
