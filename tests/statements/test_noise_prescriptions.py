@@ -17,9 +17,9 @@ from dpfl_theory.statements import get
 from dpfl_theory.statements import prescribed_noise as noise
 from dpfl_theory.statements import repaired_noise as repair
 from dpfl_theory.statements.das2022 import theorem3
-from dpfl_theory.statements.formula import letters_of, prescription_of
+from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
 from dpfl_theory.statements.hou2023 import lemma1
-from dpfl_theory.statements.model import Check
+from dpfl_theory.statements.model import Check, Sides
 from dpfl_theory.statements.shulgin2025 import noise as alpha_norm_ec
 from dpfl_theory.statements.zhang2021 import theorem3_2
 
@@ -194,8 +194,8 @@ def test_needed_constants():
         ("zhang2021.theorem3.2", "no constants, every"),
         ("das2022.theorem3", "no constants, when all"),
     ):
-        _, check = the_check(statement, name)
-        points = check.build(check.instance).needed()
+        found, check = the_check(statement, name)
+        points = check.made(found).needed()
         zero_out = [p for p in points if p.at["relation"] == "zero-out"]
         for p in zero_out:
             epsilon, delta = p.at["epsilon"], p.at["delta"]
@@ -278,11 +278,15 @@ MODULES = [
 
 
 def changed(statement, name, change):
-    def prescription():
-        s = letters_of(statement)
-        return {name: change(s, prescription_of(statement)[name])}
-
-    return replace(statement, prescription=prescription)
+    """The statement with another prescription, and where its right side is the prescription with that there too."""
+    old = prescription_of(statement)[name]
+    new = change(letters_of(statement), old)
+    planted = replace(statement, prescription=lambda _: {name: new})
+    if statement.sides is None:
+        return planted
+    sides = sides_of(statement)
+    rhs = {term: new if value == old else value for term, value in sides.rhs.items()}
+    return replace(planted, sides=lambda _: Sides(sides.lhs, rhs))
 
 
 @pytest.mark.parametrize(("module", "which", "name", "noise_name"), MODULES)

@@ -177,7 +177,8 @@ RELAXED = {
     "outside c'": ("c_prime", 1.05),
     "just not L-smooth": ("L", 1.011),
 }
-"""Which letter a hypothesis limits, by the name of the check just outside, and what relaxes it by 5%, or by 1% for L, which the steps read too."""
+"""Which letter a hypothesis limits, by the name of the check just outside, and what relaxes it by 5% (by 1% for L, as
+the steps read it too)."""
 
 
 def instances_of(statement: Statement, check: Check) -> list[tuple[Mapping[str, Any], Any]]:

@@ -8,12 +8,13 @@ from typing import Any
 
 import mpmath
 import pytest
+import sympy as sp
 
 from dpfl_theory.checks import algebra, privacy
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements import get
-from dpfl_theory.statements.formula import prescription_of
-from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.statements.formula import sides_of
+from dpfl_theory.statements.model import Check, Sides, Statement
 from dpfl_theory.statements.zhang2021 import _sampled_noise, theorem3_2
 
 ID = "zhang2021.theorem3.2.repaired"
@@ -57,14 +58,14 @@ def test_the_proof_does_not_close_far_beyond_its_range() -> None:
 
 def with_noise(factor: Any) -> Statement:
     true = theorem3_2.REPAIRED
-    noise = prescription_of(true)["noise_variance"]
-    return replace(true, prescription=lambda _: {"noise_variance": noise * factor})
+    sides = sides_of(true)
+    return replace(true, sides=lambda _: Sides(sides.lhs, {name: factor * term for name, term in sides.rhs.items()}))
 
 
 @pytest.mark.parametrize("name", ["independent clients", "cohorts of fixed size"])
 def test_too_little_noise_is_found(name: str) -> None:
     """2/5 of the variance; every point with the fixed size is certified to fail, or not to hold."""
-    assert privacy.run(with_noise(mpmath.mpf(2) / 5), the_check(name), Settings()).verdict == "violated"
+    assert privacy.run(with_noise(sp.Rational(2, 5)), the_check(name), Settings()).verdict == "violated"
 
 
 def test_the_rounds_are_counted_at_the_prescribed_noise() -> None:

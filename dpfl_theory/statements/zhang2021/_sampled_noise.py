@@ -26,9 +26,8 @@ from functools import partial
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.formula import at, letters_of, total
 from dpfl_theory.statements.model import Assumption, Check, Statement, checks
-from dpfl_theory.statements.prescribed_noise import evaluate, noise_of
 from dpfl_theory.statements.symbolic import equal
 
 __all__ = ["CHECKS", "LONG", "RANGE", "share"]
@@ -91,7 +90,7 @@ def _composed(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     import sympy as sp
 
     s = letters_of(statement)
-    inverse = s.c**2 / (s.P * noise_of(statement))  # of the square of a round's noise multiplier
+    inverse = s.c**2 / (s.P * total(statement))  # of the square of a round's noise multiplier
     log = sp.Symbol("log", positive=True)
     rounds = sp.simplify((s.T * (s.P / s.N) ** 2 * inverse / 2).subs(s.delta, sp.exp(-log)))
     return equal(rounds, s.epsilon**2 / (8 * log), "T rounds at alpha = 1")
@@ -100,8 +99,6 @@ def _composed(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 def _certified(
     statement: Statement, instance: Mapping[str, Any], sampling: str = "poisson", proof: str | None = None
 ) -> PrivacyClaim:
-    import mpmath
-
     from dpfl_theory.privacy import sampling as schemes
     from dpfl_theory.privacy.events import Repeated
     from dpfl_theory.privacy.pld import epsilon_limits
@@ -109,10 +106,10 @@ def _certified(
     def points() -> list[PrivacyPoint]:
         found = []
         for N, P, T, epsilon in instance["N, P, T, epsilon"]:
-            at = {"N": N, "P": P, "T": T, "c": 1, "epsilon": epsilon, "delta": float(instance["delta"])}
-            z = float(mpmath.sqrt(P * evaluate(statement, noise_of(statement), at)))
-            limits = epsilon_limits(Repeated(getattr(schemes, sampling)(P / N, z, False), T), at["delta"])
-            found.append(PrivacyPoint(at, epsilon, limits.low, limits.high))
+            letters = {"N": N, "P": P, "T": T, "c": 1, "epsilon": epsilon, "delta": float(instance["delta"])}
+            z = math.sqrt(P * at(statement, "rhs", letters))
+            limits = epsilon_limits(Repeated(getattr(schemes, sampling)(P / N, z, False), T), letters["delta"])
+            found.append(PrivacyPoint(letters, epsilon, limits.low, limits.high))
         return found
 
     return PrivacyClaim("the true epsilon", points, proof)

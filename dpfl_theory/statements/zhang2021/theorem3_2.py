@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.statements import formula
 from dpfl_theory.statements import prescribed_noise as noise
 from dpfl_theory.statements.claims import ConstantClaim, Escape
 from dpfl_theory.statements.formula import Letters
@@ -92,8 +93,8 @@ def _sampled_clients(statement: Statement, instance: Mapping[str, Any]) -> Const
         epsilon, delta = noise.budget(v, 64)
         T = int(epsilon * N**2 / (u * P**2)) + 2
         at = {"P": P, "N": N, "c": 1, "T": T, "u": u, "v": v, "epsilon": epsilon, "delta": delta}
-        variance = noise.evaluate(statement, noise.noise_of(statement), at)
         with mpmath.workdps(65):
+            variance = formula.at(statement, "rhs", at)
             of_a_round, rate = mpmath.sqrt(_squared(at, variance) * T), mpmath.mpf(P) / N
         return Escape(at, delta, noise.sampled_sum_delta(epsilon, of_a_round, T, rate))
 
