@@ -129,16 +129,17 @@ def arranged(statement: Statement, case: WorstCase, scaled: bool = True) -> Perf
         raise ValueError(f"{statement.id} states {statement.relation!r}, not {case.direction!r}")
     factor = Fraction(_whole(found.values()))
     factor *= _scale(factor * c for c in found.values()) if scaled else 1
-    left: Any = None if case.shift is None else float(factor) * case.shift
-    right: Any = left
+    left: list[Any] = []
+    right: list[Any] = []
     for name, c in found.items():
         quantity, value = quantities[name], _down(factor * c)
         if value < 0.0 if case.left is None else name in case.left:
-            left = -value * quantity if left is None else left - value * quantity
+            left.append(-value * quantity)
         else:
-            right = value * quantity if right is None else right + value * quantity
+            right.append(value * quantity)
+    if case.shift is not None:  # last: how sums are rounded decides whether a proof is found
+        left.append(float(factor) * case.shift)
+        right.append(float(factor) * case.shift)
     nothing = 0.0 * next(iter(v for v in case.values.values() if _moves(v)))
-    what = case.what or statement.id
-    return Performance(
-        case.problem, nothing if left is None else left, nothing if right is None else right, what, case.also
-    )
+    sides = [sum(terms[1:], terms[0]) if terms else nothing for terms in (left, right)]
+    return Performance(case.problem, *sides, case.what or statement.id, case.also)

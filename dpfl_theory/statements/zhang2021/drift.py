@@ -30,10 +30,6 @@ _WHERE = f"Appendix A.1, proof of Theorem 3.1 ({zhang.VERSION})"
 # The worst case of A_1, with noise: every noise takes the values n and -n with equal probability.
 
 
-_UNIT = 16.0
-"""What every quantity is multiplied by, so that the solver finds its way with short steps too."""
-
-
 def drift(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     """A_1, or the middle line of (15), against the statement's right side.
 
@@ -78,8 +74,8 @@ def drift(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
         for noise in (n_ for own in noises for n_ in own):
             problem.add_constraint(noise**2 <= variance)
     apart = (first[0] - mean) ** 2 if n == 2 else 0.0
-    values = {"L": 1.0, "eta_l": eta, "Q": float(Q), "sigma_l^2": _UNIT * variance, "sigma_g^2": _UNIT * apart}
-    values |= {"square": _UNIT * mean**2, "drift_square": _UNIT * left}
+    values = {"L": 1.0, "eta_l": eta, "Q": float(Q), "sigma_l^2": variance, "sigma_g^2": apart}
+    values |= {"square": mean**2, "drift_square": left}
     return WorstCase(problem, values, f"{statement.id}, L = 1")
 
 
