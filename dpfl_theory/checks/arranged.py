@@ -141,5 +141,5 @@ def arranged(statement: Statement, case: WorstCase, scaled: bool = True) -> Perf
         left.append(float(factor) * case.shift)
         right.append(float(factor) * case.shift)
     nothing = 0.0 * next(iter(v for v in case.values.values() if _moves(v)))
-    sides = [sum(terms[1:], terms[0]) if terms else nothing for terms in (left, right)]
-    return Performance(case.problem, *sides, case.what or statement.id, case.also)
+    smaller, larger = (sum(terms[1:], terms[0]) if terms else nothing for terms in (left, right))
+    return Performance(case.problem, smaller, larger, case.what or statement.id, case.also)
