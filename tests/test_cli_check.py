@@ -137,7 +137,7 @@ from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.model import Check, Source, Statement
 def made(name, verdict, expected):
     outcome = {"holds": True, "violated": False, "inconclusive": None}[verdict]
-    return Check("algebra", name, lambda _: Outcome(outcome, "because"), expected=expected)
+    return Check("algebra", name, lambda *_: Outcome(outcome, "because"), expected=expected)
 STATEMENTS = (Statement("mine.one", "lemma", "t", Source("mine", "here"), "text", expected="violated", checks=(
     made("refutes", "violated", "violated"), made("another", VERDICT, EXPECTED))),)
 """

@@ -25,7 +25,7 @@ def make(build, method="algebra"):
         ("STATEMENTS = 3", "defines no STATEMENTS: set it to a tuple of Statement objects"),
         ("STATEMENTS = (1,)", "defines no STATEMENTS"),
         ("x = 1/0", "cannot be imported: ZeroDivisionError"),
-        (HEAD + "STATEMENTS = (make(lambda i: None, 'algbra'),)", "did you mean 'algebra'?"),
+        (HEAD + "STATEMENTS = (make(lambda s, i: None, 'algbra'),)", "did you mean 'algebra'?"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_refused(tmp_path: Path, text: str, told: str) -> None:
@@ -39,7 +39,7 @@ def test_a_file_that_cannot_be_used_is_refused(tmp_path: Path, text: str, told: 
 
 def test_a_build_that_fails_names_statement_and_check(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
-    file.write_text(HEAD + "STATEMENTS = (make(lambda i: i['rounds']),)")
+    file.write_text(HEAD + "STATEMENTS = (make(lambda s, i: i['rounds']),)")
     with pytest.raises(
         InputError, match=r"check 'c' of mine\.one cannot be run: KeyError: 'rounds'; correct its build"
     ):
@@ -48,7 +48,7 @@ def test_a_build_that_fails_names_statement_and_check(tmp_path: Path) -> None:
 
 def test_a_good_file_runs(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
-    file.write_text(HEAD + "STATEMENTS = (make(lambda i: Outcome(True, 'yes')),)")
+    file.write_text(HEAD + "STATEMENTS = (make(lambda s, i: Outcome(True, 'yes')),)")
     assert run_plan(plan(load_file(file))).evidence[0].verdict == "holds"
 
 

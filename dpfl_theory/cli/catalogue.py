@@ -137,7 +137,7 @@ def _as_text(d: Mapping[str, Any]) -> str:
     )
     provenance = "read in the paper" if d["provenance"] == "read" else d["provenance"]
     head = f"{d['id']}  ({d['kind']}, {provenance}, expected: {d['expected']})"
-    parts = [head, d["title"], where, d["file"], "", _wrap(d["text"])]
+    parts = [head, d["title"], where, *filter(None, [d["file"]]), "", _wrap(d["text"])]
     if source["restoration"]:
         parts += ["", _wrap(f"Restored: {source['restoration']}")]
     if source["note"]:

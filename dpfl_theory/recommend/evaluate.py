@@ -26,7 +26,7 @@ def value(statement: Statement, expression: Any, values: Mapping[str, Any]) -> f
 
     >>> from dpfl_theory.statements import get
     >>> theorem = get("das2022.theorem4a")
-    >>> value(theorem, theorem.prescription()["eta"], {"rho": 0.1, "alpha": 1.0, "L": 2.0})
+    >>> value(theorem, prescription_of(theorem)["eta"], {"rho": 0.1, "alpha": 1.0, "L": 2.0})
     0.025
     """
     import sympy as sp

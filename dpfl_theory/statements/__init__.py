@@ -40,14 +40,15 @@ def _catalogue() -> dict[str, Statement]:
     return {id_: statement for id_, (statement, _) in _modules().items()}
 
 
-def file_of(id_: str) -> str:
-    """The file that a statement of the catalogue stands in, from the package's folder on.
+def file_of(id_: str) -> str | None:
+    """The file that a statement of the catalogue stands in, from the package's folder on; None for one that is not of
+    the catalogue.
 
     >>> file_of("das2022.lemma8")
     'dpfl_theory/statements/das2022/lemma8.py'
     """
-    get(id_)  # or an error that names the nearest id
-    return f"{_modules()[id_][1].__name__.replace('.', '/')}.py"
+    found = _modules().get(id_)
+    return None if found is None else f"{found[1].__name__.replace('.', '/')}.py"
 
 
 def all_statements() -> tuple[Statement, ...]:

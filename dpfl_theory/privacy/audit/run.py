@@ -99,7 +99,7 @@ def audit(
     Raises InputError for counts that are not whole, too few lanes, parameters outside their range, or a canary whose
     problems differ in size.
 
-    >>> from dpfl_theory.algorithms import FedAvg
+    >>> from dpfl_theory.algorithms import Clip, FedAvg
     >>> from dpfl_theory.privacy.audit import canary
     >>> algorithm = FedAvg(0.5, bounding=Clip(1.0), sigma=1.0)  # 3 clients: noise multiplier 3
     >>> found = audit(algorithm, canary(clients=3), delta=0.01, lanes=100_000, claimed=0.57)

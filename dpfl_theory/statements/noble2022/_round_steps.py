@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import letters_of, total
-from dpfl_theory.statements.model import Statement
+from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.model import Sides, Statement
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
 from dpfl_theory.statements.noble2022 import _round_instances as exact
 from dpfl_theory.statements.noble2022 import _utility as noble
@@ -34,19 +34,18 @@ def step_limit(factor: float, power: str | None = None) -> Callable[[Problem | N
     return test
 
 
-def by_lemma_c2(sharp: str) -> Callable[[Statement, Any], Outcome]:
-    """The printed right side less that of the statement named ``sharp``, with ||grad F||^2 = 2 nu gap (its largest
+def by_lemma_c2(sharp: Callable[[Letters], Sides]) -> Callable[[Statement, Any], Outcome]:
+    """The printed right side less that of the sharpened sides, with ||grad F||^2 = 2 nu gap (its largest
     value by Lemma C.2), is made of nonnegative terms, once eta_g is written as 1 + a, a >= 0, where the lemma asks for
     eta_g >= 1."""
 
     def build(printed: Statement, _: Mapping[str, Any]) -> Outcome:
         import sympy as sp
 
-        from dpfl_theory.statements import get
-
-        s, stronger = letters_of(printed), get(sharp)
-        named = {letters_of(stronger).slope: 2 * s.nu * s.gap}
-        larger = rest = sp.expand(total(printed) - total(stronger).subs(named))
+        s = letters_of(printed)
+        named = {**s, "slope": 2 * s.nu * s.gap} if "gap" in s else dict(s)
+        stronger = sharp(Letters({name: letter for name, letter in named.items() if name != "gap"}, printed.id))
+        larger = rest = sp.expand(total(printed) - sum(stronger.rhs.values()))
         if "eta_g" in s:
             more = sp.Symbol("a", nonnegative=True)
             larger = sp.expand(sp.expand(rest * s.eta_g**2).subs(s.eta_g, 1 + more))

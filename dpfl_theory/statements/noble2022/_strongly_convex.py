@@ -79,9 +79,8 @@ def strong_cases(_: Statement, instance: Mapping[str, Any], slack: Fraction = Fr
     """
     import sympy as sp
 
-    from dpfl_theory.statements import get
+    from dpfl_theory.statements.noble2022.theoremC_1_repaired import STRONGLY_CONVEX as theorem
 
-    theorem = get("noble2022.theoremC.1.strongly-convex.repaired")
     found = []
     for nu, T, V in product(*(map(Fraction, instance[name]) for name in ("nu", "T", "V"))):
         values: dict[str, Any] = {**_ALONE, "nu": nu, "mu": 1, "T": int(T), "D0": 1, "Sigma": sp.sqrt(sp.Rational(V))}

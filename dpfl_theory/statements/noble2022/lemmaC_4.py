@@ -68,7 +68,7 @@ C4: Statement = Statement(
     assumptions=(*steps.BASE, noble.CONVEX, proof.MINIMISER, Assumption("eta~ <= 1/nu", steps.step_limit(1.0, "0"))),
     sides=_c4_sides,
     checks=(
-        Check("algebra", "from the sharpened form", steps.by_lemma_c2("noble2022.lemmaC.4.sharpened")),
+        Check("algebra", "from the sharpened form", steps.by_lemma_c2(_c4_sharp_sides)),
         *exact.checks(steps.whole_step(Fraction(1)), exact.FEW | exact.LONG),
         *exact.checks(steps.whole_step(Fraction(101, 100)), steps.beyond("eta~ <= 1/nu"), "not-applicable"),
         *draws.checks(steps.whole_step(Fraction(1, 24))),

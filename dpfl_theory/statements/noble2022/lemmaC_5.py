@@ -101,7 +101,7 @@ C5: Statement = Statement(
     assumptions=(*steps.BASE, noble.CONVEX, proof.MINIMISER, _EXPONENT, _STEP_ALPHA),
     sides=_c5_sides,
     checks=(
-        Check("algebra", "from the sharpened form", steps.by_lemma_c2("noble2022.lemmaC.5.sharpened")),
+        Check("algebra", "from the sharpened form", steps.by_lemma_c2(_c5_sides)),
         *_lag_checks(sharp=False),
         *_outside(),
         *runs.checks(_longest, "lag", "drift"),

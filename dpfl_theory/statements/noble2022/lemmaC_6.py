@@ -75,7 +75,7 @@ C6: Statement = Statement(
     assumptions=(*steps.BASE, noble.CONVEX, proof.MINIMISER, proof.GLOBAL, _C6_STEP),
     sides=_c6_sides,
     checks=(
-        Check("algebra", "from the sharpened form", steps.by_lemma_c2("noble2022.lemmaC.6.sharpened")),
+        Check("algebra", "from the sharpened form", steps.by_lemma_c2(_c6_sides)),
         *_drift_checks(sharp=False),
         *_OUTSIDE,
         *runs.checks(_longest, "drift"),
