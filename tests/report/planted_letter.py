@@ -39,7 +39,7 @@ def statement(name: str, provenance: str = "read", **more: Any) -> Statement:
     restoration = "From the proof of Lemma <9>." if provenance == "restored" else ""
     source = Source(PAPER, f"place of {name}", name[:1], "", provenance, restoration)
     failing = more.get("expected") == "violated"
-    checks = (Check("exact", f"check of {name}", lambda _: None, expected="violated" if failing else "holds"),)
+    checks = (Check("exact", f"check of {name}", lambda *_: None, expected="violated" if failing else "holds"),)
     return Statement(f"{PAPER}.{name}", "lemma", f"about {name}", source, f"the text of {name}", checks=checks, **more)
 
 

@@ -213,7 +213,7 @@ def test_what_rests_on_a_finding_comes_from_the_record_and_the_graph() -> None:
     def made(name: str, **more: Any) -> Statement:
         return Statement(f"das2022.{name}", "lemma", name, Source("das2022", name), "a sentence", **more)
 
-    check = Check("exact", "c", lambda _: None, expected="violated")
+    check = Check("exact", "c", lambda *_: None, expected="violated")
     cause, effect = Cause("das2022.c", "t", "x", "e", "r", "a"), Effect(1.0, "All of it.")
     erratum = Erratum("p", "t", cause, "x", "false", effect, affects=("das2022.told", "das2022.b"))
     family = [
