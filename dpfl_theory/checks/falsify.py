@@ -162,7 +162,7 @@ def falsify(
         best = kept[0]
         last = replace(best.check.made(statement, best.instance), known={})  # known of the recorded instance, if at all
         name = f"found from: {best.check.name}"
-        again = replace(best.check, name=name, instance=best.instance, build=lambda _: last)
+        again = replace(best.check, name=name, instance=best.instance, build=lambda *_: last)
         evidence = monte_carlo.run(statement, again, Settings(seed ^ FRESH, alpha, device))
     return Search(
         statement.id,
@@ -217,7 +217,7 @@ def _excess(statement: Statement, check: Check, experiment: Experiment, settings
     """The excess in a run of so many lanes. Raises _LeftOut for one that cannot be run, or diverges."""
     short = replace(experiment, lanes=min(experiment.lanes, lanes))
     try:
-        evidence = monte_carlo.run(statement, replace(check, build=lambda _: short), settings)
+        evidence = monte_carlo.run(statement, replace(check, build=lambda *_: short), settings)
     except _UNFIT as error:
         raise _LeftOut(f"cannot be run: {type(error).__name__}") from error
     left, right = evidence.lhs, evidence.rhs

@@ -121,7 +121,7 @@ PLACES: dict[Callable[[], Performance], str] = {
 
 def checked(build: Callable[[], Performance]) -> Any:
     statement = Statement("mine.one", "lemma", "t", Source("mine", "here"), "text")
-    return worst_case.run(statement, Check("worst-case", "c", lambda _: build()), Settings())
+    return worst_case.run(statement, Check("worst-case", "c", lambda *_: build(), part="a test"), Settings())
 
 
 @pytest.mark.parametrize("build", PLACES, ids=lambda b: b.__name__)

@@ -23,7 +23,7 @@ ONE, TWO = Fraction(1), Fraction(2)
 
 def evidence(cases, relation="<="):
     statement = Statement("t.s", "step", "t", Source("t", "t"), "t", relation=relation)
-    return exact.run(statement, Check("exact", "c", lambda _: cases), Settings())
+    return exact.run(statement, Check("exact", "c", lambda *_: cases, part="a test"), Settings())
 
 
 def test_the_relation_decides():
@@ -84,7 +84,7 @@ def test_closed_forms(scheme, family):
 
 
 def decided(statement, build, instance):
-    return exact.run(statement, Check("exact", "c", build, instance), Settings()).verdict
+    return exact.run(statement, Check("exact", "c", build, instance, part="a test"), Settings()).verdict
 
 
 def by(factor):

@@ -28,7 +28,7 @@ THEOREM = statements.get("hou2023.theorem1")
 def planted() -> Statement:
     """Theorem 1 with the noise of one iteration only: right for the recorded run of one iteration, wrong for more."""
 
-    def sides() -> Sides:
+    def sides(_: Any) -> Sides:
         import sympy as sp
 
         s = letters_of(faulty)
@@ -114,7 +114,7 @@ def test_an_equality_is_searched_on_both_sides_and_with_any_sign(factor: float) 
     """zhang2021's (14) repaired has a negative right side; times a factor it is wrong wherever the gradient moves."""
     true = statements.get("zhang2021.eq14.repaired")
 
-    def sides() -> Sides:
+    def sides(_: Any) -> Sides:
         printed = sides_of(true)  # type: ignore[misc]
         return Sides(lhs=printed.lhs, rhs={name: factor * term for name, term in printed.rhs.items()})
 

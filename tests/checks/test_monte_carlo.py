@@ -31,7 +31,7 @@ ALPHA = 1e-6
 def _statement(factor: float = 1.0, **changes: Any) -> Statement:
     """E[f(w_k~) - f(w*)] <= factor B for a number B."""
 
-    def sides() -> Sides:
+    def sides(_: Any) -> Sides:
         s = letters_of(statement)
         return Sides(lhs={"gap": s["E_gap"]}, rhs={"B": factor * s["B"]})
 
@@ -62,7 +62,7 @@ def _truth() -> float:
 
 
 def _run(statement: Statement, experiment: Experiment, **settings: Any) -> Any:
-    check = Check("monte-carlo", "test", lambda _: experiment)
+    check = Check("monte-carlo", "test", lambda *_: experiment)
     return monte_carlo.run(statement, check, Settings(alpha=ALPHA, device="cpu", **settings))
 
 
@@ -136,7 +136,7 @@ def test_without_a_reach_nothing_is_called_violated(truth: float) -> None:
 
 
 def test_sides_that_are_not_linear_in_expectations_are_refused() -> None:
-    def sides() -> Sides:
+    def sides(_: Any) -> Sides:
         s = letters_of(_statement())
         return Sides(lhs={"square": s["E_gap"] ** 2 / s["B"]}, rhs={"B": s["B"]})
 
@@ -282,7 +282,7 @@ def test_replicates_that_all_lie_beyond_the_truncation_still_decide() -> None:
 def _taken(when: str, factor: float = 1.0, side: str = "smaller") -> Statement:
     """As `_statement`, of the end of a run or the least round: ``factor E <= B``, or B <= E on the other side."""
 
-    def sides() -> Sides:
+    def sides(_: Any) -> Sides:
         s = letters_of(statement)
         if side == "larger":
             return Sides(lhs={"B": s["B"]}, rhs={"gap": s["E_gap"]})
@@ -360,7 +360,7 @@ def test_least_expectations_stand_alone_and_on_the_smaller_side() -> None:
 def test_one_observable_at_two_times() -> None:
     """A bound on the difference of the mean and the end needs both columns."""
 
-    def sides() -> Sides:
+    def sides(_: Any) -> Sides:
         s = letters_of(statement)
         return Sides(lhs={"fall": s["E_gap"] - s["E_end"]}, rhs={"B": s["B"]})
 
@@ -425,7 +425,7 @@ def test_equal_replicates_are_not_what_is_known() -> None:
 def test_what_is_known_may_stand_on_both_sides(truth: float) -> None:
     """B + E_end <= E_gap + 2B: E_end - E_gap is known."""
 
-    def sides() -> Sides:
+    def sides(_: Any) -> Sides:
         s = letters_of(statement)
         return Sides(lhs={"B": s["B"], "end": s["E_end"]}, rhs={"gap": s["E_gap"], "bound": 2 * s["B"]})
 

@@ -29,7 +29,7 @@ def verdict(build, instance=SMALL):
 
 
 def with_scale(scale, instance=SMALL):
-    return verdict(lambda i: GaussianClaim(scale, tuple(i["epsilon"]), tuple(i["delta"])), instance)
+    return verdict(lambda _, i: GaussianClaim(scale, tuple(i["epsilon"]), tuple(i["delta"])), instance)
 
 
 @pytest.mark.parametrize(("epsilon", "z"), [(0.1, 3.0), (1.0, 1.0), (5.0, 0.4), (20.0, 0.2)])
@@ -191,7 +191,7 @@ CLAIM = Statement(
 
 
 def decided(claim):
-    return privacy.run(CLAIM, Check("privacy", "test", lambda _: claim), Settings())
+    return privacy.run(CLAIM, Check("privacy", "test", lambda *_: claim), Settings())
 
 
 def point(claimed, low, high=None, epsilon=1.0):

@@ -71,7 +71,7 @@ def moments(square: float) -> list[float]:
 def of_moments(distance: float, when: str) -> Any:
     """The evidence on ``E||w - w*||^2 = M``, over rounds 0 to K-1 or after the last one."""
 
-    def sides() -> Sides:
+    def sides(_: Any) -> Sides:
         s = letters_of(statement)
         return Sides(lhs={"square": s["E_square"]}, rhs={"M": s["M"]})
 
@@ -95,7 +95,7 @@ def of_moments(distance: float, when: str) -> Any:
     algorithm = FedAvg(STEP, local_steps=LOCAL, sigma=SIGMA)
     reach = Reach.anywhere(problem)
     run = Experiment(problem, algorithm, ROUNDS, start, {"M": value}, LANES, reach, width=0.1)
-    return monte_carlo.run(statement, Check("monte-carlo", "test", lambda _: run), Settings(device="cpu"))
+    return monte_carlo.run(statement, Check("monte-carlo", "test", lambda *_: run), Settings(device="cpu"))
 
 
 MOMENTS = {"falling": (2.0, "mean"), "rising": (0.0, "mean"), "falling, end": (2.0, "end")}

@@ -193,7 +193,7 @@ def test_a_run_stays_below_the_bound_and_standing_still_does_not(name: str) -> N
             lanes=lanes,
             reach=Reach.anywhere(problem),
         )
-        return monte_carlo.run(statement, Check("monte-carlo", name, lambda _: run), Settings(alpha=1e-6))
+        return monte_carlo.run(statement, Check("monte-carlo", name, lambda *_: run), Settings(alpha=1e-6))
 
     evidence = judged(algorithm, 12)
     assert evidence.verdict == "holds", evidence.reason

@@ -355,7 +355,7 @@ def test_beyond_the_repaired_range_the_constant_four_fails():
     )
     (point,) = claim.points()
     assert point.low > point.claimed  # 4 is enough up to 8 (1 - sqrt(1/2)) = 2.343 times ln(1/delta)
-    outside = Check("privacy", "outside", lambda _: claim)
+    outside = Check("privacy", "outside", lambda *_: claim)
     assert privacy_verdict(theorem3.REPAIRED, outside).verdict == "not-applicable"
     assert repair.BUDGET.test(None, {"epsilon": 3.0, "delta": mpmath.exp(-1)}) is not None
 
