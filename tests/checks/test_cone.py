@@ -266,15 +266,15 @@ def test_the_example_holds_by_proof_and_reads_its_formula(tmp_path: Path, capsys
     assert found.notes["proved_exactly"]
     assert found.ratio == pytest.approx(1, rel=1e-6)
     capsys.readouterr()
-    assert main(["check", "--file", str(example(tmp_path, '4 * s["K"] + 2', '4 * s["K"] + 4'))]) == 1
+    assert main(["check", "--file", str(example(tmp_path, "4 * s.K + 2", "4 * s.K + 4"))]) == 1
     assert len(re.findall("^violated", capsys.readouterr().out, re.MULTILINE)) == 3
 
 
 def test_the_examples_start_in_pepits_usual_words_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    usual = "    problem.set_initial_condition((start - minimum) ** 2 <= 1)\n    tau ="
-    assert main(["check", "--file", str(example(tmp_path, "    tau =", usual))]) == 2
+    usual = "    problem.set_initial_condition((start - minimum) ** 2 <= 1)\n    for _step in"
+    assert main(["check", "--file", str(example(tmp_path, "    for _step in", usual))]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert "is no cone" in err

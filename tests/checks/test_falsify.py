@@ -97,7 +97,7 @@ def test_a_rule_is_the_prescription_and_no_number_where_it_has_no_value() -> Non
     statement = statements.get("noble2022.lemmaC.9.repaired")
     assert statement.prescription is not None
     (check,) = (c for c in statement.checks if "noise dominates" in c.name)
-    run = check.build({**check.instance, "T": 7})
+    run = check.made(statement, {**check.instance, "T": 7})
     (rule,) = _rules(statement, [run]).values()
     letters = {s: run.values[name] for name, s in letters_of(statement).items() if name in run.values}
     for change in ({}, {"T": 90.0}, {"F0": 1e-9}, {"K": 3.0, "nu": 40.0}):

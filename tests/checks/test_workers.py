@@ -76,7 +76,7 @@ def test_a_users_file_is_loaded_by_the_processes() -> None:
 
 
 def test_they_are_other_processes(tmp_path: Path) -> None:
-    file = mine(tmp_path, "*[lambda i: Outcome(True, str(os.getpid()))] * 2")
+    file = mine(tmp_path, "*[lambda s, i: Outcome(True, str(os.getpid()))] * 2")
     evidence = run_plan(plan(statements.load_file(file)), jobs=2, file=file).evidence
     assert str(os.getpid()) not in {e.reason for e in evidence}
 
@@ -89,7 +89,7 @@ def test_a_statement_that_no_process_could_find_is_refused() -> None:
 
 
 def test_the_sentence_of_a_failure_is_the_same(tmp_path: Path) -> None:
-    file = mine(tmp_path, "lambda i: Outcome(True, 'yes'), lambda i: i['rounds']")
+    file = mine(tmp_path, "lambda s, i: Outcome(True, 'yes'), lambda s, i: i['rounds']")
     pairs = plan(statements.load_file(file))
     told = []
     for jobs in (1, 2):
@@ -100,13 +100,13 @@ def test_the_sentence_of_a_failure_is_the_same(tmp_path: Path) -> None:
 
 
 def test_evidence_that_cannot_be_sent_is_told(tmp_path: Path) -> None:
-    file = mine(tmp_path, "*[lambda i: Outcome(True, 'yes', {'how': lambda: 0})] * 2")
+    file = mine(tmp_path, "*[lambda s, i: Outcome(True, 'yes', {'how': lambda: 0})] * 2")
     with pytest.raises(InputError, match=r"holds what no other process can read .* or use --jobs 1"):
         run_plan(plan(statements.load_file(file)), jobs=2, file=file)
 
 
 def test_a_process_that_dies_is_told(tmp_path: Path) -> None:
-    file = mine(tmp_path, "*[lambda i: os._exit(9)] * 2")
+    file = mine(tmp_path, "*[lambda s, i: os._exit(9)] * 2")
     with pytest.raises(EnvironmentFault, match="one of 2 processes ended before its work did"):
         run_plan(plan(statements.load_file(file)), jobs=2, file=file)
 
@@ -165,7 +165,7 @@ def test_no_process_is_left_behind(tmp_path: Path, stop: signal.Signals) -> None
     """Ctrl-C, which a terminal sends to all of them, and a command that is killed."""
     (tmp_path / "pids").mkdir()
     wait = f"open(f'{tmp_path}/pids/{{os.getpid()}}', 'w').close() or __import__('time').sleep(300)"
-    file = mine(tmp_path, f"*[lambda i: {wait}] * 2")
+    file = mine(tmp_path, f"*[lambda s, i: {wait}] * 2")
     command = [sys.executable, "-m", "dpfl_theory", "check", "--file", str(file), "--jobs", "2"]
     # A shell's background job ignores SIGINT, and its children inherit that.
     process = subprocess.Popen(

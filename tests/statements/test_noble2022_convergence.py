@@ -244,7 +244,7 @@ def test_a_run_outside_the_hypotheses_is_not_applicable(name: str, change: dict[
     statement = get(f"noble2022.theorem{name}")
     check = next(c for c in statement.checks if c.method == "monte-carlo")
 
-    def build(instance: Any) -> Experiment:
+    def build(_: Any, instance: Any) -> Experiment:
         found: Experiment = check.made(statement, instance)
         return replace(found, values={**found.values, **change})
 

@@ -69,7 +69,7 @@ def noise_not_averaged(algorithm: Any) -> Any:
 def verdict(statement: Statement, name: str, fault: Callable[[Any], Any] | None, lanes: int | None = None) -> str:
     check = next(c for c in statement.checks if (c.method, c.name) == ("monte-carlo", name))
 
-    def build(instance: Any) -> Experiment:
+    def build(_: Any, instance: Any) -> Experiment:
         found: Experiment = check.made(statement, instance)
         return replace(
             found, algorithm=fault(found.algorithm) if fault else found.algorithm, lanes=lanes or found.lanes

@@ -42,7 +42,7 @@ def check_of(regime: dict[str, Any]) -> Check:
 def decided(regime: dict[str, Any], fault: Callable[[Any], Any] | None = None) -> Evidence:
     check = check_of(regime)
 
-    def build(instance: Any) -> Experiment:
+    def build(_: Any, instance: Any) -> Experiment:
         if fault is None:
             built: Experiment = check.made(STATEMENT[regime["method"]], instance)
             return built

@@ -341,18 +341,17 @@ def test_a_repaired_constant_that_is_too_small_is_found(module, which, monkeypat
         exact = sp.Rational(37, 40)
         return printed * (sp.sqrt(exact) if name == "sigma" else exact)
 
-    monkeypatch.setattr(module, which, changed(statement, name, change))
+    planted = changed(statement, name, change)
     checks = {c.name: c for c in statement.checks}
-    found = privacy_verdict(statement, checks["0 < epsilon <= 2 ln(1/delta)"])
+    found = privacy_verdict(planted, checks["0 < epsilon <= 2 ln(1/delta)"])
     assert found.verdict == "violated"
     assert found.notes["worst"]["delta"] == "1.0e-1000"
-    assert checks["the exponent"].build({}).true is False
+    assert checks["the exponent"].made(planted).true is False
 
 
 def test_beyond_the_repaired_range_the_constant_four_fails():
-    claim = next(c for c in theorem3.REPAIRED.checks if c.name.startswith("0 <")).build(
-        {"delta": ["1e-1000"], "share": ["2.4"]}
-    )
+    check = next(c for c in theorem3.REPAIRED.checks if c.name.startswith("0 <"))
+    claim = check.made(theorem3.REPAIRED, {**check.instance, "delta": ["1e-1000"], "share": ["2.4"]})
     (point,) = claim.points()
     assert point.low > point.claimed  # 4 is enough up to 8 (1 - sqrt(1/2)) = 2.343 times ln(1/delta)
     outside = Check("privacy", "outside", lambda *_: claim)
