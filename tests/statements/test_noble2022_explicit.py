@@ -388,7 +388,7 @@ def changed(statement: Statement, term: str, factor: Fraction) -> Statement:
     """The statement with one of its terms multiplied."""
     from dpfl_theory.statements.model import Sides
 
-    def sides() -> Sides:
+    def sides(_: Any) -> Sides:
         assert statement.sides is not None
         given = sides_of(statement)
         return Sides(given.lhs, {k: v * (factor if k == term else 1) for k, v in given.rhs.items()})
