@@ -142,7 +142,7 @@ def test_every_check_has_one_thread() -> None:
 
     seen: list[set[int]] = []
 
-    def build(_: Mapping[str, Any]) -> Any:
+    def build(_: Statement, instance: Mapping[str, Any]) -> Any:
         seen.append(threads())
         raise InputError("that is all")
 
