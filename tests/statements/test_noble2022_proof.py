@@ -58,7 +58,8 @@ PRINTED = [(lemmaC_4.C4, lemmaC_4.C4_SHARPENED), (lemmaC_5.C5, lemmaC_5.C5_SHARP
 def test_the_printed_form_follows_from_the_sharpened_one_and_no_smaller_excess_does(
     printed: Statement, sharp: Statement
 ) -> None:
-    follows = steps.by_lemma_c2(sharp.id)
+    assert sharp.sides is not None
+    follows = steps.by_lemma_c2(sharp.sides)
     assert follows(printed, {}).true
     assert follows(scaled(printed, "excess", 1 / 40), {}).true is None
 

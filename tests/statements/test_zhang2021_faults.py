@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+import mpmath
 import pytest
 
 from dpfl_theory.checks import monte_carlo, worst_case
@@ -183,6 +184,11 @@ the steps read it too)."""
 
 def instances_of(statement: Statement, check: Check) -> list[tuple[Mapping[str, Any], Any]]:
     """The values of the letters, and the problem where there is one, of each instance of a check."""
+    if "share" in check.instance:
+        given = check.instance
+        deltas = [mpmath.mpf(delta) for delta in given["delta"]]
+        shares = [mpmath.mpf(share) for share in given["share"]]
+        return [({**given["letters"], "delta": d, "epsilon": -x * mpmath.log(d)}, None) for d in deltas for x in shares]
     if check.method == "privacy":
         names = ("N", "P", "T", "epsilon")
         return [(dict(zip(names, p), c=1, delta=1e-5), None) for p in check.instance["N, P, T, epsilon"]]
