@@ -160,11 +160,14 @@ Part = tuple[dict[str, "_Accumulator"], Any]
 
 
 def _blocks(problem: Problem, engine: Engine, lanes: int) -> list[slice]:
-    """The run's lanes in blocks whose width depends on the problem and the kind of device alone."""
+    """The run's lanes in blocks, which depend on the problem, the kind of device and the number of lanes alone: an even
+    number of nearly equal ones where there is more than one, so that two threads, or four, have the same to do."""
     lane = 8 * problem.n * problem.d
     least, size = (_LEAST_LANES, _CACHE_BYTES) if engine.name == "cpu" else (1, _DEVICE_BYTES)
     width = min(_MOST_LANES, max(least, size // lane))
-    return [slice(first, min(lanes, first + width)) for first in range(0, lanes, width)]
+    count = 1 if lanes <= width else 2 * max(1, round(lanes / (2 * width)))
+    ends = [lanes * i // count for i in range(count + 1)]
+    return [slice(first, end) for first, end in zip(ends, ends[1:])]
 
 
 class _Tally:

@@ -263,7 +263,7 @@ def test_the_number_of_threads_changes_no_bit(name: str, cohort: Cohort) -> None
     """Several blocks of lanes, with noise and clipping, on one, two and three threads, and beside another run."""
     problem = BLOCKED[name]()
     algorithm = FedAvg(local_step=0.05, local_steps=2, bounding=Clip(0.1), cohort=cohort, sigma=0.2)
-    lanes = 75
+    lanes = 100
     assert len(sys.modules[simulate.__module__]._blocks(problem, select("cpu"), lanes)) > 2
 
     def run() -> np.ndarray:

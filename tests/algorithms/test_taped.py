@@ -145,7 +145,7 @@ def test_any_number_of_blocks_and_threads_gives_the_same(monkeypatch: pytest.Mon
         ALGORITHMS["clip, Poisson"], problem_of("Huber"), ["suboptimality", "snr"], first_lane=7
     )
     assert same(run, written)
-    assert played == 3 * (ROUNDS - 3)
+    assert played == 2 * (ROUNDS - 3)
 
 
 @dataclass(frozen=True)
