@@ -34,7 +34,7 @@ class Size:
 
 SIZES = {"full": Size(), "quick": Size(), "tiny": Size(4, 6, 2, 3, 5, 3)}
 STEP, THRESHOLD = 0.001, 50.0
-EPSILON, DELTA, ROUNDS = 5.0, 1e-6, 500  # validations/_appendix_f.py
+EPSILON, DELTA, ROUNDS = 5.0, 1e-6, 500  # validations/das2022/_appendix_f.py
 
 
 def problem_of(size: Size) -> tuple[Quadratic, Array, Setting]:

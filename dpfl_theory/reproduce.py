@@ -78,7 +78,7 @@ class _Work:
         settings = settings_of(pairs, alpha, context.seed, context.device)
         self.pieces: list[Callable[[], Evidence | list[Ending] | None]] = [
             *work_of(tasks_of(pairs), settings),
-            *(in_process([script.path for script in group], context, output) for group in self.groups),
+            *(in_process(group, context, output) for group in self.groups),
             functools.partial(compile_kernels, context.device),
         ]
         self.cost = [

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import fields, replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,15 +18,11 @@ from dpfl_theory.validation import Context as Profile
 
 
 @pytest.fixture(scope="module")
-def exact() -> Iterator[Any]:
+def exact() -> Any:
     """The script and its comparisons, imported as they import each other."""
-    place = str(Path(__file__).parents[1] / "validations")
-    sys.path.insert(0, place)
-    import _exact_moments
-    import exact_moments
+    from validations import _exact_moments, exact_moments
 
-    yield SimpleNamespace(script=exact_moments, moments=_exact_moments, every=list(_exact_moments.comparisons(6)))
-    sys.path.remove(place)
+    return SimpleNamespace(script=exact_moments, moments=_exact_moments, every=list(_exact_moments.comparisons(6)))
 
 
 def deviation(comparison: Any, lanes: int, seed: int = 0) -> float:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,24 +15,11 @@ from dpfl_theory.statements.formula import letters_of, prescription_of
 
 
 @pytest.fixture(scope="module")
-def hou() -> Iterator[Any]:
+def hou() -> Any:
     """The helpers beside the scripts, imported as the scripts import them."""
-    place = str(Path(__file__).parents[1] / "validations")
-    sys.path.insert(0, place)
-    import _hou2023
-    import _hou2023_figure12
-    import _hou2023_limits
-    import _hou2023_sweeps
-    import _hou2023_theory
+    from validations.hou2023 import _figure12, _limits, _setting, _sweeps, _theory
 
-    yield SimpleNamespace(
-        base=_hou2023,
-        figure12=_hou2023_figure12,
-        limits=_hou2023_limits,
-        sweeps=_hou2023_sweeps,
-        theory=_hou2023_theory,
-    )
-    sys.path.remove(place)
+    return SimpleNamespace(base=_setting, figure12=_figure12, limits=_limits, sweeps=_sweeps, theory=_theory)
 
 
 def entry(best: float, low: float, high: float, **more: Any) -> dict[str, Any]:

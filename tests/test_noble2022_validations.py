@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from decimal import Decimal
-from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,16 +14,11 @@ from dpfl_theory.privacy.noble2022 import epsilon_recipe
 
 
 @pytest.fixture(scope="module")
-def helpers() -> Iterator[Any]:
+def helpers() -> Any:
     """The helpers beside the scripts, imported as the scripts import them."""
-    place = str(Path(__file__).parents[1] / "validations")
-    sys.path.insert(0, place)
-    import _noble2022
-    import _noble2022_epsilon
-    import _noble2022_table
+    from validations.noble2022 import _epsilon, _setting, _table
 
-    yield type("Helpers", (), {"base": _noble2022, "epsilon": _noble2022_epsilon, "table": _noble2022_table})
-    sys.path.remove(place)
+    return SimpleNamespace(base=_setting, epsilon=_epsilon, table=_table)
 
 
 def test_one_comparison_has_students_limits_and_more_have_wider_ones(helpers: Any) -> None:

@@ -145,7 +145,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, Page]:
 
 
 def page_of(output: Path) -> tuple[str, Page]:
-    text = build(output).read_text(encoding="utf-8")
+    text = build(output, scripts=output.parent / "validations").read_text(encoding="utf-8")
     return text, Page(text)
 
 
@@ -278,15 +278,16 @@ def test_figures_follow_the_data(output: Path) -> None:
     (output / "evidence" / "das2022_figure0.json").write_text(json.dumps(changed))
     build(output, redraw=False)
     assert figure.read_bytes() == before, "taken as it lies there"
-    build(output)
+    page_of(output)
     assert figure.read_bytes() != before
 
 
 def test_without_the_script_the_figures_at_hand_are_taken(output: Path, tmp_path: Path) -> None:
-    build(output)
-    (tmp_path / "validations" / "das2022_figure0.py").unlink()
+    scripts = tmp_path / "validations"
+    build(output, scripts=scripts)
+    (scripts / "das2022_figure0.py").unlink()
     told: list[str] = []
-    text = build(output, told.append).read_text()
+    text = build(output, told.append, scripts=scripts).read_text()
     assert 'src="figures/das2022_figure0.svg"' in section(text, "das2022_figure0")
     assert len(told) == 1
     for file in (output / "figures").iterdir():
@@ -327,7 +328,8 @@ def test_without_evidence_the_remedy_is_told(tmp_path: Path) -> None:
 
 
 def test_the_command(output: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["report", "--output", str(output)]) == 0
+    assert main(["report", "--output", str(output), "--folder", "validations"]) == 0
+    assert [p.name for p in sorted((output / "figures").iterdir())] == ["das2022_figure0.png", "das2022_figure0.svg"]
     assert capsys.readouterr().out == f"{output / 'index.html'}\n"
 
 

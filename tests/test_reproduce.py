@@ -158,7 +158,7 @@ from dpfl_theory import statements
 if __name__ == "__main__":
     kept = [statements.get("das2022.lemma10")]
     statements.all_statements = lambda: tuple(kept)
-    sys.exit(main(["reproduce", "--output", "out", "--device", "cpu", "--jobs", "2"]))
+    sys.exit(main(["reproduce", "--folder", "validations", "--output", "out", "--device", "cpu", "--jobs", "2"]))
 """
 
 

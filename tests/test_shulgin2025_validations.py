@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,22 +10,13 @@ import pytest
 
 from dpfl_theory.validation import Context
 
-PLACE = Path(__file__).parents[1] / "validations"
-
 
 @pytest.fixture(scope="module")
-def shulgin() -> Iterator[Any]:
+def shulgin() -> Any:
     """Figure 6 and the helpers beside it, imported as they import each other."""
-    sys.path.insert(0, str(PLACE))
-    import _shulgin2025
-    import _shulgin2025_private
-    import _shulgin2025_runs
-    import shulgin2025_figure6
+    from validations.shulgin2025 import _private, _runs, _setting, shulgin2025_figure6
 
-    yield SimpleNamespace(
-        setting=_shulgin2025, private=_shulgin2025_private, runs=_shulgin2025_runs, figure=shulgin2025_figure6
-    )
-    sys.path.remove(str(PLACE))
+    return SimpleNamespace(setting=_setting, private=_private, runs=_runs, figure=shulgin2025_figure6)
 
 
 def test_scores_are_paired_standard_errors(shulgin: Any) -> None:

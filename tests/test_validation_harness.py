@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from setuptools import find_packages
 
 from dpfl_theory import validation
 from dpfl_theory.cli import main
@@ -21,7 +22,7 @@ from dpfl_theory.validation.batch import order_of, together
 Output = pytest.CaptureFixture[str]
 
 SCRIPT = """
-import _helper
+from . import _helper
 from dpfl_theory.report import style
 from dpfl_theory.validation import main
 
@@ -32,7 +33,7 @@ BUDGET_SECONDS = {"quick": 1, "full": 2}
 
 def compute(context):
     import numpy as np
-    import _late_helper
+    from . import _late_helper
     count = context.pick(quick=3, full=6)
     values = np.random.default_rng(context.seed).normal() + 2.0 ** np.arange(count)
     context.progress(0.5)
@@ -62,8 +63,6 @@ def scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (place / "_helper.py").write_text("")
     (place / "_late_helper.py").write_text("")
     monkeypatch.chdir(tmp_path)
-    for name in ("_helper", "_late_helper"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
     return place
 
 
@@ -116,7 +115,8 @@ def test_what_scripts_share_is_made_once(scripts: Path, shares: str, times: int,
     names = ["powers", "sequel", "third", "other"]
     for name in names:
         without_figures(scripts / f"{name}.py")
-    assert validation.validate(names, full=False, output="out", seed="0", device="cpu", jobs=jobs) == 0
+    options: dict[str, Any] = {"full": False, "output": "out", "seed": "0", "device": "cpu", "jobs": jobs}
+    assert validation.validate(names, place=scripts, **options) == 0
     assert [f for f in files(Path("out")) if f.endswith("json")] == sorted(f"evidence/{name}.json" for name in names)
     assert sorted(Path("made.txt").read_text().split()) == ["own"] + times * ["shared"]
 
@@ -131,7 +131,10 @@ def test_the_longest_group_of_scripts_begins(first: float, names: list[str]) -> 
 
 
 def test_a_run_leaves_evidence_and_figures(scripts: Path, capsys: Output) -> None:
-    assert main(["validate", "powers", "--output", "out", "--seed", "3", "--device", "cpu"]) == 0
+    assert (
+        main(["validate", "--folder", "validations", "powers", "--output", "out", "--seed", "3", "--device", "cpu"])
+        == 0
+    )
     out, err = capsys.readouterr()
     assert out == ""
     assert "powers: Powers (quick, about 1 s)" in err
@@ -150,7 +153,7 @@ def test_a_run_leaves_evidence_and_figures(scripts: Path, capsys: Output) -> Non
 
 def test_same_seed_same_bytes_and_other_seed_other_bytes(scripts: Path) -> None:
     for place, seed in (("a", "3"), ("b", "3"), ("c", "4")):
-        assert main(["validate", "--output", place, "--seed", seed, "--device", "cpu"]) == 0
+        assert main(["validate", "--folder", "validations", "--output", place, "--seed", seed, "--device", "cpu"]) == 0
     for file in LEFT[1:]:
         assert Path("a", file).read_bytes() == Path("b", file).read_bytes(), file
     assert Path("a/figures/powers.svg").read_bytes() != Path("c/figures/powers.svg").read_bytes()
@@ -161,20 +164,20 @@ def test_same_seed_same_bytes_and_other_seed_other_bytes(scripts: Path) -> None:
 def test_scripts_beside_each_other_leave_what_they_leave_alone(scripts: Path, capsys: Output) -> None:
     (scripts / "second.py").write_text(SCRIPT.replace("2.0 **", "3.0 **"))
     for place, jobs in (("a", "1"), ("b", "2")):
-        assert main(["validate", "--output", place, "--jobs", jobs, "--device", "cpu"]) == 0
+        assert main(["validate", "--folder", "validations", "--output", place, "--jobs", jobs, "--device", "cpu"]) == 0
     assert files(Path("a")) == files(Path("b"))
     for name in ("powers", "second"):
         data = [json.loads(Path(place, "evidence", f"{name}.json").read_text())["data"] for place in "ab"]
         assert data[0] == data[1]
         assert Path("a/figures", f"{name}.svg").read_bytes() == Path("b/figures", f"{name}.svg").read_bytes()
     assert "second: claims: 1 reproduced" in capsys.readouterr().err
-    assert main(["validate", "--output", "c", "--jobs", "none", "--device", "cpu"]) == 2
+    assert main(["validate", "--folder", "validations", "--output", "c", "--jobs", "none", "--device", "cpu"]) == 2
     assert "the number of jobs 'none'" in capsys.readouterr().err
 
 
 def test_the_full_profile(scripts: Path) -> None:
     without_figures(scripts / "powers.py")
-    assert main(["validate", "powers", "--full", "--output", "out", "--device", "cpu"]) == 0
+    assert main(["validate", "--folder", "validations", "powers", "--full", "--output", "out", "--device", "cpu"]) == 0
     document = json.loads(Path("out/evidence/powers.json").read_text())
     assert document["profile"] == "full"
     assert document["command"] == "dpfl-theory validate powers --full --seed 0"
@@ -182,7 +185,8 @@ def test_the_full_profile(scripts: Path) -> None:
 
 
 def test_a_script_runs_on_its_own(scripts: Path) -> None:
-    command = [sys.executable, str(scripts / "powers.py"), "--output", "own", "--device", "cpu"]
+    (scripts / "__init__.py").write_text("")
+    command = [sys.executable, "-m", "validations.powers", "--output", "own", "--device", "cpu"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     assert files(Path("own")) == LEFT
@@ -203,9 +207,9 @@ def test_figures_follow_from_the_data_alone(scripts: Path) -> None:
 
 
 def test_figures_that_are_no_longer_drawn_are_removed(scripts: Path) -> None:
-    assert main(["validate", "--output", "out", "--device", "cpu"]) == 0
+    assert main(["validate", "--folder", "validations", "--output", "out", "--device", "cpu"]) == 0
     change(scripts, '{"": fig, "odd": other}', '{"": fig}')
-    assert main(["validate", "--output", "out", "--device", "cpu"]) == 0
+    assert main(["validate", "--folder", "validations", "--output", "out", "--device", "cpu"]) == 0
     assert files(Path("out")) == [f for f in LEFT if "odd" not in f]
 
 
@@ -221,16 +225,16 @@ def test_figures_that_are_no_longer_drawn_are_removed(scripts: Path) -> None:
 )
 def test_a_faulty_script_leaves_nothing(scripts: Path, capsys: Output, old: str, new: str, error: str) -> None:
     change(scripts, old, new)
-    assert main(["validate", "--output", "out", "--device", "cpu"]) == 70
+    assert main(["validate", "--folder", "validations", "--output", "out", "--device", "cpu"]) == 70
     assert error in capsys.readouterr().err
     assert not Path("out").exists()
 
 
 def test_a_fault_leaves_the_old_evidence(scripts: Path) -> None:
-    assert main(["validate", "--output", "out", "--device", "cpu"]) == 0
+    assert main(["validate", "--folder", "validations", "--output", "out", "--device", "cpu"]) == 0
     before = {file: Path("out", file).read_bytes() for file in LEFT}
     change(scripts, "context.progress(0.5)", "raise ZeroDivisionError")
-    assert main(["validate", "--output", "out", "--device", "cpu"]) == 70
+    assert main(["validate", "--folder", "validations", "--output", "out", "--device", "cpu"]) == 70
     assert {file: Path("out", file).read_bytes() for file in files(Path("out"))} == before
 
 
@@ -245,7 +249,7 @@ def test_a_script_that_cannot_be_used_is_bad_input(
     scripts: Path, capsys: Output, old: str, new: str, error: str
 ) -> None:
     change(scripts, old, new)
-    assert main(["validate", "--output", "out"]) == 2
+    assert main(["validate", "--folder", "validations", "--output", "out"]) == 2
     assert error in capsys.readouterr().err
     assert not Path("out").exists()
 
@@ -264,7 +268,7 @@ def test_exit_code_of_claims(scripts: Path, verdict: str, recorded: str | None, 
     record = "" if recorded is None else f', "expected": "{recorded}"'
     change(scripts, '"verdict": "reproduced"', f'"verdict": "{verdict}"{record}')
     without_figures(scripts / "powers.py")
-    assert main(["validate", "--output", "out", "--device", "cpu"]) == code
+    assert main(["validate", "--folder", "validations", "--output", "out", "--device", "cpu"]) == code
 
 
 def test_bad_input_of_one_script_does_not_stop_the_others(scripts: Path, capsys: Output) -> None:
@@ -273,7 +277,7 @@ def test_bad_input_of_one_script_does_not_stop_the_others(scripts: Path, capsys:
             "context.progress(0.5)", "from dpfl_theory.errors import InputError; raise InputError('no data')"
         )
     )
-    assert main(["validate", "--output", "out", "--device", "cpu"]) == 2
+    assert main(["validate", "--folder", "validations", "--output", "out", "--device", "cpu"]) == 2
     assert "another failed: no data" in capsys.readouterr().err
     assert files(Path("out")) == LEFT
 
@@ -294,7 +298,10 @@ def test_a_script_is_given_the_data_file(data_script: Path, tmp_path: Path) -> N
     (tmp_path / "far").mkdir()
     own = tmp_path / "far" / "my data.txt"
     own.write_text("1 2 3")
-    assert main(["validate", "own", "--data", str(own), "--output", "out", "--device", "cpu"]) == 0
+    assert (
+        main(["validate", "--folder", "validations", "own", "--data", str(own), "--output", "out", "--device", "cpu"])
+        == 0
+    )
     text = Path("out/evidence/own.json").read_text()
     document = json.loads(text)
     assert document["command"] == "dpfl-theory validate own --data 'my data.txt' --seed 0"
@@ -310,7 +317,7 @@ def test_a_script_is_given_the_data_file(data_script: Path, tmp_path: Path) -> N
 
 
 def test_without_a_data_file_nothing_is_recorded(data_script: Path) -> None:
-    assert main(["validate", "own", "--output", "out", "--device", "cpu"]) == 0
+    assert main(["validate", "--folder", "validations", "own", "--output", "out", "--device", "cpu"]) == 0
     document = json.loads(Path("out/evidence/own.json").read_text())
     assert document["command"] == "dpfl-theory validate own --seed 0"
     assert document["data"]["configuration"] == {"count": 3, "read": None}
@@ -336,7 +343,7 @@ def test_a_data_file_that_cannot_be_used_is_bad_input(
     data_script: Path, tmp_path: Path, capsys: Output, arguments: list[str], error: str
 ) -> None:
     (tmp_path / "here.txt").write_text("1")
-    assert main(["validate", *arguments, "--output", "out", "--device", "cpu"]) == 2
+    assert main(["validate", "--folder", "validations", *arguments, "--output", "out", "--device", "cpu"]) == 2
     assert error in capsys.readouterr().err
     assert not Path("out").exists()
 
@@ -360,8 +367,51 @@ def test_without_a_folder_of_scripts(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     elsewhere = tmp_path / "site-packages" / "dpfl_theory" / "validation" / "script.py"
     monkeypatch.setattr(script_module, "__file__", str(elsewhere))
-    with pytest.raises(InputError, match="no folder 'validations'"):
+    with pytest.raises(InputError, match="this installation has no validation scripts"):
         available()
+
+
+def test_scripts_of_the_current_directory_are_not_run_unasked(scripts: Path, capsys: Output) -> None:
+    (scripts / "powers.py").write_text("raise SystemExit('a stranger ran')")
+    assert main(["validate", "powers", "--output", "out"]) == 2
+    assert "unknown validation 'powers'" in capsys.readouterr().err
+    assert "powers" not in available()
+
+
+def test_a_script_says_how_it_imports_what_lies_beside_it(scripts: Path, capsys: Output) -> None:
+    change(scripts, "from . import _helper", "import _helper")
+    assert main(["validate", "--folder", "validations", "--output", "out"]) == 2
+    assert "write `from . import _helper`" in capsys.readouterr().err
+
+
+def test_scripts_of_subfolders_are_found_and_import_from_the_folder_above(scripts: Path) -> None:
+    (scripts / "paper").mkdir()
+    (scripts / "powers.py").rename(scripts / "paper" / "powers.py")
+    text = (scripts / "paper" / "powers.py").read_text()
+    (scripts / "paper" / "powers.py").write_text(text.replace("from . import", "from .. import"))
+    assert available(scripts) == {"powers": scripts / "paper" / "powers.py"}
+    assert main(["validate", "--folder", "validations", "--output", "out", "--device", "cpu"]) == 0
+    assert files(Path("out")) == LEFT
+
+
+def test_two_scripts_of_one_name_are_refused(scripts: Path, capsys: Output) -> None:
+    (scripts / "paper").mkdir()
+    (scripts / "paper" / "powers.py").write_text(SCRIPT)
+    assert main(["validate", "--folder", "validations", "--output", "out"]) == 2
+    assert "are both called 'powers': rename one" in capsys.readouterr().err
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path, capsys: Output) -> None:
+    assert main(["validate", "--folder", str(tmp_path / "none"), "--output", str(tmp_path / "out")]) == 2
+    assert "does not exist: give a folder with validation scripts" in capsys.readouterr().err
+
+
+def test_every_folder_of_scripts_is_a_package_which_the_wheel_carries() -> None:
+    own = script_module.folder()
+    folders = {path.parent for path in own.rglob("*.py")}
+    assert len(folders) > 5
+    assert all((folder / "__init__.py").is_file() for folder in folders)
+    assert set(find_packages(str(own))) == {folder.name for folder in folders - {own}}
 
 
 def test_plain_refuses_what_json_has_no_place_for() -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,17 +10,13 @@ from scipy import stats
 
 from dpfl_theory.problems.data import load
 
-PLACE = Path(__file__).parents[1] / "validations"
-
 
 @pytest.fixture(scope="module")
-def figure() -> Iterator[Any]:
+def figure() -> Any:
     """The script, its helper imported as it imports it."""
-    sys.path.insert(0, str(PLACE))
-    import zhang2021_figure1
+    from validations.zhang2021 import zhang2021_figure1
 
-    yield zhang2021_figure1
-    sys.path.remove(str(PLACE))
+    return zhang2021_figure1
 
 
 def test_a_draw_holds_out_a_fifth_and_every_partition_covers_the_rest(figure: Any) -> None:

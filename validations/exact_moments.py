@@ -6,11 +6,12 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import _exact_moments as moments
 import numpy as np
 
 from dpfl_theory.report import style
 from dpfl_theory.validation import Context, main
+
+from . import _exact_moments as moments
 
 TITLE = "Exact second moments against simulation"
 CAPTION = (

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-import _constants as shared
 import numpy as np
 
 from dpfl_theory.report import style
 from dpfl_theory.validation import Context, main
+
+from . import _constants as shared
 
 TITLE = "The constants of three noise prescriptions: zhang2021, hou2023, shulgin2025"
 CAPTION = (

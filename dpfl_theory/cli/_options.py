@@ -10,9 +10,12 @@ import typer
 
 from dpfl_theory.errors import InputError
 
-__all__ = ["Device", "Format", "Jobs", "Output", "Seed", "number", "parse_jobs", "table"]
+__all__ = ["Device", "Folder", "Format", "Jobs", "Output", "Seed", "number", "parse_jobs", "table"]
 
 Device = Annotated[str, typer.Option(metavar="auto|cpu|cuda", help="Where the kernels run.")]
+Folder = Annotated[
+    str | None, typer.Option("--folder", metavar="DIR", help="Your own validation scripts, instead of the package's.")
+]
 Format = Annotated[str, typer.Option("--format", metavar="text|json", help="What is written to stdout.")]
 Jobs = Annotated[
     str | None, typer.Option(metavar="N", help="Processes; by default one a core if the work is worth it.")

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dpfl_theory.cli._options import Device, Jobs, Output, Seed, parse_jobs
+from dpfl_theory.cli._options import Device, Folder, Jobs, Output, Seed, parse_jobs
 from dpfl_theory.console import choice, emit, parse_alpha, parse_seed, say, writable
 from dpfl_theory.kernels import DEVICES
 
@@ -26,14 +26,15 @@ def validate(
     seed: Seed = "0",
     device: Device = "auto",
     data: Annotated[str | None, typer.Option(metavar="FILE", help="Your data, for a script that takes a file.")] = None,
+    folder: Folder = None,
     jobs: Jobs = None,
 ) -> int:
     """Redo figures and tables of the papers: evidence as JSON, figures as PNG and SVG."""
     from dpfl_theory import validation
 
-    processes = parse_jobs(jobs)
+    processes, place = parse_jobs(jobs), validation.place_of(folder)
     return validation.validate(
-        names or [], full=full, output=output, seed=seed, device=device, data=data, jobs=processes
+        names or [], full=full, output=output, seed=seed, device=device, data=data, place=place, jobs=processes
     )
 
 
@@ -44,6 +45,7 @@ def reproduce(
     alpha: Annotated[str, typer.Option(metavar="A", help="False-alarm probability of all checks.")] = "1e-6",
     seed: Seed = "0",
     device: Device = "auto",
+    folder: Folder = None,
     jobs: Jobs = None,
 ) -> int:
     """Run every check of the catalogue and every validation, spread over the cores. The report is there after two
@@ -56,17 +58,19 @@ def reproduce(
     context = validation.Context("full" if full else "quick", parse_seed(seed), choice("device", device, DEVICES))
     share, target = parse_alpha(alpha), writable(Path(output), folder=True)
     processes = parse_jobs(jobs) or default_jobs(device)
-    scripts = [validation.load(path) for path in validation.available().values()]
+    place = validation.place_of(folder)
+    scripts = [validation.load(path, place) for path in validation.available(place).values()]
     return run(plan(statements.all_statements()), scripts, context, target, alpha=share, jobs=processes)
 
 
 @app.command()
-def report(output: Output = "reports") -> None:
+def report(output: Output = "reports", folder: Folder = None) -> None:
     """Rebuild figures and the HTML pages (index.html, errata/PAPER.html) from the JSON files in the subfolder evidence,
     and from them alone."""
+    from dpfl_theory import validation
     from dpfl_theory.report.build import build
 
-    page = build(writable(Path(output), folder=True), say)
+    page = build(writable(Path(output), folder=True), say, scripts=validation.place_of(folder))
     emit(str(page))
 
 

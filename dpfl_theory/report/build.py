@@ -30,12 +30,18 @@ SVG_BYTES = 600_000
 
 
 def build(
-    output: Path, tell: Callable[[str], None] = lambda text: None, *, redraw: bool = True, unfinished: str = ""
+    output: Path,
+    tell: Callable[[str], None] = lambda text: None,
+    *,
+    redraw: bool = True,
+    scripts: Path | None = None,
+    unfinished: str = "",
 ) -> Path:
     """Redraw the figures and write ``index.html`` and ``errata/<paper>.html`` from the files in ``output/evidence``;
     returns the path of the former.
 
-    redraw: False takes the figures as they lie there. unfinished: what a run that goes on has still to do, in words,
+    redraw: False takes the figures as they lie there. scripts: the folder of scripts that draw them, the package's own
+    when it is None. unfinished: what a run that goes on has still to do, in words,
     which the page shows.
 
     Where two files have evidence of the same check, the one that was written last counts. Raises InputError when there
@@ -47,7 +53,7 @@ def build(
         for e in document["evidence"]:
             evidence[e["statement"], e["method"], e["check"]] = e
     entries = entries_of(evidence.values())
-    figures = _Figures(output, tell, redraw)
+    figures = _Figures(output, tell, redraw, scripts)
     shown = [{**document, "figures": figures.of(document)} for document in validations]
     by_id = {e.id: e for e in entries}
     graph = proof_graph(entries)
@@ -141,10 +147,11 @@ def _counts(entries: Sequence[Entry], validations: Sequence[Mapping[str, Any]]) 
 class _Figures:
     """The figures that the page shows, which lie beside it: SVG where that is small, else PNG."""
 
-    def __init__(self, output: Path, tell: Callable[[str], None], redraw: bool) -> None:
+    def __init__(self, output: Path, tell: Callable[[str], None], redraw: bool, scripts: Path | None) -> None:
         self.place = output / "figures"
         self.tell = tell
-        self.scripts = _scripts() if redraw else {}
+        self.folder = scripts
+        self.scripts = _scripts(scripts) if redraw else {}
         self.redraw = redraw
 
     def of(self, document: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -152,7 +159,7 @@ class _Figures:
         name = document["name"]
         if name in self.scripts:
             self.place.mkdir(parents=True, exist_ok=True)
-            for file, content in validation.redraw(validation.load(self.scripts[name]), document).items():
+            for file, content in validation.redraw(validation.load(self.scripts[name], self.folder), document).items():
                 write(self.place / file, content)
         elif self.redraw:
             self.tell(f"there is no script {name!r} here to redraw its figures: those in {str(self.place)!r} are taken")
@@ -167,8 +174,8 @@ class _Figures:
         return {"source": f"figures/{stem}.{'svg' if small else 'png'}", "alt": alt, "stem": stem, "part": part}
 
 
-def _scripts() -> dict[str, Path]:
+def _scripts(place: Path | None) -> dict[str, Path]:
     try:
-        return validation.available()
+        return validation.available(place)
     except InputError:
         return {}

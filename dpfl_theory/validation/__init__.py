@@ -1,7 +1,9 @@
 """Validations: scripts that redo one figure or table of a paper, or plot one theorem's bound against reality.
 
-A script is one Python file of the folder ``validations/``. It defines ``TITLE``, ``CAPTION``, ``SOURCE`` (a mapping
-with ``paper`` and ``where``), ``BUDGET_SECONDS`` (profile -> seconds on one core) and two functions:
+A script is one Python file of the folder ``validations/`` or of one of its subfolders, of which each paper has one.
+What begins with ``_`` is a helper, which a script imports as ``from . import _helper``. A script defines ``TITLE``,
+``CAPTION``, ``SOURCE`` (a mapping with ``paper`` and ``where``), ``BUDGET_SECONDS`` (profile -> seconds on one core)
+and two functions:
 
 * ``compute(context) -> dict``: plain JSON data (NumPy arrays are turned into lists, numbers that are not finite into
   None). Its key ``configuration`` says what was run; ``claims`` is a list of mappings with ``claim`` (the printed
@@ -16,12 +18,14 @@ is then ``context.data``, None when none was given, and its name and SHA-256 are
 Scripts that show the same runs name these alike by ``SHARED_RUNS``. They then run one after the other in one process,
 where a helper that caches runs makes them once; each says in ``BUDGET_SECONDS`` what it takes alone.
 
-It ends with ``if __name__ == "__main__": raise SystemExit(main(__file__))`` and so runs on its own as well.
+It ends with ``if __name__ == "__main__": raise SystemExit(main(__file__))`` and so runs on its own as well
+(``python -m validations.das2022.das2022_figure1`` in a checkout). Your own folder of scripts is run with
+``dpfl-theory validate --folder DIR``.
 """
 
 from dpfl_theory.validation.batch import main, validate
 from dpfl_theory.validation.run import CLAIM_VERDICTS, SCHEMA, plain, redraw, run
-from dpfl_theory.validation.script import PROFILES, Context, Script, available, load
+from dpfl_theory.validation.script import PROFILES, Context, Script, available, load, place_of
 
 __all__ = [
     "CLAIM_VERDICTS",
@@ -32,6 +36,7 @@ __all__ = [
     "available",
     "load",
     "main",
+    "place_of",
     "plain",
     "redraw",
     "run",

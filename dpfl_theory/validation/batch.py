@@ -17,7 +17,7 @@ from dpfl_theory.kernels.threads import usable_cores
 from dpfl_theory.processes import one_thread, spread
 from dpfl_theory.usual import validation_seconds
 from dpfl_theory.validation.run import CLAIM_VERDICTS, run
-from dpfl_theory.validation.script import Context, Script, available, folder, load
+from dpfl_theory.validation.script import Context, Script, available, folder, home, load
 
 __all__ = ["Ending", "exit_code", "in_process", "main", "order_of", "seconds_of", "tell", "together", "validate"]
 
@@ -53,14 +53,15 @@ def attempt(script: Script, context: Context, output: Path) -> Ending:
     )
 
 
-def in_process(paths: Sequence[Path], context: Context, output: Path) -> Callable[[], list[Ending]]:
-    """What another process calls to run the scripts in these files one after the other, on one thread."""
-    return partial(_attempt_here, tuple(paths), replace(context, progress=Context().progress), output)
+def in_process(scripts: Sequence[Script], context: Context, output: Path) -> Callable[[], list[Ending]]:
+    """What another process calls to run these scripts one after the other, on one thread."""
+    files = tuple((script.path, script.folder) for script in scripts)
+    return partial(_attempt_here, files, replace(context, progress=Context().progress), output)
 
 
-def _attempt_here(paths: Sequence[Path], context: Context, output: Path) -> list[Ending]:
+def _attempt_here(files: Sequence[tuple[Path, Path | None]], context: Context, output: Path) -> list[Ending]:
     with one_thread():
-        return [attempt(load(path), context, output) for path in paths]
+        return [attempt(load(*file), context, output) for file in files]
 
 
 def together(scripts: Sequence[Script]) -> list[list[Script]]:
@@ -142,7 +143,7 @@ def _spread(groups: Sequence[Sequence[Script]], context: Context, output: Path, 
             progress(1.0 - sum(cost[i] for i in left) / sum(cost), f"waiting for {names}")
 
         found = spread(
-            [in_process([script.path for script in group], context, output) for group in groups],
+            [in_process(group, context, output) for group in groups],
             jobs,
             order_of(groups, context.profile),
             done=done,
@@ -162,8 +163,8 @@ def validate(
     place: Path | None = None,
     jobs: int | None = None,
 ) -> int:
-    """Run the named scripts (all when none is named) with options as the command line gives them; by default in one
-    process for each core, and one on a GPU."""
+    """Run the named scripts (all when none is named) of a folder (``place``; the package's own when it is None) with
+    options as the command line gives them; by default in one process for each core, and one on a GPU."""
     known = available(place)
     for name in names:
         if name not in known:
@@ -172,7 +173,7 @@ def validate(
         raise InputError(f"there is no validation script in {str(place or folder())!r}")
     context = Context("full" if full else "quick", parse_seed(seed), choice("device", device, DEVICES), data)
     target = writable(Path(output), folder=True)
-    scripts = [load(known[name]) for name in (names or known)]
+    scripts = [load(known[name], place) for name in (names or known)]
     if data is not None:
         _usable(data, names, scripts)
     return run_all(scripts, context, target, jobs or default_jobs(device))
@@ -196,8 +197,8 @@ def _usable(data: str, names: Sequence[str], scripts: Sequence[Script]) -> None:
 
 
 def main(file: str, arguments: Sequence[str] | None = None) -> int:
-    """Run one script on its own: ``python validations/NAME.py [--full] [--output DIR] [--seed N] [--device D] [--data
-    FILE]``."""
+    """Run one script on its own: ``python -m validations.PAPER.NAME [--full] [--output DIR] [--seed N] [--device D]
+    [--data FILE]``, or ``python NAME.py`` for one that imports nothing beside it."""
     path = Path(file).resolve()
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -209,6 +210,6 @@ def main(file: str, arguments: Sequence[str] | None = None) -> int:
         device: Annotated[str, typer.Option(metavar="auto|cpu|cuda", help="Where the kernels run.")] = "auto",
         data: Annotated[str | None, typer.Option(metavar="FILE", help="Your data, if the script takes any.")] = None,
     ) -> int:
-        return validate([path.stem], full=full, output=output, seed=seed, device=device, data=data, place=path.parent)
+        return validate([path.stem], full=full, output=output, seed=seed, device=device, data=data, place=home(path))
 
     return run_app(app, arguments, program=path.name)

@@ -14,7 +14,7 @@ from typing import Any
 from dpfl_theory.console import write
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import select
-from dpfl_theory.validation.script import Context, Script, beside, command
+from dpfl_theory.validation.script import Context, Script, command
 
 __all__ = ["CLAIM_VERDICTS", "SCHEMA", "plain", "redraw", "run", "subfolder"]
 
@@ -66,8 +66,7 @@ def run(script: Script, context: Context, output: Path) -> dict[str, Any]:
 
     device = select(context.device).description
     begun = time.perf_counter()
-    with beside(script.path):
-        data = _checked(script.compute(context), script.name)
+    data = _checked(script.compute(context), script.name)
     if context.data is not None:
         data["configuration"] = {**data.get("configuration", {}), "data file": _fingerprint(context.data)}
     document = {
@@ -96,7 +95,7 @@ def redraw(script: Script, document: Mapping[str, Any]) -> dict[str, bytes]:
     """The figures of a document by file name, drawn from its data alone."""
     from dpfl_theory.report import style
 
-    with beside(script.path), style.look():
+    with style.look():
         drawn = script.draw(document["data"])
     files: dict[str, bytes] = {}
     for key, figure in drawn.items():

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
+import hashlib
+import importlib.machinery
 import importlib.util
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,7 +17,7 @@ from dpfl_theory.errors import InputError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["PROFILES", "Context", "Script", "available", "beside", "command", "folder", "load"]
+__all__ = ["PROFILES", "Context", "Script", "available", "command", "folder", "home", "load", "place_of"]
 
 PROFILES = ("quick", "full")
 
@@ -67,49 +68,69 @@ class Script:
     """What data file the script takes; None when it takes none."""
     shares: str | None = None
     """The name of the runs that it shares with other scripts; None when it has its own."""
+    folder: Path | None = None
+    """The folder of scripts that it was found in; None stands for the one that `home` says."""
 
 
 def folder() -> Path:
-    """The folder of scripts: ``validations`` of the current directory, else the one next to the package."""
-    for place in (Path.cwd() / "validations", Path(__file__).resolve().parents[2] / "validations"):
+    """The package's own folder of scripts: inside it where it was installed, beside it in a checkout. A folder of the
+    current directory is never taken without being asked for, since what lies there is run."""
+    package = Path(__file__).resolve().parents[1]
+    for place in (package / "validations", package.parent / "validations"):
         if place.is_dir():
             return place
-    raise InputError("there is no folder 'validations' here: run the command in a checkout of the package")
+    raise InputError("this installation has no validation scripts: install the package anew, or name a `folder`")
 
 
 def available(place: Path | None = None) -> dict[str, Path]:
-    """The scripts by name, which is the file's name without ``.py``; names that begin with ``_`` are helpers."""
-    scripts = sorted((place or folder()).glob("*.py"))
-    return {path.stem: path for path in scripts if not path.stem.startswith("_")}
+    """The scripts of a folder and its subfolders by name, which is the file's name without ``.py``; names that begin
+    with ``_`` are helpers. Raises InputError for two scripts of one name."""
+    inside = folder() if place is None else place
+    found: dict[str, Path] = {}
+    for path in sorted((*inside.glob("*.py"), *inside.glob("[!_.]*/*.py")), key=lambda path: path.stem):
+        if path.stem.startswith("_"):
+            continue
+        if path.stem in found:
+            raise InputError(f"{str(found[path.stem])!r} and {str(path)!r} are both called {path.stem!r}: rename one")
+        found[path.stem] = path
+    return found
 
 
-@contextlib.contextmanager
-def beside(path: Path) -> Iterator[None]:
-    """Modules beside a script can be imported, as they can when it runs on its own."""
-    entry = str(path.resolve().parent)
-    sys.path.insert(0, entry)
-    try:
-        yield
-    finally:
-        sys.path.remove(entry)
+def _package(place: Path) -> str:
+    """The name under which a folder's modules import each other, made known to Python: ``dpfl_theory.validations`` for
+    the package's own folder, else one that no other folder has."""
+    own = place.resolve()
+    digest = hashlib.sha256(str(own).encode()).hexdigest()[:12]
+    name = "dpfl_theory.validations" if own == folder() else f"dpfl_theory_validations_{digest}"
+    known = sys.modules.get(name)
+    if known is None or str(own) not in known.__path__:
+        spec = importlib.machinery.ModuleSpec(name, None, is_package=True)
+        spec.submodule_search_locations = [str(own)]
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+    return name
 
 
-def load(path: Path) -> Script:
-    """The script in this file. Raises InputError when it cannot be imported or lacks what a script must define."""
+def load(path: Path, place: Path | None = None) -> Script:
+    """The script in this file of a folder of scripts (``place``; the package's own when it is None and the file lies
+    there, else the file's). Raises InputError when it cannot be imported or lacks what a script must define."""
     if not path.is_file():
         raise InputError(f"validation script {str(path)!r} does not exist: give the path of a Python file")
-    spec = importlib.util.spec_from_file_location(f"dpfl_theory_validation_{path.stem}", path)
-    if spec is None or spec.loader is None:
+    if path.suffix != ".py":
         raise InputError(f"validation script {str(path)!r} is not a Python file: its name must end in .py")
+    inside = home(path) if place is None else place
+    parts = path.resolve().relative_to(inside.resolve()).with_suffix("").parts
+    name = ".".join((_package(inside), *parts))
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look up their module there
+    sys.modules[name] = module  # dataclasses look up their module there
     try:
-        with beside(path):
-            spec.loader.exec_module(module)
+        spec.loader.exec_module(module)
     except Exception as error:
-        del sys.modules[spec.name]
+        del sys.modules[name]
         raise InputError(
-            f"validation script {str(path)!r} cannot be imported: {type(error).__name__}: {error}"
+            f"validation script {str(path)!r} cannot be imported: {type(error).__name__}: {error}{_remedy(error, path)}"
         ) from error
     needed = ("TITLE", "CAPTION", "SOURCE", "BUDGET_SECONDS", "compute", "draw")
     missing = [name for name in needed if not hasattr(module, name)]
@@ -126,7 +147,28 @@ def load(path: Path) -> Script:
         module.BUDGET_SECONDS,
         getattr(module, "DATA", None),
         getattr(module, "SHARED_RUNS", None),
+        inside,
     )
+
+
+def place_of(given: str | None) -> Path | None:
+    """A folder of scripts that somebody named; None where nobody did. Raises InputError when it is not there."""
+    if given is not None and not Path(given).is_dir():
+        raise InputError(f"the folder of scripts {given!r} does not exist: give a folder with validation scripts")
+    return None if given is None else Path(given)
+
+
+def home(path: Path) -> Path:
+    """The folder of scripts that a script's file belongs to: the package's own, or the one that it lies in."""
+    own = folder()
+    return own if path.resolve().is_relative_to(own) else path.parent
+
+
+def _remedy(error: Exception, path: Path) -> str:
+    """How a module that lies beside the script is imported."""
+    lacks = error.name if isinstance(error, ModuleNotFoundError) else None
+    beside = lacks is not None and path.with_name(f"{lacks}.py").is_file()
+    return f"; it lies beside the script: write `from . import {lacks}`" if beside else ""
 
 
 def command(name: str, context: Context) -> str:

@@ -87,7 +87,7 @@ def test_an_algorithm_concerns_the_statements_that_run_it() -> None:
     [
         "../README.md",
         "../tests/checks/test_changed.py",
-        "../validations/das2022_figure1.py",
+        "../validations/das2022/das2022_figure1.py",
         "cli/check.py",
         "report/build.py",
         "report/page.css",

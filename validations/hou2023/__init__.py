@@ -1,0 +1,1 @@
+"""Figures and tables of Hou et al. (2023), and what their scripts share."""

@@ -1,0 +1,172 @@
+"""Accuracy against a sampling rate when the number of rounds is what a budget affords: noble2022 Figures 9 and 10."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dpfl_theory.privacy import account, get
+from dpfl_theory.privacy.noble2022 import rounds_recipe
+from dpfl_theory.report import style
+from dpfl_theory.validation import Context
+
+from . import _setting as noble
+
+EPSILON, LOCAL_STEPS = 5.0, 10
+ALGORITHMS = ("DP-FedAvg", "DP-SCAFFOLD-warm")
+LIMITS = "simultaneous 95% limits over paired runs"
+# The paper does not print sigma_g for these figures; Section 5's values serve. Users M and training records R as there.
+SYNTHETIC: dict[str, Any] = {"users": 100, "records": 4000, "noise_multiplier": 60.0}
+IMAGES: dict[str, Any] = {"users": 40, "records": 2000, "noise_multiplier": 30.0}
+# With 50 users the rates l = 0.08, 0.1 and 0.12 pick different numbers of them, as they do of the paper's 100.
+QUICK_USERS = 50
+# A local step adds noise eta_0 2C sigma_g/(s^2 R K): small s needs smaller steps than the other figures' grid has.
+STEP_GRID = tuple(float(x) for x in np.geomspace(0.002, 4.0, 10))
+QUICK_STEPS = 5
+
+
+def compute(
+    context: Context,
+    symbol: str,
+    rates: Sequence[Mapping[str, Any]],
+    levels: Sequence[tuple[float, float]],
+    digits_users: int,
+) -> dict[str, Any]:
+    """Both algorithms for every rate, on synthetic data of these levels and on image data; the digits of the default
+    are spread over ``digits_users`` users."""
+    users = context.pick(quick=QUICK_USERS, full=SYNTHETIC["users"])
+    images = [noble.real(context, gamma) for gamma in noble.SIMILARITIES]
+    if context.data is None:
+        images = [replace(data, users=digits_users) for data in images]
+    rows = (
+        ("synthetic", [replace(noble.synthetic(context, *level), users=users) for level in levels], SYNTHETIC),
+        ("images", images, IMAGES),
+    )
+    total = sum(len(cases) for _, cases, _ in rows) * len(rates)
+    panels: list[dict[str, Any]] = []
+    for row, cases, paper in rows:
+        for data in cases:
+            records = noble.records_of(data, context.seed)
+            noise = noble.noise_multiplier(paper["noise_multiplier"], paper["records"] * 5 // 4, records)
+            for rate in rates:
+                rounds, certified = _affordable(**paper, **rate)
+                setting = noble.Setting(
+                    data,
+                    rate["user_rate"],
+                    rate["record_rate"],
+                    LOCAL_STEPS,
+                    rounds,
+                    noise,
+                    lanes=context.pick(quick=4, full=5),
+                    every=max(1, rounds // 40),
+                )
+                panels.append(_panel(context, row, setting, cases[0], rate[symbol], certified))
+                context.progress(len(panels) / total)
+    return {
+        "configuration": {
+            "epsilon": EPSILON,
+            "local steps": LOCAL_STEPS,
+            "rounds": "the most that the paper's recipe affords for its own M, R and sigma_g",
+            "paper": {"synthetic": SYNTHETIC, "images": IMAGES},
+            "images": images[0].source,
+            "users": {"synthetic": users, "images": images[0].users},
+            "eta_0": "tuned for each algorithm and each rate, at the lowest heterogeneity, on all T rounds",
+            "warm start": "4/l rounds",
+            "clipping": "at the median of the gradients' lengths (D.1), which no privacy theorem covers",
+        },
+        "panels": panels,
+    }
+
+
+@functools.cache
+def _affordable(**rates: Any) -> tuple[int, dict[str, float]]:
+    """T for the budget by the paper's recipe, and what T rounds certifiably spend."""
+    told: dict[str, Any] = {**rates, "local_steps": LOCAL_STEPS}
+    delta = 1.0 / (told["users"] * told["records"])
+    rounds = rounds_recipe(**told, epsilon=EPSILON, delta=delta)
+    return rounds, vars(account(get("dp-scaffold")(**told, rounds=rounds), delta=delta).epsilon)
+
+
+def _around(record_rate: float) -> range:
+    """Those values of the grid which give a local step's noise about the same size for every s: eta_0 about 4 s^2.
+
+    >>> [round(STEP_GRID[i], 4) for i in _around(0.2)]
+    [0.0252, 0.0586, 0.1364, 0.3175, 0.7388]
+    """
+    middle = int(np.argmin(np.abs(np.log(STEP_GRID) - np.log(4.0 * record_rate**2))))
+    first = max(0, middle - QUICK_STEPS // 2)
+    return range(first, first + QUICK_STEPS)
+
+
+def _panel(
+    context: Context,
+    row: str,
+    setting: noble.Setting,
+    lowest: noble.Data,
+    rate: float,
+    certified: Mapping[str, float],
+) -> dict[str, Any]:
+    # Each rate has its own step size, so that none is favoured; as in D.1 it is kept for higher heterogeneity.
+    # Tuning runs all rounds: in the first 100 the warm start takes a larger share, which calls for larger steps.
+    first = replace(setting, data=lowest, lanes=1, every=1)
+    folds = context.pick(quick=1, full=noble.FOLDS)
+    tried = context.pick(quick=_around(setting.record_rate), full=range(len(STEP_GRID)))
+    curves, ends, steps = {}, {}, {}
+    for name in ALGORITHMS:
+        choice = noble.tuned(name, first, context.seed, folds, context.device, STEP_GRID, setting.rounds, tried)
+        steps[name] = {"eta_0": choice["eta_0"], "at_edge": choice["at_edge"]}
+        series = noble.accuracies(name, setting, choice["eta_0"], context.seed, context.device)
+        curves[name] = {
+            "mean": series.mean(axis=1).round(5),
+            "low": series.min(axis=1).round(5),
+            "high": series.max(axis=1).round(5),
+        }
+        ends[name] = noble.at_end(series)
+    return {
+        "row": row,
+        "label": setting.data.label,
+        "name": setting.data.name,
+        "heterogeneity": setting.data.heterogeneity,
+        "rate": rate,
+        "T": setting.rounds,
+        "certified_epsilon_were_the_threshold_fixed": certified,
+        "noise_multiplier": setting.noise_multiplier,
+        "rounds": noble.observed_rounds(setting),
+        "step_sizes": steps,
+        "curves": curves,
+        "ends": ends,
+    }
+
+
+def draw(data: Mapping[str, Any], symbol: str) -> dict[str, Any]:
+    """Rows: data; columns: heterogeneity; the marks at the bottom are the last rounds T that the budget affords."""
+    rows = list(dict.fromkeys(p["row"] for p in data["panels"]))
+    columns = {row: list(dict.fromkeys(p["label"] for p in data["panels"] if p["row"] == row)) for row in rows}
+    width = max(len(c) for c in columns.values())
+    fig, axes = style.figure(len(rows), width, width=4.0 * width, height=1.0 + 2.9 * len(rows), sharey="row")
+    axes = np.asarray(axes).reshape(len(rows), width)
+    rates = sorted({p["rate"] for p in data["panels"]})
+    styles = dict(zip(rates, (":", "--", "-")))
+    colours = {"DP-FedAvg": noble.COLOURS["FedAvg"], "DP-SCAFFOLD-warm": noble.COLOURS["SCAFFOLD-warm"]}
+    for panel in data["panels"]:
+        ax = axes[rows.index(panel["row"]), columns[panel["row"]].index(panel["label"])]
+        for name, curve in panel["curves"].items():
+            label = f"{name}, ${symbol} = {panel['rate']:g}$"
+            ax.plot(panel["rounds"], curve["mean"], color=colours[name], linestyle=styles[panel["rate"]], label=label)
+            style.band(ax, panel["rounds"], curve["low"], curve["high"], colours[name])
+        ax.axvline(panel["T"], color=style.NEUTRAL, linestyle=styles[panel["rate"]], linewidth=0.9)
+        ax.set_title(panel["label"])
+        ax.set_ylim(0.0, 1.0)
+    for row, label in zip(axes, rows, strict=True):
+        for ax in row[len(columns[label]) :]:
+            ax.set_axis_off()
+        row[0].set_ylabel("test accuracy")
+    for ax in axes[-1]:
+        ax.set_xlabel("round t")
+    handles, names = axes[0, 0].get_legend_handles_labels()
+    fig.legend(handles, names, loc="outside lower center", ncol=3)
+    return {"": fig}

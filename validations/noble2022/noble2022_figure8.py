@@ -1,0 +1,42 @@
+"""noble2022 Figure 8: gradient dissimilarity on image data with gamma-percent similarity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dpfl_theory.validation import Context, main
+
+from . import _epsilon as epsilon
+from . import _panels as panels
+from . import _setting as noble
+
+TITLE = "Figure 8: gradient dissimilarity on image data by similarity of the users"
+CAPTION = (
+    "Gradient dissimilarity over the rounds for softmax regression on image data, of which gamma % are distributed at "
+    "random and the rest sorted by label (columns), with K = 50 and 100 local steps (rows). Dotted: at the optimum. "
+    "Solid: with privacy noise and clipping at the median; dashed: without. Bands: smallest to largest of the runs. "
+    + panels.REAL_SCALE
+)
+SOURCE = {"paper": "noble2022", "where": "Figure 8, Appendix D.3.1"}
+BUDGET_SECONDS = {"quick": 35.0, "full": 1800.0}
+SHARED_RUNS = "noble2022 panels of image data"
+DATA = noble.IMAGES
+PAPER = "D.3.1: superior performance on real data"
+
+
+def compute(context: Context) -> dict[str, Any]:
+    data = panels.images(context, panels.STEPS, panels.DISSIMILARITY)
+    data["claims"] = [
+        panels.nearer(data["panels"], PAPER),
+        epsilon.caption("11.5", epsilon.FEMNIST, panels.STEPS),
+    ]
+    return data
+
+
+def draw(data: Mapping[str, Any]) -> dict[str, Any]:
+    return panels.draw(data, panels.DISSIMILARITY, log=True)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(__file__))
