@@ -32,7 +32,7 @@ from dpfl_theory.problems.base import Problem
 
 __all__ = ["PLACEMENTS", "FedAvg"]
 
-PLACEMENTS = ("client", "average")
+PLACEMENTS = ("per-client", "average")
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class FedAvg(Memoryless):
         to zero) or another operator, C in [F/X]; by default nothing.
     cohort: the client sampling; sums over the cohort are divided by r.
     sigma: standard deviation per coordinate [F/X] of the noise on the average when exactly r clients take part.
-    noise: ``client`` as printed (each client adds N(0, r sigma^2 I): a cohort of s clients leaves the average with
+    noise: ``per-client`` as printed (each client adds N(0, r sigma^2 I): a cohort of s clients leaves the average with
         variance s sigma^2/r, and an empty one with none), or ``average`` (N(0, sigma^2 I) whatever the cohort).
 
     >>> from dpfl_theory.algorithms.bounding import Clip
@@ -60,7 +60,7 @@ class FedAvg(Memoryless):
     bounding: Bounding = field(default_factory=Unbounded)
     cohort: Cohort = field(default_factory=Cohort)
     sigma: PerLane = 0.0
-    noise: str = "client"
+    noise: str = "per-client"
 
     def __post_init__(self) -> None:
         positive_steps("the local step size", self.local_step)
@@ -91,7 +91,7 @@ class FedAvg(Memoryless):
         noise = xp.zeros_like(w)
         if noisy(self.sigma):
             deviation = context.per_lane(self.sigma)
-            if self.noise == "client":
+            if self.noise == "per-client":
                 deviation = deviation * xp.sqrt(cohort.sum(axis=1) / r)
             noise = deviation[:, None] * context.engine.normal(context.lanes, k, 1, w.shape[1], SERVER_NOISE)[0]
         happened = Round(

@@ -40,7 +40,7 @@ def fedavg_reach(algorithm: FedAvg, problem: Problem, rounds: int, start: Array)
     if algorithm.cohort.scheme == "poisson" and r < n:
         participations += log / 3.0 + math.sqrt((log / 3.0) ** 2 + 2.0 * participations * log)
         participations = min(participations, float(rounds * n))
-    variance = sigma**2 * (participations / r if algorithm.noise == "client" else rounds)
+    variance = sigma**2 * (participations / r if algorithm.noise == "per-client" else rounds)
     noise = math.sqrt(variance * (problem.d + 2.0 * math.sqrt(problem.d * log) + 2.0 * log))
     radius = float(np.linalg.norm(start - w_star)) + beta * (C * participations / r + noise)
     at_star = np.linalg.norm(problem.gradients_at_star, axis=1)

@@ -125,7 +125,7 @@ ALGORITHM_FAULTS: list[tuple[str, Place, str, str]] = [
     ("noise whatever the cohort", FEDAVG, "deviation * xp.sqrt(cohort.sum(axis=1) / r)", "deviation"),
     ("cohort's share without its root", FEDAVG, "xp.sqrt(cohort.sum(axis=1) / r)", "(cohort.sum(axis=1) / r)"),
     ("noise r times too small", FEDAVG, "xp.sqrt(cohort.sum(axis=1) / r)", "xp.sqrt(cohort.sum(axis=1)) / r"),
-    ("noise placements swapped", FEDAVG, 'self.noise == "client"', 'self.noise == "average"'),
+    ("noise placements swapped", FEDAVG, 'self.noise == "per-client"', 'self.noise == "average"'),
     ("noise not multiplied by beta", FEDAVG, "beta[:, None] * (signal + noise)", "beta[:, None] * signal - noise"),
     ("noise subtracted", FEDAVG, "(signal + noise)", "(signal - noise)"),
     ("noise of another round", FEDAVG, "normal(context.lanes, k, 1", "normal(context.lanes, k + 1, 1"),

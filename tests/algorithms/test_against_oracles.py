@@ -127,7 +127,7 @@ def test_scaffnew_with_any_gradient(kind: str) -> None:
 
 def test_fedavg_with_clients_drawn_repeatedly() -> None:
     repeated = Cohort("with-replacement", 4)
-    cases = itertools.product((Unbounded(), Clip(1.5), Normalise(1.5)), ("client", "average"))
+    cases = itertools.product((Unbounded(), Clip(1.5), Normalise(1.5)), ("per-client", "average"))
     agree([FedAvg(0.3, 2, 0.2, bounding, repeated, 0.3, noise) for bounding, noise in cases], "full")
 
 

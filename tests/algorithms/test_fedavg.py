@@ -35,7 +35,7 @@ def first_norms(problem: Any, eta: float, steps: int) -> np.ndarray:
 
 @pytest.mark.parametrize("bounding", ["none", "clip", "normalise"])
 @pytest.mark.parametrize("scheme", COHORTS)
-@pytest.mark.parametrize("noise", ["client", "average"])
+@pytest.mark.parametrize("noise", ["per-client", "average"])
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_agrees_with_the_reference(name: str, noise: str, scheme: str, bounding: str) -> None:
     """E in {1, 3}; one number for all lanes, numbers for each lane, and schedules, for both step sizes."""
@@ -89,7 +89,7 @@ def test_empty_cohorts_leave_only_what_the_noise_placement_says(engine: Any) -> 
     """Per-client noise: nobody, no noise, no step. Noise on the average: N(0, sigma^2 I) whatever the cohort."""
     problem = problem_of("dense")
     start = starting_points(problem, 4)
-    for noise in ("client", "average"):
+    for noise in ("per-client", "average"):
         algorithm = FedAvg(0.2, cohort=Cohort("poisson", 0.3), sigma=0.5, noise=noise, bounding=Clip(1.0))
         run = play(algorithm, problem, 20, start, engine=engine)
         empty = 0
@@ -98,7 +98,7 @@ def test_empty_cohorts_leave_only_what_the_noise_placement_says(engine: Any) -> 
                 if h.cohort[s].sum() == 0.0:
                     empty += 1
                     assert not h.signal[s].any()
-                    assert np.array_equal(after[s], before[s]) == (noise == "client")
+                    assert np.array_equal(after[s], before[s]) == (noise == "per-client")
                     assert np.allclose(after[s], before[s] - 0.2 * h.noise[s], rtol=1e-15, atol=0)
                 else:
                     assert not np.array_equal(after[s], before[s])
@@ -146,24 +146,24 @@ def noises(noise: str, sigma: float, r: float) -> tuple[np.ndarray, np.ndarray]:
     )
 
 
-@pytest.mark.parametrize("noise", ["client", "average"])
+@pytest.mark.parametrize("noise", ["per-client", "average"])
 def test_the_variance_of_the_noise(noise: str) -> None:
     """A cohort of s has variance s sigma^2/r with noise per client and sigma^2 on the average: chi-square limits for
     each of 5 sizes s, rate 2e-9 each."""
     sigma, r = 0.7, 2.5
     sizes, vectors = noises(noise, sigma, r)
-    if noise == "client":
+    if noise == "per-client":
         assert not vectors[sizes == 0].any()
     tested = 0
-    for s in range(1 if noise == "client" else 0, 6):
+    for s in range(1 if noise == "per-client" else 0, 6):
         chosen = vectors[sizes == s]
-        variance = sigma**2 * (s / r if noise == "client" else 1.0)
+        variance = sigma**2 * (s / r if noise == "per-client" else 1.0)
         limits = stats.chi2.isf([1 - 1e-9, 1e-9], chosen.size)
         assert limits[0] < np.sum(chosen**2) / variance < limits[1], s
         tested += len(chosen) > 100
     assert tested >= 5
     # the distinction is visible: the other placement's variance is far outside
-    assert abs(np.mean(vectors[sizes == 5] ** 2) / sigma**2 - (2.0 if noise == "client" else 1.0)) < 0.1
+    assert abs(np.mean(vectors[sizes == 5] ** 2) / sigma**2 - (2.0 if noise == "per-client" else 1.0)) < 0.1
 
 
 def test_noise_per_client_is_that_of_the_printed_sum() -> None:
@@ -171,7 +171,7 @@ def test_noise_per_client_is_that_of_the_printed_sum() -> None:
     sigma, r, s = 0.7, 2.5, 4
     rng = np.random.default_rng(4)
     printed = (rng.standard_normal((20000, s)) * np.sqrt(r) * sigma).sum(axis=1) / r
-    sizes, vectors = noises("client", sigma, r)
+    sizes, vectors = noises("per-client", sigma, r)
     drawn = vectors[sizes == s].ravel()
     assert stats.ks_2samp(printed, drawn).pvalue > 1e-9  # rate 1e-9
     assert stats.ks_2samp(printed, drawn * 1.2).pvalue < 1e-9
@@ -262,7 +262,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"sigma": -1.0}, "sigma is -1: a finite number that is not negative is needed"),
     ({"sigma": Schedule(1.0)}, f"sigma is {NUMBER}"),
     ({"bounding": "clip"}, "the bounding operator is 'clip': give Clip(C), Normalise(C) or Unbounded()"),
-    ({"noise": "server"}, "noise placement 'server' is unknown: choose one of client, average"),
+    ({"noise": "server"}, "noise placement 'server' is unknown: choose one of per-client, average"),
 ]  # fmt: skip
 
 

@@ -445,7 +445,7 @@ def test_ranges_hold_within_the_reach(name: str) -> None:
             bounding_of(bounding, C),
             cohort,
             noise * C / math.sqrt(d),
-            ("client", "average")[case % 2],
+            ("per-client", "average")[case % 2],
         )
         reach = fedavg_reach(algorithm, problem, 12, start)
         assert reach is not None
@@ -485,7 +485,7 @@ def share_beyond(algorithm: FedAvg, rounds: int, factor: float, monkeypatch: pyt
     return float(np.mean(farthest > factor * reach.radius)), 4000
 
 
-@pytest.mark.parametrize("noise", ["client", "average"])
+@pytest.mark.parametrize("noise", ["per-client", "average"])
 @pytest.mark.parametrize("cohort", [Cohort(), Cohort("poisson", 1.5), Cohort("fixed", 2)])
 def test_the_reach_fails_no_more_often_than_stated(noise: str, cohort: Cohort, monkeypatch: pytest.MonkeyPatch) -> None:
     """On an almost flat objective the noise alone moves the server, and most of the way is noise's: the stated failure

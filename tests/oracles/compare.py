@@ -95,7 +95,7 @@ def fedavg_step(a: Any, problem: Problem, w: np.ndarray, k: int, s: int, seed: i
     noise = of_lane(a.sigma, s) * server_noise(d, seed, lane, k)
     eta, beta = (step_of(step, s, k) for step in (a.local_step, a.global_step or a.local_step))
     zeta = np.zeros((1, n, d))
-    if a.noise == "client" and members:
+    if a.noise == "per-client" and members:
         zeta[0, members] = np.sqrt(r * len(members)) * noise / len(members)
     operator, C = psi_of(a.bounding, s)
     after = fedavg(problem, w, [eta], [beta], a.local_steps, operator, C, r, [members], zeta)[-1]

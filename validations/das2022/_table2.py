@@ -119,7 +119,7 @@ def run(
         LOCAL_STEPS,
         Schedule([0.5 * s for s in step], DECAY),
         cohort=Cohort("fixed", data.cohort),
-        noise="client",
+        noise="per-client",
         **private,
     )
     observe = [accuracy(data.test, "test"), accuracy(data.validation, "validation")]

@@ -137,7 +137,7 @@ _HARD: Any = {"pull": 1e6}  # ScaffNew's control variates turn the message a lit
 _clip = functools.partial(FedAvg, bounding=Clip(1.0))
 _normalise = functools.partial(FedAvg, bounding=Normalise(1.0))
 _average: Any = {"cohort": Cohort("poisson", 1.5), "noise": "average"}
-_client: Any = {"cohort": Cohort("poisson", 1.5), "noise": "client"}
+_client: Any = {"cohort": Cohort("poisson", 1.5), "noise": "per-client"}
 _fixed: Any = {"cohort": Cohort("fixed", 2), "noise": "average"}
 
 _all = functools.partial(DPFedAvg, clients=3)

@@ -66,7 +66,7 @@ def _run(
         bounding=bounding_of(bounding, values["C"]),
         cohort=cohort,
         sigma=values["C"] * values["rho"] * math.sqrt(values["K"] / problem.d),
-        noise=instance.get("noise", "client"),
+        noise=instance.get("noise", "per-client"),
     )
     reach = fedavg_reach(algorithm, problem, rounds, start)
     notes = {} if "limit" not in instance else {"share that the limit drops, rho E/alpha": _dropped(values)}
