@@ -6,6 +6,7 @@ end. Blocks have a fixed width, so that a run is the same bit for bit for any nu
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -167,7 +168,7 @@ def _blocks(problem: Problem, engine: Engine, lanes: int) -> list[slice]:
     width = min(_MOST_LANES, max(least, size // lane))
     count = 1 if lanes <= width else 2 * max(1, round(lanes / (2 * width)))
     ends = [lanes * i // count for i in range(count + 1)]
-    return [slice(first, end) for first, end in zip(ends, ends[1:])]
+    return [slice(first, end) for first, end in itertools.pairwise(ends)]
 
 
 class _Tally:
