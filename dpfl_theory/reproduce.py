@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from dpfl_theory import methods
 from dpfl_theory.checks.evidence import Evidence, exit_code, in_short
 from dpfl_theory.checks.runner import Pair, report_of, settings_of, tasks_of, usual_seconds
 from dpfl_theory.checks.workers import work_of
@@ -56,7 +57,7 @@ def order_of(pairs: Sequence[Pair], cost: Sequence[float]) -> list[int]:
 
     """
     *others, compiling = range(len(cost))
-    symbolic = {i for i, (_, c) in enumerate(pairs) if c.method != "monte-carlo"}
+    symbolic = {i for i, (_, c) in enumerate(pairs) if not methods.get(c.method).simulates}
     return [compiling, *sorted(others, key=lambda i: (i not in symbolic, -cost[i]))]
 
 

@@ -40,7 +40,7 @@ def check_seconds(statement: str, method: str, name: str) -> float:
     True
     """
     named = recorded()["checks"].get(statement, {}).get(method, {})
-    return float(named.get(name, recorded()["methods"][method]))
+    return float(named.get(name, recorded()["methods"].get(method, LONG_SECONDS)))
 
 
 def validation_seconds(names: Sequence[str]) -> float | None:

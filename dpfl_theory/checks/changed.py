@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import dpfl_theory
+from dpfl_theory import methods
 from dpfl_theory import statements as catalogue
 from dpfl_theory.checks.imports import Imports
 from dpfl_theory.errors import InputError
@@ -56,8 +57,8 @@ class Change:
             source = graph.module(name) if name is not None else own
             if source is None:
                 raise InputError(f"{statement.id} is not of the catalogue: say which file it is from")
-            methods = (graph.module(f"{self.package.name}.checks.{m.replace('-', '_')}") for m in statement.methods)
-            rests = {*runner, *graph.closure([source, *methods])}
+            runners = (graph.module(methods.get(m).runner) for m in statement.methods)
+            rests = {*runner, *graph.closure([source, *runners])}
             if (name is None and unknown) or touched & rests or self._mentioned(graph, rests):
                 chosen.append(statement)
         return tuple(chosen)

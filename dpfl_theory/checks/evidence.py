@@ -11,6 +11,8 @@ from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory import methods
+
 if TYPE_CHECKING:
     from dpfl_theory.statements.claims import Outcome
     from dpfl_theory.statements.model import Check, Statement
@@ -201,8 +203,9 @@ def verdict_of(evidence: Sequence[Mapping[str, Any]]) -> str:
 def statement_verdict(outcomes: Iterable[tuple[str, str]]) -> str:
     """A statement's verdict from the (method, verdict) of its checks.
 
-    violated if any check is; holds if a decisive check holds; else inconclusive. Algebra decides only where no other
-    method was applied: that a bound has the right units, or follows from another, does not make it true.
+    violated if any check is; holds if a decisive check holds; else inconclusive. A method that is not decisive
+    (`Method.decisive`: algebra) decides only where no other was applied: that a bound has the right units, or follows
+    from another, does not make it true.
 
     >>> statement_verdict([("algebra", "holds"), ("monte-carlo", "violated")])
     'violated'
@@ -214,7 +217,8 @@ def statement_verdict(outcomes: Iterable[tuple[str, str]]) -> str:
     seen = list(outcomes)
     if any(verdict == "violated" for _, verdict in seen):
         return "violated"
-    decisive = [verdict for method, verdict in seen if method != "algebra"] or [verdict for _, verdict in seen]
+    weak = {name for name, method in methods.known().items() if not method.decisive}
+    decisive = [verdict for method, verdict in seen if method not in weak] or [verdict for _, verdict in seen]
     return "holds" if "holds" in decisive else "inconclusive"
 
 

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dpfl_theory import methods
 from dpfl_theory.checks import monte_carlo
 from dpfl_theory.checks.evidence import Evidence
 from dpfl_theory.checks.hypotheses import unmet
@@ -111,7 +112,7 @@ def falsify(
             f"{statement.id} is not claimed wherever its hypotheses hold, so no failing instance refutes it: check "
             f"it instead (dpfl-theory check {statement.id})"
         )
-    bases = [c for c in statement.checks if c.method == "monte-carlo"]
+    bases = [c for c in statement.checks if methods.get(c.method).simulates]
     if not bases:
         raise InputError(
             f"{statement.id} has no runs to vary: check it by its other methods, which search whole classes of "

@@ -19,6 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from dpfl_theory import methods
 from dpfl_theory import statements as catalogue
 from dpfl_theory.checks.evidence import Evidence
 from dpfl_theory.checks.runner import checks_of, run_one
@@ -84,7 +85,7 @@ def planted(
     return {
         (c.method, c.name): _attempt(changed, c)
         for c in checks_of(changed)
-        if c.method != "monte-carlo" and (among is None or (c.method, c.name) in among)
+        if not methods.get(c.method).simulates and (among is None or (c.method, c.name) in among)
     }
 
 
@@ -117,7 +118,8 @@ def power_of(statement: Statement, found: Found, after: Mapping[float, Found]) -
     """A statement's power from its evidence, and from the evidence with right sides that were made smaller."""
     first = after.get(SHRINKAGES[0], {})
     has_formula = statement.sides is not None
-    reading = {key for key, e in found.items() if key[0] == "monte-carlo" or (key in first and reads(e, first[key]))}
+    drawn = {key for key in found if methods.get(key[0]).simulates}
+    reading = drawn | {key for key, e in found.items() if key in first and reads(e, first[key])}
     spoken = [
         (e["ratio"], f"{method}: {name}")
         for (method, name), e in found.items()
@@ -127,21 +129,21 @@ def power_of(statement: Statement, found: Found, after: Mapping[float, Found]) -
         and ((method, name) in reading or not has_formula)
     ]
     ratio, ratio_by = max(spoken, default=(None, ""), key=lambda pair: pair[0])
-    methods = tuple(dict.fromkeys(m for m, _ in found))
+    used = tuple(dict.fromkeys(m for m, _ in found))
     noticed: dict[str, tuple[float, str]] = {}
     for method, share, told in sorted(_noticed(statement, found, after)):
         noticed.setdefault(method, (share, told))
-    counts = {m: (sum(n == m and (n, c) in reading for n, c in found), sum(n == m for n, _ in found)) for m in methods}
-    runs = [e for (method, _), e in found.items() if method == "monte-carlo" and e["vacuous"] is not None]
+    counts = {m: (sum(n == m and (n, c) in reading for n, c in found), sum(n == m for n, _ in found)) for m in used}
+    runs = [found[key] for key in drawn if found[key]["vacuous"] is not None]
     idle = all(e["vacuous"] for e in runs) if runs else None
-    least = {m: (_short(noticed[m][0]), noticed[m][1]) if m in noticed else (None, "") for m in methods}
+    least = {m: (_short(noticed[m][0]), noticed[m][1]) if m in noticed else (None, "") for m in used}
     return Power(_short(ratio), ratio_by, counts, idle, least, fingerprint(statement))
 
 
 def _noticed(statement: Statement, found: Found, after: Mapping[float, Found]) -> Iterable[tuple[str, float, str]]:
     """Each check that notices a stronger statement: its method, the smallest share by which it does, its name."""
     for (method, name), e in found.items():
-        if method in ("monte-carlo", "privacy"):
+        if methods.get(method).limits:
             share = margin(e, statement.relation == "==")
             if share is not None and share < 1.0:
                 yield method, share, name

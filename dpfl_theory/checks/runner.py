@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import importlib
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -12,15 +11,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from dpfl_theory import methods as known_methods
 from dpfl_theory import statements as catalogue
 from dpfl_theory.checks.evidence import Evidence, document, statement_verdict
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.workers import Task, name_of, work_of
-from dpfl_theory.errors import DpflError, InputError, place, told, unknown_name
+from dpfl_theory.errors import DpflError, InputError, place, told
 from dpfl_theory.kernels import DEVICES
 from dpfl_theory.kernels.threads import usable_cores
 from dpfl_theory.processes import one_thread, spread
-from dpfl_theory.statements.model import METHODS, Check, Statement
+from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.power import Power
 from dpfl_theory.usual import check_seconds
 
@@ -45,9 +45,6 @@ Progress = Callable[[int, int, str, float], None]
 
 _WORTH_A_PROCESS = 10.0
 """Seconds of work that make up for starting a process."""
-
-_RATIONAL = ("algebra", "exact")
-"""Methods without floating-point kernels, which have no threads to bound."""
 
 
 @dataclass(frozen=True)
@@ -75,12 +72,11 @@ class Report:
 def plan(statements: Iterable[Statement], methods: Sequence[str] = ()) -> list[Pair]:
     """Every check of the statements by the methods (all methods when none is named), cheap methods first."""
     for method in methods:
-        if method not in METHODS:
-            raise unknown_name("method", method, METHODS)
+        known_methods.get(method)
     pairs = [
         (statement, c) for statement in statements for c in checks_of(statement) if not methods or c.method in methods
     ]
-    order = {m: i for i, m in enumerate(("algebra", "exact", "privacy", "worst-case", "monte-carlo"))}
+    order = {m: i for i, m in enumerate(known_methods.known())}
     return sorted(pairs, key=lambda pair: order[pair[1].method])
 
 
@@ -151,7 +147,7 @@ def run_plan(
 
 
 def settings_of(pairs: Sequence[Pair], alpha: float, seed: int, device: str) -> Settings:
-    """The settings of these checks: alpha is split evenly over the Monte-Carlo checks. Raises InputError for values
+    """The settings of these checks: alpha is split evenly over the checks that simulate. Raises InputError for values
     that cannot be used."""
     if not 0.0 < alpha < 1.0:
         raise InputError(f"alpha is {alpha}: the false-alarm budget must lie in (0, 1)")
@@ -159,7 +155,7 @@ def settings_of(pairs: Sequence[Pair], alpha: float, seed: int, device: str) -> 
         raise InputError(f"device {device!r} is unknown: choose one of {', '.join(DEVICES)}")
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**64:
         raise InputError(f"the seed is {seed!r}: a whole number of at least 0 and below 2^64 is needed")
-    return Settings(seed, alpha / max(1, sum(c.method == "monte-carlo" for _, c in pairs)), device, None)
+    return Settings(seed, alpha / max(1, sum(known_methods.get(c.method).simulates for _, c in pairs)), device, None)
 
 
 def report_of(pairs: Sequence[Pair], evidence: Sequence[Evidence], alpha: float, seconds: float) -> Report:
@@ -217,10 +213,10 @@ def run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
     if settings.out_of_time:
         reason = "the time budget was spent before this check began; raise --budget"
         return Evidence(statement.id, c.method, c.name, "inconclusive", c.expected, reason, instance=c.instance)
-    module = importlib.import_module(f"dpfl_theory.checks.{c.method.replace('-', '_')}")
+    method = known_methods.get(c.method)
     try:
-        with contextlib.nullcontext() if c.method in _RATIONAL else one_thread():
-            outcome: Evidence = replace(module.run(statement, c, settings), part=c.part)
+        with one_thread() if method.threads else contextlib.nullcontext():
+            outcome = replace(method.run(statement, c, settings), part=c.part)
     except DpflError:
         raise
     except Exception as error:

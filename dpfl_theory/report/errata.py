@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dpfl_theory import methods
 from dpfl_theory.checks.evidence import VERDICTS
 from dpfl_theory.console import write
 from dpfl_theory.report.entries import Entry, readings_of, reference, showing, siblings, versions_of
@@ -29,7 +30,7 @@ from dpfl_theory.report.letter import (
 from dpfl_theory.report.proof_map import ProofMap, proof_map
 from dpfl_theory.report.templates import anchor, render
 from dpfl_theory.statements.errata import GRADES
-from dpfl_theory.statements.model import DERIVED, METHODS, Statement
+from dpfl_theory.statements.model import DERIVED, Statement
 
 __all__ = ["FOLDER", "Finding", "PaperErrata", "ShownRemark", "collect", "write_pages"]
 
@@ -151,7 +152,7 @@ class PaperErrata:
     @property
     def methods(self) -> dict[str, int]:
         """How many of the checked statements each method speaks of."""
-        return {m: n for m in METHODS if (n := sum(m in e.methods for e in self.checked))}
+        return {m: n for m in methods.known() if (n := sum(m in e.methods for e in self.checked))}
 
 
 def collect(paper: str, entries: Sequence[Entry], graph: Any) -> PaperErrata:

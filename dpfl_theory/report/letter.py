@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-from dpfl_theory import statements
+from dpfl_theory import methods, statements
 from dpfl_theory.checks.runner import plan
 from dpfl_theory.report.entries import Entry, check_command, copy_read, natural, readings_of, reference
 from dpfl_theory.report.proof_map import harmed, proof_graph
 from dpfl_theory.statements.errata import GRADES, Cause
-from dpfl_theory.statements.model import DERIVED, METHODS, Statement
+from dpfl_theory.statements.model import DERIVED, Statement
 
 __all__ = [
     "SharedCause",
@@ -128,9 +128,10 @@ def opening(paper: str, own: Sequence[Statement]) -> list[str]:
         read += "yours. We should be glad to put your own formulas in their place."
     elif known["restored"]:
         read += " Where our copy has lost a formula we restored it, and nothing restored is called an error of yours."
+    *others, last = methods.known().values()
     checked = (
-        "Each was checked by the methods that apply to it: exact algebra, worst cases over a whole class of functions, "
-        "exact rational arithmetic, simulation with confidence limits, and accounting of privacy."
+        "Each was checked by the methods that apply to it: "
+        f"{', '.join(method.what for method in others)}, and {last.what}."
     )
     if errata:
         found = f"{errata} {_plural(errata, 'statement')} {'does' if errata == 1 else 'do'} not hold as read, "
@@ -176,7 +177,7 @@ def showing_command(statement: Statement) -> str:
     'dpfl-theory check hou2023.corollary1 --method exact'
     """
     known = {method for method, _ in refuting_checks(statement)}
-    chosen = [f" --method {m}" for m in METHODS if m in known]
+    chosen = [f" --method {m}" for m in methods.known() if m in known]
     return check_command(statement.id) + "".join(chosen if known < set(statement.methods) else ())
 
 

@@ -12,8 +12,9 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
+from dpfl_theory import methods
 from dpfl_theory.errors import InputError, unknown_name
-from dpfl_theory.statements.model import METHODS, Statement
+from dpfl_theory.statements.model import Statement
 
 __all__ = ["Statement", "all_statements", "file_of", "get", "load_file", "papers", "select"]
 
@@ -103,6 +104,6 @@ def load_file(path: str | Path) -> tuple[Statement, ...]:
         raise InputError(f"statement file {str(file)!r} defines no STATEMENTS: set it to a tuple of Statement objects")
     for statement in statements:
         for check in statement.checks:
-            if check.method not in METHODS:
-                raise unknown_name(f"method in check {check.name!r} of {statement.id}:", check.method, METHODS)
+            if check.method not in methods.known():
+                raise unknown_name(f"method in check {check.name!r} of {statement.id}:", check.method, methods.known())
     return statements

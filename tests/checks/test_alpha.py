@@ -88,7 +88,7 @@ def test_the_monte_carlo_checks_of_a_plan_share_alpha(jobs: int) -> None:
         assert shared[0] < whole[0] < whole[1] < shared[1], id_
 
 
-COUNTED = 'sum(c.method == "monte-carlo" for _, c in pairs)'
+COUNTED = "sum(known_methods.get(c.method).simulates for _, c in pairs)"
 SENT = "deadline=None, progress=None"
 UNSPLIT = [
     ("every check has the whole alpha", 1, "runner", f"max(1, {COUNTED})", "1"),

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 from threadpoolctl import threadpool_info
 
-from dpfl_theory import check, statements
+from dpfl_theory import check, methods, statements
 from dpfl_theory.checks.runner import Report, checks_of, plan, run_plan, suitable_jobs
 from dpfl_theory.errors import EnvironmentFault, InputError
 from dpfl_theory.kernels.threads import usable_cores
 from dpfl_theory.processes import one_thread
-from dpfl_theory.statements.model import METHODS, Check, Source, Statement
+from dpfl_theory.statements.model import Check, Source, Statement
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "my_statements.py"
 HEAD = """
@@ -58,7 +58,7 @@ def mine(tmp_path: Path, builds: str) -> Path:
 
 def test_two_processes_find_what_one_finds() -> None:
     pairs = [p for p in plan([statements.get(i) for i in HANDFUL]) if p[1].name == HANDFUL[p[0].id]]
-    assert {c.method for _, c in pairs} == set(METHODS)
+    assert {c.method for _, c in pairs} == set(methods.known())
     told: list[tuple[int, int, str, float]] = []
     here = run_plan(pairs, seed=5, device="cpu")
     there = run_plan(pairs, seed=5, device="cpu", jobs=2, progress=lambda *t: told.append(t))

@@ -1,0 +1,5 @@
+"""algebra: symbolic facts about printed formulas (units, special cases, limits, consistency between two printings)."""
+
+from dpfl_theory.methods.base import Method
+
+METHOD = Method("algebra", "exact algebra", 10, "dpfl_theory.checks.algebra", decisive=False, threads=False)

@@ -1,0 +1,5 @@
+"""privacy: what is claimed of a mechanism against certified limits of epsilon and delta."""
+
+from dpfl_theory.methods.base import Method
+
+METHOD = Method("privacy", "accounting of privacy", 30, "dpfl_theory.checks.privacy", limits=True)

@@ -1,0 +1,88 @@
+"""Methods found by scan: a file more is a method more, everywhere."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dpfl_theory import methods, statements
+from dpfl_theory.checks.evidence import statement_verdict
+from dpfl_theory.checks.runner import plan, run_plan, settings_of
+from dpfl_theory.cli import main
+from dpfl_theory.errors import InputError
+from dpfl_theory.statements.model import Check
+
+DESCRIPTION = """
+from dpfl_theory.methods.base import Method
+METHOD = Method("by-eye", "a look at the formula", 15, "looking", {more})
+"""
+RUNNER = """
+from dpfl_theory.checks.evidence import Evidence
+def run(statement, check, settings):
+    return Evidence(statement.id, check.method, check.name, check.made(statement), check.expected, "it was looked at")
+"""
+BASE = statements.get("das2022.lemma8")
+
+
+@pytest.fixture
+def another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A method in a file of its own, and what runs its checks."""
+    name = "by_eye"
+    (tmp_path / f"{name}.py").write_text(DESCRIPTION.format(more="threads=False"))
+    (tmp_path / "looking.py").write_text(RUNNER)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(methods, "__path__", [*methods.__path__, str(tmp_path)])
+    methods.known.cache_clear()
+    yield "by-eye"
+    methods.known.cache_clear()
+    for module in (f"dpfl_theory.methods.{name}", "looking"):
+        sys.modules.pop(module, None)
+
+
+def test_a_file_more_is_a_method_more(another: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert list(methods.known()) == ["algebra", another, "exact", "privacy", "worst-case", "monte-carlo"]
+    checks = (Check(another, "a look", lambda statement, _: "holds"), *BASE.checks)
+    seen = replace(BASE, checks=checks)
+    assert seen.methods[:2] == ("algebra", another)
+    pairs = plan([seen], [another])
+    assert [check.name for _, check in pairs] == ["a look"]
+    (evidence,) = run_plan(pairs).evidence
+    assert (evidence.method, evidence.verdict, evidence.reason) == (another, "holds", "it was looked at")
+    assert main(["check", BASE.id, "--method", another]) == 2  # known, and used by none of the catalogue's statements
+    assert "no check of these statements uses the method by-eye" in capsys.readouterr().err
+
+
+def test_without_its_file_it_is_unknown(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(InputError, match="unknown method 'by-eye'"):
+        plan([BASE], ["by-eye"])
+    assert main(["check", BASE.id, "--method", "by-eye"]) == 2
+    assert "unknown method 'by-eye'" in capsys.readouterr().err
+
+
+def test_only_what_is_decisive_decides_beside_others() -> None:
+    weak = [name for name, method in methods.known().items() if not method.decisive]
+    assert weak == ["algebra"]
+    assert statement_verdict([("algebra", "holds"), ("exact", "inconclusive")]) == "inconclusive"
+    assert statement_verdict([("algebra", "inconclusive"), ("exact", "holds")]) == "holds"
+
+
+def test_the_false_alarm_probability_is_shared_by_what_simulates() -> None:
+    pairs = plan([statements.get("das2022.theorem4b")])
+    drawn = [c for _, c in pairs if methods.get(c.method).simulates]
+    assert 1 < len(drawn) < len(pairs)
+    assert settings_of(pairs, 1e-3, 0, "cpu").alpha == pytest.approx(1e-3 / len(drawn))
+
+
+def test_every_runner_is_there_and_names_of_methods_import_nothing_heavy() -> None:
+    program = (
+        "import sys; from dpfl_theory import methods; methods.known(); "
+        "heavy = {'numpy', 'scipy', 'sympy', 'numba', 'cvxpy', 'PEPit'} & set(sys.modules); assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+    for method in methods.known().values():
+        assert (Path(methods.__file__).parents[1] / "checks" / f"{method.runner.rsplit('.', 1)[1]}.py").is_file()
