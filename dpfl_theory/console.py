@@ -69,7 +69,7 @@ def run_app(app: Callable[..., Any], arguments: Sequence[str] | None = None, pro
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return CLOSED_PIPE
     except DpflError as error:
-        return _fail(program, str(error), error.exit_code)
+        return _fail(program, as_options(str(error)), error.exit_code)
     except KeyboardInterrupt:
         return _fail(program, "interrupted", INTERRUPTED)
     except Exception as error:
@@ -93,6 +93,24 @@ def _fail(program: str, sentence: str, code: int) -> int:
 
 def _one_sentence(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip().rstrip(".")
+
+
+def option(name: str) -> str:
+    """The command line's option for an argument of the library.
+
+    >>> option("noise_multiplier")
+    '--noise-multiplier'
+    """
+    return "--" + name.replace("_", "-")
+
+
+def as_options(text: str) -> str:
+    """What the library says, with its arguments, which it puts in backquotes, as options of the command line.
+
+    >>> as_options("`cohort` is 3 of `clients=2`: use `noise_multiplier`")
+    '--cohort is 3 of --clients 2: use --noise-multiplier'
+    """
+    return re.sub(r"`([a-z][a-z0-9_]*)(?:=([^`\s]+))?`", lambda m: option(m[1]) + (f" {m[2]}" if m[2] else ""), text)
 
 
 def choice(what: str, value: str, known: Sequence[str]) -> str:

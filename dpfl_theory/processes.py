@@ -77,7 +77,7 @@ def spread(
             if process not in others:
                 process.terminate()
         if isinstance(error, BrokenProcessPool):
-            told = f"one of {jobs} processes ended before its work did, perhaps for want of memory: use fewer --jobs"
+            told = f"one of {jobs} processes ended before its work did, perhaps for want of memory: use fewer `jobs`"
             raise EnvironmentFault(told) from error
         raise
     found = {i: future.result() for future, i in futures.items()}

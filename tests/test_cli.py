@@ -240,7 +240,7 @@ def test_a_spent_budget_is_undecided(capsys: Output) -> None:
     )
     document = json.loads(capsys.readouterr().out)
     assert {e["verdict"] for e in document["evidence"]} == {"inconclusive"}
-    assert "--budget" in document["evidence"][-1]["reason"]
+    assert "the time budget was spent" in document["evidence"][-1]["reason"]
 
 
 def test_junit_skips_what_is_undecided(capsys: Output) -> None:

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 from dpfl_theory import console, privacy
 from dpfl_theory.cli import _answer, main
-from dpfl_theory.cli._parameters import build, flag, parameters, takes
+from dpfl_theory.cli._parameters import build, parameters, takes
+from dpfl_theory.console import option
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy import noble2022
 from dpfl_theory.privacy.constants import PRESCRIPTIONS
@@ -44,7 +45,7 @@ NEEDED = {
 
 
 def arguments(values: dict[str, Any]) -> list[str]:
-    return [text for name, value in values.items() for text in (flag(name), str(value))]
+    return [text for name, value in values.items() for text in (option(name), str(value))]
 
 
 def refuse(constant: str) -> None:
@@ -370,7 +371,7 @@ def test_every_parameter_has_an_option(capsys: Output) -> None:
     text = capsys.readouterr().out
     for kind in mechanisms().values():
         for field in dataclasses.fields(kind):
-            assert re.search(rf"^  {flag(field.name)} ", text, re.M), field.name
+            assert re.search(rf"^  {option(field.name)} ", text, re.M), field.name
     assert re.search(r"^  --sampling full\|poisson\|fixed\|with-replacement", text, re.M)
     assert main(["privacy", "calibrate", "--help"]) == 0
     assert "--noise-multiplier" not in capsys.readouterr().out
@@ -457,7 +458,7 @@ def test_no_algorithm_takes_an_option_of_another(algorithm: str) -> None:
     foreign = [name for name in parameters(mechanisms().values()) if name not in takes(kind)]
     assert foreign
     for name in foreign:
-        with pytest.raises(InputError, match=f"{algorithm} takes no {flag(name)}: it takes .*--rounds"):
+        with pytest.raises(InputError, match=f"{algorithm} takes no {option(name)}: it takes .*--rounds"):
             build(kind, {name: "1"})
 
 

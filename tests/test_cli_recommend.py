@@ -14,7 +14,8 @@ from recommend.cases import INPUTS
 
 from dpfl_theory import console
 from dpfl_theory.cli import _answer, main
-from dpfl_theory.recommend import flag, recommend, settings
+from dpfl_theory.console import as_options, option
+from dpfl_theory.recommend import recommend, settings
 
 Output = pytest.CaptureFixture[str]
 
@@ -32,7 +33,7 @@ CONTRACT["dp-normfedavg"] = CONTRACT["dp-fedavg"]
 
 
 def arguments(algorithm: str, inputs: dict[str, Any]) -> list[str]:
-    given = [text for name, value in inputs.items() for text in (flag(name), str(value))]
+    given = [text for name, value in inputs.items() for text in (option(name), str(value))]
     return ["recommend", "--algorithm", algorithm, *given]
 
 
@@ -52,7 +53,7 @@ def test_json_is_the_packages_answer(capsys: Output, algorithm: str) -> None:
     out, err = capsys.readouterr()
     assert err == ""
     expected = recommend(algorithm, **INPUTS[algorithm])
-    assert json.loads(out) == {**json.loads(json.dumps(expected)), "schema": "dpfl-theory/1"}
+    assert json.loads(out) == {**json.loads(as_options(json.dumps(expected))), "schema": "dpfl-theory/1"}
 
 
 FROM_DATA = {"clip": 1.0, "epsilon": 8.0, "delta": 1e-5, "constant": 4.0, "clients": 4}
@@ -66,14 +67,14 @@ def test_data_in_place_of_constants(capsys: Output, monkeypatch: pytest.MonkeyPa
     out, err = capsys.readouterr()
     assert err == ""
     expected = recommend("dp-scaffnew", **FROM_DATA, **shape)
-    assert json.loads(out) == {**json.loads(json.dumps(expected)), "schema": "dpfl-theory/1"}
+    assert json.loads(out) == {**json.loads(as_options(json.dumps(expected))), "schema": "dpfl-theory/1"}
     assert main(command) == 0
     flat = " ".join(capsys.readouterr().out.split())
     assert set(expected["data"]["constants"]) == {
         *("dim", "smoothness", "strong_convexity", "distance", "gradient_norm_at_optimum")
     }
     for name, told in expected["data"]["constants"].items():
-        assert f"input {flag(name)} {told['value']:.6g} ({told['kind']}" in flat or name == "dim"
+        assert f"input {option(name)} {told['value']:.6g} ({told['kind']}" in flat or name == "dim"
         assert told["text"] in flat
     assert "logistic regression on breast-cancer" in flat
 
@@ -125,7 +126,7 @@ def test_text_tells_what_and_why(capsys: Output, algorithm: str) -> None:
     for cited in found["certificate"]["statements"]:
         assert cited["id"] in flat
     for warning in found["warnings"]:
-        assert warning in flat
+        assert as_options(warning) in flat
     for name, value in found.items():
         if isinstance(value, float):
             assert f"{name.replace('_', ' ')} {value:.6g}" in flat
@@ -184,9 +185,9 @@ def test_help_names_every_option(capsys: Output) -> None:
     out = capsys.readouterr().out
     for kind in settings().values():
         for name in kind.names():
-            assert flag(name) in out
-    for option in ("--data", "--ridge", "--partition", "--features", "--row-norm"):
-        assert option in out
+            assert option(name) in out
+    for other in ("--data", "--ridge", "--partition", "--features", "--row-norm"):
+        assert other in out
     assert "[dp-norm-ec]" in " ".join(out.split())
 
 

@@ -24,7 +24,7 @@ from dpfl_theory.statements.model import Statement
 
 __all__ = ["Change", "change_since"]
 
-_OPTION = "--changed-since"
+_OPTION = "`changed_since`"
 _VERSIONS = ("constraints.txt", "pyproject.toml")
 """Files beside the package that say with which libraries the verdicts come about."""
 

@@ -211,7 +211,7 @@ def _label(statement: Statement, c: Check) -> str:
 def run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
     """The evidence of one check, on one thread: its numbers depend on nobody's number of cores."""
     if settings.out_of_time:
-        reason = "the time budget was spent before this check began; raise --budget"
+        reason = "the time budget was spent before this check began; give more"
         return Evidence(statement.id, c.method, c.name, "inconclusive", c.expected, reason, instance=c.instance)
     method = known_methods.get(c.method)
     try:

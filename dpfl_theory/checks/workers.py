@@ -76,5 +76,5 @@ def _evidence(task: Task, settings: Settings, ends: float | None) -> Evidence:
         pickle.dumps(found)
     except Exception as error:
         told = f"the evidence of {task.statement}, check {check.name!r}, holds what no other process can read ({error})"
-        raise InputError(f"{told}: keep to numbers and text, or use --jobs 1") from error
+        raise InputError(f"{told}: keep to numbers and text, or use `jobs=1`") from error
     return found

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dpfl_theory.checks.evidence import SCHEMA
-from dpfl_theory.console import QUIET_SECONDS, Progress, choice, emit, say, writable, write
+from dpfl_theory.console import QUIET_SECONDS, Progress, as_options, choice, emit, say, writable, write
 
 __all__ = ["Answer", "as_text", "busy", "laid_out", "plain_formula", "rounded"]
 
@@ -40,9 +40,8 @@ class Answer:
         if missing:
             made["warnings"] = [*made.get("warnings", []), f"Not finite, and null therefore: {', '.join(missing)}."]
         made["schema"] = SCHEMA
-        text = (
-            json.dumps(made, indent=1, ensure_ascii=False, allow_nan=False) if self.format == "json" else as_text(made)
-        )
+        as_json = self.format == "json"
+        text = as_options(json.dumps(made, indent=1, ensure_ascii=False, allow_nan=False) if as_json else as_text(made))
         if self.target is None:
             emit(text)
         else:

@@ -11,10 +11,11 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
+from dpfl_theory.console import as_options, option
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy.mechanisms import Mechanism
 
-__all__ = ["Parameter", "build", "flag", "number", "parameters", "takes", "with_options"]
+__all__ = ["Parameter", "build", "number", "parameters", "takes", "with_options"]
 
 LARGEST = 1e300
 """No number beyond is taken: it would not be finite much longer."""
@@ -32,15 +33,6 @@ class Parameter:
     defaults: tuple[str, ...]
     whole: bool
     takers: tuple[str, ...]
-
-
-def flag(name: str) -> str:
-    """The option of a field.
-
-    >>> flag("noise_multiplier")
-    '--noise-multiplier'
-    """
-    return "--" + name.replace("_", "-")
 
 
 def takes(kind: type[Mechanism]) -> tuple[str, ...]:
@@ -98,7 +90,9 @@ def _option(p: Parameter, known: tuple[str, ...]) -> inspect.Parameter:
         few = len(others) < len(p.takers)
         text += f" [not {', '.join(others)}]" if few else f" [{', '.join(sorted(p.takers))}]"
     metavar = "|".join(p.choices) or ("N" if p.whole else "X")
-    annotation = Annotated[str | None, typer.Option(flag(p.name), metavar=metavar, help=text[:1].upper() + text[1:])]
+    annotation = Annotated[
+        str | None, typer.Option(option(p.name), metavar=metavar, help=as_options(text[:1].upper() + text[1:]))
+    ]
     return inspect.Parameter(p.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
@@ -108,18 +102,18 @@ def build(kind: type[Mechanism], given: Mapping[str, str | None], computed: str 
     Raises InputError for an option that the mechanism does not take, and for a number that is none.
     """
     own = [name for name in takes(kind) if name != computed]
-    names = {flag(name): name for name in own}
+    names = {option(name): name for name in own}
     if "communication_probability" in own and computed != "rounds":
         names["--iterations"] = "rounds"
     values: dict[str, Any] = {}
-    for option, text in ((flag(name), text) for name, text in given.items() if text is not None):
-        if option not in names:
-            raise InputError(f"{kind.name} takes no {option}: it takes {', '.join(names)}")
-        name = names[option]
+    for given_as, text in ((option(name), text) for name, text in given.items() if text is not None):
+        if given_as not in names:
+            raise InputError(f"{kind.name} takes no {given_as}: it takes {', '.join(names)}")
+        name = names[given_as]
         if name in values:
             raise InputError("--iterations is another name of --rounds: give one of them")
         hint = str(get_type_hints(kind)[name])
-        values[name] = text if "str" in hint else number(option, text, whole="int" in hint)
+        values[name] = text if "str" in hint else number(given_as, text, whole="int" in hint)
     return kind(**values)
 
 

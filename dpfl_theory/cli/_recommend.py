@@ -11,8 +11,9 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from dpfl_theory.cli._answer import laid_out
+from dpfl_theory.console import as_options, option
 from dpfl_theory.errors import InputError
-from dpfl_theory.recommend import Setting, flag
+from dpfl_theory.recommend import Setting
 
 __all__ = ["as_text", "number", "parsed", "with_inputs"]
 
@@ -43,19 +44,19 @@ def with_inputs(known: Mapping[str, type[Setting]]) -> Callable[[F], F]:
             takers.setdefault(f.name, []).append(kind.name)
             told.setdefault(f.name, f.metadata)
 
-    def option(name: str) -> inspect.Parameter:
+    def parameter(name: str) -> inspect.Parameter:
         said = told[name]
         help_ = said["help"][:1].upper() + said["help"][1:]
         if len(takers[name]) < len(known):
             help_ += f" [{', '.join(takers[name])}]"
         metavar = "|".join(said["choices"]) or METAVARS.get(said["kind"], "X")
-        annotation = Annotated[str | None, typer.Option(flag(name), metavar=metavar, help=help_)]
+        annotation = Annotated[str | None, typer.Option(option(name), metavar=metavar, help=as_options(help_))]
         return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
     def decorate(function: F) -> F:
         signature = inspect.signature(function, eval_str=True)
         first, *others = (p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD)
-        keyword = [p.replace(kind=p.KEYWORD_ONLY) for p in (first, *map(option, takers), *others)]
+        keyword = [p.replace(kind=p.KEYWORD_ONLY) for p in (first, *map(parameter, takers), *others)]
         function.__signature__ = signature.replace(parameters=keyword)  # type: ignore[attr-defined]
         return function
 
@@ -70,8 +71,8 @@ def parsed(kind: type[Setting], given: Mapping[str, str | None]) -> dict[str, An
         if text is None:
             continue
         if name not in told:
-            raise InputError(f"{kind.name} takes no {flag(name)}: it takes {', '.join(map(flag, told))}")
-        found[name] = text if told[name]["kind"] == "word" else number(flag(name), text, told[name]["kind"])
+            raise InputError(f"{kind.name} takes no {option(name)}: it takes {', '.join(map(option, told))}")
+        found[name] = text if told[name]["kind"] == "word" else number(option(name), text, told[name]["kind"])
     return found
 
 
@@ -112,7 +113,7 @@ def _rows(d: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         made = f"{d['data']['problem']}, {d['data']['records']} records, {d['data']['partition']} among "
         yield "data", f"{made}{d['data']['clients']} clients, ridge {d['data']['ridge']:g}, start 0"
     for name, c in d.get("data", {}).get("constants", {}).items():
-        yield "input", f"{flag(name)} {_shown(c['value'])} ({c['kind']}, error at most {c['error']:.1g}): {c['text']}"
+        yield "input", f"{option(name)} {_shown(c['value'])} ({c['kind']}, error at most {c['error']:.1g}): {c['text']}"
     for name, value in d.get("unrounded", {}).items():
         yield "unrounded", f"{name.replace('_', ' ')} {_shown(value)}"
     said = d["certificate"]

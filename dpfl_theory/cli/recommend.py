@@ -11,7 +11,7 @@ import typer
 
 from dpfl_theory.cli._options import Format
 from dpfl_theory.cli._recommend import as_text, number, parsed, with_inputs
-from dpfl_theory.console import choice, emit, say, writable, write
+from dpfl_theory.console import as_options, choice, emit, say, writable, write
 from dpfl_theory.recommend import get, settings
 from dpfl_theory.recommend import recommend as recommended
 
@@ -75,6 +75,7 @@ def recommend(
         document = recommended(algorithm, rule, data=data, partition=partition, **shape, **inputs)
     document["schema"] = SCHEMA
     text = as_text(document) if form == "text" else json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+    text = as_options(text)
     if target is None:
         emit(text)
     else:

@@ -70,7 +70,7 @@ def account(mechanism: Mechanism, *, delta: float | None = None, epsilon: float 
     4.3772
     """
     if (delta is None) == (epsilon is None):
-        raise InputError("give either --delta or --epsilon, and the other is computed")
+        raise InputError("give either `delta` or `epsilon`, and the other is computed")
     event = mechanism.event()
     bounded = mechanism.attacks() != ((event, 0.0),)
     moments, warnings = None, []
@@ -149,7 +149,7 @@ def largest(cost: Callable[[int], float], budget: float) -> int:
         high = max(low + 1, int(low * growth))
         if high > MOST_ROUNDS:
             raise InputError(
-                f"more than {MOST_ROUNDS} rounds fit: the noise is beyond any use, so lower --noise-multiplier"
+                f"more than {MOST_ROUNDS} rounds fit: the noise is beyond any use, so lower `noise_multiplier`"
             )
         due = cost(high)
     halve = False
@@ -199,13 +199,13 @@ def lowest_delta(mechanism: Mechanism, epsilon: float) -> float:
 def checked_delta(delta: float) -> None:
     """Raise InputError unless 0 < delta < 1."""
     if not 0 < delta < 1:
-        raise InputError(f"--delta is {delta}: it must lie in (0, 1)")
+        raise InputError(f"`delta` is {delta}: it must lie in (0, 1)")
 
 
 def checked_epsilon(epsilon: float, zero: bool = False) -> None:
     """Raise InputError unless epsilon is a positive number of at most 500 (or 0 where allowed)."""
     if not (0 < epsilon <= 500 or (zero and epsilon == 0)):
-        raise InputError(f"--epsilon is {epsilon}: give a positive number of at most 500")
+        raise InputError(f"`epsilon` is {epsilon}: give a positive number of at most 500")
 
 
 def _with_low(found: Limits, low: float) -> Limits:

@@ -12,10 +12,10 @@ from typing import Any
 
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.recommend.algorithms import get, settings
-from dpfl_theory.recommend.base import Document, Setting, finite, flag
+from dpfl_theory.recommend.base import Document, Setting, finite, named
 from dpfl_theory.recommend.rules import rules
 
-__all__ = ["Document", "Setting", "flag", "get", "recommend", "rules", "settings"]
+__all__ = ["Document", "Setting", "get", "named", "recommend", "rules", "settings"]
 
 PLANNED = ("bound-optimal",)
 """Rules that are promised; one of them that is there is found by the scan, and needs no change here."""
@@ -87,7 +87,7 @@ def recommend(
 
         inputs, source["data"] = measure(kind, Source(data, **shape), inputs)
     elif shape:
-        raise InputError(f"{flag(next(iter(shape)))} is for a problem that is made of data: give --data too")
+        raise InputError(f"{named(next(iter(shape)))} is for a problem that is made of data: give `data` too")
     setting = kind(**inputs)
     try:
         document = known[rule].apply(setting)

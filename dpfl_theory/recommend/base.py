@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from dpfl_theory.errors import InputError
 
-__all__ = ["Document", "Setting", "calibration", "finite", "flag", "parameter"]
+__all__ = ["Document", "Setting", "calibration", "finite", "named", "parameter"]
 
 Document = dict[str, Any]
 """Plain data, ready for JSON."""
@@ -44,17 +44,17 @@ def parameter(
 
 def calibration() -> Any:
     """The field of the noise's source, which every algorithm has."""
-    text = "where the noise comes from: the paper's formula with --constant, or a certified accountant"
+    text = "where the noise comes from: the paper's formula with `constant`, or a certified accountant"
     return parameter(text, "word", choices=("paper", "accountant"), default="paper")
 
 
-def flag(name: str) -> str:
-    """The command-line option of an input.
+def named(name: str) -> str:
+    """An input in a message: the command line shows what stands in such marks as its own option.
 
-    >>> flag("strong_convexity")
-    '--strong-convexity'
+    >>> named("strong_convexity")
+    '`strong_convexity`'
     """
-    return "--" + name.replace("_", "-")
+    return f"`{name}`"
 
 
 def finite(document: Document, where: str = "") -> Document:
@@ -87,9 +87,9 @@ class Setting(ABC):
                     raise self.lacks(f.name)
             elif said["kind"] == "word":
                 if value not in said["choices"]:
-                    raise InputError(f"{flag(f.name)} is {value!r}: choose one of {', '.join(said['choices'])}")
+                    raise InputError(f"{named(f.name)} is {value!r}: choose one of {', '.join(said['choices'])}")
             elif not _fits(value, said["kind"]):
-                raise InputError(f"{flag(f.name)} is {value!r}: give {NEEDS[said['kind']]}")
+                raise InputError(f"{named(f.name)} is {value!r}: give {NEEDS[said['kind']]}")
             elif said["kind"] == "count":
                 object.__setattr__(self, f.name, int(value))
             elif type(value) not in (int, float):  # NumPy's numbers become Python's, which are JSON
@@ -111,7 +111,7 @@ class Setting(ABC):
     def lacks(cls, name: str) -> InputError:
         """The error for a required input that is missing."""
         (help_,) = (f.metadata["help"] for f in fields(cls) if f.name == name)
-        return InputError(f"{cls.name} needs {flag(name)}: give the {help_}")
+        return InputError(f"{cls.name} needs {named(name)}: give the {help_}")
 
     def validate(self) -> None:
         """Raise InputError for inputs that do not fit together."""
@@ -129,13 +129,13 @@ class Setting(ABC):
         """Raise InputError for noise by an accountant, where the prescription is made of the paper's own noise."""
         if getattr(self, "calibration", "paper") != "paper":
             raise InputError(
-                f"--calibration is 'accountant': {self.source} makes {what} of the paper's own noise formula; use "
-                "--calibration paper, and dpfl-theory privacy account for what that noise gives"
+                f"`calibration` is 'accountant': {self.source} makes {what} of the paper's own noise formula; use "
+                "`calibration=paper`, and dpfl-theory privacy account for what that noise gives"
             )
 
     def refuse(self, name: str, why: str, remedy: str) -> InputError:
         """The error for an input that has the wrong value."""
-        return InputError(f"{flag(name)} is {getattr(self, name)!r}: {why}; {remedy}")
+        return InputError(f"{named(name)} is {getattr(self, name)!r}: {why}; {remedy}")
 
 
 def _fits(value: Any, kind: str) -> bool:

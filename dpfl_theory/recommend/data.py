@@ -11,7 +11,7 @@ from dpfl_theory.problems import logistic, softmax
 from dpfl_theory.problems.data import load
 from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.problems.partition import partition as split
-from dpfl_theory.recommend.base import Document, Setting, flag
+from dpfl_theory.recommend.base import Document, Setting, named
 from dpfl_theory.recommend.measured import MEASURES, Absent
 
 __all__ = ["Source", "measure"]
@@ -67,7 +67,7 @@ def measure(kind: type[Setting], source: Source, given: Mapping[str, Any]) -> tu
             if said["optional"]:
                 continue
             raise InputError(
-                f"{kind.name} needs {flag(name)}, and {absent.why}: {absent.remedy}, or give {flag(name)} yourself"
+                f"{kind.name} needs {named(name)}, and {absent.why}: {absent.remedy}, or give {named(name)} yourself"
             ) from None
         c = found.certificate
         inputs[name] = found.value

@@ -50,14 +50,14 @@ def _records(problem: LinearModel) -> Measured:
 
 def _strong_convexity(problem: LinearModel) -> Measured:
     if not problem.constants.mu_min > 0.0:
-        raise Absent(f"{problem.name} without ridge is not strongly convex", "give --ridge")
+        raise Absent(f"{problem.name} without ridge is not strongly convex", "give `ridge`")
     return _constant(problem, problem.constants.mu_min, "mu_i", "smallest of the clients'")
 
 
 def _lipschitz(problem: LinearModel) -> Measured:
     if not math.isfinite(problem.constants.G_max):
         told = f"the gradients of {problem.name} with ridge {problem.data.ridge:g} are not bounded"
-        raise Absent(told, "leave --ridge out")
+        raise Absent(told, "leave `ridge` out")
     return _constant(problem, problem.constants.G_max, "G_i", "largest of the clients'")
 
 
@@ -65,7 +65,7 @@ def _minimiser(problem: LinearModel) -> Array:
     c = problem.constants
     if c.w_star is None:
         told = f"the minimum of {problem.name} is not attained ({c.certificates['f_star'].text})"
-        raise Absent(told, "give --ridge, or fewer --features")
+        raise Absent(told, "give `ridge`, or fewer `features`")
     return c.w_star
 
 

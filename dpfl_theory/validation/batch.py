@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from dpfl_theory.console import Progress, choice, parse_seed, run_app, say, writable
+from dpfl_theory.console import Progress, as_options, choice, parse_seed, run_app, say, writable
 from dpfl_theory.errors import DpflError, InputError, place, told, unknown_name
 from dpfl_theory.kernels import DEVICES, select
 from dpfl_theory.kernels.threads import usable_cores
@@ -87,7 +87,7 @@ def order_of(groups: Sequence[Sequence[Script]], profile: str) -> list[int]:
 def tell(ending: Ending, output: Path) -> None:
     """Say on stderr how a script ended."""
     if ending.failure:
-        say(f"{ending.name} failed: {ending.failure}")
+        say(f"{ending.name} failed: {as_options(ending.failure)}")
         return
     counts = [f"{ending.verdicts.count(v)} {v}" for v in CLAIM_VERDICTS if v in ending.verdicts]
     found = f"claims: {', '.join(counts)}" if counts else "done"
@@ -188,10 +188,10 @@ def _usable(data: str, names: Sequence[str], scripts: Sequence[Script]) -> None:
     """Raise InputError unless the data file is there and each script, which must be named, takes one."""
     if not names:
         takers = ", ".join(script.name for script in scripts if script.data is not None) or "none here does"
-        raise InputError(f"--data {data!r} is for no particular validation: name one that takes a file ({takers})")
+        raise InputError(f"`data` {data!r} is for no particular validation: name one that takes a file ({takers})")
     for script in scripts:
         if script.data is None:
-            raise InputError(f"validation {script.name!r} takes no data file: leave out --data {data!r}")
+            raise InputError(f"validation {script.name!r} takes no data file: leave out `data` {data!r}")
     if not Path(data).is_file():
         raise InputError(f"data file {data!r} does not exist: give {scripts[0].data}")
 

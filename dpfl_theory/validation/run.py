@@ -121,5 +121,5 @@ def subfolder(output: Path, name: str) -> Path:
     try:
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"cannot make the folder {str(place)!r}: {error.strerror}; choose another --output") from error
+        raise InputError(f"cannot make the folder {str(place)!r}: {error.strerror}; choose another `output`") from error
     return place

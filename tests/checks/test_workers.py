@@ -101,7 +101,7 @@ def test_the_sentence_of_a_failure_is_the_same(tmp_path: Path) -> None:
 
 def test_evidence_that_cannot_be_sent_is_told(tmp_path: Path) -> None:
     file = mine(tmp_path, "*[lambda s, i: Outcome(True, 'yes', {'how': lambda: 0})] * 2")
-    with pytest.raises(InputError, match=r"holds what no other process can read .* or use --jobs 1"):
+    with pytest.raises(InputError, match=r"holds what no other process can read .* or use `jobs=1`"):
         run_plan(plan(statements.load_file(file)), jobs=2, file=file)
 
 

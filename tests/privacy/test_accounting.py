@@ -316,10 +316,10 @@ def test_constants_have_their_closed_forms() -> None:
 @pytest.mark.parametrize(
     ("name", "parameters", "said"),
     [
-        ("dp-fedavg", {"clients": 10, "cohort": 20, "sampling": "poisson"}, "cannot exceed --clients 10"),
-        ("dp-fedavg", {"clients": 10, "cohort": 5}, "--sampling is full"),
+        ("dp-fedavg", {"clients": 10, "cohort": 20, "sampling": "poisson"}, "cannot exceed `clients=10`"),
+        ("dp-fedavg", {"clients": 10, "cohort": 5}, "`sampling` is full"),
         ("dp-fedavg", {"clients": 10, "view": "server", "noise": "average"}, "before any noise"),
-        ("dp-fedavg", {"clients": 10, "relation": "add-remove"}, "use --relation zero-out"),
+        ("dp-fedavg", {"clients": 10, "relation": "add-remove"}, "use `relation=zero-out`"),
         ("dp-fedavg", {"clients": 2.5}, "whole number of at least 1"),
         ("dp-fedavg", {"clients": True}, "whole number"),
         ("dp-fedavg", {"clients": 10, "noise_multiplier": math.nan}, "positive number"),
@@ -337,12 +337,12 @@ def test_what_cannot_be_accounted_for_is_refused_in_a_sentence(name: str, parame
 
 def test_missing_and_contradictory_requests() -> None:
     run = get("dp-fedavg")(clients=10, noise_multiplier=1.0)
-    with pytest.raises(InputError, match="dp-fedavg needs --rounds: give the number"):
+    with pytest.raises(InputError, match="dp-fedavg needs `rounds`: give the number"):
         account(run, delta=1e-5)
     run = run.with_(rounds=1)
-    with pytest.raises(InputError, match="either --delta or --epsilon"):
+    with pytest.raises(InputError, match="either `delta` or `epsilon`"):
         account(run)
-    with pytest.raises(InputError, match="--delta is 0"):
+    with pytest.raises(InputError, match="`delta` is 0"):
         account(run, delta=0.0)
     with pytest.raises(InputError, match="did you mean 'dp-scaffold'"):
         get("dp-scafold")

@@ -89,7 +89,7 @@ def test_no_round_fits():
 
 
 def test_more_rounds_than_anybody_runs_are_refused():
-    with pytest.raises(InputError, match=r"more than 100000000 rounds fit: .* so lower --noise-multiplier"):
+    with pytest.raises(InputError, match=r"more than 100000000 rounds fit: .* so lower `noise_multiplier`"):
         largest_rounds(get("dp-sgd")(noise_multiplier=1e9), epsilon=1.0, delta=1e-5)
 
 
@@ -167,7 +167,7 @@ def test_delta_must_lie_between_0_and_1(delta):
         lambda: calibrate(run, epsilon=1.0, delta=delta),
         lambda: largest_rounds(run, epsilon=1.0, delta=delta),
     ):
-        with pytest.raises(InputError, match=r"^--delta is .*: it must lie in \(0, 1\)$"):
+        with pytest.raises(InputError, match=r"^`delta` is .*: it must lie in \(0, 1\)$"):
             ask()
 
 
@@ -179,7 +179,7 @@ def test_epsilon_must_be_positive_and_of_use(epsilon):
         lambda: calibrate(run, epsilon=epsilon, delta=1e-5),
         lambda: largest_rounds(run, epsilon=epsilon, delta=1e-5),
     ):
-        with pytest.raises(InputError, match=r"^--epsilon is .*: give a positive number of at most 500$"):
+        with pytest.raises(InputError, match=r"^`epsilon` is .*: give a positive number of at most 500$"):
             ask()
 
 
@@ -188,18 +188,18 @@ def test_epsilon_zero_is_the_total_variation():
     assert account(run, epsilon=0).delta.high == pytest.approx(
         math.erf(math.sqrt(40) / 20 / 2 / math.sqrt(2)), rel=1e-9
     )
-    with pytest.raises(InputError, match="--epsilon is 0"):
+    with pytest.raises(InputError, match="`epsilon` is 0"):
         calibrate(run, epsilon=0, delta=1e-5)
 
 
 def test_account_asks_for_one_of_the_two():
     run = RUNS["full"].with_(noise_multiplier=20.0)
     for parameters in ({}, {"epsilon": 1.0, "delta": 1e-5}):
-        with pytest.raises(InputError, match="give either --delta or --epsilon"):
+        with pytest.raises(InputError, match="give either `delta` or `epsilon`"):
             account(run, **parameters)
-    with pytest.raises(InputError, match="dp-fedavg needs --noise-multiplier"):
+    with pytest.raises(InputError, match="dp-fedavg needs `noise_multiplier`"):
         account(RUNS["full"], delta=1e-5)
-    with pytest.raises(InputError, match="dp-fedavg needs --clients"):
+    with pytest.raises(InputError, match="dp-fedavg needs `clients`"):
         calibrate(get("dp-fedavg")(rounds=3), epsilon=1.0, delta=1e-5)
 
 

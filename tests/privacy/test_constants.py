@@ -150,11 +150,11 @@ def test_what_has_no_constant_is_refused():
         InputError, match=r"unknown prescription 'das2022\.theorem' ?: did you mean 'das2022\.theorem3'"
     ):
         constant("das2022.theorem", epsilon=1.0, delta=1e-5, clients=3, rounds=2)
-    with pytest.raises(InputError, match="dp-fedavg needs --rounds"):
+    with pytest.raises(InputError, match="dp-fedavg needs `rounds`"):
         constant(DAS, epsilon=1.0, delta=1e-5, clients=3)
-    with pytest.raises(InputError, match="dp-scaffnew needs --communication-probability"):
+    with pytest.raises(InputError, match="dp-scaffnew needs `communication_probability`"):
         constant(HOU, epsilon=1.0, delta=1e-5, rounds=3)
-    with pytest.raises(InputError, match="--epsilon is 0"):
+    with pytest.raises(InputError, match="`epsilon` is 0"):
         constant(DAS, epsilon=0, delta=1e-5, clients=3, rounds=3)
-    with pytest.raises(InputError, match="--delta is 1"):
+    with pytest.raises(InputError, match="`delta` is 1"):
         constant(DAS, epsilon=1.0, delta=1, clients=3, rounds=3)

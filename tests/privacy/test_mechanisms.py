@@ -6,6 +6,7 @@ import ast
 import inspect
 import itertools
 import math
+import re
 import sys
 import traceback
 from dataclasses import fields
@@ -431,7 +432,7 @@ def test_a_refusal_is_one_sentence_with_value_cause_and_remedy(name, parameters,
     said, _ = refusal(name, parameters)
     assert "\n" not in said
     assert value in said
-    assert any(f"--{p.replace('_', '-')}" in said for p in parameters)
+    assert any(re.search(f"`{p}[`=]", said) for p in parameters)
     cause, _, remedy = said.partition(": ")
     assert len(cause) > 8
     assert len(remedy) > 12
@@ -446,7 +447,7 @@ def test_what_is_missing_is_named(run):
     assert {"noise_multiplier", "rounds"} <= set(needed)
     for name in needed:
         said = complaint(mechanism.with_(**{name: None}).event)
-        assert f"{mechanism.name} needs --{name.replace('_', '-')}: give the " in (said or "nothing"), name
+        assert f"{mechanism.name} needs `{name}`: give the " in (said or "nothing"), name
 
 
 def test_every_refusal_of_the_descriptions_has_a_test():

@@ -123,10 +123,10 @@ def test_vacuous_is_more_than_nothing_promises() -> None:
 @pytest.mark.parametrize(
     ("inputs", "told"),
     [
-        ({**BASE, "rho": 0.1}, "needs a privacy level: give --rho, or --epsilon, --delta and --constant"),
+        ({**BASE, "rho": 0.1}, "needs a privacy level: give `rho`, or `epsilon`, `delta` and `constant`"),
         ({k: v for k, v in NORMED.items() if k != "rho"}, "needs a privacy level"),
-        ({k: v for k, v in BASE.items() if k != "constant"}, "give all three, or --rho"),
-        ({**BASE, "cohort": 1001}, "--cohort is 1001: it exceeds --clients 1000"),
+        ({k: v for k, v in BASE.items() if k != "constant"}, "give all three, or `rho`"),
+        ({**BASE, "cohort": 1001}, "`cohort` is 1001: it exceeds `clients=1000`"),
         ({**BASE, "calibration": "accountant"}, "makes rho of the paper's own noise formula"),
     ],
 )

@@ -141,7 +141,7 @@ def test_a_missing_input_is_named(algorithm: str) -> None:
     for f in fields(get(algorithm)):
         if f.name in INPUTS[algorithm] and not f.metadata["optional"]:
             short = {k: v for k, v in INPUTS[algorithm].items() if k != f.name}
-            with pytest.raises(InputError, match=rf"{algorithm} needs --{f.name.replace('_', '-')}: give the "):
+            with pytest.raises(InputError, match=rf"{algorithm} needs `{f.name}`: give the "):
                 recommend(algorithm, **short)
 
 
@@ -150,7 +150,7 @@ def test_a_bad_number_is_refused(algorithm: str) -> None:
     for f in fields(get(algorithm)):
         if f.metadata["kind"] != "word" and f.name in INPUTS[algorithm]:
             for bad in (-1.0, float("nan"), float("inf"), True, "3", 0 if f.metadata["kind"] != "nonnegative" else -2):
-                with pytest.raises(InputError, match=f"--{f.name.replace('_', '-')} is "):
+                with pytest.raises(InputError, match=f"`{f.name}` is "):
                     recommend(algorithm, **{**INPUTS[algorithm], f.name: bad})
 
 

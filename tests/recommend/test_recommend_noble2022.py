@@ -112,7 +112,7 @@ def test_the_rounds_that_the_strongly_convex_case_needs() -> None:
     assert short["bound"] is short["certificate"]["vacuous"] is None
     assert any("No bound is claimed" in w and "T = 431 is below 432" in w for w in short["warnings"])
     convex = recommend("dp-scaffold", **{**CONVEX, "rounds": 431})["bound"]
-    assert any(f"Without --strong-convexity the convex case applies too, with a bound: {convex:.6g}." == w
+    assert any(f"Without `strong_convexity` the convex case applies too, with a bound: {convex:.6g}." == w
                for w in short["warnings"])  # fmt: skip
     assert recommend("dp-scaffold", **{**STRONG, "rounds": math.ceil(least)})["certificate"]["applies"]
     assert recommend("dp-scaffold", **{**CONVEX, "rounds": 1})["certificate"]["applies"]
@@ -132,7 +132,7 @@ def test_the_convex_case_is_named_where_its_bound_is_smaller() -> None:
     [
         ({"user_rate": 0.255}, "l M = 25.5 users are not a whole number"),
         ({"record_rate": 0.2001}, "s R = 800.4 records are not a whole number"),
-        ({"clip": 4.9}, "no shorter than mu D_0 = 5, above --clip 4.9"),
+        ({"clip": 4.9}, "no shorter than mu D_0 = 5, above `clip` 4.9"),
     ],
 )
 def test_a_hypothesis_that_fails_ends_the_claim(changes: dict[str, Any], told: str) -> None:
@@ -140,7 +140,7 @@ def test_a_hypothesis_that_fails_ends_the_claim(changes: dict[str, Any], told: s
     assert not found["certificate"]["applies"]
     assert found["bound"] is found["certificate"]["vacuous"] is None
     assert any("No bound is claimed" in w and told in w for w in found["warnings"])
-    assert not any("Without --strong-convexity" in w for w in found["warnings"])
+    assert not any("Without `strong_convexity`" in w for w in found["warnings"])
     assert recommend("dp-scaffold", **{**STRONG, "clip": 5.0})["certificate"]["applies"]
     assert recommend("dp-scaffold", **{**CONVEX, "clip": 0.1})["certificate"]["applies"]
 
@@ -211,7 +211,7 @@ def test_noise_by_an_accountant() -> None:
     assert privacy.account(enough, delta=2.5e-6).epsilon.high <= 3.0
     assert not any("accountant" in w for w in found["warnings"])
     assert [cited["role"] for cited in found["certificate"]["statements"]] == ["prescription and bound", "printed"]
-    assert any("one round with --user-rate 1" in w for w in found["warnings"])
+    assert any("one round with `user_rate=1`" in w for w in found["warnings"])
     every = recommend("dp-scaffold", **{**i, "user_rate": 1.0})
     assert any("for T rounds, so for all of these" in w for w in every["warnings"])
 
@@ -224,11 +224,11 @@ def test_the_constant_scales_the_noise() -> None:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"strong_convexity": 1.5}, "--strong-convexity is 1.5: it exceeds --smoothness 1.0"),
-        ({"distance": 0.0}, "--distance is 0.0: give a positive number"),
-        ({"user_rate": 0.005}, "--user-rate is 0.005: of --users 100 it is less than one user"),
-        ({"record_rate": 1e-4}, "--record-rate is 0.0001: of --records 4000 it is less than one record"),
-        ({"calibration": "accountant", "constant": 1.0}, "--constant is 1.0: an accountant needs none"),
+        ({"strong_convexity": 1.5}, "`strong_convexity` is 1.5: it exceeds `smoothness=1.0`"),
+        ({"distance": 0.0}, "`distance` is 0.0: give a positive number"),
+        ({"user_rate": 0.005}, "`user_rate` is 0.005: of `users=100` it is less than one user"),
+        ({"record_rate": 1e-4}, "`record_rate` is 0.0001: of `records=4000` it is less than one record"),
+        ({"calibration": "accountant", "constant": 1.0}, "`constant` is 1.0: an accountant needs none"),
     ],
 )
 def test_what_cannot_be_used(changes: dict[str, Any], told: str) -> None:

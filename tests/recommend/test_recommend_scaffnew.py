@@ -136,12 +136,12 @@ def test_where_no_curvature_differs() -> None:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"strong_convexity": 2.0}, r"--strong-convexity is 2.0: it exceeds --smoothness 1.0"),
-        ({"distance": 0.0, "gradient_norm_at_optimum": 0.0}, "--distance is 0.0: .* there is nothing to do"),
-        ({"calibration": "accountant"}, "--calibration is 'accountant': .*use --calibration paper"),
-        ({"calibration": "none"}, "--calibration is 'none': choose one of paper, accountant"),
-        ({"clients": 2.5}, "--clients is 2.5: give a whole number of at least 1"),
-        ({"delta": 1.0}, r"--delta is 1.0: give a number in \(0, 1\)"),
+        ({"strong_convexity": 2.0}, r"`strong_convexity` is 2.0: it exceeds `smoothness=1.0`"),
+        ({"distance": 0.0, "gradient_norm_at_optimum": 0.0}, "`distance` is 0.0: .* there is nothing to do"),
+        ({"calibration": "accountant"}, "`calibration` is 'accountant': .*use `calibration=paper`"),
+        ({"calibration": "none"}, "`calibration` is 'none': choose one of paper, accountant"),
+        ({"clients": 2.5}, "`clients` is 2.5: give a whole number of at least 1"),
+        ({"delta": 1.0}, r"`delta` is 1.0: give a number in \(0, 1\)"),
     ],
 )
 def test_what_cannot_be_used(changes: dict[str, Any], told: str) -> None:

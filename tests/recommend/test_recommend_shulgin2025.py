@@ -93,8 +93,8 @@ def test_what_is_said_of_the_printed_noise() -> None:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"smoothness": 3.0}, "--smoothness is 3.0: it exceeds --smoothness-max 2.0"),
-        ({"calibration": "accountant", "constant": 4.0}, "--constant is 4.0: an accountant needs none"),
+        ({"smoothness": 3.0}, "`smoothness` is 3.0: it exceeds `smoothness_max=2.0`"),
+        ({"calibration": "accountant", "constant": 4.0}, "`constant` is 4.0: an accountant needs none"),
     ],
 )
 def test_what_cannot_be_used(changes: dict[str, Any], told: str) -> None:

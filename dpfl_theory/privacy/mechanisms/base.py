@@ -50,11 +50,11 @@ class Mechanism(ABC):
             if value is not None:
                 choices = f.metadata.get("choices")
                 if choices and value not in choices:
-                    raise InputError(f"{_option(f.name)} is {value!r}: choose one of {', '.join(choices)}")
+                    raise InputError(f"{_named(f.name)} is {value!r}: choose one of {', '.join(choices)}")
         self.positive("noise_multiplier")
         if self.noise_multiplier is not None and not SMALLEST <= self.noise_multiplier <= LARGEST:
             raise InputError(
-                f"--noise-multiplier is {self.noise_multiplier}: give a number between {SMALLEST:g} and {LARGEST:g}"
+                f"`noise_multiplier` is {self.noise_multiplier}: give a number between {SMALLEST:g} and {LARGEST:g}"
             )
         self.whole("rounds", 1)
         self.validate()
@@ -112,7 +112,7 @@ class Mechanism(ABC):
         """A number that must be given; InputError without it."""
         value = getattr(self, name)
         if value is None:
-            raise InputError(f"{self.name} needs {_option(name)}: give the {_help(self, name)}")
+            raise InputError(f"{self.name} needs {_named(name)}: give the {_help(self, name)}")
         return float(value)
 
     def count(self, name: str) -> int:
@@ -124,28 +124,29 @@ class Mechanism(ABC):
         for name in names:
             value = getattr(self, name)
             if value is not None and not (_number(value) and 0 < value < math.inf):
-                raise InputError(f"{_option(name)} is {value!r}: give a positive number")
+                raise InputError(f"{_named(name)} is {value!r}: give a positive number")
 
     def whole(self, name: str, smallest: int) -> None:
         """Raise InputError unless this, when it is given, is a whole number of at least ``smallest``."""
         value = getattr(self, name)
         if value is not None and not (_number(value) and float(value).is_integer() and value >= smallest):
-            raise InputError(f"{_option(name)} is {value!r}: give a whole number of at least {smallest}")
+            raise InputError(f"{_named(name)} is {value!r}: give a whole number of at least {smallest}")
 
     def share(self, *names: str) -> None:
         """Raise InputError unless each of these that is given lies in (0, 1]."""
         for name in names:
             value = getattr(self, name)
             if value is not None and not (_number(value) and 0 < value <= 1):
-                raise InputError(f"{_option(name)} is {value!r}: give a number in (0, 1]")
+                raise InputError(f"{_named(name)} is {value!r}: give a number in (0, 1]")
 
 
 def _number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _option(name: str) -> str:
-    return "--" + name.replace("_", "-")
+def _named(name: str) -> str:
+    """A parameter in a message."""
+    return f"`{name}`"
 
 
 def _help(mechanism: Mechanism, name: str) -> str:

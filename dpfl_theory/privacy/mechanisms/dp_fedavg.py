@@ -58,22 +58,22 @@ class DPFedAvg(Mechanism):
             self.whole("cohort", 1)
         if self.clients is not None and self.cohort is not None:
             if self.sampling != "with-replacement" and self.cohort > self.clients:
-                raise InputError(f"--cohort is {self.cohort}: it cannot exceed --clients {self.clients}")
+                raise InputError(f"`cohort` is {self.cohort}: it cannot exceed `clients={self.clients}`")
             if self.sampling == "full" and self.cohort != self.clients:
                 raise InputError(
-                    f"--cohort is {self.cohort} of {self.clients} clients, but --sampling is full: choose poisson, "
+                    f"`cohort` is {self.cohort} of {self.clients} clients, but `sampling` is full: choose poisson, "
                     "fixed or with-replacement"
                 )
         if self.view == "server" and self.noise == "average":
             raise InputError(
-                "--view server with --noise average: the server sees the messages before any noise, so nothing is "
-                "private; use --noise per-client"
+                "`view=server` with `noise=average`: the server sees the messages before any noise, so nothing is "
+                "private; use `noise=per-client`"
             )
         if self.relation == "add-remove" and not (self.noise == "average" and self.sampling in ("full", "poisson")):
             raise InputError(
-                f"--relation add-remove with --noise {self.noise} and --sampling {self.sampling}: one client more also "
-                "changes the noise of the sum or the others' chances, which no accountant certifies; use --relation "
-                "zero-out"
+                f"`relation=add-remove` with `noise={self.noise}` and `sampling={self.sampling}`: one client more also "
+                "changes the noise of the sum or the others' chances, which no accountant certifies; use "
+                "`relation=zero-out`"
             )
 
     def event(self) -> Event:
@@ -84,8 +84,8 @@ class DPFedAvg(Mechanism):
             message = gaussian(self.value("noise_multiplier") / math.sqrt(r))
             if self.sampling == "with-replacement":
                 raise InputError(
-                    "--view server with --sampling with-replacement: how often a client is drawn in one round is not "
-                    "described; use --sampling fixed or poisson"
+                    "`view=server` with `sampling=with-replacement`: how often a client is drawn in one round is not "
+                    "described; use `sampling=fixed` or poisson"
                 )
             return Repeated(WithProbability(message, min(1.0, r / n)), rounds)
         match self.sampling:
@@ -140,7 +140,7 @@ class DPFedAvg(Mechanism):
             said.append(
                 "The noise of the sum grows with the cohort, whose random size the bound lets an observer see. That "
                 "takes a dimension of the order of the cohort's square; far below it the noise is nearly that of "
-                "--noise average, which is not certified here."
+                "`noise=average`, which is not certified here."
             )
         elif self.sampling == "fixed" and self.relation == "zero-out":
             said.append("A client that is not drawn is replaced by another, whose message may be the opposite one.")

@@ -31,7 +31,7 @@ class DPNormEC(Mechanism):
     protects = "client"
     noise_added_by = "client"
 
-    clients: int | None = parameter("number of clients n (for --view third-party)")
+    clients: int | None = parameter("number of clients n (for `view=third-party`)")
     relation: str = parameter(
         "neighbouring relation of client data", default="zero-out", choices=("zero-out", "replace")
     )

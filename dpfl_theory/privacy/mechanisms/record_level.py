@@ -64,11 +64,11 @@ class DPFedAvgRecord(Mechanism):
         self.share("user_rate", "record_rate")
         if self.users and self.user_rate and self.cohort < 1:
             raise InputError(
-                f"--user-rate {self.user_rate} of --users {self.users} is less than one user: raise one of them"
+                f"`user_rate={self.user_rate}` of `users={self.users}` is less than one user: raise one of them"
             )
         if self.records and self.record_rate and self.batch < 1:
             raise InputError(
-                f"--record-rate {self.record_rate} of --records {self.records} is less than one record: raise one of "
+                f"`record_rate={self.record_rate}` of `records={self.records}` is less than one record: raise one of "
                 "them"
             )
 
@@ -183,7 +183,7 @@ class DPFedSGD(DPFedAvgRecord):
     def validate(self) -> None:
         super().validate()
         if self.local_steps != 1:
-            raise InputError(f"--local-steps is {self.local_steps}: DP-FedSGD takes 1; use dp-fedavg-record for more")
+            raise InputError(f"`local_steps` is {self.local_steps}: DP-FedSGD takes 1; use dp-fedavg-record for more")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -63,11 +63,11 @@ class DPFedAvg(Setting):
         self.paper_only("rho")
         budget = (self.epsilon, self.delta, self.constant)
         if (self.rho is None) == all(v is None for v in budget):
-            raise InputError(f"{self.name} needs a privacy level: give --rho, or --epsilon, --delta and --constant")
+            raise InputError(f"{self.name} needs a privacy level: give `rho`, or `epsilon`, `delta` and `constant`")
         if self.rho is None and None in budget:
-            raise InputError(f"{self.name} makes rho of --epsilon, --delta and --constant: give all three, or --rho")
+            raise InputError(f"{self.name} makes rho of `epsilon`, `delta` and `constant`: give all three, or `rho`")
         if self.cohort > self.clients:
-            raise self.refuse("cohort", f"it exceeds --clients {self.clients}", "give at most that")
+            raise self.refuse("cohort", f"it exceeds `clients={self.clients}`", "give at most that")
 
     def travel(self) -> float:
         """gamma [F/X]: given, or the minimiser L ||w_0 - w*|| of G (L ||w_0 - w*||^2/gamma + gamma/L) rho."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["SETTINGS", "DPNormEC"]
 
 SHARE = 0.01
-"""Without --rounds: the term that shrinks with the rounds is at most this share of the terms that do not."""
+"""Without ``rounds``: the term that shrinks with them is at most this share of the terms that do not."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,14 +57,14 @@ class DPNormEC(Setting):
         if self.smoothness > self.smoothness_max:
             raise self.refuse(
                 "smoothness",
-                f"it exceeds --smoothness-max {self.smoothness_max!r}",
+                f"it exceeds `smoothness_max={self.smoothness_max!r}`",
                 "the mean of the f_i is L_max-smooth",
             )
         if self.calibration == "accountant" and self.constant is not None:
-            raise self.refuse("constant", "an accountant needs none", "leave it out, or use --calibration paper")
+            raise self.refuse("constant", "an accountant needs none", "leave it out, or use `calibration=paper`")
 
     def hidden_constant(self) -> float:
-        """c with sigma = c sqrt((K + 1) log(1/delta))/epsilon: the root of --constant, or the accountant's.
+        """c with sigma = c sqrt((K + 1) log(1/delta))/epsilon: the root of ``constant``, or the accountant's.
 
         Releases of Gaussian noise compose as one whose noise multiplier falls with the root of their number, so that
         the accountant's c does not depend on K.
@@ -170,7 +170,7 @@ class DPNormEC(Setting):
                 "With constant 4 and epsilon <= 2 log(1/delta) this noise is enough (shulgin2025.noise.repaired)."
                 if enough
                 else "The paper's noise is not known to be enough for this epsilon and constant (see "
-                "shulgin2025.noise): use --calibration accountant."
+                "shulgin2025.noise): use `calibration=accountant`."
             )
         said.append(
             "The paper's displays are lost in the text at hand: the formulas were restored (see the statements)."

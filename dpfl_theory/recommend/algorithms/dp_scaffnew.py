@@ -53,7 +53,7 @@ class DPScaffNew(Setting):
         if self.strong_convexity > self.smoothness:
             raise self.refuse(
                 "strong_convexity",
-                f"it exceeds --smoothness {self.smoothness!r}, which no function allows",
+                f"it exceeds `smoothness={self.smoothness!r}`, which no function allows",
                 "give mu <= L",
             )
         if self.distance == 0 and self.gradient_norm_at_optimum == 0:
@@ -166,7 +166,7 @@ class DPScaffNew(Setting):
                 "can have a smaller bound (hou2023.corollary1 is refuted)."
             )
         said.append(
-            "Lemma 1 is refuted as printed: whether this noise gives (epsilon, delta) depends on --constant and T; ask "
+            "Lemma 1 is refuted as printed: whether this noise gives (epsilon, delta) depends on `constant` and T; ask "
             "dpfl-theory privacy account --algorithm dp-scaffnew."
         )
         return said

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.recommend.base import Document, Setting, calibration, flag, parameter
+from dpfl_theory.recommend.base import Document, Setting, calibration, named, parameter
 
 if TYPE_CHECKING:
     from dpfl_theory.statements.model import Statement
@@ -63,17 +63,17 @@ class DPScaffold(Setting):
         if self.strong_convexity is not None and self.strong_convexity > self.smoothness:
             raise self.refuse(
                 "strong_convexity",
-                f"it exceeds --smoothness {self.smoothness!r}",
+                f"it exceeds `smoothness={self.smoothness!r}`",
                 "no function allows that: give mu <= nu",
             )
         if self.users * self.user_rate < 1 - 1e-9:
-            raise self.refuse("user_rate", f"of --users {self.users} it is less than one user", "raise one of them")
+            raise self.refuse("user_rate", f"of `users={self.users}` it is less than one user", "raise one of them")
         if self.records * self.record_rate < 1 - 1e-9:
             raise self.refuse(
-                "record_rate", f"of --records {self.records} it is less than one record", "raise one of them"
+                "record_rate", f"of `records={self.records}` it is less than one record", "raise one of them"
             )
         if self.calibration == "accountant" and self.constant is not None:
-            raise self.refuse("constant", "an accountant needs none", "leave it out, or use --calibration paper")
+            raise self.refuse("constant", "an accountant needs none", "leave it out, or use `calibration=paper`")
 
     def letters(self) -> dict[str, float]:
         """The values of noble2022's letters that the inputs give."""
@@ -179,7 +179,7 @@ class DPScaffold(Setting):
             return []
         return [
             f"clipping acts at x^0, where some record's gradient is no shorter than mu D_0 = {least:.6g}, above "
-            f"{flag('clip')} {self.clip:g}"
+            f"{named('clip')} {self.clip:g}"
         ]
 
     def _of_the_bound(self, known: dict[str, float], bound: float | None, vacuous: bool | None) -> list[str]:
@@ -196,7 +196,7 @@ class DPScaffold(Setting):
             other = math.fsum(terms(convex, known).values())
             if bound is None or other < bound:
                 smaller = "a bound" if bound is None else "a smaller bound"
-                said.append(f"Without --strong-convexity the convex case applies too, with {smaller}: {other:.6g}.")
+                said.append(f"Without `strong_convexity` the convex case applies too, with {smaller}: {other:.6g}.")
         return said
 
     def _as_printed(self, original: Statement, known: dict[str, float], eta_l: float) -> str:
@@ -220,10 +220,10 @@ class DPScaffold(Setting):
             "the noise is for T rounds, so for all of these"
             if self.user_rate == 1
             else "the noise is for T rounds of a share l of the users each: to their budget comes what one round with "
-            "--user-rate 1 costs (dpfl-theory privacy account)"
+            "`user_rate=1` costs (dpfl-theory privacy account)"
         )
         said = [
-            f"The theorem takes it that no record's gradient along the run is longer than {flag('clip')}, so that "
+            f"The theorem takes it that no record's gradient along the run is longer than {named('clip')}, so that "
             f"clipping never acts{never}.",
             "The theorem starts from control variates that all users have set by noisy gradients at x^0: xbar takes "
             "one such round, which releases as much as any other (4/l rounds of drawn users may miss a user), and T - "
@@ -231,8 +231,8 @@ class DPScaffold(Setting):
         ]
         if self.calibration == "paper":
             said.append(
-                "The noise is an order with an unknown constant, 1 unless --constant says otherwise, and that order is "
-                "refuted: use --calibration accountant for a certified sigma_g."
+                "The noise is an order with an unknown constant, 1 unless `constant` says otherwise, and that order is "
+                "refuted: use `calibration=accountant` for a certified sigma_g."
             )
         return said
 
