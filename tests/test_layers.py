@@ -10,7 +10,7 @@ import dpfl_theory
 ROOT = Path(dpfl_theory.__file__).parent
 LAYERS = (
     ("errors",),
-    ("kernels", "console"),
+    ("kernels", "console", "methods"),
     ("processes", "usual"),
     ("problems",),
     ("algorithms",),
