@@ -1,6 +1,7 @@
 """The catalogue of statements, found by package scan.
 
-Each module of a paper's package holds ``STATEMENTS``, a tuple of `Statement`. There is no list to keep.
+Each module of a paper's package, or of one of its chapters, holds ``STATEMENTS``, a tuple of `Statement`. There is no list
+to keep.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import pkgutil
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -19,20 +21,25 @@ from dpfl_theory.statements.model import Statement
 __all__ = ["Statement", "all_statements", "file_of", "get", "load_file", "papers", "select"]
 
 
+def _below(package: ModuleType) -> Iterator[ModuleType]:
+    """The modules of a paper's package and of its chapters; names that begin with ``_`` are helpers."""
+    for info in pkgutil.iter_modules(package.__path__):
+        if not info.name.startswith("_"):
+            module = importlib.import_module(f"{package.__name__}.{info.name}")
+            yield from _below(module) if info.ispkg else (module,)
+
+
 @cache
 def _modules() -> dict[str, tuple[Statement, ModuleType]]:
     """Each id's statement, and the module that holds it."""
     found: dict[str, tuple[Statement, ModuleType]] = {}
     for paper in pkgutil.iter_modules(__path__):
         if paper.ispkg:
-            package = importlib.import_module(f"{__name__}.{paper.name}")
-            for info in pkgutil.iter_modules(package.__path__):
-                if not info.name.startswith("_"):
-                    module = importlib.import_module(f"{package.__name__}.{info.name}")
-                    for statement in getattr(module, "STATEMENTS", ()):
-                        if statement.id in found:
-                            raise RuntimeError(f"statement {statement.id} is defined twice")
-                        found[statement.id] = statement, module
+            for module in _below(importlib.import_module(f"{__name__}.{paper.name}")):
+                for statement in getattr(module, "STATEMENTS", ()):
+                    if statement.id in found:
+                        raise RuntimeError(f"statement {statement.id} is defined twice")
+                    found[statement.id] = statement, module
     return dict(sorted(found.items()))
 
 

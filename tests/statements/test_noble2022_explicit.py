@@ -21,16 +21,16 @@ from dpfl_theory.statements import get
 from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
 from dpfl_theory.statements.model import Check, Statement
-from dpfl_theory.statements.noble2022 import (
+from dpfl_theory.statements.noble2022 import _explicit_runs
+from dpfl_theory.statements.noble2022.fedavg import _steps as _fedavg_steps
+from dpfl_theory.statements.noble2022.fedavg import theoremC_2_repaired
+from dpfl_theory.statements.noble2022.scaffold import (
     _descent_performance,
-    _explicit_runs,
-    _fedavg_steps,
     _smooth_descent,
     _strongly_convex,
     lemmaC_8,
     lemmaC_9,
     theoremC_1_explicit,
-    theoremC_2_repaired,
 )
 
 
@@ -399,7 +399,7 @@ def changed(statement: Statement, term: str, factor: Fraction) -> Statement:
 @pytest.mark.parametrize("part", ["convex", "non-convex"])
 @pytest.mark.parametrize("term", ["noise", "start"])
 def test_a_changed_constant_of_theorem_c1_repaired_is_noticed(part: str, term: str) -> None:
-    from dpfl_theory.statements.noble2022 import theoremC_1_repaired as repaired
+    from dpfl_theory.statements.noble2022.scaffold import theoremC_1_repaired as repaired
 
     statement = {"convex": repaired.CONVEX, "non-convex": repaired.NON_CONVEX}[part]
     lemma = {"convex": lemmaC_8.REPAIRED, "non-convex": lemmaC_9.REPAIRED}[part]

@@ -18,16 +18,14 @@ from dpfl_theory.statements import get
 from dpfl_theory.statements.claims import Performance
 from dpfl_theory.statements.formula import sides_of
 from dpfl_theory.statements.model import Sides, Statement
-from dpfl_theory.statements.noble2022 import (
-    _fedavg_moments,
-    _fedavg_round,
-    _fedavg_steps,
-    _fedavg_sums,
-    theoremC_2_repaired,
-)
-from dpfl_theory.statements.noble2022._fedavg_proof import proof
-from dpfl_theory.statements.noble2022._fedavg_steps import ROUNDS
-from dpfl_theory.statements.noble2022._moments import Users, rounds
+from dpfl_theory.statements.noble2022.fedavg import _moments as _fedavg_moments
+from dpfl_theory.statements.noble2022.fedavg import _round as _fedavg_round
+from dpfl_theory.statements.noble2022.fedavg import _steps as _fedavg_steps
+from dpfl_theory.statements.noble2022.fedavg import _sums as _fedavg_sums
+from dpfl_theory.statements.noble2022.fedavg import theoremC_2_repaired
+from dpfl_theory.statements.noble2022.fedavg._proof import proof
+from dpfl_theory.statements.noble2022.fedavg._steps import ROUNDS
+from dpfl_theory.statements.noble2022.scaffold._moments import Users, rounds
 
 KINDS = ("convex", "strongly convex", "non-convex")
 

@@ -20,7 +20,7 @@ from dpfl_theory.statements import get
 from dpfl_theory.statements.claims import Values, WorstCase
 from dpfl_theory.statements.formula import letters_of, sides_of
 from dpfl_theory.statements.model import Sides, Statement
-from dpfl_theory.statements.noble2022 import (
+from dpfl_theory.statements.noble2022.scaffold import (
     _control_spread,
     _round_performance,
     _smooth_descent,
@@ -34,8 +34,8 @@ from dpfl_theory.statements.noble2022 import (
     lemmaC_8,
     lemmaC_9,
 )
-from dpfl_theory.statements.noble2022._moments import Users, rounds, users_of
-from dpfl_theory.statements.noble2022._round_instances import CONVEX, OTHER, rounds_of
+from dpfl_theory.statements.noble2022.scaffold._moments import Users, rounds, users_of
+from dpfl_theory.statements.noble2022.scaffold._round_instances import CONVEX, OTHER, rounds_of
 
 VALUES = {
     "error": 1.0, "varsigma": 1.3, "s": 0.25, "R": 40.0, "Sigma": 2.7, "nu": 1.9, "eta": 0.011, "eta_g": 1.7, "K": 7.0,

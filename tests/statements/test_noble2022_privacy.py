@@ -27,15 +27,15 @@ from dpfl_theory.privacy.pld import delta_limits, epsilon_limits
 from dpfl_theory.statements import all_statements, get
 from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
 from dpfl_theory.statements.model import Sides
-from dpfl_theory.statements.noble2022 import _attacks as attacks
-from dpfl_theory.statements.noble2022 import _formulas as formulas
-from dpfl_theory.statements.noble2022 import _views as views
-from dpfl_theory.statements.noble2022 import cgf as cgf_module
-from dpfl_theory.statements.noble2022 import subsampled, theorem4_1_repaired, theorem4_1_server
-from dpfl_theory.statements.noble2022._divergences import subsampled_cgf
-from dpfl_theory.statements.noble2022._linear import Run, cohort_sequences, squared_distance
-from dpfl_theory.statements.noble2022.composition import composed_delta
-from dpfl_theory.statements.noble2022.conversion import worst_delta
+from dpfl_theory.statements.noble2022.privacy import _attacks as attacks
+from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
+from dpfl_theory.statements.noble2022.privacy import _views as views
+from dpfl_theory.statements.noble2022.privacy import cgf as cgf_module
+from dpfl_theory.statements.noble2022.privacy import subsampled, theorem4_1_repaired, theorem4_1_server
+from dpfl_theory.statements.noble2022.privacy._divergences import subsampled_cgf
+from dpfl_theory.statements.noble2022.privacy._linear import Run, cohort_sequences, squared_distance
+from dpfl_theory.statements.noble2022.privacy.composition import composed_delta
+from dpfl_theory.statements.noble2022.privacy.conversion import worst_delta
 
 PRIVACY_IDS = [
     "lemmaB.1 lemmaB.2 lemmaB.3 lemmaB.4 lemmaB.5 lemmaB.6 lemmaB.7 eq5 eq6 eq7 eq8 claim4.1.server",

@@ -10,10 +10,18 @@ import sympy as sp
 
 from dpfl_theory.statements.formula import letters_of, sides_of
 from dpfl_theory.statements.model import Sides, Statement
-from dpfl_theory.statements.noble2022 import _display_proofs as displays
-from dpfl_theory.statements.noble2022 import _lemma_proofs as proofs
-from dpfl_theory.statements.noble2022 import _round_steps as steps
-from dpfl_theory.statements.noble2022 import corollaryC_1, lemmaC_1, lemmaC_2, lemmaC_3, lemmaC_4, lemmaC_5, lemmaC_6
+from dpfl_theory.statements.noble2022.scaffold import _display_proofs as displays
+from dpfl_theory.statements.noble2022.scaffold import _lemma_proofs as proofs
+from dpfl_theory.statements.noble2022.scaffold import _round_steps as steps
+from dpfl_theory.statements.noble2022.scaffold import (
+    corollaryC_1,
+    lemmaC_1,
+    lemmaC_2,
+    lemmaC_3,
+    lemmaC_4,
+    lemmaC_5,
+    lemmaC_6,
+)
 
 SHARP = {
     "C.4": (proofs.move, lemmaC_4.C4_SHARPENED, {"drift": 0.999, "lag": 0.999, "slope": 0.999, "noise": 0.999}),

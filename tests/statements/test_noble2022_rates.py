@@ -20,9 +20,9 @@ from dpfl_theory.statements import rates
 from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.formula import Letters, letters_of, sides_of, total
 from dpfl_theory.statements.model import Check, Sides
-from dpfl_theory.statements.noble2022 import (
+from dpfl_theory.statements.noble2022 import _private_runs
+from dpfl_theory.statements.noble2022.rates import (
     _no_constant,
-    _private_runs,
     _rate_constants,
     _rates,
     theorem4_2,

@@ -9,8 +9,8 @@ from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.formula import evaluate, prescription_of
 from dpfl_theory.statements.model import Check, Expected, Statement, checks
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
-from dpfl_theory.statements.noble2022 import _fedavg_steps as steps
-from dpfl_theory.statements.noble2022 import lemmaC_8
+from dpfl_theory.statements.noble2022.fedavg import _steps as steps
+from dpfl_theory.statements.noble2022.scaffold import lemmaC_8
 
 __all__ = ["CONSTANTS", "MEAN", "experiment", "fedavg_of", "private_runs"]
 

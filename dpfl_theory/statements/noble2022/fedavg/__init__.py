@@ -1,0 +1,1 @@
+"""DP-FedAvg: Theorem C.2, its repair and the proof."""

@@ -1,0 +1,152 @@
+"""DP-FedAvg on one-dimensional quadratics: T rounds of Theorem C.2 repaired in fractions, with cohorts and noise.
+
+z = x - x* moves by z' = a_C z + b_C + noise, the pair (a_C, b_C) drawn with the cohort: E z and E z^2 follow a linear
+recursion. With F_i'(x) = a_i x - b_i a user's K steps move it by -phi_i F_i'(x), phi_i = eta_l sum_k (1 - eta_l a_i)^k,
+and add the variance eta_l^2 V sum_k (1 - eta_l a_i)^{2k}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations, product
+from math import ceil, isqrt
+from typing import Any
+
+from dpfl_theory.statements.claims import Values
+from dpfl_theory.statements.formula import evaluate, letters_of, prescription_of
+from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.statements.model import checks as each
+from dpfl_theory.statements.noble2022.scaffold._moments import Users, users_of
+from dpfl_theory.statements.noble2022.scaffold._strongly_convex import below, weighted
+
+__all__ = ["cases", "checks", "dissimilarity", "squares"]
+
+
+def squares(users: Users, rounds: int) -> list[Fraction]:
+    """E (x^t - x*)^2 for t = 0, ..., rounds.
+
+    >>> alone = Users((Fraction(1),), (Fraction(0),), 1, Fraction(1, 2), Fraction(1), 1, Fraction(2), Fraction(3))
+    >>> squares(alone, 2)  # z' = z/2 + xi/2, E xi^2 = 3
+    [Fraction(4, 1), Fraction(7, 4), Fraction(19, 16)]
+    """
+    star, K = users.minimiser, users.local_steps
+    factors = [1 - users.eta_l * a for a in users.curvatures]
+    phi = [users.eta_l * sum((q**k for k in range(K)), Fraction(0)) for q in factors]
+    spread = [users.eta_l**2 * users.variance * sum((q ** (2 * k) for k in range(K)), Fraction(0)) for q in factors]
+    share, cohorts = users.eta_g / users.size, list(combinations(range(len(factors)), users.size))
+    maps = []
+    for cohort in cohorts:
+        slope = 1 - share * sum((phi[i] * users.curvatures[i] for i in cohort), Fraction(0))
+        shift = -share * sum((phi[i] * (users.curvatures[i] * star - users.offsets[i]) for i in cohort), Fraction(0))
+        maps.append((slope, shift, share**2 * sum((spread[i] for i in cohort), Fraction(0))))
+
+    def mean(values: list[Fraction]) -> Fraction:
+        return sum(values, Fraction(0)) / len(cohorts)
+
+    aa, ab, bb = mean([a * a for a, _, _ in maps]), mean([a * b for a, b, _ in maps]), mean([b * b for _, b, _ in maps])
+    one, two, noise = mean([a for a, _, _ in maps]), mean([b for _, b, _ in maps]), mean([n for _, _, n in maps])
+    first = users.start - star
+    second = first * first
+    found = [second]
+    for _ in range(rounds):
+        first, second = one * first + two, aa * second + 2 * ab * first + bb + noise
+        found.append(second)
+    return found
+
+
+def dissimilarity(users: Users, B: Fraction) -> Fraction:
+    """The least G^2 of Assumption 4: the largest value over x of (1/M) sum_i F_i'(x)^2 - B^2 F'(x)^2.
+
+    Raises ValueError where there is none.
+    """
+    M, star = len(users.curvatures), users.minimiser
+    rests = [a * star - b for a, b in zip(users.curvatures, users.offsets)]  # F_i' = a_i z + rest_i; they add up to 0
+    square = sum((a * a for a in users.curvatures), Fraction(0)) / M - (B * users.mean_curvature) ** 2
+    mixed = sum((a * r for a, r in zip(users.curvatures, rests)), Fraction(0)) / M
+    rest = sum((r * r for r in rests), Fraction(0)) / M
+    if square < 0:
+        return rest - mixed * mixed / square
+    if square or mixed:
+        raise ValueError(f"no G serves B = {B}: the curvatures differ too much")
+    return rest
+
+
+def cases(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
+    """The mean of E F(x^t) - F* or of E F'(x^t)^2 over t < T, weighted with (1 - mu eta~/2)^{-t} where the statement
+    has mu, with the prescribed step rounded down to a fraction; rounded up at the 30th digit."""
+    kind = "slope" if "slope" in letters_of(statement) else "excess"
+    step, found = prescription_of(statement)["eta_l"], []
+    for T, V in product(instance["T"], instance["V"]):
+        root = isqrt(int(instance["size"]))
+        if root**2 != int(instance["size"]):
+            raise ValueError(f"lM = {instance['size']} is no square: eta_g = sqrt(lM) must be rational")
+        users = users_of({**instance, "eta~ nu": 1, "eta_g": root, "V": V})
+        B = Fraction(str(instance["B"]))
+        square = Fraction(str(instance["G^2"])) if "G^2" in instance else dissimilarity(users, B)
+        values = _values(users, B, square, T)
+        users = replace(users, eta_l=below(evaluate(step, values), 10**9))
+        rate = min(users.curvatures) * users.step / 2 if "mu" in letters_of(statement) else Fraction(0)
+        unit = users.mean_curvature**2 if kind == "slope" else users.mean_curvature / 2
+        values |= {
+            "eta_l": users.eta_l,
+            kind: Fraction(ceil(unit * weighted(squares(users, T)[:T], rate) * 10**30), 10**30),
+        }
+        found.append(Values(values, {"T": T, "V": V, "eta~ nu": users.step * users.smoothness, "G^2": square}))
+    return found
+
+
+def _values(users: Users, B: Fraction, square: Fraction, T: int) -> dict[str, Any]:
+    """The letters' values, exact, G^2 = square; a record is all there is, so that V is Sigma^2."""
+    import sympy as sp
+
+    away = users.start - users.minimiser
+    return {
+        "eta_g": users.eta_g, "nu": users.smoothness, "mu": min(users.curvatures), "varsigma": 0, "s": 1, "R": 1,
+        "Sigma": sp.sqrt(sp.Rational(users.variance)), "K": users.local_steps, "l": users.share,
+        "M": len(users.curvatures), "T": T, "B": B, "G": sp.sqrt(sp.Rational(square)), "D0": abs(away),
+        "F0": users.mean_curvature / 2 * away * away,
+    }  # fmt: skip
+
+
+_EQUAL = {"curvatures": ["1", "1"], "offsets": ["1", "-1"], "size": 1, "start": "2", "B": 1}
+_INSTANCES: dict[str, dict[str, Any]] = {
+    "one of two users, equal curvatures": {**_EQUAL, "K": 2, "T": [1, 32, 200], "V": ["0", "1/4", "100"]},
+    "one of two users, curvatures 1 and 1/2": {
+        **_EQUAL, "curvatures": ["1", "1/2"], "start": "-3", "B": 2, "K": 3, "T": [80, 200], "V": ["0", "1"],
+    },
+    "four of six users": {
+        "curvatures": ["1", "1", "3/4", "3/4", "1/2", "1/2"], "offsets": ["3", "-3", "1", "-1", "2", "-2"], "size": 4,
+        "start": "1", "B": 2, "K": 2, "T": [80, 200], "V": ["0", "1"],
+    },
+    "one user alone": {
+        "curvatures": ["1"], "offsets": ["0"], "size": 1, "start": "1", "B": 1, "K": 4, "T": [32, 200],
+        "V": ["1/100", "100"],
+    },
+}  # fmt: skip
+_CURVED: dict[str, dict[str, Any]] = {
+    "one of two users, one of them concave": {
+        **_EQUAL, "curvatures": ["1", "-1/2"], "start": "2", "B": 4, "K": 3, "T": [1, 200], "V": ["0", "1"],
+    },
+}  # fmt: skip
+
+
+_EDGE: dict[str, Any] = {**_INSTANCES["one user alone"], "B": "5/2", "V": ["1"]}
+_LEAST = {"just inside T >= 8 (1 + B^2) nu/mu": {"T": [58]}, "just outside T >= 8 (1 + B^2) nu/mu": {"T": [57]}}
+_SIMILAR = {"just inside B >= 1": {"B": "1"}, "just outside B >= 1": {"B": "99/100", "G^2": "1"}}
+
+
+def checks(kind: str) -> tuple[Check, ...]:
+    """Few rounds and many, without noise and with much of it; concave users where they are allowed; and the edges of
+    the hypotheses, for one user."""
+    chosen = {**_INSTANCES, **(_CURVED if kind == "non-convex" else {})}
+    edges = {name: {**_EDGE, "T": [100], **change} for name, change in _SIMILAR.items()}
+    if kind == "strongly convex":  # T >= 8 (1 + B^2) nu/mu
+        chosen = {name: {**i, "T": [T for T in i["T"] if T > 1]} for name, i in chosen.items()}
+        edges |= {name: {**_EDGE, **change} for name, change in _LEAST.items()}
+    outside = {name: "not-applicable" for name in edges if "outside" in name}
+    return (
+        *each("exact", cases, {f"all rounds, {name}": i for name, i in chosen.items()}),
+        *each("exact", cases, edges, outside),
+    )

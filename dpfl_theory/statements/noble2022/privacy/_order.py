@@ -1,0 +1,263 @@
+"""Theorem 4.1's order of magnitude for sigma_g: what both views share.
+
+The constants: u for all of Omega and o (sigma_g is at least u times each of the two orders, and s at most 1/u), v for
+O. Larger u and v only weaken the statement, so that a ladder of pairs with u and v growing together decides it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+from dpfl_theory.statements.claims import ConstantClaim, Escape, Outcome, PrivacyClaim, PrivacyPoint
+from dpfl_theory.statements.formula import Letters, evaluate, letters_of, total
+from dpfl_theory.statements.model import Assumption, Check, Sides, Statement, checks
+from dpfl_theory.statements.noble2022._letters import DELTA, NOISE, SAMPLING
+from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
+from dpfl_theory.statements.symbolic import equal
+
+if TYPE_CHECKING:
+    from dpfl_theory.problems.base import Problem
+
+__all__ = [
+    "ARGUMENT",
+    "HYPOTHESES",
+    "LADDER",
+    "ONE_ROUND",
+    "READING",
+    "SURVIVES",
+    "at_order",
+    "edges",
+    "no_constants",
+    "order",
+    "prescription",
+    "sides",
+    "solved",
+]
+
+LADDER = {
+    "u": [0.1, 1.0, 10.0, 100.0, 1000.0],
+    "v": [1.0, 10.0, 100.0, 1000.0],
+    "needed": [4, 16, 64],
+}
+"""Candidates, and the numbers of records R at which the constant u that is needed for v = 1 is reported."""
+
+_NAMES = ("u", "s", "l", "T", "K", "M", "epsilon", "delta")
+_ROUND = {"M": 2, "l": 0.5, "K": 1, "T": 1, "epsilon": 0.5, "sigma_g": 1.0}
+ONE_ROUND = [{**_ROUND, "R": R, "s": 1 / R, "delta": delta} for R, delta in ((15, 1e-6), (70, 1e-30), (231, 1e-100))]
+"""One round at sigma_g = 1, which is the printed order or a little more: no small noise, and still no constants."""
+
+SURVIVES = {
+    f"noble2022.theorem4.2.{name}": "Its inequality is about runs at sigma_g*, whatever privacy that noise gives: only "
+    "what epsilon means there rests on it."
+    for name in ("fedavg", "scaffold")
+}
+"""What Theorem 4.2 takes from Theorem 4.1."""
+
+READING = (
+    "Omega, O and o hide constants that depend on nothing; T counts every round that releases something, the warm-up's "
+    "included."
+)
+"""What both views are read by."""
+
+ARGUMENT = (
+    "For any u and v take M = 2, l = 1/2, K = 1, epsilon = 1/2, delta < 1/2, s = 1/R and T = 2R: then sigma_g = u "
+    "sqrt(2 s log(2/(s delta)) log(2/delta)) tends to 0 with s. With probability 1 - (1 - s/2)^T > 0.63 the record is "
+    "used at least once, which moves one of T noisy numbers by 1/2; the largest of them tells it apart, with an error "
+    "of at most T Phi(-1/(4 sqrt(2) sigma_g)), which even times e^(v epsilon) tends to 0. So delta stays above 1/2"
+)
+
+
+def order(s: Letters) -> Any:
+    """u s sqrt(l T K log(2Tl/delta) log(2/delta))/(epsilon sqrt(M)), as printed."""
+    import sympy as sp
+
+    logs = sp.log(2 * s.T * s.l / s.delta) * sp.log(2 / s.delta)
+    return s.u * s.s * sp.sqrt(s.l * s.T * s.K * logs) / (s.epsilon * sp.sqrt(s.M))
+
+
+def sides(s: Letters) -> Sides:
+    """sigma_g is at least the order."""
+    return Sides({"noise": s.sigma_g}, {"order": order(s)})
+
+
+def prescription(s: Letters) -> Mapping[str, Any]:
+    """The order itself."""
+    return {"sigma_g": order(s)}
+
+
+@cache
+def _printed() -> Any:
+    """The order in letters of no statement: a hypothesis is not told of which one it is."""
+    import sympy as sp
+
+    return order(Letters({name: sp.Symbol(name, positive=True) for name in _NAMES}, "the order"))
+
+
+def _least(formula: Any, values: Mapping[str, Any]) -> Any:
+    """The least sigma_g that is asked for, with 65 digits."""
+    import mpmath
+
+    with mpmath.workdps(65):
+        return evaluate(formula, {name: mpmath.mpf(values[name]) for name in _NAMES})
+
+
+def solved(view: str) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
+    """With u = 1 the first term of the printed epsilon-tilde is epsilon, or epsilon_s = epsilon sqrt(M/l)."""
+
+    def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+        import sympy as sp
+
+        s = letters_of(statement)
+        logs = sp.log(2 * s.T * s.l / s.delta) * sp.log(2 / s.delta)
+        noise = total(statement).subs(s.u, 1)
+        if view == "third-party":
+            first = s.l * s.s * sp.sqrt(s.T * s.K * logs) / (noise * sp.sqrt(s.l * s.M))
+            return equal(first, s.epsilon, "the first term of epsilon-tilde at the printed sigma_g, and epsilon")
+        first, claimed = s.s * sp.sqrt(s.T * s.K * logs) / noise, s.epsilon * sp.sqrt(s.M / s.l)
+        return equal(first, claimed, "epsilon-tilde with log(2Tl/delta) at the printed sigma_g, and eps_s")
+
+    return build
+
+
+def at_order(
+    guarantee: Callable[[Mapping[str, Any]], tuple[Any, Any]], view: str
+) -> Callable[[Statement, Mapping[str, Any]], PrivacyClaim]:
+    """u = v = 1 at single instances, which give sigma_g where it is more than the printed order; ``share`` is of what
+    is asked for."""
+
+    def build(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
+        def points() -> list[PrivacyPoint]:
+            found = []
+            for given in instance["points"]:
+                named = {"u": 1, "v": 1, **given}
+                share = float(named.pop("share", 1))
+                named["sigma_g"] = share * max(float(named.get("sigma_g", 0.0)), float(_least(total(statement), named)))
+                claimed, delta = (float(x) for x in guarantee(named))
+                limits = formulas.certified("dp-fedavg-record", {**named, "delta": delta}, view)
+                found.append(PrivacyPoint(named, claimed, *limits))
+            return found
+
+        return PrivacyClaim(f"epsilon of DP-FedAvg, {view}", points)
+
+    return build
+
+
+_EDGE = {"M": 2, "l": 0.5, "K": 1, "T": 64, "R": 64, "s": 1 / 64, "epsilon": 0.5, "delta": 1e-6}
+_WIDE = {"M": 10**6, "l": 1e-6, "K": 1, "T": 1, "R": 1000, "s": 1e-3, "epsilon": 0.5, "delta": 1e-7}
+_OUTSIDE = {
+    "the printed order": {**_EDGE, "share": 0.99},
+    "epsilon < 1": {**_EDGE, "epsilon": 1.01},
+    "s <= 1/u": {**_EDGE, "u": 64.5},
+    "sigma_g >= u s sqrt(K/log(2Tl/delta))": {**_WIDE, "sigma_g": 5.72e-4},
+}
+_INSIDE = {"epsilon < 1": {**_EDGE, "epsilon": 0.99}, "s <= 1/u": {**_EDGE, "u": 63.5}}
+"""Instances on both sides of the order form's hypotheses; those of no constants lie on the printed order itself."""
+
+
+def edges(guarantee: Callable[[Mapping[str, Any]], tuple[Any, Any]], view: str) -> tuple[Check, ...]:
+    """Checks of them."""
+    build = at_order(guarantee, view)
+    inside = {f"just inside {name}": {"points": [point]} for name, point in _INSIDE.items()}
+    outside = {f"just outside {name}": {"points": [point]} for name, point in _OUTSIDE.items()}
+    return (*checks("privacy", build, inside), *checks("privacy", build, outside, "not-applicable"))
+
+
+def _assumption_1(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    import mpmath
+
+    if "u" not in values:
+        return None  # the formulas without approximation do not need it
+    u, s, epsilon, z = (mpmath.mpf(values[name]) for name in ("u", "s", "epsilon", "sigma_g"))
+    if not s <= 1 / u:
+        return f"s = {values['s']} exceeds 1/u"
+    if not 0 < epsilon < 1:
+        return f"epsilon = {values['epsilon']} is not below 1"
+    log = mpmath.log(2 * mpmath.mpf(values["T"]) * values["l"] / values["delta"])
+    least = u * s * mpmath.sqrt(values["K"] / log)
+    return None if z >= least else f"sigma_g = {values['sigma_g']} is below u s sqrt(K/log(2Tl/delta)) = {least}"
+
+
+def _printed_noise(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    if "u" not in values:
+        return None
+    least = _least(_printed(), values)
+    if values["sigma_g"] >= least * (1 - 1e-12):
+        return None
+    return f"sigma_g = {values['sigma_g']} is below the printed order with the constant u, {least}"
+
+
+HYPOTHESES = (
+    SAMPLING,
+    NOISE,
+    DELTA,
+    Assumption(
+        "order form only, Assumption 1: s <= 1/u, epsilon < 1 and sigma_g >= u s sqrt(K/log(2Tl/delta))", _assumption_1
+    ),
+    Assumption(
+        "order form only: sigma_g >= u s sqrt(l T K log(2Tl/delta) log(2/delta))/(epsilon sqrt(M))", _printed_noise
+    ),
+)
+"""Those of the printed theorem; the order form's where u is given."""
+
+
+def no_constants(
+    guarantee: Callable[[Mapping[str, Any]], tuple[Any, Any]], view: str
+) -> Callable[[Statement, Mapping[str, Any]], ConstantClaim]:
+    """The claim that some u and v exist; guarantee: the claimed epsilon (before O) and delta at an instance; view: of
+    a third party or of the server."""
+    import mpmath
+
+    def instance_at(records: int) -> dict[str, Any]:
+        share = mpmath.mpf(1) / records
+        sizes = {"M": 2, "l": mpmath.mpf(1) / 2, "R": records, "s": share, "K": 1, "T": 2 * records}
+        return {**sizes, "epsilon": mpmath.mpf(1) / 2, "delta": mpmath.mpf(10) ** -6}
+
+    def escape(statement: Statement, u: Any, v: Any) -> Escape:
+        with mpmath.workdps(65):
+            records = 2
+            while True:
+                records *= 2
+                named = {**instance_at(records), "u": u, "v": v}
+                named["sigma_g"] = _least(total(statement), named)
+                epsilon, delta = guarantee(named)
+                often = -mpmath.expm1(named["T"] * mpmath.log1p(-named["l"] * named["s"]))
+                tail = 1 / (4 * mpmath.sqrt(2) * named["sigma_g"])
+                low = often * mpmath.ncdf(tail) - mpmath.exp(v * epsilon) * named["T"] * mpmath.ncdf(-tail)
+                if low > mpmath.mpf(1) / 2 and named["s"] * u <= 1:
+                    return Escape(named, delta, low)
+
+    def build(statement: Statement, instance: Mapping[str, Any]) -> ConstantClaim:
+        ladder = tuple((u, v) for u in instance["u"] for v in instance["v"])
+        return ConstantClaim(
+            "u",
+            lambda: [_needed(statement, n) for n in instance["needed"]],
+            partial(escape, statement),
+            ladder,
+            ARGUMENT,
+        )
+
+    def _needed(statement: Statement, records: int) -> PrivacyPoint:
+        """The smallest u with v = 1, as certified limits, for DP-FedAvg. With lM = sR = K = 1 a third party sees one of
+        all MR records, drawn uniformly; the server sees whose it is."""
+        from dpfl_theory.privacy import calibrate
+        from dpfl_theory.privacy.mechanisms import get
+
+        named = instance_at(records)
+        described: Any = get("dp-fedavg-record")
+        run = described(
+            users=2,
+            records=records,
+            user_rate=0.5,
+            record_rate=1 / records,
+            local_steps=1,
+            rounds=2 * records,
+            view=view,
+        )
+        unit = float(_least(total(statement), {**named, "u": 1}))
+        epsilon, delta = (float(x) for x in guarantee(named))
+        low, high = (calibrate(run, epsilon=epsilon, delta=delta, limit=side) / unit for side in ("low", "high"))
+        return PrivacyPoint(named, float("inf"), min(low, high), high)
+
+    return build

@@ -1,0 +1,208 @@
+"""noble2022 Claim 4.1 (B.1) towards the server: DP-SCAFFOLD and DP-FedAvg have the same level of privacy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from dpfl_theory.statements.claims import PrivacyClaim, PrivacyPoint
+from dpfl_theory.statements.model import Check, Remark, Source, Statement
+from dpfl_theory.statements.noble2022._letters import NOISE, PAPER, SAMPLING, letters
+from dpfl_theory.statements.noble2022.privacy import _views as views
+from dpfl_theory.statements.noble2022.privacy._linear import Form, Run, cohort_sequences, squared_distance
+
+
+def _same_distances(_: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
+    def points() -> list[PrivacyPoint]:
+        found = []
+        for users, size, rounds, steps in instance["sizes"]:
+            for bent in instance["curvatures"]:
+                curvatures = tuple(Fraction(x) for x in bent)
+                for cohorts in cohort_sequences(users, size, rounds):
+                    run = Run(users, cohorts, steps, views.alternating(rounds), curvatures, Fraction(1, 2))
+                    ours, theirs = (squared_distance(run.views(scaffold)[0]) for scaffold in (True, False))
+                    at = {"M": users, "R": 1, "l": size / users, "s": 1, "K": steps, "T": rounds, "sigma_g": 1}
+                    at |= {"cohorts": str(cohorts), "curvatures": ", ".join(bent)}
+                    found.append(PrivacyPoint(at, theirs, ours, ours))
+        return found
+
+    proof = (
+        "wherever gradients are affine functions of the model: given what it has seen, the server knows c and "
+        "every c_i, and so in both algorithms a message is a known number plus the same linear form in the new noise"
+    )
+    return PrivacyClaim("mu^2 of the server's view of DP-SCAFFOLD", points, proof, "==")
+
+
+def _noisy(user: int, place: int, noises: int) -> Form:
+    """User's gradient with its own noise, in units in which a mean of K noises has variance 1."""
+    form = [Fraction(0)] * (1 + noises)
+    form[0], form[1 + place] = Fraction(user == 0), Fraction(1)
+    return form
+
+
+def _warm(counted: bool) -> Callable[[Statement, Mapping[str, Any]], PrivacyClaim]:
+    """Round 1 after the warm start at s = 1, exactly: the server sees y_i^1 and c_i^1 of the cohort, and the c_i^0 of
+    the warm round too if that is counted; DP-FedAvg has as many rounds as are counted.
+
+    Gradients are constant and the record moves user 0's by 1: c_i^0 = g_i + xi_i and c_i^1 = g_i + xi_i' are means of K
+    noisy gradients, and y_i^1 - x^0 = -K eta_l (c_i^1 - c_i^0 + c^0).
+    """
+
+    def build(_: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
+        def points() -> list[PrivacyPoint]:
+            found = []
+            for users, size, steps in instance["sizes"]:
+                before = [_noisy(i, i, users + size) for i in range(users)]
+                mean = [sum(column) / users for column in zip(*before)]
+                after = [_noisy(i, users + i, users + size) for i in range(size)]
+                moved = [[a - b + c for a, b, c in zip(new, old, mean)] for new, old in zip(after, before)]
+                seen = squared_distance([*moved, *after, *(before if counted else [])])
+                at = {"M": users, "R": 1, "l": size / users, "s": 1, "K": steps, "T": 1 + counted, "sigma_g": 1}
+                found.append(PrivacyPoint(at, Fraction(steps * (1 + counted)), steps * seen, steps * seen))
+            return found
+
+        return PrivacyClaim("mu^2 of the server's view of DP-SCAFFOLD-warm", points, "all sizes", "==")
+
+    return build
+
+
+_SIZES = {"sizes": [[2, 1, 1], [3, 1, 1], [4, 2, 1], [5, 5, 3], [20, 5, 10]]}
+
+
+def _full_batches(_: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
+    def points() -> list[PrivacyPoint]:
+        found = []
+        for point in instance["points"]:
+            deviation = float(point["sigma_g"]) / point["K"] ** 0.5
+            rate = Fraction(point["m"], point["M"])
+            low, high = views.mixture_of_participations(point["epsilon"], deviation, rate, point["T"])
+            limits = views.delta_limits("dp-scaffold", point, "server")
+            at = views.letters_at(point, epsilon=point["epsilon"])
+            found.append(PrivacyPoint(at, (low + high) / 2, limits.low, limits.high))
+        return found
+
+    proof = (
+        "at s = 1: given the past each of K steps is a Gaussian mechanism of noise multiplier sigma_g in either "
+        "algorithm, and constant gradients attain K j/sigma_g^2 after j participations"
+    )
+    return PrivacyClaim("delta of DP-SCAFFOLD towards the server", points, proof, "==", instance["width"])
+
+
+def _composed(_: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
+    def points() -> list[PrivacyPoint]:
+        found = []
+        for point in instance["points"]:
+            ours, theirs = (views.delta_limits(name, point, "server") for name in ("dp-scaffold", "dp-fedavg-record"))
+            found.append(
+                PrivacyPoint(views.letters_at(point, epsilon=point["epsilon"]), theirs.high, ours.low, ours.high)
+            )
+        return found
+
+    proof = (
+        "given the past the server knows c and c_i, so that both views are adaptive compositions of the same noisy "
+        "steps, and what composition guarantees for the one it guarantees for the other"
+    )
+    return PrivacyClaim("delta of DP-SCAFFOLD towards the server", points, proof)
+
+
+SERVER: Statement = Statement(
+    id="noble2022.claim4.1.server",
+    kind="corollary",
+    title="DP-SCAFFOLD and DP-FedAvg are equally private towards the server",
+    source=Source(
+        PAPER,
+        "Claim 4.1, Section 4.1; Claim B.1, Appendix B.3",
+        note=(
+            f"{views.LEVEL}. The words '(-warm)' of Claim 4.1 and of the proof leave open whether t counts them; "
+            "here it does. For s < 1 the worst data are not known to be the same for both; what is "
+            "compared there is what adaptive composition guarantees, on which all of B.4 rests"
+        ),
+    ),
+    text=(
+        "For any t, DP-SCAFFOLD, which shows {y_i^t, c_i^t} to the server, and DP-FedAvg, which shows {y_i^t}, have "
+        "the same level of privacy."
+    ),
+    symbols=letters("M", "R", "l", "s", "K", "T", "sigma_g"),
+    assumptions=(SAMPLING, NOISE),
+    relation="claim",
+    slips=(
+        "Footnote 2: 1 - e^(-4) = 0.98 after 4/l rounds is the probability for one user; all 100 users have been "
+        "selected at least once with probability 0.18 (l = 0.05, 80 rounds).",
+    ),
+    reading=(
+        "t counts every round in which something is sent: DP-SCAFFOLD, or DP-SCAFFOLD-warm with the rounds that set "
+        "c_i^0 among the T. Theorem 4.1's T must then include the rounds of the warm-up."
+    ),
+    remark=Remark(
+        "B.3's induction starts from t = 1 after the warm start. If t counts the rounds after the warm start alone, "
+        "as T does in Theorem C.1, the claim fails for DP-SCAFFOLD-warm at t = 1: c_i^0 is then set by noisy "
+        "gradients that no round has paid for, and {y_i^1, c_i^1} show c_i^0 - c^0 beside c_i^1. At K = s = 1 mu^2 "
+        "sigma_g^2 is 2 - 1/M, and 1 for DP-FedAvg.",
+        shown_by="noble2022.claim4.1.server.warm",
+    ),
+    checks=(
+        Check("privacy", "the warm round counted, exactly", _warm(counted=True), _SIZES),
+        Check(
+            "privacy",
+            "affine gradients, exactly",
+            _same_distances,
+            {
+                "sizes": [[3, 2, 2, 1], [3, 2, 2, 3], [3, 2, 3, 2], [4, 2, 2, 2]],
+                "curvatures": [["0", "0", "0", "0"], ["2", "1/2", "3", "1"]],
+            },
+        ),
+        Check(
+            "privacy",
+            "the worst data at s = 1",
+            _full_batches,
+            {
+                "width": 0.02,
+                "points": [
+                    {**views.SMALL, "K": 1, "sigma_g": 2.0, "epsilon": 1},
+                    {**views.SMALL, "K": 5, "sigma_g": 4.0, "epsilon": 1},
+                    {**views.SMALL, "M": 100, "m": 5, "T": 50, "K": 2, "sigma_g": 5.0, "epsilon": 2},
+                ],
+            },
+        ),
+        Check(
+            "privacy",
+            "what composition guarantees at s < 1",
+            _composed,
+            {
+                "points": [
+                    {**views.SMALL, "s": 0.2, "K": 1, "sigma_g": 1.0, "epsilon": 1},
+                    {**views.SMALL, "M": 100, "m": 5, "T": 50, "s": 0.2, "K": 10, "sigma_g": 5.0, "epsilon": 1},
+                ]
+            },
+        ),
+    ),
+)
+
+WARM: Statement = Statement(
+    id="noble2022.claim4.1.server.warm",
+    kind="corollary",
+    title="DP-SCAFFOLD-warm, its warm-up rounds not counted, and DP-FedAvg, towards the server",
+    source=Source(
+        PAPER,
+        "Claim 4.1, Section 4.1; Claim B.1, Appendix B.3",
+        note=(
+            "the outputs are those of B.1, {y_i^1, c_i^1}; the proof's words are that the c_i^0 'are at least as "
+            "private as y_i^1', from which nothing follows for both together. 'The first few rounds of communication "
+            "are saved' to set c_i^0 may well mean that they are counted, and then the claim holds"
+        ),
+    ),
+    text=(
+        "For any t, counted from the first round after the warm start, DP-SCAFFOLD-warm, which shows {y_i^t, c_i^t} "
+        "to the server, and DP-FedAvg, which shows {y_i^t}, have the same level of privacy."
+    ),
+    symbols=letters("M", "R", "l", "s", "K", "T", "sigma_g"),
+    assumptions=(SAMPLING, NOISE),
+    relation="claim",
+    reading="t counts the rounds after the warm start alone, as T does in Theorem C.1.",
+    reading_of="noble2022.claim4.1.server",
+    checks=(Check("privacy", "round 1 after the warm start, exactly", _warm(counted=False), _SIZES, "violated"),),
+    expected="violated",
+)
+
+STATEMENTS = (SERVER, WARM)

@@ -1,0 +1,261 @@
+"""noble2022 Lemma B.7 and equation (8): the Renyi DP of the subsampled Gaussian mechanism."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
+from dpfl_theory.statements.formula import Letters, at, letters_of, total
+from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol, checks
+from dpfl_theory.statements.noble2022._letters import NOISE, ORDER, PAPER, RATE, letters
+from dpfl_theory.statements.noble2022.privacy._divergences import subsampled_cgf
+from dpfl_theory.statements.symbolic import all_equal, equal
+
+if TYPE_CHECKING:
+    from dpfl_theory.problems.base import Problem
+
+LARGEST_RATIO = 12
+"""Points with alpha/sigma_g beyond this are left out: their moments exceed double precision."""
+
+
+def _whole(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    alpha = values["alpha"]
+    return None if alpha >= 2 and int(alpha) == alpha else f"alpha = {alpha} is not a whole number of at least 2"
+
+
+_ARGUMENT = (
+    "for {orders}, q and sigma_g: with P = (1-q) m0 + q m1 and Q = (1-q) m0 + q m2 the j-th term of the expansion of E "
+    "(P/Q)^alpha is binom(alpha, j) q^j times the mean of int |m1 - m2|^j/m^(j-1) at most, where m1, m2 and m are "
+    "Gaussians at distances of at most 1 (joint convexity); this is at most 2 e^(j(j-1)/2 sigma_g^2), and 4 "
+    "(e^(1/sigma_g^2) - 1) for j = 2{more}"
+)
+_INTERPOLATED = "; between integers the cumulant generating function is convex, and 0 at alpha = 1"
+
+
+def _lemma_at(statement: Statement, order: float, rate: float, sigma: float) -> Any:
+    """Lemma B.7's right side, as it is entered, at a whole order."""
+    import mpmath
+
+    with mpmath.workdps(65):
+        q, z = mpmath.mpf(rate), mpmath.mpf(sigma)
+        later = (
+            mpmath.binomial(order, j) * q**j * mpmath.exp(j * (j - 1) / (2 * z**2)) for j in range(3, int(order) + 1)
+        )
+        return at(statement, "rhs", {"alpha": order, "q": q, "sigma_g": z, "rest": 2 * mpmath.fsum(later)})
+
+
+def _equation_at(statement: Statement, order: float, rate: float, sigma: float) -> Any:
+    """Equation (8)'s right side, as it is entered, with epsilon'(1) = 0."""
+    import mpmath
+
+    low, high = (_lemma_at(LEMMA_B7, n, rate, sigma) if n > 1 else 0 for n in (math.floor(order), math.ceil(order)))
+    with mpmath.workdps(65):
+        return at(statement, "rhs", {"alpha": mpmath.mpf(order), "rdp_floor": low, "rdp_ceiling": high})
+
+
+def _argued_lemma(statement: Statement) -> bool:
+    """Whether the formula of Lemma B.7, as it is entered, is that of `_ARGUMENT`."""
+    import sympy as sp
+
+    s = letters_of(statement)
+    x, a = sp.exp(1 / s.sigma_g**2), s.alpha
+    second = a * (a - 1) / 2 * s.q**2 * 2 * sp.Min(2 * (x - 1), x)
+    return equal(total(statement), sp.log(1 + second + s.rest) / (a - 1), "the lemma, and the argument").true is True
+
+
+def _argued_equation(statement: Statement) -> bool:
+    """The same of equation (8), and of the lemma that it interpolates."""
+    import sympy as sp
+
+    own = letters_of(statement)
+    order, low, high = own.alpha, sp.floor(own.alpha), sp.ceiling(own.alpha)
+    share = order - low  # of the cumulant generating function at the integer above
+    line = (1 - share) * (low - 1) * own.rdp_floor + share * (high - 1) * own.rdp_ceiling
+    between = equal(total(statement), line / (order - 1), "equation (8), and the argument")
+    return between.true is True and _argued_lemma(LEMMA_B7)
+
+
+def _bounded(whole: bool) -> Callable[[Statement, Mapping[str, Any]], PrivacyClaim]:
+    """The entered formula of Lemma B.7 (``whole``) or of equation (8) against the true divergence. The argument for
+    what lies between the points is given where the formula is the one that it is about."""
+
+    def build(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
+        def points() -> list[PrivacyPoint]:
+            found = []
+            for sigma, order, rate in product(instance["sigma_g"], instance["alpha"], instance["q"]):
+                if order / sigma > LARGEST_RATIO:
+                    continue
+                named = {"alpha": order, "q": rate, "sigma_g": sigma}
+                if order <= 1 or rate >= 1 or (whole and int(order) != order):  # the formula means nothing there
+                    found.append(PrivacyPoint(named, 0.0, 0.0, math.inf))
+                    continue
+                low, high = subsampled_cgf(order, rate, sigma)
+                claimed = (_lemma_at if whole else _equation_at)(statement, order, rate, sigma)
+                found.append(PrivacyPoint(named, claimed, low / (order - 1), high / (order - 1)))
+            return found
+
+        argument = None
+        if whole and _argued_lemma(statement):
+            argument = _ARGUMENT.format(orders="all whole alpha >= 2", more="")
+        elif not whole and _argued_equation(statement):
+            argument = _ARGUMENT.format(orders="all alpha > 1", more=_INTERPOLATED)
+        return PrivacyClaim("the largest Renyi divergence", points, argument)
+
+    return build
+
+
+def _entered_sum(statement: Statement, order: int, q: Any, x: Any) -> Any:
+    """alpha - 1 times Lemma B.7's bound at a whole alpha, with x = e^(1/sigma_g^2)."""
+    import sympy as sp
+
+    s = letters_of(statement)
+    rest = sum(2 * q**j * sp.binomial(order, j) * x ** sp.Rational(j * (j - 1), 2) for j in range(3, order + 1))
+    values = {s.alpha: sp.Integer(order), s.q: q, s.rest: sp.sympify(rest)}
+    return (order - 1) * total(statement).subs(sp.exp(1 / s.sigma_g**2), x).subs(values)
+
+
+def _integers(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+    """At whole alpha equation (8) is Lemma B.7, and for 1 < alpha <= 2 it is the constant epsilon'(2)."""
+    import sympy as sp
+
+    s, (x, t), q = (
+        letters_of(statement),
+        sp.symbols("x t", positive=True),
+        sp.Symbol("q", positive=True, probability=True),
+    )
+    budget = {n: _entered_sum(LEMMA_B7, n, q, x) / (n - 1) for n in (2, 3, 4)} | {1: sp.Integer(0)}
+
+    def entered(order: Any, low: int, high: int) -> Any:
+        line = total(statement).subs({sp.floor(s.alpha): low, sp.ceiling(s.alpha): high}).subs(s.alpha, order)
+        return line.subs({s.rdp_floor: budget[low], s.rdp_ceiling: budget[high]})
+
+    whole = [(entered(sp.Integer(n), n, n), budget[n], f"equation (8) at alpha = {n}") for n in (2, 3, 4)]
+    return all_equal(*whole, (entered(1 + t, 1, 2), budget[2], "equation (8) at 1 < alpha <= 2, and epsilon'(2)"))
+
+
+def _without_noise_limit(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+    """As sigma_g grows the sum tends to 1 + 2 ((1 + q)^alpha - 1 - alpha q - binom(alpha, 2) q^2), not to 1."""
+    import sympy as sp
+
+    q, steps = sp.Symbol("q", positive=True, probability=True), []
+    for n in (2, 3, 5, 8):
+        limit = sp.exp(_entered_sum(statement, n, q, sp.Integer(1)))
+        expected = 1 + 2 * ((1 + q) ** n - 1 - n * q - sp.binomial(n, 2) * q**2)
+        steps.append((sp.expand(limit), sp.expand(expected), f"the sum for alpha = {n} without limit of the noise"))
+    return all_equal(*steps)
+
+
+_RDP = Symbol("rdp_q", "smallest Renyi budget of the subsampled mechanism", (0, 0), "positive", r"\epsilon'(\alpha)")
+_FLOOR = Symbol(
+    "rdp_floor", "the bound of Lemma B.7 at the integer below", (0, 0), "positive", r"\epsilon'(\lfloor\alpha\rfloor)"
+)
+_CEILING = Symbol("rdp_ceiling", "the same at the integer above", (0, 0), "positive", r"\epsilon'(\lceil\alpha\rceil)")
+_REST = Symbol(
+    "rest",
+    "the terms j = 3, ..., alpha",
+    (0, 0),
+    "nonnegative",
+    r"\sum_{j=3}^{\alpha} 2 q^j \binom{\alpha}{j} e^{j(j-1)/2\sigma_g^2}",
+)
+
+
+def _lemma_sides(s: Letters) -> Sides:
+    import sympy as sp
+
+    a, z = s.alpha, s.sigma_g
+    second = a * (a - 1) * s.q**2 * sp.Min(2 * (sp.exp(1 / z**2) - 1), sp.exp(1 / z**2))
+    return Sides({"Renyi budget": s.rdp_q}, {"bound": sp.log(1 + second + s.rest) / (a - 1)})
+
+
+def _interpolation_sides(s: Letters) -> Sides:
+    import sympy as sp
+
+    a = s.alpha
+    low, high = sp.floor(a), sp.ceiling(a)
+    return Sides(
+        {"Renyi budget": s.rdp_q},
+        {
+            "below": (1 - a + low) * (low - 1) / (a - 1) * s.rdp_floor,
+            "above": (a - low) * (high - 1) / (a - 1) * s.rdp_ceiling,
+        },
+    )
+
+
+def _edges(build: Any, order: float, told: str, beyond: float) -> tuple[Check, ...]:
+    """Both sides of the hypotheses on alpha and q."""
+    one = {"sigma_g": [1.0], "alpha": [order], "q": [0.2]}
+    inside = {f"just inside {told}": one, "just inside q < 1": {**one, "q": [0.99]}}
+    outside = {f"just outside {told}": {**one, "alpha": [beyond]}, "just outside q < 1": {**one, "q": [1.0]}}
+    return (*checks("privacy", build, inside), *checks("privacy", build, outside, "not-applicable"))
+
+
+LEMMA_B7: Statement = Statement(
+    id="noble2022.lemmaB.7",
+    kind="lemma",
+    title="Renyi budget of the subsampled Gaussian mechanism",
+    source=Source(
+        PAPER,
+        "Lemma B.7, Appendix B.2",
+        note=(
+            "Theorem 9 of Wang et al. for the Gaussian mechanism; neighbours differ in one record. Loose for much "
+            "noise: as sigma_g grows the bound tends to a positive number for alpha >= 3 (the paper says so in D.3.2) "
+            "while the truth falls like alpha q^2/(2 sigma_g^2), so that at q = 0.2, sigma_g = 160, alpha = 8 it is "
+            "17 000 times too large. The remark's O(alpha q^2/sigma_g^2) for the whole bound needs alpha q sigma_g^2 "
+            "and alpha/sigma_g^2 to be bounded"
+        ),
+    ),
+    text=(
+        "For whole alpha >= 2, 0 < q < 1 and sensitivity 1, G_f on a share q of the records is (alpha, eps')-RDP with "
+        "eps' <= 1/(alpha-1) log(1 + 2 q^2 binom(alpha, 2) min{2(e^(1/sigma_g^2) - 1), e^(1/sigma_g^2)} + sum_{j=3}^"
+        "alpha 2 q^j binom(alpha, j) e^(j(j-1)/2 sigma_g^2))."
+    ),
+    symbols=(_RDP, *letters("alpha", "q", "sigma_g"), _REST),
+    assumptions=(Assumption("alpha is a whole number of at least 2", _whole), RATE, NOISE),
+    sides=_lemma_sides,
+    checks=(
+        Check("algebra", "without limit of the noise", _without_noise_limit),
+        Check(
+            "privacy",
+            "certified limits of the true divergence",
+            _bounded(whole=True),
+            {"sigma_g": [0.5, 1.0, 3.0, 20.0, 160.0], "alpha": [2, 3, 8, 32, 128], "q": [0.01, 0.2, 0.9]},
+        ),
+        *_edges(_bounded(whole=True), 2, "a whole alpha of at least 2", 1.99),
+    ),
+    uses=("noble2022.lemmaB.6",),
+)
+
+EQ8: Statement = Statement(
+    id="noble2022.eq8",
+    kind="step",
+    title="Renyi budget of the subsampled Gaussian mechanism at real orders",
+    source=Source(
+        PAPER,
+        "Appendix B.4",
+        "(8)",
+        note="for alpha < 2 the first term is 0 times epsilon'(1), which Lemma B.7 does not define: taken as 0",
+    ),
+    text=(
+        "For real alpha > 1, G'_f is (alpha, eps'')-RDP with eps'' <= (1 - alpha + floor(alpha)) (floor(alpha) - 1)/"
+        "(alpha - 1) eps'(floor(alpha)) + (alpha - floor(alpha)) (ceil(alpha) - 1)/(alpha - 1) eps'(ceil(alpha))."
+    ),
+    symbols=(_RDP, *letters("alpha"), _FLOOR, _CEILING),
+    assumptions=(ORDER, RATE, NOISE),
+    sides=_interpolation_sides,
+    checks=(
+        Check("algebra", "at whole alpha, and below 2", _integers),
+        Check(
+            "privacy",
+            "certified limits of the true divergence",
+            _bounded(whole=False),
+            {"sigma_g": [0.5, 1.0, 3.0, 20.0], "alpha": [1.05, 1.3, 1.9, 2.0, 2.5, 7.75, 30.5], "q": [0.01, 0.2, 0.9]},
+        ),
+        *_edges(_bounded(whole=False), 1.01, "alpha > 1", 0.99),
+    ),
+    uses=("noble2022.lemmaB.3", "noble2022.lemmaB.7", "noble2022.eq7"),
+)
+
+STATEMENTS = (LEMMA_B7, EQ8)

@@ -1,0 +1,234 @@
+"""noble2022 Theorem 4.1 (2): what the same noise gives towards the server, and the formula behind it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
+from dpfl_theory.statements.formula import Letters, at, evaluate, letters_of, sides_of
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, Symbol
+from dpfl_theory.statements.noble2022._causes import ORDER_OF_NOISE
+from dpfl_theory.statements.noble2022._letters import DELTA, NOISE, PAPER, SAMPLING, letters
+from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
+from dpfl_theory.statements.noble2022.privacy import _order as order
+from dpfl_theory.statements.symbolic import all_equal, equal
+
+
+def _promised(s: Mapping[str, Any]) -> tuple[Any, Any]:
+    """(epsilon sqrt(M/l), delta/2 (1/l + 1)), as printed."""
+    import sympy as sp
+
+    return s["epsilon"] * sp.sqrt(s["M"] / s["l"]), s["delta"] / 2 * (1 / s["l"] + 1)
+
+
+def _guarantee(named: Mapping[str, Any]) -> tuple[Any, Any]:
+    """The same at numbers."""
+    epsilon, delta = (evaluate(promised, named) for promised in _promised(letters_of(SERVER)))
+    return epsilon, delta
+
+
+def _budget_of_delta(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+    """T delta' + delta'' with Step 3's delta' = delta/(2Tl) and delta'' = delta/2 is the printed delta_s."""
+    s = letters_of(statement)
+    return equal(s.T * s.delta / (2 * s.T * s.l) + s.delta / 2, _promised(s)[1], "T delta' + delta'', and delta_s")
+
+
+def _three_steps(claimed: Callable[[Statement, Mapping[str, Any]], Any]) -> Any:
+    """claimed: the epsilon that a statement claims at a point."""
+
+    def build(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
+        def points() -> list[PrivacyPoint]:
+            found = []
+            for point in instance["points"]:
+                for name in ("dp-fedavg-record", "dp-scaffold"):
+                    limits = formulas.certified(name, point, "server")
+                    found.append(PrivacyPoint({**point, "algorithm": name}, claimed(statement, point), *limits))
+            return found
+
+        proof = (
+            "for all data and parameters: given the past, the K noisy steps of a message are (alpha, K eps'')-RDP "
+            "(equation (8), Lemma B.5), so (eps_a, delta')-DP (Lemma B.4), and a user sends T messages at most (Lemma "
+            "B.1)"
+        )
+        return PrivacyClaim("epsilon towards the server", points, proof)
+
+    return build
+
+
+def _at_best(statement: Statement, point: Mapping[str, Any]) -> float:
+    """The statement's right side at the order and the share x that B.4's three steps choose."""
+    order, share = formulas.best_three_steps(point, "server")
+    lemma = formulas.step_budget(order, point)
+    each = point["K"] * lemma + math.log(point["T"] / (share * point["delta"])) / (order - 1)
+    return float(at(statement, "rhs", {"epsilon_a": each, "T": point["T"], "x": share, "delta": point["delta"]}))
+
+
+def _repaired_sides(s: Letters) -> Sides:
+    import sympy as sp
+
+    each, rounds = s.epsilon_a, s.T
+    return Sides(
+        {"epsilon": s.epsilon_s},
+        {
+            "fluctuation": each * sp.sqrt(2 * rounds * sp.log(1 / ((1 - s.x) * s.delta))),
+            "drift": rounds * each * (sp.exp(each) - 1),
+        },
+    )
+
+
+def _strong_composition(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+    """eps_a is Lemma B.4 at delta' = x delta/T, and T delta' + (1 - x) delta = delta; eps_a (e^eps_a - 1) is eps_a^2 to
+    the second order, so that the right side is sqrt(2T log(1/delta'')) eps_a + T eps_a^2 for small eps_a."""
+    import sympy as sp
+
+    s, terms = letters_of(statement), sides_of(statement).rhs
+    own, rest = s.x * s.delta / s.T, (1 - s.x) * s.delta
+    found = all_equal(
+        (s.T * own + rest, s.delta, "T delta' + delta''"),
+        (sp.exp(-((terms["fluctuation"] / s.epsilon_a) ** 2) / (2 * s.T)), rest, "delta'' of the fluctuation"),
+        (sp.limit(terms["drift"] / s.epsilon_a**2, s.epsilon_a, 0), s.T, "the drift over eps_a^2, and T"),
+    )
+    return replace(found, true=found.true or None)
+
+
+_PROMISED = "Decided is delta_s, which is promised beside the order of sigma_g; the sides are that order."
+_PART = (
+    "Decided is the form 'without approximation', whose epsilon is no relation between letters; the sides are the "
+    "order of sigma_g, which the other checks refute."
+)
+_POINTS = {
+    "points": [
+        {"M": 1000, "R": 1000, "l": 0.001, "s": 0.5, "K": 1, "sigma_g": 5.0, "T": 10, "delta": 1e-6},
+        {"M": 20, "R": 100_000, "l": 0.5, "s": 0.01, "K": 2, "sigma_g": 0.5, "T": 1, "delta": 1e-6},
+        {"M": 100, "R": 4000, "l": 0.05, "s": 0.2, "K": 40, "sigma_g": 10.0, "T": 72, "delta": 1 / 400_000},
+        {"M": 100, "R": 4000, "l": 0.9, "s": 0.01, "K": 10, "sigma_g": 20.0, "T": 20, "delta": 1e-5},
+        {"M": 10, "R": 4000, "l": 0.9, "s": 0.01, "K": 1, "sigma_g": 50.0, "T": 1, "delta": 1e-5},
+    ]
+}
+_SMALL_NOISE = {"M": 2, "l": 0.5, "K": 1, "T": 8192, "R": 4096, "s": 1 / 4096, "epsilon": 0.5, "delta": 1e-6}
+_SHARE = Symbol("x", "share of delta that goes into the conversion", (0, 0), "probability", "x")
+_EACH = Symbol(
+    "epsilon_a", "K eps''(alpha, sigma_g^2) + log(T/(x delta))/(alpha - 1)", (0, 0), "positive", r"\epsilon_a"
+)
+
+SERVER: Statement = Statement(
+    id="noble2022.theorem4.1.server",
+    kind="theorem",
+    title="the same noise, towards the server",
+    source=Source(
+        PAPER,
+        "Theorem 4.1 (2), Section 4.1; Appendix B.4",
+        note=(
+            "T counts the warm-up's rounds too. Without "
+            "approximation the server's problem is not printed; it is Step 3's without l and lM"
+        ),
+    ),
+    text=(
+        "Under Assumption 1 (s = o(1), epsilon < 1, sigma_g = Omega(s sqrt(K/log(2Tl/delta)))) set sigma_g = Omega(s "
+        "sqrt(l T K log(2Tl/delta) log(2/delta))/(epsilon sqrt(M))): then DP-SCAFFOLD and DP-FedAvg are (O(eps_s), "
+        "delta_s)-DP towards the server, eps_s = epsilon sqrt(M/l) and delta_s = delta/2 (1/l + 1)."
+    ),
+    reading=order.READING,
+    symbols=letters("sigma_g", "u", "v", "s", "l", "T", "K", "M", "R", "epsilon", "delta"),
+    assumptions=order.HYPOTHESES,
+    relation=">=",
+    sides=order.sides,
+    prescription=order.prescription,
+    checks=(
+        Check("algebra", "the order solved for eps_s", order.solved("server")),
+        Check("algebra", "delta_s", _budget_of_delta, part=_PROMISED),
+        Check(
+            "privacy",
+            "no constants",
+            order.no_constants(_guarantee, "server"),
+            {**order.LADDER, "needed": [4, 16]},
+            "violated",
+        ),
+        Check(
+            "privacy",
+            "the order with the constant 1",
+            order.at_order(_guarantee, "server"),
+            {"points": [*order.ONE_ROUND, _SMALL_NOISE]},
+            "violated",
+        ),
+        *order.edges(_guarantee, "server"),
+        Check(
+            "privacy",
+            "without approximation",
+            _three_steps(lambda _, point: formulas.three_steps(point, "server")),
+            _POINTS,
+            part=_PART,
+        ),
+    ),
+    expected="violated",
+    erratum=Erratum(
+        cause=ORDER_OF_NOISE,
+        grade="false",
+        effect=Effect(
+            0.0,
+            "Nothing changes at the paper's settings: for the 25 runs of Table 1 and the three of Figures 1 and 2 the "
+            "certified epsilon towards the server is 0.03 to 0.12 times epsilon_s with the constant 1.",
+        ),
+        printed=(
+            "sigma_g of the order s sqrt(l T K log(2Tl/delta) log(2/delta))/(epsilon sqrt(M)) gives (O(epsilon "
+            "sqrt(M/l)), delta/2 (1/l + 1))-DP towards the server."
+        ),
+        true=(
+            "No constants exist, even where sigma_g does not tend to 0. The formula without approximation holds, for "
+            "both algorithms."
+        ),
+        counterexample=(
+            "u = v = 1, M = 2, l = 1/2, K = 1, epsilon = 0.5, so that eps_s = 1. At fixed delta = 1e-6 and T = 2/s "
+            "sigma_g tends to 0 with s: R = 1/s = 4096, T = 8192: sigma_g = 0.402, and the true epsilon is at least "
+            "6.01. One round, sigma_g = 1, R = 1/s = "
+            "15, 70, 231, delta = 1e-6, 1e-30, 1e-100: the true epsilon at delta_s = 1.5 delta is 1.53, 7.02, 15.87"
+        ),
+        repaired="noble2022.theorem4.1.server.repaired",
+        survives=order.SURVIVES,
+    ),
+    uses=(
+        "noble2022.claim4.1.server",
+        "noble2022.lemmaB.1",
+        "noble2022.lemmaB.4",
+        "noble2022.lemmaB.5",
+        "noble2022.eq8",
+    ),
+    slips=(
+        "The appendix has log(2T/delta) in the server's problem, while delta_s belongs to delta' = delta/(2Tl), that "
+        "is to log(2Tl/delta).",
+    ),
+)
+
+REPAIRED: Statement = Statement(
+    id="noble2022.theorem4.1.server.repaired",
+    kind="theorem",
+    title="privacy towards the server, without approximation",
+    source=Source(
+        PAPER,
+        "Theorem 4.1 (2), Section 4.1; Appendix B.4",
+        note=(
+            "repaired: the formula without approximation in place of the orders; warm-up rounds included in T. It "
+            "counts a user in every round, and strong composition loses much: "
+            "noble2022.theorem4.1.third-party.repaired holds towards the server too"
+        ),
+    ),
+    text=(
+        "For every alpha > 1 and x in (0, 1), T rounds of DP-SCAFFOLD or DP-FedAvg are (epsilon, delta)-DP towards the "
+        "server with epsilon = eps_a sqrt(2T log(1/((1-x) delta))) + T eps_a (e^eps_a - 1), eps_a = K eps''(alpha, "
+        "sigma_g^2) + log(T/(x delta))/(alpha - 1)."
+    ),
+    symbols=(*letters("epsilon_s", "T", "delta"), _EACH, _SHARE, *letters("M", "R", "l", "s", "K", "sigma_g")),
+    assumptions=(SAMPLING, NOISE, DELTA),
+    relation="==",
+    sides=_repaired_sides,
+    checks=(
+        Check("algebra", "the shares of delta, and small eps_a", _strong_composition),
+        Check("privacy", "certified limits", _three_steps(_at_best), _POINTS),
+    ),
+    uses=("noble2022.lemmaB.1", "noble2022.lemmaB.4", "noble2022.lemmaB.5", "noble2022.lemmaB.7", "noble2022.eq8"),
+)
+
+STATEMENTS = (SERVER, REPAIRED)

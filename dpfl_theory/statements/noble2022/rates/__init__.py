@@ -1,0 +1,1 @@
+"""Theorem 4.2: utility where privacy is paid for."""

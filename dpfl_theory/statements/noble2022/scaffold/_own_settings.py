@@ -1,0 +1,68 @@
+"""noble2022's own experiments against its Theorem C.1: what its conditions ask for, and what its bound says there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import count, product
+from typing import Any
+
+from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
+from dpfl_theory.statements.model import Statement
+
+__all__ = ["SETTINGS", "SLIPS", "own_settings"]
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "Figures 1 and 2, logistic regression": {"l": ["1/5"], "M": [100, 40], "T": [400], "convex": True},
+    "Figure 2, network": {"l": ["1/5"], "M": [60], "T": [100], "convex": False},
+    "Tables 1 and 4": {
+        "l": ["1/20"],
+        "M": [100],
+        "T": [542, 545, 546, 488, 502, 505, 506, 428, 451, 457, 458, 324, 352, 360, 362, 72, 83, 86, 87],
+        "convex": True,
+    },
+    "Figure 9": {"l": ["2/25", "1/10", "3/25"], "M": [100, 40, 60], "T": [], "convex": None},
+    "Figure 10": {"l": ["1/10"], "M": [100, 40, 60], "T": [], "convex": None},
+}
+"""Section 5 and Appendix D.3; what Figures 9 and 10 have for T is drawn alone. eta_g = 1 in all of them."""
+SLIPS = (
+    "Section 5 runs with eta_g = 1, where the theorem asks for sqrt(lM), which is 1.8 to 4.5 there.",
+    "Appendix D.1 sets C to the median of the unclipped gradients' norms: the longer half of them is clipped then, so "
+    "that Assumption 3.3, under which all three parts stand, does not hold in runs with that C. Such a C depends on "
+    "the data, which Theorem 4.1, with its constant C, does not cover (the appendix neglects that leak).",
+)
+
+
+def own_settings(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
+    """What the slips, and the note of part (2) repaired, say of the paper's settings: eta_g, the rounds, the start.
+
+    The rounds are tested at nu = mu, where the fewest are needed; F(x^0) - F* <= nu D_0^2/2.
+    """
+    import sympy as sp
+
+    from dpfl_theory.statements.noble2022.scaffold.theoremC_1 import LONG_ENOUGH
+    from dpfl_theory.statements.noble2022.scaffold.theoremC_1_repaired import CONVEX as REPAIRED
+
+    s, own = letters_of(statement), letters_of(REPAIRED)
+    wanted, start = (
+        prescription_of(statement)["eta_g"],
+        sides_of(REPAIRED).rhs["start"] * 2 / (own["nu"] * own["D0"] ** 2),
+    )
+    eta_g, enough, shares, needed = [], [], {}, {}
+    for name, at in instance.items():
+        rates = [sp.Rational(rate) for rate in at["l"]]
+        eta_g += [float(wanted.subs({s["l"]: rate, s["M"]: M})) for rate, M in product(rates, at["M"])]
+        if at["convex"]:
+            best = {"l": float(rates[0]), "nu": 1.0, "mu": 1.0}
+            needed[name] = next(T for T in count(1) if LONG_ENOUGH.test(None, {**best, "T": T}) is None)
+            enough += [name for T in at["T"] if needed[name] <= T]
+            of_start = [float(start.subs({own["l"]: rates[0], own["T"]: T})) for T in at["T"]]
+            shares[name] = (round(min(of_start), 2), round(max(of_start), 2))
+    true = 1.0 not in eta_g and not enough and shares["Tables 1 and 4"][0] > 1
+    return Outcome(
+        true,
+        f"eta_g = 1 where {min(eta_g):.2f} to {max(eta_g):.2f} is prescribed; part (1) needs at least "
+        f"{', '.join(f'{T} rounds ({name})' for name, T in needed.items())}; part (2)'s start over nu D_0^2/2 is "
+        f"{', '.join(f'{low} to {high} ({name})' for name, (low, high) in shares.items())}",
+        {"eta_g": [round(v, 4) for v in eta_g], "rounds": needed, "start": {k: list(v) for k, v in shares.items()}},
+    )

@@ -1,0 +1,68 @@
+"""What noble2022's Lemmas C.4, C.5 and C.6, which bound one round, share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.model import Sides, Statement
+from dpfl_theory.statements.noble2022 import _proof_letters as proof
+from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022.scaffold import _round_instances as exact
+
+if TYPE_CHECKING:
+    from dpfl_theory.problems.base import Problem
+
+ROUND = ("eta", "nu", "drift", "lag", *proof.VARIANCE, *proof.COHORT)
+BASE = (noble.SMOOTH, noble.GRADIENTS, noble.WARM, proof.WHOLE)
+
+
+def letters(*names: str) -> tuple[Any, ...]:
+    return proof.letters(*dict.fromkeys(names))
+
+
+def step_limit(factor: float, power: str | None = None) -> Callable[[Problem | None, Mapping[str, Any]], str | None]:
+    def test(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+        exponent = values["alpha"] if power is None else float(Fraction(power))
+        most = factor * values["l"] ** exponent
+        found = float(values["eta"] * values["nu"])
+        return None if found <= most * (1 + 1e-12) else f"eta~ nu = {found:.6g} exceeds {most:.6g}"
+
+    return test
+
+
+def by_lemma_c2(sharp: Callable[[Letters], Sides]) -> Callable[[Statement, Any], Outcome]:
+    """The printed right side less that of the sharpened sides, with ||grad F||^2 = 2 nu gap (its largest
+    value by Lemma C.2), is made of nonnegative terms, once eta_g is written as 1 + a, a >= 0, where the lemma asks for
+    eta_g >= 1."""
+
+    def build(printed: Statement, _: Mapping[str, Any]) -> Outcome:
+        import sympy as sp
+
+        s = letters_of(printed)
+        named = {**s, "slope": 2 * s.nu * s.gap} if "gap" in s else dict(s)
+        stronger = sharp(Letters({name: letter for name, letter in named.items() if name != "gap"}, printed.id))
+        larger = rest = sp.expand(total(printed) - sum(stronger.rhs.values()))
+        if "eta_g" in s:
+            more = sp.Symbol("a", nonnegative=True)
+            larger = sp.expand(sp.expand(rest * s.eta_g**2).subs(s.eta_g, 1 + more))
+        terms = larger.args if larger.is_Add else (larger,)
+        fine = all(term.is_nonnegative for term in terms)
+        return Outcome(
+            True if fine else None, f"what the printed form allows more, with Lemma C.2: {sp.simplify(rest)}"
+        )
+
+    return build
+
+
+def whole_step(product: Fraction) -> Callable[[Fraction], Fraction | None]:
+    """eta~ nu, whatever l is."""
+    return lambda share: product
+
+
+def beyond(hypothesis: str) -> dict[str, dict[str, Any]]:
+    """One user, on whom only this hypothesis is not met, by 1%."""
+    return {f"just outside {hypothesis}": exact.CONVEX["one user"]}

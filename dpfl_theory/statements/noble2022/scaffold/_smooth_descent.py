@@ -1,0 +1,123 @@
+"""The descent behind noble2022 Lemma C.9 repaired: F(x^t) + 12 nu^3 eta~^2/l F_t falls over one round."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+from dpfl_theory.statements.claims import Case, Outcome
+from dpfl_theory.statements.formula import evaluate, letters_of, sides_of, total
+from dpfl_theory.statements.model import Check, Statement, checks
+from dpfl_theory.statements.noble2022 import _proof_letters as proof
+from dpfl_theory.statements.noble2022.scaffold import _round_instances as exact
+from dpfl_theory.statements.noble2022.scaffold import lemmaC_4, lemmaC_5, lemmaC_6, lemmaC_7
+from dpfl_theory.statements.noble2022.scaffold._moments import RoundMoments, Users, rounds, users_of
+
+__all__ = ["PART", "combination", "descent", "descent_checks", "kept"]
+
+
+Kept = tuple[Fraction, Fraction, Fraction]
+"""What multiplies -eta~ ||F'||^2, nu eta~^2 V/(KlM), and nu eta~^2 V/(K eta_g^2)."""
+PART = (
+    "Decided is what one round must keep so that T rounds add up to the bound; what remains, that they do, is decided "
+    "by the algebra of the step size."
+)
+
+
+def kept(statement: Statement) -> Kept:
+    """What one round must keep so that T rounds add up to the statement's bound, read from its terms where all letters
+    are 1 (and eta_g is 2, for the third).
+
+    >>> from dpfl_theory.statements import get
+    >>> [str(v) for v in kept(get("noble2022.lemmaC.9.repaired"))]
+    ['5/12', '5/2', '5/12']
+    """
+    terms, one = sides_of(statement).rhs, dict.fromkeys(letters_of(statement), 1)
+    start = evaluate(terms["start"], one) / 24
+    both, less = (evaluate(terms["noise"] ** 2, {**one, "varsigma": 0, "eta_g": v}) / (4 * start) for v in (1, 2))
+    shared = (both - less) * Fraction(4, 3)
+    return 1 / start, (both - shared) / start, shared / start
+
+
+def descent(u: Users, m: RoundMoments, given: Kept) -> tuple[Fraction, Fraction]:
+    """Its change over one round on quadratics: at most -gain eta~ ||F'||^2 + nu eta~^2 V/(KlM) (alone + shared
+    lM/eta_g^2)."""
+    gain, alone, shared = given
+    weight = 12 * u.smoothness**3 * u.step**2 / u.share
+    half = u.mean_curvature / 2
+    noise = u.smoothness * u.step**2 * u.variance / (u.local_steps * u.size)
+    right = m.gap + weight * m.lag + noise * (alone + shared * Fraction(u.size) / u.eta_g**2)
+    return half * m.distance_after + weight * m.lag_after + gain * u.step * m.slope, right
+
+
+def combination(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
+    """F(x^t) <= F(x^{t-1}) - (eta~/2)||grad F||^2 + (eta~/2) nu^2 drift + (nu/2)||x^t - x^{t-1}||^2, with Lemma C.4,
+    12 nu^3 eta~^2/l times Lemma C.5 (alpha = 2/3) and 10/27 of Lemma C.6, all sharpened, against what the statement's
+    bound needs (`kept`).
+
+    With theta = 24 nu eta~/l^(2/3), p = l^(2/3) and h = 1/eta_g^2 in [0, 1] and z = lM/eta_g^2 >= 0 each slack is
+    affine in each letter: the corners of the first three decide, where the slack at z = 0 and its increase in z are not
+    negative. The instance may give the noise's factor ("alone") and that of z in it ("shared").
+    """
+    import sympy as sp
+
+    gain, alone, shared = (sp.Rational(v) for v in kept(statement))
+    s = letters_of(lemmaC_4.C4_SHARPENED)
+    theta, p, h, z = sp.symbols("theta p h z", positive=True)
+    eta, nu, share, eta_g = s["eta"], s["nu"], s["l"], sp.Symbol("eta_g", positive=True)
+
+    def side(lemma: Statement, which: str) -> Any:
+        own = letters_of(lemma)
+        named = {own[name]: s[name] for name in own if name in s}
+        named |= {own["alpha"]: sp.Rational(2, 3)} if "alpha" in own else {}
+        return total(lemma, which).subs(named)
+
+    weight = 12 * nu**3 * eta**2 / share
+    drift = side(lemmaC_6.C6_SHARPENED, "rhs") - side(lemmaC_6.C6_SHARPENED, "lhs")
+    change = -eta / 2 * s["slope"] + eta / 2 * nu**2 * s["drift"] + nu / 2 * side(lemmaC_4.C4_SHARPENED, "rhs")
+    change += weight * (side(lemmaC_5.C5_SHARPENED, "rhs") - s["lag"]) + sp.Rational(10, 27) * drift
+    W = proof.averaged(s)
+    alone, shared = sp.Rational(instance.get("alone", alone)), sp.Rational(instance.get("shared", shared))
+    claim = -gain * eta * s["slope"] + nu * eta**2 * W * (alone + shared * share * s["M"] / eta_g**2)
+    slack = sp.expand(claim - change)
+    scale = {"slope": eta, "drift": nu**2 * eta, "lag": nu**3 * eta**2, "noise": nu * eta**2 * W}
+    least = {}
+    for name, unit in scale.items():
+        part = slack.subs({s[v]: 0 for v in ("slope", "drift", "lag")}) if name == "noise" else slack.coeff(s[name])
+        ratio = sp.simplify(part / unit).subs(s["M"], z * eta_g**2 / share)
+        ratio = ratio.subs(eta, theta * share ** sp.Rational(2, 3) / (24 * nu)).subs(eta_g, 1 / sp.sqrt(h))
+        ratio = sp.expand(sp.simplify(ratio.subs(share, p ** sp.Rational(3, 2))))
+        letters = sorted(ratio.free_symbols, key=str)
+        if not set(letters) <= {theta, p, h, z} or any(sp.degree(ratio, v) > 1 for v in letters):
+            return Outcome(None, f"the slack of {name} is not affine in each letter: {ratio}")
+        for part, what in ((ratio.subs(z, 0), name), (sp.diff(ratio, z), f"{name}, per z")):
+            if part != 0:
+                bounded = [v for v in letters if v != z]
+                ends = product((0, 1), repeat=len(bounded))
+                least[what] = min(part.subs(dict(zip(bounded, c))) for c in ends)
+    shown = ", ".join(f"{name} {value}" for name, value in least.items())
+    fine = all(value >= 0 for value in least.values())
+    return Outcome(True if fine else None, f"the least slack of each coefficient: {shown}", {"slacks": shown})
+
+
+def _one_round(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
+    """Every round from every start and at every variance of the instance."""
+    given, found = kept(statement), []
+    for start, V in product(instance["start"], instance["V"]):
+        users = users_of({**instance, "start": start, "V": V})
+        for t, moments in enumerate(rounds(users, int(instance["T"])), 1):
+            at = {"t": t, "x^0": start, "V": V, "M": len(users.curvatures), "lM": users.size, "K": instance["K"]}
+            found.append(Case(at, *descent(users, moments, given)))
+    return found
+
+
+def descent_checks() -> tuple[Check, ...]:
+    """One round on quadratics, at the longest step where that is a fraction."""
+    chosen = {}
+    for name, instance in {**exact.CONVEX, **exact.OTHER}.items():
+        step = lemmaC_7.largest_step(Fraction(int(instance["size"]), len(instance["curvatures"])), Fraction(0))
+        if "K = 3" not in name:
+            chosen[f"one round, {name}, eta~ nu = {step}"] = {**instance, "eta~ nu": str(step)}
+    return checks("exact", _one_round, chosen, part=PART)

@@ -1,0 +1,169 @@
+"""The strongly convex half of noble2022 Lemma C.8 repaired: its weights and step size; and runs of one user."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+from dpfl_theory.statements.claims import Case, Outcome, Values
+from dpfl_theory.statements.formula import evaluate, letters_of, prescription_of, sides_of
+from dpfl_theory.statements.model import Check, Statement, checks
+from dpfl_theory.statements.symbolic import all_equal, as_fractions, equal
+
+__all__ = [
+    "below",
+    "log_factor",
+    "logarithm",
+    "one_user",
+    "one_user_checks",
+    "strong_cases",
+    "strong_step",
+    "weighted",
+    "weights",
+]
+
+
+def weights(_: Statement, instance: Mapping[str, Any]) -> Outcome:
+    """With a = mu eta~/2 the weights (1 - a)^{-t}, t = 1..T, add up to ((1 - a)^{-T} - 1)/a, so that Lemma C.7 gives
+    the weighted mean of F(x^{t-1}) - F* at most 2 D^2/(eta~ S) + 20 eta~ W = mu D^2 (1 - a)^T/(1 - (1 - a)^T) + 20
+    eta~ W."""
+    import sympy as sp
+
+    a, mu, D, eta = sp.symbols("a mu D eta", positive=True)
+    steps = []
+    for T in instance["T"]:
+        total = sum((1 - a) ** (-t) for t in range(1, T + 1))
+        claimed = (mu * D**2 * (1 - a) ** T / (1 - (1 - a) ** T)).subs(mu, 2 * a / eta)
+        steps.append((2 * D**2 / (eta * total), claimed, f"T = {T}"))
+    found = all_equal(*steps)
+    return replace(found, true=found.true or None)
+
+
+def logarithm(_: Statement, instance: Mapping[str, Any]) -> Outcome:
+    """eta~ = min(eta_max, 2 L/(mu T)), L = ln max(e, mu^2 D^2 T/W), with a T >= 1 at both: (1 - a)^T <= e^{-aT} <=
+    1/e and 1/(1 - 1/e) < 1.6. The first choice gives 1.6 mu D^2 exp(-mu eta_max T/2), the second 1.6 mu D^2 e^{-L} <=
+    1.6 W/(mu T) or less; 20 eta~ W <= 40 L W/(mu T); together at most 42 L W/(mu T) + 1.6 mu D^2 exp(-mu eta_max
+    T/2)."""
+    import sympy as sp
+
+    mu, T, W, D = sp.symbols("mu T W D", positive=True)
+    ratio = mu**2 * D**2 * T / W
+    first = equal(mu * D**2 * sp.exp(-sp.log(ratio)), W / (mu * T), "the start's share at the shorter step")
+    enough = bool(1 / (1 - sp.exp(-1)) < sp.Rational(8, 5)) and sp.Rational(8, 5) + 40 <= 42
+    return Outcome(True if first.true and enough else None, f"{first.reason}; 1/(1 - 1/e) < 8/5 and 8/5 + 40 <= 42")
+
+
+def strong_step(values: Mapping[str, float]) -> float:
+    """eta~ = min(l^(2/3)/(24 nu), l/(54 mu), 2L/(mu T)), L = ln max(e, mu^2 D_0^2 T/W)."""
+    v = values
+    V = v["varsigma"] ** 2 / (v["s"] * v["R"]) + v["Sigma"] ** 2
+    W = V * (1 + v["l"] * v["M"] / v["eta_g"] ** 2) / (v["K"] * v["l"] * v["M"])
+    limit: float = min(v["l"] ** (2 / 3) / (24 * v["nu"]), v["l"] / (54 * v["mu"]))
+    return min(limit, 2 * log_factor(v["mu"], v["D0"], v["T"], W) / (v["mu"] * v["T"])) if W else limit
+
+
+def log_factor(mu: float, D0: float, T: float, W: float) -> float:
+    """L, 1 for W = 0, where the term that it multiplies is 0."""
+    return math.log(max(math.e, mu**2 * D0**2 * T / W)) if W else 1.0
+
+
+def strong_cases(_: Statement, instance: Mapping[str, Any], slack: Fraction = Fraction(1)) -> list[Case]:
+    """The strongly convex half for one user and one local step on F(x) = nu x^2/2 or mu x^2/2, in fractions.
+
+    E F(x^t) - F* follows x' = (1 - eta a) x + eta xi, E xi^2 = V; weights (1 - mu eta/2)^{-t} on x^{t-1}. Step and
+    bound are those of Theorem C.1 (1) repaired, which is this half at eta_g = sqrt(lM) = 1; slack multiplies the bound.
+    """
+    import sympy as sp
+
+    from dpfl_theory.statements.noble2022.scaffold.theoremC_1_repaired import STRONGLY_CONVEX as theorem
+
+    found = []
+    for nu, T, V in product(*(map(Fraction, instance[name]) for name in ("nu", "T", "V"))):
+        values: dict[str, Any] = {**_ALONE, "nu": nu, "mu": 1, "T": int(T), "D0": 1, "Sigma": sp.sqrt(sp.Rational(V))}
+        eta = min(1 / (24 * nu), Fraction(1, 54))
+        if V:
+            chosen = evaluate(prescription_of(theorem)["eta_l"], values)
+            eta = chosen if isinstance(chosen, Fraction) else below(chosen, 10**4)
+        right = sum(
+            (evaluate(term, values) for name, term in sides_of(theorem).rhs.items() if V or name != "noise"), start=0
+        )
+        for curvature in dict.fromkeys((nu, Fraction(1))):
+            squares = _squares(curvature * eta, eta, V, Fraction(1), int(T))
+            left = curvature / 2 * weighted(squares, eta / 2)
+            named = {"T": T, "V": V, "nu": nu, "curvature": curvature, "eta~": eta}
+            found.append(Case(named, *as_fractions(left, sp.Rational(slack) * right)))
+    return found
+
+
+_ALONE = {"M": 1, "l": 1, "K": 1, "s": 1, "R": 1, "varsigma": 0, "eta_g": 1}
+"""One user, one local step, one record."""
+
+
+def one_user(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
+    """T rounds of Lemma C.8 or C.9 repaired for one user on F(x) = x^2/2, in fractions: control variates cancel, and
+    x' = (1 - eta~) x + eta~ xi. The prescribed step is rounded down; ``longer`` multiplies it."""
+    import sympy as sp
+
+    found = []
+    kind, start = ("slope", "slope0") if "slope" in letters_of(statement) else ("excess", "F0")
+    for T, V in product(map(int, instance["T"]), map(Fraction, instance["V"])):
+        x = Fraction(str(instance.get("start", 1)))
+        values: dict[str, Any] = {**_ALONE, "nu": 1, "T": T, "Sigma": sp.sqrt(sp.Rational(V)), "D0": x}
+        values |= {"eta_g": Fraction(str(instance.get("eta_g", 1))), "F0": x * x / 2, "slope0": x * x}
+        chosen = evaluate(prescription_of(statement)["eta"], values)
+        eta = chosen if isinstance(chosen, Fraction) else below(chosen, 10**9)
+        eta *= Fraction(str(instance.get("longer", 1)))
+        unit = Fraction(1) if kind == "slope" else Fraction(1, 2)
+        rounds = unit * sum(_squares(eta, eta, V, x, T), Fraction(0)) + values[start]  # the warm round stays at x^0
+        values |= {"eta": eta, kind: Fraction(math.ceil(rounds / (T + 1) * 10**30), 10**30)}
+        found.append(Values(values, {"T": T, "V": V, "eta~": eta}))
+    return found
+
+
+def _squares(shrink: Fraction, eta: Fraction, V: Fraction, start: Fraction, T: int) -> list[Fraction]:
+    """E x^2 before each of T rounds of x' = (1 - shrink) x + eta xi, E xi^2 = V."""
+    found = [start * start]
+    while len(found) < T:
+        found.append((1 - shrink) ** 2 * found[-1] + eta**2 * V)
+    return found
+
+
+def weighted(values: Sequence[Fraction], rate: Fraction) -> Fraction:
+    """The mean with weights (1 - rate)^{-t}, t = 1, 2, ...
+
+    >>> weighted([Fraction(1), Fraction(3)], Fraction(0)), weighted([Fraction(1), Fraction(3)], Fraction(1, 2))
+    (Fraction(2, 1), Fraction(7, 3))
+    """
+    weights, found, weight = Fraction(0), Fraction(0), Fraction(1)
+    for value in values:
+        weight /= 1 - rate
+        weights, found = weights + weight, found + weight * value
+    return found / weights
+
+
+_RUN = {"T": [1, 100, 400], "V": ["1/1000", "1"]}
+
+
+def one_user_checks(apart: str) -> tuple[Check, ...]:
+    """The runs of one user, and the edges of the hypotheses. apart: the hypothesis on x^0, in words."""
+    inside = {
+        "all rounds, one user": _RUN,
+        "just inside eta_g >= 1": {"T": [400], "V": ["1"], "eta_g": "1"},
+        "just inside eta~ <= l^(2/3)/(24 nu)": {"T": [1], "V": ["1/1000"]},
+        f"just inside {apart}": {"T": [100], "V": ["1/1000000"], "start": "1/1000"},
+    }
+    outside = {
+        "just outside eta_g >= 1": {"T": [400], "V": ["1"], "eta_g": "99/100"},
+        "just outside eta~ <= l^(2/3)/(24 nu)": {"T": [1], "V": ["1/1000"], "longer": "101/100"},
+        f"just outside {apart}": {"T": [100], "V": ["1"], "start": "0"},
+    }
+    return (*checks("exact", one_user, inside), *checks("exact", one_user, outside, "not-applicable"))
+
+
+def below(value: Any, parts: int) -> Fraction:
+    """A fraction of at most the value, a positive number or sympy number, a part or two below it."""
+    return Fraction(int(value * parts) - 1, parts)

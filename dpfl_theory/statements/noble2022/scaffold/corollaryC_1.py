@@ -1,0 +1,300 @@
+"""noble2022 Corollary C.1: how far gradients and control variates spread around their expectations in one round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from dpfl_theory.statements.claims import Case, Values
+from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Expected, Sides, Source, Statement, checks
+from dpfl_theory.statements.noble2022 import _proof_letters as proof
+from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022._causes import SPREAD_OF_POINTS
+from dpfl_theory.statements.noble2022.scaffold import _control_spread as spread
+from dpfl_theory.statements.noble2022.scaffold import _display_proofs as proofs
+from dpfl_theory.statements.noble2022.scaffold import _lemma_runs as runs
+from dpfl_theory.statements.noble2022.scaffold import _user_counterexamples as escapes
+from dpfl_theory.statements.noble2022.scaffold import _user_performance as user
+from dpfl_theory.statements.noble2022.scaffold import _user_records as users
+from dpfl_theory.statements.symbolic import sides_at
+
+if TYPE_CHECKING:
+    from dpfl_theory.problems.base import Problem
+
+_SPREAD = Expected(
+    "spread",
+    (("signal-squared", 1),),
+    (2, -2),
+    r"\mathbb{E}[\|\frac{1}{lM}\sum_{i \in C^t} c_i^t - \mathbb{E}[c_i^t]\|^2 | C^t]",
+    "squared length of the cohort's mean of c_i^t - E[c_i^t], given C^t and x^{t-1}",
+    "end",
+)
+
+
+def _sides(s: Letters) -> Sides:
+    return Sides({"spread": s.spread}, {"variance": proof.averaged(s)})
+
+
+def _short(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    product = float(values["eta_l"] * values["nu"])
+    return None if product <= 2 else f"eta_l nu = {product:.6g} exceeds 2"
+
+
+_DISPLAY = "the first display, also for users that are not convex and long steps; the other two displays remain"
+_STEP = "step of the proof: a gradient step brings no two points apart; that errors then add up as stated remains"
+_CONVEX: list[list[str]] = [["1"], ["1", "0"], ["1", "1/2", "1/9"]]
+_GRID: dict[str, Any] = {"curvatures": _CONVEX, "K": [1, 2, 3, 8], "eta_l nu": ["1/24", "1", "2"]}
+_BENT: dict[str, Any] = {"curvatures": [["-1"], ["1", "-1"]], "K": [2, 5], "eta_l nu": ["1/24", "3"]}
+_HUBER = [[["1", "-1", "3"], ["1", "1", "3"]], [["2", "0", "1"], ["0", "0", "1"]]]
+_SINGLE = [[["1", "-1", "3"], ["1", "1", "3"], ["1/2", "4", "1"]]]
+_EVEN = [[["1", "-1", "9"], ["1", "1", "9"]], [["1/2", "1", "9"], ["1/2", "-3", "9"]]]
+_WAVES = [[["1", "-1", "3"], ["-2", "1", "1"]], [["1", "0", "1"], ["-1", "1/2", "1"]]]
+"""Records (a, c, w): gradients a clip(x - c, -w, w)."""
+
+
+def _records(users: list[Any], part: str, K: int, step: str, drawn: int = 1, noise: str = "1/4") -> dict[str, Any]:
+    corrections = ["1/3", "-1/3"][: len(users)]
+    rest = {"drawn": drawn, "noise": noise, "start": "1/2", "corrections": corrections}
+    return {"users": users, "part": part, "K": K, "eta_l nu": step, **rest}
+
+
+def _enumerations(part: str) -> tuple[Check, ...]:
+    what = {"first": "first display", "second": "second display", "third": "third display given the cohort"}[part]
+    found = {
+        "two Huber users": _records(_HUBER, part, 2, "2"),
+        "two Huber users, equal variance": _records(_EVEN, part, 2, "1", noise="1/100"),
+        "one Huber user, 3 steps, 2 of 3 records": _records(_SINGLE, part, 3, "1/24", 2, "0"),
+    }
+    return checks("exact", users.enumerated, {f"{what}, every outcome, {name}": i for name, i in found.items()})
+
+
+def _everywhere(build: Callable[[Statement, Mapping[str, Any]], list[Values]]) -> Callable[..., list[Case]]:
+    """Both sides of the statement whether the hypotheses of its second and third display are met or not."""
+
+    def cases(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
+        return [Case(v.named, *sides_at(statement, v.letters)) for v in build(statement, instance)]
+
+    return cases
+
+
+def _longest(values: Mapping[str, float]) -> float:
+    """eta~ nu, so that eta_l nu = 2/(K eta_g) or less."""
+    return 2.0
+
+
+def _far(values: Mapping[str, float]) -> float:
+    """eta~ nu, so that eta_l nu = 8."""
+    return 8.0 * values["K"] * values["eta_g"]
+
+
+_RUNS = {name: i for name, i in runs.RUNS.items() if i["problem"]["family"] == "quadratic"}
+_LONG = {"noise alone, two of four users": _RUNS["noise alone, two of four users"]}
+_FIRST = (
+    Check("algebra", "first display, all steps and users", proofs.first_display),
+    Check("exact", "first display, convex", spread.cases, {"part": "first", **_GRID}),
+    *checks(
+        "exact",
+        _everywhere(spread.cases),
+        {"first display, some users concave, long steps": {"part": "first", **_BENT}},
+        part=_DISPLAY,
+    ),
+    *_enumerations("first"),
+    *checks(
+        "exact",
+        _everywhere(users.enumerated),
+        {
+            "first display, every outcome, two users that are not convex": _records(_WAVES, "first", 2, "1"),
+            "first display, every outcome, two Huber users, long steps": _records(_HUBER, "first", 2, "5"),
+        },
+        part=_DISPLAY,
+    ),
+    *checks(
+        "worst-case",
+        user.errors_of_steps,
+        {f"first display, martingale errors, K = {K}": {"K": K, "eta_l nu": "1/24"} for K in (2, 3)},
+    ),
+)
+_HOLDS = (
+    *_FIRST,
+    Check("algebra", "second and third display, all steps and users", proofs.other_displays),
+    *checks(
+        "worst-case",
+        user.gradient_step,
+        {f"a gradient step, eta_l nu = {step}": {"eta_l nu": step} for step in ("1/24", "2")},
+        part=_STEP,
+    ),
+    Check("exact", "second display, convex, eta_l nu <= 2", spread.cases, {"part": "second", **_GRID}),
+    Check("exact", "third display given the cohort, convex, eta_l nu <= 2", spread.cases, {"part": "third", **_GRID}),
+    *_enumerations("second"),
+    *_enumerations("third"),
+    *checks(
+        "worst-case",
+        spread.performance,
+        {
+            f"convex, K = {K}, eta_l nu = {step}": {"class": "convex", "K": K, "eta_l nu": step}
+            for K, step in ((1, "1/24"), (2, "1/24"), (2, "2"), (3, "1/24"), (3, "1"))
+        },
+    ),
+)
+
+
+_PARTLY = {name: run for name, run in runs.OUTSIDE.items() if "2%" in name}
+_OUTSIDE = (
+    Check(
+        "exact",
+        "just outside eta_l <= 2/nu",
+        spread.cases,
+        {"part": "second", **_GRID, "eta_l nu": ["101/50"]},
+        "not-applicable",
+    ),
+    *runs.checks(_longest, "control", runs=runs.OUTSIDE, what="second display", expected="not-applicable"),
+)
+
+
+COROLLARY: Statement = Statement(
+    id="noble2022.corollaryC.1",
+    kind="corollary",
+    title="Spread of gradients and control variates in one round",
+    source=Source(
+        proof.PAPER,
+        "Corollary C.1, Appendix C.1",
+        note=(
+            "the display is the second of three; the first has H~_i^k(y_i^{k-1}) - grad F_i(y_i^{k-1}) in place of "
+            "c_i^t - E[c_i^t], the third c^t - E[c^t]. The paper's expectations are given C^t and y^0 = x^{t-1} "
+            "only; the checks that hold, and those of worst cases, are given the past too, so that c_i^{t-1} and "
+            "c^{t-1} are fixed. The worst cases of the second display are over all smooth functions, with errors "
+            "+-xi in place of records and normal noise; in the first display gradients cancel and are arbitrary "
+            "vectors. The exact counterexamples meet every hypothesis; the simulated one is a quadratic, on which "
+            "clipping never acts"
+        ),
+    ),
+    text=(
+        "Under Assumptions 2 and 3 the mean of the gradients' errors over the cohort and its local steps, the mean of "
+        "the cohort's control variates around its expectation, and c^t around its own, each satisfy the bound."
+    ),
+    symbols=proof.letters(*proof.VARIANCE, *proof.COHORT),
+    expectations=(_SPREAD,),
+    assumptions=(noble.SMOOTH, noble.GRADIENTS, proof.WHOLE),
+    sides=_sides,
+    checks=(
+        *_HOLDS,
+        *runs.checks(_longest, "control", runs=_PARTLY, what="second display", expected="not-applicable"),
+        *runs.checks(_far, "control", runs=_LONG, what="second display, eta_l nu = 8", expected="violated"),
+        Check(
+            "exact",
+            "second display given C^t and x^{t-1} only, Huber, two steps of 2/nu",
+            escapes.past_errors,
+            {"M": 2, "eta_l nu": "2", "tau": "1/100"},
+            "violated",
+        ),
+        Check(
+            "exact",
+            "second display, 1 - cos x from pi, two steps of 1/(48 nu)",
+            escapes.pendulum,
+            {"eta_l nu": "1/48", "tau": "1/100"},
+            "violated",
+        ),
+        Check(
+            "exact",
+            "second display, Huber, two steps of 3/nu",
+            escapes.long_steps,
+            {"eta_l nu": "3", "tau": "1/10"},
+            "violated",
+        ),
+        Check(
+            "exact",
+            "third display, over the cohorts too",
+            escapes.between_cohorts,
+            {"eta_l nu": "1/48", "V": "1/1000000"},
+            "violated",
+        ),
+        Check(
+            "worst-case",
+            "non-convex, K = 2, eta_l nu = 1/24",
+            spread.performance,
+            {"class": "non-convex", "K": 2, "eta_l nu": "1/24"},
+            "violated",
+        ),
+        Check(
+            "worst-case",
+            "convex, K = 2, eta_l nu = 3",
+            spread.performance,
+            {"class": "convex", "K": 2, "eta_l nu": "3"},
+            "violated",
+        ),
+    ),
+    expected="violated",
+    erratum=Erratum(
+        cause=SPREAD_OF_POINTS,
+        grade="false",
+        effect=Effect(
+            0.0209,
+            "The share by which the right side of the second display must grow at eta_l nu = 1/48, the step of "
+            "Theorem C.1 for K = 2 and eta_g = 1, on a smooth F that is not convex (0.043 as K grows); for convex "
+            "F_i, given the past, it is 0.",
+        ),
+        printed="E||(1/(lM)) sum_{i in C^t} c_i^t - E[c_i^t]||^2 <= V/(KlM), for every smooth F_i and every eta_l > 0",
+        true=(
+            "The first display holds as printed. The second and, given the cohort, the third hold given C^t, x^{t-1} "
+            "and the past (all c_i^{t-1}), which is more than the paper conditions on, if every F_i is convex and "
+            "eta_l <= 2/nu (a gradient step then brings no two points apart). Given C^t and x^{t-1} only, the errors "
+            "in c_i^{t-1} - c^{t-1} spread c_i^t too, and 2/nu is too long. If E[c^t] in the third is taken over the "
+            "cohorts too, as the proof's 'take the expectation over C^t' says, heterogeneous users spread c^t even "
+            "where errors vanish, and the right side has no term for that"
+        ),
+        why=(
+            "Given C^t and y^0 only, the errors in c_i^{t-1} and c^{t-1} spread the points too. Lemma C.4's proof "
+            "makes the same replacement, of the expectation of grad F_i(y_i^{k-1}) given y^0 by its value, but the "
+            "lemma holds. At the step of Theorem C.1 for eta_g = 1 the share is 0.0209 for K = 2, 0.038 for K = 10, "
+            "0.042 for K = 50 and 0.043 in the limit; any constant is too small for a free eta_l and for the third "
+            "display."
+        ),
+        counterexample=(
+            "eta_l nu = 1/48, Theorem C.1's own step for K = 2 and eta_g = 1: M = l = 1, F(x) = nu (1 - cos x) from "
+            "x^0 = pi, two records with gradients F'(x) +- nu of which one is drawn: with little noise the variance of "
+            "c is at least 1.0209 V/2. For convex F, the Huber loss with |F'| <= 6 nu from its minimum and eta_l nu = "
+            "3, it is at least 2.45 V/2 (5V/4 without noise). Convex and eta_l nu = 2, but with c_i^{t-1} random: "
+            "first round after the warm start, x^0 = 0, M = K = 2, lM = 1, F_1 the Huber loss with |F_1'| <= 6 nu, F_2 "
+            "= 0, errors +-1 and little noise: at least 1.47 V/2 (3V/4 without noise; while the clip does not act, F_1 "
+            "breaks the bound where (1 - h)^2 + h^2 (1 - 1/M)/2 > 1, h = eta_l nu, that is h > 4/(3 - 1/M)). Third "
+            "display over the cohorts, M = K = 2, lM = 1, F_1 Huber, F_2 = 0, eta_l nu = 1/48, V = nu^2/10^6: at least "
+            "3.39 V/2, and any factor is too small as V -> 0"
+        ),
+        repaired="noble2022.corollaryC.1.repaired",
+    ),
+    uses=("noble2022.lemmaC.1",),
+    slips=(
+        "The proof's second part divides the cohort's sum by M where the claim, and what it uses, divide by lM.",
+        "Lemma C.4, whose proof cites the corollary for F_i that need not be convex (Lemma C.9), holds all the same: "
+        "the first display and Lemma C.1 are enough for it.",
+    ),
+)
+
+REPAIRED: Statement = replace(
+    COROLLARY,
+    id="noble2022.corollaryC.1.repaired",
+    title="Spread of gradients and control variates, for convex users and short steps",
+    source=Source(
+        proof.PAPER,
+        "Corollary C.1, Appendix C.1",
+        note=(
+            "repaired: convex F_i and eta_l <= 2/nu for the second and third display, both given C^t, x^{t-1} and the "
+            "past (all c_i^{t-1}), which is more than the C^t and y^0 that the paper conditions on. The first display "
+            f"needs neither and follows from Lemma C.1 alone. {runs.NOTE[0].upper()}{runs.NOTE[1:]}"
+        ),
+    ),
+    text=(
+        "If every F_i is convex and eta_l <= 2/nu, then given the cohort, x^{t-1} and the past (all c_i^{t-1}) the "
+        "three means of Corollary C.1 satisfy the bound; the first needs neither."
+    ),
+    symbols=(*COROLLARY.symbols, *proof.letters("nu", "eta_l")),
+    assumptions=(*COROLLARY.assumptions, noble.CONVEX, Assumption("eta_l <= 2/nu", _short)),
+    checks=(*_HOLDS, *_OUTSIDE, *runs.checks(_longest, "control", runs=_RUNS, what="second display")),
+    expected="holds",
+    erratum=None,
+    slips=(),
+)
+
+STATEMENTS = (COROLLARY, REPAIRED)

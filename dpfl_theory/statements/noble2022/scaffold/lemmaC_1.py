@@ -1,0 +1,244 @@
+"""noble2022 Lemma C.1: the mean and the variance of a local step's private gradient."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+from dpfl_theory.statements.claims import Case, Outcome, Values
+from dpfl_theory.statements.formula import Letters, letters_of, sides_of
+from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, checks
+from dpfl_theory.statements.noble2022 import _proof_letters as proof
+from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022.scaffold import _lemma_runs as runs
+from dpfl_theory.statements.noble2022.scaffold import _user_performance as user
+from dpfl_theory.statements.noble2022.scaffold._round_instances import root
+from dpfl_theory.statements.symbolic import equal, sides_at
+
+if TYPE_CHECKING:
+    from dpfl_theory.problems.base import Problem
+
+_ERROR = Expected(
+    "error",
+    (("signal-squared", 1),),
+    (2, -2),
+    r"\mathbb{E}\|\tilde{H}_i^k(y_i^{k-1}) - \nabla F_i(y_i^{k-1})\|^2",
+    "squared length of H~_i^k(y) - grad F_i(y)",
+    "end",
+)
+_WHERE = "Lemma C.1, Appendix C.1"
+_PART1 = "part 1 of the lemma, that H~ is unbiased; the display is part 2, and is checked beside it"
+_REVERSE = "the reverse inequality, that nothing smaller is true; the inequality itself is checked beside it"
+_SAMPLING = "what the records' sample adds; that the errors of the sample and of the noise add up remains"
+_NOISE = "what the noise alone adds; that the errors of the records' sample and of the noise add up remains"
+
+
+def _families(instance: Mapping[str, Any]) -> Iterator[tuple[str, list[tuple[int, ...]]]]:
+    draw = random.Random(int(instance["seed"]))
+    for R in instance["R"]:
+        for d in instance["d"]:
+            yield "one record apart", [(1,) + (0,) * (d - 1)] + [(0,) * d] * (R - 1)
+            yield "opposite", [tuple((-1) ** j for _ in range(d)) for j in range(R)]
+            yield "drawn", [tuple(draw.randint(-9, 9) for _ in range(d)) for _ in range(R)]
+
+
+def errors_of(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+    """E||H~ - grad F_i||^2 by enumeration of the subsets, plus d (2C sigma_g/(sR))^2.
+
+    The records' gradients are whole numbers, C is at least the longest, and varsigma^2 is the records' own variance.
+    ``claimed`` multiplies s.
+    """
+    found = []
+    for name, gradients in _families(instance):
+        R, d = len(gradients), len(gradients[0])
+        mean = [Fraction(sum(column), R) for column in zip(*gradients)]
+        threshold = max(sum(abs(v) for v in g) for g in gradients)
+        spread = sum(((g[k] - mean[k]) ** 2 for g in gradients for k in range(d)), Fraction(0)) / R
+        for drawn in range(1, R + 1):
+            subsets = list(combinations(gradients, drawn))
+            left = Fraction(0)
+            for chosen in subsets:
+                left += sum(
+                    ((Fraction(sum(g[k] for g in chosen), drawn) - mean[k]) ** 2 for k in range(d)), Fraction(0)
+                )
+            left /= len(subsets)
+            for noise in (Fraction(str(v)) for v in instance["sigma_g"]):
+                second = 4 * threshold**2 * d * noise**2 / Fraction(drawn) ** 2
+                at = {"R": R, "sR": drawn, "d": d, "sigma_g": noise, "gradients": name}
+                letters = {
+                    "R": R,
+                    "s": Fraction(drawn, R) * Fraction(instance.get("claimed", 1)),
+                    "varsigma": root(spread),
+                    "Sigma": root(2 * second),
+                }
+                found.append(Values({**letters, "error": left + second}, at))
+    return found
+
+
+def mean_cases(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
+    """Part 1: every coordinate of the mean over the subsets, in both directions; the noise has mean zero."""
+    cases = []
+    for name, gradients in _families(instance):
+        R, d = len(gradients), len(gradients[0])
+        for drawn in range(1, R + 1):
+            subsets = list(combinations(gradients, drawn))
+            for k in range(d):
+                a = Fraction(sum(g[k] for chosen in subsets for g in chosen), drawn * len(subsets))
+                b = Fraction(sum(g[k] for g in gradients), R)
+                values = {"R": R, "sR": drawn, "coordinate": k, "gradients": name}
+                cases += [Case(values, a, b), Case(values, b, a)]
+    return cases
+
+
+def attained_cases(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
+    """The statement's right side against its left one: they are equal."""
+    found = []
+    for values in errors_of(statement, instance):
+        left, right = sides_at(statement, values.letters)
+        found.append(Case(values.at, right, left))
+    return found
+
+
+def _every_size(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+    """m of R records without replacement: with S = sum_j ||g_j - mean||^2 two different records have inner product
+    -S/(R(R - 1)) on average, so E||mean of the drawn - mean||^2 = (m S/R - m(m - 1) S/(R(R - 1)))/m^2.
+    """
+    import sympy as sp
+
+    s, stated = letters_of(statement), sides_of(statement).rhs["sampling"]
+    m, S, R = sp.Symbol("m", integer=True, positive=True), sp.Symbol("S", positive=True), s.R
+    found = (m * S / R - m * (m - 1) * S / (R * (R - 1))) / m**2
+    stated = stated.subs({s.varsigma: sp.sqrt(S / R), s.s: m / R})
+    found, stated = (sp.simplify(side * (R - 1)) for side in (found, stated))  # no pole where they are compared
+    return equal(found, stated, "R - 1 times the variance of m of R records against the sampling term")
+
+
+def _noise_length(times: int) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
+    """E||(2C/(sR)) N(0, sigma_g^2 I_d)||^2 = 4 C^2 d sigma_g^2/(sR)^2 is half of Sigma_g^2; ``times`` that is the noise
+    term."""
+
+    def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+        import sympy as sp
+
+        C, sigma, z = sp.symbols("C sigma_g z", positive=True)
+        d, n = sp.symbols("d n", integer=True, positive=True)
+        density = sp.exp(-(z**2) / 2) / sp.sqrt(2 * sp.pi)
+        one = 2 * sp.integrate(z**2 * density, (z, 0, sp.oo))
+        Sigma = 2 * C * sp.sqrt(2 * d) * sigma / n
+        stated = sides_of(statement).rhs["noise"].subs(letters_of(statement).Sigma, Sigma)
+        what = f"{times} times the noise's second moment against the noise term"
+        return equal(times * (2 * C / n) ** 2 * sigma**2 * d * one, stated, what)
+
+    return build
+
+
+def _sides(s: Letters) -> Sides:
+    return Sides({"error": s.error}, {"sampling": s.varsigma**2 / (s.s * s.R), "noise": s.Sigma**2})
+
+
+def _sharp_sides(s: Letters) -> Sides:
+    sampling = (1 - s.s) / (1 - 1 / s.R) * s.varsigma**2 / (s.s * s.R)
+    return Sides({"error": s.error}, {"sampling": sampling, "noise": s.Sigma**2 / 2})
+
+
+def _several(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    return None if values["R"] >= 2 else f"R = {values['R']} records leave (1 - s)/(1 - 1/R) undefined"
+
+
+def _whole(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    count = float(values["s"] * values["R"])
+    if not 0 < values["s"] <= 1 or count < 1 - 1e-9 or abs(count - round(count)) > 1e-9:
+        return f"s R = {count:g} is no whole number between 1 and {values['R']:g}: a step's mean is biased or empty"
+    return None
+
+
+def _one_step(values: Mapping[str, float]) -> float:
+    """eta~ nu; the lemma asks for nothing."""
+    return 1.0
+
+
+def _worst(*sizes: tuple[int, int]) -> tuple[Check, ...]:
+    found = {f"part 2, vectors, R = {R}, sR = {drawn}": {"R": R, "sR": drawn} for R, drawn in sizes}
+    return checks("worst-case", user.error_of_a_sample, found)
+
+
+RECORDS = Assumption("sR is a whole number of records: Algorithm 1 draws floor(sR) of them and divides by sR", _whole)
+_RECORDS = {"R": [1, 2, 3, 5, 6], "d": [1, 2, 5], "sigma_g": ["0", "1/2", "40"], "seed": 4}
+_MANY = {**_RECORDS, "R": [2, 3, 5, 6]}
+_PARTLY = {**_MANY, "R": [5], "claimed": "51/50"}
+_HIGH = {"R": [1, 3], "d": [200], "sigma_g": ["1"], "seed": 4}
+_OUTSIDE = {name: run for name, run in runs.OUTSIDE.items() if "record" in name}
+
+LEMMA: Statement = Statement(
+    id="noble2022.lemmaC.1",
+    kind="lemma",
+    title="Mean and variance of a private stochastic gradient",
+    source=Source(
+        proof.PAPER,
+        _WHERE,
+        note=(
+            "the display is the second part, the first is E[H~ | y] = grad F_i(y); sR is read as a whole number, "
+            "drawn without replacement as Algorithm 1 has it; gradients are never clipped (Assumption 3.3). The "
+            "worst cases are over R vectors: at one point the gradients of smooth records may be any"
+        ),
+    ),
+    text=(
+        "If no gradient is clipped, the mean of sR records' gradients plus the noise is an unbiased gradient of F_i, "
+        "and its variance satisfies the bound."
+    ),
+    symbols=proof.letters("varsigma", "s", "R", "Sigma"),
+    expectations=(_ERROR,),
+    assumptions=(noble.SMOOTH, noble.GRADIENTS, RECORDS),
+    sides=_sides,
+    checks=(
+        Check("algebra", "the noise's second moment is half of Sigma_g^2", _noise_length(2), part=_NOISE),
+        Check("exact", "part 1, unbiased", mean_cases, _RECORDS, part=_PART1),
+        Check("exact", "part 2, every number of records", errors_of, _RECORDS),
+        Check("exact", "part 2, 200 dimensions", errors_of, _HIGH),
+        *_worst((2, 1), (3, 1), (3, 2), (4, 4)),
+        *runs.checks(_one_step, "error", runs=runs.SAMPLES, what="last local step"),
+        *runs.checks(_one_step, "error", runs=_OUTSIDE, what="last local step", expected="not-applicable"),
+    ),
+    slips=(
+        "The text before the lemma says that N(0, I_d) has variance 2d; it has d, so that Sigma_g^2 is twice the "
+        "noise's second moment and the bounds hold with room.",
+        "Algorithm 1 draws floor(sR) records and divides by sR: where sR is no whole number the mean is "
+        "floor(sR)/(sR) grad F_i and part 1 fails (R = 3 and s = 1/2 give 2/3 of the gradient). In the paper's "
+        "experiments sR is whole throughout (s = 0.05, 0.1 or 0.2 of 4000, 2000 or 800 training records; also of all "
+        "5000, 2500 or 1000).",
+        "The line before the lemma writes E[H~_i(x)] = H_i(x), which holds given the drawn records S_i only.",
+    ),
+)
+
+SHARPENED: Statement = Statement(
+    id="noble2022.lemmaC.1.sharpened",
+    kind="lemma",
+    title="Variance of a private stochastic gradient, exactly",
+    source=Source(
+        proof.PAPER,
+        _WHERE,
+        note="derived: varsigma^2 the records' variance at y; both sides are equal, so nothing is lost",
+    ),
+    text=(
+        "For R >= 2 records with variance varsigma^2 at y, sR of them drawn without replacement and never clipped, the "
+        "variance is at most (and equal to) the right side: half of the noise term, and less sampling noise as s grows."
+    ),
+    symbols=LEMMA.symbols,
+    expectations=LEMMA.expectations,
+    assumptions=(*LEMMA.assumptions, Assumption("R >= 2", _several)),
+    sides=_sharp_sides,
+    checks=(
+        Check("algebra", "draws without replacement, every R", _every_size, part=_SAMPLING),
+        Check("algebra", "the noise's second moment", _noise_length(1), part=_NOISE),
+        Check("exact", "every number of records", errors_of, _MANY),
+        Check("exact", "the bound is attained", attained_cases, _MANY, part=_REVERSE),
+        Check("exact", "one record, outside R >= 2", errors_of, {**_MANY, "R": [1]}, "not-applicable"),
+        Check("exact", "2% of a record more than a whole one", errors_of, _PARTLY, "not-applicable"),
+        *_worst((2, 1), (3, 2), (4, 3)),
+    ),
+)
+
+STATEMENTS = (LEMMA, SHARPENED)

@@ -1,0 +1,273 @@
+"""noble2022 Lemma C.7: the progress of one round, and that Lemmas C.4 to C.6 imply it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from dpfl_theory.statements.claims import Outcome, Performance
+from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, checks
+from dpfl_theory.statements.noble2022 import _proof_letters as proof
+from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022.scaffold import _lemma_enumeration as draws
+from dpfl_theory.statements.noble2022.scaffold import _lemma_runs as runs
+from dpfl_theory.statements.noble2022.scaffold import _round_instances as exact
+from dpfl_theory.statements.noble2022.scaffold import _round_performance as worst
+from dpfl_theory.statements.noble2022.scaffold import _round_steps as steps
+from dpfl_theory.statements.noble2022.scaffold import lemmaC_4, lemmaC_5, lemmaC_6
+
+if TYPE_CHECKING:
+    from dpfl_theory.problems.base import Problem
+
+Constants = tuple[Fraction, Fraction, Fraction]
+"""What multiplies -eta~ gap, eta~^2 V/(KlM), and eta~^2 V/(K eta_g^2)."""
+PRINTED: Constants = (Fraction(1, 2), Fraction(10), Fraction(10))
+SHARP: Constants = (Fraction(3, 2), Fraction(5), Fraction(1))
+_MU = replace(proof.LETTERS["mu"], meaning="convexity constant of every F_i, 0 if convex only", domain="nonnegative")
+
+
+def largest_step(share: Fraction, mu: Fraction) -> Fraction:
+    """The largest eta~ nu, rounded down."""
+    root = exact.power(share, Fraction(2, 3)) or Fraction(int(float(share) ** (2 / 3) * 10**4), 10**4)
+    return min(root / 24, share / (54 * mu)) if mu else root / 24
+
+
+def _combination(*lemmas: Statement) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
+    """(10), 27 nu^2 eta~^2/l times Lemma C.5 and (12) over nu add up to no more than the claim, by coefficients.
+
+    (10) is ||x^t - x*||^2 expanded with Lemma C.4 and <grad F_i(y), x* - x> <= F_i(x*) - F_i(x) + nu ||y - x||^2 -
+    (mu/4)||x - x*||^2. lemmas: Lemmas C.4, C.5 (alpha = 2/3) and C.6, with ||grad F||^2 <= 2 nu gap where they speak of
+    it. With theta = 24 nu eta~/l^(2/3), p = l^(2/3), h = 1/eta_g^2 and phi = 54 mu eta~/l, all in [0, 1], each slack is
+    affine in each letter, so that the corners decide; that of the noise is linear in z = lM/eta_g^2 >= 0.
+    """
+
+    def build(claim: Statement, _: Mapping[str, Any]) -> Outcome:
+        import sympy as sp
+
+        s = {**letters_of(claim)}
+        theta, p, h, phi, z = sp.symbols("theta p h phi z", positive=True)
+        s["drift"] = sp.Symbol("drift", nonnegative=True)
+
+        def side(statement: Statement, which: str) -> Any:
+            own = letters_of(statement)
+            named = {own[name]: s[name] for name in own if name in s}
+            named |= {own["slope"]: 2 * s["nu"] * s["gap"]} if "slope" in own else {}
+            named |= {own["alpha"]: sp.Rational(2, 3)} if "alpha" in own else {}
+            return total(statement, which).subs(named)
+
+        move, lag, drift = lemmas
+        eta, nu, mu, share = s["eta"], s["nu"], s["mu"], s["l"]
+        sum_ = (1 - mu * eta / 2) * s["distance"] - 2 * eta * s["gap"] + 2 * nu * eta * s["drift"] + side(move, "rhs")
+        sum_ += 27 * nu**2 * eta**2 / share * side(lag, "rhs") + (side(drift, "rhs") - side(drift, "lhs")) / nu
+        slack = sp.expand(side(claim, "rhs") - sum_)
+        moments = [s[name] for name in ("gap", "drift", "lag", "distance")]
+        parts = {str(m): slack.coeff(m) for m in moments}
+        parts["noise"] = slack.subs(dict.fromkeys(moments, 0))
+        scale = {
+            "gap": eta, "drift": nu * eta, "lag": nu**2 * eta**2, "distance": sp.Integer(1),
+            "noise": eta**2 * proof.averaged(s),
+        }  # fmt: skip
+        least = {}
+        for name, part in parts.items():
+            ratio = sp.simplify(part / scale[name])
+            ratio = ratio.subs(s["M"], z * s["eta_g"] ** 2 / share).subs(mu, phi * share / (54 * eta))
+            ratio = ratio.subs(eta, theta * share ** sp.Rational(2, 3) / (24 * nu)).subs(s["eta_g"], 1 / sp.sqrt(h))
+            ratio = sp.expand(sp.simplify(ratio.subs(share, p ** sp.Rational(3, 2))))
+            letters = sorted(ratio.free_symbols, key=str)
+            if not set(letters) <= {theta, p, h, phi, z} or any(sp.degree(ratio, v) > 1 for v in letters):
+                return Outcome(None, f"the slack of {name} is not affine in each letter: {ratio}")
+            corners = [dict(zip(letters, c)) for c in product((0, 1), repeat=len(letters))]
+            least[name] = min(ratio.subs(c) for c in corners)
+            if z in letters:
+                least[f"{name}, slope in lM/eta_g^2"] = ratio.coeff(z)
+        shown = ", ".join(f"{name} {value}" for name, value in least.items())
+        fine = all(value >= 0 for value in least.values())
+        return Outcome(True if fine else None, f"the least slack of each coefficient: {shown}", {"slacks": shown})
+
+    return build
+
+
+def _inner_product(_: Statement, instance: Mapping[str, Any]) -> Performance:
+    """<grad F(y), x - x*> + nu ||y - x||^2 >= F(x) - F(x*) + (mu/4)||x - x*||^2, behind the display of E[A]."""
+    from PEPit import PEP
+    from PEPit.functions import SmoothConvexFunction, SmoothStronglyConvexFunction
+
+    mu = float(Fraction(str(instance["mu"])))
+    problem = PEP()
+    if mu:
+        f = problem.declare_function(SmoothStronglyConvexFunction, L=1.0, mu=mu)
+    else:
+        f = problem.declare_function(SmoothConvexFunction, L=1.0)
+    y, x = problem.set_initial_point(), problem.set_initial_point()
+    # x* is any point: the smallest slack is asked for through its distance to x, so that both sides are nonnegative.
+    star = problem.set_initial_point()
+    left = f(x) - f(star) + mu / 4 * (x - star) ** 2 - f.gradient(y) * (x - star)
+    return Performance(problem, left, (y - x) ** 2, f"the inner product's error against ||y - x||^2, mu = {mu:g}")
+
+
+def _sides(s: Letters, constants: Constants) -> Sides:
+    import sympy as sp
+
+    gain, alone, shared = (sp.Rational(v.numerator, v.denominator) for v in constants)
+    weight = 27 * s.nu**2 * s.eta**2 / s.l
+    shrink = 1 - s.mu * s.eta / 2
+    noise = s.eta**2 * proof.averaged(s)
+    return Sides(
+        {"distance": s.distance_after, "lag": weight * s.lag_after},
+        {
+            "distance before": shrink * s.distance,
+            "lag before": shrink * weight * s.lag,
+            "gain": -gain * s.eta * s.gap,
+            "noise": alone * noise,
+            "drift noise": shared * noise * s.l * s.M / s.eta_g**2,
+        },
+    )
+
+
+def step_test(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    """eta~ <= min(l^(2/3)/(24 nu), l/(54 mu))."""
+    most = values["l"] ** (2 / 3) / (24 * values["nu"])
+    if values.get("mu"):
+        most = min(most, values["l"] / (54 * values["mu"]))
+    found = float(values["eta"])
+    return None if found <= most * (1 + 1e-12) else f"eta~ = {found:.6g} exceeds {float(most):.6g}"
+
+
+def _longest(values: Mapping[str, float]) -> float:
+    """eta~ nu."""
+    most = float(values["l"] ** (2 / 3) / 24)
+    return min(most, values["l"] * values["nu"] / (54 * values["mu"])) if values["mu"] else most
+
+
+def _limit(mu: Fraction) -> Callable[[Fraction], Fraction]:
+    return lambda share: largest_step(share, mu)
+
+
+STEP = Assumption("eta_l <= min(l^(2/3)/(24 K eta_g nu), l/(54 mu K eta_g)), the second only if mu > 0", step_test)
+
+_STRONG = {
+    "two users, strongly convex": {**exact.CONVEX["two far apart, one at a time"], "V": ["0", "1"]},
+    "one user, strongly convex": exact.CONVEX["one user"],
+    "four users, strongly convex": {
+        **exact.CONVEX["four users, one at a time"],
+        "curvatures": ["1", "1", "1/2", "1/3"],
+    },
+}
+
+
+_NO_MU = _limit(Fraction(0))
+_ROUNDS = {n: v for n, v in exact.CONVEX.items() if "0" in v["curvatures"] or "eight" in n} | exact.GLOBAL
+_STEP = (
+    "step of the proof: what a user's gradient at y says of F_i; the round that Lemmas C.4 to C.6 make of it remains"
+)
+
+
+def _checks() -> tuple[Check, ...]:
+    strong: list[Check] = []
+    for name, instance in _STRONG.items():
+        strong += exact.checks(_limit(min(Fraction(v) for v in instance["curvatures"])), {name: instance})
+    return (
+        *exact.checks(_NO_MU, _ROUNDS, mu="0"),
+        *exact.checks(lambda share: largest_step(share, Fraction(1)) / 100, {"short steps": exact.CONVEX["one user"]}),
+        *strong,
+        *draws.checks(_NO_MU),
+        *worst.checks("convex"),
+        *worst.checks("strongly convex", mu="1/2")[2:5],
+    )
+
+
+def _beyond(mu: Fraction) -> Callable[[Fraction], Fraction]:
+    """A hundredth more than the largest eta~ nu."""
+    return lambda share: largest_step(share, mu) * Fraction(101, 100)
+
+
+_FLAT = {**exact.CONVEX["one user"], "curvatures": ["1", "0"], "offsets": ["0", "0"], "size": 2}
+_OUTSIDE = (
+    *exact.checks(_beyond(Fraction(0)), {"just outside eta~ <= l^(2/3)/(24 nu)": _FLAT}, "not-applicable"),
+    *exact.checks(_beyond(Fraction(1)), steps.beyond("eta~ <= l/(54 mu)"), "not-applicable"),
+    *exact.checks(_NO_MU, {"just outside eta_g >= 1": {**_FLAT, "eta_g": "99/100"}}, "not-applicable"),
+)
+
+
+LEMMA: Statement = Statement(
+    id="noble2022.lemmaC.7",
+    kind="lemma",
+    title="Progress of one round",
+    source=Source(
+        proof.PAPER,
+        "Lemma C.7, Appendix C.3",
+        note=f"F_i convex, by the section's title; mu = 0 allowed; {proof.WHOLE_NOTE}; {runs.NOTE}",
+    ),
+    text=(
+        "If every F_i is nu-smooth and mu-strongly convex, mu >= 0, eta_g >= 1 and eta_l <= min(l^(2/3)/(24 K eta_g "
+        "nu), l/(54 mu K eta_g)), then every round satisfies the bound."
+    ),
+    **runs.letters(
+        (
+            *proof.letters("distance_after", "lag_after", "distance", "lag", "gap", "eta", "eta_g", "nu"),
+            _MU,
+            *proof.letters(*proof.VARIANCE, *proof.COHORT),
+        ),
+        "distance_after",
+        "lag_after",
+    ),
+    assumptions=(
+        noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.WARM, proof.WHOLE, proof.MINIMISER, proof.GLOBAL, STEP,
+    ),
+    sides=lambda s: _sides(s, PRINTED),
+    checks=(
+        Check(
+            "algebra",
+            "Lemmas C.4 to C.6 together",
+            _combination(lemmaC_4.C4, lemmaC_5.C5, lemmaC_6.C6),
+        ),
+        *checks("worst-case", _inner_product, {f"inner product, mu = {mu}": {"mu": mu} for mu in ("0", "1/8", "1/2")},
+                part=_STEP),
+        *_checks(),
+        *_OUTSIDE,
+        *runs.checks(_longest, "lag"),
+        *runs.checks(_longest, "lag", runs=runs.OUTSIDE, expected="not-applicable"),
+    ),
+    uses=("noble2022.lemmaC.4", "noble2022.lemmaC.5", "noble2022.lemmaC.6"),
+    slips=(
+        "For mu = 0 the second bound of eta_l divides by 0; it is read as absent.",
+        "The display of E[A] prints (mu/4) E||x^{t-1} - x*|| without its square, and = where it puts the drift, over "
+        "y_i^1 to y_i^K, for the points y_i^0 to y_i^{K-1}: that is <=.",
+        "Equation (9) prints -eta~ E[c^{t-1} | y_0] in its middle; c^{t-1} is the old control variate. What equals "
+        "both of its ends is -eta~ times the mean of E[c~_i^t | y_0] over all M users.",
+        "The constants are loose: a gain of 1.99 in place of 1/2 withstands the same worst cases with M <= 3, K <= 2.",
+        "The proof writes Delta x^t with the sum over the cohort's noisy gradients alone under the factor 1/(KlM); "
+        "c^{t-1} - c_i^{t-1} belongs inside that sum.",
+    ),
+)  # fmt: skip
+
+SHARPENED: Statement = replace(
+    LEMMA,
+    id="noble2022.lemmaC.7.sharpened",
+    title="Progress of one round, with better constants",
+    source=Source(
+        proof.PAPER,
+        "Lemma C.7, Appendix C.3",
+        note="derived: three times the gain and half of the noise or less, from Lemma C.4 sharpened",
+    ),
+    sides=lambda s: _sides(s, SHARP),
+    checks=(
+        Check(
+            "algebra",
+            "Lemmas C.4 to C.6 together",
+            _combination(lemmaC_4.C4_SHARPENED, lemmaC_5.C5_SHARPENED, lemmaC_6.C6_SHARPENED),
+        ),
+        *_checks(),
+        *_OUTSIDE,
+        *runs.checks(_longest, "lag", runs=runs.RUNS | runs.CORNERS),
+        *runs.checks(_longest, "lag", runs=runs.OUTSIDE, expected="not-applicable"),
+    ),
+    uses=("noble2022.lemmaC.4.sharpened", "noble2022.lemmaC.5.sharpened", "noble2022.lemmaC.6.sharpened"),
+    slips=(),
+)
+
+STATEMENTS = (LEMMA, SHARPENED)
