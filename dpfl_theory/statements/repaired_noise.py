@@ -29,6 +29,7 @@ GRID = {
 """Where a repaired statement is evaluated: deltas, and epsilon/ln(1/delta) in (0, 2]."""
 
 OUTSIDE = "not-applicable"
+TAIL = "It decides Phi(-b) <= exp(-b^2/2)/2, which bounds the true delta; what b is, another check decides."
 PROOF = (
     "for all delta in (0, 1) and 0 < epsilon <= 2 ln(1/delta): the true delta is below Phi(-b) <= "
     "exp(-b^2/2)/2 with b >= 1.5 sqrt(ln(1/delta)), so below delta^(9/8)/2, and fewer releases or more noise lower it"
@@ -97,7 +98,7 @@ def repaired_checks(squared: Squared, letters: Mapping[str, Any]) -> tuple[Check
 
     return (
         Check("algebra", "the exponent", exponent),
-        Check("algebra", "tail of the normal distribution", _tail),
+        Check("algebra", "tail of the normal distribution", _tail, part=TAIL),
         Check("privacy", "0 < epsilon <= 2 ln(1/delta)", partial(enough, squared), grid),
         Check(
             "privacy",

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Outcome, Values
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023._causes import NOISE_IN_UPDATES
 from dpfl_theory.statements.hou2023._experiments import experiment, run_of
@@ -54,13 +54,16 @@ def _second_messages(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     return found
 
 
-def _message_bound(_: Statement, instance: Mapping[str, Any]) -> Outcome:
+def _message_bound(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """p = 1: ||xhat_i - x|| = eta ||(grad f_i(x) - h*_i) - (h_i - h*_i)||, whose square is at most twice the sum of
-    squares; with eta L <= 1 the first is at most ||x - x*||^2, the second is h_i's share of psi."""
+    squares; with eta L <= 1 the first is at most ||x - x*||^2, the second is h_i's share of psi: a^2 and b^2 on
+    average."""
     import sympy as sp
 
-    a, b = sp.symbols("a b", real=True)
-    return equal(2 * a**2 + 2 * b**2 - (a - b) ** 2, (a + b) ** 2, "2a^2 + 2b^2 less (a - b)^2")
+    s, (a, b) = letters_of(statement), sp.symbols("a b", real=True)
+    at = {s.E_mean_psi: s.N * (a**2 + b**2), s.E_messages: (a - b) ** 2}
+    slack = (total(statement, "rhs") - total(statement, "lhs")).subs(at)
+    return equal(slack, (a + b) ** 2, "2a^2 + 2b^2 less (a - b)^2")
 
 
 def _bounded(_: Statement, instance: Mapping[str, Any]) -> list[Values]:

@@ -180,6 +180,10 @@ def _gradient_descent(statement: Statement, instance: Mapping[str, Any]) -> list
     return cases
 
 
+_LOWERS = (
+    "It decides that gradient descent lowers f, so that the limit of gamma at x^0 serves for all rounds; that a "
+    "residual then stays at most tau, the other checks decide."
+)
 _SAME = (
     "It decides the second half of the text, that the runs are those of gradient descent; the two sides are the first."
 )
@@ -298,7 +302,7 @@ INACTIVE_CLIPPING: Statement = Statement(
     assumptions=(_SMOOTH, shu.CLIENTS, _FIRST, _POSITIVE, _STEP, _STILL, shu.QUIET),
     sides=_inactive_sides,
     checks=(
-        Check("algebra", "gradient descent lowers f", _moved),
+        Check("algebra", "gradient descent lowers f", _moved, part=_LOWERS),
         Check("exact", "clients on the line", inactive_runs, _PATHS),
         Check("exact", "clients on the line against gradient descent", _gradient_descent, _PATHS, part=_SAME),
         *checks("exact", inactive_runs, _EDGES, dict.fromkeys(list(_EDGES)[1:], "not-applicable")),

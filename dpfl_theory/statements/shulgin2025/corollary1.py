@@ -92,6 +92,7 @@ def _attained(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
 
 
 _ORDER = "It decides that the order is attained: the runs' least gradient is at least 4/17 of the right side."
+_ALLOWED = "It decides that Theorem 1 allows this step, so that its bound is to be had; the two sides are that bound's."
 _SHARP_ROOTS = {"roots": [1, 2, 10, 99]}
 
 
@@ -146,7 +147,7 @@ COROLLARY1: Statement = Statement(
     sides=_sides,
     checks=(
         Check("algebra", "Theorem 1 with R and gamma", _from_theorem1),
-        Check("algebra", "Theorem 1 allows the step", _step_is_allowed),
+        Check("algebra", "Theorem 1 allows the step", _step_is_allowed, part=_ALLOWED),
         Check("algebra", "the exponent of K + 1", _exponent),
         Check("exact", "the slope stays 1/sqrt(K + 1)", _flat, _SHARP_ROOTS),
         Check(

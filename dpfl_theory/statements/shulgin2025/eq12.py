@@ -173,6 +173,12 @@ _OTHERWISE = {
     "R <= (D + M)/sqrt(K + 1)": {"R": "51/25"},
 }
 
+_ARBITRARY = (
+    "It decides that D is not arbitrary: below a certain D no parameters are left; what the bound is then, runs say."
+)
+_KEPT = (
+    "It decides that residuals after the memories' update stay at most rho; the descent is left to the other checks."
+)
 _CHOICE = Assumption("gamma = sqrt(2 (f(x^0) - f_inf)/(L (K + 1)))", _twelve_step)
 
 EQ12: Statement = Statement(
@@ -251,7 +257,7 @@ ANY_D: Statement = replace(
     ),
     assumptions=(*(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.ROUNDS, shu.QUIET, shu.ACCURATE), _CHOICE),
     checks=(
-        Check("algebra", "D is arbitrary", _any_accuracy, expected="violated"),
+        Check("algebra", "D is arbitrary", _any_accuracy, expected="violated", part=_ARBITRARY),
         *edges(_ONE, _BEYOND),
         *worst.grid_of(many.smallest_gradient, _TWELVE),
         *(c for name, (i, verdict) in SMALL.items() for c in runs({name: i}, accurate, verdict)),
@@ -288,7 +294,7 @@ REPAIRED: Statement = replace(
     ),
     prescription=_repaired_prescription,
     checks=(
-        Check("algebra", "residuals after the update", _kept),
+        Check("algebra", "residuals after the update", _kept, part=_KEPT),
         Check("algebra", "descent inequalities added up", _twelve_again),
         Check("algebra", "the least D of the restored form", _least_accuracy),
         *edges(_WEIGHTED, _OTHERWISE),

@@ -140,9 +140,10 @@ _EDGES = {
 }
 """ln(1/delta) = 11.513."""
 
+_MOMENTS = "It decides that T rounds cost less than epsilon at the noise that another check reads off the right side."
 CHECKS = (
     Check("algebra", "T rounds at the prescribed noise", _composed),
-    Check("algebra", "room for the moments", _room, {"cells": 2000}),
+    Check("algebra", "room for the moments", _room, {"cells": 2000}, part=_MOMENTS),
     Check("privacy", "independent clients", partial(_certified, proof=_PROOF), _POINTS),
     Check("privacy", "cohorts of fixed size, at these points", partial(_certified, sampling="fixed_size"), _POINTS),
     *checks(
