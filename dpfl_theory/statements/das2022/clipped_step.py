@@ -169,6 +169,7 @@ EQ18: Statement = Statement(
         Check("algebra", "from Lemma 8 and Fact 2", _from_lemma8),
         *worst.checks(worst.eq18, ("1/2", "1/4", "1/16")),
         *_runs(),
+        *_runs(corners.OUTSIDE_SMOOTH, "not-applicable"),
     ),
     uses=("das2022.lemma8", "das2022.fact2"),
 )
@@ -195,7 +196,7 @@ EQ22: Statement = Statement(
         Check("algebra", "from (19), by the threshold", _threshold_step),
         *worst.checks(worst.clipped, ("1/2", "1/4", "1/16")),
         *_runs(steps.CLIPPED_STEP),
-        *_runs(corners.OUTSIDE_THRESHOLD, "not-applicable"),
+        *_runs({**corners.OUTSIDE_THRESHOLD, **corners.OUTSIDE_SMOOTH}, "not-applicable"),
     ),
     uses=("das2022.eq18",),
     slips=("The brace under C - ||u|| in (21) says '< 0'; (22) needs '<= 0' only, and the case is ||u|| > C.",),
@@ -256,7 +257,7 @@ EQ22_SHARPENED: Statement = replace(
         ),
         *worst.outside(partial(worst.clipped, threshold=SMALLER), "1/2"),
         *_runs(steps.SMALLER_THRESHOLD),
-        *_runs(corners.OUTSIDE_SMALLER, "not-applicable"),
+        *_runs({**corners.OUTSIDE_SMALLER, **corners.OUTSIDE_SMOOTH}, "not-applicable"),
     ),
     uses=(),
     slips=(),
@@ -276,6 +277,7 @@ EQ23: Statement = Statement(
         Check("algebra", "from Lemma 9", _from_lemma9),
         *worst.checks(worst.eq23, ("1", "1/2", "1/8")),
         *_runs(),
+        *_runs(corners.OUTSIDE_SMOOTH, "not-applicable"),
     ),
     uses=("das2022.lemma9",),
 )
@@ -295,6 +297,7 @@ EQ31: Statement = Statement(
         *worst.checks(worst.eq31, ("1", "1/2", "1/8")),
         *worst.checks(worst.eq31_sum, ("1", "1/2", "1/8"), "with sum tau^2, ", _MIDDLE),
         *_runs(),
+        *_runs(corners.OUTSIDE_SMOOTH, "not-applicable"),
     ),
     uses=("das2022.lemma9",),
 )
@@ -313,6 +316,7 @@ EQ32: Statement = Statement(
         Check("algebra", "(31) in (23)", _eq32_from_steps),
         *worst.checks(worst.unclipped, ("1", "1/2", "1/8", "1/64")),
         *_runs(),
+        *_runs(corners.OUTSIDE_SMOOTH, "not-applicable"),
     ),
     uses=("das2022.eq23", "das2022.eq31"),
 )
@@ -342,6 +346,7 @@ EQ34: Statement = Statement(
         *worst.outside(worst.unclipped, "1/2"),
         *_runs(corners.OUTSIDE_THRESHOLD, "not-applicable"),
         *_runs(),
+        *_runs(corners.OUTSIDE_SMOOTH, "not-applicable"),
     ),
     uses=("das2022.eq22", "das2022.eq32"),
 )

@@ -235,7 +235,7 @@ SECTION: Statement = Statement(
         Check("algebra", "(4) and (5) have one bound", _same_bound, part=_ONE_BOUND),
         *(Check("monte-carlo", name, _both, i) for name, i in instances.NORMALISATION_WINS.items()),
         *(Check("monte-carlo", name, _both, i, "violated") for name, i in instances.CLIPPING_WINS.items()),
-        *checks("monte-carlo", _both, corners.OUTSIDE_ALPHA, "not-applicable"),
+        *checks("monte-carlo", _both, {**corners.OUTSIDE_ALPHA, **corners.OUTSIDE_LIPSCHITZ}, "not-applicable"),
     ),
     expected="violated",
     erratum=Erratum(
@@ -282,7 +282,9 @@ WEIGHTS: Statement = Statement(
     checks=(
         *(Check("algebra", f"weights of at least 1, {n} clients", _weights_of, {"n": n}) for n in (1, 2, 4)),
         *checks("monte-carlo", _same_iterates, instances.SAME_RUN),
-        *checks("monte-carlo", _same_iterates, corners.OUTSIDE_ALPHA, "not-applicable"),
+        *checks(
+            "monte-carlo", _same_iterates, {**corners.OUTSIDE_ALPHA, **corners.OUTSIDE_LIPSCHITZ}, "not-applicable"
+        ),
     ),
 )
 

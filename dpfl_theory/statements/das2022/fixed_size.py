@@ -52,6 +52,14 @@ def _exactly(found: Mapping[str, instances.Instance]) -> dict[str, instances.Ins
 
 _JOINING = sampling.instance("equal", "independent", n=[2], r=["1"])
 
+_OUTSIDE_ALPHA = {**corners.OUTSIDE_ALPHA, **corners.OUTSIDE_EXACTLY}
+_OUTSIDE_STEP = {
+    **corners.OUTSIDE_ROUNDS,
+    **corners.OUTSIDE_COHORT,
+    **corners.OUTSIDE_THRESHOLD,
+    **corners.OUTSIDE_EXACTLY,
+}
+
 EQ12: Statement = _read(
     sampling.EQ12,
     ("das2022.fact2",),
@@ -104,6 +112,7 @@ EQ47: Statement = _read(
             {**instances.sampled(instances.GENERAL_NORM, "fixed"), **_exactly(instances.GENERAL_INDEPENDENT)},
             experiment=general_experiment,
         ),
+        *runs("normalise", _OUTSIDE_STEP, "not-applicable", general_experiment),
     ),
 )
 THEOREM7: Statement = _read(
@@ -116,6 +125,7 @@ THEOREM7: Statement = _read(
             {**instances.sampled(instances.GENERAL_NORM, "fixed"), **_exactly(instances.GENERAL_INDEPENDENT)},
             experiment=general_experiment,
         ),
+        *runs("normalise", {**_OUTSIDE_STEP, **corners.OUTSIDE_RATIO}, "not-applicable", general_experiment),
     ),
 )
 THEOREM7_ALPHA: Statement = _read(
@@ -127,6 +137,7 @@ THEOREM7_ALPHA: Statement = _read(
             "normalise",
             {**instances.sampled(instances.ALPHA_NORM, "fixed"), **_exactly(instances.ALPHA_INDEPENDENT)},
         ),
+        *runs("normalise", {**_OUTSIDE_ALPHA, **corners.OUTSIDE_THRESHOLD}, "not-applicable"),
     ),
 )
 THEOREM4B: Statement = _read(
@@ -141,6 +152,7 @@ THEOREM4B: Statement = _read(
                 **_exactly({**instances.INDEPENDENT, **corners.IN_RANGE}),
             },
         ),
+        *runs("normalise", {**_OUTSIDE_ALPHA, **corners.OUTSIDE_LIPSCHITZ}, "not-applicable"),
     ),
 )
 

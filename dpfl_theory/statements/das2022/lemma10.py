@@ -10,6 +10,7 @@ from typing import Any
 from dpfl_theory.statements.claims import Outcome, Values, WorstCase
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _step_instances as steps
+from dpfl_theory.statements.das2022._corner_instances import OUTSIDE_SMOOTH
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.local_phase import CLASSES, INTERPOLATION, LocalPhase, grid, step_size
@@ -136,6 +137,7 @@ LEMMA10: Statement = Statement(
         Check("exact", "equality on a quadratic", _convex_quadratic, {"L": "1", "eta L": list(_PRODUCTS)}),
         *checks("worst-case", _convex, grid(**{"class": ("convex",), "eta L": _PRODUCTS, "L": ("1",)})),
         *runs("clip", _RUNS, experiment=step_experiment),
+        *runs("clip", OUTSIDE_SMOOTH, "not-applicable", step_experiment),
     ),
     remark=Remark(
         "If f_i were L-smooth alone, as the lemma's own words have it, then it would fail at every step size, since "
@@ -164,6 +166,7 @@ SMOOTH_ALONE: Statement = replace(
             for name, i in grid(**{"class": CLASSES, "eta L": _PRODUCTS, "L": ("1",)}).items()
         ),
         *runs("clip", _RUNS, experiment=step_experiment),
+        *runs("clip", OUTSIDE_SMOOTH, "not-applicable", step_experiment),
     ),
     expected="violated",
     remark=None,
