@@ -52,6 +52,8 @@ def _exactly(found: Mapping[str, instances.Instance]) -> dict[str, instances.Ins
 
 _JOINING = sampling.instance("equal", "independent", n=[2], r=["1"])
 
+_OUT = "not-applicable"
+_FEWER, _MIXED = {"r": "99/100"}, {"kappa": "+1/50"}
 _OUTSIDE_ALPHA = {**corners.OUTSIDE_ALPHA, **corners.OUTSIDE_EXACTLY}
 _OUTSIDE_STEP = {
     **corners.OUTSIDE_ROUNDS,
@@ -70,6 +72,10 @@ EQ12: Statement = _read(
             for family in sampling.FAMILIES
         ),
         Check("exact", "outside exactly r clients", exact.moments, _JOINING, "not-applicable"),
+        *(
+            Check("exact", f"just outside {words}", exact.moments, sampling.instance("one-hot", "fixed", **of), _OUT)
+            for words, of in (("r >= 1", {"r": ["1"], "stated": _FEWER}), ("exactly r clients", {"stated": _MIXED}))
+        ),
         Check(
             "exact",
             "closed form, and (12) to (13)",
@@ -95,6 +101,10 @@ EQ35: Statement = _read(
         Check(
             "exact", "outside exactly r clients", recursion.equal_clients,
             {**recursion.EQUAL, "E": [4], "sampling": "independent"}, "not-applicable",
+        ),
+        Check(
+            "exact", "just outside exactly r clients", recursion.equal_clients,
+            {**recursion.EQUAL, "E": [4], "sampling": "fixed", "stated": _MIXED}, "not-applicable",
         ),
         *rounds.outside("1/2", 1, "fixed"),
         *rounds.checks("clip", ("fixed",)),

@@ -252,6 +252,13 @@ EQ35_REPAIRED: Statement = replace(
             equal_clients,
             {**EQUAL, "eta": "6/25", "E": [1], "sampling": "independent"},
         ),
+        Check(
+            "exact",
+            "just outside r >= 1",
+            equal_clients,
+            {**EQUAL, "eta": "6/25", "E": [1], "sampling": "independent", "stated": {"r": "99/100"}},
+            "not-applicable",
+        ),
     ),
     expected="holds",
     erratum=None,

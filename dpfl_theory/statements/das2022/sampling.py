@@ -252,6 +252,7 @@ REPAIRED: Statement = Statement(
             instance("one-hot", "independent", r=["1/2"]),
             "not-applicable",
         ),
+        Check("exact", "just outside r >= 1", exact.moments, instance("one-hot", "independent", r=["99/100"]), _OUT),
         Check("exact", "the factor is attained", exact.attained, instance("equal", "independent"), part=ATTAINED),
         *(
             Check("monte-carlo", name, cohort_experiment, i)

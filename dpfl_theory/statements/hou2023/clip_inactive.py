@@ -72,7 +72,7 @@ def _bounded(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     q, a, b = ([Fraction(v) for v in instance[k]] for k in ("q", "a", "b"))
     n, L, p = len(q), max(q), Fraction(instance.get("p", "1"))
     eta, found = Fraction(instance.get("eta L", "1")) / L, []
-    for t in (0, 1, 4):
+    for t in instance.get("t", (0, 1, 4)):
         for variance in map(Fraction, ("0", "1/3")):
             moments = iterated(second_moments([a[0]] * n, b), q, eta, p, t, variance)
             psi = sum(moments[i][i] * (1 if i < n else (eta / p) ** 2) for i in range(2 * n))
@@ -89,6 +89,7 @@ def _always(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
 _SPREAD = {"clients": 6, "dimension": 4, "condition": 4.0, "heterogeneity": 0.0, "seed": 3}
 _SHARED = {"family": "quadratic", "parameters": _SPREAD}
 _THREE = {"q": ["1", "1/4", "1/10"], "a": ["2"], "b": ["1", "1/2", "-3/2"]}
+_ALONE: dict[str, Any] = {"q": ["1"], "a": ["2"], "b": ["0"]}
 _TWO: dict[str, Any] = {"q": ["1", "1"], "d": 1, "v ln(1/delta)/epsilon^2": ["1"]}
 # v ln(1/delta)/epsilon^2 with v = 4, delta = 1e-5 and the paper's epsilons 3.3 and 0.5.
 _PAPER = {"epsilon = 3.3": 4.23, "epsilon = 0.5": 184.2}
@@ -214,6 +215,11 @@ REPAIRED: Statement = replace(
         Check("exact", "just inside eta L <= 1 and p = 1, one client", _bounded, {"q": ["1"], "a": ["2"], "b": ["0"]}),
         Check("exact", "just outside eta L <= 1", _bounded, {**_THREE, "eta L": "51/50"}, "not-applicable"),
         Check("exact", "just outside p = 1", _bounded, {**_THREE, "p": "49/50"}, "not-applicable"),
+        *(
+            Check("exact", f"just outside {words}", _bounded, {**_ALONE, "stated": stated}, "not-applicable")
+            for words, stated in hou.STATED.items()
+        ),
+        Check("exact", "just outside T >= 1", _bounded, {**_ALONE, "t": [0], "stated": {"T": "-1"}}, "not-applicable"),
         *(
             Check("monte-carlo", f"shared minimiser, start at x*, p = 1, {name}", experiment, i)
             for name, unit in _PAPER.items()

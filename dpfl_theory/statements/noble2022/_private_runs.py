@@ -108,6 +108,7 @@ def private_runs(method: str) -> tuple[Check, ...]:
     beyond = ("nu", "C", "G") if method == "fedavg" else ("nu", "C")
     return (
         *checks("monte-carlo", build, chosen),
-        *runs.outside(build, chosen["40 users, epsilon = 500"], *beyond),
+        *runs.outside(build, chosen["40 users, epsilon = 500"], *beyond, "T"),
+        *runs.outside(build, {**common, **_ONE, "delta": "0.25", "longer": 1.0}, "l"),
         *checks("monte-carlo", build, edges, {name: "not-applicable" for name in edges if "outside" in name}),
     )

@@ -210,6 +210,8 @@ _BEYOND = {
     "sigma as prescribed": {"sigma": "51/50"},
     "beta as prescribed": {"beta_0": "101/5000"},
     "delta < 1": {"log": "-1/100"},
+    "L <= L_max": {"L_max": "99/100", "step": "100/99"},
+    "K >= 0": {"K": "201/10000", "beta_0": "1009899/50000000", "sigma": "101/100"},
 }
 
 

@@ -155,6 +155,11 @@ _OUTSIDE = (
 _ALONE = tuple({**i, "clients": 1, "estimate": "4"} for i in _OUTSIDE)
 
 
+_NOT_SMOOTH = {
+    "just not L_max-smooth": {
+        **next(i for name, (i, _) in TRACKED.items() if "= alpha" in name), "stated": {"L_max": "99/100"},
+    }
+}  # fmt: skip
 _EDGE = {"class": "convex", "L": "1", "alpha": "1", "beta": "1", "residual": "1"}
 _FAR, _SUM = {**_EDGE, "residual": "51/50"}, {**_EDGE, "beta": "101/50"}
 _IN_BETWEEN = (
@@ -214,6 +219,7 @@ LEMMA2: Statement = Statement(
         *worst.grid_of(worst.track, _INSIDE[:3]),
         *_outside(**{"beta <= alpha": {**_EDGE, "beta": "51/50"}, "a residual of at most R": _FAR}),
         *(c for name, (i, _) in TRACKED.items() if "= alpha" in name for c in runs({name: i})),
+        *runs(_NOT_SMOOTH, expected="not-applicable"),
     ),
     remark=Remark(
         "If the lost condition on beta is beta/(alpha + R) < 1, the one with which Theorem 1 is entered, then a short "
@@ -290,6 +296,7 @@ REPAIRED: Statement = replace(
         *_outside(**{"beta < alpha + R": _SUM, "a residual of at most rho": {**_EDGE, "residual": "51/50"}}),
         *(c for name, (i, _) in TRACKED.items() for c in runs({name: i})),
         *runs(BEYOND),
+        *runs(_NOT_SMOOTH, expected="not-applicable"),
     ),
     remark=None,
     reading="",
