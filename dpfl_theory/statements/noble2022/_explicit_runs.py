@@ -244,7 +244,7 @@ def runs(
 ) -> tuple[Check, ...]:
     """The Monte-Carlo checks, with the values of the letters of the statement that is checked."""
     chosen = {n: RUNS[n] for n in names if best is None or RUNS[n]["distance"]}
-    edges = () if best is None else outside(run(best), RUNS[_SHORTEST], "nu")
+    edges = () if best is None else outside(run(best), RUNS[_SHORTEST], "nu", "l", "T")
     return checks("monte-carlo", run(best), chosen) + edges
 
 

@@ -46,7 +46,7 @@ def plain(kind: str) -> tuple[Check, ...]:
     chosen[_SHORT] = runs.run_of(runs.points_of(4), 4, 1, 2400, 0.2)
     chosen["four of eight users"] = runs.run_of(runs.points_of(8, spread=0.5), 4, 2, 1500, 0.001)
     return checks("monte-carlo", build, chosen) + runs.outside(
-        build, chosen["four of eight users"], "nu", "G", "l", "T"
+        build, chosen["four of eight users"], "nu", "G", "l", "T", "D0" if kind == "convex" else "F0"
     )
 
 

@@ -203,6 +203,7 @@ _EDGES: dict[str, dict[str, Any]] = {
     "just inside residuals <= tau, gamma L <= 1 and the limit of gamma": {**_ONE, "runs": [["1", "0", "1", "1"]]},
     "just outside residuals <= tau": {**_ONE, "runs": [["1", "0", "99/100", "1/2"]], "outside": True},
     "just outside gamma L <= 1": {**_ONE, "runs": [["1", "1", "2", "51/50"]], "outside": True},
+    "just outside tau > 0": {**_ONE, "runs": [["0", "0", "1", "1"]], "outside": True, "stated": {"tau": "0"}},
     "just outside gamma L_max sqrt(2 L (f(x^0) - f_inf)) <= tau": {
         **_ONE, "runs": [["1", "1", "49/50", "1"]], "outside": True,
     },

@@ -215,6 +215,7 @@ _BEYOND = {
 }
 
 
+_OTHER = {"just outside n as the number of clients": {**next(iter(PRIVATE.values())), "stated": {"n": "+1/50"}}}
 _FLAT_RUNS = {
     "runs": [
         [2, 1, 1, 16, 16],
@@ -298,6 +299,7 @@ COROLLARY2: Statement = Statement(
         ),
         *runs(ACCURATE_PRIVATE, accurate_private),
         *runs(PRIVATE, private),
+        *runs(_OTHER, private, "not-applicable"),
         *runs(FLAT, flat),
         *rates.fits("corollary2"),
     ),

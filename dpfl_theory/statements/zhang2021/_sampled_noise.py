@@ -140,6 +140,7 @@ _EDGES = {
 }
 """ln(1/delta) = 11.513."""
 
+_FEWER: dict[str, Any] = {**_POINTS, "N, P, T, epsilon": _POINTS["N, P, T, epsilon"][-1:], "stated": {"N": "-1"}}
 _MOMENTS = "It decides that T rounds cost less than epsilon at the noise that another check reads off the right side."
 CHECKS = (
     Check("algebra", "T rounds at the prescribed noise", _composed),
@@ -152,5 +153,6 @@ CHECKS = (
         {name: {**_POINTS, "N, P, T, epsilon": [point]} for name, point in _EDGES.items()},
         {name: "not-applicable" for name in _EDGES if "outside" in name},
     ),
+    Check("privacy", "just outside P <= N", partial(_certified, proof=_PROOF), _FEWER, "not-applicable"),
 )
 """Of a statement with v = 4 and u = 1."""
