@@ -4,7 +4,6 @@ hypothesis alone excludes and which it would admit if it were weaker by a twenti
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -13,7 +12,11 @@ from typing import Any
 import pytest
 
 from dpfl_theory import statements
+from dpfl_theory.checks.falsify import falsify
 from dpfl_theory.checks.hypotheses import numbers
+from dpfl_theory.checks.runner import run_one
+from dpfl_theory.checks.settings import Settings
+from dpfl_theory.errors import InputError
 from dpfl_theory.statements.claims import ConstantClaim, Experiment, PrivacyClaim, Values, WorstCase
 from dpfl_theory.statements.model import Assumption, Check, Statement
 
@@ -95,14 +98,17 @@ def uncovered(statement: Statement) -> dict[str, str]:
     """The hypotheses on letters that have no instance just outside, each with what was found instead."""
     outside: list[tuple[Check, list[Instance]]] = []
     admitted: list[Instance] = []
+    seen: list[Instance] = []
     simulated = 0
     for check in statement.checks:
         if check.expected == "not-applicable":
             outside.append((check, instances_of(statement, check)))
         elif check.method in ("exact", "worst-case") or (check.method == "monte-carlo" and simulated < 2):
             simulated += check.method == "monte-carlo"
-            admitted += instances_of(statement, check)[:20]
-    seen = [*admitted, *(i for _, found in outside for i in found[:5])]
+            found = instances_of(statement, check)
+            admitted += found
+            seen += found[:20]
+    seen += [i for _, found in outside for i in found[:5]]
     inside: dict[str, set[float]] = defaultdict(set)
     for values, _ in admitted:
         for name, value in values.items():
@@ -127,3 +133,76 @@ def uncovered(statement: Statement) -> dict[str, str]:
         else:
             missing[assumption.text] = told
     return missing
+
+
+HOLDING = [s for s in statements.all_statements() if s.expected == "holds" and s.assumptions]
+IMPLIED: dict[str, dict[str, str]] = {
+    "das2022.eq35.repaired": {"eta <= 1/(2L)": "eta L E <= 3/10 says more"},
+    "hou2023.clip-inactive.repaired": {"0 < p <= 1": "p = 1 says more"},
+    "hou2023.corollary1.repaired": {
+        "each f_i is mu-strongly convex, mu > 0": "T* has no value at mu = 0, nor then T* >= 1",
+        "each f_i is L-smooth": "mu < L says more where no problem is at hand",
+        "mu < L": "T* has no value at mu = L, nor then T* >= 1",
+    },
+    "shulgin2025.corollary1": {
+        "0 < gamma <= beta R/((alpha + R) L_max)": "c <= D beta/((alpha + D) L_max) says more, which algebra proves",
+    },
+    "shulgin2025.corollary2": {
+        "0 < gamma <= beta R/((alpha + R) L_max)": "the prescribed gamma is this limit",
+        "0 < delta < 1": "no other delta has a prescribed sigma",
+    },
+    "zhang2021.theorem3.2.repaired": {"0 < delta < 1": "T >= 80 ln(1/delta) and epsilon <= ln(1/delta)/2 say more"},
+}
+"""Hypotheses that others of the statement contain, so that none fails alone: nothing is just outside of these."""
+
+
+@pytest.mark.parametrize("statement", HOLDING, ids=lambda s: s.id)
+def test_every_hypothesis_on_letters_has_an_instance_just_outside(statement: Statement) -> None:
+    found = uncovered(statement)
+    assert set(found) == set(IMPLIED.get(statement.id, ())), found
+
+
+def test_the_list_of_implied_hypotheses_has_no_other_statement() -> None:
+    assert set(IMPLIED) <= {s.id for s in HOLDING}
+
+
+# The law can be broken.
+
+EDGE = "just outside eta L <= 1"
+
+
+def edge() -> tuple[Statement, Check]:
+    statement = statements.get("hou2023.contraction")
+    (check,) = (c for c in statement.checks if c.name == EDGE)
+    return statement, check
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (None, "no instance outside"),
+        ({"eta L": ["11/10"]}, f"{EDGE}: too far outside"),
+        ({"p": ["51/50"]}, f"{EDGE}: others fail too: 0 < p <= 1"),
+    ],
+)
+def test_a_hypothesis_without_an_instance_just_outside_is_noticed(change: dict[str, Any] | None, told: str) -> None:
+    statement, check = edge()
+    assert not uncovered(statement)
+    other = () if change is None else (dataclasses.replace(check, instance={**check.instance, **change}),)
+    rest = (*(c for c in statement.checks if c is not check), *other)
+    assert uncovered(dataclasses.replace(statement, checks=rest)) == {"0 < eta <= 1/L": told}
+
+
+def test_a_hypothesis_that_is_left_out_is_noticed() -> None:
+    """Its instance just outside is admitted then: the check's verdict is no longer the recorded one."""
+    statement, check = edge()
+    weaker = dataclasses.replace(statement, assumptions=tuple(a for a in statement.assumptions if "eta" not in a.text))
+    assert [run_one(s, check, Settings(device="cpu")).verdict for s in (statement, weaker)] != ["not-applicable"] * 2
+
+
+def test_what_is_stated_otherwise_is_no_start_for_the_falsifier() -> None:
+    statement = statements.get("das2022.lemma8")
+    alone = tuple(c for c in statement.checks if "stated" in c.instance)
+    assert alone
+    with pytest.raises(InputError, match="has no runs to vary"):
+        falsify(dataclasses.replace(statement, checks=alone), instances=1)

@@ -155,7 +155,7 @@ LEMMA_B5: Statement = Statement(
     ),
 )
 
-_OUTSIDE = {
+_OUTSIDE: dict[str, dict[str, Any]] = {
     "just outside alpha > 1": {**_EDGE, "alpha": ["0.99"]},
     "just outside sigma_g > 0": {**_EDGE, "alpha": ["2"], "stated": {"sigma_g": "0"}},
 }

@@ -81,7 +81,7 @@ _RANGE_GRID = {
     "log(1/delta)": ["5", "7", "11.512925464970228", "50", "2000"],
 }
 
-_OUTSIDE = {
+_OUTSIDE: dict[str, dict[str, Any]] = {
     "just outside epsilon <= 10": {"epsilon": ["51/5"], "log(1/delta)": ["5"]},
     "just outside delta <= e^-5": {"epsilon": ["10"], "log(1/delta)": ["4.985"]},
     "just outside delta > 0": {"epsilon": ["10"], "log(1/delta)": ["5"], "stated": {"delta": "0"}},
