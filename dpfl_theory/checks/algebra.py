@@ -7,7 +7,7 @@ import time
 from dpfl_theory.checks.evidence import Evidence, of_outcome
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import prescription_of, sides_of
+from dpfl_theory.statements.formula import asked, prescription_of, sides_of
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.units import DIMENSIONLESS, Unit, UnitError, format_unit, unit_of
@@ -16,9 +16,13 @@ __all__ = ["Outcome", "equal", "homogeneous", "run"]
 
 
 def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
-    """The evidence of one algebra check; ``check.build(instance)`` returns its `Outcome`."""
+    """The evidence of one algebra check; its ``build(statement, instance)`` returns an `Outcome`. ValueError for one
+    that holds although it neither asked for the statement's sides nor says which part of it is decided."""
     begun = time.perf_counter()
-    outcome: Outcome = check.made(statement)
+    with asked() as found:
+        outcome: Outcome = check.made(statement)
+    if outcome.true and statement.sides is not None and not check.part and statement not in found:
+        raise ValueError(f"the check {check.name!r} never looks at the statement's sides: read them, or set part")
     return of_outcome(statement, check, outcome, "cpu (symbolic)", time.perf_counter() - begun)
 
 

@@ -112,7 +112,7 @@ def falsify(
             f"{statement.id} is not claimed wherever its hypotheses hold, so no failing instance refutes it: check "
             f"it instead (dpfl-theory check {statement.id})"
         )
-    bases = [c for c in statement.checks if methods.get(c.method).simulates]
+    bases = [c for c in statement.checks if methods.get(c.method).simulates and "stated" not in c.instance]
     if not bases:
         raise InputError(
             f"{statement.id} has no runs to vary: check it by its other methods, which search whole classes of "

@@ -105,13 +105,21 @@ def reads(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
 
 
 def margin(evidence: Mapping[str, Any], equality: bool) -> float | None:
-    """The smallest share by which the right side of evidence that holds may shrink before its limits no longer hold:
-    the bound of a run, the claimed value of a privacy claim."""
+    """The smallest share by which the right side of evidence that holds may become `stronger` before its limits no
+    longer hold: the bound of a run, the claimed value of a privacy claim. A negative one grows in size.
+
+    >>> run = {"verdict": "holds", "rhs": -1.0, "lhs": {"low": -5.0, "high": -4.0}}
+    >>> margin(run, equality=False), margin(run, equality=True)
+    (0.75, 0.8)
+    """
     bound, limits = evidence["rhs"], evidence["lhs"]
-    if evidence["verdict"] != "holds" or bound is None or bound <= 0.0 or limits is None:
+    if evidence["verdict"] != "holds" or not bound or limits is None:
         return None
     end = limits["low"] if equality else limits["high"]
-    return None if end is None else max(0.0, 1.0 - end / bound)
+    if end is None or bound < 0.0 <= end:
+        return None
+    kept: float = end / bound if bound > 0.0 else bound / end
+    return max(0.0, 1.0 - kept)
 
 
 def power_of(statement: Statement, found: Found, after: Mapping[float, Found]) -> Power:
@@ -144,7 +152,8 @@ def _noticed(statement: Statement, found: Found, after: Mapping[float, Found]) -
     """Each check that notices a stronger statement: its method, the smallest share by which it does, its name."""
     for (method, name), e in found.items():
         if methods.get(method).limits:
-            share = margin(e, statement.relation == "==")
+            # A privacy claim bounds what is true from above, also where the statement equates the noise.
+            share = margin(e, statement.relation == "==" and methods.get(method).simulates)
             if share is not None and share < 1.0:
                 yield method, share, name
         elif statement.sides is None:

@@ -10,7 +10,7 @@ round.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -32,6 +32,7 @@ __all__ = [
     "PrivacyPoint",
     "Values",
     "WorstCase",
+    "restated",
 ]
 
 Number = Any
@@ -266,3 +267,27 @@ class ConstantClaim:
     escape: Callable[[Number, Number], Escape] | None = None
     candidates: tuple[tuple[float, float], ...] = ()
     argument: str = ""
+
+
+def restated(built: Any, stated: Mapping[str, str]) -> Any:
+    """What a check built, with other values of some letters: times a fraction or, with a sign, plus it.
+
+    >>> restated(Values({"L": Fraction(2), "K": 3}), {"L": "99/100", "K": "+1/50"}).letters
+    {'L': Fraction(99, 50), 'K': Fraction(151, 50)}
+    """
+
+    def of(values: Mapping[str, Any]) -> dict[str, Any]:
+        return {**values, **{name: _changed(values.get(name, 0), by) for name, by in stated.items()}}
+
+    if isinstance(built, (Experiment, WorstCase)):
+        return replace(built, values=of(built.values))
+    if isinstance(built, Values):
+        return replace(built, letters=of(built.letters))
+    if isinstance(built, PrivacyClaim):
+        return replace(built, points=lambda: [replace(p, at=of(p.at)) for p in built.points()])
+    return [restated(one, stated) for one in built]
+
+
+def _changed(value: Any, by: str) -> Any:
+    amount: Any = Fraction(by) if isinstance(value, (int, Fraction)) else float(Fraction(by))
+    return value + amount if by[0] in "+-" else value * amount

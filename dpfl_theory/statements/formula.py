@@ -10,12 +10,14 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.model import Sides, Statement
 
-__all__ = ["Letters", "at", "evaluate", "letters_of", "prescription_of", "sides_of", "terms_at", "total"]
+__all__ = ["Letters", "asked", "at", "evaluate", "letters_of", "prescription_of", "sides_of", "terms_at", "total"]
 
 _FLAGS: dict[str, dict[str, bool]] = {
     "positive": {"positive": True},
@@ -77,6 +79,27 @@ def letters_of(statement: Statement) -> Letters:
     return Letters(table, statement.id)
 
 
+_ASKED: ContextVar[set[Statement] | None] = ContextVar("asked", default=None)
+
+
+@contextmanager
+def asked() -> Iterator[set[Statement]]:
+    """The statements whose sides are asked for within the block.
+
+    >>> from dpfl_theory.statements import get
+    >>> with asked() as found:
+    ...     right = total(get("das2022.lemma8"))
+    >>> [s.id for s in found]
+    ['das2022.lemma8']
+    """
+    found: set[Statement] = set()
+    token = _ASKED.set(found)
+    try:
+        yield found
+    finally:
+        _ASKED.reset(token)
+
+
 def sides_of(statement: Statement) -> Sides:
     """Both sides as sympy expressions in the statement's letters. ValueError for a statement that is not one relation.
 
@@ -86,6 +109,8 @@ def sides_of(statement: Statement) -> Sides:
     """
     if statement.sides is None:
         raise ValueError(f"{statement.id} has no sides: there is nothing to evaluate")
+    if (found := _ASKED.get()) is not None:
+        found.add(statement)
     made: Sides = _made(statement, statement.sides)
     return made
 

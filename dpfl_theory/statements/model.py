@@ -137,8 +137,17 @@ class Check:
     part: str = ""
 
     def made(self, statement: Statement, instance: Mapping[str, Any] | None = None) -> Any:
-        """What ``build`` makes of the statement and the instance, or another one."""
-        return self.build(statement, self.instance if instance is None else instance)
+        """What ``build`` makes of the statement and the instance, or another one.
+
+        ``stated`` in an instance says of some letters that they are stated otherwise than ``build`` has them, so that
+        a hypothesis fails: by a factor (``"99/100"``) or, with a sign, by an addend (``"+1/50"``).
+        """
+        data = self.instance if instance is None else instance
+        if "stated" not in data:
+            return self.build(statement, data)
+        from dpfl_theory.statements.claims import restated
+
+        return restated(self.build(statement, {k: v for k, v in data.items() if k != "stated"}), data["stated"])
 
 
 def checks(

@@ -64,12 +64,12 @@ def evaluate(statement: Statement, expression: Any, values: Mapping[str, Any]) -
 
 def noise_of(statement: Statement) -> Any:
     """The prescribed variance of the noise as a sympy expression, from the statement's own printed formula: its sides,
-    where they are noise = formula, else its prescription."""
+    where they are noise = formula or noise >= formula, else its prescription."""
     import sympy as sp
 
     s = letters_of(statement)
     meant = s.noise_variance if "noise_variance" in s else s.sigma**2
-    if statement.relation == "==" and statement.sides is not None:
+    if statement.relation in ("==", ">=") and statement.sides is not None:
         left, right = total(statement, "lhs"), total(statement, "rhs")
         if left in (meant, meant ** sp.Rational(1, 2)):
             return right if left == meant else right**2

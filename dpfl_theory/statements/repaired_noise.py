@@ -13,7 +13,7 @@ from typing import Any
 
 from dpfl_theory.statements.claims import ConstantClaim, Outcome, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.formula import letters_of
-from dpfl_theory.statements.model import Assumption, Check, Statement
+from dpfl_theory.statements.model import Assumption, Check, Statement, checks
 from dpfl_theory.statements.prescribed_noise import NEEDED, Squared, needed_points, noise_of, one_release, variance
 from dpfl_theory.statements.symbolic import equal
 
@@ -29,6 +29,8 @@ GRID = {
 """Where a repaired statement is evaluated: deltas, and epsilon/ln(1/delta) in (0, 2]."""
 
 OUTSIDE = "not-applicable"
+_DELTA = {"delta > 0": {"delta": "0"}}
+TAIL = "It decides Phi(-b) <= exp(-b^2/2)/2, which bounds the true delta; what b is, another check decides."
 PROOF = (
     "for all delta in (0, 1) and 0 < epsilon <= 2 ln(1/delta): the true delta is below Phi(-b) <= "
     "exp(-b^2/2)/2 with b >= 1.5 sqrt(ln(1/delta)), so below delta^(9/8)/2, and fewer releases or more noise lower it"
@@ -65,11 +67,16 @@ def enough(squared: Squared, statement: Statement, instance: Mapping[str, Any]) 
     return PrivacyClaim("the true delta", points, PROOF)
 
 
-def repaired_checks(squared: Squared, letters: Mapping[str, Any]) -> tuple[Check, ...]:
+def repaired_checks(
+    squared: Squared, letters: Mapping[str, Any], beyond: Mapping[str, Mapping[str, str]]
+) -> tuple[Check, ...]:
     """The checks of a repaired statement: its constant, 4, is enough for 0 < epsilon <= 2 ln(1/delta).
 
-    squared: as `prescribed_noise.Squared`; letters: values of those that do not matter.
+    squared: as `prescribed_noise.Squared`; letters: values of those that do not matter; beyond: how letters are stated
+    just outside other hypotheses, by their words.
     """
+    one = {"delta": ["1e-5"], "share": ["1"], "letters": letters}
+    edges = {f"just outside {words}": {**one, "stated": stated} for words, stated in {**_DELTA, **beyond}.items()}
     grid = {**GRID, "letters": letters}
 
     def exponent(statement: Statement, _: Mapping[str, Any]) -> Outcome:
@@ -97,7 +104,7 @@ def repaired_checks(squared: Squared, letters: Mapping[str, Any]) -> tuple[Check
 
     return (
         Check("algebra", "the exponent", exponent),
-        Check("algebra", "tail of the normal distribution", _tail),
+        Check("algebra", "tail of the normal distribution", _tail, part=TAIL),
         Check("privacy", "0 < epsilon <= 2 ln(1/delta)", partial(enough, squared), grid),
         Check(
             "privacy",
@@ -106,6 +113,7 @@ def repaired_checks(squared: Squared, letters: Mapping[str, Any]) -> tuple[Check
             {**grid, "share": ["2.02"]},
             OUTSIDE,
         ),
+        *checks("privacy", partial(enough, squared), edges, OUTSIDE),
         Check("privacy", "the smallest constant", constant, {"needed": [*NEEDED[:3], *DEMANDING]}),
     )
 

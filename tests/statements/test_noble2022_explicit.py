@@ -333,7 +333,7 @@ MISSTATED = [
 
 @pytest.mark.parametrize("id_", MISSTATED)
 def test_a_constant_that_is_a_hundredth_off_is_outside_the_hypotheses(id_: str) -> None:
-    """nu, mu, G and C, l and s, D_0 and F_0: the run is not simulated, and the reason names what is wrong."""
+    """nu, mu, G and C, l and s, D_0 and F_0, T: the run is not simulated, and the reason names what is wrong."""
     outside = [c for c in get(f"noble2022.{id_}").checks if c.method == "monte-carlo" and "constants" in c.instance]
     assert outside
     for check in outside:
@@ -341,7 +341,7 @@ def test_a_constant_that_is_a_hundredth_off_is_outside_the_hypotheses(id_: str) 
         assert evidence.verdict == check.expected == "not-applicable"
         (name,) = check.instance["constants"]
         told = {"nu": "nu-smooth", "mu": "mu-strongly", "G": "G^2", "C": "clipped", "l": "users", "s": "records"}
-        assert {**told, "D0": "x^0 = x*", "F0": "F(x^0) = F(x*)"}[name] in evidence.reason
+        assert {**told, "D0": "x^0 = x*", "F0": "F(x^0) = F(x*)", "T": "T = 0"}[name] in evidence.reason
 
 
 @pytest.mark.parametrize("theorem", theoremC_1_explicit.STATEMENTS, ids=lambda s: s.id)

@@ -163,12 +163,12 @@ def test_clip21(id_: str) -> None:
 
 def test_every_run_says_how_far_off_its_memories_are() -> None:
     """Where no residual is given R is believed: no run of the catalogue is let off in this way. Each run's letters are
-    its algorithm's own."""
+    its algorithm's own, but for those that are stated otherwise to be just outside."""
     for statement in all_statements():
         if statement.paper != "shulgin2025" or statement.id == "shulgin2025.example1":
             continue
         for check in statement.checks:
-            if check.method != "monte-carlo":
+            if check.method != "monte-carlo" or "stated" in check.instance:
                 continue
             e = check.made(statement)
             own = e.algorithm.describe()

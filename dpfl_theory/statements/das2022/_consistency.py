@@ -76,7 +76,8 @@ def agreeing_prescriptions(general: Statement, replace: Swaps, how: str, expecte
         said = f"{general.id} with {how} and {statement.id} prescribe the same {', '.join(shared)}"
         return Outcome(True, said) if found.true else found
 
-    return Check("algebra", f"prescription agrees with {general.id}", build, expected=expected)
+    part = f"It compares what is prescribed with {general.id}; the two sides, other checks do."
+    return Check("algebra", f"prescription agrees with {general.id}", build, expected=expected, part=part)
 
 
 def limit(finite: Statement) -> Check:

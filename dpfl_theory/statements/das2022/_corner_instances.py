@@ -142,7 +142,14 @@ _EDGE: Instance = {
 _CURVED_EDGE: Instance = {k: v for k, v in _EDGE.items() if k != "C_hat"} | {"problem": base.CURVED, "distance": 3.0}
 OUTSIDE_RATIO: dict[str, Instance] = {"just outside rho < 1": {**_EDGE, "rho": 1.01, "alpha": 4.0}}
 INSIDE_RATIO: dict[str, Instance] = {"just inside rho < 1": {**_EDGE, "rho": 0.99, "alpha": 4.0}}
-OUTSIDE_COHORT: dict[str, Instance] = {"just outside r >= 1": {**_EDGE, "cohort": independent(0.99)}}
+OUTSIDE_SMOOTH: dict[str, Instance] = {"just not L-smooth": {**_EDGE, "stated": {"L": "99/100"}}}
+OUTSIDE_LIPSCHITZ: dict[str, Instance] = {"just not G-Lipschitz": {**_EDGE, "stated": {"G": "99/100"}}}
+OUTSIDE_COHORT: dict[str, Instance] = {
+    "just outside r >= 1": {**_EDGE, "cohort": independent(0.99)},
+    "just outside a whole number of rounds": {**_EDGE, "stated": {"K": "+1/50"}},
+    **OUTSIDE_SMOOTH,
+}
+"""Of all that is said of whole runs."""
 OUTSIDE_ROUNDS: dict[str, Instance] = {"just outside K > 2 gamma/(C_hat E rho)": {**_EDGE, "step": 0.505}}
 OUTSIDE_THRESHOLD: dict[str, Instance] = {
     "just outside C_hat >= 4 sqrt(L max_j Delta_j*)": {**_CURVED_EDGE, "margin": 0.985},
@@ -156,5 +163,10 @@ OUTSIDE_PHASE: dict[str, Instance] = {
 }
 OUTSIDE_ALPHA: dict[str, Instance] = {**OUTSIDE_PHASE, **OUTSIDE_RATIO, **OUTSIDE_COHORT}
 """Of Theorem 4 and the second forms of Theorems 6 and 7, but for the threshold."""
+OUTSIDE_EXACTLY: dict[str, Instance] = {
+    "just outside r >= 1": {**_EDGE, "cohort": base.fixed(1), "stated": {"r": "99/100"}},
+    "just outside exactly r clients": {**_EDGE, "stated": {"kappa": "+1/50"}},
+}
+"""Of cohorts of fixed size."""
 OUTSIDE_GENERAL: dict[str, Instance] = {**OUTSIDE_ROUNDS, **OUTSIDE_RATIO, **OUTSIDE_COHORT, **OUTSIDE_THRESHOLD}
 """Of the first forms of Theorems 6 and 7."""

@@ -21,7 +21,7 @@ from math import comb
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import letters_of
+from dpfl_theory.statements.formula import letters_of, total
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.symbolic import equal
 
@@ -63,7 +63,6 @@ def _fact2(_: Statement, __: Mapping[str, Any]) -> Outcome:
     import sympy as sp
 
     from dpfl_theory.statements.das2022.facts import FACT2
-    from dpfl_theory.statements.formula import total
 
     fact = letters_of(FACT2)
     L, E, eta, C, Q = sp.symbols("L E eta C Q", positive=True)
@@ -85,12 +84,15 @@ def _clipped(_: Statement, __: Mapping[str, Any]) -> Outcome:
     with ||u|| = C (1 + t), (22) less A_i is at least (eta/(LE)) C^2 (5/8 - eta L - 2 delta) plus terms of one sign."""
     import sympy as sp
 
-    eta, L, E, C, t, delta = sp.symbols("eta L E C t delta", positive=True)
+    from dpfl_theory.statements.das2022.clipped_step import EQ22
+
+    of, (t, delta) = letters_of(EQ22), sp.symbols("t delta", positive=True)
+    eta, L, E, C = of.eta, of.L, of.E, of.C
     u = C * (1 + t)
     Delta = delta * C**2 / (L * E**2)
     progress = (eta / (L * E)) * (1 - eta * L) * u**2 - 2 * eta * E * Delta
     line15 = -(C / u) * (progress + eta**2 * u**2) + eta**2 * C**2
-    line22 = -3 * eta * C * u / (8 * L * E)
+    line22 = total(EQ22).subs(of.E_clipped_length, u)
     unit = eta * C**2 / (L * E)
     given = unit * (sp.Rational(5, 8) - eta * L - 2 * delta)
     more = unit * (t * (sp.Rational(5, 8) - eta * L) + 2 * delta * t / (1 + t) + eta * L * E * t)
@@ -151,14 +153,24 @@ def _bernstein(polynomial: Any, *boxes: tuple[Any, Any, Any]) -> Any:
     )
 
 
+_STEPS = {
+    "the cohort's excess over (12)": "It decides that the cohort exceeds (12) by no more than the squared mean update.",
+    "the three-point bound": "It decides what co-coercivity adds to a step's progress.",
+    "what an unclipped client gives": "It decides what is left over of an unclipped client's progress, by Fact 2.",
+    "what a clipped client gives": "It decides what is left over of a clipped client's progress, (22) less A_i.",
+    "the weights": "It decides the weights by which the mean update is split between the two kinds of clients.",
+}
+_REST = "The bound itself follows from these steps together with (34); worst cases and runs decide it alone."
+
+
 def checks(h: str, counts_clipped: bool, least_E: int = 1) -> tuple[Check, ...]:
     """The argument's steps, the last one for eta L E up to h."""
     room = {"h": h, "counts clipped clients' Delta": counts_clipped, "least E": least_E}
+    enough = f"It decides that what is left over pays for the cohort's excess where eta L E <= {h}. {_REST}"
     return (
-        Check("algebra", "independent clients: the cohort's excess over (12)", _excess),
-        Check("algebra", "independent clients: the three-point bound", _three_points),
-        Check("algebra", "independent clients: what an unclipped client gives", _fact2),
-        Check("algebra", "independent clients: what a clipped client gives", _clipped),
-        Check("algebra", "independent clients: the weights", _weights),
-        Check("algebra", f"independent clients: it is enough for eta L E <= {h}", _room, room),
+        *(
+            Check("algebra", f"independent clients: {name}", build, part=f"{part} {_REST}")
+            for (name, part), build in zip(_STEPS.items(), (_excess, _three_points, _fact2, _clipped, _weights))
+        ),
+        Check("algebra", f"independent clients: it is enough for eta L E <= {h}", _room, room, part=enough),
     )

@@ -79,7 +79,7 @@ def _eq34_sides(s: Letters) -> Sides:
     )
 
 
-def _threshold_step(_: Statement, __: Mapping[str, Any]) -> Outcome:
+def _threshold_step(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(19) to (22): with C^2 = 16 L E^2 Delta_max and ||u|| >= C, what (22) drops is eta C (||u|| - C)(eta + 1/(8LE)).
 
     (19)'s right side is -C (eta^2 + eta/(2LE))||u|| + 2 eta (C/||u||) E Delta + eta^2 C^2, largest at the largest Delta
@@ -87,22 +87,25 @@ def _threshold_step(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """
     import sympy as sp
 
-    eta, L, C, more = sp.symbols("eta L C more", positive=True)
-    E = sp.Symbol("E", integer=True, positive=True)
+    s, more = letters_of(statement), sp.Symbol("more", positive=True)
+    eta, L, E, C = s.eta, s.L, s.E, s.C
     u = C + more  # ||u||
     line19 = -C * (eta**2 + eta / (2 * L * E)) * u + 2 * eta * (C / u) * E * C**2 / (16 * L * E**2) + eta**2 * C**2
-    line22 = -3 * eta * C * u / (8 * L * E)
+    line22 = total(statement).subs(s.E_clipped_length, u)
     slack = eta**2 * C * more + eta * C / (8 * L * E) * (u - C**2 / u)
     return equal(line22 - line19, slack, "(22) minus (19) against two terms that are nonnegative for ||u|| >= C")
 
 
-def _sum_of_squares(_: Statement, __: Mapping[str, Any]) -> Outcome:
-    """The sum of tau^2 for tau < E is (E - 1) E (2E - 1)/6; E^3 exceeds it by E (4 E^2 + 3 E - 1)/6 > 0."""
+def _sum_of_squares(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+    """The sum of tau^2 for tau < E is (E - 1) E (2E - 1)/6, which E^3 exceeds by E (4 E^2 + 3 E - 1)/6 > 0: with the
+    display's middle, which has the sum, in place of B_i, (31)'s slack is that multiple of its drift."""
     import sympy as sp
 
-    E, tau = sp.symbols("E tau", integer=True, positive=True)
-    slack = E**3 - sp.summation(tau**2, (tau, 0, E - 1))
-    return equal(slack, E * (4 * E**2 + 3 * E - 1) / 6, "E^3 less the sum of tau^2, against a positive polynomial")
+    s, tau = letters_of(statement), sp.Symbol("tau", integer=True, positive=True)
+    E, drift = s.E, 2 * s.eta**2 * s.L**2 * (s.E_gap + s.Delta)
+    middle = E * s.E_gap - drift * sp.summation(tau**2, (tau, 0, E - 1))
+    slack = total(statement).subs(s.B, middle) - total(statement, "lhs")
+    return equal(slack, drift * E * (4 * E**2 + 3 * E - 1) / 6, "the display's middle less (31), not negative")
 
 
 def _eq32_from_steps(statement: Statement, _: Mapping[str, Any]) -> Outcome:
@@ -166,6 +169,7 @@ EQ18: Statement = Statement(
         Check("algebra", "from Lemma 8 and Fact 2", _from_lemma8),
         *worst.checks(worst.eq18, ("1/2", "1/4", "1/16")),
         *_runs(),
+        *_runs(corners.OUTSIDE_SMOOTH, "not-applicable"),
     ),
     uses=("das2022.lemma8", "das2022.fact2"),
 )
@@ -192,7 +196,7 @@ EQ22: Statement = Statement(
         Check("algebra", "from (19), by the threshold", _threshold_step),
         *worst.checks(worst.clipped, ("1/2", "1/4", "1/16")),
         *_runs(steps.CLIPPED_STEP),
-        *_runs(corners.OUTSIDE_THRESHOLD, "not-applicable"),
+        *_runs({**corners.OUTSIDE_THRESHOLD, **corners.OUTSIDE_SMOOTH}, "not-applicable"),
     ),
     uses=("das2022.eq18",),
     slips=("The brace under C - ||u|| in (21) says '< 0'; (22) needs '<= 0' only, and the case is ||u|| > C.",),
@@ -202,21 +206,22 @@ SMALLER = 16 * 2**0.5 / 9
 _MIDDLE = "The display's middle, with the sum of tau^2 for tau < E in place of E^3; (31) follows, as E^3 is no smaller."
 
 
-def _single_step(_: Statement, __: Mapping[str, Any]) -> Outcome:
+def _single_step(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """E = 1: where 16 sqrt(2)/9 comes from.
 
     Convexity and smoothness give <g, w - w*> >= f_i(w) - f_i(w*) + ||g - g*||^2/(2L) with f_i(w) - f_i^* >=
-    ||g||^2/(2L) and ||g*||^2 <= 2 L Delta, hence <g, w - w*> >= ||g||^2/L - ||g|| sqrt(2 Delta/L). At eta L = 1/2 twice
-    this equals (1/2 + 3/8)||g||^2/L where ||g|| = (16 sqrt(2)/9) sqrt(L Delta).
+    ||g||^2/(2L) and ||g*||^2 <= 2 L Delta, hence <g, w - w*> >= ||g||^2/L - ||g|| sqrt(2 Delta/L). At eta L = 1/2 and
+    C = ||g||, A_i = -2 eta <g, w - w*> + eta^2 ||g||^2 with it is (22)'s right side where ||g|| = (16 sqrt(2)/9) sqrt(L
+    Delta).
     """
     import sympy as sp
 
-    L, delta = sp.symbols("L Delta", positive=True)
+    s, delta = letters_of(statement), sp.Symbol("Delta", positive=True)
+    L, eta = s.L, 1 / (2 * s.L)
     g = 16 * sp.sqrt(2) / 9 * sp.sqrt(L * delta)
     product = g**2 / L - g * sp.sqrt(2 * delta / L)
-    return equal(
-        2 * product, sp.Rational(7, 8) * g**2 / L, "twice the least inner product against (1/2 + 3/8)||g||^2/L"
-    )
+    allowed = total(statement).subs({s.eta: eta, s.E: 1, s.C: g, s.E_clipped_length: g}, simultaneous=True)
+    return equal(-2 * eta * product + eta**2 * g**2, allowed, "A_i with the least inner product against (22)")
 
 
 def _smaller_threshold(problem: Any, values: Mapping[str, float]) -> str | None:
@@ -252,7 +257,7 @@ EQ22_SHARPENED: Statement = replace(
         ),
         *worst.outside(partial(worst.clipped, threshold=SMALLER), "1/2"),
         *_runs(steps.SMALLER_THRESHOLD),
-        *_runs(corners.OUTSIDE_SMALLER, "not-applicable"),
+        *_runs({**corners.OUTSIDE_SMALLER, **corners.OUTSIDE_SMOOTH}, "not-applicable"),
     ),
     uses=(),
     slips=(),
@@ -272,6 +277,7 @@ EQ23: Statement = Statement(
         Check("algebra", "from Lemma 9", _from_lemma9),
         *worst.checks(worst.eq23, ("1", "1/2", "1/8")),
         *_runs(),
+        *_runs(corners.OUTSIDE_SMOOTH, "not-applicable"),
     ),
     uses=("das2022.lemma9",),
 )
@@ -291,6 +297,7 @@ EQ31: Statement = Statement(
         *worst.checks(worst.eq31, ("1", "1/2", "1/8")),
         *worst.checks(worst.eq31_sum, ("1", "1/2", "1/8"), "with sum tau^2, ", _MIDDLE),
         *_runs(),
+        *_runs(corners.OUTSIDE_SMOOTH, "not-applicable"),
     ),
     uses=("das2022.lemma9",),
 )
@@ -309,6 +316,7 @@ EQ32: Statement = Statement(
         Check("algebra", "(31) in (23)", _eq32_from_steps),
         *worst.checks(worst.unclipped, ("1", "1/2", "1/8", "1/64")),
         *_runs(),
+        *_runs(corners.OUTSIDE_SMOOTH, "not-applicable"),
     ),
     uses=("das2022.eq23", "das2022.eq31"),
 )
@@ -338,6 +346,7 @@ EQ34: Statement = Statement(
         *worst.outside(worst.unclipped, "1/2"),
         *_runs(corners.OUTSIDE_THRESHOLD, "not-applicable"),
         *_runs(),
+        *_runs(corners.OUTSIDE_SMOOTH, "not-applicable"),
     ),
     uses=("das2022.eq22", "das2022.eq32"),
 )

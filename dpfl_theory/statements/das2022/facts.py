@@ -96,15 +96,16 @@ FACT1 = Statement(
 )
 
 
-def _sum_of_squares(_: Statement, instance: Mapping[str, Any]) -> Outcome:
+def _sum_of_squares(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """p sum y_i^2 - (sum y_i)^2 = sum over pairs of (y_i - y_j)^2, coordinate by coordinate."""
     from itertools import combinations
 
     import sympy as sp
 
-    p = int(instance["p"])
+    p, s = int(instance["p"]), letters_of(statement)
     y = sp.symbols(f"y1:{p + 1}", real=True)
-    left = p * sum(v**2 for v in y) - sum(y) ** 2
+    at = {s.p: p, s.sum_of_squared_norms: sum(v**2 for v in y), s.norm_of_sum: sum(y)}
+    left = (total(statement, "rhs") - total(statement, "lhs")).subs(at)
     right = sum((a - b) ** 2 for a, b in combinations(y, 2))
     return equal(
         sp.expand(left),
@@ -113,13 +114,15 @@ def _sum_of_squares(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     )
 
 
-def _every_count(_: Statement, __: Mapping[str, Any]) -> Outcome:
+def _every_count(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """With J the p x p matrix of ones, J^2 = p J, so p I - J = (p I - J)^T (p I - J)/p is semidefinite, for every p."""
     import sympy as sp
 
-    p, J = sp.symbols("p J")
+    s, J = letters_of(statement), sp.Symbol("J")
+    p, at = s.p, {s.sum_of_squared_norms: 1, s.norm_of_sum: sp.sqrt(J)}  # y^T I y and y^T J y
+    entered = (total(statement, "rhs") - total(statement, "lhs")).subs(at)
     square = sp.rem(sp.expand((p - J) ** 2), J**2 - p * J, J)  # polynomials in J and the identity, where J^2 = p J
-    return equal(square / p, p - J, "the square of p I - J over p, with J^2 = p J, against p I - J (for every p)")
+    return equal(square / p, entered, "the square of p I - J over p, with J^2 = p J, against p I - J (for every p)")
 
 
 def drawn_vectors(_: Statement, instance: Mapping[str, Any]) -> list[Values]:

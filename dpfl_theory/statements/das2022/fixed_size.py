@@ -52,6 +52,16 @@ def _exactly(found: Mapping[str, instances.Instance]) -> dict[str, instances.Ins
 
 _JOINING = sampling.instance("equal", "independent", n=[2], r=["1"])
 
+_OUT = "not-applicable"
+_FEWER, _MIXED = {"r": "99/100"}, {"kappa": "+1/50"}
+_OUTSIDE_ALPHA = {**corners.OUTSIDE_ALPHA, **corners.OUTSIDE_EXACTLY}
+_OUTSIDE_STEP = {
+    **corners.OUTSIDE_ROUNDS,
+    **corners.OUTSIDE_COHORT,
+    **corners.OUTSIDE_THRESHOLD,
+    **corners.OUTSIDE_EXACTLY,
+}
+
 EQ12: Statement = _read(
     sampling.EQ12,
     ("das2022.fact2",),
@@ -62,6 +72,10 @@ EQ12: Statement = _read(
             for family in sampling.FAMILIES
         ),
         Check("exact", "outside exactly r clients", exact.moments, _JOINING, "not-applicable"),
+        *(
+            Check("exact", f"just outside {words}", exact.moments, sampling.instance("one-hot", "fixed", **of), _OUT)
+            for words, of in (("r >= 1", {"r": ["1"], "stated": _FEWER}), ("exactly r clients", {"stated": _MIXED}))
+        ),
         Check(
             "exact",
             "closed form, and (12) to (13)",
@@ -88,6 +102,10 @@ EQ35: Statement = _read(
             "exact", "outside exactly r clients", recursion.equal_clients,
             {**recursion.EQUAL, "E": [4], "sampling": "independent"}, "not-applicable",
         ),
+        Check(
+            "exact", "just outside exactly r clients", recursion.equal_clients,
+            {**recursion.EQUAL, "E": [4], "sampling": "fixed", "stated": _MIXED}, "not-applicable",
+        ),
         *rounds.outside("1/2", 1, "fixed"),
         *rounds.checks("clip", ("fixed",)),
         *rounds.near_threshold("fixed"),
@@ -104,6 +122,7 @@ EQ47: Statement = _read(
             {**instances.sampled(instances.GENERAL_NORM, "fixed"), **_exactly(instances.GENERAL_INDEPENDENT)},
             experiment=general_experiment,
         ),
+        *runs("normalise", _OUTSIDE_STEP, "not-applicable", general_experiment),
     ),
 )
 THEOREM7: Statement = _read(
@@ -116,6 +135,7 @@ THEOREM7: Statement = _read(
             {**instances.sampled(instances.GENERAL_NORM, "fixed"), **_exactly(instances.GENERAL_INDEPENDENT)},
             experiment=general_experiment,
         ),
+        *runs("normalise", {**_OUTSIDE_STEP, **corners.OUTSIDE_RATIO}, "not-applicable", general_experiment),
     ),
 )
 THEOREM7_ALPHA: Statement = _read(
@@ -127,6 +147,7 @@ THEOREM7_ALPHA: Statement = _read(
             "normalise",
             {**instances.sampled(instances.ALPHA_NORM, "fixed"), **_exactly(instances.ALPHA_INDEPENDENT)},
         ),
+        *runs("normalise", {**_OUTSIDE_ALPHA, **corners.OUTSIDE_THRESHOLD}, "not-applicable"),
     ),
 )
 THEOREM4B: Statement = _read(
@@ -141,6 +162,7 @@ THEOREM4B: Statement = _read(
                 **_exactly({**instances.INDEPENDENT, **corners.IN_RANGE}),
             },
         ),
+        *runs("normalise", {**_OUTSIDE_ALPHA, **corners.OUTSIDE_LIPSCHITZ}, "not-applicable"),
     ),
 )
 

@@ -10,8 +10,9 @@ from typing import Any
 from dpfl_theory.statements.claims import Outcome, Values, WorstCase
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _step_instances as steps
+from dpfl_theory.statements.das2022._corner_instances import OUTSIDE_SMOOTH
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.local_phase import CLASSES, INTERPOLATION, LocalPhase, grid, step_size
 from dpfl_theory.statements.model import Check, Remark, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import equal
@@ -83,19 +84,17 @@ def _convex_quadratic(_: Statement, instance: Mapping[str, Any]) -> list[Values]
     ]
 
 
-def _cocoercivity(_: Statement, __: Mapping[str, Any]) -> Outcome:
+def _cocoercivity(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """The bound's slack is (2/eta) times the slack of co-coercivity between the two iterates, for every eta > 0."""
     import sympy as sp
 
-    eta, L = sp.symbols("eta L", positive=True)
-    now, inner, change = sp.symbols("now inner change", real=True)  # ||g_0||^2, <g_0, g_1 - g_0>, ||g_1 - g_0||^2
-    after = now + 2 * inner + change
-    cocoercive = -eta * inner - change / L  # <g_1 - g_0, w_1 - w_0> - ||g_1 - g_0||^2/L >= 0
-    return equal(
-        now - (2 / (eta * L) - 1) * change - after,
-        2 / eta * cocoercive,
-        "the slack of Lemma 10 against that of co-coercivity",
+    s, inner = letters_of(statement), sp.Symbol("inner", real=True)  # <g_0, g_1 - g_0>
+    eta, L, change = s.eta, s.L, s.gradient_change
+    slack = (total(statement, "rhs") - total(statement, "lhs")).subs(
+        s.gradient_next, s.gradient_now + 2 * inner + change
     )
+    cocoercive = -eta * inner - change / L  # <g_1 - g_0, w_1 - w_0> - ||g_1 - g_0||^2/L >= 0
+    return equal(slack, 2 / eta * cocoercive, "the slack of Lemma 10 against that of co-coercivity")
 
 
 def _lemma10_sides(s: Letters) -> Sides:
@@ -138,6 +137,7 @@ LEMMA10: Statement = Statement(
         Check("exact", "equality on a quadratic", _convex_quadratic, {"L": "1", "eta L": list(_PRODUCTS)}),
         *checks("worst-case", _convex, grid(**{"class": ("convex",), "eta L": _PRODUCTS, "L": ("1",)})),
         *runs("clip", _RUNS, experiment=step_experiment),
+        *runs("clip", OUTSIDE_SMOOTH, "not-applicable", step_experiment),
     ),
     remark=Remark(
         "If f_i were L-smooth alone, as the lemma's own words have it, then it would fail at every step size, since "
@@ -166,6 +166,7 @@ SMOOTH_ALONE: Statement = replace(
             for name, i in grid(**{"class": CLASSES, "eta L": _PRODUCTS, "L": ("1",)}).items()
         ),
         *runs("clip", _RUNS, experiment=step_experiment),
+        *runs("clip", OUTSIDE_SMOOTH, "not-applicable", step_experiment),
     ),
     expected="violated",
     remark=None,

@@ -10,6 +10,7 @@ from typing import Any
 from dpfl_theory.statements.claims import WorstCase
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _step_instances as steps
+from dpfl_theory.statements.das2022._corner_instances import OUTSIDE_SMOOTH
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
 from dpfl_theory.statements.das2022._step_performance import outside
 from dpfl_theory.statements.formula import Letters
@@ -77,6 +78,7 @@ LEMMA8: Statement = Statement(
         Check("worst-case", "E = 2, eta L = 1/2, L = 4", _lemma8, {"E": 2, "eta L": "1/2", "L": "4"}),
         *outside(local_phase, "1/2"),
         *runs("clip", steps.STEP, experiment=step_experiment),
+        *runs("clip", OUTSIDE_SMOOTH, "not-applicable", step_experiment),
     ),
     uses=("das2022.eq51",),
 )

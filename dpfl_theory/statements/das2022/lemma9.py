@@ -9,6 +9,7 @@ from typing import Any
 from dpfl_theory.statements.claims import Experiment, Outcome, WorstCase
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _step_instances as steps
+from dpfl_theory.statements.das2022._corner_instances import OUTSIDE_SMOOTH
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
 from dpfl_theory.statements.das2022._step_performance import outside
 from dpfl_theory.statements.formula import Letters, letters_of, total
@@ -92,6 +93,7 @@ LEMMA9: Statement = Statement(
         ),
         *outside(several_steps, "1", tau=2, conclusion=1, **{"class": "convex"}),
         *runs("clip", {**steps.STEP, **steps.FALLING}, experiment=_experiment),
+        *runs("clip", OUTSIDE_SMOOTH, "not-applicable", _experiment),
     ),
     uses=("das2022.eq57", "das2022.fact1", "das2022.fact2"),
 )

@@ -162,7 +162,7 @@ EQ41: Statement = Statement(
         _as_clipped(EQ22),
         *worst.checks(worst.clipped, ("1/2", "1/4", "1/16")),
         *_runs(steps.CLIPPED_STEP),
-        *_runs(corners.OUTSIDE_THRESHOLD, "not-applicable"),
+        *_runs({**corners.OUTSIDE_THRESHOLD, **corners.OUTSIDE_SMOOTH}, "not-applicable"),
     ),
     uses=("das2022.eq22",),
 )
@@ -181,7 +181,7 @@ EQ41_SHARPENED: Statement = replace(
         _as_clipped(EQ22_SHARPENED),
         *worst.checks(partial(worst.clipped, threshold=SMALLER), ("1/2", "1/4", "1/16")),
         *_runs(steps.SMALLER_THRESHOLD),
-        *_runs(corners.OUTSIDE_SMALLER, "not-applicable"),
+        *_runs({**corners.OUTSIDE_SMALLER, **corners.OUTSIDE_SMOOTH}, "not-applicable"),
     ),
     uses=("das2022.eq22.sharpened",),
 )
@@ -208,6 +208,7 @@ EQ45: Statement = Statement(
         Check("algebra", "at ||u_i|| = C not above (32)", _update_of_length_c),
         *worst.checks(worst.lengthened, ("1", "1/2", "1/8", "1/64")),
         *_runs(steps.NORMALISED_STEP),
+        *_runs(corners.OUTSIDE_SMOOTH, "not-applicable"),
     ),
     uses=("das2022.eq31",),
     slips=("(42) is an equality, not only '<='.",),
@@ -241,7 +242,7 @@ EQ46: Statement = Statement(
             for name, instance in grid(**{"E": (2, 4), "eta L": ("1/2", "1/5"), "L": ("1",)}).items()
         ),
         *worst.outside(worst.lengthened, "1/2"),
-        *_runs(corners.OUTSIDE_THRESHOLD, "not-applicable"),
+        *_runs({**corners.OUTSIDE_THRESHOLD, **corners.OUTSIDE_SMOOTH}, "not-applicable"),
         *_runs(steps.NORMALISED_STEP),
     ),
     uses=("das2022.eq41", "das2022.eq45"),

@@ -9,7 +9,7 @@ from dpfl_theory.statements.claims import Outcome, WorstCase
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022._step_performance import outside
 from dpfl_theory.statements.das2022.lemma8 import local_phase
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.local_phase import CLASSES, INTERPOLATION, LocalPhase, grid, step_size
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.symbolic import equal
@@ -38,24 +38,24 @@ def local_steps(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     return WorstCase(phase.problem, {**values, "gap_start": phase.value(0), "gap_end": phase.value(steps)})
 
 
-def _from_line_50(_: Statement, __: Mapping[str, Any]) -> Outcome:
+def _from_line_50(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """-eta/L + eta^2 = -eta/(2L) - eta (1/(2L) - eta), and the last term is not positive for eta <= 1/(2L)."""
-    import sympy as sp
-
-    eta, L = sp.symbols("eta L", positive=True)
-    slack = -eta / (2 * L) - (-eta / L + eta**2)
-    return equal(
-        slack, eta * (1 - 2 * eta * L) / (2 * L), "(51) less (50), over ||grad||^2, against eta(1 - 2 eta L)/(2L)"
-    )
+    s = letters_of(statement)
+    eta, L, square = s.eta_k, s.L, s.gradient**2
+    line50 = s.distance_now**2 + (-eta / L + eta**2) * square + 2 * eta * s.Delta_i
+    slack = eta * (1 - 2 * eta * L) / (2 * L) * square
+    return equal(total(statement) - line50, slack, "(51) less (50) against eta(1 - 2 eta L)/(2L) ||grad||^2")
 
 
-def _from_line_55(_: Statement, __: Mapping[str, Any]) -> Outcome:
+def _from_line_55(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """-eta + eta^2 L/2 = -eta/2 - eta (1 - eta L)/2, and the last term is not positive for eta L <= 1."""
-    import sympy as sp
-
-    eta, L = sp.symbols("eta L", positive=True)
-    slack = -eta / 2 - (-eta + eta**2 * L / 2)
-    return equal(slack, eta * (1 - eta * L) / 2, "(56) less (55), over ||grad||^2, against eta(1 - eta L)/2")
+    s = letters_of(statement)
+    eta, L, squares = s.eta_k, s.L, s.sum_gradients_squared
+    line55 = s.gap_start + (-eta + eta**2 * L / 2) * squares  # over the t steps
+    slack = eta * (1 - eta * L) / 2 * squares
+    return equal(
+        total(statement) - line55, slack, "(57) less (55) over t steps against eta(1 - eta L)/2 sum ||grad||^2"
+    )
 
 
 def _eq51_sides(s: Letters) -> Sides:

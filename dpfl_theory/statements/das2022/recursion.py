@@ -153,6 +153,7 @@ _DISTANCE = Symbol("distance", "||w_k - w*||", (0, 1), "nonnegative", r"\|w_k - 
 _NEXT = Symbol(
     "next_distance", "(E||w_{k+1} - w*||^2)^{1/2}", (0, 1), "nonnegative", r"\mathbb{E}^{1/2}[\|w_{k+1} - w^*\|^2]"
 )
+_BRACE = "It decides the brace under (39), which the second display of Theorem 6 uses; the sides are the line above it."
 _OUTSIDE_GENERAL = {**corners.OUTSIDE_ROUNDS, **corners.OUTSIDE_COHORT, **corners.OUTSIDE_THRESHOLD}
 _OUTSIDE_ALPHA = {**corners.OUTSIDE_PHASE, **corners.OUTSIDE_COHORT, **corners.OUTSIDE_THRESHOLD}
 EQUAL = {"eta": "1/2", "C/||u||": "99/100", "r": "1", "n": 200}
@@ -251,6 +252,13 @@ EQ35_REPAIRED: Statement = replace(
             equal_clients,
             {**EQUAL, "eta": "6/25", "E": [1], "sampling": "independent"},
         ),
+        Check(
+            "exact",
+            "just outside r >= 1",
+            equal_clients,
+            {**EQUAL, "eta": "6/25", "E": [1], "sampling": "independent", "stated": {"r": "99/100"}},
+            "not-applicable",
+        ),
     ),
     expected="holds",
     erratum=None,
@@ -332,7 +340,7 @@ EQ39: Statement = Statement(
     prescription=lambda s: alpha_prescription(s, expanded_rho(s)),
     checks=(
         Check("algebra", "(37) at the prescribed K", _rounds_substituted),
-        Check("algebra", "the brace 3/2", _three_halves),
+        Check("algebra", "the brace 3/2", _three_halves, part=_BRACE),
         *runs("clip", steps.SUBSTITUTED_ALPHA, experiment=alpha_form_experiment),
         *runs("clip", _OUTSIDE_ALPHA, "not-applicable", alpha_form_experiment),
     ),

@@ -205,7 +205,7 @@ REPAIRED: Statement = Statement(
     sides=lambda s: _sides(s, _enough),
     prescription=lambda s: {"noise_variance": _enough(s)},
     checks=(
-        *repaired_checks(_squared, {"n": 100, "r": 80, "K": 500, "C": 40}),
+        *repaired_checks(_squared, {"n": 100, "r": 80, "K": 500, "C": 40}, {"whole rounds": {"K": "+1/50"}}),
         *checks("privacy", partial(enough, _squared), {"every client, r = n": _of(100)}),
         *checks("privacy", partial(enough, _squared), {"just outside r <= n": _of(101)}, "not-applicable"),
     ),

@@ -68,6 +68,11 @@ def _same_step(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     return equal(prescription_of(statement)["eta"], s.rho / (2 * s.alpha * s.L), "eta at the alpha form's K")
 
 
+_CONDITION = (
+    "It decides that the condition on K is the proof's limit of the step; that the bound is (37), das2022.eq37 decides."
+)
+_STEP = "It decides what eta is at the prescribed K; that the bound follows, the first check decides."
+
 GENERAL: Statement = Statement(
     id="das2022.theorem6",
     kind="theorem",
@@ -102,7 +107,7 @@ GENERAL: Statement = Statement(
     sides=_sides,
     prescription=lambda s: prescription(s),
     checks=(
-        Check("algebra", "the condition on K is eta L < 1/2", _step_limit),
+        Check("algebra", "the condition on K is eta L < 1/2", _step_limit, part=_CONDITION),
         *runs(
             "clip",
             {**instances.GENERAL_CLIP, **corners.LONG_PHASE, **corners.GENERAL_CLIP_TIGHT, **corners.NOISE_LEADS},
@@ -157,7 +162,7 @@ ALPHA: Statement = Statement(
     prescription=lambda s: alpha_prescription(s),
     checks=(
         Check("algebra", "follows from the general form", _follows),
-        Check("algebra", "eta is that of the general form", _same_step),
+        Check("algebra", "eta is that of the general form", _same_step, part=_STEP),
         *independent.checks("1/4", True),
         *rounds.small_phases(((1, "1/4"), (2, "1/8"), (4, "1/16"))),
         *runs("clip", {**instances.ALPHA_CLIP, **corners.ALPHA_CLIP_TIGHT, **corners.INSIDE_RATIO}),

@@ -119,3 +119,9 @@ ITERATIONS = Assumption("T >= 1 iterations", _iterations)
 FULL_GRADIENTS = Assumption("local gradients are full ones", lambda problem, values: None)
 UNCLIPPED = Assumption("clipping is never active: C > ||xhat_i - x|| in every iteration", lambda problem, values: None)
 DELTA = Assumption("0 < delta < 1", _delta)
+STATED = {
+    "mu > 0": {"mu": "0"},
+    "mu <= L": {"mu": "51/50"},
+    "delta < 1": {"delta": "+1/2"},
+}
+"""What is stated of letters so that one hypothesis fails, where mu = L and delta = 1/2."""

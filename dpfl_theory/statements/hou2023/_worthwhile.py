@@ -81,8 +81,9 @@ def _section3(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     )
 
 
+_RANGE = "It decides from which epsilon on the prescribed T* is at least 1; the two sides are about where it is."
 CHECKS = (
-    Check("algebra", "the least epsilon with T* >= 1", _threshold),
-    Check("algebra", "T* is below 1 at Section 3's epsilons", _section3, _LOGISTIC),
+    Check("algebra", "the least epsilon with T* >= 1", _threshold, part=_RANGE),
+    Check("algebra", "T* is below 1 at Section 3's epsilons", _section3, _LOGISTIC, part=_RANGE),
 )
 """On where T* is below 1."""

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Outcome, Values
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023._causes import NOISE_IN_UPDATES
 from dpfl_theory.statements.hou2023._experiments import experiment, run_of
@@ -54,13 +54,16 @@ def _second_messages(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     return found
 
 
-def _message_bound(_: Statement, instance: Mapping[str, Any]) -> Outcome:
+def _message_bound(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """p = 1: ||xhat_i - x|| = eta ||(grad f_i(x) - h*_i) - (h_i - h*_i)||, whose square is at most twice the sum of
-    squares; with eta L <= 1 the first is at most ||x - x*||^2, the second is h_i's share of psi."""
+    squares; with eta L <= 1 the first is at most ||x - x*||^2, the second is h_i's share of psi: a^2 and b^2 on
+    average."""
     import sympy as sp
 
-    a, b = sp.symbols("a b", real=True)
-    return equal(2 * a**2 + 2 * b**2 - (a - b) ** 2, (a + b) ** 2, "2a^2 + 2b^2 less (a - b)^2")
+    s, (a, b) = letters_of(statement), sp.symbols("a b", real=True)
+    at = {s.E_mean_psi: s.N * (a**2 + b**2), s.E_messages: (a - b) ** 2}
+    slack = (total(statement, "rhs") - total(statement, "lhs")).subs(at)
+    return equal(slack, (a + b) ** 2, "2a^2 + 2b^2 less (a - b)^2")
 
 
 def _bounded(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
@@ -69,7 +72,7 @@ def _bounded(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     q, a, b = ([Fraction(v) for v in instance[k]] for k in ("q", "a", "b"))
     n, L, p = len(q), max(q), Fraction(instance.get("p", "1"))
     eta, found = Fraction(instance.get("eta L", "1")) / L, []
-    for t in (0, 1, 4):
+    for t in instance.get("t", (0, 1, 4)):
         for variance in map(Fraction, ("0", "1/3")):
             moments = iterated(second_moments([a[0]] * n, b), q, eta, p, t, variance)
             psi = sum(moments[i][i] * (1 if i < n else (eta / p) ** 2) for i in range(2 * n))
@@ -86,6 +89,7 @@ def _always(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
 _SPREAD = {"clients": 6, "dimension": 4, "condition": 4.0, "heterogeneity": 0.0, "seed": 3}
 _SHARED = {"family": "quadratic", "parameters": _SPREAD}
 _THREE = {"q": ["1", "1/4", "1/10"], "a": ["2"], "b": ["1", "1/2", "-3/2"]}
+_ALONE: dict[str, Any] = {"q": ["1"], "a": ["2"], "b": ["0"]}
 _TWO: dict[str, Any] = {"q": ["1", "1"], "d": 1, "v ln(1/delta)/epsilon^2": ["1"]}
 # v ln(1/delta)/epsilon^2 with v = 4, delta = 1e-5 and the paper's epsilons 3.3 and 0.5.
 _PAPER = {"epsilon = 3.3": 4.23, "epsilon = 0.5": 184.2}
@@ -211,6 +215,11 @@ REPAIRED: Statement = replace(
         Check("exact", "just inside eta L <= 1 and p = 1, one client", _bounded, {"q": ["1"], "a": ["2"], "b": ["0"]}),
         Check("exact", "just outside eta L <= 1", _bounded, {**_THREE, "eta L": "51/50"}, "not-applicable"),
         Check("exact", "just outside p = 1", _bounded, {**_THREE, "p": "49/50"}, "not-applicable"),
+        *(
+            Check("exact", f"just outside {words}", _bounded, {**_ALONE, "stated": stated}, "not-applicable")
+            for words, stated in hou.STATED.items()
+        ),
+        Check("exact", "just outside T >= 1", _bounded, {**_ALONE, "t": [0], "stated": {"T": "-1"}}, "not-applicable"),
         *(
             Check("monte-carlo", f"shared minimiser, start at x*, p = 1, {name}", experiment, i)
             for name, unit in _PAPER.items()

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome, Values, WorstCase
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023._moments import iterated, second_moments
 from dpfl_theory.statements.hou2023.proof import ALONE, QUADRATICS, VARIANCE, WHERE
@@ -97,7 +97,7 @@ def _completed_square(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     )
 
 
-def _squared_rate(_: Statement, instance: Mapping[str, Any]) -> Outcome:
+def _squared_rate(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Where the square comes from: the interpolation inequality of mu-strongly convex, L-smooth gradients.
 
     With u = x - x*, g = grad f(x) - grad f(x*): <g, u> >= (||g||^2 + mu L ||u||^2)/(L + mu), so that (1 - mu eta)^2
@@ -106,12 +106,18 @@ def _squared_rate(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """
     import sympy as sp
 
-    u, g, eta, mu, L = sp.symbols("u g eta mu L", positive=True)  # squares u = ||u||^2, g = ||g||^2
+    s, (u, g) = letters_of(statement), sp.symbols("u g", positive=True)  # squares u = ||u||^2, g = ||g||^2
+    eta, mu, L = s.eta, s.mu, s.L
     inner = (g + mu * L * u) / (L + mu)
-    slack = (1 - mu * eta) ** 2 * u - (u - 2 * eta * inner + eta**2 * g)
+    allowed = total(statement).subs({s.p: 1, s.psi_t: u, s.noise_variance: 0})  # one client, h = h*
+    slack = allowed - (u - 2 * eta * inner + eta**2 * g)
     return equal(slack, eta * (2 / (L + mu) - eta) * (g - mu**2 * u), "what (1 - mu eta)^2 leaves, against its factors")
 
 
+_COMPLETED = (
+    "It decides the two displays before the contraction, psi after an iteration without noise; that ||a - eta b|| "
+    "contracts is left to the worst cases."
+)
 _GRID = {
     f"N = {n}, mu = {mu}, p = {p}, eta L = {eta}": {"N": n, "mu": mu, "p": p, "eta L": eta}
     for n, mu, p, eta in (
@@ -157,7 +163,7 @@ CONTRACTION: Statement = Statement(
     assumptions=(hou.STRONGLY_CONVEX, hou.SMOOTH, hou.STEP, hou.COIN),
     sides=_sides,
     checks=(
-        Check("algebra", "the square completed", _completed_square),
+        Check("algebra", "the square completed", _completed_square, part=_COMPLETED),
         *_checks(),
     ),
     uses=("hou2023.nonexpansive",),

@@ -245,6 +245,8 @@ COROLLARY1: Statement = Statement(
     uses=("hou2023.theorem1",),
 )
 
+_LEAST = "It decides that both terms are least at the prescribed eta and p; the best T is left to the first check."
+
 REPAIRED: Statement = replace(
     COROLLARY1,
     id="hou2023.corollary1.repaired",
@@ -257,7 +259,7 @@ REPAIRED: Statement = replace(
     assumptions=(*_COMMON, KNOWN_SHIFTS, AT_LEAST_ONE),
     checks=(
         Check("algebra", "stationary in T, eta and p as prescribed", _stationary),
-        Check("algebra", "both terms are least at eta*, p*", _shares),
+        Check("algebra", "both terms are least at eta*, p*", _shares, part=_LEAST),
         *checks("exact", _against_others, _KNOWN_SHIFTS),
         *_EDGES,
         Check(

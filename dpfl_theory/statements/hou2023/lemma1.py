@@ -244,7 +244,7 @@ REPAIRED: Statement = Statement(
     relation=">=",
     sides=lambda s: Sides({"noise": s.noise_variance}, {"prescribed variance": _enough(s)}),
     prescription=lambda s: {"noise_variance": _enough(s)},
-    checks=repaired_checks(_squared, {"C": 1, "p": 0.05, "T": 400}),
+    checks=repaired_checks(_squared, {"C": 1, "p": 0.05, "T": 400}, {"T >= 1": {"T": "0"}}),
 )
 
 STATEMENTS = (LEMMA1, REPAIRED)

@@ -110,6 +110,10 @@ _CHOICES = (
     "It decides the claim itself, on the best choices by their exact errors; the two sides are the errors of two given "
     "choices, which the runs compare."
 )
+_STATICS = (
+    "It decides why best choices move in one direction at all, by their share of the noise; which direction that is, "
+    "the other checks decide."
+)
 _UNEQUAL = {"q": ["1", *["1/300"] * 7], "c": ["2/5", *["-120/7"] * 7], "x_0": "1"}
 _FALLING: dict[str, Any] = {**_UNEQUAL, "units": ["1/18000", "1/15000"], "drawn": 0, "seed": 1}
 _UNEQUAL_CLIENTS = "best local steps, one client of eight with most of the curvature"
@@ -189,7 +193,7 @@ OBSERVATION3 = _observation(
     note="The smallest of several best values counts. It is an observation on networks, 'We observe', and no theorem",
     reading=_SERVER,
     checks=(
-        Check("algebra", "comparative statics", _statics),
+        Check("algebra", "comparative statics", _statics, part=_STATICS),
         _best("best local steps", over_steps, ALGORITHMS, rising=True, units=_UNITS, drawn=4, seed=1),
         _best(
             "best local steps of DP-FedAvg, more problems", over_steps, ("dp-fedavg",), rising=True,
@@ -226,7 +230,7 @@ OBSERVATION4 = _observation(
     ),
     reading=_SERVER,
     checks=(
-        Check("algebra", "comparative statics", _statics),
+        Check("algebra", "comparative statics", _statics, part=_STATICS),
         _best("best local steps", over_steps, ALGORITHMS, rising=True, units=_UNITS, drawn=2, seed=3),
         _best(
             "best local steps of DP-FedAvg, more problems", over_steps, ("dp-fedavg",), rising=True,

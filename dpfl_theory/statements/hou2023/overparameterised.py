@@ -125,6 +125,8 @@ _OUTSIDE = checks(
         "just outside eta L <= 1": {**_QUIET, "eta L": "51/50"},
         "just outside p <= 1": {**_QUIET, "p": ["51/50"]},
         "just outside T >= 1": {**_QUIET, "T": [0]},
+        "just outside mu > 0": {**_QUIET, "stated": {"mu": "0"}},
+        "just outside mu <= L": {**_QUIET, "q": [["1", "1/2"]], "stated": {"mu": "51/25"}},
     },
     "not-applicable",
 )

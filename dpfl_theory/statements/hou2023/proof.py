@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Outcome, Values, WorstCase
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023._moments import iterated, second_moments
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
@@ -75,13 +75,16 @@ def _nonexpansive_sides(s: Letters) -> Sides:
     )
 
 
-def _pythagoras(_: Statement, instance: Mapping[str, Any]) -> Outcome:
-    """||A z||^2 + ||A z - z||^2 = ||z||^2 for the projection A: A^T A + (A - I)^T (A - I) = I with A^2 = A = A^T."""
+def _pythagoras(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+    """||A z||^2 + ||A z - z||^2 = ||z||^2 for the projection A: A^T A + (A - I)^T (A - I) = I with A^2 = A = A^T; the
+    sides without noise, as quadratic forms in z = y_t."""
     import sympy as sp
 
-    A = sp.Symbol("A")
-    total = sp.rem(sp.expand(A * A + (A - 1) * (A - 1)), A**2 - A, A)
-    return equal(total, 1, "A^T A + (A - I)^T (A - I) against the identity")
+    s, A = letters_of(statement), sp.Symbol("A")
+    forms = {s.T_1: A * A, s.T_2: (A - 1) * (A - 1), s.y_t: 1, s.noise_variance: 0}
+    left, right = (total(statement, side).subs(forms) for side in ("lhs", "rhs"))
+    left = sp.rem(sp.expand(left), A**2 - A, A)
+    return equal(left, right, "A^T A + (A - I)^T (A - I) against the identity")
 
 
 def _nonexpansive_cases(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
@@ -141,6 +144,10 @@ _CLIPPED = {
     "rounds": [[1, ["1/7", "-2", "1/3"]], [0, []], [0, []], [1, ["5", "-1/9", "0"]], [1, ["-1", "1", "1/4"]]],
 }
 
+_KEPT = (
+    "It decides that no communication changes the mean; that it is 0 then follows from h_0, as Algorithm 2 asks for."
+)
+
 EQ3: Statement = Statement(
     id="hou2023.eq3",
     kind="step",
@@ -151,7 +158,7 @@ EQ3: Statement = Statement(
     relation="==",
     sides=_eq3_sides,
     checks=(
-        Check("algebra", "A(A Delta - Delta) = 0", _projection),
+        Check("algebra", "A(A Delta - Delta) = 0", _projection, part=_KEPT),
         Check("exact", "clipped and noisy run in rational numbers", _eq3_cases, _CLIPPED),
     ),
     slips=(

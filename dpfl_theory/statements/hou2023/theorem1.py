@@ -148,6 +148,11 @@ def _exact() -> tuple[Check, ...]:
     return (*checks("exact", _moments, {f"quadratics, {name}": i for name, i in _QUADRATICS.items()}), *edges)
 
 
+_SERIES = (
+    "It decides how the noise of T iterations adds up, of which the second term drops theta^T; the contraction itself "
+    "is a statement of its own."
+)
+
 THEOREM1: Statement = Statement(
     id="hou2023.theorem1",
     kind="theorem",
@@ -183,7 +188,7 @@ THEOREM1: Statement = Statement(
     sides=_sides,
     checks=(
         Check("algebra", "Lemma 1's variance in the recursion", _recursion),
-        Check("algebra", "the geometric series", _series),
+        Check("algebra", "the geometric series", _series, part=_SERIES),
         Check("algebra", "no noise: ScaffNew's rate", _without_noise),
         Check("algebra", "eta = 1/L and p = sqrt(mu/L)", _balanced),
         *_exact(),
@@ -201,7 +206,7 @@ SHARPENED: Statement = replace(
     text=THEOREM1.text.replace("max(1 - mu eta, 1 - p^2)", "max((1 - mu eta)^2, 1 - p^2)"),
     sides=lambda s: _sides(s, power=2),
     checks=(
-        Check("algebra", "the geometric series", _series),
+        Check("algebra", "the geometric series", _series, part=_SERIES),
         *_exact(),
         # With one client and constant curvature this bound is an equality but for theta^T, which samples cannot decide.
         *runs({name: i for name, i in INSTANCES.items() if "one client" not in name}),

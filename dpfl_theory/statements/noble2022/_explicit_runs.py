@@ -241,10 +241,12 @@ def chosen_values(found: Experiment, statement: Statement, **more: float) -> Exp
 def runs(
     best: Callable[[Mapping[str, float]], float] | None = None,
     names: tuple[str, ...] = tuple(RUNS),
+    beyond: tuple[str, ...] = (),
 ) -> tuple[Check, ...]:
-    """The Monte-Carlo checks, with the values of the letters of the statement that is checked."""
+    """The Monte-Carlo checks, with the values of the letters of the statement that is checked; beyond: what is claimed
+    otherwise just outside the hypotheses, but for nu."""
     chosen = {n: RUNS[n] for n in names if best is None or RUNS[n]["distance"]}
-    edges = () if best is None else outside(run(best), RUNS[_SHORTEST], "nu")
+    edges = () if best is None else outside(run(best), RUNS[_SHORTEST], "nu", *beyond)
     return checks("monte-carlo", run(best), chosen) + edges
 
 
@@ -278,6 +280,7 @@ _EDGES = {
     "C": ("gradients of at most C", 0.99),
     "l": ("lM >= 1", 0.98),
     "s": ("sR >= 1", 0.98),
+    "T": ("T >= 1", 0.0),
     "D0": ("D_0 > 0", 0.0),
     "F0": ("F(x^0) > F(x*)", 0.0),
 }

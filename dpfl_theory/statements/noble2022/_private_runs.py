@@ -105,9 +105,12 @@ def private_runs(method: str) -> tuple[Check, ...]:
     common = {"method": method, "delta": "1e-5"}
     chosen = {name: {**run, **common, "longer": longer(name)} for name, run in _RUNS.items()}
     edges = {name: {**common, **run, "longer": 1.0} for name, run in _EDGES.items()}
+    short = {**common, **_ONE, "delta": "0.01", "longer": 1.0, "stated": {"T": "7/50"}}
     beyond = ("nu", "C", "G") if method == "fedavg" else ("nu", "C")
     return (
         *checks("monte-carlo", build, chosen),
         *runs.outside(build, chosen["40 users, epsilon = 500"], *beyond),
+        *runs.outside(build, {**common, **_ONE, "delta": "0.25", "longer": 1.0}, "l"),
+        Check("monte-carlo", "just outside T >= 1", build, short, "not-applicable"),
         *checks("monte-carlo", build, edges, {name: "not-applicable" for name in edges if "outside" in name}),
     )

@@ -229,5 +229,7 @@ OUTSIDE = {
     "beta < alpha + R": {"beta share": "101/100"},
     "gamma at its limit": {"step": "51/50"},
     "K >= 0": {"K": "-1/50"},
+    "R as the largest residual": {"residual_0": "101/10000"},
 }
 """Theorem 1's and what others have of them."""
+NO_NOISE = {"messages without noise": {"sigma": "1/50"}}

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025.lemma1 import Vector, clipped, length, smoothed
@@ -55,16 +55,16 @@ def _clipping_cases(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     return cases
 
 
-def _induction(_: Statement, instance: Mapping[str, Any]) -> Outcome:
+def _induction(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """With r_0 = k tau + tau + more, k updates leave tau + more, one more leaves more = r_0 - (k + 1) tau; and a
     distance of at most tau is closed in one update."""
     import sympy as sp
 
-    tau, more, k = sp.symbols("tau more k", positive=True)
-    r_0 = (k + 1) * tau + more
-    left = r_0 - k * tau
-    step = (1 - tau / left) * left
-    return equal(step, r_0 - (k + 1) * tau, "one more update of a distance above tau")
+    s, (more, k) = letters_of(statement), sp.symbols("more k", positive=True)
+    r_0 = (k + 1) * s.tau + more
+    left, after = (sp.expand(total(statement).subs({s.r_0: r_0, s.k: count})) for count in (k, k + 1))
+    step = (1 - s.tau / left) * left
+    return equal(step, after, "one more update of a distance above tau")
 
 
 def _recursion_cases(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
@@ -111,13 +111,14 @@ def _stuck_cases(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     return cases
 
 
-def _condition(_: Statement, instance: Mapping[str, Any]) -> Outcome:
+def _condition(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """1 - (1 - beta/(alpha + r))^2 = beta (2 alpha + 2r - beta)/(alpha + r)^2: positive for every r > 0 exactly if beta
     <= 2 alpha. Otherwise it vanishes at r = beta/2 - alpha, and is negative below: shorter distances grow."""
     import sympy as sp
 
-    a, b, r = sp.symbols("alpha beta r", positive=True)
-    gain = 1 - (1 - b / (a + r)) ** 2
+    s, (a, b, r) = letters_of(statement), sp.symbols("alpha beta r", positive=True)
+    kept = total(statement).subs({s.alpha: a, s.beta: b, s.r_k: r}, simultaneous=True) / r
+    gain = 1 - kept**2
     return all_equal(
         (gain, b * (2 * a + 2 * r - b) / (a + r) ** 2, "what an update gains"),
         (gain.subs(r, b / 2 - a), 0, "what it gains at beta/2 - alpha"),

@@ -180,6 +180,10 @@ def _gradient_descent(statement: Statement, instance: Mapping[str, Any]) -> list
     return cases
 
 
+_LOWERS = (
+    "It decides that gradient descent lowers f, so that the limit of gamma at x^0 serves for all rounds; that a "
+    "residual then stays at most tau, the other checks decide."
+)
 _SAME = (
     "It decides the second half of the text, that the runs are those of gradient descent; the two sides are the first."
 )
@@ -199,11 +203,31 @@ _EDGES: dict[str, dict[str, Any]] = {
     "just inside residuals <= tau, gamma L <= 1 and the limit of gamma": {**_ONE, "runs": [["1", "0", "1", "1"]]},
     "just outside residuals <= tau": {**_ONE, "runs": [["1", "0", "99/100", "1/2"]], "outside": True},
     "just outside gamma L <= 1": {**_ONE, "runs": [["1", "1", "2", "51/50"]], "outside": True},
+    "just outside tau > 0": {**_ONE, "runs": [["0", "0", "1", "1"]], "outside": True, "stated": {"tau": "0"}},
     "just outside gamma L_max sqrt(2 L (f(x^0) - f_inf)) <= tau": {
         **_ONE, "runs": [["1", "1", "49/50", "1"]], "outside": True,
     },
 }  # fmt: skip
 """x^0, the memory's share of the first gradient, tau, gamma."""
+
+
+def _stated(run: Mapping[str, Any], *named: str) -> dict[str, dict[str, Any]]:
+    return {name: {**run, "stated": _STATED[name]} for name in named}
+
+
+_STATED = {
+    "just not L-smooth": {"L": "99/100"},
+    "just not L_max-smooth": {"L_max": "99/100"},
+    "just outside R as the largest residual": {"residual_0": "101/100"},
+    "just outside tau > 0": {"tau": "0"},
+    "just outside messages without noise": {"sigma": "+1/50"},
+}
+_FIRST_RUN = next(iter(ROUNDS.values()))
+_NOT_QUITE = {
+    "descent": _stated(_FIRST_RUN, "just not L-smooth", "just outside messages without noise"),
+    "residual": _stated(_FIRST_RUN, *list(_STATED)[1:]),
+    "inactive": _stated(next(iter(INACTIVE.values())), *list(_STATED)[:3], *list(_STATED)[4:]),
+}
 
 DESCENT: Statement = Statement(
     id="shulgin2025.clip21.descent",
@@ -239,6 +263,7 @@ DESCENT: Statement = Statement(
             [{"L": L, "gamma L": step} for L, step in (("1", "1"), ("1", "1/2"), ("1", "1/64"), ("4", "1/2"))],
         ),
         *runs(ROUNDS, experiment),
+        *runs(_NOT_QUITE["descent"], experiment, "not-applicable"),
     ),
 )
 
@@ -272,6 +297,7 @@ RESIDUAL: Statement = Statement(
             ],
         ),
         *runs(ROUNDS, experiment),
+        *runs(_NOT_QUITE["residual"], experiment, "not-applicable"),
     ),
     uses=("shulgin2025.table1",),
 )
@@ -298,7 +324,7 @@ INACTIVE_CLIPPING: Statement = Statement(
     assumptions=(_SMOOTH, shu.CLIENTS, _FIRST, _POSITIVE, _STEP, _STILL, shu.QUIET),
     sides=_inactive_sides,
     checks=(
-        Check("algebra", "gradient descent lowers f", _moved),
+        Check("algebra", "gradient descent lowers f", _moved, part=_LOWERS),
         Check("exact", "clients on the line", inactive_runs, _PATHS),
         Check("exact", "clients on the line against gradient descent", _gradient_descent, _PATHS, part=_SAME),
         *checks("exact", inactive_runs, _EDGES, dict.fromkeys(list(_EDGES)[1:], "not-applicable")),
@@ -310,6 +336,7 @@ INACTIVE_CLIPPING: Statement = Statement(
             ],
         ),
         *runs(INACTIVE, experiment),
+        *runs(_NOT_QUITE["inactive"], experiment, "not-applicable"),
     ),
     uses=("shulgin2025.clip21.descent", "shulgin2025.clip21.residual"),
 )

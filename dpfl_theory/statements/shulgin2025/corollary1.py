@@ -15,7 +15,7 @@ from dpfl_theory.statements.shulgin2025 import _rates as rates
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._experiments import accurate, runs
 from dpfl_theory.statements.shulgin2025._instances import ACCURATE
-from dpfl_theory.statements.shulgin2025._line import INSIDE, OUTSIDE, edges
+from dpfl_theory.statements.shulgin2025._line import INSIDE, NO_NOISE, OUTSIDE, edges
 from dpfl_theory.statements.shulgin2025.theorem1 import THEOREM1
 from dpfl_theory.statements.symbolic import equal
 
@@ -92,6 +92,14 @@ def _attained(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
 
 
 _ORDER = "It decides that the order is attained: the runs' least gradient is at least 4/17 of the right side."
+_BEYOND = {
+    **OUTSIDE,
+    **NO_NOISE,
+    "K >= 0": {"K": "201/10000", "D": "101/10000", "step": "9/10", "c": "89991/10000000"},
+    "R = D/sqrt(K + 1)": {"D": "101/10000"},
+    "c = gamma sqrt(K + 1)": {"c": "51/5000"},
+}
+_ALLOWED = "It decides that Theorem 1 allows this step, so that its bound is to be had; the two sides are that bound's."
 _SHARP_ROOTS = {"roots": [1, 2, 10, 99]}
 
 
@@ -146,13 +154,13 @@ COROLLARY1: Statement = Statement(
     sides=_sides,
     checks=(
         Check("algebra", "Theorem 1 with R and gamma", _from_theorem1),
-        Check("algebra", "Theorem 1 allows the step", _step_is_allowed),
+        Check("algebra", "Theorem 1 allows the step", _step_is_allowed, part=_ALLOWED),
         Check("algebra", "the exponent of K + 1", _exponent),
         Check("exact", "the slope stays 1/sqrt(K + 1)", _flat, _SHARP_ROOTS),
         Check(
             "exact", "the order is attained where the slope stays 1/sqrt(K + 1)", _attained, _SHARP_ROOTS, part=_ORDER
         ),
-        *edges(INSIDE, {**OUTSIDE, "R = D/sqrt(K + 1)": {"D": "101/10000"}, "c = gamma sqrt(K + 1)": {"c": "51/5000"}}),
+        *edges(INSIDE, _BEYOND),
         *worst.grid_of(many.rounds, _RATES),
         *runs(ACCURATE, accurate),
         *rates.fits("corollary1"),

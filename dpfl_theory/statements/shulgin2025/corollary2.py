@@ -210,9 +210,12 @@ _BEYOND = {
     "sigma as prescribed": {"sigma": "51/50"},
     "beta as prescribed": {"beta_0": "101/5000"},
     "delta < 1": {"log": "-1/100"},
+    "L <= L_max": {"L_max": "99/100", "step": "100/99"},
+    "K >= 0": {"K": "201/10000", "beta_0": "1009899/50000000", "sigma": "101/100"},
 }
 
 
+_OTHER = {"just outside n as the number of clients": {**next(iter(PRIVATE.values())), "stated": {"n": "+1/50"}}}
 _FLAT_RUNS = {
     "runs": [
         [2, 1, 1, 16, 16],
@@ -296,6 +299,7 @@ COROLLARY2: Statement = Statement(
         ),
         *runs(ACCURATE_PRIVATE, accurate_private),
         *runs(PRIVATE, private),
+        *runs(_OTHER, private, "not-applicable"),
         *runs(FLAT, flat),
         *rates.fits("corollary2"),
     ),

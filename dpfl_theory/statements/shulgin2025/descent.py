@@ -134,6 +134,15 @@ def _steps_on(problem: Any, values: Mapping[str, Any]) -> str | None:
     return None if values["gamma"] > 0 else f"gamma = {shu.shown(values['gamma'])} is not positive"
 
 
+_NOT_QUITE = {
+    name: {**next(i for run, i in FIRST.items() if run in _NEAR), "stated": stated}
+    for name, stated in {
+        "just not L-smooth": {"L": "99/100"},
+        "just outside gamma > 0": {"gamma": "0"},
+        "just outside messages without noise": {"sigma": "+1/50"},
+    }.items()
+}
+
 DESCENT: Statement = Statement(
     id="shulgin2025.descent",
     kind="step",
@@ -166,6 +175,7 @@ DESCENT: Statement = Statement(
         Check("algebra", "the inner product of gradient and direction", _aligned),
         *worst.grid_of(worst.descent, _LENGTHS),
         *runs(FIRST, first_round),
+        *runs(_NOT_QUITE, first_round, "not-applicable"),
     ),
 )
 
@@ -204,6 +214,7 @@ SHARPENED: Statement = replace(
         *worst.grid_of(worst.descent_by_angle, _EDGE, prefix="just inside the error <= ||grad f||, "),
         *worst.grid_of(worst.descent, _BEYOND, "not-applicable", "just outside the error <= ||grad f||, "),
         *runs({name: i for name, i in FIRST.items() if name in _NEAR}, first_round),
+        *runs(_NOT_QUITE, first_round, "not-applicable"),
     ),
     slips=(),
 )

@@ -104,13 +104,13 @@ def _bounded(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     return equal(1 - r / (a + r), a / (a + r), "1 less ||Norm_alpha(g)||")
 
 
-def _factor(_: Statement, instance: Mapping[str, Any]) -> Outcome:
+def _factor(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Where (8) contracts: 1 - (1 - beta/(alpha + r))^2 = beta (2 (alpha + r) - beta)/(alpha + r)^2, positive for beta
     < 2 (alpha + r); its limits for r -> 0 and r -> oo."""
     import sympy as sp
 
-    a, b, r = sp.symbols("alpha beta r", positive=True)
-    eta = 1 - (1 - b / (a + r)) ** 2
+    s, (a, b, r) = letters_of(statement), sp.symbols("alpha beta r", positive=True)
+    eta = 1 - total(statement).subs({s.alpha: a, s.beta: b, s.r: r}, simultaneous=True) / r**2
     found = all_equal(
         (eta, b * (2 * (a + r) - b) / (a + r) ** 2, "eta of (8)"),
         (eta.subs(r, 0), 1 - (1 - b / a) ** 2, "eta for r -> 0"),
@@ -181,6 +181,7 @@ def _no_common_factor(_: Statement, instance: Mapping[str, Any]) -> Outcome:
 _VECTORS = [["3", "4"], ["-3/10", "2/5", "0"], ["1/1000"], ["2", "-3", "6"], ["1", "2", "2"]]
 _ALPHA, _BETA = ["0", "1/100", "1", "7"], ["1/100", "1", "5", "40"]
 _SEVENTH = "It decides (7), ||Norm_alpha(g)|| <= 1, which the statement has beside (8); the two sides are those of (8)."
+_COMMON = "It decides that neither operator has one eta > 0 for all vectors; the two sides are those of the second row."
 _TOP = "It decides the first row for Top-k, up to what it exceeds by; the two sides are those of the second row."
 _THIRD = "It decides the third row, the two sides of shulgin2025.lemma1; those here are of the second row."
 _OF_LEMMA1 = {"g": _VECTORS, "alpha": _ALPHA, "beta": _BETA}
@@ -211,7 +212,7 @@ LEMMA1: Statement = Statement(
     relation="==",
     sides=_lemma1_sides,
     checks=(
-        Check("algebra", "(7)", _bounded),
+        Check("algebra", "(7)", _bounded, part=_SEVENTH),
         Check("algebra", "(8) for three entries", _expanded),
         Check("algebra", "where (8) contracts", _factor),
         Check("exact", "(8) for rational vectors", _rest, _OF_LEMMA1),
@@ -263,7 +264,7 @@ TABLE1: Statement = Statement(
     sides=_table1_sides,
     checks=(
         Check("algebra", "clipping", _shortened),
-        Check("algebra", "no factor below 1 for all vectors", _no_common_factor),
+        Check("algebra", "no factor below 1 for all vectors", _no_common_factor, part=_COMMON),
         Check("exact", "clipping", _clipping, {"g": [*_VECTORS, ["0", "0"]], "tau": ["1/100", "1/2", "3", "100"]}),
         Check("exact", "Top-k", _compressors, {"g": [*_VECTORS, ["1", "1", "1", "1"]]}, part=_TOP),
         Check("exact", "smoothed normalisation", _of_lemma1, _OF_LEMMA1, part=_THIRD),

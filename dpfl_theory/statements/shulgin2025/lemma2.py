@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.formula import Letters, at
+from dpfl_theory.statements.formula import Letters, at, letters_of, total
 from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement, checks
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
@@ -76,34 +76,38 @@ def _repaired_sides(s: Letters) -> Sides:
     return Sides({"residual": s.residual}, {"radius": sp.Max(s.R, over + s.beta * s.R / (s.alpha + s.R))})
 
 
-def _without_overshoot(_: Statement, instance: Mapping[str, Any]) -> Outcome:
+def _without_overshoot(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Where beta <= alpha + r, |1 - beta/(alpha + r)| r = r - beta r/(alpha + r), which grows with r: its derivative is
     ((alpha + r)^2 - alpha beta)/(alpha + r)^2, and the radius of the lemma is R - beta R/(alpha + R) plus the limit of
     gamma L_max."""
     import sympy as sp
 
-    a, b, r, R = sp.symbols("alpha beta r R", positive=True)
+    s, (a, b, r, R) = letters_of(statement), sp.symbols("alpha beta r R", positive=True)
     g = r - b * r / (a + r)
+    radius = total(statement).subs({s.alpha: a, s.beta: a, s.R: 3 * a}, simultaneous=True)
     return all_equal(
         (sp.diff(g, r), ((a + r) ** 2 - a * b) / (a + r) ** 2, "the derivative of the residual that is left"),
         (g.subs(r, R) + b * R / (a + R), R, "what is left of R, plus the largest change of a gradient"),
+        (radius, 3 * a, "the radius at beta = alpha, R = 3 alpha"),
     )
 
 
-def _with_overshoot(_: Statement, instance: Mapping[str, Any]) -> Outcome:
+def _with_overshoot(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """With q = (sqrt beta - sqrt alpha)^2 and m = beta R/(alpha + R): -g(r) is at most q, at r = sqrt(alpha beta) -
     alpha, and at rho = q + m >= R also g(rho) <= q, since g(rho) - q = m - beta rho/(alpha + rho) <= 0. So the radius
     max(R, q + m) is kept: above R the step is longer, and an overshoot is at most q."""
     import sympy as sp
 
-    a, b, r, R, more = sp.symbols("alpha beta r R more", positive=True)
+    s, (a, b, r, R, more) = letters_of(statement), sp.symbols("alpha beta r R more", positive=True)
     g = r - b * r / (a + r)
     q = (sp.sqrt(b) - sp.sqrt(a)) ** 2
     rho = R + more  # q + m
+    radius = total(statement).subs({s.alpha: a, s.beta: 9 * a, s.R: 9 * a}, simultaneous=True)
     return all_equal(
         (sp.diff(-g, r).subs(r, sp.sqrt(a * b) - a), 0, "the overshoot's derivative"),
         (-g.subs(r, sp.sqrt(a * b) - a), q, "the largest overshoot"),
         (b * rho / (a + rho) - b * R / (a + R), a * b * more / ((a + R) * (a + rho)), "beta rho/(alpha + rho) less m"),
+        (radius, (q + b * R / (a + R)).subs({b: 9 * a, R: 9 * a}), "the radius at beta = R = 9 alpha, against q + m"),
     )
 
 
@@ -151,6 +155,11 @@ _OUTSIDE = (
 _ALONE = tuple({**i, "clients": 1, "estimate": "4"} for i in _OUTSIDE)
 
 
+_NOT_SMOOTH = {
+    "just not L_max-smooth": {
+        **next(i for name, (i, _) in TRACKED.items() if "= alpha" in name), "stated": {"L_max": "99/100"},
+    }
+}  # fmt: skip
 _EDGE = {"class": "convex", "L": "1", "alpha": "1", "beta": "1", "residual": "1"}
 _FAR, _SUM = {**_EDGE, "residual": "51/50"}, {**_EDGE, "beta": "101/50"}
 _IN_BETWEEN = (
@@ -210,6 +219,7 @@ LEMMA2: Statement = Statement(
         *worst.grid_of(worst.track, _INSIDE[:3]),
         *_outside(**{"beta <= alpha": {**_EDGE, "beta": "51/50"}, "a residual of at most R": _FAR}),
         *(c for name, (i, _) in TRACKED.items() if "= alpha" in name for c in runs({name: i})),
+        *runs(_NOT_SMOOTH, expected="not-applicable"),
     ),
     remark=Remark(
         "If the lost condition on beta is beta/(alpha + R) < 1, the one with which Theorem 1 is entered, then a short "
@@ -277,7 +287,7 @@ REPAIRED: Statement = replace(
     checks=(
         Check("algebra", "where no step overshoots", _without_overshoot),
         Check("algebra", "where steps overshoot", _with_overshoot),
-        Check("algebra", "residuals after the update", after_update),
+        Check("algebra", "residuals after the update", after_update, part=_IN_BETWEEN),
         Check("exact", "no overshoot beyond the radius", _steps, _RESIDUALS),
         Check("exact", "overshoots", _steps, _OVERSHOOTS),
         Check("exact", "no overshoot, after the update", _leavings, _RESIDUALS, part=_IN_BETWEEN),
@@ -286,6 +296,7 @@ REPAIRED: Statement = replace(
         *_outside(**{"beta < alpha + R": _SUM, "a residual of at most rho": {**_EDGE, "residual": "51/50"}}),
         *(c for name, (i, _) in TRACKED.items() for c in runs({name: i})),
         *runs(BEYOND),
+        *runs(_NOT_SMOOTH, expected="not-applicable"),
     ),
     remark=None,
     reading="",

@@ -155,6 +155,13 @@ LEMMA3: Statement = Statement(
         *runs(
             {**{name: {**i, "lanes": 4096} for name, i in NOISY.items()}, "one client on the line": ONE_CLIENT}, _known
         ),
+        *runs(
+            {
+                f"just outside {words}": {**ONE_CLIENT, "stated": stated}
+                for words, stated in (("K >= 0", {"K": "+1/50"}), ("n as the number of clients", {"n": "+1/50"}))
+            },
+            expected="not-applicable",
+        ),
     ),
 )
 

@@ -81,9 +81,11 @@ _RANGE_GRID = {
     "log(1/delta)": ["5", "7", "11.512925464970228", "50", "2000"],
 }
 
-_OUTSIDE = {
+_OUTSIDE: dict[str, dict[str, Any]] = {
     "just outside epsilon <= 10": {"epsilon": ["51/5"], "log(1/delta)": ["5"]},
     "just outside delta <= e^-5": {"epsilon": ["10"], "log(1/delta)": ["4.985"]},
+    "just outside delta > 0": {"epsilon": ["10"], "log(1/delta)": ["5"], "stated": {"delta": "0"}},
+    "just outside K >= 0": {"epsilon": ["10"], "log(1/delta)": ["5"], "stated": {"K": "-300"}},
 }
 
 NOISE: Statement = Statement(
@@ -186,7 +188,7 @@ REPAIRED: Statement = Statement(
     relation="==",
     sides=lambda s: Sides({"noise": s.sigma}, {"prescribed deviation": _deviation(s, 2)}),
     prescription=lambda s: {"sigma": _deviation(s, 2)},
-    checks=repaired_checks(_squared, {"K": 299}),
+    checks=repaired_checks(_squared, {"K": 299}, {"K >= 0": {"K": "-300"}}),
 )
 
 STATEMENTS = (NOISE, ANY_EPSILON, REPAIRED)

@@ -14,7 +14,7 @@ from dpfl_theory.statements.shulgin2025 import _many_rounds as many
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._experiments import runs
 from dpfl_theory.statements.shulgin2025._instances import QUIET, SHARP
-from dpfl_theory.statements.shulgin2025._line import INSIDE, OUTSIDE, edges, left_over, runs_on_the_line
+from dpfl_theory.statements.shulgin2025._line import INSIDE, NO_NOISE, OUTSIDE, edges, left_over, runs_on_the_line
 from dpfl_theory.statements.shulgin2025.lemma2 import after_update, most_left_over
 from dpfl_theory.statements.symbolic import equal
 
@@ -58,6 +58,7 @@ def _residuals_on_the_line(_: Statement, instance: Mapping[str, Any]) -> list[Ca
     ]
 
 
+_AFTER = "It decides that residuals after the memories' update stay at most R; the descent is left to the other checks."
 _RESIDUALS = (
     "It decides what the proof needs of the memories, that each update leaves residuals of at most R; the bound itself "
     "is decided by the other checks."
@@ -123,10 +124,10 @@ THEOREM1: Statement = Statement(
     sides=_sides,
     checks=(
         Check("algebra", "descent inequalities added up", _telescoped),
-        Check("algebra", "residuals after the update", after_update),
+        Check("algebra", "residuals after the update", after_update, part=_AFTER),
         Check("exact", "residuals after the update of runs on the line", _residuals_on_the_line, LINE, part=_RESIDUALS),
         Check("exact", "long runs on the line", _runs_on_the_line, LONG),
-        *edges(INSIDE, OUTSIDE),
+        *edges(INSIDE, {**OUTSIDE, **NO_NOISE}),
         *worst.grid_of(many.rounds, _ROUNDS),
         *runs(QUIET),
     ),
@@ -218,10 +219,10 @@ SHARPENED: Statement = replace(
     checks=(
         Check("algebra", "descent inequalities added up", _angles_added_up),
         Check("algebra", "below the restored bound", _below_printed),
-        Check("algebra", "residuals after the update", after_update),
+        Check("algebra", "residuals after the update", after_update, part=_AFTER),
         Check("exact", "whole runs on the line", _runs_on_the_line, {**LINE, "runs": [*LINE["runs"], _NEAREST]}),
         Check("exact", "residuals after the update of runs on the line", _leavings_on_the_line, LINE, part=_LEAVINGS),
-        *edges(INSIDE, OUTSIDE),
+        *edges(INSIDE, {**OUTSIDE, **NO_NOISE}),
         *worst.grid_of(many.by_angles, _ANGLES),
         *runs({**QUIET, **SHARP}),
     ),

@@ -76,9 +76,11 @@ def edges() -> tuple[Check, ...]:
     return checks("exact", rounds, found, {outside: "not-applicable"})
 
 
-def step_edges(limits: StepLimits | None, build: Callable[..., Any], **more: Any) -> tuple[Check, ...]:
+def step_edges(
+    limits: StepLimits | None, build: Callable[..., Any], cohort: bool = True, **more: Any
+) -> tuple[Check, ...]:
     """Exact checks just inside and just outside each of the three limits of the steps (None: the printed ones), with
-    identical clients that all take part, L = 1."""
+    identical clients that all take part, L = 1; cohort: whether P <= N is a hypothesis."""
     local, product, pairs = (60, 48, 6) if limits is None else astuple(limits)
     least, above = {60: ("129/1000", "130/1000"), 120: ("91/1000", "92/1000")}[local]
     many = product // pairs + 3
@@ -94,4 +96,6 @@ def step_edges(limits: StepLimits | None, build: Callable[..., Any], **more: Any
         longest = clients / (max(product, pairs * (clients - 1)) * Fraction(eta))
         run = {"q": ["1"] * clients, "m": ["0"] * clients, "x": ["1"], "Q": 2, "P": clients, "samplings": ["without"]}
         found[f"just {where} {name}"] = {**run, "eta Q L": eta, "eta_g": str(Fraction(share) * longest), **more}
+    if cohort:
+        found["just outside P <= N"] = {**found[next(iter(found))], "stated": {"N": "-1"}}
     return checks("exact", build, found, {name: "not-applicable" for name in found if "outside" in name})

@@ -140,9 +140,11 @@ _EDGES = {
 }
 """ln(1/delta) = 11.513."""
 
+_FEWER: dict[str, Any] = {**_POINTS, "N, P, T, epsilon": _POINTS["N, P, T, epsilon"][-1:], "stated": {"N": "-1"}}
+_MOMENTS = "It decides that T rounds cost less than epsilon at the noise that another check reads off the right side."
 CHECKS = (
     Check("algebra", "T rounds at the prescribed noise", _composed),
-    Check("algebra", "room for the moments", _room, {"cells": 2000}),
+    Check("algebra", "room for the moments", _room, {"cells": 2000}, part=_MOMENTS),
     Check("privacy", "independent clients", partial(_certified, proof=_PROOF), _POINTS),
     Check("privacy", "cohorts of fixed size, at these points", partial(_certified, sampling="fixed_size"), _POINTS),
     *checks(
@@ -151,5 +153,6 @@ CHECKS = (
         {name: {**_POINTS, "N, P, T, epsilon": [point]} for name, point in _EDGES.items()},
         {name: "not-applicable" for name in _EDGES if "outside" in name},
     ),
+    Check("privacy", "just outside P <= N", partial(_certified, proof=_PROOF), _FEWER, "not-applicable"),
 )
 """Of a statement with v = 4 and u = 1."""

@@ -19,7 +19,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Case, Experiment, Outcome
-from dpfl_theory.statements.formula import Letters, evaluate, letters_of, prescription_of
+from dpfl_theory.statements.formula import Letters, evaluate, letters_of, prescription_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
@@ -133,7 +133,8 @@ def _within(statement: Statement, _: Mapping[str, Any]) -> Outcome:
         return found
     # Gradient descent within R: every eigenvalue h of f's Hessian in [mu, L] has |1 - eta h| <= 1 - eta mu.
     h, eta = sp.symbols("h eta", positive=True)
-    slack = (1 - eta * s.mu) ** 2 - (1 - eta * h) ** 2
+    near = {s.G_star: 0, s.c: 2 * eta * s.L * s.D, s.eta_l: eta, s.T: 2}  # D = R/2, and a round is left
+    slack = total(statement).subs(near, simultaneous=True) / s.D**2 - (1 - eta * h) ** 2
     return equal(slack, eta * (h - s.mu) * (2 - eta * (h + s.mu)), "what a step takes off along an eigenvector")
 
 
@@ -248,6 +249,12 @@ RUNS |= {
     "just below the rounds that it takes": {**RUNS["six quadratics in four dimensions"], "rounds": 435},
 }
 
+_STATIONARY = "It decides that the optimum is stationary, not that a run ends there, which is left to the other checks."
+_BEYOND = (
+    "It decides that every round from beyond R leads nearer by eta_l m/2 or more; the rate within R is left to another "
+    "check."
+)
+
 REACHED: Statement = Statement(
     id="zhang2021.claim2.2a",
     kind="corollary",
@@ -278,9 +285,9 @@ REACHED: Statement = Statement(
     sides=_sides,
     prescription=_prescription,
     checks=(
-        Check("algebra", "the optimum is stationary", _stationary),
+        Check("algebra", "the optimum is stationary", _stationary, part=_STATIONARY),
         Check("algebra", "gradient descent within R", _within),
-        Check("algebra", "every round leads nearer beyond R", _outside),
+        Check("algebra", "every round leads nearer beyond R", _outside, part=_BEYOND),
         *checks(
             "exact",
             reached_cases,

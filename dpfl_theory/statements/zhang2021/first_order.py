@@ -101,6 +101,8 @@ def _polarisation(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 _SIMPLE = {"q": ["1"], "m": ["0"], "x": ["1"], "Q": 1, "P": 1, "eta_l": "1/10", "sampling": "without"}
 
 
+_SHARE = "It decides the probability P/N of taking part; the equality of the products is left to the other checks."
+
 EQ13: Statement = Statement(
     id="zhang2021.eq13",
     kind="step",
@@ -116,7 +118,7 @@ EQ13: Statement = Statement(
     sides=_eq13_sides,
     checks=(
         Check("algebra", "three parts", _telescoping),
-        Check("algebra", "participation is P/N", _participation),
+        Check("algebra", "participation is P/N", _participation, part=_SHARE),
         *exact(),
         *worst.checks(("without", "anew"), directions=("<=", ">="), clipped=True),
         *simulated.runs(simulated.PRODUCTS),

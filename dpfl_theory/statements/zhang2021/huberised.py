@@ -56,13 +56,21 @@ def unclipped(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
     return [Case(v.named, v.letters["weight"] * v.letters["residual"] ** 2 / 2, v.letters["potential"]) for v in found]
 
 
+def _loss(statement: Statement) -> Any:
+    """The clipped part of the loss as the two sides have it: what the integral would have to be."""
+    import sympy as sp
+
+    (loss,) = sp.solve(total(statement, "rhs") - total(statement, "lhs"), letters_of(statement).potential)
+    return loss
+
+
 def _derivative(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """For a x > b the derivative of the clipped part must be c."""
     import sympy as sp
 
     s, x = letters_of(statement), sp.Symbol("x", real=True)
     above = sp.Symbol("above", positive=True)  # a x - b
-    loss = total(statement, "lhs")
+    loss = _loss(statement)
     slope = loss.subs(s.residual, s.a * x - s.b).diff(x).subs(x, (above + s.b) / s.a)
     return equal(sp.simplify(slope), s.c, "the derivative of the clipped part against c")
 
@@ -71,7 +79,7 @@ def _continuous(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Both parts must agree where |Lambda a (a x - b)| = c."""
     s = letters_of(statement)
     switch = s.c / (s.weight * s.a)
-    loss = total(statement, "lhs").subs(s.residual, switch)
+    loss = _loss(statement).subs(s.residual, switch)
     return equal(loss, s.weight * switch**2 / 2, "the two parts at the point of the switch")
 
 

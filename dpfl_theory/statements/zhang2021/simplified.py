@@ -143,7 +143,7 @@ EQ21: Statement = Statement(
     checks=(
         Check("algebra", "what (21) drops of (20)", _dropped, {}, "violated"),
         *checks("exact", one, _optimum("20"), "violated"),
-        *step_edges(None, one),
+        *step_edges(None, one, cohort=False),
         *rounds.checks(),
     ),
     expected="violated",
@@ -202,7 +202,7 @@ EQ21_REPAIRED: Statement = Statement(
         Check("algebra", "follows from (20)", _follows),
         *checks("exact", one, _optimum("8")),
         *exact(step=REPAIRED_STEPS),
-        *step_edges(repaired_limits, one),
+        *step_edges(repaired_limits, one, cohort=False),
         *rounds.checks(repaired_limits, ("91/1000", "1/100")),
         *simulated.runs(simulated.DESCENTS),
     ),

@@ -31,7 +31,7 @@ def _eq17_sides(s: Letters) -> Sides:
     return Sides(lhs={"cohort": s.cohort_common}, rhs={"gradients": s.cohort_local, "noise": noise})
 
 
-def _products(_: Statement, __: Mapping[str, Any]) -> Outcome:
+def _products(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """With the cohort's mean a of the updates without noise and b of the noises, E||a + b||^2 = E||a||^2 + E||b||^2 +
     2 E<a, b>, where E||b||^2 is at most V = eta^2 alpha^2 Q sigma_l^2/P.
 
@@ -50,10 +50,14 @@ def _products(_: Statement, __: Mapping[str, Any]) -> Outcome:
     more = equal(sp.expand(added.subs(Q, Q + 1) - added), sp.expand((1 + h) ** Q - 1), "what one step more adds")
     series = equal(sp.summation(x**m / sp.factorial(m + 1), (m, 1, sp.oo)), (sp.exp(x) - 1) / x - 1, "the series in x")
     most = 2 * ((sp.exp(x) - 1) / x - 1).subs(x, 1 / sp.sqrt(60))
-    enough = bool(most < sp.Rational(1, 7))
+    s = letters_of(statement)
+    V = s.eta_l**2 * s.alpha**2 * s.Q * s.sigma_l**2 / s.P
+    allowed = sp.simplify(total(statement).subs(s.cohort_local, 0) / V - 1)
+    enough = bool(most < allowed)
     return Outcome(
         True if first.true and more.true and series.true and enough else None,
-        f"{first.reason}; {more.reason}; {series.reason}; 2 E<a, b> is at most {sp.N(most, 5)} <= 1/7 of the noise",
+        f"{first.reason}; {more.reason}; {series.reason}; 2 E<a, b> is at most {sp.N(most, 5)} <= {allowed} of the "
+        "noise",
     )
 
 

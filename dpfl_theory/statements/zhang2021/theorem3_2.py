@@ -237,7 +237,7 @@ EVERY_T: Statement = Statement(
     relation=">=",
     sides=_at_least(_enough),
     prescription=_enough,
-    checks=repaired_checks(_squared, {"P": 80, "N": 1920, "T": 100, "c": 1}),
+    checks=repaired_checks(_squared, {"P": 80, "N": 1920, "T": 100, "c": 1}, {"P <= N": {"P": "+1841"}}),
     reading="T is arbitrary and nothing is known of how the cohorts are drawn, so that no noise may count on sampling.",
     reading_of="zhang2021.theorem3.2",
 )

@@ -45,7 +45,9 @@ def plain(kind: str) -> tuple[Check, ...]:
     chosen = {name: runs.RUNS[name] for name in _NAMES}
     chosen[_SHORT] = runs.run_of(runs.points_of(4), 4, 1, 2400, 0.2)
     chosen["four of eight users"] = runs.run_of(runs.points_of(8, spread=0.5), 4, 2, 1500, 0.001)
-    return checks("monte-carlo", build, chosen) + runs.outside(build, chosen["four of eight users"], "nu", "G")
+    return checks("monte-carlo", build, chosen) + runs.outside(
+        build, chosen["four of eight users"], "nu", "G", "l", "T", "D0" if kind == "convex" else "F0"
+    )
 
 
 def weighted() -> tuple[Check, ...]:
@@ -69,5 +71,5 @@ def weighted() -> tuple[Check, ...]:
         "two of four users, with a ridge": run(4, 2, 1, 1000, 0.001),
         _SHORT: run(4, 4, 2, 2000, 0.05),
     }
-    edges = runs.outside(build, chosen["four users, with a ridge"], "nu", "mu", "G")
+    edges = runs.outside(build, chosen["four users, with a ridge"], "nu", "mu", "G", "l")
     return checks("monte-carlo", build, chosen) + edges

@@ -155,6 +155,11 @@ LEMMA_B5: Statement = Statement(
     ),
 )
 
+_OUTSIDE: dict[str, dict[str, Any]] = {
+    "just outside alpha > 1": {**_EDGE, "alpha": ["0.99"]},
+    "just outside sigma_g > 0": {**_EDGE, "alpha": ["2"], "stated": {"sigma_g": "0"}},
+}
+
 LEMMA_B6: Statement = Statement(
     id="noble2022.lemmaB.6",
     kind="lemma",
@@ -169,7 +174,7 @@ LEMMA_B6: Statement = Statement(
         Check("privacy", "attained at distance 1", _gaussian, {**_GRID, "distance": "1", "relation": "=="}),
         Check("privacy", "nearer answers", _gaussian, {**_GRID, "distance": "0.3", "relation": "<="}),
         *checks("privacy", _gaussian, {"just inside alpha > 1": {**_EDGE, "alpha": ["1.01"]}}),
-        *checks("privacy", _gaussian, {"just outside alpha > 1": {**_EDGE, "alpha": ["0.99"]}}, "not-applicable"),
+        *checks("privacy", _gaussian, _OUTSIDE, "not-applicable"),
     ),
 )
 

@@ -188,7 +188,11 @@ def _edges(build: Any, order: float, told: str, beyond: float) -> tuple[Check, .
     """Both sides of the hypotheses on alpha and q."""
     one = {"sigma_g": [1.0], "alpha": [order], "q": [0.2]}
     inside = {f"just inside {told}": one, "just inside q < 1": {**one, "q": [0.99]}}
-    outside = {f"just outside {told}": {**one, "alpha": [beyond]}, "just outside q < 1": {**one, "q": [1.0]}}
+    outside: dict[str, dict[str, Any]] = {
+        f"just outside {told}": {**one, "alpha": [beyond]},
+        "just outside q < 1": {**one, "q": [1.0]},
+    }
+    outside["just outside sigma_g > 0"] = {**one, "stated": {"sigma_g": "0"}}
     return (*checks("privacy", build, inside), *checks("privacy", build, outside, "not-applicable"))
 
 

@@ -10,7 +10,7 @@ from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
 from dpfl_theory.statements.model import Statement
 
-__all__ = ["SETTINGS", "SLIPS", "own_settings"]
+__all__ = ["PART", "SETTINGS", "SLIPS", "own_settings"]
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "Figures 1 and 2, logistic regression": {"l": ["1/5"], "M": [100, 40], "T": [400], "convex": True},
@@ -25,6 +25,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "Figure 10": {"l": ["1/10"], "M": [100, 40, 60], "T": [], "convex": None},
 }
 """Section 5 and Appendix D.3; what Figures 9 and 10 have for T is drawn alone. eta_g = 1 in all of them."""
+PART = "It decides what the conditions ask for at the paper's own settings, and not whether the bound holds."
 SLIPS = (
     "Section 5 runs with eta_g = 1, where the theorem asks for sqrt(lM), which is 1.8 to 4.5 there.",
     "Appendix D.1 sets C to the median of the unclipped gradients' norms: the longer half of them is clipped then, so "

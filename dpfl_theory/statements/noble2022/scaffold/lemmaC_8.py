@@ -271,7 +271,7 @@ REPAIRED: Statement = Statement(
             part=_SECOND,
         ),
         *strong.one_user_checks("D_0 > 0"),
-        *runs.runs(best_step),
+        *runs.runs(best_step, beyond=("l", "T")),
     ),
     uses=("noble2022.lemmaC.7", "noble2022.theoremC.1.explicit"),
 )

@@ -281,7 +281,7 @@ REPAIRED: Statement = Statement(
         *smooth.descent_checks(),
         *worst.checks(),
         *strong.one_user_checks("F_0 > 0"),
-        *runs.runs(best_step),
+        *runs.runs(best_step, beyond=("l", "T")),
     ),
     uses=("noble2022.lemmaC.4.sharpened", "noble2022.lemmaC.5.sharpened", "noble2022.lemmaC.6.sharpened"),
 )

@@ -198,7 +198,7 @@ CONVEX: Statement = Statement(
             expected="violated",
         ),
         lasting.bent(),
-        Check("algebra", "the paper's own settings", own.own_settings, own.SETTINGS),
+        Check("algebra", "the paper's own settings", own.own_settings, own.SETTINGS, part=own.PART),
         *first.checks("excess", "scaffold"),
         *runs.outside(runs.run(), runs.RUNS[runs.ONE], "nu", "l", "s"),
     ),

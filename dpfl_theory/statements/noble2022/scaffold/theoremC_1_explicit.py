@@ -103,7 +103,7 @@ _OUTSIDE = (
         },
         "not-applicable",
     ),
-    *runs.outside(runs.run(), runs.RUNS[runs.ONE], "nu", "l", "s"),
+    *runs.outside(runs.run(), runs.RUNS[runs.ONE], "nu", "l", "s", "T"),
 )
 
 

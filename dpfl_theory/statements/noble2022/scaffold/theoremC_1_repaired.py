@@ -166,7 +166,7 @@ def _strong_runs() -> tuple[Check, ...]:
         chosen[f"four users, just {edge} T >= 108/l"] = runs.run_of(problem, 4, 2, T, 0.001, clip=10.0)
     outside = {"four users, just outside T >= 108/l": "not-applicable"}
     build = averaged(strong.strong_step)
-    edges = runs.outside(build, chosen["four users, with a ridge"], "nu", "mu")
+    edges = runs.outside(build, chosen["four users, with a ridge"], "nu", "mu", "l")
     return checks("monte-carlo", build, chosen, outside) + edges
 
 
@@ -177,7 +177,7 @@ def _convex_runs() -> tuple[Check, ...]:
     build = averaged(lemmaC_8.best_step)
     return (
         *checks("monte-carlo", build, {name: runs.RUNS[name] for name in _NAMES}),
-        *runs.outside(build, runs.RUNS[runs.ONE], "nu", "l", "s", "D0"),
+        *runs.outside(build, runs.RUNS[runs.ONE], "nu", "l", "s", "D0", "T"),
     )
 
 
@@ -263,7 +263,7 @@ NON_CONVEX: Statement = Statement(
     checks=(
         Check("algebra", "Lemma C.9 repaired at eta_g = sqrt(lM)", _at_sqrt(lemmaC_9.REPAIRED)),
         *runs.runs(lemmaC_9.best_step, _NAMES),
-        *runs.outside(runs.run(lemmaC_9.best_step), runs.RUNS[runs.ONE], "l", "s", "F0"),
+        *runs.outside(runs.run(lemmaC_9.best_step), runs.RUNS[runs.ONE], "l", "s", "F0", "T"),
     ),
     uses=("noble2022.lemmaC.9.repaired",),
 )

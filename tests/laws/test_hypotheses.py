@@ -1,0 +1,208 @@
+"""The law of hypotheses: what a statement that holds supposes of its letters has an instance just outside, which this
+hypothesis alone excludes and which it would admit if it were weaker by a twentieth."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from dpfl_theory import statements
+from dpfl_theory.checks.falsify import falsify
+from dpfl_theory.checks.hypotheses import numbers
+from dpfl_theory.checks.runner import run_one
+from dpfl_theory.checks.settings import Settings
+from dpfl_theory.errors import InputError
+from dpfl_theory.statements.claims import ConstantClaim, Experiment, PrivacyClaim, Values, WorstCase
+from dpfl_theory.statements.model import Assumption, Check, Statement
+
+SHARE = 0.05
+COUNTS = frozenset({"E", "K", "M", "N", "P", "Q", "R", "T", "d", "n", "r"})
+"""Letters that are whole numbers wherever they are, which a hypothesis moves by one at least."""
+Instance = tuple[Mapping[str, Any], Any]
+"""Values of the letters, and the problem where there is one."""
+
+
+def instances_of(statement: Statement, check: Check) -> list[Instance]:
+    """The instances of a check whose hypotheses its runner tests."""
+    built = check.made(statement)
+    if isinstance(built, Experiment):
+        return [(built.values, built.problem)]
+    if isinstance(built, WorstCase):
+        return [(numbers(built.values), None)]
+    if isinstance(built, (PrivacyClaim, ConstantClaim)):
+        return [(p.at, None) for p in (built.points() if isinstance(built, PrivacyClaim) else built.needed())]
+    found = [built] if isinstance(built, Values) else built if isinstance(built, (list, tuple)) else []
+    return [(v.letters, None) for v in found if isinstance(v, Values)]
+
+
+def met(assumption: Assumption, values: Mapping[str, Any], problem: Any) -> bool:
+    """Whether a hypothesis is met; where a letter has no value or no meaning it is not."""
+    try:
+        return assumption.test(problem, values) is None
+    except KeyError:  # a quantity of a worst case
+        return True
+    except (ArithmeticError, TypeError, ValueError):
+        return False
+
+
+def is_number(value: Any) -> bool:
+    try:
+        return not isinstance(value, (bool, str)) and math.isfinite(float(value))
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+def moved(letter: str, value: float, others: Iterator[float]) -> Iterator[float]:
+    """Values within a twentieth of this one: a little more and less, the nearest whole number, what it is at other
+    instances (for equalities). Zero, of which there is no share, is at most as far; a count moves by one."""
+    if letter in COUNTS and value.is_integer():
+        yield from (value + 1.0, value - 1.0)
+        return
+    yield from ((1.0 + SHARE) * value, (1.0 - SHARE) * value)
+    near = SHARE * max(abs(value), SHARE)
+    if abs(value) <= SHARE:
+        yield from (0.0, SHARE, -SHARE)
+    if abs(value - round(value)) <= SHARE:
+        yield float(round(value))
+    yield from (other for other in others if abs(other - value) <= near)
+
+
+def relaxed(
+    assumption: Assumption, values: Mapping[str, Any], problem: Any, inside: Mapping[str, set[float]]
+) -> str | None:
+    """A letter that a twentieth of its value brings inside of a hypothesis."""
+    known = {name: float(v) for name, v in values.items() if is_number(v)}
+    for name, value in known.items():
+        others = iter({*inside.get(name, ()), *(v for other, v in known.items() if other != name)})
+        if any(met(assumption, {**values, name: other}, problem) for other in moved(name, value, others)):
+            return name
+    return None
+
+
+def limits(assumption: Assumption, values: Mapping[str, Any], problem: Any) -> bool:
+    """Whether some value of a letter breaks the hypothesis."""
+    return met(assumption, values, problem) and any(
+        not met(assumption, {**values, name: other}, problem)
+        for name, v in values.items()
+        if is_number(v)
+        for other in (0.0, -1.0, 1e-6 * float(v), 1e6 * float(v), float(v) + 0.5)
+    )
+
+
+def uncovered(statement: Statement) -> dict[str, str]:
+    """The hypotheses on letters that have no instance just outside, each with what was found instead."""
+    outside: list[tuple[Check, list[Instance]]] = []
+    admitted: list[Instance] = []
+    seen: list[Instance] = []
+    simulated = 0
+    for check in statement.checks:
+        if check.expected == "not-applicable":
+            outside.append((check, instances_of(statement, check)))
+        elif check.method in ("exact", "worst-case") or (check.method == "monte-carlo" and simulated < 2):
+            simulated += check.method == "monte-carlo"
+            found = instances_of(statement, check)
+            admitted += found
+            seen += found[:20]
+    seen += [i for _, found in outside for i in found[:5]]
+    inside: dict[str, set[float]] = defaultdict(set)
+    for values, _ in admitted:
+        for name, value in values.items():
+            if is_number(value):
+                inside[name].add(float(value))
+    missing = {}
+    for at, assumption in enumerate(statement.assumptions):
+        if not any(limits(assumption, *i) for i in seen):
+            continue
+        told = "no instance outside"
+        for check, found in outside:
+            failing = [[j for j, a in enumerate(statement.assumptions) if not met(a, *i)] for i in found]
+            if not found or any(at not in f for f in failing):
+                continue
+            if any(f != [at] for f in failing):
+                others = {statement.assumptions[j].text for f in failing for j in f if j != at}
+                told = f"{check.name}: others fail too: {'; '.join(others)}"
+            elif all(relaxed(assumption, *i, inside) for i in found):
+                break
+            else:
+                told = f"{check.name}: too far outside"
+        else:
+            missing[assumption.text] = told
+    return missing
+
+
+HOLDING = [s for s in statements.all_statements() if s.expected == "holds" and s.assumptions]
+IMPLIED: dict[str, dict[str, str]] = {
+    "das2022.eq35.repaired": {"eta <= 1/(2L)": "eta L E <= 3/10 says more"},
+    "hou2023.clip-inactive.repaired": {"0 < p <= 1": "p = 1 says more"},
+    "hou2023.corollary1.repaired": {
+        "each f_i is mu-strongly convex, mu > 0": "T* has no value at mu = 0, nor then T* >= 1",
+        "each f_i is L-smooth": "mu < L says more where no problem is at hand",
+        "mu < L": "T* has no value at mu = L, nor then T* >= 1",
+    },
+    "shulgin2025.corollary1": {
+        "0 < gamma <= beta R/((alpha + R) L_max)": "c <= D beta/((alpha + D) L_max) says more, which algebra proves",
+    },
+    "shulgin2025.corollary2": {
+        "0 < gamma <= beta R/((alpha + R) L_max)": "the prescribed gamma is this limit",
+        "0 < delta < 1": "no other delta has a prescribed sigma",
+    },
+    "zhang2021.theorem3.2.repaired": {"0 < delta < 1": "T >= 80 ln(1/delta) and epsilon <= ln(1/delta)/2 say more"},
+}
+"""Hypotheses that others of the statement contain, so that none fails alone: nothing is just outside of these."""
+
+
+@pytest.mark.parametrize("statement", HOLDING, ids=lambda s: s.id)
+def test_every_hypothesis_on_letters_has_an_instance_just_outside(statement: Statement) -> None:
+    found = uncovered(statement)
+    assert set(found) == set(IMPLIED.get(statement.id, ())), found
+
+
+def test_the_list_of_implied_hypotheses_has_no_other_statement() -> None:
+    assert set(IMPLIED) <= {s.id for s in HOLDING}
+
+
+# The law can be broken.
+
+EDGE = "just outside eta L <= 1"
+
+
+def edge() -> tuple[Statement, Check]:
+    statement = statements.get("hou2023.contraction")
+    (check,) = (c for c in statement.checks if c.name == EDGE)
+    return statement, check
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (None, "no instance outside"),
+        ({"eta L": ["11/10"]}, f"{EDGE}: too far outside"),
+        ({"p": ["51/50"]}, f"{EDGE}: others fail too: 0 < p <= 1"),
+    ],
+)
+def test_a_hypothesis_without_an_instance_just_outside_is_noticed(change: dict[str, Any] | None, told: str) -> None:
+    statement, check = edge()
+    assert not uncovered(statement)
+    other = () if change is None else (dataclasses.replace(check, instance={**check.instance, **change}),)
+    rest = (*(c for c in statement.checks if c is not check), *other)
+    assert uncovered(dataclasses.replace(statement, checks=rest)) == {"0 < eta <= 1/L": told}
+
+
+def test_a_hypothesis_that_is_left_out_is_noticed() -> None:
+    """Its instance just outside is admitted then: the check's verdict is no longer the recorded one."""
+    statement, check = edge()
+    weaker = dataclasses.replace(statement, assumptions=tuple(a for a in statement.assumptions if "eta" not in a.text))
+    assert [run_one(s, check, Settings(device="cpu")).verdict for s in (statement, weaker)] != ["not-applicable"] * 2
+
+
+def test_what_is_stated_otherwise_is_no_start_for_the_falsifier() -> None:
+    statement = statements.get("das2022.lemma8")
+    alone = tuple(c for c in statement.checks if "stated" in c.instance)
+    assert alone
+    with pytest.raises(InputError, match="has no runs to vary"):
+        falsify(dataclasses.replace(statement, checks=alone), instances=1)

@@ -1,0 +1,200 @@
+"""The law of right sides: of every statement that holds, each method notices when the right side is made smaller than
+what that method saw of the left one, or each of its checks says that it decides a part only."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+import sympy as sp
+
+from dpfl_theory import statements
+from dpfl_theory.checks import power
+from dpfl_theory.checks.runner import checks_of, plan, run_one, run_plan
+from dpfl_theory.checks.settings import Settings
+from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.formula import Letters, sides_of, total
+from dpfl_theory.statements.model import METHODS, Check, Sides, Source, Statement, Symbol
+from dpfl_theory.statements.power import Power, recorded
+from dpfl_theory.usual import check_seconds
+
+CPU = Settings(device="cpu")
+HOLDING = tuple(s for s in statements.all_statements() if s.sides is not None and s.expected == "holds")
+
+
+def compared(statement: Statement, method: str) -> tuple[Check, ...]:
+    """A method's checks inside the hypotheses; the units check, which is about units alone, is none of them."""
+    return tuple(c for c in statement.checks if c.method == method and c.expected != "not-applicable")
+
+
+PAIRS = [(s, method) for s in HOLDING for method in METHODS if compared(s, method)]
+ZERO = {("das2022.clow", "exact"), ("das2022.clow", "monte-carlo"), ("hou2023.eq3", "exact")}
+"""Where the right side is 0, of which no share is smaller: a number is taken off it instead, here and now."""
+EVERY = pytest.mark.parametrize(("statement", "method"), PAIRS, ids=[f"{s.id} {m}" for s, m in PAIRS])
+
+
+def law(statement: Statement, method: str, found: Power) -> str:
+    """What a method makes of smaller right sides: ``noticed``, ``parts``, or ``neither``, which breaks the law."""
+    share, by = found.least[method]
+    if share is not None and by != "units":
+        return "noticed"
+    return "parts" if all(c.part for c in compared(statement, method)) else "neither"
+
+
+def on_record(statement: Statement) -> Power:
+    found = recorded(statement.id)
+    assert found is not None, "run `make power`"
+    return found
+
+
+@EVERY
+def test_a_smaller_right_side_is_noticed_or_every_check_names_its_part(statement: Statement, method: str) -> None:
+    expected = {"neither"} if (statement.id, method) in ZERO else {"noticed", "parts"}
+    assert law(statement, method, on_record(statement)) in expected
+
+
+@pytest.mark.parametrize("statement", HOLDING, ids=lambda s: s.id)
+def test_what_lies_below_the_best_measured_ratio_is_noticed(statement: Statement) -> None:
+    """Where the ratio is that of the two sides themselves: in rational arithmetic, by a check that decides no part. (A
+    worst case has what is negative on the other side; a simulation notices what its limits leave.)"""
+    found = on_record(statement)
+    method, _, name = found.ratio_by.partition(": ")
+    by = [c for c in compared(statement, "exact") if c.name == name and not c.part]
+    if found.ratio is None or method != "exact" or not by:
+        return
+    share, _ = found.least["exact"]
+    assert share is not None
+    assert share <= min(s for s in power.SHRINKAGES if s > 1.001 * (1.0 - found.ratio))
+
+
+def lowered(statement: Statement) -> Statement:
+    """With 1 less on the right."""
+    made = sides_of(statement)
+    return dataclasses.replace(statement, sides=lambda _: Sides(made.lhs, {**made.rhs, "planted": sp.Integer(-1)}))
+
+
+@pytest.mark.parametrize(("id_", "method"), sorted(ZERO))
+def test_less_than_a_right_side_of_zero_is_noticed(id_: str, method: str) -> None:
+    statement = statements.get(id_)
+    for check in compared(statement, method):
+        before, after = (run_one(s, check, CPU) for s in (statement, lowered(statement)))
+        assert (before.verdict, before.rhs) == ("holds", 0.0)
+        assert after.verdict == "violated"
+
+
+def sample(method: str, most: int = 4, seconds: float = 3.0) -> list[tuple[Statement, Check, float]]:
+    """A few statements by chance, seeded, each with the fast check that notices least, and what it notices."""
+    found = []
+    for statement in HOLDING:
+        if not compared(statement, method):
+            continue
+        power_ = on_record(statement)
+        share, name = power_.least[method]
+        if share is None or (method == "privacy" and power_.reading[method][0] < power_.reading[method][1]):
+            continue
+        (check,) = (c for c in compared(statement, method) if c.name == name)
+        if check_seconds(statement.id, method, name) <= seconds:
+            found.append((statement, check, share))
+    return random.Random(7).sample(found, min(most, len(found)))
+
+
+SAMPLE = [(*found, method) for method in METHODS for found in sample(method)]
+
+
+@pytest.mark.parametrize(
+    ("statement", "check", "share", "method"), SAMPLE, ids=[f"{s.id} {m} {c.name}" for s, c, _, m in SAMPLE]
+)
+def test_a_planted_smaller_right_side_turns_the_verdict(
+    statement: Statement, check: Check, share: float, method: str
+) -> None:
+    """What is on record, again. Limits are of another draw and not sharp: half of what is left is planted for them."""
+    planted = share if method in ("algebra", "exact", "worst-case") else (1.0 + share) / 2.0
+    assert run_one(statement, check, CPU).verdict == "holds"
+    assert power._attempt(power.stronger(statement, planted), check)["verdict"] != "holds"
+
+
+def test_the_sample_has_every_method() -> None:
+    assert Counter(method for *_, method in SAMPLE) == dict.fromkeys(METHODS, 4)
+
+
+# The law can be broken: statements made up for it.
+
+
+def sides(s: Letters) -> Sides:
+    """x^2 <= x^2 + y^2."""
+    return Sides({"left": s.x**2}, {"right": s.x**2 + s.y**2})
+
+
+def typed(_: Statement, __: Mapping[str, Any]) -> Outcome:
+    x, y = sp.symbols("x y", positive=True)
+    return Outcome((x**2 + y**2 - x**2).is_positive, "the right side, typed here, exceeds the left one")
+
+
+def looked_at(statement: Statement, __: Mapping[str, Any]) -> Outcome:
+    sides_of(statement)
+    return typed(statement, __)
+
+
+def read(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+    return Outcome((total(statement) - total(statement, "lhs")).is_positive, "right less left")
+
+
+def mine(build: Callable[..., Any], part: str = "") -> Statement:
+    check = Check("algebra", "larger", build, part=part)
+    letters = (Symbol("x", "a length", (0, 1)), Symbol("y", "another", (0, 1)))
+    return Statement("mine.one", "lemma", "t", Source("mine", "here"), "text", letters, sides=sides, checks=(check,))
+
+
+def measured(statement: Statement) -> Power:
+    found = {(e.method, e.check): e.to_json() for e in run_plan(plan([statement])).evidence}
+    return power.power_of(statement, found, {share: power.planted(statement, share) for share in power.SHRINKAGES})
+
+
+@pytest.mark.parametrize(
+    ("build", "part", "verdict"),
+    [(read, "", "noticed"), (looked_at, "", "neither"), (looked_at, "a step", "parts"), (typed, "a step", "parts")],
+)
+def test_the_law_tells_who_reads_the_formula(build: Callable[..., Any], part: str, verdict: str) -> None:
+    statement = mine(build, part)
+    assert law(statement, "algebra", measured(statement)) == verdict
+
+
+def test_an_algebra_check_that_never_looks_at_the_sides_is_refused() -> None:
+    statement = mine(typed)
+    with pytest.raises(ValueError, match="the check 'larger' never looks at the statement's sides: read them, or set"):
+        run_one(dataclasses.replace(statement, source=Source("das2022", "here")), statement.checks[0], CPU)
+
+
+# The units check, which the law leaves out.
+
+
+def in_another_unit(statement: Statement) -> Statement | None:
+    """With a factor of unit F on one term of several; None where there is nothing else with a unit."""
+    made = sides_of(statement)
+    terms = {(side, name): t for side in ("lhs", "rhs") for name, t in getattr(made, side).items() if t != 0}
+    if len(terms) < 2:
+        return None
+    (side, name), term = list(terms.items())[-1]
+    factor = sp.Symbol("planted", positive=True)
+    changed = {**getattr(made, side), name: factor * term}
+    return dataclasses.replace(
+        statement,
+        symbols=(*statement.symbols, Symbol("planted", "a factor", (1, 0))),
+        sides=lambda _: dataclasses.replace(made, **{side: changed}),
+    )
+
+
+def test_a_wrong_unit_turns_every_units_check() -> None:
+    turned = 0
+    for statement in HOLDING:
+        planted = in_another_unit(statement)
+        if planted is None or not statement.homogeneous:
+            continue
+        check = checks_of(planted)[0]
+        assert (check.name, run_one(planted, check, CPU).verdict) == ("units", "violated"), statement.id
+        turned += 1
+    assert turned >= 140
