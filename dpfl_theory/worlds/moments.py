@@ -8,7 +8,7 @@ after the round, however many rounds went before.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from operator import mul
@@ -60,8 +60,13 @@ class Moments(Generic[State]):
 
     def after(self, round_: Callable[[State], State], count: int = 1) -> Moments[State]:
         """After so many rounds, each with its own choices and errors. The round returns a state of the same shape."""
+        return list(self.along(round_, count))[-1]
+
+    def along(self, round_: Callable[[State], State], count: int) -> Iterator[Moments[State]]:
+        """These, and those after each of so many rounds."""
+        yield self
         if not count:
-            return self
+            return
         size, world = len(self.entries), self.world
         maps: list[tuple[Fraction, list[list[Fraction]]]] = []
         noise = [[Fraction(0)] * size for _ in range(size)]
@@ -92,16 +97,17 @@ class Moments(Generic[State]):
                     [m + share * x for m, x in zip(*pair, strict=True)]
                     for pair in zip(moved, _times(matrix, half), strict=True)
                 ]
-            denominator *= whole_shares * scale**2
-            both = math.lcm(denominator, of_added)
-            up, more = both // denominator, both // of_added
+            grown = whole_shares * scale**2
+            grown *= of_added // math.gcd(denominator * grown, of_added)
+            up, more = grown // (whole_shares * scale**2), denominator * grown // of_added
             entries = [
                 [up * m + more * n for m, n in zip(*pair, strict=True)] for pair in zip(moved, added, strict=True)
             ]
-            shared_factor = math.gcd(both, *(x for row in entries for x in row))
-            entries = [[x // shared_factor for x in row] for row in entries]
-            denominator = both // shared_factor
-        return replace(self, entries=tuple(map(tuple, entries)), denominator=denominator)
+            # What came to the denominator in this round is small: dividing by its part in common costs little.
+            common = math.gcd(grown, *(x for row in entries for x in row))
+            entries = [[x // common for x in row] for row in entries]
+            denominator = denominator * grown // common
+            yield replace(self, entries=tuple(map(tuple, entries)), denominator=denominator)
 
     def square(self, form: Vector) -> Fraction:
         """E of the square of a linear form of the state."""
@@ -109,11 +115,11 @@ class Moments(Generic[State]):
 
     def product(self, u: Vector, v: Vector) -> Fraction:
         """E of the product of two linear forms of the state and of new errors."""
-        left, right = self._row(u), self._row(v)
+        (left, right), scale = _whole([self._row(u), self._row(v)])
         found = sum(a * sum(map(mul, right, row)) for a, row in zip(left, self.entries, strict=True) if a)
         new = {k for k in u.errors if k in v.errors and not _is_state(k)}
         errors = sum((u.errors[k] * v.errors[k] * self.world.variance(k) for k in new), Fraction(0))
-        return Fraction(found) / self.denominator + errors
+        return Fraction(found, self.denominator * scale**2) + errors
 
     def _row(self, form: Vector) -> list[Fraction]:
         return [form.known, *(form.errors.get(("state", k), Fraction(0)) for k in range(len(self.entries) - 1))]
