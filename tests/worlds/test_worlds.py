@@ -161,9 +161,9 @@ def moments(
     for t in range(count):
         x = state.x
         if isinstance(state, Scaffold):
-            state = scaffold(world, state, eta, eta_g, K, size, t=t)
+            state = scaffold(world, state, eta, eta_g, K, size, t=t, unseen=True)
         else:
-            state = fedavg(world, x, eta, eta_g, K, size, t=t, errors=True)
+            state = fedavg(world, x, eta, eta_g, K, size, t=t, errors=True, unseen=True)
     drift = [world.square(y - x) for path in state.paths for y in path[1:]]
     return {
         "move": world.square(state.x - x),
@@ -334,6 +334,18 @@ def test_every_choice_is_made_once() -> None:
     assert expected(world, run) == {"one": 1}
     assert len(seen) == len({path for path, _ in seen}) == 8
     assert sum(weight for _, weight in seen) == 1
+
+
+def test_local_steps_without_errors_look_at_a_new_gradient_each() -> None:
+    from PEPit import PEP
+    from PEPit.functions import SmoothConvexFunction
+
+    problem = PEP()
+    f = problem.declare_function(SmoothConvexFunction, L=1.0)
+    world = FunctionClass(problem, [f])
+    x = Vector(problem.set_initial_point())
+    expected(world, lambda: {"move": world.square(fedavg(world, x, 0.1, 1.0, 3).x - x)})
+    assert len(f.list_of_points) == 3
 
 
 def test_an_error_before_a_gradient_is_enumerated_over_functions() -> None:

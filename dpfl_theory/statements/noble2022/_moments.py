@@ -120,9 +120,9 @@ def rounds(users: Users, count: int, control: bool = True) -> list[RoundMoments]
         """The round, and what is left after it."""
         now: Scaffold | FedAvg = state.run
         if isinstance(now, Scaffold):
-            now = scaffold(world, now, users.eta_l, users.eta_g, K, users.size)
+            now = scaffold(world, now, users.eta_l, users.eta_g, K, users.size, unseen=True)
         else:
-            now = fedavg(world, now.x, users.eta_l, users.eta_g, K, users.size, errors=True)
+            now = fedavg(world, now.x, users.eta_l, users.eta_g, K, users.size, errors=True, unseen=True)
         points = tuple(now.paths[i][:K] if i in now.cohort else old for i, old in enumerate(state.points))
         return now, _Lagged(replace(now, paths=(), cohort=()), points)
 

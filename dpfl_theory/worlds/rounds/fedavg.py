@@ -23,7 +23,8 @@ def local_steps(
 
 @dataclass(frozen=True)
 class FedAvg:
-    """The state between rounds, the server's vector; and, of the last round, all clients' points, and who was heard."""
+    """The state between rounds, the server's vector; and, of the last round, the clients' points (none where they
+    were not looked at), and who was heard."""
 
     x: Vector
     paths: tuple[tuple[Vector, ...], ...] = ()
@@ -41,21 +42,22 @@ def fedavg(
     t: int = 0,
     errors: bool = False,
     noise: bool = False,
+    unseen: bool = False,
     threshold: Any = None,
 ) -> FedAvg:
     """One round: K local steps of every client, of which a cohort of ``size`` (all where it is None) is heard.
 
     errors: of client i's gradient in step k, called ("error", t, i, k). noise: of a message, called ("noise", t, i).
-    Clients outside the cohort take their steps too, unseen, as proofs have it.
+    unseen: clients outside the cohort take their steps too, as proofs have it.
     """
-    paths = []
-    for i in range(world.clients):
+    cohort = world.cohort(world.clients if size is None else size)
+    paths: list[tuple[Vector, ...]] = [()] * world.clients
+    for i in range(world.clients) if unseen else cohort:
 
         def stochastic(k: int, i: int = i) -> Callable[[Vector], Vector]:
             return lambda y: world.gradient(i, y) + world.error("error", t, i, k) if errors else world.gradient(i, y)
 
-        paths.append(tuple(local_steps(world, i, x, eta, [stochastic(k) for k in range(K)])))
-    cohort = world.cohort(world.clients if size is None else size)
+        paths[i] = tuple(local_steps(world, i, x, eta, [stochastic(k) for k in range(K)]))
     sent = []
     for i in cohort:
         message = paths[i][K] - x

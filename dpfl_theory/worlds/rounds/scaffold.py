@@ -15,7 +15,7 @@ __all__ = ["Scaffold", "scaffold"]
 @dataclass(frozen=True)
 class Scaffold:
     """The state between rounds: the server's vector and control variate, and the users' control variates; and, of the
-    last round, the points of all users' local steps, and who was heard."""
+    last round, the points of the users' local steps (none where they were not looked at), and who was heard."""
 
     x: Vector
     c: Vector
@@ -25,16 +25,26 @@ class Scaffold:
 
 
 def scaffold(
-    world: World, state: Scaffold, eta: Any, eta_g: Any, K: int, size: int, *, t: int = 0, errors: bool = True
+    world: World,
+    state: Scaffold,
+    eta: Any,
+    eta_g: Any,
+    K: int,
+    size: int,
+    *,
+    t: int = 0,
+    errors: bool = True,
+    unseen: bool = False,
 ) -> Scaffold:
     """One round: K local steps of every user, of which a cohort of ``size`` is heard. The error of user i's gradient in
     step k is called ("error", t, i, k).
 
-    Users outside the cohort take their steps too, unseen, as the paper's proofs have it.
+    unseen: users outside the cohort take their steps too, as the paper's proofs have it.
     """
     x, c, c_i = state.x, state.c, state.c_i
-    paths = []
-    for i in range(world.clients):
+    cohort = world.cohort(size)
+    paths: list[tuple[Vector, ...]] = [()] * world.clients
+    for i in range(world.clients) if unseen else cohort:
 
         def corrected(k: int, i: int = i) -> Callable[[Vector], Vector]:
             def step(y: Vector) -> Vector:
@@ -43,8 +53,7 @@ def scaffold(
 
             return step
 
-        paths.append(tuple(local_steps(world, i, x, eta, [corrected(k) for k in range(K)])))
-    cohort = world.cohort(size)
+        paths[i] = tuple(local_steps(world, i, x, eta, [corrected(k) for k in range(K)]))
     after = x + eta_g * average([paths[i][K] - x for i in cohort])
     heard = {i: c_i[i] - c + (x - paths[i][K]) / (K * eta) for i in cohort}
     new = tuple(heard.get(i, own) for i, own in enumerate(c_i))
