@@ -49,6 +49,14 @@ FEDAVG = "noble2022.theoremC.2.convex.repaired"
     ("module", "name", "fault", "statement", "method", "check"),
     [
         (fedavg, "average", times("1/4"), *ZHANG, "one round, convex, 2 of 2 clients, Q = 1, small local step"),
+        (
+            *(fedavg, "local_steps", long_steps, "zhang2021.eq15.sharpened", "worst-case"),
+            "the middle line, 1 client, Q = 3, eta_l Q L = 129/1000, noise",
+        ),
+        (
+            *(fedavg, "local_steps", long_steps, "zhang2021.eq19.repaired", "worst-case"),
+            "without noise, Q = 2, eta_l Q L = 1/20",
+        ),
         (fedavg, "average", times("1/2"), FEDAVG, "worst-case", "one round, M = 2, lM = 1, K = 1, B = 1, step 1"),
         (fedavg, "average", times("0"), FEDAVG, "exact", "all rounds, four of six users"),
         (
