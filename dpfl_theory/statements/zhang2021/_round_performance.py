@@ -52,7 +52,7 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
         return above
 
     x = Vector(problem.set_initial_point())
-    following = expected(world, lambda: {"next": excess(fedavg(world, x, eta, eta_g, Q, P).x)})["next"]
+    following = expected(world, lambda: {"next": excess(fedavg(world, x, eta, eta_g, Q, P, unseen=True).x)})["next"]
     first = [world.gradient(i, x) for i in range(2)]
     mean, apart = average(first).known, world.square((first[0] - first[1]) / 2)
     now = excess(x)
