@@ -1,8 +1,8 @@
 """Exact second moments of DP-ScaffNew on quadratics (hou2023): rational arithmetic against floating point.
 
 The package's moments are fractions, equal to the last digit, since its exact checks compare them without error; the
-recursion's maps are sparse, so that an iteration costs some N^2 products. Floating point carries 16 digits: what it
-saves is the price of exactness. Fractions grow with the iterations, so every sample is a whole run.
+matrix of moments is one of whole numbers over a denominator. Floating point carries 16 digits: what it saves is the
+price of exactness. Fractions grow with the iterations, so every sample is a whole run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import Array, Case, Contestant, load_jax
-from dpfl_theory.statements.hou2023._moments import iterated, second_moments
+from dpfl_theory.statements.hou2023._moments import iterated
+from dpfl_theory.worlds.base import Vector
 
 
 @dataclass(frozen=True)
@@ -37,23 +38,31 @@ def build(size: str, jax: bool) -> list[Case]:
     N = s.clients
     q = [[Fraction(1, 1 + (i + axis) % N) for i in range(N)] for axis in range(s.axes)]
     shifts = [[Fraction(i - axis, N) for i in range(N)] for axis in range(s.axes)]
-    moments = [second_moments([Fraction(8)] * N, [-h for h in row]) for row in shifts]
-    start = np.array([[[float(x) for x in row] for row in matrix] for matrix in moments])
+    deviations = np.array([[8.0] * N + [-float(h) for h in row] for row in shifts])
+    start = deviations[:, :, None] * deviations[:, None, :]
     curvatures = np.array([[float(x) for x in row] for row in q])
 
     def exact(rounds: int, private: bool) -> Array:
-        variance = VARIANCE if private else Fraction(0)
-        found = [iterated(m, row, ETA, P, rounds, variance) for m, row in zip(moments, q)]
-        return np.array([[float(x) for row in matrix for x in row] for matrix in found])
+        variance, axes = VARIANCE if private else Fraction(0), []
+        x, h = [Fraction(8)] * N, [Fraction(0)] * N
+        for row, shift in zip(q, shifts):
+            found = iterated(x, h, row, ETA, P, rounds, variance, shifts=shift)
+            control = [v - found.world.gradient(i, Vector(Fraction(0))) for i, v in enumerate(found.state.h_i)]
+            forms = [*found.state.x_i, *control]
+            axes.append([float(found.product(u, v)) for u in forms for v in forms])
+        result: Array = np.array(axes)
+        return result
 
     quiet, loud, spread = _maps(curvatures)
     p = float(P)
 
     def dense(rounds: int, private: bool) -> Array:
-        M, added = start, p * spread * (float(VARIANCE) if private else 0.0)
+        M: Array = start
+        added = p * spread * (float(VARIANCE) if private else 0.0)
         for _ in range(rounds):
             M = p * loud @ M @ loud.transpose(0, 2, 1) + (1.0 - p) * quiet @ M @ quiet.transpose(0, 2, 1) + added
-        return M.reshape(len(M), -1)
+        flat: Array = M.reshape(len(M), -1)
+        return flat
 
     contestants = [Contestant("dpfl_theory, exact", exact), Contestant("NumPy, dense maps", dense)]
     if jax:

@@ -1,7 +1,7 @@
 """The catalogue of statements, found by package scan.
 
-Each module of a paper's package, or of one of its chapters, holds ``STATEMENTS``, a tuple of `Statement`. There is no list
-to keep.
+Each module of a paper's package, or of one of its chapters, holds ``STATEMENTS``, a tuple of `Statement`. There is no
+list to keep.
 """
 
 from __future__ import annotations

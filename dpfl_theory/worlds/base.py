@@ -108,6 +108,10 @@ class World(ABC):
                 self._values[name] = self.choose((1, -1)) * self.size_of(name)
         return self.settled(v)
 
+    def fix(self, name: Hashable, value: Any) -> None:
+        """Give an error a value, in place of one of its two."""
+        self._values[name] = value
+
     def settled(self, v: Vector) -> Vector:
         """The vector with the errors that have a value replaced by it."""
         known, rest = v.known, {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -27,10 +28,12 @@ from dpfl_theory.statements.hou2023 import (
     observations,
     overparameterised,
     proof,
+    theorem1,
 )
 from dpfl_theory.statements.hou2023._moments import server_moment
 from dpfl_theory.statements.hou2023._sweeps import CLIENTS, best, divisors, gap, read
 from dpfl_theory.statements.model import Check, Sides, Statement
+from dpfl_theory.worlds.rounds import scaffnew
 
 PROBLEM = {"q": ["1", "1/4", "1/10"], "c": ["0", "1", "-2"], "x_0": "8"}
 
@@ -51,16 +54,63 @@ def test_the_contraction_is_tight_and_smaller_factors_fail() -> None:
     assert worst_ratio({**alone, "eta L": "17/10"}, contraction.SHARPENED) > 1.1
 
 
-def test_the_identity_of_a_communication_needs_the_factor_of_the_shifts() -> None:
+def plant(monkeypatch: pytest.MonkeyPatch, fault: Callable[[Any], Any]) -> None:
+    """Every round communicates with the gain, p/eta in Algorithm 2, that the fault makes of it."""
+    right = scaffnew.communication
+
+    def wrong(world: Any, state: Any, gain: Any, **others: Any) -> Any:
+        return right(world, state, fault(gain), **others)
+
+    monkeypatch.setattr(scaffnew, "communication", wrong)
+
+
+def test_the_identity_of_a_communication_needs_the_factor_of_the_shifts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its worst case is 1 in both directions; with control variates that move half as far it is not."""
 
-    def ratio(reverse: bool, **gain: float) -> Any:
-        case = proof.communication(proof.NONEXPANSIVE, {"N": 3, "eta/p": "2", "reverse": reverse}, **gain)
+    def ratio(reverse: bool) -> Any:
+        case = proof.performance(proof.NONEXPANSIVE, {"N": 3, "eta/p": "2", "reverse": reverse})
         return worst_case.solve(worst_case.inequality(proof.NONEXPANSIVE, case))
 
     for reverse in (False, True):
         assert ratio(reverse).guarantee == pytest.approx(1.0, abs=1e-6)
-        assert ratio(reverse, gain=0.5).dual > 1.2
+    plant(monkeypatch, lambda gain: gain / 2)
+    for reverse in (False, True):
+        assert ratio(reverse).dual > 1.2
+
+
+def verdicts(statement: Statement, method: str, name: str) -> set[str]:
+    """What checks whose names begin like this find, but those outside of the hypotheses."""
+    found = [c for c in statement.checks if c.method == method and c.name.startswith(name)]
+    return {run_one(statement, c, Settings(device="cpu")).verdict for c in found} - {"not-applicable"}
+
+
+@pytest.mark.parametrize(
+    ("statement", "method", "name"),
+    [
+        (contraction.CONTRACTION, "exact", "quadratics, three"),
+        (contraction.CONTRACTION, "worst-case", "N = 2, mu = 1/4, p = 1/2"),
+        (proof.NONEXPANSIVE, "exact", "quadratics, three"),
+        (theorem1.THEOREM1, "exact", "quadratics, opposite gradients"),
+    ],
+)
+def test_control_variates_that_move_too_far_in_the_round_turn_verdicts(
+    statement: Statement, method: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One fault in the one description: 2p/eta in place of p/eta, seen by exact moments and over all functions."""
+    assert verdicts(statement, method, name) == {"holds"}
+    plant(monkeypatch, lambda gain: 2 * gain)
+    assert verdicts(statement, method, name) == {"violated"}
+
+
+def test_a_mean_that_the_control_variates_lose_breaks_equation_3(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(world: Any, state: Any, gain: Any, **others: Any) -> Any:
+        after = right(world, state, gain, **others)
+        return replace(after, h_i=tuple(h - gain * (after.x - state.x) for h in after.h_i))
+
+    right = scaffnew.communication
+    assert verdicts(proof.EQ3, "exact", "") == {"holds"}
+    monkeypatch.setattr(scaffnew, "communication", lost)
+    assert verdicts(proof.EQ3, "exact", "") == {"violated"}
 
 
 def test_control_variates_that_forget_p_break_the_contraction() -> None:
@@ -213,8 +263,8 @@ def test_the_servers_vectors_of_both_are_nearly_as_far_from_x_star() -> None:
     server's."""
     q, p, T = [Fraction(1), Fraction(1, 4)], Fraction(1, 5), 40
     ours, fedavg = (
-        server_moment(Fraction(1), [Fraction(0)] * 2, q, Fraction(1), gain, T, p * T, coin=p)
-        for gain in (p, Fraction(0))
+        server_moment(Fraction(1), [Fraction(0)] * 2, q, Fraction(1), p, T, p * T, gain=gain)
+        for gain in (None, Fraction(0))
     )
     assert float(ours / fedavg) == pytest.approx(1.0617, abs=1e-3)
 

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
+from dpfl_theory.algorithms import ScaffNew as AlgorithmScaffNew
+from dpfl_theory.algorithms import simulate
+from dpfl_theory.algorithms.scaffold import Scaffold as AlgorithmScaffold
+from dpfl_theory.algorithms.two_sided import TwoSidedFedAvg
 from dpfl_theory.checks.worst_case import solve
+from dpfl_theory.problems.quadratic import from_matrices
 from dpfl_theory.statements.claims import Performance
 from dpfl_theory.worlds.base import Vector, World, average, expected
 from dpfl_theory.worlds.drawn import Drawn
+from dpfl_theory.worlds.moments import Moments
 from dpfl_theory.worlds.performance import FunctionClass
 from dpfl_theory.worlds.rational import Quadratics
-from dpfl_theory.worlds.rounds import ScaffNew, Scaffold, scaffnew, scaffold
+from dpfl_theory.worlds.rounds.fedavg import FedAvg, fedavg
+from dpfl_theory.worlds.rounds.scaffnew import ScaffNew, scaffnew
+from dpfl_theory.worlds.rounds.scaffold import Scaffold, scaffold
 
 F = Fraction
 
@@ -145,11 +154,16 @@ def test_scaffnew_contracts_over_all_functions(mu: float, p: float, n: int, eta:
 # DP-SCAFFOLD and DP-FedAvg
 
 
-def moments(world: World, state: Scaffold, star: Vector, count: int, K: int, size: int, eta: Any, eta_g: Any) -> Any:
+def moments(
+    world: World, state: Scaffold | FedAvg, star: Vector, count: int, K: int, size: int, eta: Any, eta_g: Any
+) -> Any:
     x = state.x
     for t in range(count):
         x = state.x
-        state = scaffold(world, state, eta, eta_g, K, size, t=t)
+        if isinstance(state, Scaffold):
+            state = scaffold(world, state, eta, eta_g, K, size, t=t, unseen=True)
+        else:
+            state = fedavg(world, x, eta, eta_g, K, size, t=t, errors=True, unseen=True)
     drift = [world.square(y - x) for path in state.paths for y in path[1:]]
     return {
         "move": world.square(state.x - x),
@@ -176,7 +190,7 @@ def test_scaffold_has_the_moments_of_affine_forms(control: bool, count: int) -> 
 
     def run() -> Mapping[str, Any]:
         own = warm(world, start, K)
-        state = Scaffold(start, average(own), own) if control else Scaffold(start, None, None)
+        state = Scaffold(start, average(own), own) if control else FedAvg(start)
         return moments(world, state, world.minimiser, count, K, size, eta, eta_g)  # type: ignore[no-any-return]
 
     assert expected(world, run) == by_rows(a, b, control, count, K, size, eta, eta_g, start.known)
@@ -224,6 +238,75 @@ def by_rows(
     return out
 
 
+def test_repeated_rounds_have_the_moments_of_their_enumeration() -> None:
+    """Cohorts, errors, and control variates that begin with errors: two rounds moved on as a matrix, against all draws
+    of both; and the product of two forms with errors of their own."""
+    world = Quadratics((F(2), F(-1, 2), F(1)), (F(1), F(3), F(0)), {"error": F(1, 3)})
+    K, size, eta, eta_g, start = 2, 2, F(1, 10), F(3, 2), Vector(F(2))
+    own = warm(world, start, K)
+    first = Scaffold(start, average(own), own)
+    enumerated = expected(world, lambda: moments(world, first, world.minimiser, 2, K, size, eta, eta_g))
+
+    def round_(state: Scaffold) -> Scaffold:
+        after = scaffold(world, state, eta, eta_g, K, size)
+        return Scaffold(after.x, after.c, after.c_i)
+
+    found = Moments.of(world, first).after(round_, 2)
+    assert found.square(found.state.x - world.minimiser) == enumerated["distance"]
+    noisy = found.state.x + world.error("error")
+    assert found.square(noisy) == found.square(found.state.x) + F(1, 3)
+    assert found.product(noisy, found.state.x) == found.square(found.state.x)
+    with pytest.raises(ValueError, match="returns 8 vectors"):
+        found.after(lambda state: replace(state, paths=((state.x, state.x, state.x),)))
+
+
+# Rounds against the algorithms that simulations run
+
+
+CENTRES = np.array([[2.0, -1.0], [0.0, 3.0], [-4.0, 1.0]])
+MATRICES = np.array([[[1.0, 0.2], [0.2, 0.5]], [[0.25, 0.0], [0.0, 1.0]], [[0.6, -0.3], [-0.3, 0.4]]])
+
+
+def plain() -> tuple[Any, Drawn]:
+    """The problem f_i(w) = ||A_i (w - c_i)||^2/2, and its world."""
+    problem = from_matrices(MATRICES, CENTRES)
+    gradients = [lambda x, i=i: problem.client_gradient(i, x) for i in range(3)]
+    return problem, Drawn(gradients, 2, {}, seed=1)
+
+
+def simulated(algorithm: Any, problem: Any, rounds: int) -> Any:
+    return simulate(algorithm, problem, rounds, 1, 0, start=np.array([5.0, -3.0]), device="cpu").final[0]
+
+
+@pytest.mark.parametrize("threshold", [None, 0.7])
+def test_fedavg_is_the_algorithm_that_runs(threshold: float | None) -> None:
+    problem, world = plain()
+    x = Vector(np.array([5.0, -3.0]))
+    for _ in range(4):
+        x = fedavg(world, x, 0.3, 1.5, 3, threshold=threshold).x
+    algorithm = TwoSidedFedAvg(0.3, global_step=1.5, local_steps=3, threshold=threshold)
+    assert x.known == pytest.approx(simulated(algorithm, problem, 4), rel=1e-12)
+
+
+@pytest.mark.parametrize("threshold", [None, 0.7])
+def test_scaffnew_is_the_algorithm_that_runs(threshold: float | None) -> None:
+    problem, world = plain()
+    start, zero = Vector(np.array([5.0, -3.0])), world.zero
+    state = ScaffNew(start, (start,) * 3, (zero,) * 3)
+    for _ in range(4):
+        state = scaffnew(world, state, 0.3, 1, noise=False, threshold=threshold)
+    assert state.x.known == pytest.approx(simulated(AlgorithmScaffNew(0.3, 1.0, threshold), problem, 4), rel=1e-12)
+
+
+def test_scaffold_is_the_algorithm_that_runs() -> None:
+    problem, world = plain()
+    state = Scaffold(Vector(np.array([5.0, -3.0])), world.zero, (world.zero,) * 3)
+    for _ in range(4):
+        state = scaffold(world, state, 0.3, 1.5, 3, 3, errors=False)
+    algorithm = AlgorithmScaffold(0.3, global_step=1.5, local_steps=3)
+    assert state.x.known == pytest.approx(simulated(algorithm, problem, 4), rel=1e-12)
+
+
 def test_errors_that_are_looked_at_fall_on_two_values() -> None:
     """A clipped message: with |2 + e| and e = +-1 clipped to 3/2, the mean is (3/2 + 1)/2."""
     world = Quadratics([1], [0], {"error": 1})
@@ -251,6 +334,18 @@ def test_every_choice_is_made_once() -> None:
     assert expected(world, run) == {"one": 1}
     assert len(seen) == len({path for path, _ in seen}) == 8
     assert sum(weight for _, weight in seen) == 1
+
+
+def test_local_steps_without_errors_look_at_a_new_gradient_each() -> None:
+    from PEPit import PEP
+    from PEPit.functions import SmoothConvexFunction
+
+    problem = PEP()
+    f = problem.declare_function(SmoothConvexFunction, L=1.0)
+    world = FunctionClass(problem, [f])
+    x = Vector(problem.set_initial_point())
+    expected(world, lambda: {"move": world.square(fedavg(world, x, 0.1, 1.0, 3).x - x)})
+    assert len(f.list_of_points) == 3
 
 
 def test_an_error_before_a_gradient_is_enumerated_over_functions() -> None:

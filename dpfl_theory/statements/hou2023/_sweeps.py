@@ -14,6 +14,10 @@ from functools import cache
 from typing import Any
 
 from dpfl_theory.statements.hou2023._moments import expected_parts, server_moment
+from dpfl_theory.worlds.base import Vector
+from dpfl_theory.worlds.moments import Moments
+from dpfl_theory.worlds.rational import Quadratics
+from dpfl_theory.worlds.rounds.fedavg import FedAvg, fedavg
 
 __all__ = [
     *("CLIENTS", "Sweep", "best", "divisors", "gap", "interior", "monotone", "over_steps", "over_totals", "problems"),
@@ -67,14 +71,10 @@ def gap(algorithm: str, problem: tuple[Numbers, Numbers, Fraction], tau: int, T:
         distance, _ = expected_parts(curvatures, [x_0 - x_star], shifts, eta, p, T, p * T * unit)
         return curvature / 2 * distance / n
     rounds = T // tau
-    kept = [(1 - eta * a) ** tau for a in q]
-    factor = sum(kept, Fraction(0)) / n
-    pull = sum(((1 - k) * b for k, b in zip(kept, c)), Fraction(0)) / n
-    mean, variance = x_0, Fraction(0)
-    for _ in range(rounds):
-        mean = factor * mean + pull
-        variance = factor**2 * variance + rounds * unit / n
-    return curvature / 2 * ((mean - x_star) ** 2 + variance)
+    world = Quadratics(q, [a * b for a, b in zip(q, c)], {"noise": rounds * unit})
+    start = Moments.of(world, FedAvg(Vector(x_0)))
+    end = start.after(lambda now: FedAvg(fedavg(world, now.x, eta, 1, tau, noise=True).x), rounds)
+    return curvature / 2 * end.square(end.state.x - world.minimiser)
 
 
 def best(values: Mapping[int, Fraction], keys: Sequence[int]) -> tuple[int, Fraction]:

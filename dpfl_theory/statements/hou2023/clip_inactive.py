@@ -12,12 +12,14 @@ from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023._causes import NOISE_IN_UPDATES
 from dpfl_theory.statements.hou2023._experiments import experiment, run_of
-from dpfl_theory.statements.hou2023._moments import iterated, second_moments
+from dpfl_theory.statements.hou2023._moments import iterated, parts
 from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import equal
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
+    from dpfl_theory.worlds.moments import Moments
+    from dpfl_theory.worlds.rounds.scaffnew import ScaffNew
 
 
 def _sides(s: Letters) -> Sides:
@@ -28,13 +30,11 @@ def _repaired_sides(s: Letters) -> Sides:
     return Sides(lhs={"messages": s.E_messages}, rhs={"psi": 2 / s.N * s.E_mean_psi})
 
 
-def _message(moments: list[list[Fraction]], q: list[Fraction], eta: Fraction) -> Fraction:
-    """Mean over the clients of E(xhat_i - x)^2 along one axis just after communicating: -eta q_i a + eta b_i."""
-    n, total = len(q), Fraction(0)
-    for i in range(n):
-        a, cross, b = moments[i][i], moments[i][n + i], moments[n + i][n + i]
-        total += eta**2 * (q[i] ** 2 * a - 2 * q[i] * cross + b)
-    return total / n
+def _message(found: Moments[ScaffNew], eta: Fraction) -> Fraction:
+    """Mean over the clients of E(xhat_i - x_i)^2 along one axis: the messages just after communicating."""
+    state = found.state
+    sent = (eta * (h - found.world.gradient(i, x)) for i, (x, h) in enumerate(zip(state.x_i, state.h_i)))
+    return sum(map(found.square, sent), Fraction(0)) / len(state.x_i)
 
 
 def _second_messages(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
@@ -45,12 +45,12 @@ def _second_messages(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     n, d, L, T = len(q), int(instance["d"]), max(q), int(instance.get("T", 2))
     eta, p = Fraction(instance.get("eta L", "1")) / L, Fraction(instance.get("p", "1"))
     fixed = {"C": 1, "mu": min(q), "L": L, "eta": eta, "p": p, "T": T, "delta": Fraction(1, 2)}
-    still, found = second_moments([Fraction(0)] * n, [Fraction(0)] * n), []
+    still, found = [Fraction(0)] * n, []
     for unit in map(Fraction, instance["v ln(1/delta)/epsilon^2"]):
         for earlier in sorted({1, T - 1}):
-            moments = iterated(still, q, eta, p, earlier, T * unit)
+            moments = iterated(still, still, q, eta, p, earlier, T * unit)
             at = {"N": n, "d": d, "eta": eta, "p": 1, "T": T, "after": earlier, "v ln(1/delta)/epsilon^2": unit}
-            found.append(Values({**fixed, "E_messages": d * _message(moments, q, eta)}, at))
+            found.append(Values({**fixed, "E_messages": d * _message(moments, eta)}, at))
     return found
 
 
@@ -74,9 +74,10 @@ def _bounded(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     eta, found = Fraction(instance.get("eta L", "1")) / L, []
     for t in instance.get("t", (0, 1, 4)):
         for variance in map(Fraction, ("0", "1/3")):
-            moments = iterated(second_moments([a[0]] * n, b), q, eta, p, t, variance)
-            psi = sum(moments[i][i] * (1 if i < n else (eta / p) ** 2) for i in range(2 * n))
-            letters = {"E_messages": _message(moments, q, eta), "E_mean_psi": psi, "N": n, "mu": min(q), "L": L}
+            moments = iterated([a[0]] * n, b, q, eta, p, t, variance)
+            distance, control = parts(moments)
+            psi = distance + (eta / p) ** 2 * control
+            letters = {"E_messages": _message(moments, eta), "E_mean_psi": psi, "N": n, "mu": min(q), "L": L}
             letters |= {"eta": eta, "p": p, "T": t + 1, "delta": Fraction(1, 2)}
             found.append(Values(letters, at={"t": t, "sigma^2": variance}))
     return found

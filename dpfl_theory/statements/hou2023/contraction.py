@@ -10,7 +10,7 @@ from typing import Any
 from dpfl_theory.statements.claims import Outcome, Values, WorstCase
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.hou2023 import _letters as hou
-from dpfl_theory.statements.hou2023._moments import iterated, second_moments
+from dpfl_theory.statements.hou2023._moments import iterated, parts
 from dpfl_theory.statements.hou2023.proof import ALONE, QUADRATICS, VARIANCE, WHERE
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.symbolic import equal
@@ -37,32 +37,33 @@ def _sides(s: Letters, power: int = 1) -> Sides:
 def contraction(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     """E psi_t and E psi_{t+1} of one iteration without noise, from any x_i and any h_i that sum to zero.
 
-    The coin is a convex combination of its two outcomes; x* is the origin, where the gradients h*_i sum to zero.
+    x* is the origin, where the gradients h*_i sum to zero.
     """
     from PEPit import PEP, Expression, Point
     from PEPit.functions import SmoothStronglyConvexFunction
+
+    from dpfl_theory.worlds.base import Vector, expected
+    from dpfl_theory.worlds.performance import FunctionClass
+    from dpfl_theory.worlds.rounds.scaffnew import ScaffNew, scaffnew
 
     mu, p, n = float(Fraction(instance["mu"])), float(Fraction(instance["p"])), int(instance["N"])
     eta = float(Fraction(instance["eta L"]))  # L = 1
     problem = PEP()
     functions = [problem.declare_function(SmoothStronglyConvexFunction, mu=mu, L=1) for _ in range(n)]
-    origin = Point(is_leaf=False, decomposition_dict={})
-    rest, last = origin, origin
-    stars, shifts = [], []
-    for f in functions[:-1]:
-        stars.append(f.gradient(origin))
-        shifts.append(Point())
-        rest, last = rest - stars[-1], last - shifts[-1]
-    functions[-1].add_point((origin, rest, Expression()))
-    stars, shifts = [*stars, rest], [*shifts, last]
-    x = [problem.set_initial_point() for _ in range(n)]
-    moved = [xi - eta * (f.gradient(xi) - h) for xi, f, h in zip(x, functions, shifts)]
-    mean = sum(moved[1:], moved[0]) / n
-    weight = (eta / p) ** 2
-    sent = n * mean**2 + sum((eta / p * (h - g) + mean - m) ** 2 for h, g, m in zip(shifts, stars, moved))
-    silent = sum(m**2 for m in moved) + weight * sum((h - g) ** 2 for h, g in zip(shifts, stars))
-    psi = sum(xi**2 for xi in x) + weight * sum((h - g) ** 2 for h, g in zip(shifts, stars))
-    values = {"psi_next": p * sent + (1 - p) * silent, "psi_t": psi, "mu": mu, "L": 1, "eta": eta, "p": p, "N": n}
+    world = FunctionClass(problem, functions)
+    star, rest, last, shifts = world.zero, world.zero, world.zero, []
+    for i in range(n - 1):
+        shifts.append(Vector(Point()))
+        rest, last = rest - world.gradient(i, star), last - shifts[-1]
+    functions[-1].add_point((star.known, rest.known, Expression()))
+    start = ScaffNew(star, tuple(Vector(problem.set_initial_point()) for _ in range(n)), (*shifts, last))
+
+    def psi(state: ScaffNew) -> Any:
+        control = [eta / p * (h - world.gradient(i, star)) for i, h in enumerate(state.h_i)]
+        return sum(world.square(v) for v in (*state.x_i, *control))
+
+    after = expected(world, lambda: {"psi": psi(scaffnew(world, start, eta, p, noise=False))})["psi"]
+    values = {"psi_next": after, "psi_t": psi(start), "mu": mu, "L": 1, "eta": eta, "p": p, "N": n}
     return WorstCase(problem, {**values, "d": 1, "noise_variance": 0}, "E psi_(t+1) against theta psi_t")
 
 
@@ -75,9 +76,9 @@ def _quadratics(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
         eta = product / L
         for p in map(Fraction, instance.get("p", ("1", "1/2", "1/9"))):
             for variance in map(Fraction, ("0", "1/5")):
-                moments = iterated(second_moments(a, b), q, eta, p, 1, variance)
+                distance, control = parts(iterated(a, b, q, eta, p, 1, variance))
                 psi = sum(x * x for x in a) + (eta / p) ** 2 * sum(x * x for x in b)
-                after = sum(moments[i][i] * (1 if i < n else (eta / p) ** 2) for i in range(2 * n))
+                after = distance + (eta / p) ** 2 * control
                 letters = {"psi_t": psi, "psi_next": after, "noise_variance": variance, "N": n, "d": 1}
                 letters |= {"eta": eta, "p": p, "mu": mu, "L": L}
                 found.append(Values(letters, at={"eta": eta, "p": p, "sigma^2": variance}))

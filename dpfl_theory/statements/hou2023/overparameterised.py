@@ -12,7 +12,7 @@ from dpfl_theory.statements.formula import Letters, at
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023._causes import NOISE_IN_SHIFTS
 from dpfl_theory.statements.hou2023._experiments import experiment, run_of
-from dpfl_theory.statements.hou2023._moments import expected_parts, iterated, psi_start, second_moments
+from dpfl_theory.statements.hou2023._moments import expected_parts, iterated, parts, psi_start
 from dpfl_theory.statements.hou2023.contraction import CONTRACTION
 from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, checks
 
@@ -48,10 +48,9 @@ def _stationary(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """E||h_t||^2 of N equal clients with f_i = x^2/2 from x* with h_0 = 0, eta = p = sigma^2 = 1: N - 1 for every t
     >= 1, while psi_0 = 0."""
     n, one, found = int(instance["N"]), Fraction(1), []
-    still = second_moments([Fraction(0)] * n, [Fraction(0)] * n)
+    still = [Fraction(0)] * n
     for t in instance["t"]:
-        moments = iterated(still, [one] * n, one, one, t, one)
-        shifts = sum(moments[i][i] for i in range(n, 2 * n))
+        shifts = parts(iterated(still, still, [one] * n, one, one, t, one))[1]
         letters = {"E_shifts": shifts, "psi_0": 0, "T": t, **dict.fromkeys(("eta", "p", "mu", "L"), one)}
         found.append(Values(letters, at={"t": t}))
     return found
@@ -63,11 +62,11 @@ def _against_fedavg(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
     DP-FedAvg is the same recursion with control variates that stay at zero: communications do not change them.
     """
     q, cases = [Fraction(v) for v in instance["q"]], []
-    at_star = second_moments([Fraction(instance["x_0"])] * len(q), [Fraction(0)] * len(q))
+    start, zero = [Fraction(instance["x_0"])] * len(q), [Fraction(0)] * len(q)
     for p in map(Fraction, ("1/2", "1/5")):
         for T in (20, 40):
-            found = [iterated(at_star, q, 1 / max(q), gain, T, p * T, coin=p) for gain in (p, Fraction(0))]
-            ours, fedavg = (sum((m[i][i] for i in range(len(q))), Fraction(0)) for m in found)
+            both = (iterated(start, zero, q, 1 / max(q), p, T, p * T, gain=gain) for gain in (None, Fraction(0)))
+            ours, fedavg = (parts(found)[0] for found in both)
             cases.append(Case({"p": p, "T": T, "v C^2 ln(1/delta)/epsilon^2": 1}, ours, fedavg))
     return cases
 
@@ -77,7 +76,7 @@ def _fedavg_by_theorem1(_: Statement, instance: Mapping[str, Any]) -> list[Case]
     iterations: theta^T psi_0 and the noise's share."""
     q, cases = [Fraction(v) for v in instance["q"]], []
     x_0, n, eta = Fraction(instance["x_0"]), len(q), 1 / max(q)
-    at_start = second_moments([x_0] * n, [Fraction(0)] * n)
+    start, zero = [x_0] * n, [Fraction(0)] * n
     for p in map(Fraction, ("1", "1/2", "1/5")):
         for T in (1, 5, 40):
             for variance in map(Fraction, ("0", "1/100", "3")):
@@ -85,8 +84,7 @@ def _fedavg_by_theorem1(_: Statement, instance: Mapping[str, Any]) -> list[Case]
                 psi = n * x_0**2
                 for _t in range(T):
                     psi = at(CONTRACTION, "rhs", {**letters, "psi_t": psi})
-                moments = iterated(at_start, q, eta, Fraction(0), T, variance, coin=p)
-                left = sum((moments[i][i] for i in range(n)), Fraction(0))
+                left = parts(iterated(start, zero, q, eta, p, T, variance, gain=Fraction(0)))[0]
                 cases.append(Case({"p": p, "T": T, "sigma^2": variance}, left, psi))
     return cases
 

@@ -9,9 +9,14 @@ from typing import Any
 from dpfl_theory.statements.claims import Outcome, Values, WorstCase
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.hou2023 import _letters as hou
-from dpfl_theory.statements.hou2023._moments import iterated, second_moments
+from dpfl_theory.statements.hou2023._moments import iterated, parts
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.worlds.base import Vector, average
+from dpfl_theory.worlds.performance import FunctionClass
+from dpfl_theory.worlds.rational import Quadratics
+from dpfl_theory.worlds.rounds import scaffnew
+from dpfl_theory.worlds.rounds.scaffnew import ScaffNew
 
 __all__ = ["ALONE", "CLIENTS", "QUADRATICS", "STATEMENTS", "VARIANCE", "WHERE"]
 
@@ -43,25 +48,21 @@ def _projection(_: Statement, instance: Mapping[str, Any]) -> Outcome:
 
 def _eq3_cases(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """Algorithm 2 in rational numbers, clipped and with noise, on f_i(x) = q_i (x - c_i)^2/2: |sum_i h_t^{(i)}|/N."""
-    q, c = ([Fraction(v) for v in instance[k]] for k in ("q", "c"))
+    q, c, h = ([Fraction(v) for v in instance[k]] for k in ("q", "c", "h_0"))
     eta, p, C = (Fraction(instance[k]) for k in ("eta", "p", "C"))
-    server = Fraction(instance["x_0"])
-    x, h = [server] * len(q), [Fraction(v) for v in instance["h_0"]]
+    server = Vector(Fraction(instance["x_0"]))
     if sum(h) != 0:
         raise ValueError(f"the first shifts add up to {sum(h)}, not to 0 as Algorithm 2 asks for")
-    found = []
-    for t, (coin, noise) in enumerate(instance["rounds"]):
-        moved = [xi - eta * (qi * (xi - ci) - hi) for xi, qi, ci, hi in zip(x, q, c, h)]
-        if coin:
-            sent = [max(-C, min(C, m - server)) + Fraction(e) for m, e in zip(moved, noise)]
-            mean = sum(sent, Fraction(0)) / len(q)
-            server += mean
-            h = [hi + p / eta * (mean - s) for hi, s in zip(h, sent)]
-            x = [server] * len(q)
-        else:
-            x = moved
-        mean_shift = abs(sum(h, Fraction(0))) / len(q)
-        found.append(Values({"mean_shift": mean_shift}, at={"t": t + 1, "h": tuple(h)}))
+    world = Quadratics(q, [a * b for a, b in zip(q, c)])
+    world.begin([0 if coin else 1 for coin, _ in instance["rounds"]])
+    state, found = ScaffNew(server, (server,) * len(q), tuple(map(Vector, h))), []
+    for t, (_coin, noise) in enumerate(instance["rounds"]):
+        for i, e in enumerate(noise):
+            world.fix(("noise", t, i), Fraction(e))
+        state = scaffnew.scaffnew(world, state, eta, p, t=t, threshold=C)
+        mean_shift = abs(world.settled(average(state.h_i)).known)
+        shifts = tuple(world.settled(shift).known for shift in state.h_i)
+        found.append(Values({"mean_shift": mean_shift}, at={"t": t + 1, "h": shifts}))
     return found
 
 
@@ -94,32 +95,31 @@ def _nonexpansive_cases(_: Statement, instance: Mapping[str, Any]) -> list[Value
     q, a, b = ([Fraction(v) for v in instance[k]] for k in ("q", "a", "b"))
     n, found = len(q), []
     for eta, p, variance in ((Fraction(1, 2), Fraction(1, 3), Fraction(0)), (Fraction(1), Fraction(1), Fraction(2, 7))):
-        moments = iterated(second_moments(a, b), q, eta, p, 1, variance, coin=Fraction(1))
-        diagonal = [moments[i][i] for i in range(2 * n)]
+        consensus, control = parts(iterated(a, b, q, eta, Fraction(1), 1, variance, gain=p / eta))
         moved = [(1 - eta * qi) * ai + eta * bi - eta / p * bi for qi, ai, bi in zip(q, a, b)]
-        letters = {"T_1": sum(diagonal[:n]), "T_2": (eta / p) ** 2 * sum(diagonal[n:]), "N": n, "d": 1}
+        letters = {"T_1": consensus, "T_2": (eta / p) ** 2 * control, "N": n, "d": 1}
         letters |= {"y_t": sp.sqrt(sum(m * m for m in moved)), "noise_variance": variance}
         found.append(Values(letters, at={"eta": eta, "p": p, "sigma^2": variance}))
     return found
 
 
-def communication(_: Statement, instance: Mapping[str, Any], gain: float = 1.0) -> WorstCase:
+def performance(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     """T_1 + T_2 of one communication without noise against ||y_t||^2, or the other way round where ``reverse`` is set.
 
     Over all a_i = xhat_i - x* and all b_i = h_i - h*_i with sum 0: y_t = a - (eta/p) b, and what is sent is a.
-    gain: 1 in the update of the control variates.
     """
     from PEPit import PEP, Point
 
     problem, n, ratio = PEP(), int(instance["N"]), float(Fraction(instance["eta/p"]))
-    a = [problem.set_initial_point() for _ in range(n)]
-    b = [Point() for _ in range(n - 1)]
-    b.append(-sum(b[1:], b[0]) if b else Point(is_leaf=False, decomposition_dict={}))
-    mean = sum(a[1:], a[0]) / n
+    world = FunctionClass(problem, [None] * n)
+    a = tuple(Vector(problem.set_initial_point()) for _ in range(n))
+    b = tuple(Vector(Point()) for _ in range(n - 1))
+    b = (*b, sum((-1 * bi for bi in b), world.zero))
+    after = scaffnew.communication(world, ScaffNew(world.zero, a, b), 1 / ratio, noise=False)
     values = {
-        "T_1": n * mean**2,
-        "T_2": sum((ratio * bi + gain * (mean - ai)) ** 2 for ai, bi in zip(a, b)),
-        "y_t^2": sum((ai - ratio * bi) ** 2 for ai, bi in zip(a, b)),
+        "T_1": sum(world.square(x) for x in after.x_i),
+        "T_2": ratio**2 * sum(world.square(h) for h in after.h_i),
+        "y_t^2": sum(world.square(ai - ratio * bi) for ai, bi in zip(a, b)),
     }
     values |= {"N": n, "d": 1, "noise_variance": 0}
     return WorstCase(problem, values, "T_1 + T_2 and ||y_t||^2", direction=">=" if instance["reverse"] else "<=")
@@ -182,7 +182,7 @@ NONEXPANSIVE: Statement = Statement(
     sides=_nonexpansive_sides,
     checks=(
         Check("algebra", "A is a projection", _pythagoras),
-        *checks("worst-case", communication, _BOTH_WAYS),
+        *checks("worst-case", performance, _BOTH_WAYS),
         *checks("exact", _nonexpansive_cases, QUADRATICS),
     ),
     uses=("hou2023.eq3",),

@@ -16,6 +16,9 @@ from dpfl_theory.statements import model
 from dpfl_theory.statements.claims import WorstCase
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.zhang2021._limits import StepLimits
+from dpfl_theory.worlds.base import Vector, average, expected
+from dpfl_theory.worlds.performance import FunctionClass
+from dpfl_theory.worlds.rounds.fedavg import fedavg
 
 __all__ = ["at_limit", "checks", "one_round"]
 
@@ -28,42 +31,30 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     of f is the origin, where the gradients sum to zero; values of f are counted from there. In the theorem f(x^0) -
     E f(x^1) stands for f(x^0) - f*, which is more, and what it may be below zero by is added to both sides.
     """
-    from PEPit import PEP, Expression, Point
+    from PEPit import PEP, Expression
     from PEPit.functions import SmoothConvexFunction, SmoothFunction
 
     P, Q, eta_g = int(instance["P"]), int(instance["Q"]), float(Fraction(instance["eta_g"]))
     eta = float(Fraction(instance["eta Q L"])) / Q
-    beta = eta_g * eta
     problem = PEP()
     kind = SmoothConvexFunction if instance["class"] == "convex" else SmoothFunction
     functions = [problem.declare_function(kind, L=1.0) for _ in range(2)]
-    origin = Point(is_leaf=False, decomposition_dict={})
-    at_origin = functions[0].gradient(origin)
-    functions[1].add_point((origin, -at_origin, Expression()))
-    least = (functions[0](origin) + functions[1](origin)) / 2
+    world = FunctionClass(problem, functions)
+    origin = world.zero
+    functions[1].add_point((origin.known, -1 * world.gradient(0, origin).known, Expression()))
+    least = (world.value(0, origin) + world.value(1, origin)) / 2
 
-    def excess(y: Any) -> Any:
+    def excess(y: Vector) -> Any:
         """f(y) - f*. Functions that are not convex need to be told that f does not go below f*."""
-        above = (functions[0](y) + functions[1](y)) / 2 - least
+        above = (world.value(0, y) + world.value(1, y)) / 2 - least
         if instance["class"] != "convex":
-            slope = (functions[0].gradient(y) + functions[1].gradient(y)) / 2
-            problem.add_constraint(slope**2 / 2 <= above)
+            problem.add_constraint(world.square(average([world.gradient(i, y) for i in range(2)])) / 2 <= above)
         return above
 
-    x = problem.set_initial_point()
-    sums = []
-    for f in functions:
-        y, total = x, origin
-        for _ in range(Q):
-            g = f.gradient(y)
-            y, total = y - eta * g, total + g
-        sums.append(total)
-    first = [f.gradient(x) for f in functions]
-    mean, apart = (first[0] + first[1]) / 2, ((first[0] - first[1]) / 2) ** 2
-    cohorts = list(itertools.combinations(range(2), P))
-    following: Any = 0.0
-    for members in cohorts:
-        following += excess(x - beta / P * sum((sums[i] for i in members), origin)) / len(cohorts)
+    x = Vector(problem.set_initial_point())
+    following = expected(world, lambda: {"next": excess(fedavg(world, x, eta, eta_g, Q, P, unseen=True).x)})["next"]
+    first = [world.gradient(i, x) for i in range(2)]
+    mean, apart = average(first).known, world.square((first[0] - first[1]) / 2)
     now = excess(x)
     ones = dict.fromkeys(("L", "d", "T", "alpha", "gamma_1", "gamma_2"), 1.0)
     zeros = dict.fromkeys(("sigma_l", "noise_variance", "G", "E_deviation", "E_square_deviation", *_BIASES), 0.0)
@@ -71,7 +62,7 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     if all(letter.name != "gap" for letter in statement.letters):
         values |= {"square": mean**2, "sigma_g^2": apart, "f_now": now, "E_next": following}
         return WorstCase(problem, values, f"{statement.id}, from f*, L = 1")
-    unit = beta * Q / 4  # every quantity is multiplied by it, so that the start has the factor 1
+    unit = eta_g * eta * Q / 4  # every quantity is multiplied by it, so that the start has the factor 1
     values |= {"E_aligned": unit * mean**2, "sigma_g^2": unit * apart, "gap": unit * (now - following)}
     return WorstCase(problem, values, f"{statement.id}, from f*, L = 1", shift=following)
 

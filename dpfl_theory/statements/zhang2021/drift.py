@@ -21,6 +21,9 @@ from dpfl_theory.statements.zhang2021 import _round_runs as simulated
 from dpfl_theory.statements.zhang2021._limits import LOCAL_STEP
 from dpfl_theory.statements.zhang2021._proof_instances import edges, exact
 from dpfl_theory.statements.zhang2021._round import rounds
+from dpfl_theory.worlds.base import average, expected
+from dpfl_theory.worlds.performance import FunctionClass
+from dpfl_theory.worlds.rounds.fedavg import fedavg
 
 __all__ = ["EQ15", "SHARPENED", "drift"]
 
@@ -36,46 +39,29 @@ def drift(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     instance: Q; ``eta Q L``; clients (1 or 2); noisy; middle. L = 1, f_i smooth and not convex; x_t is the origin. With
     two clients both gradients differ from grad f(x_t) by the same length, so that sigma_g is that length.
     """
-    from PEPit import PEP, Expression, Point
+    from PEPit import PEP, Expression
     from PEPit.functions import SmoothFunction
 
-    Q, n = int(instance["Q"]), int(instance["clients"])
+    Q, n, noisy = int(instance["Q"]), int(instance["clients"]), bool(instance["noisy"])
     eta = float(Fraction(instance["eta Q L"])) / Q
     problem = PEP()
     functions = [problem.declare_function(SmoothFunction, L=1.0) for _ in range(n)]
-    origin = Point(is_leaf=False, decomposition_dict={})
-    first = [f.gradient(origin) for f in functions]
-    mean = sum(first[1:], first[0]) / n
-    noises = [[Point() for _ in range(Q - 1)] for _ in functions] if instance["noisy"] else []
-    middle: Any = 0.0
-    branches = []
-    for i, f in enumerate(functions):
-        leaves = [(1.0, origin, origin)]  # probability, point, sum of gradients so far
-        for q in range(Q):
-            grown = []
-            for weight, x, so_far in leaves:
-                g = first[i] if q == 0 else f.gradient(x)
-                middle += weight / n * (g - first[i]) ** 2
-                signs = (1.0, -1.0) if noises and q < Q - 1 else (0.0,)
-                for sign in signs:
-                    noise = sign * noises[i][q] if sign else origin
-                    grown.append((weight / len(signs), x - eta * (g + noise), so_far + g))
-            leaves = grown
-        branches.append([(weight, Q * mean / n - so_far / n) for weight, _, so_far in leaves])
-    if instance.get("middle"):
-        left = middle
-    elif n == 1:
-        left = sum(weight * part**2 for weight, part in branches[0]) / Q
-    else:
-        left = sum(a * b * (u + v) ** 2 for a, u in branches[0] for b, v in branches[1]) / Q
-    variance: Any = 0.0
-    if noises:
-        variance = Expression()  # sigma_l^2, at least every noise's square
-        for noise in (n_ for own in noises for n_ in own):
-            problem.add_constraint(noise**2 <= variance)
-    apart = (first[0] - mean) ** 2 if n == 2 else 0.0
+    variance: Any = Expression() if noisy else 0.0  # sigma_l^2, at least every noise's square
+    world = FunctionClass(problem, functions, variance)
+    first = [world.gradient(i, world.zero) for i in range(n)]
+    mean = average(first)
+
+    def observed() -> Mapping[str, Any]:
+        paths = fedavg(world, world.zero, eta, 1.0, Q, errors=noisy).paths
+        seen = [[world.gradient(i, y) for y in path[:Q]] for i, path in enumerate(paths)]
+        if instance.get("middle"):
+            return {"left": sum(world.square(g - at) for own, at in zip(seen, first) for g in own) / n}
+        return {"left": world.square(Q * mean - average([Q * average(own) for own in seen])) / Q}
+
+    left = expected(world, observed)["left"]
+    apart = world.square(first[0] - mean) if n == 2 else 0.0
     values = {"L": 1.0, "eta_l": eta, "Q": float(Q), "sigma_l^2": variance, "sigma_g^2": apart}
-    values |= {"square": mean**2, "drift_square": left}
+    values |= {"square": world.square(mean), "drift_square": left}
     return WorstCase(problem, values, f"{statement.id}, L = 1")
 
 

@@ -17,6 +17,9 @@ from dpfl_theory.statements.zhang2021._causes import CAUCHY_FACTOR
 from dpfl_theory.statements.zhang2021._limits import LOCAL_STEP
 from dpfl_theory.statements.zhang2021._proof_instances import edges, exact
 from dpfl_theory.statements.zhang2021._round import rounds
+from dpfl_theory.worlds.base import Vector
+from dpfl_theory.worlds.performance import FunctionClass
+from dpfl_theory.worlds.rounds.fedavg import fedavg
 
 __all__ = ["EQ19", "EQ19_REPAIRED", "MANY_STEPS", "SUMS", "local_sum", "noise_alone", "repaired_squares"]
 
@@ -90,15 +93,18 @@ def local_sum(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     Q = int(instance["Q"])
     eta = float(Fraction(instance["eta Q L"])) / Q
     problem = PEP()
-    f = problem.declare_function(SmoothFunction, L=1.0)
-    x = problem.set_initial_point()
-    gradients = []
-    for _ in range(Q):
-        gradients.append(f.gradient(x))
-        x = x - eta * gradients[-1]
-    updates = eta**2 * sum(gradients[1:], gradients[0]) ** 2
+    world = FunctionClass(problem, [problem.declare_function(SmoothFunction, L=1.0)])
+    x = Vector(problem.set_initial_point())
+    updates = world.square(fedavg(world, x, eta, 1.0, Q).x - x)
     one = dict.fromkeys(("N", "L", "alpha"), 1.0)
-    values = {**one, "eta_l": eta, "Q": float(Q), "sigma_l": 0.0, "sigma_g": 0.0, "square": gradients[0] ** 2}
+    values = {
+        **one,
+        "eta_l": eta,
+        "Q": float(Q),
+        "sigma_l": 0.0,
+        "sigma_g": 0.0,
+        "square": world.square(world.gradient(0, x)),
+    }
     return WorstCase(problem, {**values, "local_squares": updates}, f"{statement.id}, one client")
 
 

@@ -1,8 +1,6 @@
 """DP-FedAvg on one-dimensional quadratics: T rounds of Theorem C.2 repaired in fractions, with cohorts and noise.
 
-z = x - x* moves by z' = a_C z + b_C + noise, the pair (a_C, b_C) drawn with the cohort: E z and E z^2 follow a linear
-recursion. With F_i'(x) = a_i x - b_i a user's K steps move it by -phi_i F_i'(x), phi_i = eta_l sum_k (1 - eta_l a_i)^k,
-and add the variance eta_l^2 V sum_k (1 - eta_l a_i)^{2k}.
+A round is linear in x and in the errors, for each cohort, so that E x and E x^2 follow a linear recursion.
 """
 
 from __future__ import annotations
@@ -10,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import product
 from math import ceil, isqrt
 from typing import Any
 
@@ -20,6 +18,9 @@ from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.model import checks as each
 from dpfl_theory.statements.noble2022.scaffold._moments import Users, users_of
 from dpfl_theory.statements.noble2022.scaffold._strongly_convex import below, weighted
+from dpfl_theory.worlds.base import Vector
+from dpfl_theory.worlds.moments import Moments
+from dpfl_theory.worlds.rounds.fedavg import FedAvg, fedavg
 
 __all__ = ["cases", "checks", "dissimilarity", "squares"]
 
@@ -31,29 +32,13 @@ def squares(users: Users, rounds: int) -> list[Fraction]:
     >>> squares(alone, 2)  # z' = z/2 + xi/2, E xi^2 = 3
     [Fraction(4, 1), Fraction(7, 4), Fraction(19, 16)]
     """
-    star, K = users.minimiser, users.local_steps
-    factors = [1 - users.eta_l * a for a in users.curvatures]
-    phi = [users.eta_l * sum((q**k for k in range(K)), Fraction(0)) for q in factors]
-    spread = [users.eta_l**2 * users.variance * sum((q ** (2 * k) for k in range(K)), Fraction(0)) for q in factors]
-    share, cohorts = users.eta_g / users.size, list(combinations(range(len(factors)), users.size))
-    maps = []
-    for cohort in cohorts:
-        slope = 1 - share * sum((phi[i] * users.curvatures[i] for i in cohort), Fraction(0))
-        shift = -share * sum((phi[i] * (users.curvatures[i] * star - users.offsets[i]) for i in cohort), Fraction(0))
-        maps.append((slope, shift, share**2 * sum((spread[i] for i in cohort), Fraction(0))))
+    world = users.world
 
-    def mean(values: list[Fraction]) -> Fraction:
-        return sum(values, Fraction(0)) / len(cohorts)
+    def round_(now: FedAvg) -> FedAvg:
+        return FedAvg(fedavg(world, now.x, users.eta_l, users.eta_g, users.local_steps, users.size, errors=True).x)
 
-    aa, ab, bb = mean([a * a for a, _, _ in maps]), mean([a * b for a, b, _ in maps]), mean([b * b for _, b, _ in maps])
-    one, two, noise = mean([a for a, _, _ in maps]), mean([b for _, b, _ in maps]), mean([n for _, _, n in maps])
-    first = users.start - star
-    second = first * first
-    found = [second]
-    for _ in range(rounds):
-        first, second = one * first + two, aa * second + 2 * ab * first + bb + noise
-        found.append(second)
-    return found
+    laws = Moments.of(world, FedAvg(Vector(users.start))).along(round_, rounds)
+    return [law.square(law.state.x - world.minimiser) for law in laws]
 
 
 def dissimilarity(users: Users, B: Fraction) -> Fraction:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
-from itertools import combinations, product
 from typing import Any
 
 from dpfl_theory.statements.claims import Performance
@@ -13,7 +12,10 @@ from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.noble2022.fedavg._proof import cost
 from dpfl_theory.statements.noble2022.fedavg._steps import Round
 from dpfl_theory.statements.noble2022.fedavg._sums import kept
-from dpfl_theory.statements.noble2022.scaffold._round_performance import declared, local_paths, mean
+from dpfl_theory.statements.noble2022.scaffold._round_performance import declared, mean
+from dpfl_theory.worlds.base import Vector, average, expected
+from dpfl_theory.worlds.performance import FunctionClass
+from dpfl_theory.worlds.rounds.fedavg import fedavg
 
 __all__ = ["checks", "drift", "performance"]
 
@@ -43,75 +45,53 @@ def performance(statement: Statement, instance: Mapping[str, Any], claim: Round 
     eta_g = math.sqrt(size)
     problem = PEP()
     functions = declared(problem, kind, M, mu)
-    x, V, G2 = problem.set_initial_point(), Expression(), Expression()
+    x, V, G2 = Vector(problem.set_initial_point()), Expression(), Expression()
     problem.add_constraint(V >= 0)
     problem.add_constraint(G2 >= 0)
-    gradients = [f.gradient(x) for f in functions]
-    slope = mean(gradients) ** 2
-    problem.add_constraint(mean([g**2 for g in gradients]) <= G2 + B**2 * slope)
-    ends = _ends(problem, functions, x, step / (K * eta_g), K, V, last=kind == "non-convex")
+    world = FunctionClass(problem, functions, V)
+    gradients = [world.gradient(i, x) for i in range(M)]
+    slope = world.square(average(gradients))
+    problem.add_constraint(mean([world.square(g) for g in gradients]) <= G2 + B**2 * slope)
     share = size / M
     right = step**2 * (float(stated.noise) * V / (K * size) + float(stated.users) * (1 - share) / size * G2)
     right = right + float(stated.drift) * step**3 / size * G2
     sides = _descent if kind == "non-convex" else _distance
-    before, after, progress = sides(problem, functions, x, ends, size, V, step, K)
+
+    def following() -> Vector:
+        return fedavg(world, x, step / (K * eta_g), eta_g, K, size, errors=True).x
+
+    before, after, progress = sides(world, x, following)
     left = after + float(stated.gain) * step * progress
     return Performance(problem, left, (1 - mu * step / 2) * before + right, f"one round of DP-FedAvg, {kind}")
 
 
-def _ends(problem: Any, functions: list[Any], x: Any, eta: float, K: int, V: Any, last: bool) -> list[list[Any]]:
-    """Each user's y^K for every choice of the errors' signs; without the last step's error, unless asked for."""
-    from PEPit import Point
+def _distance(world: FunctionClass, x: Vector, following: Callable[[], Vector]) -> tuple[Any, Any, Any]:
+    """||x - x*||^2, its expectation after the round, and F(x) - F*. The last errors only add their variance."""
+    from PEPit import Expression
 
-    found = []
-    for f in functions:
-        errors = [Point() for _ in range(K if last else K - 1)]
-        for e in errors:
-            problem.add_constraint(e**2 <= V)
-        found.append([path[K] for path in local_paths(f, x, eta, K, 0 * x, errors)])
-    return found
-
-
-def _distance(
-    problem: Any, functions: list[Any], x: Any, ends: list[list[Any]], size: int, V: Any, step: float, K: int
-) -> tuple[Any, Any, Any]:
-    """||x - x*||^2, its expectation after the round, and F(x) - F*. The last error only adds its variance."""
-    from PEPit import Expression, Point
-
-    star = Point(is_leaf=False, decomposition_dict={})
+    star, users = world.zero, range(world.clients)
     rest = star
-    for f in functions[:-1]:
-        rest = rest - f.gradient(star)
-    functions[-1].add_point((star, rest, Expression()))
-    factor = math.sqrt(size) / size
-    error = (step / (K * math.sqrt(size))) ** 2 * V
-    distances = []
-    for cohort in combinations(range(len(functions)), size):
-        sent = [[y - x for y in ends[i]] for i in cohort]
-        means = [mean(leaves) for leaves in sent]
-        spread = [mean([v**2 for v in leaves]) - m**2 + error for leaves, m in zip(sent, means)]
-        distances.append((x + factor * sum(means[1:], means[0])) ** 2 + factor**2 * sum(spread[1:], spread[0]))
-    return x**2, mean(distances), mean([f(x) - f(star) for f in functions])
+    for i in users[:-1]:
+        rest = rest - world.gradient(i, star)
+    world.functions[-1].add_point((star.known, rest.known, Expression()))
+    after = expected(world, lambda: {"distance": world.square(following())})["distance"]
+    return world.square(x), after, mean([world.value(i, x) - world.value(i, star) for i in users])
 
 
-def _descent(
-    problem: Any, functions: list[Any], x: Any, ends: list[list[Any]], size: int, V: Any, step: float, K: int
-) -> tuple[Any, Any, Any]:
+def _descent(world: FunctionClass, x: Vector, following: Callable[[], Vector]) -> tuple[Any, Any, Any]:
     """F(x) - F*, its expectation after the round, and ||grad F(x)||^2."""
     from PEPit import Expression
 
-    least = Expression()
+    least, users = Expression(), range(world.clients)
 
-    def excess(point: Any) -> Any:
-        value = mean([f(point) for f in functions]) - least
-        problem.add_constraint(value >= 0)
+    def excess(point: Vector) -> Any:
+        value = mean([world.value(i, point) for i in users]) - least
+        world.problem.add_constraint(value >= 0)
         return value
 
-    before, after = excess(x), []
-    for cohort in combinations(range(len(functions)), size):
-        for sent in product(*(ends[i] for i in cohort)):
-            after.append(excess(x + math.sqrt(size) * mean([y - x for y in sent])))
-    return before, mean(after), mean([f.gradient(x) for f in functions]) ** 2
+    before = excess(x)
+    after = expected(world, lambda: {"excess": excess(following())})["excess"]
+    return before, after, world.square(average([world.gradient(i, x) for i in users]))
 
 
 def drift(statement: Statement, instance: Mapping[str, Any], price: float | None = None) -> Performance:

@@ -10,7 +10,10 @@ from typing import Any
 from dpfl_theory.statements.claims import Values, WorstCase
 from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.noble2022.scaffold._round_instances import noise
-from dpfl_theory.statements.noble2022.scaffold._round_performance import control_variates, sizes
+from dpfl_theory.statements.noble2022.scaffold._round_performance import sizes
+from dpfl_theory.worlds.base import Vector, expected
+from dpfl_theory.worlds.performance import FunctionClass
+from dpfl_theory.worlds.rounds.scaffold import Scaffold, scaffold
 
 __all__ = ["cases", "performance", "user"]
 
@@ -63,15 +66,22 @@ def cases(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
 
 
 def performance(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
-    """Var c_i^t for one user over all functions of a class: errors +-xi but for the last step's."""
-    from PEPit import PEP, Expression
+    """Var c_i^t for one user over all functions of a class, from any point and any control variate; errors are +-xi."""
+    from PEPit import PEP, Expression, Point
     from PEPit.functions import SmoothConvexFunction, SmoothFunction
 
     K, eta = int(instance["K"]), float(Fraction(str(instance["eta_l nu"])))
     problem, V = PEP(), Expression()
     kind = {"convex": SmoothConvexFunction, "non-convex": SmoothFunction}[instance["class"]]
-    leaves = control_variates(problem, problem.declare_function(kind, L=1.0), eta, K, V)
-    mean = sum(leaves[1:], leaves[0]) / len(leaves)
-    spread = sum(((v - mean) ** 2 for v in leaves[1:]), (leaves[0] - mean) ** 2) / len(leaves)
-    values = {**sizes(1, 1, K, V), "nu": 1, "eta_l": eta, "spread": spread + V / K**2}
+    problem.add_constraint(V >= 0)
+    world = FunctionClass(problem, [problem.declare_function(kind, L=1.0)], V)
+    before = Scaffold(Vector(problem.set_initial_point()), world.zero, (Vector(Point()),))
+
+    def observed() -> Mapping[str, Any]:
+        (variate,) = scaffold(world, before, eta, 1.0, K, 1).c_i
+        return {"mean": world.settled(variate).known, "square": world.square(variate)}
+
+    found = expected(world, observed)
+    spread = found["square"] - found["mean"] ** 2
+    values = {**sizes(1, 1, K, V), "nu": 1, "eta_l": eta, "spread": spread}
     return WorstCase(problem, values, f"variance of a control variate of {K} steps against V/K")

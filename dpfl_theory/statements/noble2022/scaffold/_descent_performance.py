@@ -8,7 +8,6 @@ two in it; the expectation over the cohorts is a finite sum. Old errors of the c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import combinations, product
 from typing import Any
 
 from dpfl_theory.statements.claims import Performance
@@ -16,6 +15,9 @@ from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.model import checks as each
 from dpfl_theory.statements.noble2022.scaffold._round_performance import mean
 from dpfl_theory.statements.noble2022.scaffold._smooth_descent import PART, Kept, kept
+from dpfl_theory.worlds.base import Vector, average, expected
+from dpfl_theory.worlds.performance import FunctionClass
+from dpfl_theory.worlds.rounds.scaffold import Scaffold, scaffold
 
 __all__ = ["checks", "performance"]
 
@@ -33,50 +35,33 @@ def performance(statement: Statement, instance: Mapping[str, Any], claim: Kept |
     eta = step / (K * eta_g)
     problem = PEP()
     functions = [problem.declare_function(SmoothFunction, L=1.0) for _ in range(M)]
-    x, V, least = problem.set_initial_point(), Expression(), Expression()
+    x, V, least = Vector(problem.set_initial_point()), Expression(), Expression()
     problem.add_constraint(V >= 0)
-    lagged = [[Point() for _ in range(K)] for _ in range(M)]
-    own = [mean([f.gradient(p) for p in points]) for f, points in zip(functions, lagged)]
-    errors = [[Point() for _ in range(K)] for _ in range(M)]
-    for i in range(M):
-        old = Point()
-        problem.add_constraint(K * old**2 <= V)
-        own[i] = own[i] + old
-        for e in errors[i]:
-            problem.add_constraint(e**2 <= V)
-    c = mean(own)
-    slope = mean([f.gradient(x) for f in functions]) ** 2
-    start = mean([f(x) for f in functions]) - least
-    problem.add_constraint(start >= 0)
-    paths = [_paths(f, x, eta, own[i] - c, errors[i]) for i, f in enumerate(functions)]
-    after, lags = [], []
-    for cohort in combinations(range(M), size):
-        for chosen in product(*(paths[i] for i in cohort)):
-            new = x + eta_g * mean([path[K] - x for path in chosen])
-            value = mean([f(new) for f in functions]) - least
-            problem.add_constraint(value >= 0)
-            after.append(value)
-            points = [chosen[cohort.index(i)][:K] if i in cohort else lagged[i] for i in range(M)]
-            lags.append(mean([(p - new) ** 2 for own_points in points for p in own_points]))
+    world = FunctionClass(problem, functions, V)
+    lagged = tuple(tuple(Vector(Point()) for _ in range(K)) for _ in range(M))
+    old = tuple(Vector(Point()) for _ in range(M))
+    for e in old:
+        problem.add_constraint(K * world.square(e) <= V)
+    own = tuple(average([world.gradient(i, p) for p in lagged[i]]) + old[i] for i in range(M))
+    slope = world.square(average([world.gradient(i, x) for i in range(M)]))
+
+    def excess(point: Vector) -> Any:
+        value = mean([world.value(i, point) for i in range(M)]) - least
+        problem.add_constraint(value >= 0)
+        return value
+
+    def observed() -> Mapping[str, Any]:
+        after = scaffold(world, Scaffold(x, average(own), own), eta, eta_g, K, size)
+        points = [after.paths[i][:K] if i in after.cohort else lagged[i] for i in range(M)]
+        value = excess(after.x)
+        return {"value": value, "lag": mean([world.square(p - after.x) for own_points in points for p in own_points])}
+
+    start, found = excess(x), expected(world, observed)
     weight = 12 * step**2 / share
-    before = mean([(p - x) ** 2 for points in lagged for p in points])
-    left = mean(after) + weight * mean(lags) + gain * step * slope
+    before = mean([world.square(p - x) for points in lagged for p in points])
+    left = found["value"] + weight * found["lag"] + gain * step * slope
     right = start + weight * before + step**2 * (alone + shared * size / eta_g**2) / (K * size) * V
     return Performance(problem, left, right, "descent over one round, the gain on the left")
-
-
-def _paths(f: Any, x: Any, eta: float, correction: Any, errors: list[Any]) -> list[list[Any]]:
-    """y^0, ..., y^K for every choice of the errors' signs."""
-    known: dict[tuple[int, ...], Any] = {}
-    found = []
-    for signs in product((1, -1), repeat=len(errors)):
-        path = [x]
-        for k, sign in enumerate(signs):
-            if signs[:k] not in known:
-                known[signs[:k]] = f.gradient(path[k])
-            path.append(path[k] - eta * (known[signs[:k]] + sign * errors[k] - correction))
-        found.append(path)
-    return found
 
 
 _SIZES: tuple[dict[str, Any], ...] = (

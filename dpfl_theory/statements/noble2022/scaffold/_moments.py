@@ -1,23 +1,25 @@
 r"""DP-SCAFFOLD-warm and DP-FedAvg on one-dimensional quadratics, with all moments of its rounds as exact fractions.
 
-With :math:`F_i'(x) = a_i x - b_i` every model, control variate and lagged point is an affine form in the independent
-errors of the stochastic gradients, each of variance V. So the expectations of Appendix C over these errors are sums of
-squared coefficients, and those over the cohorts are finite sums. As in the paper, users outside the cohort take their
-local steps too, unseen: the user drift counts all M users.
+With :math:`F_i'(x) = a_i x - b_i` every model, control variate and lagged point is an affine form in the state before
+the round and in the errors of the stochastic gradients, each of variance V, so that `Moments` has their second moments.
+As in the paper, users outside the cohort take their local steps too, unseen: the user drift counts all M users.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import combinations
+from itertools import pairwise
 from typing import Any
 
-__all__ = ["RoundMoments", "Users", "rounds", "users_of"]
+from dpfl_theory.worlds.base import Vector, average, expected
+from dpfl_theory.worlds.moments import Moments
+from dpfl_theory.worlds.rational import Quadratics
+from dpfl_theory.worlds.rounds.fedavg import FedAvg, fedavg
+from dpfl_theory.worlds.rounds.scaffold import Scaffold, scaffold
 
-Form = tuple[Fraction, ...]
-"""The coefficient of 1, then those of the errors."""
+__all__ = ["RoundMoments", "Users", "rounds", "users_of"]
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,10 @@ class Users:
         return sum(self.curvatures, Fraction(0)) / len(self.curvatures)
 
     @property
+    def world(self) -> Quadratics:
+        return Quadratics(self.curvatures, self.offsets, {"error": self.variance})
+
+    @property
     def minimiser(self) -> Fraction:
         """x*, where F' = 0."""
         return sum(self.offsets, Fraction(0)) / len(self.curvatures) / self.mean_curvature
@@ -73,6 +79,14 @@ class RoundMoments:
     slope_after: Fraction = field(default_factory=Fraction)
     distance: Fraction = field(default_factory=Fraction)
     distance_after: Fraction = field(default_factory=Fraction)
+
+
+@dataclass(frozen=True)
+class _Lagged:
+    """What is left after a round, and the points of each user's local steps when it was heard last."""
+
+    run: Scaffold | FedAvg
+    points: tuple[tuple[Vector, ...], ...]
 
 
 def users_of(instance: Mapping[str, Any]) -> Users:
@@ -96,85 +110,64 @@ def rounds(users: Users, count: int, control: bool = True) -> list[RoundMoments]
     >>> rounds(alone, 1, control=False)[0].move == first.move
     True
     """
-    M, K = len(users.curvatures), users.local_steps
-    width = 1 + M * K * (1 + count)
-    cohorts = list(combinations(range(M), users.size))
-    out = [RoundMoments() for _ in range(count)]
-    star = users.minimiser
-    begin = _constant(users.start, width)
-    warm = [_average([_plus(_gradient(users, i, begin), _error(i * K + k, width)) for k in range(K)]) for i in range(M)]
-    if not control:
-        warm = [_constant(Fraction(0), width)] * M
+    world, K, start = users.world, users.local_steps, Vector(users.start)
+    run: Scaffold | FedAvg = FedAvg(start)
+    if control:
+        own = tuple(_warm(world, i, start, K) for i in range(world.clients))
+        run = Scaffold(start, average(own), own)
 
-    def visit(t: int, weight: Fraction, x: Form, own: Sequence[Form], lagged: Sequence[Sequence[Form]]) -> None:
-        if t == count:
-            return
-        moments, c = out[t], _average(own)
-        before = _from(x, star)
-        moments.distance += weight * _square(before, users.variance)
-        moments.gap += weight * users.mean_curvature / 2 * _square(before, users.variance)
-        moments.slope += weight * users.mean_curvature**2 * _square(before, users.variance)
-        moments.lag += weight * _mean_square(lagged, x, users.variance)
-        paths = []
-        for i in range(M):
-            path = [x]
-            for k in range(K):
-                error = _error((1 + t) * M * K + i * K + k, width)
-                noisy = _plus(_gradient(users, i, path[-1]), error)
-                path.append(_plus(path[-1], _plus(_plus(noisy, own[i], Fraction(-1)), c), -users.eta_l))
-            paths.append(path)
-        moments.drift += weight * _mean_square([path[1:] for path in paths], x, users.variance)
-        for cohort in cohorts:
-            share = weight / len(cohorts)
-            sent = _average([_plus(paths[i][K], x, Fraction(-1)) for i in cohort])
-            after = _plus(x, sent, users.eta_g)
-            new, points = list(own), list(lagged)
-            for i in cohort:
-                if control:
-                    change = _plus(x, paths[i][K], Fraction(-1))
-                    new[i] = _plus(_plus(own[i], c, Fraction(-1)), change, 1 / (K * users.eta_l))
-                points[i] = paths[i][:K]
-            moments.move += share * users.eta_g**2 * _square(sent, users.variance)
-            moments.lag_after += share * _mean_square(points, after, users.variance)
-            moments.distance_after += share * _square(_from(after, star), users.variance)
-            moments.slope_after += share * users.mean_curvature**2 * _square(_from(after, star), users.variance)
-            visit(t + 1, share, after, new, points)
+    def played(state: _Lagged) -> tuple[Scaffold | FedAvg, _Lagged]:
+        """The round, and what is left after it."""
+        now: Scaffold | FedAvg = state.run
+        if isinstance(now, Scaffold):
+            now = scaffold(world, now, users.eta_l, users.eta_g, K, users.size, unseen=True)
+        else:
+            now = fedavg(world, now.x, users.eta_l, users.eta_g, K, users.size, errors=True, unseen=True)
+        points = tuple(now.paths[i][:K] if i in now.cohort else old for i, old in enumerate(state.points))
+        return now, _Lagged(replace(now, paths=(), cohort=()), points)
 
-    visit(0, Fraction(1), begin, warm, [[begin] * K] * M)
-    return out
+    laws = list(
+        Moments.of(world, _Lagged(run, ((start,) * K,) * world.clients)).along(lambda state: played(state)[1], count)
+    )
+    return [_moments(users, before, after, played) for before, after in pairwise(laws)]
 
 
-def _constant(value: Fraction, width: int) -> Form:
-    return (value, *(Fraction(0),) * (width - 1))
+def _warm(world: Quadratics, i: int, x: Vector, K: int) -> Vector:
+    """The mean of K stochastic gradients at x."""
+    return average([world.gradient(i, x) + world.error("error", "warm", i, k) for k in range(K)])
 
 
-def _error(number: int, width: int) -> Form:
-    return tuple(Fraction(int(k == 1 + number)) for k in range(width))
+def _moments(
+    users: Users,
+    before: Moments[_Lagged],
+    after: Moments[_Lagged],
+    played: Callable[[_Lagged], tuple[Scaffold | FedAvg, _Lagged]],
+) -> RoundMoments:
+    """Of one round, from the moments before and after it."""
+    world, x = users.world, before.state.run.x
 
+    def mean_square(law: Moments[_Lagged], paths: Iterable[Sequence[Vector]], x: Vector) -> Fraction:
+        squares = [law.square(y - x) for path in paths for y in path]
+        return sum(squares, Fraction(0)) / len(squares)
 
-def _gradient(users: Users, i: int, x: Form) -> Form:
-    a = users.curvatures[i]
-    return (a * x[0] - users.offsets[i], *(a * v if v else v for v in x[1:]))
+    def observed() -> Mapping[str, Fraction]:
+        now, _ = played(before.state)
+        drift = mean_square(before, [path[1:] for path in now.paths], x)
+        return {"move": before.square(now.x - x), "drift": drift}
 
-
-def _plus(a: Form, b: Form, factor: Fraction = Fraction(1)) -> Form:
-    return tuple(p + factor * q if q else p for p, q in zip(a, b))
-
-
-def _from(x: Form, value: Fraction) -> Form:
-    return (x[0] - value, *x[1:])
-
-
-def _average(forms: Sequence[Form]) -> Form:
-    return tuple(sum(column, Fraction(0)) / len(forms) for column in zip(*forms))
-
-
-def _square(form: Form, variance: Fraction) -> Fraction:
-    """E form^2."""
-    return form[0] ** 2 + variance * sum((v * v for v in form[1:] if v), Fraction(0))
-
-
-def _mean_square(paths: Sequence[Sequence[Form]], x: Form, variance: Fraction) -> Fraction:
-    """The mean over users and steps of E (point - x)^2."""
-    points = [point for path in paths for point in path]
-    return sum((_square(_plus(p, x, Fraction(-1)), variance) for p in points), Fraction(0)) / len(points)
+    seen = expected(before.world, observed)
+    lags = (mean_square(law, law.state.points, law.state.run.x) for law in (before, after))
+    distances = (law.square(law.state.run.x - world.minimiser) for law in (before, after))
+    (lag, lag_after), (distance, distance_after) = lags, distances
+    curvature = users.mean_curvature
+    return RoundMoments(
+        move=seen["move"],
+        drift=seen["drift"],
+        lag=lag,
+        lag_after=lag_after,
+        gap=curvature / 2 * distance,
+        slope=curvature**2 * distance,
+        slope_after=curvature**2 * distance_after,
+        distance=distance,
+        distance_after=distance_after,
+    )

@@ -1,0 +1,90 @@
+"""A fault in the one description of a round turns verdicts, by exact moments and over all functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from dpfl_theory.checks.runner import run_one
+from dpfl_theory.checks.settings import Settings
+from dpfl_theory.statements import get
+from dpfl_theory.worlds.base import Vector, average
+from dpfl_theory.worlds.rounds import fedavg, scaffold
+from dpfl_theory.worlds.rounds.fedavg import local_steps
+
+
+def verdict(statement: str, method: str, name: str) -> str:
+    (check,) = (c for c in get(statement).checks if c.method == method and c.name == name)
+    return run_one(get(statement), check, Settings(device="cpu")).verdict
+
+
+def times(factor: str) -> Callable[[Sequence[Vector]], Vector]:
+    """A mean that is a multiple of what it should be."""
+
+    def wrong(vectors: Sequence[Vector]) -> Vector:
+        exact = isinstance(vectors[0].known, Fraction)
+        return (Fraction(factor) if exact else float(Fraction(factor))) * average(vectors)
+
+    return wrong
+
+
+def uncorrected(world: Any, client: int, x: Vector, eta: Any, gradients: Sequence[Any]) -> list[Vector]:
+    """Local steps that forget the control variates."""
+    return local_steps(world, client, x, eta, [lambda y: world.gradient(client, y)] * len(gradients))
+
+
+def long_steps(world: Any, client: int, x: Vector, eta: Any, gradients: Sequence[Any]) -> list[Vector]:
+    """Local steps of twice the length."""
+    return local_steps(world, client, x, 2 * eta, gradients)
+
+
+ZHANG = ("zhang2021.eq21.repaired", "worst-case")
+FEDAVG = "noble2022.theoremC.2.convex.repaired"
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "fault", "statement", "method", "check"),
+    [
+        (fedavg, "average", times("1/4"), *ZHANG, "one round, convex, 2 of 2 clients, Q = 1, small local step"),
+        (
+            *(fedavg, "local_steps", long_steps, "zhang2021.eq15.sharpened", "worst-case"),
+            "the middle line, 1 client, Q = 3, eta_l Q L = 129/1000, noise",
+        ),
+        (
+            *(fedavg, "local_steps", long_steps, "zhang2021.eq19.repaired", "worst-case"),
+            "without noise, Q = 2, eta_l Q L = 1/20",
+        ),
+        (fedavg, "average", times("1/2"), FEDAVG, "worst-case", "one round, M = 2, lM = 1, K = 1, B = 1, step 1"),
+        (fedavg, "average", times("0"), FEDAVG, "exact", "all rounds, four of six users"),
+        (
+            *(scaffold, "average", times("2"), "noble2022.lemmaC.4", "worst-case"),
+            "one round, convex, M = 2, lM = 1, K = 2, eta~ nu = 1/240",
+        ),
+        (scaffold, "average", times("2"), "noble2022.lemmaC.9.repaired", "worst-case", "descent, M = 2, lM = 1, K = 1"),
+        (
+            *(scaffold, "average", times("1/2"), "noble2022.lemmaC.9.repaired", "exact"),
+            "one round, two equal users, one at a time, eta~ nu = 6299/240000",
+        ),
+        (
+            *(scaffold, "local_steps", uncorrected, "noble2022.lemmaC.7", "exact"),
+            "four users, one at a time, eta~ nu = 31/1875",
+        ),
+        (
+            *(scaffold, "local_steps", uncorrected, "noble2022.lemmaC.6", "exact"),
+            "eight users, one at a time, eta~ nu = 1/24",
+        ),
+        (
+            *(scaffold, "local_steps", long_steps, "noble2022.corollaryC.1", "worst-case"),
+            "convex, K = 2, eta_l nu = 1/24",
+        ),
+    ],
+)
+def test_a_fault_in_a_round_is_noticed(
+    module: Any, name: str, fault: Any, statement: str, method: str, check: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert verdict(statement, method, check) == "holds"
+    monkeypatch.setattr(module, name, fault)
+    assert verdict(statement, method, check) == "violated"
