@@ -17,11 +17,11 @@ from dpfl_theory.statements.das2022._experiments import general_experiment, runs
 from dpfl_theory.statements.model import Check, Statement
 
 
-def _read(printed: Statement, uses: tuple[str, ...], checks: tuple[Check, ...]) -> Statement:
+def _read(id_: str, printed: Statement, uses: tuple[str, ...], checks: tuple[Check, ...]) -> Statement:
     """The printed statement with exactly r clients; what is algebra in its checks is the same under both readings."""
     return replace(
         printed,
-        id=f"{printed.id}.fixed-size",
+        id=id_,
         title=f"{printed.title}, exactly r clients",
         reading=FIXED,
         reading_of=printed.id,
@@ -63,6 +63,7 @@ _OUTSIDE_STEP = {
 }
 
 EQ12: Statement = _read(
+    "das2022.eq12.fixed-size",
     sampling.EQ12,
     ("das2022.fact2",),
     (
@@ -91,6 +92,7 @@ EQ12: Statement = _read(
     ),
 )
 EQ35: Statement = _read(
+    "das2022.eq35.fixed-size",
     recursion.EQ35,
     ("das2022.eq34", "das2022.eq12.fixed-size"),
     (
@@ -112,6 +114,7 @@ EQ35: Statement = _read(
     ),
 )  # fmt: skip
 EQ47: Statement = _read(
+    "das2022.eq47.fixed-size",
     normalised_step.EQ47,
     ("das2022.eq46", "das2022.eq12.fixed-size"),
     (
@@ -126,6 +129,7 @@ EQ47: Statement = _read(
     ),
 )
 THEOREM7: Statement = _read(
+    "das2022.theorem7.fixed-size",
     theorem7.GENERAL,
     ("das2022.eq47.fixed-size",),
     (
@@ -139,6 +143,7 @@ THEOREM7: Statement = _read(
     ),
 )
 THEOREM7_ALPHA: Statement = _read(
+    "das2022.theorem7.alpha.fixed-size",
     theorem7.ALPHA,
     ("das2022.theorem7.fixed-size",),
     (
@@ -151,6 +156,7 @@ THEOREM7_ALPHA: Statement = _read(
     ),
 )
 THEOREM4B: Statement = _read(
+    "das2022.theorem4b.fixed-size",
     theorem4.B,
     ("das2022.theorem7.alpha.fixed-size",),
     (

@@ -49,12 +49,12 @@ _READING = (
 )
 
 
-def _observation(number: int, title: str, text: str, **more: Any) -> Statement:
+def _observation(id_: str, title: str, text: str, **more: Any) -> Statement:
     return Statement(
-        id=f"hou2023.observation{number}",
+        id=id_,
         kind="corollary",
         title=title,
-        source=Source(hou.PAPER, f"Observation {number}, Section 3.1", note=f"{_READING}. {more.pop('note')}"),
+        source=Source(hou.PAPER, f"Observation {id_[-1]}, Section 3.1", note=f"{_READING}. {more.pop('note')}"),
         text=text,
         expectations=runs.ERRORS,
         universal=False,
@@ -63,10 +63,10 @@ def _observation(number: int, title: str, text: str, **more: Any) -> Statement:
     )
 
 
-def _by_clients(observation: Statement, title: str, text: str, checks: tuple[Check, ...]) -> Statement:
+def _by_clients(id_: str, observation: Statement, title: str, text: str, checks: tuple[Check, ...]) -> Statement:
     return replace(
         observation,
-        id=f"{observation.id}.clients",
+        id=id_,
         title=title,
         text=text,
         reading=_CLIENTS,
@@ -149,7 +149,7 @@ _LARGER_THRESHOLD = {
 }
 
 OBSERVATION1 = _observation(
-    1,
+    "hou2023.observation1",
     "A non-trivial optimal number of local steps exists",
     "For a fixed number T of iterations there are problems and noise levels at which some number of local steps "
     "between 1 and T ends with a smaller error than 1 and T, for DP-FedAvg and for DP-ScaffNew, and for DP-ScaffNew "
@@ -167,7 +167,7 @@ OBSERVATION1 = _observation(
 )
 
 OBSERVATION2 = _observation(
-    2,
+    "hou2023.observation2",
     "A non-trivial optimal number of iterations exists",
     "For a fixed number of local steps there are problems and noise levels at which some number of iterations between "
     "one communication and many ends with the smallest error, for DP-FedAvg and for DP-ScaffNew.",
@@ -186,7 +186,7 @@ OBSERVATION2 = _observation(
 )
 
 OBSERVATION3 = _observation(
-    3,
+    "hou2023.observation3",
     "With more privacy the optimal number of local steps rises and that of iterations falls",
     "As epsilon decreases, the best number of local steps (T fixed) does not decrease and the best number of "
     "iterations (local steps fixed) does not increase, for DP-FedAvg and for DP-ScaffNew.",
@@ -220,7 +220,7 @@ OBSERVATION3 = _observation(
 )  # fmt: skip
 
 OBSERVATION4 = _observation(
-    4,
+    "hou2023.observation4",
     "The optimal local steps do not fall as the clipping threshold grows",
     "As C increases, the best number of local steps does not decrease, for DP-FedAvg and for DP-ScaffNew.",
     note=(
@@ -260,6 +260,7 @@ STATEMENTS = (
     OBSERVATION2,
     OBSERVATION3,
     _by_clients(
+        "hou2023.observation3.clients",
         OBSERVATION3,
         "With more privacy the optimal number of local steps rises, DP-ScaffNew's clients on average",
         "As epsilon decreases, the number of local steps that is best for DP-ScaffNew's clients on average (T fixed) "
@@ -271,6 +272,7 @@ STATEMENTS = (
     ),
     OBSERVATION4,
     _by_clients(
+        "hou2023.observation4.clients",
         OBSERVATION4,
         "The optimal local steps do not fall as the threshold grows, DP-ScaffNew's clients on average",
         "As C increases, the number of local steps that is best for DP-ScaffNew's clients on average does not "

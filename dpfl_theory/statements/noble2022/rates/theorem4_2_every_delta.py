@@ -32,10 +32,10 @@ _NOTE = (
 )
 
 
-def _read_literally(statement: Statement) -> Statement:
+def _read_literally(id_: str, statement: Statement) -> Statement:
     return replace(
         statement,
-        id=f"{statement.id}.every-delta",
+        id=id_,
         title=f"{statement.title}, for every delta",
         source=replace(statement.source, note=_NOTE),
         assumptions=tuple(DEFINED if a is asymptotic.SMALL else a for a in statement.assumptions),
@@ -48,6 +48,6 @@ def _read_literally(statement: Statement) -> Statement:
     )
 
 
-SCAFFOLD = _read_literally(asymptotic.SCAFFOLD)
-FEDAVG = _read_literally(asymptotic.FEDAVG)
+SCAFFOLD = _read_literally("noble2022.theorem4.2.scaffold.every-delta", asymptotic.SCAFFOLD)
+FEDAVG = _read_literally("noble2022.theorem4.2.fedavg.every-delta", asymptotic.FEDAVG)
 STATEMENTS = (FEDAVG, SCAFFOLD)

@@ -1,0 +1,19 @@
+"""Every id of the catalogue can be found by searching the text: it stands whole in the file that `show` names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import dpfl_theory
+from dpfl_theory import statements
+
+ROOT = Path(dpfl_theory.__file__).parents[1]
+
+
+@pytest.mark.parametrize("id_", [s.id for s in statements.all_statements()])
+def test_an_id_stands_whole_in_its_file(id_: str) -> None:
+    file = statements.file_of(id_)
+    assert file is not None
+    assert f'"{id_}"' in (ROOT / file).read_text(encoding="utf-8")
