@@ -4,6 +4,6 @@
 noise, a cohort, a coin, a bounded message. A world (`base.World`) says what these are: exact moments of quadratics with
 fractions (`rational`), all functions of a class for performance estimation (`performance`), or plain draws (`drawn`).
 `base.expected` runs a round on every way in which its choices can fall and adds up what is observed, weighted by
-probability. The algorithms that simulations run (`dpfl_theory.algorithms`) are written on their own, and the tests
-compare both.
+probability; `moments.Moments` repeats a linear round without enumerating what all of its repetitions draw. The
+algorithms that simulations run (`dpfl_theory.algorithms`) are written on their own, and the tests compare both.
 """
