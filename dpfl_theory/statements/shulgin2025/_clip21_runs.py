@@ -16,7 +16,7 @@ from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.shulgin2025._experiments import start_of
 from dpfl_theory.statements.shulgin2025._instances import quadratics
 
-__all__ = ["INACTIVE", "ROUNDS", "experiment", "path", "paths"]
+__all__ = ["INACTIVE", "NOT_QUITE", "ROUNDS", "experiment", "path", "paths"]
 
 Step = tuple[Fraction, tuple[Fraction, ...], Fraction]
 
@@ -132,3 +132,23 @@ def experiment(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     }
     rounds = int(instance["K"]) + 1
     return Experiment(problem, algorithm, rounds, start, values, reach=Reach.anywhere(problem), random=False)
+
+
+def _stated(run: Mapping[str, Any], *named: str) -> dict[str, dict[str, Any]]:
+    return {name: {**run, "stated": _STATED[name]} for name in named}
+
+
+_STATED = {
+    "just not L-smooth": {"L": "99/100"},
+    "just not L_max-smooth": {"L_max": "99/100"},
+    "just outside R as the largest residual": {"residual_0": "101/100"},
+    "just outside tau > 0": {"tau": "0"},
+    "just outside messages without noise": {"sigma": "+1/50"},
+}
+_FIRST_RUN = next(iter(ROUNDS.values()))
+NOT_QUITE = {
+    "descent": _stated(_FIRST_RUN, "just not L-smooth", "just outside messages without noise"),
+    "residual": _stated(_FIRST_RUN, *list(_STATED)[1:]),
+    "inactive": _stated(next(iter(INACTIVE.values())), *list(_STATED)[:3], *list(_STATED)[4:]),
+}
+"""Runs just outside the hypotheses of each statement, by letters that are stated otherwise."""

@@ -233,3 +233,32 @@ OUTSIDE = {
 }
 """Theorem 1's and what others have of them."""
 NO_NOISE = {"messages without noise": {"sigma": "1/50"}}
+TWELVE = {"L": "1", "slope": "1", "R": "51/50", "alpha": "0", "beta share": "99/100", "gamma": "1"}
+WEIGHTED = {"L": "1", "slope": "1", "R": "2", "D": "1", "alpha": "2", "beta": "2", "gamma": "1"}
+_BOTH = {
+    "L <= L_max": {"L_max": "99/100"},
+    "K >= 0": {"K": "201/10000", "gamma": "100/101", "D": "5151/5000"},
+    "gamma as prescribed": {"gamma": "99/100"},
+    **NO_NOISE,
+}
+BEYOND_TWELVE = {
+    **_BOTH,
+    "R as the largest residual": {"residual_0": "103/100"},
+    "beta < alpha + R": {"beta share": "101/100"},
+    "R = D/sqrt(K + 1)": {"D": "103/100"},
+}
+BEYOND_WEIGHTED = {
+    **_BOTH,
+    "L <= L_max": {"L_max": "99/100", "alpha": "19701/10000", "beta": "19701/10000", "R": "199/100"},
+    "K >= 0": {"K": "201/10000", "gamma": "100/101", "alpha": "200/101", "beta": "200/101", "R": "200/101"},
+    "R as the largest residual": {"residual_0": "101/50"},
+    "alpha as prescribed": {"alpha": "101/50"},
+    "beta as prescribed": {"beta": "101/50"},
+    "R <= (D + M)/sqrt(K + 1)": {"R": "51/25"},
+}
+"""Of (12), and of its repaired form."""
+
+RESIDUALS = {"points": 40, "roots": [["0", "3/10"], ["1/2", "1/2"], ["1", "1/2"], ["2", "2"], ["0", "7/10"]]}
+"""With beta <= alpha, or beta <= R/2 and alpha = 0 (R = 1): Lemma 2 holds."""
+SMALL_BETA = [["1/2", "1/2"], ["1", "1/2"], ["2", "2"]]
+OVERSHOOTS = {"points": 40, "roots": [["0", "9/10"], ["1/10", "1"], ["1/2", "1"], ["0", "99/100"], ["3/10", "1"]]}

@@ -13,7 +13,7 @@ from dpfl_theory.statements.local_phase import INTERPOLATION
 from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
-from dpfl_theory.statements.shulgin2025._clip21_runs import INACTIVE, ROUNDS, experiment, paths
+from dpfl_theory.statements.shulgin2025._clip21_runs import INACTIVE, NOT_QUITE, ROUNDS, experiment, paths
 from dpfl_theory.statements.shulgin2025._experiments import runs
 from dpfl_theory.statements.symbolic import equal
 
@@ -211,24 +211,6 @@ _EDGES: dict[str, dict[str, Any]] = {
 """x^0, the memory's share of the first gradient, tau, gamma."""
 
 
-def _stated(run: Mapping[str, Any], *named: str) -> dict[str, dict[str, Any]]:
-    return {name: {**run, "stated": _STATED[name]} for name in named}
-
-
-_STATED = {
-    "just not L-smooth": {"L": "99/100"},
-    "just not L_max-smooth": {"L_max": "99/100"},
-    "just outside R as the largest residual": {"residual_0": "101/100"},
-    "just outside tau > 0": {"tau": "0"},
-    "just outside messages without noise": {"sigma": "+1/50"},
-}
-_FIRST_RUN = next(iter(ROUNDS.values()))
-_NOT_QUITE = {
-    "descent": _stated(_FIRST_RUN, "just not L-smooth", "just outside messages without noise"),
-    "residual": _stated(_FIRST_RUN, *list(_STATED)[1:]),
-    "inactive": _stated(next(iter(INACTIVE.values())), *list(_STATED)[:3], *list(_STATED)[4:]),
-}
-
 DESCENT: Statement = Statement(
     id="shulgin2025.clip21.descent",
     kind="step",
@@ -263,7 +245,7 @@ DESCENT: Statement = Statement(
             [{"L": L, "gamma L": step} for L, step in (("1", "1"), ("1", "1/2"), ("1", "1/64"), ("4", "1/2"))],
         ),
         *runs(ROUNDS, experiment),
-        *runs(_NOT_QUITE["descent"], experiment, "not-applicable"),
+        *runs(NOT_QUITE["descent"], experiment, "not-applicable"),
     ),
 )
 
@@ -297,7 +279,7 @@ RESIDUAL: Statement = Statement(
             ],
         ),
         *runs(ROUNDS, experiment),
-        *runs(_NOT_QUITE["residual"], experiment, "not-applicable"),
+        *runs(NOT_QUITE["residual"], experiment, "not-applicable"),
     ),
     uses=("shulgin2025.table1",),
 )
@@ -336,7 +318,7 @@ INACTIVE_CLIPPING: Statement = Statement(
             ],
         ),
         *runs(INACTIVE, experiment),
-        *runs(_NOT_QUITE["inactive"], experiment, "not-applicable"),
+        *runs(NOT_QUITE["inactive"], experiment, "not-applicable"),
     ),
     uses=("shulgin2025.clip21.descent", "shulgin2025.clip21.residual"),
 )

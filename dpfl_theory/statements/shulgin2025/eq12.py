@@ -14,7 +14,7 @@ from dpfl_theory.statements.shulgin2025 import _many_rounds as many
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._experiments import accurate, prescribed, runs
 from dpfl_theory.statements.shulgin2025._instances import CLOSER, LARGE, NEARLY, SMALL
-from dpfl_theory.statements.shulgin2025._line import NO_NOISE, edges
+from dpfl_theory.statements.shulgin2025._line import BEYOND_TWELVE, BEYOND_WEIGHTED, TWELVE, WEIGHTED, edges
 from dpfl_theory.statements.shulgin2025.corollary1 import COROLLARY1
 from dpfl_theory.statements.symbolic import all_equal, equal
 
@@ -162,30 +162,6 @@ def _limit(problem: Any, values: Mapping[str, Any]) -> str | None:
     return f"gamma sqrt(K + 1) = {shu.shown(length)} exceeds D beta/((alpha + D) L_max) = {shu.shown(most)}"
 
 
-_ONE = {"L": "1", "slope": "1", "R": "51/50", "alpha": "0", "beta share": "99/100", "gamma": "1"}
-_WEIGHTED = {"L": "1", "slope": "1", "R": "2", "D": "1", "alpha": "2", "beta": "2", "gamma": "1"}
-_BOTH = {
-    "L <= L_max": {"L_max": "99/100"},
-    "K >= 0": {"K": "201/10000", "gamma": "100/101", "D": "5151/5000"},
-    "gamma as prescribed": {"gamma": "99/100"},
-    **NO_NOISE,
-}
-_BEYOND = {
-    **_BOTH,
-    "R as the largest residual": {"residual_0": "103/100"},
-    "beta < alpha + R": {"beta share": "101/100"},
-    "R = D/sqrt(K + 1)": {"D": "103/100"},
-}
-_OTHERWISE = {
-    **_BOTH,
-    "L <= L_max": {"L_max": "99/100", "alpha": "19701/10000", "beta": "19701/10000", "R": "199/100"},
-    "K >= 0": {"K": "201/10000", "gamma": "100/101", "alpha": "200/101", "beta": "200/101", "R": "200/101"},
-    "R as the largest residual": {"residual_0": "101/50"},
-    "alpha as prescribed": {"alpha": "101/50"},
-    "beta as prescribed": {"beta": "101/50"},
-    "R <= (D + M)/sqrt(K + 1)": {"R": "51/25"},
-}
-
 _ARBITRARY = (
     "It decides that D is not arbitrary: below a certain D no parameters are left; what the bound is then, runs say."
 )
@@ -233,7 +209,7 @@ EQ12: Statement = Statement(
     prescription=_prescription,
     checks=(
         Check("algebra", "Corollary 1 at its best step", _twelve_from_corollary),
-        *edges(_ONE, {**_BEYOND, "Corollary 1's limit of the step": {"R": "1"}}),
+        *edges(TWELVE, {**BEYOND_TWELVE, "Corollary 1's limit of the step": {"R": "1"}}),
         *worst.grid_of(many.smallest_gradient, _TWELVE),
         *runs(LARGE, accurate),
     ),
@@ -271,7 +247,7 @@ ANY_D: Statement = replace(
     assumptions=(*(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.ROUNDS, shu.QUIET, shu.ACCURATE), _CHOICE),
     checks=(
         Check("algebra", "D is arbitrary", _any_accuracy, expected="violated", part=_ARBITRARY),
-        *edges(_ONE, _BEYOND),
+        *edges(TWELVE, BEYOND_TWELVE),
         *worst.grid_of(many.smallest_gradient, _TWELVE),
         *(c for name, (i, verdict) in SMALL.items() for c in runs({name: i}, accurate, verdict)),
     ),
@@ -310,7 +286,7 @@ REPAIRED: Statement = replace(
         Check("algebra", "residuals after the update", _kept, part=_KEPT),
         Check("algebra", "descent inequalities added up", _twelve_again),
         Check("algebra", "the least D of the restored form", _least_accuracy),
-        *edges(_WEIGHTED, _OTHERWISE),
+        *edges(WEIGHTED, BEYOND_WEIGHTED),
         *worst.grid_of(many.smallest_gradient, _NEARER),
         *(c for name, (i, _) in SMALL.items() for c in runs({name: i}, prescribed)),
         *runs({**NEARLY, **CLOSER}, prescribed),

@@ -14,7 +14,14 @@ from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._experiments import runs
 from dpfl_theory.statements.shulgin2025._instances import BEYOND, TRACKED
-from dpfl_theory.statements.shulgin2025._line import left_over, one_step, residual_after_update
+from dpfl_theory.statements.shulgin2025._line import (
+    OVERSHOOTS,
+    RESIDUALS,
+    SMALL_BETA,
+    left_over,
+    one_step,
+    residual_after_update,
+)
 from dpfl_theory.statements.symbolic import all_equal
 
 __all__ = ["LARGER_BETA", "LEMMA2", "REPAIRED", "STATEMENTS", "after_update", "most_left_over"]
@@ -137,11 +144,6 @@ def after_update(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     )
 
 
-_RESIDUALS = {"points": 40, "roots": [["0", "3/10"], ["1/2", "1/2"], ["1", "1/2"], ["2", "2"], ["0", "7/10"]]}
-"""With beta <= alpha, or beta <= R/2 and alpha = 0 (R = 1): Lemma 2 holds."""
-_SMALL_BETA = [["1/2", "1/2"], ["1", "1/2"], ["2", "2"]]
-_OVERSHOOTS = {"points": 40, "roots": [["0", "9/10"], ["1/10", "1"], ["1/2", "1"], ["0", "99/100"], ["3/10", "1"]]}
-
 _INSIDE = (
     {"L": "1", "alpha": "1", "beta": "1", "residual": "1/2"},
     {"L": "1", "alpha": "1", "beta": "1/2", "residual": "1"},
@@ -215,7 +217,7 @@ LEMMA2: Statement = Statement(
     sides=_sides,
     checks=(
         Check("algebra", "where no step overshoots", _without_overshoot),
-        Check("exact", "no overshoot beyond the radius", _steps, {**_RESIDUALS, "roots": _SMALL_BETA}),
+        Check("exact", "no overshoot beyond the radius", _steps, {**RESIDUALS, "roots": SMALL_BETA}),
         *worst.grid_of(worst.track, _INSIDE[:3]),
         *_outside(**{"beta <= alpha": {**_EDGE, "beta": "51/50"}, "a residual of at most R": _FAR}),
         *(c for name, (i, _) in TRACKED.items() if "= alpha" in name for c in runs({name: i})),
@@ -248,8 +250,8 @@ LARGER_BETA: Statement = replace(
     assumptions=(shu.CLIENTS, shu.WITHIN, shu.CONTRACTS, shu.STEP),
     checks=(
         Check("algebra", "where no step overshoots", _without_overshoot),
-        Check("exact", "no overshoot beyond the radius", _steps, _RESIDUALS),
-        Check("exact", "overshoots", _steps, _OVERSHOOTS, "violated"),
+        Check("exact", "no overshoot beyond the radius", _steps, RESIDUALS),
+        Check("exact", "overshoots", _steps, OVERSHOOTS, "violated"),
         *worst.grid_of(worst.track, _INSIDE),
         *worst.grid_of(worst.track, _OUTSIDE, "violated"),
         *worst.grid_of(worst.track, _ALONE, "violated"),
@@ -288,10 +290,10 @@ REPAIRED: Statement = replace(
         Check("algebra", "where no step overshoots", _without_overshoot),
         Check("algebra", "where steps overshoot", _with_overshoot),
         Check("algebra", "residuals after the update", after_update, part=_IN_BETWEEN),
-        Check("exact", "no overshoot beyond the radius", _steps, _RESIDUALS),
-        Check("exact", "overshoots", _steps, _OVERSHOOTS),
-        Check("exact", "no overshoot, after the update", _leavings, _RESIDUALS, part=_IN_BETWEEN),
-        Check("exact", "overshoots, after the update", _leavings, _OVERSHOOTS, part=_IN_BETWEEN),
+        Check("exact", "no overshoot beyond the radius", _steps, RESIDUALS),
+        Check("exact", "overshoots", _steps, OVERSHOOTS),
+        Check("exact", "no overshoot, after the update", _leavings, RESIDUALS, part=_IN_BETWEEN),
+        Check("exact", "overshoots, after the update", _leavings, OVERSHOOTS, part=_IN_BETWEEN),
         *worst.grid_of(worst.track, _radius_grid()),
         *_outside(**{"beta < alpha + R": _SUM, "a residual of at most rho": {**_EDGE, "residual": "51/50"}}),
         *(c for name, (i, _) in TRACKED.items() for c in runs({name: i})),
