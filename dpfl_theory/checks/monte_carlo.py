@@ -40,7 +40,6 @@ __all__ = ["Experiment", "run"]
 _FIRST_BATCH = 128
 _COPIES = 2  # lanes of a run that draws nothing
 _FAR = 1e100  # where a run has diverged
-_WATCHED = ("zero-updates", "empty-cohort")
 _RIVAL = "rival:"  # how a statement that compares two runs names the other one's observables
 
 
@@ -136,7 +135,8 @@ class _Sample:
         self.bound = b0 - a0
         self.spoken = sorted({*a, *b})
         # Evidence says how often a weight C/||u||, or an empty cohort, was met.
-        self.watch = [o for o in _WATCHED if any("clipped" in name or "weighted" in name for name in self.spoken)]
+        spoken = [get(read[column][0].removeprefix(_RIVAL)) for column in self.spoken]
+        self.watch = list(dict.fromkeys(name for observable in spoken for name in observable.beside))
         self.read = {**{c: read[c] for c in self.spoken}, **{o: (o, "mean") for o in self.watch}}
         self.coefficients = {c: a.get(c, 0.0) - b.get(c, 0.0) for c in self.spoken}
         self.columns: dict[str, list[Array]] = {c: [] for c in self.read}

@@ -13,7 +13,7 @@ from dpfl_theory.algorithms.base import Round
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array, Constants, Problem
 
-__all__ = ["Observable", "Reach", "gradient_squared", "minimiser", "need", "once", "unclipped"]
+__all__ = ["NO_UPDATES", "Observable", "Reach", "gradient_squared", "minimiser", "need", "once", "unclipped"]
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,8 @@ class Observable:
     """One streamed quantity.
 
     unit: exponents of (F, X);  latex: its formula;  meaning: one sentence;  evaluate: Round -> (lanes,);
-    low, high: the range within a `Reach`;  of_state: depends on w_k alone, so it also exists after the last round.
+    low, high: the range within a `Reach`;  of_state: depends on w_k alone, so it also exists after the last round;
+    beside: observables whose means belong beside it, since where they are not zero it rests on a convention.
     """
 
     name: str
@@ -98,6 +99,11 @@ class Observable:
     low: Callable[[Reach], float] = lambda _: -math.inf
     high: Callable[[Reach], float] = lambda _: math.inf
     of_state: bool = False
+    beside: tuple[str, ...] = ()
+
+
+NO_UPDATES = ("zero-updates", "empty-cohort")
+"""What an observable of clipped, unclipped or weighted clients has beside it."""
 
 
 def need(happened: Round, attribute: str, observable: str) -> Any:

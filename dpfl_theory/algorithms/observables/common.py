@@ -9,6 +9,7 @@ import numpy as np
 
 from dpfl_theory.algorithms.base import Round
 from dpfl_theory.algorithms.observables.base import (
+    NO_UPDATES,
     Observable,
     Reach,
     gradient_squared,
@@ -188,6 +189,7 @@ OBSERVABLES = (
         lambda h: (unclipped(h) * _gap(h)).mean(axis=1),
         lambda r: -float(np.mean(r.constants.delta_i_star)),
         _gap_ceiling,
+        beside=NO_UPDATES,
     ),
     Observable(
         "clipped-length",
@@ -197,6 +199,7 @@ OBSERVABLES = (
         lambda h: ((1.0 - unclipped(h)) * h.update_norms).mean(axis=1),
         lambda _: 0.0,
         lambda r: float(np.mean(r.update_bounds)),
+        beside=NO_UPDATES,
     ),
     Observable(
         "unclipped-heterogeneity",
@@ -206,6 +209,7 @@ OBSERVABLES = (
         lambda h: (unclipped(h) * _delta(h)).mean(axis=1),
         lambda _: 0.0,
         lambda r: float(np.mean(r.constants.delta_i_star)),
+        beside=NO_UPDATES,
     ),
     Observable(
         "unclipped-share",
@@ -215,6 +219,7 @@ OBSERVABLES = (
         lambda h: unclipped(h).mean(axis=1),
         lambda _: 0.0,
         lambda _: 1.0,
+        beside=NO_UPDATES,
     ),
     Observable(
         "weighted-excess",
@@ -224,6 +229,7 @@ OBSERVABLES = (
         lambda h: _weighted_excess(h).mean(axis=1),
         lambda _: 0.0,
         _excess_ceiling,
+        beside=NO_UPDATES,
     ),
     Observable(
         "weighted-heterogeneity",
@@ -233,6 +239,7 @@ OBSERVABLES = (
         lambda h: _weight(h, _delta(h)).mean(axis=1),
         lambda _: 0.0,
         _weighted_heterogeneity_ceiling,
+        beside=NO_UPDATES,
     ),
     Observable(
         "unclipped-weighted-excess",
@@ -242,6 +249,7 @@ OBSERVABLES = (
         lambda h: _weighted_excess(h, unclipped(h)).mean(axis=1),
         lambda _: 0.0,
         _excess_ceiling,
+        beside=NO_UPDATES,
     ),
     Observable(
         "unclipped-weighted-heterogeneity",
@@ -251,6 +259,7 @@ OBSERVABLES = (
         lambda h: _weight(h, unclipped(h) * _delta(h)).mean(axis=1),
         lambda _: 0.0,
         _weighted_heterogeneity_ceiling,
+        beside=NO_UPDATES,
     ),
     Observable(
         "snr",

@@ -14,7 +14,15 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.algorithms.base import Round
-from dpfl_theory.algorithms.observables.base import Observable, Reach, gradient_squared, minimiser, need, unclipped
+from dpfl_theory.algorithms.observables.base import (
+    NO_UPDATES,
+    Observable,
+    Reach,
+    gradient_squared,
+    minimiser,
+    need,
+    unclipped,
+)
 
 __all__ = ["OBSERVABLES"]
 
@@ -139,6 +147,7 @@ OBSERVABLES = (
         lambda h: _scaled_progress(h, _bounding_factor(h), ~unclipped(h)),
         _progress_floor,
         _progress_ceiling,
+        beside=NO_UPDATES,
     ),
     Observable(
         "unclipped-progress",
@@ -148,6 +157,7 @@ OBSERVABLES = (
         lambda h: _scaled_progress(h, 1.0, unclipped(h)),
         _progress_floor,
         _progress_ceiling,
+        beside=NO_UPDATES,
     ),
     Observable(
         "normalised-progress",
@@ -175,6 +185,7 @@ OBSERVABLES = (
         lambda h: h.context.engine.xp.where(unclipped(h), _products(h)[0], 0.0).mean(axis=1),
         lambda r: -_product_ceiling(r),
         _product_ceiling,
+        beside=NO_UPDATES,
     ),
     Observable(
         "approach",
@@ -260,6 +271,7 @@ OBSERVABLES = (
         lambda h: _signal(h, _clipping_factors(h)),
         lambda _: 0.0,
         lambda r: r.threshold,
+        beside=NO_UPDATES,
     ),
     Observable(
         "normalised-signal",
@@ -287,6 +299,7 @@ OBSERVABLES = (
         _clipped_alignment,
         lambda _: 0.0,
         lambda r: float(np.mean(r.gradient_bounds)) ** 2,
+        beside=NO_UPDATES,
     ),
     Observable(
         "clipping-factor",
