@@ -20,7 +20,7 @@ from dpfl_theory.errors import DpflError, InputError, place, told
 from dpfl_theory.kernels import DEVICES
 from dpfl_theory.kernels.threads import usable_cores
 from dpfl_theory.processes import one_thread, spread
-from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.statements.model import UNITS, Check, Statement
 from dpfl_theory.statements.power import Power
 from dpfl_theory.usual import check_seconds
 
@@ -95,7 +95,8 @@ def checks_of(statement: Statement) -> tuple[Check, ...]:
 
         return homogeneous(of)
 
-    standing = Check("algebra", "units", units, expected="holds" if statement.homogeneous else "violated")
+    recorded = "holds" if statement.homogeneous else "violated"
+    standing = Check("algebra", UNITS, units, expected=recorded, smoke=statement.units_in_smoke)
     return (standing, *statement.checks)
 
 

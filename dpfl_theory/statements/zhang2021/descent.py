@@ -203,6 +203,7 @@ EQ20_REPAIRED: Statement = Statement(
         *edges(),
         *simulated.runs(simulated.DESCENTS),
     ),
+    smoke=("one round in two dimensions, privacy noise decides",),
     uses=(
         "zhang2021.eq13",
         "zhang2021.eq14.repaired",

@@ -124,6 +124,7 @@ EQ13: Statement = Statement(
         *simulated.runs(simulated.PRODUCTS),
         *simulated.runs(records.RECORDS, records.record_round),
     ),
+    smoke=("one round, four records of six at a time, half of them clipped, with a ridge",),
     slips=(
         "Cohorts that depend on the updates, such as clients that drop out because they are slow, are not covered: the "
         "step needs P_t independent of the gradients, which the theorem does not say.",

@@ -187,6 +187,7 @@ SHARPENED: Statement = Statement(
         *rounds.checks(sharpened_limits, ("129/1000", "1/100")),
         *runs(sharpened_limits, {name: instances.SIMULATED[name] for name in _FEW}),
     ),
+    smoke=("identical clients, what is left of the start",),
     uses=(
         "zhang2021.eq13",
         "zhang2021.eq14.repaired",

@@ -225,6 +225,7 @@ COROLLARY: Statement = Statement(
             "violated",
         ),
     ),
+    smoke=("convex, K = 2, eta_l nu = 3",),
     expected="violated",
     erratum=Erratum(
         cause=SPREAD_OF_POINTS,
@@ -292,6 +293,10 @@ REPAIRED: Statement = replace(
     symbols=(*COROLLARY.symbols, *proof.letters("nu", "eta_l")),
     assumptions=(*COROLLARY.assumptions, noble.CONVEX, Assumption("eta_l <= 2/nu", _short)),
     checks=(*_HOLDS, *_OUTSIDE, *runs.checks(_longest, "control", runs=_RUNS, what="second display")),
+    smoke=(
+        "second display, one of four users, lagging, little noise",
+        "second display, noise alone, two of four users",
+    ),
     expected="holds",
     erratum=None,
     slips=(),

@@ -202,6 +202,7 @@ LEMMA: Statement = Statement(
         *runs.checks(_one_step, "error", runs=runs.SAMPLES, what="last local step"),
         *runs.checks(_one_step, "error", runs=_OUTSIDE, what="last local step", expected="not-applicable"),
     ),
+    smoke=("last local step, all records, 50 dimensions",),
     slips=(
         "The text before the lemma says that N(0, I_d) has variance 2d; it has d, so that Sigma_g^2 is twice the "
         "noise's second moment and the bounds hold with room.",
