@@ -186,7 +186,7 @@ SCAFFOLD: Place = "algorithms.scaffold", ("Scaffold",), scaffold_cases
 MOMENTUM: Place = "algorithms.momentum", ("ServerMomentum",), momentum_cases
 AVERAGE: Place = "algorithms.average", ("WeightedAverage",), average_cases
 NEW_FAULTS: list[tuple[str, Place, str, str]] = [
-    ("clip after the noise", TWO_SIDED, "(signal + noise), h", "Clip(self.threshold or 9)(context, signal + noise), h"),
+    ("clip after the noise", TWO_SIDED, "(signal + noise), r", "Clip(self.threshold or 9)(context, signal + noise), r"),
     ("divisor is not |P_t|", TWO_SIDED, "total = counts.sum(axis=0)", "total = len(counts) + 0.0 * counts.sum(axis=0)"),
     ("counts ignored", TWO_SIDED, "((counts / total).T)", "(((counts > 0.0) / total).T)"),
     ("one noise for each client", TWO_SIDED, "* somebody / xp", "* (counts**2 / total).sum(axis=0) ** 0.5 / xp"),
@@ -208,7 +208,7 @@ NEW_FAULTS: list[tuple[str, Place, str, str]] = [
     ("noise forgotten", MODELS, "counts, self.sigma, k)", "counts, 0.0, k)"),
     ("models added to the server's", MODELS, "signal + noise, x)", "x + signal + noise, x)"),
     ("divisor n", DP_SGD, "self.cohort.divisor(n)", "n"),
-    ("bounded after the noise", DP_SGD, "* (signal + noise), h", "* self.bounding(context, signal + noise), h"),
+    ("bounded after the noise", DP_SGD, "* (signal + noise), r", "* self.bounding(context, signal + noise), r"),
     ("schedule frozen", DP_SGD, "step_at(self.step, k)", "step_at(self.step, 0)"),
     ("ascent", DP_SGD, "return x - gamma", "return x + gamma"),
     ("noise without gamma", DP_SGD, "gamma[:, None] * (signal + noise)", "gamma[:, None] * signal - noise"),

@@ -134,7 +134,7 @@ FAULTS = {
     "units that always agree": (
         "dpfl_theory.checks.algebra",
         "homogeneous",
-        always(Outcome(True, "")),
+        lambda original: lambda *a: (original(*a), Outcome(True, ""))[1],
         "noble2022.theoremC.1",
     ),
     "no function is verified": (
