@@ -23,10 +23,15 @@ class Loss(ABC):
 
     curvature_bound: the largest second derivative (eigenvalue for softmax) over all logits. kind: how it bounds the
     smoothness, ``eigenvalue`` when it is attained by all records at one parameter vector, else ``norm-bound``.
+    of_residual: a loss of z - y, least where it is 0; quadratic: of constant curvature; classwise: of a logit for each
+    class.
     """
 
     curvature_bound: float
     kind: str
+    of_residual = False
+    quadratic = False
+    classwise = False
 
     @abstractmethod
     def value(self, z: Array, y: Array, threshold: Array) -> Array:
@@ -58,6 +63,8 @@ class Squared(Loss):
 
     curvature_bound = 1.0
     kind = "eigenvalue"
+    of_residual = True
+    quadratic = True
 
     def value(self, z: Array, y: Array, threshold: Array) -> Array:
         return 0.5 * (z - y) ** 2
@@ -83,6 +90,7 @@ class Huber(Loss):
 
     curvature_bound = 1.0
     kind = "norm-bound"
+    of_residual = True
 
     def value(self, z: Array, y: Array, threshold: Array) -> Array:
         r = np.abs(z - y)
@@ -136,6 +144,7 @@ class Softmax(Loss):
 
     curvature_bound = 0.5
     kind = "norm-bound"
+    classwise = True
 
     @staticmethod
     def _own(y: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -183,13 +183,13 @@ def minimise(risk: Risk, mu: float = 0.0) -> Minimum:
     mu = max(mu, risk.ridge)
     white = Whitened(risk)
     full = risk.ridge > 0.0 or white.basis.shape[1] == features
-    if risk.name in ("squared", "huber"):
+    if risk.loss.of_residual:
         w = _least_squares(risk)
         r = np.abs(risk.x @ w - risk.y)
         if risk.ridge == 0.0 and bool(np.all(r <= risk.fit_error(w))):
             error = max(risk.value(w), 0.0)
             return Minimum(w, 0.0, error, "closed-form", "w fits every record up to rounding, so inf f = 0", full)
-        if risk.name == "squared" or bool(np.all(r <= risk.threshold)):
+        if risk.loss.quadratic or bool(np.all(r <= risk.threshold)):
             q = _project(white, w)
             return _certified(risk, w, mu, full, lambda: _duality_gap(white, q))
         q = newton(white, _project(white, w))
@@ -210,7 +210,7 @@ def _project(white: Whitened, w: Array) -> Array:
 def _classify(white: Whitened, full: bool) -> Minimum:
     """Logistic and softmax losses without ridge: attained or not, and the infimum either way."""
     risk = white.risk
-    unique = full and risk.name == "logistic"
+    unique = full and not risk.loss.classwise
     if white.basis.shape[1] == len(risk.x):
         text = "the records are linearly independent, so a direction gives all of them positive margins"
         return Minimum(None, 0.0, 0.0, "not-attained", text)

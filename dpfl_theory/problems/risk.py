@@ -42,7 +42,7 @@ class Risk:
 
     def logits(self, w: Array) -> Array:
         """(m,), or (m, classes) for softmax."""
-        if self.name != "softmax":
+        if not self.loss.classwise:
             return np.asarray(self.x @ w)
         z = self.x @ w.reshape(self.classes, -1).T
         return z if self.allowed is None else np.where(self.allowed, z, -np.inf)
@@ -68,7 +68,7 @@ class Risk:
     def logit_error(self, w: Array) -> Array:
         """A bound on the rounding error of each record's residual at w, shape (m,)."""
         size = np.abs(self.x) @ np.max(np.abs(w.reshape(self.classes, -1)), axis=0)
-        if self.name in ("squared", "huber"):
+        if self.loss.of_residual:
             size = size + np.abs(self.y)
         return np.asarray(16.0 * (self.x.shape[1] + 4) * _EPS * size)
 
@@ -91,7 +91,7 @@ class Risk:
 
     def restrict(self, gone: NDArray[np.bool_]) -> Risk:
         """The risk without the (record, class) pairs of the mask, which has the shape of ``separability.margins``."""
-        if self.name == "softmax":
+        if self.loss.classwise:
             return replace(self, allowed=~gone if self.allowed is None else self.allowed & ~gone)
         keep = ~gone[:, 0]
         return replace(self, x=self.x[keep], y=self.y[keep], threshold=self.threshold[keep], weight=self.weight[keep])
@@ -137,7 +137,7 @@ class Whitened:
     def contrast(self) -> Array:
         """(classes, classes - 1) for softmax, else (1, 1)."""
         classes = self.risk.classes
-        if self.risk.name != "softmax":
+        if not self.risk.loss.classwise:
             return np.ones((1, 1))
         columns = np.triu(np.ones((classes, classes - 1))) - np.arange(1, classes) * np.eye(classes, classes - 1, -1)
         return np.asarray(columns / np.linalg.norm(columns, axis=0))
@@ -167,7 +167,7 @@ class Whitened:
     def move(self, q: Array) -> Array:
         """The change of the logits along q, (m,) or (m, classes)."""
         z = self.x @ self._grid(q).T @ self.contrast.T
-        return np.asarray(z if self.risk.name == "softmax" else z[:, 0])
+        return np.asarray(z if self.risk.loss.classwise else z[:, 0])
 
     def logits(self, q: Array) -> Array:
         """The logits at q, with removed classes at -inf."""
