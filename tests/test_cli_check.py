@@ -12,7 +12,8 @@ import dpfl_theory
 from dpfl_theory import statements
 from dpfl_theory.checks import changed, runner
 from dpfl_theory.checks.changed import Change
-from dpfl_theory.checks.smoke import SMOKE
+from dpfl_theory.checks.runner import plan
+from dpfl_theory.checks.smoke import smoke_set
 from dpfl_theory.cli import main
 
 PACKAGE = Path(dpfl_theory.__file__).resolve().parent
@@ -89,14 +90,15 @@ def test_a_revision_that_is_none_is_told(capsys: Output) -> None:
 def test_the_smoke_set_alone_is_run(capsys: Output) -> None:
     assert main(["check", "--smoke", "--method", "exact", "--format", "json"]) == 0
     evidence = json.loads(capsys.readouterr().out)["evidence"]
-    expected = {(id_, name) for id_, checks in SMOKE.items() for method, name in checks if method == "exact"}
+    expected = {(s.id, c.name) for s, c in smoke_set(plan(statements.all_statements(), ["exact"]))}
     assert {(e["statement"], e["check"]) for e in evidence} == expected
 
 
 def test_the_smoke_set_is_the_catalogues(capsys: Output) -> None:
     for other in (["--file", str(EXAMPLE)], ["--changed-since", "HEAD"]):
         assert f"leave {other[0]} out" in refused(capsys, "check", "--smoke", *other)
-    outside = next(s.id for s in statements.all_statements() if s.id not in SMOKE)
+    belonging = {s.id for s, _ in smoke_set(plan(statements.all_statements()))}
+    outside = next(s.id for s in statements.all_statements() if s.id not in belonging)
     assert "belongs to the smoke set" in refused(capsys, "check", "--smoke", outside)
 
 

@@ -42,34 +42,34 @@ class Forgetful(Scaffold):
     """Control variates stay those of the warm start."""
 
     def round(self, context: Context, state: ScaffoldState, k: int) -> tuple[ScaffoldState, Round]:
-        after, happened = super().round(context, state, k)
-        return (after if k == 0 else ScaffoldState(after.x, state.c, state.c_i)), happened
+        after, round_ = super().round(context, state, k)
+        return (after if k == 0 else ScaffoldState(after.x, state.c, state.c_i)), round_
 
 
 class Late(Scaffold):
     """The server's control variate is one round late."""
 
     def round(self, context: Context, state: ScaffoldState, k: int) -> tuple[ScaffoldState, Round]:
-        after, happened = super().round(context, state, k)
-        return (after if k == 0 else ScaffoldState(after.x, state.c, after.c_i)), happened
+        after, round_ = super().round(context, state, k)
+        return (after if k == 0 else ScaffoldState(after.x, state.c, after.c_i)), round_
 
 
 class Eager(Scaffold):
     """Users outside the cohort change their control variates too."""
 
     def round(self, context: Context, state: ScaffoldState, k: int) -> tuple[ScaffoldState, Round]:
-        after, happened = super().round(context, state, k)
+        after, round_ = super().round(context, state, k)
         everyone = Scaffold.round(replace(self, cohort=Cohort()), context, state, k)[0]
-        return ScaffoldState(after.x, everyone.c, everyone.c_i), happened
+        return ScaffoldState(after.x, everyone.c, everyone.c_i), round_
 
 
 class Leaky(EF21):
     """The memories take up the noise of the server's estimate."""
 
     def round(self, context: Context, state: EF21State, k: int) -> tuple[EF21State, Round]:
-        after, happened = super().round(context, state, k)
-        noise = context.per_lane(self.beta)[:, None] * happened.noise
-        return EF21State(after.x, after.v_i + noise[None], after.v), happened
+        after, round_ = super().round(context, state, k)
+        noise = context.per_lane(self.beta)[:, None] * round_.noise
+        return EF21State(after.x, after.v_i + noise[None], after.v), round_
 
 
 def as_(kind: type) -> Callable[[Any], Any]:

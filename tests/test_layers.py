@@ -26,14 +26,20 @@ LAYERS = (
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
 
-def _imports(path: Path) -> list[str]:
-    """The package's modules, by first part, that a file imports anywhere except for type checking."""
+def _run(path: Path) -> ast.Module:
+    """What a file runs: its tree without what is for type checking alone."""
     tree = ast.parse(path.read_text())
     for node in ast.walk(tree):
         for field, block in ast.iter_fields(node):
             if isinstance(block, list):
                 kept = [x for x in block if not (isinstance(x, ast.If) and ast.unparse(x.test) == "TYPE_CHECKING")]
                 setattr(node, field, kept)
+    return tree
+
+
+def _imports(path: Path) -> list[str]:
+    """The package's modules, by first part, that a file imports anywhere except for type checking."""
+    tree = _run(path)
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("dpfl_theory."):
@@ -70,3 +76,43 @@ def test_the_scan_sees_an_upward_import(tmp_path: Path) -> None:
     )
     file.write_text("\n".join(lines))
     assert _imports(file) == ["checks"]
+
+
+def _graph(root: Path) -> dict[str, set[str]]:
+    """Each module below a package's folder -> those that it imports anywhere, within functions too."""
+    files = {".".join((root.name, *p.relative_to(root).with_suffix("").parts)): p for p in root.rglob("*.py")}
+    files = {name.removesuffix(".__init__"): path for name, path in files.items()}
+    graph = {}
+    for name, path in files.items():
+        nodes = [n for n in ast.walk(_run(path)) if isinstance(n, ast.ImportFrom) and n.module]
+        named = {(f"{n.module}.{a.name}", n.module) for n in nodes for a in n.names}
+        graph[name] = {full if full in files else module for full, module in named} & set(files) - {name}
+    return graph
+
+
+def _in_circles(graph: dict[str, set[str]]) -> set[str]:
+    """The modules that lead back to themselves: what is left when those that lead nowhere, or that nothing leads to,
+    are taken away again and again."""
+    left = dict(graph)
+    while True:
+        reached = set().union(*left.values()) if left else set()
+        kept = {name: to & set(left) for name, to in left.items() if name in reached and to & set(left)}
+        if kept == left:
+            return set(left)
+        left = kept
+
+
+def test_no_circles_but_among_statements() -> None:
+    graph = {name: to for name, to in _graph(ROOT).items() if not name.startswith("dpfl_theory.statements.")}
+    assert len(graph) > 150
+    assert _in_circles(graph) == set()
+
+
+def test_a_circle_through_a_function_is_seen(tmp_path: Path) -> None:
+    package = tmp_path / "round"
+    package.mkdir()
+    (package / "a.py").write_text("from round import b")
+    (package / "b.py").write_text("from round.c import x")
+    (package / "c.py").write_text("def f():\n    from round.a import y")
+    (package / "d.py").write_text("from round import a")
+    assert _in_circles(_graph(package)) == {"round.a", "round.b", "round.c"}

@@ -69,13 +69,13 @@ class WeightedAverage(Algorithm):
         return state.average
 
     def round(self, context: Context, state: AverageState, k: int) -> tuple[AverageState, Round]:
-        inner, happened = self.algorithm.round(context, state.inner, k)
+        inner, round_ = self.algorithm.round(context, state.inner, k)
         # Weights are kept in units of the newest, ratio^-t, which would overflow otherwise.
         total = 1.0 + context.per_lane(self.ratio) * state.total
         average = state.average + (self.algorithm.server(inner) - state.average) / total[:, None]
-        happened.w = state.average
-        happened.cache.clear()
-        return AverageState(inner, average, total), happened
+        round_.w = state.average
+        round_.cache.clear()
+        return AverageState(inner, average, total), round_
 
     def describe(self) -> dict[str, Any]:
         return {

@@ -66,7 +66,8 @@ class Round:
     local_step (S,), whose ``updates()`` are (n, S, d), at the latest found when an observable asks for them; threshold
     (S,) the clipping threshold or scaling factor; signal and noise (S, d) the two parts of what the server adds up;
     difference (S, d) the signal where it is a mean of differences of parameters; state whatever else the algorithm
-    keeps.
+    keeps, and after the same when the round is over; algorithm the one that played the round, for observables of what
+    its clients do unseen.
     """
 
     context: Context
@@ -84,6 +85,8 @@ class Round:
     noise: Any = None
     difference: Any = None
     state: Any = None
+    after: Any = None
+    algorithm: Any = None
     cache: dict[str, Any] = field(default_factory=dict)
 
     @property

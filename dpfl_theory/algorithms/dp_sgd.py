@@ -65,8 +65,8 @@ class DPSGD(Memoryless):
                 context.per_lane(self.sigma)[:, None] * engine.normal(context.lanes, k, 1, x.shape[1], SERVER_NOISE)[0]
             )
         gamma = context.per_lane(step_at(self.step, k))
-        happened = Round(context, k, x, members=members, messages=sent, signal=signal, noise=noise)
-        return x - gamma[:, None] * (signal + noise), happened
+        round_ = Round(context, k, x, members=members, messages=sent, signal=signal, noise=noise)
+        return x - gamma[:, None] * (signal + noise), round_
 
     def describe(self) -> dict[str, Any]:
         return {

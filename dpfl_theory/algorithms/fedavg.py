@@ -94,7 +94,7 @@ class FedAvg(Memoryless):
             if self.noise == "per-client":
                 deviation = deviation * xp.sqrt(cohort.sum(axis=1) / r)
             noise = deviation[:, None] * context.engine.normal(context.lanes, k, 1, w.shape[1], SERVER_NOISE)[0]
-        happened = Round(
+        round_ = Round(
             context,
             k,
             w,
@@ -106,7 +106,7 @@ class FedAvg(Memoryless):
             signal=signal,
             noise=noise,
         )
-        return w - beta[:, None] * (signal + noise), happened
+        return w - beta[:, None] * (signal + noise), round_
 
     def describe(self) -> dict[str, Any]:
         return {

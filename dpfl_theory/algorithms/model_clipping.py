@@ -68,8 +68,8 @@ class ModelClippedFedAvg(Memoryless):
         sent = Clip(self.threshold)(context, sent)
         signal, noise = average(context, sent, counts, self.sigma, k)
         somebody = counts.sum(axis=0) > 0.0
-        happened = Round(context, k, x, members=members, messages=sent, signal=signal, noise=noise)
-        return context.engine.xp.where(somebody[:, None], signal + noise, x), happened
+        round_ = Round(context, k, x, members=members, messages=sent, signal=signal, noise=noise)
+        return context.engine.xp.where(somebody[:, None], signal + noise, x), round_
 
     def describe(self) -> dict[str, Any]:
         return {

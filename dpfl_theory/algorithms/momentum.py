@@ -56,9 +56,9 @@ class ServerMomentum(Algorithm):
 
     def round(self, context: Context, state: Any, k: int) -> tuple[Any, Round]:
         w, velocity = state
-        proposed, happened = self.algorithm.round(context, w, k)
+        proposed, round_ = self.algorithm.round(context, w, k)
         velocity = context.per_lane(self.momentum)[:, None] * velocity + (w - proposed)
-        return (w - velocity, velocity), happened
+        return (w - velocity, velocity), round_
 
     def describe(self) -> dict[str, Any]:
         return {"algorithm": "ServerMomentum", "of": self.algorithm.describe(), "momentum": plain(self.momentum)}

@@ -32,7 +32,7 @@ from dpfl_theory.algorithms.two_sided import local_models
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Problem
 
-__all__ = ["Scaffold", "ScaffoldState"]
+__all__ = ["Scaffold", "ScaffoldState", "WarmPoints"]
 
 
 @dataclass
@@ -45,6 +45,36 @@ class ScaffoldState:
 
 
 @dataclass(frozen=True)
+class WarmPoints:
+    """Where warm rounds at x set the users' control variates, as rounds before might have left them: at x plus the rows
+    of ``offsets`` (n, d) [X], a row for each user; () for x itself.
+
+    >>> WarmPoints(((1.0,), (-2.0,))).describe()
+    {'warm_points': [[1.0], [-2.0]]}
+    """
+
+    offsets: tuple[tuple[float, ...], ...] = ()
+
+    def at(self, context: Context, x: Any, members: Any) -> Any:
+        """The points of members (A, S), None for all, at x (S, d): (A, S, d)."""
+        count = context.problem.n if members is None else len(members)
+        everywhere = context.engine.xp.broadcast_to(x[None], (count, *x.shape))
+        if not self.offsets:
+            return everywhere
+        offsets = context.engine.asarray(self.offsets)
+        return everywhere + (offsets[:, None, :] if members is None else offsets[members])
+
+    def check(self, problem: Problem) -> None:
+        """Raise InputError for offsets that do not fit the problem."""
+        if self.offsets and [len(row) for row in self.offsets] != [problem.d] * problem.n:
+            raise InputError(f"the warm points' offsets are no {problem.n} rows of {problem.d} numbers, one for a user")
+
+    def describe(self) -> dict[str, Any]:
+        """The offsets as plain JSON data."""
+        return {"warm_points": [list(row) for row in self.offsets]}
+
+
+@dataclass(frozen=True)
 class Scaffold(Algorithm):
     """noble2022 Algorithm 1 with zero initial control variates, or warm ones.
 
@@ -53,7 +83,8 @@ class Scaffold(Algorithm):
     gradient: `RecordGradient` for DP-SCAFFOLD (clipping, noise and subsampling of records), full by default;
     warm_start: how many of the first rounds set control variates; in each a cohort is drawn as in any other round. The
         paper's theory needs every user to have been drawn: use a full cohort's single round, or some 4/l rounds;
-    warm_cohort: who takes part in warm rounds; None for ``cohort``.
+    warm_cohort: who takes part in warm rounds; None for ``cohort``;
+    warm_points: where they set them; x_0 by default.
 
     >>> Scaffold(0.1, local_steps=5, cohort=Cohort("fixed", 2), warm_start=3).describe()["warm_start"]
     3
@@ -66,6 +97,7 @@ class Scaffold(Algorithm):
     gradient: Gradient = field(default_factory=FullGradient)
     warm_start: int = 0
     warm_cohort: Cohort | None = None
+    warm_points: WarmPoints = WarmPoints()
 
     def __post_init__(self) -> None:
         positive_steps("the local step size", self.local_step)
@@ -81,6 +113,7 @@ class Scaffold(Algorithm):
             if cohort.scheme not in ("fixed", "full"):
                 need = "SCAFFOLD's averages are over a cohort of known size: choose fixed or full"
                 raise InputError(f"sampling scheme {cohort.scheme!r} does not fit: {need}")
+        self.warm_points.check(problem)
 
     def begin(self, context: Context) -> ScaffoldState:
         xp, x = context.engine.xp, context.start
@@ -97,8 +130,8 @@ class Scaffold(Algorithm):
         lane = xp.arange(context.lanes.count)[None, :]
         old = state.c_i if members is None else state.c_i[members, lane]
         if warm:
-            everywhere = xp.broadcast_to(state.x[None], old.shape)
-            new = sum(self.gradient.at(context, everywhere, members, k, j) for j in range(K)) / K
+            points = self.warm_points.at(context, state.x, members)
+            new = sum(self.gradient.at(context, points, members, k, j) for j in range(K)) / K
             sent = xp.zeros_like(old)
         else:
             eta = context.per_lane(step_at(self.local_step, k))
@@ -112,7 +145,17 @@ class Scaffold(Algorithm):
         signal = sent.mean(axis=0)
         x = state.x if warm else state.x + context.per_lane(step_at(self.global_step, k))[:, None] * signal
         after = ScaffoldState(x, state.c + (new - old).sum(axis=0) / n, c_i)
-        return after, Round(context, k, state.x, members=members, messages=sent, signal=signal, state=state)
+        return after, Round(
+            context,
+            k,
+            state.x,
+            members=members,
+            messages=sent,
+            signal=signal,
+            state=state,
+            after=after,
+            algorithm=self,
+        )
 
     def describe(self) -> dict[str, Any]:
         return {
@@ -123,5 +166,6 @@ class Scaffold(Algorithm):
             "cohort": self.cohort.describe(),
             "warm_start": int(self.warm_start),
             "warm_cohort": None if self.warm_cohort is None else self.warm_cohort.describe(),
+            **self.warm_points.describe(),
             **self.gradient.describe(),
         }

@@ -266,10 +266,10 @@ def _run_block(
         if player is not None and player.ready:
             state, k = player.play(state, kept, k, min(rounds, k + max(report_every, _LEAST_PLAYED)))
         if k == before:
-            state, happened = algorithm.round(context, state, k)
+            state, round_ = algorithm.round(context, state, k)
             if k % every == 0:
                 for o in observables:
-                    accumulators[o.name].add(o.evaluate(happened), xp)
+                    accumulators[o.name].add(o.evaluate(round_), xp)
             if player is not None:
                 player.watch(state, k, kept)
             k += 1

@@ -107,10 +107,10 @@ class Player:
         if any(x.dtype != np.float64 for x in begin):
             raise Untraceable("a state that holds other numbers than floats")
         number: Any = RoundNumber(self._checked - 1)
-        after, happened = self._algorithm.round(context, _filled(state, list(begin)), number)
+        after, round_ = self._algorithm.round(context, _filled(state, list(begin)), number)
         then = [self._settled(x, own, begin) for x, own in zip(_leaves(after), begin, strict=True)]
         boundary = len(tape.operations)
-        values = [self._value(o.evaluate(happened)) for o in self._observables]
+        values = [self._value(o.evaluate(round_)) for o in self._observables]
         return Program(tape.operations, boundary, begin, then, values, engine.data)
 
     @staticmethod

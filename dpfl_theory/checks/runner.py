@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -15,11 +13,12 @@ from dpfl_theory import methods as known_methods
 from dpfl_theory import statements as catalogue
 from dpfl_theory.checks.evidence import Evidence, document, statement_verdict
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.checks.single import checks_of, run_one
 from dpfl_theory.checks.workers import Task, name_of, work_of
-from dpfl_theory.errors import DpflError, InputError, place, told
+from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import DEVICES
 from dpfl_theory.kernels.threads import usable_cores
-from dpfl_theory.processes import one_thread, spread
+from dpfl_theory.processes import spread
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.power import Power
 from dpfl_theory.usual import check_seconds
@@ -78,25 +77,6 @@ def plan(statements: Iterable[Statement], methods: Sequence[str] = ()) -> list[P
     ]
     order = {m: i for i, m in enumerate(known_methods.known())}
     return sorted(pairs, key=lambda pair: order[pair[1].method])
-
-
-@functools.cache
-def checks_of(statement: Statement) -> tuple[Check, ...]:
-    """Every check of a statement: those that every displayed formula gets without being asked, then its own.
-
-    >>> [c.name for c in checks_of(catalogue.get("das2022.theorem4a"))][0]
-    'units'
-    """
-    if statement.sides is None:
-        return statement.checks
-
-    def units(of: Statement, _: Any) -> Any:
-        from dpfl_theory.checks.algebra import homogeneous
-
-        return homogeneous(of)
-
-    standing = Check("algebra", "units", units, expected="holds" if statement.homogeneous else "violated")
-    return (standing, *statement.checks)
 
 
 def suitable_jobs(pairs: Sequence[Pair]) -> int:
@@ -206,26 +186,6 @@ def tasks_of(pairs: Sequence[Pair], file: Path | None = None) -> list[Task]:
 
 def _label(statement: Statement, c: Check) -> str:
     return f"{statement.id} {c.method} {c.name}"
-
-
-def run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
-    """The evidence of one check, on one thread: its numbers depend on nobody's number of cores."""
-    if settings.out_of_time:
-        reason = "the time budget was spent before this check began; give more"
-        return Evidence(statement.id, c.method, c.name, "inconclusive", c.expected, reason, instance=c.instance)
-    method = known_methods.get(c.method)
-    try:
-        with one_thread() if method.threads else contextlib.nullcontext():
-            outcome = replace(method.run(statement, c, settings), part=c.part)
-    except DpflError:
-        raise
-    except Exception as error:
-        if statement.paper in catalogue.papers():
-            error.add_note(place(error))  # the traceback does not leave this process
-            raise  # our own mistake
-        sentence = f"check {c.name!r} of {statement.id} cannot be run: {told(error)}; correct its build"
-        raise InputError(sentence) from error
-    return outcome
 
 
 def _expected(pairs: Sequence[Pair]) -> dict[str, str]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from dpfl_theory import statements as catalogue
 from dpfl_theory.checks.evidence import Evidence
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.checks.single import checks_of, run_one
 from dpfl_theory.errors import InputError
 from dpfl_theory.statements.model import Statement
 
@@ -66,8 +67,6 @@ def work_of(tasks: Sequence[Task], settings: Settings) -> list[Callable[[], Evid
 
 def _evidence(task: Task, settings: Settings, ends: float | None) -> Evidence:
     """A worker's part: the evidence of one task. ``ends``: the time of day at which no further work is begun."""
-    from dpfl_theory.checks.runner import checks_of, run_one
-
     deadline = None if ends is None else time.monotonic() + ends - time.time()
     statement = task.find()
     check = checks_of(statement)[task.number]

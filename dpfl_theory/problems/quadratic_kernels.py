@@ -6,22 +6,41 @@ the updates come for free.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from dpfl_theory.kernels.engine import Engine
+from dpfl_theory.problems.base import Array, Constants
 
-if TYPE_CHECKING:
-    from dpfl_theory.problems.quadratic import Quadratic
+__all__ = ["QuadraticKernels", "Spectral", "SpectralPhase"]
 
-__all__ = ["QuadraticKernels", "SpectralPhase"]
+
+class Spectral(Protocol):
+    """What the kernels ask of quadratic clients (`dpfl_theory.problems.quadratic.Quadratic` says what each is)."""
+
+    @property
+    def offsets(self) -> Any: ...
+    @property
+    def basis(self) -> Array: ...
+    @property
+    def eigenvalues(self) -> Array: ...
+    @property
+    def centres(self) -> Array: ...
+    @property
+    def n(self) -> int: ...
+    @property
+    def constants(self) -> Constants: ...
+    @property
+    def hessian(self) -> Array: ...
+    @property
+    def hessian_eigen(self) -> tuple[Array, Array]: ...
 
 
 class QuadraticKernels:
-    """The numerical side of a `Quadratic` on one device."""
+    """The numerical side of quadratic clients on one device."""
 
-    def __init__(self, problem: Quadratic, engine: Engine) -> None:
+    def __init__(self, problem: Spectral, engine: Engine) -> None:
         c = problem.constants
         assert c.w_star is not None
         values, vectors = problem.hessian_eigen

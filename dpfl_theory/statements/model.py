@@ -6,7 +6,7 @@ Nothing here imports sympy, NumPy or a solver, so that a catalogue of statements
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory import methods
@@ -36,6 +36,8 @@ TIMES = ("mean", "end", "least")
 KINDS = ("theorem", "lemma", "corollary", "definition", "step", "table", "fact")
 DOMAINS = ("positive", "nonnegative", "real", "integer", "probability")
 PROVENANCES = ("read", "restored", "derived")
+UNITS = "units"
+"""The check that every displayed formula gets without being asked."""
 DERIVED = (".repaired", ".sharpened")
 """Ends of the ids of forms that are ours, whatever they stand beside."""
 
@@ -127,6 +129,7 @@ class Check:
     statement's letters, at which the runner evaluates its sides. ``expected`` is the verdict that this very check is
     known to give; the statement's own expected verdict follows from all of its checks. ``part``: for a check that does
     not compare the two sides but decides a step towards that, one sentence on which step, and on what remains.
+    ``smoke``: whether it belongs to the smoke set.
     """
 
     method: str
@@ -135,6 +138,7 @@ class Check:
     instance: Mapping[str, Any] = field(default_factory=dict)
     expected: str = "holds"
     part: str = ""
+    smoke: bool = False
 
     def made(self, statement: Statement, instance: Mapping[str, Any] | None = None) -> Any:
         """What ``build`` makes of the statement and the instance, or another one.
@@ -184,7 +188,9 @@ class Statement:
     records whether the printed formula passes the units check that every formula gets. ``uses`` names the statements
     that its proof rests on; ``slips`` are misprints and loose words beside it that change no verdict, a sentence each.
     ``universal`` is False where the formula is not claimed wherever the hypotheses hold: an instance is said to exist,
-    or the checks' instances name a choice (a constant of O(.), a best step) that no hypothesis describes.
+    or the checks' instances name a choice (a constant of O(.), a best step) that no hypothesis describes. ``smoke``
+    names those of its checks, that of its units included, that belong to the smoke set (`dpfl_theory.checks.smoke`); a
+    form that is derived from this one by `replace` names its own.
     """
 
     id: str
@@ -208,6 +214,15 @@ class Statement:
     uses: tuple[str, ...] = ()
     slips: tuple[str, ...] = ()
     universal: bool = True
+    smoke: InitVar[tuple[str, ...]] = ()
+    units_in_smoke: bool = field(default=False, init=False)
+
+    def __post_init__(self, smoke: tuple[str, ...]) -> None:
+        if strange := set(smoke) - {UNITS, *(c.name for c in self.checks)}:
+            raise ValueError(f"{self.id} has no check {', '.join(map(repr, sorted(strange)))} for the smoke set")
+        marked = tuple(replace(c, smoke=True) if c.name in smoke else c for c in self.checks)
+        object.__setattr__(self, "checks", marked)
+        object.__setattr__(self, "units_in_smoke", UNITS in smoke)
 
     @property
     def paper(self) -> str:

@@ -49,7 +49,7 @@ def disagreements(metrics: Any) -> list[str]:
         run = play(FedAvg(0.3), LinearModel(data), 2, start, engine=engine)
         metrics._LIMIT = limit
         try:
-            found = [observable.evaluate(happened) for happened in run.rounds]
+            found = [observable.evaluate(round_) for round_ in run.rounds]
         finally:
             metrics._LIMIT = whole
         expected = [[by_definition(data, w) for w in ws] for ws in run.servers[:-1]]

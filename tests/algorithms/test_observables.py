@@ -15,10 +15,11 @@ from oracles.fedavg import bound, local_update
 from scipy import stats
 
 import dpfl_theory.algorithms.reach as reach_module
-from dpfl_theory.algorithms import Cohort, FedAvg, ScaffNew, Schedule, alpha_norm_ec, simulate
+from dpfl_theory.algorithms import Cohort, FedAvg, NoisyGradient, ScaffNew, Scaffold, Schedule, alpha_norm_ec, simulate
 from dpfl_theory.algorithms.bounding import Clip, Normalise, Unbounded, bounding_of
-from dpfl_theory.algorithms.observables import Observable, Reach, catalogue, get
+from dpfl_theory.algorithms.observables import Observable, Reach, catalogue, get, scaffold
 from dpfl_theory.algorithms.reach import fedavg_reach
+from dpfl_theory.algorithms.scaffold import WarmPoints
 from dpfl_theory.algorithms.two_sided import TwoSidedFedAvg
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems import make
@@ -181,8 +182,12 @@ DIFFERENCES = {"descent-product"}
 """Of algorithms whose messages are differences of parameters: tested on TwoSidedFedAvg's runs below."""
 
 
+SCAFFOLD = {o.name for o in scaffold.OBSERVABLES}
+"""Tested against exact moments in tests/statements/test_noble2022_lemmas_runs.py."""
+
+
 def test_every_observable_is_defined_here() -> None:
-    assert set(ALL) == set(DEFINITIONS) | SCAFFNEW | MEMORIES | DIFFERENCES
+    assert set(ALL) == set(DEFINITIONS) | SCAFFNEW | MEMORIES | DIFFERENCES | SCAFFOLD
     for name, observable in ALL.items():
         assert observable.name == name == get(name).name
         assert observable.latex
@@ -224,7 +229,7 @@ def test_values_are_those_of_the_definition(name: str, bounding: str, engine: An
     for k, s in itertools.product(range(5), range(3)):
         facts = facts_of(problem, run, algorithm, k, s)
         for observable in ALL.values():
-            if observable.name not in SCAFFNEW | MEMORIES | DIFFERENCES:
+            if observable.name not in SCAFFNEW | MEMORIES | DIFFERENCES | SCAFFOLD:
                 found = float(observable.evaluate(run.rounds[k])[s])
                 assert found == pytest.approx(float(DEFINITIONS[observable.name](facts)), rel=1e-9, abs=1e-13)
 
@@ -267,7 +272,11 @@ def test_values_scale_with_the_unit(name: str) -> None:
             algorithm = alpha_norm_ec(0.1 * X, 0.5 * F / X, 2.0 * F / X, sigma=0.3)
         if name in DIFFERENCES:
             algorithm = TwoSidedFedAvg(0.4 * X**2 / F, 1.0, 3, threshold=1.0 * X, sigma=0.2 * X)
-        run = play(algorithm, problem, 6, starting_points(base, 4) * X, 3)
+        if name in SCAFFOLD:
+            offsets = tuple(tuple(row) for row in X * starting_points(base, base.n))
+            noise = NoisyGradient(0.2 * F / X)
+            algorithm = Scaffold(0.4 * X**2 / F, 1.2, 3, Cohort("fixed", 2), noise, 1, Cohort(), WarmPoints(offsets))
+        run = play(algorithm, problem, 2 if name in SCAFFOLD else 6, starting_points(base, 4) * X, 3)
         keep = [h for h in run.rounds if h.cohort is None or h.cohort.sum(axis=1).all()]
         values.append(np.array([ALL[name].evaluate(h) for h in keep]))
     F, X = ALL[name].unit
@@ -449,7 +458,7 @@ def test_ranges_hold_within_the_reach(name: str) -> None:
         )
         reach = fedavg_reach(algorithm, problem, 12, start)
         assert reach is not None
-        observed = [o for o in ALL.values() if o.name not in SCAFFNEW | MEMORIES | DIFFERENCES]
+        observed = [o for o in ALL.values() if o.name not in SCAFFNEW | MEMORIES | DIFFERENCES | SCAFFOLD]
         run = simulate(algorithm, problem, 12, 40, case, observed, start=start, series=True, device="cpu")
         for o in observed:
             assert outside(o, reach, run[o.name].every_round) == [], (case, o.name)

@@ -32,18 +32,18 @@ LOOP = (
     'raise RuntimeError("another block of lanes failed")\n'
     "        before = k\n        if player is not None and player.ready:\n            "
     "state, k = player.play(state, kept, k, min(rounds, k + max(report_every, _LEAST_PLAYED)))\n"
-    "        if k == before:\n            state, happened = algorithm.round(context, state, k)\n"
+    "        if k == before:\n            state, round_ = algorithm.round(context, state, k)\n"
     "            if k % every == 0:"
 )
 LATER = LOOP.replace("k < rounds", "k <= rounds").replace("k % every == 0", "k > 0 and (k - 1) % every == 0")
-OBSERVED, ENDED = "add(o.evaluate(happened), xp)", "keep(o.evaluate(after))"
+OBSERVED, ENDED = "add(o.evaluate(round_), xp)", "keep(o.evaluate(after))"
 FAULTS = {
     "the vectors after the rounds": (
         OBSERVED,
-        "add(o.evaluate(algorithm.after(context, state, k + 1) if o.of_state else happened), xp)",
+        "add(o.evaluate(algorithm.after(context, state, k + 1) if o.of_state else round_), xp)",
     ),
     "rounds 1 to K": (LOOP, LATER),
-    "the vector before the last round": (ENDED, "keep(o.evaluate(happened))"),
+    "the vector before the last round": (ENDED, "keep(o.evaluate(round_))"),
     "sums over one round more than divided by": ("while k < rounds:", "while k <= rounds:"),
 }
 

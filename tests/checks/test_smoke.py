@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from mutants.planting import mutated, plant
 from dpfl_theory import statements
 from dpfl_theory.checks.runner import plan, run_one, run_plan
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.checks.smoke import SMOKE, smoke_set
+from dpfl_theory.checks.smoke import smoke_set
 from dpfl_theory.kernels.cpu import CpuEngine
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import sides_of
@@ -24,14 +25,25 @@ EVERYTHING = plan(statements.all_statements())
 SET = smoke_set(EVERYTHING)
 
 
-def test_every_check_that_it_names_exists() -> None:
-    named = Counter((id_, method, name) for id_, checks in SMOKE.items() for method, name in checks)
-    assert named == Counter((s.id, c.method, c.name) for s, c in SET)
+def test_a_statement_names_its_own_checks() -> None:
+    lemma = statements.get("das2022.lemma10.smooth-alone")
+    plain = replace(lemma, checks=tuple(replace(c, smoke=False) for c in lemma.checks))
+    assert not smoke_set(plan([plain]))
+    chosen = replace(plain, smoke=("units", "concave quadratic"))
+    assert [c.name for _, c in smoke_set(plan([chosen]))] == ["units", "concave quadratic"]
+    with pytest.raises(ValueError, match=r"lemma10.smooth-alone has no check 'convex quadratic' for the smoke set"):
+        replace(plain, smoke=("units", "convex quadratic"))
+
+
+def test_a_derived_form_does_not_inherit_the_units() -> None:
+    printed = statements.get("das2022.theorem4b")
+    assert printed.units_in_smoke
+    assert not statements.get("das2022.theorem4b.repaired").units_in_smoke
 
 
 def test_it_covers_every_method_of_every_paper() -> None:
     missing = {(s.paper, c.method) for s, c in EVERYTHING} - {(s.paper, c.method) for s, c in SET}
-    assert not missing, f"add a fast check for each of {sorted(missing)} to dpfl_theory/checks/smoke.py"
+    assert not missing, f"name a fast check for each of {sorted(missing)} in a statement's smoke"
 
 
 def test_no_verdict_hides_another() -> None:

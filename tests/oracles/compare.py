@@ -71,14 +71,14 @@ def play(
     algorithm.validate(problem, lanes)
     kernels = problem.kernels(engine)
     context = Context(engine, problem, kernels, Lanes(seed, first_lane, lanes), slice(0, lanes), engine.asarray(start))
-    states, happened = [algorithm.begin(context)], []
+    states, round_ = [algorithm.begin(context)], []
     with engine.single_blas():
         for k in range(rounds):
             state, what = algorithm.round(context, states[-1], k)
             states.append(state)
-            happened.append(what)
+            round_.append(what)
     servers = np.array([engine.to_host(algorithm.server(s)) for s in states])
-    return Play(servers, happened, states, context)
+    return Play(servers, round_, states, context)
 
 
 def starting_points(problem: Problem, lanes: int, seed: int = 5) -> np.ndarray:

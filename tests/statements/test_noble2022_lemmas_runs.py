@@ -1,4 +1,4 @@
-"""noble2022's lemmas by simulation: the reports are those of Algorithm 1, and faulty algorithms are noticed."""
+"""noble2022's lemmas by simulation: observables have the exact moments, and faulty algorithms are noticed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ import pytest
 
 from dpfl_theory.algorithms import Cohort, NoisyGradient, Scaffold, simulate
 from dpfl_theory.algorithms.base import Context, Round
-from dpfl_theory.algorithms.scaffold import ScaffoldState
+from dpfl_theory.algorithms.observables.scaffold import STEPS, Steps
+from dpfl_theory.algorithms.scaffold import ScaffoldState, WarmPoints
+from dpfl_theory.algorithms.simulate import Run
+from dpfl_theory.algorithms.two_sided import TwoSidedFedAvg
 from dpfl_theory.checks import monte_carlo
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.errors import InputError
@@ -32,27 +35,12 @@ from dpfl_theory.statements.noble2022.scaffold import (
     lemmaC_6,
     lemmaC_7,
 )
-from dpfl_theory.statements.noble2022.scaffold._lemma_reports import Lagged, ReportingScaffold
 from dpfl_theory.statements.noble2022.scaffold._moments import Users, rounds
 
 SETTINGS = Settings(alpha=1e-8)
 
 
-def test_the_model_is_scaffolds() -> None:
-    problem = make("huber", clients=4, dimension=3, records=5, seed=2)
-    common: dict[str, Any] = {"local_steps": 3, "cohort": Cohort("fixed", 2), "gradient": NoisyGradient(0.3)}
-    plain = Scaffold(0.1, 1.5, warm_start=1, warm_cohort=Cohort(), **common)
-    reporting = ReportingScaffold(0.1, 1.5, warm_start=1, report="lag", **common)
-    runs = [simulate(a, problem, 4, 16, seed=3, device="cpu") for a in (plain, reporting)]
-    assert np.allclose(runs[0].final, runs[1].final, rtol=1e-12)
-
-
-def test_an_unknown_report_is_refused() -> None:
-    with pytest.raises(InputError, match="gossip"):
-        ReportingScaffold(0.1, report="gossip").validate(make("quadratic", clients=2, dimension=1), 1)
-
-
-def test_reports_are_the_exact_moments() -> None:
+def test_observables_have_the_exact_moments() -> None:
     """Move, drift, lag and distance of one round of three users on the line: 4 means within 5 standard errors (false
     alarms below 3e-6)."""
     a, b = [1.0, 0.5, 0.25], [2.0, -1.0, 0.0]
@@ -60,18 +48,20 @@ def test_reports_are_the_exact_moments() -> None:
     fractions = tuple(Fraction(str(v)) for v in a), tuple(Fraction(str(v)) for v in b)
     users = Users(*fractions, 2, Fraction(1, 5), Fraction(3, 2), 1, Fraction(2), Fraction(1, 4))
     exact = rounds(users, 1)[0]
-    seen = {"move": exact.move, "drift": exact.drift, "lag": exact.lag_after}
-    for report, truth in seen.items():
-        algorithm = ReportingScaffold(0.2, 1.5, 2, Cohort("fixed", 1), NoisyGradient(0.5), warm_start=1, report=report)
-        observed = ["message-squared", "distance-squared"]
-        run = simulate(algorithm, problem, 2, 40_000, 5, observed, start=[2.0], device="cpu")
-        values = [(run["message-squared"].last, truth)]
-        values += [(run["distance-squared"].last, exact.distance_after)] if report == "move" else []
-        for found, want in values:
-            assert abs(found.mean() - float(want)) < 5 * found.std() / math.sqrt(len(found)), report
+    seen = {
+        "scaffold-move": exact.move,
+        "scaffold-drift": exact.drift,
+        "scaffold-lag": exact.lag_after,
+        "distance-squared": exact.distance_after,
+    }
+    algorithm = Scaffold(0.2, 1.5, 2, Cohort("fixed", 1), NoisyGradient(0.5), 1, Cohort())
+    run = simulate(algorithm, problem, 2, 40_000, 5, [*seen], start=[2.0], device="cpu")
+    for observable, truth in seen.items():
+        found = run[observable].last
+        assert abs(found.mean() - float(truth)) < 5 * found.std() / math.sqrt(len(found)), observable
 
 
-def test_reported_gradients_are_the_exact_moments() -> None:
+def test_observables_of_gradients_have_the_exact_moments() -> None:
     """Second moments of an error, the control variate and the sum of one user's gradients: 3 means within 5 standard
     errors (false alarms below 2e-6); without errors the sum is that of the true gradients."""
     a, K, eta, deviation, start = Fraction(1), 3, Fraction(1, 5), Fraction(1, 2), Fraction(2)
@@ -79,37 +69,52 @@ def test_reported_gradients_are_the_exact_moments() -> None:
     V = deviation**2
     spread, _ = _control_spread.user(a, eta, K)
     users = Users((a,), (Fraction(0),), K, eta, Fraction(1), 1, start, V)
-    seen = {"error": V, "control": spread * V / K**2, "sum": rounds(users, 1)[0].move / eta**2}
+    seen = {
+        "scaffold-gradient-error": V,
+        "scaffold-control-error": spread * V / K**2,
+        "scaffold-gradient-sum": rounds(users, 1)[0].move / eta**2,
+    }
 
-    def run(report: str, noise: float, lanes: int) -> np.ndarray:
-        algorithm = ReportingScaffold(0.2, 1.0, K, gradient=NoisyGradient(noise), warm_start=1, report=report)
-        return simulate(algorithm, problem, 2, lanes, 6, ["signal-squared"], start=[2.0], device="cpu")[
-            "signal-squared"
-        ].last
+    def run(noise: float, lanes: int, *observed: str) -> Run:
+        algorithm = Scaffold(0.2, 1.0, K, gradient=NoisyGradient(noise), warm_start=1)
+        return simulate(algorithm, problem, 2, lanes, 6, observed, start=[2.0], device="cpu")
 
-    for report, truth in seen.items():
-        found = run(report, float(deviation), 40_000)
-        assert abs(found.mean() - float(truth)) < 5 * found.std() / math.sqrt(len(found)), report
-    assert run("means", 0.0, 1)[0] == pytest.approx((2 * (1 + 0.8 + 0.64)) ** 2)
-    assert run("sum", 0.0, 1)[0] == pytest.approx(run("means", 0.0, 1)[0])
+    noisy = run(float(deviation), 40_000, *seen)
+    for observable, truth in seen.items():
+        found = noisy[observable].last
+        assert abs(found.mean() - float(truth)) < 5 * found.std() / math.sqrt(len(found)), observable
+    quiet = run(0.0, 1, "scaffold-gradient-sum", "scaffold-true-gradient-sum")
+    assert quiet["scaffold-true-gradient-sum"].last[0] == pytest.approx((2 * (1 + 0.8 + 0.64)) ** 2)
+    assert quiet["scaffold-gradient-sum"].last[0] == pytest.approx((2 * (1 + 0.8 + 0.64)) ** 2)
+
+
+def test_what_only_scaffold_has_is_said() -> None:
+    problem = make("quadratic", clients=2, dimension=1)
+    with pytest.raises(InputError, match="needs the local steps of SCAFFOLD's users, which this algorithm does not"):
+        simulate(TwoSidedFedAvg(0.1), problem, 2, observe=["scaffold-drift"], device="cpu")
+    with pytest.raises(InputError, match="'scaffold-lag' is of the first round after the warm ones"):
+        simulate(Scaffold(0.1, warm_start=1), problem, 3, observe=["scaffold-lag"], device="cpu")
+    with pytest.raises(InputError, match="the warm points' offsets are no 2 rows of 1 numbers"):
+        Scaffold(0.1, warm_start=1, warm_points=WarmPoints(((1.0,),))).validate(problem, 1)
 
 
 def test_lagging_points_set_the_control_variates() -> None:
     """Without errors c_i^0 = a_i (x^0 + offset - centre), so that one step of one user is known."""
     problem = from_matrices([[[1.0]], [[0.5]]], [[0.0], [2.0]])
-    lagged = Lagged(((1.0,), (-2.0,)))
-    algorithm = ReportingScaffold(0.1, 1.0, 1, gradient=NoisyGradient(0.0), warm_start=1, report="drift", lagged=lagged)
-    run = simulate(algorithm, problem, 2, 1, 0, ["message-squared"], start=[3.0], device="cpu")
+    algorithm = Scaffold(
+        0.1, 1.0, 1, gradient=NoisyGradient(0.0), warm_start=1, warm_points=WarmPoints(((1.0,), (-2.0,)))
+    )
+    run = simulate(algorithm, problem, 2, 1, 0, ["scaffold-drift"], start=[3.0], device="cpu")
     own = np.array([1.0 * (3.0 + 1.0), 0.5 * (3.0 - 2.0 - 2.0)])
     steps = -0.1 * (np.array([3.0, 0.5]) - own + own.mean())
-    assert run["message-squared"].last[0] == pytest.approx((steps**2).mean())
+    assert run["scaffold-drift"].last[0] == pytest.approx((steps**2).mean())
 
 
 # Planted faults: each is noticed where the algorithm itself passes
 
 
 @dataclass(frozen=True)
-class Uncontrolled(ReportingScaffold):
+class Uncontrolled(Scaffold):
     """DP-FedAvg: no control variates."""
 
     def round(self, context: Context, state: ScaffoldState, k: int) -> tuple[ScaffoldState, Round]:
@@ -119,25 +124,26 @@ class Uncontrolled(ReportingScaffold):
 
 
 @dataclass(frozen=True)
-class Still(ReportingScaffold):
+class Still(Scaffold):
     """Nobody moves, and nobody's points are taken anew."""
 
     def round(self, context: Context, state: ScaffoldState, k: int) -> tuple[ScaffoldState, Round]:
-        after, happened = super().round(context, state, k)
+        after, seen = super().round(context, state, k)
         if k == 0:
-            return after, happened
-        away = self.lagged.points(context, state.x) - state.x[None]
-        happened.messages = away if self.report == "lag" else 0.0 * away
-        return state, happened
+            return after, seen
+        seen.after, seen.algorithm = state, replace(self, local_step=1e-300)
+        seen.cache[STEPS] = steps = Steps(seen)
+        steps.present = 0.0 * steps.present
+        return state, seen
 
 
 @dataclass(frozen=True)
-class LostStep(ReportingScaffold):
+class LostStep(Scaffold):
     """The server keeps its model, but users' control variates change."""
 
     def round(self, context: Context, state: ScaffoldState, k: int) -> tuple[ScaffoldState, Round]:
-        after, happened = super().round(context, state, k)
-        return ScaffoldState(state.x, after.c, after.c_i), happened
+        after, seen = super().round(context, state, k)
+        return ScaffoldState(state.x, after.c, after.c_i), seen
 
 
 @dataclass(frozen=True)
@@ -149,8 +155,7 @@ class Repeating(NoisyGradient):
 
 
 def faulty(experiment: Experiment, change: Callable[[Any], Any]) -> Experiment:
-    rival = None if experiment.rival is None else faulty(experiment.rival, change)
-    return replace(experiment, algorithm=change(experiment.algorithm), rival=rival)
+    return replace(experiment, algorithm=change(experiment.algorithm))
 
 
 def becoming(kind: type) -> Callable[[Any], Any]:
@@ -206,7 +211,7 @@ def test_only_long_steps_refute_the_corollary_by_simulation() -> None:
     assert monte_carlo.run(corollaryC_1.COROLLARY, check, SETTINGS).verdict == "violated"
 
     def short(statement: Statement, instance: Any) -> Experiment:
-        found = _lemma_runs.experiment(instance, lambda v: v["K"] * v["eta_g"], "control")
+        found = _lemma_runs.experiment(instance, lambda v: v["K"] * v["eta_g"])
         return replace(found, values=check.made(statement, instance).values)
 
     found = monte_carlo.run(corollaryC_1.COROLLARY, replace(check, build=short), SETTINGS)

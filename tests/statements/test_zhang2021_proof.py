@@ -25,7 +25,7 @@ from dpfl_theory.statements.zhang2021 import _run_instances as instances
 from dpfl_theory.statements.zhang2021 import _runs, drift, squared_updates
 from dpfl_theory.statements.zhang2021._limits import StepLimits, repaired_limits, sharpened_limits
 from dpfl_theory.statements.zhang2021._proof_instances import CLIPPED, PLAIN
-from dpfl_theory.statements.zhang2021._round import Round, rounds
+from dpfl_theory.statements.zhang2021._round import ScalarRound, rounds
 from dpfl_theory.statements.zhang2021._round_performance import at_limit, one_round
 
 F = Fraction
@@ -80,7 +80,7 @@ def test_a_round_is_what_enumeration_says(name: str, sampling: str) -> None:
         "eta_g": "2",
         "sampling": sampling,
     }
-    found, values = plain(instance), Round(instance).values()
+    found, values = plain(instance), ScalarRound(instance).values()
     for letter, value in found.items():
         assert float(values[letter]) == pytest.approx(value, rel=1e-9, abs=1e-15), letter
 
@@ -90,7 +90,7 @@ def test_closed_form_moments_are_those_of_the_paths(sampling: str) -> None:
     """A threshold that clips nothing makes the round enumerate what it otherwise knows in closed form."""
     instance = {"q": ["2", "-1"], "m": ["1", "4"], "x": "3", "Q": 4, "P": 2, "noise": "3", "eta Q L": "1/10"}
     instance |= {"sampling": sampling}
-    assert Round(instance).values() == Round({**instance, "c": "1000000"}).values()
+    assert ScalarRound(instance).values() == ScalarRound({**instance, "c": "1000000"}).values()
 
 
 def test_equation_19_fails_from_32_local_steps_on() -> None:
@@ -240,7 +240,7 @@ def test_the_middle_line_of_15_is_larger_than_its_left_end() -> None:
             y -= eta * (y - 50.0)
         assert found == pytest.approx(due, rel=0.01)
         instance = {"q": ["1", "1"], "m": ["-50", "50"], "x": "0", "P": 1, "Q": Q, "eta Q L": "129/1000"}
-        values = Round(instance).values()
+        values = ScalarRound(instance).values()
         assert values["drift_square"] == 0
         assert float(values["drift_mean"]) == pytest.approx(found, rel=1e-9)
 
@@ -256,7 +256,7 @@ def test_the_middle_line_with_noise_is_what_enumeration_says(Q: int) -> None:
             for sign in signs:
                 total += (h * (y - x)) ** 2 / 2**Q / 3
                 y -= eta * (h * (y - centre) + s * sign)
-    assert float(Round({**instance, "Q": Q}).values()["drift_mean"]) == pytest.approx(total, rel=1e-9, abs=1e-15)
+    assert float(ScalarRound({**instance, "Q": Q}).values()["drift_mean"]) == pytest.approx(total, rel=1e-9, abs=1e-15)
 
 
 def test_runs_outside_the_limits_are_not_compared() -> None:
@@ -296,7 +296,7 @@ def test_no_reading_of_the_sampling_makes_17_and_18_true() -> None:
     """(18) is an equality only if a client that is drawn twice runs once, and then (17) fails for concave clients."""
     concave = {"q": ["-1"] * 4, "m": ["0"] * 4, "x": "0", "Q": 4, "P": 4, "eta Q L": "129/1000", "noise": "1"}
     for sampling, equal, bounded in (("without", False, True), ("anew", False, True), ("shared", True, False)):
-        values = Round({**concave, "sampling": sampling, "Q": 6, "P": 4}).values()
+        values = ScalarRound({**concave, "sampling": sampling, "Q": 6, "P": 4}).values()
         (case,) = [exact.compared(get("zhang2021.eq18.algorithm3"), Values(values))]
         assert (case.excess == 0) == equal, sampling
         if bounded:
@@ -312,7 +312,7 @@ def test_the_counterexample_of_18_with_replacement() -> None:
     mean = left  # of two independent clients
     right = (2 * eta**4 + 2 * mean) / 4
     assert (left, right) == (eta**4 / 2, 3 * eta**4 / 4)
-    values = Round(
+    values = ScalarRound(
         {"q": ["1", "1"], "m": ["0", "0"], "x": "0", "Q": 2, "P": 2, "eta_l": "1/20", "noise": "1", "sampling": "anew"}
     ).values()
     case = exact.compared(get("zhang2021.eq18.algorithm3"), Values(values))

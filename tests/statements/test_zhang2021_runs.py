@@ -23,7 +23,7 @@ from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.zhang2021 import _rate, _round_runs, _runs
 from dpfl_theory.statements.zhang2021 import _run_instances as instances
 from dpfl_theory.statements.zhang2021._local_gradients import LocalGradients
-from dpfl_theory.statements.zhang2021._round import Round
+from dpfl_theory.statements.zhang2021._round import ScalarRound
 
 Array = np.ndarray
 CPU = Settings(device="cpu")
@@ -253,7 +253,7 @@ def test_the_constants_of_a_tree_of_runs_are_right(name: str) -> None:
 def test_letters_of_a_round_are_those_of_rational_arithmetic(P: int, c: str, noise: str, sampling: str) -> None:
     q, m = ["2", "1", "1/2"], ["1", "4", "-3"]
     clipping = {} if c == "1000000" else {"c": c}
-    once = Round(
+    once = ScalarRound(
         {
             "q": q,
             "m": m,
@@ -315,7 +315,7 @@ def test_the_local_gradients_have_the_moments_of_rational_arithmetic() -> None:
     """One dimension, different curvatures, 8192 lanes: A_1 and the sum of the clients' squared updates; false alarm
     1e-8 each by the central limit theorem."""
     q, m = ["2", "1", "1/2"], ["1", "4", "-3"]
-    once = Round({"q": q, "m": m, "x": "5/3", "Q": 6, "P": 1, "eta Q L": "1/10", "noise": "20"})
+    once = ScalarRound({"q": q, "m": m, "x": "5/3", "Q": 6, "P": 1, "eta Q L": "1/10", "noise": "20"})
     exact = once.values()
     problem = from_matrices(
         np.array([float(Fraction(v)) for v in q])[:, None, None], np.array([float(Fraction(v)) for v in m])[:, None]
@@ -328,5 +328,5 @@ def test_the_local_gradients_have_the_moments_of_rational_arithmetic() -> None:
         error = values.std() / math.sqrt(lanes)
         assert abs(values.mean() - float(exact[letter])) < 5.8 * error
         assert error < 0.03 * float(exact[letter])
-    quiet = Round({"q": q, "m": m, "x": "5/3", "Q": 6, "P": 1, "eta Q L": "1/10"}).values()
+    quiet = ScalarRound({"q": q, "m": m, "x": "5/3", "Q": 6, "P": 1, "eta Q L": "1/10"}).values()
     assert float(exact["drift_square"]) > 1.5 * float(quiet["drift_square"])  # the noise is at work

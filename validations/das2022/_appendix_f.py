@@ -159,9 +159,9 @@ def _plane(seed: int) -> list[Observable]:
 def _coordinate(name: str, direction: Any, origin: Any) -> Observable:
     """The coordinate of w_k - w* along a unit vector [X]: a trajectory is streamed without storing it."""
 
-    def evaluate(happened: Round) -> Any:
-        engine = happened.context.engine
-        return (happened.w - engine.asarray(origin)) @ engine.asarray(direction)
+    def evaluate(round_: Round) -> Any:
+        engine = round_.context.engine
+        return (round_.w - engine.asarray(origin)) @ engine.asarray(direction)
 
     return Observable(name, (0, 1), name, f"coordinate of w_k - w* {name}", evaluate, of_state=True)
 

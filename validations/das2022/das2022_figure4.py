@@ -38,8 +38,8 @@ SURE = 5.0  # standard errors that a difference must be from 0
 def _coordinates(d: int, origin: Any) -> list[Observable]:
     """All coordinates of w_k - w* [X], so that the plane can be chosen when the trajectory is known."""
 
-    def evaluate(happened: Round, j: int) -> Any:
-        return happened.w[:, j] - origin[j]
+    def evaluate(round_: Round, j: int) -> Any:
+        return round_.w[:, j] - origin[j]
 
     return [
         Observable(

@@ -106,9 +106,9 @@ NO_UPDATES = ("zero-updates", "empty-cohort")
 """What an observable of clipped, unclipped or weighted clients has beside it."""
 
 
-def need(happened: Round, attribute: str, observable: str) -> Any:
+def need(round_: Round, attribute: str, observable: str) -> Any:
     """What an observable asks of a round. Raises InputError when the algorithm does not have it."""
-    value = getattr(happened, attribute)
+    value = getattr(round_, attribute)
     if value is None:
         raise InputError(
             f"observable {observable!r} needs {attribute.replace('_', ' ')}, which this algorithm does not have"
@@ -116,30 +116,30 @@ def need(happened: Round, attribute: str, observable: str) -> Any:
     return value
 
 
-def once(happened: Round, key: str, compute: Callable[[], Any]) -> Any:
+def once(round_: Round, key: str, compute: Callable[[], Any]) -> Any:
     """What ``compute`` gives, kept for the other observables of the round."""
-    if key not in happened.cache:
-        happened.cache[key] = compute()
-    return happened.cache[key]
+    if key not in round_.cache:
+        round_.cache[key] = compute()
+    return round_.cache[key]
 
 
-def minimiser(happened: Round, observable: str) -> Any:
+def minimiser(round_: Round, observable: str) -> Any:
     """The problem's w* on the device, (d,). Raises InputError when the minimum is not attained."""
-    star = happened.context.problem.constants.w_star
+    star = round_.context.problem.constants.w_star
     if star is None:
         raise InputError(
             f"observable {observable!r} needs a minimiser w*, and the minimum is not attained: add a ridge"
         )
-    return happened.context.engine.asarray(star)
+    return round_.context.engine.asarray(star)
 
 
-def unclipped(happened: Round) -> Any:
+def unclipped(round_: Round) -> Any:
     """||u_i|| <= C, (S, n)."""
-    norms, bound = need(happened, "update_norms", "unclipped"), need(happened, "threshold", "unclipped")
-    return once(happened, "unclipped", lambda: norms <= bound[:, None])
+    norms, bound = need(round_, "update_norms", "unclipped"), need(round_, "threshold", "unclipped")
+    return once(round_, "unclipped", lambda: norms <= bound[:, None])
 
 
-def gradient_squared(happened: Round) -> Any:
+def gradient_squared(round_: Round) -> Any:
     """||grad f(w)||^2, (S,)."""
-    gradient = happened.context.kernels.gradient(happened.w)
+    gradient = round_.context.kernels.gradient(round_.w)
     return (gradient * gradient).sum(axis=1)

@@ -93,6 +93,7 @@ FACT1 = Statement(
             )
         ),
     ),
+    smoke=("equality on a quadratic",),
 )
 
 

@@ -238,6 +238,7 @@ REPAIRED: Statement = Statement(
             {"epsilon": ["1", "2", "3", "3.5", "3.78"], "delta": [*_DELTAS, *_TOP_DELTAS, "1"]},
         ),
     ),
+    smoke=("beyond what is stated: epsilon <= 3.78",),
 )
 
 STATEMENTS = (DEFINITION5, REPAIRED)

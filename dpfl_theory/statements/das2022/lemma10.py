@@ -168,6 +168,7 @@ SMOOTH_ALONE: Statement = replace(
         *runs("clip", _RUNS, experiment=step_experiment),
         *runs("clip", OUTSIDE_SMOOTH, "not-applicable", step_experiment),
     ),
+    smoke=("non-convex, eta L = 1",),
     expected="violated",
     remark=None,
     slips=(),

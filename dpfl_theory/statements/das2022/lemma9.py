@@ -95,6 +95,7 @@ LEMMA9: Statement = Statement(
         *runs("clip", {**steps.STEP, **steps.FALLING}, experiment=_experiment),
         *runs("clip", OUTSIDE_SMOOTH, "not-applicable", _experiment),
     ),
+    smoke=("conclusion 2, convex, tau = 1, eta L = 1", "quadratics, the gap falls by 19% a round, eta L = 0.05"),
     uses=("das2022.eq57", "das2022.fact1", "das2022.fact2"),
 )
 

@@ -177,6 +177,7 @@ EQ12: Statement = Statement(
             if i["cohort"]["scheme"] == "poisson"
         ),
     ),
+    smoke=("independent sampling, half a client expected",),
     expected="violated",
     erratum=Erratum(
         cause=SAMPLING,

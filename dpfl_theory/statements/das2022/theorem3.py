@@ -136,6 +136,7 @@ THEOREM3: Statement = Statement(
             "violated",
         ),
     ),
+    smoke=("no constants, when all rounds are seen",),
     expected="violated",
     erratum=Erratum(
         cause=RANGE,

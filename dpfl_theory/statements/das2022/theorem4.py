@@ -105,6 +105,7 @@ A: Statement = Statement(
         *runs("clip", corners.INSIDE_RATIO),
         *runs("clip", {**instances.BELOW_ONE, **corners.OUTSIDE_ALPHA, **corners.OUTSIDE_LIPSCHITZ}, "not-applicable"),
     ),
+    smoke=("moderate heterogeneity, 3 of 10 clients", "nearly linear objective, longest travel"),
     uses=("das2022.theorem6.alpha",),
     slips=(
         "Appendix G trains with weight decay, which makes the f_i non-Lipschitz, with beta = eta/2, momentum and "
@@ -142,6 +143,7 @@ B: Statement = Statement(
         *runs("normalise", {**corners.APART, **corners.OUTSIDE_ALPHA, **corners.OUTSIDE_LIPSCHITZ}, "not-applicable"),
         *runs("normalise", {**instances.INDEPENDENT, **corners.IN_RANGE}, "violated"),
     ),
+    smoke=("units", "shared minimiser, full participation"),
     expected="violated",
     erratum=Erratum(
         cause=SAMPLING,
@@ -198,6 +200,7 @@ B_REPAIRED: Statement = replace(
         *runs("normalise", corners.INSIDE_RATIO),
         *runs("normalise", {**corners.APART, **corners.OUTSIDE_ALPHA, **corners.OUTSIDE_LIPSCHITZ}, "not-applicable"),
     ),
+    smoke=("unequal clients, full participation", "unequal clients, independent r = 10"),
     expected="holds",
     erratum=None,
     reading="",

@@ -117,6 +117,11 @@ GENERAL: Statement = Statement(
         *runs("clip", corners.INSIDE_RATIO, experiment=general_experiment),
         *runs("clip", {**instances.APPENDIX_F, **corners.OUTSIDE_GENERAL}, "not-applicable", general_experiment),
     ),
+    smoke=(
+        "Huber, shared minimiser, full participation, eta L = 0.3",
+        "one dimension, noise leads, independent r = 2",
+        "equal quadratics at w*, noise alone, 2 of 4 clients",
+    ),
     uses=("das2022.eq37",),
     slips=(
         "Appendix F takes C = 40, 50 and 100 with E = 20; Theorems 6 and 7 ask for C >= 4 E sqrt(L max Delta), which "

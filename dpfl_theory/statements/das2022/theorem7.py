@@ -170,6 +170,7 @@ GENERAL: Statement = Statement(
         *runs("normalise", corners.INSIDE_RATIO, experiment=general_experiment),
         *runs("normalise", {**instances.APPENDIX_F, **corners.OUTSIDE_GENERAL}, "not-applicable", general_experiment),
     ),
+    smoke=("unequal clients, independent r = 1, eta L = 0.01",),
     expected="violated",
     erratum=Erratum(
         cause=SAMPLING,
@@ -247,7 +248,11 @@ ALPHA: Statement = Statement(
 
 
 def _repaired(
-    printed: Statement, sides: Callable[[Letters], Sides], checks: tuple[Check, ...], uses: tuple[str, ...]
+    printed: Statement,
+    sides: Callable[[Letters], Sides],
+    checks: tuple[Check, ...],
+    uses: tuple[str, ...],
+    smoke: tuple[str, ...] = (),
 ) -> Statement:
     """The printed statement with kappa in its normalisation term."""
     return replace(
@@ -259,6 +264,7 @@ def _repaired(
         symbols=(*printed.symbols, *das.letters("kappa")),
         sides=sides,
         checks=checks,
+        smoke=smoke,
         expected="holds",
         erratum=None,
         reading="",
@@ -291,6 +297,7 @@ ALPHA_REPAIRED: Statement = _repaired(
         *runs("normalise", {**corners.OUTSIDE_ALPHA, **corners.OUTSIDE_THRESHOLD}, "not-applicable"),
     ),
     ("das2022.theorem7.repaired",),
+    ("quadratics, 1 of 8 clients, largest E",),
 )
 
 STATEMENTS = (GENERAL, ALPHA, GENERAL_REPAIRED, ALPHA_REPAIRED)

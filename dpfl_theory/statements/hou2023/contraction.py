@@ -167,6 +167,7 @@ CONTRACTION: Statement = Statement(
         Check("algebra", "the square completed", _completed_square, part=_COMPLETED),
         *_checks(),
     ),
+    smoke=("N = 2, mu = 1/4, p = 1/2, eta L = 1",),
     uses=("hou2023.nonexpansive",),
     slips=(
         "The display before the contraction says xhat_{t+1} = x_{t+1} - eta (g_t - h_t); it is x_t - eta (g_t - h_t).",

@@ -209,6 +209,7 @@ COROLLARY1: Statement = Statement(
         ),
         *_EDGES,
     ),
+    smoke=("shifts unknown, two clients, opposite gradients",),
     expected="violated",
     erratum=Erratum(
         cause=STARTING_POINT,
@@ -270,6 +271,7 @@ REPAIRED: Statement = replace(
             "not-applicable",
         ),
     ),
+    smoke=("little noise",),
     expected="holds",
     erratum=None,
 )

@@ -245,6 +245,7 @@ REPAIRED: Statement = Statement(
     sides=lambda s: Sides({"noise": s.noise_variance}, {"prescribed variance": _enough(s)}),
     prescription=lambda s: {"noise_variance": _enough(s)},
     checks=repaired_checks(_squared, {"C": 1, "p": 0.05, "T": 400}, {"T >= 1": {"T": "0"}}),
+    smoke=("the smallest constant",),
 )
 
 STATEMENTS = (LEMMA1, REPAIRED)

@@ -160,6 +160,7 @@ OBSERVATION1 = _observation(
         _exist("DP-ScaffNew without noise, unequal clients", over_steps, ("dp-scaffnew",), **_UNEQUAL, units=["0"]),
         *_EXIST_STEPS,
     ),
+    smoke=("dp-scaffnew, moderate noise: (tau, T) = (4, 24) against (24, 24)",),
     slips=(
         "It is no rule: on other problems one local step is best without noise, and one communication with much noise "
         "(q = (1, 1/4, 1/10), c = (0, 1, -2), x_0 = 8, T = 24: from C^2 v ln(1/delta)/epsilon^2 = 1 on).",
@@ -205,6 +206,7 @@ OBSERVATION3 = _observation(
         *_MORE_NOISE["dp-scaffnew"],
         *_MORE_NOISE_ITERATIONS,
     ),
+    smoke=("dp-fedavg, less noise: (tau, T) = (2, 24) against (1, 24)",),
     remark=Remark(
         "It held on every convex problem that was tried, 400 drawn ones included, scored by the server's vector. If "
         "DP-ScaffNew were scored by its clients' own vectors, its best number of local steps could fall as the noise "
@@ -239,6 +241,10 @@ OBSERVATION4 = _observation(
         _SCAFFNEW_STAYS,
         *_LARGER_THRESHOLD["dp-fedavg"],
         *_LARGER_THRESHOLD["dp-scaffnew"],
+    ),
+    smoke=(
+        "dp-fedavg, smaller threshold: (tau, T) = (2, 24) against (1, 24)",
+        "dp-scaffnew, larger threshold: (tau, T) = (3, 24) against (2, 24)",
     ),
     remark=Remark(
         "It held on every convex problem that was tried, scored by the server's vector. With coins of probability "

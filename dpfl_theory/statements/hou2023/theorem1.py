@@ -194,6 +194,14 @@ THEOREM1: Statement = Statement(
         *_exact(),
         *runs(INSTANCES),
     ),
+    smoke=(
+        "Lemma 1's variance in the recursion",
+        "quadratics, one iteration",
+        "quadratics, hardly any communication",
+        "breast cancer with ridge, sorted by label",
+        "shared minimiser, noise dominates",
+        "one client, one dimension, noise dominates",
+    ),
     uses=("hou2023.lemma1", "hou2023.contraction", "hou2023.clip-inactive"),
 )
 

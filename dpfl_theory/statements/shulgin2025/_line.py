@@ -16,13 +16,13 @@ from dpfl_theory.statements.claims import Values
 from dpfl_theory.statements.model import Check, Statement, checks
 
 __all__ = [
-    *("INSIDE", "OUTSIDE", "Round", "Run", "alpha_norm_ec", "edges", "is_square", "least_with_noise", "left_over"),
+    *("INSIDE", "OUTSIDE", "LineRound", "Run", "alpha_norm_ec", "edges", "is_square", "least_with_noise", "left_over"),
     *("one_round", "one_step", "residual_after_update", "root", "runs_on_the_line"),
 ]
 
 
 @dataclass(frozen=True)
-class Round:
+class LineRound:
     """One round: |f'(x^k)|, the largest |f_i'(x^k) - v_i^k| and |f_i'(x^k) - v_i^{k+1}|, and v^{k+1}."""
 
     slope: Fraction
@@ -36,7 +36,7 @@ class Run:
     """A run's rounds and the letters of Theorem 1, but for K."""
 
     letters: Mapping[str, Fraction]
-    rounds: Sequence[Round]
+    rounds: Sequence[LineRound]
 
 
 def _sign(number: Fraction) -> int:
@@ -52,7 +52,7 @@ def alpha_norm_ec(
     beta: Fraction,
     gamma: Fraction,
     count: int,
-) -> list[Round]:
+) -> list[LineRound]:
     """Algorithm 1 without noise, 0/0 = 0.
 
     >>> one, zero = Fraction(1), Fraction(0)
@@ -67,7 +67,7 @@ def alpha_norm_ec(
         v = [m + (beta * e / (alpha + abs(e)) if e else 0) for m, e in zip(v, missing)]
         mean, estimate = (sum(numbers, Fraction(0)) / len(v) for numbers in (gradients, v))
         after = max(abs(g - m) for g, m in zip(gradients, v))
-        found.append(Round(abs(mean), max(map(abs, missing)), after, estimate))
+        found.append(LineRound(abs(mean), max(map(abs, missing)), after, estimate))
         x -= gamma * _sign(estimate)
     return found
 

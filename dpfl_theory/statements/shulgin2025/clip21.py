@@ -247,6 +247,7 @@ DESCENT: Statement = Statement(
         *runs(ROUNDS, experiment),
         *runs(NOT_QUITE["descent"], experiment, "not-applicable"),
     ),
+    smoke=("quadratics on the line", "convex, gamma L = 1", "quadratics, zero memories, short threshold"),
 )
 
 RESIDUAL: Statement = Statement(

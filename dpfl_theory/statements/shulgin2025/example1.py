@@ -223,6 +223,7 @@ EXAMPLE1: Statement = Statement(
             for a, gamma, K in (("1/100", 0.005, 2750), ("1", 0.2, 150), ("5", 0.2, 400), ("100", 0.2, 4000))
         ),
     ),
+    smoke=("alpha = 5, K = 400",),
 )
 
 STATEMENTS = (EXAMPLE1,)

@@ -300,6 +300,7 @@ REPAIRED: Statement = replace(
         *runs(BEYOND),
         *runs(_NOT_SMOOTH, expected="not-applicable"),
     ),
+    smoke=("one client, its residual 1.79 R, round 41",),
     remark=None,
     reading="",
 )

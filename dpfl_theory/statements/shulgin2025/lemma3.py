@@ -163,6 +163,7 @@ LEMMA3: Statement = Statement(
             expected="not-applicable",
         ),
     ),
+    smoke=("one client on the line", "Huber, first round only"),
 )
 
 STATEMENTS = (LEMMA3,)

@@ -189,6 +189,7 @@ REPAIRED: Statement = Statement(
     sides=lambda s: Sides({"noise": s.sigma}, {"prescribed deviation": _deviation(s, 2)}),
     prescription=lambda s: {"sigma": _deviation(s, 2)},
     checks=repaired_checks(_squared, {"K": 299}, {"K >= 0": {"K": "-300"}}),
+    smoke=("the smallest constant",),
 )
 
 STATEMENTS = (NOISE, ANY_EPSILON, REPAIRED)

@@ -131,6 +131,7 @@ THEOREM1: Statement = Statement(
         *worst.grid_of(many.rounds, _ROUNDS),
         *runs(QUIET),
     ),
+    smoke=("one quadratic, first round only", "breast cancer sorted by label"),
     uses=("shulgin2025.lemma2", "shulgin2025.lemma2.repaired", "shulgin2025.descent"),
 )
 

@@ -158,6 +158,7 @@ THEOREM2: Statement = Statement(
         Check("exact", "whole runs on the line", _noisy_runs, _NOISY_RUNS),
         *runs({**NOISY, **NOISY_EDGES}),
     ),
+    smoke=("units", "quadratics, noise dominates"),
     uses=("shulgin2025.lemma2", "shulgin2025.lemma2.repaired", "shulgin2025.lemma3", "shulgin2025.descent"),
 )
 

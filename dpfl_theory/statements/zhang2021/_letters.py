@@ -11,7 +11,7 @@ from typing import Any
 from dpfl_theory.statements.formula import at, letters_of
 from dpfl_theory.statements.model import Expected, Statement, Symbol
 
-__all__ = ["LETTERS", "PAPER", "VERSION", "expected", "letters", "put"]
+__all__ = ["LETTERS", "PAPER", "VERSION", "expected", "letters", "sides_with"]
 
 PAPER = "zhang2021"
 VERSION = "version dated June 28, 2021"
@@ -236,11 +236,11 @@ def expected(*names: str) -> tuple[Expected, ...]:
     return tuple(EXPECTED[name] for name in names)
 
 
-def put(statement: Statement, **values: Any) -> tuple[Any, Any]:
+def sides_with(statement: Statement, **values: Any) -> tuple[Any, Any]:
     """Both sides of the statement with these expressions for the letters of these names.
 
     >>> from dpfl_theory.statements import get
-    >>> put(get("zhang2021.eq16"), cohort_clipped=9, first_spread=1, second_spread=1, cohort_common=1)
+    >>> sides_with(get("zhang2021.eq16"), cohort_clipped=9, first_spread=1, second_spread=1, cohort_common=1)
     (Fraction(9, 1), Fraction(9, 1))
     """
     all_of_them = {**letters_of(statement), **values}

@@ -1,4 +1,4 @@
-"""Instances of one round for the steps of zhang2021's proof: scalar quadratics, as plain data (see `_round.Round`)."""
+"""Instances of one round for the steps of zhang2021's proof: scalar quadratics, as plain data for `ScalarRound`."""
 
 from __future__ import annotations
 

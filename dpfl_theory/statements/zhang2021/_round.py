@@ -20,13 +20,13 @@ from dpfl_theory.statements.claims import Values
 from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.zhang2021._clients import Client, Moments, Path, mean_square, shifted
 
-__all__ = ["SAMPLINGS", "Round", "rounds"]
+__all__ = ["SAMPLINGS", "ScalarRound", "rounds"]
 
 F = Fraction
 SAMPLINGS = ("without", "anew", "shared")
 
 
-class Round:
+class ScalarRound:
     """A round from x.
 
     instance: q, m (one each per client, as texts), x, Q, ``eta Q L`` or eta_l, eta_g, P, sampling, c (absent: no
@@ -200,12 +200,12 @@ _SHOWN = ("N", "P", "Q", "L", "eta_l", "eta_g", "sigma_l", "sigma_g", "square", 
 def rounds(_: Statement, instance: Mapping[str, Any], instead: Mapping[str, str] | None = None) -> list[Values]:
     """One round from every point x, for every sampling, of the instance.
 
-    instead: letters that stand for another quantity of `Round.values`, by its name.
+    instead: letters that stand for another quantity of `ScalarRound.values`, by its name.
     """
     found = []
     for sampling in instance.get("samplings", [instance.get("sampling", "without")]):
         for x in instance["x"]:
-            values = Round({**instance, "x": x, "sampling": sampling}).values()
+            values = ScalarRound({**instance, "x": x, "sampling": sampling}).values()
             values |= {letter: values[other] for letter, other in (instead or {}).items()}
             found.append(Values(values, {"x": x, "sampling": sampling, **{name: values[name] for name in _SHOWN}}))
     return found

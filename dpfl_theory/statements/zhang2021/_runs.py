@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from dpfl_theory.statements.claims import Experiment, Values
 from dpfl_theory.statements.model import Check, Statement, checks
 from dpfl_theory.statements.zhang2021._limits import Limits
-from dpfl_theory.statements.zhang2021._round import Round
+from dpfl_theory.statements.zhang2021._round import ScalarRound
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -39,7 +39,7 @@ def run_values(instance: Mapping[str, Any]) -> dict[str, Fraction]:
     for _ in range(T):
         following: dict[Fraction, Fraction] = {}
         for x, p in states.items():
-            once = Round({**instance, "x": x})
+            once = ScalarRound({**instance, "x": x})
             values = once.values()
             alpha = values["alpha"]
             for name, value in (
@@ -59,14 +59,14 @@ def run_values(instance: Mapping[str, Any]) -> dict[str, Fraction]:
         states = following
     if not states and T > 1:
         raise ValueError("with privacy noise the tree has one round")
-    first = Round({**instance, "x": F(instance["x"])})
+    first = ScalarRound({**instance, "x": F(instance["x"])})
     gap = sum((k.value(first.x) for k in first.clients), F(0)) / first.N - _least(first)
     fixed = {name: values[name] for name in ("N", "P", "Q", "d", "L", "eta_l", "eta_g", "sigma_l", "noise_variance")}
     ends = {"f_now": F(0), "E_next": change}
     return {**fixed, **totals, **ends, "sigma_g": apart, "G": longest, "T": F(T), "gap": gap}
 
 
-def _least(once: Round) -> Fraction:
+def _least(once: ScalarRound) -> Fraction:
     """The minimum of f, whose mean curvature must be positive."""
     curvature = sum((k.q for k in once.clients), F(0))
     if curvature <= 0:

@@ -45,7 +45,7 @@ class _Messages:
 
 
 def _cohorts(N: int, P: int, sampling: str) -> list[tuple[int, ...]]:
-    """All cohorts, equally likely; samplings as in `_round.Round`."""
+    """All cohorts, equally likely; samplings as in `_round.ScalarRound`."""
     without = sampling == "without"
     return list(itertools.combinations(range(N), P) if without else itertools.product(range(N), repeat=P))
 

@@ -57,7 +57,7 @@ def _near_threshold(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     import sympy as sp
 
     s, gap = letters_of(statement), sp.Symbol("gap", positive=True)
-    left, right = zhang.put(statement, mean=s.c / s.eta_l, drawn=(s.c + gap) / s.eta_l)
+    left, right = zhang.sides_with(statement, mean=s.c / s.eta_l, drawn=(s.c + gap) / s.eta_l)
     ratio = sp.limit(sp.simplify(left / right), gap, 0, "+")
     at_half = ratio.subs(s.c, sp.Rational(1, 2))
     return Outcome(
@@ -74,7 +74,7 @@ def _both_clipped(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     c, eta = s.c, s.eta_l
     z = c + beyond
     y = z + gap
-    left, right = zhang.put(statement, drawn=y / eta, mean=z / eta)
+    left, right = zhang.sides_with(statement, drawn=y / eta, mean=z / eta)
     return equal(right - left, gap * (y * z - c**2) / (c * y * z), "the slack where both are clipped")
 
 
@@ -87,7 +87,7 @@ def _one_clipped(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     c, eta = s.c, s.eta_l
     # y = c/(1 + below), so that y is positive and below c for all values.
     y, z = c / (1 + below), c + beyond
-    left, right = zhang.put(statement, drawn=y / eta, mean=z / eta)
+    left, right = zhang.sides_with(statement, drawn=y / eta, mean=z / eta)
     return equal(right - left, (c - y) / c + (z - c) ** 2 / (c * z), "the slack where one is clipped")
 
 

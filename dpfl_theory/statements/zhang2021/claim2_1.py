@@ -209,6 +209,7 @@ CLAIM: Statement = Statement(
         ),
         *checks("monte-carlo", _experiment, _RUNS),
     ),
+    smoke=("printed formula", "k = 5, started at the optimum"),
     slips=(
         "The proof's lambda = (1 - eta_l)^Q in (0, 1) does not cover every eta_l >= 1; the claim holds there too, "
         "because a mean of clipped models never exceeds c.",

@@ -101,11 +101,11 @@ def _bookkeeping(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
     s = letters_of(statement)
     drift = total(local_drift.EQ15)
-    _, product = zhang.put(first_order.EQ14_REPAIRED, drift_square=drift)
-    _, squares = zhang.put(second_order.EQ18_REPAIRED, local_squares=total(squared_updates.EQ19_REPAIRED))
-    _, inner = zhang.put(second_order.EQ17, cohort_local=squares)
-    _, outer = zhang.put(second_order.EQ16, cohort_common=inner)
-    _, first = zhang.put(first_order.EQ13, common_product=product)
+    _, product = zhang.sides_with(first_order.EQ14_REPAIRED, drift_square=drift)
+    _, squares = zhang.sides_with(second_order.EQ18_REPAIRED, local_squares=total(squared_updates.EQ19_REPAIRED))
+    _, inner = zhang.sides_with(second_order.EQ17, cohort_local=squares)
+    _, outer = zhang.sides_with(second_order.EQ16, cohort_common=inner)
+    _, first = zhang.sides_with(first_order.EQ13, common_product=product)
     noise = s.L / 2 * s.eta_g**2 * s.noise_variance * s.d / s.P
     combined = s.f_now + s.eta_g * first + s.L / 2 * s.eta_g**2 * outer + noise
     return equal(sp.expand(combined), sp.expand(total(statement)), "(12) to (19) put together against (20)")
@@ -203,6 +203,7 @@ EQ20_REPAIRED: Statement = Statement(
         *edges(),
         *simulated.runs(simulated.DESCENTS),
     ),
+    smoke=("one round in two dimensions, privacy noise decides",),
     uses=(
         "zhang2021.eq13",
         "zhang2021.eq14.repaired",

@@ -198,6 +198,7 @@ EQ15: Statement = Statement(
         Check("algebra", "the lemma's limit on the step", _lemma3),
         *_checks(),
     ),
+    smoke=("2 clients, Q = 1, eta_l Q L = 129/1000",),
     slips=(
         "The lemma of Reddi et al. is stated for eta_l <= 1/(8QL), the theorem allows 1/(7.75 QL); the lemma's proof "
         "goes through there too.",

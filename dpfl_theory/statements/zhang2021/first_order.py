@@ -46,7 +46,7 @@ def _telescoping(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     own, known, sums = (sp.symbols(f"{name}1:4", real=True) for name in ("alpha", "known", "g"))
     sent = [-eta * a * g for a, g in zip(own, sums)]
     cohorts = list(itertools.combinations(range(N), P))
-    left, right = zhang.put(
+    left, right = zhang.sides_with(
         statement,
         cohort_product=slope * sum(sent[i] for members in cohorts for i in members) / (P * len(cohorts)),
         first_bias=slope * sum(-eta * (a - k) * g for a, k, g in zip(own, known, sums)) / N,
@@ -92,7 +92,7 @@ def _polarisation(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     s = letters_of(statement)
     step, Q = s.eta_l * s.alpha, s.Q
     squares = {"far_square": Q * (g + S / Q) ** 2, "drift_square": Q * (g - S / Q) ** 2}
-    left, right = zhang.put(
+    left, right = zhang.sides_with(
         statement, common_product=-step * g * S, square=g**2, local_square=(step * S) ** 2, **squares
     )
     return equal(sp.expand(left), sp.expand(right), "the product against the completed squares")
@@ -124,6 +124,7 @@ EQ13: Statement = Statement(
         *simulated.runs(simulated.PRODUCTS),
         *simulated.runs(records.RECORDS, records.record_round),
     ),
+    smoke=("one round, four records of six at a time, half of them clipped, with a ridge",),
     slips=(
         "Cohorts that depend on the updates, such as clients that drop out because they are slow, are not covered: the "
         "step needs P_t independent of the gradients, which the theorem does not say.",

@@ -36,7 +36,7 @@ def _three_squares(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     import sympy as sp
 
     a, b, c = sp.symbols("a b c", real=True)
-    left, right = zhang.put(
+    left, right = zhang.sides_with(
         statement, cohort_clipped=(a + b + c) ** 2, first_spread=a**2, second_spread=b**2, cohort_common=c**2
     )
     squares = (a - b) ** 2 + (b - c) ** 2 + (a - c) ** 2
@@ -55,7 +55,7 @@ def _two_squares(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
     a, b = sp.symbols("a b", real=True)
     s = letters_of(statement)
-    left, right = zhang.put(statement, cohort_common=(a + b) ** 2, cohort_local=a**2)
+    left, right = zhang.sides_with(statement, cohort_common=(a + b) ** 2, cohort_local=a**2)
     of_noises = s.eta_l**2 * s.alpha**2 * (s.P * s.Q) * s.sigma_l**2 / s.P**2
     slack = sp.expand(right - left) - 2 * of_noises + 2 * b**2
     return equal(sp.expand(slack), sp.expand((a - b) ** 2), "the slack of (17) against a square")
@@ -92,7 +92,7 @@ def _slack(sampling: str) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
             "shared": (P * S + P * (P - 1) * square, sp.Integer(0)),
         }
         moment, short = draws[sampling]
-        left, right = zhang.put(
+        left, right = zhang.sides_with(
             statement, P=P, N=N, cohort_local=moment / P**2, local_squares=N * S, local_square=square
         )
         found = equal(right - left, short, f"the slack of (18), sampling {sampling}")

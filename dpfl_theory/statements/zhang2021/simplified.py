@@ -60,7 +60,7 @@ def _eq21_repaired_sides(s: Letters) -> Sides:
 def _dropped(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """From (20) to (21) the terms in sigma_g^2 must not become smaller: (21) less (20) at their common letters."""
     s = letters_of(statement)
-    gap = (total(statement) - zhang.put(EQ20, local_square=0)[1]).subs({s.sigma_l: 0, s.square: 0})
+    gap = (total(statement) - zhang.sides_with(EQ20, local_square=0)[1]).subs({s.sigma_l: 0, s.square: 0})
     left = -12 / s.P * s.eta_g**2 * s.eta_l**2 * s.alpha * s.Q**3 * s.sigma_g**2
     found = equal(gap.expand(), left.expand(), "(21) less (20) in sigma_g^2 against -(12/P) eta_g^2 eta_l^2 alpha Q^3")
     return (
@@ -81,7 +81,7 @@ def _follows(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
     s = letters_of(statement)
     eta, eta_g, Q, L, P, alpha = (s[name] for name in ("eta_l", "eta_g", "Q", "L", "P", "alpha"))
-    gap = sp.expand(total(statement) - zhang.put(EQ20_REPAIRED, local_square=0)[1])
+    gap = sp.expand(total(statement) - zhang.sides_with(EQ20_REPAIRED, local_square=0)[1])
     u, v = (eta * Q * L) ** 2, L * eta_g * eta * Q / P
     scale = eta_g * eta * alpha * Q
     rest = gap

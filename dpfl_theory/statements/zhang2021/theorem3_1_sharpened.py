@@ -64,11 +64,11 @@ def _one_round(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     s = letters_of(descent.EQ20_REPAIRED)
     own = letters_of(statement)
     L, Q, P, eta, eta_g, alpha = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g", "alpha"))
-    _, product = zhang.put(first_order.EQ14_REPAIRED, drift_square=total(drift.SHARPENED))
-    _, first = zhang.put(first_order.EQ13, common_product=product)
-    _, squares = zhang.put(second_order.EQ18_REPAIRED, local_squares=_squared_updates(s))
-    _, inner = zhang.put(second_order.EQ17, cohort_local=squares)
-    _, outer = zhang.put(second_order.EQ16, cohort_common=inner)
+    _, product = zhang.sides_with(first_order.EQ14_REPAIRED, drift_square=total(drift.SHARPENED))
+    _, first = zhang.sides_with(first_order.EQ13, common_product=product)
+    _, squares = zhang.sides_with(second_order.EQ18_REPAIRED, local_squares=_squared_updates(s))
+    _, inner = zhang.sides_with(second_order.EQ17, cohort_local=squares)
+    _, outer = zhang.sides_with(second_order.EQ16, cohort_common=inner)
     noise = L / 2 * eta_g**2 * s.noise_variance * s.d / P
     round_ = s.f_now + eta_g * first + L / 2 * eta_g**2 * outer + noise
     # ||grad f|| <= G and ||update|| <= eta_l Q G bound the biases and, with Jensen's inequality, the spreads.
@@ -79,7 +79,7 @@ def _one_round(statement: Statement, _: Mapping[str, Any]) -> Outcome:
         s.f_now: own.gap + s.E_next,
     }
     left = sp.expand((4 / (eta_g * step) * (round_ - s.E_next) + alpha * s.square).subs(bounds))
-    _, right = zhang.put(statement, T=1, gamma_1=alpha, gamma_2=alpha**2)
+    _, right = zhang.sides_with(statement, T=1, gamma_1=alpha, gamma_2=alpha**2)
     slack = sp.expand(right - left)
     u, v = sp.symbols("u v", positive=True)
     limits = sharpened_limits
@@ -187,6 +187,7 @@ SHARPENED: Statement = Statement(
         *rounds.checks(sharpened_limits, ("129/1000", "1/100")),
         *runs(sharpened_limits, {name: instances.SIMULATED[name] for name in _FEW}),
     ),
+    smoke=("identical clients, what is left of the start",),
     uses=(
         "zhang2021.eq13",
         "zhang2021.eq14.repaired",

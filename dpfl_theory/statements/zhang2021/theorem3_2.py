@@ -148,6 +148,7 @@ THEOREM3_2: Statement = Statement(
             "violated",
         ),
     ),
+    smoke=("no constants, 80 of 1920 clients in a round",),
     expected="violated",
     reading="The words hold for every P <= N and every T, so also with all clients in all rounds.",
     erratum=Erratum(
@@ -238,6 +239,7 @@ EVERY_T: Statement = Statement(
     sides=_at_least(_enough),
     prescription=_enough,
     checks=repaired_checks(_squared, {"P": 80, "N": 1920, "T": 100, "c": 1}, {"P <= N": {"P": "+1841"}}),
+    smoke=("the exponent", "the smallest constant"),
     reading="T is arbitrary and nothing is known of how the cohorts are drawn, so that no noise may count on sampling.",
     reading_of="zhang2021.theorem3.2",
 )

@@ -32,7 +32,7 @@ from typing import Any
 
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.model import Statement
-from dpfl_theory.statements.noble2022.fedavg._steps import Round
+from dpfl_theory.statements.noble2022.fedavg._steps import RoundConstants
 from dpfl_theory.statements.noble2022.fedavg._sums import kept
 from dpfl_theory.statements.noble2022.scaffold import _lemma_proofs as proofs
 
@@ -48,7 +48,7 @@ def cost(kind: str, theta: Any, ratio: Any, split: Any) -> Any:
     return 1 + (ratio if kind == "strongly convex" else 0) + moved
 
 
-def proof(kind: str, claim: Round | None = None) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
+def proof(kind: str, claim: RoundConstants | None = None) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
     """The proof of the round that the statement's bound needs (`kept`), or of another claim for its class.
 
     Its slacks are polynomials in t = theta 8 (1 + B^2), u = 2/(1 + B^2), h = 1/(lM), 1 - l and w = mu/nu, all in [0,

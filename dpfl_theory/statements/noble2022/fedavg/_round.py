@@ -10,7 +10,7 @@ from typing import Any
 from dpfl_theory.statements.claims import Performance
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.noble2022.fedavg._proof import cost
-from dpfl_theory.statements.noble2022.fedavg._steps import Round
+from dpfl_theory.statements.noble2022.fedavg._steps import RoundConstants
 from dpfl_theory.statements.noble2022.fedavg._sums import kept
 from dpfl_theory.statements.noble2022.scaffold._round_performance import declared, mean
 from dpfl_theory.worlds.base import Vector, average, expected
@@ -30,7 +30,7 @@ _STEP = (
 )
 
 
-def performance(statement: Statement, instance: Mapping[str, Any], claim: Round | None = None) -> Performance:
+def performance(statement: Statement, instance: Mapping[str, Any], claim: RoundConstants | None = None) -> Performance:
     """What the statement's bound asks of one round (`kept`), for eta~ = step/(8 (1 + B^2) nu), nu = 1.
 
     Assumption 4 is asked for at x alone; the errors of the local steps are +xi or -xi with xi^2 <= V.

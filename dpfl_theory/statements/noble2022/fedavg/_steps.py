@@ -14,11 +14,11 @@ from typing import Any
 
 from dpfl_theory.statements.noble2022.scaffold._strongly_convex import log_factor
 
-__all__ = ["ROUNDS", "Round", "coefficients", "exact", "start", "step", "strong_step", "weight"]
+__all__ = ["ROUNDS", "RoundConstants", "coefficients", "exact", "start", "step", "strong_step", "weight"]
 
 
 @dataclass(frozen=True)
-class Round:
+class RoundConstants:
     """||x^t - x*||^2 + gain eta~ (F(x) - F*) <= (1 - mu eta~/2) ||x - x*||^2 + eta~^2 (noise W + users U) + drift nu
     eta~^3 G^2/(lM) in expectation, U = (1 - l) G^2/(lM); mu is 0 without strong convexity.
 
@@ -34,9 +34,9 @@ class Round:
 
 
 ROUNDS = {
-    "convex": Round(Fraction(4, 3), Fraction(4, 3), Fraction(5, 2), Fraction(7, 8), Fraction(1, 4)),
-    "strongly convex": Round(Fraction(4, 3), Fraction(7, 5), Fraction(5, 2), Fraction(14, 9), Fraction(1, 4)),
-    "non-convex": Round(Fraction(1, 3), Fraction(2, 3), Fraction(6, 5), Fraction(8, 15), Fraction(1, 5)),
+    "convex": RoundConstants(Fraction(4, 3), Fraction(4, 3), Fraction(5, 2), Fraction(7, 8), Fraction(1, 4)),
+    "strongly convex": RoundConstants(Fraction(4, 3), Fraction(7, 5), Fraction(5, 2), Fraction(14, 9), Fraction(1, 4)),
+    "non-convex": RoundConstants(Fraction(1, 3), Fraction(2, 3), Fraction(6, 5), Fraction(8, 15), Fraction(1, 5)),
 }
 """What one round of each class keeps."""
 

@@ -11,7 +11,7 @@ from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import Letters, evaluate, letters_of, sides_of
 from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.noble2022.fedavg import _steps as steps
-from dpfl_theory.statements.noble2022.fedavg._steps import ROUNDS, Round
+from dpfl_theory.statements.noble2022.fedavg._steps import ROUNDS, RoundConstants
 from dpfl_theory.statements.symbolic import all_equal
 
 __all__ = ["kept", "logarithm", "three_cases"]
@@ -23,7 +23,7 @@ step."""
 Build = Callable[[Statement, Mapping[str, Any]], Outcome]
 
 
-def kept(statement: Statement, kind: str) -> Round:
+def kept(statement: Statement, kind: str) -> RoundConstants:
     """What one round must keep so that T rounds add up to the statement's bound, as `three_cases` and `logarithm` say.
 
     Each coefficient is read from one entered term, where all letters are 1 (and l = 1/2, and L = 1).

@@ -135,6 +135,7 @@ STRONGLY_CONVEX: Statement = Statement(
         ),
         *moderate.checks("fedavg"),
     ),
+    smoke=("four users, T = 600, c = 1",),
     expected="violated",
     erratum=Erratum(
         cause=FIXED_STEP,

@@ -206,6 +206,7 @@ REPAIRED: Statement = Statement(
         ),
         Check("privacy", "cohorts that alternate, exactly", _alternating_cohorts, {"T": [2, 4, 8, 16]}),
     ),
+    smoke=("cohorts that alternate, exactly",),
     uses=("noble2022.claim4.1.server",),
 )
 

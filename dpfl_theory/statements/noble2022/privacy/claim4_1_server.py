@@ -177,6 +177,7 @@ SERVER: Statement = Statement(
             },
         ),
     ),
+    smoke=("the worst data at s = 1",),
 )
 
 WARM: Statement = Statement(

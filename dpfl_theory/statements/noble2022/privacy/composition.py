@@ -260,6 +260,7 @@ LEMMA_B2: Statement = Statement(
             "not-applicable",
         ),
     ),
+    smoke=("randomised response on a sample, exactly",),
 )
 
 STATEMENTS = (LEMMA_B1, LEMMA_B2)

@@ -229,6 +229,7 @@ LEMMA_B7: Statement = Statement(
         ),
         *_edges(_bounded(whole=True), 2, "a whole alpha of at least 2", 1.99),
     ),
+    smoke=("certified limits of the true divergence",),
     uses=("noble2022.lemmaB.6",),
 )
 

@@ -100,6 +100,7 @@ ROUNDS: Statement = Statement(
         Check("privacy", "the largest T", _largest, {"T": PRINTED}, "violated"),
         Check("privacy", "the printed T are private", _private, {"T": PRINTED}),
     ),
+    smoke=("the largest T",),
     expected="violated",
     erratum=Erratum(
         cause=REPEATED_ROW,
@@ -146,6 +147,7 @@ REPAIRED: Statement = Statement(
         Check("privacy", "the largest T", _largest, {"T": CORRECTED}),
         Check("privacy", "these T are private", _private, {"T": {"160": CORRECTED["160"]}}),
     ),
+    smoke=("the largest T",),
     uses=("noble2022.eq5", "noble2022.eq8"),
 )
 

@@ -182,6 +182,7 @@ EQ5: Statement = Statement(
         *checks("privacy", _guaranteed(True), {"just inside delta < 1": {**_ONE, "target": ["0.99"]}}),
         *checks("privacy", _guaranteed(True), {"just outside delta < 1": {**_ONE, "target": ["1"]}}, "not-applicable"),
     ),
+    smoke=("Gaussian mechanism and randomised response",),
     uses=("noble2022.lemmaB.3", "noble2022.lemmaB.4"),
 )
 

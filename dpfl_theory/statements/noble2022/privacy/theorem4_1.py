@@ -182,6 +182,7 @@ THIRD_PARTY: Statement = Statement(
             _PART,
         ),
     ),
+    smoke=("Step 1 as Renyi DP",),
     expected="violated",
     erratum=Erratum(
         cause=USERS_SAMPLING,

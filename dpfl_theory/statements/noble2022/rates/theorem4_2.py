@@ -156,6 +156,7 @@ SCAFFOLD: Statement = Statement(
         *private.private_runs("scaffold"),
         *rates.checks("scaffold"),
     ),
+    smoke=("exponent of T where the term 'start' leads",),
     remark=_remark("scaffold"),
     reading=_READING.format("102 (twice as much for the output over x^1, ..., x^T)"),
     uses=(

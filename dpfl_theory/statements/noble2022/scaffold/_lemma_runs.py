@@ -18,6 +18,9 @@ from dpfl_theory.statements.noble2022 import _proof_letters as proof
 
 __all__ = ["CORNERS", "EXPECTED", "NOTE", "OUTSIDE", "RUNS", "SAMPLES", "SUMS", "checks", "experiment", "letters"]
 
+Known = Callable[[Mapping[str, float]], Mapping[str, float]]
+"""By the letters' values, the means that a run has of what a statement speaks of (`Experiment.known`)."""
+
 _ROUND = " of the round that is run"
 NOTE = (
     "the simulated control variates are set at given lagged points, as earlier rounds might have left them, and one "
@@ -25,19 +28,16 @@ NOTE = (
 )
 
 
-def _expected(name: str, observable: str, rival: bool = False) -> Expected:
-    """A letter of the proof as an expectation after one round, read off that run (or the rival) as `ReportingScaffold`
-    has it."""
+def _expected(name: str, observable: str) -> Expected:
+    """A letter of the proof as an expectation after one round."""
     letter = proof.LETTERS[name]
-    part = f"rival:{observable}" if rival else observable
-    return Expected(name, ((part, 1),), letter.unit, letter.latex, letter.meaning + _ROUND, "end")
+    return Expected(name, ((observable, 1),), letter.unit, letter.latex, letter.meaning + _ROUND, "end")
 
 
 EXPECTED = {
-    "move": _expected("move", "message-squared"),
-    "lag_after": _expected("lag_after", "message-squared"),
-    "drift": _expected("drift", "message-squared"),
-    "drift beside": _expected("drift", "message-squared", rival=True),
+    "move": _expected("move", "scaffold-move"),
+    "lag_after": _expected("lag_after", "scaffold-lag"),
+    "drift": _expected("drift", "scaffold-drift"),
     "distance_after": _expected("distance_after", "distance-squared"),
 }
 
@@ -101,14 +101,14 @@ SUMS: dict[str, dict[str, Any]] = {
 
 
 def experiment(
-    instance: Mapping[str, Any], limit: Callable[[Mapping[str, float]], float], report: str, rival: str | None = None
+    instance: Mapping[str, Any], limit: Callable[[Mapping[str, float]], float], known: Known = lambda _: {}
 ) -> Experiment:
-    """One round; limit: the largest eta~ nu by the letters' values."""
+    """One round; limit: the largest eta~ nu by the letters' values; known: what a run on all records has."""
     import numpy as np
 
-    from dpfl_theory.algorithms import Cohort, NoisyGradient, RecordGradient
+    from dpfl_theory.algorithms import Cohort, NoisyGradient, RecordGradient, Scaffold
     from dpfl_theory.algorithms.observables import Reach
-    from dpfl_theory.statements.noble2022.scaffold._lemma_reports import Lagged, ReportingScaffold
+    from dpfl_theory.algorithms.scaffold import WarmPoints
 
     problem = make(instance["problem"]["family"], **instance["problem"]["parameters"])
     constants, d, n = problem.constants, problem.d, problem.n
@@ -142,36 +142,34 @@ def experiment(
     values["eta"] = instance["step"] * limit(values) / values["nu"]
     values["eta_l"] = values["eta"] / (K * eta_g)
     claimed = {name: values[name] * factor for name, factor in instance.get("claimed", {}).items()}
-    # The error of a gradient from all records is the privacy noise alone, whose second moment is half of Sigma_g^2.
-    known = {"signal-squared (end)": values["Sigma"] ** 2 / 2} if report == "error" and instance["share"] == 1 else {}
-    lagged = Lagged(tuple(tuple(float(v) for v in row) for row in offsets) if instance["lag"] else ())
-
-    def run(name: str, other: Experiment | None = None) -> Experiment:
-        cohort = Cohort("fixed", size) if size < n else Cohort()
-        algorithm = ReportingScaffold(
-            values["eta_l"], eta_g, K, cohort, gradient, warm_start=1, report=name, lagged=lagged
-        )
-        reach = Reach.anywhere(problem)
-        lanes = int(instance["lanes"])
-        return Experiment(problem, algorithm, 2, start, {**values, **claimed}, lanes, reach, rival=other, known=known)
-
-    return run(report, None if rival is None else run(rival))
+    lagging = tuple(tuple(float(v) for v in row) for row in offsets) if instance["lag"] else ()
+    cohort = Cohort("fixed", size) if size < n else Cohort()
+    algorithm = Scaffold(values["eta_l"], eta_g, K, cohort, gradient, 1, Cohort(), WarmPoints(lagging))
+    return Experiment(
+        problem,
+        algorithm,
+        2,
+        start,
+        {**values, **claimed},
+        int(instance["lanes"]),
+        Reach.anywhere(problem),
+        known=known(values) if instance["share"] == 1 else {},
+    )
 
 
 def checks(
     limit: Callable[[Mapping[str, float]], float],
-    report: str,
-    rival: str | None = None,
     runs: Mapping[str, Mapping[str, Any]] = RUNS,
     what: str = "one round",
     expected: str = "holds",
+    known: Known = lambda _: {},
 ) -> tuple[Check, ...]:
     """A Monte-Carlo check on each run, with the values of the letters of the statement that is checked."""
 
     def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
         from dataclasses import replace
 
-        found = experiment(instance, limit, report, rival)
+        found = experiment(instance, limit, known)
         names = {symbol.name for symbol in statement.symbols}
         return replace(found, values={name: value for name, value in found.values.items() if name in names})
 

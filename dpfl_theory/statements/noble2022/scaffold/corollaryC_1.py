@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _SPREAD = Expected(
     "spread",
-    (("signal-squared", 1),),
+    (("scaffold-control-error", 1),),
     (2, -2),
     r"\mathbb{E}[\|\frac{1}{lM}\sum_{i \in C^t} c_i^t - \mathbb{E}[c_i^t]\|^2 | C^t]",
     "squared length of the cohort's mean of c_i^t - E[c_i^t], given C^t and x^{t-1}",
@@ -149,7 +149,7 @@ _OUTSIDE = (
         {"part": "second", **_GRID, "eta_l nu": ["101/50"]},
         "not-applicable",
     ),
-    *runs.checks(_longest, "control", runs=runs.OUTSIDE, what="second display", expected="not-applicable"),
+    *runs.checks(_longest, runs=runs.OUTSIDE, what="second display", expected="not-applicable"),
 )
 
 
@@ -180,8 +180,8 @@ COROLLARY: Statement = Statement(
     sides=_sides,
     checks=(
         *_HOLDS,
-        *runs.checks(_longest, "control", runs=_PARTLY, what="second display", expected="not-applicable"),
-        *runs.checks(_far, "control", runs=_LONG, what="second display, eta_l nu = 8", expected="violated"),
+        *runs.checks(_longest, runs=_PARTLY, what="second display", expected="not-applicable"),
+        *runs.checks(_far, runs=_LONG, what="second display, eta_l nu = 8", expected="violated"),
         Check(
             "exact",
             "second display given C^t and x^{t-1} only, Huber, two steps of 2/nu",
@@ -225,6 +225,7 @@ COROLLARY: Statement = Statement(
             "violated",
         ),
     ),
+    smoke=("convex, K = 2, eta_l nu = 3",),
     expected="violated",
     erratum=Erratum(
         cause=SPREAD_OF_POINTS,
@@ -291,7 +292,11 @@ REPAIRED: Statement = replace(
     ),
     symbols=(*COROLLARY.symbols, *proof.letters("nu", "eta_l")),
     assumptions=(*COROLLARY.assumptions, noble.CONVEX, Assumption("eta_l <= 2/nu", _short)),
-    checks=(*_HOLDS, *_OUTSIDE, *runs.checks(_longest, "control", runs=_RUNS, what="second display")),
+    checks=(*_HOLDS, *_OUTSIDE, *runs.checks(_longest, runs=_RUNS, what="second display")),
+    smoke=(
+        "second display, one of four users, lagging, little noise",
+        "second display, noise alone, two of four users",
+    ),
     expected="holds",
     erratum=None,
     slips=(),

@@ -152,6 +152,7 @@ LEMMA: Statement = Statement(
             "not-applicable",
         ),
     ),
+    smoke=("quadratics", "heterogeneous quadratics"),
 )
 
 SHARPENED: Statement = replace(

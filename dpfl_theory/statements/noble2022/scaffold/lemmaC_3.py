@@ -18,7 +18,7 @@ from dpfl_theory.statements.symbolic import equal
 
 _SUM = Expected(
     "sum_squared",
-    (("signal-squared", 1),),
+    (("scaffold-gradient-sum", 1),),
     (2, -2),
     r"\mathbb{E}\|\sum_{i=1}^n A_i\|^2",
     "||A_1 + ... + A_n||^2; a run's A_i are a user's noisy gradients H~(y^0), ..., H~(y^{K-1})",
@@ -26,7 +26,7 @@ _SUM = Expected(
 )
 _MEANS = Expected(
     "means_squared",
-    (("rival:signal-squared", 1),),
+    (("scaffold-true-gradient-sum", 1),),
     (2, -2),
     r"\mathbb{E}\|\sum_{i=1}^n a_i\|^2",
     "||a_1 + ... + a_n||^2; a run's a_i are the gradients at y^0, ..., y^{K-1}",
@@ -201,7 +201,7 @@ LEMMA: Statement = Statement(
         Check("exact", "part 2, means that follow the errors", part2, {"n": [1, 2, 3, 6, 9], "seed": 3}),
         *checks("worst-case", part1_performance, {f"part 1, n = {n}": {"n": n} for n in (1, 2, 4)}, part=_PART1),
         *checks("worst-case", performance, {f"part 2, n = {n}": {"n": n} for n in (1, 2, 3)}),
-        *runs.checks(_eta, "sum", "means", runs=runs.SUMS, what="part 2"),
+        *runs.checks(_eta, runs=runs.SUMS, what="part 2"),
     ),
     slips=(
         "Part 2 prints ||sum a_i||^2 without an expectation, although a_i = E[A_i | A_{i-1}, ..., A_1] is random; "

@@ -97,15 +97,15 @@ C5: Statement = Statement(
         "If every F_i is convex and nu-smooth, 1/2 <= alpha <= 1 and eta~ <= l^alpha/(24 nu), then every round "
         "satisfies the bound."
     ),
-    **runs.letters(steps.letters("lag_after", "gap", "alpha", *steps.ROUND), "lag_after", "drift beside"),
+    **runs.letters(steps.letters("lag_after", "gap", "alpha", *steps.ROUND), "lag_after", "drift"),
     assumptions=(*steps.BASE, noble.CONVEX, proof.MINIMISER, _EXPONENT, _STEP_ALPHA),
     sides=_c5_sides,
     checks=(
         Check("algebra", "from the sharpened form", steps.by_lemma_c2(_c5_sides)),
         *_lag_checks(sharp=False),
         *_outside(),
-        *runs.checks(_longest, "lag", "drift"),
-        *runs.checks(_longest, "lag", "drift", runs=runs.OUTSIDE, expected="not-applicable"),
+        *runs.checks(_longest),
+        *runs.checks(_longest, runs=runs.OUTSIDE, expected="not-applicable"),
     ),
     uses=("noble2022.lemmaC.2", "noble2022.lemmaC.5.sharpened"),
     slips=(
@@ -127,14 +127,14 @@ C5_SHARPENED: Statement = replace(
         "If every F_i is nu-smooth, convex or not, 1/2 <= alpha <= 1 and eta~ <= l^alpha/(24 nu), then every round "
         "satisfies the bound."
     ),
-    **runs.letters(steps.letters("lag_after", "slope", "alpha", *steps.ROUND), "lag_after", "drift beside"),
+    **runs.letters(steps.letters("lag_after", "slope", "alpha", *steps.ROUND), "lag_after", "drift"),
     assumptions=(*steps.BASE, _EXPONENT, _STEP_ALPHA),
     checks=(
         Check("algebra", "for all users, cohorts and steps", proofs.lag),
         *_lag_checks(sharp=True),
         *_outside(),
-        *runs.checks(_longest, "lag", "drift", runs=runs.RUNS | runs.CORNERS),
-        *runs.checks(_longest, "lag", "drift", runs=runs.OUTSIDE, expected="not-applicable"),
+        *runs.checks(_longest, runs=runs.RUNS | runs.CORNERS),
+        *runs.checks(_longest, runs=runs.OUTSIDE, expected="not-applicable"),
     ),
     uses=("noble2022.lemmaC.1", "noble2022.lemmaC.4.sharpened"),
     slips=(),

@@ -263,6 +263,7 @@ NON_CONVEX: Statement = Statement(
         lasting.lasting(),
         *first.checks("gradient", "scaffold"),
     ),
+    smoke=("units",),
     expected="violated",
     homogeneous=False,
     erratum=Erratum(

@@ -236,6 +236,7 @@ STRONGLY_CONVEX: Statement = Statement(
         Check("algebra", "Lemma C.8 repaired at eta_g = sqrt(lM)", _log_terms),
         *_strong_runs(),
     ),
+    smoke=("half of the users, with a ridge",),
     uses=("noble2022.lemmaC.8.repaired",),
 )
 

@@ -1,0 +1,58 @@
+"""One check: those that a statement has, and the evidence of each."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from dataclasses import replace
+from typing import Any
+
+from dpfl_theory import methods
+from dpfl_theory import statements as catalogue
+from dpfl_theory.checks.evidence import Evidence
+from dpfl_theory.checks.settings import Settings
+from dpfl_theory.errors import DpflError, InputError, place, told
+from dpfl_theory.processes import one_thread
+from dpfl_theory.statements.model import UNITS, Check, Statement
+
+__all__ = ["checks_of", "run_one"]
+
+
+@functools.cache
+def checks_of(statement: Statement) -> tuple[Check, ...]:
+    """Every check of a statement: those that every displayed formula gets without being asked, then its own.
+
+    >>> [c.name for c in checks_of(catalogue.get("das2022.theorem4a"))][0]
+    'units'
+    """
+    if statement.sides is None:
+        return statement.checks
+
+    def units(of: Statement, _: Any) -> Any:
+        from dpfl_theory.checks.algebra import homogeneous
+
+        return homogeneous(of)
+
+    recorded = "holds" if statement.homogeneous else "violated"
+    standing = Check("algebra", UNITS, units, expected=recorded, smoke=statement.units_in_smoke)
+    return (standing, *statement.checks)
+
+
+def run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
+    """The evidence of one check, on one thread: its numbers depend on nobody's number of cores."""
+    if settings.out_of_time:
+        reason = "the time budget was spent before this check began; give more"
+        return Evidence(statement.id, c.method, c.name, "inconclusive", c.expected, reason, instance=c.instance)
+    method = methods.get(c.method)
+    try:
+        with one_thread() if method.threads else contextlib.nullcontext():
+            outcome = replace(method.run(statement, c, settings), part=c.part)
+    except DpflError:
+        raise
+    except Exception as error:
+        if statement.paper in catalogue.papers():
+            error.add_note(place(error))  # the traceback does not leave this process
+            raise  # our own mistake
+        sentence = f"check {c.name!r} of {statement.id} cannot be run: {told(error)}; correct its build"
+        raise InputError(sentence) from error
+    return outcome
