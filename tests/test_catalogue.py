@@ -91,8 +91,7 @@ def test_its_expectations_can_be_observed(statement: Statement) -> None:
     for expectation in statement.expectations:
         assert expectation.latex
         assert expectation.meaning
-        for part, sign in expectation.parts:
-            name = part.removeprefix("rival:")
+        for name, sign in expectation.parts:
             assert name in known, f"{expectation.name} needs the observable {name}"
             assert sign in (-1, 1)
             assert tuple(known[name].unit) == tuple(expectation.unit), (

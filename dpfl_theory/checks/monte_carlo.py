@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,7 +40,6 @@ __all__ = ["Experiment", "run"]
 _FIRST_BATCH = 128
 _COPIES = 2  # lanes of a run that draws nothing
 _FAR = 1e100  # where a run has diverged
-_RIVAL = "rival:"  # how a statement that compares two runs names the other one's observables
 
 
 @np.errstate(over="ignore", invalid="ignore")  # a run that diverges is told of in the reason
@@ -76,7 +75,7 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     if missing is not None:
         return evidence("not-applicable", f"the hypothesis '{missing[0]}' is not met: {missing[1]}")
     lhs, rhs = linearise(statement, experiment.values)
-    columns = {e.column(o): (o, e.when) for e in statement.expectations for o, _ in e.parts}
+    columns = {e.column(o): _Column(o, e.when, e.rival) for e in statement.expectations for o, _ in e.parts}
     sample = _Sample(experiment, lhs, rhs, columns, engine)
     equality = statement.relation == "=="
     trivial = None if equality else sample.trivial()
@@ -122,11 +121,19 @@ def _taken(stream: Stream, when: str, rounds: int) -> Array:
     return stream.last if when == "end" else stream.mean
 
 
+class _Column(NamedTuple):
+    """What is streamed: an observable's name, when it is taken, and whether it is the rival run's."""
+
+    observable: str
+    when: str = "mean"
+    rival: bool = False
+
+
 class _Sample:
-    """Replicates of Z, extended by further lanes. ``read``: which observable a column is, and when it is taken."""
+    """Replicates of Z, extended by further lanes. ``read``: what each column is."""
 
     def __init__(
-        self, experiment: Experiment, lhs: Linear, rhs: Linear, read: Mapping[str, tuple[str, str]], engine: Any
+        self, experiment: Experiment, lhs: Linear, rhs: Linear, read: Mapping[str, _Column], engine: Any
     ) -> None:
         self.experiment = experiment
         self.engine = engine
@@ -135,9 +142,9 @@ class _Sample:
         self.bound = b0 - a0
         self.spoken = sorted({*a, *b})
         # Evidence says how often a weight C/||u||, or an empty cohort, was met.
-        spoken = [get(read[column][0].removeprefix(_RIVAL)) for column in self.spoken]
+        spoken = [get(read[column].observable) for column in self.spoken]
         self.watch = list(dict.fromkeys(name for observable in spoken for name in observable.beside))
-        self.read = {**{c: read[c] for c in self.spoken}, **{o: (o, "mean") for o in self.watch}}
+        self.read = {**{c: read[c] for c in self.spoken}, **{o: _Column(o) for o in self.watch}}
         self.coefficients = {c: a.get(c, 0.0) - b.get(c, 0.0) for c in self.spoken}
         self.columns: dict[str, list[Array]] = {c: [] for c in self.read}
         self.stayed: list[Any] = []  # whether a lane's runs did not diverge
@@ -149,12 +156,8 @@ class _Sample:
     ) -> dict[str, tuple[Stream, int]]:
         """Each column's stream, and over how many rounds its run went: ``rounds``, or its own number."""
         found: dict[str, tuple[Stream, int]] = {}
-        for run, prefix in ((self.experiment, ""), (self.experiment.rival, _RIVAL)):
-            own = {
-                column: (o.removeprefix(_RIVAL), when)
-                for column, (o, when) in self.read.items()
-                if o.startswith(_RIVAL) == bool(prefix)
-            }
+        for run, rival in ((self.experiment, False), (self.experiment.rival, True)):
+            own = {name: column for name, column in self.read.items() if column.rival == rival}
             if not own:
                 continue
             if run is None:
@@ -165,8 +168,8 @@ class _Sample:
                 rounds or run.rounds,
                 lanes,
                 settings.seed,
-                [o for o, _ in own.values()],
-                series=any(when == "least" for _, when in own.values()),
+                [column.observable for column in own.values()],
+                series=any(column.when == "least" for column in own.values()),
                 start=run.start,
                 first_lane=first,
                 device=self.engine,
@@ -175,7 +178,7 @@ class _Sample:
             self.seconds += done.seconds
             if rounds is None:
                 self.stayed[-1] &= np.abs(done.final).max(axis=1) < _FAR
-            found.update({column: (done[o], rounds or run.rounds) for column, (o, _) in own.items()})
+            found.update({name: (done[column.observable], rounds or run.rounds) for name, column in own.items()})
         return found
 
     def extend(self, lanes: int, settings: Settings) -> None:
@@ -184,7 +187,7 @@ class _Sample:
             count = min(lanes - self.lanes, 512)
             self.stayed.append(np.ones(count, dtype=bool))
             for column, (stream, rounds) in self._simulate(count, self.lanes, settings).items():
-                self.columns[column].append(_taken(stream, self.read[column][1], rounds))
+                self.columns[column].append(_taken(stream, self.read[column].when, rounds))
             self.lanes += count
 
     def trivial(self) -> float | None:
@@ -245,9 +248,8 @@ class _Sample:
         """The smallest and largest value that Z can have within the run's reach."""
         least = most = 0.0
         for column, c in self.coefficients.items():
-            name = self.read[column][0]
-            run = self.experiment.rival if name.startswith(_RIVAL) else self.experiment
-            observable = get(name.removeprefix(_RIVAL))
+            run = self.experiment.rival if self.read[column].rival else self.experiment
+            observable = get(self.read[column].observable)
             if c != 0.0:
                 reach = None if run is None else run.reach
                 if reach is None:

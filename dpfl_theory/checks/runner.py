@@ -110,9 +110,9 @@ def run_plan(
     every number. file: where statements that are not the catalogue's were loaded from.
     """
     if budget is not None and not budget > 0.0:
-        raise InputError(f"the budget is {budget} seconds: give a positive number")
+        raise InputError(f"`budget` is {budget} seconds: give a positive number")
     if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
-        raise InputError(f"the number of jobs is {jobs!r}: a whole number of at least 1 is needed")
+        raise InputError(f"`jobs` is {jobs!r}: a whole number of at least 1 is needed")
     begun = time.perf_counter()
     settings = settings_of(pairs, alpha, seed, device)
     if budget is not None:
@@ -130,11 +130,11 @@ def settings_of(pairs: Sequence[Pair], alpha: float, seed: int, device: str) -> 
     """The settings of these checks: alpha is split evenly over the checks that simulate. Raises InputError for values
     that cannot be used."""
     if not 0.0 < alpha < 1.0:
-        raise InputError(f"alpha is {alpha}: the false-alarm budget must lie in (0, 1)")
+        raise InputError(f"`alpha` is {alpha}: the false-alarm probability must lie in (0, 1)")
     if device not in DEVICES:
-        raise InputError(f"device {device!r} is unknown: choose one of {', '.join(DEVICES)}")
+        raise InputError(f"`device` is {device!r}: choose one of {', '.join(DEVICES)}")
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**64:
-        raise InputError(f"the seed is {seed!r}: a whole number of at least 0 and below 2^64 is needed")
+        raise InputError(f"`seed` is {seed!r}: a whole number of at least 0 and below 2^64 is needed")
     return Settings(seed, alpha / max(1, sum(known_methods.get(c.method).simulates for _, c in pairs)), device, None)
 
 

@@ -24,7 +24,7 @@ def select(device: str = "auto") -> Engine:
     'cpu'
     """
     if device not in DEVICES:
-        raise InputError(f"device {device!r} is unknown: choose one of {', '.join(DEVICES)}")
+        raise InputError(f"`device` is {device!r}: choose one of {', '.join(DEVICES)}")
     if device != "cpu":
         from dpfl_theory.kernels.cuda import CudaEngine, why_not
 

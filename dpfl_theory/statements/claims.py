@@ -155,10 +155,11 @@ class Experiment:
     reach. ``random`` is False for a run that draws nothing, whose expectations are its values. ``width``: how close to
     the right side, relative to it, limits must be for an equality to hold.
 
-    A statement that compares two runs names the other one's observables ``rival:NAME``; they come from the run
-    ``rival``, over its own number of rounds, with the same seed and lanes, so that both share their noise where they
-    draw it alike. ``known``: for a run whose left side is known exactly, the mean of each column that the statement
-    speaks of (`Expected.column`). Far below its bound, such a side still tells a run that is not the one meant."""
+    A statement that compares two runs says of some expectations that they are the other one's (`Expected.rival`). They
+    come from the run ``rival``, over its own number of rounds, with the same seed and lanes, so that both share their
+    noise where they draw it alike. ``known``: for a run whose left side is known exactly, the mean of each column that
+    the statement speaks of (`Expected.column`). Far below its bound, such a side still tells a run that is not the one
+    meant."""
 
     problem: Problem
     algorithm: Algorithm

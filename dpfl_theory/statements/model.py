@@ -83,7 +83,7 @@ class Expected:
     when: ``mean``, (1/K) sum_k E O_k;  ``end``, E O_K after the last round (for an observable that exists there, of the
     last round otherwise);  ``least``, min_k E O_k over k = 0..K-1, which is no linear expectation and stands alone.
     Splitting an observable into nonnegative parts lets rigorous confidence limits treat each by its own range.
-    ``rival:NAME`` is the observable of the run that a statement compares with.
+    rival: whether the observables are those of the run that a statement compares with.
     """
 
     name: str
@@ -92,14 +92,15 @@ class Expected:
     latex: str
     meaning: str
     when: str = "mean"
+    rival: bool = False
 
     def __post_init__(self) -> None:
         if self.when not in TIMES:
             raise ValueError(f"the expectation {self.name} is taken at {self.when!r}: choose one of {TIMES}")
 
     def column(self, observable: str) -> str:
-        """The name of what is streamed for one of its parts: the observable, and when it is taken."""
-        return observable if self.when == "mean" else f"{observable} ({self.when})"
+        """The name of what is streamed for one of its parts: the observable, of which run, and when it is taken."""
+        return f"{'rival:' if self.rival else ''}{observable}{'' if self.when == 'mean' else f' ({self.when})'}"
 
 
 @dataclass(frozen=True)

@@ -230,7 +230,7 @@ UNREADABLE = "the starting point cannot be read as numbers: an array of shape (4
             {"observe": ["scaffnew-lyapunov"]},
             "observable 'scaffnew-lyapunov' needs ScaffNew's control variates and a minimiser w*",
         ),
-        ({"device": "tpu"}, "device 'tpu' is unknown: choose one of auto, cpu, cuda"),
+        ({"device": "tpu"}, "`device` is 'tpu': choose one of auto, cpu, cuda"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_used_is_refused_in_one_sentence(arguments: dict[str, Any], sentence: str) -> None:

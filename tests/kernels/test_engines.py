@@ -194,7 +194,7 @@ def test_cuda_without_a_gpu_is_an_error_that_names_the_remedy() -> None:
 
 
 def test_an_unknown_device_is_named() -> None:
-    with pytest.raises(InputError, match=r"^device 'gpu' is unknown: choose one of auto, cpu, cuda$"):
+    with pytest.raises(InputError, match=r"^`device` is 'gpu': choose one of auto, cpu, cuda$"):
         kernels.select("gpu")
 
 

@@ -151,10 +151,11 @@ class DPFedAvg(Setting):
         from dpfl_theory.recommend.evaluate import terms, value
 
         assert theorem.sides is not None
-        (expectation,) = (e for e in theorem.expectations if e.name != "E_weighted_Delta")
         (left,) = sides_of(theorem).lhs.values()
+        bounded = {str(letter) for letter in left.free_symbols}
+        (expectation,) = (e for e in theorem.expectations if e.name in bounded)
         coefficient = value(theorem, left, {**at, expectation.name: 1.0})
-        found = terms(theorem, {**at, "E_weighted_Delta": 0.0})
+        found = terms(theorem, {**at, **{e.name: 0.0 for e in theorem.expectations}})
         unknown = len(theorem.expectations) > 1 and self.heterogeneity > 0
         bound = None if unknown or coefficient <= 0 else math.fsum(found.values()) / coefficient
         return found, bound, f"{expectation.meaning} [F]"

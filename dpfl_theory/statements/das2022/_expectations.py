@@ -77,10 +77,11 @@ EXPECTED = {
         ),
         Expected(
             "E_rival_gap",
-            (("rival:suboptimality", 1),),
+            (("suboptimality", 1),),
             (1, 0),
             r"\mathbb{E}[f(w_{\tilde k}^{\mathrm{clip}}) - f(w^*)]",
             "expected suboptimality of the iterate that clipping returns, with the same noise",
+            rival=True,
         ),
         Expected(
             "E_difference",

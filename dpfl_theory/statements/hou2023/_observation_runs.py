@@ -32,11 +32,12 @@ ERRORS = (
     ),
     Expected(
         "E_rival_error",
-        (("rival:suboptimality", 1),),
+        (("suboptimality", 1),),
         (1, 0),
         r"\mathbb{E}[f(x'_{T'}) - f(x^*)]",
         "expected error at the end of the run with the other choice",
         when="end",
+        rival=True,
     ),
 )
 

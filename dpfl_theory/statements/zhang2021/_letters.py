@@ -199,11 +199,12 @@ EXPECTED = {
         ),
         Expected(
             "E_plain_end",
-            (("rival:suboptimality", 1),),
+            (("suboptimality", 1),),
             (1, 0),
             r"f(y^T) - f^*",
             "the same of the original FedAvg",
             "end",
+            rival=True,
         ),
     )
 }

@@ -85,6 +85,7 @@ def step_edges(
     least, above = {60: ("129/1000", "130/1000"), 120: ("91/1000", "92/1000")}[local]
     many = product // pairs + 3
     found: dict[str, dict[str, Any]] = {}
+    outside = []
     for where, name, clients, eta, share in (
         ("inside", f"eta_l <= 1/(sqrt({local}) QL)", 1, least, "1/2"),
         ("outside", f"eta_l <= 1/(sqrt({local}) QL)", 1, above, "1/2"),
@@ -95,7 +96,11 @@ def step_edges(
     ):
         longest = clients / (max(product, pairs * (clients - 1)) * Fraction(eta))
         run = {"q": ["1"] * clients, "m": ["0"] * clients, "x": ["1"], "Q": 2, "P": clients, "samplings": ["without"]}
-        found[f"just {where} {name}"] = {**run, "eta Q L": eta, "eta_g": str(Fraction(share) * longest), **more}
+        edge = f"just {where} {name}"
+        if where == "outside":
+            outside.append(edge)
+        found[edge] = {**run, "eta Q L": eta, "eta_g": str(Fraction(share) * longest), **more}
     if cohort:
-        found["just outside P <= N"] = {**found[next(iter(found))], "stated": {"N": "-1"}}
-    return checks("exact", build, found, {name: "not-applicable" for name in found if "outside" in name})
+        outside.append("just outside P <= N")
+        found[outside[-1]] = {**found[next(iter(found))], "stated": {"N": "-1"}}
+    return checks("exact", build, found, dict.fromkeys(outside, "not-applicable"))

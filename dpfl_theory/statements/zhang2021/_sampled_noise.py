@@ -132,8 +132,8 @@ _POINTS = {
 """The paper's own settings with two numbers of rounds, and the corners of the range, with little and all sampling."""
 
 
-_EDGES = {
-    "just inside T >= 80 ln(1/delta)": [1920, 80, 922, 1.5],
+_INSIDE = {"just inside T >= 80 ln(1/delta)": [1920, 80, 922, 1.5]}
+_OUTSIDE = {
     "just outside T >= 80 ln(1/delta)": [1920, 80, 921, 1.5],
     "just outside epsilon <= (P/N)^2 T": [1920, 80, 3300, 5.75],
     "just outside epsilon <= ln(1/delta)/2": [1920, 80, 3400, 5.76],
@@ -150,8 +150,8 @@ CHECKS = (
     *checks(
         "privacy",
         partial(_certified, proof=_PROOF),
-        {name: {**_POINTS, "N, P, T, epsilon": [point]} for name, point in _EDGES.items()},
-        {name: "not-applicable" for name in _EDGES if "outside" in name},
+        {name: {**_POINTS, "N, P, T, epsilon": [point]} for name, point in {**_INSIDE, **_OUTSIDE}.items()},
+        dict.fromkeys(_OUTSIDE, "not-applicable"),
     ),
     Check("privacy", "just outside P <= N", partial(_certified, proof=_PROOF), _FEWER, "not-applicable"),
 )

@@ -118,20 +118,23 @@ _CURVED: dict[str, dict[str, Any]] = {
 
 
 _EDGE: dict[str, Any] = {**_INSTANCES["one user alone"], "B": "5/2", "V": ["1"]}
-_LEAST = {"just inside T >= 8 (1 + B^2) nu/mu": {"T": [58]}, "just outside T >= 8 (1 + B^2) nu/mu": {"T": [57]}}
-_SIMILAR = {"just inside B >= 1": {"B": "1"}, "just outside B >= 1": {"B": "99/100", "G^2": "1"}}
+_LEAST = {"just inside T >= 8 (1 + B^2) nu/mu": {"T": [58]}}
+_LESS = {"just outside T >= 8 (1 + B^2) nu/mu": {"T": [57]}}
+_SIMILAR = {"just inside B >= 1": {"B": "1"}}
+_TOO_SIMILAR = {"just outside B >= 1": {"B": "99/100", "G^2": "1"}}
 
 
 def checks(kind: str) -> tuple[Check, ...]:
     """Few rounds and many, without noise and with much of it; concave users where they are allowed; and the edges of
     the hypotheses, for one user."""
     chosen = {**_INSTANCES, **(_CURVED if kind == "non-convex" else {})}
-    edges = {name: {**_EDGE, "T": [100], **change} for name, change in _SIMILAR.items()}
+    edges = {name: {**_EDGE, "T": [100], **change} for name, change in {**_SIMILAR, **_TOO_SIMILAR}.items()}
+    outside = [*_TOO_SIMILAR]
     if kind == "strongly convex":  # T >= 8 (1 + B^2) nu/mu
         chosen = {name: {**i, "T": [T for T in i["T"] if T > 1]} for name, i in chosen.items()}
-        edges |= {name: {**_EDGE, **change} for name, change in _LEAST.items()}
-    outside = {name: "not-applicable" for name in edges if "outside" in name}
+        edges |= {name: {**_EDGE, **change} for name, change in {**_LEAST, **_LESS}.items()}
+        outside += _LESS
     return (
         *each("exact", cases, {f"all rounds, {name}": i for name, i in chosen.items()}),
-        *each("exact", cases, edges, outside),
+        *each("exact", cases, edges, dict.fromkeys(outside, "not-applicable")),
     )
