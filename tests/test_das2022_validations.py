@@ -9,7 +9,7 @@ from validations.das2022 import das2022_theorem4 as script
 def test_a_point_has_both_parts_below_their_bounds() -> None:
     setting = {**script.BASE["huber"], "rho": 0.2}
     point = script._measure(script._instance("huber", setting, 1), Context(device="cpu"))
-    assert point["rounds"] < 500
+    assert point["rounds"] > 100
     for part in script.METHODS:
         measured = point[part]
         assert measured["verdict"] in ("holds", "inconclusive")
