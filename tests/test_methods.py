@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,9 +13,11 @@ import pytest
 
 from dpfl_theory import methods, statements
 from dpfl_theory.checks.evidence import statement_verdict
-from dpfl_theory.checks.runner import plan, run_plan, settings_of
+from dpfl_theory.checks.runner import plan, report_of, run_plan, settings_of
 from dpfl_theory.cli import main
 from dpfl_theory.errors import InputError
+from dpfl_theory.report.build import build
+from dpfl_theory.report.letter import opening
 from dpfl_theory.statements.model import Check
 
 DESCRIPTION = """
@@ -44,7 +47,7 @@ def another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         sys.modules.pop(module, None)
 
 
-def test_a_file_more_is_a_method_more(another: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_more_is_a_method_more(another: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert list(methods.known()) == ["algebra", another, "exact", "privacy", "worst-case", "monte-carlo"]
     checks = (Check(another, "a look", lambda statement, _: "holds"), *BASE.checks)
     seen = replace(BASE, checks=checks)
@@ -53,6 +56,12 @@ def test_a_file_more_is_a_method_more(another: str, capsys: pytest.CaptureFixtur
     assert [check.name for _, check in pairs] == ["a look"]
     (evidence,) = run_plan(pairs).evidence
     assert (evidence.method, evidence.verdict, evidence.reason) == (another, "holds", "it was looked at")
+    document = report_of(pairs, [evidence], 1e-6, 0.1).to_json()
+    assert document["summary"]["statements"][BASE.id]["methods"] == [another]
+    (tmp_path / "evidence").mkdir()
+    (tmp_path / "evidence" / "check.json").write_text(json.dumps(document))
+    assert another in build(tmp_path).read_text()
+    assert any("a look at the formula" in line for line in opening("das2022", [BASE]))
     assert main(["check", BASE.id, "--method", another]) == 2  # known, and used by none of the catalogue's statements
     assert "no check of these statements uses the method by-eye" in capsys.readouterr().err
 
@@ -86,3 +95,9 @@ def test_every_runner_is_there_and_names_of_methods_import_nothing_heavy() -> No
     subprocess.run([sys.executable, "-c", program], check=True)
     for method in methods.known().values():
         assert (Path(methods.__file__).parents[1] / "checks" / f"{method.runner.rsplit('.', 1)[1]}.py").is_file()
+
+
+def test_the_help_names_every_method(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--help"]) == 0
+    shown = "".join(capsys.readouterr().out.split())  # names are broken at hyphens
+    assert all(name in shown for name in methods.known())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpfl_theory import statements
+from dpfl_theory import methods, statements
 from dpfl_theory.cli._options import Device, Jobs, Seed, number, parse_jobs, table
 from dpfl_theory.console import Progress, choice, emit, parse_alpha, parse_budget, parse_seed, say, writable, write
 from dpfl_theory.errors import InputError, unknown_name
@@ -33,7 +33,10 @@ def check(
     ] = None,
     paper: Annotated[str | None, typer.Option(metavar="P", help="Only the statements of this paper.")] = None,
     file: Annotated[str | None, typer.Option(metavar="FILE.py", help="A file with statements of your own.")] = None,
-    method: Annotated[list[str] | None, typer.Option(metavar="M", help="Only this method; may be repeated.")] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(metavar="M", help=f"Only this method ({', '.join(methods.known())}); may be repeated."),
+    ] = None,
     changed_since: Annotated[
         str | None, typer.Option(metavar="REV", help="Only what rests on a file that changed since a git revision.")
     ] = None,
