@@ -18,6 +18,8 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.smoke import smoke_set
 from dpfl_theory.kernels.cpu import CpuEngine
 from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.formula import sides_of
+from dpfl_theory.statements.model import Statement
 
 EVERYTHING = plan(statements.all_statements())
 SET = smoke_set(EVERYTHING)
@@ -106,6 +108,12 @@ def times(factor: float) -> Callable[[Any], Any]:
     return wrap
 
 
+def agreeing(statement: Statement) -> Outcome:
+    """Looks at both sides, and finds nothing."""
+    sides_of(statement)
+    return Outcome(True, "")
+
+
 def always(value: Any) -> Callable[[Any], Any]:
     return lambda _: lambda *_, **__: value
 
@@ -134,7 +142,7 @@ FAULTS = {
     "units that always agree": (
         "dpfl_theory.checks.algebra",
         "homogeneous",
-        lambda original: lambda *a: (original(*a), Outcome(True, ""))[1],
+        lambda _: agreeing,
         "noble2022.theoremC.1",
     ),
     "no function is verified": (

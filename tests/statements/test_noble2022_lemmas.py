@@ -295,19 +295,6 @@ def test_an_irrational_right_side_of_lemma_c7_is_enclosed() -> None:
         assert rational.run(planted, check, Settings()).verdict == verdict
 
 
-ROUNDS = [lemmaC_4.C4, lemmaC_4.C4_SHARPENED, lemmaC_5.C5, lemmaC_5.C5_SHARPENED, lemmaC_6.C6, lemmaC_6.C6_SHARPENED,
-          lemmaC_7.LEMMA, lemmaC_7.SHARPENED]  # fmt: skip
-
-
-@pytest.mark.parametrize("lemma", ROUNDS, ids=lambda s: s.id)
-def test_a_thousandth_of_a_right_side_is_noticed_by_every_exact_check(lemma: Statement) -> None:
-    """Save those of a part of the lemma, which say so."""
-    weak = scaled(lemma, **dict.fromkeys(sides_of(lemma).rhs, "1/1000"))
-    for check in lemma.checks:
-        if check.method == "exact" and check.expected == "holds" and not check.part:
-            assert rational.run(weak, check, Settings()).verdict == "violated", check.name
-
-
 EDGES = [(lemmaC_4.C4, 1), (lemmaC_5.C5, 3), (lemmaC_6.C6, 2), (lemmaC_7.LEMMA, 3)]
 
 

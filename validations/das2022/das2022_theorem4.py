@@ -137,7 +137,7 @@ def compute(context: Context) -> dict[str, Any]:
     }
 
 
-def _experiment(statement: Statement, bounding: str, instance: Mapping[str, Any]) -> monte_carlo.Experiment:
+def _experiment(bounding: str, statement: Statement, instance: Mapping[str, Any]) -> monte_carlo.Experiment:
     return alpha_form_experiment(statement, instance, bounding)
 
 
@@ -145,7 +145,7 @@ def _measure(instance: dict[str, Any], context: Context) -> dict[str, Any]:
     out: dict[str, Any] = {"rounds": instance["rounds"]}
     for part, bounding in METHODS.items():
         statement = get(f"das2022.theorem4{part}")
-        check = Check("monte-carlo", "sweep", partial(_experiment, statement, bounding), instance)
+        check = Check("monte-carlo", "sweep", partial(_experiment, bounding), instance)
         evidence = monte_carlo.run(statement, check, Settings(seed=context.seed, alpha=1e-8, device=context.device))
         assert evidence.lhs is not None
         out[part] = {
