@@ -119,7 +119,7 @@ def test_a_spent_budget_is_spent_everywhere() -> None:
 
 @pytest.mark.parametrize("jobs", [0, -1, 1.5, True, "2"])
 def test_what_is_no_number_of_jobs_is_refused(jobs: Any) -> None:
-    with pytest.raises(InputError, match="^`jobs` is "):
+    with pytest.raises(InputError, match=r"^`jobs` is "):
         run_plan([], jobs=jobs)
 
 
