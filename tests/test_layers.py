@@ -9,7 +9,7 @@ import dpfl_theory
 
 ROOT = Path(dpfl_theory.__file__).parent
 LAYERS = (
-    ("errors",),
+    ("errors", "lazy"),
     ("kernels", "console", "methods"),
     ("processes", "usual"),
     ("problems",),

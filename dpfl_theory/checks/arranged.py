@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Performance, WorstCase
 from dpfl_theory.statements.formula import letters_of, total
 from dpfl_theory.statements.model import Statement
@@ -36,8 +37,6 @@ def coefficients(statement: Statement, case: WorstCase) -> dict[str, Fraction]:
     """The c_j of ``rhs - lhs`` (of ``lhs - rhs`` for the other half of an equality), by the names of the values that
     are PEPit expressions, and of the case's ``unit``; each is rounded down where it is not rational. ValueError where a
     letter has no value, or the difference is not linear or has a constant but no unit."""
-    import sympy as sp
-
     letters = letters_of(statement)
     known = {k: v for k, v in case.values.items() if k.removesuffix(SQUARE) in letters}
     numbers = {letters[k]: _rational(v) for k, v in known.items() if not _moves(v) and not k.endswith(SQUARE)}
@@ -73,8 +72,6 @@ def coefficients(statement: Statement, case: WorstCase) -> dict[str, Fraction]:
 
 def _solved(statement: Statement, difference: Any, quantity: Any) -> Any:
     """The quantity less its value at which a difference that increases with it vanishes."""
-    import sympy as sp
-
     roots = sp.solve(difference, quantity)
     if len(roots) != 1 or not all(difference.diff(quantity).subs(quantity, factor * roots[0]) > 0 for factor in (1, 2)):
         raise ValueError(f"{statement.id}: the right side reaches the left one at {roots}, or not from below")
@@ -91,8 +88,6 @@ def _squared(name: str, value: Any) -> bool:
 
 def _rational(value: Any) -> Any:
     """A number as sympy's: a float is the binary fraction that it holds."""
-    import sympy as sp
-
     if isinstance(value, (int, float, Fraction)):
         exact = Fraction(value)
         return sp.Rational(exact.numerator, exact.denominator)

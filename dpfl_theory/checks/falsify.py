@@ -24,6 +24,7 @@ from dpfl_theory.checks.hypotheses import unmet
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.variation import varied
 from dpfl_theory.errors import DpflError, InputError
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.processes import one_thread
 from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.formula import prescription_of
@@ -241,7 +242,6 @@ def _rules(statement: Statement, recorded: Sequence[Experiment]) -> dict[str, Ru
     """The statement's prescriptions for letters of its own that every recorded run follows: variations must too."""
     if statement.prescription is None:
         return {}
-    import sympy as sp
 
     def rule(expression: Any) -> Rule:
         letters = sorted(expression.free_symbols, key=str)

@@ -26,6 +26,7 @@ from dpfl_theory.checks.runner import checks_of, run_one
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.console import write
 from dpfl_theory.kernels.threads import usable_cores
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.formula import sides_of
 from dpfl_theory.statements.model import Check, Sides, Statement
 from dpfl_theory.statements.power import FILE, Power, recorded
@@ -60,8 +61,6 @@ def stronger(statement: Statement, share: float) -> Statement:
     >>> stronger(catalogue.get("das2022.eq57"), 0.5).sides is not catalogue.get("das2022.eq57").sides
     True
     """
-    import sympy as sp
-
     made = sides_of(statement)
     less, more = 1 - sp.nsimplify(share, rational=True), 1 / (1 - sp.nsimplify(share, rational=True))
     if statement.relation == ">=":

@@ -17,6 +17,7 @@ from typing import Any
 from dpfl_theory.checks import privacy_constants, privacy_points
 from dpfl_theory.checks.evidence import Evidence, Interval
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.lazy import mpmath
 from dpfl_theory.privacy.gaussian import gaussian_delta, smallest_failing_epsilon
 from dpfl_theory.statements.claims import ConstantClaim, GaussianClaim, PrivacyClaim
 from dpfl_theory.statements.model import Check, Statement
@@ -39,8 +40,6 @@ def covered(claim: GaussianClaim, limit: int = 4000) -> int | None:
     a: if the true delta with the noise of b is at most a, the whole cell holds. Cells that fail are halved
     (geometrically) until they hold.
     """
-    import mpmath
-
     with mpmath.workdps(65):
         largest = mpmath.mpf(claim.epsilons[-1])
         waiting = [(mpmath.mpf(claim.deltas[0]), mpmath.mpf(claim.deltas[-1]))]
@@ -80,8 +79,6 @@ decide.register(ConstantClaim, privacy_constants.decide)
 
 @decide.register(GaussianClaim)
 def _gaussian(claim: GaussianClaim, statement: Statement, check: Check) -> Evidence:
-    import mpmath
-
     rows = []
     for delta in claim.deltas:
         with mpmath.workdps(65):

@@ -8,6 +8,7 @@ from typing import Any
 
 from dpfl_theory.checks.evidence import Evidence, Interval
 from dpfl_theory.checks.hypotheses import unmet
+from dpfl_theory.lazy import mpmath
 from dpfl_theory.statements.claims import PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.model import Check, Statement
 
@@ -144,8 +145,6 @@ def show(value: Any) -> str:
     >>> show(0.25), show(1920), show(3 * 10**12), show("poisson")
     ('0.25', '1920', '3.0e+12', 'poisson')
     """
-    import mpmath
-
     if isinstance(value, bool) or not isinstance(value, (int, float, mpmath.mpf)):
         return str(value)
     number = mpmath.mpf(value)

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.errors import InputError
+from dpfl_theory.lazy import mpmath
 
 __all__ = ["classical_noise_multiplier", "gaussian_delta", "smallest_failing_epsilon"]
 
@@ -41,8 +42,6 @@ def gaussian_delta(epsilon: Number, noise_multiplier: Number, digits: int = 50) 
     >>> low <= high and float((high - low) / high) < 1e-25
     True
     """
-    import mpmath
-
     precision = digits + 15
     while True:
         with mpmath.workdps(precision):
@@ -70,8 +69,6 @@ def classical_noise_multiplier(epsilon: Number, delta: Number) -> Any:
     >>> print(f"{float(classical_noise_multiplier(1, '1e-5')):.6f}")
     4.844805
     """
-    import mpmath
-
     with mpmath.workdps(65):
         return mpmath.sqrt(2 * mpmath.log(mpmath.mpf("1.25") / _delta(delta))) / _positive("epsilon", epsilon)
 
@@ -86,8 +83,6 @@ def smallest_failing_epsilon(scale: Number, delta: Number, digits: int = 12) -> 
     >>> print(f"{float(smallest_failing_epsilon(s, '1e-5')):.6f}")
     8.419771
     """
-    import mpmath
-
     with mpmath.workdps(65):
         s, target = _positive("the scale", scale), _delta(delta)
         low, high = mpmath.mpf(0), mpmath.mpf(1)
@@ -103,8 +98,6 @@ def smallest_failing_epsilon(scale: Number, delta: Number, digits: int = 12) -> 
 
 
 def _number(value: Number) -> Any:
-    import mpmath
-
     try:
         number = mpmath.mpf(value.numerator) / value.denominator if isinstance(value, Fraction) else mpmath.mpf(value)
     except (TypeError, ValueError):

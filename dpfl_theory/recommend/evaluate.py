@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
+from dpfl_theory.lazy import mpmath
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.recommend.base import Document
 from dpfl_theory.statements.formula import prescription_of, sides_of
 from dpfl_theory.statements.model import Statement
@@ -29,14 +31,10 @@ def value(statement: Statement, expression: Any, values: Mapping[str, Any]) -> f
     >>> value(theorem, prescription_of(theorem)["eta"], {"rho": 0.1, "alpha": 1.0, "L": 2.0})
     0.025
     """
-    import sympy as sp
-
     return _at(statement, *_compiled(sp.sympify(expression)), values)
 
 
 def _at(statement: Statement, names: tuple[str, ...], function: Callable[..., Any], values: Mapping[str, Any]) -> float:
-    import mpmath
-
     missing = [name for name in names if name not in values]
     if missing:
         raise ValueError(f"{statement.id}: no value for {', '.join(missing)}")
@@ -48,8 +46,6 @@ def _at(statement: Statement, names: tuple[str, ...], function: Callable[..., An
 @cache
 def _compiled(expression: Any) -> tuple[tuple[str, ...], Callable[..., Any]]:
     """The names of an expression's letters, and a function of them for mpmath's numbers."""
-    import sympy as sp
-
     letters = sorted(expression.free_symbols, key=str)
     return tuple(s.name for s in letters), sp.lambdify(letters, expression, "mpmath")
 

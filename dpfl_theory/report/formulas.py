@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.formula import prescription_of, sides_of
 from dpfl_theory.statements.model import Statement
 
@@ -44,8 +45,6 @@ def latex(expression: Any, statement: Statement) -> str:
 
     A letter that stands for a sum is put in parentheses where a factor stands beside it.
     """
-    import sympy as sp
-
     expr = sp.sympify(expression)
     names = _names(statement)
     expectations = {e.name for e in statement.expectations}

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
+from dpfl_theory.lazy import mpmath
+
 if TYPE_CHECKING:
     from dpfl_theory.algorithms import Algorithm
     from dpfl_theory.algorithms.observables import Reach
@@ -190,8 +192,6 @@ class GaussianClaim:
 
     def noise_multiplier(self, epsilon: Any, delta: Any) -> Any:
         """Standard deviation over sensitivity."""
-        import mpmath
-
         with mpmath.workdps(65):
             return self.scale(delta) / mpmath.mpf(epsilon)
 

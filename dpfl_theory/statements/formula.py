@@ -15,6 +15,8 @@ from contextvars import ContextVar
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.lazy import mpmath
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.model import Sides, Statement
 
 __all__ = ["Letters", "asked", "at", "evaluate", "letters_of", "prescription_of", "sides_of", "terms_at", "total"]
@@ -72,8 +74,6 @@ def letters_of(statement: Statement) -> Letters:
     >>> letters_of(get("das2022.lemma8")).eta.is_positive
     True
     """
-    import sympy as sp
-
     table = {s.name: sp.Symbol(s.name, **_FLAGS[s.domain]) for s in statement.symbols}
     table.update({e.name: sp.Symbol(e.name, real=True) for e in statement.expectations})
     return Letters(table, statement.id)
@@ -131,8 +131,6 @@ def _made(statement: Statement, of: Callable[..., Any]) -> Any:
 
 def total(statement: Statement, side: str = "rhs") -> Any:
     """The sum of one side's terms (``lhs`` or ``rhs``), as a sympy expression."""
-    import sympy as sp
-
     return sum(getattr(sides_of(statement), side).values(), sp.Integer(0))
 
 
@@ -152,8 +150,6 @@ def _power(base: Fraction, exponent: Fraction) -> Fraction:
 
 def _root(whole: int, degree: int) -> int:
     """The whole root of a whole number; `_Irrational` where it has none."""
-    import sympy as sp
-
     found, exact = sp.integer_nthroot(whole, degree)
     if not exact:
         raise _Irrational
@@ -163,7 +159,6 @@ def _root(whole: int, degree: int) -> int:
 @functools.lru_cache(4 * _MEMORY)
 def _exact(expression: Any) -> tuple[tuple[str, ...], Callable[..., Fraction]] | None:
     """The letters of an expression and a function of their fractions; None where it is not algebraic."""
-    import sympy as sp
     from sympy.printing.precedence import PRECEDENCE, precedence
     from sympy.printing.str import StrPrinter
 
@@ -216,8 +211,6 @@ def _exact(expression: Any) -> tuple[tuple[str, ...], Callable[..., Fraction]] |
 
 
 def _floats(expression: Any, module: str) -> tuple[tuple[str, ...], Callable[..., Any]]:
-    import sympy as sp
-
     symbols = sorted(expression.free_symbols, key=lambda s: s.name)
     return tuple(s.name for s in symbols), sp.lambdify(symbols, expression, module)
 
@@ -237,8 +230,6 @@ def evaluate(expression: Any, values: Mapping[str, Any], of: str = "the formula"
     >>> evaluate(sp.sqrt(x) / 3, {"x": Fraction(4, 25)}), evaluate(sp.sqrt(x), {"x": 2}), evaluate(x / 3, {"x": 0.75})
     (Fraction(2, 15), sqrt(2), 0.25)
     """
-    import sympy as sp
-
     expression = sp.sympify(expression)
     missing = sorted(s.name for s in expression.free_symbols if s.name not in values)
     if missing:
@@ -246,8 +237,6 @@ def evaluate(expression: Any, values: Mapping[str, Any], of: str = "the formula"
     given = {s.name: values[s.name] for s in expression.free_symbols}
     kinds = {_kind(v) for v in given.values()}
     if "mpmath" in kinds:
-        import mpmath
-
         names, function = _compiled(expression, "mpmath")
         return mpmath.mpf(function(*(mpmath.mpmathify(_plain(given[name])) for name in names)))
     if "float" in kinds:

@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from dpfl_theory.lazy import mpmath
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import formula
 from dpfl_theory.statements.claims import ConstantClaim, Escape, Outcome, PrivacyPoint
 from dpfl_theory.statements.formula import letters_of, prescription_of, total
@@ -55,8 +57,6 @@ NEEDED = [["0.1", "1e-5"], ["1", "1e-5"], ["10", "1e-5"], ["100", "1e-5"], ["100
 
 def evaluate(statement: Statement, expression: Any, values: Mapping[str, Any]) -> Any:
     """An expression in the statement's letters, evaluated with 65 digits."""
-    import mpmath
-
     with mpmath.workdps(65):
         used = {s.name: mpmath.mpf(values[s.name]) for s in expression.free_symbols}
         return mpmath.mpf(formula.evaluate(expression, used, statement.id))
@@ -65,8 +65,6 @@ def evaluate(statement: Statement, expression: Any, values: Mapping[str, Any]) -
 def noise_of(statement: Statement) -> Any:
     """The prescribed variance of the noise as a sympy expression, from the statement's own printed formula: its sides,
     where they are noise = formula or noise >= formula, else its prescription."""
-    import sympy as sp
-
     s = letters_of(statement)
     meant = s.noise_variance if "noise_variance" in s else s.sigma**2
     if statement.relation in ("==", ">=") and statement.sides is not None:
@@ -84,8 +82,6 @@ def variance(statement: Statement, at: Mapping[str, Any]) -> Any:
 
 def one_release(epsilon: Any, squared: Any) -> tuple[Any, Any]:
     """The exact delta (low, high) of Gaussian releases whose noise multiplier, taken together, has this square."""
-    import mpmath
-
     from dpfl_theory.privacy.gaussian import gaussian_delta
 
     with mpmath.workdps(65):
@@ -94,8 +90,6 @@ def one_release(epsilon: Any, squared: Any) -> tuple[Any, Any]:
 
 def budget(v: Any, factor: int) -> tuple[Any, Any]:
     """(epsilon, delta) with epsilon = factor s^2, s^2 = v ln(1/delta) >= 1 and delta <= 1e-5."""
-    import mpmath
-
     with mpmath.workdps(65):
         log = max(mpmath.log(10**5), 1 / mpmath.mpf(v))
         return factor * mpmath.mpf(v) * log, mpmath.exp(-log)
@@ -110,8 +104,6 @@ def returned_sum_delta(epsilon: Any, multiplier: Any, rounds: int) -> Any:
     floor(K/2)/K Phi((K/2 - t)/(sqrt(K/2) z)), since (k - t)/sqrt(k) grows with k and k >= K/2 for floor(K/2) of the
     rounds 0, ..., K - 1; without the client it has probability at most Phi(-t/(sqrt(K) z)).
     """
-    import mpmath
-
     with mpmath.workdps(65):
         K, z = mpmath.mpf(rounds), mpmath.mpf(multiplier)
         t = K / 4
@@ -126,8 +118,6 @@ def sampled_sum_delta(epsilon: Any, multiplier: Any, rounds: int, rate: Any) -> 
     that the sum of all releases exceeds m/2 then has probability at least Phi(m/(2 sqrt(rounds) z)), and without the
     client probability Phi(-m/(2 sqrt(rounds) z)).
     """
-    import mpmath
-
     with mpmath.workdps(65):
         T, q = mpmath.mpf(rounds), mpmath.mpf(rate)
         half = q * T / 4 / (mpmath.sqrt(T) * multiplier)
@@ -142,8 +132,6 @@ def smallest_constant(true_delta: Callable[[Any], tuple[Any, Any]], delta: Any, 
     >>> low <= 4 <= high and float(high - low) < 1e-5
     True
     """
-    import mpmath
-
     with mpmath.workdps(40):
         low, high, target = mpmath.mpf(0), mpmath.mpf(1), mpmath.mpf(delta)
         below, above = true_delta(high)
@@ -167,7 +155,6 @@ def needed_points(
 ) -> list[PrivacyPoint]:
     """The smallest valid v under full participation at (epsilon, delta), beside the stated one where there is one; the
     first with the *replace* relation too where there is none."""
-    import mpmath
 
     def true_delta(epsilon: Any, log: Any, v: Any) -> tuple[Any, Any]:
         return one_release(epsilon, v * log / epsilon**2)
@@ -219,7 +206,6 @@ def many_rounds(
 
     letters: from the number of rounds, the values of all letters but u, v, epsilon and delta.
     """
-    import mpmath
 
     def escape(u: Any, v: Any) -> Escape:
         epsilon, delta = budget(v, 4)
@@ -239,8 +225,6 @@ def rounds_together(squared: Squared, constant: str = "v", full: Mapping[str, st
     """
 
     def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        import sympy as sp
-
         s = letters_of(statement)
         found = squared(s, noise_of(statement)).subs({s[a]: s[b] for a, b in (full or {}).items()})
         claimed = s[constant] * sp.log(1 / s.delta) / s.epsilon**2

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from dpfl_theory.lazy import mpmath
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import ConstantClaim, Outcome, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.formula import letters_of
 from dpfl_theory.statements.model import Assumption, Check, Statement, checks
@@ -38,8 +40,6 @@ PROOF = (
 
 
 def _budget(problem: Any, values: Mapping[str, Any]) -> str | None:
-    import mpmath
-
     most = -2 * mpmath.log(values["delta"])
     if 0 < values["epsilon"] <= most * (1 + 1e-12):
         return None
@@ -52,7 +52,6 @@ BUDGET = Assumption("0 < epsilon <= 2 ln(1/delta)", _budget)
 def enough(squared: Squared, statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
     """The true delta of the prescribed noise at each delta of the instance and each share of ln(1/delta) for epsilon;
     ``letters`` has the values of the letters that do not matter."""
-    import mpmath
 
     def points() -> list[PrivacyPoint]:
         found = []
@@ -81,8 +80,6 @@ def repaired_checks(
 
     def exponent(statement: Statement, _: Mapping[str, Any]) -> Outcome:
         """b = epsilon z - 1/(2z) falls with epsilon, and is 1.5 sqrt(L) at the end of the range."""
-        import sympy as sp
-
         s = letters_of(statement)
         log = sp.symbols("ell", positive=True)
         square = sp.simplify(squared(s, noise_of(statement)).subs(s.delta, sp.exp(-log)))
@@ -96,8 +93,6 @@ def repaired_checks(
 
     def constant(statement: Statement, instance: Mapping[str, Any]) -> ConstantClaim:
         """v in the prescribed noise, whose square over all releases is v ln(1/delta)/epsilon^2."""
-        import mpmath
-
         at = {**letters, "epsilon": 1, "delta": mpmath.exp(-1)}
         stated = float(squared(at, variance(statement, at)))
         return ConstantClaim("the constant", lambda: needed_points(instance["needed"], letters, stated), argument=PROOF)
@@ -121,8 +116,6 @@ def repaired_checks(
 def _tail(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """h(b) = exp(-b^2/2)/2 - Phi(-b) vanishes at 0 and at infinity and has derivative exp(-b^2/2)(1/sqrt(2 pi) - b/2),
     which changes sign once, from + to -: so h >= 0 for b >= 0."""
-    import sympy as sp
-
     b = sp.symbols("b", positive=True)
     gap = sp.exp(-(b**2) / 2) / 2 - sp.erfc(b / sp.sqrt(2)) / 2
     if gap.subs(b, 0) != 0 or sp.limit(gap, b, sp.oo) != 0:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import at
 from dpfl_theory.statements.model import Statement
@@ -49,8 +50,6 @@ def as_fractions(left: Any, right: Any) -> tuple[Fraction, Fraction]:
     >>> as_fractions(sp.sqrt(2), sp.Rational(17, 12))
     (Fraction(141421356237311, 100000000000000), Fraction(17, 12))
     """
-    import sympy as sp
-
     left, right = sp.sympify(left), sp.sympify(right)
     for digits in ENCLOSURES:
         (low, high), (least, most) = enclosure(left, digits), enclosure(right, digits)
@@ -68,8 +67,6 @@ def enclosure(value: Any, digits: int = ENCLOSURES[0]) -> tuple[Fraction, Fracti
     >>> enclosure(sp.Rational(1, 3)), [float(end) for end in enclosure(sp.sqrt(2), 3)]
     ((Fraction(1, 3), Fraction(1, 3)), [1.4, 1.43])
     """
-    import sympy as sp
-
     found = value if value.is_Rational else _real(value)
     if found is None:
         raise ValueError(f"{value} is no real number")
@@ -83,8 +80,6 @@ def enclosure(value: Any, digits: int = ENCLOSURES[0]) -> tuple[Fraction, Fracti
 
 def _real(value: Any) -> Any:
     """A number of sympy to `DIGITS` digits, or None where it is infinite, not real or not found."""
-    import sympy as sp
-
     real, imaginary = sp.N(value, DIGITS).as_real_imag()
     if not (real.is_Rational or real.is_Float) or not (imaginary.is_Rational or imaginary.is_Float):
         return None
@@ -97,7 +92,6 @@ def _points(letters: list[Any]) -> Iterator[dict[Any, Any]]:
 
     sympy knows what positive, real or integer is; ``probability``, which `letters_of` adds, it carries along.
     """
-    import sympy as sp
 
     def admits(letter: Any, value: Any) -> bool:
         assumed = letter.assumptions0
@@ -115,8 +109,6 @@ def _points(letters: list[Any]) -> Iterator[dict[Any, Any]]:
 
 def _apart(left: Any, right: Any, points: Iterable[Mapping[Any, Any]]) -> tuple[Any, Any, str] | None:
     """Both sides at the first of these points at which they are real numbers and differ, and that point in words."""
-    import sympy as sp
-
     exact = sp.Integer(10) ** (12 if left.has(sp.Float) or right.has(sp.Float) else DIGITS - 20)
     for point in points:
         a, b = (_real(side.subs(point)) for side in (left, right))
@@ -132,8 +124,6 @@ def equal(left: Any, right: Any, what: str) -> Outcome:
     A difference is only reported with a point at which the two sides differ: one of the letters' domains, at which
     both sides are real numbers. Agreement needs the symbolic proof.
     """
-    import sympy as sp
-
     left, right = sp.sympify(left), sp.sympify(right)
     points = list(_points(sorted(left.free_symbols | right.free_symbols, key=str)))
     found = _apart(left, right, points[:FIRST])  # what differs may take for ever to simplify

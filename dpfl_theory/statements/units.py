@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
+
 __all__ = ["DIMENSIONLESS", "Unit", "UnitError", "format_unit", "unit_of"]
 
 Unit = tuple[Fraction, Fraction]
@@ -42,7 +44,6 @@ def unit_of(expression: Any, units: Mapping[str, tuple[Any, Any]]) -> Unit:
     >>> unit_of(1 + eta * L, {"eta": (-1, 2), "L": (1, -2)}) == DIMENSIONLESS
     True
     """
-    import sympy as sp
 
     def walk(e: Any) -> Unit | None:
         """None stands for the unit of a literal zero: any."""

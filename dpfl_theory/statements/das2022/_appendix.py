@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.model import Symbol
@@ -49,6 +50,4 @@ def privacy_letters() -> tuple[Symbol, ...]:
 
 def expanded_rho(s: Letters) -> Any:
     """sqrt(q d log(1/delta))/(n epsilon)."""
-    import sympy as sp
-
     return sp.sqrt(s.q * s.d * sp.log(1 / s.delta)) / (s.n * s.epsilon)

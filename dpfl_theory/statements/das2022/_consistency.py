@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import Letters, letters_of, prescription_of, total
 from dpfl_theory.statements.model import Check, Statement
@@ -85,8 +86,6 @@ def limit(finite: Statement) -> Check:
     bound."""
 
     def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        import sympy as sp
-
         alpha = letters_of(finite).alpha
         left, right = (sp.limit(total(finite, side), alpha, sp.oo) for side in ("lhs", "rhs"))
         printed = [total(statement, side) for side in ("lhs", "rhs")]

@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from math import comb
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import letters_of, total
 from dpfl_theory.statements.model import Check, Statement
@@ -37,8 +38,6 @@ ARGUMENT = (
 def _excess(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """With S = (1/n) sum ||g_i||^2 >= m = ||(1/n) sum g_i||^2 and kappa = (1/r)(1 - r/n), the second moment is kappa S
     + m; m less its excess over S is (1 - kappa) S, and 1 - kappa = (r - 1)/r + 1/n > 0 for r >= 1."""
-    import sympy as sp
-
     r, n, S, m = sp.symbols("r n S m", positive=True)
     kappa = (1 - r / n) / r
     share = equal(1 - kappa, (r - 1) / r + 1 / n, "1 - kappa against two terms that are nonnegative for r >= 1")
@@ -48,8 +47,6 @@ def _excess(_: Statement, __: Mapping[str, Any]) -> Outcome:
 def _three_points(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """<g, w - w*> less f_i(w) - f_i(w*) - (L/2)||w - x||^2 + ||g - c||^2/(2L), for g, c the gradients at x, w*, is the
     slack of smoothness from x to w plus that of co-coercivity between x and w*."""
-    import sympy as sp
-
     L, at_w, at_x, at_star, back, to_star, way, apart = sp.symbols("L f_w f_x f_star gw gs D Q", positive=True)
     smooth = at_x + back + L / 2 * way - at_w  # back = <g, w - x>
     cocoercive = at_star - at_x - to_star - apart / (2 * L)  # to_star = <g, w* - x>
@@ -60,8 +57,6 @@ def _three_points(_: Statement, __: Mapping[str, Any]) -> Outcome:
 def _fact2(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """Over the local steps, (1/(2L)) sum ||g_tau - c||^2 >= ||u - E c||^2/(2LE) by Fact 2; -2 eta times it is -eta/(LE)
     ||u - E c||^2. And ||E c||^2 <= 2 L E^2 Delta_i (Fact 1) is C^2/8 at the largest Delta_i, below (5C/14)^2."""
-    import sympy as sp
-
     from dpfl_theory.statements.das2022.facts import FACT2
 
     fact = letters_of(FACT2)
@@ -82,8 +77,6 @@ def _fact2(_: Statement, __: Mapping[str, Any]) -> Outcome:
 def _clipped(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """(15) with Lemma 8's first line, ||w - w*||^2 - ||w_E - w*||^2 >= (eta/(LE))(1 - eta L)||u||^2 - 2 eta E Delta:
     with ||u|| = C (1 + t), (22) less A_i is at least (eta/(LE)) C^2 (5/8 - eta L - 2 delta) plus terms of one sign."""
-    import sympy as sp
-
     from dpfl_theory.statements.das2022.clipped_step import EQ22
 
     of, (t, delta) = letters_of(EQ22), sp.symbols("t delta", positive=True)
@@ -101,8 +94,6 @@ def _clipped(_: Statement, __: Mapping[str, Any]) -> Outcome:
 
 def _weights(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """a^2/t + b^2/(1 - t) less (a + b)^2 is ((1 - t) a - t b)^2/(t (1 - t)); h/t = 1/(1 - s) at t = h (1 - s)."""
-    import sympy as sp
-
     a, b, t, h, s = sp.symbols("a b t h s", positive=True)
     square = equal(
         a**2 / t + b**2 / (1 - t) - (a + b) ** 2, ((1 - t) * a - t * b) ** 2 / (t * (1 - t)), "the weighted square"
@@ -117,8 +108,6 @@ def _room(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     S is the least that a clipped client gives in units of C^2, at delta = 1/16: 1/2 - h/E, and 3h/16 more where its
     Delta_i is counted.
     """
-    import sympy as sp
-
     h, s = sp.symbols("h s", nonnegative=True)
     given = sp.Rational(1, 2) - h / sp.Integer(instance["least E"])
     if instance["counts clipped clients' Delta"]:
@@ -136,8 +125,6 @@ def _room(_: Statement, instance: Mapping[str, Any]) -> Outcome:
 
 def _bernstein(polynomial: Any, *boxes: tuple[Any, Any, Any]) -> Any:
     """The smallest Bernstein coefficient of a polynomial in two letters over a box: a lower bound of it there."""
-    import sympy as sp
-
     letters = [x for x, _, _ in boxes]
     scaled = polynomial.subs({x: low + (high - low) * x for x, low, high in boxes}, simultaneous=True)
     terms = dict(sp.Poly(scaled, *letters).terms())

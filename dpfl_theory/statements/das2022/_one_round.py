@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import WorstCase
 from dpfl_theory.statements.das2022._step_performance import on_the_left
 from dpfl_theory.statements.formula import letters_of
@@ -31,7 +32,6 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     A statement on the sum over K rounds is taken at K = 1 with the round's decrease for its ||w_0 - w*||^2: that says
     more than the statement does, and added up over K rounds it gives it.
     """
-    import sympy as sp
     from PEPit import PEP, Expression, Point
     from PEPit.functions import SmoothConvexFunction
 

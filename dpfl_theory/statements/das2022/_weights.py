@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import letters_of, total
 from dpfl_theory.statements.model import Assumption, Check, Statement
@@ -86,8 +87,6 @@ FINITE = Assumption(
 def _mean_inverse() -> Outcome:
     """The mean of 1/|x| for x ~ N(0, I_m): no less than 2 phi(1) log(1/t) over t < |x| < 1 for m = 1, which grows
     without bound as t falls to 0; Gamma((m - 1)/2)/(sqrt(2) Gamma(m/2)) for m >= 2."""
-    import sympy as sp
-
     t, r = sp.symbols("t r", positive=True)
     phi = sp.exp(-sp.Rational(1, 2)) / sp.sqrt(2 * sp.pi)  # the density at 1, the least one on |x| < 1
     part = sp.integrate(2 * phi / r, (r, t, 1))
@@ -112,8 +111,6 @@ def diverging(gap: str, delta: str | None) -> Check:
     """
 
     def build(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
-        import sympy as sp
-
         s = letters_of(statement)
         left = total(statement, "lhs").coeff(s[gap])
         right = sp.Integer(0) if delta is None else total(statement, "rhs").coeff(s[delta])

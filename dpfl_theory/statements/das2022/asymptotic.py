@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _instances as instances
@@ -41,8 +42,6 @@ def _bound_with_printed_rounds(finite: Statement) -> Check:
     bound?"""
 
     def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        import sympy as sp
-
         s = letters_of(finite)
         swapped = {s.gamma: s.gamma / s.E}
         left, right = (sp.limit(total(finite, side).subs(swapped), s.alpha, sp.oo) for side in ("lhs", "rhs"))

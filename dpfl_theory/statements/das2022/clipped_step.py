@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _instances as instances
@@ -85,8 +86,6 @@ def _threshold_step(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     (19)'s right side is -C (eta^2 + eta/(2LE))||u|| + 2 eta (C/||u||) E Delta + eta^2 C^2, largest at the largest Delta
     that the threshold allows, C^2/(16 L E^2), and there 2 eta (C/||u||) E Delta = eta C^3/(8 L E ||u||).
     """
-    import sympy as sp
-
     s, more = letters_of(statement), sp.Symbol("more", positive=True)
     eta, L, E, C = s.eta, s.L, s.E, s.C
     u = C + more  # ||u||
@@ -99,8 +98,6 @@ def _threshold_step(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 def _sum_of_squares(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """The sum of tau^2 for tau < E is (E - 1) E (2E - 1)/6, which E^3 exceeds by E (4 E^2 + 3 E - 1)/6 > 0: with the
     display's middle, which has the sum, in place of B_i, (31)'s slack is that multiple of its drift."""
-    import sympy as sp
-
     s, tau = letters_of(statement), sp.Symbol("tau", integer=True, positive=True)
     E, drift = s.E, 2 * s.eta**2 * s.L**2 * (s.E_gap + s.Delta)
     middle = E * s.E_gap - drift * sp.summation(tau**2, (tau, 0, E - 1))
@@ -214,8 +211,6 @@ def _single_step(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     C = ||g||, A_i = -2 eta <g, w - w*> + eta^2 ||g||^2 with it is (22)'s right side where ||g|| = (16 sqrt(2)/9) sqrt(L
     Delta).
     """
-    import sympy as sp
-
     s, delta = letters_of(statement), sp.Symbol("Delta", positive=True)
     L, eta = s.L, 1 / (2 * s.L)
     g = 16 * sp.sqrt(2) / 9 * sp.sqrt(L * delta)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Experiment, Outcome, Values
 from dpfl_theory.statements.das2022 import _comparison_instances as instances
 from dpfl_theory.statements.das2022 import _corner_instances as corners
@@ -38,8 +39,6 @@ SHARED = Assumption("f_i(w) >= f_i(w*) for all i and w (over-parameterisation)",
 
 
 def _clow_sides(s: Letters) -> Sides:
-    import sympy as sp
-
     return Sides(lhs={"difference": s.E_difference}, rhs={"excess": sp.Max(0, s.C - s.C_low)})
 
 
@@ -74,8 +73,6 @@ def _same_run(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
 def _client_difference(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """|C - min(||u||, C)| at the shortest update, ||u|| = C_low, against the entered right side: 0 where C = C_low/(1 +
     t), t where C = C_low + t, t > 0. A longer update never differs by more."""
-    import sympy as sp
-
     s, t = letters_of(statement), sp.Symbol("t", positive=True)
     low, found = s.C_low, []
     # C, and the length that clipping leaves, min(C_low, C).
@@ -181,8 +178,6 @@ def _same_bound(_: Statement, __: Mapping[str, Any]) -> Outcome:
 def _weights_of(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """n clients with gaps f_i(w) - f_i(w*) >= 0 and ||u_i|| = GE/(1 + t_i), t_i >= 0, as G-Lipschitz f_i have: the
     right side less the left one is the mean of t_i times the gap, no term of which is negative."""
-    import sympy as sp
-
     n, s = int(instance["n"]), letters_of(statement)
     gaps, more = (sp.symbols(f"{letter}1:{n + 1}", nonnegative=True) for letter in ("g", "t"))
     lengths = [s.G * s.E / (1 + t) for t in more]

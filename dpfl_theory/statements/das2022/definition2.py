@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022._appendix import expanded_rho
@@ -30,8 +31,6 @@ def _noise_energy(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _monotone(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """'rho increases as epsilon and delta decrease': with l = log(1/delta), rho^2 = q d l/(n epsilon)^2."""
-    import sympy as sp
-
     s = letters_of(statement)
     rho = total(statement, "rhs")
     slope = -rho / (2 * s.delta * sp.log(1 / s.delta))

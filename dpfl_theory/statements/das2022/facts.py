@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values, WorstCase
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.formula import Letters, letters_of, total
@@ -50,8 +51,6 @@ def _fact1_sides(s: Letters) -> Sides:
 
 def _fact1_descent(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """h* <= h(x - g/L) <= h(x) - ||g||^2/(2L): with h(x) - h* = ||g||^2/(2L) + t, t >= 0, right less left is 2 L t."""
-    import sympy as sp
-
     s, t = letters_of(statement), sp.Symbol("t", nonnegative=True)
     right_less_left = total(statement, "rhs") - total(statement, "lhs")
     least = s.slope**2 / (2 * s.L)
@@ -60,8 +59,6 @@ def _fact1_descent(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _fact1_softer_quadratic(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """h(x) = a x^2/2 with 0 < a <= L: right less left is (L - a) a x^2, which is 0 at a = L."""
-    import sympy as sp
-
     s = letters_of(statement)
     a, x = sp.symbols("a x", positive=True)
     right_less_left = total(statement, "rhs") - total(statement, "lhs")
@@ -101,8 +98,6 @@ def _sum_of_squares(statement: Statement, instance: Mapping[str, Any]) -> Outcom
     """p sum y_i^2 - (sum y_i)^2 = sum over pairs of (y_i - y_j)^2, coordinate by coordinate."""
     from itertools import combinations
 
-    import sympy as sp
-
     p, s = int(instance["p"]), letters_of(statement)
     y = sp.symbols(f"y1:{p + 1}", real=True)
     at = {s.p: p, s.sum_of_squared_norms: sum(v**2 for v in y), s.norm_of_sum: sum(y)}
@@ -117,8 +112,6 @@ def _sum_of_squares(statement: Statement, instance: Mapping[str, Any]) -> Outcom
 
 def _every_count(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """With J the p x p matrix of ones, J^2 = p J, so p I - J = (p I - J)^T (p I - J)/p is semidefinite, for every p."""
-    import sympy as sp
-
     s, J = letters_of(statement), sp.Symbol("J")
     p, at = s.p, {s.sum_of_squared_norms: 1, s.norm_of_sum: sp.sqrt(J)}  # y^T I y and y^T J y
     entered = (total(statement, "rhs") - total(statement, "lhs")).subs(at)
@@ -129,8 +122,6 @@ def _every_count(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 def drawn_vectors(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """Equal vectors, then integer vectors of a seeded sequence."""
     import random
-
-    import sympy as sp
 
     draws = random.Random(int(instance["seed"]))
     found = []

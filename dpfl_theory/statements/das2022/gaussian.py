@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.errors import InputError
+from dpfl_theory.lazy import mpmath
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import GaussianClaim, Outcome
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022._causes import LARGE_EPSILON
@@ -39,8 +41,6 @@ def definition5_claim(statement: Statement, instance: Mapping[str, Any]) -> Gaus
 
     The right side says which delta is claimed of the noise that is prescribed for delta: a share of it, the whole.
     """
-    import mpmath
-
     formula, share = prescription_of(statement)["noise_variance"], total(statement) / letters_of(statement).delta
     if not share.is_Rational:
         raise ValueError(f"{statement.id} claims {total(statement)}, which is no share of delta")
@@ -59,8 +59,6 @@ def _growth(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
     By Mills' ratio Phi(-a) < phi(a)/a <= phi(a)/s because a >= s, so the true delta grows with epsilon.
     """
-    import sympy as sp
-
     own, s = letters_of(statement), sp.Symbol("s", positive=True)
     epsilon = own.epsilon
     delta = total(statement, "lhs").subs(own.noise_variance, (s * own.Delta_2 / epsilon) ** 2)
@@ -72,8 +70,6 @@ def _growth(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _mills(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """phi(a)/a - Phi(-a) has derivative -phi(a)/a^2 < 0 and tends to 0, so it is positive for a > 0 (Mills' ratio)."""
-    import sympy as sp
-
     a = sp.symbols("a", positive=True)
     density = sp.exp(-(a**2) / 2) / sp.sqrt(2 * sp.pi)
     gap = density / a - _phi_integral(-a)
@@ -88,8 +84,6 @@ def _tail(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     With b = s - epsilon/(2s): delta_true < Phi(-b) < phi(b)/b, and phi(b) = phi(s) e^(epsilon/2 - epsilon^2/(8 s^2)) is
     at most phi(s) e^(epsilon/2). Hence delta_true/delta < e^(epsilon/2)/(1.25 sqrt(2 pi) b), which decreases in s.
     """
-    import sympy as sp
-
     s, epsilon = sp.symbols("s epsilon", positive=True)
     b = s - epsilon / (2 * s)
     exponent = sp.simplify(b**2 / 2 - (s**2 / 2 - epsilon / 2 + epsilon**2 / (8 * s**2)))
@@ -111,14 +105,10 @@ def _tail(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
 
 def _phi_integral(x: Any) -> Any:
     """The normal distribution function, as sympy differentiates it."""
-    import sympy as sp
-
     return sp.erfc(-x / sp.sqrt(2)) / 2
 
 
 def _sides(s: Letters) -> Sides:
-    import sympy as sp
-
     z = sp.sqrt(s.noise_variance) / s.Delta_2
     first = _phi_integral(1 / (2 * z) - s.epsilon * z)
     second = sp.exp(s.epsilon) * _phi_integral(-1 / (2 * z) - s.epsilon * z)
@@ -126,8 +116,6 @@ def _sides(s: Letters) -> Sides:
 
 
 def _prescription(s: Letters) -> Mapping[str, Any]:
-    import sympy as sp
-
     log = sp.log(sp.Rational(5, 4) / s.delta)
     return {"noise_variance": 2 * log * s.Delta_2**2 / s.epsilon**2}
 

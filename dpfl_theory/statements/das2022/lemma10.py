@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values, WorstCase
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _step_instances as steps
@@ -86,8 +87,6 @@ def _convex_quadratic(_: Statement, instance: Mapping[str, Any]) -> list[Values]
 
 def _cocoercivity(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """The bound's slack is (2/eta) times the slack of co-coercivity between the two iterates, for every eta > 0."""
-    import sympy as sp
-
     s, inner = letters_of(statement), sp.Symbol("inner", real=True)  # <g_0, g_1 - g_0>
     eta, L, change = s.eta, s.L, s.gradient_change
     slack = (total(statement, "rhs") - total(statement, "lhs")).subs(

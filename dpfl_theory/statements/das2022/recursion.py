@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _independent as independent
@@ -67,8 +68,6 @@ def equal_clients(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
 
     E||w_{k+1}||^2 = (1 - eta C)^2 + eta^2 C^2 times the variance of |S_k|/r, plus eta^2 K C^2 rho^2 of noise.
     """
-    import sympy as sp
-
     found = []
     eta, r, n = Fraction(instance["eta"]), Fraction(instance["r"]), int(instance["n"])
     rho, K = Fraction(instance.get("rho", 0)), int(instance.get("K", 1))
@@ -139,8 +138,6 @@ def _rounds_substituted(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _three_halves(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """With x = E rho/alpha <= 1/2, x(1 + x) <= (3/2) x, equal at x = 1/2: the brace under (39)."""
-    import sympy as sp
-
     x = sp.Symbol("x", positive=True)
     return equal(sp.Rational(3, 2) * x - x * (1 + x), x * (sp.Rational(1, 2) - x), "3x/2 less x(1 + x)")
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Experiment, Outcome
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _sampling_moments as exact
@@ -23,8 +24,6 @@ def _independent_proof(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
     E||sum_S g_i||^2 = p(1 - p) n S + p^2 n^2 m, and the slack of the repaired bound is S - m, a variance.
     """
-    import sympy as sp
-
     s = letters_of(statement)
     n, r, S, m = s.n, s.r, s.mean_square, sp.Symbol("m", positive=True)
     p = r / n
@@ -41,8 +40,6 @@ def slack(sampling: str) -> Check:
     """
 
     def build(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
-        import sympy as sp
-
         s = letters_of(statement)
         n, r, S, m = s.n, s.r, s.mean_square, sp.Symbol("m", positive=True)
         excess = (1 - r / n) / r
@@ -59,8 +56,6 @@ def slack(sampling: str) -> Check:
 
 def _variance(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """S - m = (1/n^2) sum over pairs of ||g_i - g_j||^2: the slack is never negative, and 0 if all vectors agree."""
-    import sympy as sp
-
     n = int(instance["n"])
     g = sp.symbols(f"g1:{n + 1}", real=True)
     left = sum(x**2 for x in g) / sp.Integer(n) - (sum(g) / sp.Integer(n)) ** 2

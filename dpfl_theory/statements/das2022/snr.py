@@ -8,6 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Experiment, Values
 from dpfl_theory.statements.das2022 import _comparison_instances as instances
 from dpfl_theory.statements.das2022 import _letters as das
@@ -23,8 +24,6 @@ def _snr_sides(s: Letters) -> Sides:
 def signals(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """||sum clip(u_i, C)|| and ||sum norm(u_i, C)|| for updates of rational length: with the same noise, their ratio is
     that of the signal-to-noise ratios. A zero update normalises to zero."""
-    import sympy as sp
-
     found: list[Values] = []
     for text in instance["updates"]:
         updates = [tuple(Fraction(str(x)) for x in u) for u in text]

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.lazy import mpmath
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import prescribed_noise as noise
 from dpfl_theory.statements.claims import ConstantClaim, Escape
 from dpfl_theory.statements.das2022 import _letters as das
@@ -44,14 +46,10 @@ def _squared(s: Mapping[str, Any], variance: Any) -> Any:
 
 
 def _printed(s: Letters) -> Any:
-    import sympy as sp
-
     return s.q * s.K * s.C**2 * sp.log(1 / s.delta) / (s.n**2 * s.epsilon**2)
 
 
 def _enough(s: Letters) -> Any:
-    import sympy as sp
-
     return 4 * s.K * s.C**2 * sp.log(1 / s.delta) / (s.r**2 * s.epsilon**2)
 
 
@@ -61,8 +59,6 @@ def _sides(s: Letters, variance: Callable[[Letters], Any]) -> Sides:
 
 def _returned_iterate(statement: Statement, u: Any, q: Any) -> Escape:
     """epsilon = 64 s^2, s^2 = q ln(1/delta), in so many rounds that u admits it; only w_priv is seen."""
-    import mpmath
-
     epsilon, delta = noise.budget(q, 64)
     at = {"u": u, "q": q, "n": 100, "r": 100, "C": 1, "K": int(epsilon / u) + 2, "epsilon": epsilon, "delta": delta}
     variance = noise.variance(statement, at)

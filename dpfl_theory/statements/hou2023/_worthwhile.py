@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import letters_of, prescription_of
 from dpfl_theory.statements.model import Check, Statement
@@ -21,8 +22,6 @@ setting as far as it is printed; v = 4 is the constant of Lemma 1 repaired."""
 
 def least_epsilon(s: Mapping[str, Any], T: Any) -> Any:
     """The epsilon with T* = 1, for T* as the statement prescribes it: T* is a constant plus 2 ln(epsilon)/rate."""
-    import sympy as sp
-
     rate = sp.log(1 / (1 - s["mu"] / s["L"]))
     return sp.exp((1 - T.subs(s["epsilon"], 1)) * rate / 2)
 
@@ -30,8 +29,6 @@ def least_epsilon(s: Mapping[str, Any], T: Any) -> Any:
 def _threshold(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """T* = 1 at epsilon^2 = v C^2 N d ln(1/delta)/(psi_0 x ln(1/x)), x = 1 - mu/L, and T* increases with epsilon; x
     ln(1/x) is concave with the maximum 1/e, at x = 1/e, so that epsilon >= C sqrt(e v N d ln(1/delta)/psi_0)."""
-    import sympy as sp
-
     s, x = letters_of(statement), sp.Symbol("x", positive=True)
     chosen = prescription_of(statement)
     T = chosen["T"]
@@ -60,8 +57,6 @@ def _threshold(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
 
 def _section3(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """T* at Section 3's budgets, and the least epsilon with T* >= 1, by the statement's own T*."""
-    import sympy as sp
-
     s = letters_of(statement)
     # One client at a distance of 1: D^2 = N ||x_0 - x*||^2 and C = ||x_0 - x*|| leave N and the unit.
     own = {"L": instance["condition"], "mu": 1, "N": 1, "C": 1, "D": 1, "H": 0, "d": instance["d"]}

@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.hou2023 import _letters as hou
@@ -58,8 +59,6 @@ def _message_bound(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """p = 1: ||xhat_i - x|| = eta ||(grad f_i(x) - h*_i) - (h_i - h*_i)||, whose square is at most twice the sum of
     squares; with eta L <= 1 the first is at most ||x - x*||^2, the second is h_i's share of psi: a^2 and b^2 on
     average."""
-    import sympy as sp
-
     s, (a, b) = letters_of(statement), sp.symbols("a b", real=True)
     at = {s.E_mean_psi: s.N * (a**2 + b**2), s.E_messages: (a - b) ** 2}
     slack = (total(statement, "rhs") - total(statement, "lhs")).subs(at)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values, WorstCase
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.hou2023 import _letters as hou
@@ -23,8 +24,6 @@ _NEXT = Symbol("psi_next", "E psi_{t+1}", (0, 2), "nonnegative", r"\mathbf{E}[\p
 
 def _sides(s: Letters, power: int = 1) -> Sides:
     """power: of 1 - mu eta."""
-    import sympy as sp
-
     return Sides(
         lhs={"psi": s.psi_next},
         rhs={
@@ -88,8 +87,6 @@ def _quadratics(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
 def _completed_square(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """With a = xhat - x*, b = h - h*: p||a - (eta/p) b||^2 + (1 - p)(||a||^2 + (eta/p)^2 ||b||^2) is ||a - eta b||^2
     + (1 - p^2)(eta/p)^2 ||b||^2."""
-    import sympy as sp
-
     (a, b), eta = sp.symbols("a b", real=True), sp.Symbol("eta", positive=True)
     p = sp.Symbol("p", positive=True, probability=True)
     left = p * (a - eta / p * b) ** 2 + (1 - p) * (a**2 + (eta / p) ** 2 * b**2)
@@ -105,8 +102,6 @@ def _squared_rate(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     ||u||^2 - ||u - eta g||^2 is 2 eta (1 - eta (L + mu)/2) times ... plus a multiple of that slack; at equality of
     the inequality it is eta (2/(L + mu) - eta)(||g||^2 - mu^2 ||u||^2), and ||g|| >= mu ||u||.
     """
-    import sympy as sp
-
     s, (u, g) = letters_of(statement), sp.symbols("u g", positive=True)  # squares u = ||u||^2, g = ||g||^2
     eta, mu, L = s.eta, s.mu, s.L
     inner = (g + mu * L * u) / (L + mu)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values
 from dpfl_theory.statements.formula import Letters, evaluate, letters_of, prescription_of, total
 from dpfl_theory.statements.hou2023 import _letters as hou
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 def _prescription(s: Letters) -> Mapping[str, Any]:
     """eta = 1/L, p = sqrt(mu/L), T = ln(psi_0 epsilon^2 rate/(v C^2 N d ln(1/delta)))/rate, rate = -ln(1 - mu/L)."""
-    import sympy as sp
-
     eta, p, rate = 1 / s.L, sp.sqrt(s.mu / s.L), sp.log(1 / (1 - s.mu / s.L))
     return {"eta": eta, "p": p, "T": sp.log(_psi(s, eta, p) * rate / noise_scale(s)) / rate}
 
@@ -51,8 +50,6 @@ def _stationary(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
 
     With mu = L (1 - e^(-rate)), where the bound is e^(-rate T) psi_0 + noise T.
     """
-    import sympy as sp
-
     s = letters_of(statement)
     rate = sp.Symbol("rate", positive=True)
     ratio = 1 - sp.exp(-rate)
@@ -76,8 +73,6 @@ def _shares(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
 
     With nonnegative slacks: mu eta = mu/(L + a), and p^2 is mu eta (1 + b) or mu eta/(1 + b).
     """
-    import sympy as sp
-
     chosen, s = prescription_of(statement), letters_of(statement)
     L, mu = s.L, s.mu
     prescribed = all_equal((chosen["eta"], 1 / L, "eta*"), (chosen["p"] ** 2, mu / L, "p*^2"))
@@ -97,8 +92,6 @@ def _shares(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
 
 def _against_others(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """Every other choice on an instance, whose ``noise`` is N d v C^2 ln(1/delta)/epsilon^2."""
-    import sympy as sp
-
     L, mu, D2, H2, noise = (sp.Rational(instance[k]) for k in ("L", "mu", "D^2", "H^2", "noise"))
     log = sp.Rational(instance.get("ln(1/delta)", 2))
     budget = {"N": 3, "d": 2, "C": sp.Rational(1, 2), "epsilon": 2, "delta": sp.exp(-log), "v": noise * 8 / (3 * log)}

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.lazy import mpmath
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import prescribed_noise as noise
 from dpfl_theory.statements.claims import ConstantClaim, Escape, PrivacyPoint
 from dpfl_theory.statements.formula import Letters
@@ -57,14 +59,10 @@ def _squared_if_all(s: Mapping[str, Any], variance: Any) -> Any:
 
 
 def _printed(s: Letters) -> Any:
-    import sympy as sp
-
     return s.v * s.C**2 * s.p * s.T * sp.log(1 / s.delta) / s.epsilon**2
 
 
 def _enough(s: Letters) -> Any:
-    import sympy as sp
-
     return 4 * s.C**2 * s.T * sp.log(1 / s.delta) / s.epsilon**2
 
 
@@ -74,8 +72,6 @@ def random_rounds_delta(epsilon: Any, squared: Any, T: int, p: Any) -> tuple[Any
     The coins do not depend on the data and are seen, so delta is the mean over their number j of the delta of j
     releases.
     """
-    import mpmath
-
     low = high = mpmath.mpf(0)
     with mpmath.workdps(50):
         chance = mpmath.mpf(p)
@@ -94,7 +90,6 @@ def _every_iteration(statement: Statement, instance: Mapping[str, Any]) -> Const
 
 def _one_round_expected(statement: Statement, instance: Mapping[str, Any]) -> ConstantClaim:
     """pT = 1 and epsilon = min(u, 1): more rounds than expected take place with a probability that delta cannot see."""
-    import mpmath
 
     def escape(u: Any, v: Any) -> Escape:
         with mpmath.workdps(65):

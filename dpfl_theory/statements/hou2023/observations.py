@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023 import _observation_runs as runs
@@ -24,8 +25,6 @@ def _statics(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     So the noise coefficient n of the best choice does not grow with the noise; what that means for the choice itself
     needs n to fall (or rise) with it.
     """
-    import sympy as sp
-
     u, more, n, n_other, b, b_other = sp.symbols("u more n n_other b b_other", real=True)
     first = (b_other + u * n_other) - (b + u * n)
     second = (b + (u + more) * n) - (b_other + (u + more) * n_other)

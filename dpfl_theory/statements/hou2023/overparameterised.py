@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Experiment, Values
 from dpfl_theory.statements.formula import Letters, at
 from dpfl_theory.statements.hou2023 import _letters as hou
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
 
 def _sides(s: Letters) -> Sides:
-    import sympy as sp
-
     theta = sp.Max(1 - s.mu * s.eta, 1 - s.p**2)
     return Sides(lhs={"control variates": s.E_shifts}, rhs={"rate": theta**s.T * s.psi_0})
 

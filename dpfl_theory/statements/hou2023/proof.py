@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values, WorstCase
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.hou2023 import _letters as hou
@@ -32,15 +33,11 @@ VARIANCE = Symbol("noise_variance", "variance of a message's noise per coordinat
 
 
 def _eq3_sides(s: Letters) -> Sides:
-    import sympy as sp
-
     return Sides(lhs={"mean": s.mean_shift}, rhs={"zero": sp.Integer(0)})
 
 
 def _projection(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """A(h + (p/eta)(A Delta - Delta)) = A h for every Delta, clipped and noisy or not: polynomials in A, A^2 = A."""
-    import sympy as sp
-
     A, h, delta, weight = sp.symbols("A h Delta weight")
     after = sp.rem(sp.expand(A * (h + weight * (A * delta - delta))), A**2 - A, A)
     return equal(after, A * h, "the mean of the next control variates against the mean of these")
@@ -79,8 +76,6 @@ def _nonexpansive_sides(s: Letters) -> Sides:
 def _pythagoras(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """||A z||^2 + ||A z - z||^2 = ||z||^2 for the projection A: A^T A + (A - I)^T (A - I) = I with A^2 = A = A^T; the
     sides without noise, as quadratic forms in z = y_t."""
-    import sympy as sp
-
     s, A = letters_of(statement), sp.Symbol("A")
     forms = {s.T_1: A * A, s.T_2: (A - 1) * (A - 1), s.y_t: 1, s.noise_variance: 0}
     left, right = (total(statement, side).subs(forms) for side in ("lhs", "rhs"))
@@ -90,8 +85,6 @@ def _pythagoras(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _nonexpansive_cases(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """One communication (coin 1) of the linear-Gaussian dynamics on quadratics, from unequal x_i and h_i."""
-    import sympy as sp
-
     q, a, b = ([Fraction(v) for v in instance[k]] for k in ("q", "a", "b"))
     n, found = len(q), []
     for eta, p, variance in ((Fraction(1, 2), Fraction(1, 3), Fraction(0)), (Fraction(1), Fraction(1), Fraction(2, 7))):

@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values
 from dpfl_theory.statements.formula import Letters, letters_of, prescription_of, total
 from dpfl_theory.statements.hou2023 import _letters as hou
@@ -21,16 +22,12 @@ __all__ = ["STATEMENTS", "THEOREM1", "bound_terms", "noise_scale"]
 
 def bound_terms(eta: Any, p: Any, T: Any, psi_0: Any, mu: Any, noise: Any, power: int = 1) -> dict[str, Any]:
     """The two terms of (2); noise stands for N d v C^2 ln(1/delta)/epsilon^2 [X^2]; power: of 1 - mu eta."""
-    import sympy as sp
-
     theta = sp.Max((1 - mu * eta) ** power, 1 - p**2)
     return {"optimisation": theta**T * psi_0, "privacy noise": p**2 / (1 - theta) * noise * T}
 
 
 def noise_scale(s: Mapping[str, Any]) -> Any:
     """N d v C^2 ln(1/delta)/epsilon^2."""
-    import sympy as sp
-
     return s["N"] * s["d"] * s["v"] * s["C"] ** 2 * sp.log(1 / s["delta"]) / s["epsilon"] ** 2
 
 
@@ -39,8 +36,6 @@ def _sides(s: Letters, power: int = 1) -> Sides:
 
 
 def _rate(s: Letters) -> Any:
-    import sympy as sp
-
     return sp.Max(1 - s.mu * s.eta, 1 - s.p**2)
 
 
@@ -54,8 +49,6 @@ def _recursion(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
 
 def _series(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """The noise of T iterations adds up to unit (1 - theta^T)/(1 - theta), of which (2) drops theta^T: by induction."""
-    import sympy as sp
-
     T, unit = sp.Symbol("T", integer=True, positive=True), sp.Symbol("unit", positive=True)
     theta = sp.Symbol("theta", positive=True, probability=True)  # below 1, as a probability is
 
@@ -69,8 +62,6 @@ def _series(_: Statement, instance: Mapping[str, Any]) -> Outcome:
 
 
 def _without_noise(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
-    import sympy as sp
-
     s = letters_of(statement)
     limit = sp.limit(total(statement), s.epsilon, sp.oo)
     return equal(limit, _rate(s) ** s.T * s.psi_0, "the limit epsilon -> oo and ScaffNew's rate")
@@ -78,8 +69,6 @@ def _without_noise(statement: Statement, instance: Mapping[str, Any]) -> Outcome
 
 def _balanced(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """Appendix B.2's display: at eta = 1/L and p^2 = mu/L both parts of theta are 1 - mu/L."""
-    import sympy as sp
-
     s = letters_of(statement)
     ratio = s.mu / s.L
     at = total(statement).subs({s.eta: 1 / s.L, s.p: sp.sqrt(ratio)}, simultaneous=True)
@@ -104,8 +93,6 @@ _QUADRATICS: dict[str, dict[str, list[Any]]] = {
 
 def _moments(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """E psi_T on quadratics; C = epsilon = 1, and v and delta are such that v ln(1/delta) is the ``unit``."""
-    import sympy as sp
-
     q, h = ([[Fraction(x) for x in row] for row in instance[name]] for name in ("q", "h"))
     start = [Fraction(x) for x in instance["start"]]
     every = [x for row in q for x in row]

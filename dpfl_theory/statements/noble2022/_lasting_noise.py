@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import letters_of, prescription_of, total
 from dpfl_theory.statements.model import Check, Statement
@@ -24,8 +25,6 @@ WIDTH = 8
 
 
 def _noise_stays(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-    import sympy as sp
-
     s = letters_of(statement)
     one = {s[name]: 1 for name in ("M", "l", "K", "s", "R")} | {s.varsigma: 0}
     if "B" in s:

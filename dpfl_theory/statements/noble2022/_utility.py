@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import letters_of, prescription_of, total
 from dpfl_theory.statements.model import Assumption, Statement, Symbol
@@ -63,8 +64,6 @@ def letters(*names: str) -> tuple[Symbol, ...]:
 
 def deviation(s: Mapping[str, Any]) -> Any:
     """varsigma/sqrt(sR) + Sigma_g, of the letters as sympy symbols."""
-    import sympy as sp
-
     return s["varsigma"] / sp.sqrt(s["s"] * s["R"]) + s["Sigma"]
 
 
@@ -179,8 +178,6 @@ def keeps_a_distance(statement: Statement, instance: Mapping[str, Any]) -> Outco
     gradients F'(x) +- varsigma, draws one in each step, without privacy noise: |x^t| <= varsigma/mu for all t, so that
     no gradient is longer than C = (nu/mu + 1) varsigma. eta is the step that the statement prescribes.
     """
-    import sympy as sp
-
     s = letters_of(statement)
     nu, mu, users = (sp.Rational(instance[name]) for name in ("nu", "mu", "M"))
     noise, records = (sp.Rational(instance.get(name, 0)) for name in ("Sigma", "varsigma"))

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.lazy import mpmath
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Values
 from dpfl_theory.statements.model import Check, Statement, checks
 
@@ -105,8 +107,6 @@ def runs_on_the_line(instance: Mapping[str, Any]) -> Iterator[Run]:
 
 def _tail(squared: Fraction) -> Fraction:
     """Not below P(Z > t) for a standard normal Z and t^2 = ``squared``: exp(-t^2/2)/2, rounded up."""
-    import mpmath
-
     with mpmath.workdps(60):
         value = mpmath.exp(-mpmath.mpf(squared.numerator) / squared.denominator / 2) / 2
         return Fraction(int(mpmath.ceil(value * 10**40)) + 1, 10**40)
@@ -188,8 +188,6 @@ def one_round(_: Statement, instance: Mapping[str, Any]) -> Values:
     instance: letters; ``beta share``: beta over alpha + R, ``step``: gamma over its limit. A delta with the rational
     ln(1/delta) = ``log``.
     """
-    import sympy as sp
-
     given = {k: Fraction(v) for k, v in instance.items()}
     L, slope, R, alpha = given["L"], given["slope"], given["R"], given["alpha"]
     beta = given.get("beta", given.get("beta share", Fraction(0)) * (alpha + R))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import WorstCase
 from dpfl_theory.statements.local_phase import number
 from dpfl_theory.statements.model import Statement
@@ -58,8 +59,6 @@ def _run(instance: Mapping[str, Any], slope: float, error: float, tie: Tie) -> t
 def _letters(instance: Mapping[str, Any], slope: float) -> dict[str, Any]:
     """The letters in a unit in which gamma is `GAMMA`; alpha and beta are such that the step is allowed for R > L
     gamma."""
-    import sympy as sp
-
     L, count = number(instance, "L"), len(instance["estimates"])
     root, R = sp.sqrt(count), Fraction(number(instance, "error") * L * GAMMA)
     beta = (100 * R + R) * Fraction(999, 1000)

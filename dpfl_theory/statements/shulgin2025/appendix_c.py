@@ -7,6 +7,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
@@ -58,8 +59,6 @@ def _clipping_cases(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
 def _induction(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """With r_0 = k tau + tau + more, k updates leave tau + more, one more leaves more = r_0 - (k + 1) tau; and a
     distance of at most tau is closed in one update."""
-    import sympy as sp
-
     s, (more, k) = letters_of(statement), sp.symbols("more k", positive=True)
     r_0 = (k + 1) * s.tau + more
     left, after = (sp.expand(total(statement).subs({s.r_0: r_0, s.k: count})) for count in (k, k + 1))
@@ -114,8 +113,6 @@ def _stuck_cases(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
 def _condition(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """1 - (1 - beta/(alpha + r))^2 = beta (2 alpha + 2r - beta)/(alpha + r)^2: positive for every r > 0 exactly if beta
     <= 2 alpha. Otherwise it vanishes at r = beta/2 - alpha, and is negative below: shorter distances grow."""
-    import sympy as sp
-
     s, (a, b, r) = letters_of(statement), sp.symbols("alpha beta r", positive=True)
     kept = total(statement).subs({s.alpha: a, s.beta: b, s.r_k: r}, simultaneous=True) / r
     gain = 1 - kept**2
@@ -127,14 +124,10 @@ def _condition(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 
 def _clipping_sides(s: Letters) -> Sides:
-    import sympy as sp
-
     return Sides({"distance": s.r_k}, {"left": sp.Max(0, s.r_0 - s.k * s.tau)})
 
 
 def _normalization_sides(s: Letters) -> Sides:
-    import sympy as sp
-
     return Sides({"distance": s.r_next}, {"left": sp.Abs(1 - s.beta / (s.alpha + s.r_k)) * s.r_k})
 
 

@@ -7,6 +7,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.local_phase import INTERPOLATION
@@ -90,8 +91,6 @@ def _descent_sides(s: Letters) -> Sides:
 
 
 def _residual_sides(s: Letters) -> Sides:
-    import sympy as sp
-
     left = sp.Max(0, s.R - s.tau)
     return Sides({"residual": s.residual}, {"clipped": left, "movement": s.L_max * s.gamma * s.estimate})
 
@@ -102,8 +101,6 @@ def _inactive_sides(s: Letters) -> Sides:
 
 def _polarised(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """f(x - gamma v) <= f - gamma <g, v> + (L/2) gamma^2 ||v||^2 and <g, v> = (||g||^2 + ||v||^2 - ||v - g||^2)/2."""
-    import sympy as sp
-
     s = letters_of(statement)
     product = (s.slope**2 + s.estimate**2 - s.error**2) / 2
     smooth = s.gap - s.gamma * product + s.L / 2 * s.gamma**2 * s.estimate**2
@@ -113,8 +110,6 @@ def _polarised(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
 def _moved(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """While v_i^{k+1} = grad f_i(x^k): the next residual is at most L_max gamma ||grad f||, at most gamma L_max sqrt(2
     L gap); and a step of gradient descent lowers f by gamma (1 - gamma L/2)||grad f||^2 >= 0."""
-    import sympy as sp
-
     gamma, L, more, g = sp.symbols("gamma L more g", positive=True)
     inside = {L: 1 / (gamma + more)}  # gamma <= 1/L
     gain = gamma * g**2 - L / 2 * gamma**2 * g**2

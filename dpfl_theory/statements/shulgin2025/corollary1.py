@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
 from dpfl_theory.statements.formula import Letters, at, letters_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol
@@ -25,8 +26,6 @@ _LENGTH = Symbol("c", "step size times sqrt(K + 1)", (0, 1), "positive", "c")
 
 
 def _sides(s: Letters) -> Sides:
-    import sympy as sp
-
     root = sp.sqrt(s.K + 1)
     return Sides(
         {"gradient": s.least},
@@ -40,8 +39,6 @@ def _sides(s: Letters) -> Sides:
 
 def _from_theorem1(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """Theorem 1 at R = D/sqrt(K + 1) and gamma = c/sqrt(K + 1)."""
-    import sympy as sp
-
     s, other = letters_of(statement), letters_of(THEOREM1)
     root = sp.sqrt(s.K + 1)
     swaps = {other[name]: s[name] for name in other if name in s}
@@ -53,8 +50,6 @@ def _from_theorem1(statement: Statement, instance: Mapping[str, Any]) -> Outcome
 def _step_is_allowed(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """Theorem 1's limit less Corollary 1's, over beta/L_max, with t = sqrt(K + 1) >= 1: D/(alpha t + D) - D/((alpha +
     D) t) = D^2 (t - 1)/(t (alpha + D)(alpha t + D)) >= 0."""
-    import sympy as sp
-
     a, D, t = sp.symbols("alpha D t", positive=True)
     R = D / t
     limits = R / (a + R) - D / ((a + D) * t)
@@ -63,8 +58,6 @@ def _step_is_allowed(_: Statement, instance: Mapping[str, Any]) -> Outcome:
 
 def _exponent(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """With c and D fixed, the bound's logarithm changes with that of K + 1 by -1/2, exactly."""
-    import sympy as sp
-
     s, bound = letters_of(statement), total(statement)
     return equal((s.K + 1) * sp.diff(bound, s.K), -bound / 2, "the exponent of K + 1")
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
 from dpfl_theory.statements.formula import Letters, at, evaluate, letters_of, prescription_of, sides_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement
@@ -23,8 +24,6 @@ __all__ = ["COROLLARY2", "STATEMENTS", "best_beta_0"]
 
 
 def _prescription(s: Letters) -> Mapping[str, Any]:
-    import sympy as sp
-
     beta = s.beta_0 / (s.K + 1)
     return {
         "sigma": s.c * sp.sqrt((s.K + 1) * sp.log(1 / s.delta)) / s.epsilon,
@@ -35,8 +34,6 @@ def _prescription(s: Letters) -> Mapping[str, Any]:
 
 def _ratio(s: Mapping[str, Any]) -> Any:
     """sqrt(d log(1/delta)/(n epsilon^2))."""
-    import sympy as sp
-
     return sp.sqrt(s["d"] * sp.log(1 / s["delta"]) / s["n"]) / s["epsilon"]
 
 
@@ -55,8 +52,6 @@ def _sides(s: Letters) -> Sides:
 
 def best_beta_0(s: Mapping[str, Any]) -> Any:
     """The beta_0 that minimises the bound as K grows, in the statement's letters."""
-    import sympy as sp
-
     return sp.sqrt(s["gap"] * s["L_max"] * (s["alpha"] + s["R"]) / (2 * s["c"] * s["R"] * _ratio(s)))
 
 
@@ -76,8 +71,6 @@ def _many_rounds(statement: Statement) -> tuple[Letters, Any]:
 
 def _at_the_best_beta_0(statement: Statement) -> tuple[Letters, Any, Any]:
     """The letters, the bound as K grows at its best beta_0, and its letter t, t^4 = d log(1/delta)/(n epsilon^2)."""
-    import sympy as sp
-
     s, bound = _many_rounds(statement)
     t, log = sp.symbols("t log", positive=True)
     chosen = bound.subs(s.beta_0, best_beta_0(s)).subs(s.delta, sp.exp(-log))
@@ -85,8 +78,6 @@ def _at_the_best_beta_0(statement: Statement) -> tuple[Letters, Any, Any]:
 
 
 def _optimum(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
-    import sympy as sp
-
     s, bound = _many_rounds(statement)
     if not sp.diff(bound, s.beta_0, 2).is_positive:
         return Outcome(None, "the bound was not found to be convex in beta_0")
@@ -96,8 +87,6 @@ def _optimum(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
 def _order(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """With t = (d log(1/delta)/(n epsilon^2))^(1/4) and R of order t: the bound is of order t if alpha is of order t
     too, and of order sqrt(t) if alpha stays fixed."""
-    import sympy as sp
-
     shrinks = bool(instance["alpha of order R"])
     s, bound, t = _at_the_best_beta_0(statement)
     a, r = sp.symbols("a r", positive=True)
@@ -112,8 +101,6 @@ def _order(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
 def _sixth_root(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """For fixed alpha the bound as K grows, at its best beta_0, is 2R + 2 sqrt(w/R + w/alpha), w = 2 c gap L_max alpha
     t^2, at least 2R + 2 sqrt(w/R). That one's least value over R is of order t^(2/3): no R gives the order t."""
-    import sympy as sp
-
     s, entered, t = _at_the_best_beta_0(statement)
     weight = 2 * s.c * s.gap * s.L_max * s.alpha * t**2
     own = 2 * s.R + 2 * sp.sqrt(weight / s.R + weight / s.alpha)
@@ -135,8 +122,6 @@ def _sixth_root(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
 def _exponents(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """The bound as K grows, at its best beta_0, with R and alpha multiples of t: its logarithm changes with those of d,
     n, epsilon and log(1/delta) by 1/4, -1/4, -1/2 and 1/4, exactly and everywhere; K has gone from it."""
-    import sympy as sp
-
     s, bound = _many_rounds(statement)
     log, r, a = sp.symbols("log r a", positive=True)
     quarter = sp.Rational(1, 4)
@@ -155,8 +140,6 @@ def _flat_cases(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """f = Huber's function of x in every client, L = gap = c = 1, whose slope t it keeps for all the way that beta_0 =
     1/t allows, whatever the noise: min_k E|f'(x^k)| = t at t^4 = d log(1/delta)/(n epsilon^2), R = alpha = t, beside a
     bound of 6 t to 7 t. So the order of the bound is attained on its class, with its exponents."""
-    import sympy as sp
-
     found = []
     for K, n, d, log, epsilon in instance["runs"]:
         letters = {k: Fraction(v) for k, v in (("K", K), ("n", n), ("d", d), ("epsilon", epsilon), ("L", 1))}
@@ -181,8 +164,6 @@ def _attained(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
 def _noise_terms(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
     """The squared noise term of Theorem 2 at the prescribed sigma and beta, by the recursion of Lemma 3, against the
     corollary's, in which K has gone; log = log(1/delta) takes rational values here."""
-    import sympy as sp
-
     cases, chosen = [], prescription_of(statement)
     for K in instance["K"]:
         for texts in instance["letters"]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.local_phase import INTERPOLATION
@@ -44,8 +45,6 @@ def _sides(s: Letters) -> Sides:
 
 
 def _sharpened_sides(s: Letters) -> Sides:
-    import sympy as sp
-
     return Sides(
         {"gap": s.gap_after},
         {
@@ -62,8 +61,6 @@ def _aligned(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
 
     So the right side exceeds that of L-smoothness, f - gamma <g, v/||v||> + L gamma^2/2, by gamma ((t + e - ||g||) + (e
     + p)), both of which are not negative."""
-    import sympy as sp
-
     s = letters_of(statement)
     t, p = sp.symbols("t p", real=True)
     e, g = s.error, s.slope
@@ -85,8 +82,6 @@ def _angle(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """<g, v/||v||>^2 >= ||g||^2 - e^2 for ||g - v|| = e <= ||g||: with v = (t, 0), g = (c, w) and e^2 = (c - t)^2 +
     w^2, the difference is c^2 - c^2 - w^2 + (c - t)^2 + w^2 = (c - t)^2; and <g, v> > 0, since 2<g, v> = ||g||^2 - e^2
     + ||v||^2. The right side is that of L-smoothness with the least inner product."""
-    import sympy as sp
-
     s = letters_of(statement)
     t, c, w = sp.symbols("t c w", real=True)
     square = sp.expand(sp.simplify(_gained(statement)) ** 2)
@@ -97,8 +92,6 @@ def _angle(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
 def _better(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """sqrt(g^2 - e^2) >= g - e for 0 <= e <= g: g^2 - e^2 - (g - e)^2 = 2 e (g - e). With half of its term in the error
     the restored right side is that of L-smoothness with g - e."""
-    import sympy as sp
-
     s = letters_of(statement)
     g, e, printed = s.slope, s.error, _sides(s).rhs
     halved = sum(printed.values()) - printed["estimate"] / 2

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import Letters, letters_of, prescription_of, sides_of, total
 from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement
@@ -22,8 +23,6 @@ __all__ = ["ANY_D", "EQ12", "REPAIRED", "STATEMENTS"]
 
 
 def _twelve(s: Letters) -> Sides:
-    import sympy as sp
-
     root = sp.sqrt(s.K + 1)
     return Sides(
         {"gradient": s.least},
@@ -33,8 +32,6 @@ def _twelve(s: Letters) -> Sides:
 
 def _twelve_from_corollary(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """The c that minimises Corollary 1's bound is sqrt(2 gap/L), and with it the bound is (12)."""
-    import sympy as sp
-
     s, own = letters_of(COROLLARY1), letters_of(statement)
     bound, best = total(COROLLARY1), sp.sqrt(2 * s.gap / s.L)
     printed = total(statement).subs({own[k]: v for k, v in s.items() if k != "c"})
@@ -50,8 +47,6 @@ def _any_accuracy(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     For (12), c = sqrt(2 gap/L), hence D > L_max sqrt(2 gap/L), which is at least sqrt(2 L gap). R and c are those of
     the prescription.
     """
-    import sympy as sp
-
     s, chosen = letters_of(statement), prescription_of(statement)
     root = sp.sqrt(s.K + 1)
     most = s.D * (s.alpha + chosen["R"]) / ((s.alpha + s.D) * s.L_max)  # at beta = alpha + R
@@ -73,8 +68,6 @@ def _any_accuracy(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
 def _least_accuracy(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """Where Corollary 1 allows the step of (12), 2D exceeds twice the first term: L_max sqrt(2 gap/L) = (L_max/L)
     sqrt(2 L gap)."""
-    import sympy as sp
-
     s = letters_of(statement)
     root = sp.sqrt(s.K + 1)
     least = s.L_max * prescription_of(statement)["gamma"] * root
@@ -86,8 +79,6 @@ def _kept(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """With alpha = beta a step leaves g(r) = r^2/(alpha + r), which grows with r, of a residual r. Where gamma L_max =
     m, rho = D/sqrt(K + 1) and alpha = m + m^2/rho: g(rho + m) = rho. So residuals of at most rho + m leave at most rho,
     and the step then adds at most m."""
-    import sympy as sp
-
     s, chosen = letters_of(statement), prescription_of(statement)
     rho, m = s.D / sp.sqrt(s.K + 1), chosen["gamma"] * s.L_max
     r, a = sp.Symbol("r", positive=True), s.alpha
@@ -103,8 +94,6 @@ def _kept(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
 
 def _twelve_again(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """The descent inequalities added up, with rho in place of R and gamma = sqrt(2 gap/(L (K + 1)))."""
-    import sympy as sp
-
     s = letters_of(statement)
     root = sp.sqrt(s.K + 1)
     gamma = prescription_of(statement)["gamma"]
@@ -113,14 +102,10 @@ def _twelve_again(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
 
 
 def _prescription(s: Letters) -> Mapping[str, Any]:
-    import sympy as sp
-
     return {"R": s.D / sp.sqrt(s.K + 1), "gamma": sp.sqrt(2 * s.gap / (s.L * (s.K + 1)))}
 
 
 def _repaired_prescription(s: Letters) -> Mapping[str, Any]:
-    import sympy as sp
-
     root, M = sp.sqrt(s.K + 1), s.L_max * sp.sqrt(2 * s.gap / s.L)
     weight = (M + M**2 / s.D) / root
     return {"R": (s.D + M) / root, "alpha": weight, "beta": weight, "gamma": M / (s.L_max * root)}

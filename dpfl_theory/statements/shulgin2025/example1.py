@@ -8,6 +8,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Experiment, Outcome, Values
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, Symbol
@@ -96,8 +97,6 @@ _EDGE = {"alpha": ["5/2", "27/4"], "gamma over alpha": "1", "rounds": 5}
 def _stationary(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """Between -2m and m, with a = L (m - x) and A = alpha: 2a/(A + a) = (3Lm - a)/(A + 3Lm - a) has the roots of a^2 -
     3 (L m + A) a + 3 A L m, and the smaller one is the limit; it is the optimum, a = L m, for no A."""
-    import sympy as sp
-
     s = letters_of(statement)
     m, L, A, a = s.m, s.L, s.alpha, sp.Symbol("a", positive=True)
     far = 3 * L * m - a  # the way to the minimiser of f_3, times L
@@ -115,8 +114,6 @@ def _stationary(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
 def _monotone(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """The map's slope is 1 - gamma L mean of alpha/(alpha + |g_i|)^2, and gamma L alpha/(alpha + |g|)^2 is at most
     gamma L/alpha <= 1: a run that starts above a stationary point stays above it."""
-    import sympy as sp
-
     alpha, g = sp.symbols("alpha g", positive=True)
     slack = 1 / alpha - alpha / (alpha + g) ** 2
     return equal(slack, g * (2 * alpha + g) / (alpha * (alpha + g) ** 2), "1/alpha less the slope of g/(alpha + |g|)")
@@ -124,8 +121,6 @@ def _monotone(_: Statement, instance: Mapping[str, Any]) -> Outcome:
 
 def _limits(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """alpha = 0: x = m, the minority is not heard; alpha -> oo: x -> 0, as messages become proportional."""
-    import sympy as sp
-
     s, far = letters_of(statement), total(statement, "lhs")
     return all_equal(
         (far.subs(s.alpha, 0), s.L * s.m, "the limit at alpha = 0"),
@@ -135,8 +130,6 @@ def _limits(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
 
 def _sides(s: Letters) -> Sides:
     """L times the limit, with the square root of 9 m^2 L^2 + 6 m L alpha + 9 alpha^2."""
-    import sympy as sp
-
     Lm, A = s.L * s.m, s.alpha
     root = sp.sqrt(9 * Lm**2 + 6 * Lm * A + 9 * A**2)
     return Sides({"limit": (root - Lm - 3 * A) / 2}, {"gradient": s.end})

@@ -8,6 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
 from dpfl_theory.statements.formula import Letters, at, letters_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
@@ -65,8 +66,6 @@ def _vectors(instance: Mapping[str, Any]) -> list[Vector]:
 
 def _rest(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """||g - beta Norm_alpha(g)|| of vectors; it is a root."""
-    import sympy as sp
-
     found = []
     for g in _vectors(instance):
         for a in map(Fraction, instance["alpha"]):
@@ -87,8 +86,6 @@ def _of_lemma1(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
 
 def _expanded(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """The proof of (8): ||g||^2 - 2 (beta/(alpha + r)) r^2 + (beta/(alpha + r))^2 r^2, for three entries."""
-    import sympy as sp
-
     s = letters_of(statement)
     g = sp.symbols("g1:4", real=True)
     r = sp.sqrt(sum(x**2 for x in g))
@@ -98,8 +95,6 @@ def _expanded(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
 
 def _bounded(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """(7): 1 - ||Norm_alpha(g)|| = alpha/(alpha + ||g||) >= 0."""
-    import sympy as sp
-
     a, r = sp.symbols("alpha r", positive=True)
     return equal(1 - r / (a + r), a / (a + r), "1 less ||Norm_alpha(g)||")
 
@@ -107,8 +102,6 @@ def _bounded(_: Statement, instance: Mapping[str, Any]) -> Outcome:
 def _factor(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Where (8) contracts: 1 - (1 - beta/(alpha + r))^2 = beta (2 (alpha + r) - beta)/(alpha + r)^2, positive for beta
     < 2 (alpha + r); its limits for r -> 0 and r -> oo."""
-    import sympy as sp
-
     s, (a, b, r) = letters_of(statement), sp.symbols("alpha beta r", positive=True)
     eta = 1 - total(statement).subs({s.alpha: a, s.beta: b, s.r: r}, simultaneous=True) / r**2
     found = all_equal(
@@ -127,8 +120,6 @@ def _lemma1_sides(s: Letters) -> Sides:
 
 
 def _table1_sides(s: Letters) -> Sides:
-    import sympy as sp
-
     return Sides({"rest": s.rest}, {"length": sp.Max(0, s.r - s.tau)})
 
 
@@ -155,8 +146,6 @@ def _compressors(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
 
 def _shortened(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """||g - (tau/r) g|| = (1 - tau/r) r for r = tau + more, and 0 for r <= tau."""
-    import sympy as sp
-
     s, more = letters_of(statement), sp.Symbol("more", positive=True)
     entered, r = total(statement), s.tau + more
     return all_equal(
@@ -168,8 +157,6 @@ def _shortened(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
 def _no_common_factor(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """The eta of clipping at ||g|| = r > tau is 1 - (1 - tau/r)^2 = tau (2r - tau)/r^2 (1 for r <= tau), of smoothed
     normalisation beta (2 (alpha + r) - beta)/(alpha + r)^2: both tend to 0 as r grows."""
-    import sympy as sp
-
     a, b, r, tau = sp.symbols("alpha beta r tau", positive=True)
     limits = [sp.limit(1 - (1 - x) ** 2, r, sp.oo) for x in (tau / r, b / (a + r))]
     return all_equal(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
 from dpfl_theory.statements.formula import Letters, at, letters_of, total
 from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement, checks
@@ -29,8 +30,6 @@ __all__ = ["LARGER_BETA", "LEMMA2", "REPAIRED", "STATEMENTS", "after_update", "m
 
 def most_left_over(s: Mapping[str, Any]) -> Any:
     """A of `left_over` in a statement's letters."""
-    import sympy as sp
-
     over = sp.Max(0, sp.sqrt(s["beta"]) - sp.sqrt(s["alpha"])) ** 2
     return sp.Max(s["R"] - s["beta"] * s["R"] / (s["alpha"] + s["R"]), over)
 
@@ -77,8 +76,6 @@ def _sides(s: Letters) -> Sides:
 
 
 def _repaired_sides(s: Letters) -> Sides:
-    import sympy as sp
-
     over = sp.Max(0, sp.sqrt(s.beta) - sp.sqrt(s.alpha)) ** 2
     return Sides({"residual": s.residual}, {"radius": sp.Max(s.R, over + s.beta * s.R / (s.alpha + s.R))})
 
@@ -87,8 +84,6 @@ def _without_overshoot(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Where beta <= alpha + r, |1 - beta/(alpha + r)| r = r - beta r/(alpha + r), which grows with r: its derivative is
     ((alpha + r)^2 - alpha beta)/(alpha + r)^2, and the radius of the lemma is R - beta R/(alpha + R) plus the limit of
     gamma L_max."""
-    import sympy as sp
-
     s, (a, b, r, R) = letters_of(statement), sp.symbols("alpha beta r R", positive=True)
     g = r - b * r / (a + r)
     radius = total(statement).subs({s.alpha: a, s.beta: a, s.R: 3 * a}, simultaneous=True)
@@ -103,8 +98,6 @@ def _with_overshoot(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """With q = (sqrt beta - sqrt alpha)^2 and m = beta R/(alpha + R): -g(r) is at most q, at r = sqrt(alpha beta) -
     alpha, and at rho = q + m >= R also g(rho) <= q, since g(rho) - q = m - beta rho/(alpha + rho) <= 0. So the radius
     max(R, q + m) is kept: above R the step is longer, and an overshoot is at most q."""
-    import sympy as sp
-
     s, (a, b, r, R, more) = letters_of(statement), sp.symbols("alpha beta r R more", positive=True)
     g = r - b * r / (a + r)
     q = (sp.sqrt(b) - sp.sqrt(a)) ** 2
@@ -126,8 +119,6 @@ def after_update(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     alpha), A = max(g(R), q) bounds |g(r_k)| in every round, by induction: r_{k+1} <= A + m = max(R, q + m), g is convex
     with g(0) = 0, and g(q + m) <= q where q + m >= R. And q < R since beta < alpha + R.
     """
-    import sympy as sp
-
     a, b, r, R = sp.symbols("alpha beta r R", positive=True)
     g, top = r - b * r / (a + r), sp.sqrt(a * b) - a
     most = most_left_over({"alpha": a, "beta": b, "R": R})

@@ -8,6 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Experiment, Outcome
 from dpfl_theory.statements.formula import Letters, evaluate, letters_of, sides_of, total
 from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement
@@ -60,8 +61,6 @@ def second_moment(
 
 
 def _sides(s: Letters) -> Sides:
-    import sympy as sp
-
     return Sides({"noise": s.noise}, {"bound": s.beta * sp.sqrt((s.K + 1) * s.d * s.sigma**2 / s.n)})
 
 
@@ -79,8 +78,6 @@ def _moments(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
 
 def squared(statement: Statement, letters: Mapping[str, Any], term: str = "") -> Fraction:
     """The square of the right side, or of one of its terms, which is rational."""
-    import sympy as sp
-
     right = sides_of(statement).rhs
     found: Fraction = evaluate(sp.expand((right[term] if term else sum(right.values())) ** 2), letters, statement.id)
     return found
@@ -95,8 +92,6 @@ _SQUARES = (
 def _gaussian_length(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """What Jensen's inequality gives away: E||z|| = sqrt(2) Gamma((d+1)/2)/Gamma(d/2) for z ~ N(0, I_d), which is
     sqrt(2/pi) = 0.798 for d = 1 and within 1/(4d) of sqrt(d) for large d."""
-    import sympy as sp
-
     s = letters_of(statement)
     d = s.d
     length = sp.sqrt(2) * sp.gamma((d + 1) / 2) / sp.gamma(d / 2)

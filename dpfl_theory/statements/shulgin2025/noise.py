@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.lazy import mpmath
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import prescribed_noise as shared
 from dpfl_theory.statements.claims import ConstantClaim, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.formula import Letters
@@ -41,8 +43,6 @@ def _squared(s: Mapping[str, Any], variance: Any) -> Any:
 
 
 def _deviation(s: Letters, constant: Any = None) -> Any:
-    import sympy as sp
-
     return (sp.sqrt(s.v) if constant is None else constant) * sp.sqrt((s.K + 1) * sp.log(1 / s.delta)) / s.epsilon
 
 
@@ -52,8 +52,6 @@ def _every_client(statement: Statement, instance: Mapping[str, Any]) -> Constant
 
 
 def _usual(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    import mpmath
-
     epsilon, delta = mpmath.mpf(values["epsilon"]), mpmath.mpf(values["delta"])
     if not 0 < epsilon <= 10:
         return f"epsilon = {values['epsilon']} does not lie in (0, 10]"
@@ -61,8 +59,6 @@ def _usual(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
 
 
 def _on_the_range(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
-    import mpmath
-
     def points() -> list[PrivacyPoint]:
         found = []
         with mpmath.workdps(65):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement
@@ -137,8 +138,6 @@ THEOREM1: Statement = Statement(
 
 
 def _sharpened_sides(s: Letters) -> Sides:
-    import sympy as sp
-
     gained = s.gap / (s.gamma * (s.K + 1)) + s.L * s.gamma / 2
     return Sides({"gradient": s.least}, {"bound": sp.sqrt(most_left_over(s) ** 2 + gained**2)})
 
@@ -146,8 +145,6 @@ def _sharpened_sides(s: Letters) -> Sides:
 def _angles_added_up(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """If min_k g_k > A, K + 1 descents f_{k+1} <= f_k - gamma sqrt(g_k^2 - A^2) + L gamma^2/2 give sqrt(min g_k^2 -
     A^2) <= gap/(gamma (K + 1)) + L gamma/2. Otherwise min_k g_k <= A, which the bound exceeds."""
-    import sympy as sp
-
     s, u = letters_of(statement), sp.Symbol("u", positive=True)  # u = sqrt(min g^2 - A^2)
     count, step = s.K + 1, s.gamma
     (found,) = sp.solve(s.gap - count * (step * u - s.L * step**2 / 2), u)
@@ -158,8 +155,6 @@ def _angles_added_up(statement: Statement, instance: Mapping[str, Any]) -> Outco
 def _below_printed(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """With A <= R and B the two other terms, (2R + B)^2 - (A^2 + B^2) = (2R - A)(2R + A) + 4 R B > 0. A <= R: g(R) = R
     - m, and the overshoot is below R by `after_update`."""
-    import sympy as sp
-
     s, A = letters_of(statement), sp.Symbol("A", positive=True)
     printed = sum(_sides(s).rhs.values())
     B = s.gap / (s.gamma * (s.K + 1)) + s.L * s.gamma / 2

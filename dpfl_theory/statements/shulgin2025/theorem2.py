@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
 from dpfl_theory.statements.formula import Letters, at, letters_of, sides_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement
@@ -28,8 +29,6 @@ __all__ = ["STATEMENTS", "THEOREM2"]
 
 
 def _sides(s: Letters) -> Sides:
-    import sympy as sp
-
     return Sides(
         {"gradient": s.E_least},
         {
@@ -51,8 +50,6 @@ def _without_noise(statement: Statement, instance: Mapping[str, Any]) -> Outcome
 def _accumulated(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """vhat - v in round k is beta times the mean over n clients of k + 1 independent N(0, sigma^2 I): Jensen gives the
     root of its second moment, the largest of which is round K's; the descent inequality has it twice."""
-    import sympy as sp
-
     s = letters_of(statement)
     moment = s.beta**2 * (s.K + 1) * s.d * s.sigma**2 / s.n
     entered = sides_of(statement).rhs["privacy noise"]

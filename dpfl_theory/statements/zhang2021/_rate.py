@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import letters_of, sides_of, total
 from dpfl_theory.statements.model import Statement
@@ -21,8 +22,6 @@ __all__ = ["best_printed_rate", "best_repaired_rate", "escape", "from_theorem", 
 
 def letters() -> dict[str, Any]:
     """The letters of (9) and of what it hides, and ln(1/delta)."""
-    import sympy as sp
-
     names = "eta_g eta_l Q T P N d epsilon delta L G c_prime v gap sigma_l sigma_g rounds"
     found = {name: sp.Symbol(name, positive=True) for name in names.split()}
     return {**found, "log": sp.log(1 / found["delta"])}
@@ -54,8 +53,6 @@ def from_theorem(_: Statement, __: Mapping[str, Any]) -> Outcome:
 def _best_rate(terms: list[Any], s: Mapping[str, Any], budget: Any) -> Outcome:
     """With S = eta_g eta_l Q T fixed the sum is at least 1/S + S d log(1/delta)/budget^2, whose minimum is 2 sqrt(d
     log(1/delta))/budget; eta_l -> 0 and T -> oo lead the other terms to 0."""
-    import sympy as sp
-
     S = sp.Symbol("S", positive=True)
     at = sum(terms).subs(s["eta_g"], S / (s["eta_l"] * s["Q"] * s["T"]))
     rest = sp.limit(sp.limit(sp.expand(at), s["eta_l"], 0), s["T"], sp.oo)
@@ -74,8 +71,6 @@ def best_printed_rate(_: Statement, __: Mapping[str, Any]) -> Outcome:
 def best_repaired_rate(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """The least value of the repaired bound over the steps and T, its drift and sampling led to 0 as in
     `_best_rate`: of order sqrt(d log(1/delta))/(N epsilon)."""
-    import sympy as sp
-
     s, S = letters_of(statement), sp.Symbol("S", positive=True)
     at = sp.expand(total(statement).subs(s.eta_g, S / (s.eta_l * s.Q * s.T)))
     rest = sp.limit(sp.limit(at, s.eta_l, 0), s.T, sp.oo)
@@ -104,8 +99,6 @@ def escape(s: Mapping[str, Any]) -> tuple[Any, Any]:
     The run stays within [-2, 2] unless some |w_t| exceeds 1, which has at most the probability p = 2 T exp(-1/(2 s^2));
     by Cauchy-Schwarz what is lost there is at most sqrt(8 (1 + 3 s^4) p), since (y + w)^4 <= 8 (1 + w^4).
     """
-    import sympy as sp
-
     Q, T = s["Q"], s["rounds"] * s["Q"] ** 2
     family = {s["eta_l"]: 1 / Q**2, s["eta_g"]: Q / 48, s["T"]: T, s["P"]: Q, s["N"]: Q**2, s["d"]: 1}
     allowed = sum(printed_terms(s)).subs(family)
@@ -121,8 +114,6 @@ def escape(s: Mapping[str, Any]) -> tuple[Any, Any]:
 
 def no_constant(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """As Q grows the terms of (9) vanish faster along `escape` than the left side."""
-    import sympy as sp
-
     s = letters()
     Q, one = s["Q"], sp.Symbol("one", positive=True)
     allowed, reached = escape(s)

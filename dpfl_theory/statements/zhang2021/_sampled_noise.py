@@ -25,6 +25,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.formula import at, letters_of, total
 from dpfl_theory.statements.model import Assumption, Check, Statement, checks
@@ -87,8 +88,6 @@ def _room(_: Statement, instance: Mapping[str, Any]) -> Outcome:
 def _composed(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """At the prescribed noise s is epsilon^2/(4 q^2 T ln(1/delta)), and T rounds of alpha q^2 s/2 are alpha
     epsilon^2/(8 ln(1/delta))."""
-    import sympy as sp
-
     s = letters_of(statement)
     inverse = s.c**2 / (s.P * total(statement))  # of the square of a round's noise multiplier
     log = sp.Symbol("log", positive=True)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values
 from dpfl_theory.statements.formula import Letters, letters_of
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, Symbol, checks
@@ -21,21 +22,15 @@ _LETTERS = (
 
 
 def _difference(s: Letters) -> Any:
-    import sympy as sp
-
     drawn, mean = (s.c / sp.Max(s.c, s.eta_l * s[name]) for name in ("drawn", "mean"))
     return sp.Abs(drawn - mean)
 
 
 def _printed_sides(s: Letters) -> Sides:
-    import sympy as sp
-
     return Sides(lhs={"factors": _difference(s)}, rhs={"lengths": s.eta_l * sp.Abs(s.drawn - s.mean)})
 
 
 def _repaired_sides(s: Letters) -> Sides:
-    import sympy as sp
-
     return Sides(lhs={"factors": _difference(s)}, rhs={"lengths": s.eta_l / s.c * sp.Abs(s.drawn - s.mean)})
 
 
@@ -54,8 +49,6 @@ def _near_threshold(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
     c/max(c, y) has the slope -1/c just above c, the steepest that it has.
     """
-    import sympy as sp
-
     s, gap = letters_of(statement), sp.Symbol("gap", positive=True)
     left, right = zhang.sides_with(statement, mean=s.c / s.eta_l, drawn=(s.c + gap) / s.eta_l)
     ratio = sp.limit(sp.simplify(left / right), gap, 0, "+")
@@ -67,8 +60,6 @@ def _near_threshold(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _both_clipped(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """For lengths y > z >= c: |y - z|/c - |c/y - c/z| = (y - z)(y z - c^2)/(c y z), which is not negative."""
-    import sympy as sp
-
     s = letters_of(statement)
     gap, beyond = sp.symbols("gap beyond", positive=True)
     c, eta = s.c, s.eta_l
@@ -80,8 +71,6 @@ def _both_clipped(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _one_clipped(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """For lengths y <= c < z: (z - y)/c - (1 - c/z) = (c - y)/c + (z - c)^2/(c z), which is not negative."""
-    import sympy as sp
-
     s = letters_of(statement)
     below, beyond = sp.symbols("below beyond", positive=True)
     c, eta = s.c, s.eta_l

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Experiment, Outcome, Values
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, checks
@@ -79,8 +80,6 @@ def formula_cases(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
 
 def _formula(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """With the first two clients unclipped and the third clipped, the fixed-point equation (5) has the printed root."""
-    import sympy as sp
-
     x, lam, c = sp.symbols("x lambda c", positive=True)
     root = sp.solve(sp.Eq((2 * (lam * x - (1 - lam) * c / 2) + c) / 3, x), x)
     return equal(root[0], stationary_point(lam, c), "the root of (5) against the printed stationary point")
@@ -88,8 +87,6 @@ def _formula(_: Statement, __: Mapping[str, Any]) -> Outcome:
 
 def _third_is_clipped(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """The third client is clipped at that root if and only if k >= (3 + lambda)/(3 - 2 lambda), which is at most 4."""
-    import sympy as sp
-
     lam, k = sp.symbols("lambda k", positive=True)
     sent = lam * stationary_point(lam, 1) + (1 - lam) * k  # of c
     least = (3 + lam) / (3 - 2 * lam)
@@ -101,8 +98,6 @@ def _third_is_clipped(_: Statement, __: Mapping[str, Any]) -> Outcome:
 
 def _first_are_not(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """The other two send lambda x - (1 - lambda) c/2 in (-c, c): its distances to both ends are positive multiples."""
-    import sympy as sp
-
     lam = sp.Symbol("lambda", positive=True)
     sent = lam * stationary_point(lam, 1) - (1 - lam) / 2  # of c
     return all_equal(
@@ -113,8 +108,6 @@ def _first_are_not(_: Statement, __: Mapping[str, Any]) -> Outcome:
 
 def _bounded(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """A mean of models clipped to c is at most c, for every Q and eta_l, and x* - c = (k-4)c/3."""
-    import sympy as sp
-
     s = letters_of(statement)
     # x* less c, the largest mean of three clipped models.
     short = (2 * (-s.c / 2) + s.k * s.c) / 3 - s.c

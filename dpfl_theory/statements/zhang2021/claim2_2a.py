@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Experiment, Outcome
 from dpfl_theory.statements.formula import Letters, evaluate, letters_of, prescription_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol, checks
@@ -89,8 +90,6 @@ def _reach(s: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def _sides(s: Letters) -> Sides:
-    import sympy as sp
-
     R, m = _reach(s)
     rounds = 2 * sp.Max(0, s.D - R) / (s.eta_l * m)  # to come within R of x*, less one
     rate = (1 - s.eta_l * s.mu) ** (2 * (s.T - 1 - rounds))
@@ -98,8 +97,6 @@ def _sides(s: Letters) -> Sides:
 
 
 def _prescription(s: Letters) -> dict[str, Any]:
-    import sympy as sp
-
     return {"eta_l": s.c / (s.G_star + s.L / s.mu * sp.Max(2 * s.G_star, 3 * s.c * s.L))}
 
 
@@ -113,8 +110,6 @@ def _long_enough(problem: Any, v: Mapping[str, float]) -> str | None:
 
 def _stationary(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """Three clients: unclipped updates with Q = 1 sum to -eta_l (grad f_1 + grad f_2 + grad f_3), 0 at x*."""
-    import sympy as sp
-
     eta, a, b = sp.Symbol("eta", positive=True), sp.symbols("a1:4", positive=True), sp.symbols("b1:4", real=True)
     x = sum(p * q for p, q in zip(a, b)) / sum(p**2 for p in a)
     return equal(eta * sum(p * (p * x - q) for p, q in zip(a, b)), 0, "the sum of the three updates at x*")
@@ -122,8 +117,6 @@ def _stationary(_: Statement, __: Mapping[str, Any]) -> Outcome:
 
 def _within(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """The prescribed step makes R = max(2 G*/mu, 3 c L/mu), and eta_l L <= 1: c/eta_l = G* + L R >= 3 c L^2/mu."""
-    import sympy as sp
-
     s = letters_of(statement)
     step = prescription_of(statement)["eta_l"]
     R = _reach(s)[0].subs(s.eta_l, step)
@@ -144,8 +137,6 @@ def _outside(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
     Also C mu r/(G* + L r) - G* grows with r, and is m at R.
     """
-    import sympy as sp
-
     s = letters_of(statement)
     R, r, p, q, t = sp.symbols("R r p q t", positive=True)
     mu, L = t * s.L, s.L

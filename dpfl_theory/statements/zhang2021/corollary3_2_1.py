@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import Letters, letters_of, prescription_of, total
 from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, checks
@@ -24,8 +25,6 @@ def _threshold(problem: Any, v: Mapping[str, Any]) -> str | None:
 
 
 def _repaired_sides(s: Letters) -> Sides:
-    import sympy as sp
-
     L, Q, P, eta, eta_g = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g"))
     budget = s.N**2 * s.epsilon**2
     return Sides(

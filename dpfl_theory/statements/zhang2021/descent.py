@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import Letters, letters_of, sides_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
@@ -45,8 +46,6 @@ NEXT = zhang.expected("E_next")
 
 def shared_terms(s: Letters) -> dict[str, Any]:
     """What every version of the inequality has: f(x_t), the biases and spreads of clipping, and the privacy noise."""
-    import sympy as sp
-
     return {
         "now": s.f_now,
         "clipping bias": s.eta_g * (s.first_bias + s.second_bias),
@@ -94,8 +93,6 @@ def _bookkeeping(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
     (L/2) eta_g^2 times 3 (16), 2 (17) and (18) leaves 3 L eta_g^2 ((1/(P N)) (19) + ((P-1)/P) local_square).
     """
-    import sympy as sp
-
     from dpfl_theory.statements.zhang2021 import drift as local_drift
     from dpfl_theory.statements.zhang2021 import first_order, second_order, squared_updates
 
@@ -113,8 +110,6 @@ def _bookkeeping(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _missing(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """The two terms that (18) and (19) add must be (3 L eta_g^2/(P N)) times (19); as printed the L is missing."""
-    import sympy as sp
-
     from dpfl_theory.statements.zhang2021 import squared_updates
 
     s = letters_of(statement)

@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, WorstCase
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
@@ -84,8 +85,6 @@ def _lemma3(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     eta^2 (sigma_l^2 + 6 Q sigma_g^2 + 6 Q ||grad f||^2), and (Q-1)((1 + 1/(Q-1))^Q - 1) <= 3 (Q-1) < 5 Q of them are
     left; (15) is L^2 times the sum of Q such bounds.
     """
-    import sympy as sp
-
     Q = sp.Symbol("Q", integer=True, positive=True)
     room = 1 / (Q - 1) - 1 / (2 * Q - 1) - 6 * Q / (60 * Q**2)
     positive = (8 * Q**2 + 3 * Q - 1) / (10 * Q * (Q - 1) * (2 * Q - 1))
@@ -117,8 +116,6 @@ def _growth(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
     L^2 times the sum over q < Q has the coefficients 2 sum q <= Q^2 and 2 sum q^2 <= (2/3) Q^3 times exp(2/sqrt(60)).
     """
-    import sympy as sp
-
     s, q = letters_of(statement), sp.Symbol("q", integer=True)
     unit = s.L**2 * s.eta_l**2
     right = total(statement)

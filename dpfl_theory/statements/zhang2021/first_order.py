@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import Letters, letters_of
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
@@ -39,8 +40,6 @@ def _telescoping(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """
     import itertools
 
-    import sympy as sp
-
     N, P = 3, 2
     slope, eta, mean = sp.symbols("slope eta alphabar", real=True)
     own, known, sums = (sp.symbols(f"{name}1:4", real=True) for name in ("alpha", "known", "g"))
@@ -59,8 +58,6 @@ def _telescoping(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 def _participation(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """A client is in P of N places: C(N-1, P-1)/C(N, P) = P/N without replacement, and N^(P-1) P/N^P with it; so the
     cohort's mean has the expectation of the clients' mean, for every N and P."""
-    import sympy as sp
-
     N, P = (sp.Symbol(name, positive=True, integer=True) for name in "NP")
     share = sp.binomial(N - 1, P - 1) / sp.binomial(N, P)
     return equal(
@@ -86,8 +83,6 @@ def _polarisation(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     The mean of the updates is -eta alpha S. The printed square has (1/sqrt(Q)) sum Delta/(eta N alpha) = -S/sqrt(Q)
     with a minus sign, which makes it sqrt(Q) g + S/sqrt(Q); A_1 of (15) is that of sqrt(Q) g - S/sqrt(Q).
     """
-    import sympy as sp
-
     g, S = sp.symbols("g S", real=True)
     s = letters_of(statement)
     step, Q = s.eta_l * s.alpha, s.Q

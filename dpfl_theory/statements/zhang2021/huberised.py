@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, Symbol
@@ -58,16 +59,12 @@ def unclipped(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
 
 def _loss(statement: Statement) -> Any:
     """The clipped part of the loss as the two sides have it: what the integral would have to be."""
-    import sympy as sp
-
     (loss,) = sp.solve(total(statement, "rhs") - total(statement, "lhs"), letters_of(statement).potential)
     return loss
 
 
 def _derivative(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """For a x > b the derivative of the clipped part must be c."""
-    import sympy as sp
-
     s, x = letters_of(statement), sp.Symbol("x", real=True)
     above = sp.Symbol("above", positive=True)  # a x - b
     loss = _loss(statement)
@@ -94,8 +91,6 @@ _SYMBOLS = (
 
 
 def _printed_sides(s: Letters) -> Sides:
-    import sympy as sp
-
     f = s.residual**2 / 2
     return Sides(
         lhs={"clipped part": s.c * sp.Abs(s.weight / s.a * f), "offset": -(s.c**2) / 2},
@@ -104,8 +99,6 @@ def _printed_sides(s: Letters) -> Sides:
 
 
 def _repaired_sides(s: Letters) -> Sides:
-    import sympy as sp
-
     return Sides(
         lhs={
             "clipped part": s.c * sp.Abs(s.residual / s.a),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import Letters, letters_of
 from dpfl_theory.statements.model import Check, Remark, Sides, Source, Statement
@@ -33,8 +34,6 @@ def _eq16_sides(s: Letters) -> Sides:
 
 def _three_squares(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """With the three parts a, b and c of the cohort's mean, (16)'s sides differ by the squares of their differences."""
-    import sympy as sp
-
     a, b, c = sp.symbols("a b c", real=True)
     left, right = zhang.sides_with(
         statement, cohort_clipped=(a + b + c) ** 2, first_spread=a**2, second_spread=b**2, cohort_common=c**2
@@ -51,8 +50,6 @@ def _eq17_sides(s: Letters) -> Sides:
 def _two_squares(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """With the cohort's mean a of the updates without noise and b of the noises, whose mean square is that of P Q
     uncorrelated noises over P^2 where every draw is a run of its own, (17)'s sides differ by (a - b)^2."""
-    import sympy as sp
-
     a, b = sp.symbols("a b", real=True)
     s = letters_of(statement)
     left, right = zhang.sides_with(statement, cohort_common=(a + b) ** 2, cohort_local=a**2)
@@ -78,8 +75,6 @@ def _slack(sampling: str) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
         without replacement with probability P(P-1)/(N(N-1)), and what is missing is ((P-1)/(P(N-1))) (S - m - v/N); it
         is ((P-1)/P) v/N with replacement and a run for every draw, and 0 with one run for each client.
         """
-        import sympy as sp
-
         (P, M), (S, m, v) = sp.symbols("P M", integer=True, positive=True), sp.symbols("S m v", positive=True)
         N = 1 + M  # with one client there is no pair
         square = m + v / N  # E||(1/N) sum_i Delta_i||^2 of independent clients

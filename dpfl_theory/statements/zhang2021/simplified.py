@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, checks
@@ -24,8 +25,6 @@ _WHERE = f"Appendix A.1, proof of Theorem 3.1 ({zhang.VERSION})"
 
 
 def _eq21_sides(s: Letters) -> Sides:
-    import sympy as sp
-
     L, Q, P, N, eta, eta_g, alpha = (s[name] for name in ("L", "Q", "P", "N", "eta_l", "eta_g", "alpha"))
     variances = s.sigma_l**2 + 6 * Q * s.sigma_g**2
     drift = sp.Rational(5, 2) * eta_g * eta**3 * alpha * (1 + 12 * eta * eta_g / P) * L**2 * Q**2 * variances
@@ -41,8 +40,6 @@ def _eq21_sides(s: Letters) -> Sides:
 
 
 def _eq21_repaired_sides(s: Letters) -> Sides:
-    import sympy as sp
-
     L, Q, P, eta, eta_g, alpha = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g", "alpha"))
     variances = s.sigma_l**2 + 6 * Q * s.sigma_g**2
     sampling = sp.Rational(13, 4) * s.sigma_l**2 + sp.Rational(27, 2) * Q * s.sigma_g**2
@@ -77,8 +74,6 @@ def _dropped(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 def _follows(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(21) repaired less (20) repaired, at their worst: with u = eta_l^2 Q^2 L^2 <= 1/120 and v = L eta_g eta_l Q/P <=
     1/120, alpha <= 1, the coefficients of all letters are nonnegative."""
-    import sympy as sp
-
     s = letters_of(statement)
     eta, eta_g, Q, L, P, alpha = (s[name] for name in ("eta_l", "eta_g", "Q", "L", "P", "alpha"))
     gap = sp.expand(total(statement) - zhang.sides_with(EQ20_REPAIRED, local_square=0)[1])

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values, WorstCase
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, checks
@@ -56,8 +57,6 @@ def _repaired_sides(s: Letters) -> Sides:
 
 def _last_line(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """The last equality of (19): (iii) sorted by variances."""
-    import sympy as sp
-
     s = letters_of(statement)
     N, L, eta, Q, alpha = (s[name] for name in ("N", "L", "eta_l", "Q", "alpha"))
     noise, apart, square = s.sigma_l**2, s.sigma_g**2, s.square
@@ -73,8 +72,6 @@ def _from_eq15(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     N times 2 eta^2 alpha^2 (Q (15) + Q^2 (||grad f||^2 + sigma_g^2)) is the repaired right side less what the factor 2
     of the second part gives away.
     """
-    import sympy as sp
-
     s = letters_of(statement)
     eta, Q, alpha = (s[name] for name in ("eta_l", "Q", "alpha"))
     both = s.square + s.sigma_g**2

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
@@ -25,8 +26,6 @@ _WHERE = f"Appendix A.1, proof of Theorem 3.1 ({zhang.VERSION})"
 
 
 def _eq17_sides(s: Letters) -> Sides:
-    import sympy as sp
-
     noise = sp.Rational(8, 7) / s.P * s.eta_l**2 * s.alpha**2 * s.Q * s.sigma_l**2
     return Sides(lhs={"cohort": s.cohort_common}, rhs={"gradients": s.cohort_local, "noise": noise})
 
@@ -41,8 +40,6 @@ def _products(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     (1 + h)^(q-p-1), times V. The sum is ((1 + h)^Q - 1)/h - Q, and at h = x/Q at most Q ((e^x - 1)/x - 1), which
     increases with x, a power series with positive coefficients; its value at x = 1/sqrt(60) is enough.
     """
-    import sympy as sp
-
     h, Q, x, m = sp.symbols("h Q x m", positive=True)
     added = ((1 + h) ** Q - 1) / h - Q
     first = equal(added.subs(Q, 1), 0, "the sum for Q = 1")
@@ -62,8 +59,6 @@ def _products(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 
 def _eq19_sides(s: Letters) -> Sides:
-    import sympy as sp
-
     N, L, eta, Q, alpha = (s[name] for name in ("N", "L", "eta_l", "Q", "alpha"))
     both = s.square + s.sigma_g**2
     return Sides(
@@ -78,8 +73,6 @@ def _eq19_sides(s: Letters) -> Sides:
 def _young(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """||sum_q a_q||^2 <= 3/2 ||Q g||^2 + 3 Q sum_q ||a_q - g||^2 for g = grad f_i(x_t), and the middle line of (15)
     with its smaller constants; ||g||^2 on average at most ||grad f||^2 + sigma_g^2."""
-    import sympy as sp
-
     s, of = letters_of(statement), letters_of(local_drift.SHARPENED)
     u, v = sp.symbols("u v", real=True)
     square = equal(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, checks
@@ -70,8 +71,6 @@ def _repaired_sides(s: Letters) -> Sides:
 def _summed(once: Statement) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
     def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
         """One round's inequality times 4/(eta_g eta_l Q), T = 1, with alpha E||grad f||^2 taken to the left."""
-        import sympy as sp
-
         s, of = letters_of(statement), letters_of(once)
         left = 4 / (s.eta_g * s.eta_l * s.Q) * (total(once) - of.E_next)
         left = sp.expand(left + of.alpha * of.square)

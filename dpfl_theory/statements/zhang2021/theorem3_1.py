@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import Letters, letters_of, sides_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, checks
@@ -43,8 +44,6 @@ def shared(s: Letters) -> dict[str, Any]:
 
 
 def _sides(s: Letters) -> Sides:
-    import sympy as sp
-
     L, Q, P, eta, eta_g = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g"))
     variances = s.sigma_l**2 + 6 * Q * s.sigma_g**2
     return Sides(
@@ -78,8 +77,6 @@ def _last_step(before: Statement, over: str) -> Callable[[Statement, Mapping[str
         ||grad f|| <= G and ||update|| <= eta_l Q G bound the biases by eta_l Q G^2 times the deviations, and Jensen's
         inequality the spreads by (eta_l Q G)^2 times the mean squares over the clients.
         """
-        import sympy as sp
-
         s, of = letters_of(statement), letters_of(before)
         step = s.eta_l * s.Q
         spread = (step * s.G) ** 2 * s.E_square_deviation * s.N / s[over]
@@ -100,8 +97,6 @@ def _steps_of_section(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
     The term of the sampling, which the printed bound lacks, is 54 sqrt(Q/(PT)) sigma_g^2, larger by Q than 1/sqrt(PQT).
     """
-    import sympy as sp
-
     s = letters_of(statement)
     steps = {s.eta_g: sp.sqrt(s.Q * s.P), s.eta_l: 1 / (sp.sqrt(s.T) * s.Q * s.L)}
     terms = sides_of(statement).rhs

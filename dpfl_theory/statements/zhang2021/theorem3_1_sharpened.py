@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import astuple
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
@@ -22,8 +23,6 @@ __all__ = ["SHARPENED"]
 
 
 def _sides(s: Letters) -> Sides:
-    import sympy as sp
-
     L, Q, P, eta, eta_g = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g"))
     noise, apart = s.sigma_l**2, s.sigma_g**2
     drifting = sp.Rational(8, 3) * noise + 2 * Q * apart
@@ -46,8 +45,6 @@ def _squared_updates(s: Letters) -> Any:
     sigma_g^2, and 3 Q times what bounds the middle line of (15), the clients' mean of sum_q ||grad f_i(x_q) - grad
     f_i(x_t)||^2.
     """
-    import sympy as sp
-
     start = sp.Rational(3, 2) * s.Q**2 * (s.square + s.sigma_g**2)
     return s.N * s.eta_l**2 * s.alpha**2 * (start + 3 * s.Q * total(drift.SHARPENED))
 
@@ -59,8 +56,6 @@ def _one_round(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     With u = (eta_l Q L)^2 and v = L eta_g eta_l Q/P the coefficients of the gradient and of the variances only fall as
     u, v and alpha <= 1 grow, that of the local updates as eta_g and alpha do; so they are evaluated at the limits.
     """
-    import sympy as sp
-
     s = letters_of(descent.EQ20_REPAIRED)
     own = letters_of(statement)
     L, Q, P, eta, eta_g, alpha = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g", "alpha"))
@@ -112,8 +107,6 @@ def _one_round(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _smaller(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Every constant is at most that of the repaired theorem, and no step that it allows is forbidden."""
-    import sympy as sp
-
     s, before = letters_of(statement), letters_of(theorem3_1.REPAIRED)
     gain = sp.expand(total(theorem3_1.REPAIRED).subs({before[k]: s[k] for k in s}) - total(statement))
     factors = [term.as_coeff_Mul()[0] for term in sp.Add.make_args(gain)]

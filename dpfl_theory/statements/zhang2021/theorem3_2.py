@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.lazy import mpmath
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import formula
 from dpfl_theory.statements import prescribed_noise as noise
 from dpfl_theory.statements.claims import ConstantClaim, Escape
@@ -53,8 +55,6 @@ def _squared(s: Mapping[str, Any], variance: Any) -> Any:
 
 
 def _printed(s: Letters, v: Any = None) -> dict[str, Any]:
-    import sympy as sp
-
     factor = s.v if v is None else v
     return {"noise_variance": factor * s.c**2 * s.P * s.T * sp.log(1 / s.delta) / (s.N**2 * s.epsilon**2)}
 
@@ -64,8 +64,6 @@ def _repaired(s: Letters) -> dict[str, Any]:
 
 
 def _enough(s: Letters) -> dict[str, Any]:
-    import sympy as sp
-
     return {"noise_variance": 4 * s.c**2 * s.T * sp.log(1 / s.delta) / (s.P * s.epsilon**2)}
 
 
@@ -85,8 +83,6 @@ def _every_client(statement: Statement, instance: Mapping[str, Any]) -> Constant
 
 def _sampled_clients(statement: Statement, instance: Mapping[str, Any]) -> ConstantClaim:
     """At the experiments' own participation: P of N clients, drawn anew and uniformly in each round."""
-    import mpmath
-
     P, N = instance["P"], instance["N"]
 
     def escape(u: Any, v: Any) -> Escape:

@@ -12,6 +12,7 @@ from itertools import product
 from math import ceil, isqrt
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Values
 from dpfl_theory.statements.formula import evaluate, letters_of, prescription_of
 from dpfl_theory.statements.model import Check, Statement
@@ -84,8 +85,6 @@ def cases(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
 
 def _values(users: Users, B: Fraction, square: Fraction, T: int) -> dict[str, Any]:
     """The letters' values, exact, G^2 = square; a record is all there is, so that V is Sigma^2."""
-    import sympy as sp
-
     away = users.start - users.minimiser
     return {
         "eta_g": users.eta_g, "nu": users.smoothness, "mu": min(users.curvatures), "varsigma": 0, "s": 1, "R": 1,

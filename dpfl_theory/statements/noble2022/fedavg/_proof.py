@@ -30,6 +30,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.noble2022.fedavg._steps import RoundConstants
@@ -63,8 +64,6 @@ def proof(kind: str, claim: RoundConstants | None = None) -> Callable[[Statement
     """
 
     def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        import sympy as sp
-
         stated = kept(statement, kind) if claim is None else claim
         t, u, h, away, w = letters = sp.symbols("t u h away w", nonnegative=True)
         gain, noise, users, drift, a = (
@@ -93,8 +92,6 @@ def proof(kind: str, claim: RoundConstants | None = None) -> Callable[[Statement
 
 def _steps(kind: str, a: Any) -> dict[str, tuple[Any, Any]]:
     """The identities behind the three steps; squares and products of nonnegative letters on their right sides."""
-    import sympy as sp
-
     M, r, D, X, x, y, n, P, Q = sp.symbols("M r D X x y n P Q", positive=True)
     kappa = (M - r) / ((M - 1) * r)  # P = sum ||u_i||^2 and Q = ||sum u_i||^2 over M >= 2 users
     variance = (r * P / M + r * (r - 1) / (M * (M - 1)) * (Q - P)) / r**2 - Q / M**2
@@ -121,8 +118,6 @@ def _steps(kind: str, a: Any) -> dict[str, tuple[Any, Any]]:
 
 def _local_steps() -> dict[str, tuple[Any, Any]]:
     """Step 1: the induction from j to j + 1 steps, Q = q^(j + 1) >= 1, e = sqrt V; and the means over k < K."""
-    import sympy as sp
-
     Q, j, g, e, K = sp.symbols("Q j g e K", positive=True)
     k = sp.Symbol("k", integer=True, nonnegative=True)
     before, after = sp.sqrt(j), sp.sqrt(j + 1)

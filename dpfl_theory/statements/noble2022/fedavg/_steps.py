@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022.scaffold._strongly_convex import log_factor
 
 __all__ = ["ROUNDS", "RoundConstants", "coefficients", "exact", "start", "step", "strong_step", "weight"]
@@ -43,8 +44,6 @@ ROUNDS = {
 
 def exact(value: Any) -> Any:
     """A fraction as a sympy number."""
-    import sympy as sp
-
     return sp.Rational(value.numerator, value.denominator)
 
 

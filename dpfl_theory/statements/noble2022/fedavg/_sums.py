@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import Letters, evaluate, letters_of, sides_of
 from dpfl_theory.statements.model import Statement
@@ -32,8 +33,6 @@ def kept(statement: Statement, kind: str) -> RoundConstants:
     >>> kept(get("noble2022.theoremC.2.convex.repaired"), "convex") == ROUNDS["convex"]
     True
     """
-    import sympy as sp
-
     s, terms, known = letters_of(statement), sides_of(statement).rhs, ROUNDS[kind]
     point = {name: Fraction(1, 2) if name == "l" else 1 for name in s}
     parts = [evaluate(part, point) for part in steps.coefficients(kind, s, steps.exact)]
@@ -66,8 +65,6 @@ def three_cases(kind: str) -> Build:
     """
 
     def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        import sympy as sp
-
         s, terms = letters_of(statement), sides_of(statement).rhs
         noise, users, c2 = steps.coefficients(kind, s, steps.exact)
         share = steps.start(kind, s, steps.exact) / s.T
@@ -96,8 +93,6 @@ def logarithm(ratio: Callable[[Letters], Any]) -> Build:
     """
 
     def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        import sympy as sp
-
         s, terms = letters_of(statement), sides_of(statement).rhs
         parts = dict(zip(_NAMES, steps.coefficients("strongly convex", s, steps.exact)))
         m, more, log, T = sp.symbols("m more log T", positive=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _first_step as first
@@ -22,15 +23,11 @@ _COMMON = ("c", "eta_g", "eta_l", "nu", "M", "l", "R", "s", "K", "T", "varsigma"
 
 def _steps(s: Letters) -> Mapping[str, Any]:
     """eta_g = sqrt(lM), eta_l = 1/(8 (1 + B^2) nu K eta_g)."""
-    import sympy as sp
-
     eta_g = sp.sqrt(s.l * s.M)
     return {"eta_g": eta_g, "eta_l": 1 / (8 * (1 + s.B**2) * s.nu * s.K * eta_g)}
 
 
 def _strongly_convex(s: Letters) -> Sides:
-    import sympy as sp
-
     variance = s.varsigma**2 / (s.s * s.R) + s.Sigma**2
     return Sides(
         {"excess": s.excess},
@@ -44,8 +41,6 @@ def _strongly_convex(s: Letters) -> Sides:
 
 
 def _convex(s: Letters) -> Sides:
-    import sympy as sp
-
     third = sp.Rational(1, 3)
     return Sides(
         {"excess": s.excess},
@@ -59,8 +54,6 @@ def _convex(s: Letters) -> Sides:
 
 
 def _non_convex(s: Letters) -> Sides:
-    import sympy as sp
-
     third = sp.Rational(1, 3)
     return Sides(
         {"gradient": s.gradient},

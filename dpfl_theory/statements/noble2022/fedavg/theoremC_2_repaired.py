@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.model import Check, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
@@ -40,14 +41,10 @@ def ratio(s: Letters) -> Any:
 
 def _log(s: Letters) -> Any:
     """L = ln max(e, mu^2 D_0^2 T/W)."""
-    import sympy as sp
-
     return sp.log(sp.Max(sp.E, ratio(s)))
 
 
 def _strongly_convex(s: Letters) -> Sides:
-    import sympy as sp
-
     per_round, log = s.mu * s.T, _log(s)
     users = (1 - s.l) * s.G**2 / (per_round * s.l * s.M)
     return Sides(
@@ -62,8 +59,6 @@ def _strongly_convex(s: Letters) -> Sides:
 
 
 def _convex(s: Letters) -> Sides:
-    import sympy as sp
-
     sampling = s.G * s.D0 * sp.sqrt((1 - s.l) / (s.T * s.l * s.M))
     return Sides(
         {"excess": s.excess},
@@ -77,8 +72,6 @@ def _convex(s: Letters) -> Sides:
 
 
 def _non_convex(s: Letters) -> Sides:
-    import sympy as sp
-
     sampling = s.G * sp.sqrt(s.nu * s.F0 * (1 - s.l) / (s.T * s.l * s.M))
     drift = s.F0**2 * s.nu * _heterogeneity(s) / s.T**2
     return Sides(
@@ -96,8 +89,6 @@ def _prescription(kind: str) -> Callable[[Letters], Mapping[str, Any]]:
     """eta_g = sqrt(lM), and eta_l = eta~/(K eta_g) with the eta~ of `_fedavg_steps`."""
 
     def build(s: Letters) -> Mapping[str, Any]:
-        import sympy as sp
-
         eta_g, slowest = sp.sqrt(s.l * s.M), 8 * (1 + s.B**2) * s.nu
         if kind == "strongly convex":
             slowest = sp.Max(slowest, s.mu * s.T / (2 * _log(s)))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from dpfl_theory.lazy import mpmath
+
 __all__ = ["FAMILIES", "gaussian_moment", "subsampled_cgf"]
 
 CELLS = 20_000
@@ -18,8 +20,6 @@ def gaussian_divergence(order: Any, deviation: Any) -> Any:
 
 def laplace_divergence(order: Any, scale: Any) -> Any:
     """The Renyi divergence of Laplace noise of this scale on answers at distance 1 (Mironov 2017, Table II)."""
-    import mpmath
-
     a, b = order, scale
     first = a * mpmath.exp((a - 1) / b) / (2 * a - 1)
     return mpmath.log(first + (a - 1) * mpmath.exp(-a / b) / (2 * a - 1)) / (a - 1)
@@ -27,14 +27,11 @@ def laplace_divergence(order: Any, scale: Any) -> Any:
 
 def response_divergence(order: Any, odds: Any) -> Any:
     """The Renyi divergence of a truthful bit with these odds from its opposite."""
-    import mpmath
-
     return mpmath.log((odds**order + odds ** (1 - order)) / (1 + odds)) / (order - 1)
 
 
 def gaussian_moment(power: Any, deviation: Any) -> Any:
     """E e^(power L) over N(1, deviation^2), where the privacy loss at y is (2y - 1)/(2 deviation^2)."""
-    import mpmath
 
     def integrand(y: Any) -> Any:
         return mpmath.npdf(y, 1, deviation) * mpmath.exp(power * (2 * y - 1) / (2 * deviation**2))
@@ -44,7 +41,6 @@ def gaussian_moment(power: Any, deviation: Any) -> Any:
 
 def laplace_moment(power: Any, scale: Any) -> Any:
     """The same for Laplace noise, where the loss is (|y| - |y - 1|)/scale."""
-    import mpmath
 
     def integrand(y: Any) -> Any:
         return mpmath.exp((-abs(y - 1) + power * (abs(y) - abs(y - 1))) / scale) / (2 * scale)

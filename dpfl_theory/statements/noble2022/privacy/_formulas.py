@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dpfl_theory.lazy import mpmath
 from dpfl_theory.statements.formula import at
 from dpfl_theory.statements.model import Statement
 
@@ -88,7 +89,6 @@ def repaired_epsilon(statement: Statement, point: Mapping[str, Any], aggregated:
     """The repaired bound towards a third party: the least value of the statement's right side over whole orders, with
     l' = floor(lM)/M for l and epsilon'' at s' = floor(sR)/R (and at floor(lM) sigma_g^2 for one local step of
     DP-FedAvg: ``aggregated``)."""
-    import mpmath
     import numpy as np
 
     from dpfl_theory.privacy.noble2022 import lemma_b7

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.lazy import mpmath
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import ConstantClaim, Escape, Outcome, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.formula import Letters, evaluate, letters_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Statement, checks
@@ -71,8 +73,6 @@ ARGUMENT = (
 
 def order(s: Letters) -> Any:
     """u s sqrt(l T K log(2Tl/delta) log(2/delta))/(epsilon sqrt(M)), as printed."""
-    import sympy as sp
-
     logs = sp.log(2 * s.T * s.l / s.delta) * sp.log(2 / s.delta)
     return s.u * s.s * sp.sqrt(s.l * s.T * s.K * logs) / (s.epsilon * sp.sqrt(s.M))
 
@@ -90,15 +90,11 @@ def prescription(s: Letters) -> Mapping[str, Any]:
 @cache
 def _printed() -> Any:
     """The order in letters of no statement: a hypothesis is not told of which one it is."""
-    import sympy as sp
-
     return order(Letters({name: sp.Symbol(name, positive=True) for name in _NAMES}, "the order"))
 
 
 def _least(formula: Any, values: Mapping[str, Any]) -> Any:
     """The least sigma_g that is asked for, with 65 digits."""
-    import mpmath
-
     with mpmath.workdps(65):
         return evaluate(formula, {name: mpmath.mpf(values[name]) for name in _NAMES})
 
@@ -107,8 +103,6 @@ def solved(view: str) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
     """With u = 1 the first term of the printed epsilon-tilde is epsilon, or epsilon_s = epsilon sqrt(M/l)."""
 
     def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        import sympy as sp
-
         s = letters_of(statement)
         logs = sp.log(2 * s.T * s.l / s.delta) * sp.log(2 / s.delta)
         noise = total(statement).subs(s.u, 1)
@@ -165,8 +159,6 @@ def edges(guarantee: Callable[[Mapping[str, Any]], tuple[Any, Any]], view: str) 
 
 
 def _assumption_1(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    import mpmath
-
     if "u" not in values:
         return None  # the formulas without approximation do not need it
     u, s, epsilon, z = (mpmath.mpf(values[name]) for name in ("u", "s", "epsilon", "sigma_g"))
@@ -207,7 +199,6 @@ def no_constants(
 ) -> Callable[[Statement, Mapping[str, Any]], ConstantClaim]:
     """The claim that some u and v exist; guarantee: the claimed epsilon (before O) and delta at an instance; view: of
     a third party or of the server."""
-    import mpmath
 
     def instance_at(records: int) -> dict[str, Any]:
         share = mpmath.mpf(1) / records

@@ -23,6 +23,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+from dpfl_theory.lazy import mpmath
 from dpfl_theory.statements.noble2022.privacy._linear import Run, cohort_sequences, squared_distance
 
 __all__ = [
@@ -56,8 +57,6 @@ def mixture_of_participations(epsilon: Any, deviation: Any, rate: Fraction, roun
 
     At s = 1 no data do worse: every round is a Gaussian mechanism, whatever the earlier ones released.
     """
-    import mpmath
-
     from dpfl_theory.privacy.gaussian import gaussian_delta
 
     low = high = mpmath.mpf(0)
@@ -73,8 +72,6 @@ def mixture_of_participations(epsilon: Any, deviation: Any, rate: Fraction, roun
 
 def third_party_low(epsilon: Any, sigma: Any, users: int, size: int, rounds: int) -> Any:
     """A delta that DP-SCAFFOLD's last models (x^T, c^T) certainly show at s = K = 1, by the data described above."""
-    import mpmath
-
     from dpfl_theory.privacy.gaussian import gaussian_delta
 
     signs = alternating(rounds)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.lazy import mpmath
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.formula import Letters, at, letters_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, checks
@@ -40,8 +42,6 @@ LAMBDA = Assumption("lambda > 0", _positive)
 
 def _equivalence(logarithm: bool) -> Callable[[Statement, Mapping[str, Any]], PrivacyClaim]:
     def build(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
-        import mpmath
-
         def points() -> list[PrivacyPoint]:
             found = []
             with mpmath.workdps(30):
@@ -66,8 +66,6 @@ def _equivalence(logarithm: bool) -> Callable[[Statement, Mapping[str, Any]], Pr
 
 def _interpolation(logarithm: bool) -> Callable[[Statement, Mapping[str, Any]], PrivacyClaim]:
     def build(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
-        import mpmath
-
         def points() -> list[PrivacyPoint]:
             found = []
             with mpmath.workdps(30):
@@ -98,8 +96,6 @@ def _interpolation(logarithm: bool) -> Callable[[Statement, Mapping[str, Any]], 
 
 def _gaussian_gap(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """For the Gaussian mechanism the interpolation exceeds K_M by t (1 - t)/(2 sigma_g^2), t the fraction of lambda."""
-    import sympy as sp
-
     s, (n, t, z) = letters_of(statement), sp.symbols("n t sigma_g", positive=True)
 
     def cgf(x: Any) -> Any:
@@ -113,8 +109,6 @@ def _gaussian_gap(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 def _gaussian_divergence(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """The loss L of N(1, sigma_g^2) against N(0, sigma_g^2) has log E e^(lambda L) = lambda (lambda + 1)/(2 sigma_g^2),
     so that the lemma gives Lemma B.6's alpha/(2 sigma_g^2) at alpha = lambda + 1."""
-    import sympy as sp
-
     s = letters_of(statement)
     lam, z, x = s["lambda"], sp.Symbol("sigma_g", positive=True), sp.Symbol("x", real=True)
     loss = (x**2 - (x - 1) ** 2) / (2 * z**2)
@@ -131,8 +125,6 @@ def _two_answers(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """Answers of probabilities p, 1 - p against q, 1 - q: lambda times the Renyi divergence of order lambda + 1 is the
     logarithm of E e^(lambda L) at every whole lambda; as K_M is defined, y = E e^(lambda L) instead of log y, the
     budget is larger by (y - log y)/lambda, which is least at y = 1."""
-    import sympy as sp
-
     s, y = letters_of(statement), sp.Symbol("y", positive=True)
     p, q = sp.symbols("p q", positive=True, probability=True)
     steps = []
@@ -151,8 +143,6 @@ def _equivalence_sides(s: Letters) -> Sides:
 
 
 def _interpolation_sides(s: Letters) -> Sides:
-    import sympy as sp
-
     lam = s["lambda"]
     return Sides(
         {"CGF": s.cgf},

@@ -7,6 +7,8 @@ from fractions import Fraction
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.lazy import mpmath
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.formula import Letters, at, evaluate, letters_of, prescription_of, sides_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, checks
@@ -45,8 +47,6 @@ def composed_delta(epsilon: Any, delta: Any, count: int, budget: Any) -> tuple[A
 
     Returns limits that enclose the rounding.
     """
-    import mpmath
-
     with mpmath.workdps(50):
         e, odds = mpmath.mpf(epsilon), mpmath.exp(mpmath.mpf(epsilon))
         pure = mpmath.mpf(0)
@@ -62,8 +62,6 @@ def composed_delta(epsilon: Any, delta: Any, count: int, budget: Any) -> tuple[A
 
 
 def _strong(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
-    import mpmath
-
     def points() -> list[PrivacyPoint]:
         found = []
         grid = product(instance["epsilon"], instance["T"], instance["delta_prime"], instance["delta"])
@@ -89,8 +87,6 @@ def _strong(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
 
 def _mean_loss(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Randomised response loses epsilon with probability e^epsilon/(1 + e^epsilon), and else gains it."""
-    import sympy as sp
-
     s = letters_of(statement)
     e, drift = s.epsilon, sides_of(statement).rhs["drift"] / s.T
     mean = e * sp.exp(e) / (1 + sp.exp(e)) - e / (1 + sp.exp(e))
@@ -98,8 +94,6 @@ def _mean_loss(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 
 def _amplified(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
-    import sympy as sp
-
     def points() -> list[PrivacyPoint]:
         found = []
         for n, m in instance["sizes"]:
@@ -149,8 +143,6 @@ def _sampled_delta(n: int, m: int, ratio: Fraction, delta: Fraction, threshold: 
 
 def _difference(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """The identity behind the lemma, for one output with probabilities m0, m1 and m2."""
-    import sympy as sp
-
     s, a = letters_of(statement), sp.Symbol("a", positive=True)  # e^epsilon
     m0, m1, m2 = sp.symbols("m0 m1 m2", positive=True, probability=True)
     amplified = sp.exp(total(statement).subs(s.epsilon, sp.log(a)))
@@ -160,8 +152,6 @@ def _difference(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 
 def _strong_sides(s: Letters) -> Sides:
-    import sympy as sp
-
     e, count = s.epsilon, s.T
     return Sides(
         {"budget": s.epsilon_bar},
@@ -170,8 +160,6 @@ def _strong_sides(s: Letters) -> Sides:
 
 
 def _amplified_sides(s: Letters) -> Sides:
-    import sympy as sp
-
     return Sides({"budget": s.epsilon_prime}, {"amplified": sp.log(1 + s.q * (sp.exp(s.epsilon) - 1))})
 
 

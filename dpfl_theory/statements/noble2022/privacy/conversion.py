@@ -7,6 +7,8 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
+from dpfl_theory.lazy import mpmath
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.formula import Letters, at, letters_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
@@ -22,8 +24,6 @@ def worst_delta(order: Any, budget: Any, epsilon: Any) -> tuple[Any, Any]:
     epsilon - budget) p^(alpha/(alpha-1)), which is largest at p = ((1 - 1/alpha) e^(budget - epsilon))^(alpha-1) if
     that is a probability, where it is p/alpha. Below: some p with the smallest q that the constraint admits.
     """
-    import mpmath
-
     with mpmath.workdps(40):
         a, gap, e = mpmath.mpf(order), mpmath.mpf(epsilon) - mpmath.mpf(budget), mpmath.mpf(budget)
         if a <= 1 or gap <= 0:
@@ -45,8 +45,6 @@ def worst_delta(order: Any, budget: Any, epsilon: Any) -> tuple[Any, Any]:
 
 
 def _converted(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
-    import mpmath
-
     def points() -> list[PrivacyPoint]:
         found = []
         for order, budget, delta in product(instance["alpha"], instance["budget"], instance["delta"]):
@@ -67,8 +65,6 @@ def _converted(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClai
 def _largest(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """p - c p^(alpha/(alpha-1)), c = e^(epsilon - budget), at its stationary point; it is concave in p. There p is
     delta (1 - 1/alpha)^(alpha-1)."""
-    import sympy as sp
-
     s, b = letters_of(statement), sp.Symbol("b", positive=True)  # b = 1/(alpha - 1)
     alpha = 1 + 1 / b
     c = sp.exp((total(statement) - s.rdp).subs(s.alpha, alpha))
@@ -86,8 +82,6 @@ _BUDGET = Symbol("rdp", "Renyi budget of order alpha", (0, 0), "positive", r"\ep
 
 
 def _conversion_sides(s: Letters) -> Sides:
-    import sympy as sp
-
     log = sp.log(1 / s.delta) / (s.alpha - 1)
     return Sides({"epsilon": s.epsilon}, {"Renyi budget": s.rdp, "conversion": log})
 

@@ -7,6 +7,8 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+from dpfl_theory.lazy import mpmath
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.formula import Letters, at, letters_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
@@ -52,8 +54,6 @@ def adaptive_moments(first: Fraction, second: Fraction, order: int) -> tuple[Fra
 
 
 def _composition(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
-    import sympy as sp
-
     def points() -> list[PrivacyPoint]:
         found = []
         for first, second, order in product(instance["odds"], instance["odds"], instance["alpha"]):
@@ -75,8 +75,6 @@ def _composition(statement: Statement, instance: Mapping[str, Any]) -> PrivacyCl
 
 def _two_gaussians(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Two Gaussian answers: the divergences add up, so that the lemma is an equality for them."""
-    import sympy as sp
-
     s = letters_of(statement)
     alpha, a, b = sp.symbols("alpha sigma_1 sigma_2", positive=True)
     together = 1 / sp.sqrt(1 / a**2 + 1 / b**2)  # the sufficient statistic's deviation
@@ -86,8 +84,6 @@ def _two_gaussians(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _square(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """alpha log p + (1 - alpha) log q is alpha - 1 times the budget plus the log density of N(alpha, sigma^2)."""
-    import sympy as sp
-
     s, y = letters_of(statement), sp.Symbol("y", positive=True)
     left = (-s.alpha * (y - 1) ** 2 - (1 - s.alpha) * y**2) / (2 * s.sigma_g**2)
     right = -((y - s.alpha) ** 2) / (2 * s.sigma_g**2) + (s.alpha - 1) * total(statement)
@@ -95,8 +91,6 @@ def _square(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 
 def _gaussian(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
-    import mpmath
-
     def points() -> list[PrivacyPoint]:
         found = []
         with mpmath.workdps(30):

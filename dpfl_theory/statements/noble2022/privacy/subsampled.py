@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.lazy import mpmath
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.formula import Letters, at, letters_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol, checks
@@ -37,8 +39,6 @@ _INTERPOLATED = "; between integers the cumulant generating function is convex, 
 
 def _lemma_at(statement: Statement, order: float, rate: float, sigma: float) -> Any:
     """Lemma B.7's right side, as it is entered, at a whole order."""
-    import mpmath
-
     with mpmath.workdps(65):
         q, z = mpmath.mpf(rate), mpmath.mpf(sigma)
         later = (
@@ -49,8 +49,6 @@ def _lemma_at(statement: Statement, order: float, rate: float, sigma: float) -> 
 
 def _equation_at(statement: Statement, order: float, rate: float, sigma: float) -> Any:
     """Equation (8)'s right side, as it is entered, with epsilon'(1) = 0."""
-    import mpmath
-
     low, high = (_lemma_at(LEMMA_B7, n, rate, sigma) if n > 1 else 0 for n in (math.floor(order), math.ceil(order)))
     with mpmath.workdps(65):
         return at(statement, "rhs", {"alpha": mpmath.mpf(order), "rdp_floor": low, "rdp_ceiling": high})
@@ -58,8 +56,6 @@ def _equation_at(statement: Statement, order: float, rate: float, sigma: float) 
 
 def _argued_lemma(statement: Statement) -> bool:
     """Whether the formula of Lemma B.7, as it is entered, is that of `_ARGUMENT`."""
-    import sympy as sp
-
     s = letters_of(statement)
     x, a = sp.exp(1 / s.sigma_g**2), s.alpha
     second = a * (a - 1) / 2 * s.q**2 * 2 * sp.Min(2 * (x - 1), x)
@@ -68,8 +64,6 @@ def _argued_lemma(statement: Statement) -> bool:
 
 def _argued_equation(statement: Statement) -> bool:
     """The same of equation (8), and of the lemma that it interpolates."""
-    import sympy as sp
-
     own = letters_of(statement)
     order, low, high = own.alpha, sp.floor(own.alpha), sp.ceiling(own.alpha)
     share = order - low  # of the cumulant generating function at the integer above
@@ -109,8 +103,6 @@ def _bounded(whole: bool) -> Callable[[Statement, Mapping[str, Any]], PrivacyCla
 
 def _entered_sum(statement: Statement, order: int, q: Any, x: Any) -> Any:
     """alpha - 1 times Lemma B.7's bound at a whole alpha, with x = e^(1/sigma_g^2)."""
-    import sympy as sp
-
     s = letters_of(statement)
     rest = sum(2 * q**j * sp.binomial(order, j) * x ** sp.Rational(j * (j - 1), 2) for j in range(3, order + 1))
     values = {s.alpha: sp.Integer(order), s.q: q, s.rest: sp.sympify(rest)}
@@ -119,8 +111,6 @@ def _entered_sum(statement: Statement, order: int, q: Any, x: Any) -> Any:
 
 def _integers(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """At whole alpha equation (8) is Lemma B.7, and for 1 < alpha <= 2 it is the constant epsilon'(2)."""
-    import sympy as sp
-
     s, (x, t), q = (
         letters_of(statement),
         sp.symbols("x t", positive=True),
@@ -138,8 +128,6 @@ def _integers(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _without_noise_limit(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """As sigma_g grows the sum tends to 1 + 2 ((1 + q)^alpha - 1 - alpha q - binom(alpha, 2) q^2), not to 1."""
-    import sympy as sp
-
     q, steps = sp.Symbol("q", positive=True, probability=True), []
     for n in (2, 3, 5, 8):
         limit = sp.exp(_entered_sum(statement, n, q, sp.Integer(1)))
@@ -163,16 +151,12 @@ _REST = Symbol(
 
 
 def _lemma_sides(s: Letters) -> Sides:
-    import sympy as sp
-
     a, z = s.alpha, s.sigma_g
     second = a * (a - 1) * s.q**2 * sp.Min(2 * (sp.exp(1 / z**2) - 1), sp.exp(1 / z**2))
     return Sides({"Renyi budget": s.rdp_q}, {"bound": sp.log(1 + second + s.rest) / (a - 1)})
 
 
 def _interpolation_sides(s: Letters) -> Sides:
-    import sympy as sp
-
     a = s.alpha
     low, high = sp.floor(a), sp.ceiling(a)
     return Sides(

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from itertools import product
 from typing import Any
 
+from dpfl_theory.lazy import mpmath
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.formula import Letters, at, letters_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
@@ -21,8 +23,6 @@ def gaussian_values(sigma: Any) -> Callable[[Any], dict[str, Any]]:
 
 def response_cgf(power: Any, epsilon: Any, count: int) -> Any:
     """The CGF of ``count`` answers of randomised response, whose loss is +-epsilon."""
-    import mpmath
-
     return count * mpmath.log(
         (mpmath.exp((power + 1) * epsilon) + mpmath.exp(-power * epsilon)) / (1 + mpmath.exp(epsilon))
     )
@@ -30,8 +30,6 @@ def response_cgf(power: Any, epsilon: Any, count: int) -> Any:
 
 def least(objective: Callable[[Any], Any]) -> Any:
     """The least value over lambda in [1e-6, 1e6] of a function that falls, then rises: by trisection of log lambda."""
-    import mpmath
-
     a, b = mpmath.mpf(-14), mpmath.mpf(14)
     for _ in range(120):
         first, second = a + (b - a) / 3, b - (b - a) / 3
@@ -44,8 +42,6 @@ def least(objective: Callable[[Any], Any]) -> Any:
 
 def smallest_epsilon(delta_of: Callable[[Any], tuple[Any, Any]], delta: Any) -> tuple[Any, Any]:
     """Limits of the epsilon at which a falling delta_of(epsilon) = (low, high) reaches delta, by bisection."""
-    import mpmath
-
     low, high = mpmath.mpf(0), mpmath.mpf(1)
     while delta_of(high)[1] > delta:
         high *= 2
@@ -63,8 +59,6 @@ def smallest_epsilon(delta_of: Callable[[Any], tuple[Any, Any]], delta: Any) -> 
 
 def _guaranteed(epsilon_wanted: bool) -> Callable[[Statement, Mapping[str, Any]], PrivacyClaim]:
     def build(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
-        import mpmath
-
         from dpfl_theory.privacy.gaussian import gaussian_delta
 
         given = "delta" if epsilon_wanted else "epsilon"
@@ -110,8 +104,6 @@ def _guaranteed(epsilon_wanted: bool) -> Callable[[Statement, Mapping[str, Any]]
 
 def _gaussian_minimum(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(L + lambda (lambda + 1)/(2 sigma^2))/lambda - (1/(2 sigma^2) + sqrt(2 L)/sigma) is a square over lambda."""
-    import sympy as sp
-
     s, (z, log) = letters_of(statement), sp.symbols("sigma_g L", positive=True)
     lam = s["lambda"]
     objective = total(statement).subs(s.cgf, lam * (lam + 1) / (2 * z**2)).subs(s.delta, sp.exp(-log))
@@ -121,8 +113,6 @@ def _gaussian_minimum(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _gaussian_exponent(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """lambda (lambda + 1)/(2 sigma^2) - lambda epsilon is a square less (sigma^2 epsilon - 1/2)^2/(2 sigma^2)."""
-    import sympy as sp
-
     s, z = letters_of(statement), sp.Symbol("sigma_g", positive=True)
     lam, best = s["lambda"], z**2 * s.epsilon - sp.Rational(1, 2)
     objective = sp.log(total(statement)).subs(s.cgf, lam * (lam + 1) / (2 * z**2))
@@ -134,15 +124,11 @@ _ANSWERS = [["randomised response", "0.1"], ["randomised response", "1"]]
 
 
 def _epsilon_sides(s: Letters) -> Sides:
-    import sympy as sp
-
     lam = s["lambda"]
     return Sides({"epsilon": s.epsilon}, {"conversion": sp.log(1 / s.delta) / lam, "CGF": s.cgf / lam})
 
 
 def _delta_sides(s: Letters) -> Sides:
-    import sympy as sp
-
     return Sides({"delta": s.delta}, {"moment": sp.exp(s.cgf - s["lambda"] * s.epsilon)})
 
 

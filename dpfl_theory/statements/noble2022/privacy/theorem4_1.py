@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.model import Check, Effect, Erratum, Source, Statement
 from dpfl_theory.statements.noble2022._causes import USERS_SAMPLING
@@ -72,8 +73,6 @@ def _first_step(_: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
 
 def _minimum(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """a (alpha + 1) + b/(alpha - 1) = 2 sqrt(a b) + 2 a + a square; the paper omits the constants 2."""
-    import sympy as sp
-
     a, b, t = sp.symbols("a b t", positive=True)  # t = alpha - 1
     square = (sp.sqrt(a * t) - sp.sqrt(b / t)) ** 2
     return equal(a * (t + 2) + b / t - sp.expand(square), 2 * sp.sqrt(a * b) + 2 * a, "the objective less a square")

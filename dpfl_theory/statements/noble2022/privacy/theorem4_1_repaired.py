@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.formula import Letters, letters_of, sides_of
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
@@ -38,8 +39,6 @@ def _repaired(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim
 
 
 def _repaired_sides(s: Letters) -> Sides:
-    import sympy as sp
-
     beyond, rate = s.alpha - 1, s.l
     rounds = s.T * sp.log(1 - rate + rate * sp.exp(beyond * s.K * s.rdp_step)) / beyond
     return Sides({"epsilon": s.epsilon}, {"rounds": rounds, "conversion": sp.log(1 / s.delta) / beyond})
@@ -51,8 +50,6 @@ def _sampled_moment(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
     Two forms that it must have: at l = 1 Lemma B.5's T K eps'', at small l the rate T l (e^c - 1)/(alpha - 1).
     """
-    import sympy as sp
-
     s, terms = letters_of(statement), sides_of(statement).rhs
     beyond, budget, l, K = s.alpha - 1, s.rdp_step, s.l, s.K  # noqa: E741
     # A message that is sent has densities p and q, one that is not has 1 and 1.

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.formula import Letters, at, evaluate, letters_of, sides_of
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, Symbol
@@ -19,8 +20,6 @@ from dpfl_theory.statements.symbolic import all_equal, equal
 
 def _promised(s: Mapping[str, Any]) -> tuple[Any, Any]:
     """(epsilon sqrt(M/l), delta/2 (1/l + 1)), as printed."""
-    import sympy as sp
-
     return s["epsilon"] * sp.sqrt(s["M"] / s["l"]), s["delta"] / 2 * (1 / s["l"] + 1)
 
 
@@ -67,8 +66,6 @@ def _at_best(statement: Statement, point: Mapping[str, Any]) -> float:
 
 
 def _repaired_sides(s: Letters) -> Sides:
-    import sympy as sp
-
     each, rounds = s.epsilon_a, s.T
     return Sides(
         {"epsilon": s.epsilon_s},
@@ -82,8 +79,6 @@ def _repaired_sides(s: Letters) -> Sides:
 def _strong_composition(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """eps_a is Lemma B.4 at delta' = x delta/T, and T delta' + (1 - x) delta = delta; eps_a (e^eps_a - 1) is eps_a^2 to
     the second order, so that the right side is sqrt(2T log(1/delta'')) eps_a + T eps_a^2 for small eps_a."""
-    import sympy as sp
-
     s, terms = letters_of(statement), sides_of(statement).rhs
     own, rest = s.x * s.delta / s.T, (1 - s.x) * s.delta
     found = all_equal(

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import letters_of, prescription_of, total
 from dpfl_theory.statements.model import Check, Statement
@@ -36,8 +37,6 @@ def floor_and_bound(statement: Statement, family: str, delta: Any = None) -> tup
 
     delta: of the second family.
     """
-    import sympy as sp
-
     s = letters_of(statement)
     T = s.T
     at = {s[name]: sp.Integer(1) for name in ("K", "s", "R", "nu", "C", "D0", "d")} | {s.varsigma: sp.Integer(0)}
@@ -56,8 +55,6 @@ def floor_and_bound(statement: Statement, family: str, delta: Any = None) -> tup
 
 def _refuted(family: str) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
     def build(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
-        import sympy as sp
-
         s = letters_of(statement)
         delta = sp.Rational(instance["delta"]) if "delta" in instance else None
         floor, right = floor_and_bound(statement, family, delta)

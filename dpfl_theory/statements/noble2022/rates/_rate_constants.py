@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import Letters, letters_of, prescription_of, sides_of
 from dpfl_theory.statements.model import Statement
@@ -25,8 +26,6 @@ __all__ = ["exponents", "fedavg_constant", "privacy", "scaffold_constant"]
 
 def privacy(s: Letters, factor: int = 1) -> Any:
     """D_0 C sqrt(d log(factor Tl/delta) log(factor/delta))/(epsilon M R)."""
-    import sympy as sp
-
     logs = sp.log(factor * s.T * s.l / s.delta) * sp.log(factor / s.delta)
     return s.D0 * s.C * sp.sqrt(s.d * logs) / (s.epsilon * s.M * s.R)
 
@@ -45,8 +44,6 @@ def _terms(statement: Statement) -> dict[str, Any]:
 def scaffold_constant(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Lemma C.8 repaired with eta_g = sqrt(lM): sqrt(x^2 + y^2) <= x + y parts its noise term into that of the records
     and that of sigma_g*, and log(2y) <= 2 log(y) for y >= 2 takes the latter's logarithms to the printed ones."""
-
-    import sympy as sp
 
     s, own = letters_of(statement), letters_of(lemmaC_8.REPAIRED)
     given = sides_of(lemmaC_8.REPAIRED).rhs
@@ -69,8 +66,6 @@ def scaffold_constant(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 def fedavg_constant(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Theorem C.2 (2) repaired at sigma_g*: sqrt(x^2 + y^2) <= x + y parts its noise term, log(2y) <= 2 log(y), lM >= 1
     and 6(1 + B^2) <= 12 B^2 for B >= 1."""
-
-    import sympy as sp
 
     s, own = letters_of(statement), letters_of(theoremC_2_repaired.CONVEX)
     named = {own[name]: s[name] for name in own if name in s}
@@ -103,8 +98,6 @@ def exponents(method: str) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
     """The exponents that the runs are held to are those of the entered terms."""
 
     def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        import sympy as sp
-
         found = rates.exponents(statement)
         wanted = {(r["term"], r["letter"]): sp.Rational(r["claimed"]) for r in rates.REGIMES if r["method"] == method}
         wrong = [f"{t} has {n}^({found[t, n]}), not {e}" for (t, n), e in wanted.items() if found[t, n] != e]

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import rates
 from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.formula import letters_of, sides_of
@@ -133,8 +134,6 @@ def exponents(statement: Statement) -> dict[tuple[str, str], Any]:
 
     Raises ValueError for a term that is no monomial in its letters.
     """
-    import sympy as sp
-
     factor, found = sp.Symbol("factor", positive=True), {}
     for term, expression in sides_of(statement).rhs.items():
         plain = expression.replace(lambda e: isinstance(e, sp.log), lambda _: sp.Integer(1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import Letters, letters_of, prescription_of, sides_of, total
 from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement, Symbol
@@ -26,14 +27,10 @@ _DIMENSION = Symbol("d", "number of parameters", (0, 0), "integer", "d")
 
 
 def _sampling(s: Letters) -> Any:
-    import sympy as sp
-
     return s.c * s.varsigma * s.D0 / sp.sqrt(s.s * s.R * s.l * s.M * s.K * s.T)
 
 
 def _scaffold(s: Letters) -> Sides:
-    import sympy as sp
-
     start = s.c * s.nu * s.D0**2 / (s.l ** sp.Rational(2, 3) * s.T)
     return Sides(
         runs.without_warm_round(s, "excess", "F0"),
@@ -42,8 +39,6 @@ def _scaffold(s: Letters) -> Sides:
 
 
 def _fedavg(s: Letters) -> Sides:
-    import sympy as sp
-
     third = sp.Rational(1, 3)
     drift = s.D0 ** (4 * third) * s.nu**third * s.G ** (2 * third) / s.T ** (2 * third)
     users = s.G * s.D0 * sp.sqrt(1 - s.l) / sp.sqrt(s.l * s.M * s.T)
@@ -61,16 +56,12 @@ def _fedavg(s: Letters) -> Sides:
 
 def _noise_scale(s: Letters) -> Mapping[str, Any]:
     """sigma_g* = s sqrt(lTK log(2Tl/delta) log(2/delta))/(epsilon sqrt(M))."""
-    import sympy as sp
-
     logs = sp.log(2 * s.T * s.l / s.delta) * sp.log(2 / s.delta)
     return {"sigma_g": s.s * sp.sqrt(s.l * s.T * s.K * logs) / (s.epsilon * sp.sqrt(s.M))}
 
 
 def _privacy_term(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Sigma_g(C) D_0/sqrt(TKlM) at sigma_g* is 2 sqrt(2) times the privacy bound with log(2 .) for log(.)."""
-    import sympy as sp
-
     s = letters_of(statement)
     Sigma = 2 * s.C * sp.sqrt(2 * s.d) * prescription_of(statement)["sigma_g"] / (s.s * s.R)
     left = Sigma * s.D0 / sp.sqrt(s.T * s.K * s.l * s.M)

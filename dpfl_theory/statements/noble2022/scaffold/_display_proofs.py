@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import letters_of, total
 from dpfl_theory.statements.model import Statement
@@ -27,8 +28,6 @@ __all__ = ["first_display", "other_displays"]
 def first_display(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Corollary C.1, first display: P_k = P_{k-1} + Q_k for the second moments P_k of a user's summed errors and Q_k of
     the k-th error, which has mean zero given those before; so P_K <= K V. Given the cohort users are independent."""
-    import sympy as sp
-
     s = letters_of(statement)
     K, r, k, V = s["K"], sp.Symbol("r", positive=True), sp.Symbol("k", integer=True, positive=True), sp.Symbol("V")
     users = sp.summation(1, (k, 1, r)) * sp.summation(V, (k, 1, K)) / (K * r) ** 2
@@ -39,8 +38,6 @@ def first_display(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def other_displays(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Corollary C.1, second and third display, for eta_l nu = 2 theta, theta in [0, 1]."""
-    import sympy as sp
-
     s, stated = letters_of(statement), total(statement)
     K, share = s.K, s.l
     eta, nu, V, r, theta, S, x, q = sp.symbols("eta_l nu V r theta S x q", positive=True)

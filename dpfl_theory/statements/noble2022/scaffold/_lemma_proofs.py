@@ -35,6 +35,7 @@ from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.model import Statement
@@ -52,8 +53,6 @@ def least_on_the_unit_box(polynomial: Any, letters: tuple[Any, ...]) -> Any:
     >>> least_on_the_unit_box(2 - x * y + 3 * y - x / 2, (x, y))
     3/2
     """
-    import sympy as sp
-
     found = sp.Poly(sp.expand(polynomial), *letters)
     degrees = [int(max(found.degree(letter), 0)) for letter in letters]  # -oo for the polynomial 0
     terms = found.terms()
@@ -68,8 +67,6 @@ def least_on_the_unit_box(polynomial: Any, letters: tuple[Any, ...]) -> Any:
 
 def decided(identities: Mapping[str, tuple[Any, Any]], slacks: Mapping[str, Any], letters: tuple[Any, ...]) -> Outcome:
     """Proved if every identity is one and no slack falls below 0 on the unit box."""
-    import sympy as sp
-
     wrong = [name for name, (a, b) in identities.items() if sp.simplify(sp.together(a - b)) != 0]
     if wrong:
         return Outcome(None, f"these steps are no identities: {', '.join(wrong)}")
@@ -91,8 +88,6 @@ def decided(identities: Mapping[str, tuple[Any, Any]], slacks: Mapping[str, Any]
 
 def _stated(statement: Statement, left: str) -> tuple[Letters, dict[str, Any]]:
     """The letters, and the right side's coefficients over the left side's, the noise under ``noise``."""
-    import sympy as sp
-
     s, right = letters_of(statement), sp.expand(total(statement))
     factor = sp.expand(total(statement, "lhs")).coeff(s[left])
     moments = [name for name in ("drift", "lag", "slope") if name in s and name != left]
@@ -102,8 +97,6 @@ def _stated(statement: Statement, left: str) -> tuple[Letters, dict[str, Any]]:
 
 def _young(first: Any, second: Any) -> tuple[Any, Any]:
     """The identity behind 2 u v <= c u^2 + v^2/c with c = first/second."""
-    import sympy as sp
-
     u, v = sp.symbols("u v", real=True)
     c = sp.Rational(first, second)
     return sp.expand(c * u**2 + v**2 / c - 2 * u * v), sp.expand((c * u - v) ** 2 / c)
@@ -111,8 +104,6 @@ def _young(first: Any, second: Any) -> tuple[Any, Any]:
 
 def _cohort() -> dict[str, tuple[Any, Any]]:
     """Identities in M and r for sums over users with P = sum ||u_i||^2 and Q = ||sum u_i||^2."""
-    import sympy as sp
-
     M, r, P, Q = sp.symbols("M r P Q", positive=True)
     kappa = (M - r) / ((M - 1) * r)
     variance = (r * P / M + r * (r - 1) / (M * (M - 1)) * (Q - P)) / r**2 - Q / M**2
@@ -125,8 +116,6 @@ def _cohort() -> dict[str, tuple[Any, Any]]:
 
 def errors() -> dict[str, tuple[Any, Any]]:
     """Errors that have mean zero given those before: their squares, at most V each, add up over steps and users."""
-    import sympy as sp
-
     K, r, V = sp.symbols("K r V", positive=True)
     j, k = sp.symbols("j k", integer=True, positive=True)
     return {
@@ -140,8 +129,6 @@ def errors() -> dict[str, tuple[Any, Any]]:
 
 def move(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Lemma C.4 without convexity: ||X||^2 <= S + 2 kappa ||w||^2 + 2 kappa ||e||^2 + W <= S + 2F + 3W."""
-    import sympy as sp
-
     s, stated = _stated(statement, "move")
     D, X = sp.symbols("D X", real=True)
     identities = (
@@ -168,8 +155,6 @@ def move(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 def drift(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Lemma C.6 without convexity, for eta~ nu = theta/24, h = 1/eta_g^2, u = 1/K and q <= 1/24; mean ||b||^2 <= 2F +
     2V/K."""
-    import sympy as sp
-
     s, stated = _stated(statement, "drift")
     theta, u, h, k, K, q, a, A = sp.symbols("theta u h k K q a A", positive=True)
     G, g, P, M, e = sp.symbols("G g P M e", positive=True)
@@ -206,8 +191,6 @@ def drift(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 def lag(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Lemma C.5 without convexity, for eta~ nu = theta l^alpha/24, with l^alpha, m = l^(2 - 2 alpha) and L = l^(2 alpha
     - 1) in [0, 1], so that l = m L and (eta~ nu)^2 = theta^2 l L/576."""
-    import sympy as sp
-
     s, stated = _stated(statement, "lag_after")
     theta, m, L, root = sp.symbols("theta m L r", positive=True)
     share, total, present, r, M = sp.symbols("l A A_C r_C M", positive=True)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from itertools import count, product
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
 from dpfl_theory.statements.model import Statement
@@ -39,8 +40,6 @@ def own_settings(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
 
     The rounds are tested at nu = mu, where the fewest are needed; F(x^0) - F* <= nu D_0^2/2.
     """
-    import sympy as sp
-
     from dpfl_theory.statements.noble2022.scaffold.theoremC_1 import LONG_ENOUGH
     from dpfl_theory.statements.noble2022.scaffold.theoremC_1_repaired import CONVEX as REPAIRED
 

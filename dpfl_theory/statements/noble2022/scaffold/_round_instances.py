@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Values
 from dpfl_theory.statements.formula import evaluate
 from dpfl_theory.statements.model import Check, Statement
@@ -70,8 +71,6 @@ def root(square: Fraction) -> Any:
     >>> root(Fraction(4, 9)), root(Fraction(2))
     (Fraction(2, 3), sqrt(2))
     """
-    import sympy as sp
-
     return evaluate(sp.sqrt(sp.Symbol("square", positive=True)), {"square": square})
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.model import Sides, Statement
@@ -40,8 +41,6 @@ def by_lemma_c2(sharp: Callable[[Letters], Sides]) -> Callable[[Statement, Any],
     eta_g >= 1."""
 
     def build(printed: Statement, _: Mapping[str, Any]) -> Outcome:
-        import sympy as sp
-
         s = letters_of(printed)
         named = {**s, "slope": 2 * s.nu * s.gap} if "gap" in s else dict(s)
         stronger = sharp(Letters({name: letter for name, letter in named.items() if name != "gap"}, printed.id))

@@ -7,6 +7,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome
 from dpfl_theory.statements.formula import evaluate, letters_of, sides_of, total
 from dpfl_theory.statements.model import Check, Statement, checks
@@ -61,8 +62,6 @@ def combination(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     affine in each letter: the corners of the first three decide, where the slack at z = 0 and its increase in z are not
     negative. The instance may give the noise's factor ("alone") and that of z in it ("shared").
     """
-    import sympy as sp
-
     gain, alone, shared = (sp.Rational(v) for v in kept(statement))
     s = letters_of(lemmaC_4.C4_SHARPENED)
     theta, p, h, z = sp.symbols("theta p h z", positive=True)

@@ -9,6 +9,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
 from dpfl_theory.statements.formula import evaluate, letters_of, prescription_of, sides_of
 from dpfl_theory.statements.model import Check, Statement, checks
@@ -31,8 +32,6 @@ def weights(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """With a = mu eta~/2 the weights (1 - a)^{-t}, t = 1..T, add up to ((1 - a)^{-T} - 1)/a, so that Lemma C.7 gives
     the weighted mean of F(x^{t-1}) - F* at most 2 D^2/(eta~ S) + 20 eta~ W = mu D^2 (1 - a)^T/(1 - (1 - a)^T) + 20
     eta~ W."""
-    import sympy as sp
-
     a, mu, D, eta = sp.symbols("a mu D eta", positive=True)
     steps = []
     for T in instance["T"]:
@@ -48,8 +47,6 @@ def logarithm(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     1/e and 1/(1 - 1/e) < 1.6. The first choice gives 1.6 mu D^2 exp(-mu eta_max T/2), the second 1.6 mu D^2 e^{-L} <=
     1.6 W/(mu T) or less; 20 eta~ W <= 40 L W/(mu T); together at most 42 L W/(mu T) + 1.6 mu D^2 exp(-mu eta_max
     T/2)."""
-    import sympy as sp
-
     mu, T, W, D = sp.symbols("mu T W D", positive=True)
     ratio = mu**2 * D**2 * T / W
     first = equal(mu * D**2 * sp.exp(-sp.log(ratio)), W / (mu * T), "the start's share at the shorter step")
@@ -77,8 +74,6 @@ def strong_cases(_: Statement, instance: Mapping[str, Any], slack: Fraction = Fr
     E F(x^t) - F* follows x' = (1 - eta a) x + eta xi, E xi^2 = V; weights (1 - mu eta/2)^{-t} on x^{t-1}. Step and
     bound are those of Theorem C.1 (1) repaired, which is this half at eta_g = sqrt(lM) = 1; slack multiplies the bound.
     """
-    import sympy as sp
-
     from dpfl_theory.statements.noble2022.scaffold.theoremC_1_repaired import STRONGLY_CONVEX as theorem
 
     found = []
@@ -106,8 +101,6 @@ _ALONE = {"M": 1, "l": 1, "K": 1, "s": 1, "R": 1, "varsigma": 0, "eta_g": 1}
 def one_user(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """T rounds of Lemma C.8 or C.9 repaired for one user on F(x) = x^2/2, in fractions: control variates cancel, and
     x' = (1 - eta~) x + eta~ xi. The prescribed step is rounded down; ``longer`` multiplies it."""
-    import sympy as sp
-
     found = []
     kind, start = ("slope", "slope0") if "slope" in letters_of(statement) else ("excess", "F0")
     for T, V in product(map(int, instance["T"]), map(Fraction, instance["V"])):

@@ -8,6 +8,7 @@ from fractions import Fraction
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
 from dpfl_theory.statements.formula import Letters, letters_of, sides_of
 from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, checks
@@ -113,8 +114,6 @@ def _every_size(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """m of R records without replacement: with S = sum_j ||g_j - mean||^2 two different records have inner product
     -S/(R(R - 1)) on average, so E||mean of the drawn - mean||^2 = (m S/R - m(m - 1) S/(R(R - 1)))/m^2.
     """
-    import sympy as sp
-
     s, stated = letters_of(statement), sides_of(statement).rhs["sampling"]
     m, S, R = sp.Symbol("m", integer=True, positive=True), sp.Symbol("S", positive=True), s.R
     found = (m * S / R - m * (m - 1) * S / (R * (R - 1))) / m**2
@@ -128,8 +127,6 @@ def _noise_length(times: int) -> Callable[[Statement, Mapping[str, Any]], Outcom
     term."""
 
     def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        import sympy as sp
-
         C, sigma, z = sp.symbols("C sigma_g z", positive=True)
         d, n = sp.symbols("d n", integer=True, positive=True)
         density = sp.exp(-(z**2) / 2) / sp.sqrt(2 * sp.pi)

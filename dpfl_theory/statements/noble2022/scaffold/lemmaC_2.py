@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.problems import make
 from dpfl_theory.statements.claims import Experiment, Outcome, Values, WorstCase
 from dpfl_theory.statements.formula import Letters, letters_of, total
@@ -89,8 +90,6 @@ def experiment(_: Statement, instance: Mapping[str, Any]) -> Experiment:
 
 def descent(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """F(x*) <= min over t of F(x) - t g^2 + nu t^2 g^2/2, g = ||grad F(x)||: what sides() asks for, and no less."""
-    import sympy as sp
-
     s, t, g = letters_of(statement), sp.Symbol("t"), sp.Symbol("g", positive=True)
     fall = t * g**2 - s.nu * t**2 * g**2 / 2
     (best,) = sp.solve(sp.diff(fall, t), t)

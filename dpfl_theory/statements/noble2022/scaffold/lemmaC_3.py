@@ -8,6 +8,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Performance, Values, WorstCase
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, Symbol, checks
@@ -138,8 +139,6 @@ def _eta(values: Mapping[str, float]) -> float:
 
 def _young(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """The right side less ||a + z||^2 is ||a - z||^2, with z the sum of the errors, E||z||^2 <= n sigma_A^2."""
-    import sympy as sp
-
     s = letters_of(statement)
     a, z = sp.symbols("a z", real=True)
     named = {s.means_squared: a**2, s.sigma_A: sp.Abs(z) / sp.sqrt(s.n)}
@@ -150,8 +149,6 @@ def _young(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 def _mean_of_squares(_: Statement, instance: Mapping[str, Any]) -> Outcome:
     """n sum z_i^2 - (sum z_i)^2 = sum over pairs of (z_i - z_j)^2, coordinate by coordinate: part 1."""
     from itertools import combinations
-
-    import sympy as sp
 
     n = int(instance["n"])
     z = sp.symbols(f"z1:{n + 1}", real=True)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
@@ -39,8 +40,6 @@ def _c4_sides(s: Letters) -> Sides:
 
 
 def _c4_sharp_sides(s: Letters) -> Sides:
-    import sympy as sp
-
     return Sides(
         {"move": s.move},
         {

@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
@@ -28,8 +29,6 @@ def _exponent(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
 
 def _c5_sides(s: Letters) -> Sides:
     """Without convexity by the gradient, whose square is at most 2 nu times the excess."""
-    import sympy as sp
-
     power = s.l ** (2 * s.alpha - 1)
     excess = {"excess": power * s.gap / (24 * s.nu)} if "gap" in s else {"slope": power * s.slope / (48 * s.nu**2)}
     return Sides(

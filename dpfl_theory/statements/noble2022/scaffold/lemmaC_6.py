@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _proof_letters as proof
@@ -20,8 +21,6 @@ from dpfl_theory.statements.noble2022.scaffold import _round_steps as steps
 
 def _c6_sides(s: Letters) -> Sides:
     """As printed where the excess is a letter; else by the gradient, where the lag is divided by eta_g^2 too."""
-    import sympy as sp
-
     half, square = sp.Rational(9, 2), s.eta_g**2
     if "gap" in s:
         lag, part, noise = half, sp.Rational(9, 40) * s.nu * s.gap, sp.Rational(27, 40)

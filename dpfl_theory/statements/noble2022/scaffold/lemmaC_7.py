@@ -8,6 +8,7 @@ from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Performance
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, checks
@@ -46,8 +47,6 @@ def _combination(*lemmas: Statement) -> Callable[[Statement, Mapping[str, Any]],
     """
 
     def build(claim: Statement, _: Mapping[str, Any]) -> Outcome:
-        import sympy as sp
-
         s = {**letters_of(claim)}
         theta, p, h, phi, z = sp.symbols("theta p h phi z", positive=True)
         s["drift"] = sp.Symbol("drift", nonnegative=True)
@@ -110,8 +109,6 @@ def _inner_product(_: Statement, instance: Mapping[str, Any]) -> Performance:
 
 
 def _sides(s: Letters, constants: Constants) -> Sides:
-    import sympy as sp
-
     gain, alone, shared = (sp.Rational(v.numerator, v.denominator) for v in constants)
     weight = 27 * s.nu**2 * s.eta**2 / s.l
     shrink = 1 - s.mu * s.eta / 2

@@ -9,6 +9,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values
 from dpfl_theory.statements.formula import Letters, evaluate, letters_of, sides_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
@@ -31,8 +32,6 @@ def _spread(s: Letters) -> Any:
 
 
 def _printed(s: Letters) -> Sides:
-    import sympy as sp
-
     deviation = noble.deviation(s)
     root = sp.sqrt(s.T * s.K * s.l * s.M)
     return Sides(
@@ -46,8 +45,6 @@ def _printed(s: Letters) -> Sides:
 
 def strongly_convex(s: Letters) -> Any:
     """The printed right side for strongly convex objectives."""
-    import sympy as sp
-
     rate = sp.Min(s.l / 108, s.mu * s.l ** sp.Rational(2, 3) / (48 * s.nu))
     noise = proof.averaged(s) / (s.mu * s.T) * _spread(s)
     return s.c * (noise + s.mu * s.D0**2 * sp.exp(-rate * s.T))
@@ -62,8 +59,6 @@ def _too_short_a_step(statement: Statement, instance: Mapping[str, Any]) -> Outc
     D_0/(100 c) and T = 100 c (T = 10^5 (1 + ln c) in the strongly convex case, mu = nu) the right side is smaller,
     whatever c >= 1 is.
     """
-    import sympy as sp
-
     s, strongly = letters_of(statement), bool(instance["strongly"])
     right = strongly_convex(Letters({**s, "mu": s.nu}, statement.id)) if strongly else total(statement)
     c, nu, D0 = s.c, s.nu, s.D0
@@ -99,8 +94,6 @@ def short_steps(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
 
 def _balance(s: Letters) -> Any:
     """The eta~ at which the two terms of Theorem C.1.explicit are equal: D_0/sqrt(10 T W)."""
-    import sympy as sp
-
     return s.D0 / sp.sqrt(10 * s.T * proof.averaged(s) * _spread(s))
 
 
@@ -111,8 +104,6 @@ def best_step(values: Mapping[str, float]) -> float:
 
 
 def _repaired(s: Letters) -> Sides:
-    import sympy as sp
-
     return Sides(
         runs.without_warm_round(s, "excess", "F0"),
         {
@@ -124,8 +115,6 @@ def _repaired(s: Letters) -> Sides:
 
 def _step(s: Letters) -> Mapping[str, Any]:
     """eta~ = min(l^(2/3)/(24 nu), D_0/sqrt(10 T W))."""
-    import sympy as sp
-
     return {"eta": sp.Min(s.l ** sp.Rational(2, 3) / (24 * s.nu), _balance(s))}
 
 
@@ -134,8 +123,6 @@ def _two_cases(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
     f(b) = 4 sqrt(10) D sqrt(W/T). If a < b, 20 a W <= 20 b W = half of that, and 2 D^2/(a T) is the other term.
     """
-    import sympy as sp
-
     s, ours = letters_of(explicit.EXPLICIT), letters_of(statement)
     given, terms = total(explicit.EXPLICIT), sides_of(statement).rhs
     named = {ours[name]: s[name] for name in ours if name in s}

@@ -9,6 +9,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Experiment, Outcome
 from dpfl_theory.statements.formula import Letters, evaluate, letters_of, sides_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Expected, Sides, Source, Statement
@@ -27,8 +28,6 @@ _WHERE = "Lemma C.9, Appendix C.4"
 
 
 def _printed(s: Letters) -> Sides:
-    import sympy as sp
-
     deviation = noble.deviation(s)
     root = sp.sqrt(s.T * s.K * s.l * s.M)
     return Sides(
@@ -49,8 +48,6 @@ def _no_step_helps(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     F_0. At T = 4c the right side is 8 c sqrt(nu) F_0 + nu F_0/4, below 2 Phi(-1/sqrt(8)) nu F_0 once nu is large: the
     units of the first term are wrong, and a change of units decides.
     """
-    import sympy as sp
-
     s = letters_of(statement)
     unit = {s[name]: 1 for name in ("K", "M", "l", "s", "R", "eta_g")} | {s.varsigma: 0}
     c, nu, F0, T = s.c, s.nu, s.F0, s.T
@@ -76,8 +73,6 @@ def _too_short_a_step(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     E min(x^t, k) >= k - T eta_l nu k - eta_l sqrt(T V) >= (1 - 1/1000 - 1/10^6) k for Sigma = sqrt(nu F_0)/(100 c), and
     F'(x) >= nu min(x, k).
     """
-    import sympy as sp
-
     s, terms = letters_of(statement), sides_of(statement).rhs
     unit = {s[name]: 1 for name in ("K", "M", "l", "s", "R", "eta_g")} | {s.varsigma: 0}
     c, nu, F0 = s.c, s.nu, s.F0
@@ -118,8 +113,6 @@ def _noise(s: Letters) -> Any:
 
 def _balance(s: Letters) -> Any:
     """The eta~ at which both terms of f (`_two_cases`) are equal: sqrt(12 F_0/(5 nu T W))."""
-    import sympy as sp
-
     return sp.sqrt(12 * s.F0 / (5 * s.nu * s.T * _noise(s)))
 
 
@@ -131,16 +124,12 @@ def best_step(values: Mapping[str, float]) -> float:
 
 def _step(s: Letters) -> Mapping[str, Any]:
     """eta~ = min(l^(2/3)/(24 nu), sqrt(12 F_0/(5 nu T W)))."""
-    import sympy as sp
-
     return {"eta": sp.Min(s.l ** sp.Rational(2, 3) / (24 * s.nu), _balance(s))}
 
 
 def _two_cases(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """12/5 = 1/gain and 12/5 (alone + shared z) <= 6 + z, so the mean of ||grad F||^2 is at most f(eta~) = (12/5)
     F_0/(eta~ T) + nu eta~ W; at its best step b, f(b) = 2 sqrt((12/5) nu F_0 W/T), and nu b W is half of that."""
-    import sympy as sp
-
     s, terms = letters_of(statement), sides_of(statement).rhs
     W = sp.Symbol("W", positive=True)
     b = sp.sqrt(12 * s.F0 / (5 * s.nu * s.T * W))
@@ -157,8 +146,6 @@ def _two_cases(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 
 def _repaired(s: Letters) -> Sides:
-    import sympy as sp
-
     return Sides(
         runs.without_warm_round(s, "slope", "slope0"),
         {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
@@ -23,16 +24,12 @@ _COMMON = ("c", "eta_g", "eta_l", "nu", "M", "l", "R", "s", "K", "T", "varsigma"
 
 def _steps(s: Letters, strongly: bool = False) -> Mapping[str, Any]:
     """eta_g = sqrt(lM); eta_l = l^(2/3)/(24 nu K eta_g), and at most l/(54 mu K eta_g) if strongly convex."""
-    import sympy as sp
-
     eta_g = sp.sqrt(s.l * s.M)
     eta_l = s.l ** sp.Rational(2, 3) / (24 * s.nu * s.K * eta_g)
     return {"eta_g": eta_g, "eta_l": sp.Min(eta_l, s.l / (54 * s.mu * s.K * eta_g)) if strongly else eta_l}
 
 
 def _strongly_convex(s: Letters) -> Sides:
-    import sympy as sp
-
     variance = s.varsigma**2 / (s.s * s.R) + s.Sigma**2
     # min(l/108, mu l^(2/3)/(48 nu)), with nu taken out: sympy cannot typeset the exponential otherwise.
     rate = sp.Min(s.l * s.nu / 108, s.mu * s.l ** sp.Rational(2, 3) / 48) / s.nu
@@ -46,8 +43,6 @@ def _strongly_convex(s: Letters) -> Sides:
 
 
 def _convex(s: Letters) -> Sides:
-    import sympy as sp
-
     return Sides(
         {"excess": s.excess},
         {
@@ -58,8 +53,6 @@ def _convex(s: Letters) -> Sides:
 
 
 def _non_convex(s: Letters) -> Sides:
-    import sympy as sp
-
     return Sides(
         {"gradient": s.gradient},
         {

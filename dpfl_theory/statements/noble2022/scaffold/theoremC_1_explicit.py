@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, checks
@@ -20,8 +21,6 @@ from dpfl_theory.statements.symbolic import equal
 
 
 def _sides(s: Letters, constants: lemma.Constants) -> Sides:
-    import sympy as sp
-
     gain, alone, shared = (sp.Rational(v.numerator, v.denominator) for v in constants)
     noise = s.eta * proof.averaged(s) / gain
     return Sides(

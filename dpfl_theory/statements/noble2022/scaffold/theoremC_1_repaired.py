@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Experiment, Outcome
 from dpfl_theory.statements.formula import Letters, letters_of, sides_of
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
@@ -25,47 +26,33 @@ _OUTPUT = "the averaged output is over x^0, ..., x^{T-1}, which Lemma C.7 bounds
 
 def _short(s: Letters) -> Any:
     """l^(2/3)/(24 nu)."""
-    import sympy as sp
-
     return s.l ** sp.Rational(2, 3) / (24 * s.nu)
 
 
 def _steps(s: Letters, step: Callable[[Letters], Any]) -> Mapping[str, Any]:
     """eta_g = sqrt(lM), eta_l = eta~/(K eta_g)."""
-    import sympy as sp
-
     eta_g = sp.sqrt(s.l * s.M)
     return {"eta_g": eta_g, "eta_l": step(s) / (s.K * eta_g)}
 
 
 def _convex_step(s: Letters) -> Any:
-    import sympy as sp
-
     return sp.Min(_short(s), s.D0 / sp.sqrt(20 * s.T * proof.averaged(s)))
 
 
 def _strong_step(s: Letters) -> Any:
-    import sympy as sp
-
     return sp.Min(_short(s), s.l / (54 * s.mu), 2 * _log(s) / (s.mu * s.T))
 
 
 def _log(s: Letters) -> Any:
     """L = ln max(e, mu^2 D_0^2 T/W), W = 2V/(KlM)."""
-    import sympy as sp
-
     return sp.log(sp.Max(sp.E, s.mu**2 * s.D0**2 * s.T / (2 * proof.averaged(s))))
 
 
 def _smooth_step(s: Letters) -> Any:
-    import sympy as sp
-
     return sp.Min(_short(s), sp.sqrt(12 * s.F0 / (35 * s.nu * s.T * proof.averaged(s))))
 
 
 def _convex(s: Letters) -> Sides:
-    import sympy as sp
-
     return Sides(
         {"excess": s.excess},
         {
@@ -76,8 +63,6 @@ def _convex(s: Letters) -> Sides:
 
 
 def _strongly_convex(s: Letters) -> Sides:
-    import sympy as sp
-
     rate = sp.Min(s.l * s.nu / 108, s.mu * s.l ** sp.Rational(2, 3) / 48) / s.nu
     return Sides(
         {"excess": s.excess},
@@ -89,8 +74,6 @@ def _strongly_convex(s: Letters) -> Sides:
 
 
 def _non_convex(s: Letters) -> Sides:
-    import sympy as sp
-
     return Sides(
         runs.without_warm_round(s, "slope", "slope0"),
         {
@@ -104,8 +87,6 @@ def _at_sqrt(lemma: Statement) -> Callable[[Statement, Mapping[str, Any]], Outco
     """The lemma's terms at eta_g = sqrt(lM) are this statement's, squared to be free of roots."""
 
     def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        import sympy as sp
-
         s, own, theirs = letters_of(statement), letters_of(lemma), sides_of(lemma).rhs
         named = {own[name]: s[name] for name in own if name in s} | {own.eta_g: sp.sqrt(s.l * s.M)}
         return all_equal(
@@ -121,8 +102,6 @@ def _at_sqrt(lemma: Statement) -> Callable[[Statement, Mapping[str, Any]], Outco
 def _log_terms(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """42 L W/(mu T) at W = 2V/(KlM) is the noise term, and mu eta~/2 at both ends of eta~'s limit is the rate of the
     start's."""
-    import sympy as sp
-
     s, stated = letters_of(statement), sides_of(statement).rhs
     W = 2 * proof.averaged(s)
     start = sp.Rational(8, 5) * s.mu * s.D0**2
