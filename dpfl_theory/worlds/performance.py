@@ -11,7 +11,7 @@ from typing import Any
 
 from dpfl_theory.worlds.base import Vector, World
 
-__all__ = ["FunctionClass"]
+__all__ = ["FunctionClass", "declared"]
 
 
 class FunctionClass(World):
@@ -55,3 +55,16 @@ class FunctionClass(World):
 
     def bounded(self, v: Vector, threshold: Any) -> Vector:
         raise NotImplementedError("a clipped message is no linear form: give its factor as a number")
+
+
+def declared(problem: Any, kind: str, count: int, mu: float = 0.0, L: float = 1.0) -> list[Any]:
+    """L-smooth functions of a class: ``convex``, ``strongly convex`` with mu, or ``non-convex``."""
+    from PEPit.functions import SmoothConvexFunction, SmoothFunction, SmoothStronglyConvexFunction
+
+    known: dict[str, tuple[Any, dict[str, float]]] = {
+        "convex": (SmoothConvexFunction, {}),
+        "non-convex": (SmoothFunction, {}),
+        "strongly convex": (SmoothStronglyConvexFunction, {"mu": mu}),
+    }
+    chosen, more = known[kind]
+    return [problem.declare_function(chosen, L=L, **more) for _ in range(count)]

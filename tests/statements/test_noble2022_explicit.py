@@ -22,8 +22,7 @@ from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.noble2022 import _explicit_runs
-from dpfl_theory.statements.noble2022.fedavg import _steps as _fedavg_steps
-from dpfl_theory.statements.noble2022.fedavg import theoremC_2_repaired
+from dpfl_theory.statements.noble2022.fedavg import _step_size, theoremC_2_repaired
 from dpfl_theory.statements.noble2022.scaffold import (
     _descent_performance,
     _smooth_descent,
@@ -164,12 +163,12 @@ def test_a_user_without_dissimilarity_divides_by_nothing() -> None:
     v = {"varsigma": 0.0, "s": 1.0, "R": 1.0, "Sigma": 0.0, "K": 1.0, "l": 1.0, "M": 3.0, "G": 0.0, "nu": 2.0, "B": 1.0,
          "D0": 1.0, "F0": 1.0, "T": 10.0}  # fmt: skip
     for kind, part in (("convex", "CONVEX"), ("non-convex", "NON_CONVEX")):
-        assert _fedavg_steps.step(kind, v) == 1 / 32
+        assert _step_size.step(kind, v) == 1 / 32
         statement = getattr(theoremC_2_repaired, part)
         symbols = letters_of(statement)
         eta_l = prescription_of(statement)["eta_l"].subs({symbols[k]: x for k, x in v.items() if k in symbols})
         assert float(eta_l) == pytest.approx(1 / 32 / math.sqrt(3))
-    assert _fedavg_steps.strong_step({**v, "mu": 0.1}) == 1 / 32
+    assert _step_size.strong_step({**v, "mu": 0.1}) == 1 / 32
 
 
 def test_prescriptions_of_the_repaired_theorems_are_those_of_the_runs() -> None:
@@ -179,9 +178,9 @@ def test_prescriptions_of_the_repaired_theorems_are_those_of_the_runs() -> None:
         "theoremC.1.convex": lemmaC_8.best_step,
         "theoremC.1.strongly-convex": _strongly_convex.strong_step,
         "theoremC.1.non-convex": lemmaC_9.best_step,
-        "theoremC.2.convex": lambda v: _fedavg_steps.step("convex", v),
-        "theoremC.2.strongly-convex": _fedavg_steps.strong_step,
-        "theoremC.2.non-convex": lambda v: _fedavg_steps.step("non-convex", v),
+        "theoremC.2.convex": lambda v: _step_size.step("convex", v),
+        "theoremC.2.strongly-convex": _step_size.strong_step,
+        "theoremC.2.non-convex": lambda v: _step_size.step("non-convex", v),
     }
     for T in (500.0, 9e3, 1e8):
         v["T"] = T

@@ -20,6 +20,7 @@ from dpfl_theory.statements import get
 from dpfl_theory.statements.claims import Values, WorstCase
 from dpfl_theory.statements.formula import letters_of, sides_of
 from dpfl_theory.statements.model import Sides, Statement
+from dpfl_theory.statements.noble2022._moments import Users, rounds, users_of
 from dpfl_theory.statements.noble2022.scaffold import (
     _control_spread,
     _round_performance,
@@ -34,7 +35,6 @@ from dpfl_theory.statements.noble2022.scaffold import (
     lemmaC_8,
     lemmaC_9,
 )
-from dpfl_theory.statements.noble2022.scaffold._moments import Users, rounds, users_of
 from dpfl_theory.statements.noble2022.scaffold._round_instances import CONVEX, OTHER, rounds_of
 
 VALUES = {

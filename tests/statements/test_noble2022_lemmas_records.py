@@ -20,6 +20,7 @@ from dpfl_theory.checks.worst_case import inequality, solve
 from dpfl_theory.statements.claims import Case, Performance, Values, WorstCase
 from dpfl_theory.statements.formula import sides_of
 from dpfl_theory.statements.model import Sides, Statement
+from dpfl_theory.statements.noble2022._moments import Users, rounds
 from dpfl_theory.statements.noble2022.scaffold import _lemma_enumeration as draws
 from dpfl_theory.statements.noble2022.scaffold import (
     _round_instances,
@@ -35,7 +36,6 @@ from dpfl_theory.statements.noble2022.scaffold import (
     lemmaC_6,
     lemmaC_7,
 )
-from dpfl_theory.statements.noble2022.scaffold._moments import Users, rounds
 from dpfl_theory.statements.noble2022.scaffold._user_records import RecordUser, Steps
 
 

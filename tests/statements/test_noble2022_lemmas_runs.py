@@ -24,6 +24,7 @@ from dpfl_theory.problems import make
 from dpfl_theory.problems.quadratic import from_matrices
 from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.statements.noble2022._moments import Users, rounds
 from dpfl_theory.statements.noble2022.scaffold import (
     _control_spread,
     _lemma_runs,
@@ -35,7 +36,6 @@ from dpfl_theory.statements.noble2022.scaffold import (
     lemmaC_6,
     lemmaC_7,
 )
-from dpfl_theory.statements.noble2022.scaffold._moments import Users, rounds
 
 SETTINGS = Settings(alpha=1e-8)
 

@@ -7,20 +7,13 @@ from typing import Any
 
 from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.formula import evaluate, prescription_of
-from dpfl_theory.statements.model import Check, Expected, Statement, checks
+from dpfl_theory.statements.model import Check, Statement, checks
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
-from dpfl_theory.statements.noble2022.fedavg import _steps as steps
+from dpfl_theory.statements.noble2022.fedavg import _step_size as steps
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_8
 
-__all__ = ["CONSTANTS", "MEAN", "experiment", "fedavg_of", "private_runs"]
+__all__ = ["CONSTANTS", "experiment", "fedavg_of", "private_runs"]
 
-MEAN = Expected(
-    "excess",
-    (("suboptimality", 1),),
-    (1, 0),
-    r"\frac{1}{T}\sum_t \mathbb{E}(F(x^t) - F^*)",
-    "mean excess of the iterates that the rounds start from",
-)
 CONSTANTS = {"scaffold": 102.0, "fedavg": 12.0}
 """Constants that serve in Theorem 4.2: its algebra checks derive them."""
 

@@ -11,10 +11,9 @@ from dpfl_theory.statements.formula import Letters, letters_of, prescription_of,
 from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _private_runs as private
-from dpfl_theory.statements.noble2022 import _proof_letters as proof
 from dpfl_theory.statements.noble2022 import _utility as noble
-from dpfl_theory.statements.noble2022._letters import LETTERS as PRIVACY
 from dpfl_theory.statements.noble2022.fedavg import theoremC_2
+from dpfl_theory.statements.noble2022.privacy._letters import LETTERS as PRIVACY
 from dpfl_theory.statements.noble2022.rates import _rate_constants as constants
 from dpfl_theory.statements.noble2022.rates import _rates as rates
 from dpfl_theory.statements.symbolic import equal
@@ -86,8 +85,8 @@ def _small(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
 
 
 SMALL = Assumption("delta <= 1/2 and T l/delta >= 2, so that log(2 y) <= 2 log(y) for both logarithms", _small)
-_NAMES = ("c", "nu", "varsigma", "s", "R", *proof.COHORT, "T", "D0")
-_LETTERS = (*proof.letters(*_NAMES), _CLIP, _DIMENSION, *(PRIVACY[name] for name in ("epsilon", "delta", "sigma_g")))
+_NAMES = ("c", "nu", "varsigma", "s", "R", *noble.COHORT, "T", "D0")
+_LETTERS = (*noble.letters(*_NAMES), _CLIP, _DIMENSION, *(PRIVACY[name] for name in ("epsilon", "delta", "sigma_g")))
 _BASE = (noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.SAMPLING, noble.ROUNDS, SMALL)
 _NOTE = (
     "O stands for a constant c: c = 102 (DP-SCAFFOLD-warm) and 12 (DP-FedAvg) serve, twice as much for the printed "
@@ -120,7 +119,7 @@ SCAFFOLD: Statement = Statement(
     kind="theorem",
     title="DP-SCAFFOLD-warm at the private noise scale: convex",
     source=Source(
-        proof.PAPER,
+        noble.PAPER,
         "Theorem 4.2, Section 4.2",
         note=f"{_NOTE}. The mean over T + 1 rounds counts the warm one, which the second term takes back",
         provenance="restored",
@@ -134,7 +133,7 @@ SCAFFOLD: Statement = Statement(
         "DP-SCAFFOLD-warm with convex nu-smooth F_i and sigma_g = sigma_g* has step sizes and weights with which the "
         "excess satisfies the bound, whatever the heterogeneity."
     ),
-    symbols=(*_LETTERS, *proof.letters("F0")),
+    symbols=(*_LETTERS, *noble.letters("F0")),
     expectations=(runs.EXCESS,),
     assumptions=(*_BASE, noble.WARM),
     sides=_scaffold,
@@ -168,13 +167,13 @@ FEDAVG: Statement = Statement(
     id="noble2022.theorem4.2.fedavg",
     kind="theorem",
     title="DP-FedAvg at the private noise scale: convex",
-    source=Source(proof.PAPER, "Theorem 4.2, Section 4.2", note=_NOTE),
+    source=Source(noble.PAPER, "Theorem 4.2, Section 4.2", note=_NOTE),
     text=(
         "DP-FedAvg with convex nu-smooth F_i of dissimilarity (G, B) and sigma_g = sigma_g* has step sizes and "
         "weights with which the excess satisfies the bound."
     ),
     symbols=(*_LETTERS, *noble.letters("G", "B")),
-    expectations=(private.MEAN,),
+    expectations=(noble.MEAN_EXCESS,),
     assumptions=(*_BASE, noble.DISSIMILAR),
     sides=_fedavg,
     universal=False,

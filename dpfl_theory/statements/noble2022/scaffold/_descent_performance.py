@@ -13,7 +13,6 @@ from typing import Any
 from dpfl_theory.statements.claims import Performance
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.model import checks as each
-from dpfl_theory.statements.noble2022.scaffold._round_performance import mean
 from dpfl_theory.statements.noble2022.scaffold._smooth_descent import PART, Kept, kept
 from dpfl_theory.worlds.base import Vector, average, expected
 from dpfl_theory.worlds.performance import FunctionClass
@@ -46,7 +45,7 @@ def performance(statement: Statement, instance: Mapping[str, Any], claim: Kept |
     slope = world.square(average([world.gradient(i, x) for i in range(M)]))
 
     def excess(point: Vector) -> Any:
-        value = mean([world.value(i, point) for i in range(M)]) - least
+        value = average([world.value(i, point) for i in range(M)]) - least
         problem.add_constraint(value >= 0)
         return value
 
@@ -54,11 +53,14 @@ def performance(statement: Statement, instance: Mapping[str, Any], claim: Kept |
         after = scaffold(world, Scaffold(x, average(own), own), eta, eta_g, K, size)
         points = [after.paths[i][:K] if i in after.cohort else lagged[i] for i in range(M)]
         value = excess(after.x)
-        return {"value": value, "lag": mean([world.square(p - after.x) for own_points in points for p in own_points])}
+        return {
+            "value": value,
+            "lag": average([world.square(p - after.x) for own in points for p in own]),
+        }
 
     start, found = excess(x), expected(world, observed)
     weight = 12 * step**2 / share
-    before = mean([world.square(p - x) for points in lagged for p in points])
+    before = average([world.square(p - x) for points in lagged for p in points])
     left = found["value"] + weight * found["lag"] + gain * step * slope
     right = start + weight * before + step**2 * (alone + shared * size / eta_g**2) / (K * size) * V
     return Performance(problem, left, right, "descent over one round, the gain on the left")

@@ -19,8 +19,8 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import letters_of, total
 from dpfl_theory.statements.model import Statement
-from dpfl_theory.statements.noble2022 import _proof_letters as proof
-from dpfl_theory.statements.noble2022.scaffold._lemma_proofs import decided, errors
+from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.symbolic import decided, errors
 
 __all__ = ["first_display", "other_displays"]
 
@@ -32,8 +32,8 @@ def first_display(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     K, r, k, V = s["K"], sp.Symbol("r", positive=True), sp.Symbol("k", integer=True, positive=True), sp.Symbol("V")
     users = sp.summation(1, (k, 1, r)) * sp.summation(V, (k, 1, K)) / (K * r) ** 2
     stated = total(statement)
-    proved = users.subs(r, s["l"] * s["M"]).subs(V, proof.variance(s))
-    return decided(errors(), {"noise": (stated - proved) / proof.averaged(s)}, (sp.Symbol("theta"),))
+    proved = users.subs(r, s["l"] * s["M"]).subs(V, noble.variance(s))
+    return decided(errors(), {"noise": (stated - proved) / noble.averaged(s)}, (sp.Symbol("theta"),))
 
 
 def other_displays(statement: Statement, _: Mapping[str, Any]) -> Outcome:
@@ -65,8 +65,8 @@ def other_displays(statement: Statement, _: Mapping[str, Any]) -> Outcome:
             d**2 - 2 * eta * (inner - g**2 / nu) - eta * (2 / nu - eta) * g**2,
         ),
     }
-    size, unit = share * s["M"], proof.averaged(s)
-    at = {V: proof.variance(s), r: size}
+    size, unit = share * s["M"], noble.averaged(s)
+    at = {V: noble.variance(s), r: size}
     slacks = {
         "step": ((2 / nu - eta) * nu / 2).subs(eta, 2 * theta / nu),
         "second": (stated - (several / r**2).subs(at)) / unit,

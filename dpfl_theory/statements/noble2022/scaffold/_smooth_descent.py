@@ -11,10 +11,10 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome
 from dpfl_theory.statements.formula import evaluate, letters_of, sides_of, total
 from dpfl_theory.statements.model import Check, Statement, checks
-from dpfl_theory.statements.noble2022 import _proof_letters as proof
+from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022._moments import RoundMoments, Users, rounds, users_of
 from dpfl_theory.statements.noble2022.scaffold import _round_instances as exact
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_4, lemmaC_5, lemmaC_6, lemmaC_7
-from dpfl_theory.statements.noble2022.scaffold._moments import RoundMoments, Users, rounds, users_of
 
 __all__ = ["PART", "combination", "descent", "descent_checks", "kept"]
 
@@ -77,7 +77,7 @@ def combination(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     drift = side(lemmaC_6.C6_SHARPENED, "rhs") - side(lemmaC_6.C6_SHARPENED, "lhs")
     change = -eta / 2 * s["slope"] + eta / 2 * nu**2 * s["drift"] + nu / 2 * side(lemmaC_4.C4_SHARPENED, "rhs")
     change += weight * (side(lemmaC_5.C5_SHARPENED, "rhs") - s["lag"]) + sp.Rational(10, 27) * drift
-    W = proof.averaged(s)
+    W = noble.averaged(s)
     alone, shared = sp.Rational(instance.get("alone", alone)), sp.Rational(instance.get("shared", shared))
     claim = -gain * eta * s["slope"] + nu * eta**2 * W * (alone + shared * share * s["M"] / eta_g**2)
     slack = sp.expand(claim - change)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -13,17 +13,16 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
 from dpfl_theory.statements.formula import evaluate, letters_of, prescription_of, sides_of
 from dpfl_theory.statements.model import Check, Statement, checks
+from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022._moments import below, weighted
 from dpfl_theory.statements.symbolic import all_equal, as_fractions, equal
 
 __all__ = [
-    "below",
-    "log_factor",
     "logarithm",
     "one_user",
     "one_user_checks",
     "strong_cases",
     "strong_step",
-    "weighted",
     "weights",
 ]
 
@@ -60,12 +59,7 @@ def strong_step(values: Mapping[str, float]) -> float:
     V = v["varsigma"] ** 2 / (v["s"] * v["R"]) + v["Sigma"] ** 2
     W = V * (1 + v["l"] * v["M"] / v["eta_g"] ** 2) / (v["K"] * v["l"] * v["M"])
     limit: float = min(v["l"] ** (2 / 3) / (24 * v["nu"]), v["l"] / (54 * v["mu"]))
-    return min(limit, 2 * log_factor(v["mu"], v["D0"], v["T"], W) / (v["mu"] * v["T"])) if W else limit
-
-
-def log_factor(mu: float, D0: float, T: float, W: float) -> float:
-    """L, 1 for W = 0, where the term that it multiplies is 0."""
-    return math.log(max(math.e, mu**2 * D0**2 * T / W)) if W else 1.0
+    return min(limit, 2 * noble.log_factor(v["mu"], v["D0"], v["T"], W) / (v["mu"] * v["T"])) if W else limit
 
 
 def strong_cases(_: Statement, instance: Mapping[str, Any], slack: Fraction = Fraction(1)) -> list[Case]:
@@ -125,19 +119,6 @@ def _squares(shrink: Fraction, eta: Fraction, V: Fraction, start: Fraction, T: i
     return found
 
 
-def weighted(values: Sequence[Fraction], rate: Fraction) -> Fraction:
-    """The mean with weights (1 - rate)^{-t}, t = 1, 2, ...
-
-    >>> weighted([Fraction(1), Fraction(3)], Fraction(0)), weighted([Fraction(1), Fraction(3)], Fraction(1, 2))
-    (Fraction(2, 1), Fraction(7, 3))
-    """
-    weights, found, weight = Fraction(0), Fraction(0), Fraction(1)
-    for value in values:
-        weight /= 1 - rate
-        weights, found = weights + weight, found + weight * value
-    return found / weights
-
-
 _RUN = {"T": [1, 100, 400], "V": ["1/1000", "1"]}
 
 
@@ -155,8 +136,3 @@ def one_user_checks(apart: str) -> tuple[Check, ...]:
         f"just outside {apart}": {"T": [100], "V": ["1"], "start": "0"},
     }
     return (*checks("exact", one_user, inside), *checks("exact", one_user, outside, "not-applicable"))
-
-
-def below(value: Any, parts: int) -> Fraction:
-    """A fraction of at most the value, a positive number or sympy number, a part or two below it."""
-    return Fraction(int(value * parts) - 1, parts)

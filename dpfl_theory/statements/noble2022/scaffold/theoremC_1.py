@@ -100,7 +100,7 @@ STRONGLY_CONVEX: Statement = Statement(
         "the bound."
     ),
     symbols=noble.letters(*_COMMON, "mu", "D0"),
-    expectations=(first.EXCESS,),
+    expectations=(noble.OUTPUT_EXCESS,),
     reading=noble.NEVER_CLIPPED,
     assumptions=(
         noble.STRONGLY_CONVEX,
@@ -116,14 +116,14 @@ STRONGLY_CONVEX: Statement = Statement(
         Check(
             "algebra",
             "a step that does not shrink with T",
-            noble.keeps_a_distance,
+            lasting.keeps_a_distance,
             _FLOOR,
             "violated",
         ),
         Check(
             "algebra",
             "the same with bounded gradients",
-            noble.keeps_a_distance,
+            lasting.keeps_a_distance,
             {**{name: value for name, value in _FLOOR.items() if name != "Sigma"}, "varsigma": "1"},
             "violated",
         ),
@@ -179,7 +179,7 @@ CONVEX: Statement = Statement(
         "w_t with which the averaged output satisfies the bound."
     ),
     symbols=noble.letters(*_COMMON, "D0"),
-    expectations=(first.EXCESS,),
+    expectations=(noble.OUTPUT_EXCESS,),
     assumptions=(noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.SAMPLING, noble.ROUNDS),
     sides=_convex,
     prescription=_steps,
@@ -187,7 +187,7 @@ CONVEX: Statement = Statement(
         Check(
             "algebra",
             "start at the minimiser",
-            noble.starts_at_the_minimiser("D0"),
+            lasting.starts_at_the_minimiser("D0"),
             expected="violated",
         ),
         lasting.bent(),
@@ -242,7 +242,7 @@ NON_CONVEX: Statement = Statement(
         "a random iterate, x^t with probability w_t, satisfies the bound."
     ),
     symbols=noble.letters(*_COMMON, "F0"),
-    expectations=(first.GRADIENT,),
+    expectations=(noble.OUTPUT_GRADIENT,),
     assumptions=(noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.SAMPLING, noble.ROUNDS),
     sides=_non_convex,
     prescription=_steps,
@@ -250,7 +250,7 @@ NON_CONVEX: Statement = Statement(
         Check(
             "algebra",
             "start at the minimiser",
-            noble.starts_at_the_minimiser("F0"),
+            lasting.starts_at_the_minimiser("F0"),
             expected="violated",
         ),
         lasting.lasting(),
