@@ -3,80 +3,67 @@
 from __future__ import annotations
 
 from dpfl_theory.statements.das2022 import _instances as base
-from dpfl_theory.statements.das2022._instances import Instance, fixed, independent, problem
+from dpfl_theory.statements.das2022._instances import Instance, fixed, independent, problem, run
 
 # Here the expectations of (3) are infinite: one gradient direction, and Delta_i* > 0.
 APART: dict[str, Instance] = {
-    "two clients apart in one dimension": {
-        "problem": problem("huber-scalar", minimisers=[-1.0, 1.0], thresholds=[1.0, 1.0]),
-        "distance": 0.5,
-        "rho": 0.3,
-        "alpha": 2.0,
-        "E": 1,
-        "rounds": 100,
-    },
+    "two clients apart in one dimension": run(
+        problem("huber-scalar", minimisers=[-1.0, 1.0], thresholds=[1.0, 1.0]), 0.5, rho=0.3, alpha=2.0, E=1, rounds=100
+    ),
 }
 
 # Inside Theorem 3's range: epsilon = 5 < r^2 K/n^2 = 5.06, delta = 1e-5, and rho is that of q = 3.647, more than the
 # 3.633 that is certified to be enough for the privacy of these rounds, with noise from each client.
 IN_RANGE: dict[str, Instance] = {
-    "forty unequal clients, independent r = 3, within Theorem 3's range": {
-        "problem": problem("huber-scalar", minimisers=[0.0] * 40, thresholds=[1.0] + [1e-6] * 39),
-        "distance": 0.02,
-        "rho": 0.0324,
-        "alpha": 1.0,
-        "E": 1,
-        "rounds": 900,
-        "cohort": independent(3),
-        "lanes": 2048,
-    },
+    "forty unequal clients, independent r = 3, within Theorem 3's range": run(
+        problem("huber-scalar", minimisers=[0.0] * 40, thresholds=[1.0] + [1e-6] * 39),
+        0.02,
+        rho=0.0324,
+        alpha=1.0,
+        E=1,
+        rounds=900,
+        cohort=independent(3),
+        lanes=2048,
+    ),
 }
 
 # Fifty local steps, so short that eta L E is 1/4.
 LONG_PHASE: dict[str, Instance] = {
-    f"quadratics, independent r = {r}, E = 50, eta L = 0.005": {
-        "problem": base.CURVED,
-        "distance": 3.0,
-        "margin": 1.0,
-        "rho": 0.05,
-        "step": 0.005,
-        "E": 50,
-        "rounds": 40,
-        "cohort": independent(r),
-        "lanes": 512,
-    }
+    f"quadratics, independent r = {r}, E = 50, eta L = 0.005": run(
+        base.CURVED, 3.0, margin=1.0, rho=0.05, step=0.005, E=50, rounds=40, cohort=independent(r), lanes=512
+    )
     for r in (1, 3)
 }
 
 # One round's noise is 13 times as long as an update, and the objective is linear all around the minimiser but for a
 # stretch that is shorter than a step: the gap that noise keeps up is then two thirds of the bound.
 NOISE_LEADS: dict[str, Instance] = {
-    "one dimension, noise leads, independent r = 2": {
-        "problem": problem("huber-scalar", minimisers=[0.0] * 4, thresholds=[1.0] * 4),
-        "distance": 0.001,
-        "C_hat": 1.0,
-        "rho": 0.6,
-        "step": 0.1,
-        "E": 1,
-        "rounds": 500,
-        "cohort": independent(2),
-        "lanes": 512,
-    },
+    "one dimension, noise leads, independent r = 2": run(
+        problem("huber-scalar", minimisers=[0.0] * 4, thresholds=[1.0] * 4),
+        0.001,
+        C_hat=1.0,
+        rho=0.6,
+        step=0.1,
+        E=1,
+        rounds=500,
+        cohort=independent(2),
+        lanes=512,
+    ),
 }
 
 # Noise alone, never clipped: what it does to the gap is known.
 ISOTROPIC: dict[str, Instance] = {
-    "equal quadratics at w*, noise alone, 2 of 4 clients": {
-        "problem": problem("quadratic", clients=4, dimension=3, condition=1.0, heterogeneity=0.0, seed=1),
-        "distance": 0.001,
-        "C_hat": 1.0,
-        "rho": 0.05,
-        "step": 0.05,
-        "E": 2,
-        "rounds": 100,
-        "cohort": fixed(2),
-        "lanes": 512,
-    },
+    "equal quadratics at w*, noise alone, 2 of 4 clients": run(
+        problem("quadratic", clients=4, dimension=3, condition=1.0, heterogeneity=0.0, seed=1),
+        0.001,
+        C_hat=1.0,
+        rho=0.05,
+        step=0.05,
+        E=2,
+        rounds=100,
+        cohort=fixed(2),
+        lanes=512,
+    ),
 }
 
 # Bounds below their left side at w_0: updates as long as C all the way, or longer than C at the start.
@@ -85,17 +72,9 @@ ALPHA_CLIP_TIGHT: dict[str, Instance] = {
         **base.LIPSCHITZ["nearly linear objective, longest travel"],
         "C_hat": 1.0,
     },
-    "shared minimiser, updates clipped, independent r = 3, long run": {
-        "problem": base.CURVED_SHARED,
-        "distance": 5.0,
-        "C_hat": 0.5,
-        "rho": 0.05,
-        "alpha": 1.0,
-        "E": 2,
-        "rounds": 4000,
-        "cohort": independent(3),
-        "lanes": 64,
-    },
+    "shared minimiser, updates clipped, independent r = 3, long run": run(
+        base.CURVED_SHARED, 5.0, C_hat=0.5, rho=0.05, alpha=1.0, E=2, rounds=4000, cohort=independent(3), lanes=64
+    ),
 }
 
 # The same for Theorem 6's first display, with each kind of cohort: 100 clients far from w*, and clipped clients.
@@ -104,17 +83,9 @@ ALPHA_CLIP_TIGHT |= _HUNDRED
 GENERAL_CLIP_TIGHT: dict[str, Instance] = {
     f"{name}, eta L = 0.025": {**i, "step": 0.025} for name, i in _HUNDRED.items()
 } | {
-    f"shared minimiser, updates clipped, {name}, eta L E = {product:g}": {
-        "problem": base.CURVED_SHARED,
-        "distance": 5.0,
-        "C_hat": 0.5,
-        "rho": 0.02,
-        "step": product / 5,
-        "E": 5,
-        "rounds": 2000,
-        "cohort": cohort,
-        "lanes": 64,
-    }
+    f"shared minimiser, updates clipped, {name}, eta L E = {product:g}": run(
+        base.CURVED_SHARED, 5.0, C_hat=0.5, rho=0.02, step=product / 5, E=5, rounds=2000, cohort=cohort, lanes=64
+    )
     for name, cohort in (("independent r = 3", independent(3)), ("3 of 8", base.fixed(3)))
     for product in (0.1, 0.4)
 }
@@ -128,18 +99,8 @@ ASYMPTOTIC_INDEPENDENT: dict[str, Instance] = {
 }
 
 # Two per cent beyond one hypothesis, within all others.
-_EDGE: Instance = {
-    "problem": base.POINT,
-    "distance": 1.0,
-    "C_hat": 1.0,
-    "rho": 0.1,
-    "alpha": 1.0,
-    "step": 0.2,
-    "E": 1,
-    "rounds": 4,
-    "lanes": 64,
-}
-_CURVED_EDGE: Instance = {k: v for k, v in _EDGE.items() if k != "C_hat"} | {"problem": base.CURVED, "distance": 3.0}
+_EDGE: Instance = run(base.POINT, 1.0, C_hat=1.0, rho=0.1, alpha=1.0, step=0.2, E=1, rounds=4, lanes=64)
+_CURVED_EDGE: Instance = {k: v for k, v in _EDGE.items() if k != "C_hat"} | run(base.CURVED, 3.0)
 OUTSIDE_RATIO: dict[str, Instance] = {"just outside rho < 1": {**_EDGE, "rho": 1.01, "alpha": 4.0}}
 INSIDE_RATIO: dict[str, Instance] = {"just inside rho < 1": {**_EDGE, "rho": 0.99, "alpha": 4.0}}
 OUTSIDE_SMOOTH: dict[str, Instance] = {"just not L-smooth": {**_EDGE, "stated": {"L": "99/100"}}}
