@@ -16,11 +16,11 @@ from dpfl_theory.statements.das2022 import (
     _one_round,
     _step_performance,
     clipped_step,
+    eq47,
     facts,
     lemma8,
     lemma9,
     lemma10,
-    normalised_step,
 )
 from dpfl_theory.statements.formula import letters_of
 from dpfl_theory.statements.model import Check
@@ -199,13 +199,13 @@ def test_odd_denominators_are_cleared_before_coefficients_are_rounded():
 
 def test_a_letter_may_be_a_multiple_of_another():
     instance = {"L": "1", "eta L": "1/20", "E": 1, "sampling": "fixed", "lengths": ["2", "2"]}
-    built = _one_round.one_round(normalised_step.EQ47, instance)
-    s = letters_of(normalised_step.EQ47)
+    built = _one_round.one_round(eq47.EQ47, instance)
+    s = letters_of(eq47.EQ47)
     assert built.values["gamma"].free_symbols == {s.C_hat}
-    assert verdict(lambda *_: built, instance, normalised_step.EQ47).verdict == "holds"
+    assert verdict(lambda *_: built, instance, eq47.EQ47).verdict == "holds"
     incomplete = replace(built, values={k: v for k, v in built.values.items() if k != "C_hat^2"})
     with pytest.raises(ValueError, match="has no value for C_hat"):
-        arranged.arranged(normalised_step.EQ47, incomplete)
+        arranged.arranged(eq47.EQ47, incomplete)
 
 
 # Certificates: max G subject to G <= 1, as <1, G> <= 1 with multiplier 1.

@@ -57,6 +57,14 @@ def sampled(found: dict[str, Instance], scheme: str = "poisson") -> dict[str, In
     return {name: i for name, i in found.items() if i.get("cohort", {"scheme": scheme})["scheme"] == scheme}
 
 
+def without(found: dict[str, Instance], *names: str) -> dict[str, Instance]:
+    """The instances but for those named, each of which must be among them."""
+    left = dict(found)
+    for name in names:
+        del left[name]
+    return left
+
+
 LIPSCHITZ: dict[str, Instance] = {
     "shared minimiser, full participation": run(SHARED, 20.0, rho=0.1, alpha=1.0, E=1, rounds=400),
     "moderate heterogeneity, 3 of 10 clients": run(MIXED, 20.0, rho=0.1, alpha=2.0, E=4, rounds=200, cohort=fixed(3)),

@@ -11,7 +11,7 @@ from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _one_round as rounds
 from dpfl_theory.statements.das2022 import _sampling_moments as exact
 from dpfl_theory.statements.das2022 import _step_instances as steps
-from dpfl_theory.statements.das2022 import normalised_step, recursion, sampling, theorem4, theorem7
+from dpfl_theory.statements.das2022 import eq47, recursion, sampling, theorem4, theorem7
 from dpfl_theory.statements.das2022._causes import FIXED
 from dpfl_theory.statements.das2022._experiments import general_experiment, runs
 from dpfl_theory.statements.model import Check, Statement
@@ -115,10 +115,10 @@ EQ35: Statement = _read(
 )  # fmt: skip
 EQ47: Statement = _read(
     "das2022.eq47.fixed-size",
-    normalised_step.EQ47,
+    eq47.EQ47,
     ("das2022.eq46", "das2022.eq12.fixed-size"),
     (
-        *_algebra(normalised_step.EQ47),
+        *_algebra(eq47.EQ47),
         *rounds.checks("normalise", ("fixed",)),
         *runs(
             "normalise",

@@ -10,6 +10,7 @@ from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _instances as instances
 from dpfl_theory.statements.das2022 import _letters as das
+from dpfl_theory.statements.das2022 import normalised_step, sampling, theorem6
 from dpfl_theory.statements.das2022._appendix import (
     alpha_prescription,
     clipped_term,
@@ -77,8 +78,6 @@ def _step_limit(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _all_clipped(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Where every update is longer than C both methods send the same: Theorem 7 is Theorem 6."""
-    from dpfl_theory.statements.das2022 import theorem6
-
     none = ("E_unclipped_weighted_gap", "E_unclipped_share", "E_unclipped_weighted_Delta")
     s, other = letters_of(statement), letters_of(theorem6.GENERAL)
     swaps = {other[name]: 0 for name in ("E_unclipped_gap", "E_unclipped_Delta")}
@@ -100,8 +99,6 @@ def _recursion_repaired(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     Every normalised update has the length C, so the cohort's excess is that of eq12.repaired with C^2 for the mean
     square: (1/r)(1 - r/n) C^2.
     """
-    from dpfl_theory.statements.das2022 import normalised_step, sampling
-
     s, own, moment = (letters_of(x) for x in (statement, normalised_step.EQ46, sampling.REPAIRED))
     eta = prescription_of(statement)["eta"]
     C, step = s.C_hat * s.E, eta * s.E
@@ -248,6 +245,7 @@ ALPHA: Statement = Statement(
 
 
 def _repaired(
+    id_: str,
     printed: Statement,
     sides: Callable[[Letters], Sides],
     checks: tuple[Check, ...],
@@ -257,7 +255,7 @@ def _repaired(
     """The printed statement with kappa in its normalisation term."""
     return replace(
         printed,
-        id=f"{printed.id}.repaired",
+        id=id_,
         title=f"{printed.title} (repaired for independent sampling)",
         source=replace(printed.source, note="derived: the proof with das2022.eq12.repaired in place of (12)"),
         text=f"{printed.text} Here kappa = (1/r)(1 - r/n) under independent sampling and 0 for cohorts of fixed size.",
@@ -274,6 +272,7 @@ def _repaired(
 
 
 GENERAL_REPAIRED: Statement = _repaired(
+    "das2022.theorem7.repaired",
     GENERAL,
     lambda s: _sides(s, s.kappa),
     (
@@ -289,6 +288,7 @@ GENERAL_REPAIRED: Statement = _repaired(
     ("das2022.eq46", "das2022.eq12.repaired"),
 )
 ALPHA_REPAIRED: Statement = _repaired(
+    "das2022.theorem7.alpha.repaired",
     ALPHA,
     lambda s: _alpha_sides(s, s.kappa),
     (
