@@ -18,7 +18,7 @@ from dpfl_theory.statements.model import Sides
 from dpfl_theory.statements.shulgin2025 import _many_rounds as many
 from dpfl_theory.statements.shulgin2025 import _operators as operators
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
-from dpfl_theory.statements.shulgin2025.lemma2 import most_left_over
+from dpfl_theory.statements.shulgin2025._line import most_left_over
 
 SETTINGS = Settings(device="cpu")
 

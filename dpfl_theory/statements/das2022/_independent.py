@@ -22,6 +22,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.das2022.facts import FACT2
 from dpfl_theory.statements.formula import letters_of, total
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.symbolic import equal
@@ -57,8 +58,6 @@ def _three_points(_: Statement, __: Mapping[str, Any]) -> Outcome:
 def _fact2(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """Over the local steps, (1/(2L)) sum ||g_tau - c||^2 >= ||u - E c||^2/(2LE) by Fact 2; -2 eta times it is -eta/(LE)
     ||u - E c||^2. And ||E c||^2 <= 2 L E^2 Delta_i (Fact 1) is C^2/8 at the largest Delta_i, below (5C/14)^2."""
-    from dpfl_theory.statements.das2022.facts import FACT2
-
     fact = letters_of(FACT2)
     L, E, eta, C, Q = sp.symbols("L E eta C Q", positive=True)
     least = Q / (total(FACT2, "rhs") / fact.sum_of_squared_norms).subs(fact.p, E)

@@ -11,7 +11,6 @@ from dpfl_theory.statements.das2022 import _instances as instances
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _one_round as rounds
 from dpfl_theory.statements.das2022 import theorem7
-from dpfl_theory.statements.das2022._appendix import clipped_term, expanded_rho, prescription, privacy_letters
 from dpfl_theory.statements.das2022._causes import INDEPENDENT, SAMPLING
 from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import general_experiment, runs
@@ -24,10 +23,10 @@ from dpfl_theory.statements.symbolic import equal
 
 
 def _eq47_sides(s: Letters) -> Sides:
-    rho = expanded_rho(s)
+    rho = das.expanded_rho(s)
     y = 2 * s.gamma / (s.C_hat * s.K * rho)
     return Sides(
-        lhs={"unclipped": (2 - y**2) * s.E_unclipped_weighted_gap, "clipped": clipped_term(s)},
+        lhs={"unclipped": (2 - y**2) * s.E_unclipped_weighted_gap, "clipped": das.clipped_term(s)},
         rhs={
             "initialisation": (s.L * s.D**2 / s.gamma + s.gamma / s.L) * s.C_hat * rho,
             "normalisation": s.gamma * s.C_hat / (s.L * s.K * rho) * s.E_unclipped_share,
@@ -38,14 +37,14 @@ def _eq47_sides(s: Letters) -> Sides:
 
 def _theorem7(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(47) is the first display of Theorem 7 with rho written out."""
-    at = {letters_of(theorem7.GENERAL).rho: expanded_rho(letters_of(statement))}
+    at = {letters_of(theorem7.GENERAL).rho: das.expanded_rho(letters_of(statement))}
     return same_sides(theorem7.GENERAL, at, statement, "with rho written out")
 
 
 def _from_eq46(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(40) with (46), summed over K rounds and over eta E K, at the prescribed eta is (47)."""
     s = letters_of(statement)
-    rho, K, E = expanded_rho(s), s.K, s.E
+    rho, K, E = das.expanded_rho(s), s.K, s.E
     eta = prescription_of(statement)["eta"]
     at = {letters_of(EQ46).eta: eta}
     noise = eta**2 * K * rho**2 * (s.C_hat * E) ** 2  # of one round: eta^2 d sigma^2
@@ -73,13 +72,13 @@ EQ47: Statement = Statement(
         "Under the hypotheses of (46), K > (2 gamma/(C_hat E)) n epsilon/sqrt(q d log(1/delta)) and eta = "
         "(gamma/(C_hat L E K)) n epsilon/sqrt(q d log(1/delta)), the iterate of a random round satisfies the bound."
     ),
-    symbols=(*das.letters("E", "K", "gamma", "L", "C", "C_hat", "eta", "D", "Delta_max"), *privacy_letters()),
+    symbols=(*das.letters("E", "K", "gamma", "L", "C", "C_hat", "eta", "D", "Delta_max"), *das.privacy_letters()),
     expectations=das.expected(
         "E_unclipped_weighted_gap", "E_clipped_length", "E_unclipped_share", "E_unclipped_weighted_Delta"
     ),
     assumptions=(das.CONVEX, das.SMOOTH, das.MINIMISER, das.THRESHOLD, das.MANY_ROUNDS, das.COHORT, das.ROUNDS, FINITE),
     sides=_eq47_sides,
-    prescription=lambda s: prescription(s, rho=expanded_rho(s)),
+    prescription=lambda s: das.prescription(s, rho=das.expanded_rho(s)),
     checks=(
         Check("algebra", "is Theorem 7's first display", _theorem7),
         Check("algebra", "from (46), over the rounds", _from_eq46),

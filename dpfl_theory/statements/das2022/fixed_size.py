@@ -97,16 +97,16 @@ EQ35: Statement = _read(
     ("das2022.eq34", "das2022.eq12.fixed-size"),
     (
         Check(
-            "exact", "200 equal clients", recursion.equal_clients,
-            {**recursion.EQUAL, "E": [1, 4, 8, 20], "sampling": "fixed"},
+            "exact", "200 equal clients", exact.equal_clients,
+            {**exact.EQUAL, "E": [1, 4, 8, 20], "sampling": "fixed"},
         ),
         Check(
-            "exact", "outside exactly r clients", recursion.equal_clients,
-            {**recursion.EQUAL, "E": [4], "sampling": "independent"}, "not-applicable",
+            "exact", "outside exactly r clients", exact.equal_clients,
+            {**exact.EQUAL, "E": [4], "sampling": "independent"}, "not-applicable",
         ),
         Check(
-            "exact", "just outside exactly r clients", recursion.equal_clients,
-            {**recursion.EQUAL, "E": [4], "sampling": "fixed", "stated": _MIXED}, "not-applicable",
+            "exact", "just outside exactly r clients", exact.equal_clients,
+            {**exact.EQUAL, "E": [4], "sampling": "fixed", "stated": _MIXED}, "not-applicable",
         ),
         *rounds.outside("1/2", 1, "fixed"),
         *rounds.checks("clip", ("fixed",)),

@@ -19,7 +19,7 @@ from dpfl_theory.statements.das2022 import _step_performance as worst
 from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
 from dpfl_theory.statements.das2022._weights import FINITE
-from dpfl_theory.statements.das2022.clipped_step import EQ22, EQ22_SHARPENED, EQ31, SMALLER
+from dpfl_theory.statements.das2022.clipped_step import EQ22, EQ22_SHARPENED, EQ31, EQ32
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.local_phase import grid
 from dpfl_theory.statements.model import Check, Sides, Source, Statement
@@ -86,8 +86,6 @@ def _from_eq42(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 def _update_of_length_c(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Where ||u_i|| = C every weight is 1, and (45) less (32) is eta^2 (C^2 - 2 L E^2 (f_i(w_k) - f_i^*)), not positive
     by Lemma 9."""
-    from dpfl_theory.statements.das2022.clipped_step import EQ32
-
     s, clipped = letters_of(statement), letters_of(EQ32)
     gap, delta = clipped.E_unclipped_gap, clipped.E_unclipped_Delta
     at = {s.E_unclipped_weighted_gap: gap, s.E_unclipped_weighted_Delta: delta, s.E_unclipped_share: 1}
@@ -139,7 +137,7 @@ EQ41_SHARPENED: Statement = replace(
     assumptions=EQ22_SHARPENED.assumptions,
     checks=(
         _as_clipped(EQ22_SHARPENED),
-        *worst.checks(partial(worst.clipped, threshold=SMALLER), ("1/2", "1/4", "1/16")),
+        *worst.checks(partial(worst.clipped, threshold=das.SMALLER), ("1/2", "1/4", "1/16")),
         *_runs(steps.SMALLER_THRESHOLD),
         *_runs({**corners.OUTSIDE_SMALLER, **corners.OUTSIDE_SMOOTH}, "not-applicable"),
     ),

@@ -11,12 +11,6 @@ from dpfl_theory.statements.das2022 import _independent as independent
 from dpfl_theory.statements.das2022 import _instances as instances
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _one_round as rounds
-from dpfl_theory.statements.das2022._appendix import (
-    alpha_prescription,
-    clipped_term,
-    initialisation_term,
-    prescription,
-)
 from dpfl_theory.statements.das2022._experiments import general_experiment, isotropic_experiment, runs
 from dpfl_theory.statements.formula import Letters, letters_of, prescription_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement
@@ -26,17 +20,17 @@ from dpfl_theory.statements.symbolic import all_equal, equal
 def _sides(s: Letters) -> Sides:
     y = 2 * s.gamma / (s.C_hat * s.K * s.rho)
     return Sides(
-        lhs={"unclipped": (2 - y - y**2) * s.E_unclipped_gap, "clipped": clipped_term(s)},
-        rhs={"initialisation": initialisation_term(s), "heterogeneity": y * (1 + y) * s.E_unclipped_Delta},
+        lhs={"unclipped": (2 - y - y**2) * s.E_unclipped_gap, "clipped": das.clipped_term(s)},
+        rhs={"initialisation": das.initialisation_term(s), "heterogeneity": y * (1 + y) * s.E_unclipped_Delta},
     )
 
 
 def _alpha_sides(s: Letters) -> Sides:
     x = s.rho * s.E / s.alpha
     return Sides(
-        lhs={"unclipped": (2 - x - x**2) * s.E_unclipped_gap, "clipped": clipped_term(s)},
+        lhs={"unclipped": (2 - x - x**2) * s.E_unclipped_gap, "clipped": das.clipped_term(s)},
         rhs={
-            "initialisation": initialisation_term(s),
+            "initialisation": das.initialisation_term(s),
             "heterogeneity": 3 * s.E / (2 * s.alpha) * s.Delta * s.rho,
         },
     )
@@ -105,7 +99,7 @@ GENERAL: Statement = Statement(
         das.ROUNDS,
     ),
     sides=_sides,
-    prescription=lambda s: prescription(s),
+    prescription=lambda s: das.prescription(s),
     checks=(
         Check("algebra", "the condition on K is eta L < 1/2", _step_limit, part=_CONDITION),
         *runs(
@@ -164,7 +158,7 @@ ALPHA: Statement = Statement(
         das.ROUNDS,
     ),
     sides=_alpha_sides,
-    prescription=lambda s: alpha_prescription(s),
+    prescription=lambda s: das.alpha_prescription(s),
     checks=(
         Check("algebra", "follows from the general form", _follows),
         Check("algebra", "eta is that of the general form", _same_step, part=_STEP),

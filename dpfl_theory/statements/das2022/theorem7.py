@@ -11,12 +11,6 @@ from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _instances as instances
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import normalised_step, sampling, theorem6
-from dpfl_theory.statements.das2022._appendix import (
-    alpha_prescription,
-    clipped_term,
-    initialisation_term,
-    prescription,
-)
 from dpfl_theory.statements.das2022._causes import INDEPENDENT, SAMPLING
 from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import general_experiment, runs
@@ -31,9 +25,9 @@ def _sides(s: Letters, excess: Any = 0) -> Sides:
     """The general form; the repair adds ``excess`` (kappa) to the share of clients whose second moment is counted."""
     y = 2 * s.gamma / (s.C_hat * s.K * s.rho)
     return Sides(
-        lhs={"unclipped": (2 - y**2) * s.E_unclipped_weighted_gap, "clipped": clipped_term(s)},
+        lhs={"unclipped": (2 - y**2) * s.E_unclipped_weighted_gap, "clipped": das.clipped_term(s)},
         rhs={
-            "initialisation": initialisation_term(s),
+            "initialisation": das.initialisation_term(s),
             "normalisation": s.gamma * s.C_hat / (s.L * s.K * s.rho) * (s.E_unclipped_share + excess),
             "heterogeneity": y**2 * s.E_unclipped_weighted_Delta,
         },
@@ -43,9 +37,9 @@ def _sides(s: Letters, excess: Any = 0) -> Sides:
 def _alpha_sides(s: Letters, excess: Any = 0) -> Sides:
     x = s.rho * s.E / s.alpha
     return Sides(
-        lhs={"unclipped": (2 - x**2) * s.E_unclipped_weighted_gap, "clipped": clipped_term(s)},
+        lhs={"unclipped": (2 - x**2) * s.E_unclipped_weighted_gap, "clipped": das.clipped_term(s)},
         rhs={
-            "initialisation": initialisation_term(s),
+            "initialisation": das.initialisation_term(s),
             "normalisation": s.E / s.alpha * s.C_hat**2 / (2 * s.L) * (1 + excess) * s.rho,
             "heterogeneity": s.E / s.alpha * s.E_unclipped_weighted_Delta * x * s.rho,
         },
@@ -157,7 +151,7 @@ GENERAL: Statement = Statement(
         FINITE,
     ),
     sides=lambda s: _sides(s),
-    prescription=lambda s: prescription(s),
+    prescription=lambda s: das.prescription(s),
     checks=(
         Check("algebra", "the condition on K is eta L < 1/2", _step_limit),
         Check("algebra", "Theorem 6 where every update is clipped", _all_clipped),
@@ -214,7 +208,7 @@ ALPHA: Statement = Statement(
         FINITE,
     ),
     sides=lambda s: _alpha_sides(s),
-    prescription=lambda s: alpha_prescription(s),
+    prescription=lambda s: das.alpha_prescription(s),
     checks=(
         Check("algebra", "follows from the general form", _follows),
         diverging("E_unclipped_weighted_gap", "E_unclipped_weighted_Delta"),

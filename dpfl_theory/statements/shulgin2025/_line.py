@@ -21,8 +21,17 @@ from dpfl_theory.worlds.rational import Quadratics
 from dpfl_theory.worlds.rounds import error_feedback
 
 __all__ = [
-    *("INSIDE", "OUTSIDE", "LineRound", "Run", "alpha_norm_ec", "edges", "is_square", "least_with_noise", "left_over"),
-    *("one_round", "one_step", "residual_after_update", "root", "runs_on_the_line"),
+    *("INSIDE", "OUTSIDE", "LineRound", "Run", "alpha_norm_ec", "edges", "is_square"),
+    *(
+        "least_with_noise",
+        "left_over",
+        "most_left_over",
+        "one_round",
+        "one_step",
+        "residual_after_update",
+        "root",
+        "runs_on_the_line",
+    ),
 ]
 
 
@@ -164,6 +173,12 @@ def left_over(R: Fraction, alpha: Fraction, beta: Fraction) -> Fraction:
     '9/16'
     """
     return max(R - beta * R / (alpha + R), max(Fraction(0), root(beta) - root(alpha)) ** 2)
+
+
+def most_left_over(s: Mapping[str, Any]) -> Any:
+    """A of `left_over` in a statement's letters."""
+    over = sp.Max(0, sp.sqrt(s["beta"]) - sp.sqrt(s["alpha"])) ** 2
+    return sp.Max(s["R"] - s["beta"] * s["R"] / (s["alpha"] + s["R"]), over)
 
 
 def one_step(r: Fraction, R: Fraction, alpha: Fraction, beta: Fraction) -> Fraction:
