@@ -15,7 +15,7 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements.das2022 import (
     _one_round,
     _step_performance,
-    clipped_step,
+    eq18_to_34,
     eq47,
     facts,
     lemma8,
@@ -192,7 +192,7 @@ def test_nothing_is_printed_and_json_is_plain(capsys):
 
 def test_odd_denominators_are_cleared_before_coefficients_are_rounded():
     """(18) at E = 3 has the coefficient 1/12; its worst ratio is 1, and the double above it would prove nothing."""
-    found = verdict(_step_performance.eq18, {"E": 3, "eta L": "1/2", "L": "1"}, clipped_step.EQ18)
+    found = verdict(_step_performance.eq18, {"E": 3, "eta L": "1/2", "L": "1"}, eq18_to_34.EQ18)
     assert found.ratio == pytest.approx(1, abs=1e-6)
     assert found.notes["proved_exactly"]
 

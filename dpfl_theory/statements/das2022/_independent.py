@@ -76,7 +76,7 @@ def _fact2(_: Statement, __: Mapping[str, Any]) -> Outcome:
 def _clipped(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """(15) with Lemma 8's first line, ||w - w*||^2 - ||w_E - w*||^2 >= (eta/(LE))(1 - eta L)||u||^2 - 2 eta E Delta:
     with ||u|| = C (1 + t), (22) less A_i is at least (eta/(LE)) C^2 (5/8 - eta L - 2 delta) plus terms of one sign."""
-    from dpfl_theory.statements.das2022.clipped_step import EQ22
+    from dpfl_theory.statements.das2022.eq18_to_34 import EQ22
 
     of, (t, delta) = letters_of(EQ22), sp.symbols("t delta", positive=True)
     eta, L, E, C = of.eta, of.L, of.E, of.C

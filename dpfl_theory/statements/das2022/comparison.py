@@ -12,7 +12,7 @@ from dpfl_theory.statements.claims import Experiment, Outcome, Values
 from dpfl_theory.statements.das2022 import _comparison_instances as instances
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _letters as das
-from dpfl_theory.statements.das2022 import asymptotic, theorem4
+from dpfl_theory.statements.das2022 import eq4_and_5, theorem4
 from dpfl_theory.statements.das2022._causes import COMPARISON
 from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import alpha_form_experiment, step_experiment
@@ -171,8 +171,8 @@ _ONE_BOUND = "It decides the premise, that (4) and (5) have one right side; the 
 
 def _same_bound(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """'Both equations have the same RHS': (4) and (5), as entered; and (5) with every weight 1 is (4)."""
-    four, five = letters_of(asymptotic.EQ4), letters_of(asymptotic.EQ5)
-    return same_sides(asymptotic.EQ5, {five.E_weighted_gap: four.E_gap}, asymptotic.EQ4, "with weights of 1")
+    four, five = letters_of(eq4_and_5.EQ4), letters_of(eq4_and_5.EQ5)
+    return same_sides(eq4_and_5.EQ5, {five.E_weighted_gap: four.E_gap}, eq4_and_5.EQ4, "with weights of 1")
 
 
 def _weights_of(statement: Statement, instance: Mapping[str, Any]) -> Outcome:

@@ -15,8 +15,8 @@ from dpfl_theory.statements.das2022._causes import INDEPENDENT, SAMPLING
 from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import general_experiment, runs
 from dpfl_theory.statements.das2022._weights import FINITE, diverging
-from dpfl_theory.statements.das2022.normalised_step import EQ46
-from dpfl_theory.statements.das2022.sampling import COHORT_EFFECT, NOT_TOUCHED
+from dpfl_theory.statements.das2022.eq12 import COHORT_EFFECT, NOT_TOUCHED
+from dpfl_theory.statements.das2022.eq41_to_46 import EQ46
 from dpfl_theory.statements.formula import Letters, letters_of, prescription_of, total
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import equal

@@ -14,7 +14,7 @@ from dpfl_theory.statements.das2022._causes import INDEPENDENT, SAMPLING
 from dpfl_theory.statements.das2022._consistency import Swaps, agreeing_prescriptions, specialises
 from dpfl_theory.statements.das2022._experiments import runs
 from dpfl_theory.statements.das2022._weights import FINITE, diverging
-from dpfl_theory.statements.das2022.sampling import COHORT_EFFECT, NOT_TOUCHED
+from dpfl_theory.statements.das2022.eq12 import COHORT_EFFECT, NOT_TOUCHED
 from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.model import Erratum, Sides, Source, Statement
 

@@ -10,12 +10,12 @@ from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _instances as instances
 from dpfl_theory.statements.das2022 import _letters as das
-from dpfl_theory.statements.das2022 import normalised_step, sampling, theorem6
+from dpfl_theory.statements.das2022 import eq12, eq41_to_46, theorem6
 from dpfl_theory.statements.das2022._causes import INDEPENDENT, SAMPLING
 from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import general_experiment, runs
 from dpfl_theory.statements.das2022._weights import FINITE, diverging
-from dpfl_theory.statements.das2022.sampling import COHORT_EFFECT, NOT_TOUCHED
+from dpfl_theory.statements.das2022.eq12 import COHORT_EFFECT, NOT_TOUCHED
 from dpfl_theory.statements.formula import Letters, letters_of, prescription_of, total
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import all_equal, equal
@@ -93,12 +93,12 @@ def _recursion_repaired(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     Every normalised update has the length C, so the cohort's excess is that of eq12.repaired with C^2 for the mean
     square: (1/r)(1 - r/n) C^2.
     """
-    s, own, moment = (letters_of(x) for x in (statement, normalised_step.EQ46, sampling.REPAIRED))
+    s, own, moment = (letters_of(x) for x in (statement, eq41_to_46.EQ46, eq12.REPAIRED))
     eta = prescription_of(statement)["eta"]
     C, step = s.C_hat * s.E, eta * s.E
     noise = s.K * C**2 * s.rho**2  # d sigma^2
-    excess = total(sampling.REPAIRED, "rhs").subs(moment.mean_square, C**2) - C**2
-    bound = s.D**2 / (step * s.K) + total(normalised_step.EQ46, "rhs").subs(own.eta, eta) / step
+    excess = total(eq12.REPAIRED, "rhs").subs(moment.mean_square, C**2) - C**2
+    bound = s.D**2 / (step * s.K) + total(eq41_to_46.EQ46, "rhs").subs(own.eta, eta) / step
     kappa = (1 - moment.r / moment.n) / moment.r
     moved = (total(statement, "rhs") - total(statement, "lhs")).subs(s.kappa, kappa)
     return equal(bound + eta**2 * (noise + excess) / step, moved, "(46) and eq12.repaired, summed, against the repair")

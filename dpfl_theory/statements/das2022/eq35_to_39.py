@@ -18,8 +18,8 @@ from dpfl_theory.statements.das2022 import theorem6
 from dpfl_theory.statements.das2022._causes import INDEPENDENT, SAMPLING
 from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import alpha_form_experiment, general_experiment, runs, step_experiment
-from dpfl_theory.statements.das2022.clipped_step import EQ34
-from dpfl_theory.statements.das2022.sampling import COHORT_EFFECT, SURVIVORS
+from dpfl_theory.statements.das2022.eq12 import COHORT_EFFECT, SURVIVORS
+from dpfl_theory.statements.das2022.eq18_to_34 import EQ34
 from dpfl_theory.statements.formula import Letters, letters_of, prescription_of, total
 from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.symbolic import equal

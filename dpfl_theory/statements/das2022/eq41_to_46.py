@@ -19,7 +19,7 @@ from dpfl_theory.statements.das2022 import _step_performance as worst
 from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
 from dpfl_theory.statements.das2022._weights import FINITE
-from dpfl_theory.statements.das2022.clipped_step import EQ22, EQ22_SHARPENED, EQ31, EQ32
+from dpfl_theory.statements.das2022.eq18_to_34 import EQ22, EQ22_SHARPENED, EQ31, EQ32
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.local_phase import grid
 from dpfl_theory.statements.model import Check, Sides, Source, Statement
