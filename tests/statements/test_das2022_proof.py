@@ -16,7 +16,7 @@ import sympy as sp
 from dpfl_theory import statements
 from dpfl_theory.checks import exact, monte_carlo, worst_case
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.statements.das2022 import _comparison_instances as comparisons
+from dpfl_theory.statements.das2022 import _corner_instances as comparisons
 from dpfl_theory.statements.das2022 import _one_round, _sampling_moments, eq35_to_39, facts, snr
 from dpfl_theory.statements.das2022 import _step_performance as worst
 from dpfl_theory.statements.formula import Letters, sides_of

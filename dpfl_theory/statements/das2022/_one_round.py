@@ -23,7 +23,7 @@ from dpfl_theory.worlds.base import Vector, expected
 from dpfl_theory.worlds.performance import FunctionClass
 from dpfl_theory.worlds.rounds.fedavg import fedavg, local_steps
 
-__all__ = ["checks", "near_threshold", "one_round", "outside", "short_phases", "small_phases"]
+__all__ = ["SHORT_PHASES", "checks", "groups", "near_threshold", "one_round", "outside"]
 
 
 def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
@@ -146,29 +146,23 @@ def outside(edge: str, E: int, sampling: str) -> tuple[Check, ...]:
     return made_of("worst-case", one_round, {f"just outside eta L E <= {edge}, E = {E}": instance}, "not-applicable")
 
 
-def short_phases() -> tuple[Check, ...]:
-    """The clipped round for two thousand independent clients in two groups, eta L E up to 1/2."""
-    found = []
-    for lengths in (("short", "short"), ("1", "short"), ("1/2", "short"), ("1", "1")):
-        for E, product in ((1, "1/8"), (1, "1/2"), (4, "1/16"), (4, "1/8")):
-            instance = {"L": "1", "eta L": product, "E": E, "sampling": "independent", "lengths": list(lengths)}
-            told = f"C/||u|| = ({', '.join(lengths)}), E = {E}, eta L = {product}"
-            name = f"two thousand clients, independent, r = 1, {told}"
-            found.append(Check("worst-case", name, one_round, {**instance, "copies": 1000}))
-    return tuple(found)
+def groups(clients: str, copies: int, products: tuple[tuple[int, str], ...]) -> tuple[Check, ...]:
+    """The clipped round for independent clients in two groups of so many copies, for the (E, eta L) given.
 
-
-def small_phases(products: tuple[tuple[int, str], ...]) -> tuple[Check, ...]:
-    """The clipped round for two hundred independent clients in two groups, for the (E, eta L) given."""
+    clients: their number in words.
+    """
     found = []
     for lengths in (("short", "short"), ("1", "short"), ("1/2", "short"), ("1", "1")):
         for E, product in products:
             instance = {"L": "1", "eta L": product, "E": E, "sampling": "independent", "lengths": list(lengths)}
-            name = (
-                f"two hundred clients, independent, r = 1, C/||u|| = ({', '.join(lengths)}), E = {E}, eta L = {product}"
-            )
-            found.append(Check("worst-case", name, one_round, {**instance, "copies": 100}))
+            told = f"C/||u|| = ({', '.join(lengths)}), E = {E}, eta L = {product}"
+            name = f"{clients} clients, independent, r = 1, {told}"
+            found.append(Check("worst-case", name, one_round, {**instance, "copies": copies}))
     return tuple(found)
+
+
+SHORT_PHASES = groups("two thousand", 1000, ((1, "1/8"), (1, "1/2"), (4, "1/16"), (4, "1/8")))
+"""eta L E up to 1/2."""
 
 
 def near_threshold(sampling: str) -> tuple[Check, ...]:

@@ -162,7 +162,7 @@ EQ35: Statement = Statement(
         ),
         *rounds.outside("1/2", 1, "independent"),
         *rounds.checks("clip", ("independent",)),
-        *rounds.short_phases(),
+        *rounds.SHORT_PHASES,
         *rounds.near_threshold("independent"),
     ),
     expected="violated",
@@ -211,7 +211,7 @@ EQ35_REPAIRED: Statement = replace(
     checks=(
         *independent.checks("6/25", False),
         independent.checks("3/10", False, 2)[-1],
-        *rounds.small_phases(((1, "6/25"), (3, "1/10"))),
+        *rounds.groups("two hundred", 100, ((1, "6/25"), (3, "1/10"))),
         *rounds.outside("6/25", 1, "independent"),
         *rounds.outside("3/10", 3, "independent"),
         Check(

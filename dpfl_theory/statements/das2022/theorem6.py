@@ -163,7 +163,7 @@ ALPHA: Statement = Statement(
         Check("algebra", "follows from the general form", _follows),
         Check("algebra", "eta is that of the general form", _same_step, part=_STEP),
         *independent.checks("1/4", True),
-        *rounds.small_phases(((1, "1/4"), (2, "1/8"), (4, "1/16"))),
+        *rounds.groups("two hundred", 100, ((1, "1/4"), (2, "1/8"), (4, "1/16"))),
         *runs("clip", {**instances.ALPHA_CLIP, **corners.ALPHA_CLIP_TIGHT, **corners.INSIDE_RATIO}),
         *runs("clip", {**corners.OUTSIDE_ALPHA, **corners.OUTSIDE_THRESHOLD}, "not-applicable"),
     ),

@@ -9,28 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = [
-    "ACCURATE",
-    "ACCURATE_PRIVATE",
-    "BEYOND",
-    "CLOSER",
-    "FIRST",
-    "FLAT",
-    "LARGE",
-    "NEARLY",
-    "NOISY",
-    "NOISY_EDGES",
-    "NO_OVERSHOOT",
-    "ONE_CLIENT",
-    "OVERSHOOTING",
-    "PRIVATE",
-    "QUIET",
-    "SHARP",
-    "SMALL",
-    "WITHIN",
-    "quadratics",
-]
-
 
 def quadratics(condition: float = 20.0, heterogeneity: float = 2.0, **more: Any) -> dict[str, Any]:
     parameters = {"clients": 6, "dimension": 4, "condition": condition, "heterogeneity": heterogeneity, "seed": 3}

@@ -20,20 +20,6 @@ from dpfl_theory.worlds.base import Vector, average
 from dpfl_theory.worlds.rational import Quadratics
 from dpfl_theory.worlds.rounds import error_feedback
 
-__all__ = [
-    *("INSIDE", "OUTSIDE", "LineRound", "Run", "alpha_norm_ec", "edges", "is_square"),
-    *(
-        "least_with_noise",
-        "left_over",
-        "most_left_over",
-        "one_round",
-        "one_step",
-        "residual_after_update",
-        "root",
-        "runs_on_the_line",
-    ),
-]
-
 
 @dataclass(frozen=True)
 class LineRound:
