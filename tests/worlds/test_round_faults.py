@@ -100,6 +100,7 @@ FEDAVG = "noble2022.theoremC.2.convex.repaired"
             *(fedavg, "average", times("2"), "das2022.eq36", "worst-case"),
             "one round, fixed, r = 1, C/||u|| = (short, short), E = 2, eta L = 1/5",
         ),
+        (fedavg, "average", times("2"), "das2022.eq35.fixed-size", "exact", "200 equal clients"),
         (local_phase, "local_steps", long_steps, "das2022.lemma8", "worst-case", "E = 1, eta L = 1/2"),
         (local_phase, "local_steps", long_steps, "das2022.eq57", "worst-case", "convex, t = 1, eta L = 1"),
         (error_feedback, "normalised_step", backwards, "shulgin2025.theorem1", "exact", "long runs on the line"),
