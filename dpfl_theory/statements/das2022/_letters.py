@@ -226,3 +226,8 @@ def _smaller_threshold(problem: Problem | None, values: Mapping[str, float]) -> 
 
 
 SMALLER_THRESHOLD = Assumption("C_hat >= (16 sqrt(2)/9) sqrt(L max_j Delta_j*)", _smaller_threshold)
+
+FREE_K = (CONVEX, SMOOTH, MINIMISER, THRESHOLD, MANY_ROUNDS, RHO, COHORT, ROUNDS)
+"""The hypotheses of Theorems 6 and 7."""
+K_BY_ALPHA = (CONVEX, SMOOTH, MINIMISER, THRESHOLD, ALPHA, SHORT_PHASE, RHO, COHORT, ROUNDS)
+"""Those of their second displays."""

@@ -90,8 +90,7 @@ A: Statement = Statement(
     ),
     text=(
         "Algorithm 1, option (i), with E <= alpha/(2 rho), beta = eta = rho/(2 alpha L), C = GE and K = (2 alpha "
-        "gamma/C)/rho^2 "
-        "satisfies the bound for the iterate of a uniformly random round."
+        "gamma/C)/rho^2 satisfies the bound for the iterate of a uniformly random round."
     ),
     symbols=_LETTERS,
     expectations=das.expected("E_gap"),
@@ -125,9 +124,8 @@ B: Statement = Statement(
     ),
     reading=INDEPENDENT,
     text=(
-        "Algorithm 1, option (ii), with E <= alpha/(2 rho), beta = eta = rho/(2 alpha L), C = GE and K = (2 "
-        "alpha gamma/C)/rho^2 "
-        "satisfies the bound for the iterate of a uniformly random round."
+        "Algorithm 1, option (ii), with E <= alpha/(2 rho), beta = eta = rho/(2 alpha L), C = GE and K = (2 alpha "
+        "gamma/C)/rho^2 satisfies the bound for the iterate of a uniformly random round."
     ),
     symbols=_LETTERS,
     expectations=das.expected("E_weighted_gap", "E_weighted_Delta"),

@@ -82,24 +82,14 @@ GENERAL: Statement = Statement(
         ),
     ),
     text=(
-        "Algorithm 1, option (i), with C_hat = C/E >= 4 sqrt(L max Delta_j*), beta = eta = (gamma/(C_hat L E "
-        "K))/rho and "
-        "K > (2 gamma/(C_hat E))/rho satisfies the bound for the iterate of a uniformly random round."
+        "Algorithm 1, option (i), with C_hat = C/E >= 4 sqrt(L max Delta_j*), beta = eta = (gamma/(C_hat L E K))/rho "
+        "and K > (2 gamma/(C_hat E))/rho satisfies the bound for the iterate of a uniformly random round."
     ),
     symbols=das.letters("rho", "E", "K", "gamma", "L", "C", "C_hat", "eta", "D", "Delta", "Delta_max"),
     expectations=das.expected("E_unclipped_gap", "E_clipped_length", "E_unclipped_Delta"),
-    assumptions=(
-        das.CONVEX,
-        das.SMOOTH,
-        das.MINIMISER,
-        das.THRESHOLD,
-        das.MANY_ROUNDS,
-        das.RHO,
-        das.COHORT,
-        das.ROUNDS,
-    ),
+    assumptions=das.FREE_K,
     sides=_sides,
-    prescription=lambda s: das.prescription(s),
+    prescription=das.prescription,
     checks=(
         Check("algebra", "the condition on K is eta L < 1/2", _step_limit, part=_CONDITION),
         *runs(
@@ -140,25 +130,14 @@ ALPHA: Statement = Statement(
         ),
     ),
     text=(
-        "Theorem 6 with K = (2 alpha gamma/(C_hat E))/rho^2 and E <= alpha/(2 rho), alpha >= 1, satisfies the "
-        "bound for the "
-        "iterate of a uniformly random round."
+        "Theorem 6 with K = (2 alpha gamma/(C_hat E))/rho^2 and E <= alpha/(2 rho), alpha >= 1, satisfies the bound "
+        "for the iterate of a uniformly random round."
     ),
     symbols=das.letters("rho", "E", "K", "alpha", "gamma", "L", "C", "C_hat", "eta", "D", "Delta", "Delta_max"),
     expectations=das.expected("E_unclipped_gap", "E_clipped_length"),
-    assumptions=(
-        das.CONVEX,
-        das.SMOOTH,
-        das.MINIMISER,
-        das.THRESHOLD,
-        das.ALPHA,
-        das.SHORT_PHASE,
-        das.RHO,
-        das.COHORT,
-        das.ROUNDS,
-    ),
+    assumptions=das.K_BY_ALPHA,
     sides=_alpha_sides,
-    prescription=lambda s: das.alpha_prescription(s),
+    prescription=das.alpha_prescription,
     checks=(
         Check("algebra", "follows from the general form", _follows),
         Check("algebra", "eta is that of the general form", _same_step, part=_STEP),

@@ -133,25 +133,14 @@ GENERAL: Statement = Statement(
     ),
     reading=INDEPENDENT,
     text=(
-        "Algorithm 1, option (ii), with C_hat = C/E >= 4 sqrt(L max Delta_j*), beta = eta = (gamma/(C_hat L E "
-        "K))/rho and "
-        "K > (2 gamma/(C_hat E))/rho satisfies the bound for the iterate of a uniformly random round."
+        "Algorithm 1, option (ii), with C_hat = C/E >= 4 sqrt(L max Delta_j*), beta = eta = (gamma/(C_hat L E K))/rho "
+        "and K > (2 gamma/(C_hat E))/rho satisfies the bound for the iterate of a uniformly random round."
     ),
     symbols=das.letters("rho", "E", "K", "gamma", "L", "C", "C_hat", "eta", "D", "Delta_max"),
     expectations=_EXPECTATIONS,
-    assumptions=(
-        das.CONVEX,
-        das.SMOOTH,
-        das.MINIMISER,
-        das.THRESHOLD,
-        das.MANY_ROUNDS,
-        das.RHO,
-        das.COHORT,
-        das.ROUNDS,
-        FINITE,
-    ),
+    assumptions=(*das.FREE_K, FINITE),
     sides=lambda s: _sides(s),
-    prescription=lambda s: das.prescription(s),
+    prescription=das.prescription,
     checks=(
         Check("algebra", "the condition on K is eta L < 1/2", _step_limit),
         Check("algebra", "Theorem 6 where every update is clipped", _all_clipped),
@@ -170,9 +159,8 @@ GENERAL: Statement = Statement(
         printed="The normalisation term is E[unclipped share] gamma C_hat/(L K rho).",
         true="With independent clients the share must be increased by kappa = (1/r)(1 - r/n).",
         counterexample=(
-            "d = 1, n = 100 Huber clients with common minimiser, one with threshold 1 and 99 with 1e-5, L = 1, "
-            "C_hat = 1, E = 1, "
-            "r = 1, rho = 0.02, eta L = 0.01, K = 100: the left side is about 1.9 times the right side"
+            "d = 1, n = 100 Huber clients with common minimiser, one with threshold 1 and 99 with 1e-5, L = 1, C_hat = "
+            "1, E = 1, r = 1, rho = 0.02, eta L = 0.01, K = 100: the left side is about 1.9 times the right side"
         ),
         repaired="das2022.theorem7.repaired",
         affects=("das2022.theorem7.alpha", "das2022.theorem4b"),
@@ -189,26 +177,14 @@ ALPHA: Statement = Statement(
     source=Source(das.PAPER, "Theorem 7, Appendix D, second display", note="as the first display"),
     reading=INDEPENDENT,
     text=(
-        "Theorem 7 with K = (2 alpha gamma/(C_hat E))/rho^2 and E <= alpha/(2 rho), alpha >= 1, satisfies the "
-        "bound for the "
-        "iterate of a uniformly random round."
+        "Theorem 7 with K = (2 alpha gamma/(C_hat E))/rho^2 and E <= alpha/(2 rho), alpha >= 1, satisfies the bound "
+        "for the iterate of a uniformly random round."
     ),
     symbols=das.letters("rho", "E", "K", "alpha", "gamma", "L", "C", "C_hat", "eta", "D", "Delta_max"),
     expectations=das.expected("E_unclipped_weighted_gap", "E_clipped_length", "E_unclipped_weighted_Delta"),
-    assumptions=(
-        das.CONVEX,
-        das.SMOOTH,
-        das.MINIMISER,
-        das.THRESHOLD,
-        das.ALPHA,
-        das.SHORT_PHASE,
-        das.RHO,
-        das.COHORT,
-        das.ROUNDS,
-        FINITE,
-    ),
+    assumptions=(*das.K_BY_ALPHA, FINITE),
     sides=lambda s: _alpha_sides(s),
-    prescription=lambda s: das.alpha_prescription(s),
+    prescription=das.alpha_prescription,
     checks=(
         Check("algebra", "follows from the general form", _follows),
         diverging("E_unclipped_weighted_gap", "E_unclipped_weighted_Delta"),
@@ -225,9 +201,8 @@ ALPHA: Statement = Statement(
         printed="The normalisation term is (E/alpha)(C_hat^2/(2L)) rho.",
         true="With independent clients it is (E/alpha)(C_hat^2/(2L))(1 + kappa) rho with kappa = (1/r)(1 - r/n).",
         counterexample=(
-            "d = 1, n = 100 Huber clients with common minimiser, one with threshold 1 and 99 with 1e-5, L = 1, "
-            "C_hat = 1, E = 1, "
-            "r = 1, rho = 0.02, alpha = 1, K = 100: the left side is about 1.9 times the right side"
+            "d = 1, n = 100 Huber clients with common minimiser, one with threshold 1 and 99 with 1e-5, L = 1, C_hat = "
+            "1, E = 1, r = 1, rho = 0.02, alpha = 1, K = 100: the left side is about 1.9 times the right side"
         ),
         repaired="das2022.theorem7.alpha.repaired",
         affects=("das2022.theorem4b",),

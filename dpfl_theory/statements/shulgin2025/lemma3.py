@@ -126,8 +126,7 @@ LEMMA3: Statement = Statement(
         provenance="restored",
         restoration=(
             "from its proof, 'By applying the equation recursively', the triangle inequality and Jensen's inequality "
-            "over independent noises; that vhat^0 is the mean of the v_i^0, and each letter, is a "
-            "judgement"
+            "over independent noises; that vhat^0 is the mean of the v_i^0, and each letter, is a judgement"
         ),
     ),
     text=(
