@@ -13,18 +13,12 @@ APART: dict[str, Instance] = {
     ),
 }
 
+_FORTY = problem("huber-scalar", minimisers=[0.0] * 40, thresholds=[1.0] + [1e-6] * 39)
 # Inside Theorem 3's range: epsilon = 5 < r^2 K/n^2 = 5.06, delta = 1e-5, and rho is that of q = 3.647, more than the
 # 3.633 that is certified to be enough for the privacy of these rounds, with noise from each client.
 IN_RANGE: dict[str, Instance] = {
     "forty unequal clients, independent r = 3, within Theorem 3's range": run(
-        problem("huber-scalar", minimisers=[0.0] * 40, thresholds=[1.0] + [1e-6] * 39),
-        0.02,
-        rho=0.0324,
-        alpha=1.0,
-        E=1,
-        rounds=900,
-        cohort=independent(3),
-        lanes=2048,
+        _FORTY, 0.02, rho=0.0324, alpha=1.0, E=1, rounds=900, cohort=independent(3), lanes=2048
     ),
 }
 
@@ -36,34 +30,20 @@ LONG_PHASE: dict[str, Instance] = {
     for r in (1, 3)
 }
 
+_FOUR = problem("huber-scalar", minimisers=[0.0] * 4, thresholds=[1.0] * 4)
 # One round's noise is 13 times as long as an update, and the objective is linear all around the minimiser but for a
 # stretch that is shorter than a step: the gap that noise keeps up is then two thirds of the bound.
 NOISE_LEADS: dict[str, Instance] = {
     "one dimension, noise leads, independent r = 2": run(
-        problem("huber-scalar", minimisers=[0.0] * 4, thresholds=[1.0] * 4),
-        0.001,
-        C_hat=1.0,
-        rho=0.6,
-        step=0.1,
-        E=1,
-        rounds=500,
-        cohort=independent(2),
-        lanes=512,
+        _FOUR, 0.001, C_hat=1.0, rho=0.6, step=0.1, E=1, rounds=500, cohort=independent(2), lanes=512
     ),
 }
 
+_EQUAL = problem("quadratic", clients=4, dimension=3, condition=1.0, heterogeneity=0.0, seed=1)
 # Noise alone, never clipped: what it does to the gap is known.
 ISOTROPIC: dict[str, Instance] = {
     "equal quadratics at w*, noise alone, 2 of 4 clients": run(
-        problem("quadratic", clients=4, dimension=3, condition=1.0, heterogeneity=0.0, seed=1),
-        0.001,
-        C_hat=1.0,
-        rho=0.05,
-        step=0.05,
-        E=2,
-        rounds=100,
-        cohort=fixed(2),
-        lanes=512,
+        _EQUAL, 0.001, C_hat=1.0, rho=0.05, step=0.05, E=2, rounds=100, cohort=fixed(2), lanes=512
     ),
 }
 
@@ -136,30 +116,19 @@ OUTSIDE_EXACTLY: dict[str, Instance] = {
 OUTSIDE_GENERAL: dict[str, Instance] = {**OUTSIDE_ROUNDS, **OUTSIDE_RATIO, **OUTSIDE_COHORT, **OUTSIDE_THRESHOLD}
 """Of the first forms of Theorems 6 and 7."""
 
+_THREE = problem("huber-scalar", minimisers=[0.0, 3.0, -1.0], thresholds=[1.0, 1.0, 1.0])
 # Comparisons: runs of both methods, and the updates of one run.
 FAR: dict[str, Instance] = {
     f"linear part of Huber clients, C = {share} C_low": run(
-        problem("huber-scalar", minimisers=[0.0, 3.0, -1.0], thresholds=[1.0, 1.0, 1.0]),
-        point=[500.0],
-        C_hat=share,
-        rho=0.1,
-        step=0.5,
-        E=4,
-        rounds=20,
+        _THREE, point=[500.0], C_hat=share, rho=0.1, step=0.5, E=4, rounds=20
     )
     for share in (1.0, 0.25)
 }
 _CONFLICT = problem("huber-planes", rows=[[1.0, 0.0], [-0.9, 0.4358898943540674]], thresholds=[1.0, 0.1])
+_ONE = problem("huber-scalar", minimisers=[0.0], thresholds=[1.0])
 NORMALISATION_WINS: dict[str, Instance] = {
     "one client in one dimension, far from w*": run(
-        problem("huber-scalar", minimisers=[0.0], thresholds=[1.0]),
-        3.0,
-        rho=0.1,
-        alpha=2.0,
-        E=1,
-        rounds=400,
-        noise="average",
-        lanes=4096,
+        _ONE, 3.0, rho=0.1, alpha=2.0, E=1, rounds=400, noise="average", lanes=4096
     ),
 }
 # gamma = 0.11 L ||w_0 - w*||, but in the last L ||w_0 - w*||, which makes the bounds least. As alpha grows with eta K
@@ -188,31 +157,16 @@ CONFLICTING_SIGNALS: dict[str, Instance] = {
         "lanes": 512,
     },
 }
+_APPENDIX_F = problem("appendix-f", seed=1)
 APPENDIX_F_SIGNALS: dict[str, Instance] = {
     f"Appendix F, C = {C:g}": run(
-        problem("appendix-f", seed=1),
-        8.0,
-        C_hat=C / 20,
-        rho=0.1,
-        step=0.001,
-        E=20,
-        rounds=100,
-        noise="average",
-        lanes=32,
+        _APPENDIX_F, 8.0, C_hat=C / 20, rho=0.1, step=0.001, E=20, rounds=100, noise="average", lanes=32
     )
     for C in (100.0, 50.0, 40.0)
 }
+_SIX_DIMENSIONS = problem("quadratic", clients=1, dimension=6, condition=30.0, heterogeneity=1.0, seed=3)
 ONE_DIRECTION: dict[str, Instance] = {
-    "one client in many dimensions": run(
-        problem("quadratic", clients=1, dimension=6, condition=30.0, heterogeneity=1.0, seed=3),
-        3.0,
-        C_hat=1.0,
-        rho=0.1,
-        step=0.3,
-        E=3,
-        rounds=50,
-        lanes=256,
-    ),
+    "one client in many dimensions": run(_SIX_DIMENSIONS, 3.0, C_hat=1.0, rho=0.1, step=0.3, E=3, rounds=50, lanes=256),
     "unequal clients in one dimension, independent r = 10": run(
         base.UNEQUAL, 3.0, C_hat=1.0, rho=0.02, step=0.1, E=2, rounds=50, cohort=independent(10), lanes=512
     ),
