@@ -157,8 +157,20 @@ class World(ABC):
         """One of the two opposite values of an error that is looked at."""
 
     @abstractmethod
+    def length(self, v: Vector) -> Any:
+        """||v||, of a vector that has no errors."""
+
     def bounded(self, v: Vector, threshold: Any) -> Vector:
         """v, shortened to the threshold where it is longer."""
+        v = self.resolved(v)
+        length = self.length(v)
+        return v if length <= threshold else v * (self.one * threshold / length)
+
+    def normalised(self, v: Vector, alpha: Any = 0) -> Vector:
+        """v/(alpha + ||v||), and zero where v is."""
+        v = self.resolved(v)
+        length = self.length(v)
+        return v * (self.one / (alpha + length)) if length else v
 
 
 def expected(world: World, run: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:

@@ -50,6 +50,5 @@ class Drawn(World):
     def size_of(self, name: Hashable) -> Any:
         raise NotImplementedError("errors are drawn at once")
 
-    def bounded(self, v: Vector, threshold: Any) -> Vector:
-        length = float(np.linalg.norm(v.known))
-        return v if length <= threshold else v * (float(threshold) / length)
+    def length(self, v: Vector) -> float:
+        return float(np.linalg.norm(v.known))

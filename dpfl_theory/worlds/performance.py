@@ -1,7 +1,8 @@
 """Performance estimation: all functions of a class in any dimension, as points and gradients of a PEPit problem.
 
 An error that a later gradient looks at is a vector of the problem with both signs; one that nothing looks at only adds
-its second moment. Gradients at one point are one vector, whichever way the choices fell that led there.
+its second moment. Gradients at one point are one vector, whichever way the choices fell that led there. A message is
+bounded where its length was told as a number.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ class FunctionClass(World):
         self.problem, self.functions = problem, functions
         self._variance = variance
         self._sizes: dict[Hashable, Any] = {}
+        self._lengths: list[tuple[Any, Any]] = []
 
     @property
     def zero(self) -> Vector:
@@ -53,8 +55,16 @@ class FunctionClass(World):
             self.problem.add_constraint(self._sizes[name] ** 2 <= self.variance(name))
         return self._sizes[name]
 
-    def bounded(self, v: Vector, threshold: Any) -> Vector:
-        raise NotImplementedError("a clipped message is no linear form: give its factor as a number")
+    def tell(self, v: Vector, length: Any) -> None:
+        """Give a vector's length as a number: a norm is no linear form. A constraint of the problem, or the unit in
+        which its sides are compared, must make it true."""
+        self._lengths.append((v.known.decomposition_dict, length))
+
+    def length(self, v: Vector) -> Any:
+        for coordinates, length in self._lengths:
+            if coordinates == v.known.decomposition_dict:
+                return length
+        raise NotImplementedError("a bounded message is no linear form: tell its length as a number")
 
 
 def declared(problem: Any, kind: str, count: int, mu: float = 0.0, L: float = 1.0) -> list[Any]:

@@ -67,6 +67,5 @@ class Quadratics(World):
             raise ValueError(f"the second moment {square} of {name} is not the square of a fraction: take one that is")
         return root
 
-    def bounded(self, v: Vector, threshold: Any) -> Vector:
-        v = self.resolved(v)
-        return v if abs(v.known) <= threshold else v * (Fraction(threshold) / abs(v.known))
+    def length(self, v: Vector) -> Fraction:
+        return Fraction(abs(v.known))

@@ -30,6 +30,7 @@ from dpfl_theory.statements.noble2022.scaffold import (
     lemmaC_8,
     lemmaC_9,
     theoremC_1_explicit,
+    theoremC_1_repaired,
 )
 
 
@@ -363,16 +364,19 @@ def test_a_thousandth_of_the_explicit_theorem_is_noticed(theorem: Statement) -> 
 
 
 def test_the_strongly_convex_half_notices_a_tenth_of_its_constants() -> None:
-    instance = {"nu": ["1", "5"], "T": [240], "V": ["0", "1/10", "100"]}
-    lemma = lemmaC_8.REPAIRED
-    assert all(case.excess <= 0 for case in _strongly_convex.strong_cases(lemma, instance))
-    assert any(case.excess > 0 for case in _strongly_convex.strong_cases(lemma, instance, Fraction(1, 10)))
+    theorem = weak = theoremC_1_repaired.STRONGLY_CONVEX
+    for term in sides_of(theorem).rhs:
+        weak = changed(weak, term, Fraction(1, 10))
+    (check,) = (c for c in theorem.checks if c.name == "one user, one local step")
+    assert exact.run(theorem, check, Settings()).verdict == "holds"
+    assert exact.run(weak, check, Settings()).verdict == "violated"
 
 
 def test_the_strongly_convex_cases_by_simulation() -> None:
     """V = 1/10, nu = 5, T = 240: the weighted mean excess of 20000 runs within six standard errors."""
-    case = _strongly_convex.strong_cases(lemmaC_8.REPAIRED, {"nu": ["5"], "T": [240], "V": ["1/10"]})[0]
-    eta, a = float(case.values["eta~"]), 5.0
+    given = {"nu": ["5"], "T": [240], "V": ["1/10"]}
+    case = _strongly_convex.one_step(theoremC_1_repaired.STRONGLY_CONVEX, given)[0]
+    eta, a = float(case.named["eta~"]), 5.0
     rng = np.random.default_rng(3)
     x, total, weights = np.ones(20000), np.zeros(20000), 0.0
     for t in range(1, 241):
@@ -380,7 +384,7 @@ def test_the_strongly_convex_cases_by_simulation() -> None:
         total, weights = total + weight * a / 2 * x**2, weights + weight
         x = (1 - eta * a) * x + eta * rng.normal(0, math.sqrt(0.1), x.shape)
     mean = total / weights
-    assert abs(mean.mean() - float(case.lhs)) < 6 * mean.std() / math.sqrt(len(mean))
+    assert abs(mean.mean() - float(case.letters["excess"])) < 6 * mean.std() / math.sqrt(len(mean))
 
 
 def changed(statement: Statement, term: str, factor: Fraction) -> Statement:

@@ -10,9 +10,10 @@ import pytest
 
 from dpfl_theory.checks.runner import run_one
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.statements import get
+from dpfl_theory.statements import get, local_phase
 from dpfl_theory.worlds.base import Vector, average
-from dpfl_theory.worlds.rounds import fedavg, scaffold
+from dpfl_theory.worlds.rounds import error_feedback, fedavg, scaffold
+from dpfl_theory.worlds.rounds.error_feedback import normalised_step, updated
 from dpfl_theory.worlds.rounds.fedavg import local_steps
 
 
@@ -39,6 +40,21 @@ def uncorrected(world: Any, client: int, x: Vector, eta: Any, gradients: Sequenc
 def long_steps(world: Any, client: int, x: Vector, eta: Any, gradients: Sequence[Any]) -> list[Vector]:
     """Local steps of twice the length."""
     return local_steps(world, client, x, 2 * eta, gradients)
+
+
+def backwards(world: Any, gamma: Any, v: Vector) -> Vector:
+    """Server steps away from the estimate."""
+    return normalised_step(world, -gamma, v)
+
+
+def forgetful(g: Vector, memory: Vector, beta: Any, message: Any) -> tuple[Vector, Vector]:
+    """Memories that never change."""
+    return message(g - memory), memory
+
+
+def hasty(g: Vector, memory: Vector, beta: Any, message: Any) -> tuple[Vector, Vector]:
+    """Memories that take over twice of what was sent."""
+    return updated(g, memory, 2 * beta, message)
 
 
 ZHANG = ("zhang2021.eq21.repaired", "worst-case")
@@ -79,6 +95,39 @@ FEDAVG = "noble2022.theoremC.2.convex.repaired"
         (
             *(scaffold, "local_steps", long_steps, "noble2022.corollaryC.1", "worst-case"),
             "convex, K = 2, eta_l nu = 1/24",
+        ),
+        (
+            *(fedavg, "average", times("2"), "das2022.eq36", "worst-case"),
+            "one round, fixed, r = 1, C/||u|| = (short, short), E = 2, eta L = 1/5",
+        ),
+        (fedavg, "average", times("2"), "das2022.eq35.fixed-size", "exact", "200 equal clients"),
+        (local_phase, "local_steps", long_steps, "das2022.lemma8", "worst-case", "E = 1, eta L = 1/2"),
+        (local_phase, "local_steps", long_steps, "das2022.eq57", "worst-case", "convex, t = 1, eta L = 1"),
+        (error_feedback, "normalised_step", backwards, "shulgin2025.theorem1", "exact", "long runs on the line"),
+        (
+            *(error_feedback, "normalised_step", backwards, "shulgin2025.theorem1", "worst-case"),
+            "non-convex, gradient = 5, error = 9/8, estimates = (4, 5, 6, 5, 4, 5)",
+        ),
+        (
+            *(error_feedback, "normalised_step", backwards, "shulgin2025.corollary1", "worst-case"),
+            "convex, gradient = 5, error = 33/32, estimates = (5, 6, 5, 4, 5, 6)",
+        ),
+        (
+            *(error_feedback, "updated", forgetful, "shulgin2025.clip21.residual", "worst-case"),
+            "non-convex, tau = 1/2, moved = 1/4",
+        ),
+        (
+            *(error_feedback, "updated", forgetful, "shulgin2025.clip21.residual", "exact"),
+            "clients on the line, all rounds",
+        ),
+        (
+            *(error_feedback, "updated", hasty, "shulgin2025.theorem1", "exact"),
+            "residuals after the update of runs on the line",
+        ),
+        (error_feedback, "updated", hasty, "shulgin2025.lemma2", "exact", "no overshoot beyond the radius"),
+        (
+            *(error_feedback, "average", times("2"), "shulgin2025.clip21.inactive", "exact"),
+            "clients on the line against gradient descent",
         ),
     ],
 )

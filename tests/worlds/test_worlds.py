@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpfl_theory.algorithms import FedAvg as AlgorithmFedAvg
 from dpfl_theory.algorithms import ScaffNew as AlgorithmScaffNew
-from dpfl_theory.algorithms import simulate
+from dpfl_theory.algorithms import ef21, simulate
+from dpfl_theory.algorithms.bounding import Clip, Normalise
 from dpfl_theory.algorithms.scaffold import Scaffold as AlgorithmScaffold
 from dpfl_theory.algorithms.two_sided import TwoSidedFedAvg
 from dpfl_theory.checks.worst_case import solve
@@ -22,6 +24,8 @@ from dpfl_theory.worlds.drawn import Drawn
 from dpfl_theory.worlds.moments import Moments
 from dpfl_theory.worlds.performance import FunctionClass
 from dpfl_theory.worlds.rational import Quadratics
+from dpfl_theory.worlds.rounds import error_feedback
+from dpfl_theory.worlds.rounds.error_feedback import ErrorFeedback
 from dpfl_theory.worlds.rounds.fedavg import FedAvg, fedavg
 from dpfl_theory.worlds.rounds.scaffnew import ScaffNew, scaffnew
 from dpfl_theory.worlds.rounds.scaffold import Scaffold, scaffold
@@ -305,6 +309,86 @@ def test_scaffold_is_the_algorithm_that_runs() -> None:
         state = scaffold(world, state, 0.3, 1.5, 3, 3, errors=False)
     algorithm = AlgorithmScaffold(0.3, global_step=1.5, local_steps=3)
     assert state.x.known == pytest.approx(simulated(algorithm, problem, 4), rel=1e-12)
+
+
+@pytest.mark.parametrize("bounding", [Clip(0.7), Normalise(0.7)], ids=["clipped", "normalised"])
+def test_das2022_fedavg_is_the_algorithm_that_runs(bounding: Any) -> None:
+    """Its messages are sums of gradients: moves over -eta, which the server multiplies with its own step."""
+    problem, world = plain()
+    x, eta, server = Vector(np.array([5.0, -3.0])), 0.3, 0.2
+
+    def message(move: Vector) -> Vector:
+        if isinstance(bounding, Clip):
+            return world.bounded(move, 0.7 * eta)
+        return world.normalised(move) * (0.7 * eta)
+
+    for _ in range(4):
+        x = fedavg(world, x, eta, server / eta, 3, message=message).x
+    algorithm = AlgorithmFedAvg(eta, global_step=server, local_steps=3, bounding=bounding)
+    assert x.known == pytest.approx(simulated(algorithm, problem, 4), rel=1e-12)
+
+
+@pytest.mark.parametrize("memory", [0.0, 0.5])
+@pytest.mark.parametrize("name", ["clip21", "alpha_norm_ec"])
+def test_error_feedback_is_the_algorithm_that_runs(name: str, memory: float) -> None:
+    problem, world = plain()
+    x = Vector(np.array([5.0, -3.0]))
+    v_i = tuple(memory * world.gradient(i, x) for i in range(3))
+    state = ErrorFeedback(x, v_i, average(v_i))
+    numbers = {"clip21": (0.3, 0.4), "alpha_norm_ec": (0.3, 0.2, 0.5)}[name]
+    for _ in range(6):
+        state = getattr(error_feedback, name)(world, state, *numbers)
+    algorithm = getattr(ef21, name)(*numbers, memory=memory)
+    assert state.x.known == pytest.approx(simulated(algorithm, problem, 6), rel=1e-12)
+
+
+def test_the_noise_of_messages_stays_in_the_estimate_alone() -> None:
+    """After one round of Clip21 x moves by gamma v: of its variance V/n, gamma^2 V/n is in x, and none in v_i."""
+    world = Quadratics(CURVATURES, OFFSETS, {"noise": F(1, 5)})
+    start = ErrorFeedback(Vector(F(2)), vectors(0, 0, 0), Vector(F(0)))
+
+    def run(noise: bool) -> Mapping[str, Any]:
+        after = error_feedback.clip21(world, start, F(1, 2), F(1), noise=noise)
+        return {"x": world.square(after.x), "v": world.square(after.v), "v_i": world.square(after.v_i[0])}
+
+    loud, quiet = (expected(world, lambda noise=noise: run(noise)) for noise in (True, False))
+    assert [loud[k] - quiet[k] for k in ("x", "v", "v_i")] == [F(1, 60), F(1, 15), 0]
+
+
+def test_a_zero_message_is_normalised_to_zero() -> None:
+    world = Quadratics([1], [0])
+    assert world.normalised(world.zero) == world.zero
+    assert world.normalised(Vector(F(-3)), F(1)) == Vector(F(-3, 4))
+
+
+def test_a_length_that_was_told_bounds_a_message() -> None:
+    from PEPit import PEP, Point
+
+    world = FunctionClass(PEP(), [])
+    v = Vector(Point())
+    with pytest.raises(NotImplementedError, match="tell its length"):
+        world.bounded(v, 1)
+    world.tell(v, 4)
+    found = [
+        w.known.decomposition_dict[v.known] for w in (world.bounded(v, 1), world.bounded(v, 5), world.normalised(v, 4))
+    ]
+    assert found == [1 / 4, 1, 1 / 8]
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_clients_that_join_independently_are_the_mean_and_errors(n: int) -> None:
+    """das2022 line 3 at r = 1: the second moment over all 2^n cohorts is that of the mean and an error of every message
+    with n (1 - 1/n) of its square."""
+    messages, x = [Vector(F(k * k - 3)) for k in range(n)], Vector(F(7))
+    world = Quadratics([1] * n, [0] * n, lambda name: (n - 1) * messages[name[1]].known ** 2)
+
+    def counted() -> Mapping[str, Any]:
+        heard = [m for m in messages if world.coin(F(1, n))]
+        return {"after": world.square(sum(heard, x))}
+
+    errors = average([m + world.error("noise", i) for i, m in enumerate(messages)])
+    world.begin([])
+    assert expected(world, counted)["after"] == world.square(x + errors)
 
 
 def test_errors_that_are_looked_at_fall_on_two_values() -> None:

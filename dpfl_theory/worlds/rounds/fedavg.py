@@ -44,11 +44,13 @@ def fedavg(
     noise: bool = False,
     unseen: bool = False,
     threshold: Any = None,
+    message: Callable[[Vector], Vector] | None = None,
 ) -> FedAvg:
     """One round: K local steps of every client, of which a cohort of ``size`` (all where it is None) is heard.
 
     errors: of client i's gradient in step k, called ("error", t, i, k). noise: of a message, called ("noise", t, i).
-    unseen: clients outside the cohort take their steps too, as proofs have it.
+    unseen: clients outside the cohort take their steps too, as proofs have it. message: what is sent of a client's
+    move, in place of clipping it to the threshold.
     """
     cohort = world.cohort(world.clients if size is None else size)
     paths: list[tuple[Vector, ...]] = [()] * world.clients
@@ -60,7 +62,10 @@ def fedavg(
         paths[i] = tuple(local_steps(world, i, x, eta, [stochastic(k) for k in range(K)]))
     sent = []
     for i in cohort:
-        message = paths[i][K] - x
-        message = message if threshold is None else world.bounded(message, threshold)
-        sent.append(message + world.error("noise", t, i) if noise else message)
+        move = paths[i][K] - x
+        if message is not None:
+            move = message(move)
+        elif threshold is not None:
+            move = world.bounded(move, threshold)
+        sent.append(move + world.error("noise", t, i) if noise else move)
     return FedAvg(x + eta_g * average(sent), tuple(paths), cohort)

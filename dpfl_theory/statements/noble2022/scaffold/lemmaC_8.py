@@ -249,13 +249,6 @@ REPAIRED: Statement = Statement(
         Check("algebra", "the step size, convex", _two_cases),
         Check("algebra", "the weights, strongly convex", strong.weights, {"T": [1, 2, 3, 5]}, part=_SECOND),
         Check("algebra", "the step size, strongly convex", strong.logarithm, part=_SECOND),
-        Check(
-            "exact",
-            "strongly convex, one user",
-            strong.strong_cases,
-            {"nu": ["1", "5"], "T": [240, 500], "V": ["0", "1/10", "10", "100"]},
-            part=_SECOND,
-        ),
         *strong.one_user_checks("D_0 > 0"),
         *runs.runs(best_step, beyond=("l", "T")),
     ),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.formula import Letters
-from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _first_step as first
 from dpfl_theory.statements.noble2022 import _lasting_noise as lasting
@@ -15,9 +15,10 @@ from dpfl_theory.statements.noble2022 import _moderate_runs as moderate
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._causes import FIXED_STEP
 from dpfl_theory.statements.noble2022.scaffold import _own_settings as own
+from dpfl_theory.statements.noble2022.scaffold import _strongly_convex as strong
 
 if TYPE_CHECKING:
-    from dpfl_theory.problems.base import Problem
+    pass
 
 _COMMON = ("c", "eta_g", "eta_l", "nu", "M", "l", "R", "s", "K", "T", "varsigma", "Sigma")
 
@@ -62,14 +63,6 @@ def _non_convex(s: Letters) -> Sides:
     )
 
 
-def _long_enough(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    least = max(108 / values["l"], 48 * values["nu"] / (values["mu"] * values["l"] ** (2 / 3)))
-    return None if values["T"] >= least * (1 - 1e-12) else f"T = {values['T']} is below {least:.6g}"
-
-
-LONG_ENOUGH = Assumption("T >= max(108/l, 48 nu/(mu l^(2/3)))", _long_enough)
-
-
 WHY_FALSE = (
     "Theorem 4.2 says that step sizes exist; this theorem prints the step as a formula, and with that step no constant "
     "serves."
@@ -108,7 +101,7 @@ STRONGLY_CONVEX: Statement = Statement(
         noble.GRADIENTS,
         noble.WARM,
         noble.SAMPLING,
-        LONG_ENOUGH,
+        strong.LONG_ENOUGH,
     ),
     sides=_strongly_convex,
     prescription=lambda s: _steps(s, strongly=True),

@@ -14,7 +14,6 @@ from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.scaffold import _strongly_convex as strong
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_8, lemmaC_9
-from dpfl_theory.statements.noble2022.scaffold.theoremC_1 import LONG_ENOUGH
 from dpfl_theory.statements.symbolic import all_equal
 
 _LETTERS = ("eta_g", "eta_l", "nu", *noble.VARIANCE, *noble.COHORT, "T")
@@ -206,11 +205,17 @@ STRONGLY_CONVEX: Statement = Statement(
     ),
     symbols=noble.letters(*_LETTERS, "mu", "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
-    assumptions=(noble.STRONGLY_CONVEX, *_BASE, LONG_ENOUGH),
+    assumptions=(noble.STRONGLY_CONVEX, *_BASE, strong.LONG_ENOUGH),
     sides=_strongly_convex,
     prescription=lambda s: _steps(s, _strong_step),
     checks=(
         Check("algebra", "Lemma C.8 repaired at eta_g = sqrt(lM)", _log_terms),
+        Check(
+            "exact",
+            "one user, one local step",
+            strong.one_step,
+            {"nu": ["1", "5"], "T": [240, 500], "V": ["1/1000000", "1/10", "10", "100"]},
+        ),
         *_strong_runs(),
     ),
     smoke=("half of the users, with a ridge",),
