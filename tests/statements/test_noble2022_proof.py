@@ -10,7 +10,7 @@ import sympy as sp
 
 from dpfl_theory.statements.formula import letters_of, sides_of
 from dpfl_theory.statements.model import Sides, Statement
-from dpfl_theory.statements.noble2022.scaffold import _display_proofs as displays
+from dpfl_theory.statements.noble2022.scaffold import _displays as displays
 from dpfl_theory.statements.noble2022.scaffold import _lemma_proofs as proofs
 from dpfl_theory.statements.noble2022.scaffold import _round_steps as steps
 from dpfl_theory.statements.noble2022.scaffold import (

@@ -10,7 +10,7 @@ from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _first_step as first
 from dpfl_theory.statements.noble2022 import _lasting_noise as lasting
-from dpfl_theory.statements.noble2022 import _moderate_runs as moderate
+from dpfl_theory.statements.noble2022 import _private_runs as private
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._causes import FIXED_STEP
 from dpfl_theory.statements.noble2022.scaffold.theoremC_1 import WHY_FALSE
@@ -118,7 +118,7 @@ STRONGLY_CONVEX: Statement = Statement(
             {**{name: value for name, value in _FLOOR.items() if name != "Sigma"}, "varsigma": "1"},
             "violated",
         ),
-        *moderate.checks("fedavg"),
+        *private.moderate_runs("fedavg"),
     ),
     smoke=("four users, T = 600, c = 1",),
     expected="violated",

@@ -11,10 +11,10 @@ from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Expected, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._causes import SPREAD_OF_POINTS
-from dpfl_theory.statements.noble2022.scaffold import _control_spread as spread
-from dpfl_theory.statements.noble2022.scaffold import _display_proofs as proofs
+from dpfl_theory.statements.noble2022.scaffold import _displays as escapes
+from dpfl_theory.statements.noble2022.scaffold import _displays as proofs
+from dpfl_theory.statements.noble2022.scaffold import _displays as spread
 from dpfl_theory.statements.noble2022.scaffold import _lemma_runs as runs
-from dpfl_theory.statements.noble2022.scaffold import _user_counterexamples as escapes
 from dpfl_theory.statements.noble2022.scaffold import _user_performance as user
 from dpfl_theory.statements.noble2022.scaffold import _user_records as users
 from dpfl_theory.statements.symbolic import sides_at

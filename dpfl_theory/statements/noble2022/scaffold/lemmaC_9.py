@@ -17,7 +17,6 @@ from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _first_step as first
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._causes import LOST_ROOT
-from dpfl_theory.statements.noble2022.scaffold import _descent_performance as worst
 from dpfl_theory.statements.noble2022.scaffold import _smooth_descent as smooth
 from dpfl_theory.statements.noble2022.scaffold import _strongly_convex as strong
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_7
@@ -265,7 +264,7 @@ REPAIRED: Statement = Statement(
         Check("algebra", "descent, from Lemmas C.4 to C.6", smooth.combination),
         Check("algebra", "the step size", _two_cases),
         *smooth.descent_checks(),
-        *worst.checks(),
+        *smooth.worst_descents(),
         *strong.one_user_checks("F_0 > 0"),
         *runs.runs(best_step, beyond=("l", "T")),
     ),

@@ -11,7 +11,7 @@ from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, 
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _first_step as first
 from dpfl_theory.statements.noble2022 import _lasting_noise as lasting
-from dpfl_theory.statements.noble2022 import _moderate_runs as moderate
+from dpfl_theory.statements.noble2022 import _private_runs as private
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._causes import FIXED_STEP
 from dpfl_theory.statements.noble2022.scaffold import _own_settings as own
@@ -120,7 +120,7 @@ STRONGLY_CONVEX: Statement = Statement(
             {**{name: value for name, value in _FLOOR.items() if name != "Sigma"}, "varsigma": "1"},
             "violated",
         ),
-        *moderate.checks("scaffold"),
+        *private.moderate_runs("scaffold"),
     ),
     expected="violated",
     erratum=Erratum(
