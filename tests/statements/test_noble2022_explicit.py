@@ -24,7 +24,6 @@ from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.noble2022 import _explicit_runs
 from dpfl_theory.statements.noble2022.fedavg import _step_size, theoremC_2_repaired
 from dpfl_theory.statements.noble2022.scaffold import (
-    _descent_performance,
     _smooth_descent,
     _strongly_convex,
     lemmaC_8,
@@ -286,7 +285,7 @@ def test_the_printed_lemma_c9_is_refuted_by_runs() -> None:
 def test_the_worst_case_of_the_descent_notices_wrong_constants(gain: Fraction, noise: Fraction) -> None:
     instance = {"M": 1, "size": 1, "K": 1}
     claim = (gain, noise, Fraction(1, 4))
-    built = _descent_performance.performance(lemmaC_9.REPAIRED, instance, claim)
+    built = _smooth_descent.performance(lemmaC_9.REPAIRED, instance, claim)
     assert worst_case.solve(built).refuted is not None
 
 
