@@ -221,8 +221,8 @@ EXPECTED |= {
         (LETTERS["cohort_common"], "distance-squared", _AFTER),
         (LETTERS["cohort_local"], "distance-squared", _AFTER),
         (LETTERS["E_next"], "suboptimality", ", counted from f^*"),
-        (LETTERS["drift_square"], "signal-squared", "; simulated as the square of a signal"),
-        (LETTERS["local_squares"], "distance-squared", "; simulated as N times that of one client, drawn"),
+        (LETTERS["drift_square"], "local-mean-drift", ""),
+        (LETTERS["local_squares"], "local-updates-squared", ""),
     )
 }
 

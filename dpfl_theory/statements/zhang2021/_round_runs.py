@@ -166,9 +166,9 @@ def local_phase(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     """
     import numpy as np
 
+    from dpfl_theory.algorithms import NoisyGradient, TwoSidedFedAvg
     from dpfl_theory.algorithms.observables import Reach
     from dpfl_theory.problems import make
-    from dpfl_theory.statements.zhang2021._local_gradients import LocalGradients
 
     problem = make(instance["problem"]["family"], **instance["problem"]["parameters"])
     Q, deviation = int(instance["Q"]), float(instance["deviation"])
@@ -177,8 +177,9 @@ def local_phase(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     start = problem.constants.w_star + float(instance["distance"]) * direction / np.linalg.norm(direction)
     values = letters_of(problem, start, eta, Q, float("inf"), 1, deviation)
     lanes, reach = int(instance.get("lanes", 2048)), Reach.anywhere(problem)
-    algorithm = LocalGradients(eta, Q, deviation, bool(instance.get("middle", False)))
-    return Experiment(problem, algorithm, 1, start, values, lanes, reach)
+    algorithm = TwoSidedFedAvg(eta, local_steps=Q, gradient=NoisyGradient(deviation))
+    instead = {"local-mean-drift": "local-drifts"} if instance.get("middle") else {}
+    return Experiment(problem, algorithm, 1, start, values, lanes, reach, instead=instead)
 
 
 def _quadratic(**parameters: Any) -> dict[str, Any]:
