@@ -22,8 +22,8 @@ from dpfl_theory.problems.quadratic import from_matrices
 from dpfl_theory.statements import get
 from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.statements.zhang2021 import _instances as instances
 from dpfl_theory.statements.zhang2021 import _rate, _round_runs, _runs
-from dpfl_theory.statements.zhang2021 import _run_instances as instances
 from dpfl_theory.statements.zhang2021._round import ScalarRound
 
 Array = np.ndarray

@@ -19,7 +19,7 @@ from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.formula import evaluate, prescription_of
 from dpfl_theory.statements.model import Statement, checks
 from dpfl_theory.statements.zhang2021 import theorem3_2
-from dpfl_theory.statements.zhang2021._limits import repaired_limits
+from dpfl_theory.statements.zhang2021._letters import repaired_limits
 from dpfl_theory.statements.zhang2021._runs import simulated
 
 __all__ = ["CHECKS", "REGIMES", "at", "best_way", "fitted", "private", "runs_of"]

@@ -3,7 +3,7 @@
 `Phases` are the local phases of all clients, by what they send: given x_t clients run independently of each other, so
 that a phase counts by the mean and the variance of its message, and the cohort is drawn among these. The world says
 what a client is: a scalar quadratic in rational arithmetic (`ScalarRound`), or any smooth function
-(`_step_performance`).
+(`_worst_cases`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 No round has stochastic gradients and clipping together: the clipping factors would be random, and (13), (16), (20) and
 (21) have letters for that, first_bias and first_spread, which are 0 in every simulated round. These letters are at work
-in the exact rounds of `_proof_instances.CLIPPED` and in the worst cases of `_step_performance` only.
+in the exact rounds of `_instances.CLIPPED` and in the worst cases of `_worst_cases` only.
 
 One letter of a step is an expectation over the lanes: the squared distance from x* after a round that starts there,
 with eta_g = 1, which is the mean square of the cohort's update; or f after the round. The other letters are computed:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Experiment, Values
 from dpfl_theory.statements.model import Check, Statement, checks
-from dpfl_theory.statements.zhang2021._limits import Limits
+from dpfl_theory.statements.zhang2021._letters import Limits
 from dpfl_theory.statements.zhang2021._round import ScalarRound
 
 if TYPE_CHECKING:
