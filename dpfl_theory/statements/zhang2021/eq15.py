@@ -16,7 +16,7 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, WorstCase
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.model import Check, Sides, Statement, checks
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import all_equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
 from dpfl_theory.statements.zhang2021._instances import edges, exact
@@ -86,12 +86,12 @@ def _lemma3(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     Q = sp.Symbol("Q", integer=True, positive=True)
     room = 1 / (Q - 1) - 1 / (2 * Q - 1) - 6 * Q / (60 * Q**2)
     positive = (8 * Q**2 + 3 * Q - 1) / (10 * Q * (Q - 1) * (2 * Q - 1))
-    found = equal(room, positive, "the room in the lemma's recursion at eta_l = 1/(sqrt(60) QL)")
-    if not found.true:
-        return found
     s = letters_of(statement)
     added = s.eta_l**2 * (s.sigma_l**2 + 6 * s.Q * s.sigma_g**2 + 6 * s.Q * s.square)
-    return equal(total(statement), s.Q * s.L**2 * 5 * s.Q * added, "(15) against Q times L^2 times the lemma")
+    return all_equal(
+        (room, positive, "the room in the lemma's recursion at eta_l = 1/(sqrt(60) QL)"),
+        (total(statement), s.Q * s.L**2 * 5 * s.Q * added, "(15) against Q times L^2 times the lemma"),
+    )
 
 
 def _sharpened_sides(s: Letters) -> Sides:

@@ -11,7 +11,7 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values, WorstCase
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, checks
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import all_equal, equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
 from dpfl_theory.statements.zhang2021 import eq15
@@ -97,18 +97,15 @@ def _young(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     with its smaller constants; ||g||^2 on average at most ||grad f||^2 + sigma_g^2."""
     s, of = letters_of(statement), letters_of(eq15.SHARPENED)
     u, v = sp.symbols("u v", real=True)
-    square = equal(
-        sp.expand(sp.Rational(3, 2) * u**2 + 3 * v**2 - (u + v) ** 2),
-        sp.expand((u - 2 * v) ** 2 / 2),
-        "the slack of Young's inequality against a square",
-    )
-    if not square.true:
-        return square
     drift = total(eq15.SHARPENED).subs({of[name]: s[name] for name in of if name in s})
     both = s.square + s.sigma_g**2
     Q = s.Q
     proved = s.N * (s.eta_l * s.alpha) ** 2 * (sp.Rational(3, 2) * Q**2 * both + 3 * Q * drift)
-    return equal(sp.expand(proved), sp.expand(total(statement)), "what follows from (15), sharpened")
+    slack = sp.expand(sp.Rational(3, 2) * u**2 + 3 * v**2 - (u + v) ** 2)
+    return all_equal(
+        (slack, sp.expand((u - 2 * v) ** 2 / 2), "the slack of Young's inequality against a square"),
+        (sp.expand(proved), sp.expand(total(statement)), "what follows from (15), sharpened"),
+    )
 
 
 def local_sum(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
