@@ -139,7 +139,7 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     ones = dict.fromkeys(("L", "d", "T", "alpha", "gamma_1", "gamma_2"), 1.0)
     zeros = dict.fromkeys(("sigma_l", "noise_variance", "G", "E_deviation", "E_square_deviation", *_BIASES), 0.0)
     values = {**ones, **zeros, "N": 2.0, "P": float(P), "Q": float(Q), "eta_l": eta, "eta_g": eta_g}
-    if all(letter.name != "gap" for letter in statement.letters):
+    if statement.kind == "step":
         values |= {"square": mean**2, "sigma_g^2": apart, "f_now": now, "E_next": following}
         return WorstCase(problem, values, f"{statement.id}, from f*, L = 1")
     unit = eta_g * eta * Q / 4  # every quantity is multiplied by it, so that the start has the factor 1
