@@ -16,19 +16,8 @@ from dpfl_theory.statements.formula import at, letters_of
 from dpfl_theory.statements.model import Assumption, Expected, Source, Statement, Symbol
 
 __all__ = [
-    *(
-        "LETTERS",
-        "LOCAL_STEP",
-        "PAPER",
-        "PRINTED",
-        "PROOF",
-        "VERSION",
-        "Limits",
-        "StepLimits",
-        "expected",
-        "hypotheses",
-    ),
-    *("letters", "printed_limits", "proof_step", "repaired_limits", "sharpened_limits", "sides_with", "steps"),
+    *("LETTERS", "LOCAL_STEP", "PAPER", "PRINTED", "PROOF", "VERSION", "Limits", "StepLimits", "expected", "letters"),
+    *("hypotheses", "printed_limits", "proof_step", "repaired_limits", "sharpened_limits", "sides_with", "steps"),
 ]
 
 PAPER = "zhang2021"
@@ -124,68 +113,74 @@ LETTERS = {
     )
 }
 
+
+def _seen(
+    name: str, observable: str, unit: tuple[int, int], latex: str, meaning: str, when: str = "mean", **more: bool
+) -> Expected:
+    """The expectation of one observable."""
+    return Expected(name, ((observable, 1),), unit, latex, meaning, when, **more)
+
+
 EXPECTED = {
     e.name: e
     for e in (
-        Expected(
+        _seen(
             "E_aligned",
-            (("clipped-alignment", 1),),
+            "clipped-alignment",
             (2, -2),
             r"\frac{1}{T}\sum_t \mathbb{E}[\bar{\alpha}^t \|\nabla f(x^t)\|^2]",
             "squared gradient times the mean clipping factor, on average over the rounds",
         ),
-        Expected(
+        _seen(
             "E_gradient",
-            (("gradient-norm-squared", 1),),
+            "gradient-norm-squared",
             (2, -2),
             r"\frac{1}{T}\sum_t \mathbb{E} \|\nabla f(x^t)\|^2",
             "squared gradient, on average over the rounds",
         ),
-        Expected(
-            "gamma_1", (("clipping-factor", 1),), (0, 0), r"\gamma_1(T)", "mean clipping factor over clients and rounds"
-        ),
-        Expected(
+        _seen("gamma_1", "clipping-factor", (0, 0), r"\gamma_1(T)", "mean clipping factor over clients and rounds"),
+        _seen(
             "gamma_2",
-            (("clipping-factor-squared", 1),),
+            "clipping-factor-squared",
             (0, 0),
             r"\gamma_2(T)",
             "mean square of the clients' mean clipping factor over the rounds",
         ),
-        Expected(
+        _seen(
             "E_deviation",
-            (("clipping-factor-deviation", 1),),
+            "clipping-factor-deviation",
             (0, 0),
             r"\frac{1}{T}\sum_t \mathbb{E}[\frac{1}{N}\sum_i (|\alpha_i^t - \tilde{\alpha}_i^t| + "
             r"|\tilde{\alpha}_i^t - \bar{\alpha}^t|)]",
             "how much the clipping factors differ; runs with full gradients have alpha_i = alpha~_i",
         ),
-        Expected(
+        _seen(
             "E_square_deviation",
-            (("clipping-factor-variance", 1),),
+            "clipping-factor-variance",
             (0, 0),
             r"\frac{1}{T}\sum_t \mathbb{E}[\frac{1}{N}\sum_i (|\alpha_i^t - \tilde{\alpha}_i^t|^2 + "
             r"|\tilde{\alpha}_i^t - \bar{\alpha}^t|^2)]",
             "the same, squared",
         ),
-        Expected(
+        _seen(
             "E_distance",
-            (("distance-squared", 1),),
+            "distance-squared",
             (0, 2),
             r"\mathbb{E}\|x^T - x^*\|^2",
             "squared distance to the optimum after the last round",
             "end",
         ),
-        Expected(
+        _seen(
             "E_clipped_end",
-            (("suboptimality", 1),),
+            "suboptimality",
             (1, 0),
             r"f(x^T) - f^*",
             "suboptimality after the last round with clipped updates",
             "end",
         ),
-        Expected(
+        _seen(
             "E_plain_end",
-            (("suboptimality", 1),),
+            "suboptimality",
             (1, 0),
             r"f(y^T) - f^*",
             "the same of the original FedAvg",
@@ -197,11 +192,11 @@ EXPECTED = {
 
 _AFTER = "; in a simulated round that starts at x* with eta_g = 1, the squared distance from it"
 EXPECTED |= {
-    name: Expected(name, (("descent-product", 1),), LETTERS[name].unit, LETTERS[name].latex, LETTERS[name].meaning)
+    name: _seen(name, "descent-product", LETTERS[name].unit, LETTERS[name].latex, LETTERS[name].meaning)
     for name in ("cohort_product", "common_product")
 }
 EXPECTED |= {
-    s.name: Expected(s.name, ((observable, 1),), s.unit, s.latex, s.meaning + more, "end")
+    s.name: _seen(s.name, observable, s.unit, s.latex, s.meaning + more, "end")
     for s, observable, more in (
         (LETTERS["cohort_clipped"], "distance-squared", _AFTER),
         (LETTERS["cohort_common"], "distance-squared", _AFTER),

@@ -18,7 +18,7 @@ from dpfl_theory.statements.zhang2021._instances import edges, exact
 from dpfl_theory.statements.zhang2021._letters import LOCAL_STEP
 from dpfl_theory.statements.zhang2021._round import rounds
 
-__all__ = ["EQ20", "EQ20_REPAIRED", "LETTERS", "NEXT", "shared_terms"]
+__all__ = ["EQ20", "EQ20_REPAIRED", "LETTERS", "NEXT", "assembled", "shared_terms"]
 
 LETTERS = zhang.letters(
     "f_now",
@@ -87,20 +87,25 @@ def _eq20_repaired_sides(s: Letters) -> Sides:
     return Sides(lhs={"next": s.E_next}, rhs={**shared_terms(s), **_first_order(s), **squares})
 
 
+def assembled(drift: Any, squares: Any) -> Any:
+    """What (12) with (13), (14), (16), (17) and (18) allows E f(x_{t+1}), with these bounds of A_1 and of the clients'
+    squared updates."""
+    s = letters_of(EQ20_REPAIRED)
+    _, product = zhang.sides_with(eq13_eq14.EQ14_REPAIRED, drift_square=drift)
+    _, first = zhang.sides_with(eq13_eq14.EQ13, common_product=product)
+    _, sampled = zhang.sides_with(eq16_to_eq18.EQ18_REPAIRED, local_squares=squares)
+    _, inner = zhang.sides_with(eq16_to_eq18.EQ17, cohort_local=sampled)
+    _, outer = zhang.sides_with(eq16_to_eq18.EQ16, cohort_common=inner)
+    noise = s.L / 2 * s.eta_g**2 * s.noise_variance * s.d / s.P
+    return s.f_now + s.eta_g * first + s.L / 2 * s.eta_g**2 * outer + noise
+
+
 def _bookkeeping(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(12) with (13), (14), (15), (16), (17), (18) and (19), term by term.
 
     (L/2) eta_g^2 times 3 (16), 2 (17) and (18) leaves 3 L eta_g^2 ((1/(P N)) (19) + ((P-1)/P) local_square).
     """
-    s = letters_of(statement)
-    drift = total(eq15.EQ15)
-    _, product = zhang.sides_with(eq13_eq14.EQ14_REPAIRED, drift_square=drift)
-    _, squares = zhang.sides_with(eq16_to_eq18.EQ18_REPAIRED, local_squares=total(eq19.EQ19_REPAIRED))
-    _, inner = zhang.sides_with(eq16_to_eq18.EQ17, cohort_local=squares)
-    _, outer = zhang.sides_with(eq16_to_eq18.EQ16, cohort_common=inner)
-    _, first = zhang.sides_with(eq13_eq14.EQ13, common_product=product)
-    noise = s.L / 2 * s.eta_g**2 * s.noise_variance * s.d / s.P
-    combined = s.f_now + s.eta_g * first + s.L / 2 * s.eta_g**2 * outer + noise
+    combined = assembled(total(eq15.EQ15), total(eq19.EQ19_REPAIRED))
     return equal(sp.expand(combined), sp.expand(total(statement)), "(12) to (19) put together against (20)")
 
 
