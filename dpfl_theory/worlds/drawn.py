@@ -34,7 +34,7 @@ class Drawn(World):
     def zero(self) -> Vector:
         return Vector(np.zeros(self._d))
 
-    def error(self, *name: Hashable) -> Vector:
+    def error(self, *name: Hashable, run: int = 0) -> Vector:
         deviation = np.sqrt(self.variance(name) / self._d)
         return Vector(deviation * self._random.standard_normal(self._d))
 
