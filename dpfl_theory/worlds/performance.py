@@ -78,8 +78,8 @@ class FunctionClass(World):
         raise TypeError("a bounded message is no linear form: tell its length, or give its factors as the threshold")
 
     def bounded(self, v: Vector, threshold: Any) -> Vector:
-        """v times a factor, which threshold gives for the multiples of their sizes on which v's errors fell; a threshold
-        that is a number is for a vector whose length was told."""
+        """v times a factor, which threshold gives for the multiples of their sizes on which v's errors fell. A number
+        as threshold is for a vector whose length was told."""
         if not isinstance(threshold, Mapping):
             return super().bounded(v, threshold)
         bounded = self.resolved(v)  # only then do its errors have values
