@@ -205,3 +205,17 @@ def test_a_hypothesis_that_is_relaxed_by_a_twentieth_turns_a_verdict(statement: 
     for values, problem in instances_of(statement, check):
         assert unmet(statement, values, problem) is not None
         assert unmet(statement, {**values, letter: float(values[letter]) * factor}, problem) is None
+
+
+def test_the_middle_line_measures_the_middle_line() -> None:
+    """Clients far apart, whose drifts cancel in A_1: a right side that is ten times too small is noticed by the middle
+    line, and by nothing where A_1 is measured in its place."""
+    statement = get("zhang2021.eq15.sharpened")
+    check = check_of(statement, "the middle line, local steps in two dimensions, clients far apart")
+    planted = wrong(statement, **less(10, "noise", "gradient"))
+    assert monte_carlo.run(planted, check, CPU).verdict == "violated"
+    first = replace(check, build=lambda *_: replace(check.made(statement), instead={}))
+    evidence = monte_carlo.run(planted, first, CPU)
+    assert evidence.verdict == "holds"
+    assert evidence.ratio is not None
+    assert evidence.ratio < 1e-4

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.model import Assumption, Expected, Symbol
 
 if TYPE_CHECKING:
@@ -70,6 +71,11 @@ PSI = Expected(
     "expected Lyapunov function after T iterations",
     when="end",
 )
+
+
+def theta(mu: Any, eta: Any, p: Any, power: int = 1) -> Any:
+    """max((1 - mu eta)^power, 1 - p^2), by which psi contracts; the paper's power is 1."""
+    return sp.Max((1 - mu * eta) ** power, 1 - p**2)
 
 
 def letters(*names: str) -> tuple[Symbol, ...]:

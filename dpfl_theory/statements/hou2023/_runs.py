@@ -27,8 +27,8 @@ from dpfl_theory.worlds.rational import Quadratics
 from dpfl_theory.worlds.rounds.scaffnew import ScaffNew, scaffnew
 
 __all__ = [
-    *("INSTANCES", "expected_parts", "expected_psi", "experiment", "iterated", "parts", "psi_start", "run_of", "runs"),
-    "server_moment",
+    *("INSTANCES", "expected_parts", "expected_psi", "experiment", "iterated", "parts", "psi_start", "quadratics"),
+    *("run_of", "runs", "server_moment"),
 ]
 
 
@@ -141,7 +141,8 @@ def server_moment(
 # By simulation.
 
 
-def _quadratics(condition: float, heterogeneity: float, clients: int = 6, dimension: int = 4) -> dict[str, Any]:
+def quadratics(condition: float, heterogeneity: float, clients: int = 6, dimension: int = 4) -> dict[str, Any]:
+    """A problem, as data: quadratics with this condition number of every client."""
     parameters = {"clients": clients, "dimension": dimension, "condition": condition, "heterogeneity": heterogeneity}
     return {"family": "quadratic", "parameters": {**parameters, "seed": 3}}
 
@@ -160,17 +161,17 @@ def run_of(problem: Mapping[str, Any], noise: float, T: int, distance: float, **
 
 
 INSTANCES: dict[str, dict[str, Any]] = {
-    "quadratics, p = sqrt(mu/L)": run_of(_quadratics(20.0, 2.0), 0.02, 60, 2.0),
-    "quadratics, always communicating": run_of(_quadratics(20.0, 2.0), 0.02, 30, 2.0, p=1.0),
-    "quadratics, rare communication, short step": run_of(_quadratics(20.0, 2.0), 0.05, 100, 5.0, p=0.1, step=0.3),
-    "quadratics, hardly any communication": run_of(_quadratics(4.0, 1.0), 0.2, 40, 1.0, p=0.01),
-    "quadratics, one iteration": run_of(_quadratics(20.0, 2.0), 0.5, 1, 1.0),
-    "one client, one dimension, noise dominates": run_of(_quadratics(1.0, 0.0, 1, 1), 1.0, 20, 0.1, p=1.0, step=0.5),
-    "very heterogeneous quadratics, start at x*": run_of(_quadratics(20.0, 50.0), 0.02, 60, 0.0),
-    "shared minimiser, noise dominates": run_of(_quadratics(5.0, 0.0), 1.0, 40, 0.5),
-    "40 clients in 200 dimensions": run_of(_quadratics(100.0, 2.0, 40, 200), 0.001, 60, 3.0, lanes=64),
-    "100 clients, condition 1000": run_of(_quadratics(1000.0, 2.0, 100), 0.001, 100, 1.0, lanes=256),
-    "two clients far apart": run_of(_quadratics(1000.0, 30.0, 2, 4), 0.001, 100, 1.0),
+    "quadratics, p = sqrt(mu/L)": run_of(quadratics(20.0, 2.0), 0.02, 60, 2.0),
+    "quadratics, always communicating": run_of(quadratics(20.0, 2.0), 0.02, 30, 2.0, p=1.0),
+    "quadratics, rare communication, short step": run_of(quadratics(20.0, 2.0), 0.05, 100, 5.0, p=0.1, step=0.3),
+    "quadratics, hardly any communication": run_of(quadratics(4.0, 1.0), 0.2, 40, 1.0, p=0.01),
+    "quadratics, one iteration": run_of(quadratics(20.0, 2.0), 0.5, 1, 1.0),
+    "one client, one dimension, noise dominates": run_of(quadratics(1.0, 0.0, 1, 1), 1.0, 20, 0.1, p=1.0, step=0.5),
+    "very heterogeneous quadratics, start at x*": run_of(quadratics(20.0, 50.0), 0.02, 60, 0.0),
+    "shared minimiser, noise dominates": run_of(quadratics(5.0, 0.0), 1.0, 40, 0.5),
+    "40 clients in 200 dimensions": run_of(quadratics(100.0, 2.0, 40, 200), 0.001, 60, 3.0, lanes=64),
+    "100 clients, condition 1000": run_of(quadratics(1000.0, 2.0, 100), 0.001, 100, 1.0, lanes=256),
+    "two clients far apart": run_of(quadratics(1000.0, 30.0, 2, 4), 0.001, 100, 1.0),
     "breast cancer with ridge, i.i.d.": run_of(_cancer(ridge=0.05), 0.02, 60, 2.0, lanes=1024),
     "breast cancer with ridge, sorted by label": run_of(
         _cancer(ridge=0.05, partition="shards", shards_per_client=1), 0.02, 40, 2.0, lanes=1024

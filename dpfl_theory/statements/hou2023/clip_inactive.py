@@ -12,8 +12,8 @@ from dpfl_theory.statements.claims import Outcome, Values
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023._causes import NOISE_IN_UPDATES
-from dpfl_theory.statements.hou2023._runs import experiment, iterated, parts, run_of
-from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement
+from dpfl_theory.statements.hou2023._runs import experiment, iterated, parts, quadratics, run_of
+from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import equal
 
 if TYPE_CHECKING:
@@ -85,13 +85,41 @@ def _always(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     return None if values["p"] == 1 else f"p = {values['p']}, so that messages are sums of several local steps"
 
 
-_SPREAD = {"clients": 6, "dimension": 4, "condition": 4.0, "heterogeneity": 0.0, "seed": 3}
-_SHARED = {"family": "quadratic", "parameters": _SPREAD}
-_THREE = {"q": ["1", "1/4", "1/10"], "a": ["2"], "b": ["1", "1/2", "-3/2"]}
-_ALONE: dict[str, Any] = {"q": ["1"], "a": ["2"], "b": ["0"]}
-_TWO: dict[str, Any] = {"q": ["1", "1"], "d": 1, "v ln(1/delta)/epsilon^2": ["1"]}
+def _clients(q: str, d: int, units: str, **more: Any) -> dict[str, Any]:
+    return {"q": q.split(), "d": d, "v ln(1/delta)/epsilon^2": units.split(), **more}
+
+
+_REFUTED = {
+    "two equal clients, one dimension, epsilon from large to small": _clients("1 1", 1, "1/100 1 5"),
+    "five clients, ten dimensions, the paper's epsilon = 3.3": _clients("1 1/2 1/4 1/8 1/16", 10, "423/100"),
+    "two equal clients, one dimension, a hundred rounds": _clients("1 1", 1, "1/100 1", T=100),
+}
+_BEYOND = {
+    "just outside eta L <= 1": _clients("1 1", 1, "1", **{"eta L": "51/50"}),
+    "just outside p <= 1": _clients("1 1", 1, "1", p="51/50"),
+}
+
+
+def _from_star(unit: float, **more: Any) -> dict[str, Any]:
+    return run_of(quadratics(4.0, 0.0), unit, 40, 0.0, **more, lanes=512)
+
+
 # v ln(1/delta)/epsilon^2 with v = 4, delta = 1e-5 and the paper's epsilons 3.3 and 0.5.
 _PAPER = {"epsilon = 3.3": 4.23, "epsilon = 0.5": 184.2}
+_NOISY = {f"shared minimiser, start at x*, {name}": _from_star(unit) for name, unit in _PAPER.items()}
+_QUIET = {"shared minimiser, start at x*, hardly any noise": _from_star(1e-4)}
+_ALWAYS = {f"shared minimiser, start at x*, p = 1, {name}": _from_star(unit, p=1.0) for name, unit in _PAPER.items()}
+_ALWAYS["heterogeneous clients, p = 1"] = run_of(quadratics(4.0, 3.0), 0.1, 40, 5.0, p=1.0)
+
+_THREE: dict[str, Any] = {"q": ["1", "1/4", "1/10"], "a": ["2"], "b": ["1", "1/2", "-3/2"]}
+_ALONE: dict[str, Any] = {"q": ["1"], "a": ["2"], "b": ["0"]}
+_INSIDE = {"three clients in one dimension": _THREE, "just inside eta L <= 1 and p = 1, one client": _ALONE}
+_OUTSIDE: dict[str, dict[str, Any]] = {
+    "just outside eta L <= 1": {**_THREE, "eta L": "51/50"},
+    "just outside p = 1": {**_THREE, "p": "49/50"},
+    **{f"just outside {words}": {**_ALONE, "stated": stated} for words, stated in hou.STATED.items()},
+    "just outside T >= 1": {**_ALONE, "t": [0], "stated": {"T": "-1"}},
+}
 
 INACTIVE: Statement = Statement(
     id="hou2023.clip-inactive",
@@ -117,42 +145,10 @@ INACTIVE: Statement = Statement(
     assumptions=(hou.STRONGLY_CONVEX, hou.SMOOTH, hou.STEP, hou.COIN, hou.ITERATIONS, hou.FULL_GRADIENTS, hou.DELTA),
     sides=_sides,
     checks=(
-        Check(
-            "exact",
-            "two equal clients, one dimension, epsilon from large to small",
-            _second_messages,
-            {"q": ["1", "1"], "d": 1, "v ln(1/delta)/epsilon^2": ["1/100", "1", "5"]},
-            "violated",
-        ),
-        Check(
-            "exact",
-            "five clients, ten dimensions, the paper's epsilon = 3.3",
-            _second_messages,
-            {"q": ["1", "1/2", "1/4", "1/8", "1/16"], "d": 10, "v ln(1/delta)/epsilon^2": ["423/100"]},
-            "violated",
-        ),
-        Check(
-            "exact",
-            "two equal clients, one dimension, a hundred rounds",
-            _second_messages,
-            {"q": ["1", "1"], "d": 1, "T": 100, "v ln(1/delta)/epsilon^2": ["1/100", "1"]},
-            "violated",
-        ),
-        *(
-            Check("exact", f"just outside {words}", _second_messages, {**_TWO, **edge}, "not-applicable")
-            for words, edge in (("eta L <= 1", {"eta L": "51/50"}), ("p <= 1", {"p": "51/50"}))
-        ),
-        *(
-            Check("monte-carlo", f"shared minimiser, start at x*, {name}", experiment, i, "violated")
-            for name, unit in _PAPER.items()
-            for i in (run_of(_SHARED, unit, 40, 0.0, lanes=512),)
-        ),
-        Check(
-            "monte-carlo",
-            "shared minimiser, start at x*, hardly any noise",
-            experiment,
-            run_of(_SHARED, 1e-4, 40, 0.0, lanes=512),
-        ),
+        *checks("exact", _second_messages, _REFUTED, "violated"),
+        *checks("exact", _second_messages, _BEYOND, "not-applicable"),
+        *checks("monte-carlo", experiment, _NOISY, "violated"),
+        *checks("monte-carlo", experiment, _QUIET),
     ),
     expected="violated",
     erratum=Erratum(
@@ -210,26 +206,8 @@ REPAIRED: Statement = replace(
     sides=_repaired_sides,
     checks=(
         Check("algebra", "the square of a difference", _message_bound),
-        Check("exact", "three clients in one dimension", _bounded, _THREE),
-        Check("exact", "just inside eta L <= 1 and p = 1, one client", _bounded, {"q": ["1"], "a": ["2"], "b": ["0"]}),
-        Check("exact", "just outside eta L <= 1", _bounded, {**_THREE, "eta L": "51/50"}, "not-applicable"),
-        Check("exact", "just outside p = 1", _bounded, {**_THREE, "p": "49/50"}, "not-applicable"),
-        *(
-            Check("exact", f"just outside {words}", _bounded, {**_ALONE, "stated": stated}, "not-applicable")
-            for words, stated in hou.STATED.items()
-        ),
-        Check("exact", "just outside T >= 1", _bounded, {**_ALONE, "t": [0], "stated": {"T": "-1"}}, "not-applicable"),
-        *(
-            Check("monte-carlo", f"shared minimiser, start at x*, p = 1, {name}", experiment, i)
-            for name, unit in _PAPER.items()
-            for i in (run_of(_SHARED, unit, 40, 0.0, p=1.0, lanes=512),)
-        ),
-        Check(
-            "monte-carlo",
-            "heterogeneous clients, p = 1",
-            experiment,
-            run_of({"family": "quadratic", "parameters": {**_SPREAD, "heterogeneity": 3.0}}, 0.1, 40, 5.0, p=1.0),
-        ),
+        *checks("exact", _bounded, {**_INSIDE, **_OUTSIDE}, dict.fromkeys(_OUTSIDE, "not-applicable")),
+        *checks("monte-carlo", experiment, _ALWAYS),
     ),
     expected="holds",
     erratum=None,

@@ -27,7 +27,7 @@ def _sides(s: Letters, power: int = 1) -> Sides:
     return Sides(
         lhs={"psi": s.psi_next},
         rhs={
-            "contraction": sp.Max((1 - s.mu * s.eta) ** power, 1 - s.p**2) * s.psi_t,
+            "contraction": hou.theta(s.mu, s.eta, s.p, power) * s.psi_t,
             "noise": s.p * s.N * s.d * s.noise_variance,
         },
     )

@@ -113,29 +113,22 @@ def _against_others(statement: Statement, instance: Mapping[str, Any]) -> list[V
 _GRID = [[a, b, T] for a in ("1", "1/2", "1/16") for b in ("1", "1/2", "1/3", "1/8", "1/100") for T in (1, 3, 7, 8, 30)]
 _FINE = [["1", "1/2", 7], ["1", "51/100", 7], ["1", "49/100", 7], ["99/100", "1/2", 7], *_GRID]
 
+
+def _at(L: str, mu: str, D2: str, H2: str, noise: str, others: list[Any]) -> dict[str, Any]:
+    return {"L": L, "mu": mu, "D^2": D2, "H^2": H2, "noise": noise, "others": others}
+
+
 _KNOWN_SHIFTS: dict[str, dict[str, Any]] = {
-    "little noise": {"L": "1", "mu": "1/4", "D^2": "2", "H^2": "0", "noise": "1/10", "others": _FINE},
-    "much noise": {"L": "1", "mu": "1/4", "D^2": "2", "H^2": "0", "noise": "2/5", "others": _FINE},
-    "ill-conditioned": {"L": "50", "mu": "1/50", "D^2": "300", "H^2": "0", "noise": "1/1000", "others": _GRID},
+    "little noise": _at("1", "1/4", "2", "0", "1/10", _FINE),
+    "much noise": _at("1", "1/4", "2", "0", "2/5", _FINE),
+    "ill-conditioned": _at("50", "1/50", "300", "0", "1/1000", _GRID),
 }
+_SHORTER = [["1/16", "1/8", 1], ["1/16", "1/8", 6], ["1/2", "1", 3], ["1", "1", 1], *_GRID]
+_SAME_ETA = [["1", b, T] for b in ("1/5", "1/4", "1/3", "1/2") for T in (10, 20, 30, 41)]
 _UNKNOWN_SHIFTS: dict[str, dict[str, Any]] = {
-    "two clients, opposite gradients": {
-        "L": "1",
-        "mu": "1/4",
-        "D^2": "2",
-        "H^2": "18",
-        "noise": "4",
-        "others": [["1/16", "1/8", 1], ["1/16", "1/8", 6], ["1/2", "1", 3], ["1", "1", 1], *_GRID],
-    },
-    "start at the minimiser": {"L": "1", "mu": "1/4", "D^2": "0", "H^2": "2", "noise": "1/100", "others": _GRID},
-    "ill-conditioned, the other p for the same eta": {
-        "L": "1",
-        "mu": "1/100",
-        "D^2": "2",
-        "H^2": "2",
-        "noise": "1",
-        "others": [["1", b, T] for b in ("1/5", "1/4", "1/3", "1/2") for T in (10, 20, 30, 41)],
-    },
+    "two clients, opposite gradients": _at("1", "1/4", "2", "18", "4", _SHORTER),
+    "start at the minimiser": _at("1", "1/4", "0", "2", "1/100", _GRID),
+    "ill-conditioned, the other p for the same eta": _at("1", "1/100", "2", "2", "1", _SAME_ETA),
 }
 
 

@@ -7,12 +7,19 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Experiment, Values
 from dpfl_theory.statements.formula import Letters, at
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023._causes import NOISE_IN_SHIFTS
-from dpfl_theory.statements.hou2023._runs import expected_parts, experiment, iterated, parts, psi_start, run_of
+from dpfl_theory.statements.hou2023._runs import (
+    expected_parts,
+    experiment,
+    iterated,
+    parts,
+    psi_start,
+    quadratics,
+    run_of,
+)
 from dpfl_theory.statements.hou2023.contraction import CONTRACTION
 from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, checks
 
@@ -21,8 +28,7 @@ if TYPE_CHECKING:
 
 
 def _sides(s: Letters) -> Sides:
-    theta = sp.Max(1 - s.mu * s.eta, 1 - s.p**2)
-    return Sides(lhs={"control variates": s.E_shifts}, rhs={"rate": theta**s.T * s.psi_0})
+    return Sides(lhs={"control variates": s.E_shifts}, rhs={"rate": hou.theta(s.mu, s.eta, s.p) ** s.T * s.psi_0})
 
 
 def _quadratics(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
@@ -104,13 +110,9 @@ SHARED = Assumption("all optimal shifts h* are zero: every client's gradient van
 _ALL = (hou.STRONGLY_CONVEX, hou.SMOOTH, hou.STEP, hou.COIN, hou.ITERATIONS, hou.FULL_GRADIENTS, hou.UNCLIPPED, SHARED)
 _TWO = {"q": [["1", "1/2"], ["1/4", "1"]], "start": ["1", "-2"]}
 _UNEQUAL = {"q": ["1", "1/4"], "x_0": "1"}
-_PROBLEM = {
-    "family": "quadratic",
-    "parameters": {"clients": 6, "dimension": 4, "condition": 4.0, "heterogeneity": 0.0, "seed": 3},
-}
 _RUNS = {
-    "quadratics, p = sqrt(mu/L)": run_of(_PROBLEM, 0.02, 60, 1.0, lanes=512),
-    "quadratics, p = 1": run_of(_PROBLEM, 0.02, 30, 1.0, p=1.0, lanes=512),
+    "quadratics, p = sqrt(mu/L)": run_of(quadratics(4.0, 0.0), 0.02, 60, 1.0, lanes=512),
+    "quadratics, p = 1": run_of(quadratics(4.0, 0.0), 0.02, 30, 1.0, p=1.0, lanes=512),
 }
 
 _QUIET = {**_TWO, "noise": ["0"]}

@@ -21,7 +21,7 @@ __all__ = ["STATEMENTS", "THEOREM1", "bound_terms", "noise_scale"]
 
 def bound_terms(eta: Any, p: Any, T: Any, psi_0: Any, mu: Any, noise: Any, power: int = 1) -> dict[str, Any]:
     """The two terms of (2); noise stands for N d v C^2 ln(1/delta)/epsilon^2 [X^2]; power: of 1 - mu eta."""
-    theta = sp.Max((1 - mu * eta) ** power, 1 - p**2)
+    theta = hou.theta(mu, eta, p, power)
     return {"optimisation": theta**T * psi_0, "privacy noise": p**2 / (1 - theta) * noise * T}
 
 
@@ -35,7 +35,7 @@ def _sides(s: Letters, power: int = 1) -> Sides:
 
 
 def _rate(s: Letters) -> Any:
-    return sp.Max(1 - s.mu * s.eta, 1 - s.p**2)
+    return hou.theta(s.mu, s.eta, s.p)
 
 
 def _recursion(statement: Statement, instance: Mapping[str, Any]) -> Outcome:

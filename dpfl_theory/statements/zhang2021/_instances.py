@@ -6,7 +6,6 @@ Rounds and trees of runs are of scalar quadratics, for `_round.ScalarRound`; sim
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import astuple
 from fractions import Fraction
 from typing import Any
 
@@ -89,16 +88,14 @@ def edges() -> tuple[Check, ...]:
     return checks("exact", rounds, found, {outside: "not-applicable"})
 
 
-def step_edges(
-    limits: StepLimits | None, build: Callable[..., Any], cohort: bool = True, **more: Any
-) -> tuple[Check, ...]:
-    """Exact checks just inside and just outside each of the three limits of the steps (None: the printed ones), with
-    identical clients that all take part, L = 1; cohort: whether P <= N is a hypothesis."""
-    local, product, pairs = (60, 48, 6) if limits is None else astuple(limits)
-    least, above = {60: ("129/1000", "130/1000"), 120: ("91/1000", "92/1000")}[local]
+def step_edges(limits: StepLimits, build: Callable[..., Any], cohort: bool = True, **more: Any) -> tuple[Check, ...]:
+    """Exact checks just inside and just outside each of the three limits of the steps, with identical clients that all
+    take part, L = 1; cohort: whether P <= N is a hypothesis."""
+    least, above = {60: ("129/1000", "130/1000"), 120: ("91/1000", "92/1000")}[limits.local]
+    product, pairs = limits.product, limits.pairs
     many = product // pairs + 3
-    of_local, of_product = f"eta_l <= 1/(sqrt({local}) QL)", f"eta_g eta_l <= P/({product}Q{'L' if limits else ''})"
-    of_pairs = f"eta_g eta_l <= P/({pairs}QL(P-1))"
+    of_local = f"eta_l <= {limits.texts[0]}"
+    of_product, of_pairs = (f"eta_g eta_l <= {text}" for text in limits.texts[1:])
     found: Instances = {}
     outside = []
     for where, name, P, eta, share in (

@@ -7,7 +7,7 @@ grad f_i): here f is the mean throughout. x_t is the server's parameter, P_t the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -16,7 +16,7 @@ from dpfl_theory.statements.formula import at, letters_of
 from dpfl_theory.statements.model import Assumption, Expected, Source, Statement, Symbol
 
 __all__ = [
-    *("LETTERS", "LOCAL_STEP", "PAPER", "PRINTED", "PROOF", "VERSION", "Limits", "StepLimits", "expected", "letters"),
+    *("LETTERS", "LOCAL_STEP", "PAPER", "PROOF", "VERSION", "StepLimits", "expected", "letters"),
     *("hypotheses", "printed_limits", "proof_step", "repaired_limits", "sharpened_limits", "sides_with", "steps"),
 ]
 
@@ -237,25 +237,11 @@ def proof_step(id_: str, title: str, equation: str, note: str, text: str, **more
 
 # The limits of the steps.
 
-PRINTED = "eta_g eta_l <= min{P/(48Q), P/(6QL(P-1))} and eta_l <= 1/(sqrt(60) QL)"
-
-Limits = Callable[[Mapping[str, Any]], str | None]
-"""Why the steps are outside the hypotheses, None if they are not."""
-
-
-def printed_limits(v: Mapping[str, Any]) -> str | None:
-    """eta_g eta_l <= min{P/(48Q), P/(6QL(P-1))} and eta_l <= 1/(sqrt(60) QL)."""
-    P, Q, L, product = v["P"], v["Q"], v["L"], v["eta_g"] * v["eta_l"]
-    if 60 * (v["eta_l"] * Q * L) ** 2 > 1:
-        return f"eta_l = {v['eta_l']} exceeds 1/(sqrt(60) QL)"
-    if 48 * Q * product > P or 6 * Q * L * (P - 1) * product > P:
-        return f"eta_g eta_l = {product} exceeds min{{P/(48Q), P/(6QL(P-1))}}"
-    return None
-
 
 @dataclass(frozen=True)
 class StepLimits:
-    """eta_l <= 1/(sqrt(local) QL) and eta_g eta_l <= min{P/(product QL), P/(pairs QL(P-1))}, all without a unit.
+    """eta_l <= 1/(sqrt(local) QL) and eta_g eta_l <= min{P/(product QL), P/(pairs QL(P-1))}, all without a unit; lost:
+    the L of P/(product QL) is missing, as in print.
 
     >>> print(StepLimits(60, 20).text)
     eta_g eta_l <= min{P/(20QL), P/(6QL(P-1))} and eta_l <= 1/(sqrt(60) QL)
@@ -266,42 +252,48 @@ class StepLimits:
     local: int
     product: int
     pairs: int = 6
+    lost: bool = False
+
+    @property
+    def texts(self) -> tuple[str, str, str]:
+        """The three limits: of eta_l, and both of eta_g eta_l."""
+        L = "" if self.lost else "L"
+        return f"1/(sqrt({self.local}) QL)", f"P/({self.product}Q{L})", f"P/({self.pairs}QL(P-1))"
 
     @property
     def text(self) -> str:
-        return f"eta_g eta_l <= {self._products} and eta_l <= 1/(sqrt({self.local}) QL)"
+        local, product, pairs = self.texts
+        return f"eta_g eta_l <= min{{{product}, {pairs}}} and eta_l <= {local}"
 
-    @property
-    def _products(self) -> str:
-        return f"min{{P/({self.product}QL), P/({self.pairs}QL(P-1))}}"
+    def local_step(self, v: Mapping[str, Any]) -> str | None:
+        """Why eta_l is too long, None if it is not."""
+        if self.local * (v["eta_l"] * v["Q"] * v["L"]) ** 2 > 1:
+            return f"eta_l = {v['eta_l']} exceeds {self.texts[0]}"
+        return None
 
     def __call__(self, v: Mapping[str, Any]) -> str | None:
+        """Why the steps are outside the hypotheses, None if they are not."""
         P, Q, L, product = v["P"], v["Q"], v["L"], v["eta_g"] * v["eta_l"]
-        if self.local * (v["eta_l"] * Q * L) ** 2 > 1:
-            return f"eta_l = {v['eta_l']} exceeds 1/(sqrt({self.local}) QL)"
-        if self.product * Q * L * product > P or self.pairs * Q * L * (P - 1) * product > P:
-            return f"eta_g eta_l = {product} exceeds {self._products}"
+        _, first, second = self.texts
+        if (too_long := self.local_step(v)) is not None:
+            return too_long
+        if self.product * Q * (1 if self.lost else L) * product > P or self.pairs * Q * L * (P - 1) * product > P:
+            return f"eta_g eta_l = {product} exceeds min{{{first}, {second}}}"
         return None
 
 
+printed_limits = StepLimits(local=60, product=48, lost=True)
 repaired_limits = StepLimits(local=120, product=120)
 sharpened_limits = StepLimits(local=60, product=20)
+LOCAL_STEP = Assumption(f"eta_l <= {printed_limits.texts[0]}", lambda problem, v: printed_limits.local_step(v))
 
 
-def _local_step(problem: Any, v: Mapping[str, Any]) -> str | None:
-    product = v["eta_l"] * v["Q"] * v["L"]
-    return None if 60 * product**2 <= 1 else f"eta_l = {v['eta_l']} exceeds 1/(sqrt(60) QL)"
-
-
-LOCAL_STEP = Assumption("eta_l <= 1/(sqrt(60) QL)", _local_step)
-
-
-def steps(limits: Limits, text: str) -> Assumption:
+def steps(limits: StepLimits) -> Assumption:
     """The limits of the steps, up to rounding."""
-    return Assumption(text, lambda problem, v: limits({**v, "eta_g": v["eta_g"] * (1 - Fraction(1, 10**12))}))
+    return Assumption(limits.text, lambda problem, v: limits({**v, "eta_g": v["eta_g"] * (1 - Fraction(1, 10**12))}))
 
 
-def hypotheses(limits: Limits, text: str) -> tuple[Assumption, ...]:
+def hypotheses(limits: StepLimits) -> tuple[Assumption, ...]:
     """Those of Theorem 3.1, with these limits of the steps."""
 
     def cohort(problem: Any, v: Mapping[str, Any]) -> str | None:
@@ -313,7 +305,7 @@ def hypotheses(limits: Limits, text: str) -> tuple[Assumption, ...]:
         return f"some f_i is not L-smooth: L = {v['L']:.6g}, the largest constant is {problem.constants.L_max:.6g}"
 
     return (
-        steps(limits, text),
+        steps(limits),
         Assumption("exactly P of the N clients take part in every round", cohort),
         Assumption("every f_i is L-smooth", smooth),
     )

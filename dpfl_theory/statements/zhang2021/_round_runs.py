@@ -98,6 +98,18 @@ def letters_of(
     }
 
 
+def begun(instance: Mapping[str, Any]) -> tuple[Any, Any, float]:
+    """The instance's problem; a point ``distance`` away from x* (d,); and eta_l, from ``eta Q L``."""
+    import numpy as np
+
+    from dpfl_theory.problems import make
+
+    problem = make(instance["problem"]["family"], **instance["problem"]["parameters"])
+    away = np.random.default_rng(3).standard_normal(problem.d)
+    start = problem.constants.w_star + float(instance.get("distance", 0.0)) * away / np.linalg.norm(away)
+    return problem, start, float(Fraction(instance["eta Q L"])) / (int(instance["Q"]) * problem.constants.L_max)
+
+
 def one_round(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     """TwoSidedFedAvg, one round from ``distance`` away from x*.
 
@@ -110,16 +122,11 @@ def one_round(_: Statement, instance: Mapping[str, Any]) -> Experiment:
 
     from dpfl_theory.algorithms import Cohort, FullGradient, NoisyGradient, TwoSidedFedAvg
     from dpfl_theory.algorithms.observables import Reach
-    from dpfl_theory.problems import make
 
-    problem = make(instance["problem"]["family"], **instance["problem"]["parameters"])
+    problem, start, eta = begun(instance)
     constants, P, Q = problem.constants, int(instance["P"]), int(instance["Q"])
     sampling = instance.get("sampling", "without")
-    eta = float(Fraction(instance["eta Q L"])) / (Q * constants.L_max)
     eta_g, deviation = float(Fraction(instance.get("eta_g", "1"))), float(instance.get("deviation", 0.0))
-    assert constants.w_star is not None
-    direction = np.random.default_rng(3).standard_normal(problem.d)
-    start = constants.w_star + float(instance.get("distance", 0.0)) * direction / np.linalg.norm(direction)
     lengths = [np.linalg.norm(problem.client_gradient(i, start)) for i in range(problem.n)]
     usual = eta * Q * float(np.median(lengths))
     c = float(instance["c"]) * usual if "c" in instance else math.inf
@@ -153,17 +160,11 @@ def local_phase(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     instance: problem; Q; ``eta Q L``; deviation of the stochastic gradients; distance; middle: the letter of A_1 is
     measured by the middle line of (15).
     """
-    import numpy as np
-
     from dpfl_theory.algorithms import NoisyGradient, TwoSidedFedAvg
     from dpfl_theory.algorithms.observables import Reach
-    from dpfl_theory.problems import make
 
-    problem = make(instance["problem"]["family"], **instance["problem"]["parameters"])
+    problem, start, eta = begun(instance)
     Q, deviation = int(instance["Q"]), float(instance["deviation"])
-    eta = float(Fraction(instance["eta Q L"])) / (Q * problem.constants.L_max)
-    direction = np.random.default_rng(3).standard_normal(problem.d)
-    start = problem.constants.w_star + float(instance["distance"]) * direction / np.linalg.norm(direction)
     values = letters_of(problem, start, eta, Q, float("inf"), 1, deviation)
     lanes, reach = int(instance.get("lanes", 2048)), Reach.anywhere(problem)
     algorithm = TwoSidedFedAvg(eta, local_steps=Q, gradient=NoisyGradient(deviation))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Experiment, Values
 from dpfl_theory.statements.model import Check, Statement, checks
-from dpfl_theory.statements.zhang2021._letters import Limits
+from dpfl_theory.statements.zhang2021._letters import StepLimits
 from dpfl_theory.statements.zhang2021._round import ScalarRound
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def problem_of(described: Mapping[str, Any]) -> Problem:
     return from_data(records, np.split(np.arange(n * d), n), threshold=float(parameters["threshold"]))
 
 
-def simulated(limits: Limits) -> Callable[[Statement, Mapping[str, Any]], Experiment]:
+def simulated(limits: StepLimits) -> Callable[[Statement, Mapping[str, Any]], Experiment]:
     """What a Monte-Carlo check builds: Algorithm 3 with full local gradients, clipped updates and privacy noise.
 
     `FedAvg` with the step sizes eta_l and eta_g eta_l, threshold c/eta_l and noise sigma/(eta_l sqrt(P)) on the average
@@ -183,7 +183,7 @@ def simulated(limits: Limits) -> Callable[[Statement, Mapping[str, Any]], Experi
     return build
 
 
-def runs(limits: Limits, found: Mapping[str, Mapping[str, Any]], expected: str = "holds") -> tuple[Check, ...]:
+def runs(limits: StepLimits, found: Mapping[str, Mapping[str, Any]], expected: str = "holds") -> tuple[Check, ...]:
     """A Monte-Carlo check on each named instance, and one whose clients are less smooth than L says, the last one."""
     rough = {"every f_i just not L-smooth": {**list(found.values())[-1], "smoothness": 0.99, "product": 0.9}}
     build = simulated(limits)

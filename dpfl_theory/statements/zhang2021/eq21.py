@@ -15,7 +15,7 @@ from dpfl_theory.statements.zhang2021 import _round_runs as simulated
 from dpfl_theory.statements.zhang2021 import _worst_cases as worst
 from dpfl_theory.statements.zhang2021._causes import SAMPLED_CLIENTS
 from dpfl_theory.statements.zhang2021._instances import REPAIRED_STEPS, exact, step_edges
-from dpfl_theory.statements.zhang2021._letters import PRINTED, printed_limits, repaired_limits, steps
+from dpfl_theory.statements.zhang2021._letters import printed_limits, repaired_limits, steps
 from dpfl_theory.statements.zhang2021._round import rounds as one
 from dpfl_theory.statements.zhang2021.eq20 import EQ20, EQ20_REPAIRED, LETTERS, NEXT, shared_terms
 
@@ -127,13 +127,13 @@ EQ21: Statement = zhang.proof_step(
     ),
     symbols=LETTERS,
     expectations=NEXT,
-    assumptions=(steps(printed_limits, PRINTED),),
+    assumptions=(steps(printed_limits),),
     sides=_eq21_sides,
     homogeneous=False,
     checks=(
         Check("algebra", "what (21) drops of (20)", _dropped, {}, "violated"),
         *checks("exact", one, _optimum("20"), "violated"),
-        *step_edges(None, one, cohort=False),
+        *step_edges(printed_limits, one, cohort=False),
         *worst.round_checks(),
     ),
     expected="violated",
@@ -183,7 +183,7 @@ EQ21_REPAIRED: Statement = zhang.proof_step(
     ),
     symbols=LETTERS,
     expectations=NEXT,
-    assumptions=(steps(repaired_limits, repaired_limits.text),),
+    assumptions=(steps(repaired_limits),),
     sides=_eq21_repaired_sides,
     checks=(
         Check("algebra", "follows from (20)", _follows),

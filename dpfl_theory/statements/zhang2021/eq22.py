@@ -16,7 +16,7 @@ from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import eq21
 from dpfl_theory.statements.zhang2021._causes import SAMPLED_CLIENTS
 from dpfl_theory.statements.zhang2021._instances import step_edges
-from dpfl_theory.statements.zhang2021._letters import PRINTED, hypotheses, printed_limits, repaired_limits
+from dpfl_theory.statements.zhang2021._letters import hypotheses, printed_limits, repaired_limits
 from dpfl_theory.statements.zhang2021._runs import tree
 
 _MEANS = ("first_bias", "second_bias", "first_spread", "second_spread")
@@ -93,14 +93,14 @@ EQ22: Statement = zhang.proof_step(
     ),
     symbols=_LETTERS,
     expectations=zhang.expected("E_aligned", "gamma_1", "gamma_2"),
-    assumptions=hypotheses(printed_limits, PRINTED),
+    assumptions=hypotheses(printed_limits),
     sides=_eq22_sides,
     homogeneous=False,
     checks=(
         Check("algebra", "follows from (21)", _summed(eq21.EQ21), {}, "violated"),
         *checks("exact", tree, instances.BROKEN, "violated"),
         *checks("exact", tree, instances.EVERYBODY),
-        *step_edges(None, tree, **instances.ONE_ROUND),
+        *step_edges(printed_limits, tree, **instances.ONE_ROUND),
     ),
     expected="violated",
     erratum=Erratum(
@@ -142,7 +142,7 @@ REPAIRED: Statement = zhang.proof_step(
     ),
     symbols=_LETTERS,
     expectations=EQ22.expectations,
-    assumptions=hypotheses(repaired_limits, repaired_limits.text),
+    assumptions=hypotheses(repaired_limits),
     sides=_repaired_sides,
     checks=(
         Check("algebra", "follows from (21)", _summed(eq21.EQ21_REPAIRED)),

@@ -16,7 +16,7 @@ from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import eq22
 from dpfl_theory.statements.zhang2021._causes import SAMPLED_CLIENTS
 from dpfl_theory.statements.zhang2021._instances import step_edges
-from dpfl_theory.statements.zhang2021._letters import PRINTED, hypotheses, printed_limits, repaired_limits
+from dpfl_theory.statements.zhang2021._letters import hypotheses, printed_limits, repaired_limits
 from dpfl_theory.statements.zhang2021._runs import long_run, runs, tree
 
 __all__ = ["READINGS", "REPAIRED", "THEOREM", "clipping", "shared"]
@@ -133,10 +133,10 @@ THEOREM: Statement = Statement(
     kind="theorem",
     title="Convergence of DP-FedAvg",
     source=Source(zhang.PAPER, _WHERE, note=_NOTE),
-    text=_TEXT.format(steps=PRINTED),
+    text=_TEXT.format(steps=printed_limits.text),
     symbols=_LETTERS,
     expectations=_EXPECTATIONS,
-    assumptions=hypotheses(printed_limits, PRINTED),
+    assumptions=hypotheses(printed_limits),
     sides=_sides,
     homogeneous=False,
     checks=(
@@ -145,7 +145,7 @@ THEOREM: Statement = Statement(
         Check("exact", "one client, L = 200", tree, instances.UNSTABLE, "violated"),
         *checks("exact", partial(long_run, below=True), instances.LONG, "violated"),
         *checks("exact", tree, instances.EVERYBODY),
-        *step_edges(None, tree, **instances.ONE_ROUND),
+        *step_edges(printed_limits, tree, **instances.ONE_ROUND),
         *runs(printed_limits, instances.SIMULATED_BROKEN, "violated"),
     ),
     expected="violated",
@@ -215,7 +215,7 @@ REPAIRED: Statement = Statement(
     text=_TEXT.format(steps=repaired_limits.text),
     symbols=_LETTERS,
     expectations=_EXPECTATIONS,
-    assumptions=hypotheses(repaired_limits, repaired_limits.text),
+    assumptions=hypotheses(repaired_limits),
     sides=_repaired_sides,
     checks=(
         Check("algebra", "follows from (22)", _last_step(eq22.REPAIRED, "N")),

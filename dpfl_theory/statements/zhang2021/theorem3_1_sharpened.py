@@ -104,7 +104,7 @@ def _smaller(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     s, before = letters_of(statement), letters_of(theorem3_1.REPAIRED)
     gain = sp.expand(total(theorem3_1.REPAIRED).subs({before[k]: s[k] for k in s}) - total(statement))
     factors = [term.as_coeff_Mul()[0] for term in sp.Add.make_args(gain)]
-    own, old = astuple(sharpened_limits), astuple(repaired_limits)
+    own, old = astuple(sharpened_limits)[:3], astuple(repaired_limits)[:3]
     longer = all(a <= b for a, b in zip(own, old, strict=True)) and own[:2] < old[:2]
     return Outcome(
         all(f > 0 for f in factors) and longer,
@@ -140,7 +140,7 @@ SHARPENED: Statement = Statement(
     ),
     symbols=theorem3_1.REPAIRED.symbols,
     expectations=theorem3_1.REPAIRED.expectations,
-    assumptions=hypotheses(sharpened_limits, sharpened_limits.text),
+    assumptions=hypotheses(sharpened_limits),
     sides=_sides,
     checks=(
         Check("algebra", "one round, from (13) to (18)", _one_round),
