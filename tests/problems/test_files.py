@@ -69,7 +69,7 @@ def test_columns_can_be_named(tmp_path: Path) -> None:
     (tmp_path / "own.csv").write_text("city,outcome,age\nrome,1,30\noslo,0,40\nrome,0,50\n")
     data = load(str(tmp_path / "own.csv"), standardise=False, bias=False, label="outcome", client="city")
     assert (data.x.tolist(), data.client_names, data.features) == ([[30], [40], [50]], ("oslo", "rome"), ("age",))
-    with pytest.raises(InputError, match="column 'city' .* holds string such as 'rome'"):
+    with pytest.raises(InputError, match=r"column 'city' .* holds string such as 'rome'"):
         load(str(tmp_path / "own.csv"), label="outcome")
 
 
