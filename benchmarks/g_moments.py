@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import Array, Case, Contestant, load_jax
-from dpfl_theory.statements.hou2023._moments import iterated
+from dpfl_theory.statements.hou2023._runs import iterated
 from dpfl_theory.worlds.base import Vector
 
 

@@ -5,28 +5,37 @@ A catalogue of statements is listed, searched and shown without algebra; what ev
 
 from __future__ import annotations
 
-from importlib import import_module
+from collections.abc import Callable
 from typing import Any
 
 __all__ = ["mpmath", "sympy"]
 
 
 class _Lazy:
-    """A package's names, looked up in the package, which the first of them imports."""
+    """A package's names; the first that is asked for imports it."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, load: Callable[[], Any]) -> None:
+        self._load = load
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # who only looks at the object
             raise AttributeError(name)
-        package = import_module(self._name)
+        package = self._load()
         vars(self).update(vars(package))  # so that the next one is found without this
         return getattr(package, name)
 
-    def __repr__(self) -> str:
-        return f"<{self._name}, loaded when first used>"
+
+def _sympy() -> Any:
+    import sympy
+
+    return sympy
 
 
-sympy: Any = _Lazy("sympy")
-mpmath: Any = _Lazy("mpmath")
+def _mpmath() -> Any:
+    import mpmath
+
+    return mpmath
+
+
+sympy: Any = _Lazy(_sympy)
+mpmath: Any = _Lazy(_mpmath)

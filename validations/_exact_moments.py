@@ -27,9 +27,9 @@ from dpfl_theory.problems.data import Dataset
 from dpfl_theory.problems.least_squares import from_data
 from dpfl_theory.problems.quadratic import from_matrices
 from dpfl_theory.statements.das2022._sampling_moments import second_moment
-from dpfl_theory.statements.hou2023._moments import expected_psi
-from dpfl_theory.statements.hou2023._sweeps import gap
-from dpfl_theory.statements.noble2022.scaffold._moments import Users, rounds
+from dpfl_theory.statements.hou2023._observation_runs import gap
+from dpfl_theory.statements.hou2023._runs import expected_psi
+from dpfl_theory.statements.noble2022._moments import Users, rounds
 from dpfl_theory.statements.shulgin2025 import lemma3
 from dpfl_theory.statements.shulgin2025.corollary2 import COROLLARY2
 

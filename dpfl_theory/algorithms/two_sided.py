@@ -120,7 +120,15 @@ class TwoSidedFedAvg(Memoryless):
         if self.threshold is not None:
             sent = Clip(self.threshold)(context, sent)
         signal, noise = average(context, sent, counts, self.sigma, k)
-        round_ = Round(context, k, x, members=members, messages=sent, signal=signal, noise=noise, difference=signal)
+        round_ = Round(
+            *(context, k, x),
+            members=members,
+            messages=sent,
+            signal=signal,
+            noise=noise,
+            difference=signal,
+            algorithm=self,
+        )
         return x + eta_g[:, None] * (signal + noise), round_
 
     def describe(self) -> dict[str, Any]:

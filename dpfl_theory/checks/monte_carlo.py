@@ -75,7 +75,8 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     if missing is not None:
         return evidence("not-applicable", f"the hypothesis '{missing[0]}' is not met: {missing[1]}")
     lhs, rhs = linearise(statement, experiment.values)
-    columns = {e.column(o): _Column(o, e.when, e.rival) for e in statement.expectations for o, _ in e.parts}
+    spoken = [(e, o) for e in statement.expectations for o, _ in e.parts]
+    columns = {e.column(o): _Column(experiment.instead.get(o, o), e.when, e.rival) for e, o in spoken}
     sample = _Sample(experiment, lhs, rhs, columns, engine)
     equality = statement.relation == "=="
     trivial = None if equality else sample.trivial()

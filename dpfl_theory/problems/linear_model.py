@@ -122,7 +122,7 @@ class LinearModel(Problem):
         """Client i's records and their logits at w."""
         own = slice(int(self.data.offsets[i]), int(self.data.offsets[i + 1]))
         z = self.data.x[own] @ w.reshape(self.data.classes, -1).T
-        return own, z if self.data.loss == "softmax" else z[:, 0]
+        return own, z if LOSS[self.data.loss].classwise else z[:, 0]
 
     def client_value(self, i: int, w: Array) -> float:
         """f_i(w) [F]."""

@@ -57,6 +57,22 @@ class Loss(ABC):
     def slope_bound(self, threshold: Array) -> Array:
         """The largest length of a record's slope, shape (m,); inf when unbounded."""
 
+    def slope_sum(self, threshold: Array) -> Array:
+        """The largest sum of the absolute values of a record's slope, shape (m,); inf when unbounded."""
+        return self.slope_bound(threshold)
+
+    def slope_ball(self, y: Array, threshold: Array, classes: int) -> tuple[Array, Array]:
+        """Centres (m, classes) and radii (m,) of balls that hold every slope of each record."""
+        return np.zeros((len(y), classes)), self.slope_bound(threshold)
+
+    @abstractmethod
+    def farthest(self, along: Array, square: Array, y: Array, threshold: Array) -> Array:
+        """``max_s ||s x^T - v||^2 - ||v||^2`` over a record's slopes s, shape (m,); inf when unbounded.
+
+        along: ``v x`` (m, classes) for the records x, whose squared lengths are square (m,). A convex function is
+        largest at the corners of the slopes' set.
+        """
+
 
 class Squared(Loss):
     """``(z - y)^2 / 2``."""
@@ -82,6 +98,9 @@ class Squared(Loss):
         return slope
 
     def slope_bound(self, threshold: Array) -> Array:
+        return np.full(threshold.shape, math.inf)
+
+    def farthest(self, along: Array, square: Array, y: Array, threshold: Array) -> Array:
         return np.full(threshold.shape, math.inf)
 
 
@@ -112,6 +131,9 @@ class Huber(Loss):
     def slope_bound(self, threshold: Array) -> Array:
         return np.asarray(threshold, dtype=np.float64)
 
+    def farthest(self, along: Array, square: Array, y: Array, threshold: Array) -> Array:
+        return threshold**2 * square + 2.0 * threshold * np.abs(along[:, 0])
+
 
 class Logistic(Loss):
     """``log(1 + exp(-y z))`` for labels y in {-1, +1}."""
@@ -137,6 +159,12 @@ class Logistic(Loss):
 
     def slope_bound(self, threshold: Array) -> Array:
         return np.ones(threshold.shape)
+
+    def slope_ball(self, y: Array, threshold: Array, classes: int) -> tuple[Array, Array]:
+        return -0.5 * y[:, None], np.full(len(y), 0.5)
+
+    def farthest(self, along: Array, square: Array, y: Array, threshold: Array) -> Array:
+        return np.maximum(0.0, square + 2.0 * y * along[:, 0])
 
 
 class Softmax(Loss):
@@ -185,6 +213,20 @@ class Softmax(Loss):
 
     def slope_bound(self, threshold: Array) -> Array:
         return np.full(threshold.shape, math.sqrt(2.0))
+
+    def slope_sum(self, threshold: Array) -> Array:
+        return np.full(threshold.shape, 2.0)
+
+    def slope_ball(self, y: Array, threshold: Array, classes: int) -> tuple[Array, Array]:
+        centres = np.full((len(y), classes), 1.0 / classes)
+        centres[self._own(y)] -= 1.0
+        return centres, np.full(len(y), math.sqrt(1.0 - 1.0 / classes))
+
+    def farthest(self, along: Array, square: Array, y: Array, threshold: Array) -> Array:
+        own = self._own(y)
+        corner = 2.0 * square[:, None] - 2.0 * (along - along[own][:, None])
+        corner[own] = 0.0
+        return np.asarray(np.max(corner, axis=1))
 
 
 LOSS: dict[str, Loss] = {"squared": Squared(), "huber": Huber(), "logistic": Logistic(), "softmax": Softmax()}

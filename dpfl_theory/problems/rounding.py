@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dpfl_theory.kernels.linear import LinearData
+from dpfl_theory.problems.losses import LOSS
 
 __all__ = ["Rounding"]
 
@@ -31,11 +31,11 @@ class Rounding:
     @classmethod
     def of(cls, data: LinearData) -> Rounding:
         """Of records on the host."""
-        slope = {"squared": math.inf, "huber": float(np.max(data.threshold)), "logistic": 1.0, "softmax": 2.0}
+        loss = LOSS[data.loss]
         return cls(
             float(np.max(np.linalg.norm(data.x, axis=1))),
-            float(np.max(np.abs(data.y))) if data.loss in ("squared", "huber") else 0.0,
-            slope[data.loss],
+            float(np.max(np.abs(data.y))) if loss.of_residual else 0.0,
+            float(np.max(loss.slope_sum(data.threshold))),
             int(np.max(np.diff(data.offsets))) + data.clients + data.parameters,
             int(data.x.shape[1]),
             data.classes,

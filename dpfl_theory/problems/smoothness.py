@@ -64,11 +64,10 @@ def spectral(data: LinearData) -> Spectral:
         mean += gram / n
         low[i], high[i] = _extremes(gram if len(x) >= features else x @ x.T / len(x), features)
     low_f, high_f = _extremes(mean, features)
-    squared = data.loss == "squared"
     L_i = loss.curvature_bound * high + data.ridge
     L_f = loss.curvature_bound * high_f + data.ridge
-    mu_i = (low if squared else np.zeros(n)) + data.ridge
-    mu_f = (low_f if squared else 0.0) + data.ridge
+    mu_i = (low if loss.quadratic else np.zeros(n)) + data.ridge
+    mu_f = (low_f if loss.quadratic else 0.0) + data.ridge
     rounding = 4.0 * features * _EPS
     c = {1.0: "", 0.25: "1/4 of ", 0.5: "1/2 of "}[loss.curvature_bound]
     text = f"{c}the largest eigenvalue of the data's Gram matrix, plus the ridge"
@@ -76,7 +75,7 @@ def spectral(data: LinearData) -> Spectral:
         smooth = Certificate("eigenvalue", rounding * float(np.max(L_i)), text + "; attained")
     else:
         smooth = Certificate("norm-bound", 0.0, text + "; an upper bound on the Hessian at every w")
-    if squared:
+    if loss.quadratic:
         strong = Certificate(
             "eigenvalue", rounding * float(np.max(L_i)), "the smallest eigenvalue of the data's Gram matrix"
         )
@@ -97,7 +96,7 @@ def lipschitz(data: LinearData) -> tuple[Array, float, Certificate]:
     >>> lipschitz(data)[0].round(12), lipschitz(data)[1]
     (array([10.,  5.]), 10.0)
     """
-    if data.ridge > 0.0 or data.loss == "squared":
+    if data.ridge > 0.0 or LOSS[data.loss].quadratic:
         cause = "the ridge" if data.ridge > 0.0 else "the squared loss"
         certificate = Certificate("closed-form", 0.0, f"the gradients of {cause} are unbounded")
         return np.full(data.clients, math.inf), math.inf, certificate

@@ -161,7 +161,8 @@ class Experiment:
     come from the run ``rival``, over its own number of rounds, with the same seed and lanes, so that both share their
     noise where they draw it alike. ``known``: for a run whose left side is known exactly, the mean of each column that
     the statement speaks of (`Expected.column`). Far below its bound, such a side still tells a run that is not the one
-    meant."""
+    meant. ``instead``: observables that are streamed in place of those that the statement names, by name: where a
+    statement's side stands for one link of a chain of inequalities, another link of it."""
 
     problem: Problem
     algorithm: Algorithm
@@ -175,6 +176,7 @@ class Experiment:
     rival: Experiment | None = None
     width: float = 0.05
     known: Mapping[str, float] = field(default_factory=dict)
+    instead: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.worlds.base import Vector
+from dpfl_theory.worlds.performance import FunctionClass
+from dpfl_theory.worlds.rounds.fedavg import local_steps
+
 __all__ = ["CLASSES", "INTERPOLATION", "LocalPhase", "grid", "number", "step_size"]
 
 CLASSES = ("convex", "non-convex")
@@ -19,7 +23,7 @@ INTERPOLATION = (
 class LocalPhase:
     """Gradient steps from w_k on one function of a class, whose minimum is 0 and attained at the origin.
 
-    points[t], gradients[t]: PEPit points; value(t) and value_at(point): expressions. Placing a minimiser at the origin
+    points[t], gradients[t]: PEPit points; value(t): an expression. Placing a minimiser at the origin
     and the minimum at 0 loses nothing (shifts change neither class nor method) and makes the problem better
     conditioned.
     """
@@ -34,21 +38,26 @@ class LocalPhase:
         zero = [Point(is_leaf=False, decomposition_dict={}) for _ in range(2)]
         self.minimum = Expression(is_leaf=False, decomposition_dict={})
         self.function.add_point((zero[0], zero[1], self.minimum))
-        self.points = [self.problem.set_initial_point()]
         self.gradients: list[Any] = []
         # Interpolation with the minimiser bounds convex functions from below, but no others: see INTERPOLATION.
         self._add_fact1 = assume_fact1 and convexity == "non-convex"
         self._smoothness = smoothness
-        for _ in range(steps):
-            self.points.append(self.points[-1] - step * self.gradient(len(self.gradients)))
+        start = Vector(self.problem.set_initial_point())
+        world = FunctionClass(self.problem, [self.function])
+        path = local_steps(world, 0, start, step, [self._slope] * steps)
+        self.points = [y.known for y in path]
+
+    def _slope(self, y: Vector) -> Vector:
+        g = self.function.gradient(y.known)
+        self.gradients.append(g)
+        if self._add_fact1:
+            self.problem.add_constraint(g**2 / (2 * self._smoothness) <= self.function(y.known))
+        return Vector(g)
 
     def gradient(self, t: int) -> Any:
         """The gradient at points[t], sampled when first asked for."""
         if t == len(self.gradients):
-            g = self.function.gradient(self.points[t])
-            self.gradients.append(g)
-            if self._add_fact1:
-                self.problem.add_constraint(g**2 / (2 * self._smoothness) <= self.function(self.points[t]))
+            self._slope(Vector(self.points[t]))
         return self.gradients[t]
 
     def value(self, t: int) -> Any:

@@ -7,6 +7,7 @@ import math
 import random
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
@@ -14,7 +15,16 @@ from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import at
 from dpfl_theory.statements.model import Statement
 
-__all__ = ["all_equal", "as_fractions", "enclosure", "equal", "sides_at"]
+__all__ = [
+    "all_equal",
+    "as_fractions",
+    "decided",
+    "enclosure",
+    "equal",
+    "errors",
+    "least_on_the_unit_box",
+    "sides_at",
+]
 
 DIGITS = 60
 """To how many digits numbers that are not rational are computed."""
@@ -158,3 +168,58 @@ def all_equal(*steps: tuple[Any, Any, str]) -> Outcome:
             return failed
     notes = found[0].notes if len(found) == 1 else {what: outcome.notes for (_, _, what), outcome in zip(steps, found)}
     return Outcome(True, "; ".join(outcome.reason for outcome in found), notes)
+
+
+def least_on_the_unit_box(polynomial: Any, letters: tuple[Any, ...]) -> Any:
+    """A lower bound of a polynomial whose letters lie in [0, 1]: its least Bernstein coefficient, attained where it is
+    of degree 1 in each letter.
+
+    >>> import sympy as sp
+    >>> x, y = sp.symbols("x y")
+    >>> least_on_the_unit_box(2 - x * y + 3 * y - x / 2, (x, y))
+    3/2
+    """
+    found = sp.Poly(sp.expand(polynomial), *letters)
+    degrees = [int(max(found.degree(letter), 0)) for letter in letters]  # -oo for the polynomial 0
+    terms = found.terms()
+    return min(
+        sum(
+            (c * math.prod(sp.binomial(g, a) / sp.binomial(n, a) for g, a, n in zip(at, powers, degrees)))
+            for powers, c in terms
+        )
+        for at in product(*(range(n + 1) for n in degrees))
+    )
+
+
+def decided(identities: Mapping[str, tuple[Any, Any]], slacks: Mapping[str, Any], letters: tuple[Any, ...]) -> Outcome:
+    """Proved if every identity is one and no slack falls below 0 on the unit box."""
+    wrong = [name for name, (a, b) in identities.items() if sp.simplify(sp.together(a - b)) != 0]
+    if wrong:
+        return Outcome(None, f"these steps are no identities: {', '.join(wrong)}")
+    shown = {name: sp.expand(sp.simplify(slack)) for name, slack in slacks.items()}
+    strange = [
+        name for name, slack in shown.items() if not (slack.free_symbols <= set(letters) and slack.is_polynomial())
+    ]
+    if strange:
+        return Outcome(None, f"the slack is no polynomial in {letters}: {', '.join(strange)}")
+    least = {name: least_on_the_unit_box(slack, letters) for name, slack in shown.items()}
+    text = ", ".join(f"{name} {value}" for name, value in least.items())
+    fine = all(value >= 0 for value in least.values())
+    return Outcome(
+        True if fine else None,
+        f"{len(identities)} steps are identities; what the stated coefficients leave at least: {text}",
+        {"slacks": text, "steps": sorted(identities)},
+    )
+
+
+def errors() -> dict[str, tuple[Any, Any]]:
+    """Errors that have mean zero given those before: their squares, at most V each, add up over steps and users."""
+    K, r, V = sp.symbols("K r V", positive=True)
+    j, k = sp.symbols("j k", integer=True, positive=True)
+    return {
+        "k errors of a user": (sp.summation(V, (j, 1, k)), k * V),
+        "the mean of K errors of each of r users": (
+            sp.summation(sp.summation(V, (k, 1, K)), (j, 1, r)) / (K * r) ** 2,
+            V / (K * r),
+        ),
+    }

@@ -9,7 +9,18 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-__all__ = ["Vector", "World", "average", "expected"]
+__all__ = ["EVEN", "SKEWED", "Run", "Vector", "World", "average", "expected", "law", "runs"]
+
+EVEN = ((Fraction(1, 2), 1), (Fraction(1, 2), -1))
+"""The values that an error falls on, with their probabilities: multiples of its size, of mean zero and variance 1."""
+SKEWED = ((Fraction(4, 5), Fraction(-1, 2)), (Fraction(1, 5), 2))
+
+
+class Run(int):
+    """At the end of an error's name: in which run of the same thing it is drawn, the first one being 0.
+
+    Errors whose names differ in nothing else are independent draws of one law.
+    """
 
 
 @dataclass(frozen=True)
@@ -51,27 +62,48 @@ def average(vectors: Sequence[Vector]) -> Vector:
     return sum(vectors[1:], vectors[0]) / len(vectors)
 
 
+def law(name: Hashable) -> Hashable:
+    """What the errors of one law have in common: their names but for the run.
+
+    >>> law(("noise", 0, 3, Run(1)))
+    ('noise', 0, 3)
+    """
+    return name[:-1] if isinstance(name, tuple) and name and isinstance(name[-1], Run) else name
+
+
+def runs(cohort: Sequence[int]) -> tuple[tuple[int, Run], ...]:
+    """Each draw of a cohort, and which run of this client it is where every draw is a run of its own.
+
+    >>> runs((2, 0, 2))
+    ((2, 0), (0, 0), (2, 1))
+    """
+    return tuple((i, Run(cohort[:place].count(i))) for place, i in enumerate(tuple(cohort)))
+
+
 class World(ABC):
     """The clients, by number, and what may be asked of them. A world is used with `expected`, which calls `begin`.
 
     An error has mean zero and a second moment (`variance`); errors of different names are independent. It stays a name
-    in a `Vector` until something that is not linear looks at it (`resolved`): then it falls on one of two opposite
-    values, with equal probability.
+    in a `Vector` until something that is not linear looks at it (`resolved`): then it falls on a multiple of its size,
+    which are two opposite values with equal probability unless ``shape`` says otherwise.
     """
 
     one: Any = 1.0
     """The number 1 in the world's arithmetic."""
 
-    def __init__(self, clients: int) -> None:
-        self.clients = clients
+    def __init__(self, clients: int, shape: Sequence[tuple[Fraction, Any]] = EVEN) -> None:
+        self.clients, self.shape = clients, tuple(shape)
         self._path: list[int] = []
         self._chosen: list[tuple[int, int]] = []
         self._values: dict[Hashable, Any] = {}
+        self._fallen: dict[Hashable, Any] = {}
+        self._declared: dict[Hashable, Any] = {}
         self.weight: Any = Fraction(1)
 
     def begin(self, path: list[int]) -> None:
         """Start anew, with these choices first, and the first option wherever the path ends."""
-        self._path, self._chosen, self._values, self.weight = path, [], {}, Fraction(1)
+        self._path, self._chosen, self.weight = path, [], Fraction(1)
+        self._values, self._fallen = {}, {}
 
     def choose(self, options: Sequence[Any], weights: Sequence[Any] | None = None) -> Any:
         """One of the options, equally likely unless weights (which add up to 1) are given."""
@@ -88,28 +120,36 @@ class World(ABC):
             path.pop()
         return [*path[:-1], path[-1] + 1] if path else None
 
-    def cohort(self, size: int) -> tuple[int, ...]:
-        """So many clients, uniformly without replacement."""
+    def cohort(self, size: int, replacement: bool = False) -> tuple[int, ...]:
+        """So many clients, drawn uniformly: different ones, or one after another with replacement."""
         everyone = range(self.clients)
+        if replacement:
+            return tuple(self.choose(everyone) for _ in range(size))
         return tuple(everyone) if size == self.clients else self.choose(list(itertools.combinations(everyone, size)))
 
     def coin(self, p: Any) -> bool:
         """True with probability p."""
         return bool(p == 1 or self.choose((True, False), (p, 1 - p)))
 
-    def error(self, *name: Hashable) -> Vector:
-        """An error of this name: a gradient's, or privacy noise."""
-        return Vector(self.zero.known, {name: self.one})
+    def error(self, *name: Hashable, run: int = 0) -> Vector:
+        """An error of this name: a gradient's, or privacy noise. run: which of independent draws of it."""
+        return Vector(self.zero.known, {(*name, Run(run)) if run else name: self.one})
 
     def resolved(self, v: Vector) -> Vector:
-        """The vector with its errors on one of their two values, the same wherever an error of this name stands."""
+        """The vector with its errors on one of their values, the same wherever an error of this name stands."""
+        weights, multiples = zip(*self.shape, strict=True)
         for name in v.errors:
             if name not in self._values:
-                self._values[name] = self.choose((1, -1)) * self.size_of(name)
+                fallen = self.one * self.choose(multiples, weights)
+                self._fallen[name], self._values[name] = fallen, fallen * self.size_of(law(name))
         return self.settled(v)
 
+    def fallen(self, v: Vector) -> tuple[Any, ...]:
+        """On which multiples of their sizes the vector's errors fell, once they are resolved."""
+        return tuple(self._fallen[name] for name in v.errors)
+
     def fix(self, name: Hashable, value: Any) -> None:
-        """Give an error a value, in place of one of its two."""
+        """Give an error a value, in place of one of those that it may fall on."""
         self._values[name] = value
 
     def settled(self, v: Vector) -> Vector:
@@ -132,8 +172,17 @@ class World(ABC):
         found = self.inner(u.known, v.known)
         for name, c in u.errors.items():
             if name in v.errors:
-                found = found + c * v.errors[name] * self.variance(name)
+                found = found + c * v.errors[name] * self.second_moment(name)
         return found
+
+    def declare(self, *name: Hashable, variance: Any) -> None:
+        """From now on errors of this name have this second moment: of what is known by its mean and variance alone."""
+        self._declared[name] = variance
+
+    def second_moment(self, name: Hashable) -> Any:
+        """Of an error: the declared one, or that of its law."""
+        name = law(name)
+        return self._declared[name] if name in self._declared else self.variance(name)
 
     @property
     @abstractmethod
@@ -154,11 +203,23 @@ class World(ABC):
 
     @abstractmethod
     def size_of(self, name: Hashable) -> Any:
-        """One of the two opposite values of an error that is looked at."""
+        """What an error that is looked at falls on a multiple of; the square of it is its second moment."""
 
     @abstractmethod
+    def length(self, v: Vector) -> Any:
+        """||v||, of a vector that has no errors."""
+
     def bounded(self, v: Vector, threshold: Any) -> Vector:
-        """v, shortened to the threshold where it is longer."""
+        """v, shortened to the threshold where it is longer. Its errors are resolved by that."""
+        v = self.resolved(v)
+        length = self.length(v)
+        return v if length <= threshold else v * (self.one * threshold / length)
+
+    def normalised(self, v: Vector, alpha: Any = 0) -> Vector:
+        """v/(alpha + ||v||), and zero where v is."""
+        v = self.resolved(v)
+        length = self.length(v)
+        return v * (self.one / (alpha + length)) if length else v
 
 
 def expected(world: World, run: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:

@@ -34,7 +34,7 @@ class Drawn(World):
     def zero(self) -> Vector:
         return Vector(np.zeros(self._d))
 
-    def error(self, *name: Hashable) -> Vector:
+    def error(self, *name: Hashable, run: int = 0) -> Vector:
         deviation = np.sqrt(self.variance(name) / self._d)
         return Vector(deviation * self._random.standard_normal(self._d))
 
@@ -50,6 +50,5 @@ class Drawn(World):
     def size_of(self, name: Hashable) -> Any:
         raise NotImplementedError("errors are drawn at once")
 
-    def bounded(self, v: Vector, threshold: Any) -> Vector:
-        length = float(np.linalg.norm(v.known))
-        return v if length <= threshold else v * (float(threshold) / length)
+    def length(self, v: Vector) -> float:
+        return float(np.linalg.norm(v.known))

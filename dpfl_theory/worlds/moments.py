@@ -81,7 +81,7 @@ class Moments(Generic[State]):
             errors = [{k: c for k, c in form.errors.items() if not _is_state(k)} for form in forms]
             for i, u in enumerate(errors):
                 for j, v in enumerate(errors):
-                    shared = sum((c * v[k] * world.variance(k) for k, c in u.items() if k in v), Fraction(0))
+                    shared = sum((c * v[k] * world.second_moment(k) for k, c in u.items() if k in v), Fraction(0))
                     noise[i][j] += world.weight * shared
             path = world.following()
         shares, whole_shares = _whole([[weight for weight, _ in maps]])
@@ -118,7 +118,7 @@ class Moments(Generic[State]):
         (left, right), scale = _whole([self._row(u), self._row(v)])
         found = sum(a * sum(map(mul, right, row)) for a, row in zip(left, self.entries, strict=True) if a)
         new = {k for k in u.errors if k in v.errors and not _is_state(k)}
-        errors = sum((u.errors[k] * v.errors[k] * self.world.variance(k) for k in new), Fraction(0))
+        errors = sum((u.errors[k] * v.errors[k] * self.world.second_moment(k) for k in new), Fraction(0))
         return Fraction(found, self.denominator * scale**2) + errors
 
     def _row(self, form: Vector) -> list[Fraction]:

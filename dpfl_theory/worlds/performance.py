@@ -1,30 +1,41 @@
 """Performance estimation: all functions of a class in any dimension, as points and gradients of a PEPit problem.
 
 An error that a later gradient looks at is a vector of the problem with both signs; one that nothing looks at only adds
-its second moment. Gradients at one point are one vector, whichever way the choices fell that led there.
+its second moment. Gradients at one point are one vector, whichever way the choices fell that led there. A message is
+bounded where its length was told as a number; or it is multiplied by a factor that is given for every way in which its
+errors may fall: what holds for all factors holds for those that clipping gives.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from dpfl_theory.worlds.base import Vector, World
 
-__all__ = ["FunctionClass"]
+__all__ = ["FunctionClass", "declared"]
 
 
 class FunctionClass(World):
     """Clients whose functions were declared in a PEPit problem.
 
-    variance: the second moment of all errors, a number or a PEPit expression; or a function of an error's name.
+    variance: the second moment of all errors, a number or a PEPit expression; or a function of an error's name. An
+    error that is looked at has at most this. sizes: the vectors that errors fall on, where they are the problem's own;
+    the second moment of such an error is the square of its vector.
     """
 
-    def __init__(self, problem: Any, functions: Sequence[Any], variance: Any | Callable[[Hashable], Any] = 0.0) -> None:
+    def __init__(
+        self,
+        problem: Any,
+        functions: Sequence[Any],
+        variance: Any | Callable[[Hashable], Any] = 0.0,
+        sizes: Mapping[Any, Any] | None = None,
+    ) -> None:
         super().__init__(len(functions))
         self.problem, self.functions = problem, functions
-        self._variance = variance
-        self._sizes: dict[Hashable, Any] = {}
+        self._variance, self._given = variance, dict[Hashable, Any](sizes or {})
+        self._sizes: dict[Hashable, Any] = dict(self._given)
+        self._lengths: list[tuple[Any, Any]] = []
 
     @property
     def zero(self) -> Vector:
@@ -43,6 +54,8 @@ class FunctionClass(World):
         return u * v
 
     def variance(self, name: Hashable) -> Any:
+        if name in self._given:
+            return self._given[name] ** 2
         return self._variance(name) if callable(self._variance) else self._variance
 
     def size_of(self, name: Hashable) -> Any:
@@ -53,5 +66,35 @@ class FunctionClass(World):
             self.problem.add_constraint(self._sizes[name] ** 2 <= self.variance(name))
         return self._sizes[name]
 
+    def tell(self, v: Vector, length: Any) -> None:
+        """Give a vector's length as a number: a norm is no linear form. A constraint of the problem, or the unit in
+        which its sides are compared, must make it true."""
+        self._lengths.append((v.known.decomposition_dict, length))
+
+    def length(self, v: Vector) -> Any:
+        for coordinates, length in self._lengths:
+            if coordinates == v.known.decomposition_dict:
+                return length
+        raise TypeError("a bounded message is no linear form: tell its length, or give its factors as the threshold")
+
     def bounded(self, v: Vector, threshold: Any) -> Vector:
-        raise NotImplementedError("a clipped message is no linear form: give its factor as a number")
+        """v times a factor, which threshold gives for the multiples of their sizes on which v's errors fell. A number
+        as threshold is for a vector whose length was told."""
+        if not isinstance(threshold, Mapping):
+            return super().bounded(v, threshold)
+        bounded = self.resolved(v)  # only then do its errors have values
+        factor: float = threshold[self.fallen(v)]
+        return bounded * factor
+
+
+def declared(problem: Any, kind: str, count: int, mu: float = 0.0, L: float = 1.0) -> list[Any]:
+    """L-smooth functions of a class: ``convex``, ``strongly convex`` with mu, or ``non-convex``."""
+    from PEPit.functions import SmoothConvexFunction, SmoothFunction, SmoothStronglyConvexFunction
+
+    known: dict[str, tuple[Any, dict[str, float]]] = {
+        "convex": (SmoothConvexFunction, {}),
+        "non-convex": (SmoothFunction, {}),
+        "strongly convex": (SmoothStronglyConvexFunction, {"mu": mu}),
+    }
+    chosen, more = known[kind]
+    return [problem.declare_function(chosen, L=L, **more) for _ in range(count)]

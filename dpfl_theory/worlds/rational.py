@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.worlds.base import Vector, World
+from dpfl_theory.worlds.base import EVEN, Vector, World
 
 __all__ = ["Quadratics"]
 
@@ -16,8 +16,8 @@ class Quadratics(World):
     """f_i(x) = a_i x^2/2 - b_i x, that is grad f_i(x) = a_i x - b_i, with fractions a_i and b_i.
 
     variances: the second moment of an error by the first part of its name, or a function of the whole name. A message
-    is bounded after its errors were resolved: then each is plus or minus a number whose square is its second moment,
-    which must be the square of a fraction.
+    is bounded after its errors were resolved: then each is a multiple of a number whose square is its second moment,
+    which must be the square of a fraction; the multiples are 1 and -1 unless ``shape`` says otherwise.
 
     >>> from dpfl_theory.worlds.base import expected
     >>> world = Quadratics([1, 3], [0, 1], {"error": Fraction(1, 4)})
@@ -35,11 +35,12 @@ class Quadratics(World):
         curvatures: Sequence[Any],
         offsets: Sequence[Any],
         variances: Mapping[str, Any] | Callable[[Hashable], Any] | None = None,
+        shape: Sequence[tuple[Fraction, Any]] = EVEN,
     ) -> None:
-        super().__init__(len(curvatures))
+        super().__init__(len(curvatures), shape)
         self.curvatures = tuple(map(Fraction, curvatures))
         self.offsets = tuple(map(Fraction, offsets))
-        self._variances = variances or {}
+        self._variances = {} if variances is None else variances
 
     @property
     def zero(self) -> Vector:
@@ -67,6 +68,5 @@ class Quadratics(World):
             raise ValueError(f"the second moment {square} of {name} is not the square of a fraction: take one that is")
         return root
 
-    def bounded(self, v: Vector, threshold: Any) -> Vector:
-        v = self.resolved(v)
-        return v if abs(v.known) <= threshold else v * (Fraction(threshold) / abs(v.known))
+    def length(self, v: Vector) -> Fraction:
+        return Fraction(abs(v.known))

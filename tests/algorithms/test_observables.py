@@ -17,7 +17,7 @@ from scipy import stats
 import dpfl_theory.algorithms.reach as reach_module
 from dpfl_theory.algorithms import Cohort, FedAvg, NoisyGradient, ScaffNew, Scaffold, Schedule, alpha_norm_ec, simulate
 from dpfl_theory.algorithms.bounding import Clip, Normalise, Unbounded, bounding_of
-from dpfl_theory.algorithms.observables import Observable, Reach, catalogue, get, scaffold
+from dpfl_theory.algorithms.observables import Observable, Reach, catalogue, get, scaffold, two_sided
 from dpfl_theory.algorithms.reach import fedavg_reach
 from dpfl_theory.algorithms.scaffold import WarmPoints
 from dpfl_theory.algorithms.two_sided import TwoSidedFedAvg
@@ -182,12 +182,16 @@ DIFFERENCES = {"descent-product"}
 """Of algorithms whose messages are differences of parameters: tested on TwoSidedFedAvg's runs below."""
 
 
+STEPS = {o.name for o in two_sided.OBSERVABLES}
+"""Of TwoSidedFedAvg's local steps: tested below; with noise in tests/statements/test_zhang2021_runs.py."""
+
+
 SCAFFOLD = {o.name for o in scaffold.OBSERVABLES}
 """Tested against exact moments in tests/statements/test_noble2022_lemmas_runs.py."""
 
 
 def test_every_observable_is_defined_here() -> None:
-    assert set(ALL) == set(DEFINITIONS) | SCAFFNEW | MEMORIES | DIFFERENCES | SCAFFOLD
+    assert set(ALL) == set(DEFINITIONS) | SCAFFNEW | MEMORIES | DIFFERENCES | STEPS | SCAFFOLD
     for name, observable in ALL.items():
         assert observable.name == name == get(name).name
         assert observable.latex
@@ -229,7 +233,7 @@ def test_values_are_those_of_the_definition(name: str, bounding: str, engine: An
     for k, s in itertools.product(range(5), range(3)):
         facts = facts_of(problem, run, algorithm, k, s)
         for observable in ALL.values():
-            if observable.name not in SCAFFNEW | MEMORIES | DIFFERENCES | SCAFFOLD:
+            if observable.name not in SCAFFNEW | MEMORIES | DIFFERENCES | STEPS | SCAFFOLD:
                 found = float(observable.evaluate(run.rounds[k])[s])
                 assert found == pytest.approx(float(DEFINITIONS[observable.name](facts)), rel=1e-9, abs=1e-13)
 
@@ -272,6 +276,8 @@ def test_values_scale_with_the_unit(name: str) -> None:
             algorithm = alpha_norm_ec(0.1 * X, 0.5 * F / X, 2.0 * F / X, sigma=0.3)
         if name in DIFFERENCES:
             algorithm = TwoSidedFedAvg(0.4 * X**2 / F, 1.0, 3, threshold=1.0 * X, sigma=0.2 * X)
+        if name in STEPS:
+            algorithm = TwoSidedFedAvg(0.4 * X**2 / F, 1.0, 3, gradient=NoisyGradient(0.2 * F / X))
         if name in SCAFFOLD:
             offsets = tuple(tuple(row) for row in X * starting_points(base, base.n))
             noise = NoisyGradient(0.2 * F / X)
@@ -297,6 +303,26 @@ def test_the_descent_product_is_that_of_the_definition() -> None:
         c_, star = problem.constants, np.linalg.norm(problem.gradients_at_star, axis=1)
         reach = Reach(float(np.linalg.norm(w - c_.w_star)), c_, star, math.inf, eta, 2)
         assert ALL["descent-product"].low(reach) <= found <= 0.0 <= ALL["descent-product"].high(reach)
+
+
+def test_local_steps_are_those_of_the_definition() -> None:
+    """Of all clients, with full gradients, whoever is heard."""
+    problem, eta, Q = problem_of("huber"), 0.2, 3
+    run = play(TwoSidedFedAvg(eta, 0.7, Q, cohort=Cohort("fixed", 2)), problem, 3, starting_points(problem, 2))
+    for k, s in itertools.product(range(3), range(2)):
+        w, paths = run.servers[k, s], []
+        for i in range(problem.n):
+            y, seen = w, []
+            for _ in range(Q):
+                seen.append(problem.client_gradient(i, y))
+                y = y - eta * seen[-1]
+            paths.append(seen)
+        gradients = np.array(paths)  # (n, Q, d)
+        drift = Q * np.linalg.norm(problem.gradient(w) - gradients.mean(axis=(0, 1))) ** 2
+        apart = ((gradients - gradients[:, :1]) ** 2).sum(axis=(1, 2)).mean()
+        sums = ((eta * gradients.sum(axis=1)) ** 2).sum()
+        for name, due in (("local-mean-drift", drift), ("local-drifts", apart), ("local-updates-squared", sums)):
+            assert ALL[name].evaluate(run.rounds[k])[s] == pytest.approx(due, rel=1e-9, abs=1e-13), name
 
 
 def test_which_observables_need_only_the_state() -> None:
@@ -458,7 +484,7 @@ def test_ranges_hold_within_the_reach(name: str) -> None:
         )
         reach = fedavg_reach(algorithm, problem, 12, start)
         assert reach is not None
-        observed = [o for o in ALL.values() if o.name not in SCAFFNEW | MEMORIES | DIFFERENCES | SCAFFOLD]
+        observed = [o for o in ALL.values() if o.name not in SCAFFNEW | MEMORIES | DIFFERENCES | STEPS | SCAFFOLD]
         run = simulate(algorithm, problem, 12, 40, case, observed, start=start, series=True, device="cpu")
         for o in observed:
             assert outside(o, reach, run[o.name].every_round) == [], (case, o.name)

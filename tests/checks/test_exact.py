@@ -13,7 +13,7 @@ from dpfl_theory.checks.exact import Case
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements.das2022 import _sampling_moments as moments
-from dpfl_theory.statements.das2022 import facts, lemma10, sampling
+from dpfl_theory.statements.das2022 import eq12, facts, lemma10
 from dpfl_theory.statements.formula import letters_of, sides_of
 from dpfl_theory.statements.model import Check, Source, Statement
 from dpfl_theory.statements.symbolic import sides_at
@@ -56,7 +56,7 @@ def test_rounded_sides_and_empty_sweeps_are_refused():
 
 
 def test_every_check_of_eq12_gives_the_recorded_verdict():
-    report = run_plan(plan(sampling.STATEMENTS))
+    report = run_plan(plan(eq12.STATEMENTS))
     assert [e.check for e in report.evidence if e.verdict != e.expected] == []
 
 
@@ -89,16 +89,16 @@ def decided(statement, build, instance):
 
 def by(factor):
     """(12) with its right side times a factor, from (r, n)."""
-    sides = sides_of(sampling.EQ12)
-    s = letters_of(sampling.EQ12)
+    sides = sides_of(eq12.EQ12)
+    s = letters_of(eq12.EQ12)
     rhs = {k: factor(s.r, s.n) * v for k, v in sides.rhs.items()}
-    return replace(sampling.EQ12, sides=lambda _: replace(sides, rhs=rhs))
+    return replace(eq12.EQ12, sides=lambda _: replace(sides, rhs=rhs))
 
 
 def test_the_smallest_counterexample_of_the_erratum():
     instance = {"vectors": "equal", "sampling": "independent", "n": [2], "r": [1]}
-    (found,) = moments.moments(sampling.EQ12, instance)
-    assert sides_at(sampling.EQ12, found.letters) == (Fraction(3, 2), 1)
+    (found,) = moments.moments(eq12.EQ12, instance)
+    assert sides_at(eq12.EQ12, found.letters) == (Fraction(3, 2), 1)
 
 
 WRONG_FACTORS = {
@@ -114,15 +114,15 @@ WRONG_FACTORS = {
 def test_wrong_factors_are_refuted(name):
     instance = {"vectors": "equal", "sampling": "independent", "n": [2, 3, 4]}
     assert decided(by(WRONG_FACTORS[name]), moments.moments, instance) == "violated"
-    assert decided(sampling.REPAIRED, moments.moments, instance) == "holds"
+    assert decided(eq12.REPAIRED, moments.moments, instance) == "holds"
 
 
 def test_a_wrong_closed_form_or_a_loose_factor_would_be_seen(monkeypatch):
     instance = {"vectors": "drawn", "sampling": "fixed", "n": [3, 4], "seed": 1}
-    assert decided(sampling.EQ12, moments.agreement, instance) == "holds"
+    assert decided(eq12.EQ12, moments.agreement, instance) == "holds"
     true = moments.closed_form
     monkeypatch.setattr(moments, "closed_form", lambda g, r, s: true(g, r, "independent"))
-    assert decided(sampling.EQ12, moments.agreement, instance) == "violated"
+    assert decided(eq12.EQ12, moments.agreement, instance) == "violated"
     equal = {"vectors": "equal", "sampling": "independent", "n": [2, 3]}
     assert decided(by(lambda r, n: 1 + 1 / r), moments.attained, equal) == "violated"
 
@@ -130,7 +130,7 @@ def test_a_wrong_closed_form_or_a_loose_factor_would_be_seen(monkeypatch):
 def test_fewer_than_one_client_is_outside_the_hypotheses():
     for r, verdict in (("1", "holds"), ("99/100", "not-applicable")):
         instance = {"vectors": "one-hot", "sampling": "independent", "n": [2, 3], "r": [r]}
-        assert decided(sampling.EQ12, moments.moments, instance) == verdict
+        assert decided(eq12.EQ12, moments.moments, instance) == verdict
 
 
 def test_unknown_vector_family():

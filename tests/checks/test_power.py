@@ -180,24 +180,14 @@ def test_the_record_has_no_other_statement() -> None:
     assert set(json.loads(FILE.read_text())["statements"]) == {s.id for s in statements.all_statements()}
 
 
-AGAIN = (
-    "das2022.fact1",
-    "das2022.lemma10",
-    "hou2023.contraction",
-    "hou2023.corollary1.repaired",
-    "noble2022.lemmaC.1",
-    "noble2022.lemmaC.2",
-    "shulgin2025.lemma1",
-    "zhang2021.claim2.2a",
-    "zhang2021.eq16",
-)
-"""Statements whose checks are fast, from every paper and by every method."""
+AGAIN = ("das2022.fact1", "hou2023.contraction", "noble2022.lemmaC.2", "shulgin2025.lemma1", "zhang2021.claim2.2a")
+"""Statements whose checks are fast, one from every paper; among them all methods that ratios are measured by."""
 
 
 def test_the_record_is_what_is_measured_again() -> None:
     chosen = [statements.get(id_) for id_ in AGAIN]
     found = [e.to_json() for e in run_plan(plan(chosen)).evidence]
-    for id_, measured_ in power.measure(found, chosen, jobs=2).items():
+    for id_, measured_ in power.measure(found, chosen, jobs=1).items():
         on_record = recorded(id_)
         assert on_record is not None
         assert measured_.reading == on_record.reading

@@ -17,7 +17,7 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy.gaussian import classical_noise_multiplier, gaussian_delta, smallest_failing_epsilon
 from dpfl_theory.statements.claims import ConstantClaim, Escape, PrivacyClaim, PrivacyPoint
-from dpfl_theory.statements.das2022 import gaussian
+from dpfl_theory.statements.das2022 import definition5
 from dpfl_theory.statements.formula import prescription_of, sides_of
 from dpfl_theory.statements.model import Assumption, Check, Source, Statement
 
@@ -25,7 +25,7 @@ SMALL = {"epsilon": ["0.01", "0.1", "0.5", "1"], "delta": ["1e-8", "1e-5", "0.01
 
 
 def verdict(build, instance=SMALL):
-    return privacy.run(gaussian.DEFINITION5, Check("privacy", "test", build, instance), Settings())
+    return privacy.run(definition5.DEFINITION5, Check("privacy", "test", build, instance), Settings())
 
 
 def with_scale(scale, instance=SMALL):
@@ -75,7 +75,7 @@ def test_domains():
 
 
 def test_every_check_of_definition5_gives_the_recorded_verdict():
-    report = run_plan(plan(gaussian.STATEMENTS))
+    report = run_plan(plan(definition5.STATEMENTS))
     assert [e.check for e in report.evidence if e.verdict != e.expected] == []
 
 
@@ -95,7 +95,7 @@ def test_the_threshold_separates_failure_from_success():
 
 
 def test_the_classical_noise_is_enough_up_to_epsilon_one():
-    found = verdict(gaussian.definition5_claim)
+    found = verdict(definition5.definition5_claim)
     assert found.verdict == "holds"
     assert found.notes["cells"] >= 1
 
@@ -116,14 +116,14 @@ def test_planted_faults_are_found(scale):
 
 @pytest.mark.parametrize("of", ["the prescribed variance", "the claimed delta"])
 def test_the_claim_is_read_off_the_statement(of):
-    made, noise = sides_of(gaussian.DEFINITION5), prescription_of(gaussian.DEFINITION5)["noise_variance"]
+    made, noise = sides_of(definition5.DEFINITION5), prescription_of(definition5.DEFINITION5)["noise_variance"]
     share = {k: v / 1000 for k, v in made.rhs.items()}
     changed = {"prescription": lambda s: {"noise_variance": noise / 2}}
     if of == "the claimed delta":
         changed = {"sides": lambda s: replace(made, rhs=share)}
     for deltas in (SMALL["delta"], [*SMALL["delta"], "1"]):
-        check = Check("privacy", "test", gaussian.definition5_claim, {**SMALL, "delta": deltas})
-        assert privacy.run(replace(gaussian.DEFINITION5, **changed), check, Settings()).verdict == "violated"
+        check = Check("privacy", "test", definition5.definition5_claim, {**SMALL, "delta": deltas})
+        assert privacy.run(replace(definition5.DEFINITION5, **changed), check, Settings()).verdict == "violated"
 
 
 def test_a_claim_that_fails_between_grid_points_is_not_confirmed():
@@ -142,11 +142,11 @@ def test_cells_need_a_falling_scale_and_do_not_close_on_a_false_claim():
     with pytest.raises(ValueError, match="the scale grows"):
         covered(GaussianClaim(lambda d: 1 + mpmath.mpf(d), ("1",), ("0.1", "0.5")))
     assert (
-        covered(gaussian.definition5_claim(gaussian.DEFINITION5, {"epsilon": ["3.8"], "delta": ["0.5", "0.99"]}))
+        covered(definition5.definition5_claim(definition5.DEFINITION5, {"epsilon": ["3.8"], "delta": ["0.5", "0.99"]}))
         is None
     )
     assert (
-        covered(gaussian.definition5_claim(gaussian.DEFINITION5, {"epsilon": ["3.78"], "delta": ["0.5", "0.99"]}))
+        covered(definition5.definition5_claim(definition5.DEFINITION5, {"epsilon": ["3.78"], "delta": ["0.5", "0.99"]}))
         is not None
     )
 
@@ -154,14 +154,14 @@ def test_cells_need_a_falling_scale_and_do_not_close_on_a_false_claim():
 def test_disagreement_with_the_second_implementation_decides_nothing(monkeypatch):
     true = gaussian_delta
     monkeypatch.setattr(privacy, "gaussian_delta", lambda e, z: tuple(v * (1 + 1e-6) for v in true(e, z)))
-    found = verdict(gaussian.definition5_claim)
+    found = verdict(definition5.definition5_claim)
     assert found.verdict == "inconclusive"
     assert "dp-accounting" in found.reason
 
 
 @pytest.mark.parametrize("wrong", [{"epsilon": "1", "s": "9/10"}, {"epsilon": "189/50", "s": "3/2"}])
 def test_the_tail_bound_fails_where_it_is_false(wrong):
-    assert not gaussian._tail(gaussian.REPAIRED, wrong).true
+    assert not definition5._tail(definition5.REPAIRED, wrong).true
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,12 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements.das2022 import (
     _one_round,
     _step_performance,
-    clipped_step,
+    eq18_to_34,
+    eq47,
     facts,
     lemma8,
     lemma9,
     lemma10,
-    normalised_step,
 )
 from dpfl_theory.statements.formula import letters_of
 from dpfl_theory.statements.model import Check
@@ -192,20 +192,20 @@ def test_nothing_is_printed_and_json_is_plain(capsys):
 
 def test_odd_denominators_are_cleared_before_coefficients_are_rounded():
     """(18) at E = 3 has the coefficient 1/12; its worst ratio is 1, and the double above it would prove nothing."""
-    found = verdict(_step_performance.eq18, {"E": 3, "eta L": "1/2", "L": "1"}, clipped_step.EQ18)
+    found = verdict(_step_performance.eq18, {"E": 3, "eta L": "1/2", "L": "1"}, eq18_to_34.EQ18)
     assert found.ratio == pytest.approx(1, abs=1e-6)
     assert found.notes["proved_exactly"]
 
 
 def test_a_letter_may_be_a_multiple_of_another():
     instance = {"L": "1", "eta L": "1/20", "E": 1, "sampling": "fixed", "lengths": ["2", "2"]}
-    built = _one_round.one_round(normalised_step.EQ47, instance)
-    s = letters_of(normalised_step.EQ47)
+    built = _one_round.one_round(eq47.EQ47, instance)
+    s = letters_of(eq47.EQ47)
     assert built.values["gamma"].free_symbols == {s.C_hat}
-    assert verdict(lambda *_: built, instance, normalised_step.EQ47).verdict == "holds"
+    assert verdict(lambda *_: built, instance, eq47.EQ47).verdict == "holds"
     incomplete = replace(built, values={k: v for k, v in built.values.items() if k != "C_hat^2"})
     with pytest.raises(ValueError, match="has no value for C_hat"):
-        arranged.arranged(normalised_step.EQ47, incomplete)
+        arranged.arranged(eq47.EQ47, incomplete)
 
 
 # Certificates: max G subject to G <= 1, as <1, G> <= 1 with multiplier 1.

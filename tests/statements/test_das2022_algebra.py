@@ -9,13 +9,14 @@ import pytest
 import sympy as sp
 
 from dpfl_theory.statements.das2022 import (
-    asymptotic,
-    clipped_step,
     comparison,
+    eq4_and_5,
+    eq12,
+    eq18_to_34,
+    eq41_to_46,
+    eq47,
     facts,
     fixed_size,
-    normalised_step,
-    sampling,
     theorem4,
     theorem7,
 )
@@ -28,21 +29,21 @@ FAULTS = [
     (comparison, "CLOW", "the difference at the shortest update", "rhs", "excess"),
     (comparison, "WEIGHTS", "weights of at least 1, 2 clients", "lhs", "clipping, (4)"),
     (comparison, "WEIGHTS", "weights of at least 1, 2 clients", "rhs", "normalisation, (5)"),
-    (sampling, "EQ12", "slack, independent sampling", "rhs", "clients"),
-    (sampling, "EQ12", "slack, full sampling", "lhs", "cohort"),
+    (eq12, "EQ12", "slack, independent sampling", "rhs", "clients"),
+    (eq12, "EQ12", "slack, full sampling", "lhs", "cohort"),
     (fixed_size, "EQ12", "slack, fixed sampling", "rhs", "clients"),
-    (clipped_step, "EQ18", "from Lemma 8 and Fact 2", "lhs", "update"),
-    (clipped_step, "EQ18", "from Lemma 8 and Fact 2", "rhs", "heterogeneity"),
-    (clipped_step, "EQ23", "from Lemma 9", "rhs", "inner product"),
-    (clipped_step, "EQ23", "from Lemma 9", "rhs", "update"),
+    (eq18_to_34, "EQ18", "from Lemma 8 and Fact 2", "lhs", "update"),
+    (eq18_to_34, "EQ18", "from Lemma 8 and Fact 2", "rhs", "heterogeneity"),
+    (eq18_to_34, "EQ23", "from Lemma 9", "rhs", "inner product"),
+    (eq18_to_34, "EQ23", "from Lemma 9", "rhs", "update"),
     (facts, "FACT1", "from one gradient step", "rhs", "height"),
     (facts, "FACT1", "quadratics of any curvature up to L", "lhs", "slope"),
-    (normalised_step, "EQ41", _CLIPPED_FORM, "rhs", "update"),
-    (normalised_step, "EQ45", "(44) in (42)", "rhs", "gap"),
-    (normalised_step, "EQ45", "(44) in (42)", "rhs", "heterogeneity"),
-    (normalised_step, "EQ45", "(44) in (42)", "rhs", "normalisation"),
-    (normalised_step, "EQ45", "at ||u_i|| = C not above (32)", "rhs", "gap"),
-    (normalised_step, "EQ47", _INFINITE, "rhs", "heterogeneity"),
+    (eq41_to_46, "EQ41", _CLIPPED_FORM, "rhs", "update"),
+    (eq41_to_46, "EQ45", "(44) in (42)", "rhs", "gap"),
+    (eq41_to_46, "EQ45", "(44) in (42)", "rhs", "heterogeneity"),
+    (eq41_to_46, "EQ45", "(44) in (42)", "rhs", "normalisation"),
+    (eq41_to_46, "EQ45", "at ||u_i|| = C not above (32)", "rhs", "gap"),
+    (eq47, "EQ47", _INFINITE, "rhs", "heterogeneity"),
     (theorem7, "GENERAL", "the condition on K is eta L < 1/2", "lhs", "unclipped"),
     (theorem7, "GENERAL", "Theorem 6 where every update is clipped", "lhs", "clipped"),
     (theorem7, "GENERAL", "Theorem 6 where every update is clipped", "rhs", "initialisation"),
@@ -77,21 +78,21 @@ def test_a_term_that_is_a_hundredth_too_large_is_noticed(
 def test_another_bound_of_eq_5_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     check = next(c for c in comparison.SECTION.checks if c.method == "algebra")
     assert check.made(comparison.SECTION).true
-    monkeypatch.setattr(asymptotic, "EQ5", altered(asymptotic.EQ5, "rhs", "initialisation"))
+    monkeypatch.setattr(eq4_and_5, "EQ5", altered(eq4_and_5.EQ5, "rhs", "initialisation"))
     assert check.made(comparison.SECTION).true is False
 
 
 def test_the_excess_of_independent_sampling_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The repaired recursion takes kappa from das2022.eq12.repaired as entered."""
     check = next(c for c in theorem7.GENERAL_REPAIRED.checks if c.name.startswith("from (46)"))
-    monkeypatch.setattr(sampling, "REPAIRED", altered(sampling.REPAIRED, "rhs", "cohort size"))
+    monkeypatch.setattr(eq12, "REPAIRED", altered(eq12.REPAIRED, "rhs", "cohort size"))
     assert check.made(theorem7.GENERAL_REPAIRED).true is False
 
 
 def test_the_kappa_term_vanishes_as_alpha_grows() -> None:
     """So that (5) needs no kappa, though (3) does: the limit of Theorem 4b repaired is (5), printed and repaired."""
     repaired, printed = (
-        next(s for s in asymptotic.STATEMENTS if s.id == i) for i in ("das2022.eq5.repaired", "das2022.eq5")
+        next(s for s in eq4_and_5.STATEMENTS if s.id == i) for i in ("das2022.eq5.repaired", "das2022.eq5")
     )
     assert repaired.uses == ("das2022.theorem4b.repaired",)
     check = next(c for c in repaired.checks if c.name == "limit of das2022.theorem4b.repaired as alpha grows")

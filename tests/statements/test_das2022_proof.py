@@ -16,8 +16,8 @@ import sympy as sp
 from dpfl_theory import statements
 from dpfl_theory.checks import exact, monte_carlo, worst_case
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.statements.das2022 import _comparison_instances as comparisons
-from dpfl_theory.statements.das2022 import _one_round, facts, recursion, snr
+from dpfl_theory.statements.das2022 import _corner_instances as comparisons
+from dpfl_theory.statements.das2022 import _one_round, _sampling_moments, eq35_to_39, facts, snr
 from dpfl_theory.statements.das2022 import _step_performance as worst
 from dpfl_theory.statements.formula import Letters, sides_of
 from dpfl_theory.statements.model import Check, Sides, Statement
@@ -109,29 +109,29 @@ def test_a_round_of_independent_clients_breaks_the_normalised_recursion() -> Non
 def test_a_round_notices_noise_that_is_counted_twice() -> None:
     """The clipped round holds with independent clients, and would not with a second moment twice as large."""
     instance = round_of(lengths=["short"], copies=10, **{"eta L": "1/2"})
-    assert worst_ratio(recursion.EQ35, _one_round.one_round, instance) <= 1.0 + 1e-6
+    assert worst_ratio(eq35_to_39.EQ35, _one_round.one_round, instance) <= 1.0 + 1e-6
 
 
 @pytest.mark.parametrize("term", ["distance", "clipped", "unclipped", "heterogeneity"])
 def test_a_round_reads_each_term_of_35(term: str) -> None:
     """A term that is a hundred times better breaks a round that keeps (35) as it is printed."""
-    made = sides_of(recursion.EQ35)
+    made = sides_of(eq35_to_39.EQ35)
     factor = sp.Rational(1, 100) if term in ("distance", "heterogeneity") else 100
     better = replace(made, rhs={**made.rhs, term: factor * made.rhs[term]})
     lengths = ["short", "short"] if term == "heterogeneity" else ["1", "short"]
     instance = round_of(lengths=lengths, copies=1, sampling="fixed", **{"eta L": "1/4"})
-    assert worst_ratio(recursion.EQ35, _one_round.one_round, instance) <= 1.0 + 1e-6
-    altered = replace(recursion.EQ35, sides=lambda s: better)
+    assert worst_ratio(eq35_to_39.EQ35, _one_round.one_round, instance) <= 1.0 + 1e-6
+    altered = replace(eq35_to_39.EQ35, sides=lambda s: better)
     assert worst_ratio(altered, _one_round.one_round, instance) > 1.0 + 1e-4
 
 
 def test_an_equal_clients_round_reads_the_noise_of_35() -> None:
-    made = sides_of(recursion.EQ35)
-    check = next(c for c in recursion.EQ35.checks if c.name.endswith("with noise"))
+    made = sides_of(eq35_to_39.EQ35)
+    check = next(c for c in eq35_to_39.EQ35.checks if c.name.endswith("with noise"))
     quiet = replace(
-        recursion.EQ35, sides=lambda s: replace(made, rhs={k: v for k, v in made.rhs.items() if k != "noise"})
+        eq35_to_39.EQ35, sides=lambda s: replace(made, rhs={k: v for k, v in made.rhs.items() if k != "noise"})
     )
-    assert exact.run(recursion.EQ35, check, Settings()).verdict == "holds"
+    assert exact.run(eq35_to_39.EQ35, check, Settings()).verdict == "holds"
     assert exact.run(quiet, check, Settings()).verdict == "violated"
 
 
@@ -240,12 +240,12 @@ def test_one_normalised_round_of_ten_equal_clients() -> None:
 
 @pytest.mark.parametrize(("eta", "ratio", "told"), [("1/2", "99/100", "0.862"), ("9/20", "9999/10000", "0.829")])
 def test_eq35_fails_below_and_at_a_local_phase_of_two(eta: str, ratio: str, told: str) -> None:
-    (found,) = recursion.equal_clients(
-        recursion.EQ35, {**recursion.EQUAL, "eta": eta, "C/||u||": ratio, "E": [4], "sampling": "independent"}
+    (found,) = _sampling_moments.equal_clients(
+        eq35_to_39.EQ35, {**_sampling_moments.EQUAL, "eta": eta, "C/||u||": ratio, "E": [4], "sampling": "independent"}
     )
-    left, right = sides_at(recursion.EQ35, found.letters)
+    left, right = sides_at(eq35_to_39.EQ35, found.letters)
     assert left > right
     assert f"{float(left):.3f}" == told
-    erratum = recursion.EQ35.erratum
+    erratum = eq35_to_39.EQ35.erratum
     assert erratum is not None
     assert told in erratum.counterexample

@@ -29,7 +29,7 @@ from dpfl_theory.statements import get
 from dpfl_theory.statements.claims import Case
 from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
 from dpfl_theory.statements.hou2023 import corollary1, theorem1
-from dpfl_theory.statements.hou2023._moments import expected_psi, psi_start
+from dpfl_theory.statements.hou2023._runs import expected_psi, psi_start
 from dpfl_theory.statements.model import Sides, Statement
 
 VALUES = {

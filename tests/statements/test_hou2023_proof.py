@@ -25,13 +25,13 @@ from dpfl_theory.statements.hou2023 import (
     _observation_runs,
     clip_inactive,
     contraction,
+    eq3_nonexpansive,
     observations,
     overparameterised,
-    proof,
     theorem1,
 )
-from dpfl_theory.statements.hou2023._moments import server_moment
-from dpfl_theory.statements.hou2023._sweeps import CLIENTS, best, divisors, gap, read
+from dpfl_theory.statements.hou2023._observation_runs import CLIENTS, best, divisors, gap, read
+from dpfl_theory.statements.hou2023._runs import server_moment
 from dpfl_theory.statements.model import Check, Sides, Statement
 from dpfl_theory.worlds.rounds import scaffnew
 
@@ -68,8 +68,8 @@ def test_the_identity_of_a_communication_needs_the_factor_of_the_shifts(monkeypa
     """Its worst case is 1 in both directions; with control variates that move half as far it is not."""
 
     def ratio(reverse: bool) -> Any:
-        case = proof.performance(proof.NONEXPANSIVE, {"N": 3, "eta/p": "2", "reverse": reverse})
-        return worst_case.solve(worst_case.inequality(proof.NONEXPANSIVE, case))
+        case = eq3_nonexpansive.performance(eq3_nonexpansive.NONEXPANSIVE, {"N": 3, "eta/p": "2", "reverse": reverse})
+        return worst_case.solve(worst_case.inequality(eq3_nonexpansive.NONEXPANSIVE, case))
 
     for reverse in (False, True):
         assert ratio(reverse).guarantee == pytest.approx(1.0, abs=1e-6)
@@ -89,7 +89,7 @@ def verdicts(statement: Statement, method: str, name: str) -> set[str]:
     [
         (contraction.CONTRACTION, "exact", "quadratics, three"),
         (contraction.CONTRACTION, "worst-case", "N = 2, mu = 1/4, p = 1/2"),
-        (proof.NONEXPANSIVE, "exact", "quadratics, three"),
+        (eq3_nonexpansive.NONEXPANSIVE, "exact", "quadratics, three"),
         (theorem1.THEOREM1, "exact", "quadratics, opposite gradients"),
     ],
 )
@@ -108,16 +108,16 @@ def test_a_mean_that_the_control_variates_lose_breaks_equation_3(monkeypatch: py
         return replace(after, h_i=tuple(h - gain * (after.x - state.x) for h in after.h_i))
 
     right = scaffnew.communication
-    assert verdicts(proof.EQ3, "exact", "") == {"holds"}
+    assert verdicts(eq3_nonexpansive.EQ3, "exact", "") == {"holds"}
     monkeypatch.setattr(scaffnew, "communication", lost)
-    assert verdicts(proof.EQ3, "exact", "") == {"violated"}
+    assert verdicts(eq3_nonexpansive.EQ3, "exact", "") == {"violated"}
 
 
 def test_control_variates_that_forget_p_break_the_contraction() -> None:
     """Exact: h_{t+1} = h_t + (1/eta)(A Delta - Delta), without the factor p, is not contracted on the three clients."""
-    cases = contraction._quadratics(contraction.CONTRACTION, proof.CLIENTS)
+    cases = contraction._quadratics(contraction.CONTRACTION, eq3_nonexpansive.CLIENTS)
     assert all(exact.compared(contraction.CONTRACTION, c).excess <= 0 for c in cases)
-    q, a, b = ([Fraction(v) for v in proof.CLIENTS[k]] for k in ("q", "a", "b"))
+    q, a, b = ([Fraction(v) for v in eq3_nonexpansive.CLIENTS[k]] for k in ("q", "a", "b"))
     eta, p = 1 / max(q), Fraction(1, 9)
     moved = [(1 - eta * qi) * ai + eta * bi for qi, ai, bi in zip(q, a, b)]
     mean = sum(moved, Fraction(0)) / 3
@@ -129,11 +129,11 @@ def test_control_variates_that_forget_p_break_the_contraction() -> None:
 
 
 def test_a_lost_mean_breaks_equation_3() -> None:
-    cases = proof._eq3_cases(proof.EQ3, proof._CLIPPED)
+    cases = eq3_nonexpansive._eq3_cases(eq3_nonexpansive.EQ3, eq3_nonexpansive._CLIPPED)
     assert len(cases) == 5
     assert all(c.letters["mean_shift"] == 0 for c in cases)
     with pytest.raises(ValueError, match="add up to 1, not to 0"):
-        proof._eq3_cases(proof.EQ3, {**proof._CLIPPED, "h_0": ["1", "2", "-2"]})
+        eq3_nonexpansive._eq3_cases(eq3_nonexpansive.EQ3, {**eq3_nonexpansive._CLIPPED, "h_0": ["1", "2", "-2"]})
 
 
 @pytest.mark.parametrize("algorithm", [*observations.ALGORITHMS, CLIENTS])
@@ -305,14 +305,13 @@ def planted(statement: Statement, factor: Fraction, more: int = 0) -> Statement:
 
 
 def test_equalities_notice_a_right_side_that_is_too_large() -> None:
-    (check,) = (c for c in proof.EQ3.checks if c.method == "exact")
-    assert exact.run(planted(proof.EQ3, Fraction(1), 1), check, Settings()).verdict == "violated"
-    halves = [c for c in proof.NONEXPANSIVE.checks if c.name.startswith("at least")]
+    (check,) = (c for c in eq3_nonexpansive.EQ3.checks if c.method == "exact")
+    assert exact.run(planted(eq3_nonexpansive.EQ3, Fraction(1), 1), check, Settings()).verdict == "violated"
+    halves = [c for c in eq3_nonexpansive.NONEXPANSIVE.checks if c.name.startswith("at least")]
     assert len(halves) == 3
     for check in halves:
-        assert (
-            worst_case.run(planted(proof.NONEXPANSIVE, Fraction(1001, 1000)), check, Settings()).verdict == "violated"
-        )
+        wrong = planted(eq3_nonexpansive.NONEXPANSIVE, Fraction(1001, 1000))
+        assert worst_case.run(wrong, check, Settings()).verdict == "violated"
 
 
 def outside() -> list[tuple[Statement, Check]]:

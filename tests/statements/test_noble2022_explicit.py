@@ -22,15 +22,14 @@ from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.noble2022 import _explicit_runs
-from dpfl_theory.statements.noble2022.fedavg import _steps as _fedavg_steps
-from dpfl_theory.statements.noble2022.fedavg import theoremC_2_repaired
+from dpfl_theory.statements.noble2022.fedavg import _step_size, theoremC_2_repaired
 from dpfl_theory.statements.noble2022.scaffold import (
-    _descent_performance,
     _smooth_descent,
     _strongly_convex,
     lemmaC_8,
     lemmaC_9,
     theoremC_1_explicit,
+    theoremC_1_repaired,
 )
 
 
@@ -164,12 +163,12 @@ def test_a_user_without_dissimilarity_divides_by_nothing() -> None:
     v = {"varsigma": 0.0, "s": 1.0, "R": 1.0, "Sigma": 0.0, "K": 1.0, "l": 1.0, "M": 3.0, "G": 0.0, "nu": 2.0, "B": 1.0,
          "D0": 1.0, "F0": 1.0, "T": 10.0}  # fmt: skip
     for kind, part in (("convex", "CONVEX"), ("non-convex", "NON_CONVEX")):
-        assert _fedavg_steps.step(kind, v) == 1 / 32
+        assert _step_size.step(kind, v) == 1 / 32
         statement = getattr(theoremC_2_repaired, part)
         symbols = letters_of(statement)
         eta_l = prescription_of(statement)["eta_l"].subs({symbols[k]: x for k, x in v.items() if k in symbols})
         assert float(eta_l) == pytest.approx(1 / 32 / math.sqrt(3))
-    assert _fedavg_steps.strong_step({**v, "mu": 0.1}) == 1 / 32
+    assert _step_size.strong_step({**v, "mu": 0.1}) == 1 / 32
 
 
 def test_prescriptions_of_the_repaired_theorems_are_those_of_the_runs() -> None:
@@ -179,9 +178,9 @@ def test_prescriptions_of_the_repaired_theorems_are_those_of_the_runs() -> None:
         "theoremC.1.convex": lemmaC_8.best_step,
         "theoremC.1.strongly-convex": _strongly_convex.strong_step,
         "theoremC.1.non-convex": lemmaC_9.best_step,
-        "theoremC.2.convex": lambda v: _fedavg_steps.step("convex", v),
-        "theoremC.2.strongly-convex": _fedavg_steps.strong_step,
-        "theoremC.2.non-convex": lambda v: _fedavg_steps.step("non-convex", v),
+        "theoremC.2.convex": lambda v: _step_size.step("convex", v),
+        "theoremC.2.strongly-convex": _step_size.strong_step,
+        "theoremC.2.non-convex": lambda v: _step_size.step("non-convex", v),
     }
     for T in (500.0, 9e3, 1e8):
         v["T"] = T
@@ -286,7 +285,7 @@ def test_the_printed_lemma_c9_is_refuted_by_runs() -> None:
 def test_the_worst_case_of_the_descent_notices_wrong_constants(gain: Fraction, noise: Fraction) -> None:
     instance = {"M": 1, "size": 1, "K": 1}
     claim = (gain, noise, Fraction(1, 4))
-    built = _descent_performance.performance(lemmaC_9.REPAIRED, instance, claim)
+    built = _smooth_descent.performance(lemmaC_9.REPAIRED, instance, claim)
     assert worst_case.solve(built).refuted is not None
 
 
@@ -364,16 +363,19 @@ def test_a_thousandth_of_the_explicit_theorem_is_noticed(theorem: Statement) -> 
 
 
 def test_the_strongly_convex_half_notices_a_tenth_of_its_constants() -> None:
-    instance = {"nu": ["1", "5"], "T": [240], "V": ["0", "1/10", "100"]}
-    lemma = lemmaC_8.REPAIRED
-    assert all(case.excess <= 0 for case in _strongly_convex.strong_cases(lemma, instance))
-    assert any(case.excess > 0 for case in _strongly_convex.strong_cases(lemma, instance, Fraction(1, 10)))
+    theorem = weak = theoremC_1_repaired.STRONGLY_CONVEX
+    for term in sides_of(theorem).rhs:
+        weak = changed(weak, term, Fraction(1, 10))
+    (check,) = (c for c in theorem.checks if c.name == "one user, one local step")
+    assert exact.run(theorem, check, Settings()).verdict == "holds"
+    assert exact.run(weak, check, Settings()).verdict == "violated"
 
 
 def test_the_strongly_convex_cases_by_simulation() -> None:
     """V = 1/10, nu = 5, T = 240: the weighted mean excess of 20000 runs within six standard errors."""
-    case = _strongly_convex.strong_cases(lemmaC_8.REPAIRED, {"nu": ["5"], "T": [240], "V": ["1/10"]})[0]
-    eta, a = float(case.values["eta~"]), 5.0
+    given = {"nu": ["5"], "T": [240], "V": ["1/10"]}
+    case = _strongly_convex.one_step(theoremC_1_repaired.STRONGLY_CONVEX, given)[0]
+    eta, a = float(case.named["eta~"]), 5.0
     rng = np.random.default_rng(3)
     x, total, weights = np.ones(20000), np.zeros(20000), 0.0
     for t in range(1, 241):
@@ -381,7 +383,7 @@ def test_the_strongly_convex_cases_by_simulation() -> None:
         total, weights = total + weight * a / 2 * x**2, weights + weight
         x = (1 - eta * a) * x + eta * rng.normal(0, math.sqrt(0.1), x.shape)
     mean = total / weights
-    assert abs(mean.mean() - float(case.lhs)) < 6 * mean.std() / math.sqrt(len(mean))
+    assert abs(mean.mean() - float(case.letters["excess"])) < 6 * mean.std() / math.sqrt(len(mean))
 
 
 def changed(statement: Statement, term: str, factor: Fraction) -> Statement:

@@ -18,14 +18,10 @@ from dpfl_theory.statements import get
 from dpfl_theory.statements.claims import Performance
 from dpfl_theory.statements.formula import sides_of
 from dpfl_theory.statements.model import Sides, Statement
-from dpfl_theory.statements.noble2022.fedavg import _moments as _fedavg_moments
-from dpfl_theory.statements.noble2022.fedavg import _round as _fedavg_round
-from dpfl_theory.statements.noble2022.fedavg import _steps as _fedavg_steps
-from dpfl_theory.statements.noble2022.fedavg import _sums as _fedavg_sums
-from dpfl_theory.statements.noble2022.fedavg import theoremC_2_repaired
-from dpfl_theory.statements.noble2022.fedavg._proof import proof
-from dpfl_theory.statements.noble2022.fedavg._steps import ROUNDS
-from dpfl_theory.statements.noble2022.scaffold._moments import Users, rounds
+from dpfl_theory.statements.noble2022._moments import Users, rounds
+from dpfl_theory.statements.noble2022.fedavg import _moments, _round, _step_size, theoremC_2_repaired
+from dpfl_theory.statements.noble2022.fedavg._round import proof
+from dpfl_theory.statements.noble2022.fedavg._step_size import ROUNDS
 
 KINDS = ("convex", "strongly convex", "non-convex")
 
@@ -72,7 +68,7 @@ def test_exact_rounds_are_those_of_the_enumeration() -> None:
     a, b = (Fraction(1), Fraction(1, 3), Fraction(-1, 4)), (Fraction(2), Fraction(0), Fraction(-1))
     for size, K in ((1, 2), (2, 2), (3, 1)):
         users = Users(a, b, K, Fraction(1, 7), Fraction(5, 4), size, Fraction(3), Fraction(2))
-        found = _fedavg_moments.squares(users, 2)
+        found = _moments.squares(users, 2)
         wanted = rounds(users, 2, control=False)
         assert found == [wanted[0].distance, wanted[1].distance, wanted[1].distance_after]
 
@@ -80,12 +76,12 @@ def test_exact_rounds_are_those_of_the_enumeration() -> None:
 def test_the_least_dissimilarity_is_that_of_a_grid() -> None:
     a, b = (Fraction(1), Fraction(1, 2), Fraction(-1, 4)), (Fraction(2), Fraction(0), Fraction(-1))
     users = Users(a, b, 1, Fraction(1), Fraction(1), 1, Fraction(0), Fraction(0))
-    found = float(_fedavg_moments.dissimilarity(users, Fraction(3)))
+    found = float(_moments.dissimilarity(users, Fraction(3)))
     x = np.linspace(-20, 20, 400_001)
     own = np.array([float(p) * x - float(q) for p, q in zip(a, b)])
     assert ((own**2).mean(axis=0) - 9 * own.mean(axis=0) ** 2).max() == pytest.approx(found, rel=1e-6)
     with pytest.raises(ValueError, match="no G serves"):
-        _fedavg_moments.dissimilarity(users, Fraction(1))
+        _moments.dissimilarity(users, Fraction(1))
 
 
 @pytest.mark.parametrize("part", ["convex", "strongly-convex", "non-convex"])
@@ -101,36 +97,36 @@ def test_exact_rounds_refute_a_fifth_of_the_bound(part: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_worst_cases_of_a_round_refute_smaller_coefficients(kind: str) -> None:
-    one = {"class": kind, "M": 1, "size": 1, "K": 1, "B": 1, "step": "1", **_fedavg_round._MORE[kind]}
+    one = {"class": kind, "M": 1, "size": 1, "K": 1, "B": 1, "step": "1", **_round._MORE[kind]}
     claim, smooth = ROUNDS[kind], kind == "non-convex"
     gain = {"convex": Fraction(21, 10), "strongly convex": Fraction(5), "non-convex": Fraction(99, 100)}
     noise, users = (Fraction(9, 20), Fraction(9, 10)) if smooth else (Fraction(99, 100), Fraction(3, 2))
-    assert refuted(_fedavg_round.performance(theorem(kind), one, replace(claim, noise=noise)))
-    assert refuted(_fedavg_round.performance(theorem(kind), {**one, "M": 2}, replace(claim, users=users)))
-    assert refuted(_fedavg_round.performance(theorem(kind), one, replace(claim, gain=gain[kind])))
+    assert refuted(_round.performance(theorem(kind), one, replace(claim, noise=noise)))
+    assert refuted(_round.performance(theorem(kind), {**one, "M": 2}, replace(claim, users=users)))
+    assert refuted(_round.performance(theorem(kind), one, replace(claim, gain=gain[kind])))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_step_from_a_free_point_costs_at_least_half_of_what_the_proof_says(kind: str) -> None:
     """21/16 for convex, 29/16 for strongly convex (mu = 1/2), 11/16 for smooth functions, at the longest step."""
-    instance = {"class": kind, "step": "1", **_fedavg_round._MORE[kind]}
-    assert not refuted(_fedavg_round.drift(theorem(kind), instance))
+    instance = {"class": kind, "step": "1", **_round._MORE[kind]}
+    assert not refuted(_round.drift(theorem(kind), instance))
     price = {"convex": 0.75, "strongly convex": 0.75, "non-convex": 0.3}
-    assert refuted(_fedavg_round.drift(theorem(kind), instance, price[kind]))
+    assert refuted(_round.drift(theorem(kind), instance, price[kind]))
 
 
 def test_worst_cases_of_a_round_need_the_drift() -> None:
     """Two users with four local steps each, with hardly more progress than they make; no drift at all is refuted."""
     instance = {"class": "convex", "M": 2, "size": 2, "K": 4, "B": 1, "step": "1"}
     claim = replace(ROUNDS["convex"], gain=Fraction(9, 5), noise=Fraction(3), drift=Fraction(0))
-    assert refuted(_fedavg_round.performance(theorem("convex"), instance, claim))
+    assert refuted(_round.performance(theorem("convex"), instance, claim))
 
 
 def test_the_sums_over_the_rounds_read_the_entered_terms() -> None:
     """Any term a hundredth smaller, and the algebra fails."""
     for kind in KINDS:
         statement, strongly = theorem(kind), kind == "strongly convex"
-        build = _fedavg_sums.logarithm(theoremC_2_repaired.ratio) if strongly else _fedavg_sums.three_cases(kind)
+        build = _step_size.logarithm(theoremC_2_repaired.ratio) if strongly else _step_size.three_cases(kind)
         assert build(statement, {}).true
         for name in sides_of(statement).rhs:
             assert not build(weaker(statement, Fraction(99, 100), name), {}).true, (kind, name)
@@ -148,19 +144,19 @@ def test_one_round_keeps_what_the_bound_needs(kind: str) -> None:
     """The coefficients of `ROUNDS`, read from the entered terms; a tenth off a term of the bound changes one of them by
     a tenth or more, and a quarter of the bound is refuted by the worst case of a round."""
     statement, known = theorem(kind), ROUNDS[kind]
-    assert _fedavg_sums.kept(statement, kind) == known
+    assert _step_size.kept(statement, kind) == known
     for name, field in {
         "start": "gain",
         "noise": "noise",
         "sampling of users": "users",
         "heterogeneity": "drift",
     }.items():
-        found = _fedavg_sums.kept(weaker(statement, Fraction(9, 10), name), kind)
+        found = _step_size.kept(weaker(statement, Fraction(9, 10), name), kind)
         factor = getattr(found, field) / getattr(known, field)
         assert factor >= Fraction(10, 9) if name == "start" else factor <= Fraction(9, 10)
-    one = {"class": kind, "M": 1, "size": 1, "K": 1, "B": 1, "step": "1", **_fedavg_round._MORE[kind]}
-    assert not refuted(_fedavg_round.performance(statement, one))
-    assert refuted(_fedavg_round.performance(weaker(statement, Fraction(1, 4)), one))
+    one = {"class": kind, "M": 1, "size": 1, "K": 1, "B": 1, "step": "1", **_round._MORE[kind]}
+    assert not refuted(_round.performance(statement, one))
+    assert refuted(_round.performance(weaker(statement, Fraction(1, 4)), one))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -175,10 +171,10 @@ def test_the_edges_of_the_hypotheses(kind: str) -> None:
 
 def test_the_logarithm_is_that_of_the_weight_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     """A W a hundred times too large, in the entered sides as in the argument, and the start leaves too much."""
-    true, statement = _fedavg_steps.weight, theoremC_2_repaired.STRONGLY_CONVEX
-    monkeypatch.setattr(_fedavg_steps, "weight", lambda *given: 100 * true(*given))
+    true, statement = _step_size.weight, theoremC_2_repaired.STRONGLY_CONVEX
+    monkeypatch.setattr(_step_size, "weight", lambda *given: 100 * true(*given))
     again = replace(statement, sides=lambda s: theoremC_2_repaired._strongly_convex(s))
-    assert not _fedavg_sums.logarithm(theoremC_2_repaired.ratio)(again, {}).true
+    assert not _step_size.logarithm(theoremC_2_repaired.ratio)(again, {}).true
 
 
 def test_a_cohort_without_a_rational_root_is_refused() -> None:

@@ -20,8 +20,9 @@ from dpfl_theory.statements import get
 from dpfl_theory.statements.claims import Values, WorstCase
 from dpfl_theory.statements.formula import letters_of, sides_of
 from dpfl_theory.statements.model import Sides, Statement
+from dpfl_theory.statements.noble2022._moments import Users, rounds, users_of
 from dpfl_theory.statements.noble2022.scaffold import (
-    _control_spread,
+    _displays,
     _round_performance,
     _smooth_descent,
     lemmaC_1,
@@ -34,7 +35,6 @@ from dpfl_theory.statements.noble2022.scaffold import (
     lemmaC_8,
     lemmaC_9,
 )
-from dpfl_theory.statements.noble2022.scaffold._moments import Users, rounds, users_of
 from dpfl_theory.statements.noble2022.scaffold._round_instances import CONVEX, OTHER, rounds_of
 
 VALUES = {
@@ -143,7 +143,7 @@ def test_a_control_variate_of_a_concave_user_spreads_more_than_stated() -> None:
     y = -0.5 * first
     c = (first + (-y + second)) / 2
     assert c.var() == pytest.approx((1 + 1.5**2) / 4, rel=0.02)
-    assert _control_spread.user(Fraction(-1), Fraction(1, 2), 2)[0] / 4 == Fraction(13, 16)
+    assert _displays.user(Fraction(-1), Fraction(1, 2), 2)[0] / 4 == Fraction(13, 16)
 
 
 def test_lemma_c8_fails_for_a_short_step() -> None:

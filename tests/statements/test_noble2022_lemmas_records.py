@@ -20,11 +20,11 @@ from dpfl_theory.checks.worst_case import inequality, solve
 from dpfl_theory.statements.claims import Case, Performance, Values, WorstCase
 from dpfl_theory.statements.formula import sides_of
 from dpfl_theory.statements.model import Sides, Statement
-from dpfl_theory.statements.noble2022.scaffold import _lemma_enumeration as draws
+from dpfl_theory.statements.noble2022._moments import Users, rounds
 from dpfl_theory.statements.noble2022.scaffold import (
+    _displays,
     _round_instances,
     _round_performance,
-    _user_counterexamples,
     _user_performance,
     _user_records,
     corollaryC_1,
@@ -35,7 +35,7 @@ from dpfl_theory.statements.noble2022.scaffold import (
     lemmaC_6,
     lemmaC_7,
 )
-from dpfl_theory.statements.noble2022.scaffold._moments import Users, rounds
+from dpfl_theory.statements.noble2022.scaffold import _lemma_enumeration as draws
 from dpfl_theory.statements.noble2022.scaffold._user_records import RecordUser, Steps
 
 
@@ -88,7 +88,7 @@ def compared(build: Callable[..., Any], instance: dict[str, Any]) -> Case:
 
 
 def test_the_pendulum_spreads_its_control_variate_more_than_stated() -> None:
-    case = compared(_user_counterexamples.pendulum, {"eta_l nu": "1/48", "tau": "1/100"})
+    case = compared(_displays.pendulum, {"eta_l nu": "1/48", "tau": "1/100"})
     left = expected(lambda e: (e + mpmath.sin(e / 48)) ** 2, 0.01) / 4 + expected(lambda e: e**2, 0.01) / 4
     assert float(case.lhs) <= float(left) * (1 + 1e-15)
     assert float(left) == pytest.approx(float(case.lhs), rel=1e-6)
@@ -96,7 +96,7 @@ def test_the_pendulum_spreads_its_control_variate_more_than_stated() -> None:
 
 
 def test_a_huber_user_with_long_steps_spreads_its_control_variate_more_than_stated() -> None:
-    case = compared(_user_counterexamples.long_steps, {"eta_l nu": "3", "tau": "1/10"})
+    case = compared(_displays.long_steps, {"eta_l nu": "3", "tau": "1/10"})
     left = expected(lambda e: (e + max(-6, min(6, -3 * e))) ** 2, 0.1) / 4 + expected(lambda e: e**2, 0.1) / 4
     assert float(case.lhs) <= float(left)
     assert float(left) > 2.4 * float(case.rhs)
@@ -105,7 +105,7 @@ def test_a_huber_user_with_long_steps_spreads_its_control_variate_more_than_stat
 def test_errors_of_the_past_spread_a_control_variate_more_than_stated() -> None:
     """Convex, eta_l nu = 2, given C^1 = {1} and x^0 = 0: errors of +-1 alone by enumeration, with normal noise by
     200 000 lanes of the warm start and the first round (relative standard error 0.3%)."""
-    case = compared(_user_counterexamples.past_errors, {"M": 2, "eta_l nu": "2", "tau": "1/100"})
+    case = compared(_displays.past_errors, {"M": 2, "eta_l nu": "2", "tau": "1/100"})
     found = []
     for a, b, c, d, e, f in product((1, -1), repeat=6):
         q = Fraction(a + b, 2) - Fraction(a + b + c + d, 4)
@@ -123,14 +123,14 @@ def test_errors_of_the_past_spread_a_control_variate_more_than_stated() -> None:
     assert (total / 2).var() > 0.99 * float(case.lhs)
     assert (total / 2).var() > 1.45 * float(case.rhs)
     for step, fails_there in (("8/5", False), ("17/10", True)):  # 4/(3 - 1/M) = 8/5
-        exact = compared(_user_counterexamples.past_errors, {"M": 2, "eta_l nu": step, "tau": "1/10000"})
+        exact = compared(_displays.past_errors, {"M": 2, "eta_l nu": step, "tau": "1/10000"})
         assert (exact.excess > 0) is fails_there
 
 
 def test_cohorts_spread_the_server_variate_without_errors_of_note() -> None:
     """M = 2, lM = 1, K = 2, Algorithm 1 line by line with Gaussian errors of variance V: 400 000 lanes (relative
     standard error 0.2%)."""
-    case = compared(_user_counterexamples.between_cohorts, {"eta_l nu": "1/48", "V": "1/1000000"})
+    case = compared(_displays.between_cohorts, {"eta_l nu": "1/48", "V": "1/1000000"})
     rng, lanes, eta, V = np.random.default_rng(4), 400_000, 1 / 48, 1e-6
     error = lambda: math.sqrt(V) * rng.standard_normal(lanes)  # noqa: E731
     own = np.array([1.0 + (error() + error()) / 2, (error() + error()) / 2])

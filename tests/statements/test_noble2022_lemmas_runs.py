@@ -24,8 +24,9 @@ from dpfl_theory.problems import make
 from dpfl_theory.problems.quadratic import from_matrices
 from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.statements.noble2022._moments import Users, rounds
 from dpfl_theory.statements.noble2022.scaffold import (
-    _control_spread,
+    _displays,
     _lemma_runs,
     corollaryC_1,
     lemmaC_1,
@@ -35,7 +36,6 @@ from dpfl_theory.statements.noble2022.scaffold import (
     lemmaC_6,
     lemmaC_7,
 )
-from dpfl_theory.statements.noble2022.scaffold._moments import Users, rounds
 
 SETTINGS = Settings(alpha=1e-8)
 
@@ -67,7 +67,7 @@ def test_observables_of_gradients_have_the_exact_moments() -> None:
     a, K, eta, deviation, start = Fraction(1), 3, Fraction(1, 5), Fraction(1, 2), Fraction(2)
     problem = from_matrices([[[1.0]]], [[0.0]])
     V = deviation**2
-    spread, _ = _control_spread.user(a, eta, K)
+    spread, _ = _displays.user(a, eta, K)
     users = Users((a,), (Fraction(0),), K, eta, Fraction(1), 1, start, V)
     seen = {
         "scaffold-gradient-error": V,

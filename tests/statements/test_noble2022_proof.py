@@ -10,7 +10,7 @@ import sympy as sp
 
 from dpfl_theory.statements.formula import letters_of, sides_of
 from dpfl_theory.statements.model import Sides, Statement
-from dpfl_theory.statements.noble2022.scaffold import _display_proofs as displays
+from dpfl_theory.statements.noble2022.scaffold import _displays as displays
 from dpfl_theory.statements.noble2022.scaffold import _lemma_proofs as proofs
 from dpfl_theory.statements.noble2022.scaffold import _round_steps as steps
 from dpfl_theory.statements.noble2022.scaffold import (
@@ -22,6 +22,7 @@ from dpfl_theory.statements.noble2022.scaffold import (
     lemmaC_5,
     lemmaC_6,
 )
+from dpfl_theory.statements.symbolic import least_on_the_unit_box
 
 SHARP = {
     "C.4": (proofs.move, lemmaC_4.C4_SHARPENED, {"drift": 0.999, "lag": 0.999, "slope": 0.999, "noise": 0.999}),
@@ -79,7 +80,7 @@ def test_the_bound_on_the_unit_box_is_one() -> None:
         powers = [(int(a), int(b)) for a, b in rng.integers(0, 4, (5, 2))]
         weights = [int(v) for v in rng.integers(-5, 6, 5)]
         polynomial = sum(w * x**a * y**b for w, (a, b) in zip(weights, powers))
-        least = float(proofs.least_on_the_unit_box(polynomial, (x, y)))
+        least = float(least_on_the_unit_box(polynomial, (x, y)))
         points = rng.random((50, 2))
         values = [sum(w * p**a * q**b for w, (a, b) in zip(weights, powers)) for p, q in points]
         assert min(values) >= least - 1e-12

@@ -22,8 +22,6 @@ from dpfl_theory.statements.formula import Letters, letters_of, sides_of, total
 from dpfl_theory.statements.model import Check, Sides
 from dpfl_theory.statements.noble2022 import _private_runs
 from dpfl_theory.statements.noble2022.rates import (
-    _no_constant,
-    _rate_constants,
     _rates,
     theorem4_2,
     theorem4_2_every_delta,
@@ -162,7 +160,7 @@ def test_a_wrong_exponent_is_noticed_by_the_algebra() -> None:
         given = theorem4_2._scaffold(s)
         return Sides(given.lhs, {**given.rhs, "start": given.rhs["start"] * s.T ** Fraction(1, 2)})
 
-    outcome = _rate_constants.exponents("scaffold")(replace(theorem4_2.SCAFFOLD, sides=wrong), {})
+    outcome = theorem4_2.exponents("scaffold")(replace(theorem4_2.SCAFFOLD, sides=wrong), {})
     assert outcome.true is False
     assert "start has T^(-1/2), not -1" in outcome.reason
 
@@ -198,7 +196,7 @@ def test_the_hypothesis_on_delta_is_needed(method: str) -> None:
     assert theorem4_2.SMALL.test(None, {**values, "delta": 0.5}) is None
 
 
-@pytest.mark.parametrize("family", [_no_constant.SURE, _no_constant.RARE])
+@pytest.mark.parametrize("family", [theorem4_2_every_delta.SURE, theorem4_2_every_delta.RARE])
 @pytest.mark.parametrize("method", LITERAL)
 def test_no_constant_saves_the_printed_bound(method: str, family: str) -> None:
     """Both families refute the printed logarithms, and spare those of sigma_g*."""
@@ -208,7 +206,7 @@ def test_no_constant_saves_the_printed_bound(method: str, family: str) -> None:
 
     def sides(s: Letters) -> Sides:
         given = sides_of(LITERAL[method])
-        return Sides(given.lhs, {**given.rhs, "privacy": s.c * _rate_constants.privacy(s, 2)})
+        return Sides(given.lhs, {**given.rhs, "privacy": s.c * theorem4_2.privacy(s, 2)})
 
     assert algebra.run(replace(LITERAL[method], sides=sides), check, Settings()).verdict == "inconclusive"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -18,10 +19,17 @@ from dpfl_theory.statements.formula import prescription_of, sides_of, terms_at
 from dpfl_theory.statements.model import Sides, Statement
 from dpfl_theory.statements.shulgin2025 import _line as line
 from dpfl_theory.statements.shulgin2025 import lemma3, theorem1
+from dpfl_theory.worlds.rounds import error_feedback
 
 SETTINGS = Settings(device="cpu")
-FAULTS = [lambda number: 0, lambda number: (number < 0) - (number > 0)]
-"""In place of the sign that decides the step: to stand still, to walk away from the minimiser."""
+
+
+def steps(factor: int) -> Callable[..., Any]:
+    """Server steps that are a multiple of what they should be."""
+    right = error_feedback.normalised_step
+    return lambda world, gamma, v: factor * right(world, gamma, v)
+
+
 WHOLE = [("theorem1", "long runs on the line")]
 WHOLE += [(id_, "whole runs on the line") for id_ in ("theorem1.sharpened", "theorem2")]
 RESIDUALS = [(id_, "residuals after the update of runs on the line") for id_ in ("theorem1", "theorem1.sharpened")]
@@ -83,11 +91,11 @@ def test_the_limits_with_noise_enclose_a_simulation() -> None:
 
 
 @pytest.mark.parametrize(("id_", "name"), WHOLE)
-@pytest.mark.parametrize("fault", FAULTS, ids=["still", "away"])
-def test_whole_runs_need_the_step(id_: str, name: str, fault: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("factor", [0, -1], ids=["still", "away"])
+def test_whole_runs_need_the_step(id_: str, name: str, factor: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """To stand still, or to walk away from the minimiser, breaks the bounds."""
     assert run(id_, name).verdict == "holds"
-    monkeypatch.setattr(line, "_sign", fault)
+    monkeypatch.setattr(error_feedback, "normalised_step", steps(factor))
     assert run(id_, name).verdict == "violated"
 
 
@@ -106,7 +114,7 @@ def test_no_whole_run_is_left_out() -> None:
 def test_residuals_need_the_limit_of_the_step(id_: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps twice as long as the letters say: the memories do not keep up."""
     assert run(id_, name).verdict == "holds"
-    monkeypatch.setattr(line, "_sign", lambda number: 2 * ((number > 0) - (number < 0)))
+    monkeypatch.setattr(error_feedback, "normalised_step", steps(2))
     assert run(id_, name).verdict == "violated"
 
 
@@ -140,13 +148,17 @@ def test_noise_plays_a_part_in_the_whole_runs() -> None:
 )
 def test_noise_terms_need_clean_memories(id_: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Clients that take up their own noise leave the server no error at all: another algorithm."""
-    module = importlib.import_module(f"dpfl_theory.statements.shulgin2025.{id_}")
 
-    true = module.second_moment
+    def leaky(world: Any, state: Any, beta: Any, message: Any, step: Any, *, t: int, noise: bool) -> Any:
+        def noisy(e: Any) -> Any:
+            return message(e) + world.error("noise", t, next(clients))
+
+        clients = itertools.count()
+        return error_feedback.error_feedback(world, state, beta, noisy, step)
+
     assert run(id_, name).verdict == "holds"
-    with monkeypatch.context() as patched:
-        patched.setattr(module, "second_moment", lambda *a: true(*a, leaked=True))
-        assert run(id_, name).verdict == "violated"
+    monkeypatch.setattr(lemma3, "error_feedback", leaky)
+    assert run(id_, name).verdict == "violated"
 
 
 def test_the_second_moment_is_that_of_simulated_messages() -> None:

@@ -16,9 +16,8 @@ from dpfl_theory.statements import get
 from dpfl_theory.statements.formula import letters_of, sides_of
 from dpfl_theory.statements.model import Sides
 from dpfl_theory.statements.shulgin2025 import _many_rounds as many
-from dpfl_theory.statements.shulgin2025 import _operators as operators
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
-from dpfl_theory.statements.shulgin2025.lemma2 import most_left_over
+from dpfl_theory.statements.shulgin2025._line import most_left_over
 
 SETTINGS = Settings(device="cpu")
 
@@ -120,23 +119,23 @@ def test_each_half_of_8_needs_the_right_alpha(instance: Mapping[str, Any]) -> No
     """An operator with alpha raised, or lowered, by 1/8 breaks the half that it must."""
     alpha, beta = float(Fraction(instance["alpha"])), float(Fraction(instance["beta"]))
     longer = (beta > alpha + 1) != (instance["half"] == "<=")  # which way leaves more, or less, than (8) has
-    assert solved("lemma1", operators.normalisation, instance).guarantee <= 1 + 1e-6
-    assert solved("lemma1", operators.normalisation, instance, 0.125 if longer else -0.125).refuted is not None
+    assert solved("lemma1", worst.normalisation, instance).guarantee <= 1 + 1e-6
+    assert solved("lemma1", worst.normalisation, instance, 0.125 if longer else -0.125).refuted is not None
 
 
 @pytest.mark.parametrize("instance", checks_of("table1", "clipping"), ids=str)
 def test_each_half_of_clipping_needs_the_right_threshold(instance: Mapping[str, Any]) -> None:
-    assert solved("table1", operators.clipping, instance).guarantee <= 1 + 1e-6
+    assert solved("table1", worst.clipping, instance).guarantee <= 1 + 1e-6
     if instance["tau"] == "3":
         return  # nothing is clipped, with seven eighths of tau either
     factor = 7 / 8 if instance["half"] == "<=" else 9 / 8
-    assert solved("table1", operators.clipping, instance, factor).refuted is not None
+    assert solved("table1", worst.clipping, instance, factor).refuted is not None
 
 
 @pytest.mark.parametrize("alpha", ["1/2", "3"])
 def test_the_bound_7_needs_the_sign_of_alpha(alpha: str) -> None:
-    assert solved("lemma1", operators.bounded, {"alpha": alpha}).proved
-    assert solved("lemma1", operators.bounded, {"alpha": alpha}, -1.0).refuted is not None
+    assert solved("lemma1", worst.bounded, {"alpha": alpha}).proved
+    assert solved("lemma1", worst.bounded, {"alpha": alpha}, -1.0).refuted is not None
 
 
 def test_the_sets_contain_the_operators() -> None:

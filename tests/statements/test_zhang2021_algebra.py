@@ -13,7 +13,7 @@ from dpfl_theory.statements import get
 from dpfl_theory.statements.formula import prescription_of, sides_of
 from dpfl_theory.statements.model import Sides, Statement
 from dpfl_theory.statements.zhang2021 import claim2_2a, theorem3_1_sharpened
-from dpfl_theory.statements.zhang2021._limits import StepLimits
+from dpfl_theory.statements.zhang2021._letters import StepLimits
 
 
 def test_the_bookkeeping_notices_a_lost_factor() -> None:
@@ -30,18 +30,18 @@ def test_the_bookkeeping_notices_a_lost_factor() -> None:
 
 
 CONNECTED = [
-    ("first_order", "EQ13"),
-    ("first_order", "EQ14_REPAIRED"),
-    ("drift", "EQ15"),
-    ("drift", "SHARPENED"),
-    ("second_order", "EQ16"),
-    ("second_order", "EQ17"),
-    ("second_order", "EQ18_REPAIRED"),
-    ("squared_updates", "EQ19"),
-    ("squared_updates", "EQ19_REPAIRED"),
-    ("descent", "EQ20_REPAIRED"),
-    ("simplified", "EQ21_REPAIRED"),
-    ("summed", "REPAIRED"),
+    ("eq13_eq14", "EQ13"),
+    ("eq13_eq14", "EQ14_REPAIRED"),
+    ("eq15", "EQ15"),
+    ("eq15", "SHARPENED"),
+    ("eq16_to_eq18", "EQ16"),
+    ("eq16_to_eq18", "EQ17"),
+    ("eq16_to_eq18", "EQ18_REPAIRED"),
+    ("eq19", "EQ19"),
+    ("eq19", "EQ19_REPAIRED"),
+    ("eq20", "EQ20_REPAIRED"),
+    ("eq21", "EQ21_REPAIRED"),
+    ("eq22", "REPAIRED"),
     ("theorem3_1", "REPAIRED"),
     ("theorem3_1_sharpened", "SHARPENED"),
     ("corollary3_2_1", "REPAIRED"),

@@ -17,7 +17,7 @@ from dpfl_theory.statements import get, select
 from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.formula import sides_of
 from dpfl_theory.statements.model import Check, Sides, Statement
-from dpfl_theory.statements.zhang2021 import _round_runs, _step_performance, steps_sharpened
+from dpfl_theory.statements.zhang2021 import _round_runs, _worst_cases, eq16_to_eq18
 
 CPU = Settings(device="cpu")
 
@@ -65,7 +65,7 @@ FAULTS: list[tuple[str, str, dict[str, Callable[[Any], Any]]]] = [
     ("zhang2021.eq15.sharpened", "local steps in two dimensions, gradients decide", less(40, "noise", "gradient")),
     ("zhang2021.eq19.repaired", "local steps in two dimensions, gradients decide", less(14, "gradients")),
     ("zhang2021.eq19.repaired", "local steps in two dimensions, noise decides", less(60, "noise")),
-    *(("zhang2021.eq17.sharpened", name, less(1.4, "gradients", "noise")) for name in steps_sharpened._NOISIEST),
+    *(("zhang2021.eq17.sharpened", name, less(1.4, "gradients", "noise")) for name in eq16_to_eq18._NOISIEST),
     ("zhang2021.eq19.repaired.sharpened", "local steps in two dimensions, gradients decide", less(3, "gradients")),
     ("zhang2021.eq19.repaired.sharpened", "local steps in two dimensions, noise decides", less(20, "noise")),
     *((id_, DECIDES, less(2, "privacy")) for id_ in ("zhang2021.eq20.repaired", "zhang2021.eq21.repaired")),
@@ -127,12 +127,12 @@ def test_a_wrong_step_is_refuted_in_the_worst_case(id_: str, changes: Any, more:
     planted = wrong(statement, **changes)
 
     def verdicts(one: Statement) -> Iterator[str]:
-        for phase, direction in itertools.product(_step_performance.PHASES.values(), ("<=", ">=")):
+        for phase, direction in itertools.product(_worst_cases.PHASES.values(), ("<=", ">=")):
             if direction == ">=" and statement.relation != "==":
                 continue
             known = {"factors": ["1", "1/2", "1/10"], "known": ["1", "1/3", "1/2"][: phase["N"]]}
             instance = {**phase, **more, "direction": direction, **(known if id_ in CLIPPED_STEPS else {})}
-            check = Check("worst-case", "planted", _step_performance.performance, instance)
+            check = Check("worst-case", "planted", _worst_cases.performance, instance)
             yield worst_case.run(one, check, CPU).verdict
 
     assert set(verdicts(statement)) == {"holds"}

@@ -21,12 +21,12 @@ from dpfl_theory.statements import get
 from dpfl_theory.statements.claims import Values
 from dpfl_theory.statements.formula import sides_of
 from dpfl_theory.statements.model import Check, Sides, Statement
-from dpfl_theory.statements.zhang2021 import _run_instances as instances
-from dpfl_theory.statements.zhang2021 import _runs, drift, squared_updates
-from dpfl_theory.statements.zhang2021._limits import StepLimits, repaired_limits, sharpened_limits
-from dpfl_theory.statements.zhang2021._proof_instances import CLIPPED, PLAIN
+from dpfl_theory.statements.zhang2021 import _instances as instances
+from dpfl_theory.statements.zhang2021 import _runs, eq15, eq19
+from dpfl_theory.statements.zhang2021._instances import CLIPPED, PLAIN
+from dpfl_theory.statements.zhang2021._letters import StepLimits, repaired_limits, sharpened_limits
 from dpfl_theory.statements.zhang2021._round import ScalarRound, rounds
-from dpfl_theory.statements.zhang2021._round_performance import at_limit, one_round
+from dpfl_theory.statements.zhang2021._worst_cases import at_limit, one_round
 
 F = Fraction
 
@@ -193,15 +193,15 @@ def test_a_tenth_of_the_drift_is_refuted_in_the_worst_case(middle: bool) -> None
     statement = get("zhang2021.eq15.sharpened")
     instance = {"Q": 3, "clients": 1, "noisy": True, "eta Q L": "129/1000", "middle": middle}
     tenth = _with(statement, noise=lambda t: t / 10, gradient=lambda t: t / 10)
-    assert _worst(statement, drift.drift, instance) == "holds"
-    assert _worst(tenth, drift.drift, instance) == "violated"
+    assert _worst(statement, eq15.drift, instance) == "holds"
+    assert _worst(tenth, eq15.drift, instance) == "violated"
 
 
 def test_a_fifth_of_the_squared_updates_is_refuted_in_the_worst_case() -> None:
     statement, instance = get("zhang2021.eq19.repaired"), {"Q": 2, "eta Q L": "129/1000"}
     fifth = _with(statement, gradients=lambda t: t / 5)
-    assert _worst(statement, squared_updates.local_sum, instance) == "holds"
-    assert _worst(fifth, squared_updates.local_sum, instance) == "violated"
+    assert _worst(statement, eq19.local_sum, instance) == "holds"
+    assert _worst(fifth, eq19.local_sum, instance) == "violated"
 
 
 @pytest.mark.parametrize(

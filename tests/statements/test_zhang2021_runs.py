@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -14,15 +15,15 @@ import pytest
 import sympy as sp
 from scipy import optimize
 
-from dpfl_theory.algorithms import simulate
+from dpfl_theory.algorithms import Cohort, NoisyGradient, ScaffNew, TwoSidedFedAvg, simulate
 from dpfl_theory.checks.settings import Settings
+from dpfl_theory.errors import InputError
 from dpfl_theory.problems.quadratic import from_matrices
 from dpfl_theory.statements import get
 from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.statements.zhang2021 import _instances as instances
 from dpfl_theory.statements.zhang2021 import _rate, _round_runs, _runs
-from dpfl_theory.statements.zhang2021 import _run_instances as instances
-from dpfl_theory.statements.zhang2021._local_gradients import LocalGradients
 from dpfl_theory.statements.zhang2021._round import ScalarRound
 
 Array = np.ndarray
@@ -311,22 +312,30 @@ def test_a_simulated_round_has_the_moments_of_its_letters() -> None:
     assert v["noise_variance"] * v["d"] / v["P"] > 20 * squares.std() / math.sqrt(lanes)
 
 
-def test_the_local_gradients_have_the_moments_of_rational_arithmetic() -> None:
-    """One dimension, different curvatures, 8192 lanes: A_1 and the sum of the clients' squared updates; false alarm
-    1e-8 each by the central limit theorem."""
+def test_the_local_steps_have_the_moments_of_rational_arithmetic() -> None:
+    """One dimension, different curvatures, 8192 lanes: A_1, the middle line of (15) and the sum of the clients' squared
+    updates; false alarm 1e-8 each by the central limit theorem. One of three clients is heard, all are looked at."""
     q, m = ["2", "1", "1/2"], ["1", "4", "-3"]
     once = ScalarRound({"q": q, "m": m, "x": "5/3", "Q": 6, "P": 1, "eta Q L": "1/10", "noise": "20"})
     exact = once.values()
     problem = from_matrices(
         np.array([float(Fraction(v)) for v in q])[:, None, None], np.array([float(Fraction(v)) for v in m])[:, None]
     )
-    algorithm, lanes = LocalGradients(0.1 / 12, 6, 20.0), 8192
-    start = np.array([5 / 3])
-    run = simulate(algorithm, problem, 1, lanes, 3, ["signal-squared", "distance-squared"], start=start, device="cpu")
-    for observable, letter in (("signal-squared", "drift_square"), ("distance-squared", "local_squares")):
-        values = run[observable].mean if letter == "drift_square" else run[observable].last
+    algorithm = TwoSidedFedAvg(0.1 / 12, local_steps=6, gradient=NoisyGradient(20.0), cohort=Cohort("fixed", 1))
+    letters = {
+        "local-mean-drift": "drift_square",
+        "local-drifts": "drift_mean",
+        "local-updates-squared": "local_squares",
+    }
+    start, lanes = np.array([5 / 3]), 8192
+    run = simulate(algorithm, problem, 1, lanes, 3, list(letters), start=start, device="cpu")
+    for observable, letter in letters.items():
+        values = run[observable].mean
         error = values.std() / math.sqrt(lanes)
         assert abs(values.mean() - float(exact[letter])) < 5.8 * error
         assert error < 0.03 * float(exact[letter])
     quiet = ScalarRound({"q": q, "m": m, "x": "5/3", "Q": 6, "P": 1, "eta Q L": "1/10"}).values()
     assert float(exact["drift_square"]) > 1.5 * float(quiet["drift_square"])  # the noise is at work
+    for other in (replace(algorithm, threshold=1.0), ScaffNew(0.1, 0.5)):
+        with pytest.raises(InputError, match="needs the local steps of TwoSidedFedAvg without a threshold"):
+            simulate(other, problem, 1, 1, 3, ["local-drifts"], start=start, device="cpu")

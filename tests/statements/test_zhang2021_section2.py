@@ -18,7 +18,7 @@ from dpfl_theory.problems.scalar import equation_8
 from dpfl_theory.statements import get
 from dpfl_theory.statements.formula import at, letters_of, sides_of
 from dpfl_theory.statements.model import Check, Sides, Statement
-from dpfl_theory.statements.zhang2021 import claim2_1, claim2_2a, claim2_2b, huberised, table1
+from dpfl_theory.statements.zhang2021 import claim2_1, claim2_2a, claim2_2b, table1
 
 F = Fraction
 
@@ -138,7 +138,7 @@ def test_equal_losses_are_no_success() -> None:
 @pytest.mark.parametrize(("name", "right"), [("zhang2021.eq7.repaired", True), ("zhang2021.eq7", False)])
 def test_the_derivative_of_the_huberised_loss_is_the_clipped_gradient(name: str, right: bool) -> None:
     a, b, c, eta, Q, h = F(2), F(-3), F(1), F(1, 10), 3, F(1, 10**9)
-    weight = huberised.reweighting(a, eta, Q)
+    weight = claim2_2b.reweighting(a, eta, Q)
 
     def loss(x: Fraction) -> Any:
         return at(get(name), "lhs", {"a": a, "b": b, "weight": weight, "c": c, "residual": a * x - b})

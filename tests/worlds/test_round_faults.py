@@ -10,9 +10,11 @@ import pytest
 
 from dpfl_theory.checks.runner import run_one
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.statements import get
-from dpfl_theory.worlds.base import Vector, average
-from dpfl_theory.worlds.rounds import fedavg, scaffold
+from dpfl_theory.statements import get, local_phase
+from dpfl_theory.statements.zhang2021 import _round
+from dpfl_theory.worlds.base import Run, Vector, World, average
+from dpfl_theory.worlds.rounds import error_feedback, fedavg, scaffold
+from dpfl_theory.worlds.rounds.error_feedback import normalised_step, updated
 from dpfl_theory.worlds.rounds.fedavg import local_steps
 
 
@@ -41,6 +43,36 @@ def long_steps(world: Any, client: int, x: Vector, eta: Any, gradients: Sequence
     return local_steps(world, client, x, 2 * eta, gradients)
 
 
+def backwards(world: Any, gamma: Any, v: Vector) -> Vector:
+    """Server steps away from the estimate."""
+    return normalised_step(world, -gamma, v)
+
+
+def forgetful(g: Vector, memory: Vector, beta: Any, message: Any) -> tuple[Vector, Vector]:
+    """Memories that never change."""
+    return message(g - memory), memory
+
+
+def hasty(g: Vector, memory: Vector, beta: Any, message: Any) -> tuple[Vector, Vector]:
+    """Memories that take over twice of what was sent."""
+    return updated(g, memory, 2 * beta, message)
+
+
+LOPSIDED = ((Fraction(1, 2), Fraction(-1, 2)), (Fraction(1, 2), 2))
+"""An error whose mean is not zero."""
+COHORT = World.cohort
+
+
+def different(world: World, size: int, replacement: bool = False) -> tuple[int, ...]:
+    """A cohort without replacement where one with it is asked for."""
+    return COHORT(world, size)
+
+
+def one_run(cohort: Sequence[int]) -> tuple[tuple[int, Run], ...]:
+    """A client that is drawn twice runs once."""
+    return tuple((i, Run(0)) for i in cohort)
+
+
 ZHANG = ("zhang2021.eq21.repaired", "worst-case")
 FEDAVG = "noble2022.theoremC.2.convex.repaired"
 
@@ -57,6 +89,14 @@ FEDAVG = "noble2022.theoremC.2.convex.repaired"
             *(fedavg, "local_steps", long_steps, "zhang2021.eq19.repaired", "worst-case"),
             "without noise, Q = 2, eta_l Q L = 1/20",
         ),
+        (fedavg, "local_steps", long_steps, "zhang2021.eq14.repaired", "exact", "f = x^2/2, x_t = 1, Q = 1"),
+        (
+            *(fedavg, "local_steps", long_steps, "zhang2021.eq14.repaired", "worst-case"),
+            "two of three clients, Q = 2, without, <=",
+        ),
+        (_round, "SKEWED", LOPSIDED, "zhang2021.eq14.repaired", "exact", "clipped, skew noise"),
+        (World, "cohort", different, "zhang2021.eq18", "exact", "different curvatures, one negative"),
+        (World, "cohort", different, "zhang2021.eq18", "worst-case", "two of three clients, Q = 2, shared, >="),
         (fedavg, "average", times("1/2"), FEDAVG, "worst-case", "one round, M = 2, lM = 1, K = 1, B = 1, step 1"),
         (fedavg, "average", times("0"), FEDAVG, "exact", "all rounds, four of six users"),
         (
@@ -80,6 +120,39 @@ FEDAVG = "noble2022.theoremC.2.convex.repaired"
             *(scaffold, "local_steps", long_steps, "noble2022.corollaryC.1", "worst-case"),
             "convex, K = 2, eta_l nu = 1/24",
         ),
+        (
+            *(fedavg, "average", times("2"), "das2022.eq36", "worst-case"),
+            "one round, fixed, r = 1, C/||u|| = (short, short), E = 2, eta L = 1/5",
+        ),
+        (fedavg, "average", times("2"), "das2022.eq35.fixed-size", "exact", "200 equal clients"),
+        (local_phase, "local_steps", long_steps, "das2022.lemma8", "worst-case", "E = 1, eta L = 1/2"),
+        (local_phase, "local_steps", long_steps, "das2022.eq57", "worst-case", "convex, t = 1, eta L = 1"),
+        (error_feedback, "normalised_step", backwards, "shulgin2025.theorem1", "exact", "long runs on the line"),
+        (
+            *(error_feedback, "normalised_step", backwards, "shulgin2025.theorem1", "worst-case"),
+            "non-convex, gradient = 5, error = 9/8, estimates = (4, 5, 6, 5, 4, 5)",
+        ),
+        (
+            *(error_feedback, "normalised_step", backwards, "shulgin2025.corollary1", "worst-case"),
+            "convex, gradient = 5, error = 33/32, estimates = (5, 6, 5, 4, 5, 6)",
+        ),
+        (
+            *(error_feedback, "updated", forgetful, "shulgin2025.clip21.residual", "worst-case"),
+            "non-convex, tau = 1/2, moved = 1/4",
+        ),
+        (
+            *(error_feedback, "updated", forgetful, "shulgin2025.clip21.residual", "exact"),
+            "clients on the line, all rounds",
+        ),
+        (
+            *(error_feedback, "updated", hasty, "shulgin2025.theorem1", "exact"),
+            "residuals after the update of runs on the line",
+        ),
+        (error_feedback, "updated", hasty, "shulgin2025.lemma2", "exact", "no overshoot beyond the radius"),
+        (
+            *(error_feedback, "average", times("2"), "shulgin2025.clip21.inactive", "exact"),
+            "clients on the line against gradient descent",
+        ),
     ],
 )
 def test_a_fault_in_a_round_is_noticed(
@@ -88,3 +161,17 @@ def test_a_fault_in_a_round_is_noticed(
     assert verdict(statement, method, check) == "holds"
     monkeypatch.setattr(module, name, fault)
     assert verdict(statement, method, check) == "violated"
+
+
+@pytest.mark.parametrize(
+    ("method", "check"),
+    [
+        ("exact", "two draws of two identical clients, a run for every draw"),
+        ("worst-case", "both clients, Q = 2, noise, anew, >="),
+    ],
+)
+def test_a_draw_that_is_no_run_of_its_own_is_noticed(method: str, check: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """(18) is an equality, and no counterexample, where the second draw of a client repeats its first run."""
+    assert verdict("zhang2021.eq18.algorithm3", method, check) == "violated"
+    monkeypatch.setattr(fedavg, "runs", one_run)
+    assert verdict("zhang2021.eq18.algorithm3", method, check) == "holds"

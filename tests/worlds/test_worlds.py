@@ -10,19 +10,23 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpfl_theory.algorithms import FedAvg as AlgorithmFedAvg
 from dpfl_theory.algorithms import ScaffNew as AlgorithmScaffNew
-from dpfl_theory.algorithms import simulate
+from dpfl_theory.algorithms import ef21, simulate
+from dpfl_theory.algorithms.bounding import Clip, Normalise
 from dpfl_theory.algorithms.scaffold import Scaffold as AlgorithmScaffold
 from dpfl_theory.algorithms.two_sided import TwoSidedFedAvg
 from dpfl_theory.checks.worst_case import solve
 from dpfl_theory.problems.quadratic import from_matrices
 from dpfl_theory.statements.claims import Performance
-from dpfl_theory.worlds.base import Vector, World, average, expected
+from dpfl_theory.worlds.base import SKEWED, Run, Vector, World, average, expected, law
 from dpfl_theory.worlds.drawn import Drawn
 from dpfl_theory.worlds.moments import Moments
 from dpfl_theory.worlds.performance import FunctionClass
 from dpfl_theory.worlds.rational import Quadratics
-from dpfl_theory.worlds.rounds.fedavg import FedAvg, fedavg
+from dpfl_theory.worlds.rounds import error_feedback
+from dpfl_theory.worlds.rounds.error_feedback import ErrorFeedback
+from dpfl_theory.worlds.rounds.fedavg import SAMPLINGS, FedAvg, draws, fedavg
 from dpfl_theory.worlds.rounds.scaffnew import ScaffNew, scaffnew
 from dpfl_theory.worlds.rounds.scaffold import Scaffold, scaffold
 
@@ -307,6 +311,86 @@ def test_scaffold_is_the_algorithm_that_runs() -> None:
     assert state.x.known == pytest.approx(simulated(algorithm, problem, 4), rel=1e-12)
 
 
+@pytest.mark.parametrize("bounding", [Clip(0.7), Normalise(0.7)], ids=["clipped", "normalised"])
+def test_das2022_fedavg_is_the_algorithm_that_runs(bounding: Any) -> None:
+    """Its messages are sums of gradients: moves over -eta, which the server multiplies with its own step."""
+    problem, world = plain()
+    x, eta, server = Vector(np.array([5.0, -3.0])), 0.3, 0.2
+
+    def message(move: Vector) -> Vector:
+        if isinstance(bounding, Clip):
+            return world.bounded(move, 0.7 * eta)
+        return world.normalised(move) * (0.7 * eta)
+
+    for _ in range(4):
+        x = fedavg(world, x, eta, server / eta, 3, message=message).x
+    algorithm = AlgorithmFedAvg(eta, global_step=server, local_steps=3, bounding=bounding)
+    assert x.known == pytest.approx(simulated(algorithm, problem, 4), rel=1e-12)
+
+
+@pytest.mark.parametrize("memory", [0.0, 0.5])
+@pytest.mark.parametrize("name", ["clip21", "alpha_norm_ec"])
+def test_error_feedback_is_the_algorithm_that_runs(name: str, memory: float) -> None:
+    problem, world = plain()
+    x = Vector(np.array([5.0, -3.0]))
+    v_i = tuple(memory * world.gradient(i, x) for i in range(3))
+    state = ErrorFeedback(x, v_i, average(v_i))
+    numbers = {"clip21": (0.3, 0.4), "alpha_norm_ec": (0.3, 0.2, 0.5)}[name]
+    for _ in range(6):
+        state = getattr(error_feedback, name)(world, state, *numbers)
+    algorithm = getattr(ef21, name)(*numbers, memory=memory)
+    assert state.x.known == pytest.approx(simulated(algorithm, problem, 6), rel=1e-12)
+
+
+def test_the_noise_of_messages_stays_in_the_estimate_alone() -> None:
+    """After one round of Clip21 x moves by gamma v: of its variance V/n, gamma^2 V/n is in x, and none in v_i."""
+    world = Quadratics(CURVATURES, OFFSETS, {"noise": F(1, 5)})
+    start = ErrorFeedback(Vector(F(2)), vectors(0, 0, 0), Vector(F(0)))
+
+    def run(noise: bool) -> Mapping[str, Any]:
+        after = error_feedback.clip21(world, start, F(1, 2), F(1), noise=noise)
+        return {"x": world.square(after.x), "v": world.square(after.v), "v_i": world.square(after.v_i[0])}
+
+    loud, quiet = (expected(world, lambda noise=noise: run(noise)) for noise in (True, False))
+    assert [loud[k] - quiet[k] for k in ("x", "v", "v_i")] == [F(1, 60), F(1, 15), 0]
+
+
+def test_a_zero_message_is_normalised_to_zero() -> None:
+    world = Quadratics([1], [0])
+    assert world.normalised(world.zero) == world.zero
+    assert world.normalised(Vector(F(-3)), F(1)) == Vector(F(-3, 4))
+
+
+def test_a_length_that_was_told_bounds_a_message() -> None:
+    from PEPit import PEP, Point
+
+    world = FunctionClass(PEP(), [])
+    v = Vector(Point())
+    with pytest.raises(TypeError, match="tell its length"):
+        world.bounded(v, 1)
+    world.tell(v, 4)
+    found = [
+        w.known.decomposition_dict[v.known] for w in (world.bounded(v, 1), world.bounded(v, 5), world.normalised(v, 4))
+    ]
+    assert found == [1 / 4, 1, 1 / 8]
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_clients_that_join_independently_are_the_mean_and_errors(n: int) -> None:
+    """das2022 line 3 at r = 1: the second moment over all 2^n cohorts is that of the mean and an error of every message
+    with n (1 - 1/n) of its square."""
+    messages, x = [Vector(F(k * k - 3)) for k in range(n)], Vector(F(7))
+    world = Quadratics([1] * n, [0] * n, lambda name: (n - 1) * messages[name[1]].known ** 2)
+
+    def counted() -> Mapping[str, Any]:
+        heard = [m for m in messages if world.coin(F(1, n))]
+        return {"after": world.square(sum(heard, x))}
+
+    errors = average([m + world.error("noise", i) for i, m in enumerate(messages)])
+    world.begin([])
+    assert expected(world, counted)["after"] == world.square(x + errors)
+
+
 def test_errors_that_are_looked_at_fall_on_two_values() -> None:
     """A clipped message: with |2 + e| and e = +-1 clipped to 3/2, the mean is (3/2 + 1)/2."""
     world = Quadratics([1], [0], {"error": 1})
@@ -320,6 +404,118 @@ def test_errors_that_are_looked_at_fall_on_two_values() -> None:
     two = Quadratics([1], [0], {"error": 2})
     with pytest.raises(ValueError, match="is not the square of a fraction"):
         expected(two, lambda: {"x": two.bounded(two.error("error"), F(1)).known})
+
+
+def test_a_skewed_error_has_mean_zero_variance_one_and_its_own_values() -> None:
+    """Of e = -1/2 with probability 4/5 and 2 with 1/5: E e = 0, E e^2 = 1, E e^3 = 3/2; and |2 + 2 e| bounded by 1 is 1
+    in both cases."""
+    world = Quadratics([1], [0], {"error": 4}, SKEWED)
+
+    def run() -> Mapping[str, Any]:
+        e = world.resolved(world.error("error")).known / 2
+        sent = world.bounded(Vector(F(2)) + world.error("error"), F(1)).known
+        return {"first": e, "second": e**2, "third": e**3, "sent": sent}
+
+    assert expected(world, run) == {"first": 0, "second": 1, "third": F(3, 2), "sent": 1}
+
+
+def test_a_cohort_with_replacement_draws_every_tuple_equally_often() -> None:
+    world, seen = Quadratics([1] * 3, [0] * 3), dict[Any, Fraction]()
+
+    def run() -> Mapping[str, Any]:
+        cohort = world.cohort(2, replacement=True)
+        seen[cohort] = seen.get(cohort, F(0)) + world.weight
+        return {"distinct": len(set(cohort))}
+
+    assert expected(world, run) == {"distinct": 2 * F(6, 9) + F(3, 9)}
+    assert set(seen.values()) == {F(1, 9)}
+    assert len(seen) == 9
+    drawn = Drawn([lambda x: x] * 3, 1, {}, seed=2)
+    found = [drawn.cohort(2, replacement=True) for _ in range(9000)]  # 1000 each, within five deviations of 30
+    assert all(abs(found.count(members) - 1000) < 150 for members in seen)
+
+
+def test_draws_of_a_client_are_runs_of_their_own_or_the_same_run() -> None:
+    """Two draws of one client with errors of variance 1: their mean has the variance 1/2 where each draw runs, and 1
+    where the client runs once."""
+    world = Quadratics([1], [0], {"error": 1})
+    for sampling, due in (("anew", F(1, 2)), ("shared", F(1))):
+
+        def run(sampling: str = sampling) -> Mapping[str, Any]:
+            mean = average([world.error("error", i, run=r) for i, r in draws(world, 2, sampling)])
+            return {"square": world.square(mean)}
+
+        assert expected(world, run)["square"] == due
+    assert law(("error", 0, Run(1))) == ("error", 0)
+    assert law(("error", 0, 1)) == ("error", 0, 1)
+    with pytest.raises(ValueError, match="is none of"):
+        draws(world, 1, "twice")
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+@pytest.mark.parametrize("threshold", [None, F(1, 5)])
+def test_a_round_with_replacement_has_the_moments_of_its_enumeration(sampling: str, threshold: Fraction | None) -> None:
+    """Two local steps with skewed errors, and two draws of two clients: E x and E x^2 against sums over cohorts and
+    errors that are written for this test."""
+    from itertools import product
+
+    a, b, x, eta, eta_g = (F(2), F(-1, 2)), (F(1), F(3)), F(1), F(1, 10), F(3, 2)
+    world = Quadratics(a, b, {"error": 4}, SKEWED)
+
+    def run() -> Mapping[str, Any]:
+        after = fedavg(world, Vector(x), eta, eta_g, 2, 2, errors=True, threshold=threshold, sampling=sampling)
+        return {"first": world.settled(after.x).known, "second": world.square(after.x)}
+
+    def message(i: int, noise: tuple[Fraction, ...]) -> Fraction:
+        y = x
+        for n in noise:
+            y -= eta * (a[i] * y - b[i] + 2 * n)
+        return y - x if threshold is None else max(-threshold, min(threshold, y - x))
+
+    values = {F(-1, 2): F(4, 5), F(2): F(1, 5)}
+    first = second = F(0)
+    cohorts = [(0, 1), (1, 0)] if sampling == "without" else list(product(range(2), repeat=2))
+    for i, j in cohorts:
+        for noise in product(values, repeat=4):
+            weight = F(1, len(cohorts))
+            for n in noise:
+                weight *= values[n]
+            other = noise[:2] if sampling == "shared" and i == j else noise[2:]
+            end = x + eta_g * (message(i, noise[:2]) + message(j, other)) / 2
+            first, second = first + weight * end, second + weight * end**2
+    assert expected(world, run) == {"first": first, "second": second}
+
+
+def test_what_is_known_by_its_moments_has_the_declared_variance() -> None:
+    world = Quadratics([1], [0], {"error": 4})
+    world.declare("error", 1, variance=F(9))
+    pair = world.error("error", 1) + world.error("error", 1, run=1) + world.error("error", 2)
+    assert expected(world, lambda: {"square": world.square(pair)}) == {"square": 9 + 9 + 4}
+
+
+def test_a_bounded_message_over_functions_is_a_multiple_for_each_way_of_its_errors() -> None:
+    """E of (x + e) times 1 where e = n and 1/2 where e = -n: (3/4) x + n/4, whose length over all x and n of length 1
+    at most is 1; and twice the first factor makes it 7/4."""
+    from PEPit import PEP, Point
+    from PEPit.functions import SmoothConvexFunction
+
+    for factor, due in ((1.0, 1.0), (2.0, (1.25 + 0.75) ** 2)):
+        problem, n = PEP(), Point()
+        f = problem.declare_function(SmoothConvexFunction, L=1.0)
+        world = FunctionClass(problem, [f], sizes={("error",): n})
+        x = Vector(problem.set_initial_point())
+        problem.add_constraint(n**2 <= world.square(x))
+        ways = {(1.0,): factor, (-1.0,): 0.5}
+
+        def run(world: FunctionClass = world, x: Vector = x, ways: Any = ways) -> Mapping[str, Any]:
+            return {"sent": world.bounded(x + world.error("error"), ways).known}
+
+        sent = expected(world, run)["sent"]
+        found = solve(Performance(problem, sent**2, world.square(x), "the mean message"))
+        assert found.dual == pytest.approx(due, rel=1e-5)
+        assert world.variance(("error",)).decomposition_dict == (n**2).decomposition_dict
+    with pytest.raises(TypeError, match="is no linear form"):
+        world.bounded(x, 1.0)
 
 
 def test_every_choice_is_made_once() -> None:

@@ -115,5 +115,5 @@ def _record_error(problem: Problem) -> float:
     known = c.certificates.get("w_star")
     if known is None:
         return gap
-    slope = smooth if data.loss == "squared" else max(record_deviation_slope(data, i) for i in range(problem.n))
+    slope = smooth if LOSS[data.loss].quadratic else max(record_deviation_slope(data, i) for i in range(problem.n))
     return min(gap, slope * known.error)

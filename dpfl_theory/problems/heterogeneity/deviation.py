@@ -21,17 +21,6 @@ from dpfl_theory.problems.losses import LOSS
 __all__ = ["ClientBounds", "client_bounds", "record_deviation", "record_deviation_bound", "record_deviation_slope"]
 
 
-def _slope_balls(data: LinearData) -> tuple[Array, Array]:
-    """Centres (N, classes) and radii (N,) of balls that hold every slope of each record."""
-    if data.loss == "huber":
-        return np.zeros((len(data.y), 1)), np.asarray(data.threshold, dtype=np.float64)
-    if data.loss == "logistic":
-        return -0.5 * data.y[:, None], np.full(len(data.y), 0.5)
-    centres = np.full((len(data.y), data.classes), 1.0 / data.classes)
-    centres[np.arange(len(data.y)), data.y.astype(np.int64)] -= 1.0
-    return centres, np.full(len(data.y), math.sqrt(1.0 - 1.0 / data.classes))
-
-
 def _top(gram: Array) -> float:
     """The largest eigenvalue of a positive semidefinite matrix, rounded up."""
     return max(0.0, float(np.linalg.eigvalsh(gram)[-1])) * (1.0 + 1e-13 * len(gram))
@@ -59,7 +48,7 @@ def client_bounds(data: LinearData) -> ClientBounds:
     array([1., 1.])
     """
     n, features = data.clients, data.x.shape[1]
-    centres, radii = _slope_balls(data)
+    centres, radii = LOSS[data.loss].slope_ball(data.y, data.threshold, data.classes)
     lengths = radii * np.linalg.norm(data.x, axis=1)
     c = np.empty((n, data.classes * features))
     total, weight, grams = np.empty(n), np.empty(n), np.empty((n, features, features))
@@ -92,8 +81,8 @@ def record_deviation(data: LinearData, i: int, w: Array) -> float:
     """
     own = slice(int(data.offsets[i]), int(data.offsets[i + 1]))
     x = data.x[own]
-    z = x @ w.reshape(data.classes, -1).T
-    slopes = LOSS[data.loss].slope(z if data.loss == "softmax" else z[:, 0], data.y[own], data.threshold[own])
+    z, loss = x @ w.reshape(data.classes, -1).T, LOSS[data.loss]
+    slopes = loss.slope(z if loss.classwise else z[:, 0], data.y[own], data.threshold[own])
     slopes = slopes.reshape(len(x), -1)
     square = np.sum(slopes**2, axis=1) * np.sum(x**2, axis=1)
     mean = slopes.T @ x / len(x)
@@ -113,22 +102,13 @@ def record_deviation_bound(data: LinearData, i: int) -> float:
     if len(x) == 1:
         return 0.0
     square = np.sum(x**2, axis=1)
-    centres, _ = _slope_balls(data)
-    c = centres[own].T @ x / len(x)
+    loss = LOSS[data.loss]
+    centres, _ = loss.slope_ball(y, data.threshold[own], data.classes)
+    c = centres.T @ x / len(x)
     best = math.inf
     for v in (np.zeros_like(c), c):
         along = x @ v.T  # (m, classes): s^T v x_j for the unit slopes s
-        if data.loss == "huber":
-            t = data.threshold[own]
-            worst = t**2 * square + 2.0 * t * np.abs(along[:, 0])
-        elif data.loss == "logistic":
-            worst = np.maximum(0.0, square + 2.0 * y * along[:, 0])
-        else:
-            label = y.astype(np.int64)
-            rows = np.arange(len(x))
-            corner = 2.0 * square[:, None] - 2.0 * (along - along[rows, label][:, None])
-            corner[rows, label] = 0.0
-            worst = np.max(corner, axis=1)
+        worst = loss.farthest(along, square, y, data.threshold[own])
         best = min(best, float(np.mean(worst)) + float(np.sum(v**2)))
     return math.sqrt(best) * (1.0 + 1e-12)
 

@@ -11,6 +11,7 @@ from dpfl_theory.kernels.linear import linear_gradients
 from dpfl_theory.problems.base import Array, Problem
 from dpfl_theory.problems.heterogeneity.ball import Largest
 from dpfl_theory.problems.linear_model import LinearModel
+from dpfl_theory.problems.losses import LOSS
 from dpfl_theory.problems.quadratic import Quadratic
 from dpfl_theory.problems.validation import nonnegative
 
@@ -59,7 +60,7 @@ def hessians(problem: Problem) -> Array | None:
     if isinstance(problem, Quadratic):
         rows = [slice(int(a), int(b)) for a, b in zip(problem.offsets[:-1], problem.offsets[1:])]
         return np.stack([(problem.basis[r].T * problem.eigenvalues[r]) @ problem.basis[r] for r in rows])
-    if isinstance(problem, LinearModel) and problem.data.loss == "squared":
+    if isinstance(problem, LinearModel) and LOSS[problem.data.loss].quadratic:
         data, eye = problem.data, np.eye(problem.d)
         parts = [data.x[a:b] for a, b in zip(data.offsets[:-1], data.offsets[1:])]
         return np.stack([x.T @ x / len(x) + data.ridge * eye for x in parts])

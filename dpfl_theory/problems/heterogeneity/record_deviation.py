@@ -45,7 +45,7 @@ def sigma_local(
     here = np.array([record_deviation(data, i, centre) for i in range(data.clients)])
     if radius == 0.0:
         return Interval(float(here.max()), float(here.max()), "the value at the centre", centre)
-    if data.loss == "squared":
+    if LOSS[data.loss].quadratic:
         return _affine_records(problem, radius, centre)
     slopes = np.array([record_deviation_slope(data, i) for i in range(data.clients)])
     everywhere = np.array([record_deviation_bound(data, i) for i in range(data.clients)])
@@ -68,8 +68,8 @@ def _record_ascent(problem: LinearModel, i: int, w: Array, h: float) -> Array:
     own = slice(int(data.offsets[i]), int(data.offsets[i + 1]))
     x, y, threshold = data.x[own], data.y[own], data.threshold[own]
     z = x @ w.reshape(data.classes, -1).T
-    z = z if data.loss == "softmax" else z[:, 0]
     loss = LOSS[data.loss]
+    z = z if loss.classwise else z[:, 0]
     s = loss.slope(z, y, threshold)
     bent = (loss.slope(z + 1e-4 * s, y, threshold) - loss.slope(z - 1e-4 * s, y, threshold)) / 2e-4
     weighted = bent.reshape(len(x), -1) * np.sum(x**2, axis=1)[:, None]

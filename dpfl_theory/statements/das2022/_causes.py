@@ -97,11 +97,10 @@ COMPARISON = Cause(
         "progress down."
     ),
     example=(
-        "n = 2, d = 2, Huber clients f_1 = h_1(w_1) and f_2 = h_0.1(-0.9 w_1 + 0.436 w_2) with common minimiser 0, "
-        "w_0 = (20, 50), L = G = E = 1, every client in each round, 256 runs. Mean suboptimality over the rounds, "
-        "clipping and normalisation: 4.31 and 8.78 at alpha = 1, 4.29 and 8.77 at alpha = 4, both with rho = 0.1 and "
-        "gamma = 6; 5.35 and 5.97 at alpha = 1, rho = 0.3, gamma = 53.85 = L ||w_0 - w*||, which makes the bounds "
-        "least."
+        "n = 2, d = 2, Huber clients f_1 = h_1(w_1) and f_2 = h_0.1(-0.9 w_1 + 0.436 w_2) with common minimiser 0, w_0 "
+        "= (20, 50), L = G = E = 1, every client in each round, 256 runs. Mean suboptimality over the rounds, clipping "
+        "and normalisation: 4.31 and 8.78 at alpha = 1, 4.29 and 8.77 at alpha = 4, both with rho = 0.1 and gamma = 6; "
+        "5.35 and 5.97 at alpha = 1, rho = 0.3, gamma = 53.85 = L ||w_0 - w*||, which makes the bounds least."
     ),
     reply=(
         "Section 4.1 says 'we expect', for asymptotic bounds and typical problems, not that normalisation wins on "
@@ -130,8 +129,7 @@ RANGE = Cause(
     ),
     example=(
         "q = 4, r = n, delta = 1e-05, K = 37 and epsilon = 36.9 < r^2 K/n^2: the K averaged updates together are one "
-        "Gaussian mechanism whose exact delta is 1.316e-05 by zero-out, and more where the client's data are "
-        "replaced."
+        "Gaussian mechanism whose exact delta is 1.316e-05 by zero-out, and more where the client's data are replaced."
     ),
     reply=(
         "The theorem is quoted from [1] as it stands there; budgets above 2 log(1/delta), 23 for delta = 1e-5, are of "

@@ -22,9 +22,11 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.das2022.eq18_to_34 import EQ22
+from dpfl_theory.statements.das2022.facts import FACT2
 from dpfl_theory.statements.formula import letters_of, total
 from dpfl_theory.statements.model import Check, Statement
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import all_equal, equal
 
 __all__ = ["ARGUMENT", "checks"]
 
@@ -40,8 +42,10 @@ def _excess(_: Statement, __: Mapping[str, Any]) -> Outcome:
     + m; m less its excess over S is (1 - kappa) S, and 1 - kappa = (r - 1)/r + 1/n > 0 for r >= 1."""
     r, n, S, m = sp.symbols("r n S m", positive=True)
     kappa = (1 - r / n) / r
-    share = equal(1 - kappa, (r - 1) / r + 1 / n, "1 - kappa against two terms that are nonnegative for r >= 1")
-    return share if not share.true else equal(m - (kappa * S + m - S), (1 - kappa) * S, "m less the excess over (12)")
+    return all_equal(
+        (1 - kappa, (r - 1) / r + 1 / n, "1 - kappa against two terms that are nonnegative for r >= 1"),
+        (m - (kappa * S + m - S), (1 - kappa) * S, "m less the excess over (12)"),
+    )
 
 
 def _three_points(_: Statement, __: Mapping[str, Any]) -> Outcome:
@@ -57,28 +61,22 @@ def _three_points(_: Statement, __: Mapping[str, Any]) -> Outcome:
 def _fact2(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """Over the local steps, (1/(2L)) sum ||g_tau - c||^2 >= ||u - E c||^2/(2LE) by Fact 2; -2 eta times it is -eta/(LE)
     ||u - E c||^2. And ||E c||^2 <= 2 L E^2 Delta_i (Fact 1) is C^2/8 at the largest Delta_i, below (5C/14)^2."""
-    from dpfl_theory.statements.das2022.facts import FACT2
-
     fact = letters_of(FACT2)
     L, E, eta, C, Q = sp.symbols("L E eta C Q", positive=True)
     least = Q / (total(FACT2, "rhs") / fact.sum_of_squared_norms).subs(fact.p, E)
-    gained = equal(-2 * eta * least / (2 * L), -eta / (L * E) * Q, "what an unclipped client gives")
-    if not gained.true:
-        return gained
     largest = E**2 * 2 * L * C**2 / (16 * L * E**2)
-    known = equal(largest, C**2 / 8, "the largest ||E grad f_i(w*)||^2")
-    return (
-        known
-        if not known.true
-        else Outcome(bool(sp.Rational(5, 14) ** 2 >= sp.Rational(1, 8)), "1/8 <= (5/14)^2 = 25/196")
+    found = all_equal(
+        (-2 * eta * least / (2 * L), -eta / (L * E) * Q, "what an unclipped client gives"),
+        (largest, C**2 / 8, "the largest ||E grad f_i(w*)||^2"),
     )
+    if not found.true:
+        return found
+    return Outcome(bool(sp.Rational(5, 14) ** 2 >= sp.Rational(1, 8)), "1/8 <= (5/14)^2 = 25/196")
 
 
 def _clipped(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """(15) with Lemma 8's first line, ||w - w*||^2 - ||w_E - w*||^2 >= (eta/(LE))(1 - eta L)||u||^2 - 2 eta E Delta:
     with ||u|| = C (1 + t), (22) less A_i is at least (eta/(LE)) C^2 (5/8 - eta L - 2 delta) plus terms of one sign."""
-    from dpfl_theory.statements.das2022.clipped_step import EQ22
-
     of, (t, delta) = letters_of(EQ22), sp.symbols("t delta", positive=True)
     eta, L, E, C = of.eta, of.L, of.E, of.C
     u = C * (1 + t)
@@ -95,10 +93,11 @@ def _clipped(_: Statement, __: Mapping[str, Any]) -> Outcome:
 def _weights(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """a^2/t + b^2/(1 - t) less (a + b)^2 is ((1 - t) a - t b)^2/(t (1 - t)); h/t = 1/(1 - s) at t = h (1 - s)."""
     a, b, t, h, s = sp.symbols("a b t h s", positive=True)
-    square = equal(
-        a**2 / t + b**2 / (1 - t) - (a + b) ** 2, ((1 - t) * a - t * b) ** 2 / (t * (1 - t)), "the weighted square"
+    weighted = a**2 / t + b**2 / (1 - t) - (a + b) ** 2
+    return all_equal(
+        (weighted, ((1 - t) * a - t * b) ** 2 / (t * (1 - t)), "the weighted square"),
+        (h / (h * (1 - s)), 1 / (1 - s), "the weight of a"),
     )
-    return square if not square.true else equal(h / (h * (1 - s)), 1 / (1 - s), "the weight of a")
 
 
 def _room(_: Statement, instance: Mapping[str, Any]) -> Outcome:

@@ -1,4 +1,5 @@
-"""The letters of das2022, each mapped once to its meaning, unit and domain, and the hypotheses that statements share.
+"""The letters of das2022, each mapped once to its meaning, unit and domain, and the hypotheses, prescriptions and
+terms that statements share.
 
 In this paper L is a common smoothness constant of the f_i (here the smallest one, L_max), G a common Lipschitz constant
 (G_max), C the clipping threshold or scaling factor of sums of E gradients, and eta = beta the local and global step
@@ -9,15 +10,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.das2022._expectations import expected, of_client
+from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.model import Assumption, Symbol
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
-__all__ = ["LETTERS", "PAPER", "expected", "letters", "of_client", "step_of_at_most"]
+__all__ = [
+    "LETTERS",
+    "PAPER",
+    "SMALLER",
+    "SMALLER_THRESHOLD",
+    "alpha_prescription",
+    "clipped_term",
+    "expanded_rho",
+    "expected",
+    "initialisation_term",
+    "letters",
+    "of_client",
+    "prescription",
+    "privacy_letters",
+    "step_of_at_most",
+]
 
 PAPER = "das2022"
 
@@ -160,3 +178,56 @@ MANY_ROUNDS = Assumption("K > (2 gamma/(C_hat E))/rho", _many_rounds)
 THRESHOLD = Assumption("C_hat >= 4 sqrt(L max_j Delta_j*)", _threshold)
 HALF_STEP = step_of_at_most(0.5)
 STEP = step_of_at_most(1.0)
+
+
+def prescription(s: Letters, K: Any = None, rho: Any = None) -> Mapping[str, Any]:
+    """eta = beta = (gamma/(C_hat L E K))/rho, C = C_hat E."""
+    K, rho = s.K if K is None else K, s.rho if rho is None else rho
+    return {"eta": s.gamma / (s.C_hat * s.L * s.E * K * rho), "C": s.C_hat * s.E}
+
+
+def alpha_prescription(s: Letters, rho: Any = None) -> Mapping[str, Any]:
+    """The same with K = (2 alpha gamma/(C_hat E))/rho^2."""
+    rho = s.rho if rho is None else rho
+    K = 2 * s.alpha * s.gamma / (s.C_hat * s.E * rho**2)
+    return {"K": K, **prescription(s, K, rho)}
+
+
+def clipped_term(s: Letters) -> Any:
+    """(3 C_hat/(8 L E)) E[mean length of the clipped updates]."""
+    return 3 * s.C_hat / (8 * s.L * s.E) * s.E_clipped_length
+
+
+def initialisation_term(s: Letters) -> Any:
+    """C_hat (L ||w_0 - w*||^2/gamma + gamma/L) rho."""
+    return s.C_hat * (s.L * s.D**2 / s.gamma + s.gamma / s.L) * s.rho
+
+
+def privacy_letters() -> tuple[Symbol, ...]:
+    """The letters in which the proofs write rho out."""
+    return letters("q", "d", "delta", "n", "epsilon")
+
+
+def expanded_rho(s: Letters) -> Any:
+    """sqrt(q d log(1/delta))/(n epsilon)."""
+    return sp.sqrt(s.q * s.d * sp.log(1 / s.delta)) / (s.n * s.epsilon)
+
+
+SMALLER = 16 * 2**0.5 / 9
+
+
+def _smaller_threshold(problem: Problem | None, values: Mapping[str, float]) -> str | None:
+    if problem is None:
+        return None
+    least = SMALLER * float(values["L"] * problem.constants.delta_i_star.max()) ** 0.5
+    if values["C_hat"] >= least * (1 - 1e-12):
+        return None
+    return f"C_hat = {values['C_hat']:.6g} is below (16 sqrt(2)/9) sqrt(L max Delta_j*) = {least:.6g}"
+
+
+SMALLER_THRESHOLD = Assumption("C_hat >= (16 sqrt(2)/9) sqrt(L max_j Delta_j*)", _smaller_threshold)
+
+FREE_K = (CONVEX, SMOOTH, MINIMISER, THRESHOLD, MANY_ROUNDS, RHO, COHORT, ROUNDS)
+"""The hypotheses of Theorems 6 and 7."""
+K_BY_ALPHA = (CONVEX, SMOOTH, MINIMISER, THRESHOLD, ALPHA, SHORT_PHASE, RHO, COHORT, ROUNDS)
+"""Those of their second displays."""

@@ -1,14 +1,15 @@
 """Worst cases of a whole round of Algorithm 1, client sampling included, without noise: a step of das2022's recursions.
 
 With few clients the expectation over cohorts is a finite sum, so a round of (13) with (34), or of (40) with (46), is
-one inequality between quadratic forms. Noise adds the same to both sides.
+one inequality between quadratic forms. Noise adds the same to both sides. The lengths of the updates are told to the
+world as multiples of C, since norms are no linear forms.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
@@ -18,8 +19,11 @@ from dpfl_theory.statements.formula import letters_of
 from dpfl_theory.statements.local_phase import step_size
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.model import checks as made_of
+from dpfl_theory.worlds.base import Vector, expected
+from dpfl_theory.worlds.performance import FunctionClass
+from dpfl_theory.worlds.rounds.fedavg import fedavg, local_steps
 
-__all__ = ["checks", "near_threshold", "one_round", "outside", "short_phases", "small_phases"]
+__all__ = ["SHORT_PHASES", "checks", "groups", "near_threshold", "one_round", "outside"]
 
 
 def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
@@ -32,58 +36,68 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     A statement on the sum over K rounds is taken at K = 1 with the round's decrease for its ||w_0 - w*||^2: that says
     more than the statement does, and added up over K rounds it gives it.
     """
-    from PEPit import PEP, Expression, Point
+    from PEPit import PEP, Expression
     from PEPit.functions import SmoothConvexFunction
 
     L, eta = step_size(instance)
     E, lengths = int(instance["E"]), instance["lengths"]
     n = len(lengths)
     clients = n * int(instance.get("copies", 1))
+    apart = instance["sampling"] == "independent"
+    weighted = "weighted_" if "E_unclipped_weighted_gap" in letters_of(statement) else ""
     problem = PEP()
     functions = [problem.declare_function(SmoothConvexFunction, L=L) for _ in range(n)]
-    origin = Point(is_leaf=False, decomposition_dict={})
-    w = problem.set_initial_point()
+    sent: dict[int, Vector] = {}
+    # Where clients join independently, their average is the mean and an error of every message: for r = 1, that it is
+    # sent with probability 1/clients has 1 - 1/clients of its second moment.
+    world = FunctionClass(
+        problem,
+        functions,
+        lambda name: (1 - 1 / clients) * n * world.square(sent[name[2]]),  # type: ignore[index]
+    )
+    w = Vector(problem.set_initial_point())
     C2: Any = None  # C^2, once it is known
-    rest = origin
-    for f in functions[:-1]:
-        rest = rest - f.gradient(origin)
-    functions[-1].add_point((origin, rest, Expression()))
+    rest = world.zero
+    for i in range(n - 1):
+        rest = rest - world.gradient(i, world.zero)
+    functions[-1].add_point((world.zero.known, rest.known, Expression()))
 
-    sent: list[Any] = []
     gap = heterogeneity = every = Expression(is_leaf=False, decomposition_dict={})
     length, share = Fraction(0), Fraction(0)  # mean length of the clipped updates, over C
     # A client whose length is given in terms of C defines C, so that it needs no equation.
-    for f, told in sorted(zip(functions, lengths), key=lambda pair: pair[1] == "short"):
-        low = f(f.stationary_point() if n > 1 else origin)  # a single function's w* is its own minimiser
-        excess, delta = f(w) - low, f(origin) - low
-        u = origin
-        point = w
-        for _ in range(E):
-            u, point = u + f.gradient(point), point - eta * f.gradient(point)
-        kappa = math.nan if told == "short" else float(Fraction(told))
+    for i, told in sorted(enumerate(lengths), key=lambda pair: pair[1] == "short"):
+        # A single function's w* is its own minimiser.
+        low = functions[i](functions[i].stationary_point()) if n > 1 else world.value(i, world.zero)
+        excess, delta = world.value(i, w) - low, world.value(i, world.zero) - low
+        path = local_steps(world, i, w, eta, [partial(world.gradient, i)] * E)
+        gradients = [world.gradient(i, y) for y in path[:E]]
+        square = world.square(sum(gradients[1:], gradients[0]))  # of the update
+        kappa = 1.0 if told == "short" else float(Fraction(told))
         if C2 is None:
-            C2 = Expression() if told == "short" else kappa**2 * u**2
+            C2 = Expression() if told == "short" else kappa**2 * square
         elif told != "short":
-            problem.add_constraint(kappa**2 * u**2 == C2)
+            problem.add_constraint(kappa**2 * square == C2)
         problem.add_constraint(16 * L * E**2 * delta <= C2)
         every += delta / n
         if told == "short":
-            problem.add_constraint(u**2 <= C2)
-        weight = 1.0 if told == "short" else kappa
-        sent.append(weight * u)
+            problem.add_constraint(square <= C2)
+        world.tell(path[E] - w, 1 / kappa)  # in units of eta C; a short one stays as it is
+        sent[i] = world.normalised(path[E] - w) if weighted else world.bounded(path[E] - w, 1)
         if told != "short" and kappa <= 1:
             length += 1 / (n * Fraction(kappa))
             continue
-        gap += weight * (excess - delta) / n
-        heterogeneity += weight * delta / n
+        gap += kappa * (excess - delta) / n
+        heterogeneity += kappa * delta / n
         share += Fraction(1, n)
-    mean, square = sum(sent[1:], sent[0]) / n, sum(g**2 for g in sent) / n
-    # The variance of the cohort's average for r = 1: (1 - 1/clients) square if independent, square - mean^2 for one.
-    apart = instance["sampling"] == "independent"
-    spread = (1 - 1 / clients) * square if apart else square - mean**2
-    after = (w - eta * mean) ** 2 + eta**2 * spread
 
-    s = letters_of(statement)
+    def moved() -> dict[str, Any]:
+        message = world.normalised if weighted else partial(world.bounded, threshold=1)
+        found = fedavg(world, w, eta, 1, E, None if apart else 1, noise=apart, message=message)
+        return {"after": world.square(found.x)}
+
+    after = expected(world, moved)["after"]
+
+    s, start = letters_of(statement), world.square(w)
     # Without noise where the statement has it as a term of its own; else with eta^2 d sigma^2 = (eta C rho)^2, K = 1.
     rho = 0.0 if statement.prescription is None else 0.5
     numbers = {"L": L, "eta": eta, "E": E, "K": 1, "r": 1, "n": clients, "d": 1, "epsilon": 1, "delta": Fraction(1, 2)}
@@ -92,8 +106,7 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     gamma = Fraction(eta) * Fraction(L) * E * Fraction(rho)  # over C_hat
     values = {**numbers, "C_hat^2": C2 / E**2, "Delta": every}
     values |= {"gamma": sp.Rational(gamma) * s.C_hat, "E_clipped_length": sp.Rational(E * length) * s.C_hat}
-    values |= {"distance^2": w**2, "next_distance^2": after, "D^2": w**2 - after - (eta * rho) ** 2 * C2}
-    weighted = "weighted_" if "E_unclipped_weighted_gap" in s else ""
+    values |= {"distance^2": start, "next_distance^2": after, "D^2": start - after - (eta * rho) ** 2 * C2}
     values |= {f"E_unclipped_{weighted}gap": gap, f"E_unclipped_{weighted}Delta": heterogeneity}
     taken = on_the_left(statement, f"E_unclipped_{weighted}gap", {**numbers, "C_hat": 1, "gamma": gamma})
     shift = taken * heterogeneity if "next_distance" in s else taken * heterogeneity + after / (eta * E)
@@ -133,29 +146,23 @@ def outside(edge: str, E: int, sampling: str) -> tuple[Check, ...]:
     return made_of("worst-case", one_round, {f"just outside eta L E <= {edge}, E = {E}": instance}, "not-applicable")
 
 
-def short_phases() -> tuple[Check, ...]:
-    """The clipped round for two thousand independent clients in two groups, eta L E up to 1/2."""
-    found = []
-    for lengths in (("short", "short"), ("1", "short"), ("1/2", "short"), ("1", "1")):
-        for E, product in ((1, "1/8"), (1, "1/2"), (4, "1/16"), (4, "1/8")):
-            instance = {"L": "1", "eta L": product, "E": E, "sampling": "independent", "lengths": list(lengths)}
-            told = f"C/||u|| = ({', '.join(lengths)}), E = {E}, eta L = {product}"
-            name = f"two thousand clients, independent, r = 1, {told}"
-            found.append(Check("worst-case", name, one_round, {**instance, "copies": 1000}))
-    return tuple(found)
+def groups(clients: str, copies: int, products: tuple[tuple[int, str], ...]) -> tuple[Check, ...]:
+    """The clipped round for independent clients in two groups of so many copies, for the (E, eta L) given.
 
-
-def small_phases(products: tuple[tuple[int, str], ...]) -> tuple[Check, ...]:
-    """The clipped round for two hundred independent clients in two groups, for the (E, eta L) given."""
+    clients: their number in words.
+    """
     found = []
     for lengths in (("short", "short"), ("1", "short"), ("1/2", "short"), ("1", "1")):
         for E, product in products:
             instance = {"L": "1", "eta L": product, "E": E, "sampling": "independent", "lengths": list(lengths)}
-            name = (
-                f"two hundred clients, independent, r = 1, C/||u|| = ({', '.join(lengths)}), E = {E}, eta L = {product}"
-            )
-            found.append(Check("worst-case", name, one_round, {**instance, "copies": 100}))
+            told = f"C/||u|| = ({', '.join(lengths)}), E = {E}, eta L = {product}"
+            name = f"{clients} clients, independent, r = 1, {told}"
+            found.append(Check("worst-case", name, one_round, {**instance, "copies": copies}))
     return tuple(found)
+
+
+SHORT_PHASES = groups("two thousand", 1000, ((1, "1/8"), (1, "1/2"), (4, "1/16"), (4, "1/8")))
+"""eta L E up to 1/2."""
 
 
 def near_threshold(sampling: str) -> tuple[Check, ...]:

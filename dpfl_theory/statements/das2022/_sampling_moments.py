@@ -9,11 +9,18 @@ from functools import cache
 from itertools import combinations
 from typing import Any
 
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Values
 from dpfl_theory.statements.formula import at
 from dpfl_theory.statements.model import Statement
+from dpfl_theory.worlds.base import Vector as WorldVector
+from dpfl_theory.worlds.rational import Quadratics
+from dpfl_theory.worlds.rounds.fedavg import fedavg
 
-__all__ = ["agreement", "attained", "closed_form", "full", "moments", "second_moment", "vectors"]
+__all__ = [
+    *("EQUAL", "agreement", "attained", "closed_form", "equal_clients", "full", "moments", "second_moment"),
+    "vectors",
+]
 
 Vector = tuple[int, ...]
 
@@ -140,3 +147,29 @@ def attained(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
     """The statement's right side against its left one for equal vectors: the factor is attained, so none is smaller."""
     found = moments(statement, instance)
     return [Case(i.named, *(at(statement, side, i.letters) for side in ("rhs", "lhs"))) for i in found]
+
+
+EQUAL = {"eta": "1/2", "C/||u||": "99/100", "r": "1", "n": 200}
+
+
+def equal_clients(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+    """One round: n clients with f_i = w^2/2 from w = 1, C = (C/||u||) ||u||, every update clipped, one dimension.
+
+    They are as one client, whose message has an error: C^2 times the variance of |S_k|/r, and K C^2 rho^2 of noise.
+    """
+    found = []
+    eta, r, n = Fraction(instance["eta"]), Fraction(instance["r"]), int(instance["n"])
+    rho, K = Fraction(instance.get("rho", 0)), int(instance.get("K", 1))
+    spread = (1 - r / n) / r if instance["sampling"] == "independent" else Fraction(0)
+    noise = {"K": K, "n": n, "d": 1, "epsilon": 1, "delta": Fraction(1, 2), "q": sp.Rational(rho * n) ** 2 / sp.log(2)}
+    start = WorldVector(Fraction(1))
+    for E in instance["E"]:
+        u = (start - fedavg(Quadratics([1], [0]), start, eta, 1, E).x).known / eta
+        C = Fraction(instance["C/||u||"]) * u
+        world = Quadratics([1], [0], {"noise": (eta * C) ** 2 * (spread + K * rho**2)})
+        after = world.square(fedavg(world, start, eta, 1, E, noise=True, threshold=eta * C).x)
+        values = {**noise, "eta": eta, "E": E, "L": 1, "C_hat": C / E, "kappa": spread, "r": r, "distance": 1}
+        values |= {"next_distance": sp.sqrt(sp.Rational(after)), "E_clipped_length": u}
+        values |= {"E_unclipped_gap": 0, "E_unclipped_Delta": 0}
+        found.append(Values(values, {"n": n, "r": r, "eta L": eta, "E": E, "C": C}))
+    return found

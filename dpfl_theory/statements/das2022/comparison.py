@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Experiment, Outcome, Values
-from dpfl_theory.statements.das2022 import _comparison_instances as instances
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _letters as das
-from dpfl_theory.statements.das2022 import asymptotic, theorem4
+from dpfl_theory.statements.das2022 import eq4_and_5, theorem4
 from dpfl_theory.statements.das2022._causes import COMPARISON
 from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import alpha_form_experiment, step_experiment
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.symbolic import all_equal, equal
+from dpfl_theory.worlds.base import Vector
+from dpfl_theory.worlds.rational import Quadratics
+from dpfl_theory.worlds.rounds.fedavg import fedavg, local_steps
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -45,28 +48,30 @@ def _clow_sides(s: Letters) -> Sides:
 def _same_run(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """Both methods on f_i(w) = h_i |w - c_i|^2/2 in one dimension, in rational arithmetic, for as long as every update
     is at least C_low long: the mean difference of what a client sends in a round of either run."""
-    curvature = [Fraction(str(v)) for v in instance["curvature"]]
-    centres = [Fraction(str(v)) for v in instance["centres"]]
-    eta, C_low = Fraction(str(instance["eta"])), Fraction(str(instance["C_low"]))
-    C, E = C_low * Fraction(str(instance["C/C_low"])), int(instance["E"])
-    noise = [Fraction(str(v)) for v in instance["noise"]]
-    clipped = normalised = Fraction(str(instance["w_0"]))
-    cases: list[Values] = []
+    curvature, centres, noise = ([Fraction(v) for v in instance[name]] for name in ("curvature", "centres", "noise"))
+    eta, C_low, E = Fraction(instance["eta"]), Fraction(instance["C_low"]), int(instance["E"])
+    C = C_low * Fraction(instance["C/C_low"])
+    world = Quadratics(curvature, [h * c for h, c in zip(curvature, centres)])
+    # A move is -eta times an update.
+    methods: tuple[Callable[[Vector], Vector], ...] = (
+        lambda move: world.bounded(move, eta * C),
+        lambda move: eta * C * world.normalised(move),
+    )
+    points, cases = [Vector(Fraction(instance["w_0"]))] * 2, list[Values]()
     for k, zeta in enumerate(noise):
-        found, told = [], []
-        for w, bounding in ((clipped, "clip"), (normalised, "norm")):
-            sent = []
-            for h, c in zip(curvature, centres):
-                u = (1 - (1 - eta * h) ** E) / eta * (w - c)
-                if abs(u) < C_low:
-                    return cases
-                factor = C / abs(u) if bounding == "norm" else min(Fraction(1), C / abs(u))
-                sent.append(factor * u)
-            found.append(w - eta * (sum(sent, Fraction(0)) / len(centres) + zeta))
-            told.append(sent)
-        clipped, normalised = found
-        apart = sum((abs(a - b) for a, b in zip(*told)), Fraction(0)) / len(centres)
-        cases.append(Values({"C": C, "C_low": C_low, "E_difference": apart}, {"round": k, "w": clipped}))
+        told = []
+        for w, method in zip(points, methods):
+            moves = [
+                local_steps(world, i, w, eta, [partial(world.gradient, i)] * E)[-1] - w for i in range(world.clients)
+            ]
+            if min(map(world.length, moves)) < eta * C_low:
+                return cases
+            told.append([method(move) for move in moves])
+        points = [
+            fedavg(world, w, eta, 1, E, message=method).x - Vector(eta * zeta) for w, method in zip(points, methods)
+        ]
+        apart = sum((world.length(a - b) for a, b in zip(*told)), Fraction(0)) / eta / world.clients
+        cases.append(Values({"C": C, "C_low": C_low, "E_difference": apart}, {"round": k, "w": points[0].known}))
     return cases
 
 
@@ -150,7 +155,7 @@ CLOW: Statement = Statement(
             )
             for ratio, verdict in (("1", "holds"), ("1/2", "holds"), ("51/50", "not-applicable"))
         ),
-        *(Check("monte-carlo", name, _clow_experiment, i) for name, i in instances.FAR.items()),
+        *(Check("monte-carlo", name, _clow_experiment, i) for name, i in corners.FAR.items()),
     ),
 )
 
@@ -171,8 +176,8 @@ _ONE_BOUND = "It decides the premise, that (4) and (5) have one right side; the 
 
 def _same_bound(_: Statement, __: Mapping[str, Any]) -> Outcome:
     """'Both equations have the same RHS': (4) and (5), as entered; and (5) with every weight 1 is (4)."""
-    four, five = letters_of(asymptotic.EQ4), letters_of(asymptotic.EQ5)
-    return same_sides(asymptotic.EQ5, {five.E_weighted_gap: four.E_gap}, asymptotic.EQ4, "with weights of 1")
+    four, five = letters_of(eq4_and_5.EQ4), letters_of(eq4_and_5.EQ5)
+    return same_sides(eq4_and_5.EQ5, {five.E_weighted_gap: four.E_gap}, eq4_and_5.EQ4, "with weights of 1")
 
 
 def _weights_of(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
@@ -228,8 +233,8 @@ SECTION: Statement = Statement(
     sides=_methods_sides,
     checks=(
         Check("algebra", "(4) and (5) have one bound", _same_bound, part=_ONE_BOUND),
-        *(Check("monte-carlo", name, _both, i) for name, i in instances.NORMALISATION_WINS.items()),
-        *(Check("monte-carlo", name, _both, i, "violated") for name, i in instances.CLIPPING_WINS.items()),
+        *(Check("monte-carlo", name, _both, i) for name, i in corners.NORMALISATION_WINS.items()),
+        *(Check("monte-carlo", name, _both, i, "violated") for name, i in corners.CLIPPING_WINS.items()),
         *checks("monte-carlo", _both, {**corners.OUTSIDE_ALPHA, **corners.OUTSIDE_LIPSCHITZ}, "not-applicable"),
     ),
     expected="violated",
@@ -276,7 +281,7 @@ WEIGHTS: Statement = Statement(
     sides=_weights_sides,
     checks=(
         *(Check("algebra", f"weights of at least 1, {n} clients", _weights_of, {"n": n}) for n in (1, 2, 4)),
-        *checks("monte-carlo", _same_iterates, instances.SAME_RUN),
+        *checks("monte-carlo", _same_iterates, corners.SAME_RUN),
         *checks(
             "monte-carlo", _same_iterates, {**corners.OUTSIDE_ALPHA, **corners.OUTSIDE_LIPSCHITZ}, "not-applicable"
         ),

@@ -8,21 +8,18 @@ from typing import Any
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.das2022 import _letters as das
-from dpfl_theory.statements.das2022._appendix import expanded_rho
+from dpfl_theory.statements.das2022.theorem3 import THEOREM3
 from dpfl_theory.statements.formula import Letters, at, letters_of, prescription_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import all_equal, equal
 
 
 def _sides(s: Letters) -> Sides:
-    return Sides(lhs={"ratio": s.rho}, rhs={"definition": expanded_rho(s)})
+    return Sides(lhs={"ratio": s.rho}, rhs={"definition": das.expanded_rho(s)})
 
 
 def _noise_energy(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Theorem 3's variance sigma^2 = q K C^2 log(1/delta)/(n epsilon)^2 in each of d coordinates is K C^2 rho^2."""
-
-    from dpfl_theory.statements.das2022.theorem3 import THEOREM3
-
     s, other = letters_of(statement), letters_of(THEOREM3)
     variance = prescription_of(THEOREM3)["noise_variance"]
     rho = total(statement, "rhs") * s.rho / total(statement, "lhs")

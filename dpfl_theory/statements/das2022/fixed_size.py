@@ -11,7 +11,7 @@ from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _one_round as rounds
 from dpfl_theory.statements.das2022 import _sampling_moments as exact
 from dpfl_theory.statements.das2022 import _step_instances as steps
-from dpfl_theory.statements.das2022 import normalised_step, recursion, sampling, theorem4, theorem7
+from dpfl_theory.statements.das2022 import eq12, eq35_to_39, eq47, theorem4, theorem7
 from dpfl_theory.statements.das2022._causes import FIXED
 from dpfl_theory.statements.das2022._experiments import general_experiment, runs
 from dpfl_theory.statements.model import Check, Statement
@@ -50,7 +50,7 @@ def _exactly(found: Mapping[str, instances.Instance]) -> dict[str, instances.Ins
     }
 
 
-_JOINING = sampling.instance("equal", "independent", n=[2], r=["1"])
+_JOINING = eq12.instance("equal", "independent", n=[2], r=["1"])
 
 _OUT = "not-applicable"
 _FEWER, _MIXED = {"r": "99/100"}, {"kappa": "+1/50"}
@@ -64,28 +64,28 @@ _OUTSIDE_STEP = {
 
 EQ12: Statement = _read(
     "das2022.eq12.fixed-size",
-    sampling.EQ12,
+    eq12.EQ12,
     ("das2022.fact2",),
     (
-        sampling.slack("fixed"),
+        eq12.slack("fixed"),
         *(
-            Check("exact", f"fixed size, {family} vectors", exact.moments, sampling.instance(family, "fixed"))
-            for family in sampling.FAMILIES
+            Check("exact", f"fixed size, {family} vectors", exact.moments, eq12.instance(family, "fixed"))
+            for family in eq12.FAMILIES
         ),
         Check("exact", "outside exactly r clients", exact.moments, _JOINING, "not-applicable"),
         *(
-            Check("exact", f"just outside {words}", exact.moments, sampling.instance("one-hot", "fixed", **of), _OUT)
+            Check("exact", f"just outside {words}", exact.moments, eq12.instance("one-hot", "fixed", **of), _OUT)
             for words, of in (("r >= 1", {"r": ["1"], "stated": _FEWER}), ("exactly r clients", {"stated": _MIXED}))
         ),
         Check(
             "exact",
             "closed form, and (12) to (13)",
             exact.agreement,
-            sampling.instance("drawn", "fixed"),
-            part=sampling.AGREEMENT,
+            eq12.instance("drawn", "fixed"),
+            part=eq12.AGREEMENT,
         ),
         *(
-            Check("monte-carlo", name, sampling.cohort_experiment, i)
+            Check("monte-carlo", name, eq12.cohort_experiment, i)
             for name, (i, _) in steps.COHORTS.items()
             if i["cohort"]["scheme"] == "fixed"
         ),
@@ -93,20 +93,20 @@ EQ12: Statement = _read(
 )
 EQ35: Statement = _read(
     "das2022.eq35.fixed-size",
-    recursion.EQ35,
+    eq35_to_39.EQ35,
     ("das2022.eq34", "das2022.eq12.fixed-size"),
     (
         Check(
-            "exact", "200 equal clients", recursion.equal_clients,
-            {**recursion.EQUAL, "E": [1, 4, 8, 20], "sampling": "fixed"},
+            "exact", "200 equal clients", exact.equal_clients,
+            {**exact.EQUAL, "E": [1, 4, 8, 20], "sampling": "fixed"},
         ),
         Check(
-            "exact", "outside exactly r clients", recursion.equal_clients,
-            {**recursion.EQUAL, "E": [4], "sampling": "independent"}, "not-applicable",
+            "exact", "outside exactly r clients", exact.equal_clients,
+            {**exact.EQUAL, "E": [4], "sampling": "independent"}, "not-applicable",
         ),
         Check(
-            "exact", "just outside exactly r clients", recursion.equal_clients,
-            {**recursion.EQUAL, "E": [4], "sampling": "fixed", "stated": _MIXED}, "not-applicable",
+            "exact", "just outside exactly r clients", exact.equal_clients,
+            {**exact.EQUAL, "E": [4], "sampling": "fixed", "stated": _MIXED}, "not-applicable",
         ),
         *rounds.outside("1/2", 1, "fixed"),
         *rounds.checks("clip", ("fixed",)),
@@ -115,10 +115,10 @@ EQ35: Statement = _read(
 )  # fmt: skip
 EQ47: Statement = _read(
     "das2022.eq47.fixed-size",
-    normalised_step.EQ47,
+    eq47.EQ47,
     ("das2022.eq46", "das2022.eq12.fixed-size"),
     (
-        *_algebra(normalised_step.EQ47),
+        *_algebra(eq47.EQ47),
         *rounds.checks("normalise", ("fixed",)),
         *runs(
             "normalise",

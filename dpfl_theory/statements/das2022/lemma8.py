@@ -1,4 +1,5 @@
-"""das2022 Lemma 8 (Appendix E): a local phase moves towards w*, up to the client's heterogeneity."""
+"""das2022 Lemma 8 (Appendix E): a local phase moves towards w*, up to the client's heterogeneity; and (51) for each of
+its steps."""
 
 from __future__ import annotations
 
@@ -7,15 +8,22 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from dpfl_theory.statements.claims import WorstCase
+from dpfl_theory.statements.claims import Outcome, WorstCase
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022._corner_instances import OUTSIDE_SMOOTH
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
 from dpfl_theory.statements.das2022._step_performance import outside
-from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.local_phase import LocalPhase, grid, step_size
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
+from dpfl_theory.statements.symbolic import equal
+
+_STEP = Symbol("eta_k", "local step size of the round", (-1, 2), "positive", r"\eta_k")
+_NOW = Symbol("distance_now", "||w_{k,tau} - w*||", (0, 1), "nonnegative", r"\|w_{k,\tau}^{(i)} - w^*\|")
+_NEXT = Symbol("distance_next", "||w_{k,tau+1} - w*||", (0, 1), "nonnegative", r"\|w_{k,\tau+1}^{(i)} - w^*\|")
+_SLOPE = Symbol("gradient", "||grad f_i(w_{k,tau})||", (1, -1), "nonnegative", r"\|\nabla f_i(w_{k,\tau}^{(i)})\|")
+_DELTA = Symbol("Delta_i", "the client's heterogeneity f_i(w*) - min f_i", (1, 0), "nonnegative", r"\Delta_i^*")
 
 
 def local_phase(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
@@ -63,6 +71,48 @@ def _sides(s: Letters) -> Sides:
     )
 
 
+def _from_line_50(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+    """-eta/L + eta^2 = -eta/(2L) - eta (1/(2L) - eta), and the last term is not positive for eta <= 1/(2L)."""
+    s = letters_of(statement)
+    eta, L, square = s.eta_k, s.L, s.gradient**2
+    line50 = s.distance_now**2 + (-eta / L + eta**2) * square + 2 * eta * s.Delta_i
+    slack = eta * (1 - 2 * eta * L) / (2 * L) * square
+    return equal(total(statement) - line50, slack, "(51) less (50) against eta(1 - 2 eta L)/(2L) ||grad||^2")
+
+
+def _eq51_sides(s: Letters) -> Sides:
+    return Sides(
+        lhs={"distance after": s.distance_next**2},
+        rhs={
+            "distance before": s.distance_now**2,
+            "gradient": -s.eta_k / (2 * s.L) * s.gradient**2,
+            "heterogeneity": 2 * s.eta_k * s.Delta_i,
+        },
+    )
+
+
+EQ51 = Statement(
+    id="das2022.eq51",
+    kind="step",
+    title="One local step moves towards w*, up to the client's heterogeneity",
+    source=Source(das.PAPER, "Appendix E, proof of Lemma 8", "51", note="w* minimises f: for f_i it is any point"),
+    text="If f_i is convex and L-smooth and eta_k <= 1/(2L), then every local step satisfies the bound.",
+    symbols=(_NEXT, _NOW, _STEP, _SLOPE, *das.letters("L"), _DELTA),
+    assumptions=(das.CONVEX, das.SMOOTH, das.step_of_at_most(0.5, "eta_k")),
+    sides=_eq51_sides,
+    checks=(
+        Check("algebra", "from (50)", _from_line_50),
+        *checks(
+            "worst-case",
+            local_phase,
+            {n: {**i, "E": 1} for n, i in grid(**{"eta L": ("1/2", "1/4", "1/16", "1/64"), "L": ("1",)}).items()},
+        ),
+        Check("worst-case", "eta L = 1/2, L = 8", local_phase, {"eta L": "1/2", "L": "8", "E": 1}),
+        *outside(local_phase, "1/2", E=1),
+    ),
+    uses=("das2022.fact1",),
+)
+
 LEMMA8: Statement = Statement(
     id="das2022.lemma8",
     kind="lemma",
@@ -83,4 +133,4 @@ LEMMA8: Statement = Statement(
     uses=("das2022.eq51",),
 )
 
-STATEMENTS = (LEMMA8,)
+STATEMENTS = (EQ51, LEMMA8)

@@ -1,4 +1,5 @@
-"""das2022 Lemma 9 (Appendix E): how far local steps move, by the suboptimality of the start."""
+"""das2022 Lemma 9 (Appendix E): how far local steps move, by the suboptimality of the start; and (57), on which it
+rests."""
 
 from __future__ import annotations
 
@@ -18,6 +19,13 @@ from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.symbolic import equal
 
 _TAU = Symbol("tau", "number of local steps taken", (0, 0), "integer", r"\tau")
+_STEP = Symbol("eta_k", "local step size of the round", (-1, 2), "positive", r"\eta_k")
+_START = Symbol("gap_start", "f_i(w_k) - f_i^*", (1, 0), "nonnegative", r"(f_i(w_k) - f_i^*)")
+_END = Symbol("gap_end", "f_i(w_{k,t}) - f_i^*", (1, 0), "nonnegative", r"(f_i(w_{k,t}^{(i)}) - f_i^*)")
+_SQUARES = Symbol(
+    "sum_gradients_squared", "sum over the first t steps of ||grad f_i(w_{k,t'}^{(i)})||^2", (2, -2), "nonnegative",
+    r"\sum_{t'=0}^{t-1} \|\nabla f_i(w_{k,t'}^{(i)})\|^2",
+)  # fmt: skip
 
 
 def several_steps(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
@@ -57,10 +65,64 @@ def _lemma9_sides(s: Letters) -> Sides:
     )
 
 
+def local_steps(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
+    """So many local steps on one function of the class."""
+    L, eta = step_size(instance)
+    steps = int(instance["t"])
+    phase = LocalPhase(str(instance["class"]), L, eta, steps)
+    squares = sum(g**2 for g in phase.gradients)
+    phase.gradient(steps)
+    values = {"L": L, "eta_k": eta, "sum_gradients_squared": squares}
+    return WorstCase(phase.problem, {**values, "gap_start": phase.value(0), "gap_end": phase.value(steps)})
+
+
+def _from_line_55(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+    """-eta + eta^2 L/2 = -eta/2 - eta (1 - eta L)/2, and the last term is not positive for eta L <= 1."""
+    s = letters_of(statement)
+    eta, L, squares = s.eta_k, s.L, s.sum_gradients_squared
+    line55 = s.gap_start + (-eta + eta**2 * L / 2) * squares  # over the t steps
+    slack = eta * (1 - eta * L) / 2 * squares
+    return equal(
+        total(statement) - line55, slack, "(57) less (55) over t steps against eta(1 - eta L)/2 sum ||grad||^2"
+    )
+
+
+def _eq57_sides(s: Letters) -> Sides:
+    return Sides(
+        lhs={"end": s.gap_end},
+        rhs={"start": s.gap_start, "gradients": -s.eta_k / 2 * s.sum_gradients_squared},
+    )
+
+
 _LEMMA9_NOTE = (
     "the paper applies it to convex f_i only, but states and proves it for all L-smooth f_i; at eta = 1/L the worst "
     "ratio found is (tau + 1)/(2 tau^2) for convex and (2 tau + 1)/(3 tau^2) for smooth f_i (tau <= 4), and it tends "
     "to 1 as eta tends to 0"
+)
+
+EQ57 = Statement(
+    id="das2022.eq57",
+    kind="step",
+    title="Local steps decrease f_i by half their squared gradients",
+    source=Source(
+        das.PAPER,
+        "Appendix E, proof of Lemma 9",
+        "57",
+        note=f"the first inequality; the second drops a term that is not positive. {INTERPOLATION}",
+    ),
+    text="If f_i is L-smooth (convex or not) and eta_k L <= 1, then t local steps satisfy the bound.",
+    symbols=(_END, _START, _STEP, _SQUARES, *das.letters("L")),
+    assumptions=(das.SMOOTH, das.step_of_at_most(1.0, "eta_k")),
+    sides=_eq57_sides,
+    checks=(
+        Check("algebra", "(55) to (56)", _from_line_55),
+        *checks(
+            "worst-case",
+            local_steps,
+            grid(**{"class": CLASSES, "t": (1, 2, 3, 4), "eta L": ("1", "1/2", "1/8"), "L": ("1",)}),
+        ),
+        *outside(local_steps, "1", t=2, **{"class": "convex"}),
+    ),
 )
 
 LEMMA9: Statement = Statement(
@@ -99,4 +161,4 @@ LEMMA9: Statement = Statement(
     uses=("das2022.eq57", "das2022.fact1", "das2022.fact2"),
 )
 
-STATEMENTS = (LEMMA9,)
+STATEMENTS = (EQ57, LEMMA9)

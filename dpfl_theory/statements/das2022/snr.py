@@ -10,7 +10,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Experiment, Values
-from dpfl_theory.statements.das2022 import _comparison_instances as instances
+from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022._experiments import step_experiment
 from dpfl_theory.statements.formula import Letters
@@ -85,7 +85,7 @@ SNR: Statement = Statement(
     universal=False,
     checks=(
         Check("exact", "one client's update", signals, {"C": "10", "updates": _ALONE}),
-        *(Check("monte-carlo", name, _normalised, i) for name, i in instances.APPENDIX_F_SIGNALS.items()),
+        *(Check("monte-carlo", name, _normalised, i) for name, i in corners.APPENDIX_F_SIGNALS.items()),
     ),
     remark=Remark(
         "It is true of one client's message and held on Appendix F's problems. If it were read of the sums for any "
@@ -111,7 +111,7 @@ ANY_COHORT: Statement = replace(
     checks=(
         Check("exact", "one direction", signals, {"C": "10", "updates": _ONE}),
         Check("exact", "several directions", signals, {"C": "10", "updates": _SEVERAL}, "violated"),
-        *(Check("monte-carlo", name, _normalised, i, "violated") for name, i in instances.CONFLICTING_SIGNALS.items()),
+        *(Check("monte-carlo", name, _normalised, i, "violated") for name, i in corners.CONFLICTING_SIGNALS.items()),
     ),
     expected="violated",
     remark=None,
@@ -138,7 +138,7 @@ SNR_REPAIRED: Statement = replace(
     ),
     checks=(
         Check("exact", "one direction", signals, {"C": "10", "updates": _ONE}),
-        *(Check("monte-carlo", name, _normalised, i) for name, i in instances.ONE_DIRECTION.items()),
+        *(Check("monte-carlo", name, _normalised, i) for name, i in corners.ONE_DIRECTION.items()),
     ),
     reading="",
     universal=True,

@@ -14,7 +14,7 @@ from dpfl_theory.statements.das2022._causes import INDEPENDENT, SAMPLING
 from dpfl_theory.statements.das2022._consistency import Swaps, agreeing_prescriptions, specialises
 from dpfl_theory.statements.das2022._experiments import runs
 from dpfl_theory.statements.das2022._weights import FINITE, diverging
-from dpfl_theory.statements.das2022.sampling import COHORT_EFFECT, NOT_TOUCHED
+from dpfl_theory.statements.das2022.eq12 import COHORT_EFFECT, NOT_TOUCHED
 from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.model import Erratum, Sides, Source, Statement
 
@@ -90,8 +90,7 @@ A: Statement = Statement(
     ),
     text=(
         "Algorithm 1, option (i), with E <= alpha/(2 rho), beta = eta = rho/(2 alpha L), C = GE and K = (2 alpha "
-        "gamma/C)/rho^2 "
-        "satisfies the bound for the iterate of a uniformly random round."
+        "gamma/C)/rho^2 satisfies the bound for the iterate of a uniformly random round."
     ),
     symbols=_LETTERS,
     expectations=das.expected("E_gap"),
@@ -125,9 +124,8 @@ B: Statement = Statement(
     ),
     reading=INDEPENDENT,
     text=(
-        "Algorithm 1, option (ii), with E <= alpha/(2 rho), beta = eta = rho/(2 alpha L), C = GE and K = (2 "
-        "alpha gamma/C)/rho^2 "
-        "satisfies the bound for the iterate of a uniformly random round."
+        "Algorithm 1, option (ii), with E <= alpha/(2 rho), beta = eta = rho/(2 alpha L), C = GE and K = (2 alpha "
+        "gamma/C)/rho^2 satisfies the bound for the iterate of a uniformly random round."
     ),
     symbols=_LETTERS,
     expectations=das.expected("E_weighted_gap", "E_weighted_Delta"),

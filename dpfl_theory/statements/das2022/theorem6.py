@@ -11,12 +11,6 @@ from dpfl_theory.statements.das2022 import _independent as independent
 from dpfl_theory.statements.das2022 import _instances as instances
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _one_round as rounds
-from dpfl_theory.statements.das2022._appendix import (
-    alpha_prescription,
-    clipped_term,
-    initialisation_term,
-    prescription,
-)
 from dpfl_theory.statements.das2022._experiments import general_experiment, isotropic_experiment, runs
 from dpfl_theory.statements.formula import Letters, letters_of, prescription_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement
@@ -26,17 +20,17 @@ from dpfl_theory.statements.symbolic import all_equal, equal
 def _sides(s: Letters) -> Sides:
     y = 2 * s.gamma / (s.C_hat * s.K * s.rho)
     return Sides(
-        lhs={"unclipped": (2 - y - y**2) * s.E_unclipped_gap, "clipped": clipped_term(s)},
-        rhs={"initialisation": initialisation_term(s), "heterogeneity": y * (1 + y) * s.E_unclipped_Delta},
+        lhs={"unclipped": (2 - y - y**2) * s.E_unclipped_gap, "clipped": das.clipped_term(s)},
+        rhs={"initialisation": das.initialisation_term(s), "heterogeneity": y * (1 + y) * s.E_unclipped_Delta},
     )
 
 
 def _alpha_sides(s: Letters) -> Sides:
     x = s.rho * s.E / s.alpha
     return Sides(
-        lhs={"unclipped": (2 - x - x**2) * s.E_unclipped_gap, "clipped": clipped_term(s)},
+        lhs={"unclipped": (2 - x - x**2) * s.E_unclipped_gap, "clipped": das.clipped_term(s)},
         rhs={
-            "initialisation": initialisation_term(s),
+            "initialisation": das.initialisation_term(s),
             "heterogeneity": 3 * s.E / (2 * s.alpha) * s.Delta * s.rho,
         },
     )
@@ -88,24 +82,14 @@ GENERAL: Statement = Statement(
         ),
     ),
     text=(
-        "Algorithm 1, option (i), with C_hat = C/E >= 4 sqrt(L max Delta_j*), beta = eta = (gamma/(C_hat L E "
-        "K))/rho and "
-        "K > (2 gamma/(C_hat E))/rho satisfies the bound for the iterate of a uniformly random round."
+        "Algorithm 1, option (i), with C_hat = C/E >= 4 sqrt(L max Delta_j*), beta = eta = (gamma/(C_hat L E K))/rho "
+        "and K > (2 gamma/(C_hat E))/rho satisfies the bound for the iterate of a uniformly random round."
     ),
     symbols=das.letters("rho", "E", "K", "gamma", "L", "C", "C_hat", "eta", "D", "Delta", "Delta_max"),
     expectations=das.expected("E_unclipped_gap", "E_clipped_length", "E_unclipped_Delta"),
-    assumptions=(
-        das.CONVEX,
-        das.SMOOTH,
-        das.MINIMISER,
-        das.THRESHOLD,
-        das.MANY_ROUNDS,
-        das.RHO,
-        das.COHORT,
-        das.ROUNDS,
-    ),
+    assumptions=das.FREE_K,
     sides=_sides,
-    prescription=lambda s: prescription(s),
+    prescription=das.prescription,
     checks=(
         Check("algebra", "the condition on K is eta L < 1/2", _step_limit, part=_CONDITION),
         *runs(
@@ -146,30 +130,19 @@ ALPHA: Statement = Statement(
         ),
     ),
     text=(
-        "Theorem 6 with K = (2 alpha gamma/(C_hat E))/rho^2 and E <= alpha/(2 rho), alpha >= 1, satisfies the "
-        "bound for the "
-        "iterate of a uniformly random round."
+        "Theorem 6 with K = (2 alpha gamma/(C_hat E))/rho^2 and E <= alpha/(2 rho), alpha >= 1, satisfies the bound "
+        "for the iterate of a uniformly random round."
     ),
     symbols=das.letters("rho", "E", "K", "alpha", "gamma", "L", "C", "C_hat", "eta", "D", "Delta", "Delta_max"),
     expectations=das.expected("E_unclipped_gap", "E_clipped_length"),
-    assumptions=(
-        das.CONVEX,
-        das.SMOOTH,
-        das.MINIMISER,
-        das.THRESHOLD,
-        das.ALPHA,
-        das.SHORT_PHASE,
-        das.RHO,
-        das.COHORT,
-        das.ROUNDS,
-    ),
+    assumptions=das.K_BY_ALPHA,
     sides=_alpha_sides,
-    prescription=lambda s: alpha_prescription(s),
+    prescription=das.alpha_prescription,
     checks=(
         Check("algebra", "follows from the general form", _follows),
         Check("algebra", "eta is that of the general form", _same_step, part=_STEP),
         *independent.checks("1/4", True),
-        *rounds.small_phases(((1, "1/4"), (2, "1/8"), (4, "1/16"))),
+        *rounds.groups("two hundred", 100, ((1, "1/4"), (2, "1/8"), (4, "1/16"))),
         *runs("clip", {**instances.ALPHA_CLIP, **corners.ALPHA_CLIP_TIGHT, **corners.INSIDE_RATIO}),
         *runs("clip", {**corners.OUTSIDE_ALPHA, **corners.OUTSIDE_THRESHOLD}, "not-applicable"),
     ),

@@ -10,17 +10,12 @@ from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _instances as instances
 from dpfl_theory.statements.das2022 import _letters as das
-from dpfl_theory.statements.das2022._appendix import (
-    alpha_prescription,
-    clipped_term,
-    initialisation_term,
-    prescription,
-)
+from dpfl_theory.statements.das2022 import eq12, eq41_to_46, theorem6
 from dpfl_theory.statements.das2022._causes import INDEPENDENT, SAMPLING
 from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import general_experiment, runs
 from dpfl_theory.statements.das2022._weights import FINITE, diverging
-from dpfl_theory.statements.das2022.sampling import COHORT_EFFECT, NOT_TOUCHED
+from dpfl_theory.statements.das2022.eq12 import COHORT_EFFECT, NOT_TOUCHED
 from dpfl_theory.statements.formula import Letters, letters_of, prescription_of, total
 from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import all_equal, equal
@@ -30,9 +25,9 @@ def _sides(s: Letters, excess: Any = 0) -> Sides:
     """The general form; the repair adds ``excess`` (kappa) to the share of clients whose second moment is counted."""
     y = 2 * s.gamma / (s.C_hat * s.K * s.rho)
     return Sides(
-        lhs={"unclipped": (2 - y**2) * s.E_unclipped_weighted_gap, "clipped": clipped_term(s)},
+        lhs={"unclipped": (2 - y**2) * s.E_unclipped_weighted_gap, "clipped": das.clipped_term(s)},
         rhs={
-            "initialisation": initialisation_term(s),
+            "initialisation": das.initialisation_term(s),
             "normalisation": s.gamma * s.C_hat / (s.L * s.K * s.rho) * (s.E_unclipped_share + excess),
             "heterogeneity": y**2 * s.E_unclipped_weighted_Delta,
         },
@@ -42,9 +37,9 @@ def _sides(s: Letters, excess: Any = 0) -> Sides:
 def _alpha_sides(s: Letters, excess: Any = 0) -> Sides:
     x = s.rho * s.E / s.alpha
     return Sides(
-        lhs={"unclipped": (2 - x**2) * s.E_unclipped_weighted_gap, "clipped": clipped_term(s)},
+        lhs={"unclipped": (2 - x**2) * s.E_unclipped_weighted_gap, "clipped": das.clipped_term(s)},
         rhs={
-            "initialisation": initialisation_term(s),
+            "initialisation": das.initialisation_term(s),
             "normalisation": s.E / s.alpha * s.C_hat**2 / (2 * s.L) * (1 + excess) * s.rho,
             "heterogeneity": s.E / s.alpha * s.E_unclipped_weighted_Delta * x * s.rho,
         },
@@ -77,8 +72,6 @@ def _step_limit(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _all_clipped(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Where every update is longer than C both methods send the same: Theorem 7 is Theorem 6."""
-    from dpfl_theory.statements.das2022 import theorem6
-
     none = ("E_unclipped_weighted_gap", "E_unclipped_share", "E_unclipped_weighted_Delta")
     s, other = letters_of(statement), letters_of(theorem6.GENERAL)
     swaps = {other[name]: 0 for name in ("E_unclipped_gap", "E_unclipped_Delta")}
@@ -100,14 +93,12 @@ def _recursion_repaired(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     Every normalised update has the length C, so the cohort's excess is that of eq12.repaired with C^2 for the mean
     square: (1/r)(1 - r/n) C^2.
     """
-    from dpfl_theory.statements.das2022 import normalised_step, sampling
-
-    s, own, moment = (letters_of(x) for x in (statement, normalised_step.EQ46, sampling.REPAIRED))
+    s, own, moment = (letters_of(x) for x in (statement, eq41_to_46.EQ46, eq12.REPAIRED))
     eta = prescription_of(statement)["eta"]
     C, step = s.C_hat * s.E, eta * s.E
     noise = s.K * C**2 * s.rho**2  # d sigma^2
-    excess = total(sampling.REPAIRED, "rhs").subs(moment.mean_square, C**2) - C**2
-    bound = s.D**2 / (step * s.K) + total(normalised_step.EQ46, "rhs").subs(own.eta, eta) / step
+    excess = total(eq12.REPAIRED, "rhs").subs(moment.mean_square, C**2) - C**2
+    bound = s.D**2 / (step * s.K) + total(eq41_to_46.EQ46, "rhs").subs(own.eta, eta) / step
     kappa = (1 - moment.r / moment.n) / moment.r
     moved = (total(statement, "rhs") - total(statement, "lhs")).subs(s.kappa, kappa)
     return equal(bound + eta**2 * (noise + excess) / step, moved, "(46) and eq12.repaired, summed, against the repair")
@@ -142,25 +133,14 @@ GENERAL: Statement = Statement(
     ),
     reading=INDEPENDENT,
     text=(
-        "Algorithm 1, option (ii), with C_hat = C/E >= 4 sqrt(L max Delta_j*), beta = eta = (gamma/(C_hat L E "
-        "K))/rho and "
-        "K > (2 gamma/(C_hat E))/rho satisfies the bound for the iterate of a uniformly random round."
+        "Algorithm 1, option (ii), with C_hat = C/E >= 4 sqrt(L max Delta_j*), beta = eta = (gamma/(C_hat L E K))/rho "
+        "and K > (2 gamma/(C_hat E))/rho satisfies the bound for the iterate of a uniformly random round."
     ),
     symbols=das.letters("rho", "E", "K", "gamma", "L", "C", "C_hat", "eta", "D", "Delta_max"),
     expectations=_EXPECTATIONS,
-    assumptions=(
-        das.CONVEX,
-        das.SMOOTH,
-        das.MINIMISER,
-        das.THRESHOLD,
-        das.MANY_ROUNDS,
-        das.RHO,
-        das.COHORT,
-        das.ROUNDS,
-        FINITE,
-    ),
+    assumptions=(*das.FREE_K, FINITE),
     sides=lambda s: _sides(s),
-    prescription=lambda s: prescription(s),
+    prescription=das.prescription,
     checks=(
         Check("algebra", "the condition on K is eta L < 1/2", _step_limit),
         Check("algebra", "Theorem 6 where every update is clipped", _all_clipped),
@@ -179,9 +159,8 @@ GENERAL: Statement = Statement(
         printed="The normalisation term is E[unclipped share] gamma C_hat/(L K rho).",
         true="With independent clients the share must be increased by kappa = (1/r)(1 - r/n).",
         counterexample=(
-            "d = 1, n = 100 Huber clients with common minimiser, one with threshold 1 and 99 with 1e-5, L = 1, "
-            "C_hat = 1, E = 1, "
-            "r = 1, rho = 0.02, eta L = 0.01, K = 100: the left side is about 1.9 times the right side"
+            "d = 1, n = 100 Huber clients with common minimiser, one with threshold 1 and 99 with 1e-5, L = 1, C_hat = "
+            "1, E = 1, r = 1, rho = 0.02, eta L = 0.01, K = 100: the left side is about 1.9 times the right side"
         ),
         repaired="das2022.theorem7.repaired",
         affects=("das2022.theorem7.alpha", "das2022.theorem4b"),
@@ -198,26 +177,14 @@ ALPHA: Statement = Statement(
     source=Source(das.PAPER, "Theorem 7, Appendix D, second display", note="as the first display"),
     reading=INDEPENDENT,
     text=(
-        "Theorem 7 with K = (2 alpha gamma/(C_hat E))/rho^2 and E <= alpha/(2 rho), alpha >= 1, satisfies the "
-        "bound for the "
-        "iterate of a uniformly random round."
+        "Theorem 7 with K = (2 alpha gamma/(C_hat E))/rho^2 and E <= alpha/(2 rho), alpha >= 1, satisfies the bound "
+        "for the iterate of a uniformly random round."
     ),
     symbols=das.letters("rho", "E", "K", "alpha", "gamma", "L", "C", "C_hat", "eta", "D", "Delta_max"),
     expectations=das.expected("E_unclipped_weighted_gap", "E_clipped_length", "E_unclipped_weighted_Delta"),
-    assumptions=(
-        das.CONVEX,
-        das.SMOOTH,
-        das.MINIMISER,
-        das.THRESHOLD,
-        das.ALPHA,
-        das.SHORT_PHASE,
-        das.RHO,
-        das.COHORT,
-        das.ROUNDS,
-        FINITE,
-    ),
+    assumptions=(*das.K_BY_ALPHA, FINITE),
     sides=lambda s: _alpha_sides(s),
-    prescription=lambda s: alpha_prescription(s),
+    prescription=das.alpha_prescription,
     checks=(
         Check("algebra", "follows from the general form", _follows),
         diverging("E_unclipped_weighted_gap", "E_unclipped_weighted_Delta"),
@@ -234,9 +201,8 @@ ALPHA: Statement = Statement(
         printed="The normalisation term is (E/alpha)(C_hat^2/(2L)) rho.",
         true="With independent clients it is (E/alpha)(C_hat^2/(2L))(1 + kappa) rho with kappa = (1/r)(1 - r/n).",
         counterexample=(
-            "d = 1, n = 100 Huber clients with common minimiser, one with threshold 1 and 99 with 1e-5, L = 1, "
-            "C_hat = 1, E = 1, "
-            "r = 1, rho = 0.02, alpha = 1, K = 100: the left side is about 1.9 times the right side"
+            "d = 1, n = 100 Huber clients with common minimiser, one with threshold 1 and 99 with 1e-5, L = 1, C_hat = "
+            "1, E = 1, r = 1, rho = 0.02, alpha = 1, K = 100: the left side is about 1.9 times the right side"
         ),
         repaired="das2022.theorem7.alpha.repaired",
         affects=("das2022.theorem4b",),
@@ -248,6 +214,7 @@ ALPHA: Statement = Statement(
 
 
 def _repaired(
+    id_: str,
     printed: Statement,
     sides: Callable[[Letters], Sides],
     checks: tuple[Check, ...],
@@ -257,7 +224,7 @@ def _repaired(
     """The printed statement with kappa in its normalisation term."""
     return replace(
         printed,
-        id=f"{printed.id}.repaired",
+        id=id_,
         title=f"{printed.title} (repaired for independent sampling)",
         source=replace(printed.source, note="derived: the proof with das2022.eq12.repaired in place of (12)"),
         text=f"{printed.text} Here kappa = (1/r)(1 - r/n) under independent sampling and 0 for cohorts of fixed size.",
@@ -274,6 +241,7 @@ def _repaired(
 
 
 GENERAL_REPAIRED: Statement = _repaired(
+    "das2022.theorem7.repaired",
     GENERAL,
     lambda s: _sides(s, s.kappa),
     (
@@ -289,6 +257,7 @@ GENERAL_REPAIRED: Statement = _repaired(
     ("das2022.eq46", "das2022.eq12.repaired"),
 )
 ALPHA_REPAIRED: Statement = _repaired(
+    "das2022.theorem7.alpha.repaired",
     ALPHA,
     lambda s: _alpha_sides(s, s.kappa),
     (

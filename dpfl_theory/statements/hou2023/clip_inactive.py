@@ -12,8 +12,7 @@ from dpfl_theory.statements.claims import Outcome, Values
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023._causes import NOISE_IN_UPDATES
-from dpfl_theory.statements.hou2023._experiments import experiment, run_of
-from dpfl_theory.statements.hou2023._moments import iterated, parts
+from dpfl_theory.statements.hou2023._runs import experiment, iterated, parts, run_of
 from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import equal
 

@@ -11,7 +11,7 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023 import _observation_runs as runs
-from dpfl_theory.statements.hou2023._sweeps import CLIENTS, Sweep, interior, monotone, over_steps, over_totals
+from dpfl_theory.statements.hou2023._observation_runs import CLIENTS, Sweep, interior, monotone, over_steps, over_totals
 from dpfl_theory.statements.model import Check, Remark, Source, Statement
 from dpfl_theory.statements.symbolic import equal
 

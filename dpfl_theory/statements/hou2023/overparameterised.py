@@ -12,8 +12,7 @@ from dpfl_theory.statements.claims import Case, Experiment, Values
 from dpfl_theory.statements.formula import Letters, at
 from dpfl_theory.statements.hou2023 import _letters as hou
 from dpfl_theory.statements.hou2023._causes import NOISE_IN_SHIFTS
-from dpfl_theory.statements.hou2023._experiments import experiment, run_of
-from dpfl_theory.statements.hou2023._moments import expected_parts, iterated, parts, psi_start
+from dpfl_theory.statements.hou2023._runs import expected_parts, experiment, iterated, parts, psi_start, run_of
 from dpfl_theory.statements.hou2023.contraction import CONTRACTION
 from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, checks
 

@@ -11,27 +11,10 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import Experiment, Values, WorstCase
-from dpfl_theory.statements.model import Check, Expected, Statement
+from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 
-__all__ = ["EXCESS", "GRADIENT", "cases", "checks", "performance", "worst"]
-
-EXCESS = Expected(
-    "excess",
-    (("suboptimality", 1),),
-    (1, 0),
-    r"(\mathbb{E}[F(\overline{x}^T)] - F(x^*))",
-    "E F(xbar^T) - F(x*) of the run's output",
-    when="end",
-)
-GRADIENT = Expected(
-    "gradient",
-    (("gradient-norm-squared", 1),),
-    (2, -2),
-    r"\mathbb{E}\|\nabla F(\overline{x}^T)\|^2",
-    "E||grad F(xbar^T)||^2 of the run's output",
-    when="end",
-)
+__all__ = ["cases", "checks", "performance", "worst"]
 
 
 def performance(_: Statement, instance: Mapping[str, Any]) -> WorstCase:

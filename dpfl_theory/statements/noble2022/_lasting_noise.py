@@ -8,14 +8,13 @@ all t >= 1; at w = 8 eta~ sqrt(V) that is nu^2 eta~^2 V up to a factor of 1 - 10
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import letters_of, prescription_of, total
 from dpfl_theory.statements.model import Check, Statement
-from dpfl_theory.statements.noble2022 import _utility as noble
 
 __all__ = ["bent", "lasting"]
 
@@ -63,4 +62,75 @@ def bent() -> Check:
     and the cut adds at most eta nu^2 E x^2/(4L) to m'.
     """
     instance = {"nu": "10", "mu": "1", "M": "1", "Sigma": "1", "T": list(ROUNDS)}
-    return Check("algebra", "a step that does not shrink with T", noble.keeps_a_distance, instance, "violated")
+    return Check("algebra", "a step that does not shrink with T", keeps_a_distance, instance, "violated")
+
+
+def starts_at_the_minimiser(start: str) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
+    """x^0 = x*, so that the printed right side is 0 whatever c is; one round of one local step by all users.
+
+    F_i(x) = nu ||x||^2/2 for all i, s = 1: x^1 is eta_g eta_l times the mean of M Gaussian vectors (the control
+    variates cancel), each with second moment Sigma^2/2, and the only weight is w_1 = 1. start: ``D0`` or ``F0``.
+    """
+
+    def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+        s = letters_of(statement)
+        one = {s["l"]: 1, s["K"]: 1, s["T"]: 1, s["s"]: 1, s["varsigma"]: 0}
+        if "B" in s:
+            one |= {s["B"]: 1, s["G"]: 0}
+        chosen = prescription_of(statement)
+        step = (chosen["eta_g"] * chosen["eta_l"].subs(s["eta_g"], chosen["eta_g"])).subs(one)
+        moment = step**2 * s["Sigma"] ** 2 / (2 * s["M"])  # E||x^1||^2
+        left = s["nu"] * moment / 2 if start == "D0" else s["nu"] ** 2 * moment
+        right = total(statement).subs(one).subs(s[start], 0)
+        refuted = right == 0 and bool(left.is_positive)
+        return Outcome(
+            False if refuted else None,
+            f"at x^0 = x* with T = K = l = s = 1 the left side is {left}, the right side {right} for every constant",
+            {"left": str(left), "right": str(right)},
+        )
+
+    return build
+
+
+def keeps_a_distance(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
+    """For a step that does not shrink with T the excess stays above a floor, whatever the weights, while the right side
+    tends to 0.
+
+    One dimension, equal users, l = K = s = 1: x' = x - eta F'(x) + eta xi, xi ~ N(0, tau^2), tau^2 = Sigma^2/(2M),
+    F'(x) = nu x for x > 0 and mu x for x < 0. With m = E x and p = E max(x, 0): m' = (1 - eta mu) m - eta (nu - mu)
+    p, and E|x'| >= eta E|xi| = 2h, so that p >= (2h + m)/2 from the first iterate on. From x^0 = -h follows m_t <= -a,
+    a = min((1 - eta mu) h, eta (nu - mu) h/2), for all t >= 1; by Jensen's inequality E F(xbar) >= mu a^2/2.
+
+    All that is used of xi is its symmetry. Where the instance has varsigma for Sigma, one user of two records, with
+    gradients F'(x) +- varsigma, draws one in each step, without privacy noise: |x^t| <= varsigma/mu for all t, so that
+    no gradient is longer than C = (nu/mu + 1) varsigma. eta is the step that the statement prescribes.
+    """
+    s = letters_of(statement)
+    nu, mu, users = (sp.Rational(instance[name]) for name in ("nu", "mu", "M"))
+    noise, records = (sp.Rational(instance.get(name, 0)) for name in ("Sigma", "varsigma"))
+    if records and (noise or users != 1):
+        raise ValueError("either Gaussian noise, or the records of one user")
+    one = {s[name]: 1 for name in ("l", "K", "s", "R", "c")} | {s.nu: nu, s.M: users}  # sR = 1 in either case
+    one |= {s.mu: mu} if "mu" in s else {}
+    one |= {s.B: 1, s.G: 0} if "B" in s else {}
+    chosen = prescription_of(statement)
+    eta = (chosen["eta_g"] * chosen["eta_l"].subs(s.eta_g, chosen["eta_g"])).subs(one)
+    h = eta * (records + noise / sp.sqrt(2 * users) * sp.sqrt(2 / sp.pi)) / 2
+    a = sp.Min((1 - eta * mu) * h, eta * (nu - mu) * h / 2)
+    floor = mu * a**2 / 2
+    right = total(statement).subs({**one, s.Sigma: noise, s.D0: h, s.varsigma: records})
+    needed = {T: float((floor / right.subs(s.T, T)).evalf(20)) for T in instance["T"]}
+    tends = sp.limit(right, s.T, sp.oo)
+    refuted = tends == 0 and floor.evalf() > 0 and list(needed.values()) == sorted(needed.values())
+    shown = ", ".join(f"{c:.3g} at T = {T:.0e}" for T, c in needed.items())
+    return Outcome(
+        False if refuted else None,
+        f"the excess stays above {float(floor):.4g} for all T and weights, the right side tends to {tends}: the "
+        f"constant must be at least {shown}",
+        {
+            "floor": float(floor),
+            "eta": str(eta),
+            "start": float(-h),
+            "needed": {str(k): v for k, v in needed.items()},
+        },
+    )

@@ -1,4 +1,5 @@
-"""The letters of noble2022's utility analysis (Appendix C), and what shows that a step size must shrink with T.
+"""The letters of noble2022's utility analysis (Appendix C): of the theorems, and of the lemmas that bound one round;
+their hypotheses, and what runs observe.
 
 E is the excess of loss, and O stands for an unknown constant c. Sigma is the paper's Sigma_g(C) = 2 C sqrt(2d)
 sigma_g/(sR). (The text says that N(0, I_d) has variance 2d, where it has d; a constant does not mind.) The weights w_t
@@ -7,13 +8,12 @@ of the averaged output are read as nonnegative with sum 1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import Outcome
-from dpfl_theory.statements.formula import letters_of, prescription_of, total
-from dpfl_theory.statements.model import Assumption, Statement, Symbol
+from dpfl_theory.statements.model import Assumption, Expected, Symbol
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -23,12 +23,14 @@ NOTE = (
     "O(.) is entered with a constant c. Assumption 3.3 (gradients along the run of at most C) is read as: clipping "
     "never acts; with Gaussian noise it cannot hold for strongly convex objectives on R^d otherwise"
 )
+WHOLE_NOTE = "lM and sR are read as whole numbers; E_t counts the local steps that all M users would take"
 NEVER_CLIPPED = (
     "Assumption 3.3 is read as: clipping never acts; taken literally no run with sigma_g > 0 meets it, since Gaussian "
     "noise takes the iterates anywhere."
 )
 """What the theorems on strongly convex objectives are read by."""
 
+_GAP = r"(\mathbb{E}[F(x^{t-1})] - F(x^*))"
 _ALL = (
     Symbol("excess", "E F(xbar^T) - F(x*)", (1, 0), "nonnegative", r"(\mathbb{E}[F(\overline{x}^T)] - F(x^*))"),
     Symbol("gradient", "E||grad F(xbar^T)||^2", (2, -2), "nonnegative", r"\mathbb{E}\|\nabla F(\overline{x}^T)\|^2"),
@@ -51,8 +53,20 @@ _ALL = (
     Symbol("F0", "F(x^0) - F(x*)", (1, 0), "nonnegative", "F_0"),
     Symbol("G", "dissimilarity of the gradients, constant part", (1, -1), "nonnegative", "G"),
     Symbol("B", "dissimilarity of the gradients, proportional part", (0, 0), "positive", "B"),
+    Symbol("eta", "global step size K eta_l eta_g", (-1, 2), "positive", r"\tilde{\eta}"),
+    Symbol("alpha", "exponent of l in the step size", (0, 0), "positive", r"\alpha"),
+    Symbol("move", "E||x^t - x^{t-1}||^2", (0, 2), "nonnegative", r"\mathbb{E}\|x^t - x^{t-1}\|^2"),
+    Symbol("drift", "user drift, the mean of E||y_i^k - x^{t-1}||^2", (0, 2), "nonnegative", r"\mathcal{E}_t"),
+    Symbol("lag", "control lag before the round", (0, 2), "nonnegative", r"\mathcal{F}_{t-1}"),
+    Symbol("lag_after", "control lag after the round", (0, 2), "nonnegative", r"\mathcal{F}_t"),
+    Symbol("gap", "E F(x^{t-1}) - F(x*)", (1, 0), "nonnegative", _GAP),
+    Symbol("slope", "E||grad F(x^{t-1})||^2", (2, -2), "nonnegative", r"\mathbb{E}\|\nabla F(x^{t-1})\|^2"),
+    Symbol("distance", "E||x^{t-1} - x*||^2", (0, 2), "nonnegative", r"\mathbb{E}\|x^{t-1} - x^*\|^2"),
+    Symbol("distance_after", "E||x^t - x*||^2", (0, 2), "nonnegative", r"\mathbb{E}\|x^t - x^*\|^2"),
 )
 LETTERS = {symbol.name: symbol for symbol in _ALL}
+VARIANCE = ("varsigma", "s", "R", "Sigma")
+COHORT = ("K", "l", "M")
 _SLACK = 1e-9
 """What rounding may do to a constant of a problem, relative to it."""
 
@@ -65,6 +79,21 @@ def letters(*names: str) -> tuple[Symbol, ...]:
 def deviation(s: Mapping[str, Any]) -> Any:
     """varsigma/sqrt(sR) + Sigma_g, of the letters as sympy symbols."""
     return s["varsigma"] / sp.sqrt(s["s"] * s["R"]) + s["Sigma"]
+
+
+def variance(s: Mapping[str, Any]) -> Any:
+    """varsigma^2/(sR) + Sigma_g^2(C)."""
+    return s["varsigma"] ** 2 / (s["s"] * s["R"]) + s["Sigma"] ** 2
+
+
+def averaged(s: Mapping[str, Any]) -> Any:
+    """(varsigma^2/(sR) + Sigma_g^2(C))/(KlM)."""
+    return variance(s) / (s["K"] * s["l"] * s["M"])
+
+
+def log_factor(mu: float, D0: float, T: float, W: float) -> float:
+    """L, 1 for W = 0, where the term that it multiplies is 0."""
+    return math.log(max(math.e, mu**2 * D0**2 * T / W)) if W else 1.0
 
 
 def _sampling(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
@@ -124,6 +153,23 @@ def _dissimilar(problem: Problem | None, values: Mapping[str, Any]) -> str | Non
     return f"at x* the mean of ||grad F_i||^2 is {least:.6g}, above G^2 = {values['G'] ** 2:.6g}"
 
 
+def _whole(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    for rate, number, what in (("l", "M", "users"), ("s", "R", "records")):
+        count = values[rate] * values[number]
+        if not 0 < values[rate] <= 1 or count < 1 - 1e-9 or abs(count - round(count)) > 1e-9:
+            return f"{rate} {number} = {count} {what} are not a whole number between 1 and {values[number]}"
+    return None
+
+
+def _at_least_one(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    return None if values["eta_g"] >= 1 else f"eta_g = {values['eta_g']} is below 1"
+
+
+def _long_enough(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    least = 8 * (1 + values["B"] ** 2) * values["nu"] / values["mu"]
+    return None if values["T"] >= least * (1 - 1e-12) else f"T = {values['T']} is below {float(least):.6g}"
+
+
 SAMPLING = Assumption("lM >= 1 users in a round and sR >= 1 records in a local step", _sampling)
 ROUNDS = Assumption("T >= 1", _rounds)
 SMOOTH = Assumption("each F_i is nu-smooth (Assumption 2)", _smooth)
@@ -136,74 +182,38 @@ WARM = Assumption("the first control variates are noisy gradients at x^0", _alwa
 DISSIMILAR = Assumption(
     "(1/M) sum_i ||grad F_i||^2 <= G^2 + B^2 ||grad F||^2 everywhere, B >= 1 (Assumption 4)", _dissimilar
 )
+WHOLE = Assumption("lM users take part in a round and a local step uses sR records, both whole numbers", _whole)
+GLOBAL = Assumption("eta_g >= 1", _at_least_one)
+MINIMISER = Assumption("x* is a minimiser of F", _always)
+LONG_ENOUGH = Assumption("T >= 8 (1 + B^2) nu/mu", _long_enough)
 
-
-def starts_at_the_minimiser(start: str) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
-    """x^0 = x*, so that the printed right side is 0 whatever c is; one round of one local step by all users.
-
-    F_i(x) = nu ||x||^2/2 for all i, s = 1: x^1 is eta_g eta_l times the mean of M Gaussian vectors (the control
-    variates cancel), each with second moment Sigma^2/2, and the only weight is w_1 = 1. start: ``D0`` or ``F0``.
-    """
-
-    def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        s = letters_of(statement)
-        one = {s["l"]: 1, s["K"]: 1, s["T"]: 1, s["s"]: 1, s["varsigma"]: 0}
-        if "B" in s:
-            one |= {s["B"]: 1, s["G"]: 0}
-        chosen = prescription_of(statement)
-        step = (chosen["eta_g"] * chosen["eta_l"].subs(s["eta_g"], chosen["eta_g"])).subs(one)
-        moment = step**2 * s["Sigma"] ** 2 / (2 * s["M"])  # E||x^1||^2
-        left = s["nu"] * moment / 2 if start == "D0" else s["nu"] ** 2 * moment
-        right = total(statement).subs(one).subs(s[start], 0)
-        refuted = right == 0 and bool(left.is_positive)
-        return Outcome(
-            False if refuted else None,
-            f"at x^0 = x* with T = K = l = s = 1 the left side is {left}, the right side {right} for every constant",
-            {"left": str(left), "right": str(right)},
-        )
-
-    return build
-
-
-def keeps_a_distance(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
-    """For a step that does not shrink with T the excess stays above a floor, whatever the weights, while the right side
-    tends to 0.
-
-    One dimension, equal users, l = K = s = 1: x' = x - eta F'(x) + eta xi, xi ~ N(0, tau^2), tau^2 = Sigma^2/(2M),
-    F'(x) = nu x for x > 0 and mu x for x < 0. With m = E x and p = E max(x, 0): m' = (1 - eta mu) m - eta (nu - mu)
-    p, and E|x'| >= eta E|xi| = 2h, so that p >= (2h + m)/2 from the first iterate on. From x^0 = -h follows m_t <= -a,
-    a = min((1 - eta mu) h, eta (nu - mu) h/2), for all t >= 1; by Jensen's inequality E F(xbar) >= mu a^2/2.
-
-    All that is used of xi is its symmetry. Where the instance has varsigma for Sigma, one user of two records, with
-    gradients F'(x) +- varsigma, draws one in each step, without privacy noise: |x^t| <= varsigma/mu for all t, so that
-    no gradient is longer than C = (nu/mu + 1) varsigma. eta is the step that the statement prescribes.
-    """
-    s = letters_of(statement)
-    nu, mu, users = (sp.Rational(instance[name]) for name in ("nu", "mu", "M"))
-    noise, records = (sp.Rational(instance.get(name, 0)) for name in ("Sigma", "varsigma"))
-    if records and (noise or users != 1):
-        raise ValueError("either Gaussian noise, or the records of one user")
-    one = {s[name]: 1 for name in ("l", "K", "s", "R", "c")} | {s.nu: nu, s.M: users}  # sR = 1 in either case
-    one |= {s.mu: mu} if "mu" in s else {}
-    one |= {s.B: 1, s.G: 0} if "B" in s else {}
-    chosen = prescription_of(statement)
-    eta = (chosen["eta_g"] * chosen["eta_l"].subs(s.eta_g, chosen["eta_g"])).subs(one)
-    h = eta * (records + noise / sp.sqrt(2 * users) * sp.sqrt(2 / sp.pi)) / 2
-    a = sp.Min((1 - eta * mu) * h, eta * (nu - mu) * h / 2)
-    floor = mu * a**2 / 2
-    right = total(statement).subs({**one, s.Sigma: noise, s.D0: h, s.varsigma: records})
-    needed = {T: float((floor / right.subs(s.T, T)).evalf(20)) for T in instance["T"]}
-    tends = sp.limit(right, s.T, sp.oo)
-    refuted = tends == 0 and floor.evalf() > 0 and list(needed.values()) == sorted(needed.values())
-    shown = ", ".join(f"{c:.3g} at T = {T:.0e}" for T, c in needed.items())
-    return Outcome(
-        False if refuted else None,
-        f"the excess stays above {float(floor):.4g} for all T and weights, the right side tends to {tends}: the "
-        f"constant must be at least {shown}",
-        {
-            "floor": float(floor),
-            "eta": str(eta),
-            "start": float(-h),
-            "needed": {str(k): v for k, v in needed.items()},
-        },
-    )
+OUTPUT_EXCESS = Expected(
+    "excess",
+    (("suboptimality", 1),),
+    (1, 0),
+    r"(\mathbb{E}[F(\overline{x}^T)] - F(x^*))",
+    "E F(xbar^T) - F(x*) of the run's output",
+    when="end",
+)
+OUTPUT_GRADIENT = Expected(
+    "gradient",
+    (("gradient-norm-squared", 1),),
+    (2, -2),
+    r"\mathbb{E}\|\nabla F(\overline{x}^T)\|^2",
+    "E||grad F(xbar^T)||^2 of the run's output",
+    when="end",
+)
+MEAN_EXCESS = Expected(
+    "excess",
+    (("suboptimality", 1),),
+    (1, 0),
+    r"\frac{1}{T}\sum_t \mathbb{E}(F(x^t) - F^*)",
+    "mean excess of the iterates that the rounds start from",
+)
+MEAN_SLOPE = Expected(
+    "slope",
+    (("gradient-norm-squared", 1),),
+    (2, -2),
+    r"\frac{1}{T}\sum_t \mathbb{E}\|\nabla F(x^t)\|^2",
+    "mean squared gradient at the iterates that the rounds start from",
+)

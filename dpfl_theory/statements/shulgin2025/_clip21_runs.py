@@ -15,6 +15,10 @@ from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.shulgin2025._experiments import start_of
 from dpfl_theory.statements.shulgin2025._instances import quadratics
+from dpfl_theory.worlds.base import Vector, average
+from dpfl_theory.worlds.rational import Quadratics
+from dpfl_theory.worlds.rounds import error_feedback
+from dpfl_theory.worlds.rounds.error_feedback import ErrorFeedback
 
 __all__ = ["INACTIVE", "NOT_QUITE", "ROUNDS", "experiment", "path", "paths"]
 
@@ -37,13 +41,14 @@ def path(
     >>> path([one], [0 * one], 2 * one, [0 * one], one, one / 2, 1)[1]
     (Fraction(3, 2), (Fraction(1, 2),), Fraction(3, 2))
     """
-    found, v = [], list(memories)
+    world = Quadratics(curvatures, [a * c for a, c in zip(curvatures, centres)])
+    v_i = tuple(map(Vector, memories))
+    found, state = [], ErrorFeedback(Vector(x), v_i, average(v_i))
     for _ in range(count + 1):
-        missing = [a * (x - c) - m for a, c, m in zip(curvatures, centres, v)]
-        v = [m + max(-tau, min(tau, e)) for m, e in zip(v, missing)]
-        mean = sum(v, Fraction(0)) / len(v)
-        found.append((x, tuple(missing), mean))
-        x = x - gamma * mean
+        missing = tuple((world.gradient(i, state.x) - v).known for i, v in enumerate(state.v_i))
+        after = error_feedback.clip21(world, state, gamma, tau)
+        found.append((state.x.known, missing, after.v.known))
+        state = after
     return found
 
 

@@ -16,11 +16,9 @@ from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Values
 from dpfl_theory.statements.model import Check, Statement, checks
-
-__all__ = [
-    *("INSIDE", "OUTSIDE", "LineRound", "Run", "alpha_norm_ec", "edges", "is_square", "least_with_noise", "left_over"),
-    *("one_round", "one_step", "residual_after_update", "root", "runs_on_the_line"),
-]
+from dpfl_theory.worlds.base import Vector, average
+from dpfl_theory.worlds.rational import Quadratics
+from dpfl_theory.worlds.rounds import error_feedback
 
 
 @dataclass(frozen=True)
@@ -41,10 +39,6 @@ class Run:
     rounds: Sequence[LineRound]
 
 
-def _sign(number: Fraction) -> int:
-    return (number > 0) - (number < 0)
-
-
 def alpha_norm_ec(
     curvatures: Sequence[Fraction],
     centres: Sequence[Fraction],
@@ -55,22 +49,22 @@ def alpha_norm_ec(
     gamma: Fraction,
     count: int,
 ) -> list[LineRound]:
-    """Algorithm 1 without noise, 0/0 = 0.
+    """Rounds of Algorithm 1 without noise.
 
     >>> one, zero = Fraction(1), Fraction(0)
     >>> run = alpha_norm_ec([one], [zero], 3 * one, [2 * one], one, one, one / 2, 2)
     >>> [str(r.slope) for r in run], [str(r.after) for r in run]
     (['3', '5/2'], ['1/2', '0'])
     """
-    found, v = [], list(memories)
+    world = Quadratics(curvatures, [a * c for a, c in zip(curvatures, centres)])
+    v_i = tuple(map(Vector, memories))
+    found, state = [], error_feedback.ErrorFeedback(Vector(x), v_i, average(v_i))
     for _ in range(count):
-        gradients = [a * (x - c) for a, c in zip(curvatures, centres)]
-        missing = [g - m for g, m in zip(gradients, v)]
-        v = [m + (beta * e / (alpha + abs(e)) if e else 0) for m, e in zip(v, missing)]
-        mean, estimate = (sum(numbers, Fraction(0)) / len(v) for numbers in (gradients, v))
-        after = max(abs(g - m) for g, m in zip(gradients, v))
-        found.append(LineRound(abs(mean), max(map(abs, missing)), after, estimate))
-        x -= gamma * _sign(estimate)
+        gradients = [world.gradient(i, state.x) for i in range(world.clients)]
+        after = error_feedback.alpha_norm_ec(world, state, gamma, alpha, beta)
+        before, left = (max(world.length(g - v) for g, v in zip(gradients, s.v_i)) for s in (state, after))
+        found.append(LineRound(world.length(average(gradients)), before, left, after.v.known))
+        state = after
     return found
 
 
@@ -152,7 +146,9 @@ def residual_after_update(r: Fraction, alpha: Fraction, beta: Fraction) -> Fract
     >>> residual_after_update(Fraction(1, 10), Fraction(0), Fraction(9, 10))
     Fraction(4, 5)
     """
-    return abs(r - beta * r / (alpha + r)) if r else Fraction(0)
+    world, g = Quadratics([1], [0]), Vector(r)
+    _, memory = error_feedback.updated(g, world.zero, beta, lambda e: world.normalised(e, alpha))
+    return world.length(g - memory)
 
 
 def left_over(R: Fraction, alpha: Fraction, beta: Fraction) -> Fraction:
@@ -165,6 +161,12 @@ def left_over(R: Fraction, alpha: Fraction, beta: Fraction) -> Fraction:
     return max(R - beta * R / (alpha + R), max(Fraction(0), root(beta) - root(alpha)) ** 2)
 
 
+def most_left_over(s: Mapping[str, Any]) -> Any:
+    """A of `left_over` in a statement's letters."""
+    over = sp.Max(0, sp.sqrt(s["beta"]) - sp.sqrt(s["alpha"])) ** 2
+    return sp.Max(s["R"] - s["beta"] * s["R"] / (s["alpha"] + s["R"]), over)
+
+
 def one_step(r: Fraction, R: Fraction, alpha: Fraction, beta: Fraction) -> Fraction:
     """The next residual of one client on the line with f_i = x^2/2, whose memory points along the step of length gamma
     = beta R/(alpha + R).
@@ -174,12 +176,13 @@ def one_step(r: Fraction, R: Fraction, alpha: Fraction, beta: Fraction) -> Fract
     >>> one_step(Fraction(1, 10), Fraction(1), Fraction(0), Fraction(9, 10))
     Fraction(17, 10)
     """
-    x = 50 * R
-    memory = x - r
-    memory = memory + (beta * r / (alpha + r) if r else 0)
-    if memory <= 0:
-        raise ValueError(f"the memory {memory} does not point along the step: the residual {r} is too large")
-    return abs(x - beta * R / (alpha + R) - memory)
+    world, x = Quadratics([1], [0]), Vector(50 * R)
+    memory = x - Vector(r)
+    state = error_feedback.ErrorFeedback(x, (memory,), memory)
+    after = error_feedback.alpha_norm_ec(world, state, beta * R / (alpha + R), alpha, beta)
+    if after.v.known <= 0:
+        raise ValueError(f"the memory {after.v.known} does not point along the step: the residual {r} is too large")
+    return world.length(world.gradient(0, after.x) - after.v)
 
 
 def one_round(_: Statement, instance: Mapping[str, Any]) -> Values:

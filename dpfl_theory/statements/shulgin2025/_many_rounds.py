@@ -3,6 +3,10 @@
 The unit of a round is its step, gamma = ||s^k||. Equal steps would leave a counterexample no room, so their squares may
 differ by a hundredth, and each round has its own gamma in the sums. Instances are such that steps in any direction, or
 away from the estimate, would break the inequality: K + 1 rounds must gain more than a gradient says of f(x^0) - f_inf.
+
+Of the round (`worlds.rounds.error_feedback`) only the server's step is run: the memories' update bounds the distance of
+the estimate from the gradient (Lemma 2), and a message of unknown length is no linear form. The estimates' lengths are
+told to the world.
 """
 
 from __future__ import annotations
@@ -17,6 +21,9 @@ from dpfl_theory.statements.claims import WorstCase
 from dpfl_theory.statements.local_phase import number
 from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.shulgin2025._worst_cases import GAMMA, Objective
+from dpfl_theory.worlds.base import Vector
+from dpfl_theory.worlds.performance import FunctionClass
+from dpfl_theory.worlds.rounds import error_feedback
 
 __all__ = ["Tie", "by_angles", "near_estimate", "rounds", "smallest_gradient"]
 
@@ -37,6 +44,7 @@ def _run(instance: Mapping[str, Any], slope: float, error: float, tie: Tie) -> t
     from PEPit import Point
 
     f = Objective(instance, number(instance, "L"))
+    world = FunctionClass(f.problem, [f.function])
     x, first, total, before = f.problem.set_initial_point(), None, 0.0, None
     for text in instance["estimates"]:
         g, value = f.at(x)
@@ -48,10 +56,13 @@ def _run(instance: Mapping[str, Any], slope: float, error: float, tie: Tie) -> t
             f.problem.add_constraint(square <= first)
             f.problem.add_constraint((1 - _SPREAD) * first <= square)
         f.problem.add_constraint(slope**2 * f.L**2 * square <= g**2)
-        tied = tie(g, number({"v": text}, "v") * f.L * s, error**2 * f.L**2 * square)
+        length = number({"v": text}, "v") * f.L
+        estimate = Vector(length * s)
+        world.tell(estimate, length)  # in units of gamma = ||s||
+        tied = tie(g, estimate.known, error**2 * f.L**2 * square)
         if tied is not None:
             f.problem.add_constraint(tied)
-        x, total = x - s, total + square
+        x, total = x - error_feedback.normalised_step(world, 1, estimate).known, total + square
     f.at(x)
     return f, before, total
 

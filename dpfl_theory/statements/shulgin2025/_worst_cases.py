@@ -2,7 +2,14 @@
 
 Norms are made linear by fixing them as multiples of one length: the step s = x^k - x^{k+1}, of length gamma with server
 normalisation, or a residual e. Where a side is monotone in a norm, the norm is only bounded, which enlarges the class.
-Functions are bounded from below: f_inf = 0 and ||grad f||^2 <= 2 L f at every point.
+Functions are bounded from below: f_inf = 0 and ||grad f||^2 <= 2 L f at every point. Where a statement takes the
+estimate v as it is, only the server's step of the round is run.
+
+Of the operators alone, smoothed normalisation and clipping, one property at a time is looked at, over all vectors.
+An operator enters as a vector h that is not known to be a multiple of g, only to lie in a set that Norm_alpha(g) or
+Clip_tau(g) touches from within. Each half of the equalities (8) and max(0, ||g|| - tau) rests on one such set: a ball
+||h|| <= kappa ||g||, a half-space <g, h> >= kappa ||g||^2, or the ball over the diameter from kappa g to another
+multiple of g. Lengths are in units of ||g|| = r: kappa is 1/(alpha + r) or min(1, tau/r).
 """
 
 from __future__ import annotations
@@ -10,22 +17,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from dpfl_theory.statements.claims import WorstCase
+from dpfl_theory.statements.claims import Performance, WorstCase
 from dpfl_theory.statements.local_phase import number
 from dpfl_theory.statements.model import Check, Statement
-
-__all__ = [
-    "GAMMA",
-    "Objective",
-    "clip21_descent",
-    "clip21_inactive",
-    "clip21_residual",
-    "descent",
-    "descent_by_angle",
-    "grid_of",
-    "track",
-]
-
+from dpfl_theory.worlds.base import Vector, average
+from dpfl_theory.worlds.performance import FunctionClass
+from dpfl_theory.worlds.rounds import error_feedback
+from dpfl_theory.worlds.rounds.error_feedback import ErrorFeedback
 
 GAMMA = 0.5
 """The step's length in the unit of the instances in which it is fixed: 1 would hide a wrong power."""
@@ -41,17 +39,11 @@ class Objective:
         kind = {"convex": SmoothConvexFunction, "non-convex": SmoothFunction}[str(instance["class"])]
         self.problem = PEP() if problem is None else problem
         self.L, self._bounded = smoothness, bounded
-        self._function = self.problem.declare_function(kind, L=smoothness)
+        self.function = self.problem.declare_function(kind, L=smoothness)
 
-    def at(self, point: Any, gradient: Any = None) -> tuple[Any, Any]:
-        """(gradient, value) at a point; the gradient may be given."""
-        from PEPit import Expression
-
-        if gradient is None:
-            gradient, value = self._function.oracle(point)
-        else:
-            value = Expression()
-            self._function.add_point((point, gradient, value))
+    def at(self, point: Any) -> tuple[Any, Any]:
+        """(gradient, value) at a point."""
+        gradient, value = self.function.oracle(point)
         if self._bounded:
             self.problem.add_constraint(gradient**2 / (2 * self.L) <= value)
         return gradient, value
@@ -70,11 +62,14 @@ def descent(
     L, slope = number(instance, "L"), number(instance, "gradient")
     error, estimate = number(instance, "error"), number(instance, "estimate")
     f = Objective(instance, L)
+    world = FunctionClass(f.problem, [f.function])
     x, s = f.problem.set_initial_point(), Point()
+    v = Vector(estimate * L * s)
+    world.tell(v, estimate * L)  # in units of gamma = ||s||
     g, before = f.at(x)
-    _after, after = f.at(x - s)
+    _after, after = f.at(x - error_feedback.normalised_step(world, 1, v).known)
     f.problem.add_constraint(slope**2 * L**2 * s**2 <= g**2)
-    f.problem.add_constraint((g - estimate * L * s) ** 2 <= error**2 * L**2 * s**2)
+    f.problem.add_constraint((g - v.known) ** 2 <= error**2 * L**2 * s**2)
     values = {"L": L, "gamma": GAMMA, "slope": slope * L * GAMMA, "error": error * L * GAMMA}
     return WorstCase(
         f.problem,
@@ -104,18 +99,21 @@ def track(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     r = number(instance, "residual")
     most = b / (1 + a)  # L gamma over R at its limit
     f = Objective(instance, L, bounded=False)
-    x, s, e = f.problem.set_initial_point(), Point(), Point()
-    left_over = (1 - b / (a + r)) * e
+    world = FunctionClass(f.problem, [f.function])
+    x, e = Vector(f.problem.set_initial_point()), Vector(Point())
+    world.tell(e, r)
+    memory = world.gradient(0, x) - e
+    kept = error_feedback.updated(world.gradient(0, x), memory, b, lambda e: world.normalised(e, a))[1]
     if instance.get("clients") == 1:
-        memory = number(instance, "estimate") * L * s
-        g, _value = f.at(x, memory + left_over)
+        world.tell(kept, number(instance, "estimate") * L)  # in units of gamma
+        after = error_feedback.alpha_norm_ec(world, ErrorFeedback(x, (memory,), memory), 1, a, b).x
     else:
-        g, _value = f.at(x)
-    after, _value = f.at(x - s)
-    f.problem.add_constraint(L**2 * s**2 <= (most / r) ** 2 * e**2)
-    values = {"residual^2": (left_over + after - g) ** 2, "R": 1, "residual_0": r, "alpha": a, "beta": b}
-    values |= {"gamma": number({"step": "1", **instance}, "step") * most / L, "L_max": L}
-    return WorstCase(f.problem, values, "the next residual, squared", unit=e**2 / r**2, squared=True)
+        after = x - Vector(Point())
+    f.problem.add_constraint(L**2 * world.square(x - after) <= (most / r) ** 2 * world.square(e))
+    values = {"residual^2": world.square(world.gradient(0, after) - kept), "R": 1, "residual_0": r, "alpha": a}
+    values |= {"beta": b, "gamma": number({"step": "1", **instance}, "step") * most / L, "L_max": L}
+    unit = world.square(e) / r**2
+    return WorstCase(f.problem, values, "the next residual, squared", unit=unit, squared=True)
 
 
 def clip21_descent(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
@@ -140,14 +138,15 @@ def clip21_residual(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
 
     L, tau, moved = number(instance, "L"), number(instance, "tau"), number(instance, "moved")
     f = Objective(instance, L, bounded=False)
-    x, s, e = f.problem.set_initial_point(), Point(), Point()
-    g, _value = f.at(x)
-    after, _value = f.at(x - s)
-    f.problem.add_constraint(L**2 * s**2 <= moved**2 * e**2)
-    left_over = max(0.0, 1.0 - tau)
-    values = {"residual^2": (left_over * e + after - g) ** 2, "R": 1, "residual_0": 1, "tau": tau, "L_max": L}
-    values |= {"gamma": GAMMA, "estimate": moved / (GAMMA * L)}
-    return WorstCase(f.problem, values, "the next residual, squared", unit=e**2, squared=True)
+    world = FunctionClass(f.problem, [f.function])
+    x, s, e = Vector(f.problem.set_initial_point()), Vector(Point()), Vector(Point())
+    world.tell(e, 1.0)
+    memory = world.gradient(0, x) - e
+    kept = error_feedback.updated(world.gradient(0, x), memory, world.one, lambda e: world.bounded(e, tau))[1]
+    f.problem.add_constraint(L**2 * world.square(s) <= moved**2 * world.square(e))
+    values = {"residual^2": world.square(world.gradient(0, x - s) - kept), "R": 1, "residual_0": 1, "tau": tau}
+    values |= {"L_max": L, "gamma": GAMMA, "estimate": moved / (GAMMA * L)}
+    return WorstCase(f.problem, values, "the next residual, squared", unit=world.square(e), squared=True)
 
 
 def clip21_inactive(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
@@ -164,16 +163,18 @@ def clip21_inactive(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     clients = [Objective(instance, L_i, problem, bounded=False) for L_i in smoothness]
     L = sum(smoothness) / n
     gamma = number(instance, "gamma L") / L
-    x = problem.set_initial_point()
-    found = [f.at(x) for f in clients]
-    g = sum((gradient for gradient, _value in found[1:]), found[0][0]) / n
-    value = sum((v for _gradient, v in found[1:]), found[0][1]) / n
-    after, _value = clients[0].at(x - gamma * g)
-    lowest = [f.at(x - g / L)[1] for f in clients]
+    world = FunctionClass(problem, [f.function for f in clients])
+    x = Vector(problem.set_initial_point())
+    g = tuple(world.gradient(i, x) for i in range(n))
+    world.tell(world.zero, 0)  # the residuals
+    after = error_feedback.clip21(world, ErrorFeedback(x, g, average(g)), gamma, 0)
+    value = sum((world.value(i, x) for i in range(1, n)), world.value(0, x)) / n
+    values = {"residual^2": world.square(world.gradient(0, after.x) - after.v_i[0]), "R": 0, "residual_0": 0}
+    lowest = [f.at((x - average(g) / L).known)[1] for f in clients]
     floor = Expression(is_leaf=False, decomposition_dict={})
     problem.add_constraint(floor <= sum(lowest[1:], lowest[0]) / n)
-    values = {"residual^2": (after - found[0][0]) ** 2, "R": 0, "residual_0": 0, "gap": value, "gamma": gamma, "L": L}
-    values |= {"L_max": max(smoothness), "tau^2": (gamma * max(smoothness)) ** 2 * 2 * L * value}
+    values |= {"gap": value, "gamma": gamma, "L": L, "L_max": max(smoothness)}
+    values |= {"tau^2": (gamma * max(smoothness)) ** 2 * 2 * L * value}
     return WorstCase(problem, values, "the next residual of a client, squared", squared=True)
 
 
@@ -189,3 +190,64 @@ def grid_of(build: Any, axes: Iterable[Mapping[str, Any]], expected: str = "hold
 
 def _words(value: Any) -> str:
     return f"({', '.join(value)})" if isinstance(value, list) else str(value)
+
+
+RADIUS = 2.0
+"""The length r in the unit of the letters' numbers: 1 would hide a wrong power."""
+
+
+def _pair() -> tuple[Any, Any, Any]:
+    from PEPit import PEP
+
+    problem = PEP()
+    return problem, problem.set_initial_point(), problem.set_initial_point()
+
+
+def bounded(_: Statement, instance: Mapping[str, Any], sign: float = 1.0) -> Performance:
+    """(7), ||h|| <= 1 for h = Norm_alpha(g), as ||p|| <= ||g|| for p = ||g|| h: h is parallel to p, g = alpha h + p.
+
+    Only <h, p> >= 0 is told. instance: ``alpha``. sign: of alpha.
+    """
+    problem, h, p = _pair()
+    g = sign * number(instance, "alpha") * h + p
+    problem.add_constraint(h * p >= 0)
+    return Performance(problem, p**2, g**2, "||g||^2 ||Norm_alpha(g)||^2 against ||g||^2")
+
+
+def normalisation(_: Statement, instance: Mapping[str, Any], shift: float = 0.0) -> WorstCase:
+    """One half of (8), of ||g - beta h||^2 for h = kappa g with kappa = 1/(alpha + r).
+
+    instance: ``alpha``, ``beta`` in units of r; ``half`` "<=" or ">=". shift: added to alpha in the operator alone.
+    """
+    alpha, beta = number(instance, "alpha"), number(instance, "beta")
+    size = alpha + shift + 1  # 1/kappa; multiplied with it the conditions have dyadic numbers
+    problem, g, h = _pair()
+    short = beta <= size  # no overshoot
+    if instance["half"] == "<=":
+        # The far end of the diameter is g/beta, which (1/beta) g - h = 0 would be.
+        problem.add_constraint((size * h - g) * (beta * h - g) <= 0)
+    elif short:
+        problem.add_constraint(size**2 * h**2 <= g**2)
+    else:
+        problem.add_constraint(size * (g * h) >= g**2)
+    values = {"rest^2": (g - beta * h) ** 2, "alpha": RADIUS * alpha, "beta": RADIUS * beta, "r": RADIUS}
+    what = f"||g - beta Norm_alpha(g)||^2 {instance['half']} what (8) has"
+    return WorstCase(problem, values, what, direction=instance["half"], unit=g**2 / RADIUS**2)
+
+
+def clipping(_: Statement, instance: Mapping[str, Any], factor: float = 1.0) -> WorstCase:
+    """One half of ||h - g|| = max(0, r - tau), h the projection of g to the ball of radius tau.
+
+    "<=": h is nearer to g than any other point of the ball, so that <g - h, y - h> <= 0 for y = kappa g, or g itself;
+    ">=": h lies in the ball. instance: ``tau`` in units of r, ``half``. factor: times tau in the operator alone.
+    """
+    tau = number(instance, "tau")
+    kappa = min(1.0, factor * tau)
+    problem, g, h = _pair()
+    if instance["half"] == "<=":
+        problem.add_constraint((g - h) * (kappa * g - h) <= 0)
+    else:
+        problem.add_constraint(h**2 <= (factor * tau) ** 2 * g**2)
+    values = {"rest^2": (h - g) ** 2, "r": RADIUS, "tau": RADIUS * tau}
+    what = f"||Clip_tau(g) - g||^2 {instance['half']} max(0, ||g|| - tau)^2"
+    return WorstCase(problem, values, what, direction=instance["half"], unit=g**2 / RADIUS**2, squared=True)

@@ -170,13 +170,12 @@ def _noise_terms(statement: Statement, instance: Mapping[str, Any]) -> list[Case
             c, beta_0, epsilon, log = (Fraction(text) for text in texts)
             for n, d in ((1, 1), (10, 3)):
                 own = {"K": K, "c": c, "beta_0": beta_0, "epsilon": epsilon, "n": n, "d": d}
-                exact = {**own, "delta": sp.exp(-sp.sympify(log))}
+                exact, values = {**own, "delta": sp.exp(-sp.sympify(log))}, {**own, "log": log}
                 variance = evaluate(chosen["sigma"] ** 2, exact, statement.id)
                 moment = 4 * second_moment(K, n, d, Fraction(1), evaluate(chosen["beta"], own, statement.id)) * variance
                 printed = squared(statement, exact, "privacy noise")
-                values = {"K": K, "c": c, "beta_0": beta_0, "epsilon": epsilon, "log": log, "n": n, "d": d}
-                cases.append(Case(values, moment, printed))
-                cases.append(Case({**values, "compared": "the other way"}, printed, moment))
+                cases += [Case(values, moment, printed)]
+                cases += [Case({**values, "compared": "the other way"}, printed, moment)]
     return cases
 
 
@@ -199,12 +198,8 @@ _BEYOND = {
 _OTHER = {"just outside n as the number of clients": {**next(iter(PRIVATE.values())), "stated": {"n": "+1/50"}}}
 _FLAT_RUNS = {
     "runs": [
-        [2, 1, 1, 16, 16],
-        [8, 1, 1, 16, 64],
-        [8, 16, 1, 16, 16],
-        [2, 1, 16, 16, 64],
-        [2, 1, 1, 256, 64],
-        [1000, 1, 1, 16, 64],
+        *([2, 1, 1, 16, 16], [8, 1, 1, 16, 64], [8, 16, 1, 16, 16]),
+        *([2, 1, 16, 16, 64], [2, 1, 1, 256, 64], [1000, 1, 1, 16, 64]),
     ],
 }
 """K, n, d, log(1/delta), epsilon: t = 1/2, and 1/4 in the second, third and last."""

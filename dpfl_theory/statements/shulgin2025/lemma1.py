@@ -13,7 +13,7 @@ from dpfl_theory.statements.claims import Case, Outcome, Values
 from dpfl_theory.statements.formula import Letters, at, letters_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.shulgin2025 import _letters as shu
-from dpfl_theory.statements.shulgin2025 import _operators as operators
+from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.symbolic import all_equal, equal
 
 __all__ = ["LEMMA1", "STATEMENTS", "TABLE1", "clipped", "length", "smoothed", "top"]
@@ -205,13 +205,13 @@ LEMMA1: Statement = Statement(
         Check("exact", "(8) for rational vectors", _rest, _OF_LEMMA1),
         *checks(
             "worst-case",
-            operators.bounded,
+            worst.bounded,
             {f"(7), alpha = {a} ||g||": {"alpha": a} for a in ("1/2", "3")},
             part=_SEVENTH,
         ),
         *checks(
             "worst-case",
-            operators.normalisation,
+            worst.normalisation,
             {
                 f"(8), {half}, alpha = {a}, beta = {b} in units of ||g||": {"alpha": a, "beta": b, "half": half}
                 for half in ("<=", ">=")
@@ -257,7 +257,7 @@ TABLE1: Statement = Statement(
         Check("exact", "smoothed normalisation", _of_lemma1, _OF_LEMMA1, part=_THIRD),
         *checks(
             "worst-case",
-            operators.clipping,
+            worst.clipping,
             {
                 f"clipping, {half}, tau = {tau} ||g||": {"tau": tau, "half": half}
                 for half, lengths in (("<=", ("1/8", "1/2", "1", "3")), (">=", ("1/8", "1/2", "7/8")))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -12,62 +12,48 @@ from dpfl_theory.statements.claims import Case, Outcome, Values
 from dpfl_theory.statements.formula import Letters, at, letters_of, total
 from dpfl_theory.statements.model import Assumption, Check, Remark, Sides, Source, Statement, checks
 from dpfl_theory.statements.shulgin2025 import _letters as shu
+from dpfl_theory.statements.shulgin2025 import _line as line
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._experiments import runs
-from dpfl_theory.statements.shulgin2025._instances import BEYOND, TRACKED
-from dpfl_theory.statements.shulgin2025._line import (
-    OVERSHOOTS,
-    RESIDUALS,
-    SMALL_BETA,
-    left_over,
-    one_step,
-    residual_after_update,
-)
+from dpfl_theory.statements.shulgin2025._instances import BEYOND, NO_OVERSHOOT, OVERSHOOTING, WITHIN
+from dpfl_theory.statements.shulgin2025._line import OVERSHOOTS, RESIDUALS, SMALL_BETA, most_left_over
 from dpfl_theory.statements.symbolic import all_equal
 
-__all__ = ["LARGER_BETA", "LEMMA2", "REPAIRED", "STATEMENTS", "after_update", "most_left_over"]
+__all__ = ["LARGER_BETA", "LEMMA2", "REPAIRED", "STATEMENTS", "after_update"]
 
 
-def most_left_over(s: Mapping[str, Any]) -> Any:
-    """A of `left_over` in a statement's letters."""
-    over = sp.Max(0, sp.sqrt(s["beta"]) - sp.sqrt(s["alpha"])) ** 2
-    return sp.Max(s["R"] - s["beta"] * s["R"] / (s["alpha"] + s["R"]), over)
+def _swept(statement: Statement, instance: Mapping[str, Any]) -> Iterator[tuple[Fraction, Fraction, list[Fraction]]]:
+    """alpha and beta, squares of the instance's roots, and residuals on a grid up to the radius, R = 1."""
+    points = int(instance["points"])
+    for a, b in instance["roots"]:
+        letters = {"R": Fraction(1), "alpha": Fraction(a) ** 2, "beta": Fraction(b) ** 2}
+        radius = at(statement, "rhs", letters)
+        yield letters["alpha"], letters["beta"], [radius * Fraction(j, points) for j in range(1, points + 1)]
 
 
 def _steps(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
-    """One round from every residual on a grid up to the radius, R = 1, the step at its limit: towards 0, and away;
-    alpha, beta are squares of the instance's roots."""
+    """One round from every residual, the step at its limit: towards 0, and away."""
     found, R = [], Fraction(1)
-    for a, b in instance["roots"]:
-        alpha, beta = Fraction(a) ** 2, Fraction(b) ** 2
+    for alpha, beta, residuals in _swept(statement, instance):
         gamma = beta * R / (alpha + R)
         fixed = {"R": R, "alpha": alpha, "beta": beta, "gamma": gamma, "L_max": Fraction(1)}
-        for r in _grid(at(statement, "rhs", fixed), instance):
+        for r in residuals:
             values = {"alpha": alpha, "beta": beta, "residual": r}
+            away = line.residual_after_update(r, alpha, beta) + gamma
             found += [
-                Values({**fixed, "residual_0": r, "residual": one_step(r, R, alpha, beta)}, values),
-                Values(
-                    {**fixed, "residual_0": r, "residual": residual_after_update(r, alpha, beta) + gamma},
-                    {**values, "gradient moves": "away"},
-                ),
+                Values({**fixed, "residual_0": r, "residual": line.one_step(r, R, alpha, beta)}, values),
+                Values({**fixed, "residual_0": r, "residual": away}, {**values, "gradient moves": "away"}),
             ]
     return found
 
 
-def _grid(radius: Fraction, instance: Mapping[str, Any]) -> list[Fraction]:
-    points = int(instance["points"])
-    return [radius * Fraction(j, points) for j in range(1, points + 1)]
-
-
 def _leavings(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
-    """What an update leaves of a residual up to the radius, that of the largest overshoot among them, against A."""
+    """What an update leaves of a residual, that of the largest overshoot among them, against A."""
     cases, R = [], Fraction(1)
-    for a, b in instance["roots"]:
-        alpha, beta = Fraction(a) ** 2, Fraction(b) ** 2
-        radius = at(statement, "rhs", {"R": R, "alpha": alpha, "beta": beta})
-        for r in (*_grid(radius, instance), max(Fraction(0), Fraction(a) * Fraction(b) - alpha), R):
+    for alpha, beta, residuals in _swept(statement, instance):
+        for r in (*residuals, max(Fraction(0), line.root(alpha) * line.root(beta) - alpha), R):
             values = {"alpha": alpha, "beta": beta, "residual": r, "after": "the update"}
-            cases.append(Case(values, residual_after_update(r, alpha, beta), left_over(R, alpha, beta)))
+            cases.append(Case(values, line.residual_after_update(r, alpha, beta), line.left_over(R, alpha, beta)))
     return cases
 
 
@@ -148,16 +134,10 @@ _OUTSIDE = (
 _ALONE = tuple({**i, "clients": 1, "estimate": "4"} for i in _OUTSIDE)
 
 
-_NOT_SMOOTH = {
-    "just not L_max-smooth": {
-        **next(i for name, (i, _) in TRACKED.items() if "= alpha" in name), "stated": {"L_max": "99/100"},
-    }
-}  # fmt: skip
+_NOT_SMOOTH = {"just not L_max-smooth": {**NO_OVERSHOOT["quadratics, beta = alpha"], "stated": {"L_max": "99/100"}}}
 _EDGE = {"class": "convex", "L": "1", "alpha": "1", "beta": "1", "residual": "1"}
 _FAR, _SUM = {**_EDGE, "residual": "51/50"}, {**_EDGE, "beta": "101/50"}
-_IN_BETWEEN = (
-    "It decides the second half of the text, on residuals between update and step; the two sides are the first."
-)
+_BETWEEN = "It decides the second half of the text, on residuals between update and step; the two sides are the first."
 
 
 def _outside(**more: Mapping[str, str]) -> tuple[Check, ...]:
@@ -211,7 +191,7 @@ LEMMA2: Statement = Statement(
         Check("exact", "no overshoot beyond the radius", _steps, {**RESIDUALS, "roots": SMALL_BETA}),
         *worst.grid_of(worst.track, _INSIDE[:3]),
         *_outside(**{"beta <= alpha": {**_EDGE, "beta": "51/50"}, "a residual of at most R": _FAR}),
-        *(c for name, (i, _) in TRACKED.items() if "= alpha" in name for c in runs({name: i})),
+        *runs(NO_OVERSHOOT),
         *runs(_NOT_SMOOTH, expected="not-applicable"),
     ),
     remark=Remark(
@@ -247,7 +227,8 @@ LARGER_BETA: Statement = replace(
         *worst.grid_of(worst.track, _OUTSIDE, "violated"),
         *worst.grid_of(worst.track, _ALONE, "violated"),
         *_outside(**{"beta < alpha + R": _SUM, "a residual of at most R": _FAR}),
-        *(c for name, (i, verdict) in TRACKED.items() for c in runs({name: i}, expected=verdict)),
+        *runs(OVERSHOOTING, expected="violated"),
+        *runs(WITHIN),
     ),
     expected="violated",
     remark=None,
@@ -280,14 +261,14 @@ REPAIRED: Statement = replace(
     checks=(
         Check("algebra", "where no step overshoots", _without_overshoot),
         Check("algebra", "where steps overshoot", _with_overshoot),
-        Check("algebra", "residuals after the update", after_update, part=_IN_BETWEEN),
+        Check("algebra", "residuals after the update", after_update, part=_BETWEEN),
         Check("exact", "no overshoot beyond the radius", _steps, RESIDUALS),
         Check("exact", "overshoots", _steps, OVERSHOOTS),
-        Check("exact", "no overshoot, after the update", _leavings, RESIDUALS, part=_IN_BETWEEN),
-        Check("exact", "overshoots, after the update", _leavings, OVERSHOOTS, part=_IN_BETWEEN),
+        Check("exact", "no overshoot, after the update", _leavings, RESIDUALS, part=_BETWEEN),
+        Check("exact", "overshoots, after the update", _leavings, OVERSHOOTS, part=_BETWEEN),
         *worst.grid_of(worst.track, _radius_grid()),
         *_outside(**{"beta < alpha + R": _SUM, "a residual of at most rho": {**_EDGE, "residual": "51/50"}}),
-        *(c for name, (i, _) in TRACKED.items() for c in runs({name: i})),
+        *runs({**OVERSHOOTING, **WITHIN}),
         *runs(BEYOND),
         *runs(_NOT_SMOOTH, expected="not-applicable"),
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,6 +17,9 @@ from dpfl_theory.statements.shulgin2025 import _letters as shu
 from dpfl_theory.statements.shulgin2025._experiments import experiment, runs
 from dpfl_theory.statements.shulgin2025._instances import NOISY, ONE_CLIENT
 from dpfl_theory.statements.symbolic import all_equal
+from dpfl_theory.worlds.base import Vector, average
+from dpfl_theory.worlds.rational import Quadratics
+from dpfl_theory.worlds.rounds.error_feedback import ErrorFeedback, error_feedback
 
 __all__ = ["LEMMA3", "STATEMENTS", "second_moment", "squared"]
 
@@ -29,35 +33,25 @@ _NOISE = Expected(
 )
 
 
-def second_moment(
-    K: int, n: int, d: int, sigma: Fraction, beta: Fraction, message: Fraction = Fraction(1), leaked: bool = False
-) -> Fraction:
-    """E||vhat^{K+1} - v^{K+1}||^2 by the recursion of second moments of (vhat, v_1, ..., v_n), which (9) and (10) move
-    linearly: vhat by (beta/n) sum_i (Delta_i + z_i), v_i by beta Delta_i.
+def second_moment(K: int, n: int, d: int, sigma: Fraction, beta: Fraction, message: Fraction = Fraction(1)) -> Fraction:
+    """E||vhat^{K+1} - v^{K+1}||^2 after K + 1 rounds.
 
-    The messages Delta_i may be random in any way, as they depend on the noise so far. Here a coordinate of each has the
-    second moment ``message`` and, with another client's, half of it; they leave the difference. leaked: a wrong
-    algorithm, in which the memories take up the noisy messages.
+    The messages Delta_i may be random in any way, as they depend on the noise so far: here a coordinate of each has the
+    second moment ``message``, and they leave the difference.
 
     >>> second_moment(2, 4, 3, Fraction(1), Fraction(2))
     Fraction(9, 1)
-    >>> second_moment(2, 4, 3, Fraction(1), Fraction(2), leaked=True)
-    Fraction(0, 1)
     """
-    noise = [[sigma * sigma if i == j else Fraction(0) for j in range(n)] for i in range(n)]
-    sent = [[message if i == j else message / 2 for j in range(n)] for i in range(n)]
-    total = [[a + b for a, b in zip(x, y)] for x, y in zip(sent, noise)]
-    # What one round adds to the second moments: of vhat, of vhat with v_i, of v_i with v_j.
-    kept = total if leaked else sent
-    server = sum((x for row in total for x in row), Fraction(0)) / (n * n)
-    mixed = [sum(row, Fraction(0)) / n for row in kept]
-    square = beta * beta
-    vhat, cross, own = Fraction(0), [Fraction(0)] * n, [[Fraction(0)] * n for _ in range(n)]
-    for _ in range(K + 1):
-        vhat += square * server
-        cross = [c + square * m for c, m in zip(cross, mixed)]
-        own = [[o + square * t for o, t in zip(x, y)] for x, y in zip(own, kept)]
-    return d * (vhat - 2 * sum(cross, Fraction(0)) / n + sum((x for row in own for x in row), Fraction(0)) / (n * n))
+    world, names = Quadratics([1] * n, [0] * n, {"noise": sigma**2, "message": message}), itertools.count()
+    state = ErrorFeedback(world.zero, (world.zero,) * n, world.zero)
+
+    def message_of(_: Vector) -> Vector:
+        return world.error("message", next(names))
+
+    for t in range(K + 1):
+        state = error_feedback(world, state, beta, message_of, lambda _: world.zero, t=t, noise=True)
+    found: Fraction = d * world.square(state.v - average(state.v_i))
+    return found
 
 
 def _sides(s: Letters) -> Sides:
@@ -132,8 +126,7 @@ LEMMA3: Statement = Statement(
         provenance="restored",
         restoration=(
             "from its proof, 'By applying the equation recursively', the triangle inequality and Jensen's inequality "
-            "over independent noises; that vhat^0 is the mean of the v_i^0, and each letter, is a "
-            "judgement"
+            "over independent noises; that vhat^0 is the mean of the v_i^0, and each letter, is a judgement"
         ),
     ),
     text=(

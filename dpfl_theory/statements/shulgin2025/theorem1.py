@@ -15,8 +15,16 @@ from dpfl_theory.statements.shulgin2025 import _many_rounds as many
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._experiments import runs
 from dpfl_theory.statements.shulgin2025._instances import QUIET, SHARP
-from dpfl_theory.statements.shulgin2025._line import INSIDE, NO_NOISE, OUTSIDE, edges, left_over, runs_on_the_line
-from dpfl_theory.statements.shulgin2025.lemma2 import after_update, most_left_over
+from dpfl_theory.statements.shulgin2025._line import (
+    INSIDE,
+    NO_NOISE,
+    OUTSIDE,
+    edges,
+    left_over,
+    most_left_over,
+    runs_on_the_line,
+)
+from dpfl_theory.statements.shulgin2025.lemma2 import after_update
 from dpfl_theory.statements.symbolic import equal
 
 __all__ = ["SHARPENED", "STATEMENTS", "THEOREM1"]

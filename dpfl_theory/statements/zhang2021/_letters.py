@@ -1,4 +1,5 @@
-"""The letters of zhang2021, each mapped once to its meaning, unit and domain.
+"""The letters of zhang2021, each mapped once to its meaning, unit and domain, and the limits that Theorem 3.1 sets to
+the steps: as printed, and as numbers that proofs, texts and runs read.
 
 Equation (1) prints f as the sum of the f_i, Appendix A.1 uses their mean (the step to (15) writes grad f as (1/N) sum
 grad f_i): here f is the mean throughout. x_t is the server's parameter, P_t the clients of round t, Delta_i an update.
@@ -6,15 +7,35 @@ grad f_i): here f is the mean throughout. x_t is the server's parameter, P_t the
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.formula import at, letters_of
-from dpfl_theory.statements.model import Expected, Statement, Symbol
+from dpfl_theory.statements.model import Assumption, Expected, Source, Statement, Symbol
 
-__all__ = ["LETTERS", "PAPER", "VERSION", "expected", "letters", "sides_with"]
+__all__ = [
+    *("LETTERS", "LOCAL_STEP", "PAPER", "PRINTED", "PROOF", "VERSION", "Limits", "StepLimits", "expected", "letters"),
+    *("hypotheses", "printed_limits", "proof_step", "repaired_limits", "sharpened_limits", "sides_with", "steps"),
+]
 
 PAPER = "zhang2021"
 VERSION = "version dated June 28, 2021"
+PROOF = f"Appendix A.1, proof of Theorem 3.1 ({VERSION})"
+
+
+def _cohort_square(name: str, of: str, sent: str) -> Symbol:
+    """E||(1/P) sum over the cohort||^2 of what is sent, in words and in LaTeX."""
+    latex = rf"\mathbb{{E}}\|\frac{{1}}{{P}}\sum_{{i \in P_t}} {sent}\|^2"
+    return Symbol(name, f"E||(1/P) sum_{{i in P_t}} {of}", (0, 2), "nonnegative", latex)
+
+
+def _product(name: str, of: str, sent: str) -> Symbol:
+    """<grad f(x_t), E (1/N) sum over the clients> of what is sent."""
+    latex = rf"\langle \nabla f(x_t), \mathbb{{E}}[\frac{{1}}{{N}}\sum_i {sent}] \rangle"
+    return Symbol(name, f"<grad f(x_t), E (1/N) sum_i {of}>", (1, 0), "real", latex)
+
 
 LETTERS = {
     s.name: s
@@ -57,48 +78,12 @@ LETTERS = {
             "nonnegative",
             r"\mathbb{E}\sum_i \|\breve{\Delta}_i\|^2",
         ),
-        Symbol(
-            "cohort_local",
-            "E||(1/P) sum_{i in P_t} Delta_i||^2 of the same updates",
-            (0, 2),
-            "nonnegative",
-            r"\mathbb{E}\|\frac{1}{P}\sum_{i \in P_t} \breve{\Delta}_i\|^2",
-        ),
-        Symbol(
-            "cohort_common",
-            "E||(1/P) sum_{i in P_t} Delta_i||^2 of the updates times alpha-bar",
-            (0, 2),
-            "nonnegative",
-            r"\mathbb{E}\|\frac{1}{P}\sum_{i \in P_t} \bar{\Delta}_i\|^2",
-        ),
-        Symbol(
-            "cohort_clipped",
-            "E||(1/P) sum_{i in P_t} Delta_i||^2 of the clipped updates",
-            (0, 2),
-            "nonnegative",
-            r"\mathbb{E}\|\frac{1}{P}\sum_{i \in P_t} \Delta_i\|^2",
-        ),
-        Symbol(
-            "first_bias",
-            "<grad f(x_t), E (1/N) sum_i (alpha_i - alpha~_i) times the update>",
-            (1, 0),
-            "real",
-            r"\langle \nabla f(x_t), \mathbb{E}[\frac{1}{N}\sum_i (\Delta_i - \tilde{\Delta}_i)] \rangle",
-        ),
-        Symbol(
-            "second_bias",
-            "<grad f(x_t), E (1/N) sum_i (alpha~_i - alpha-bar) times the update>",
-            (1, 0),
-            "real",
-            r"\langle \nabla f(x_t), \mathbb{E}[\frac{1}{N}\sum_i (\tilde{\Delta}_i - \bar{\Delta}_i)] \rangle",
-        ),
-        Symbol(
-            "common_product",
-            "<grad f(x_t), E (1/N) sum_i alpha-bar times the update>",
-            (1, 0),
-            "real",
-            r"\langle \nabla f(x_t), \mathbb{E}[\frac{1}{N}\sum_i \bar{\Delta}_i] \rangle",
-        ),
+        _cohort_square("cohort_local", "Delta_i||^2 of the same updates", r"\breve{\Delta}_i"),
+        _cohort_square("cohort_common", "Delta_i||^2 of the updates times alpha-bar", r"\bar{\Delta}_i"),
+        _cohort_square("cohort_clipped", "Delta_i||^2 of the clipped updates", r"\Delta_i"),
+        _product("first_bias", "(alpha_i - alpha~_i) times the update", r"(\Delta_i - \tilde{\Delta}_i)"),
+        _product("second_bias", "(alpha~_i - alpha-bar) times the update", r"(\tilde{\Delta}_i - \bar{\Delta}_i)"),
+        _product("common_product", "alpha-bar times the update", r"\bar{\Delta}_i"),
         Symbol(
             "cohort_product",
             "<grad f(x_t), E (1/P) sum_{i in P_t} Delta_i> of the clipped updates",
@@ -106,19 +91,9 @@ LETTERS = {
             "real",
             r"\langle \nabla f(x_t), \mathbb{E}[\frac{1}{P}\sum_{i \in P_t} \Delta_i] \rangle",
         ),
-        Symbol(
-            "first_spread",
-            "E||(1/P) sum_{i in P_t} (alpha_i - alpha~_i) times the update||^2",
-            (0, 2),
-            "nonnegative",
-            r"\mathbb{E}\|\frac{1}{P}\sum_{i \in P_t} (\Delta_i - \tilde{\Delta}_i)\|^2",
-        ),
-        Symbol(
-            "second_spread",
-            "E||(1/P) sum_{i in P_t} (alpha~_i - alpha-bar) times the update||^2",
-            (0, 2),
-            "nonnegative",
-            r"\mathbb{E}\|\frac{1}{P}\sum_{i \in P_t} (\tilde{\Delta}_i - \bar{\Delta}_i)\|^2",
+        _cohort_square("first_spread", "(alpha_i - alpha~_i) times the update||^2", r"(\Delta_i - \tilde{\Delta}_i)"),
+        _cohort_square(
+            "second_spread", "(alpha~_i - alpha-bar) times the update||^2", r"(\tilde{\Delta}_i - \bar{\Delta}_i)"
         ),
         Symbol(
             "far_square",
@@ -138,68 +113,74 @@ LETTERS = {
     )
 }
 
+
+def _seen(
+    name: str, observable: str, unit: tuple[int, int], latex: str, meaning: str, when: str = "mean", **more: bool
+) -> Expected:
+    """The expectation of one observable."""
+    return Expected(name, ((observable, 1),), unit, latex, meaning, when, **more)
+
+
 EXPECTED = {
     e.name: e
     for e in (
-        Expected(
+        _seen(
             "E_aligned",
-            (("clipped-alignment", 1),),
+            "clipped-alignment",
             (2, -2),
             r"\frac{1}{T}\sum_t \mathbb{E}[\bar{\alpha}^t \|\nabla f(x^t)\|^2]",
             "squared gradient times the mean clipping factor, on average over the rounds",
         ),
-        Expected(
+        _seen(
             "E_gradient",
-            (("gradient-norm-squared", 1),),
+            "gradient-norm-squared",
             (2, -2),
             r"\frac{1}{T}\sum_t \mathbb{E} \|\nabla f(x^t)\|^2",
             "squared gradient, on average over the rounds",
         ),
-        Expected(
-            "gamma_1", (("clipping-factor", 1),), (0, 0), r"\gamma_1(T)", "mean clipping factor over clients and rounds"
-        ),
-        Expected(
+        _seen("gamma_1", "clipping-factor", (0, 0), r"\gamma_1(T)", "mean clipping factor over clients and rounds"),
+        _seen(
             "gamma_2",
-            (("clipping-factor-squared", 1),),
+            "clipping-factor-squared",
             (0, 0),
             r"\gamma_2(T)",
             "mean square of the clients' mean clipping factor over the rounds",
         ),
-        Expected(
+        _seen(
             "E_deviation",
-            (("clipping-factor-deviation", 1),),
+            "clipping-factor-deviation",
             (0, 0),
             r"\frac{1}{T}\sum_t \mathbb{E}[\frac{1}{N}\sum_i (|\alpha_i^t - \tilde{\alpha}_i^t| + "
             r"|\tilde{\alpha}_i^t - \bar{\alpha}^t|)]",
             "how much the clipping factors differ; runs with full gradients have alpha_i = alpha~_i",
         ),
-        Expected(
+        _seen(
             "E_square_deviation",
-            (("clipping-factor-variance", 1),),
+            "clipping-factor-variance",
             (0, 0),
             r"\frac{1}{T}\sum_t \mathbb{E}[\frac{1}{N}\sum_i (|\alpha_i^t - \tilde{\alpha}_i^t|^2 + "
             r"|\tilde{\alpha}_i^t - \bar{\alpha}^t|^2)]",
             "the same, squared",
         ),
-        Expected(
+        _seen(
             "E_distance",
-            (("distance-squared", 1),),
+            "distance-squared",
             (0, 2),
             r"\mathbb{E}\|x^T - x^*\|^2",
             "squared distance to the optimum after the last round",
             "end",
         ),
-        Expected(
+        _seen(
             "E_clipped_end",
-            (("suboptimality", 1),),
+            "suboptimality",
             (1, 0),
             r"f(x^T) - f^*",
             "suboptimality after the last round with clipped updates",
             "end",
         ),
-        Expected(
+        _seen(
             "E_plain_end",
-            (("suboptimality", 1),),
+            "suboptimality",
             (1, 0),
             r"f(y^T) - f^*",
             "the same of the original FedAvg",
@@ -211,18 +192,18 @@ EXPECTED = {
 
 _AFTER = "; in a simulated round that starts at x* with eta_g = 1, the squared distance from it"
 EXPECTED |= {
-    name: Expected(name, (("descent-product", 1),), LETTERS[name].unit, LETTERS[name].latex, LETTERS[name].meaning)
+    name: _seen(name, "descent-product", LETTERS[name].unit, LETTERS[name].latex, LETTERS[name].meaning)
     for name in ("cohort_product", "common_product")
 }
 EXPECTED |= {
-    s.name: Expected(s.name, ((observable, 1),), s.unit, s.latex, s.meaning + more, "end")
+    s.name: _seen(s.name, observable, s.unit, s.latex, s.meaning + more, "end")
     for s, observable, more in (
         (LETTERS["cohort_clipped"], "distance-squared", _AFTER),
         (LETTERS["cohort_common"], "distance-squared", _AFTER),
         (LETTERS["cohort_local"], "distance-squared", _AFTER),
         (LETTERS["E_next"], "suboptimality", ", counted from f^*"),
-        (LETTERS["drift_square"], "signal-squared", "; simulated as the square of a signal"),
-        (LETTERS["local_squares"], "distance-squared", "; simulated as N times that of one client, drawn"),
+        (LETTERS["drift_square"], "local-mean-drift", ""),
+        (LETTERS["local_squares"], "local-updates-squared", ""),
     )
 }
 
@@ -246,3 +227,93 @@ def sides_with(statement: Statement, **values: Any) -> tuple[Any, Any]:
     """
     all_of_them = {**letters_of(statement), **values}
     return at(statement, "lhs", all_of_them), at(statement, "rhs", all_of_them)
+
+
+def proof_step(id_: str, title: str, equation: str, note: str, text: str, **more: Any) -> Statement:
+    """A step of the proof of Theorem 3.1."""
+    source = Source(PAPER, PROOF, equation, note)
+    return Statement(id=id_, kind="step", title=title, source=source, text=text, **more)
+
+
+# The limits of the steps.
+
+PRINTED = "eta_g eta_l <= min{P/(48Q), P/(6QL(P-1))} and eta_l <= 1/(sqrt(60) QL)"
+
+Limits = Callable[[Mapping[str, Any]], str | None]
+"""Why the steps are outside the hypotheses, None if they are not."""
+
+
+def printed_limits(v: Mapping[str, Any]) -> str | None:
+    """eta_g eta_l <= min{P/(48Q), P/(6QL(P-1))} and eta_l <= 1/(sqrt(60) QL)."""
+    P, Q, L, product = v["P"], v["Q"], v["L"], v["eta_g"] * v["eta_l"]
+    if 60 * (v["eta_l"] * Q * L) ** 2 > 1:
+        return f"eta_l = {v['eta_l']} exceeds 1/(sqrt(60) QL)"
+    if 48 * Q * product > P or 6 * Q * L * (P - 1) * product > P:
+        return f"eta_g eta_l = {product} exceeds min{{P/(48Q), P/(6QL(P-1))}}"
+    return None
+
+
+@dataclass(frozen=True)
+class StepLimits:
+    """eta_l <= 1/(sqrt(local) QL) and eta_g eta_l <= min{P/(product QL), P/(pairs QL(P-1))}, all without a unit.
+
+    >>> print(StepLimits(60, 20).text)
+    eta_g eta_l <= min{P/(20QL), P/(6QL(P-1))} and eta_l <= 1/(sqrt(60) QL)
+    >>> StepLimits(60, 20)({"P": 1, "Q": 1, "L": 1, "eta_l": 0.5, "eta_g": 1})
+    'eta_l = 0.5 exceeds 1/(sqrt(60) QL)'
+    """
+
+    local: int
+    product: int
+    pairs: int = 6
+
+    @property
+    def text(self) -> str:
+        return f"eta_g eta_l <= {self._products} and eta_l <= 1/(sqrt({self.local}) QL)"
+
+    @property
+    def _products(self) -> str:
+        return f"min{{P/({self.product}QL), P/({self.pairs}QL(P-1))}}"
+
+    def __call__(self, v: Mapping[str, Any]) -> str | None:
+        P, Q, L, product = v["P"], v["Q"], v["L"], v["eta_g"] * v["eta_l"]
+        if self.local * (v["eta_l"] * Q * L) ** 2 > 1:
+            return f"eta_l = {v['eta_l']} exceeds 1/(sqrt({self.local}) QL)"
+        if self.product * Q * L * product > P or self.pairs * Q * L * (P - 1) * product > P:
+            return f"eta_g eta_l = {product} exceeds {self._products}"
+        return None
+
+
+repaired_limits = StepLimits(local=120, product=120)
+sharpened_limits = StepLimits(local=60, product=20)
+
+
+def _local_step(problem: Any, v: Mapping[str, Any]) -> str | None:
+    product = v["eta_l"] * v["Q"] * v["L"]
+    return None if 60 * product**2 <= 1 else f"eta_l = {v['eta_l']} exceeds 1/(sqrt(60) QL)"
+
+
+LOCAL_STEP = Assumption("eta_l <= 1/(sqrt(60) QL)", _local_step)
+
+
+def steps(limits: Limits, text: str) -> Assumption:
+    """The limits of the steps, up to rounding."""
+    return Assumption(text, lambda problem, v: limits({**v, "eta_g": v["eta_g"] * (1 - Fraction(1, 10**12))}))
+
+
+def hypotheses(limits: Limits, text: str) -> tuple[Assumption, ...]:
+    """Those of Theorem 3.1, with these limits of the steps."""
+
+    def cohort(problem: Any, v: Mapping[str, Any]) -> str | None:
+        return None if 1 <= v["P"] <= v["N"] else f"P = {v['P']} is not a number of clients between 1 and N"
+
+    def smooth(problem: Any, v: Mapping[str, Any]) -> str | None:
+        if problem is None or problem.constants.L_max <= v["L"] * (1 + 1e-12):
+            return None
+        return f"some f_i is not L-smooth: L = {v['L']:.6g}, the largest constant is {problem.constants.L_max:.6g}"
+
+    return (
+        steps(limits, text),
+        Assumption("exactly P of the N clients take part in every round", cohort),
+        Assumption("every f_i is L-smooth", smooth),
+    )

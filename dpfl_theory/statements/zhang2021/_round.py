@@ -1,196 +1,228 @@
-"""One round of DP-FedAvg on scalar quadratics with stochastic gradients, in rational arithmetic: everything that the
-steps of zhang2021's proof speak of.
+"""One round of DP-FedAvg in a world: everything that the steps of zhang2021's proof speak of.
 
-With a threshold c all noise paths of a client (`_clients`) are enumerated; without one the moments are known in closed
-form, for any Q. Cohorts are enumerated.
-
-Samplings: ``without`` replacement (P_t is a subset of [N], as in Algorithm 3); ``anew``: P independent draws, and a
-client that is drawn twice runs twice; ``shared``: the same, but it runs once and counts twice.
+`Phases` are the local phases of all clients, by what they send: given x_t clients run independently of each other, so
+that a phase counts by the mean and the variance of its message, and the cohort is drawn among these. The world says
+what a client is: a scalar quadratic in rational arithmetic (`ScalarRound`), or any smooth function
+(`_worst_cases`).
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 from dpfl_theory.statements.claims import Values
 from dpfl_theory.statements.model import Statement
-from dpfl_theory.statements.zhang2021._clients import Client, Moments, Path, mean_square, shifted
+from dpfl_theory.worlds.base import EVEN, SKEWED, Vector, World, average, expected
+from dpfl_theory.worlds.rational import Quadratics
+from dpfl_theory.worlds.rounds.fedavg import draws, fedavg, local_phase
 
-__all__ = ["SAMPLINGS", "ScalarRound", "rounds"]
+__all__ = ["Phases", "ScalarRound", "rounds"]
 
 F = Fraction
-SAMPLINGS = ("without", "anew", "shared")
+KINDS = ("clipped", "first", "second", "known", "common", "local", "sum")
+_SQUARED = ("clipped", "common", "local", "first", "second")
+
+
+class Phases:
+    """Every client's local phase of Q steps from x, by what it sends.
+
+    The kinds are ``clipped`` Delta, ``known`` Delta~ (times alpha~), ``common`` (times alpha-bar), ``local`` (alpha-bar
+    times the gradients without noise), ``first`` Delta - Delta~, ``second`` Delta~ - common, ``sum`` (the gradients
+    without noise, summed). known: alpha~_i of every client; noisy: whether gradients have errors; thresholds: of every
+    client, as the world's ``bounded`` takes them; None for no clipping.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        x: Vector,
+        eta: Any,
+        Q: int,
+        known: Sequence[Any],
+        *,
+        noisy: bool,
+        thresholds: Sequence[Any] | None = None,
+    ) -> None:
+        self.world, self.x, self.eta, self.Q, self.noisy = world, x, eta, Q, noisy
+        self.known, self.thresholds = known, thresholds
+        self.alpha = sum(known[1:], known[0]) / len(known)
+        self.slope = average([world.gradient(i, x) for i in range(world.clients)])
+        self._sent = {kind: [] for kind in KINDS}  # type: dict[str, list[Vector]]
+        for i in range(world.clients):
+            found = expected(world, lambda i=i: self._observed(i))  # type: ignore[misc]
+            for kind, of_kind in self._sent.items():
+                first = found[kind]
+                world.declare(kind, i, variance=found[f"{kind}, squared"] - world.inner(first, first))
+                of_kind.append(Vector(first))
+
+    def _observed(self, i: int) -> dict[str, Any]:
+        """The messages of client i's phase, and their squares."""
+        world, alpha = self.world, self.alpha
+        path = local_phase(world, i, self.x, self.eta, self.Q, errors=self.noisy)
+        moved = path[-1] - self.x
+        clipped = moved if self.thresholds is None else world.bounded(moved, self.thresholds[i])
+        total = self.Q * average([world.gradient(i, y) for y in path[:-1]])
+        sent = {
+            "clipped": clipped,
+            "first": clipped - self.known[i] * moved,
+            "second": (self.known[i] - alpha) * moved,
+            "known": self.known[i] * moved,
+            "common": alpha * moved,
+            "local": -self.eta * alpha * total,
+            "sum": total,
+        }
+        sent = {kind: world.settled(v) for kind, v in sent.items()}
+        return {k: v.known for k, v in sent.items()} | {f"{k}, squared": world.square(v) for k, v in sent.items()}
+
+    def message(self, kind: str, i: int, run: int = 0) -> Vector:
+        """What client i sends in one of its runs, by its mean and its variance."""
+        return self._sent[kind][i] + self.world.error(kind, i, run=run)
+
+    def mean(self, kind: str) -> Vector:
+        """The mean of all clients' messages."""
+        return average([self.message(kind, i) for i in range(self.world.clients)])
+
+    def cohort(self, kind: str, P: int, sampling: str) -> dict[str, Any]:
+        """E <grad f, (1/P) sum over the cohort>, as ``product``, and the mean ``square`` of that sum over P."""
+        world = self.world
+
+        def heard() -> dict[str, Any]:
+            mean = average([self.message(kind, i, run) for i, run in draws(world, P, sampling)])
+            return {"product": world.product(self.slope, mean), "square": world.square(mean)}
+
+        return expected(world, heard)
+
+    def letters(self, P: int, sampling: str) -> dict[str, Any]:
+        """The letters of the proof (`_letters.LETTERS`) in a round with this cohort."""
+        world, Q, everyone = self.world, self.Q, range(self.world.clients)
+        squares = {kind: self.cohort(kind, P, sampling) for kind in _SQUARED}
+
+        def along(kind: str) -> Any:
+            return world.product(self.slope, self.mean(kind))
+
+        return {
+            "eta_l": self.eta,
+            "alpha": self.alpha,
+            "square": world.square(self.slope),
+            "cohort_product": squares["clipped"]["product"],
+            "first_bias": along("clipped") - along("known"),
+            "second_bias": along("known") - along("common"),
+            "common_product": along("common"),
+            "local_square": world.square(self.mean("local")),
+            "local_squares": sum(world.square(self.message("local", i)) for i in everyone),
+            "far_square": world.square(Q * self.slope + self.mean("sum")) / Q,
+            "drift_square": world.square(self.mean("sum") - Q * self.slope) / Q,
+            "cohort_clipped": squares["clipped"]["square"],
+            "cohort_common": squares["common"]["square"],
+            "cohort_local": squares["local"]["square"],
+            "first_spread": squares["first"]["square"],
+            "second_spread": squares["second"]["square"],
+        }
 
 
 class ScalarRound:
-    """A round from x.
+    """A round from x with clients f_i(x) = q_i (x - m_i)^2/2, q_i of either sign, in rational arithmetic.
 
     instance: q, m (one each per client, as texts), x, Q, ``eta Q L`` or eta_l, eta_g, P, sampling, c (absent: no
-    clipping), noise s, law, sigma (deviation of the privacy noise), L (absent: the largest |q_i|).
+    clipping), noise s, law (``even``, or ``skew``), sigma (deviation of the privacy noise), L (absent: the largest
+    |q_i|). A noise of its own is added in every local step, with mean 0 and variance s^2.
     """
 
     def __init__(self, instance: Mapping[str, Any]) -> None:
-        self.clients = tuple(Client(F(q), F(m)) for q, m in zip(instance["q"], instance["m"], strict=True))
-        self.x, self.Q, self.P = F(instance["x"]), int(instance["Q"]), int(instance["P"])
-        self.N = len(self.clients)
-        self.L = F(instance.get("L", max(abs(client.q) for client in self.clients)))
-        if any(abs(client.q) > self.L for client in self.clients) or not 1 <= self.P <= self.N:
+        q, m = (tuple(map(F, instance[name])) for name in ("q", "m"))
+        self.x, self.Q, self.P, self.N = F(instance["x"]), int(instance["Q"]), int(instance["P"]), len(q)
+        self.L = F(instance.get("L", max(map(abs, q))))
+        if any(abs(h) > self.L for h in q) or not 1 <= self.P <= self.N:
             raise ValueError("L is no smoothness constant of every client, or P is not a number of clients")
         self.eta = F(instance["eta_l"]) if "eta_l" in instance else F(instance["eta Q L"]) / (self.Q * self.L)
         self.eta_g = F(instance.get("eta_g", 1))
         self.sampling = str(instance.get("sampling", "without"))
-        if self.sampling not in SAMPLINGS:
-            raise ValueError(f"sampling {self.sampling!r} is none of {SAMPLINGS}")
         self.c = F(instance["c"]) if "c" in instance else None
-        self.s, self.sigma = F(instance.get("noise", 0)), F(instance.get("sigma", 0))
-        self.law = str(instance.get("law", "even"))
-
-    @cached_property
-    def factors(self) -> tuple[tuple[Fraction, ...], Fraction]:
-        """alpha~_i of every client, and their mean."""
-        sums = [client.sums(self.x, self.eta, self.Q, self.s)[0].first for client in self.clients]
-        found = tuple(F(1) if self.c is None else self.c / max(self.c, self.eta * abs(total)) for total in sums)
-        return found, sum(found, F(0)) / self.N
-
-    @cached_property
-    def _paths(self) -> tuple[tuple[Path, ...], ...]:
-        return tuple(tuple(k.paths(self.x, self.eta, self.Q, self.s, self.law)) for k in self.clients)
+        self.s, self.sigma = abs(F(instance.get("noise", 0))), F(instance.get("sigma", 0))
+        shape = {"even": EVEN, "skew": SKEWED}[str(instance.get("law", "even"))]
+        self.world = Quadratics(q, [h * at for h, at in zip(q, m, strict=True)], {"error": self.s**2}, shape)
+        ends = [local_phase(self.world, i, Vector(self.x), self.eta, self.Q)[-1].known for i in range(self.N)]
+        # Without clipping nothing looks at the errors, and no path is enumerated, however many there are.
+        self.phases = Phases(
+            self.world,
+            Vector(self.x),
+            self.eta,
+            self.Q,
+            [F(1) if self.c is None else self.c / max(self.c, abs(end - self.x)) for end in ends],
+            noisy=bool(self.s),
+            thresholds=None if self.c is None else [self.c] * self.N,
+        )
 
     @property
-    def longest(self) -> Fraction:
-        """The length of the longest stochastic gradient."""
-        return max(path.longest for paths in self._paths for path in paths)
-
-    def alpha(self, path: Path) -> Fraction:
-        """The factor alpha_i of one local phase."""
-        return F(1) if self.c is None else self.c / max(self.c, self.eta * abs(path.total))
-
-    def moments(self, kind: str) -> list[Moments]:
-        """Of each client's update: ``clipped`` Delta, ``known`` Delta~ (times alpha~), ``common`` (times alpha-bar),
-        ``local`` (alpha-bar times the gradients without noise), ``first`` Delta - Delta~, ``second`` Delta~ - common,
-        ``sum`` (the gradients without noise, summed)."""
-        known, mean = self.factors
-        found = []
-        for i, client in enumerate(self.clients):
-            if self.c is None or kind not in ("clipped", "first"):
-                noisy, plain = client.sums(self.x, self.eta, self.Q, self.s)
-                of, factor = {
-                    "clipped": (noisy, F(1)),
-                    "known": (noisy, known[i]),
-                    "common": (noisy, mean),
-                    "local": (plain, mean),
-                    "first": (noisy, F(0)),
-                    "second": (noisy, known[i] - mean),
-                    "sum": (plain, -1 / self.eta),
-                }[kind]
-                scale = -self.eta * factor
-                found.append(Moments(scale * of.first, scale**2 * of.second))
-                continue
-            first = second = F(0)
-            for path in self._paths[i]:
-                factor = self.alpha(path) - (known[i] if kind == "first" else 0)
-                sent = -self.eta * path.total * factor
-                first, second = first + path.probability * sent, second + path.probability * sent**2
-            found.append(Moments(first, second))
-        return found
-
-    def _cohorts(self) -> list[tuple[int, ...]]:
-        if self.sampling == "without":
-            return list(itertools.combinations(range(self.N), self.P))
-        return list(itertools.product(range(self.N), repeat=self.P))
-
-    def cohort_mean(self, kind: str) -> Fraction:
-        """E (1/P) sum over the cohort, by enumeration."""
-        moments, cohorts = self.moments(kind), self._cohorts()
-        return sum((moments[i].first for members in cohorts for i in members), F(0)) / (self.P * len(cohorts))
-
-    def cohort_square(self, kind: str) -> Fraction:
-        """E((1/P) sum over the cohort)^2, by enumeration."""
-        moments, cohorts, total = self.moments(kind), self._cohorts(), F(0)
-        for members in cohorts:
-            if self.sampling == "anew":  # every draw is a run of its own
-                total += mean_square([moments[i] for i in members], [1] * self.P, self.P)
-            else:
-                total += mean_square(moments, [members.count(i) for i in range(self.N)], self.P)
-        return total / len(cohorts)
-
-    def _everyone(self, moments: Sequence[Moments]) -> Fraction:
-        return mean_square(moments, [1] * self.N, self.N)
+    def sigma_g(self) -> Fraction:
+        """The largest |f_i' - f'| at x."""
+        apart = (self.world.gradient(i, Vector(self.x)) - self.phases.slope for i in range(self.N))
+        return max(F(abs(slope.known)) for slope in apart)
 
     @cached_property
-    def slope(self) -> Fraction:
-        """f'(x)."""
-        return sum((client.slope(self.x) for client in self.clients), F(0)) / self.N
+    def drifts(self) -> Fraction:
+        """The middle line of (15): the mean over the clients of E sum_q (f_i'(x_q) - f_i'(x))^2."""
+        world, found = self.world, F(0)
+        for i in range(self.N):
+            path = local_phase(world, i, Vector(self.x), self.eta, self.Q, errors=bool(self.s))
+            found += sum(world.square(world.gradient(i, y) - world.gradient(i, path[0])) for y in path[:-1])
+        return found / self.N
 
     def deviations(self) -> dict[str, Fraction]:
         """Means over the clients of E|alpha_i - alpha~_i| + |alpha~_i - alpha-bar|, and of the squares."""
-        known, mean = self.factors
-        found = {"E_deviation": F(0), "E_square_deviation": F(0)}
-        for own, paths in zip(known, self._paths):
-            for name, power in (("E_deviation", 1), ("E_square_deviation", 2)):
-                noise = sum((p.probability * abs(self.alpha(p) - own) ** power for p in paths), F(0))
-                found[name] += (noise + abs(own - mean) ** power) / self.N
+        world, found = self.world, {"E_deviation": F(0), "E_square_deviation": F(0)}
+        for i, own in enumerate(self.phases.known):
+
+            def observed(i: int = i, own: Fraction = own) -> dict[str, Fraction]:
+                path = local_phase(world, i, Vector(self.x), self.eta, self.Q, errors=bool(self.s))
+                length = abs(world.resolved(path[-1] - path[0]).known)
+                apart = abs((F(1) if self.c is None else self.c / max(self.c, length)) - own)
+                return {"E_deviation": apart, "E_square_deviation": apart**2}
+
+            for power, (name, noise) in enumerate(expected(world, observed).items(), start=1):
+                found[name] += (noise + abs(own - self.phases.alpha) ** power) / self.N
         return found
 
-    def next_states(self) -> dict[Fraction, Fraction]:
-        """x_{t+1} -> its probability, without privacy noise; for sampling without replacement or anew."""
-        if self.sigma or self.sampling == "shared":
-            raise ValueError("the states are enumerated without privacy noise, and every draw runs on its own")
-        cohorts, found = self._cohorts(), dict[Fraction, Fraction]()
-        for members in cohorts:
-            for drawn in itertools.product(*(self._paths[i] for i in members)):
-                x, probability = self.x, F(1, len(cohorts))
-                for path in drawn:
-                    x -= self.eta_g * self.eta * self.alpha(path) * path.total / self.P
-                    probability *= path.probability
-                found[x] = found.get(x, F(0)) + probability
-        return found
+    def outcomes(self) -> tuple[dict[Fraction, Fraction], Fraction]:
+        """x_{t+1} -> its probability, without privacy noise, and the length of the longest stochastic gradient that
+        may be met on the way."""
+        world, ends, lengths = self.world, dict[Fraction, Fraction](), [F(0)]
 
-    def values(self) -> dict[str, Fraction]:
-        """The letters of the proof (`_letters.LETTERS`) in this round; values of f are counted from f(x_t)."""
-        slope, alpha = self.slope, self.factors[1]
-        curvature = sum((client.q for client in self.clients), F(0)) / self.N
-        moved, square = self.cohort_mean("clipped"), self.cohort_square("clipped")
-        noise = self.sigma**2 / self.P
-        local, sums = self.moments("local"), self.moments("sum")
-        plus, minus = ([shifted(m, by, sign) for m in sums] for by, sign in ((self.Q * slope, 1), (self.Q * slope, -1)))
+        def run() -> dict[str, Fraction]:
+            after = fedavg(
+                *(world, Vector(self.x), self.eta, self.eta_g, self.Q, self.P),
+                errors=bool(self.s),
+                threshold=self.c,
+                sampling=self.sampling,
+            )
+            x = world.resolved(after.x).known
+            ends[x] = ends.get(x, F(0)) + world.weight
+            for path in filter(None, after.paths):
+                lengths.extend(abs(world.resolved(a - b).known) / self.eta for a, b in pairwise(path))
+            return {}
 
-        def mean(kind: str) -> Fraction:
-            return sum((m.first for m in self.moments(kind)), F(0)) / self.N
+        expected(world, run)
+        return ends, max(lengths)
 
+    def values(self, sampling: str | None = None) -> dict[str, Fraction]:
+        """The letters of the proof (`_letters.LETTERS`) in this round, or one with another sampling; values of f are
+        counted from f(x_t)."""
+        found = self.phases.letters(self.P, sampling or self.sampling)
+        curvature, noise = sum(self.world.curvatures, F(0)) / self.N, self.sigma**2 / self.P
         return {
-            "N": F(self.N),
-            "P": F(self.P),
-            "Q": F(self.Q),
+            **found,
+            **{name: F(getattr(self, name)) for name in ("N", "P", "Q", "L", "eta_g", "sigma_g")},
             "d": F(1),
-            "L": self.L,
-            "eta_l": self.eta,
-            "eta_g": self.eta_g,
-            "sigma_l": abs(self.s),
-            "sigma_g": max(abs(client.slope(self.x) - slope) for client in self.clients),
+            "sigma_l": self.s,
             "noise_variance": self.sigma**2,
             "f_now": F(0),
-            "E_next": self.eta_g * slope * moved + curvature * self.eta_g**2 * (square + noise) / 2,
-            "square": slope**2,
-            "alpha": alpha,
-            "local_square": self._everyone(local),
-            "local_squares": sum((m.second for m in local), F(0)),
-            "cohort_local": self.cohort_square("local"),
-            "cohort_common": self.cohort_square("common"),
-            "cohort_clipped": square,
-            "first_bias": slope * (mean("clipped") - mean("known")),
-            "second_bias": slope * (mean("known") - mean("common")),
-            "common_product": slope * mean("common"),
-            "cohort_product": slope * moved,
-            "first_spread": self.cohort_square("first"),
-            "second_spread": self.cohort_square("second"),
-            "far_square": self._everyone(plus) / self.Q,
-            "drift_square": self._everyone(minus) / self.Q,
-            "drift_mean": sum((k.drifts(self.x, self.eta, self.Q, self.s) for k in self.clients), F(0)) / self.N,
+            "E_next": self.eta_g * found["cohort_product"]
+            + curvature * self.eta_g**2 * (found["cohort_clipped"] + noise) / 2,
+            "drift_mean": self.drifts,
         }
 
 
@@ -203,9 +235,10 @@ def rounds(_: Statement, instance: Mapping[str, Any], instead: Mapping[str, str]
     instead: letters that stand for another quantity of `ScalarRound.values`, by its name.
     """
     found = []
+    once = {x: ScalarRound({**instance, "x": x}) for x in instance["x"]}
     for sampling in instance.get("samplings", [instance.get("sampling", "without")]):
         for x in instance["x"]:
-            values = ScalarRound({**instance, "x": x, "sampling": sampling}).values()
+            values = once[x].values(sampling)
             values |= {letter: values[other] for letter, other in (instead or {}).items()}
             found.append(Values(values, {"x": x, "sampling": sampling, **{name: values[name] for name in _SHOWN}}))
     return found

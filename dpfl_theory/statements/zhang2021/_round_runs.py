@@ -2,7 +2,7 @@
 
 No round has stochastic gradients and clipping together: the clipping factors would be random, and (13), (16), (20) and
 (21) have letters for that, first_bias and first_spread, which are 0 in every simulated round. These letters are at work
-in the exact rounds of `_proof_instances.CLIPPED` and in the worst cases of `_step_performance` only.
+in the exact rounds of `_instances.CLIPPED` and in the worst cases of `_worst_cases` only.
 
 One letter of a step is an expectation over the lanes: the squared distance from x* after a round that starts there,
 with eta_g = 1, which is the mean square of the cohort's update; or f after the round. The other letters are computed:
@@ -21,22 +21,11 @@ from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.model import Check, Statement, checks
 
 __all__ = [
-    "AT_MINIMUM",
-    "CLIPPED",
-    "DESCENTS",
-    "DRAWN",
-    "LOCAL",
-    "MIDDLE",
-    "NOISY",
-    "PRODUCTS",
-    "SAMPLED",
-    "UNCLIPPED",
-    "WIDE",
-    "letters_of",
-    "local_phase",
-    "one_round",
-    "runs",
+    *("AT_MINIMUM", "CLIPPED", "DESCENTS", "DRAWN", "LOCAL", "MIDDLE", "NOISY", "PRODUCTS", "SAMPLED", "UNCLIPPED"),
+    *("WIDE", "letters_of", "local_phase", "one_round", "runs"),
 ]
+
+Instances = dict[str, dict[str, Any]]
 
 
 def letters_of(
@@ -166,9 +155,9 @@ def local_phase(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     """
     import numpy as np
 
+    from dpfl_theory.algorithms import NoisyGradient, TwoSidedFedAvg
     from dpfl_theory.algorithms.observables import Reach
     from dpfl_theory.problems import make
-    from dpfl_theory.statements.zhang2021._local_gradients import LocalGradients
 
     problem = make(instance["problem"]["family"], **instance["problem"]["parameters"])
     Q, deviation = int(instance["Q"]), float(instance["deviation"])
@@ -177,8 +166,9 @@ def local_phase(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     start = problem.constants.w_star + float(instance["distance"]) * direction / np.linalg.norm(direction)
     values = letters_of(problem, start, eta, Q, float("inf"), 1, deviation)
     lanes, reach = int(instance.get("lanes", 2048)), Reach.anywhere(problem)
-    algorithm = LocalGradients(eta, Q, deviation, bool(instance.get("middle", False)))
-    return Experiment(problem, algorithm, 1, start, values, lanes, reach)
+    algorithm = TwoSidedFedAvg(eta, local_steps=Q, gradient=NoisyGradient(deviation))
+    instead = {"local-mean-drift": "local-drifts"} if instance.get("middle") else {}
+    return Experiment(problem, algorithm, 1, start, values, lanes, reach, instead=instead)
 
 
 def _quadratic(**parameters: Any) -> dict[str, Any]:
@@ -187,135 +177,92 @@ def _quadratic(**parameters: Any) -> dict[str, Any]:
 
 _APART = _quadratic(heterogeneity=2.0, condition=4.0)
 _NEAR = _quadratic(heterogeneity=0.01, condition=2.0)
-_MANY = {"dimension": 200, "heterogeneity": 2.0, "condition": 1000.0}
+_MANY: dict[str, Any] = {"dimension": 200, "heterogeneity": 2.0, "condition": 1000.0}
+_FORTY = _quadratic(clients=40, dimension=3)
 _STRETCHED = _quadratic(clients=2, heterogeneity=1.0, condition=1e6, seed=35)
 """Two clients whose long axes nearly agree: L_f/mu_f = 20311."""
-_ONE_ROUND = {"problem": _APART, "P": 2, "Q": 3, "eta Q L": "129/1000"}
-_WIDE = {**_ONE_ROUND, "problem": _quadratic(clients=8, **_MANY), "P": 4, "lanes": 256}
-CLIPPED: dict[str, dict[str, Any]] = {
-    "one round in two dimensions, two of six clients, half of them clipped": {**_ONE_ROUND, "c": 1.0},
-    "one round in two dimensions, two of six clients, none clipped": {**_ONE_ROUND, "c": 10.0},
+
+
+def _round(problem: Mapping[str, Any] = _APART, P: int = 2, Q: int = 3, **more: Any) -> dict[str, Any]:
+    return {"problem": problem, "P": P, "Q": Q, "eta Q L": "129/1000", **more}
+
+
+_WIDE = _round(_quadratic(clients=8, **_MANY), 4, lanes=256)
+CLIPPED: Instances = {
+    "one round in two dimensions, two of six clients, half of them clipped": _round(c=1.0),
+    "one round in two dimensions, two of six clients, none clipped": _round(c=10.0),
 }
-NOISY: dict[str, dict[str, Any]] = {
-    "one round in two dimensions, stochastic gradients": {**_ONE_ROUND, "deviation": 1.0},
-    "one round in two dimensions, noise decides": {**_ONE_ROUND, "problem": _NEAR, "deviation": 1.0},
+NOISY: Instances = {
+    "one round in two dimensions, stochastic gradients": _round(deviation=1.0),
+    "one round in two dimensions, noise decides": _round(_NEAR, deviation=1.0),
     "four of eight clients in 200 dimensions, stochastic gradients": {**_WIDE, "deviation": 1.0},
-    "one of two clients, f of condition 20000": {**_ONE_ROUND, "problem": _STRETCHED, "P": 1, "deviation": 1.0},
-    "40 draws of 40 clients, with replacement": {
-        **_ONE_ROUND,
-        "problem": _quadratic(clients=40, dimension=3),
-        "P": 40,
-        "sampling": "anew",
-    },
+    "one of two clients, f of condition 20000": _round(_STRETCHED, 1, deviation=1.0),
+    "40 draws of 40 clients, with replacement": _round(_FORTY, 40, sampling="anew"),
 }
-SAMPLED: dict[str, dict[str, Any]] = {
-    "one round in two dimensions, two of four clients": {**_ONE_ROUND, "problem": _quadratic(clients=4)},
-    "one round in two dimensions, three of six clients": {**_ONE_ROUND, "P": 3},
+SAMPLED: Instances = {
+    "one round in two dimensions, two of four clients": _round(_quadratic(clients=4)),
+    "one round in two dimensions, three of six clients": _round(P=3),
     "four of eight clients in 200 dimensions": _WIDE,
-    "20 of 40 clients": {**_ONE_ROUND, "problem": _quadratic(clients=40, dimension=3), "P": 20, "lanes": 16384},
+    "20 of 40 clients": _round(_FORTY, 20, lanes=16384),
 }
-DRAWN: dict[str, dict[str, Any]] = {
-    f"{name}, with replacement": {**SAMPLED[name], "sampling": "anew", "lanes": 65536}
-    for name in (
-        "one round in two dimensions, two of four clients",
-        "one round in two dimensions, three of six clients",
-    )
+DRAWN: Instances = {
+    f"{name}, with replacement": {**instance, "sampling": "anew", "lanes": 65536}
+    for name, instance in SAMPLED.items()
+    if instance["problem"]["parameters"]["dimension"] == 2
 }
 """Full gradients, so that a client that is drawn twice has the same update twice."""
-_AWAY = {**_ONE_ROUND, "distance": 3.0, "lanes": 16384}
-PRODUCTS: dict[str, dict[str, Any]] = {
-    "one round in two dimensions, two of six clients, half of them clipped": {**_AWAY, "c": 1.0},
-    "one round in two dimensions, three of six clients, privacy noise": {**_AWAY, "P": 3, "c": 0.5, "sigma": 2.0},
+_AWAY: dict[str, Any] = {"distance": 3.0, "lanes": 16384}
+PRODUCTS: Instances = {
+    "one round in two dimensions, two of six clients, half of them clipped": _round(**_AWAY, c=1.0),
+    "one round in two dimensions, three of six clients, privacy noise": _round(P=3, **_AWAY, c=0.5, sigma=2.0),
 }
-UNCLIPPED: dict[str, dict[str, Any]] = {
-    "one round in two dimensions, two of six clients": {**_AWAY, "lanes": 12288},
-    "one round in two dimensions, a long local phase": {**_AWAY, "P": 5, "Q": 12, "eta Q L": "2"},
-}
-_SHORT = {"P": 2, "Q": 3, "eta Q L": "91/1000", "eta_g": "1/11", "lanes": 4096}
-DESCENTS: dict[str, dict[str, Any]] = {
-    "one round in two dimensions, clipped, privacy noise": {
-        **_SHORT,
-        "problem": _APART,
-        "c": 1.0,
-        "sigma": 10.0,
-        "distance": 1.0,
-    },
-    "one round in two dimensions, privacy noise decides": {**_SHORT, "problem": _NEAR, "c": 1.0, "sigma": 300.0},
-    "one round in two dimensions, stochastic gradients and privacy noise": {
-        **_SHORT,
-        "problem": _APART,
-        "deviation": 3.0,
-        "sigma": 5.0,
-        "distance": 2.0,
-    },
-    "four of eight clients in 200 dimensions, clipped, privacy noise": {
-        **_SHORT,
-        "problem": _WIDE["problem"],
-        "P": 4,
-        "c": 1.0,
-        "sigma": 1.0,
-        "distance": 1.0,
-        "lanes": 512,
-    },
-    "one of two clients, f of condition 20000, privacy noise": {
-        **_SHORT,
-        "problem": _STRETCHED,
-        "P": 1,
-        "c": 1.0,
-        "sigma": 1.0,
-        "distance": 30.0,
-    },
+UNCLIPPED: Instances = {
+    "one round in two dimensions, two of six clients": _round(**{**_AWAY, "lanes": 12288}),
+    "one round in two dimensions, a long local phase": {**_round(P=5, Q=12, **_AWAY), "eta Q L": "2"},
 }
 
 
-LOCAL: dict[str, dict[str, Any]] = {
-    "local steps in two dimensions, gradients decide": {
-        "problem": _APART,
-        "Q": 8,
-        "eta Q L": "129/1000",
-        "deviation": 0.1,
-        "distance": 3.0,
-    },
-    "local steps in two dimensions, noise decides": {
-        "problem": _quadratic(clients=1, heterogeneity=0.0, condition=1.0),
-        "Q": 40,
-        "eta Q L": "129/1000",
-        "deviation": 3.0,
-        "distance": 0.0,
-    },
+def _short(problem: Mapping[str, Any], P: int = 2, **more: Any) -> dict[str, Any]:
+    """With steps that the repaired theorem allows."""
+    return {**_round(problem, P), "eta Q L": "91/1000", "eta_g": "1/11", "lanes": 4096, **more}
+
+
+DESCENTS: Instances = {
+    "one round in two dimensions, clipped, privacy noise": _short(_APART, c=1.0, sigma=10.0, distance=1.0),
+    "one round in two dimensions, privacy noise decides": _short(_NEAR, c=1.0, sigma=300.0),
+    "one round in two dimensions, stochastic gradients and privacy noise": _short(
+        _APART, deviation=3.0, sigma=5.0, distance=2.0
+    ),
+    "four of eight clients in 200 dimensions, clipped, privacy noise": _short(
+        _WIDE["problem"], 4, c=1.0, sigma=1.0, distance=1.0, lanes=512
+    ),
+    "one of two clients, f of condition 20000, privacy noise": _short(_STRETCHED, 1, c=1.0, sigma=1.0, distance=30.0),
 }
-WIDE: dict[str, dict[str, Any]] = {
-    "40 clients in 200 dimensions": {
-        "problem": _quadratic(clients=40, **_MANY),
-        "Q": 4,
-        "eta Q L": "129/1000",
-        "deviation": 0.1,
-        "distance": 3.0,
-        "lanes": 64,
-    },
-    "local steps in two dimensions, Q = 100": {
-        "problem": _APART,
-        "Q": 100,
-        "eta Q L": "129/1000",
-        "deviation": 1.0,
-        "distance": 3.0,
-        "lanes": 512,
-    },
+
+
+def _local(problem: Mapping[str, Any], Q: int, deviation: float, distance: float, **more: Any) -> dict[str, Any]:
+    own = {"problem": problem, "Q": Q, "eta Q L": "129/1000", "deviation": deviation, "distance": distance}
+    return {**own, **more}
+
+
+_ALONE = _quadratic(clients=1, heterogeneity=0.0, condition=1.0)
+LOCAL: Instances = {
+    "local steps in two dimensions, gradients decide": _local(_APART, 8, 0.1, 3.0),
+    "local steps in two dimensions, noise decides": _local(_ALONE, 40, 3.0, 0.0),
 }
-MIDDLE: dict[str, dict[str, Any]] = {
+WIDE: Instances = {
+    "40 clients in 200 dimensions": _local(_quadratic(clients=40, **_MANY), 4, 0.1, 3.0, lanes=64),
+    "local steps in two dimensions, Q = 100": _local(_APART, 100, 1.0, 3.0, lanes=512),
+}
+_FAR = _quadratic(clients=2, heterogeneity=30.0, condition=1.0)
+MIDDLE: Instances = {
     f"the middle line, {name}": {**instance, "middle": True}
     for name, instance in {
         **LOCAL,
-        "local steps in two dimensions, clients far apart": {
-            "problem": _quadratic(clients=2, heterogeneity=30.0, condition=1.0),
-            "Q": 8,
-            "eta Q L": "129/1000",
-            "deviation": 0.1,
-            "distance": 0.0,
-        },
+        "local steps in two dimensions, clients far apart": _local(_FAR, 8, 0.1, 0.0),
     }.items()
 }
-AT_MINIMUM: dict[str, Any] = {**LOCAL["local steps in two dimensions, noise decides"], "Q": 64}
+AT_MINIMUM = _local(_ALONE, 64, 3.0, 0.0)
 
 
 def runs(

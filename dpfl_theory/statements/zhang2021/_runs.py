@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Experiment, Values
 from dpfl_theory.statements.model import Check, Statement, checks
-from dpfl_theory.statements.zhang2021._limits import Limits
+from dpfl_theory.statements.zhang2021._letters import Limits
 from dpfl_theory.statements.zhang2021._round import ScalarRound
 
 if TYPE_CHECKING:
@@ -51,28 +51,27 @@ def run_values(instance: Mapping[str, Any]) -> dict[str, Fraction]:
             ):
                 add(name, p * value)
             change += p * values["E_next"]
-            longest, apart = max(longest, once.longest), max(apart, values["sigma_g"])
+            ends, farthest = once.outcomes()
+            longest, apart = max(longest, farthest), max(apart, values["sigma_g"])
             if instance.get("sigma"):
                 continue  # privacy noise is not enumerated: with it a tree has one round
-            for y, q in once.next_states().items():
+            for y, q in ends.items():
                 following[y] = following.get(y, F(0)) + p * q
         states = following
     if not states and T > 1:
         raise ValueError("with privacy noise the tree has one round")
     first = ScalarRound({**instance, "x": F(instance["x"])})
-    gap = sum((k.value(first.x) for k in first.clients), F(0)) / first.N - _least(first)
     fixed = {name: values[name] for name in ("N", "P", "Q", "d", "L", "eta_l", "eta_g", "sigma_l", "noise_variance")}
-    ends = {"f_now": F(0), "E_next": change}
-    return {**fixed, **totals, **ends, "sigma_g": apart, "G": longest, "T": F(T), "gap": gap}
+    total = {"f_now": F(0), "E_next": change}
+    return {**fixed, **totals, **total, "sigma_g": apart, "G": longest, "T": F(T), "gap": _excess(first)}
 
 
-def _least(once: ScalarRound) -> Fraction:
-    """The minimum of f, whose mean curvature must be positive."""
-    curvature = sum((k.q for k in once.clients), F(0))
+def _excess(once: ScalarRound) -> Fraction:
+    """f(x) - f*, for clients whose mean curvature is positive."""
+    curvature = sum(once.world.curvatures, F(0)) / once.N
     if curvature <= 0:
         raise ValueError("f is not bounded from below")
-    x = sum((k.q * k.m for k in once.clients), F(0)) / curvature
-    return sum((k.value(x) for k in once.clients), F(0)) / once.N
+    return curvature * F(once.x - once.world.minimiser.known) ** 2 / 2
 
 
 def tree(_: Statement, instance: Mapping[str, Any]) -> list[Values]:

@@ -22,7 +22,7 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Experiment, Outcome
 from dpfl_theory.statements.formula import Letters, evaluate, letters_of, prescription_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol, checks
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import all_equal, equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 
 if TYPE_CHECKING:
@@ -121,14 +121,14 @@ def _within(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     step = prescription_of(statement)["eta_l"]
     R = _reach(s)[0].subs(s.eta_l, step)
     due = sp.Max(2 * s.G_star, 3 * s.c * s.L) / s.mu
-    found = equal(sp.expand(R), sp.expand(due), "R at the prescribed step")
-    if not found.true:
-        return found
     # Gradient descent within R: every eigenvalue h of f's Hessian in [mu, L] has |1 - eta h| <= 1 - eta mu.
     h, eta = sp.symbols("h eta", positive=True)
     near = {s.G_star: 0, s.c: 2 * eta * s.L * s.D, s.eta_l: eta, s.T: 2}  # D = R/2, and a round is left
     slack = total(statement).subs(near, simultaneous=True) / s.D**2 - (1 - eta * h) ** 2
-    return equal(slack, eta * (h - s.mu) * (2 - eta * (h + s.mu)), "what a step takes off along an eigenvector")
+    return all_equal(
+        (sp.expand(R), sp.expand(due), "R at the prescribed step"),
+        (slack, eta * (h - s.mu) * (2 - eta * (h + s.mu)), "what a step takes off along an eigenvector"),
+    )
 
 
 def _outside(statement: Statement, _: Mapping[str, Any]) -> Outcome:
@@ -143,16 +143,14 @@ def _outside(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     G, c = p * mu * R / 2, q * mu * R / (3 * L)
     C = G + L * R
     m = _reach(s)[1].subs(s.eta_l, s.c / (s.G_star + L * R)).subs({s.mu: mu, s.G_star: G})
-    found = equal(m, mu * R * (1 - p / 2), "m in these terms")
-    if not found.true:
-        return found
     slack = mu * R**2 * ((1 - p) / 2 + (1 - q) / 3 + (1 - p * q * t) / 6)
-    found = equal(sp.expand(R * m - c * C), sp.expand(slack), "R m - c C against terms that are not negative")
-    if not found.true:
-        return found
     pull = C * mu * r / (G + L * r) - G
-    found = equal(pull.subs(r, R), m, "the pull at R against m")
-    return found if not found.true else equal(pull.diff(r), C * mu * G / (G + L * r) ** 2, "how the pull grows")
+    return all_equal(
+        (m, mu * R * (1 - p / 2), "m in these terms"),
+        (sp.expand(R * m - c * C), sp.expand(slack), "R m - c C against terms that are not negative"),
+        (pull.subs(r, R), m, "the pull at R against m"),
+        (pull.diff(r), C * mu * G / (G + L * r) ** 2, "how the pull grows"),
+    )
 
 
 def _run(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
@@ -201,43 +199,22 @@ _PROBLEMS = {
 }
 
 
-def _least_squares(**parameters: Any) -> dict[str, Any]:
-    return {"family": "least-squares", "parameters": parameters}
+def _of(problem: tuple[str, dict[str, Any]], c: float, distance: float, rounds: int) -> dict[str, Any]:
+    family, parameters = problem
+    described = {"family": family, "parameters": parameters}
+    return {"problem": described, "c": c, "distance": distance, "rounds": rounds}
 
 
+_SIX = ("quadratic", {"clients": 6, "dimension": 4, "condition": 3, "heterogeneity": 2, "seed": 3})
+_LOW_RANK = ("least-squares", {"clients": 8, "dimension": 4, "records": 2, "seed": 1})
+_FLAT = ("least-squares", {"clients": 3, "dimension": 6, "records": 1, "heterogeneity": 3.0, "seed": 2})
 RUNS: dict[str, dict[str, Any]] = {
-    "six quadratics in four dimensions": {
-        "problem": {
-            "family": "quadratic",
-            "parameters": {"clients": 6, "dimension": 4, "condition": 3, "heterogeneity": 2, "seed": 3},
-        },
-        "c": 0.5,
-        "distance": 3.0,
-        "rounds": 600,
-    },
-    "least squares, no client's Hessian has full rank": {
-        "problem": _least_squares(clients=8, dimension=4, records=2, seed=1),
-        "c": 1.0,
-        "distance": 4.0,
-        "rounds": 7000,
-    },
-    "least squares, f is constant along some directions": {
-        "problem": _least_squares(clients=3, dimension=6, records=1, heterogeneity=3.0, seed=2),
-        "c": 0.2,
-        "distance": 2.0,
-        "rounds": 4000,
-    },
-    "least squares, started where nothing is clipped": {
-        "problem": _least_squares(clients=8, dimension=4, records=2, seed=1),
-        "c": 1.0,
-        "distance": 1.0,
-        "rounds": 2000,
-    },
-}
-
-RUNS |= {
-    "just above the rounds that it takes": {**RUNS["six quadratics in four dimensions"], "rounds": 436},
-    "just below the rounds that it takes": {**RUNS["six quadratics in four dimensions"], "rounds": 435},
+    "six quadratics in four dimensions": _of(_SIX, 0.5, 3.0, 600),
+    "least squares, no client's Hessian has full rank": _of(_LOW_RANK, 1.0, 4.0, 7000),
+    "least squares, f is constant along some directions": _of(_FLAT, 0.2, 2.0, 4000),
+    "least squares, started where nothing is clipped": _of(_LOW_RANK, 1.0, 1.0, 2000),
+    "just above the rounds that it takes": _of(_SIX, 0.5, 3.0, 436),
+    "just below the rounds that it takes": _of(_SIX, 0.5, 3.0, 435),
 }
 
 _STATIONARY = "It decides that the optimum is stationary, not that a run ends there, which is left to the other checks."

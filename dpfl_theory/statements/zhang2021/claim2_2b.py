@@ -1,4 +1,9 @@
-"""zhang2021 Claim 2.2, second sentence: clipping updates can end nearer to the optimum than not clipping."""
+"""zhang2021 Claim 2.2, second sentence: clipping updates can end nearer to the optimum than not clipping; and eq. (7)
+of its proof, the loss that clipping optimises in one dimension, as printed and repaired.
+
+With Lambda = (1 - (1 - eta a^2)^Q)/a^2 a client's update in one round is -Lambda grad f_i(x), and clipping it to c
+takes a step of gradient descent on a loss whose derivative is clip(Lambda grad f_i(x), c), eq. (6).
+"""
 
 from __future__ import annotations
 
@@ -7,12 +12,180 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.statements.claims import Experiment, Values
-from dpfl_theory.statements.formula import Letters
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
+from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.statements.claims import Case, Experiment, Outcome, Values
+from dpfl_theory.statements.formula import Letters, letters_of, total
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, Symbol, checks
+from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
+from dpfl_theory.statements.zhang2021._causes import HUBER_PART
 
-__all__ = ["BETTER", "better"]
+
+def reweighting(a: Fraction, eta: Fraction, Q: int) -> Fraction:
+    """Lambda of a scalar client, (1 - (1 - eta a^2)^Q)/a^2 [X^2/F].
+
+    >>> reweighting(Fraction(2), Fraction(1, 8), 1)
+    Fraction(1, 8)
+    """
+    return (1 - (1 - eta * a**2) ** Q) / a**2
+
+
+def _integral(a: Fraction, b: Fraction, weight: Fraction, c: Fraction, x: Fraction) -> Fraction:
+    """The integral of clip(Lambda f'(y), c) from the minimiser b/a to x, piece by piece."""
+    way, reach = abs(x - b / a), c / (weight * a**2)
+    inner = min(way, reach)
+    return weight * a**2 * inner**2 / 2 + c * (way - inner)
+
+
+def grown(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+    """The clipped part of the loss at x, and the integral of the clipped gradient (6) from the minimiser to x."""
+    found = []
+    for a in map(Fraction, instance["a"]):
+        b, c, eta = (Fraction(instance[name]) for name in ("b", "c", "eta_l"))
+        weight = reweighting(a, eta, instance["Q"])
+        if not weight > 0:
+            raise ValueError(f"Lambda = {weight} is not positive at a = {a}")
+        for times in map(Fraction, instance["way/reach"]):
+            x = b / a + times * c / (weight * a**2)
+            letters = {"a": a, "b": b, "c": c, "weight": weight, "residual": a * x - b}
+            letters["potential"] = _integral(a, b, weight, c, x)
+            found.append(Values(letters, {"a": a, "b": b, "c": c, "Lambda": weight, "x": x}))
+    return found
+
+
+def unclipped(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
+    """The loss where the update is not clipped, Lambda (a x - b)^2/2, and the same integral."""
+    found = grown(statement, instance)
+    return [Case(v.named, v.letters["weight"] * v.letters["residual"] ** 2 / 2, v.letters["potential"]) for v in found]
+
+
+def _loss(statement: Statement) -> Any:
+    """The clipped part of the loss as the two sides have it: what the integral would have to be."""
+    (loss,) = sp.solve(total(statement, "rhs") - total(statement, "lhs"), letters_of(statement).potential)
+    return loss
+
+
+def _derivative(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+    """For a x > b the derivative of the clipped part must be c."""
+    s, x = letters_of(statement), sp.Symbol("x", real=True)
+    above = sp.Symbol("above", positive=True)  # a x - b
+    loss = _loss(statement)
+    slope = loss.subs(s.residual, s.a * x - s.b).diff(x).subs(x, (above + s.b) / s.a)
+    return equal(sp.simplify(slope), s.c, "the derivative of the clipped part against c")
+
+
+def _continuous(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+    """Both parts must agree where |Lambda a (a x - b)| = c."""
+    s = letters_of(statement)
+    switch = s.c / (s.weight * s.a)
+    loss = _loss(statement).subs(s.residual, switch)
+    return equal(loss, s.weight * switch**2 / 2, "the two parts at the point of the switch")
+
+
+_SYMBOLS = (
+    Symbol("a", "the data A_i of a scalar client", (0, 0), "positive", "A_i"),
+    Symbol("b", "the label b_i, in the unit of A_i x", (0, 1), "real", "b_i"),
+    Symbol("residual", "A_i x - b_i", (0, 1), "real", "(A_i x - b_i)"),
+    Symbol("weight", "Lambda_i, which multiplies the gradient", (0, 0), "positive", r"\Lambda_i"),
+    *zhang.letters("c"),
+    Symbol("potential", "integral of the clipped gradient from the minimiser", (0, 2), "nonnegative", r"\int"),
+)
+
+
+def _printed_sides(s: Letters) -> Sides:
+    f = s.residual**2 / 2
+    return Sides(
+        lhs={"clipped part": s.c * sp.Abs(s.weight / s.a * f), "offset": -(s.c**2) / 2},
+        rhs={"integral": s.potential},
+    )
+
+
+def _repaired_sides(s: Letters) -> Sides:
+    return Sides(
+        lhs={
+            "clipped part": s.c * sp.Abs(s.residual / s.a),
+            "offset": -(s.c**2) / (2 * s.weight * s.a**2),
+        },
+        rhs={"integral": s.potential},
+    )
+
+
+_INSTANCE = {"a": ["1", "2", "6", "1/3"], "b": "-3", "c": "1", "eta_l": "1/50", "Q": 3}
+_INSIDE = {**_INSTANCE, "way/reach": ["0", "1/2", "-1/2", "1", "-1"]}
+_OUTSIDE = {**_INSTANCE, "way/reach": ["2", "-2", "10", "-7/5"]}
+_SIMPLE = {"a": ["1"], "b": "0", "c": "1", "eta_l": "1", "Q": 1, "way/reach": ["3"]}
+
+_PART = (
+    "The loss where the update is not clipped, Lambda_i f_i(x), is compared with the integral of the gradient; the "
+    "formula of the sides is that of the clipped part, which is left to the other checks."
+)
+
+EQ7: Statement = Statement(
+    id="zhang2021.eq7",
+    kind="step",
+    title="The Huberised loss that clipping optimises in one dimension",
+    source=Source(
+        zhang.PAPER,
+        f"proof of Claim 2.2, Section 2.1 ({zhang.VERSION})",
+        "7",
+        "the second part; both sides are what the loss grows by from its minimiser, 0 there. Lambda_i f_i has the unit "
+        "of a squared parameter; A_i is counted as a pure number, so that only c, x and b_i carry a unit",
+    ),
+    text=(
+        "When x is a scalar, f_i'(x) is the Huberized loss of Lambda_i f_i(x): Lambda_i f_i(x) if |Lambda_i A_i (A_i x "
+        "- b_i)| <= c, and c |(Lambda_i/A_i) f_i(x)| - c^2/2 otherwise; its gradient is (6), the clipped one."
+    ),
+    symbols=_SYMBOLS,
+    relation="==",
+    sides=_printed_sides,
+    homogeneous=False,
+    checks=(
+        Check("algebra", "derivative of the clipped part", _derivative, {}, "violated"),
+        Check("algebra", "continuity", _continuous, {}, "violated"),
+        Check("exact", "a = Lambda = c = 1, b = 0, x = 3", grown, _SIMPLE, "violated"),
+        Check("exact", "unclipped part", unclipped, _INSIDE, part=_PART),
+        Check("exact", "clipped part", grown, _OUTSIDE, "violated"),
+    ),
+    expected="violated",
+    erratum=Erratum(
+        cause=HUBER_PART,
+        grade="misprint",
+        effect=Effect(0.0, "Nothing changes: nothing else in the paper uses (7), and (6) has the gradient."),
+        printed="c |(Lambda_i/A_i) f_i(x)| - c^2/2 where the update is clipped",
+        true="c |(A_i x - b_i)/A_i| - c^2/(2 Lambda_i A_i^2)",
+        counterexample="A = Lambda = c = 1, b = 0, x = 3: (7) gives 4, not 5/2, and its derivative there is 3, not 1",
+        repaired="zhang2021.eq7.repaired",
+    ),
+)
+
+REPAIRED: Statement = Statement(
+    id="zhang2021.eq7.repaired",
+    kind="step",
+    title="The Huberised loss that clipping optimises in one dimension, repaired",
+    source=Source(
+        zhang.PAPER,
+        f"proof of Claim 2.2, Section 2.1 ({zhang.VERSION})",
+        "7",
+        "repaired: the residual in place of the loss, and the offset that makes the two parts meet",
+    ),
+    text=(
+        "When x is a scalar, the loss Lambda_i f_i(x) if |Lambda_i A_i (A_i x - b_i)| <= c, and c |x - b_i/A_i| - "
+        "c^2/(2 Lambda_i A_i^2) otherwise, has the clipped gradient (6) as its derivative."
+    ),
+    symbols=_SYMBOLS,
+    relation="==",
+    sides=_repaired_sides,
+    checks=(
+        Check("algebra", "derivative of the clipped part", _derivative),
+        Check("algebra", "continuity", _continuous),
+        Check("exact", "unclipped part", unclipped, _INSIDE, part=_PART),
+        Check("exact", "clipped part", grown, _OUTSIDE),
+        Check("exact", "a = Lambda = 1", grown, _SIMPLE),
+    ),
+)
+
+
+# Claim 2.2, second sentence.
 
 
 def better(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
@@ -90,4 +263,4 @@ BETTER: Statement = Statement(
     ),
 )
 
-STATEMENTS = (BETTER,)
+STATEMENTS = (BETTER, EQ7, REPAIRED)

@@ -10,10 +10,9 @@ from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import Letters, letters_of, prescription_of, total
 from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import equal
-from dpfl_theory.statements.zhang2021 import _exponents as exponents
+from dpfl_theory.statements.zhang2021 import _instances as instances
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _rate, theorem3_1, theorem3_2
-from dpfl_theory.statements.zhang2021 import _run_instances as instances
 from dpfl_theory.statements.zhang2021._causes import SAMPLED_CLIENTS
 from dpfl_theory.statements.zhang2021._sampled_noise import LONG, RANGE
 
@@ -52,21 +51,7 @@ def _follows(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 
 _REPAIRED_LETTERS = zhang.letters(
-    "gap",
-    "eta_g",
-    "eta_l",
-    "Q",
-    "T",
-    "L",
-    "sigma_l",
-    "sigma_g",
-    "P",
-    "N",
-    "d",
-    "c_prime",
-    "G",
-    "epsilon",
-    "delta",
+    *("gap", "eta_g", "eta_l", "Q", "T", "L", "sigma_l", "sigma_g", "P", "N", "d", "c_prime", "G", "epsilon", "delta")
 )
 
 COROLLARY: Statement = Statement(
@@ -158,9 +143,9 @@ REPAIRED: Statement = Statement(
     checks=(
         Check("algebra", "follows from the repaired theorems", _follows),
         Check("algebra", "best rate", _rate.best_repaired_rate),
-        *checks("monte-carlo", exponents.private, instances.PRIVATE),
-        *checks("monte-carlo", exponents.private, {**instances.PRIVATE_OUTSIDE, **_FEWER}, "not-applicable"),
-        *exponents.CHECKS,
+        *checks("monte-carlo", _rate.private, instances.PRIVATE),
+        *checks("monte-carlo", _rate.private, {**instances.PRIVATE_OUTSIDE, **_FEWER}, "not-applicable"),
+        *_rate.EXPONENTS,
     ),
     uses=("zhang2021.theorem3.1.repaired", "zhang2021.theorem3.2.repaired"),
 )

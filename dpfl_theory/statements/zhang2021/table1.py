@@ -125,23 +125,25 @@ def _checks(clipping: str, table: Mapping[Cell, Fraction]) -> tuple[Check, ...]:
     return tuple(found)
 
 
+_UPDATES = ", with Algorithm 2"
+
+
+def _table(id_: str, title: str, note: str, text: str, where: str = "", **more: Any) -> Statement:
+    source = Source(zhang.PAPER, f"Table 1, Section 2.1{where} ({zhang.VERSION})", note=note)
+    return Statement(id=id_, kind="table", title=title, source=source, text=text, relation="==", **more)
+
+
 _LONGER = {"eta_l": ["2/7", "1/2", "1", "29/20"]}
 _ENDLESS = {"eta_l": "1/50", "Q": 1000, "x": "13/9"}
 
-GRADIENT: Statement = Statement(
-    id="zhang2021.table1",
-    kind="table",
-    title="Table 1: stationary points on problem (8), gradients clipped",
-    source=Source(
-        zhang.PAPER,
-        f"Table 1, Section 2.1 ({zhang.VERSION})",
-        note="as captioned, 'FedAvg with gradient clipping': local gradients are clipped to c; eta_g = 1, all clients",
-    ),
-    text=(
+GRADIENT: Statement = _table(
+    "zhang2021.table1",
+    "Table 1: stationary points on problem (8), gradients clipped",
+    "as captioned, 'FedAvg with gradient clipping': local gradients are clipped to c; eta_g = 1, all clients",
+    (
         "Stationary points of FedAvg with gradient clipping for (8): 0 for Q = 1 and 13/9 for Q = inf without "
         "clipping, 1/2 for Q = 1 and 2/3 for Q = inf with c = 1."
     ),
-    relation="==",
     checks=(
         *_checks("gradient", PRINTED),
         Check("exact", "c = 1, Q = 1000 steps of 1/50", endless_cases, _ENDLESS, "violated"),
@@ -167,42 +169,33 @@ GRADIENT: Statement = Statement(
     ),
 )
 
-GRADIENT_REPAIRED: Statement = Statement(
-    id="zhang2021.table1.repaired",
-    kind="table",
-    title="Table 1 with gradients clipped, repaired",
-    source=Source(
-        zhang.PAPER, f"Table 1, Section 2.1 ({zhang.VERSION})", note="repaired: 13/9 in place of 2/3 at c = 1, Q = inf"
-    ),
-    text=(
+GRADIENT_REPAIRED: Statement = _table(
+    "zhang2021.table1.repaired",
+    "Table 1 with gradients clipped, repaired",
+    "repaired: 13/9 in place of 2/3 at c = 1, Q = inf",
+    (
         "Stationary points of FedAvg on (8) with every local gradient clipped: 0 and 13/9 without clipping, 1/2 and "
         "13/9 with c = 1, for Q = 1 (eta_l < 6/41) and Q = inf (eta_l < 1/18)."
     ),
-    relation="==",
     checks=(
         *_checks("gradient", GRADIENTS),
         Check("exact", "c = 1, Q = 1000 steps of 1/50", partial(endless_cases, table=GRADIENTS), _ENDLESS),
     ),
 )
 
-UPDATE: Statement = Statement(
-    id="zhang2021.table1.update-clipping",
-    kind="table",
-    title="Table 1: stationary points on problem (8), updates clipped",
-    source=Source(
-        zhang.PAPER,
-        f"Table 1, Section 2.1, with Algorithm 2 ({zhang.VERSION})",
-        note=(
-            "read with the clipping of Algorithm 2, of x_i^{t,Q} - x^t to c, which Claim 2.2 is about; eta_g = 1, all "
-            "clients. The table gives no eta_l; read as one for all four entries, with which the methods that are "
-            "compared converge: eta_l < 6/41 where Q = 1 (the unclipped method), eta_l < 1/18 where Q = inf"
-        ),
+UPDATE: Statement = _table(
+    "zhang2021.table1.update-clipping",
+    "Table 1: stationary points on problem (8), updates clipped",
+    (
+        "read with the clipping of Algorithm 2, of x_i^{t,Q} - x^t to c, which Claim 2.2 is about; eta_g = 1, all "
+        "clients. The table gives no eta_l; read as one for all four entries, with which the methods that are "
+        "compared converge: eta_l < 6/41 where Q = 1 (the unclipped method), eta_l < 1/18 where Q = inf"
     ),
-    text=(
+    (
         "Stationary points of FedAvg with difference clipping for (8): 0 for Q = 1 and 13/9 for Q = inf without "
         "clipping, 1/2 for Q = 1 and 2/3 for Q = inf with c = 1."
     ),
-    relation="==",
+    where=_UPDATES,
     checks=(
         *_checks("difference", PRINTED),
         Check(
@@ -239,22 +232,17 @@ UPDATE: Statement = Statement(
     ),
 )
 
-UPDATE_REPAIRED: Statement = Statement(
-    id="zhang2021.table1.update-clipping.repaired",
-    kind="table",
-    title="Table 1 with updates clipped, repaired",
-    source=Source(
-        zhang.PAPER,
-        f"Table 1, Section 2.1, with Algorithm 2 ({zhang.VERSION})",
-        note="repaired: 0 in place of 1/2 at Q = 1",
-    ),
-    text=(
+UPDATE_REPAIRED: Statement = _table(
+    "zhang2021.table1.update-clipping.repaired",
+    "Table 1 with updates clipped, repaired",
+    "repaired: 0 in place of 1/2 at Q = 1",
+    (
         "Stationary points of FedAvg on (8) with updates clipped: 0 and 13/9 without clipping, 0 and 2/3 with c = 1, "
         "for Q = 1 (eta_l < 6/41) and Q = inf (eta_l < 1/18). For c = 1, Q = 1 the only stationary point is 0 up to "
         "eta_l = 1/6, (6 eta_l - 1)/(5 eta_l) up to 2/7, and 1/2 from there on; it attracts for eta_l below "
         "6/41 and from 1/6 to 3/2."
     ),
-    relation="==",
+    where=_UPDATES,
     checks=(
         *_checks("difference", UPDATES),
         Check(

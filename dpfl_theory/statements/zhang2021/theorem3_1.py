@@ -11,12 +11,12 @@ from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import Letters, letters_of, sides_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import all_equal, equal
+from dpfl_theory.statements.zhang2021 import _instances as instances
 from dpfl_theory.statements.zhang2021 import _letters as zhang
-from dpfl_theory.statements.zhang2021 import _run_instances as instances
-from dpfl_theory.statements.zhang2021 import summed
+from dpfl_theory.statements.zhang2021 import eq22
 from dpfl_theory.statements.zhang2021._causes import SAMPLED_CLIENTS
-from dpfl_theory.statements.zhang2021._limits import PRINTED, hypotheses, printed_limits, repaired_limits
-from dpfl_theory.statements.zhang2021._proof_instances import step_edges
+from dpfl_theory.statements.zhang2021._instances import step_edges
+from dpfl_theory.statements.zhang2021._letters import PRINTED, hypotheses, printed_limits, repaired_limits
 from dpfl_theory.statements.zhang2021._runs import long_run, runs, tree
 
 __all__ = ["READINGS", "REPAIRED", "THEOREM", "clipping", "shared"]
@@ -140,7 +140,7 @@ THEOREM: Statement = Statement(
     sides=_sides,
     homogeneous=False,
     checks=(
-        Check("algebra", "follows from (22)", _last_step(summed.EQ22, "P"), {}, "violated"),
+        Check("algebra", "follows from (22)", _last_step(eq22.EQ22, "P"), {}, "violated"),
         *checks("exact", tree, {name: i for name, i in instances.BROKEN.items() if i["T"] > 1}, "violated"),
         Check("exact", "one client, L = 200", tree, instances.UNSTABLE, "violated"),
         *checks("exact", partial(long_run, below=True), instances.LONG, "violated"),
@@ -218,7 +218,7 @@ REPAIRED: Statement = Statement(
     assumptions=hypotheses(repaired_limits, repaired_limits.text),
     sides=_repaired_sides,
     checks=(
-        Check("algebra", "follows from (22)", _last_step(summed.REPAIRED, "N")),
+        Check("algebra", "follows from (22)", _last_step(eq22.REPAIRED, "N")),
         Check("algebra", "rate with the steps of Section 3.1", _steps_of_section),
         *checks("exact", tree, instances.ALLOWED),
         *checks("exact", long_run, instances.LONG),

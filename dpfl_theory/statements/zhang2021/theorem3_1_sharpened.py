@@ -11,12 +11,12 @@ from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.zhang2021 import _instances as instances
 from dpfl_theory.statements.zhang2021 import _letters as zhang
-from dpfl_theory.statements.zhang2021 import _round_performance as rounds
-from dpfl_theory.statements.zhang2021 import _run_instances as instances
-from dpfl_theory.statements.zhang2021 import descent, drift, first_order, second_order, theorem3_1
-from dpfl_theory.statements.zhang2021._limits import hypotheses, repaired_limits, sharpened_limits
-from dpfl_theory.statements.zhang2021._proof_instances import step_edges
+from dpfl_theory.statements.zhang2021 import _worst_cases as worst
+from dpfl_theory.statements.zhang2021 import eq15, eq20, theorem3_1
+from dpfl_theory.statements.zhang2021._instances import step_edges
+from dpfl_theory.statements.zhang2021._letters import hypotheses, repaired_limits, sharpened_limits
 from dpfl_theory.statements.zhang2021._runs import long_run, runs, tree
 
 __all__ = ["SHARPENED"]
@@ -46,7 +46,7 @@ def _squared_updates(s: Letters) -> Any:
     f_i(x_t)||^2.
     """
     start = sp.Rational(3, 2) * s.Q**2 * (s.square + s.sigma_g**2)
-    return s.N * s.eta_l**2 * s.alpha**2 * (start + 3 * s.Q * total(drift.SHARPENED))
+    return s.N * s.eta_l**2 * s.alpha**2 * (start + 3 * s.Q * total(eq15.SHARPENED))
 
 
 def _one_round(statement: Statement, _: Mapping[str, Any]) -> Outcome:
@@ -56,16 +56,10 @@ def _one_round(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     With u = (eta_l Q L)^2 and v = L eta_g eta_l Q/P the coefficients of the gradient and of the variances only fall as
     u, v and alpha <= 1 grow, that of the local updates as eta_g and alpha do; so they are evaluated at the limits.
     """
-    s = letters_of(descent.EQ20_REPAIRED)
+    s = letters_of(eq20.EQ20_REPAIRED)
     own = letters_of(statement)
     L, Q, P, eta, eta_g, alpha = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g", "alpha"))
-    _, product = zhang.sides_with(first_order.EQ14_REPAIRED, drift_square=total(drift.SHARPENED))
-    _, first = zhang.sides_with(first_order.EQ13, common_product=product)
-    _, squares = zhang.sides_with(second_order.EQ18_REPAIRED, local_squares=_squared_updates(s))
-    _, inner = zhang.sides_with(second_order.EQ17, cohort_local=squares)
-    _, outer = zhang.sides_with(second_order.EQ16, cohort_common=inner)
-    noise = L / 2 * eta_g**2 * s.noise_variance * s.d / P
-    round_ = s.f_now + eta_g * first + L / 2 * eta_g**2 * outer + noise
+    round_ = eq20.assembled(total(eq15.SHARPENED), _squared_updates(s))
     # ||grad f|| <= G and ||update|| <= eta_l Q G bound the biases and, with Jensen's inequality, the spreads.
     step = eta * Q
     bounds = {
@@ -124,29 +118,6 @@ _FEW = (
     "two clients apart, one takes part",
     "Huber, two of six clients, clipped to the median",
 )
-_LONGER = {
-    "one of two clients, from the optimum, at the limit of the steps": {
-        "q": ["1", "1"],
-        "m": ["-1", "1"],
-        "x": "0",
-        "Q": 1,
-        "P": 1,
-        "eta_l": "1/1000",
-        "eta_g": "50",
-        "T": 4,
-    },
-    "two of three clients, stochastic gradients, at the limit of the steps": {
-        "q": ["1", "1", "1"],
-        "m": ["-3", "0", "1"],
-        "x": "1/5",
-        "Q": 1,
-        "P": 2,
-        "eta_l": "129/1000",
-        "eta_g": "3/4",
-        "noise": "1",
-        "T": 2,
-    },
-}
 
 SHARPENED: Statement = Statement(
     id="zhang2021.theorem3.1.repaired.sharpened",
@@ -174,10 +145,10 @@ SHARPENED: Statement = Statement(
     checks=(
         Check("algebra", "one round, from (13) to (18)", _one_round),
         Check("algebra", "smaller than the repaired bound", _smaller),
-        *checks("exact", tree, {**instances.ALLOWED, **_LONGER}),
+        *checks("exact", tree, {**instances.ALLOWED, **instances.LONGER}),
         *checks("exact", long_run, instances.LONG),
         *step_edges(sharpened_limits, tree, **instances.ONE_ROUND),
-        *rounds.checks(sharpened_limits, ("129/1000", "1/100")),
+        *worst.round_checks(sharpened_limits, ("129/1000", "1/100")),
         *runs(sharpened_limits, {name: instances.SIMULATED[name] for name in _FEW}),
     ),
     smoke=("identical clients, what is left of the start",),

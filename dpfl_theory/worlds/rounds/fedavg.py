@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from dpfl_theory.worlds.base import Vector, World, average
+from dpfl_theory.worlds.base import Run, Vector, World, average, runs
 
-__all__ = ["FedAvg", "fedavg", "local_steps"]
+__all__ = ["SAMPLINGS", "FedAvg", "draws", "fedavg", "local_phase", "local_steps"]
+
+SAMPLINGS = ("without", "anew", "shared")
+"""A cohort of different clients; or draws with replacement, each of them a run of its own (``anew``), or with one run
+for each client, which counts as often as it is drawn (``shared``)."""
 
 
 def local_steps(
@@ -19,6 +24,26 @@ def local_steps(
     for g in gradients:
         path.append(path[-1] - eta * g(path[-1]))
     return path
+
+
+def local_phase(
+    world: World, i: int, x: Vector, eta: Any, K: int, *, t: int = 0, errors: bool = False, run: int = 0
+) -> list[Vector]:
+    """The points of K local steps of client i. errors: of the gradient in step k, called ("error", t, i, k)."""
+
+    def stochastic(k: int, y: Vector) -> Vector:
+        g = world.gradient(i, y)
+        return g + world.error("error", t, i, k, run=run) if errors else g
+
+    return local_steps(world, i, x, eta, [partial(stochastic, k) for k in range(K)])
+
+
+def draws(world: World, size: int, sampling: str = "without") -> tuple[tuple[int, Run], ...]:
+    """A cohort of this size: each draw's client, and which of the client's runs it is."""
+    if sampling not in SAMPLINGS:
+        raise ValueError(f"sampling {sampling!r} is none of {SAMPLINGS}")
+    cohort = world.cohort(size, sampling != "without")
+    return tuple((i, Run(0)) for i in cohort) if sampling == "shared" else runs(cohort)
 
 
 @dataclass(frozen=True)
@@ -44,23 +69,26 @@ def fedavg(
     noise: bool = False,
     unseen: bool = False,
     threshold: Any = None,
+    message: Callable[[Vector], Vector] | None = None,
+    sampling: str = "without",
 ) -> FedAvg:
     """One round: K local steps of every client, of which a cohort of ``size`` (all where it is None) is heard.
 
     errors: of client i's gradient in step k, called ("error", t, i, k). noise: of a message, called ("noise", t, i).
-    unseen: clients outside the cohort take their steps too, as proofs have it.
+    unseen: clients outside the cohort take their steps too, as proofs have it. message: what is sent of a client's
+    move, in place of clipping it to the threshold. sampling: one of `SAMPLINGS`.
     """
-    cohort = world.cohort(world.clients if size is None else size)
-    paths: list[tuple[Vector, ...]] = [()] * world.clients
-    for i in range(world.clients) if unseen else cohort:
-
-        def stochastic(k: int, i: int = i) -> Callable[[Vector], Vector]:
-            return lambda y: world.gradient(i, y) + world.error("error", t, i, k) if errors else world.gradient(i, y)
-
-        paths[i] = tuple(local_steps(world, i, x, eta, [stochastic(k) for k in range(K)]))
+    heard = draws(world, world.clients if size is None else size, sampling)
+    first = Run(0)
+    steps = dict.fromkeys([*((i, first) for i in range(world.clients) if unseen), *heard])
+    paths = {(i, run): local_phase(world, i, x, eta, K, t=t, errors=errors, run=run) for i, run in steps}
     sent = []
-    for i in cohort:
-        message = paths[i][K] - x
-        message = message if threshold is None else world.bounded(message, threshold)
-        sent.append(message + world.error("noise", t, i) if noise else message)
-    return FedAvg(x + eta_g * average(sent), tuple(paths), cohort)
+    for i, run in heard:
+        move = paths[i, run][K] - x
+        if message is not None:
+            move = message(move)
+        elif threshold is not None:
+            move = world.bounded(move, threshold)
+        sent.append(move + world.error("noise", t, i, run=run) if noise else move)
+    first_runs = tuple(tuple(paths.get((i, first), ())) for i in range(world.clients))
+    return FedAvg(x + eta_g * average(sent), first_runs, tuple(i for i, _ in heard))

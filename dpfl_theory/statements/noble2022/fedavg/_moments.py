@@ -17,8 +17,7 @@ from dpfl_theory.statements.claims import Values
 from dpfl_theory.statements.formula import evaluate, letters_of, prescription_of
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.model import checks as each
-from dpfl_theory.statements.noble2022.scaffold._moments import Users, users_of
-from dpfl_theory.statements.noble2022.scaffold._strongly_convex import below, weighted
+from dpfl_theory.statements.noble2022._moments import Users, below, users_of, weighted
 from dpfl_theory.worlds.base import Vector
 from dpfl_theory.worlds.moments import Moments
 from dpfl_theory.worlds.rounds.fedavg import FedAvg, fedavg

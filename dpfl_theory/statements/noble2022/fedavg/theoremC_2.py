@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.formula import Letters
-from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _first_step as first
 from dpfl_theory.statements.noble2022 import _lasting_noise as lasting
-from dpfl_theory.statements.noble2022 import _moderate_runs as moderate
+from dpfl_theory.statements.noble2022 import _private_runs as private
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._causes import FIXED_STEP
 from dpfl_theory.statements.noble2022.scaffold.theoremC_1 import WHY_FALSE
 
 if TYPE_CHECKING:
-    from dpfl_theory.problems.base import Problem
+    pass
 
 _COMMON = ("c", "eta_g", "eta_l", "nu", "M", "l", "R", "s", "K", "T", "varsigma", "Sigma", "G", "B")
 
@@ -66,14 +66,6 @@ def _non_convex(s: Letters) -> Sides:
     )
 
 
-def _long_enough(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    least = 8 * (1 + values["B"] ** 2) * values["nu"] / values["mu"]
-    return None if values["T"] >= least * (1 - 1e-12) else f"T = {values['T']} is below {float(least):.6g}"
-
-
-LONG_ENOUGH = Assumption("T >= 8 (1 + B^2) nu/mu", _long_enough)
-
-
 _OUTPUT = (
     "The output is over x^1, ..., x^T; the lemmas behind it bound x^0, ..., x^{T-1}. The counterexamples of many "
     "rounds hold in both readings.",
@@ -99,7 +91,7 @@ STRONGLY_CONVEX: Statement = Statement(
         "eta_g) and T >= 8 (1 + B^2) nu/mu has weights w_t with which the averaged output satisfies the bound."
     ),
     symbols=noble.letters(*_COMMON, "mu", "D0"),
-    expectations=(first.EXCESS,),
+    expectations=(noble.OUTPUT_EXCESS,),
     reading=noble.NEVER_CLIPPED,
     assumptions=(
         noble.STRONGLY_CONVEX,
@@ -107,7 +99,7 @@ STRONGLY_CONVEX: Statement = Statement(
         noble.GRADIENTS,
         noble.DISSIMILAR,
         noble.SAMPLING,
-        LONG_ENOUGH,
+        noble.LONG_ENOUGH,
     ),
     sides=_strongly_convex,
     prescription=_steps,
@@ -115,18 +107,18 @@ STRONGLY_CONVEX: Statement = Statement(
         Check(
             "algebra",
             "a step that does not shrink with T",
-            noble.keeps_a_distance,
+            lasting.keeps_a_distance,
             _FLOOR,
             "violated",
         ),
         Check(
             "algebra",
             "the same with bounded gradients",
-            noble.keeps_a_distance,
+            lasting.keeps_a_distance,
             {**{name: value for name, value in _FLOOR.items() if name != "Sigma"}, "varsigma": "1"},
             "violated",
         ),
-        *moderate.checks("fedavg"),
+        *private.moderate_runs("fedavg"),
     ),
     smoke=("four users, T = 600, c = 1",),
     expected="violated",
@@ -178,7 +170,7 @@ CONVEX: Statement = Statement(
         "T >= 1 has weights w_t with which the averaged output satisfies the bound."
     ),
     symbols=noble.letters(*_COMMON, "D0"),
-    expectations=(first.EXCESS,),
+    expectations=(noble.OUTPUT_EXCESS,),
     assumptions=(noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.DISSIMILAR, noble.SAMPLING, noble.ROUNDS),
     sides=_convex,
     prescription=_steps,
@@ -186,7 +178,7 @@ CONVEX: Statement = Statement(
         Check(
             "algebra",
             "start at the minimiser",
-            noble.starts_at_the_minimiser("D0"),
+            lasting.starts_at_the_minimiser("D0"),
             expected="violated",
         ),
         lasting.bent(),
@@ -244,7 +236,7 @@ NON_CONVEX: Statement = Statement(
         "has weights w_t with which a random iterate, x^t with probability w_t, satisfies the bound."
     ),
     symbols=noble.letters(*_COMMON, "F0"),
-    expectations=(first.GRADIENT,),
+    expectations=(noble.OUTPUT_GRADIENT,),
     assumptions=(noble.SMOOTH, noble.GRADIENTS, noble.DISSIMILAR, noble.SAMPLING, noble.ROUNDS),
     sides=_non_convex,
     prescription=_steps,
@@ -252,7 +244,7 @@ NON_CONVEX: Statement = Statement(
         Check(
             "algebra",
             "start at the minimiser",
-            noble.starts_at_the_minimiser("F0"),
+            lasting.starts_at_the_minimiser("F0"),
             expected="violated",
         ),
         lasting.lasting(),

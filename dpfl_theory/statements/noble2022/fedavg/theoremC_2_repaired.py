@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.formula import Letters
-from dpfl_theory.statements.model import Check, Sides, Source, Statement
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
-from dpfl_theory.statements.noble2022 import _first_step as first
-from dpfl_theory.statements.noble2022 import _private_runs as private
-from dpfl_theory.statements.noble2022 import _proof_letters as proof
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.fedavg import _moments as moments
-from dpfl_theory.statements.noble2022.fedavg import _proof as fedavg_proof
-from dpfl_theory.statements.noble2022.fedavg import _round as fedavg_round
-from dpfl_theory.statements.noble2022.fedavg import _runs as fedavg_runs
-from dpfl_theory.statements.noble2022.fedavg import _steps as steps
-from dpfl_theory.statements.noble2022.fedavg import _sums as sums
-from dpfl_theory.statements.noble2022.fedavg.theoremC_2 import LONG_ENOUGH
+from dpfl_theory.statements.noble2022.fedavg import _round as one_round
+from dpfl_theory.statements.noble2022.fedavg import _step_size as step_size
 
-_LETTERS = ("eta_g", "eta_l", "nu", *proof.VARIANCE, *proof.COHORT, "T", "G", "B")
-_BASE = (noble.SMOOTH, noble.GRADIENTS, proof.WHOLE, noble.DISSIMILAR)
+_LETTERS = ("eta_g", "eta_l", "nu", *noble.VARIANCE, *noble.COHORT, "T", "G", "B")
+_BASE = (noble.SMOOTH, noble.GRADIENTS, noble.WHOLE, noble.DISSIMILAR)
 _NOTE = (
     "repaired: {step}, explicit constants. The round is proved for all M, lM and K (the paper cites Theorem V of "
     "Karimireddy et al. (2020b)); {weights} weights over x^0, ..., x^{{T-1}}"
@@ -36,7 +31,7 @@ def _heterogeneity(s: Letters) -> Any:
 
 def ratio(s: Letters) -> Any:
     """mu^2 D_0^2 T/W, W = 7V/(5KlM) + 5 (1 - l) G^2/(2lM) + 28 nu G^2/(9 mu T lM)."""
-    return s.mu**2 * s.D0**2 * s.T / steps.weight(s, steps.exact)
+    return s.mu**2 * s.D0**2 * s.T / step_size.weight(s, step_size.exact)
 
 
 def _log(s: Letters) -> Any:
@@ -50,7 +45,7 @@ def _strongly_convex(s: Letters) -> Sides:
     return Sides(
         {"excess": s.excess},
         {
-            "noise": sp.Rational(147, 50) * log * proof.averaged(s) / per_round,
+            "noise": sp.Rational(147, 50) * log * noble.averaged(s) / per_round,
             "sampling of users": sp.Rational(21, 4) * log * users,
             "heterogeneity": sp.Rational(98, 15) * log**2 * _heterogeneity(s) / per_round**2,
             "start": s.mu * s.D0**2 * sp.exp(-per_round / (16 * (1 + s.B**2) * s.nu)),
@@ -63,7 +58,7 @@ def _convex(s: Letters) -> Sides:
     return Sides(
         {"excess": s.excess},
         {
-            "noise": sp.sqrt(3) * s.D0 * sp.sqrt(proof.averaged(s) / s.T),
+            "noise": sp.sqrt(3) * s.D0 * sp.sqrt(noble.averaged(s) / s.T),
             "sampling of users": sp.Rational(3, 4) * sp.sqrt(10) * sampling,
             "heterogeneity": sp.cbrt(189) / 4 * sp.cbrt(s.D0**4 * _heterogeneity(s) / s.T**2),
             "start": 6 * (1 + s.B**2) * s.nu * s.D0**2 / s.T,
@@ -77,7 +72,7 @@ def _non_convex(s: Letters) -> Sides:
     return Sides(
         {"slope": s.slope},
         {
-            "noise": 2 * sp.sqrt(6 * s.nu * s.F0 * proof.averaged(s) / s.T),
+            "noise": 2 * sp.sqrt(6 * s.nu * s.F0 * noble.averaged(s) / s.T),
             "sampling of users": 6 * sp.sqrt(sp.Rational(6, 5)) * sampling,
             "heterogeneity": 2 * sp.cbrt(sp.Rational(72, 5)) * sp.cbrt(drift),
             "start": 24 * (1 + s.B**2) * s.nu * s.F0 / s.T,
@@ -86,15 +81,15 @@ def _non_convex(s: Letters) -> Sides:
 
 
 def _prescription(kind: str) -> Callable[[Letters], Mapping[str, Any]]:
-    """eta_g = sqrt(lM), and eta_l = eta~/(K eta_g) with the eta~ of `_fedavg_steps`."""
+    """eta_g = sqrt(lM), and eta_l = eta~/(K eta_g) with the eta~ of `_step_size`."""
 
     def build(s: Letters) -> Mapping[str, Any]:
         eta_g, slowest = sp.sqrt(s.l * s.M), 8 * (1 + s.B**2) * s.nu
         if kind == "strongly convex":
             slowest = sp.Max(slowest, s.mu * s.T / (2 * _log(s)))
         else:  # the largest of the reciprocals: nothing is divided by c_1 or c_2, which may be 0
-            noise, users, c2 = steps.coefficients(kind, s, steps.exact)
-            per_start = s.T / steps.start(kind, s, steps.exact)
+            noise, users, c2 = step_size.coefficients(kind, s, step_size.exact)
+            per_start = s.T / step_size.start(kind, s, step_size.exact)
             slowest = sp.Max(slowest, sp.sqrt((noise + users) * per_start), sp.cbrt(c2 * per_start))
         return {"eta_g": eta_g, "eta_l": 1 / (s.K * eta_g * slowest)}
 
@@ -104,9 +99,64 @@ def _prescription(kind: str) -> Callable[[Letters], Mapping[str, Any]]:
 def _round(kind: str) -> tuple[Check, ...]:
     """One round, by algebra for all M, lM and K and by worst cases for few."""
     return (
-        Check("algebra", "one round for all users, cohorts and steps", fedavg_proof.proof(kind)),
-        *fedavg_round.checks(kind),
+        Check("algebra", "one round for all users, cohorts and steps", one_round.proof(kind)),
+        *one_round.checks(kind),
     )
+
+
+_SHORT = "four users, a step below the limit"
+_NAMES = ("256 users, long", "300 users, noise dominates", "half of the records")
+
+
+def _fedavg(
+    instance: Mapping[str, Any], statement: Statement, step: Callable[[Mapping[str, float]], float]
+) -> Experiment:
+    """The run with B = 1, G from the users' gradients and this step size."""
+    found = runs.experiment(instance)
+    more = {"G": runs.dissimilarity(found.problem), "B": 1.0, "mu": instance["problem"]["parameters"].get("ridge", 0.0)}
+    eta_l = step({**found.values, **more}) / (found.values["K"] * found.values["eta_g"])
+    fedavg = runs.as_fedavg(found, eta_l)
+    fedavg = replace(fedavg, values={**fedavg.values, **more, "eta_l": eta_l})
+    return runs.claimed(runs.chosen_values(fedavg, statement), instance)
+
+
+def _plain(kind: str) -> tuple[Check, ...]:
+    """Means over x^0, ..., x^{T-1}; the last run's users differ, and half of them take part."""
+
+    def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
+        return _fedavg(instance, statement, lambda v: step_size.step(kind, v))
+
+    chosen = {name: runs.RUNS[name] for name in _NAMES}
+    chosen[_SHORT] = runs.run_of(runs.points_of(4), 4, 1, 2400, 0.2)
+    chosen["four of eight users"] = runs.run_of(runs.points_of(8, spread=0.5), 4, 2, 1500, 0.001)
+    return checks("monte-carlo", build, chosen) + runs.outside(
+        build, chosen["four of eight users"], "nu", "G", "l", "T", "D0" if kind == "convex" else "F0"
+    )
+
+
+def _weighted() -> tuple[Check, ...]:
+    """The mean of x^0, ..., x^{T-1} with weights (1 - mu eta~/2)^{-t}, after the last round."""
+
+    def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
+        from dpfl_theory.algorithms.average import WeightedAverage
+
+        found = _fedavg(instance, statement, step_size.strong_step)
+        v, known = found.values, found.algorithm
+        ratio = 1 - v["mu"] * v["K"] * v["eta_g"] * v["eta_l"] / 2
+        return replace(found, algorithm=WeightedAverage(known, ratio, with_start=True), rounds=found.rounds - 1)
+
+    def run(clients: int, size: int, K: int, T: int, sigma: float, spread: float = 0.3, **more: Any) -> dict[str, Any]:
+        return runs.run_of(runs.points_of(clients, spread=spread, ridge=1.0), size, K, T, sigma, clip=10.0, **more)
+
+    chosen = {
+        "256 users, with a ridge": run(256, 256, 1, 300, 1e-5, lanes=16),
+        "300 users, noise dominates": run(300, 300, 10, 64, 0.5, 0.0, distance=0.05, lanes=24),
+        "four users, with a ridge": run(4, 4, 2, 600, 0.001),
+        "two of four users, with a ridge": run(4, 2, 1, 1000, 0.001),
+        _SHORT: run(4, 4, 2, 2000, 0.05),
+    }
+    edges = runs.outside(build, chosen["four users, with a ridge"], "nu", "mu", "G", "l")
+    return checks("monte-carlo", build, chosen) + edges
 
 
 STRONGLY_CONVEX: Statement = Statement(
@@ -124,16 +174,16 @@ STRONGLY_CONVEX: Statement = Statement(
         "5 (1 - l) G^2/(2lM) + 28 nu G^2/(9 mu T lM), V = varsigma^2/(sR) + Sigma^2, satisfies the bound for the mean "
         "of x^0, ..., x^{T-1} with weights (1 - mu K eta_l eta_g/2)^{-t}."
     ),
-    symbols=proof.letters(*_LETTERS, "mu", "D0"),
-    expectations=(first.EXCESS,),
-    assumptions=(noble.STRONGLY_CONVEX, *_BASE, LONG_ENOUGH),
+    symbols=noble.letters(*_LETTERS, "mu", "D0"),
+    expectations=(noble.OUTPUT_EXCESS,),
+    assumptions=(noble.STRONGLY_CONVEX, *_BASE, noble.LONG_ENOUGH),
     sides=_strongly_convex,
     prescription=_prescription("strongly convex"),
     checks=(
-        Check("algebra", "the step size", sums.logarithm(ratio)),
+        Check("algebra", "the step size", step_size.logarithm(ratio)),
         *_round("strongly convex"),
         *moments.checks("strongly convex"),
-        *fedavg_runs.weighted(),
+        *_weighted(),
     ),
     uses=("noble2022.lemmaC.1", "noble2022.lemmaC.2"),
 )
@@ -151,16 +201,16 @@ CONVEX: Statement = Statement(
         "c_2 = 21 nu G^2/(32lM), V = varsigma^2/(sR) + Sigma^2, satisfies the bound for the mean of x^0, ..., x^{T-1}, "
         "T >= 1, if x^0 is not x*; a c that is 0 asks for no shorter step."
     ),
-    symbols=proof.letters(*_LETTERS, "D0"),
-    expectations=(private.MEAN,),
+    symbols=noble.letters(*_LETTERS, "D0"),
+    expectations=(noble.MEAN_EXCESS,),
     assumptions=(noble.CONVEX, *_BASE, noble.ROUNDS, runs.APART),
     sides=_convex,
     prescription=_prescription("convex"),
     checks=(
-        Check("algebra", "the step size", sums.three_cases("convex")),
+        Check("algebra", "the step size", step_size.three_cases("convex")),
         *_round("convex"),
         *moments.checks("convex"),
-        *fedavg_runs.plain("convex"),
+        *_plain("convex"),
     ),
     uses=("noble2022.lemmaC.1", "noble2022.lemmaC.2"),
 )
@@ -180,16 +230,16 @@ NON_CONVEX: Statement = Statement(
         "G^2/(5lM), V = varsigma^2/(sR) + Sigma^2, satisfies the bound for a random one of x^0, ..., x^{T-1}, T >= 1, "
         "if F_0 > 0; a c that is 0 asks for no shorter step."
     ),
-    symbols=proof.letters(*_LETTERS, "F0"),
-    expectations=(fedavg_runs.SLOPE,),
+    symbols=noble.letters(*_LETTERS, "F0"),
+    expectations=(noble.MEAN_SLOPE,),
     assumptions=(*_BASE, noble.ROUNDS, runs.AWAY),
     sides=_non_convex,
     prescription=_prescription("non-convex"),
     checks=(
-        Check("algebra", "the step size", sums.three_cases("non-convex")),
+        Check("algebra", "the step size", step_size.three_cases("non-convex")),
         *_round("non-convex"),
         *moments.checks("non-convex"),
-        *fedavg_runs.plain("non-convex"),
+        *_plain("non-convex"),
     ),
     uses=("noble2022.lemmaC.1",),
 )

@@ -15,8 +15,8 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import ConstantClaim, Escape, Outcome, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.formula import Letters, evaluate, letters_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Statement, checks
-from dpfl_theory.statements.noble2022._letters import DELTA, NOISE, SAMPLING
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
+from dpfl_theory.statements.noble2022.privacy._letters import DELTA, NOISE, SAMPLING
 from dpfl_theory.statements.symbolic import equal
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import Any
 from dpfl_theory.statements.claims import PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.model import Check, Effect, Erratum, Source, Statement
 from dpfl_theory.statements.noble2022._causes import RETURNING_USER
-from dpfl_theory.statements.noble2022._letters import NOISE, PAPER, SAMPLING, letters
 from dpfl_theory.statements.noble2022.privacy import _views as views
+from dpfl_theory.statements.noble2022.privacy._letters import NOISE, PAPER, SAMPLING, letters
 from dpfl_theory.statements.noble2022.privacy._linear import Run, squared_distance
 from dpfl_theory.statements.noble2022.privacy._order import SURVIVES
 

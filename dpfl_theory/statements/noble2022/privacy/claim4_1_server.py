@@ -8,8 +8,8 @@ from typing import Any
 
 from dpfl_theory.statements.claims import PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.model import Check, Remark, Source, Statement
-from dpfl_theory.statements.noble2022._letters import NOISE, PAPER, SAMPLING, letters
 from dpfl_theory.statements.noble2022.privacy import _views as views
+from dpfl_theory.statements.noble2022.privacy._letters import NOISE, PAPER, SAMPLING, letters
 from dpfl_theory.statements.noble2022.privacy._linear import Form, Run, cohort_sequences, squared_distance
 
 

@@ -12,7 +12,7 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.formula import Letters, at, evaluate, letters_of, prescription_of, sides_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, checks
-from dpfl_theory.statements.noble2022._letters import PAPER, letters
+from dpfl_theory.statements.noble2022.privacy._letters import PAPER, letters
 from dpfl_theory.statements.symbolic import enclosure, equal
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.formula import Letters, at, letters_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
-from dpfl_theory.statements.noble2022._letters import NOISE, ORDER, PAPER, letters
 from dpfl_theory.statements.noble2022.privacy._divergences import gaussian_moment
+from dpfl_theory.statements.noble2022.privacy._letters import NOISE, ORDER, PAPER, letters
 from dpfl_theory.statements.symbolic import enclosure, equal
 
 Answers = tuple[Fraction, ...]

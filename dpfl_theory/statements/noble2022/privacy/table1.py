@@ -8,8 +8,8 @@ from typing import Any
 from dpfl_theory.statements.claims import PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.model import Check, Effect, Erratum, Source, Statement
 from dpfl_theory.statements.noble2022._causes import REPEATED_ROW
-from dpfl_theory.statements.noble2022._letters import DELTA, NOISE, PAPER, SAMPLING, letters
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
+from dpfl_theory.statements.noble2022.privacy._letters import DELTA, NOISE, PAPER, SAMPLING, letters
 
 SETTING = {"M": 100, "R": 4000, "l": 0.05, "s": 0.2, "delta": 1 / 400_000}
 """Appendix D.2: 100 users, of whose 5000 records 80 % enter training; delta = 1/(MR)."""

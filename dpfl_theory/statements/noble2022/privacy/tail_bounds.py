@@ -11,7 +11,7 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.formula import Letters, at, letters_of, total
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
-from dpfl_theory.statements.noble2022._letters import DELTA, PAPER, letters
+from dpfl_theory.statements.noble2022.privacy._letters import DELTA, PAPER, letters
 from dpfl_theory.statements.noble2022.privacy.composition import composed_delta
 from dpfl_theory.statements.symbolic import equal
 

@@ -9,11 +9,11 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.model import Check, Effect, Erratum, Source, Statement
 from dpfl_theory.statements.noble2022._causes import USERS_SAMPLING
-from dpfl_theory.statements.noble2022._letters import PAPER, letters
 from dpfl_theory.statements.noble2022.privacy import _attacks as attacks
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
 from dpfl_theory.statements.noble2022.privacy import _order as order
 from dpfl_theory.statements.noble2022.privacy._divergences import subsampled_cgf
+from dpfl_theory.statements.noble2022.privacy._letters import PAPER, letters
 from dpfl_theory.statements.symbolic import equal
 
 

@@ -12,9 +12,9 @@ from dpfl_theory.statements.claims import Outcome, PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.formula import Letters, at, evaluate, letters_of, sides_of
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.noble2022._causes import ORDER_OF_NOISE
-from dpfl_theory.statements.noble2022._letters import DELTA, NOISE, PAPER, SAMPLING, letters
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
 from dpfl_theory.statements.noble2022.privacy import _order as order
+from dpfl_theory.statements.noble2022.privacy._letters import DELTA, NOISE, PAPER, SAMPLING, letters
 from dpfl_theory.statements.symbolic import all_equal, equal
 
 

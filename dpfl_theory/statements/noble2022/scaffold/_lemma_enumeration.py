@@ -15,7 +15,7 @@ from typing import Any
 from dpfl_theory.statements.claims import Values
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.model import checks as checks_of
-from dpfl_theory.statements.noble2022.scaffold._moments import RoundMoments
+from dpfl_theory.statements.noble2022._moments import RoundMoments
 from dpfl_theory.statements.noble2022.scaffold._user_records import (
     RecordUser,
     Steps,

@@ -30,60 +30,17 @@ present ones (z_i = y_i^{k-1} - x), Delta = x^t - x. With (1/M) sum_{absent} a_i
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from itertools import product
 from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.model import Statement
-from dpfl_theory.statements.noble2022 import _proof_letters as proof
+from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.symbolic import decided, errors
 
-__all__ = ["decided", "drift", "errors", "lag", "least_on_the_unit_box", "move"]
-
-
-def least_on_the_unit_box(polynomial: Any, letters: tuple[Any, ...]) -> Any:
-    """A lower bound of a polynomial whose letters lie in [0, 1]: its least Bernstein coefficient, attained where it is
-    of degree 1 in each letter.
-
-    >>> import sympy as sp
-    >>> x, y = sp.symbols("x y")
-    >>> least_on_the_unit_box(2 - x * y + 3 * y - x / 2, (x, y))
-    3/2
-    """
-    found = sp.Poly(sp.expand(polynomial), *letters)
-    degrees = [int(max(found.degree(letter), 0)) for letter in letters]  # -oo for the polynomial 0
-    terms = found.terms()
-    return min(
-        sum(
-            (c * math.prod(sp.binomial(g, a) / sp.binomial(n, a) for g, a, n in zip(at, powers, degrees)))
-            for powers, c in terms
-        )
-        for at in product(*(range(n + 1) for n in degrees))
-    )
-
-
-def decided(identities: Mapping[str, tuple[Any, Any]], slacks: Mapping[str, Any], letters: tuple[Any, ...]) -> Outcome:
-    """Proved if every identity is one and no slack falls below 0 on the unit box."""
-    wrong = [name for name, (a, b) in identities.items() if sp.simplify(sp.together(a - b)) != 0]
-    if wrong:
-        return Outcome(None, f"these steps are no identities: {', '.join(wrong)}")
-    shown = {name: sp.expand(sp.simplify(slack)) for name, slack in slacks.items()}
-    strange = [
-        name for name, slack in shown.items() if not (slack.free_symbols <= set(letters) and slack.is_polynomial())
-    ]
-    if strange:
-        return Outcome(None, f"the slack is no polynomial in {letters}: {', '.join(strange)}")
-    least = {name: least_on_the_unit_box(slack, letters) for name, slack in shown.items()}
-    text = ", ".join(f"{name} {value}" for name, value in least.items())
-    fine = all(value >= 0 for value in least.values())
-    return Outcome(
-        True if fine else None,
-        f"{len(identities)} steps are identities; what the stated coefficients leave at least: {text}",
-        {"slacks": text, "steps": sorted(identities)},
-    )
+__all__ = ["drift", "lag", "move"]
 
 
 def _stated(statement: Statement, left: str) -> tuple[Letters, dict[str, Any]]:
@@ -114,19 +71,6 @@ def _cohort() -> dict[str, tuple[Any, Any]]:
     }
 
 
-def errors() -> dict[str, tuple[Any, Any]]:
-    """Errors that have mean zero given those before: their squares, at most V each, add up over steps and users."""
-    K, r, V = sp.symbols("K r V", positive=True)
-    j, k = sp.symbols("j k", integer=True, positive=True)
-    return {
-        "k errors of a user": (sp.summation(V, (j, 1, k)), k * V),
-        "the mean of K errors of each of r users": (
-            sp.summation(sp.summation(V, (k, 1, K)), (j, 1, r)) / (K * r) ** 2,
-            V / (K * r),
-        ),
-    }
-
-
 def move(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Lemma C.4 without convexity: ||X||^2 <= S + 2 kappa ||w||^2 + 2 kappa ||e||^2 + W <= S + 2F + 3W."""
     s, stated = _stated(statement, "move")
@@ -146,7 +90,7 @@ def move(statement: Statement, _: Mapping[str, Any]) -> Outcome:
         "drift": (4 * s["nu"] ** 2, s["nu"] ** 2 * square),
         "lag": (2 * third * s["nu"] ** 2, s["nu"] ** 2 * square),
         "slope": (third, square),
-        "noise": (3 * third * proof.averaged(s), square * proof.averaged(s)),
+        "noise": (3 * third * noble.averaged(s), square * noble.averaged(s)),
     }
     slacks = {name: (stated[name] - square * value) / unit for name, (value, unit) in proved.items()}
     return decided(identities, slacks, (sp.Symbol("theta"),))
@@ -174,7 +118,7 @@ def drift(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     growth = sp.Rational(24, 23) ** 2
     per_step = growth * eta**2 / (s["K"] ** 2 * eta_g**2)  # eta_l^2 (24/23)^2
     start = per_step * squares.subs(K, s["K"])
-    V = proof.variance(s)
+    V = noble.variance(s)
     proved = {
         "lag": (2 * nu**2 * start, nu * eta / eta_g**2),
         "slope": (start, 1 / (nu**2 * eta_g**2)),
@@ -219,7 +163,7 @@ def lag(statement: Statement, _: Mapping[str, Any]) -> Outcome:
         "noise": length * short / 4 + 4 * moved,
     }
     unit = {"lag": length, "slope": L, "drift": L, "noise": length}
-    scale = {"slope": s["nu"] ** 2, "noise": s["nu"] ** 2 / proof.averaged(s)}
+    scale = {"slope": s["nu"] ** 2, "noise": s["nu"] ** 2 / noble.averaged(s)}
     slacks = {}
     for name, value in proved.items():
         found = sp.simplify(stated[name] * scale.get(name, 1))

@@ -14,7 +14,7 @@ from dpfl_theory.problems import make
 from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.model import Check, Expected, Statement
 from dpfl_theory.statements.model import checks as checks_of
-from dpfl_theory.statements.noble2022 import _proof_letters as proof
+from dpfl_theory.statements.noble2022 import _utility as noble
 
 __all__ = ["CORNERS", "EXPECTED", "NOTE", "OUTSIDE", "RUNS", "SAMPLES", "SUMS", "checks", "experiment", "letters"]
 
@@ -30,7 +30,7 @@ NOTE = (
 
 def _expected(name: str, observable: str) -> Expected:
     """A letter of the proof as an expectation after one round."""
-    letter = proof.LETTERS[name]
+    letter = noble.LETTERS[name]
     return Expected(name, ((observable, 1),), letter.unit, letter.latex, letter.meaning + _ROUND, "end")
 
 

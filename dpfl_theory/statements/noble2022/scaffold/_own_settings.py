@@ -10,6 +10,8 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
 from dpfl_theory.statements.model import Statement
+from dpfl_theory.statements.noble2022.scaffold._strongly_convex import LONG_ENOUGH
+from dpfl_theory.statements.noble2022.scaffold.theoremC_1_repaired import CONVEX as REPAIRED
 
 __all__ = ["PART", "SETTINGS", "SLIPS", "own_settings"]
 
@@ -40,9 +42,6 @@ def own_settings(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
 
     The rounds are tested at nu = mu, where the fewest are needed; F(x^0) - F* <= nu D_0^2/2.
     """
-    from dpfl_theory.statements.noble2022.scaffold.theoremC_1 import LONG_ENOUGH
-    from dpfl_theory.statements.noble2022.scaffold.theoremC_1_repaired import CONVEX as REPAIRED
-
     s, own = letters_of(statement), letters_of(REPAIRED)
     wanted, start = (
         prescription_of(statement)["eta_g"],

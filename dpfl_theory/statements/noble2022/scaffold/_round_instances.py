@@ -11,7 +11,7 @@ from dpfl_theory.statements.claims import Values
 from dpfl_theory.statements.formula import evaluate
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.model import checks as checks_of
-from dpfl_theory.statements.noble2022.scaffold._moments import RoundMoments, Users, rounds, users_of
+from dpfl_theory.statements.noble2022._moments import RoundMoments, Users, rounds, users_of
 
 __all__ = [
     "CONVEX",

@@ -17,29 +17,10 @@ from dpfl_theory.statements.claims import WorstCase
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.model import checks as checks_of
 from dpfl_theory.worlds.base import Vector, average, expected
-from dpfl_theory.worlds.performance import FunctionClass
+from dpfl_theory.worlds.performance import FunctionClass, declared
 from dpfl_theory.worlds.rounds.scaffold import Scaffold, scaffold
 
-__all__ = ["checks", "declared", "mean", "one_round", "sizes"]
-
-_NU = 1.0
-
-
-def mean(items: list[Any]) -> Any:
-    return sum(items[1:], items[0]) / len(items)
-
-
-def declared(problem: Any, kind: str, count: int, mu: float = 0.0) -> list[Any]:
-    """Functions with nu = 1 of a class: ``convex``, ``strongly convex`` with mu, or ``non-convex``."""
-    from PEPit.functions import SmoothConvexFunction, SmoothFunction, SmoothStronglyConvexFunction
-
-    known: dict[str, tuple[Any, dict[str, float]]] = {
-        "convex": (SmoothConvexFunction, {}),
-        "non-convex": (SmoothFunction, {}),
-        "strongly convex": (SmoothStronglyConvexFunction, {"mu": mu}),
-    }
-    chosen, more = known[kind]
-    return [problem.declare_function(chosen, L=_NU, **more) for _ in range(count)]
+__all__ = ["checks", "one_round", "sizes"]
 
 
 def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
@@ -85,19 +66,19 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
         points = [after.paths[i][:K] if i in after.cohort else lagged[i] for i in range(M)]
         return {
             "move": world.square(after.x - x),
-            "drift": mean([world.square(p - x) for path in after.paths for p in path[1:]]),
-            "lag_after": mean([world.square(p - after.x) for own_points in points for p in own_points]),
+            "drift": average([world.square(p - x) for path in after.paths for p in path[1:]]),
+            "lag_after": average([world.square(p - after.x) for own_points in points for p in own_points]),
             "distance_after": world.square(after.x),
         }
 
     values = {
-        "nu": _NU, "mu": mu, "eta": step, "eta_g": eta_g, "alpha": Fraction(str(instance["power"])),
+        "nu": 1.0, "mu": mu, "eta": step, "eta_g": eta_g, "alpha": Fraction(str(instance["power"])),
         "slope": world.square(average([world.gradient(i, x) for i in range(M)])), "distance": world.square(x),
-        "lag": mean([world.square(p - x) for points in lagged for p in points]), **sizes(M, size, K, V),
+        "lag": average([world.square(p - x) for points in lagged for p in points]), **sizes(M, size, K, V),
     }  # fmt: skip
     values |= expected(world, observed)
     if star:
-        values["gap"] = mean([world.value(i, x) - world.value(i, world.zero) for i in range(M)])
+        values["gap"] = average([world.value(i, x) - world.value(i, world.zero) for i in range(M)])
     return WorstCase(problem, values)
 
 

@@ -10,19 +10,18 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.model import Sides, Statement
-from dpfl_theory.statements.noble2022 import _proof_letters as proof
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.scaffold import _round_instances as exact
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
-ROUND = ("eta", "nu", "drift", "lag", *proof.VARIANCE, *proof.COHORT)
-BASE = (noble.SMOOTH, noble.GRADIENTS, noble.WARM, proof.WHOLE)
+ROUND = ("eta", "nu", "drift", "lag", *noble.VARIANCE, *noble.COHORT)
+BASE = (noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.WHOLE)
 
 
 def letters(*names: str) -> tuple[Any, ...]:
-    return proof.letters(*dict.fromkeys(names))
+    return noble.letters(*dict.fromkeys(names))
 
 
 def step_limit(factor: float, power: str | None = None) -> Callable[[Problem | None, Mapping[str, Any]], str | None]:

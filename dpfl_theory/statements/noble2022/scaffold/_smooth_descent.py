@@ -1,4 +1,9 @@
-"""The descent behind noble2022 Lemma C.9 repaired: F(x^t) + 12 nu^3 eta~^2/l F_t falls over one round."""
+"""The descent behind noble2022 Lemma C.9 repaired: F(x^t) + 12 nu^3 eta~^2/l F_t falls over one round.
+
+In the worst cases of one round every error of a local step is +xi or -xi with xi^2 <= V, the last step's too, since F
+at the new model is not of degree two in it; the expectation over the cohorts is a finite sum. Old errors of the control
+variates are as in `_round_performance`.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +13,18 @@ from itertools import product
 from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import Case, Outcome
+from dpfl_theory.statements.claims import Case, Outcome, Performance
 from dpfl_theory.statements.formula import evaluate, letters_of, sides_of, total
 from dpfl_theory.statements.model import Check, Statement, checks
-from dpfl_theory.statements.noble2022 import _proof_letters as proof
+from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022._moments import RoundMoments, Users, rounds, users_of
 from dpfl_theory.statements.noble2022.scaffold import _round_instances as exact
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_4, lemmaC_5, lemmaC_6, lemmaC_7
-from dpfl_theory.statements.noble2022.scaffold._moments import RoundMoments, Users, rounds, users_of
+from dpfl_theory.worlds.base import Vector, average, expected
+from dpfl_theory.worlds.performance import FunctionClass
+from dpfl_theory.worlds.rounds.scaffold import Scaffold, scaffold
 
-__all__ = ["PART", "combination", "descent", "descent_checks", "kept"]
+__all__ = ["PART", "combination", "descent", "descent_checks", "kept", "performance", "worst_descents"]
 
 
 Kept = tuple[Fraction, Fraction, Fraction]
@@ -77,7 +85,7 @@ def combination(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     drift = side(lemmaC_6.C6_SHARPENED, "rhs") - side(lemmaC_6.C6_SHARPENED, "lhs")
     change = -eta / 2 * s["slope"] + eta / 2 * nu**2 * s["drift"] + nu / 2 * side(lemmaC_4.C4_SHARPENED, "rhs")
     change += weight * (side(lemmaC_5.C5_SHARPENED, "rhs") - s["lag"]) + sp.Rational(10, 27) * drift
-    W = proof.averaged(s)
+    W = noble.averaged(s)
     alone, shared = sp.Rational(instance.get("alone", alone)), sp.Rational(instance.get("shared", shared))
     claim = -gain * eta * s["slope"] + nu * eta**2 * W * (alone + shared * share * s["M"] / eta_g**2)
     slack = sp.expand(claim - change)
@@ -120,3 +128,61 @@ def descent_checks() -> tuple[Check, ...]:
         if "K = 3" not in name:
             chosen[f"one round, {name}, eta~ nu = {step}"] = {**instance, "eta~ nu": str(step)}
     return checks("exact", _one_round, chosen, part=PART)
+
+
+def performance(statement: Statement, instance: Mapping[str, Any], claim: Kept | None = None) -> Performance:
+    """E F(x^t) - F* + w F_t + gain eta~ ||grad F(x)||^2 <= F(x) - F* + w F_{t-1} + nu eta~^2 V/(KlM) (alone + shared
+    lM/eta_g^2), w = 12 nu^3 eta~^2/l, nu = 1, eta~ = l^(2/3)/24, with what the statement's bound needs (`kept`)."""
+    from PEPit import PEP, Expression, Point
+    from PEPit.functions import SmoothFunction
+
+    gain, alone, shared = (float(v) for v in claim or kept(statement))
+    M, size, K = (int(instance[name]) for name in ("M", "size", "K"))
+    share, eta_g = size / M, float(instance.get("eta_g", 1))
+    step = share ** (2 / 3) / 24
+    eta = step / (K * eta_g)
+    problem = PEP()
+    functions = [problem.declare_function(SmoothFunction, L=1.0) for _ in range(M)]
+    x, V, least = Vector(problem.set_initial_point()), Expression(), Expression()
+    problem.add_constraint(V >= 0)
+    world = FunctionClass(problem, functions, V)
+    lagged = tuple(tuple(Vector(Point()) for _ in range(K)) for _ in range(M))
+    old = tuple(Vector(Point()) for _ in range(M))
+    for e in old:
+        problem.add_constraint(K * world.square(e) <= V)
+    own = tuple(average([world.gradient(i, p) for p in lagged[i]]) + old[i] for i in range(M))
+    slope = world.square(average([world.gradient(i, x) for i in range(M)]))
+
+    def excess(point: Vector) -> Any:
+        value = average([world.value(i, point) for i in range(M)]) - least
+        problem.add_constraint(value >= 0)
+        return value
+
+    def observed() -> Mapping[str, Any]:
+        after = scaffold(world, Scaffold(x, average(own), own), eta, eta_g, K, size)
+        points = [after.paths[i][:K] if i in after.cohort else lagged[i] for i in range(M)]
+        value = excess(after.x)
+        return {
+            "value": value,
+            "lag": average([world.square(p - after.x) for own in points for p in own]),
+        }
+
+    start, found = excess(x), expected(world, observed)
+    weight = 12 * step**2 / share
+    before = average([world.square(p - x) for points in lagged for p in points])
+    left = found["value"] + weight * found["lag"] + gain * step * slope
+    right = start + weight * before + step**2 * (alone + shared * size / eta_g**2) / (K * size) * V
+    return Performance(problem, left, right, "descent over one round, the gain on the left")
+
+
+_SIZES: tuple[dict[str, Any], ...] = (
+    {"M": 1, "size": 1, "K": 2},
+    {"M": 2, "size": 1, "K": 1},
+    {"M": 2, "size": 2, "K": 1, "eta_g": 1.4},
+)
+
+
+def worst_descents() -> tuple[Check, ...]:
+    """The descent for several numbers of users and local steps, at the longest step."""
+    chosen = {f"descent, M = {i['M']}, lM = {i['size']}, K = {i['K']}": i for i in _SIZES}
+    return checks("worst-case", performance, chosen, part=PART)

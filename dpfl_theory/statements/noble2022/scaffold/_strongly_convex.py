@@ -3,29 +3,40 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.formula import evaluate, letters_of, prescription_of, sides_of
-from dpfl_theory.statements.model import Check, Statement, checks
-from dpfl_theory.statements.symbolic import all_equal, as_fractions, equal
+from dpfl_theory.statements.claims import Outcome, Values
+from dpfl_theory.statements.formula import evaluate, letters_of, prescription_of
+from dpfl_theory.statements.model import Assumption, Check, Statement, checks
+from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022._moments import below, weighted
+from dpfl_theory.statements.symbolic import all_equal, equal
+
+if TYPE_CHECKING:
+    from dpfl_theory.problems.base import Problem
 
 __all__ = [
-    "below",
-    "log_factor",
+    "LONG_ENOUGH",
     "logarithm",
+    "one_step",
     "one_user",
     "one_user_checks",
-    "strong_cases",
     "strong_step",
-    "weighted",
     "weights",
 ]
+
+
+def _long_enough(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    least = max(108 / values["l"], 48 * values["nu"] / (values["mu"] * values["l"] ** (2 / 3)))
+    return None if values["T"] >= least * (1 - 1e-12) else f"T = {values['T']} is below {least:.6g}"
+
+
+LONG_ENOUGH = Assumption("T >= max(108/l, 48 nu/(mu l^(2/3)))", _long_enough)
 
 
 def weights(_: Statement, instance: Mapping[str, Any]) -> Outcome:
@@ -60,37 +71,25 @@ def strong_step(values: Mapping[str, float]) -> float:
     V = v["varsigma"] ** 2 / (v["s"] * v["R"]) + v["Sigma"] ** 2
     W = V * (1 + v["l"] * v["M"] / v["eta_g"] ** 2) / (v["K"] * v["l"] * v["M"])
     limit: float = min(v["l"] ** (2 / 3) / (24 * v["nu"]), v["l"] / (54 * v["mu"]))
-    return min(limit, 2 * log_factor(v["mu"], v["D0"], v["T"], W) / (v["mu"] * v["T"])) if W else limit
+    return min(limit, 2 * noble.log_factor(v["mu"], v["D0"], v["T"], W) / (v["mu"] * v["T"])) if W else limit
 
 
-def log_factor(mu: float, D0: float, T: float, W: float) -> float:
-    """L, 1 for W = 0, where the term that it multiplies is 0."""
-    return math.log(max(math.e, mu**2 * D0**2 * T / W)) if W else 1.0
+def one_step(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
+    """Theorem C.1 (1) repaired for one user and one local step on F(x) = nu x^2/2 or mu x^2/2, in fractions.
 
-
-def strong_cases(_: Statement, instance: Mapping[str, Any], slack: Fraction = Fraction(1)) -> list[Case]:
-    """The strongly convex half for one user and one local step on F(x) = nu x^2/2 or mu x^2/2, in fractions.
-
-    E F(x^t) - F* follows x' = (1 - eta a) x + eta xi, E xi^2 = V; weights (1 - mu eta/2)^{-t} on x^{t-1}. Step and
-    bound are those of Theorem C.1 (1) repaired, which is this half at eta_g = sqrt(lM) = 1; slack multiplies the bound.
+    E F(x^t) - F* follows x' = (1 - eta a) x + eta xi, E xi^2 = V; weights (1 - mu eta/2)^{-t} on x^{t-1}. The
+    prescribed step is rounded down.
     """
-    from dpfl_theory.statements.noble2022.scaffold.theoremC_1_repaired import STRONGLY_CONVEX as theorem
-
     found = []
     for nu, T, V in product(*(map(Fraction, instance[name]) for name in ("nu", "T", "V"))):
         values: dict[str, Any] = {**_ALONE, "nu": nu, "mu": 1, "T": int(T), "D0": 1, "Sigma": sp.sqrt(sp.Rational(V))}
-        eta = min(1 / (24 * nu), Fraction(1, 54))
-        if V:
-            chosen = evaluate(prescription_of(theorem)["eta_l"], values)
-            eta = chosen if isinstance(chosen, Fraction) else below(chosen, 10**4)
-        right = sum(
-            (evaluate(term, values) for name, term in sides_of(theorem).rhs.items() if V or name != "noise"), start=0
-        )
+        chosen = evaluate(prescription_of(statement)["eta_l"], values)
+        eta = chosen if isinstance(chosen, Fraction) else below(chosen, 10**4)
         for curvature in dict.fromkeys((nu, Fraction(1))):
             squares = _squares(curvature * eta, eta, V, Fraction(1), int(T))
             left = curvature / 2 * weighted(squares, eta / 2)
             named = {"T": T, "V": V, "nu": nu, "curvature": curvature, "eta~": eta}
-            found.append(Case(named, *as_fractions(left, sp.Rational(slack) * right)))
+            found.append(Values({**values, "eta_l": eta, "excess": left}, named))
     return found
 
 
@@ -125,19 +124,6 @@ def _squares(shrink: Fraction, eta: Fraction, V: Fraction, start: Fraction, T: i
     return found
 
 
-def weighted(values: Sequence[Fraction], rate: Fraction) -> Fraction:
-    """The mean with weights (1 - rate)^{-t}, t = 1, 2, ...
-
-    >>> weighted([Fraction(1), Fraction(3)], Fraction(0)), weighted([Fraction(1), Fraction(3)], Fraction(1, 2))
-    (Fraction(2, 1), Fraction(7, 3))
-    """
-    weights, found, weight = Fraction(0), Fraction(0), Fraction(1)
-    for value in values:
-        weight /= 1 - rate
-        weights, found = weights + weight, found + weight * value
-    return found / weights
-
-
 _RUN = {"T": [1, 100, 400], "V": ["1/1000", "1"]}
 
 
@@ -155,8 +141,3 @@ def one_user_checks(apart: str) -> tuple[Check, ...]:
         f"just outside {apart}": {"T": [100], "V": ["1"], "start": "0"},
     }
     return (*checks("exact", one_user, inside), *checks("exact", one_user, outside, "not-applicable"))
-
-
-def below(value: Any, parts: int) -> Fraction:
-    """A fraction of at most the value, a positive number or sympy number, a part or two below it."""
-    return Fraction(int(value * parts) - 1, parts)

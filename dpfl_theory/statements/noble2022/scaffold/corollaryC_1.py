@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 from dpfl_theory.statements.claims import Case, Values
 from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Expected, Sides, Source, Statement, checks
-from dpfl_theory.statements.noble2022 import _proof_letters as proof
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._causes import SPREAD_OF_POINTS
-from dpfl_theory.statements.noble2022.scaffold import _control_spread as spread
-from dpfl_theory.statements.noble2022.scaffold import _display_proofs as proofs
+from dpfl_theory.statements.noble2022.scaffold import _displays as escapes
+from dpfl_theory.statements.noble2022.scaffold import _displays as proofs
+from dpfl_theory.statements.noble2022.scaffold import _displays as spread
 from dpfl_theory.statements.noble2022.scaffold import _lemma_runs as runs
-from dpfl_theory.statements.noble2022.scaffold import _user_counterexamples as escapes
 from dpfl_theory.statements.noble2022.scaffold import _user_performance as user
 from dpfl_theory.statements.noble2022.scaffold import _user_records as users
 from dpfl_theory.statements.symbolic import sides_at
@@ -34,7 +33,7 @@ _SPREAD = Expected(
 
 
 def _sides(s: Letters) -> Sides:
-    return Sides({"spread": s.spread}, {"variance": proof.averaged(s)})
+    return Sides({"spread": s.spread}, {"variance": noble.averaged(s)})
 
 
 def _short(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
@@ -158,7 +157,7 @@ COROLLARY: Statement = Statement(
     kind="corollary",
     title="Spread of gradients and control variates in one round",
     source=Source(
-        proof.PAPER,
+        noble.PAPER,
         "Corollary C.1, Appendix C.1",
         note=(
             "the display is the second of three; the first has H~_i^k(y_i^{k-1}) - grad F_i(y_i^{k-1}) in place of "
@@ -174,9 +173,9 @@ COROLLARY: Statement = Statement(
         "Under Assumptions 2 and 3 the mean of the gradients' errors over the cohort and its local steps, the mean of "
         "the cohort's control variates around its expectation, and c^t around its own, each satisfy the bound."
     ),
-    symbols=proof.letters(*proof.VARIANCE, *proof.COHORT),
+    symbols=noble.letters(*noble.VARIANCE, *noble.COHORT),
     expectations=(_SPREAD,),
-    assumptions=(noble.SMOOTH, noble.GRADIENTS, proof.WHOLE),
+    assumptions=(noble.SMOOTH, noble.GRADIENTS, noble.WHOLE),
     sides=_sides,
     checks=(
         *_HOLDS,
@@ -278,7 +277,7 @@ REPAIRED: Statement = replace(
     id="noble2022.corollaryC.1.repaired",
     title="Spread of gradients and control variates, for convex users and short steps",
     source=Source(
-        proof.PAPER,
+        noble.PAPER,
         "Corollary C.1, Appendix C.1",
         note=(
             "repaired: convex F_i and eta_l <= 2/nu for the second and third display, both given C^t, x^{t-1} and the "
@@ -290,7 +289,7 @@ REPAIRED: Statement = replace(
         "If every F_i is convex and eta_l <= 2/nu, then given the cohort, x^{t-1} and the past (all c_i^{t-1}) the "
         "three means of Corollary C.1 satisfy the bound; the first needs neither."
     ),
-    symbols=(*COROLLARY.symbols, *proof.letters("nu", "eta_l")),
+    symbols=(*COROLLARY.symbols, *noble.letters("nu", "eta_l")),
     assumptions=(*COROLLARY.assumptions, noble.CONVEX, Assumption("eta_l <= 2/nu", _short)),
     checks=(*_HOLDS, *_OUTSIDE, *runs.checks(_longest, runs=_RUNS, what="second display")),
     smoke=(

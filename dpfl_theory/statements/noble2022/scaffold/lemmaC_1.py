@@ -12,7 +12,6 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Values
 from dpfl_theory.statements.formula import Letters, letters_of, sides_of
 from dpfl_theory.statements.model import Assumption, Check, Expected, Sides, Source, Statement, checks
-from dpfl_theory.statements.noble2022 import _proof_letters as proof
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.scaffold import _lemma_runs as runs
 from dpfl_theory.statements.noble2022.scaffold import _user_performance as user
@@ -181,7 +180,7 @@ LEMMA: Statement = Statement(
     kind="lemma",
     title="Mean and variance of a private stochastic gradient",
     source=Source(
-        proof.PAPER,
+        noble.PAPER,
         _WHERE,
         note=(
             "the display is the second part, the first is E[H~ | y] = grad F_i(y); sR is read as a whole number, "
@@ -193,7 +192,7 @@ LEMMA: Statement = Statement(
         "If no gradient is clipped, the mean of sR records' gradients plus the noise is an unbiased gradient of F_i, "
         "and its variance satisfies the bound."
     ),
-    symbols=proof.letters("varsigma", "s", "R", "Sigma"),
+    symbols=noble.letters("varsigma", "s", "R", "Sigma"),
     expectations=(_ERROR,),
     assumptions=(noble.SMOOTH, noble.GRADIENTS, RECORDS),
     sides=_sides,
@@ -223,7 +222,7 @@ SHARPENED: Statement = Statement(
     kind="lemma",
     title="Variance of a private stochastic gradient, exactly",
     source=Source(
-        proof.PAPER,
+        noble.PAPER,
         _WHERE,
         note="derived: varsigma^2 the records' variance at y; both sides are equal, so nothing is lost",
     ),

@@ -12,7 +12,6 @@ from dpfl_theory.problems import make
 from dpfl_theory.statements.claims import Experiment, Outcome, Values, WorstCase
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, Symbol, checks
-from dpfl_theory.statements.noble2022 import _proof_letters as proof
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.symbolic import equal
 
@@ -131,11 +130,11 @@ LEMMA: Statement = Statement(
     id="noble2022.lemmaC.2",
     kind="lemma",
     title="Gradient of F by its excess (Nesterov)",
-    source=Source(proof.PAPER, _WHERE, note="F* = F(x*); stated for every x, so for the mean over any x too"),
+    source=Source(noble.PAPER, _WHERE, note="F* = F(x*); stated for every x, so for the mean over any x too"),
     text="If every F_i is convex and nu-smooth and x* minimises F, then the bound holds at every x.",
     symbols=noble.letters("nu"),
     expectations=(_SLOPE, _GAP),
-    assumptions=(noble.CONVEX, noble.SMOOTH, proof.MINIMISER),
+    assumptions=(noble.CONVEX, noble.SMOOTH, noble.MINIMISER),
     sides=_sides,
     slips=("The factor 2 nu is attained, by quadratics of curvature nu.",),
     checks=(
@@ -159,7 +158,7 @@ SHARPENED: Statement = replace(
     id="noble2022.lemmaC.2.sharpened",
     title="Gradient of F by its excess, without convexity",
     source=Source(
-        proof.PAPER,
+        noble.PAPER,
         _WHERE,
         note=(
             "derived: F itself is nu-smooth, and F(x*) <= F(x - grad F(x)/nu) <= F(x) - ||grad F(x)||^2/(2 nu). The "
@@ -167,7 +166,7 @@ SHARPENED: Statement = replace(
         ),
     ),
     text="If every F_i is nu-smooth, convex or not, and x* minimises F, then the bound holds at every x.",
-    assumptions=(noble.SMOOTH, proof.MINIMISER),
+    assumptions=(noble.SMOOTH, noble.MINIMISER),
     slips=(),
     checks=(
         Check("algebra", "from the descent of smooth functions", descent),

@@ -12,7 +12,7 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Case, Outcome, Performance, Values, WorstCase
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, Symbol, checks
-from dpfl_theory.statements.noble2022 import _proof_letters as proof
+from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.scaffold import _lemma_runs as runs
 from dpfl_theory.statements.noble2022.scaffold._round_instances import root
 from dpfl_theory.statements.symbolic import equal
@@ -166,7 +166,7 @@ LEMMA: Statement = Statement(
     kind="lemma",
     title="Separating mean and variance of a sum of random vectors",
     source=Source(
-        proof.PAPER,
+        noble.PAPER,
         "Lemma C.3, Appendix C.1",
         note=(
             "the display is part 2, read with an expectation around ||sum a_i||^2, since conditional means are random; "

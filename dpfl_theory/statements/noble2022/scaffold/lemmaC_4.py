@@ -9,7 +9,6 @@ from fractions import Fraction
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement
-from dpfl_theory.statements.noble2022 import _proof_letters as proof
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.scaffold import _lemma_enumeration as draws
 from dpfl_theory.statements.noble2022.scaffold import _lemma_proofs as proofs
@@ -34,7 +33,7 @@ def _c4_sides(s: Letters) -> Sides:
             "drift": 4 * s.eta**2 * s.nu**2 * s.drift,
             "lag": 8 * s.nu**2 * s.eta**2 * s.lag,
             "excess": 8 * s.nu * s.eta**2 * s.gap,
-            "noise": 9 * s.eta**2 * proof.averaged(s),
+            "noise": 9 * s.eta**2 * noble.averaged(s),
         },
     )
 
@@ -46,7 +45,7 @@ def _c4_sharp_sides(s: Letters) -> Sides:
             "drift": 4 * s.eta**2 * s.nu**2 * s.drift,
             "lag": sp.Rational(8, 3) * s.nu**2 * s.eta**2 * s.lag,
             "slope": sp.Rational(4, 3) * s.eta**2 * s.slope,
-            "noise": 4 * s.eta**2 * proof.averaged(s),
+            "noise": 4 * s.eta**2 * noble.averaged(s),
         },
     )
 
@@ -56,15 +55,15 @@ def _short(values: Mapping[str, float]) -> float:
     return 1 / 24
 
 
-_C4_NOTE = f"the proof's displays are garbled; {proof.WHOLE_NOTE}; {runs.NOTE}"
+_C4_NOTE = f"the proof's displays are garbled; {noble.WHOLE_NOTE}; {runs.NOTE}"
 C4: Statement = Statement(
     id="noble2022.lemmaC.4",
     kind="lemma",
     title="Variance of the server's update",
-    source=Source(proof.PAPER, "Lemma C.4, Appendix C.3", note=_C4_NOTE),
+    source=Source(noble.PAPER, "Lemma C.4, Appendix C.3", note=_C4_NOTE),
     text="If every F_i is convex and nu-smooth and eta~ = K eta_l eta_g <= 1/nu, then every round satisfies the bound.",
     **runs.letters(steps.letters("move", "gap", *steps.ROUND), "move", "drift"),
-    assumptions=(*steps.BASE, noble.CONVEX, proof.MINIMISER, Assumption("eta~ <= 1/nu", steps.step_limit(1.0, "0"))),
+    assumptions=(*steps.BASE, noble.CONVEX, noble.MINIMISER, Assumption("eta~ <= 1/nu", steps.step_limit(1.0, "0"))),
     sides=_c4_sides,
     checks=(
         Check("algebra", "from the sharpened form", steps.by_lemma_c2(_c4_sharp_sides)),
@@ -106,7 +105,7 @@ C4_SHARPENED: Statement = replace(
     C4,
     id="noble2022.lemmaC.4.sharpened",
     title="Variance of the server's update, without convexity",
-    source=Source(proof.PAPER, "Lemma C.4, Appendix C.3", note="derived, with smaller factors and for every step size"),
+    source=Source(noble.PAPER, "Lemma C.4, Appendix C.3", note="derived, with smaller factors and for every step size"),
     text="If every F_i is nu-smooth, convex or not, then every round satisfies the bound, for every step size.",
     **runs.letters(steps.letters("move", "slope", *steps.ROUND), "move", "drift"),
     assumptions=steps.BASE,

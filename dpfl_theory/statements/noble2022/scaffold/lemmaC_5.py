@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement
-from dpfl_theory.statements.noble2022 import _proof_letters as proof
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.scaffold import _lemma_enumeration as draws
 from dpfl_theory.statements.noble2022.scaffold import _lemma_proofs as proofs
@@ -37,7 +36,7 @@ def _c5_sides(s: Letters) -> Sides:
             "lag before": (1 - sp.Rational(17, 36) * s.l) * s.lag,
             **excess,
             "drift": sp.Rational(97, 48) * power * s.drift,
-            "noise": s.l / s.nu**2 * proof.averaged(s) / 32,
+            "noise": s.l / s.nu**2 * noble.averaged(s) / 32,
         },
     )
 
@@ -90,14 +89,14 @@ C5: Statement = Statement(
     kind="lemma",
     title="Lag of the control variates",
     source=Source(
-        proof.PAPER, "Lemma C.5, Appendix C.3", note=f"the paper gives no proof; {proof.WHOLE_NOTE}; {runs.NOTE}"
+        noble.PAPER, "Lemma C.5, Appendix C.3", note=f"the paper gives no proof; {noble.WHOLE_NOTE}; {runs.NOTE}"
     ),
     text=(
         "If every F_i is convex and nu-smooth, 1/2 <= alpha <= 1 and eta~ <= l^alpha/(24 nu), then every round "
         "satisfies the bound."
     ),
     **runs.letters(steps.letters("lag_after", "gap", "alpha", *steps.ROUND), "lag_after", "drift"),
-    assumptions=(*steps.BASE, noble.CONVEX, proof.MINIMISER, _EXPONENT, _STEP_ALPHA),
+    assumptions=(*steps.BASE, noble.CONVEX, noble.MINIMISER, _EXPONENT, _STEP_ALPHA),
     sides=_c5_sides,
     checks=(
         Check("algebra", "from the sharpened form", steps.by_lemma_c2(_c5_sides)),
@@ -120,7 +119,7 @@ C5_SHARPENED: Statement = replace(
     id="noble2022.lemmaC.5.sharpened",
     title="Lag of the control variates, without convexity",
     source=Source(
-        proof.PAPER, "Lemma C.5, Appendix C.3", note="derived: by ||grad F||^2, convex or not, as Lemma C.9 needs it"
+        noble.PAPER, "Lemma C.5, Appendix C.3", note="derived: by ||grad F||^2, convex or not, as Lemma C.9 needs it"
     ),
     text=(
         "If every F_i is nu-smooth, convex or not, 1/2 <= alpha <= 1 and eta~ <= l^alpha/(24 nu), then every round "

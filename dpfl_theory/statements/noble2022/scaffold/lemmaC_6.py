@@ -9,7 +9,6 @@ from fractions import Fraction
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement
-from dpfl_theory.statements.noble2022 import _proof_letters as proof
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.scaffold import _lemma_enumeration as draws
 from dpfl_theory.statements.noble2022.scaffold import _lemma_proofs as proofs
@@ -31,13 +30,13 @@ def _c6_sides(s: Letters) -> Sides:
         {
             "lag": lag * s.nu**3 * s.eta**2 * s.lag,
             "excess" if "gap" in s else "slope": part * s.eta / square,
-            "noise": noise * s.eta**2 * s.nu / (s.K * square) * proof.variance(s),
+            "noise": noise * s.eta**2 * s.nu / (s.K * square) * noble.variance(s),
         },
     )
 
 
 _C6_STEP = Assumption("eta_l <= 1/(24 nu K eta_g), that is eta~ <= 1/(24 nu)", steps.step_limit(1 / 24, "0"))
-_C6_LETTERS = ("eta", "nu", "drift", "lag", "eta_g", "K", *proof.VARIANCE, "l", "M")
+_C6_LETTERS = ("eta", "nu", "drift", "lag", "eta_g", "K", *noble.VARIANCE, "l", "M")
 
 
 def _longest(values: Mapping[str, float]) -> float:
@@ -64,14 +63,14 @@ C6: Statement = Statement(
     kind="lemma",
     title="Drift of the users",
     source=Source(
-        proof.PAPER, "Lemma C.6, Appendix C.3", note=f"the paper gives no proof; {proof.WHOLE_NOTE}; {runs.NOTE}"
+        noble.PAPER, "Lemma C.6, Appendix C.3", note=f"the paper gives no proof; {noble.WHOLE_NOTE}; {runs.NOTE}"
     ),
     text=(
         "If every F_i is convex and nu-smooth, eta_g >= 1 and eta_l <= 1/(24 nu K eta_g), then every round satisfies "
         "the bound."
     ),
     **runs.letters(steps.letters("gap", *_C6_LETTERS), "drift"),
-    assumptions=(*steps.BASE, noble.CONVEX, proof.MINIMISER, proof.GLOBAL, _C6_STEP),
+    assumptions=(*steps.BASE, noble.CONVEX, noble.MINIMISER, noble.GLOBAL, _C6_STEP),
     sides=_c6_sides,
     checks=(
         Check("algebra", "from the sharpened form", steps.by_lemma_c2(_c6_sides)),
@@ -92,7 +91,7 @@ C6_SHARPENED: Statement = replace(
     id="noble2022.lemmaC.6.sharpened",
     title="Drift of the users, without convexity and with less of the lag and the gradient",
     source=Source(
-        proof.PAPER,
+        noble.PAPER,
         "Lemma C.6, Appendix C.3",
         note=(
             "derived: by ||grad F||^2, convex or not, as Lemma C.9 needs it. Where the drift stands alone the lag has "
@@ -105,7 +104,7 @@ C6_SHARPENED: Statement = replace(
         "bound."
     ),
     **runs.letters(steps.letters("slope", *_C6_LETTERS), "drift"),
-    assumptions=(*steps.BASE, proof.GLOBAL, _C6_STEP),
+    assumptions=(*steps.BASE, noble.GLOBAL, _C6_STEP),
     checks=(
         Check("algebra", "for all users, cohorts and steps", proofs.drift),
         *_drift_checks(sharp=True),

@@ -12,7 +12,6 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Performance
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, checks
-from dpfl_theory.statements.noble2022 import _proof_letters as proof
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.scaffold import _lemma_enumeration as draws
 from dpfl_theory.statements.noble2022.scaffold import _lemma_runs as runs
@@ -28,7 +27,7 @@ Constants = tuple[Fraction, Fraction, Fraction]
 """What multiplies -eta~ gap, eta~^2 V/(KlM), and eta~^2 V/(K eta_g^2)."""
 PRINTED: Constants = (Fraction(1, 2), Fraction(10), Fraction(10))
 SHARP: Constants = (Fraction(3, 2), Fraction(5), Fraction(1))
-_MU = replace(proof.LETTERS["mu"], meaning="convexity constant of every F_i, 0 if convex only", domain="nonnegative")
+_MU = replace(noble.LETTERS["mu"], meaning="convexity constant of every F_i, 0 if convex only", domain="nonnegative")
 
 
 def largest_step(share: Fraction, mu: Fraction) -> Fraction:
@@ -68,7 +67,7 @@ def _combination(*lemmas: Statement) -> Callable[[Statement, Mapping[str, Any]],
         parts["noise"] = slack.subs(dict.fromkeys(moments, 0))
         scale = {
             "gap": eta, "drift": nu * eta, "lag": nu**2 * eta**2, "distance": sp.Integer(1),
-            "noise": eta**2 * proof.averaged(s),
+            "noise": eta**2 * noble.averaged(s),
         }  # fmt: skip
         least = {}
         for name, part in parts.items():
@@ -112,7 +111,7 @@ def _sides(s: Letters, constants: Constants) -> Sides:
     gain, alone, shared = (sp.Rational(v.numerator, v.denominator) for v in constants)
     weight = 27 * s.nu**2 * s.eta**2 / s.l
     shrink = 1 - s.mu * s.eta / 2
-    noise = s.eta**2 * proof.averaged(s)
+    noise = s.eta**2 * noble.averaged(s)
     return Sides(
         {"distance": s.distance_after, "lag": weight * s.lag_after},
         {
@@ -195,9 +194,9 @@ LEMMA: Statement = Statement(
     kind="lemma",
     title="Progress of one round",
     source=Source(
-        proof.PAPER,
+        noble.PAPER,
         "Lemma C.7, Appendix C.3",
-        note=f"F_i convex, by the section's title; mu = 0 allowed; {proof.WHOLE_NOTE}; {runs.NOTE}",
+        note=f"F_i convex, by the section's title; mu = 0 allowed; {noble.WHOLE_NOTE}; {runs.NOTE}",
     ),
     text=(
         "If every F_i is nu-smooth and mu-strongly convex, mu >= 0, eta_g >= 1 and eta_l <= min(l^(2/3)/(24 K eta_g "
@@ -205,15 +204,15 @@ LEMMA: Statement = Statement(
     ),
     **runs.letters(
         (
-            *proof.letters("distance_after", "lag_after", "distance", "lag", "gap", "eta", "eta_g", "nu"),
+            *noble.letters("distance_after", "lag_after", "distance", "lag", "gap", "eta", "eta_g", "nu"),
             _MU,
-            *proof.letters(*proof.VARIANCE, *proof.COHORT),
+            *noble.letters(*noble.VARIANCE, *noble.COHORT),
         ),
         "distance_after",
         "lag_after",
     ),
     assumptions=(
-        noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.WARM, proof.WHOLE, proof.MINIMISER, proof.GLOBAL, STEP,
+        noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.WHOLE, noble.MINIMISER, noble.GLOBAL, STEP,
     ),
     sides=lambda s: _sides(s, PRINTED),
     checks=(
@@ -247,7 +246,7 @@ SHARPENED: Statement = replace(
     id="noble2022.lemmaC.7.sharpened",
     title="Progress of one round, with better constants",
     source=Source(
-        proof.PAPER,
+        noble.PAPER,
         "Lemma C.7, Appendix C.3",
         note="derived: three times the gain and half of the noise or less, from Lemma C.4 sharpened",
     ),

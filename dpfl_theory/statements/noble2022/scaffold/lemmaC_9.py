@@ -15,10 +15,8 @@ from dpfl_theory.statements.formula import Letters, evaluate, letters_of, sides_
 from dpfl_theory.statements.model import Check, Effect, Erratum, Expected, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _first_step as first
-from dpfl_theory.statements.noble2022 import _proof_letters as proof
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._causes import LOST_ROOT
-from dpfl_theory.statements.noble2022.scaffold import _descent_performance as worst
 from dpfl_theory.statements.noble2022.scaffold import _smooth_descent as smooth
 from dpfl_theory.statements.noble2022.scaffold import _strongly_convex as strong
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_7
@@ -108,7 +106,7 @@ def _refuting_runs() -> tuple[Check, ...]:
 
 def _noise(s: Letters) -> Any:
     """W = V/(KlM) (6 + lM/eta_g^2)."""
-    return proof.averaged(s) * (6 + s.l * s.M / s.eta_g**2)
+    return noble.averaged(s) * (6 + s.l * s.M / s.eta_g**2)
 
 
 def _balance(s: Letters) -> Any:
@@ -163,15 +161,15 @@ _LEAST = Expected(
     "with the best weights, which is the least of the rounds' expectations",
     when="least",
 )
-_LETTERS = ("eta_g", "nu", *proof.VARIANCE, *proof.COHORT, "T", "F0")
-_BASE = (noble.SMOOTH, noble.GRADIENTS, noble.WARM, proof.WHOLE, proof.GLOBAL, noble.ROUNDS)
+_LETTERS = ("eta_g", "nu", *noble.VARIANCE, *noble.COHORT, "T", "F0")
+_BASE = (noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.WHOLE, noble.GLOBAL, noble.ROUNDS)
 
 LEMMA: Statement = Statement(
     id="noble2022.lemmaC.9",
     kind="lemma",
     title="Convergence of DP-SCAFFOLD-warm for smooth objectives",
     source=Source(
-        proof.PAPER,
+        noble.PAPER,
         _WHERE,
         note=(
             "O stands for a constant c; the output is x^t with probability w_t, so that with the best weights the left "
@@ -244,7 +242,7 @@ REPAIRED: Statement = Statement(
     kind="lemma",
     title="Convergence of DP-SCAFFOLD-warm for smooth objectives, with its step size",
     source=Source(
-        proof.PAPER,
+        noble.PAPER,
         _WHERE,
         note=(
             "repaired: the factor nu, one step size, explicit constants, equal weights over x^0, ..., x^(T-1). The "
@@ -257,7 +255,7 @@ REPAIRED: Statement = Statement(
         "sqrt(12 F_0/(5 nu T W))) the mean squared gradient satisfies the bound for every T >= 1, if x^0 is no "
         "minimiser."
     ),
-    symbols=(*proof.letters("eta", *_LETTERS), runs.SLOPE0),
+    symbols=(*noble.letters("eta", *_LETTERS), runs.SLOPE0),
     expectations=(runs.SLOPE,),
     assumptions=(*_BASE, lemmaC_7.STEP, runs.AWAY),
     sides=_repaired,
@@ -266,7 +264,7 @@ REPAIRED: Statement = Statement(
         Check("algebra", "descent, from Lemmas C.4 to C.6", smooth.combination),
         Check("algebra", "the step size", _two_cases),
         *smooth.descent_checks(),
-        *worst.checks(),
+        *smooth.worst_descents(),
         *strong.one_user_checks("F_0 > 0"),
         *runs.runs(best_step, beyond=("l", "T")),
     ),

@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.formula import Letters
-from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Sides, Source, Statement
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _first_step as first
 from dpfl_theory.statements.noble2022 import _lasting_noise as lasting
-from dpfl_theory.statements.noble2022 import _moderate_runs as moderate
+from dpfl_theory.statements.noble2022 import _private_runs as private
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._causes import FIXED_STEP
 from dpfl_theory.statements.noble2022.scaffold import _own_settings as own
+from dpfl_theory.statements.noble2022.scaffold import _strongly_convex as strong
 
 if TYPE_CHECKING:
-    from dpfl_theory.problems.base import Problem
+    pass
 
 _COMMON = ("c", "eta_g", "eta_l", "nu", "M", "l", "R", "s", "K", "T", "varsigma", "Sigma")
 
@@ -62,14 +63,6 @@ def _non_convex(s: Letters) -> Sides:
     )
 
 
-def _long_enough(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    least = max(108 / values["l"], 48 * values["nu"] / (values["mu"] * values["l"] ** (2 / 3)))
-    return None if values["T"] >= least * (1 - 1e-12) else f"T = {values['T']} is below {least:.6g}"
-
-
-LONG_ENOUGH = Assumption("T >= max(108/l, 48 nu/(mu l^(2/3)))", _long_enough)
-
-
 WHY_FALSE = (
     "Theorem 4.2 says that step sizes exist; this theorem prints the step as a formula, and with that step no constant "
     "serves."
@@ -100,7 +93,7 @@ STRONGLY_CONVEX: Statement = Statement(
         "the bound."
     ),
     symbols=noble.letters(*_COMMON, "mu", "D0"),
-    expectations=(first.EXCESS,),
+    expectations=(noble.OUTPUT_EXCESS,),
     reading=noble.NEVER_CLIPPED,
     assumptions=(
         noble.STRONGLY_CONVEX,
@@ -108,7 +101,7 @@ STRONGLY_CONVEX: Statement = Statement(
         noble.GRADIENTS,
         noble.WARM,
         noble.SAMPLING,
-        LONG_ENOUGH,
+        strong.LONG_ENOUGH,
     ),
     sides=_strongly_convex,
     prescription=lambda s: _steps(s, strongly=True),
@@ -116,18 +109,18 @@ STRONGLY_CONVEX: Statement = Statement(
         Check(
             "algebra",
             "a step that does not shrink with T",
-            noble.keeps_a_distance,
+            lasting.keeps_a_distance,
             _FLOOR,
             "violated",
         ),
         Check(
             "algebra",
             "the same with bounded gradients",
-            noble.keeps_a_distance,
+            lasting.keeps_a_distance,
             {**{name: value for name, value in _FLOOR.items() if name != "Sigma"}, "varsigma": "1"},
             "violated",
         ),
-        *moderate.checks("scaffold"),
+        *private.moderate_runs("scaffold"),
     ),
     expected="violated",
     erratum=Erratum(
@@ -179,7 +172,7 @@ CONVEX: Statement = Statement(
         "w_t with which the averaged output satisfies the bound."
     ),
     symbols=noble.letters(*_COMMON, "D0"),
-    expectations=(first.EXCESS,),
+    expectations=(noble.OUTPUT_EXCESS,),
     assumptions=(noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.SAMPLING, noble.ROUNDS),
     sides=_convex,
     prescription=_steps,
@@ -187,7 +180,7 @@ CONVEX: Statement = Statement(
         Check(
             "algebra",
             "start at the minimiser",
-            noble.starts_at_the_minimiser("D0"),
+            lasting.starts_at_the_minimiser("D0"),
             expected="violated",
         ),
         lasting.bent(),
@@ -242,7 +235,7 @@ NON_CONVEX: Statement = Statement(
         "a random iterate, x^t with probability w_t, satisfies the bound."
     ),
     symbols=noble.letters(*_COMMON, "F0"),
-    expectations=(first.GRADIENT,),
+    expectations=(noble.OUTPUT_GRADIENT,),
     assumptions=(noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.SAMPLING, noble.ROUNDS),
     sides=_non_convex,
     prescription=_steps,
@@ -250,7 +243,7 @@ NON_CONVEX: Statement = Statement(
         Check(
             "algebra",
             "start at the minimiser",
-            noble.starts_at_the_minimiser("F0"),
+            lasting.starts_at_the_minimiser("F0"),
             expected="violated",
         ),
         lasting.lasting(),

@@ -12,17 +12,16 @@ from dpfl_theory.statements.claims import Outcome, Values
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
-from dpfl_theory.statements.noble2022 import _proof_letters as proof
 from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022._moments import rounds, users_of
 from dpfl_theory.statements.noble2022.scaffold import _round_instances as exact
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_7 as lemma
-from dpfl_theory.statements.noble2022.scaffold._moments import rounds, users_of
 from dpfl_theory.statements.symbolic import equal
 
 
 def _sides(s: Letters, constants: lemma.Constants) -> Sides:
     gain, alone, shared = (sp.Rational(v.numerator, v.denominator) for v in constants)
-    noise = s.eta * proof.averaged(s) / gain
+    noise = s.eta * noble.averaged(s) / gain
     return Sides(
         runs.without_warm_round(s, "excess", "F0"),
         {
@@ -111,7 +110,7 @@ EXPLICIT: Statement = Statement(
     kind="theorem",
     title="DP-SCAFFOLD-warm: convex, with explicit constants",
     source=Source(
-        proof.PAPER,
+        noble.PAPER,
         "derived from Lemma C.7, Appendix C.3",
         note=(
             "for equal weights over x^0, ..., x^{T-1}, which Lemma C.7 bounds; by convexity F(xbar) - F* is at most "
@@ -123,15 +122,15 @@ EXPLICIT: Statement = Statement(
         "DP-SCAFFOLD-warm with convex nu-smooth F_i, eta_g >= 1 and eta~ = K eta_l eta_g <= l^(2/3)/(24 nu) satisfies "
         "the bound for every T >= 1."
     ),
-    symbols=(*proof.letters("eta", "eta_g", "nu", *proof.VARIANCE, *proof.COHORT, "T", "D0", "F0"),),
+    symbols=(*noble.letters("eta", "eta_g", "nu", *noble.VARIANCE, *noble.COHORT, "T", "D0", "F0"),),
     expectations=(runs.EXCESS,),
     assumptions=(
         noble.CONVEX,
         noble.SMOOTH,
         noble.GRADIENTS,
         noble.WARM,
-        proof.WHOLE,
-        proof.GLOBAL,
+        noble.WHOLE,
+        noble.GLOBAL,
         Assumption("eta~ <= l^(2/3)/(24 nu)", lemma.step_test),
         noble.ROUNDS,
     ),

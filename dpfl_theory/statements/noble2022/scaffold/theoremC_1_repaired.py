@@ -11,16 +11,13 @@ from dpfl_theory.statements.claims import Experiment, Outcome
 from dpfl_theory.statements.formula import Letters, letters_of, sides_of
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
-from dpfl_theory.statements.noble2022 import _first_step as first
-from dpfl_theory.statements.noble2022 import _proof_letters as proof
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.scaffold import _strongly_convex as strong
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_8, lemmaC_9
-from dpfl_theory.statements.noble2022.scaffold.theoremC_1 import LONG_ENOUGH
 from dpfl_theory.statements.symbolic import all_equal
 
-_LETTERS = ("eta_g", "eta_l", "nu", *proof.VARIANCE, *proof.COHORT, "T")
-_BASE = (noble.SMOOTH, noble.GRADIENTS, noble.WARM, proof.WHOLE)
+_LETTERS = ("eta_g", "eta_l", "nu", *noble.VARIANCE, *noble.COHORT, "T")
+_BASE = (noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.WHOLE)
 _OUTPUT = "the averaged output is over x^0, ..., x^{T-1}, which Lemma C.7 bounds"
 
 
@@ -36,7 +33,7 @@ def _steps(s: Letters, step: Callable[[Letters], Any]) -> Mapping[str, Any]:
 
 
 def _convex_step(s: Letters) -> Any:
-    return sp.Min(_short(s), s.D0 / sp.sqrt(20 * s.T * proof.averaged(s)))
+    return sp.Min(_short(s), s.D0 / sp.sqrt(20 * s.T * noble.averaged(s)))
 
 
 def _strong_step(s: Letters) -> Any:
@@ -45,18 +42,18 @@ def _strong_step(s: Letters) -> Any:
 
 def _log(s: Letters) -> Any:
     """L = ln max(e, mu^2 D_0^2 T/W), W = 2V/(KlM)."""
-    return sp.log(sp.Max(sp.E, s.mu**2 * s.D0**2 * s.T / (2 * proof.averaged(s))))
+    return sp.log(sp.Max(sp.E, s.mu**2 * s.D0**2 * s.T / (2 * noble.averaged(s))))
 
 
 def _smooth_step(s: Letters) -> Any:
-    return sp.Min(_short(s), sp.sqrt(12 * s.F0 / (35 * s.nu * s.T * proof.averaged(s))))
+    return sp.Min(_short(s), sp.sqrt(12 * s.F0 / (35 * s.nu * s.T * noble.averaged(s))))
 
 
 def _convex(s: Letters) -> Sides:
     return Sides(
         {"excess": s.excess},
         {
-            "noise": 8 * sp.sqrt(5) * s.D0 * sp.sqrt(proof.averaged(s) / s.T),
+            "noise": 8 * sp.sqrt(5) * s.D0 * sp.sqrt(noble.averaged(s) / s.T),
             "start": 48 * s.nu * s.D0**2 / (s.l ** sp.Rational(2, 3) * s.T),
         },
     )
@@ -67,7 +64,7 @@ def _strongly_convex(s: Letters) -> Sides:
     return Sides(
         {"excess": s.excess},
         {
-            "noise": 84 * _log(s) * proof.averaged(s) / (s.mu * s.T),
+            "noise": 84 * _log(s) * noble.averaged(s) / (s.mu * s.T),
             "start": sp.Rational(8, 5) * s.mu * s.D0**2 * sp.exp(-rate * s.T),
         },
     )
@@ -77,7 +74,7 @@ def _non_convex(s: Letters) -> Sides:
     return Sides(
         runs.without_warm_round(s, "slope", "slope0"),
         {
-            "noise": 2 * sp.sqrt(sp.Rational(84, 5) * s.nu * s.F0 * proof.averaged(s) / s.T),
+            "noise": 2 * sp.sqrt(sp.Rational(84, 5) * s.nu * s.F0 * noble.averaged(s) / s.T),
             "start": sp.Rational(288, 5) * s.nu * s.F0 / (s.l ** sp.Rational(2, 3) * s.T),
         },
     )
@@ -103,7 +100,7 @@ def _log_terms(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """42 L W/(mu T) at W = 2V/(KlM) is the noise term, and mu eta~/2 at both ends of eta~'s limit is the rate of the
     start's."""
     s, stated = letters_of(statement), sides_of(statement).rhs
-    W = 2 * proof.averaged(s)
+    W = 2 * noble.averaged(s)
     start = sp.Rational(8, 5) * s.mu * s.D0**2
     rate = sp.Min(*(sp.simplify(s.mu * end / 2 * s.nu) for end in (s.l / (54 * s.mu), _short(s)))) / s.nu
     return all_equal(
@@ -177,8 +174,8 @@ CONVEX: Statement = Statement(
         "DP-SCAFFOLD-warm with convex nu-smooth F_i, eta_g = sqrt(lM) and K eta_l eta_g = min(l^(2/3)/(24 nu), D_0 "
         "sqrt(KlM/(20 T V))) satisfies the bound for the mean of x^0, ..., x^{T-1}, T >= 1, if x^0 is not x*."
     ),
-    symbols=proof.letters(*_LETTERS, "D0"),
-    expectations=(first.EXCESS,),
+    symbols=noble.letters(*_LETTERS, "D0"),
+    expectations=(noble.OUTPUT_EXCESS,),
     assumptions=(noble.CONVEX, *_BASE, noble.ROUNDS, runs.APART),
     sides=_convex,
     prescription=lambda s: _steps(s, _convex_step),
@@ -206,13 +203,19 @@ STRONGLY_CONVEX: Statement = Statement(
         "eta_l eta_g = min(l^(2/3)/(24 nu), l/(54 mu), 2L/(mu T)), L = ln max(e, mu^2 D_0^2 TKlM/(2V)), satisfies the "
         "bound for the mean of x^0, ..., x^{T-1} with weights (1 - mu K eta_l eta_g/2)^{-t}."
     ),
-    symbols=proof.letters(*_LETTERS, "mu", "D0"),
-    expectations=(first.EXCESS,),
-    assumptions=(noble.STRONGLY_CONVEX, *_BASE, LONG_ENOUGH),
+    symbols=noble.letters(*_LETTERS, "mu", "D0"),
+    expectations=(noble.OUTPUT_EXCESS,),
+    assumptions=(noble.STRONGLY_CONVEX, *_BASE, strong.LONG_ENOUGH),
     sides=_strongly_convex,
     prescription=lambda s: _steps(s, _strong_step),
     checks=(
         Check("algebra", "Lemma C.8 repaired at eta_g = sqrt(lM)", _log_terms),
+        Check(
+            "exact",
+            "one user, one local step",
+            strong.one_step,
+            {"nu": ["1", "5"], "T": [240, 500], "V": ["1/1000000", "1/10", "10", "100"]},
+        ),
         *_strong_runs(),
     ),
     smoke=("half of the users, with a ridge",),
@@ -235,7 +238,7 @@ NON_CONVEX: Statement = Statement(
         "DP-SCAFFOLD-warm with nu-smooth F_i, eta_g = sqrt(lM) and K eta_l eta_g = min(l^(2/3)/(24 nu), sqrt(12 F_0 "
         "KlM/(35 nu T V))) satisfies the bound for a random one of x^0, ..., x^{T-1}, T >= 1, if F_0 > 0."
     ),
-    symbols=(*proof.letters(*_LETTERS, "F0"), runs.SLOPE0),
+    symbols=(*noble.letters(*_LETTERS, "F0"), runs.SLOPE0),
     expectations=(runs.SLOPE,),
     assumptions=(*_BASE, noble.ROUNDS, runs.AWAY),
     sides=_non_convex,

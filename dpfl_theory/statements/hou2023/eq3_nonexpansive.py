@@ -10,7 +10,7 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values, WorstCase
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.hou2023 import _letters as hou
-from dpfl_theory.statements.hou2023._moments import iterated, parts
+from dpfl_theory.statements.hou2023._runs import iterated, parts
 from dpfl_theory.statements.model import Check, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.worlds.base import Vector, average

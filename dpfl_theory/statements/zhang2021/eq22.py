@@ -9,17 +9,16 @@ from typing import Any
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import Letters, letters_of, total
-from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, checks
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Statement, checks
 from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.zhang2021 import _instances as instances
 from dpfl_theory.statements.zhang2021 import _letters as zhang
-from dpfl_theory.statements.zhang2021 import _run_instances as instances
-from dpfl_theory.statements.zhang2021 import simplified
+from dpfl_theory.statements.zhang2021 import eq21
 from dpfl_theory.statements.zhang2021._causes import SAMPLED_CLIENTS
-from dpfl_theory.statements.zhang2021._limits import PRINTED, hypotheses, printed_limits, repaired_limits
-from dpfl_theory.statements.zhang2021._proof_instances import step_edges
+from dpfl_theory.statements.zhang2021._instances import step_edges
+from dpfl_theory.statements.zhang2021._letters import PRINTED, hypotheses, printed_limits, repaired_limits
 from dpfl_theory.statements.zhang2021._runs import tree
 
-_WHERE = f"Appendix A.1, proof of Theorem 3.1 ({zhang.VERSION})"
 _MEANS = ("first_bias", "second_bias", "first_spread", "second_spread")
 _LETTERS = (
     replace(zhang.LETTERS["f_now"], meaning="f(x_1), of the first round", latex="f(x_1)"),
@@ -81,17 +80,12 @@ def _summed(once: Statement) -> Callable[[Statement, Mapping[str, Any]], Outcome
     return build
 
 
-EQ22: Statement = Statement(
-    id="zhang2021.eq22",
-    kind="step",
-    title="The rounds summed",
-    source=Source(
-        zhang.PAPER,
-        _WHERE,
-        "22",
-        "for the steps of (21). The proof's x_1 is the algorithm's x^0; a bracket of the display is not closed",
-    ),
-    text=(
+EQ22: Statement = zhang.proof_step(
+    "zhang2021.eq22",
+    "The rounds summed",
+    "22",
+    "for the steps of (21). The proof's x_1 is the algorithm's x^0; a bracket of the display is not closed",
+    (
         "(1/T) sum_t E[alpha ||grad f(x_t)||^2] <= (4/(T eta_g eta_l Q))(E f(x_1) - E f(x_{T+1})) + 10 eta_l^2 L^2 Q "
         "(1 + 12 eta_l eta_g/P)(sigma_l^2 + 6 Q sigma_g^2) (1/T) sum alpha + (12L/P) eta_g eta_l sigma_l^2 (1/T) sum "
         "alpha^2 + 2L (eta_g/(eta_l Q P)) d sigma^2 + (4/(eta_l Q)) times the mean biases + (6L/(eta_l Q)) eta_g times "
@@ -103,7 +97,7 @@ EQ22: Statement = Statement(
     sides=_eq22_sides,
     homogeneous=False,
     checks=(
-        Check("algebra", "follows from (21)", _summed(simplified.EQ21), {}, "violated"),
+        Check("algebra", "follows from (21)", _summed(eq21.EQ21), {}, "violated"),
         *checks("exact", tree, instances.BROKEN, "violated"),
         *checks("exact", tree, instances.EVERYBODY),
         *step_edges(None, tree, **instances.ONE_ROUND),
@@ -135,12 +129,12 @@ EQ22: Statement = Statement(
     slips=("(22) has (12L/P) sigma_l^2, which is right, where (21) has 3L/N and the theorem 6L/P.",),
 )
 
-REPAIRED: Statement = Statement(
-    id="zhang2021.eq22.repaired",
-    kind="step",
-    title="The rounds summed, repaired",
-    source=Source(zhang.PAPER, _WHERE, "22", "repaired: the sum of the repaired (21), with its limits on the steps"),
-    text=(
+REPAIRED: Statement = zhang.proof_step(
+    "zhang2021.eq22.repaired",
+    "The rounds summed, repaired",
+    "22",
+    "repaired: the sum of the repaired (21), with its limits on the steps",
+    (
         "(1/T) sum_t E[alpha ||grad f(x_t)||^2] <= (4/(T eta_g eta_l Q))(E f(x_1) - E f(x_{T+1})) + 10 eta_l^2 L^2 Q "
         "(sigma_l^2 + 6 Q sigma_g^2) gamma_1 + (L/P) eta_g eta_l (13 sigma_l^2 + 54 Q sigma_g^2) gamma_2 + 2L "
         "(eta_g/(eta_l Q P)) d sigma^2 + (4/(eta_l Q)) times the mean biases + (6L/(eta_l Q)) eta_g times the mean "
@@ -151,7 +145,7 @@ REPAIRED: Statement = Statement(
     assumptions=hypotheses(repaired_limits, repaired_limits.text),
     sides=_repaired_sides,
     checks=(
-        Check("algebra", "follows from (21)", _summed(simplified.EQ21_REPAIRED)),
+        Check("algebra", "follows from (21)", _summed(eq21.EQ21_REPAIRED)),
         *checks("exact", tree, instances.ALLOWED),
         *step_edges(repaired_limits, tree, **instances.ONE_ROUND),
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -10,21 +11,19 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values, WorstCase
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, checks
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import all_equal, equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
-from dpfl_theory.statements.zhang2021 import drift as local_drift
+from dpfl_theory.statements.zhang2021 import eq15
 from dpfl_theory.statements.zhang2021._causes import CAUCHY_FACTOR
-from dpfl_theory.statements.zhang2021._limits import LOCAL_STEP
-from dpfl_theory.statements.zhang2021._proof_instances import edges, exact
+from dpfl_theory.statements.zhang2021._instances import edges, exact
+from dpfl_theory.statements.zhang2021._letters import LOCAL_STEP
 from dpfl_theory.statements.zhang2021._round import rounds
 from dpfl_theory.worlds.base import Vector
 from dpfl_theory.worlds.performance import FunctionClass
 from dpfl_theory.worlds.rounds.fedavg import fedavg
 
 __all__ = ["EQ19", "EQ19_REPAIRED", "MANY_STEPS", "SUMS", "local_sum", "noise_alone", "repaired_squares"]
-
-_WHERE = f"Appendix A.1, proof of Theorem 3.1 ({zhang.VERSION})"
 
 
 def _eq19_sides(s: Letters) -> Sides:
@@ -75,10 +74,38 @@ def _from_eq15(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     s = letters_of(statement)
     eta, Q, alpha = (s[name] for name in ("eta_l", "Q", "alpha"))
     both = s.square + s.sigma_g**2
-    drift = total(local_drift.EQ15)
+    drift = total(eq15.EQ15)
     proved = 2 * eta**2 * alpha**2 * (Q * drift + Q**2 * both)
     slack = total(statement) / s.N - proved
     return equal(sp.expand(slack), sp.expand(2 * eta**2 * alpha**2 * Q**2 * both), "the slack of the repaired (19)")
+
+
+def _sharpened_sides(s: Letters) -> Sides:
+    N, L, eta, Q, alpha = (s[name] for name in ("N", "L", "eta_l", "Q", "alpha"))
+    both = s.square + s.sigma_g**2
+    return Sides(
+        lhs={"updates": s.local_squares},
+        rhs={
+            "noise": 4 * N * eta**4 * alpha**2 * L**2 * Q**3 * s.sigma_l**2,
+            "gradients": sp.Rational(3, 2) * N * eta**2 * alpha**2 * Q**2 * (2 * Q**2 * L**2 * eta**2 + 1) * both,
+        },
+    )
+
+
+def _young(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+    """||sum_q a_q||^2 <= 3/2 ||Q g||^2 + 3 Q sum_q ||a_q - g||^2 for g = grad f_i(x_t), and the middle line of (15)
+    with its smaller constants; ||g||^2 on average at most ||grad f||^2 + sigma_g^2."""
+    s, of = letters_of(statement), letters_of(eq15.SHARPENED)
+    u, v = sp.symbols("u v", real=True)
+    drift = total(eq15.SHARPENED).subs({of[name]: s[name] for name in of if name in s})
+    both = s.square + s.sigma_g**2
+    Q = s.Q
+    proved = s.N * (s.eta_l * s.alpha) ** 2 * (sp.Rational(3, 2) * Q**2 * both + 3 * Q * drift)
+    slack = sp.expand(sp.Rational(3, 2) * u**2 + 3 * v**2 - (u + v) ** 2)
+    return all_equal(
+        (slack, sp.expand((u - 2 * v) ** 2 / 2), "the slack of Young's inequality against a square"),
+        (sp.expand(proved), sp.expand(total(statement)), "what follows from (15), sharpened"),
+    )
 
 
 def local_sum(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
@@ -126,12 +153,12 @@ SUMS = {
     for Q, product in ((1, "129/1000"), (2, "129/1000"), (2, "1/20"), (3, "129/1000"), (4, "129/1000"))
 }
 
-EQ19: Statement = Statement(
-    id="zhang2021.eq19",
-    kind="step",
-    title="The clients' squared updates",
-    source=Source(zhang.PAPER, _WHERE, "19", "the last line; for eta_l <= 1/(sqrt(60) QL)"),
-    text=(
+EQ19: Statement = zhang.proof_step(
+    "zhang2021.eq19",
+    "The clients' squared updates",
+    "19",
+    "the last line; for eta_l <= 1/(sqrt(60) QL)",
+    (
         "E sum_i ||Delta-breve_i||^2 <= 10 N eta_l^4 alpha-bar L^2 Q^2 sigma_l^2 + 4 N eta_l^2 alpha-bar Q^3 (15 L^2 "
         "eta_l^2 + 1)(||grad f(x_t)||^2 + sigma_g^2)."
     ),
@@ -174,12 +201,12 @@ EQ19: Statement = Statement(
     uses=("zhang2021.eq15",),
 )
 
-EQ19_REPAIRED: Statement = Statement(
-    id="zhang2021.eq19.repaired",
-    kind="step",
-    title="The clients' squared updates, repaired",
-    source=Source(zhang.PAPER, _WHERE, "19", "repaired: Cauchy's inequality with Q, and its factor kept"),
-    text=(
+EQ19_REPAIRED: Statement = zhang.proof_step(
+    "zhang2021.eq19.repaired",
+    "The clients' squared updates, repaired",
+    "19",
+    "repaired: Cauchy's inequality with Q, and its factor kept",
+    (
         "E sum_i ||Delta-breve_i||^2 <= 10 N eta_l^4 alpha-bar^2 L^2 Q^3 sigma_l^2 + 4 N eta_l^2 alpha-bar^2 Q^2 (15 "
         "Q^2 L^2 eta_l^2 + 1)(||grad f(x_t)||^2 + sigma_g^2), for eta_l <= 1/(sqrt(60) QL)."
     ),
@@ -199,4 +226,32 @@ EQ19_REPAIRED: Statement = Statement(
     uses=("zhang2021.eq15",),
 )
 
-STATEMENTS = (EQ19, EQ19_REPAIRED)
+_MINIMUM = "at a minimum, Q from 32"
+
+EQ19_SHARPENED: Statement = replace(
+    EQ19_REPAIRED,
+    id="zhang2021.eq19.repaired.sharpened",
+    title="The clients' squared updates, repaired, with smaller constants",
+    source=Source(
+        zhang.PAPER,
+        zhang.PROOF,
+        "19",
+        "sharpened: Young's inequality with 3/2 and 3 in place of 2 and 2, and (15) with its smaller constants",
+    ),
+    text=(
+        "E sum_i ||Delta-breve_i||^2 <= 4 N eta_l^4 alpha-bar^2 L^2 Q^3 sigma_l^2 + (3/2) N eta_l^2 alpha-bar^2 Q^2 "
+        "(2 Q^2 L^2 eta_l^2 + 1)(||grad f(x_t)||^2 + sigma_g^2), for eta_l <= 1/(sqrt(60) QL)."
+    ),
+    sides=_sharpened_sides,
+    checks=(
+        Check("algebra", "follows from (15), sharpened", _young),
+        *exact(),
+        *simulated.runs(simulated.LOCAL, simulated.local_phase),
+        Check("exact", _MINIMUM, noise_alone, MANY_STEPS[_MINIMUM]),
+        *edges(),
+        *checks("worst-case", local_sum, SUMS),
+    ),
+    uses=("zhang2021.eq15.sharpened",),
+)
+
+STATEMENTS = (EQ19, EQ19_REPAIRED, EQ19_SHARPENED)

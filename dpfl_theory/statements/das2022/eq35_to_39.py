@@ -4,29 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import Outcome, Values
+from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _independent as independent
 from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _one_round as rounds
+from dpfl_theory.statements.das2022 import _sampling_moments as exact
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022 import theorem6
-from dpfl_theory.statements.das2022._appendix import (
-    alpha_prescription,
-    clipped_term,
-    expanded_rho,
-    prescription,
-    privacy_letters,
-)
 from dpfl_theory.statements.das2022._causes import INDEPENDENT, SAMPLING
 from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import alpha_form_experiment, general_experiment, runs, step_experiment
-from dpfl_theory.statements.das2022.clipped_step import EQ34
-from dpfl_theory.statements.das2022.sampling import COHORT_EFFECT, SURVIVORS
+from dpfl_theory.statements.das2022.eq12 import COHORT_EFFECT, SURVIVORS
+from dpfl_theory.statements.das2022.eq18_to_34 import EQ34
 from dpfl_theory.statements.formula import Letters, letters_of, prescription_of, total
 from dpfl_theory.statements.model import Assumption, Check, Erratum, Sides, Source, Statement, Symbol
 from dpfl_theory.statements.symbolic import equal
@@ -38,9 +31,9 @@ _WHERE = "Appendix C.1, proof of Theorem 6"
 
 
 def _eq36_sides(s: Letters) -> Sides:
-    a, rho = s.eta * s.L * s.E, expanded_rho(s)
+    a, rho = s.eta * s.L * s.E, das.expanded_rho(s)
     return Sides(
-        lhs={"unclipped": (2 - 2 * a - 4 * a**2) * s.E_unclipped_gap, "clipped": clipped_term(s)},
+        lhs={"unclipped": (2 - 2 * a - 4 * a**2) * s.E_unclipped_gap, "clipped": das.clipped_term(s)},
         rhs={
             "initialisation": s.D**2 / (s.eta * s.E * s.K),
             "noise": s.eta * s.E * s.K * s.C_hat**2 * rho**2,
@@ -55,40 +48,19 @@ def _eq35_sides(s: Letters) -> Sides:
         lhs={"next distance": s.next_distance**2},
         rhs={
             "distance": s.distance**2,
-            "clipped": -step * clipped_term(s),
+            "clipped": -step * das.clipped_term(s),
             "unclipped": -step * (2 - 2 * a - 4 * a**2) * s.E_unclipped_gap,
             "heterogeneity": step * (2 * a + 4 * a**2) * s.E_unclipped_Delta,
-            "noise": step**2 * s.C_hat**2 * s.K * expanded_rho(s) ** 2,
+            "noise": step**2 * s.C_hat**2 * s.K * das.expanded_rho(s) ** 2,
         },
     )
 
 
-def equal_clients(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
-    """One round: n clients with f_i = w^2/2 from w = 1, C = (C/||u||) ||u||, every update clipped, one dimension.
-
-    E||w_{k+1}||^2 = (1 - eta C)^2 + eta^2 C^2 times the variance of |S_k|/r, plus eta^2 K C^2 rho^2 of noise.
-    """
-    found = []
-    eta, r, n = Fraction(instance["eta"]), Fraction(instance["r"]), int(instance["n"])
-    rho, K = Fraction(instance.get("rho", 0)), int(instance.get("K", 1))
-    spread = (1 - r / n) / r if instance["sampling"] == "independent" else Fraction(0)
-    noise = {"K": K, "n": n, "d": 1, "epsilon": 1, "delta": Fraction(1, 2), "q": sp.Rational(rho * n) ** 2 / sp.log(2)}
-    for E in instance["E"]:
-        u = (1 - (1 - eta) ** E) / eta
-        C = Fraction(instance["C/||u||"]) * u
-        after = (1 - eta * C) ** 2 + eta**2 * C**2 * (spread + K * rho**2)
-        values = {**noise, "eta": eta, "E": E, "L": 1, "C_hat": C / E, "kappa": spread, "r": r, "distance": 1}
-        values |= {"next_distance": sp.sqrt(sp.Rational(after)), "E_clipped_length": u}
-        values |= {"E_unclipped_gap": 0, "E_unclipped_Delta": 0}
-        found.append(Values(values, {"n": n, "r": r, "eta L": eta, "E": E, "C": C}))
-    return found
-
-
 def _eq37_sides(s: Letters) -> Sides:
-    rho = expanded_rho(s)
+    rho = das.expanded_rho(s)
     y = 2 * s.gamma / (s.C_hat * s.K * rho)
     return Sides(
-        lhs={"unclipped": (2 - y - y**2) * s.E_unclipped_gap, "clipped": clipped_term(s)},
+        lhs={"unclipped": (2 - y - y**2) * s.E_unclipped_gap, "clipped": das.clipped_term(s)},
         rhs={
             "initialisation": (s.L * s.D**2 / s.gamma + s.gamma / s.L) * s.C_hat * rho,
             "heterogeneity": y * (1 + y) * s.E_unclipped_Delta,
@@ -97,10 +69,10 @@ def _eq37_sides(s: Letters) -> Sides:
 
 
 def _eq39_sides(s: Letters) -> Sides:
-    rho = expanded_rho(s)
+    rho = das.expanded_rho(s)
     x = s.E * rho / s.alpha
     return Sides(
-        lhs={"unclipped": (2 - x - x**2) * s.E_unclipped_gap, "clipped": clipped_term(s)},
+        lhs={"unclipped": (2 - x - x**2) * s.E_unclipped_gap, "clipped": das.clipped_term(s)},
         rhs={
             "initialisation": s.C_hat * (s.L * s.D**2 / s.gamma + s.gamma / s.L) * rho,
             "heterogeneity": s.E_unclipped_Delta * x * (1 + x),
@@ -112,7 +84,7 @@ def _summed(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(13) with (34): D_{k+1} <= D_k + mean A_i + eta^2 d sigma^2. Over K rounds, with D_K >= 0 dropped and all over
     eta E K, it is (36)."""
     s = letters_of(statement)
-    noise = s.eta**2 * s.K * (s.C_hat * s.E) ** 2 * expanded_rho(s) ** 2
+    noise = s.eta**2 * s.K * (s.C_hat * s.E) ** 2 * das.expanded_rho(s) ** 2
     per_round = total(EQ34, "rhs") + noise
     mine = (s.D**2 / s.K + per_round) / (s.eta * s.E)
     return equal(mine, total(statement, "rhs") - total(statement, "lhs"), "(34) summed over the rounds against (36)")
@@ -126,7 +98,7 @@ def _step_substituted(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _theorem6(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """(37) is the first display of Theorem 6 with rho written out."""
-    at = {letters_of(theorem6.GENERAL).rho: expanded_rho(letters_of(statement))}
+    at = {letters_of(theorem6.GENERAL).rho: das.expanded_rho(letters_of(statement))}
     return same_sides(theorem6.GENERAL, at, statement, "with rho written out")
 
 
@@ -153,7 +125,6 @@ _NEXT = Symbol(
 _BRACE = "It decides the brace under (39), which the second display of Theorem 6 uses; the sides are the line above it."
 _OUTSIDE_GENERAL = {**corners.OUTSIDE_ROUNDS, **corners.OUTSIDE_COHORT, **corners.OUTSIDE_THRESHOLD}
 _OUTSIDE_ALPHA = {**corners.OUTSIDE_PHASE, **corners.OUTSIDE_COHORT, **corners.OUTSIDE_THRESHOLD}
-EQUAL = {"eta": "1/2", "C/||u||": "99/100", "r": "1", "n": 200}
 
 EQ35: Statement = Statement(
     id="das2022.eq35",
@@ -165,7 +136,7 @@ EQ35: Statement = Statement(
         "For convex, L-smooth f_i, eta = beta <= 1/(2L) and C_hat = C/E >= 4 sqrt(L max_j Delta_j*), a round of "
         "Algorithm 1, option (i), with clients that join independently, satisfies the bound."
     ),
-    symbols=(_NEXT, _DISTANCE, *das.letters("E", "L", "C_hat", "eta", "K"), *privacy_letters()),
+    symbols=(_NEXT, _DISTANCE, *das.letters("E", "L", "C_hat", "eta", "K"), *das.privacy_letters()),
     expectations=_EXPECTATIONS,
     assumptions=(das.CONVEX, das.SMOOTH, das.MINIMISER, das.HALF_STEP, das.THRESHOLD),
     sides=_eq35_sides,
@@ -173,25 +144,25 @@ EQ35: Statement = Statement(
         Check(
             "exact",
             "200 equal clients, independent r = 1",
-            equal_clients,
-            {**EQUAL, "E": [4, 8, 20], "sampling": "independent"},
+            exact.equal_clients,
+            {**exact.EQUAL, "E": [4, 8, 20], "sampling": "independent"},
             "violated",
         ),
         Check(
             "exact",
             "200 equal clients, all of them",
-            equal_clients,
-            {**EQUAL, "E": [1, 4, 8, 20], "r": "200", "sampling": "independent"},
+            exact.equal_clients,
+            {**exact.EQUAL, "E": [1, 4, 8, 20], "r": "200", "sampling": "independent"},
         ),
         Check(
             "exact",
             "200 equal clients, all of them, with noise",
-            equal_clients,
-            {**EQUAL, "E": [1, 4, 8, 20], "r": "200", "sampling": "independent", "rho": "9/10", "K": 5},
+            exact.equal_clients,
+            {**exact.EQUAL, "E": [1, 4, 8, 20], "r": "200", "sampling": "independent", "rho": "9/10", "K": 5},
         ),
         *rounds.outside("1/2", 1, "independent"),
         *rounds.checks("clip", ("independent",)),
-        *rounds.short_phases(),
+        *rounds.SHORT_PHASES,
         *rounds.near_threshold("independent"),
     ),
     expected="violated",
@@ -240,20 +211,20 @@ EQ35_REPAIRED: Statement = replace(
     checks=(
         *independent.checks("6/25", False),
         independent.checks("3/10", False, 2)[-1],
-        *rounds.small_phases(((1, "6/25"), (3, "1/10"))),
+        *rounds.groups("two hundred", 100, ((1, "6/25"), (3, "1/10"))),
         *rounds.outside("6/25", 1, "independent"),
         *rounds.outside("3/10", 3, "independent"),
         Check(
             "exact",
             "200 equal clients, independent r = 1",
-            equal_clients,
-            {**EQUAL, "eta": "6/25", "E": [1], "sampling": "independent"},
+            exact.equal_clients,
+            {**exact.EQUAL, "eta": "6/25", "E": [1], "sampling": "independent"},
         ),
         Check(
             "exact",
             "just outside r >= 1",
-            equal_clients,
-            {**EQUAL, "eta": "6/25", "E": [1], "sampling": "independent", "stated": {"r": "99/100"}},
+            exact.equal_clients,
+            {**exact.EQUAL, "eta": "6/25", "E": [1], "sampling": "independent", "stated": {"r": "99/100"}},
             "not-applicable",
         ),
     ),
@@ -280,7 +251,7 @@ EQ36: Statement = Statement(
         "For convex, L-smooth f_i, eta = beta <= 1/(2L) and C_hat = C/E >= 4 sqrt(L max_j Delta_j*), K rounds of "
         "Algorithm 1, option (i), satisfy the bound."
     ),
-    symbols=(*_LETTERS, *privacy_letters()),
+    symbols=(*_LETTERS, *das.privacy_letters()),
     expectations=_EXPECTATIONS,
     assumptions=(*_HYPOTHESES, das.HALF_STEP),
     sides=_eq36_sides,
@@ -307,11 +278,11 @@ EQ37: Statement = Statement(
         "(36) with eta = (gamma/(C_hat L E K)) n epsilon/sqrt(q d log(1/delta)) and K > (2 gamma/(C_hat E)) n "
         "epsilon/sqrt(q d log(1/delta))."
     ),
-    symbols=(*_LETTERS, *das.letters("gamma"), *privacy_letters()),
+    symbols=(*_LETTERS, *das.letters("gamma"), *das.privacy_letters()),
     expectations=_EXPECTATIONS,
     assumptions=(*_HYPOTHESES, das.MANY_ROUNDS),
     sides=_eq37_sides,
-    prescription=lambda s: prescription(s, rho=expanded_rho(s)),
+    prescription=lambda s: das.prescription(s, rho=das.expanded_rho(s)),
     checks=(
         Check("algebra", "(36) at the prescribed eta", _step_substituted),
         Check("algebra", "is Theorem 6's first display", _theorem6),
@@ -330,11 +301,11 @@ EQ39: Statement = Statement(
         "(38) with K = (2 alpha gamma/(C_hat E)) n^2 epsilon^2/(q d log(1/delta)), alpha >= 1 and E <= (alpha/2) n "
         "epsilon/sqrt(q d log(1/delta))."
     ),
-    symbols=(*_LETTERS, *das.letters("gamma", "alpha"), *privacy_letters()),
+    symbols=(*_LETTERS, *das.letters("gamma", "alpha"), *das.privacy_letters()),
     expectations=_EXPECTATIONS,
     assumptions=(*_HYPOTHESES, das.ALPHA, das.SHORT_PHASE),
     sides=_eq39_sides,
-    prescription=lambda s: alpha_prescription(s, expanded_rho(s)),
+    prescription=lambda s: das.alpha_prescription(s, das.expanded_rho(s)),
     checks=(
         Check("algebra", "(37) at the prescribed K", _rounds_substituted),
         Check("algebra", "the brace 3/2", _three_halves, part=_BRACE),

@@ -8,20 +8,18 @@ from typing import Any
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import Letters, letters_of, total
-from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement, checks
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Statement, checks
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
-from dpfl_theory.statements.zhang2021 import _round_performance as rounds
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
+from dpfl_theory.statements.zhang2021 import _worst_cases as worst
 from dpfl_theory.statements.zhang2021._causes import SAMPLED_CLIENTS
-from dpfl_theory.statements.zhang2021._limits import PRINTED, printed_limits, repaired_limits, steps
-from dpfl_theory.statements.zhang2021._proof_instances import REPAIRED_STEPS, exact, step_edges
+from dpfl_theory.statements.zhang2021._instances import REPAIRED_STEPS, exact, step_edges
+from dpfl_theory.statements.zhang2021._letters import PRINTED, printed_limits, repaired_limits, steps
 from dpfl_theory.statements.zhang2021._round import rounds as one
-from dpfl_theory.statements.zhang2021.descent import EQ20, EQ20_REPAIRED, LETTERS, NEXT, shared_terms
+from dpfl_theory.statements.zhang2021.eq20 import EQ20, EQ20_REPAIRED, LETTERS, NEXT, shared_terms
 
 __all__ = ["EQ21", "EQ21_REPAIRED"]
-
-_WHERE = f"Appendix A.1, proof of Theorem 3.1 ({zhang.VERSION})"
 
 
 def _eq21_sides(s: Letters) -> Sides:
@@ -113,19 +111,16 @@ def _optimum(eta_g: str) -> dict[str, dict[str, Any]]:
     }
 
 
-EQ21: Statement = Statement(
-    id="zhang2021.eq21",
-    kind="step",
-    title="The descent of one round, simplified by the limits of the steps",
-    source=Source(
-        zhang.PAPER,
-        _WHERE,
-        "21",
+EQ21: Statement = zhang.proof_step(
+    "zhang2021.eq21",
+    "The descent of one round, simplified by the limits of the steps",
+    "21",
+    (
         "for eta_l <= 1/(sqrt(60) QL) and eta_g eta_l <= min{P/(48Q), P/(6QL(P-1))}, as in the theorem; the proof "
         "prints sqrt(P)/sqrt(48QQ) for P/(48Q), and 3L/N. What (20) as printed asks for is P/(48QQ). The "
-        "counterexamples have P = Q = 1, where the three limits are 1/48, 1/sqrt(48) and 1/48, and are inside them all",
+        "counterexamples have P = Q = 1, where the three limits are 1/48, 1/sqrt(48) and 1/48, and are inside them all"
     ),
-    text=(
+    (
         "E f(x_{t+1}) <= f(x_t) - (eta_g eta_l alpha Q/4) ||grad f||^2 + (5/2) eta_g eta_l^3 alpha (1 + 12 eta_l "
         "eta_g/P) L^2 Q^2 (sigma_l^2 + 6 Q sigma_g^2) + eta_g times both biases + (3L/N) eta_g^2 eta_l^2 alpha^2 Q "
         "sigma_l^2 + (L/2) eta_g^2 sigma^2 d/P + (3L/2) eta_g^2 times both spreads."
@@ -139,7 +134,7 @@ EQ21: Statement = Statement(
         Check("algebra", "what (21) drops of (20)", _dropped, {}, "violated"),
         *checks("exact", one, _optimum("20"), "violated"),
         *step_edges(None, one, cohort=False),
-        *rounds.checks(),
+        *worst.round_checks(),
     ),
     expected="violated",
     erratum=Erratum(
@@ -173,18 +168,15 @@ EQ21: Statement = Statement(
     uses=("zhang2021.eq20",),
 )
 
-EQ21_REPAIRED: Statement = Statement(
-    id="zhang2021.eq21.repaired",
-    kind="step",
-    title="The descent of one round, simplified, repaired",
-    source=Source(
-        zhang.PAPER,
-        _WHERE,
-        "21",
+EQ21_REPAIRED: Statement = zhang.proof_step(
+    "zhang2021.eq21.repaired",
+    "The descent of one round, simplified, repaired",
+    "21",
+    (
         "repaired: the sampling's term in sigma_g^2 kept, 3L/P, steps eta_l <= 1/(sqrt(120) QL) and eta_g eta_l <= "
-        "min{P/(120QL), P/(6QL(P-1))}",
+        "min{P/(120QL), P/(6QL(P-1))}"
     ),
-    text=(
+    (
         "E f(x_{t+1}) <= f(x_t) - (eta_g eta_l alpha Q/4) ||grad f||^2 + (5/2) eta_g eta_l^3 alpha L^2 Q^2 (sigma_l^2 "
         "+ 6 Q sigma_g^2) + eta_g times both biases + (L/P) eta_g^2 eta_l^2 alpha^2 Q ((13/4) sigma_l^2 + (27/2) Q "
         "sigma_g^2) + (L/2) eta_g^2 sigma^2 d/P + (3L/2) eta_g^2 times both spreads."
@@ -198,7 +190,7 @@ EQ21_REPAIRED: Statement = Statement(
         *checks("exact", one, _optimum("8")),
         *exact(step=REPAIRED_STEPS),
         *step_edges(repaired_limits, one, cohort=False),
-        *rounds.checks(repaired_limits, ("91/1000", "1/100")),
+        *worst.round_checks(repaired_limits, ("91/1000", "1/100")),
         *simulated.runs(simulated.DESCENTS),
     ),
     uses=("zhang2021.eq20.repaired",),

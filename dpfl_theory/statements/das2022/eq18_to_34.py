@@ -18,16 +18,25 @@ from dpfl_theory.statements.das2022 import _letters as das
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022 import _step_performance as worst
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
+from dpfl_theory.statements.das2022.facts import FACT2
+from dpfl_theory.statements.das2022.lemma8 import LEMMA8
+from dpfl_theory.statements.das2022.lemma9 import LEMMA9
 from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.local_phase import grid
-from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, checks
+from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.symbolic import equal
 
 _WHERE = "Appendix C.1, proof of Theorem 6"
 
 
-def _runs(found: Mapping[str, instances.Instance] = steps.STEP, verdict: str = "holds") -> tuple[Check, ...]:
-    return runs("clip", found, verdict, step_experiment)
+def _runs(found: Mapping[str, instances.Instance] = steps.STEP, **outside: instances.Instance) -> tuple[Check, ...]:
+    """Runs, and just outside of what is named and of smoothness."""
+    beyond = {**outside, **corners.OUTSIDE_SMOOTH}
+    return (*runs("clip", found, experiment=step_experiment), *_outside(beyond))
+
+
+def _outside(found: Mapping[str, instances.Instance]) -> tuple[Check, ...]:
+    return runs("clip", found, "not-applicable", step_experiment)
 
 
 def _eq18_sides(s: Letters) -> Sides:
@@ -124,9 +133,6 @@ def _eq34_from_cases(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _from_lemma8(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Lemma 8 with (17), Fact 2 for E gradients: sum ||grad||^2 = (||u||^2 + slack)/E, whose slack (18) drops."""
-    from dpfl_theory.statements.das2022.facts import FACT2
-    from dpfl_theory.statements.das2022.lemma8 import LEMMA8
-
     s, own, fact = letters_of(statement), letters_of(LEMMA8), letters_of(FACT2)
     squares = fact.sum_of_squared_norms
     least = (total(FACT2, "rhs") / squares).subs(fact.p, s.E)  # ||u||^2 <= least * sum ||grad||^2
@@ -139,8 +145,6 @@ def _from_lemma8(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _from_lemma9(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """A_i = -2 eta B_i + eta^2 ||u||^2 with Lemma 9's ||u||^2 = ||w_k - w_{k,E}||^2/eta^2 is (23)."""
-    from dpfl_theory.statements.das2022.lemma9 import LEMMA9
-
     s, own = letters_of(statement), letters_of(LEMMA9)
     swaps = {own.tau: s.E, own.E_gap: s.E_unclipped_gap, own.Delta: s.E_unclipped_Delta}
     square = (total(LEMMA9, "rhs") / own.eta**2).subs(swaps)
@@ -166,7 +170,6 @@ EQ18: Statement = Statement(
         Check("algebra", "from Lemma 8 and Fact 2", _from_lemma8),
         *worst.checks(worst.eq18, ("1/2", "1/4", "1/16")),
         *_runs(),
-        *_runs(corners.OUTSIDE_SMOOTH, "not-applicable"),
     ),
     uses=("das2022.lemma8", "das2022.fact2"),
 )
@@ -192,14 +195,12 @@ EQ22: Statement = Statement(
     checks=(
         Check("algebra", "from (19), by the threshold", _threshold_step),
         *worst.checks(worst.clipped, ("1/2", "1/4", "1/16")),
-        *_runs(steps.CLIPPED_STEP),
-        *_runs({**corners.OUTSIDE_THRESHOLD, **corners.OUTSIDE_SMOOTH}, "not-applicable"),
+        *_runs(steps.CLIPPED_STEP, **corners.OUTSIDE_THRESHOLD),
     ),
     uses=("das2022.eq18",),
     slips=("The brace under C - ||u|| in (21) says '< 0'; (22) needs '<= 0' only, and the case is ||u|| > C.",),
 )
 
-SMALLER = 16 * 2**0.5 / 9
 _MIDDLE = "The display's middle, with the sum of tau^2 for tau < E in place of E^3; (31) follows, as E^3 is no smaller."
 
 
@@ -219,15 +220,6 @@ def _single_step(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     return equal(-2 * eta * product + eta**2 * g**2, allowed, "A_i with the least inner product against (22)")
 
 
-def _smaller_threshold(problem: Any, values: Mapping[str, float]) -> str | None:
-    if problem is None:
-        return None
-    least = SMALLER * float(values["L"] * problem.constants.delta_i_star.max()) ** 0.5
-    if values["C_hat"] >= least * (1 - 1e-12):
-        return None
-    return f"C_hat = {values['C_hat']:.6g} is below (16 sqrt(2)/9) sqrt(L max Delta_j*) = {least:.6g}"
-
-
 EQ22_SHARPENED: Statement = replace(
     EQ22,
     id="das2022.eq22.sharpened",
@@ -242,17 +234,16 @@ EQ22_SHARPENED: Statement = replace(
         "(22) holds with C >= (16 sqrt(2)/9) E sqrt(L max_j Delta_j*) = 2.514 E sqrt(L max_j Delta_j*) in place of the "
         "factor 4. Proved for E = 1, found by the worst case for each E up to 6."
     ),
-    assumptions=(*_HALF, Assumption("C_hat >= (16 sqrt(2)/9) sqrt(L max_j Delta_j*)", _smaller_threshold)),
+    assumptions=(*_HALF, das.SMALLER_THRESHOLD),
     checks=(
         Check("algebra", "one step needs 16 sqrt(2)/9", _single_step),
         *checks(
             "worst-case",
-            partial(worst.clipped, threshold=SMALLER),
+            partial(worst.clipped, threshold=das.SMALLER),
             grid(**{"E": (1, 2, 3, 4, 5, 6), "eta L": ("1/2", "1/4", "1/16"), "L": ("1",)}),
         ),
-        *worst.outside(partial(worst.clipped, threshold=SMALLER), "1/2"),
-        *_runs(steps.SMALLER_THRESHOLD),
-        *_runs({**corners.OUTSIDE_SMALLER, **corners.OUTSIDE_SMOOTH}, "not-applicable"),
+        *worst.outside(partial(worst.clipped, threshold=das.SMALLER), "1/2"),
+        *_runs(steps.SMALLER_THRESHOLD, **corners.OUTSIDE_SMALLER),
     ),
     uses=(),
     slips=(),
@@ -272,7 +263,6 @@ EQ23: Statement = Statement(
         Check("algebra", "from Lemma 9", _from_lemma9),
         *worst.checks(worst.eq23, ("1", "1/2", "1/8")),
         *_runs(),
-        *_runs(corners.OUTSIDE_SMOOTH, "not-applicable"),
     ),
     uses=("das2022.lemma9",),
 )
@@ -292,7 +282,6 @@ EQ31: Statement = Statement(
         *worst.checks(worst.eq31, ("1", "1/2", "1/8")),
         *worst.checks(worst.eq31_sum, ("1", "1/2", "1/8"), "with sum tau^2, ", _MIDDLE),
         *_runs(),
-        *_runs(corners.OUTSIDE_SMOOTH, "not-applicable"),
     ),
     uses=("das2022.lemma9",),
 )
@@ -311,7 +300,6 @@ EQ32: Statement = Statement(
         Check("algebra", "(31) in (23)", _eq32_from_steps),
         *worst.checks(worst.unclipped, ("1", "1/2", "1/8", "1/64")),
         *_runs(),
-        *_runs(corners.OUTSIDE_SMOOTH, "not-applicable"),
     ),
     uses=("das2022.eq23", "das2022.eq31"),
 )
@@ -339,9 +327,8 @@ EQ34: Statement = Statement(
             for name, instance in grid(**{"E": (2, 4), "eta L": ("1/2", "1/5"), "L": ("1",)}).items()
         ),
         *worst.outside(worst.unclipped, "1/2"),
-        *_runs(corners.OUTSIDE_THRESHOLD, "not-applicable"),
+        *_outside(corners.OUTSIDE_THRESHOLD),
         *_runs(),
-        *_runs(corners.OUTSIDE_SMOOTH, "not-applicable"),
     ),
     uses=("das2022.eq22", "das2022.eq32"),
 )

@@ -6,19 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.claims import Outcome
+from dpfl_theory.statements.claims import Experiment, Outcome
 from dpfl_theory.statements.formula import Letters, letters_of
-from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Statement
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
-from dpfl_theory.statements.zhang2021 import _record_runs as records
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
-from dpfl_theory.statements.zhang2021 import _step_performance as worst
+from dpfl_theory.statements.zhang2021 import _worst_cases as worst
 from dpfl_theory.statements.zhang2021._causes import LOST_SIGN
-from dpfl_theory.statements.zhang2021._proof_instances import exact
+from dpfl_theory.statements.zhang2021._instances import exact
 from dpfl_theory.statements.zhang2021._round import rounds
 
-_WHERE = f"Appendix A.1, proof of Theorem 3.1 ({zhang.VERSION})"
 GIVEN = (
     "given x_t; alpha~_i is read with the expectation over the round, given x_t; the proof only needs that it is known "
     "with x_t, so one 'over all possible randomness', as (11) says, would do as well. "
@@ -93,17 +91,71 @@ def _polarisation(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     return equal(sp.expand(left), sp.expand(right), "the product against the completed squares")
 
 
+def record_round(_: Statement, instance: Mapping[str, Any]) -> Experiment:
+    """TwoSidedFedAvg, one round of one local step from ``distance`` away from x*; no update is clipped.
+
+    instance: problem, with one output; P; share: of a client's records, drawn anew by every client; ``eta L``; clipped:
+    how many of all records have a gradient longer than the threshold; distance.
+    """
+    import math
+
+    import numpy as np
+
+    from dpfl_theory.algorithms import Cohort, RecordGradient, TwoSidedFedAvg
+    from dpfl_theory.algorithms.observables import Reach
+    from dpfl_theory.problems import make
+    from dpfl_theory.problems.losses import LOSS
+
+    problem: Any = make(instance["problem"]["family"], **instance["problem"]["parameters"])
+    constants, data, P, share = problem.constants, problem.data, int(instance["P"]), float(instance["share"])
+    away = np.random.default_rng(3).standard_normal(problem.d)
+    x = constants.w_star + float(instance["distance"]) * away / np.linalg.norm(away)
+    slopes = LOSS[data.loss].slope(data.x @ x, data.y, data.threshold)
+    gradients = slopes[:, None] * data.x + data.ridge * x
+    lengths = np.linalg.norm(gradients, axis=1)
+    ordered = np.sort(lengths)[::-1]
+    clipped = int(instance["clipped"])
+    C = float(ordered[clipped - 1] + ordered[clipped]) / 2.0
+    shortened = gradients * np.minimum(1.0, C / lengths)[:, None]
+    means = []
+    for first, last in zip(data.offsets, data.offsets[1:]):
+        drawn = share * (last - first)  # the sum over floor(s R) records is divided by s R
+        means.append(math.floor(drawn) / drawn * shortened[first:last].mean(axis=0))
+    eta = float(instance["eta L"]) / constants.L_max
+    product = -eta * float(problem.gradient(x) @ np.mean(means, axis=0))
+    values = {"first_bias": 0.0, "second_bias": 0.0, "common_product": product}
+    algorithm = TwoSidedFedAvg(eta, cohort=Cohort("fixed", P), gradient=RecordGradient(share, C))
+    # The only round that is observed starts at x, and no mean of clipped gradients is longer than C.
+    longest = np.maximum(np.linalg.norm(problem.gradients_at_star, axis=1), C)
+    reach = Reach(float(instance["distance"]) * (1 + 1e-9), constants, longest, math.inf, eta, 1)
+    return Experiment(problem, algorithm, 1, x, values, int(instance["lanes"]), reach)
+
+
+_RIDGE = {"clients": 3, "dimension": 3, "records": 6, "heterogeneity": 1.0, "ridge": 1.0, "seed": 2}
+RECORDS: dict[str, dict[str, Any]] = {
+    "one round, four records of six at a time, half of them clipped, with a ridge": {
+        "problem": {"family": "huber", "parameters": _RIDGE},
+        "P": 2,
+        "share": 0.7,
+        "eta L": 0.1,
+        "clipped": 9,
+        "distance": 2.0,
+        "lanes": 4096,
+    },
+}
+
+
 _SIMPLE = {"q": ["1"], "m": ["0"], "x": ["1"], "Q": 1, "P": 1, "eta_l": "1/10", "sampling": "without"}
 
 
 _SHARE = "It decides the probability P/N of taking part; the equality of the products is left to the other checks."
 
-EQ13: Statement = Statement(
-    id="zhang2021.eq13",
-    kind="step",
-    title="The first-order term in three parts",
-    source=Source(zhang.PAPER, _WHERE, "13", GIVEN + "The cohort is drawn independently of the stochastic gradients"),
-    text=(
+EQ13: Statement = zhang.proof_step(
+    "zhang2021.eq13",
+    "The first-order term in three parts",
+    "13",
+    GIVEN + "The cohort is drawn independently of the stochastic gradients",
+    (
         "<grad f(x_t), E (1/P) sum_{P_t} Delta_i> is the sum of the same products with the clients' means of Delta - "
         "Delta~, of Delta~ - Delta-bar and of Delta-bar."
     ),
@@ -115,9 +167,9 @@ EQ13: Statement = Statement(
         Check("algebra", "three parts", _telescoping),
         Check("algebra", "participation is P/N", _participation, part=_SHARE),
         *exact(),
-        *worst.checks(("without", "anew"), directions=("<=", ">="), clipped=True),
+        *worst.step_checks(("without", "anew"), directions=("<=", ">="), clipped=True),
         *simulated.runs(simulated.PRODUCTS),
-        *simulated.runs(records.RECORDS, records.record_round),
+        *simulated.runs(RECORDS, record_round),
     ),
     smoke=("one round, four records of six at a time, half of them clipped, with a ridge",),
     slips=(
@@ -126,12 +178,12 @@ EQ13: Statement = Statement(
     ),
 )
 
-EQ14: Statement = Statement(
-    id="zhang2021.eq14",
-    kind="step",
-    title="The descent term as completed squares",
-    source=Source(zhang.PAPER, _WHERE, "14", GIVEN + "A_1, which (15) bounds, is the expectation in the last term"),
-    text=(
+EQ14: Statement = zhang.proof_step(
+    "zhang2021.eq14",
+    "The descent term as completed squares",
+    "14",
+    GIVEN + "A_1, which (15) bounds, is the expectation in the last term",
+    (
         "<grad f(x_t), E (1/N) sum Delta-bar> = -(eta_l alpha Q/2) ||grad f||^2 - (eta_l alpha/(2Q)) E||sum "
         "Delta/(eta_l N alpha)||^2 + (eta_l alpha/2) E||sqrt(Q) grad f - (1/sqrt(Q)) sum Delta/(eta_l N alpha)||^2."
     ),
@@ -143,7 +195,7 @@ EQ14: Statement = Statement(
         Check("algebra", "completed squares", _polarisation, {}, "violated"),
         Check("exact", "f = x^2/2, x_t = 1, Q = 1", rounds, _SIMPLE, "violated"),
         *exact("violated"),
-        *worst.checks(verdict=lambda direction, instance: "violated", directions=(">=",)),
+        *worst.step_checks(verdict=lambda direction, instance: "violated", directions=(">=",)),
         *simulated.runs(simulated.UNCLIPPED, expected="violated"),
     ),
     expected="violated",
@@ -168,12 +220,12 @@ EQ14: Statement = Statement(
     ),
 )
 
-EQ14_REPAIRED: Statement = Statement(
-    id="zhang2021.eq14.repaired",
-    kind="step",
-    title="The descent term as completed squares, repaired",
-    source=Source(zhang.PAPER, _WHERE, "14", GIVEN + "Repaired: a plus sign in the last square, which is A_1 of (15)"),
-    text=(
+EQ14_REPAIRED: Statement = zhang.proof_step(
+    "zhang2021.eq14.repaired",
+    "The descent term as completed squares, repaired",
+    "14",
+    GIVEN + "Repaired: a plus sign in the last square, which is A_1 of (15)",
+    (
         "<grad f(x_t), E (1/N) sum Delta-bar> = -(eta_l alpha Q/2) ||grad f||^2 - (eta_l alpha/(2Q)) E||sum "
         "Delta/(eta_l N alpha)||^2 + (eta_l alpha/2) A_1, A_1 = E||sqrt(Q) grad f + (1/sqrt(Q)) sum Delta/(eta_l N "
         "alpha)||^2."
@@ -186,7 +238,7 @@ EQ14_REPAIRED: Statement = Statement(
         Check("algebra", "completed squares", _polarisation),
         Check("exact", "f = x^2/2, x_t = 1, Q = 1", rounds, _SIMPLE),
         *exact(),
-        *worst.checks(directions=("<=", ">=")),
+        *worst.step_checks(directions=("<=", ">=")),
         *simulated.runs(simulated.UNCLIPPED),
     ),
 )

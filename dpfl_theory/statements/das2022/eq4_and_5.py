@@ -127,10 +127,10 @@ def _printed(
     )
 
 
-def _repaired(printed: Statement, finite: Statement, expectation: str, bounding: str) -> Statement:
+def _repaired(id_: str, printed: Statement, finite: Statement, expectation: str, bounding: str) -> Statement:
     return replace(
         printed,
-        id=f"{printed.id}.repaired",
+        id=id_,
         title=printed.title.replace("Section 4.1's K", "Theorem 4's K"),
         source=replace(
             printed.source, note="derived: the printed bound with Theorem 4's K; the limit alpha -> oo of Theorem 4"
@@ -185,6 +185,6 @@ EQ5 = _printed(
 STATEMENTS = (
     EQ4,
     EQ5,
-    _repaired(EQ4, theorem4.A, "E_gap", "clip"),
-    _repaired(EQ5, theorem4.B_REPAIRED, "E_weighted_gap", "normalise"),
+    _repaired("das2022.eq4.repaired", EQ4, theorem4.A, "E_gap", "clip"),
+    _repaired("das2022.eq5.repaired", EQ5, theorem4.B_REPAIRED, "E_weighted_gap", "normalise"),
 )

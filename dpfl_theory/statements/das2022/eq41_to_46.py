@@ -1,4 +1,4 @@
-"""das2022 eqs. 41 to 47 (Appendix D.1): what one client's normalised update contributes to a round, and its sum.
+"""das2022 eqs. 41 to 46 (Appendix D.1): what one client's normalised update contributes to a round.
 
 A_i = -2 eta <norm(u_i, C), w_k - w*> + eta^2 C^2; case 1: ||u_i|| > C = C_hat E; case 2: ||u_i|| <= C.
 """
@@ -14,20 +14,15 @@ from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _instances as instances
 from dpfl_theory.statements.das2022 import _letters as das
-from dpfl_theory.statements.das2022 import _one_round as rounds
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022 import _step_performance as worst
-from dpfl_theory.statements.das2022 import theorem7
-from dpfl_theory.statements.das2022._appendix import clipped_term, expanded_rho, prescription, privacy_letters
-from dpfl_theory.statements.das2022._causes import INDEPENDENT, SAMPLING
 from dpfl_theory.statements.das2022._consistency import same_sides
-from dpfl_theory.statements.das2022._experiments import general_experiment, runs, step_experiment
-from dpfl_theory.statements.das2022._weights import FINITE, diverging
-from dpfl_theory.statements.das2022.clipped_step import EQ22, EQ22_SHARPENED, EQ31, SMALLER
-from dpfl_theory.statements.das2022.sampling import COHORT_EFFECT, NOT_TOUCHED
-from dpfl_theory.statements.formula import Letters, letters_of, prescription_of, total
+from dpfl_theory.statements.das2022._experiments import runs, step_experiment
+from dpfl_theory.statements.das2022._weights import FINITE
+from dpfl_theory.statements.das2022.eq18_to_34 import EQ22, EQ22_SHARPENED, EQ31, EQ32
+from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.local_phase import grid
-from dpfl_theory.statements.model import Check, Erratum, Sides, Source, Statement
+from dpfl_theory.statements.model import Check, Sides, Source, Statement
 from dpfl_theory.statements.symbolic import equal
 
 _WHERE = "Appendix D.1, proof of Theorem 7"
@@ -69,19 +64,6 @@ def _eq46_sides(s: Letters) -> Sides:
     )
 
 
-def _eq47_sides(s: Letters) -> Sides:
-    rho = expanded_rho(s)
-    y = 2 * s.gamma / (s.C_hat * s.K * rho)
-    return Sides(
-        lhs={"unclipped": (2 - y**2) * s.E_unclipped_weighted_gap, "clipped": clipped_term(s)},
-        rhs={
-            "initialisation": (s.L * s.D**2 / s.gamma + s.gamma / s.L) * s.C_hat * rho,
-            "normalisation": s.gamma * s.C_hat / (s.L * s.K * rho) * s.E_unclipped_share,
-            "heterogeneity": y**2 * s.E_unclipped_weighted_Delta,
-        },
-    )
-
-
 def _as_clipped(clipped: Statement) -> Check:
     """A check that the bound is the clipped client's with C = C_hat E: norm(u, C) = clip(u, C) where ||u|| > C."""
 
@@ -104,8 +86,6 @@ def _from_eq42(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 def _update_of_length_c(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """Where ||u_i|| = C every weight is 1, and (45) less (32) is eta^2 (C^2 - 2 L E^2 (f_i(w_k) - f_i^*)), not positive
     by Lemma 9."""
-    from dpfl_theory.statements.das2022.clipped_step import EQ32
-
     s, clipped = letters_of(statement), letters_of(EQ32)
     gap, delta = clipped.E_unclipped_gap, clipped.E_unclipped_Delta
     at = {s.E_unclipped_weighted_gap: gap, s.E_unclipped_weighted_Delta: delta, s.E_unclipped_share: 1}
@@ -120,28 +100,6 @@ def _two_lines(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     return equal(parts, total(statement, "rhs"), "(41) and (45) against (46)")
 
 
-def _theorem7(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-    """(47) is the first display of Theorem 7 with rho written out."""
-    at = {letters_of(theorem7.GENERAL).rho: expanded_rho(letters_of(statement))}
-    return same_sides(theorem7.GENERAL, at, statement, "with rho written out")
-
-
-def _from_eq46(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-    """(40) with (46), summed over K rounds and over eta E K, at the prescribed eta is (47)."""
-    s = letters_of(statement)
-    rho, K, E = expanded_rho(s), s.K, s.E
-    eta = prescription_of(statement)["eta"]
-    at = {letters_of(EQ46).eta: eta}
-    noise = eta**2 * K * rho**2 * (s.C_hat * E) ** 2  # of one round: eta^2 d sigma^2
-    # D_K - D_0 <= K (mean of (46) + noise); D_K >= 0.
-    right = s.D**2 / (eta * E * K) + noise / (eta * E)
-    moved = total(EQ46, "rhs").subs(at) / (eta * E)
-    return equal(
-        right + moved, total(statement, "rhs") - total(statement, "lhs"), "(46) summed over the rounds against (47)"
-    )
-
-
-_OUTSIDE = {**corners.OUTSIDE_ROUNDS, **corners.OUTSIDE_COHORT, **corners.OUTSIDE_THRESHOLD}
 _LETTERS = das.letters("eta", "L", "E", "C_hat")
 _HALF = (das.CONVEX, das.SMOOTH, das.MINIMISER, das.HALF_STEP)
 
@@ -179,7 +137,7 @@ EQ41_SHARPENED: Statement = replace(
     assumptions=EQ22_SHARPENED.assumptions,
     checks=(
         _as_clipped(EQ22_SHARPENED),
-        *worst.checks(partial(worst.clipped, threshold=SMALLER), ("1/2", "1/4", "1/16")),
+        *worst.checks(partial(worst.clipped, threshold=das.SMALLER), ("1/2", "1/4", "1/16")),
         *_runs(steps.SMALLER_THRESHOLD),
         *_runs({**corners.OUTSIDE_SMALLER, **corners.OUTSIDE_SMOOTH}, "not-applicable"),
     ),
@@ -248,65 +206,4 @@ EQ46: Statement = Statement(
     uses=("das2022.eq41", "das2022.eq45"),
 )
 
-EQ47: Statement = Statement(
-    id="das2022.eq47",
-    kind="step",
-    title="DP-NormFedAvg: the rounds summed, at the prescribed step size",
-    source=Source(
-        das.PAPER,
-        f"{_WHERE}, last display",
-        "47",
-        note="rho is written out; worst cases are of one round of (40) with (46), of which (47) is the sum",
-    ),
-    reading=INDEPENDENT,
-    text=(
-        "Under the hypotheses of (46), K > (2 gamma/(C_hat E)) n epsilon/sqrt(q d log(1/delta)) and eta = "
-        "(gamma/(C_hat L E K)) n epsilon/sqrt(q d log(1/delta)), the iterate of a random round satisfies the bound."
-    ),
-    symbols=(*das.letters("E", "K", "gamma", "L", "C", "C_hat", "eta", "D", "Delta_max"), *privacy_letters()),
-    expectations=das.expected(
-        "E_unclipped_weighted_gap", "E_clipped_length", "E_unclipped_share", "E_unclipped_weighted_Delta"
-    ),
-    assumptions=(das.CONVEX, das.SMOOTH, das.MINIMISER, das.THRESHOLD, das.MANY_ROUNDS, das.COHORT, das.ROUNDS, FINITE),
-    sides=_eq47_sides,
-    prescription=lambda s: prescription(s, rho=expanded_rho(s)),
-    checks=(
-        Check("algebra", "is Theorem 7's first display", _theorem7),
-        Check("algebra", "from (46), over the rounds", _from_eq46),
-        diverging("E_unclipped_weighted_gap", "E_unclipped_weighted_Delta"),
-        *rounds.checks("normalise", ("independent",)),
-        *runs("normalise", instances.sampled(instances.GENERAL_NORM), experiment=general_experiment),
-        *runs("normalise", _OUTSIDE, "not-applicable", general_experiment),
-        *runs("normalise", instances.GENERAL_INDEPENDENT, "violated", general_experiment),
-    ),
-    expected="violated",
-    erratum=Erratum(
-        cause=SAMPLING,
-        grade="constant",
-        effect=COHORT_EFFECT,
-        printed="(47) follows from (46) for Algorithm 1's cohorts, where each client takes part with probability r/n.",
-        true=(
-            "It follows for cohorts of exactly r clients (das2022.eq47.fixed-size) and for full participation; for "
-            "independent clients the share in the normalisation term grows by (1/r)(1 - r/n)."
-        ),
-        why="(40) takes over the step from (11) to (12).",
-        counterexample=(
-            "one round of ten clients with f_i(w) = w^2/2 (L = 1), r = 1, E = 1, eta L = 1/20, w_k = 1, C = 100, no "
-            "noise: each client that joins moves w by 5, so that E w_{k+1}^2 = (1 - 5)^2 + 25 0.9 = 38.5, and (40) "
-            "with (46) allows 21.025; over 100 rounds, Theorem 7's counterexample breaks (47) by a factor of 1.9"
-        ),
-        repaired="das2022.theorem7.repaired",
-        affects=("das2022.theorem7", "das2022.theorem7.alpha", "das2022.theorem4b"),
-        survives=NOT_TOUCHED,
-    ),
-    uses=("das2022.eq46", "das2022.eq12"),
-    slips=(
-        "After (47), 'K > ... (so that eta L E <= 1/2)': this K gives eta L <= 1/2, which is what the proof needs; "
-        "eta L E <= 1/2 would need E times as many rounds.",
-        "'following the same process' solves the recursion for the weighted gap by moving E[z Delta_i*] to the right. "
-        "In every round (41) to (46) hold, and (40) with exactly r clients, but where that mean is infinite "
-        "(das2022.theorem4b) so are both sides of (47).",
-    ),
-)
-
-STATEMENTS = (EQ41, EQ41_SHARPENED, EQ45, EQ46, EQ47)
+STATEMENTS = (EQ41, EQ41_SHARPENED, EQ45, EQ46)

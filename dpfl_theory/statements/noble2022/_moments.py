@@ -19,7 +19,7 @@ from dpfl_theory.worlds.rational import Quadratics
 from dpfl_theory.worlds.rounds.fedavg import FedAvg, fedavg
 from dpfl_theory.worlds.rounds.scaffold import Scaffold, scaffold
 
-__all__ = ["RoundMoments", "Users", "rounds", "users_of"]
+__all__ = ["RoundMoments", "Users", "below", "rounds", "users_of", "weighted"]
 
 
 @dataclass(frozen=True)
@@ -171,3 +171,21 @@ def _moments(
         distance=distance,
         distance_after=distance_after,
     )
+
+
+def weighted(values: Sequence[Fraction], rate: Fraction) -> Fraction:
+    """The mean with weights (1 - rate)^{-t}, t = 1, 2, ...
+
+    >>> weighted([Fraction(1), Fraction(3)], Fraction(0)), weighted([Fraction(1), Fraction(3)], Fraction(1, 2))
+    (Fraction(2, 1), Fraction(7, 3))
+    """
+    weights, found, weight = Fraction(0), Fraction(0), Fraction(1)
+    for value in values:
+        weight /= 1 - rate
+        weights, found = weights + weight, found + weight * value
+    return found / weights
+
+
+def below(value: Any, parts: int) -> Fraction:
+    """A fraction of at most the value, a positive number or sympy number, a part or two below it."""
+    return Fraction(int(value * parts) - 1, parts)

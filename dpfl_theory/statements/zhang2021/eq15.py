@@ -15,20 +15,18 @@ from typing import Any
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, WorstCase
 from dpfl_theory.statements.formula import Letters, letters_of, total
-from dpfl_theory.statements.model import Check, Sides, Source, Statement, checks
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.model import Check, Sides, Statement, checks
+from dpfl_theory.statements.symbolic import all_equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
-from dpfl_theory.statements.zhang2021._limits import LOCAL_STEP
-from dpfl_theory.statements.zhang2021._proof_instances import edges, exact
+from dpfl_theory.statements.zhang2021._instances import edges, exact
+from dpfl_theory.statements.zhang2021._letters import LOCAL_STEP
 from dpfl_theory.statements.zhang2021._round import rounds
 from dpfl_theory.worlds.base import average, expected
 from dpfl_theory.worlds.performance import FunctionClass
 from dpfl_theory.worlds.rounds.fedavg import fedavg
 
 __all__ = ["EQ15", "SHARPENED", "drift"]
-
-_WHERE = f"Appendix A.1, proof of Theorem 3.1 ({zhang.VERSION})"
 
 
 # The worst case of A_1, with noise: every noise takes the values n and -n with equal probability.
@@ -88,12 +86,12 @@ def _lemma3(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     Q = sp.Symbol("Q", integer=True, positive=True)
     room = 1 / (Q - 1) - 1 / (2 * Q - 1) - 6 * Q / (60 * Q**2)
     positive = (8 * Q**2 + 3 * Q - 1) / (10 * Q * (Q - 1) * (2 * Q - 1))
-    found = equal(room, positive, "the room in the lemma's recursion at eta_l = 1/(sqrt(60) QL)")
-    if not found.true:
-        return found
     s = letters_of(statement)
     added = s.eta_l**2 * (s.sigma_l**2 + 6 * s.Q * s.sigma_g**2 + 6 * s.Q * s.square)
-    return equal(total(statement), s.Q * s.L**2 * 5 * s.Q * added, "(15) against Q times L^2 times the lemma")
+    return all_equal(
+        (room, positive, "the room in the lemma's recursion at eta_l = 1/(sqrt(60) QL)"),
+        (total(statement), s.Q * s.L**2 * 5 * s.Q * added, "(15) against Q times L^2 times the lemma"),
+    )
 
 
 def _sharpened_sides(s: Letters) -> Sides:
@@ -169,20 +167,17 @@ def _checks() -> tuple[Check, ...]:
     )
 
 
-EQ15: Statement = Statement(
-    id="zhang2021.eq15",
-    kind="step",
-    title="How far the local gradients drift",
-    source=Source(
-        zhang.PAPER,
-        _WHERE,
-        "15",
+EQ15: Statement = zhang.proof_step(
+    "zhang2021.eq15",
+    "How far the local gradients drift",
+    "15",
+    (
         "for eta_l <= 1/(sqrt(60) QL); the last inequality is Lemma 3 of Reddi et al. (2021). Worst cases are over "
         "smooth functions that need not be convex. The letter A_1 stands for the left end of the chain; the checks "
         "called 'the middle line' put the third line of (15), (1/N) sum_i sum_q E||grad f_i(x_t) - grad "
-        "f_i(x_i^{t,q})||^2, in its place",
+        "f_i(x_i^{t,q})||^2, in its place"
     ),
-    text=(
+    (
         "A_1 = Q E||grad f(x_t) - (1/(QN)) sum_i sum_q grad f_i(x_i^{t,q})||^2 <= (1/N) sum_i sum_q E||grad f_i(x_t) - "
         "grad f_i(x_i^{t,q})||^2 <= 5 L^2 Q^2 eta_l^2 (sigma_l^2 + 6 Q sigma_g^2) + 30 L^2 Q^3 eta_l^2 ||grad "
         "f(x_t)||^2."
@@ -204,18 +199,15 @@ EQ15: Statement = Statement(
     ),
 )
 
-SHARPENED: Statement = Statement(
-    id="zhang2021.eq15.sharpened",
-    kind="step",
-    title="How far the local gradients drift, with smaller constants",
-    source=Source(
-        zhang.PAPER,
-        _WHERE,
-        "15",
+SHARPENED: Statement = zhang.proof_step(
+    "zhang2021.eq15.sharpened",
+    "How far the local gradients drift, with smaller constants",
+    "15",
+    (
         "sharpened: 4/3 and 1 in place of 5 and 30, by Minkowski's inequality over the steps; of "
-        "the middle line, which is at least A_1, as in (15)",
+        "the middle line, which is at least A_1, as in (15)"
     ),
-    text=(
+    (
         "For eta_l <= 1/(sqrt(60) QL), A_1 <= (1/N) sum_i sum_q E||grad f_i(x_t) - grad f_i(x_i^{t,q})||^2 <= (4/3) "
         "L^2 Q^2 eta_l^2 sigma_l^2 + L^2 Q^3 eta_l^2 (sigma_g^2 + ||grad f(x_t)||^2)."
     ),

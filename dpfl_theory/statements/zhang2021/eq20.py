@@ -8,19 +8,18 @@ from typing import Any
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import Letters, letters_of, sides_of, total
-from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
+from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Statement
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _letters as zhang
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
+from dpfl_theory.statements.zhang2021 import eq13_eq14, eq15, eq16_to_eq18, eq19
 from dpfl_theory.statements.zhang2021._causes import LOST_L
-from dpfl_theory.statements.zhang2021._limits import LOCAL_STEP
-from dpfl_theory.statements.zhang2021._proof_instances import edges, exact
+from dpfl_theory.statements.zhang2021._instances import edges, exact
+from dpfl_theory.statements.zhang2021._letters import LOCAL_STEP
 from dpfl_theory.statements.zhang2021._round import rounds
-from dpfl_theory.statements.zhang2021.squared_updates import repaired_squares
 
-__all__ = ["EQ20", "EQ20_REPAIRED", "LETTERS", "NEXT", "shared_terms"]
+__all__ = ["EQ20", "EQ20_REPAIRED", "LETTERS", "NEXT", "assembled", "shared_terms"]
 
-_WHERE = f"Appendix A.1, proof of Theorem 3.1 ({zhang.VERSION})"
 LETTERS = zhang.letters(
     "f_now",
     "eta_g",
@@ -84,8 +83,21 @@ def _eq20_sides(s: Letters) -> Sides:
 
 def _eq20_repaired_sides(s: Letters) -> Sides:
     factor = 3 * s.L * s.eta_g**2 / s.P
-    squares = {f"sampling, {name}": factor * term for name, term in repaired_squares(s).items()}
+    squares = {f"sampling, {name}": factor * term for name, term in eq19.repaired_squares(s).items()}
     return Sides(lhs={"next": s.E_next}, rhs={**shared_terms(s), **_first_order(s), **squares})
+
+
+def assembled(drift: Any, squares: Any) -> Any:
+    """What (12) with (13), (14), (16), (17) and (18) allows E f(x_{t+1}), with these bounds of A_1 and of the clients'
+    squared updates."""
+    s = letters_of(EQ20_REPAIRED)
+    _, product = zhang.sides_with(eq13_eq14.EQ14_REPAIRED, drift_square=drift)
+    _, first = zhang.sides_with(eq13_eq14.EQ13, common_product=product)
+    _, sampled = zhang.sides_with(eq16_to_eq18.EQ18_REPAIRED, local_squares=squares)
+    _, inner = zhang.sides_with(eq16_to_eq18.EQ17, cohort_local=sampled)
+    _, outer = zhang.sides_with(eq16_to_eq18.EQ16, cohort_common=inner)
+    noise = s.L / 2 * s.eta_g**2 * s.noise_variance * s.d / s.P
+    return s.f_now + s.eta_g * first + s.L / 2 * s.eta_g**2 * outer + noise
 
 
 def _bookkeeping(statement: Statement, _: Mapping[str, Any]) -> Outcome:
@@ -93,27 +105,14 @@ def _bookkeeping(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
     (L/2) eta_g^2 times 3 (16), 2 (17) and (18) leaves 3 L eta_g^2 ((1/(P N)) (19) + ((P-1)/P) local_square).
     """
-    from dpfl_theory.statements.zhang2021 import drift as local_drift
-    from dpfl_theory.statements.zhang2021 import first_order, second_order, squared_updates
-
-    s = letters_of(statement)
-    drift = total(local_drift.EQ15)
-    _, product = zhang.sides_with(first_order.EQ14_REPAIRED, drift_square=drift)
-    _, squares = zhang.sides_with(second_order.EQ18_REPAIRED, local_squares=total(squared_updates.EQ19_REPAIRED))
-    _, inner = zhang.sides_with(second_order.EQ17, cohort_local=squares)
-    _, outer = zhang.sides_with(second_order.EQ16, cohort_common=inner)
-    _, first = zhang.sides_with(first_order.EQ13, common_product=product)
-    noise = s.L / 2 * s.eta_g**2 * s.noise_variance * s.d / s.P
-    combined = s.f_now + s.eta_g * first + s.L / 2 * s.eta_g**2 * outer + noise
+    combined = assembled(total(eq15.EQ15), total(eq19.EQ19_REPAIRED))
     return equal(sp.expand(combined), sp.expand(total(statement)), "(12) to (19) put together against (20)")
 
 
 def _missing(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """The two terms that (18) and (19) add must be (3 L eta_g^2/(P N)) times (19); as printed the L is missing."""
-    from dpfl_theory.statements.zhang2021 import squared_updates
-
     s = letters_of(statement)
-    due = 3 * s.L * s.eta_g**2 / (s.P * s.N) * total(squared_updates.EQ19)
+    due = 3 * s.L * s.eta_g**2 / (s.P * s.N) * total(eq19.EQ19)
     terms = sides_of(statement).rhs
     return equal(
         sp.expand(terms["sampling, noise"] + terms["sampling"]),
@@ -124,12 +123,12 @@ def _missing(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 _SAMPLED = {"q": ["100", "100"], "m": ["-1", "1"], "x": ["0"], "Q": 1, "P": 1, "eta_l": "1/1000000", "eta_g": "1"}
 """L = 100, grad f(x_t) = 0, no noise, no clipping: only the sampling of the clients is left."""
-EQ20: Statement = Statement(
-    id="zhang2021.eq20",
-    kind="step",
-    title="The descent of one round, all steps put together",
-    source=Source(zhang.PAPER, _WHERE, "20", "given x_t; for eta_l <= 1/(sqrt(60) QL), as (15) needs"),
-    text=(
+EQ20: Statement = zhang.proof_step(
+    "zhang2021.eq20",
+    "The descent of one round, all steps put together",
+    "20",
+    "given x_t; for eta_l <= 1/(sqrt(60) QL), as (15) needs",
+    (
         "E f(x_{t+1}) is at most f(x_t), the first-order terms of (13) to (15), eta_g times both biases, (3L/2) "
         "eta_g^2 times both spreads, (3L eta_g^2 (P-1)/P) E||(1/N) sum Delta-breve||^2, (3L/P) eta_g^2 eta_l^2 alpha^2 "
         "Q sigma_l^2, (L/2) eta_g^2 sigma^2 d/P, (30/P) eta_l^4 eta_g^2 alpha L^2 Q^2 sigma_l^2 and (12/P) eta_l^2 "
@@ -176,14 +175,12 @@ EQ20: Statement = Statement(
     ),
 )
 
-EQ20_REPAIRED: Statement = Statement(
-    id="zhang2021.eq20.repaired",
-    kind="step",
-    title="The descent of one round, repaired",
-    source=Source(
-        zhang.PAPER, _WHERE, "20", "repaired: 3 L eta_g^2/P times the repaired (19) in place of its last terms"
-    ),
-    text=(
+EQ20_REPAIRED: Statement = zhang.proof_step(
+    "zhang2021.eq20.repaired",
+    "The descent of one round, repaired",
+    "20",
+    "repaired: 3 L eta_g^2/P times the repaired (19) in place of its last terms",
+    (
         "As (20), with (3L eta_g^2/P)(10 eta_l^4 alpha^2 L^2 Q^3 sigma_l^2 + 4 eta_l^2 alpha^2 Q^2 (15 Q^2 L^2 eta_l^2 "
         "+ 1)(||grad f||^2 + sigma_g^2)) in place of its two terms in 30/P and 12/P."
     ),
