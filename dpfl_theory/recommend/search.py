@@ -1,8 +1,8 @@
 """The hyper-parameters with the smallest measured suboptimality: a search by runs, each with certified noise.
 
-Many points are run at once, one lane for each draw of the noise. A generation of points is drawn around the best ones of
-the generation before (the cross-entropy method), with seeds of its own; the best few are run again with more lanes, and
-the one that is chosen once more, so that what is reported was not chosen by.
+Many points are run at once, one lane for each draw of the noise. A generation of points is drawn around the best ones
+so far (the cross-entropy method), with a seed of its own; the best few are run again with more lanes, and the one that
+is chosen once more, so that what is reported of it was not what it was chosen by.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -42,7 +43,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Found:
-    """A choice and what was measured of it: the suboptimality f(w_T) - inf f of each lane [F], and the final vectors."""
+    """A choice and what was measured of it: the suboptimality f(w_T) - inf f of each lane [F], and the last vectors."""
 
     values: dict[str, float]
     hyperparameters: dict[str, float]
@@ -60,20 +61,19 @@ class Found:
         return float(np.std(self.gaps, ddof=1) / math.sqrt(len(self.gaps))) if len(self.gaps) > 1 else math.inf
 
 
-def measure(tuned: Tuned, chosen: Sequence[dict[str, float]], lanes: int, seed: int) -> list[Found]:
-    """Run each choice of values in so many lanes."""
+def measure(tuned: Tuned, chosen: Sequence[dict[str, float]], lanes: int, seed: int, noise: bool = True) -> list[Found]:
+    """Run each choice of values in so many lanes; without noise where that is asked for."""
     found: list[Found | None] = [None] * len(chosen)
     settings = [tuned.certified(values) for values in chosen]
+    if not noise:
+        settings = [{**s, "sigma": 0.0} for s in settings]
     for group in _together(tuned, chosen, lanes):
         rounds = [tuned.iterations(chosen[i]) for i in group]
-        first = settings[group[0]]
-        shared = {axis.name for axis in tuned.axes if axis.shared}
-        by_lane = {
-            name: np.repeat([settings[i][name] for i in group], lanes)
-            for name in first
-        }
-        same = {name: first[name] for name, column in by_lane.items() if shared and np.ptp(column) == 0}
-        algorithm = tuned.algorithm({**by_lane, **same})
+        by_lane: dict[str, Any] = {}
+        for name, value in settings[group[0]].items():
+            column = np.repeat([settings[i][name] for i in group], lanes)
+            by_lane[name] = value if np.ptp(column) == 0 else column
+        algorithm = tuned.algorithm(by_lane)
         with np.errstate(all="ignore"):
             run = simulate(
                 algorithm,
@@ -118,8 +118,8 @@ def search(tuned: Tuned, seed: int, plan: Plan | None = None, starts: Sequence[d
     tried: list[tuple[float, Array]] = []
     for generation in range(plan.generations):
         if generation == 0:
-            points = (rng.permuted(np.tile(np.arange(plan.points), (axes, 1)), axis=1).T + rng.random((plan.points, axes)))
-            points /= plan.points
+            cells = rng.permuted(np.tile(np.arange(plan.points), (axes, 1)), axis=1).T  # a Latin hypercube
+            points = (cells + rng.random((plan.points, axes))) / plan.points
             given = [tuned.point(values) for values in starts][: plan.points]
             if given:
                 points[: len(given)] = given

@@ -32,7 +32,7 @@ class Axis:
     values: those that may be taken, in ascending order; between: whether everything between the first and the last may
     be taken too. shared: whether all lanes of one run have the same.
 
-    >>> Axis("step", (0.01, 1.0)).at(0.5), Axis("steps", (1, 5, 20), between=False).at(0.5)
+    >>> round(Axis("step", (0.01, 1.0)).at(0.5), 9), Axis("steps", (1, 5, 20), between=False).at(0.5)
     (0.1, 5)
     """
 
@@ -155,7 +155,7 @@ class Tuned(ABC):
         """How many rounds of the simulation a run has."""
         return int(values["rounds"])
 
-    def values(self, point: Sequence[float]) -> dict[str, float]:
+    def values(self, point: Sequence[float] | Array) -> dict[str, float]:
         """The values at a point."""
         return {axis.name: axis.at(u) for axis, u in zip(self.axes, point, strict=True)}
 
@@ -163,10 +163,13 @@ class Tuned(ABC):
         """The point of these values, or of the nearest ones that may be taken."""
         return np.array([axis.where(values[axis.name]) for axis in self.axes])
 
+    def multiplier(self, values: Values) -> float:
+        """The least noise multiplier that is certified for the budget."""
+        return _multiplier(self.mechanism(values), self.budget.epsilon, self.budget.delta)
+
     def certified(self, values: Values) -> dict[str, float]:
         """The hyper-parameters with the least noise that is certified for the budget."""
-        run = self.mechanism(values)
-        return self.hyperparameters(values, _multiplier(run, self.budget.epsilon, self.budget.delta))
+        return self.hyperparameters(values, self.multiplier(values))
 
 
 @cache

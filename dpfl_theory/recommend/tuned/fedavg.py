@@ -1,4 +1,4 @@
-"""DP-FedAvg with clipped or normalised updates (das2022), and with two step sizes and clipped differences (zhang2021)."""
+"""DP-FedAvg with clipped or normalised updates (das2022), and with clipped differences and two steps (zhang2021)."""
 
 from __future__ import annotations
 
@@ -124,9 +124,7 @@ class TwoSided(_FedAvg):
         }
 
     def algorithm(self, lanes: Mapping[str, Any]) -> Algorithm:
-        return TwoSidedFedAvg(
-            lanes["eta_l"], lanes["eta_g"], int(lanes["Q"]), lanes["c"], lanes["sigma"], self._cohort
-        )
+        return TwoSidedFedAvg(lanes["eta_l"], lanes["eta_g"], int(lanes["Q"]), lanes["c"], lanes["sigma"], self._cohort)
 
 
 TUNED = (DPFedAvg, DPNormFedAvg, TwoSided)
