@@ -22,7 +22,10 @@ KNOWN = settings()
 @app.command(context_settings={"max_content_width": 110})
 @with_inputs(KNOWN)
 def recommend(
-    algorithm: Annotated[str, typer.Option(metavar="A", help=f"The algorithm: {', '.join(KNOWN)}.")],
+    algorithm: Annotated[
+        str | None,
+        typer.Option(metavar="A", help=f"The algorithm: {', '.join(KNOWN)}. Without it all private ones are compared."),
+    ] = None,
     data: Annotated[
         str | None,
         typer.Option(metavar="NAME|FILE", help="Compute the problem's constants from a bundled data set or a file."),
@@ -33,6 +36,13 @@ def recommend(
     ] = None,
     features: Annotated[str | None, typer.Option(metavar="N", help="Principal components of the data; all.")] = None,
     row_norm: Annotated[str | None, typer.Option(metavar="X", help="Scale the data's longest row to this.")] = None,
+    label_column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The file's column of labels; label, y or the last.")
+    ] = None,
+    client_column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The file's column of clients; client, if there is one.")
+    ] = None,
+    seed: Annotated[str | None, typer.Option(metavar="N", help="Seed of the comparison's runs; 0.")] = None,
     rule: Annotated[
         str, typer.Option(metavar="R", help="printed: the papers' own formulas (dp-scaffold: repaired).")
     ] = "printed",
@@ -40,23 +50,24 @@ def recommend(
     output: Annotated[str | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.")] = None,
     **given: str | None,
 ) -> None:
-    """Recommend hyper-parameters for a problem's constants and a budget.
+    """Recommend hyper-parameters for a problem's constants and a budget, or compare all private algorithms on data.
 
-    They come with the bound that holds for them and the reason why. For example:
+    With an algorithm they are its paper's, with the bound that holds for them and the reason why; without one they are
+    those that runs with certified noise find best, within as many vectors of each client as --rounds says (500). For
+    example:
 
     \b
+      dpfl-theory recommend --data my.csv --epsilon 3 --delta 1e-5
       dpfl-theory recommend --algorithm dp-scaffnew --clients 10 --dim 20 \\
         --smoothness 1 --strong-convexity 0.05 --distance 300 \\
         --gradient-norm-at-optimum 0 --clip 1 --epsilon 8 --delta 1e-5 --constant 4
       dpfl-theory recommend --algorithm dp-scaffnew --data breast-cancer --ridge 0.1 \\
         --clip 0.01 --epsilon 8 --delta 1e-5 --constant 4
     """
-    from dpfl_theory.checks.evidence import SCHEMA
     from dpfl_theory.cli._answer import busy
 
     form = choice("format", format_, ("text", "json"))
     target = None if output is None else writable(Path(output))
-    inputs = parsed(get(algorithm), given)
     shape: dict[str, Any] = {
         name: number(option, text, kind)
         for name, option, text, kind in (
@@ -66,18 +77,37 @@ def recommend(
         )
         if text is not None
     }
+    if algorithm is None:
+        from dpfl_theory.cli import _compare
+        from dpfl_theory.recommend.data import Source
+
+        numbers = _compare.asked(given, data)
+        source = Source(str(data), **shape, partition=partition, label=label_column, client=client_column)
+        chosen_seed = 0 if seed is None else number("--seed", seed, "count")
+        with busy("recommend", "comparing algorithms by runs"):
+            document = _compare.compared(source, numbers, int(chosen_seed))
+        _give(document, form, _compare.as_text, target, f"{len(document['algorithms'])} algorithms compared")
+        return
+    inputs = parsed(get(algorithm), given)
     slow = {
         "measuring the data": data is not None,
         "composing privacy losses": inputs.get("calibration") == "accountant",
     }
     doing = ", then ".join(what for what, needed in slow.items() if needed)
     with busy("recommend", doing) if doing else contextlib.nullcontext():
+        inputs |= {"label_column": label_column, "client_column": client_column}
         document = recommended(algorithm, rule, data=data, partition=partition, **shape, **inputs)
+    _give(document, form, as_text, target, f"{algorithm}, rule {rule}")
+
+
+def _give(document: dict[str, Any], form: str, as_lines: Any, target: Path | None, said: str) -> None:
+    from dpfl_theory.checks.evidence import SCHEMA
+
     document["schema"] = SCHEMA
-    text = as_text(document) if form == "text" else json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+    text = as_lines(document) if form == "text" else json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
     text = as_options(text)
     if target is None:
         emit(text)
     else:
         write(target, text + "\n")
-        say(f"{algorithm}, rule {rule}: {target}")
+        say(f"{said}: {target}")

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.linear import LinearData
 from dpfl_theory.problems.base import Array, Problem
-from dpfl_theory.problems.data import load, standardised
+from dpfl_theory.problems.data import load
 from dpfl_theory.problems.linear_model import LinearModel, linear_data
 from dpfl_theory.problems.partition import similarity
+from dpfl_theory.problems.preparation import standardised
 from dpfl_theory.problems.synthetic import noisy_labels
 from dpfl_theory.problems.validation import count, fraction, nonnegative
 

@@ -30,6 +30,8 @@ def recommend(
     partition: str | None = None,
     features: int | None = None,
     row_norm: float | None = None,
+    label_column: str | None = None,
+    client_column: str | None = None,
     **inputs: Any,
 ) -> Document:
     r"""The hyper-parameters that a rule recommends for an algorithm, with the bound that holds for them.
@@ -41,12 +43,14 @@ def recommend(
     Args:
         algorithm: one of `settings`, for example "dp-scaffnew".
         rule: one of `rules`.
-        data: a bundled data set's name, or a LIBSVM or NPZ file. Its records are split among the clients (10 without
-            their number), and the constants of logistic regression on it (softmax regression for more than two classes)
-            started at 0 become the inputs that are not given; each is told with its certificate under ``data``.
+        data: a bundled data set's name, or a CSV, Parquet, NPZ or LIBSVM file (`dpfl_theory.problems.files`). The
+            clients are those that the file names; without any its records are split (among 10 without their number).
+            The constants of logistic regression on it (softmax regression for more than two classes) started at 0
+            become the inputs that are not given; each is told with its certificate under ``data``.
         ridge, partition, features, row_norm: of the problem that is made of the data: weight of the ridge [F/X^2],
-            ``iid`` (default), ``shards`` or ``similarity``, number of principal components, length of the longest
-            record.
+            ``iid`` (default where the file has no clients), ``shards`` or ``similarity``, number of principal
+            components, length of the longest record.
+        label_column, client_column: the file's columns of labels and clients, where they are not called so.
         inputs: the fields of the algorithm's `Setting`: constants of the problem and the budget, each with its unit in
             the field's text ([F] objective, [X] parameter).
 
@@ -79,7 +83,14 @@ def recommend(
     for name in inputs:
         if name not in own:
             raise InputError(f"{algorithm} takes no input {name!r}: it takes {', '.join(own)}")
-    options: Document = {"ridge": ridge, "partition": partition, "features": features, "row_norm": row_norm}
+    options: Document = {
+        "ridge": ridge,
+        "partition": partition,
+        "features": features,
+        "row_norm": row_norm,
+        "label": label_column,
+        "client": client_column,
+    }
     shape = {name: value for name, value in options.items() if value is not None}
     source: Document = {}
     if data is not None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems import logistic, softmax
-from dpfl_theory.problems.data import load
+from dpfl_theory.problems.data import Dataset, load
 from dpfl_theory.problems.linear_model import LinearModel
+from dpfl_theory.problems.partition import natural_groups
 from dpfl_theory.problems.partition import partition as split
 from dpfl_theory.recommend.base import Document, Setting, named
 from dpfl_theory.recommend.measured import MEASURES, Absent
@@ -21,23 +23,50 @@ CLIENTS = 10
 
 @dataclass(frozen=True)
 class Source:
-    """A bundled data set's name or a LIBSVM or NPZ file, and how a problem is made of it: logistic regression for two
-    classes, softmax regression for more; ridge [F/X^2]; partition, features, row_norm as in `problems.logistic`."""
+    """A bundled data set's name or a file, and how a problem is made of it: logistic regression for two classes,
+    softmax regression for more; ridge [F/X^2]; features, row_norm as in `problems.logistic`.
+
+    partition: how records are split among clients, ``iid`` and so on. Without it a file's own clients are the clients,
+    and records of nobody are split i.i.d. label, client: the file's columns, where they are not called so.
+    """
 
     data: str
     ridge: float = 0.0
-    partition: str = "iid"
+    partition: str | None = None
     features: int | None = None
     row_norm: float | None = None
+    label: str | None = None
+    client: str | None = None
 
-    def problem(self, clients: int) -> LinearModel:
-        """The problem, its records split among this many clients.
+    @cached_property
+    def found(self) -> Dataset:
+        """The records, prepared."""
+        return load(
+            str(self.data), features=self.features, row_norm=self.row_norm, label=self.label, client=self.client
+        )
+
+    @property
+    def own_clients(self) -> bool:
+        """Whether the clients are those of the file."""
+        return self.partition is None and self.found.clients is not None
+
+    def problem(self, clients: int | None = None) -> LinearModel:
+        """The problem: with the file's own clients, or the records split among this many (10).
 
         >>> Source("breast-cancer", features=2).problem(4).d
         3
         """
-        found = load(str(self.data), features=self.features, row_norm=self.row_norm)
-        parts = split(self.partition, found.y, clients)
+        found = self.found
+        if self.own_clients:
+            assert found.clients is not None
+            parts = natural_groups(found.clients.tolist())
+            if clients is not None and clients != len(parts):
+                raise InputError(
+                    f"`clients` is {clients}, and {found.name} has {len(parts)} clients of its own: leave `clients` "
+                    "out, or say with `partition` how to split the records anew"
+                )
+        else:
+            parts = split(self.partition or "iid", found.y, CLIENTS if clients is None else clients)
         if found.classes == 2:
             return logistic.from_data(found, parts, self.ridge, f"logistic regression on {found.name}")
         return softmax.from_data(found, parts, self.ridge, f"softmax regression on {found.name}")
@@ -53,7 +82,7 @@ def measure(kind: type[Setting], source: Source, given: Mapping[str, Any]) -> tu
         if not said["measured"] and given.get(name) is None and kind.required(name):
             raise kind.lacks(name)
     (number,) = (name for name, said in told.items() if said["measured"] == "clients")
-    clients = CLIENTS if given.get(number) is None else given[number]
+    clients = given.get(number)
     if isinstance(clients, float) and clients.is_integer():
         clients = int(clients)
     problem = source.problem(clients)
@@ -78,7 +107,7 @@ def measure(kind: type[Setting], source: Source, given: Mapping[str, Any]) -> tu
         "records": len(problem.data.x),
         "clients": problem.n,
         "ridge": float(source.ridge),
-        "partition": source.partition,
+        "partition": "own" if source.own_clients else source.partition or "iid",
         "features": source.features,
         "row_norm": source.row_norm,
         "start": "0",

@@ -17,9 +17,10 @@ from dpfl_theory.algorithms.observables import Observable
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.linear import LinearData
 from dpfl_theory.problems.base import Array
-from dpfl_theory.problems.data import Dataset, load, standardised
+from dpfl_theory.problems.data import Dataset, load
 from dpfl_theory.problems.linear_model import LinearModel, linear_data
 from dpfl_theory.problems.partition import label_shards
+from dpfl_theory.problems.preparation import standardised
 from dpfl_theory.problems.softmax import from_data
 from dpfl_theory.recommend.evaluate import prescribed
 from dpfl_theory.statements import get

@@ -1,0 +1,63 @@
+"""Records from the user's own files, by the name's ending: CSV, Parquet, NPZ, and LIBSVM text for all others.
+
+A format is one module with ``ENDINGS`` and ``read``, found by scan. Whose record each one is comes with it: a column
+``client`` of a table, the array ``client`` of an NPZ file, ``qid`` in LIBSVM text.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from dpfl_theory.errors import InputError
+from dpfl_theory.problems.files._records import Records
+
+__all__ = ["Records", "endings", "read"]
+
+_OTHERWISE = "libsvm"
+Reader = Callable[[Path, str | None, str | None], Records]
+
+
+@cache
+def _readers() -> dict[str, Reader]:
+    """Each format's reader by the endings of its files' names."""
+    found: dict[str, Reader] = {}
+    for info in pkgutil.iter_modules(__path__):
+        if not info.name.startswith("_"):
+            module = importlib.import_module(f"{__name__}.{info.name}")
+            found |= dict.fromkeys(module.ENDINGS, module.read)
+    return found
+
+
+def endings() -> tuple[str, ...]:
+    """The endings by which a file's format is known.
+
+    >>> ".csv" in endings()
+    True
+    """
+    return tuple(sorted(_readers()))
+
+
+def read(path: str | Path, label: str | None = None, client: str | None = None) -> Records:
+    """The records of a file, as they stand there.
+
+    label, client: the names of these columns in a CSV or Parquet file, or of these arrays in an NPZ file. Without them
+    ``label``, ``y`` or the last column holds the labels, and ``client``, if there is one, the clients.
+
+    Raises InputError, with column and row, for a file that is missing or malformed, for a value that is no finite
+    number or loses digits as a double, and for a column that is not there.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise InputError(f"data file {str(path)!r} is a directory: give the path of a file in it")
+    if not path.is_file():
+        raise InputError(f"data file {str(path)!r} does not exist: check the path")
+    name = path.name.lower().removesuffix(".gz")
+    known = _readers()
+    reader = next((known[ending] for ending in known if name.endswith(ending)), None)
+    if reader is None:
+        reader = importlib.import_module(f"{__name__}.{_OTHERWISE}").read
+    return reader(path, label, client)

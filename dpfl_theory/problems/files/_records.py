@@ -1,0 +1,69 @@
+"""What a file holds: features, labels and, where the file says it, clients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfl_theory.errors import InputError
+
+__all__ = ["Records", "numbers", "short"]
+
+_LARGEST = 1e100
+"""Squares of features and products with parameters stay far from overflow below this."""
+_WHOLE = 2**53
+"""Whole numbers beyond this are not all doubles."""
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """Records as they stand in a file.
+
+    name: the file's name without its ending;  x (N, d0): the features, a NumPy array or a SciPy CSR array;  y (N,):
+    labels or targets, numbers or text;  clients (N,): whose record each one is, or None;  features: the columns' names.
+
+    >>> Records("two", np.eye(2), np.array(["a", "b"]), None, ("first", "second")).x.shape
+    (2, 2)
+    """
+
+    name: str
+    x: Any
+    y: NDArray[Any]
+    clients: NDArray[Any] | None
+    features: tuple[str, ...]
+
+
+def numbers(path: Path, x: Any, features: Sequence[str]) -> Any:
+    """The features, a dense or CSR matrix, as doubles; InputError with the column and record (counted from 1) of the
+    first value that cannot be one."""
+    values = x if isinstance(x, np.ndarray) else x.data
+    if values.dtype.kind not in "biuf":
+        told = "complex numbers" if values.dtype.kind == "c" else f"values of type {values.dtype}"
+        raise InputError(f"the features in {str(path)!r} are {told}: give real numbers")
+    if values.dtype.kind in "iu":
+        wrong, why = (np.abs(values.astype(np.longdouble)) > _WHOLE), "a whole number that loses digits as a double"
+    else:
+        values = np.asarray(values, dtype=np.float64)
+        wrong, why = ~(np.abs(values) <= _LARGEST), f"not a finite number of at most {_LARGEST:g}"
+    if wrong.any():
+        place = int(np.flatnonzero(wrong)[0])
+        value = values.ravel()[place]
+        if isinstance(x, np.ndarray):
+            row, column = divmod(place, x.shape[1])
+        else:
+            row, column = int(np.searchsorted(x.indptr, place, side="right")) - 1, int(x.indices[place])
+        raise InputError(
+            f"column {features[column]!r}, record {row + 1} of {str(path)!r} is {value}: {why}; correct it or leave "
+            "the column out"
+        )
+    return np.ascontiguousarray(x, dtype=np.float64) if isinstance(x, np.ndarray) else x.astype(np.float64)
+
+
+def short(error: BaseException) -> str:
+    """The first line of a library's message."""
+    return (str(error).splitlines() or [type(error).__name__])[0][:160].rstrip(".")

@@ -1,0 +1,75 @@
+"""A table with named columns as records: one column of labels, perhaps one of clients, all others features."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpfl_theory.errors import InputError, unknown_name
+from dpfl_theory.problems.files._records import Records, numbers
+
+__all__ = ["records"]
+
+_LABELS = ("label", "y")
+
+
+def records(path: Path, table: Any, label: str | None, client: str | None) -> Records:
+    """The records of an Arrow table.
+
+    Raises InputError for a column that is not there or stands there twice, is not numeric, or has an empty cell.
+    """
+    names = list(table.column_names)
+    twice = sorted({n for n in names if names.count(n) > 1})
+    if twice:
+        raise InputError(f"column {twice[0]!r} stands {names.count(twice[0])} times in {str(path)!r}: rename one")
+    if not table.num_rows:
+        raise InputError(f"data file {str(path)!r} has no records: give at least one row below the names")
+    for given in (label, client):
+        if given is not None and given not in names:
+            raise unknown_name(f"column in {str(path)!r}:", given, names)
+    client = "client" if client is None and "client" in names and label != "client" else client
+    left = [n for n in names if n != client]
+    label = label or next((n for n in _LABELS if n in left), left[-1] if left else None)
+    features = tuple(n for n in left if n != label)
+    if label is None or label == client or not features:
+        raise InputError(
+            f"data file {str(path)!r} has the columns {', '.join(names)}: at least one feature is needed beside "
+            "the labels and clients"
+        )
+    x = np.column_stack([_feature(path, table, name) for name in features])
+    clients = None if client is None else _whole(path, table, client)
+    return Records(path.name.split(".")[0], numbers(path, x, features), _whole(path, table, label), clients, features)
+
+
+def _whole(path: Path, table: Any, name: str) -> Any:
+    """A column of labels or clients, numbers or text, without empty cells."""
+    column = table.column(name)
+    _full(path, column, name)
+    found = np.asarray(column.to_numpy())
+    return found.astype(str) if found.dtype.kind == "O" else found
+
+
+def _feature(path: Path, table: Any, name: str) -> Any:
+    import pyarrow as pa
+
+    column = table.column(name)
+    kind = column.type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+        shown = next((v for v in column.to_pylist() if v is not None), None)
+        raise InputError(
+            f"column {name!r} of {str(path)!r} holds {kind} such as {shown!r}: give numbers (one column of 0 and 1 for "
+            "each category), or leave the column out"
+        )
+    _full(path, column, name)
+    found = np.asarray(column.to_numpy())
+    if found.dtype.kind in "iu":
+        numbers(path, found.reshape(-1, 1), [name])
+    return found.astype(np.float64)
+
+
+def _full(path: Path, column: Any, name: str) -> None:
+    if column.null_count:
+        row = next(i for i, missing in enumerate(column.is_null().to_pylist()) if missing)
+        raise InputError(f"column {name!r}, record {row + 1} of {str(path)!r} is empty: fill it in or leave it out")

@@ -1,0 +1,39 @@
+"""CSV files with a line of names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dpfl_theory.errors import InputError
+from dpfl_theory.problems.files._records import Records, short
+from dpfl_theory.problems.files._table import records
+
+__all__ = ["ENDINGS", "read"]
+
+ENDINGS = (".csv", ".tsv")
+
+
+def read(path: Path, label: str | None, client: str | None) -> Records:
+    """The records of a CSV file (commas; tabs in ``.tsv``), plain or compressed by gzip."""
+    import pyarrow as pa
+    import pyarrow.csv as csv
+
+    tabs = path.name.lower().removesuffix(".gz").endswith(".tsv")
+    try:
+        table = csv.read_csv(str(path), parse_options=csv.ParseOptions(delimiter="\t" if tabs else ","))
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"data file {str(path)!r} cannot be read as CSV ({short(error)}): write the columns' names in the first "
+            "line and one record in each line below"
+        ) from None
+    if all(_is_number(name) for name in table.column_names):
+        raise InputError(f"data file {str(path)!r} begins with numbers: write the columns' names in the first line")
+    return records(path, table, label, client)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,44 @@
+"""LIBSVM (svmlight) text, plain or compressed; ``qid:K`` names the client."""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+
+from dpfl_theory.errors import InputError
+from dpfl_theory.problems.files._records import Records, numbers, short
+
+__all__ = ["ENDINGS", "read"]
+
+ENDINGS = (".libsvm", ".svm", ".svmlight")
+_DENSE = 1 << 24
+"""Up to so many numbers, or where a quarter of them is not zero, features are an array."""
+
+
+def read(path: Path, label: str | None, client: str | None) -> Records:
+    """The records of a LIBSVM file; indices that start at 0 and at 1 are told apart by whether a 0 occurs."""
+    from sklearn.datasets import load_svmlight_file
+
+    for given in (label, client):
+        if given is not None:
+            raise InputError(f"column {given!r} is asked for, and LIBSVM text has no names: write qid:K for client K")
+    try:
+        x, y, query = load_svmlight_file(str(path), zero_based="auto", query_id=True)
+    except (ValueError, OverflowError, IndexError, UnicodeDecodeError, EOFError, OSError, zlib.error) as error:
+        raise InputError(
+            f"data file {str(path)!r} cannot be read as LIBSVM text ({short(error)}): "
+            "write one 'label index:value ...' line for each record"
+        ) from None
+    if not x.shape[0]:
+        raise InputError(f"data file {str(path)!r} has no records: write one 'label index:value ...' line for each")
+    if len(query) not in (0, len(y)):
+        raise InputError(f"{len(query)} of {len(y)} records of {str(path)!r} have a qid: give one to each, or to none")
+    x = numbers(path, sparse.csr_array(x), [f"index {j}" for j in range(x.shape[1])])
+    total = x.shape[0] * x.shape[1]
+    if total <= _DENSE or 4 * x.nnz >= total:
+        x = np.ascontiguousarray(x.toarray())
+    clients = query if len(query) else None
+    return Records(path.name.split(".")[0], x, y, clients, tuple(f"index {j}" for j in range(x.shape[1])))

@@ -1,0 +1,26 @@
+"""Parquet files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dpfl_theory.errors import InputError
+from dpfl_theory.problems.files._records import Records, short
+from dpfl_theory.problems.files._table import records
+
+__all__ = ["ENDINGS", "read"]
+
+ENDINGS = (".parquet", ".pq")
+
+
+def read(path: Path, label: str | None, client: str | None) -> Records:
+    """The records of a Parquet file."""
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    try:
+        table = parquet.ParquetFile(str(path)).read()
+    except (pa.ArrowException, OSError) as error:
+        told = f"data file {str(path)!r} cannot be read as Parquet ({short(error)}): write it again"
+        raise InputError(told) from None
+    return records(path, table, label, client)

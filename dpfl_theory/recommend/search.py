@@ -1,0 +1,143 @@
+"""The hyper-parameters with the smallest measured suboptimality: a search by runs, each with certified noise.
+
+Many points are run at once, one lane for each draw of the noise. A generation of points is drawn around the best ones
+so far (the cross-entropy method), with a seed of its own; the best few are run again with more lanes, and the one that
+is chosen once more, so that what is reported of it was not what it was chosen by.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpfl_theory.algorithms import simulate
+from dpfl_theory.problems.base import Array
+from dpfl_theory.recommend.tuned.base import Tuned
+
+__all__ = ["Found", "Plan", "measure", "search"]
+
+_MOST_LANES = 1024
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is run: points of a generation, lanes of each, generations; points and lanes of the second look, and
+    lanes of the last one."""
+
+    points: int = 128
+    lanes: int = 2
+    generations: int = 6
+    finalists: int = 12
+    second: int = 24
+    last: int = 64
+
+    @property
+    def runs(self) -> int:
+        """How many runs that makes."""
+        return self.points * self.lanes * self.generations + self.finalists * self.second + self.last
+
+
+@dataclass(frozen=True)
+class Found:
+    """A choice and what was measured of it: the suboptimality f(w_T) - inf f of each lane [F], and the last vectors."""
+
+    values: dict[str, float]
+    hyperparameters: dict[str, float]
+    gaps: Array
+    final: Array
+
+    @property
+    def mean(self) -> float:
+        """The mean suboptimality; inf where a run diverged."""
+        return float(np.mean(self.gaps)) if np.isfinite(self.gaps).all() else math.inf
+
+    @property
+    def error(self) -> float:
+        """Its standard error."""
+        return float(np.std(self.gaps, ddof=1) / math.sqrt(len(self.gaps))) if len(self.gaps) > 1 else math.inf
+
+
+def measure(tuned: Tuned, chosen: Sequence[dict[str, float]], lanes: int, seed: int, noise: bool = True) -> list[Found]:
+    """Run each choice of values in so many lanes; without noise where that is asked for."""
+    found: list[Found | None] = [None] * len(chosen)
+    settings = [tuned.certified(values) for values in chosen]
+    if not noise:
+        settings = [{**s, "sigma": 0.0} for s in settings]
+    for group in _together(tuned, chosen, lanes):
+        rounds = [tuned.iterations(chosen[i]) for i in group]
+        by_lane: dict[str, Any] = {}
+        for name, value in settings[group[0]].items():
+            column = np.repeat([settings[i][name] for i in group], lanes)
+            by_lane[name] = value if np.ptp(column) == 0 else column
+        algorithm = tuned.algorithm(by_lane)
+        with np.errstate(all="ignore"):
+            run = simulate(
+                algorithm,
+                tuned.problem,
+                max(rounds),
+                len(group) * lanes,
+                seed,
+                ("suboptimality",),
+                series=True,
+                device="cpu",
+            )
+        series = run["suboptimality"].every_round
+        for j, i in enumerate(group):
+            own = slice(j * lanes, (j + 1) * lanes)
+            gaps = np.nan_to_num(series[rounds[j], own], nan=math.inf, posinf=math.inf)
+            found[i] = Found(dict(chosen[i]), settings[i], gaps, run.final[own])
+    return [f for f in found if f is not None]
+
+
+def _together(tuned: Tuned, chosen: Sequence[dict[str, float]], lanes: int) -> Iterator[list[int]]:
+    """The numbers of the choices that share a run: alike in what lanes share, and within a factor of two in length."""
+    shared = [axis.name for axis in tuned.axes if axis.shared]
+    groups: dict[tuple[float, ...], list[int]] = {}
+    for i, values in enumerate(chosen):
+        length = math.ceil(math.log2(max(1, tuned.iterations(values))))
+        groups.setdefault((*(values[name] for name in shared), length), []).append(i)
+    most = max(1, _MOST_LANES // lanes)
+    for group in groups.values():
+        for a in range(0, len(group), most):
+            yield group[a : a + most]
+
+
+def search(tuned: Tuned, seed: int, plan: Plan | None = None, starts: Sequence[dict[str, float]] = ()) -> Found:
+    """The best choice found, with what `Plan.last` fresh lanes measured of it.
+
+    starts: choices that are tried first, such as a rule's.
+    """
+    plan = plan or Plan()
+    rng = np.random.default_rng(seed)
+    axes = len(tuned.axes)
+    centre, width = np.full(axes, 0.5), np.full(axes, math.inf)
+    tried: list[tuple[float, Array]] = []
+    for generation in range(plan.generations):
+        if generation == 0:
+            cells = rng.permuted(np.tile(np.arange(plan.points), (axes, 1)), axis=1).T  # a Latin hypercube
+            points = (cells + rng.random((plan.points, axes))) / plan.points
+            given = [tuned.point(values) for values in starts][: plan.points]
+            if given:
+                points[: len(given)] = given
+        else:
+            points = np.clip(centre + width * rng.standard_normal((plan.points, axes)), 0.0, 1.0 - 1e-9)
+        results = measure(tuned, [tuned.values(p) for p in points], plan.lanes, seed + 1 + generation)
+        tried += [(f.mean, p) for f, p in zip(results, points)]
+        best = np.array([p for _, p in sorted(tried, key=lambda t: t[0])[: max(4, plan.points // 8)]])
+        centre, width = best.mean(axis=0), np.maximum(best.std(axis=0), 0.03)
+    finalists, seen = [], set()
+    for _, p in sorted(tried, key=lambda t: t[0]):
+        values = tuned.values(p)
+        key = tuple(values.values())
+        if key not in seen:
+            seen.add(key)
+            finalists.append(values)
+        if len(finalists) == plan.finalists:
+            break
+    again = measure(tuned, finalists, plan.second, seed + 101)
+    chosen = min(again, key=lambda f: f.mean)
+    return measure(tuned, [chosen.values], plan.last, seed + 102)[0]

@@ -1,0 +1,130 @@
+"""DP-FedAvg with clipped or normalised updates (das2022), and with clipped differences and two steps (zhang2021)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dpfl_theory.algorithms import FedAvg, TwoSidedFedAvg
+from dpfl_theory.algorithms.base import Algorithm
+from dpfl_theory.algorithms.bounding import Clip, Normalise
+from dpfl_theory.algorithms.cohort import Cohort
+from dpfl_theory.privacy import Mechanism, get
+from dpfl_theory.recommend.tuned.base import Axis, Tuned, Values, rounds_up_to
+
+__all__ = ["TUNED"]
+
+LOCAL_STEPS = (1, 2, 4, 8, 16)
+
+
+class _FedAvg(Tuned):
+    """What the forms of DP-FedAvg share: E local steps, a local and a global step, a threshold, T rounds."""
+
+    sampling = "poisson"
+
+    def free(self) -> Sequence[Axis]:
+        return (
+            Axis("local_steps", LOCAL_STEPS, between=False, shared=True),
+            Axis("rounds", rounds_up_to(self.most_rounds), between=False),
+            Axis("local_step", (1e-3, 2.0)),
+            Axis("global_step", (0.1, 10.0)),
+            Axis("clip", (3e-3, 3.0)),
+        )
+
+    @property
+    def _cohort(self) -> Cohort:
+        size = self.budget.cohort
+        return Cohort() if size is None or size >= self.problem.n else Cohort(self.sampling, size)
+
+    def mechanism(self, values: Values) -> Mechanism:
+        budget, cohort = self.budget, self._cohort
+        # Noise of the server's on the average where it is trusted and cohorts are random; the clients' own otherwise.
+        central = cohort.scheme == "poisson" and budget.view == "third-party"
+        kind: Any = get("dp-fedavg")
+        return kind(  # type: ignore[no-any-return]
+            clients=self.problem.n,
+            cohort=None if cohort.scheme == "full" else cohort.size,
+            sampling=cohort.scheme,
+            noise="average" if central else "per-client",
+            relation=budget.relation,
+            view=budget.view,
+            rounds=int(values["rounds"]),
+        )
+
+    def hyperparameters(self, values: Values, noise_multiplier: float) -> dict[str, float]:
+        steps = values["local_steps"]
+        eta = values["local_step"] / self.smoothness
+        C = values["clip"] * steps * self.slope
+        noise = self.mechanism(values).with_(noise_multiplier=noise_multiplier).sigma(C)
+        return {
+            "eta": eta,
+            "beta": values["global_step"] * eta,
+            "C": C,
+            "E": int(steps),
+            "rounds": int(values["rounds"]),
+            **noise,
+        }
+
+
+class DPFedAvg(_FedAvg):
+    """das2022 Algorithm 1, option (i)."""
+
+    name = "dp-fedavg"
+    title = "DP-FedAvg with clipping"
+    source = "das2022 Algorithm 1 (i)"
+
+    def algorithm(self, lanes: Mapping[str, Any]) -> Algorithm:
+        average = self._cohort.scheme == "poisson" and self.budget.view == "third-party"
+        return FedAvg(
+            lanes["eta"],
+            int(lanes["E"]),
+            lanes["beta"],
+            self.bounding(lanes["C"]),
+            self._cohort,
+            lanes["sigma"],
+            "average" if average else "per-client",
+        )
+
+    def bounding(self, C: Any) -> Any:
+        """What a client does to its update."""
+        return Clip(C)
+
+
+class DPNormFedAvg(DPFedAvg):
+    """das2022 Algorithm 1, option (ii)."""
+
+    name = "dp-normfedavg"
+    title = "DP-FedAvg with normalisation"
+    source = "das2022 Algorithm 1 (ii)"
+
+    def bounding(self, C: Any) -> Any:
+        return Normalise(C)
+
+
+class TwoSided(_FedAvg):
+    """zhang2021 Algorithm 3: the difference is clipped, in the parameters' unit, and averaged over those who came."""
+
+    name = "dp-fedavg-two-sided"
+    title = "DP-FedAvg with two step sizes"
+    source = "zhang2021 Algorithm 3"
+    sampling = "fixed"
+
+    def hyperparameters(self, values: Values, noise_multiplier: float) -> dict[str, float]:
+        steps = values["local_steps"]
+        eta = values["local_step"] / self.smoothness
+        c = values["clip"] * steps * eta * self.slope
+        noise = self.mechanism(values).with_(noise_multiplier=noise_multiplier).sigma(c)
+        return {
+            "eta_l": eta,
+            "eta_g": values["global_step"],
+            "c": c,
+            "Q": int(steps),
+            "rounds": int(values["rounds"]),
+            "sigma": noise["sigma_of_one_message"],
+        }
+
+    def algorithm(self, lanes: Mapping[str, Any]) -> Algorithm:
+        return TwoSidedFedAvg(lanes["eta_l"], lanes["eta_g"], int(lanes["Q"]), lanes["c"], lanes["sigma"], self._cohort)
+
+
+TUNED = (DPFedAvg, DPNormFedAvg, TwoSided)

@@ -1,0 +1,89 @@
+"""`dpfl-theory recommend` without an algorithm: the user's own clients, a table or JSON, one sentence for all that is
+missing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpfl_theory.cli import main
+from dpfl_theory.recommend import search
+from dpfl_theory.recommend.search import Plan
+
+Output = pytest.CaptureFixture[str]
+TINY = Plan(points=16, lanes=2, generations=2, finalists=3, second=6, last=16)
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "Plan", lambda: TINY)
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> str:
+    """A CSV file of five sites, whose labels depend on the site."""
+    rng = np.random.default_rng(0)
+    lines = ["age,dose,label,client"]
+    for k in range(200):
+        site, x = k % 5, rng.standard_normal(2)
+        label = int(x[0] + 0.8 * (site - 2) + rng.standard_normal() > 0)
+        lines.append(f"{x[0]:.4f},{x[1]:.4f},{'yes' if label else 'no'},site {site}")
+    (tmp_path / "own.csv").write_text("\n".join(lines))
+    return str(tmp_path / "own.csv")
+
+
+def test_the_users_clients_are_the_clients(own: str, capsys: Output) -> None:
+    command = ["recommend", "--data", own, "--epsilon", "3", "--delta", "1e-5", "--rounds", "16", "--format", "json"]
+    assert main(command) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["data"]["clients"], told["data"]["records"], told["data"]["partition"]) == (5, 200, "own")
+    assert told["schema"] == "dpfl-theory/1"
+    assert {row["name"] for row in told["algorithms"]} >= {"dp-fedavg", "dp-scaffnew", "dp-clip21", "dp-norm-ec"}
+    assert all(row["epsilon"]["high"] <= 3.0 for row in told["algorithms"])
+    assert main([*command, "--partition", "iid", "--clients", "5"]) == 0
+    mixed = json.loads(capsys.readouterr().out)
+    assert mixed["data"]["heterogeneity"] < 0.5 * told["data"]["heterogeneity"]
+
+
+def test_the_table_names_data_budget_and_advice(own: str, capsys: Output) -> None:
+    assert main(["recommend", "--data", own, "--epsilon", "3", "--delta", "1e-5", "--rounds", "16"]) == 0
+    out = capsys.readouterr().out
+    assert "5 clients (named by the data), 40 to 40 records each" in out
+    assert "epsilon = 3, delta = 1e-05 for a client's data" in out
+    assert "Not private: the choice of algorithm" in out
+
+
+REFUSED = {
+    "all that is missing": ([], "give --data and --epsilon and --delta, or name an --algorithm"),
+    "a budget": (["--data", "breast-cancer"], "give --epsilon and --delta"),
+    "clients": (
+        ["--data", "breast-cancer", "--epsilon", "1", "--delta", "1e-5"],
+        "breast-cancer does not say whose record each one is: name the column with --client-column",
+    ),
+    "an option of one algorithm": (
+        ["--data", "digits", "--epsilon", "1", "--delta", "1e-5", "--alpha", "1"],
+        "--alpha are for one --algorithm",
+    ),
+    "a cohort": (
+        ["--data", "breast-cancer", "--clients", "3", "--cohort", "4", "--epsilon", "1", "--delta", "1e-5"],
+        "--cohort is 4: the data have 3 clients",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_compared_is_said_at_once(case: str, capsys: Output) -> None:
+    arguments, sentence = REFUSED[case]
+    assert main(["recommend", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert sentence in err
+    assert err.count("\n") == 1
+
+
+def test_other_numbers_of_clients_need_a_partition(own: str, capsys: Output) -> None:
+    assert main(["recommend", "--data", own, "--epsilon", "3", "--delta", "1e-5", "--clients", "4"]) == 2
+    assert "has 5 clients of its own" in capsys.readouterr().err
