@@ -33,7 +33,7 @@ def asked(given: Mapping[str, str | None], data: str | None) -> dict[str, Any]:
 
 
 def compared(
-    source: Source, numbers: Mapping[str, Any], seed: int, progress: Callable[[float], None] | None = None
+    source: Source, numbers: Mapping[str, Any], seed: int, progress: Callable[[float, str], None] | None = None
 ) -> dict[str, Any]:
     """The comparison's document, with what the data are."""
     from dpfl_theory.recommend.compare import compare

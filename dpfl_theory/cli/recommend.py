@@ -11,7 +11,7 @@ import typer
 
 from dpfl_theory.cli._options import Format
 from dpfl_theory.cli._recommend import as_text, number, parsed, with_inputs
-from dpfl_theory.console import as_options, choice, emit, say, writable, write
+from dpfl_theory.console import Progress, as_options, choice, emit, say, writable, write
 from dpfl_theory.recommend import get, settings
 from dpfl_theory.recommend import recommend as recommended
 
@@ -84,8 +84,8 @@ def recommend(
         numbers = _compare.asked(given, data)
         source = Source(str(data), **shape, partition=partition, label=label_column, client=client_column)
         chosen_seed = 0 if seed is None else number("--seed", seed, "count")
-        with busy("recommend", "comparing algorithms by runs"):
-            document = _compare.compared(source, numbers, int(chosen_seed))
+        with Progress("recommend") as progress:
+            document = _compare.compared(source, numbers, int(chosen_seed), progress)
         _give(document, form, _compare.as_text, target, f"{len(document['algorithms'])} algorithms compared")
         return
     inputs = parsed(get(algorithm), given)

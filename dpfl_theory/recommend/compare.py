@@ -32,7 +32,7 @@ def compare(
     algorithms: Sequence[str] = (),
     seed: int = 0,
     plan: Plan | None = None,
-    progress: Callable[[float], None] | None = None,
+    progress: Callable[[float, str], None] | None = None,
 ) -> Document:
     """What each private algorithm reaches on a problem within a budget, and which of them to take.
 
@@ -42,7 +42,7 @@ def compare(
         algorithms: names of `dpfl_theory.recommend.tuned`; all without them.
         seed: of the search; other seeds give other noise throughout.
         plan: how much is run; `Plan()` by default.
-        progress: called with the share of the algorithms that are done.
+        progress: called with the share of the algorithms that are done, and the next one's name.
 
     Returns:
         Plain data: ``start`` (the suboptimality at 0 and, for classes, the accuracy there), ``algorithms``, best first,
@@ -69,9 +69,9 @@ def compare(
     chosen = [known[name](problem, budget) for name in (algorithms or known)]
     rows = []
     for done, one in enumerate(chosen):
-        rows.append(_row(one, search(one, seed, plan), start, seed))
         if progress is not None:
-            progress((done + 1) / len(chosen))
+            progress(done / len(chosen), one.name)
+        rows.append(_row(one, search(one, seed, plan), start, seed))
     rows.sort(key=lambda row: row["suboptimality"]["mean"])
     best = rows[0]
     better = best["suboptimality"]["mean"] + _SURE * best["suboptimality"]["error"] < start
