@@ -23,7 +23,8 @@ from dpfl_theory.kernels.cpu import CpuEngine
 from dpfl_theory.kernels.engine import Lanes
 from dpfl_theory.kernels.streams import NOISE
 from dpfl_theory.privacy.audit import audit, canary, epsilon_lower_bound, mu_lower_bound, pair, run
-from dpfl_theory.privacy.audit.bounds import Rule, epsilon_from_counts, gaussian_epsilon, mu_from_counts
+from dpfl_theory.privacy.audit.bounds import gaussian_epsilon
+from dpfl_theory.privacy.audit.rules import Rule, epsilon_from_counts, mu_from_counts
 from dpfl_theory.privacy.audit.view import fitted, named, scaffnew_messages
 from dpfl_theory.privacy.gaussian import gaussian_delta
 

@@ -1,7 +1,8 @@
 """Empirical privacy audits: lower limits for epsilon of running code, from runs on two neighbouring data sets."""
 
-from dpfl_theory.privacy.audit.bounds import EpsilonBound, MuBound, Rule, epsilon_lower_bound, mu_lower_bound
+from dpfl_theory.privacy.audit.bounds import EpsilonBound, MuBound, epsilon_lower_bound, mu_lower_bound
 from dpfl_theory.privacy.audit.canaries import Canary, canary, pair
+from dpfl_theory.privacy.audit.rules import Rule
 from dpfl_theory.privacy.audit.run import AuditResult, audit
 
 __all__ = [

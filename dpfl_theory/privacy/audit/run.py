@@ -14,17 +14,9 @@ from dpfl_theory.algorithms.hyperparameters import whole
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import select
 from dpfl_theory.kernels.engine import Engine, Lanes
-from dpfl_theory.privacy.audit.bounds import (
-    EpsilonBound,
-    MuBound,
-    Rule,
-    choose_for_epsilon,
-    choose_for_mu,
-    epsilon_from_counts,
-    gaussian_epsilon,
-    mu_from_counts,
-)
+from dpfl_theory.privacy.audit.bounds import EpsilonBound, MuBound, gaussian_epsilon
 from dpfl_theory.privacy.audit.canaries import Canary
+from dpfl_theory.privacy.audit.rules import Rule, choose_for_epsilon, choose_for_mu, epsilon_from_counts, mu_from_counts
 from dpfl_theory.privacy.audit.view import Messages, Score, features, fitted, named
 from dpfl_theory.problems.base import Array, Problem
 
