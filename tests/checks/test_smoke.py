@@ -62,8 +62,8 @@ KILLS = [(fault, killer) for killer, faults in NOTICED.items() for fault in faul
 
 
 def outcome(killer: tuple[str, str]) -> str:
-    """What a check comes to when it does not come to what is recorded: its verdict, or that a replicate lies outside the
-    range that the run guarantees. Any other error is one of the fault or of the test, and notices nothing."""
+    """What a check comes to when it is not what is recorded: its verdict, or that a replicate lies outside the
+    range that the run guarantees. Any other error is the fault's or the test's own, and notices nothing."""
     statement, c = RUNS[killer]
     try:
         verdict = run_one(statement, c, SETTINGS).verdict
