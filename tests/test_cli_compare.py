@@ -14,7 +14,7 @@ from dpfl_theory.recommend import search
 from dpfl_theory.recommend.search import Plan
 
 Output = pytest.CaptureFixture[str]
-TINY = Plan(points=16, lanes=2, generations=2, finalists=3, second=6, last=16)
+TINY = Plan(points=16, lanes=2, generations=2, finalists=3, second=6, best=2, third=8, last=16)
 
 
 @pytest.fixture(autouse=True)

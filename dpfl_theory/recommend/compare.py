@@ -55,7 +55,7 @@ def compare(
 
     >>> from dpfl_theory.problems import make
     >>> problem = make("logistic-synthetic", clients=5, dimension=2, records=20)
-    >>> small = Plan(points=16, lanes=2, generations=2, finalists=2, second=4, last=8)
+    >>> small = Plan(points=16, lanes=2, generations=2, finalists=2, second=4, best=1, third=8, last=8)
     >>> found = compare(problem, Budget(8.0, 1e-5, rounds=16), algorithms=("dp-clip21",), plan=small)
     >>> found["recommended"], found["algorithms"][0]["epsilon"]["high"] <= 8.0
     ('dp-clip21', True)

@@ -27,8 +27,8 @@ class _FedAvg(Tuned):
             Axis("local_steps", LOCAL_STEPS, between=False, shared=True),
             Axis("rounds", rounds_up_to(self.most_rounds), between=False),
             Axis("local_step", (1e-3, 2.0)),
-            Axis("global_step", (0.1, 10.0)),
-            Axis("clip", (3e-3, 3.0)),
+            Axis("global_step", (0.1, 30.0)),
+            Axis("clip", (1e-3, 3.0)),
         )
 
     @property
