@@ -1,6 +1,6 @@
 """What a rule's recommendation reaches where it is run, with noise that is certified for the budget.
 
-A rule of `dpfl_theory.recommend.rules` gives hyper-parameters by formulas. Here the constants of the problem are put in,
+A rule of `dpfl_theory.recommend.rules` gives hyper-parameters by formulas. Here the problem's constants are put in,
 the noise is the least that the accountant certifies for (epsilon, delta) over the rounds that the rule wants, and
 the run is measured like one that a search found.
 """
