@@ -22,7 +22,7 @@ CAPTION = (
     "hyper-parameters that `recommend` finds; rings: the best of a grid over all hyper-parameters with at least ten "
     "times as many runs; for the algorithm that ends lowest. Crosses and squares: the rules that the papers print and "
     "the minimisers of their bounds, with certified noise in place of the papers' own and as many rounds as they want. "
-    "Where a rule is missing its hypotheses cannot be met; the grey line is the start: what lies above it is worse than "
+    "Where a rule is missing its hypotheses cannot be met; the grey line is the start: what is above it is worse than "
     "not training. Bars: two standard errors."
 )
 SOURCE = {
