@@ -1,7 +1,7 @@
 """What would help where nothing beats the start: the smallest change of epsilon, clients or parameters, by runs.
 
 Each candidate is a search of its own with certified noise, smaller than the one that a recommendation comes from; a
-change counts as enough where the algorithm's mean then lies three standard errors below the start.
+change counts as enough where the algorithm's mean then lies a tenth and three standard errors below the start.
 """
 
 from __future__ import annotations
@@ -20,19 +20,20 @@ from dpfl_theory.recommend.tuned import Budget, tuned
 
 __all__ = ["beats_start", "changes", "told"]
 
-_PLAN = Plan(points=48, generations=4, finalists=8, second=8, best=3, third=24, last=48)
+_PLAN = Plan(points=64, generations=5, finalists=12, second=16, best=4, third=64, last=256)
 _MOST = 64
 """The largest factor that is tried."""
 _RECORDS = 200_000
 """Records, copies included, beyond which no more clients are tried."""
-_SURE = 3.0
+_SURE, _SHARE = 3.0, 0.9
 
 
 def beats_start(problem: Problem, name: str, budget: Budget, seed: int, plan: Plan = _PLAN) -> bool:
-    """Whether the best hyper-parameters found for an algorithm end three standard errors below the start, 0."""
+    """Whether the best hyper-parameters found for an algorithm end a tenth and three standard errors below the start,
+    that of 0."""
     found = search(tuned()[name](problem, budget), seed, plan)
     start = problem.value(np.zeros(problem.d)) - problem.constants.f_star
-    return math.isfinite(found.mean) and found.mean + _SURE * found.error < start
+    return math.isfinite(found.mean) and found.mean + _SURE * found.error < _SHARE * start
 
 
 def _least(enough: Callable[[int], bool], most: int) -> int | None:
@@ -73,7 +74,7 @@ def changes(
         name: the algorithm, the best one at that budget.
 
     Returns:
-        ``epsilon``: the asked one times the least power of 2^(1/4), rounded up; ``clients``: the least whole multiple of the
+        ``epsilon``: the asked one times the least power of 2^(1/4), rounded up; ``clients``: the least multiple of the
         clients, each as many times there; ``features``: the largest number of principal components; None for each where
         nothing that was tried is enough.
 
