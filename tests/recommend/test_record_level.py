@@ -235,3 +235,13 @@ def test_what_cannot_be_run_is_left_out_and_said() -> None:
         compare(ALIKE, Budget(EPSILON, DELTA), algorithms=("dp-clip21",), unit="record")
     with pytest.raises(InputError, match="the unit of privacy is 'site': choose one of client, record or all"):
         compare(ALIKE, Budget(EPSILON, DELTA), unit="site")
+
+
+def test_a_cohort_that_some_cannot_draw_stops_only_these() -> None:
+    found = compare(ALIKE, Budget(EPSILON, DELTA, rounds=8, cohort=0.5), unit="record", plan=TINY)
+    assert {left["name"]: left["why"] for left in found["left_out"]} == {
+        name: f"`cohort` is 0.5: {name} needs a client in each round" for name in ("dp-fedavg-record", "dp-scaffold")
+    }
+    assert [row["name"] for row in found["algorithms"]] == ["dp-sgd-record"]
+    with pytest.raises(InputError, match=r"`cohort` is 2.5: dp-fedavg-two-sided needs a whole number of clients"):
+        compare(ALIKE, Budget(EPSILON, DELTA, cohort=2.5), algorithms=("dp-fedavg-two-sided",))

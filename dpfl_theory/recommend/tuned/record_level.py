@@ -48,6 +48,8 @@ class _RecordLevel(Tuned):
         super().__init__(problem, budget)
         if not isinstance(problem, LinearModel):
             raise InputError(f"problem {problem.name!r} has no records: {self.name} needs a linear model")
+        if self.cohort < 1:
+            raise InputError(f"`cohort` is {budget.cohort:g}: {self.name} needs a client in each round")
         self.data = problem.data
         self.sizes = np.sort(np.diff(self.data.offsets))
 
