@@ -58,8 +58,8 @@ def recommend(
     """Recommend hyper-parameters for a problem's constants and a budget, or compare all private algorithms on data.
 
     With an algorithm they are its paper's, with the bound that holds for them and the reason why; without one they are
-    those that runs with certified noise find best, within as many vectors of each client as --rounds says (500). For
-    example:
+    those that runs with certified noise find best, within as many vectors of each client as --rounds says (500), for
+    the protection of each client's data and for that of single records. For example:
 
     \b
       dpfl-theory recommend --data my.csv --epsilon 3 --delta 1e-5
