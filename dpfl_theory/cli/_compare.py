@@ -97,7 +97,10 @@ def _lines(d: Mapping[str, Any]) -> Iterator[str]:
         yield rows[0]["why"]
         yield ""
     if len(d["advice_by_unit"]) > 1:
-        yield "An epsilon for a client's data hides all of its records, one for a record that one: they do not compare."
+        yield (
+            "The two epsilons do not compare: the first hides all records of a client, the second one record; and to "
+            "replace (replace) may change a sum by twice as much as to leave out (zero-out)."
+        )
     for left in d["left_out"]:
         yield f"{left['name']} is left out: {left['why']}."
     yield f"Not private: {data['not_private']}."
