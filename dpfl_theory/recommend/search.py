@@ -75,7 +75,7 @@ def measure(tuned: Tuned, chosen: Sequence[dict[str, float]], lanes: int, seed: 
     found: list[Found | None] = [None] * len(chosen)
     settings = [tuned.certified(values) for values in chosen]
     if not noise:
-        settings = [{**s, "sigma": 0.0} for s in settings]
+        settings = [{**s, tuned.noise: 0.0} for s in settings]
     for group in _together(tuned, chosen, lanes):
         rounds = [tuned.iterations(chosen[i]) for i in group]
         by_lane: dict[str, Any] = {}
