@@ -12,6 +12,7 @@ import pytest
 from dpfl_theory.cli import main
 from dpfl_theory.kernels import threads
 from dpfl_theory.recommend import compare
+from dpfl_theory.recommend.advice import told as told_changes
 from dpfl_theory.recommend.search import Plan
 
 Output = pytest.CaptureFixture[str]
@@ -65,6 +66,20 @@ def test_the_table_names_data_budget_and_advice(own: str, capsys: Output) -> Non
     assert "To protect single records take" in record
     assert "The two epsilons do not compare" in out
     assert "Not private: the choice of algorithm" in out
+
+
+def test_where_nothing_beats_the_start_the_smallest_changes_are_told(own: str, capsys: Output) -> None:
+    command = ["recommend", "--data", own, "--epsilon", "0.02", "--delta", "1e-5", "--rounds", "4", "--unit", "client"]
+    assert main([*command, "--format", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["recommended"] is None
+    helps = told["would_help_by_unit"]["client"]
+    assert helps["epsilon"] is None or helps["epsilon"] > 0.02
+    assert helps["clients"] is None or (helps["clients"] > 5 and helps["clients"] % 5 == 0)
+    assert main(command) == 0
+    out = capsys.readouterr().out
+    assert "Do not train at this budget: epsilon = 0.02" in out
+    assert told_changes(helps) in out
 
 
 def test_one_unit_is_compared_by_itself(own: str, capsys: Output) -> None:

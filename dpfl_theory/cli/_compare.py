@@ -11,6 +11,7 @@ from dpfl_theory.errors import InputError
 
 if TYPE_CHECKING:
     from dpfl_theory.recommend.data import Source
+    from dpfl_theory.recommend.tuned import Budget
 
 __all__ = ["as_text", "asked", "compared"]
 
@@ -55,6 +56,7 @@ def compared(
         raise InputError(f"--cohort is {numbers['cohort']:g}: the data have {n} clients; give at most that")
     budget = Budget(numbers["epsilon"], numbers["delta"], int(numbers.get("rounds", 500)), cohort=numbers.get("cohort"))
     found = compare(problem, budget, unit=unit, seed=seed, jobs=jobs, progress=progress)
+    found["would_help_by_unit"] = _would_help(found, source, numbers.get("clients"), budget, seed)
     c = problem.constants
     sizes = [int(b - a) for a, b in zip(problem.data.offsets[:-1], problem.data.offsets[1:])]
     found["data"] = {
@@ -73,12 +75,28 @@ def compared(
     return found
 
 
+def _would_help(
+    found: Mapping[str, Any], source: Source, clients: int | None, budget: Budget, seed: int
+) -> dict[str, dict[str, Any]]:
+    """For each unit of privacy for which nothing beats the start: what would, for its best algorithm."""
+    from dpfl_theory.recommend.advice import changes
+
+    helps = {}
+    for unit, name in found["recommended_by_unit"].items():
+        if name is None:
+            best = next(row["name"] for row in found["algorithms"] if row["protects"] == unit)
+            helps[unit] = changes(source, clients, budget, best, seed)
+    return helps
+
+
 def as_text(d: Mapping[str, Any]) -> str:
     """The data, the table, and what to take."""
     return "\n".join(_lines(d))
 
 
 def _lines(d: Mapping[str, Any]) -> Iterator[str]:
+    from dpfl_theory.recommend.advice import told as would_help
+
     data, budget = d["data"], d["budget"]
     low, high = data["records_of_a_client"]
     yield f"{data['problem']}: {data['records']} records, {data['features']} features, bias included"
@@ -94,6 +112,8 @@ def _lines(d: Mapping[str, Any]) -> Iterator[str]:
         rows = [row for row in d["algorithms"] if row["protects"] == unit]
         yield from _group(rows, budget)
         yield advice
+        if unit in d["would_help_by_unit"]:
+            yield would_help(d["would_help_by_unit"][unit])
         yield rows[0]["why"]
         yield ""
     if len(d["advice_by_unit"]) > 1:

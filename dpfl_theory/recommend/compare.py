@@ -216,5 +216,5 @@ def _no_advice(best: Document, start: float, budget: Budget) -> str:
     return (
         f"Do not train at this budget: epsilon = {budget.epsilon:g}, delta = {budget.delta:g} leave the best algorithm "
         f"found for the protection of {PROTECTED[best['protects']]} ({best['title']}) at {gap['mean']:.3g} +- "
-        f"{gap['error']:.1g}, and the start has {start:.3g}. More {best['protects']}s or a larger epsilon would help."
+        f"{gap['error']:.1g}, and the start has {start:.3g}."
     )
