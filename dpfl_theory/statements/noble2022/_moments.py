@@ -13,11 +13,11 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from dpfl_theory.worlds.base import Vector, average, expected
+from dpfl_theory.worlds.base import Vector, expected
 from dpfl_theory.worlds.moments import Moments
 from dpfl_theory.worlds.rational import Quadratics
 from dpfl_theory.worlds.rounds.fedavg import FedAvg, fedavg
-from dpfl_theory.worlds.rounds.scaffold import Scaffold, scaffold
+from dpfl_theory.worlds.rounds.scaffold import Scaffold, scaffold, warm_start
 
 __all__ = ["RoundMoments", "Users", "below", "rounds", "single_user", "squares", "users_of", "weighted"]
 
@@ -149,10 +149,7 @@ def rounds(users: Users, count: int, control: bool = True) -> list[RoundMoments]
 def _begun(users: Users, world: Quadratics, control: bool) -> _Run:
     """What there is before the first round."""
     x = Vector(users.start)
-    if not control:
-        return FedAvg(x)
-    own = tuple(_warm(world, i, x, users.local_steps) for i in range(world.clients))
-    return Scaffold(x, average(own), own)
+    return warm_start(world, x, users.local_steps) if control else FedAvg(x)
 
 
 def _played(users: Users, world: Quadratics, now: _Run, unseen: bool = False) -> _Run:
@@ -166,11 +163,6 @@ def _played(users: Users, world: Quadratics, now: _Run, unseen: bool = False) ->
 def _bare(now: _Run) -> _Run:
     """What the next round needs of it."""
     return replace(now, paths=(), cohort=())
-
-
-def _warm(world: Quadratics, i: int, x: Vector, K: int) -> Vector:
-    """The mean of K stochastic gradients at x."""
-    return average([world.gradient(i, x) + world.error("error", "warm", i, k) for k in range(K)])
 
 
 def _moments(
