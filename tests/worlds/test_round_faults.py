@@ -121,6 +121,42 @@ FEDAVG = "noble2022.theoremC.2.convex.repaired"
             "convex, K = 2, eta_l nu = 1/24",
         ),
         (
+            *(scaffold, "local_steps", uncorrected, "noble2022.corollaryC.1", "worst-case"),
+            "first display, martingale errors, K = 2",
+        ),
+        (scaffold, "local_steps", uncorrected, "noble2022.corollaryC.1", "exact", "first display, convex"),
+        (
+            *(scaffold, "local_steps", long_steps, "noble2022.corollaryC.1", "exact"),
+            "second display, every outcome, two Huber users, equal variance",
+        ),
+        (
+            *(scaffold, "average", times("2"), "noble2022.corollaryC.1", "exact"),
+            "third display given the cohort, every outcome, two Huber users",
+        ),
+        (
+            *(fedavg, "local_steps", long_steps, "noble2022.corollaryC.1", "worst-case"),
+            "a gradient step, eta_l nu = 2",
+        ),
+        (
+            *(scaffold, "local_steps", uncorrected, "noble2022.lemmaC.4.sharpened", "exact"),
+            "every draw, one of two users, two steps, eta~ nu = 1/24",
+        ),
+        (
+            *(scaffold, "local_steps", long_steps, "noble2022.lemmaC.6.sharpened", "exact"),
+            "every draw, one of two users, two steps, eta~ nu = 1/24",
+        ),
+        (
+            *(scaffold, "average", times("1/2"), "noble2022.lemmaC.7.sharpened", "exact"),
+            "every draw, one of two users, two steps, eta~ nu = 6299/240000",
+        ),
+        (scaffold, "average", times("0"), "noble2022.lemmaC.8.repaired", "exact", "all rounds, one user"),
+        (scaffold, "average", times("0"), "noble2022.lemmaC.9.repaired", "exact", "all rounds, one user"),
+        (
+            *(scaffold, "average", times("0"), "noble2022.theoremC.1.strongly-convex.repaired", "exact"),
+            "one user, one local step",
+        ),
+        (scaffold, "average", times("0"), "noble2022.theoremC.1.explicit", "exact", "one user, hundreds of rounds"),
+        (
             *(fedavg, "average", times("2"), "das2022.eq36", "worst-case"),
             "one round, fixed, r = 1, C/||u|| = (short, short), E = 2, eta L = 1/5",
         ),
@@ -175,3 +211,11 @@ def test_a_draw_that_is_no_run_of_its_own_is_noticed(method: str, check: str, mo
     assert verdict("zhang2021.eq18.algorithm3", method, check) == "violated"
     monkeypatch.setattr(fedavg, "runs", one_run)
     assert verdict("zhang2021.eq18.algorithm3", method, check) == "holds"
+
+
+def test_a_server_that_never_moves_is_noticed_by_a_counterexample(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One step from the minimiser refutes Lemma C.9 as printed because noise moves the server."""
+    name = ("noble2022.lemmaC.9", "exact", "one step from the minimiser")
+    assert verdict(*name) == "violated"
+    monkeypatch.setattr(scaffold, "average", times("0"))
+    assert verdict(*name) == "holds"
