@@ -193,6 +193,10 @@ class World(ABC):
     def gradient(self, client: int, x: Vector) -> Vector:
         """grad f_i(x)."""
 
+    def mean_gradient(self, x: Vector) -> Vector:
+        """grad f(x), of the mean of the clients' functions."""
+        return average([self.gradient(i, x) for i in range(self.clients)])
+
     def stochastic_gradient(self, client: int, x: Vector, *name: Hashable, run: int = 0) -> Vector:
         """grad f_i(x) with an error of this name; a world whose errors depend on x says how."""
         return self.gradient(client, x) + self.error(*name, run=run)

@@ -3,7 +3,7 @@ with Huber losses, whose errors depend on where they are."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -12,8 +12,9 @@ from dpfl_theory.statements.claims import Values
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.model import checks as checks_of
 from dpfl_theory.statements.noble2022._moments import RoundMoments
+from dpfl_theory.statements.noble2022.scaffold._round_performance import mean_square
 from dpfl_theory.statements.noble2022.scaffold._user_records import Records, RecordUser, records_of
-from dpfl_theory.worlds.base import Vector, average, expected
+from dpfl_theory.worlds.base import Vector, expected
 from dpfl_theory.worlds.rounds.scaffold import scaffold, warm_start
 
 __all__ = ["CONVEX", "checks", "enumerated_rounds", "rounds_of"]
@@ -50,13 +51,6 @@ def enumerated_rounds(
     def excess(x: Vector) -> Fraction:
         return sum((world.value(i, x) - world.value(i, star) for i in everyone), Fraction(0)) / world.clients
 
-    def slope(x: Vector) -> Vector:
-        return average([world.gradient(i, x) for i in everyone])
-
-    def mean_square(paths: Iterable[Sequence[Vector]], x: Vector) -> Fraction:
-        squares = [world.square(p - x) for path in paths for p in path]
-        return sum(squares, Fraction(0)) / len(squares)
-
     def observed() -> Mapping[tuple[int, str], Fraction]:
         found: dict[tuple[int, str], Fraction] = {}
         now, lagged = warm_start(world, Vector(start), K), [(Vector(start),) * K] * world.clients
@@ -66,14 +60,14 @@ def enumerated_rounds(
             seen = {
                 "distance": world.square(x - star),
                 "gap": excess(x),
-                "slope": world.square(slope(x)),
-                "lag": mean_square(lagged, x),
-                "drift": mean_square([now.paths[i][1:] for i in now.cohort], x),
+                "slope": world.square(world.mean_gradient(x)),
+                "lag": mean_square(world, lagged, x),
+                "drift": mean_square(world, [now.paths[i][1:] for i in now.cohort], x),
             }
             lagged = [now.paths[i][:K] if i in now.cohort else old for i, old in enumerate(lagged)]
             seen |= {
                 "move": world.square(now.x - x),
-                "lag_after": mean_square(lagged, now.x),
+                "lag_after": mean_square(world, lagged, now.x),
                 "distance_after": world.square(now.x - star),
             }
             found |= {(t, name): value for name, value in seen.items()}

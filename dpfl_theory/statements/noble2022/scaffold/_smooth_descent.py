@@ -20,9 +20,10 @@ from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._moments import RoundMoments, Users, rounds, users_of
 from dpfl_theory.statements.noble2022.scaffold import _round_instances as exact
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_4, lemmaC_5, lemmaC_6, lemmaC_7
-from dpfl_theory.worlds.base import Vector, average, expected
-from dpfl_theory.worlds.performance import FunctionClass
-from dpfl_theory.worlds.rounds.scaffold import Scaffold, scaffold
+from dpfl_theory.statements.noble2022.scaffold._round_performance import earlier_rounds, lag, mean_square
+from dpfl_theory.worlds.base import Vector, expected
+from dpfl_theory.worlds.performance import FunctionClass, declared
+from dpfl_theory.worlds.rounds.scaffold import scaffold
 
 __all__ = ["PART", "combination", "descent", "descent_checks", "kept", "performance", "worst_descents"]
 
@@ -133,45 +134,26 @@ def descent_checks() -> tuple[Check, ...]:
 def performance(statement: Statement, instance: Mapping[str, Any], claim: Kept | None = None) -> Performance:
     """E F(x^t) - F* + w F_t + gain eta~ ||grad F(x)||^2 <= F(x) - F* + w F_{t-1} + nu eta~^2 V/(KlM) (alone + shared
     lM/eta_g^2), w = 12 nu^3 eta~^2/l, nu = 1, eta~ = l^(2/3)/24, with what the statement's bound needs (`kept`)."""
-    from PEPit import PEP, Expression, Point
-    from PEPit.functions import SmoothFunction
+    from PEPit import PEP, Expression
 
     gain, alone, shared = (float(v) for v in claim or kept(statement))
     M, size, K = (int(instance[name]) for name in ("M", "size", "K"))
     share, eta_g = size / M, float(instance.get("eta_g", 1))
     step = share ** (2 / 3) / 24
-    eta = step / (K * eta_g)
-    problem = PEP()
-    functions = [problem.declare_function(SmoothFunction, L=1.0) for _ in range(M)]
-    x, V, least = Vector(problem.set_initial_point()), Expression(), Expression()
-    problem.add_constraint(V >= 0)
+    weight, problem = 12 * step**2 / share, PEP()
+    functions = declared(problem, "non-convex", M)
+    x, V = Vector(problem.set_initial_point()), Expression()
     world = FunctionClass(problem, functions, V)
-    lagged = tuple(tuple(Vector(Point()) for _ in range(K)) for _ in range(M))
-    old = tuple(Vector(Point()) for _ in range(M))
-    for e in old:
-        problem.add_constraint(K * world.square(e) <= V)
-    own = tuple(average([world.gradient(i, p) for p in lagged[i]]) + old[i] for i in range(M))
-    slope = world.square(average([world.gradient(i, x) for i in range(M)]))
-
-    def excess(point: Vector) -> Any:
-        value = average([world.value(i, point) for i in range(M)]) - least
-        problem.add_constraint(value >= 0)
-        return value
+    before, lagged = earlier_rounds(world, x, K, V)
 
     def observed() -> Mapping[str, Any]:
-        after = scaffold(world, Scaffold(x, average(own), own), eta, eta_g, K, size)
-        points = [after.paths[i][:K] if i in after.cohort else lagged[i] for i in range(M)]
-        value = excess(after.x)
-        return {
-            "value": value,
-            "lag": average([world.square(p - after.x) for own in points for p in own]),
-        }
+        after = scaffold(world, before, step / (K * eta_g), eta_g, K, size)
+        return {"value": world.excess(after.x), "lag": lag(world, after, lagged)}
 
-    start, found = excess(x), expected(world, observed)
-    weight = 12 * step**2 / share
-    before = average([world.square(p - x) for points in lagged for p in points])
-    left = found["value"] + weight * found["lag"] + gain * step * slope
-    right = start + weight * before + step**2 * (alone + shared * size / eta_g**2) / (K * size) * V
+    start, found = world.excess(x), expected(world, observed)
+    left = found["value"] + weight * found["lag"] + gain * step * world.square(world.mean_gradient(x))
+    right = start + weight * mean_square(world, lagged, x)
+    right = right + step**2 * (alone + shared * size / eta_g**2) / (K * size) * V
     return Performance(problem, left, right, "descent over one round, the gain on the left")
 
 

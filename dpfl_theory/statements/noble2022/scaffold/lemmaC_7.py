@@ -19,6 +19,7 @@ from dpfl_theory.statements.noble2022.scaffold import _round_instances as exact
 from dpfl_theory.statements.noble2022.scaffold import _round_performance as worst
 from dpfl_theory.statements.noble2022.scaffold import _round_steps as steps
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_4, lemmaC_5, lemmaC_6
+from dpfl_theory.worlds.performance import declared
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -92,14 +93,9 @@ def _combination(*lemmas: Statement) -> Callable[[Statement, Mapping[str, Any]],
 def _inner_product(_: Statement, instance: Mapping[str, Any]) -> Performance:
     """<grad F(y), x - x*> + nu ||y - x||^2 >= F(x) - F(x*) + (mu/4)||x - x*||^2, behind the display of E[A]."""
     from PEPit import PEP
-    from PEPit.functions import SmoothConvexFunction, SmoothStronglyConvexFunction
 
-    mu = float(Fraction(str(instance["mu"])))
-    problem = PEP()
-    if mu:
-        f = problem.declare_function(SmoothStronglyConvexFunction, L=1.0, mu=mu)
-    else:
-        f = problem.declare_function(SmoothConvexFunction, L=1.0)
+    mu, problem = float(Fraction(str(instance["mu"]))), PEP()
+    (f,) = declared(problem, "strongly convex" if mu else "convex", 1, mu)
     y, x = problem.set_initial_point(), problem.set_initial_point()
     # x* is any point: the smallest slack is asked for through its distance to x, so that both sides are nonnegative.
     star = problem.set_initial_point()
