@@ -9,7 +9,7 @@ not need.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -117,10 +117,17 @@ _SIZES: tuple[dict[str, Any], ...] = (
 )
 
 
-def checks(kind: str, powers: tuple[str, ...] = ("2/3",), **more: Any) -> tuple[Check, ...]:
-    """A round's inequality for several numbers of users and local steps, at the largest step size, with errors."""
+def checks(
+    kind: str,
+    powers: tuple[str, ...] = ("2/3",),
+    of: Callable[[Mapping[str, Any]], bool] = lambda at: True,
+    **more: Any,
+) -> tuple[Check, ...]:
+    """A round's inequality for several numbers of users and local steps, at the largest step size, with errors.
+
+    of: which numbers (M, size, K, perhaps eta_g)."""
     found = {}
-    for at in _SIZES:
+    for at in filter(of, _SIZES):
         for power in powers if at["size"] < at["M"] else powers[:1]:
             name = f"one round, {kind}, M = {at['M']}, lM = {at['size']}, K = {at['K']}"
             name += f", step l^({power})" if len(powers) > 1 else ""

@@ -19,11 +19,13 @@ from dpfl_theory.statements.noble2022.scaffold import _round_steps as steps
 
 
 def _worst(kind: str) -> tuple[Check, ...]:
-    """All sizes at a short step, the first four at the longest one, and long local steps inside a server step of it."""
-    short, longest = (worst.checks(kind, ("0",), step=step) for step in ("1/10", "24"))
+    """All sizes at a short step, those of one user heard of two at most at the longest one, and long local steps inside
+    a server step of it."""
+    longest = worst.checks(kind, ("0",), lambda at: at["M"] <= 2 and at["size"] == 1, step="24")
+    short = worst.checks(kind, ("0",), step="1/10")
     instance = {"class": kind, "M": 2, "size": 1, "K": 2, "eta_g": "1/12", "step": "24", "power": "0", "noise": True}
     name = f"one round, {kind}, M = 2, lM = 1, K = 2, eta~ nu = 1, eta_g = 1/12"
-    return (*longest[:4], *short, Check("worst-case", name, worst.one_round, instance))
+    return (*longest, *short, Check("worst-case", name, worst.one_round, instance))
 
 
 def _c4_sides(s: Letters) -> Sides:

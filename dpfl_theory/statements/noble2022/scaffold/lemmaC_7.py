@@ -152,7 +152,8 @@ _STRONG = {
 
 
 _NO_MU = _limit(Fraction(0))
-_ROUNDS = {n: v for n, v in exact.CONVEX.items() if "0" in v["curvatures"] or "eight" in n} | exact.GLOBAL
+_ROUNDS = {n: v for n, v in exact.CONVEX.items() if "0" in v["curvatures"] or len(v["curvatures"]) > 4} | exact.GLOBAL
+"""Some user is flat, or there are many: where the step size or the errors of others count most."""
 _STEP = (
     "step of the proof: what a user's gradient at y says of F_i; the round that Lemmas C.4 to C.6 make of it remains"
 )
@@ -168,7 +169,7 @@ def _checks() -> tuple[Check, ...]:
         *strong,
         *draws.checks(_NO_MU),
         *worst.checks("convex"),
-        *worst.checks("strongly convex", mu="1/2")[2:5],
+        *worst.checks("strongly convex", of=lambda at: at["M"] == 2, mu="1/2"),
     )
 
 
