@@ -29,6 +29,11 @@ NEVER_CLIPPED = (
     "noise takes the iterates anywhere."
 )
 """What the theorems on strongly convex objectives are read by."""
+ROUND_PART = (
+    "Decided is what one round must keep so that T rounds add up to the bound; what remains, that they do, is decided "
+    "by the algebra of the step size."
+)
+"""What checks of one round of a theorem decide."""
 
 _GAP = r"(\mathbb{E}[F(x^{t-1})] - F(x^*))"
 _ALL = (

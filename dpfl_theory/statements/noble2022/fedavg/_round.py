@@ -35,6 +35,7 @@ from typing import Any
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Performance
 from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.statements.noble2022._utility import ROUND_PART
 from dpfl_theory.statements.noble2022.fedavg._step_size import RoundConstants, kept
 from dpfl_theory.statements.symbolic import decided, errors
 from dpfl_theory.worlds.base import Vector, average, expected
@@ -137,10 +138,6 @@ def _local_steps() -> dict[str, tuple[Any, Any]]:
     }
 
 
-_PART = (
-    "Decided is what one round must keep so that T rounds add up to the bound; what remains, that they do, is decided "
-    "by the algebra of the step size."
-)
 _STEP = (
     "Decided is what a step from a free point costs a round at most; what remains is the drift up to that point, which "
     "the proof of the round has, and the sum over T rounds."
@@ -244,5 +241,5 @@ def checks(kind: str) -> tuple[Check, ...]:
             at = f"M = {i['M']}, lM = {i['size']}, K = {i['K']}, B = {i['B']}, step {step}"
             at += f", mu = {i['mu']}" if "mu" in i else ""
             instance = {"class": kind, **_MORE[kind], **i, "step": step}
-            found.append(Check("worst-case", f"one round, {at}", performance, instance, part=_PART))
+            found.append(Check("worst-case", f"one round, {at}", performance, instance, part=ROUND_PART))
     return tuple(found)

@@ -15,6 +15,7 @@ from dpfl_theory.statements.formula import evaluate, letters_of, prescription_of
 from dpfl_theory.statements.model import Assumption, Check, Statement, checks
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._moments import below, single_user, squares, weighted
+from dpfl_theory.statements.noble2022.scaffold._step_limit import limit
 from dpfl_theory.statements.symbolic import all_equal, equal
 
 if TYPE_CHECKING:
@@ -70,8 +71,7 @@ def strong_step(values: Mapping[str, float]) -> float:
     v = values
     V = v["varsigma"] ** 2 / (v["s"] * v["R"]) + v["Sigma"] ** 2
     W = V * (1 + v["l"] * v["M"] / v["eta_g"] ** 2) / (v["K"] * v["l"] * v["M"])
-    limit: float = min(v["l"] ** (2 / 3) / (24 * v["nu"]), v["l"] / (54 * v["mu"]))
-    return min(limit, 2 * noble.log_factor(v["mu"], v["D0"], v["T"], W) / (v["mu"] * v["T"])) if W else limit
+    return min(limit(v), 2 * noble.log_factor(v["mu"], v["D0"], v["T"], W) / (v["mu"] * v["T"])) if W else limit(v)
 
 
 def one_step(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:

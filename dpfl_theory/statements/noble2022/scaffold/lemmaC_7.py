@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.lazy import sympy as sp
@@ -19,6 +18,7 @@ from dpfl_theory.statements.noble2022.scaffold import _round_instances as exact
 from dpfl_theory.statements.noble2022.scaffold import _round_performance as worst
 from dpfl_theory.statements.noble2022.scaffold import _round_steps as steps
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_4, lemmaC_5, lemmaC_6
+from dpfl_theory.statements.noble2022.scaffold._step_limit import least_slacks, limit
 from dpfl_theory.worlds.performance import declared
 
 if TYPE_CHECKING:
@@ -42,13 +42,11 @@ def _combination(*lemmas: Statement) -> Callable[[Statement, Mapping[str, Any]],
 
     (10) is ||x^t - x*||^2 expanded with Lemma C.4 and <grad F_i(y), x* - x> <= F_i(x*) - F_i(x) + nu ||y - x||^2 -
     (mu/4)||x - x*||^2. lemmas: Lemmas C.4, C.5 (alpha = 2/3) and C.6, with ||grad F||^2 <= 2 nu gap where they speak of
-    it. With theta = 24 nu eta~/l^(2/3), p = l^(2/3), h = 1/eta_g^2 and phi = 54 mu eta~/l, all in [0, 1], each slack is
-    affine in each letter, so that the corners decide; that of the noise is linear in z = lM/eta_g^2 >= 0.
+    it. The corners of the steps decide (`least_slacks`).
     """
 
     def build(claim: Statement, _: Mapping[str, Any]) -> Outcome:
         s = {**letters_of(claim)}
-        theta, p, h, phi, z = sp.symbols("theta p h phi z", positive=True)
         s["drift"] = sp.Symbol("drift", nonnegative=True)
 
         def side(statement: Statement, which: str) -> Any:
@@ -70,22 +68,8 @@ def _combination(*lemmas: Statement) -> Callable[[Statement, Mapping[str, Any]],
             "gap": eta, "drift": nu * eta, "lag": nu**2 * eta**2, "distance": sp.Integer(1),
             "noise": eta**2 * noble.averaged(s),
         }  # fmt: skip
-        least = {}
-        for name, part in parts.items():
-            ratio = sp.simplify(part / scale[name])
-            ratio = ratio.subs(s["M"], z * s["eta_g"] ** 2 / share).subs(mu, phi * share / (54 * eta))
-            ratio = ratio.subs(eta, theta * share ** sp.Rational(2, 3) / (24 * nu)).subs(s["eta_g"], 1 / sp.sqrt(h))
-            ratio = sp.expand(sp.simplify(ratio.subs(share, p ** sp.Rational(3, 2))))
-            letters = sorted(ratio.free_symbols, key=str)
-            if not set(letters) <= {theta, p, h, phi, z} or any(sp.degree(ratio, v) > 1 for v in letters):
-                return Outcome(None, f"the slack of {name} is not affine in each letter: {ratio}")
-            corners = [dict(zip(letters, c)) for c in product((0, 1), repeat=len(letters))]
-            least[name] = min(ratio.subs(c) for c in corners)
-            if z in letters:
-                least[f"{name}, slope in lM/eta_g^2"] = ratio.coeff(z)
-        shown = ", ".join(f"{name} {value}" for name, value in least.items())
-        fine = all(value >= 0 for value in least.values())
-        return Outcome(True if fine else None, f"the least slack of each coefficient: {shown}", {"slacks": shown})
+        slacks = {name: part / scale[name] for name, part in parts.items()}
+        return least_slacks(slacks, s, "slope in lM/eta_g^2")
 
     return build
 
@@ -122,17 +106,14 @@ def _sides(s: Letters, constants: Constants) -> Sides:
 
 def step_test(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     """eta~ <= min(l^(2/3)/(24 nu), l/(54 mu))."""
-    most = values["l"] ** (2 / 3) / (24 * values["nu"])
-    if values.get("mu"):
-        most = min(most, values["l"] / (54 * values["mu"]))
+    most = limit(values)
     found = float(values["eta"])
-    return None if found <= most * (1 + 1e-12) else f"eta~ = {found:.6g} exceeds {float(most):.6g}"
+    return None if found <= most * (1 + 1e-12) else f"eta~ = {found:.6g} exceeds {most:.6g}"
 
 
 def _longest(values: Mapping[str, float]) -> float:
     """eta~ nu."""
-    most = float(values["l"] ** (2 / 3) / 24)
-    return min(most, values["l"] * values["nu"] / (54 * values["mu"])) if values["mu"] else most
+    return limit(values) * float(values["nu"])
 
 
 def _limit(mu: Fraction) -> Callable[[Fraction], Fraction]:

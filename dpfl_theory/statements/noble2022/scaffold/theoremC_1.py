@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.formula import Letters
@@ -16,9 +16,7 @@ from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._causes import FIXED_STEP
 from dpfl_theory.statements.noble2022.scaffold import _own_settings as own
 from dpfl_theory.statements.noble2022.scaffold import _strongly_convex as strong
-
-if TYPE_CHECKING:
-    pass
+from dpfl_theory.statements.noble2022.scaffold._step_limit import longest
 
 _COMMON = ("c", "eta_g", "eta_l", "nu", "M", "l", "R", "s", "K", "T", "varsigma", "Sigma")
 
@@ -26,7 +24,7 @@ _COMMON = ("c", "eta_g", "eta_l", "nu", "M", "l", "R", "s", "K", "T", "varsigma"
 def _steps(s: Letters, strongly: bool = False) -> Mapping[str, Any]:
     """eta_g = sqrt(lM); eta_l = l^(2/3)/(24 nu K eta_g), and at most l/(54 mu K eta_g) if strongly convex."""
     eta_g = sp.sqrt(s.l * s.M)
-    eta_l = s.l ** sp.Rational(2, 3) / (24 * s.nu * s.K * eta_g)
+    eta_l = longest(s) / (s.K * eta_g)
     return {"eta_g": eta_g, "eta_l": sp.Min(eta_l, s.l / (54 * s.mu * s.K * eta_g)) if strongly else eta_l}
 
 
