@@ -16,7 +16,7 @@ from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import letters_of, prescription_of, total
 from dpfl_theory.statements.model import Check, Statement
 
-__all__ = ["bent", "lasting"]
+__all__ = ["bent", "floors", "lasting", "starts_at_the_minimiser"]
 
 ROUNDS = (10**4, 10**8, 10**12, 10**16)
 WIDTH = 8
@@ -61,8 +61,17 @@ def bent() -> Check:
     Gradients cut at a large L keep its floor: the induction m' <= -2a has a factor 2 of room from the second step on,
     and the cut adds at most eta nu^2 E x^2/(4L) to m'.
     """
-    instance = {"nu": "10", "mu": "1", "M": "1", "Sigma": "1", "T": list(ROUNDS)}
+    instance = {**_BENT, "Sigma": "1"}
     return Check("algebra", "a step that does not shrink with T", keeps_a_distance, instance, "violated")
+
+
+def floors() -> tuple[Check, ...]:
+    """The checks of a strongly convex part: privacy noise, or a sample of records whose gradients are bounded."""
+    instance = {**_BENT, "varsigma": "1"}
+    return (bent(), Check("algebra", "the same with bounded gradients", keeps_a_distance, instance, "violated"))
+
+
+_BENT = {"nu": "10", "mu": "1", "M": "1", "T": list(ROUNDS)}
 
 
 def starts_at_the_minimiser(start: str) -> Callable[[Statement, Mapping[str, Any]], Outcome]:

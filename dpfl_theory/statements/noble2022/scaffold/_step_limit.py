@@ -11,7 +11,7 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import evaluate
 
-__all__ = ["least_slacks", "limit", "longest", "unless_quiet"]
+__all__ = ["least_slacks", "limit", "longest", "rate", "unless_quiet"]
 
 
 def longest(s: Mapping[str, Any]) -> Any:
@@ -27,6 +27,12 @@ def limit(values: Mapping[str, Any]) -> float:
     """
     most, mu = values["l"] ** (2 / 3) / (24 * values["nu"]), values.get("mu")
     return float(min(most, values["l"] / (54 * mu)) if mu else most)
+
+
+def rate(s: Mapping[str, Any]) -> Any:
+    """min(l/108, mu l^(2/3)/(48 nu)), which is mu/2 times the longest eta~, of the letters as sympy symbols; with nu
+    taken out, since sympy cannot typeset its exponential otherwise."""
+    return sp.Min(s["l"] * s["nu"] / 108, s["mu"] * s["l"] ** sp.Rational(2, 3) / 48) / s["nu"]
 
 
 def unless_quiet(step: Any, values: Mapping[str, Any]) -> float:

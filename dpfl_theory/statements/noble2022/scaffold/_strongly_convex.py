@@ -69,8 +69,7 @@ def logarithm(_: Statement, instance: Mapping[str, Any]) -> Outcome:
 def strong_step(values: Mapping[str, float]) -> float:
     """eta~ = min(l^(2/3)/(24 nu), l/(54 mu), 2L/(mu T)), L = ln max(e, mu^2 D_0^2 T/W)."""
     v = values
-    V = v["varsigma"] ** 2 / (v["s"] * v["R"]) + v["Sigma"] ** 2
-    W = V * (1 + v["l"] * v["M"] / v["eta_g"] ** 2) / (v["K"] * v["l"] * v["M"])
+    W = noble.averaged(v) * (1 + v["l"] * v["M"] / v["eta_g"] ** 2)
     return min(limit(v), 2 * noble.log_factor(v["mu"], v["D0"], v["T"], W) / (v["mu"] * v["T"])) if W else limit(v)
 
 

@@ -18,7 +18,7 @@ from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._causes import FIXED_STEP
 from dpfl_theory.statements.noble2022.scaffold import _strongly_convex as strong
 from dpfl_theory.statements.noble2022.scaffold import theoremC_1_explicit as explicit
-from dpfl_theory.statements.noble2022.scaffold._step_limit import longest, unless_quiet
+from dpfl_theory.statements.noble2022.scaffold._step_limit import longest, rate, unless_quiet
 from dpfl_theory.statements.noble2022.scaffold.lemmaC_7 import STEP
 from dpfl_theory.statements.symbolic import all_equal
 
@@ -44,9 +44,8 @@ def _printed(s: Letters) -> Sides:
 
 def strongly_convex(s: Letters) -> Any:
     """The printed right side for strongly convex objectives."""
-    rate = sp.Min(s.l / 108, s.mu * s.l ** sp.Rational(2, 3) / (48 * s.nu))
     noise = noble.averaged(s) / (s.mu * s.T) * _spread(s)
-    return s.c * (noise + s.mu * s.D0**2 * sp.exp(-rate * s.T))
+    return s.c * (noise + s.mu * s.D0**2 * sp.exp(-rate(s) * s.T))
 
 
 def _too_short_a_step(statement: Statement, instance: Mapping[str, Any]) -> Outcome:

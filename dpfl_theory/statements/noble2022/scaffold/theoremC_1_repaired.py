@@ -14,7 +14,7 @@ from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.scaffold import _strongly_convex as strong
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_8, lemmaC_9
-from dpfl_theory.statements.noble2022.scaffold._step_limit import limit, longest
+from dpfl_theory.statements.noble2022.scaffold._step_limit import limit, longest, rate
 from dpfl_theory.statements.symbolic import all_equal
 
 _LETTERS = ("eta_g", "eta_l", "nu", *noble.VARIANCE, *noble.COHORT, "T")
@@ -38,7 +38,7 @@ def _strong_step(s: Letters) -> Any:
 
 def _log(s: Letters) -> Any:
     """L = ln max(e, mu^2 D_0^2 T/W), W = 2V/(KlM)."""
-    return sp.log(sp.Max(sp.E, s.mu**2 * s.D0**2 * s.T / (2 * noble.averaged(s))))
+    return noble.logarithm(s, 2 * noble.averaged(s))
 
 
 def _smooth_step(s: Letters) -> Any:
@@ -56,12 +56,11 @@ def _convex(s: Letters) -> Sides:
 
 
 def _strongly_convex(s: Letters) -> Sides:
-    rate = sp.Min(s.l * s.nu / 108, s.mu * s.l ** sp.Rational(2, 3) / 48) / s.nu
     return Sides(
         {"excess": s.excess},
         {
             "noise": 84 * _log(s) * noble.averaged(s) / (s.mu * s.T),
-            "start": sp.Rational(8, 5) * s.mu * s.D0**2 * sp.exp(-rate * s.T),
+            "start": sp.Rational(8, 5) * s.mu * s.D0**2 * sp.exp(-rate(s) * s.T),
         },
     )
 
@@ -98,10 +97,10 @@ def _log_terms(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     s, stated = letters_of(statement), sides_of(statement).rhs
     W = 2 * noble.averaged(s)
     start = sp.Rational(8, 5) * s.mu * s.D0**2
-    rate = sp.Min(*(sp.simplify(s.mu * end / 2 * s.nu) for end in (s.l / (54 * s.mu), longest(s)))) / s.nu
+    slowest = sp.Min(*(sp.simplify(s.mu * end / 2 * s.nu) for end in (s.l / (54 * s.mu), longest(s)))) / s.nu
     return all_equal(
         (42 * _log(s) * W / (s.mu * s.T), stated["noise"], "the noise"),
-        (start * sp.exp(-rate * s.T), stated["start"], "the start"),
+        (start * sp.exp(-slowest * s.T), stated["start"], "the start"),
     )
 
 
