@@ -67,12 +67,15 @@ def _lag_checks(sharp: bool) -> tuple[Check, ...]:
 
 
 def _outside() -> tuple[Check, ...]:
-    step = steps.whole_step(Fraction(1, 24))
+    step = steps.constant_step(Fraction(1, 24))
     return (
-        *exact.checks(step, steps.beyond("alpha >= 1/2"), "not-applicable", alpha="99/200"),
-        *exact.checks(step, steps.beyond("alpha <= 1"), "not-applicable", alpha="101/100"),
+        *exact.checks(step, steps.just_outside("alpha >= 1/2"), "not-applicable", alpha="99/200"),
+        *exact.checks(step, steps.just_outside("alpha <= 1"), "not-applicable", alpha="101/100"),
         *exact.checks(
-            steps.whole_step(Fraction(101, 2400)), steps.beyond("eta~ <= l/(24 nu)"), "not-applicable", alpha="1"
+            steps.constant_step(Fraction(101, 2400)),
+            steps.just_outside("eta~ <= l/(24 nu)"),
+            "not-applicable",
+            alpha="1",
         ),
     )
 

@@ -162,7 +162,7 @@ def _beyond(mu: Fraction) -> Callable[[Fraction], Fraction]:
 _FLAT = {**exact.CONVEX["one user"], "curvatures": ["1", "0"], "offsets": ["0", "0"], "size": 2}
 _OUTSIDE = (
     *exact.checks(_beyond(Fraction(0)), {"just outside eta~ <= l^(2/3)/(24 nu)": _FLAT}, "not-applicable"),
-    *exact.checks(_beyond(Fraction(1)), steps.beyond("eta~ <= l/(54 mu)"), "not-applicable"),
+    *exact.checks(_beyond(Fraction(1)), steps.just_outside("eta~ <= l/(54 mu)"), "not-applicable"),
     *exact.checks(_NO_MU, {"just outside eta_g >= 1": {**_FLAT, "eta_g": "99/100"}}, "not-applicable"),
 )
 
