@@ -38,6 +38,7 @@ from dpfl_theory.statements.noble2022.scaffold import (
 from dpfl_theory.statements.noble2022.scaffold import _lemma_enumeration as draws
 from dpfl_theory.statements.noble2022.scaffold._user_records import Records, RecordUser
 from dpfl_theory.worlds.base import Vector, World
+from dpfl_theory.worlds.base import expected as enumerated
 
 
 def shifted(curvature: int, offset: int) -> RecordUser:
@@ -73,6 +74,26 @@ def test_records_have_the_constants_that_they_claim() -> None:
         for x in grid[::40]:
             rise = (user.value(x + Fraction(1, 10**6)) - user.value(x)) * 10**6
             assert abs(rise - user.gradient(x)) < Fraction(1, 10**5)
+
+
+@pytest.mark.parametrize("drawn", [1, 2, 3])
+def test_a_stochastic_gradient_of_records_has_the_moments_of_lemma_c1(drawn: int) -> None:
+    """Mean F_i'(x), and the variance of a sample without replacement with tau^2 on top, at a point."""
+    user, x, tau = (
+        RecordUser(tuple((Fraction(1), Fraction(c), Fraction(9)) for c in (-1, 2, 5))),
+        Fraction(3),
+        Fraction(1, 4),
+    )
+    world = Records([user], drawn, tau)
+
+    def observed() -> dict[str, Fraction]:
+        g = world.stochastic_gradient(0, Vector(x), "error").known
+        return {"mean": g, "square": g * g}
+
+    found, gradients = enumerated(world, observed), user.of_records(x)
+    spread = sum(((g - user.gradient(x)) ** 2 for g in gradients), Fraction(0)) / 3
+    assert found["mean"] == user.gradient(x)
+    assert found["square"] - found["mean"] ** 2 == spread * Fraction(3 - drawn, 2 * drawn) + tau**2
 
 
 def expected(function: Callable[[Any], Any], tau: float) -> Any:

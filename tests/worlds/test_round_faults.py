@@ -11,6 +11,9 @@ import pytest
 from dpfl_theory.checks.runner import run_one
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements import get, local_phase
+from dpfl_theory.statements.noble2022 import _moments
+from dpfl_theory.statements.noble2022.privacy import claim4_1_server
+from dpfl_theory.statements.noble2022.scaffold import _lemma_enumeration
 from dpfl_theory.statements.zhang2021 import _round
 from dpfl_theory.worlds.base import Run, Vector, World, average
 from dpfl_theory.worlds.rounds import error_feedback, fedavg, scaffold
@@ -47,6 +50,11 @@ def unfinished(world: Any, client: int, x: Vector, eta: Any, gradients: Sequence
     """Local steps of which the last one is not taken."""
     path = local_steps(world, client, x, eta, gradients[:-1])
     return [*path, path[-1]]
+
+
+def cold(world: World, x: Vector, K: int) -> scaffold.Scaffold:
+    """Control variates that start from zero, where a warm start is asked for."""
+    return scaffold.Scaffold(x, world.zero, (world.zero,) * world.clients)
 
 
 def backwards(world: Any, gamma: Any, v: Vector) -> Vector:
@@ -168,6 +176,19 @@ FEDAVG = "noble2022.theoremC.2.convex.repaired"
             scaffold,
             "local_steps",
             unfinished,
+            "noble2022.claim4.1.server",
+            "privacy",
+            "the warm round counted, exactly",
+        ),
+        (_moments, "warm_start", cold, "noble2022.lemmaC.6", "exact", "eight users, one at a time, eta~ nu = 1/24"),
+        (
+            *(_lemma_enumeration, "warm_start", cold, "noble2022.lemmaC.6", "exact"),
+            "every draw, one of two users, two rounds, eta~ nu = 1/24",
+        ),
+        (
+            claim4_1_server,
+            "warm_start",
+            cold,
             "noble2022.claim4.1.server",
             "privacy",
             "the warm round counted, exactly",
