@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 __all__ = ["EVEN", "SKEWED", "Run", "Vector", "World", "average", "expected", "law", "runs"]
 
@@ -193,6 +193,14 @@ class World(ABC):
     def gradient(self, client: int, x: Vector) -> Vector:
         """grad f_i(x)."""
 
+    def mean_gradient(self, x: Vector) -> Vector:
+        """grad f(x), of the mean of the clients' functions."""
+        return average([self.gradient(i, x) for i in range(self.clients)])
+
+    def stochastic_gradient(self, client: int, x: Vector, *name: Hashable, run: int = 0) -> Vector:
+        """grad f_i(x) with an error of this name; a world whose errors depend on x says how."""
+        return self.gradient(client, x) + self.error(*name, run=run)
+
     @abstractmethod
     def inner(self, u: Any, v: Any) -> Any:
         """<u, v> of what is known of two vectors."""
@@ -222,13 +230,16 @@ class World(ABC):
         return v * (self.one / (alpha + length)) if length else v
 
 
-def expected(world: World, run: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+Name = TypeVar("Name", bound=Hashable)
+
+
+def expected(world: World, run: Callable[[], Mapping[Name, Any]]) -> dict[Name, Any]:
     """The expectation of everything that a run observes, over all ways in which the world's choices can fall.
 
     run: makes its choices through the world and returns named numbers, or quantities of a world that can be added and
     multiplied by numbers.
     """
-    total: dict[str, Any] = {}
+    total: dict[Name, Any] = {}
     path: list[int] | None = []
     while path is not None:
         world.begin(path)

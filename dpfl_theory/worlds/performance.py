@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
-from dpfl_theory.worlds.base import Vector, World
+from dpfl_theory.worlds.base import Vector, World, average
 
 __all__ = ["FunctionClass", "declared"]
 
@@ -36,6 +36,7 @@ class FunctionClass(World):
         self._variance, self._given = variance, dict[Hashable, Any](sizes or {})
         self._sizes: dict[Hashable, Any] = dict(self._given)
         self._lengths: list[tuple[Any, Any]] = []
+        self._least: Any = None
 
     @property
     def zero(self) -> Vector:
@@ -49,6 +50,29 @@ class FunctionClass(World):
     def value(self, client: int, x: Vector) -> Any:
         """f_i(x)."""
         return self.functions[client](self.resolved(x).known)
+
+    def mean_value(self, x: Vector) -> Any:
+        """f(x), of the mean of the clients' functions."""
+        return average([self.value(i, x) for i in range(self.clients)])
+
+    def minimiser_at_origin(self) -> Vector:
+        """The origin, where the clients' gradients add up to nothing from now on; it has no other gradient yet."""
+        from PEPit import Expression
+
+        rest = self.zero
+        for i in range(self.clients - 1):
+            rest = rest - self.gradient(i, self.zero)
+        self.functions[-1].add_point((self.zero.known, rest.known, Expression()))
+        return self.zero
+
+    def excess(self, x: Vector) -> Any:
+        """f(x) - f*, of a lower bound f* of f that the problem knows nothing else of."""
+        from PEPit import Expression
+
+        self._least = Expression() if self._least is None else self._least
+        found = self.mean_value(x) - self._least
+        self.problem.add_constraint(found >= 0)
+        return found
 
     def inner(self, u: Any, v: Any) -> Any:
         return u * v

@@ -9,50 +9,31 @@ from typing import Any
 
 from dpfl_theory.worlds.base import EVEN, Vector, World
 
-__all__ = ["Quadratics"]
+__all__ = ["Line", "Quadratics"]
 
 
-class Quadratics(World):
-    """f_i(x) = a_i x^2/2 - b_i x, that is grad f_i(x) = a_i x - b_i, with fractions a_i and b_i.
+class Line(World):
+    """Vectors of one dimension, as fractions.
 
     variances: the second moment of an error by the first part of its name, or a function of the whole name. A message
     is bounded after its errors were resolved: then each is a multiple of a number whose square is its second moment,
     which must be the square of a fraction; the multiples are 1 and -1 unless ``shape`` says otherwise.
-
-    >>> from dpfl_theory.worlds.base import expected
-    >>> world = Quadratics([1, 3], [0, 1], {"error": Fraction(1, 4)})
-    >>> def slope():
-    ...     g = world.gradient(world.cohort(1)[0], Vector(Fraction(2))) + world.error("error")
-    ...     return {"slope": g.known, "square": world.square(g)}
-    >>> expected(world, slope)
-    {'slope': Fraction(7, 2), 'square': Fraction(59, 4)}
     """
 
     one = Fraction(1)
 
     def __init__(
         self,
-        curvatures: Sequence[Any],
-        offsets: Sequence[Any],
+        clients: int,
         variances: Mapping[str, Any] | Callable[[Hashable], Any] | None = None,
         shape: Sequence[tuple[Fraction, Any]] = EVEN,
     ) -> None:
-        super().__init__(len(curvatures), shape)
-        self.curvatures = tuple(map(Fraction, curvatures))
-        self.offsets = tuple(map(Fraction, offsets))
+        super().__init__(clients, shape)
         self._variances = {} if variances is None else variances
 
     @property
     def zero(self) -> Vector:
         return Vector(Fraction(0))
-
-    @property
-    def minimiser(self) -> Vector:
-        """Where the mean of the clients' gradients is zero."""
-        return Vector(sum(self.offsets, Fraction(0)) / sum(self.curvatures, Fraction(0)))
-
-    def gradient(self, client: int, x: Vector) -> Vector:
-        return self.curvatures[client] * x - Vector(self.offsets[client])
 
     def inner(self, u: Fraction, v: Fraction) -> Fraction:
         return u * v
@@ -70,3 +51,35 @@ class Quadratics(World):
 
     def length(self, v: Vector) -> Fraction:
         return Fraction(abs(v.known))
+
+
+class Quadratics(Line):
+    """f_i(x) = a_i x^2/2 - b_i x, that is grad f_i(x) = a_i x - b_i, with fractions a_i and b_i.
+
+    >>> from dpfl_theory.worlds.base import expected
+    >>> world = Quadratics([1, 3], [0, 1], {"error": Fraction(1, 4)})
+    >>> def slope():
+    ...     g = world.gradient(world.cohort(1)[0], Vector(Fraction(2))) + world.error("error")
+    ...     return {"slope": g.known, "square": world.square(g)}
+    >>> expected(world, slope)
+    {'slope': Fraction(7, 2), 'square': Fraction(59, 4)}
+    """
+
+    def __init__(
+        self,
+        curvatures: Sequence[Any],
+        offsets: Sequence[Any],
+        variances: Mapping[str, Any] | Callable[[Hashable], Any] | None = None,
+        shape: Sequence[tuple[Fraction, Any]] = EVEN,
+    ) -> None:
+        super().__init__(len(curvatures), variances, shape)
+        self.curvatures = tuple(map(Fraction, curvatures))
+        self.offsets = tuple(map(Fraction, offsets))
+
+    @property
+    def minimiser(self) -> Vector:
+        """Where the mean of the clients' gradients is zero."""
+        return Vector(sum(self.offsets, Fraction(0)) / sum(self.curvatures, Fraction(0)))
+
+    def gradient(self, client: int, x: Vector) -> Vector:
+        return self.curvatures[client] * x - Vector(self.offsets[client])

@@ -31,6 +31,7 @@ from dpfl_theory.statements.noble2022.scaffold import (
     theoremC_1_explicit,
     theoremC_1_repaired,
 )
+from dpfl_theory.worlds.rounds import scaffold
 
 
 @dataclass(frozen=True)
@@ -344,10 +345,16 @@ def test_a_constant_that_is_a_hundredth_off_is_outside_the_hypotheses(id_: str) 
 
 
 @pytest.mark.parametrize("theorem", theoremC_1_explicit.STATEMENTS, ids=lambda s: s.id)
-def test_standing_still_fails_in_fractions(theorem: Statement) -> None:
-    instance = {"T": 240, "V": ["0", "1/1000"]}
+def test_standing_still_fails_in_fractions(theorem: Statement, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounds whose local steps are a share of what they should be."""
+    instance, honest = {"T": 240, "V": ["0", "1/1000"]}, scaffold.local_steps
     for pace, fine in ((Fraction(1), True), (Fraction(0), False), (Fraction(1, 20), False)):
-        found = theoremC_1_explicit.long_means(theorem, instance, pace)
+
+        def slow(world: Any, i: int, x: Any, eta: Any, gradients: Any, pace: Fraction = pace) -> Any:
+            return honest(world, i, x, pace * eta, gradients)
+
+        monkeypatch.setattr(scaffold, "local_steps", slow)
+        found = theoremC_1_explicit.long_means(theorem, instance)
         assert all(exact.compared(theorem, values).excess <= 0 for values in found) is fine
 
 

@@ -18,7 +18,7 @@ from dpfl_theory.statements import get
 from dpfl_theory.statements.claims import Performance
 from dpfl_theory.statements.formula import sides_of
 from dpfl_theory.statements.model import Sides, Statement
-from dpfl_theory.statements.noble2022._moments import Users, rounds
+from dpfl_theory.statements.noble2022._moments import Users, rounds, squares
 from dpfl_theory.statements.noble2022.fedavg import _moments, _round, _step_size, theoremC_2_repaired
 from dpfl_theory.statements.noble2022.fedavg._round import proof
 from dpfl_theory.statements.noble2022.fedavg._step_size import ROUNDS
@@ -64,11 +64,11 @@ def test_local_steps_stay_as_near_as_the_proof_says(slope: Any) -> None:
 
 
 def test_exact_rounds_are_those_of_the_enumeration() -> None:
-    """The linear recursion against all forms in the errors, two rounds of every cohort."""
+    """The server's vector alone against what the users' points give, two rounds of every cohort."""
     a, b = (Fraction(1), Fraction(1, 3), Fraction(-1, 4)), (Fraction(2), Fraction(0), Fraction(-1))
     for size, K in ((1, 2), (2, 2), (3, 1)):
         users = Users(a, b, K, Fraction(1, 7), Fraction(5, 4), size, Fraction(3), Fraction(2))
-        found = _moments.squares(users, 2)
+        found = squares(users, 2, control=False)
         wanted = rounds(users, 2, control=False)
         assert found == [wanted[0].distance, wanted[1].distance, wanted[1].distance_after]
 

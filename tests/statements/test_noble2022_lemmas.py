@@ -22,7 +22,6 @@ from dpfl_theory.statements.formula import letters_of, sides_of
 from dpfl_theory.statements.model import Sides, Statement
 from dpfl_theory.statements.noble2022._moments import Users, rounds, users_of
 from dpfl_theory.statements.noble2022.scaffold import (
-    _displays,
     _round_performance,
     _smooth_descent,
     lemmaC_1,
@@ -35,7 +34,10 @@ from dpfl_theory.statements.noble2022.scaffold import (
     lemmaC_8,
     lemmaC_9,
 )
+from dpfl_theory.statements.noble2022.scaffold._control_spread import spreads
 from dpfl_theory.statements.noble2022.scaffold._round_instances import CONVEX, OTHER, rounds_of
+from dpfl_theory.worlds.rational import Quadratics
+from dpfl_theory.worlds.rounds.scaffold import Scaffold
 
 VALUES = {
     "error": 1.0, "varsigma": 1.3, "s": 0.25, "R": 40.0, "Sigma": 2.7, "nu": 1.9, "eta": 0.011, "eta_g": 1.7, "K": 7.0,
@@ -143,7 +145,9 @@ def test_a_control_variate_of_a_concave_user_spreads_more_than_stated() -> None:
     y = -0.5 * first
     c = (first + (-y + second)) / 2
     assert c.var() == pytest.approx((1 + 1.5**2) / 4, rel=0.02)
-    assert _displays.user(Fraction(-1), Fraction(1, 2), 2)[0] / 4 == Fraction(13, 16)
+    world = Quadratics([-1], [0], {"error": 1})
+    before = Scaffold(world.zero, world.zero, (world.zero,))
+    assert spreads(world, before, Fraction(1, 2), 2, 1) == {(0,): Fraction(13, 16)}
 
 
 def test_lemma_c8_fails_for_a_short_step() -> None:

@@ -22,11 +22,11 @@ from dpfl_theory.statements.formula import sides_of
 from dpfl_theory.statements.model import Sides, Statement
 from dpfl_theory.statements.noble2022._moments import Users, rounds
 from dpfl_theory.statements.noble2022.scaffold import (
+    _control_spread,
     _displays,
     _round_instances,
     _round_performance,
     _user_performance,
-    _user_records,
     corollaryC_1,
     lemmaC_1,
     lemmaC_3,
@@ -36,7 +36,9 @@ from dpfl_theory.statements.noble2022.scaffold import (
     lemmaC_7,
 )
 from dpfl_theory.statements.noble2022.scaffold import _lemma_enumeration as draws
-from dpfl_theory.statements.noble2022.scaffold._user_records import RecordUser, Steps
+from dpfl_theory.statements.noble2022.scaffold._user_records import Records, RecordUser
+from dpfl_theory.worlds.base import Vector, World
+from dpfl_theory.worlds.base import expected as enumerated
 
 
 def shifted(curvature: int, offset: int) -> RecordUser:
@@ -50,7 +52,7 @@ def test_every_draw_gives_the_closed_moments(K: int, size: int, count: int) -> N
     """Errors of +-1 on quadratics: sums over outcomes against sums of squared coefficients."""
     eta, eta_g, start = Fraction(1, 30), Fraction(3, 2), Fraction(3)
     users = [shifted(1, 2), shifted(2, -3)]
-    found = draws.enumerated_rounds(users, Steps(K, eta, 1, Fraction(0)), size, eta_g, start, count)
+    found = draws.enumerated_rounds(Records(users, 1, Fraction(0)), K, eta, size, eta_g, start, count)
     linear = Users((Fraction(1), Fraction(2)), (Fraction(2), Fraction(-3)), K, eta, eta_g, size, start, Fraction(1))
     for mine, theirs in zip(found, rounds(linear, count)):
         for name in ("move", "drift", "lag", "lag_after", "gap", "slope", "distance", "distance_after"):
@@ -72,6 +74,26 @@ def test_records_have_the_constants_that_they_claim() -> None:
         for x in grid[::40]:
             rise = (user.value(x + Fraction(1, 10**6)) - user.value(x)) * 10**6
             assert abs(rise - user.gradient(x)) < Fraction(1, 10**5)
+
+
+@pytest.mark.parametrize("drawn", [1, 2, 3])
+def test_a_stochastic_gradient_of_records_has_the_moments_of_lemma_c1(drawn: int) -> None:
+    """Mean F_i'(x), and the variance of a sample without replacement with tau^2 on top, at a point."""
+    user, x, tau = (
+        RecordUser(tuple((Fraction(1), Fraction(c), Fraction(9)) for c in (-1, 2, 5))),
+        Fraction(3),
+        Fraction(1, 4),
+    )
+    world = Records([user], drawn, tau)
+
+    def observed() -> dict[str, Fraction]:
+        g = world.stochastic_gradient(0, Vector(x), "error").known
+        return {"mean": g, "square": g * g}
+
+    found, gradients = enumerated(world, observed), user.of_records(x)
+    spread = sum(((g - user.gradient(x)) ** 2 for g in gradients), Fraction(0)) / 3
+    assert found["mean"] == user.gradient(x)
+    assert found["square"] - found["mean"] ** 2 == spread * Fraction(3 - drawn, 2 * drawn) + tau**2
 
 
 def expected(function: Callable[[Any], Any], tau: float) -> Any:
@@ -151,6 +173,7 @@ def test_cohorts_spread_the_server_variate_without_errors_of_note() -> None:
 
 
 COROLLARY = corollaryC_1.COROLLARY
+DRAW, ERROR = Records.draw, World.error
 FIRST = corollaryC_1._records(corollaryC_1._EVEN, "first", 2, "1", noise="1/100")
 
 
@@ -169,14 +192,24 @@ def scaled(statement: Statement, **factors: Any) -> Statement:
     return replace(statement, sides=lambda s: Sides(made.lhs, {k: of.get(k, 1) * v for k, v in made.rhs.items()}))
 
 
-def test_one_draw_for_all_steps_fails_the_first_display() -> None:
-    def repeated(single: Sequence[Any], steps: int) -> list[tuple[Any, ...]]:
-        return [(draw,) * steps for draw in single]
+def test_one_draw_for_all_steps_fails_the_first_display(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every step errs as the first one did."""
 
-    assert not fails(COROLLARY, _user_records.enumerated(COROLLARY, FIRST))
-    assert fails(COROLLARY, _user_records.enumerated(COROLLARY, FIRST, repeated))
+    def repeated(world: Records, client: int, *name: Any) -> tuple[tuple[int, ...], int]:
+        drawn: Any = world._values.setdefault(("drawn", client), None) or DRAW(world, client, *name)
+        world._values["drawn", client] = drawn
+        return drawn  # type: ignore[no-any-return]
+
+    def same(world: World, *name: Any, **run: Any) -> Vector:
+        return ERROR(world, *name[:-1], 0, **run)
+
     instance = {"K": 2, "eta_l nu": "1/24"}
-    assert refuted(COROLLARY, _user_performance.errors_of_steps(COROLLARY, instance, repeated=True))
+    assert not fails(COROLLARY, _control_spread.over_records(COROLLARY, FIRST))
+    assert not refuted(COROLLARY, _control_spread.errors_of_steps(COROLLARY, instance))
+    monkeypatch.setattr(Records, "draw", repeated)
+    monkeypatch.setattr(World, "error", same)
+    assert fails(COROLLARY, _control_spread.over_records(COROLLARY, FIRST))
+    assert refuted(COROLLARY, _control_spread.errors_of_steps(COROLLARY, instance))
 
 
 def test_a_longer_gradient_step_brings_points_apart() -> None:
@@ -184,24 +217,22 @@ def test_a_longer_gradient_step_brings_points_apart() -> None:
         assert refuted(COROLLARY, _user_performance.gradient_step(COROLLARY, {"eta_l nu": step})) is apart
 
 
-def test_correlated_records_fail_the_first_display() -> None:
+def test_correlated_records_fail_the_first_display(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two steps that share their record, but not the sign of the noise."""
 
-    def linked(single: Sequence[Any], steps: int) -> list[tuple[Any, ...]]:
-        return [s for s in product(single, repeat=steps) if s[0][0] == s[1][0]]
+    def linked(world: Records, client: int, *name: Any) -> tuple[tuple[int, ...], int]:
+        chosen, sign = DRAW(world, client, *name)
+        return world._values.setdefault(("records", client), chosen), sign
 
-    assert fails(COROLLARY, _user_records.enumerated(COROLLARY, FIRST, linked))
+    monkeypatch.setattr(Records, "draw", linked)
+    assert fails(COROLLARY, _control_spread.over_records(COROLLARY, FIRST))
 
 
 def test_a_path_that_errs_elsewhere_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The errors are taken against the gradient at x^{t-1} in place of that at y_i^{k-1}."""
-    honest = _user_records.steps_of
-
-    def wrong(user: RecordUser, x: Fraction, *more: Any, **named: Any) -> list[_user_records.Outcome]:
-        return [replace(o, true=len(o.points[1:]) * user.gradient(x)) for o in honest(user, x, *more, **named)]
-
-    monkeypatch.setattr(_user_records, "steps_of", wrong)
-    assert fails(COROLLARY, _user_records.enumerated(COROLLARY, {**FIRST, "corrections": ["4", "-4"]}))
+    honest, start = Records.gradient, Vector(Fraction(FIRST["start"]))
+    monkeypatch.setattr(Records, "gradient", lambda world, client, x: honest(world, client, start))
+    assert fails(COROLLARY, _control_spread.over_records(COROLLARY, {**FIRST, "corrections": ["4", "-4"]}))
 
 
 def test_smaller_factors_of_records_and_sums_are_refuted() -> None:

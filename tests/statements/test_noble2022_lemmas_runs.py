@@ -26,7 +26,6 @@ from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.noble2022._moments import Users, rounds
 from dpfl_theory.statements.noble2022.scaffold import (
-    _displays,
     _lemma_runs,
     corollaryC_1,
     lemmaC_1,
@@ -36,6 +35,9 @@ from dpfl_theory.statements.noble2022.scaffold import (
     lemmaC_6,
     lemmaC_7,
 )
+from dpfl_theory.statements.noble2022.scaffold._control_spread import spreads
+from dpfl_theory.worlds.rational import Quadratics
+from dpfl_theory.worlds.rounds import scaffold
 
 SETTINGS = Settings(alpha=1e-8)
 
@@ -67,11 +69,13 @@ def test_observables_of_gradients_have_the_exact_moments() -> None:
     a, K, eta, deviation, start = Fraction(1), 3, Fraction(1, 5), Fraction(1, 2), Fraction(2)
     problem = from_matrices([[[1.0]]], [[0.0]])
     V = deviation**2
-    spread, _ = _displays.user(a, eta, K)
+    world = Quadratics([a], [0], {"error": V})
+    before = scaffold.Scaffold(world.zero, world.zero, (world.zero,))
+    spread = spreads(world, before, eta, K, 1)[0,]
     users = Users((a,), (Fraction(0),), K, eta, Fraction(1), 1, start, V)
     seen = {
         "scaffold-gradient-error": V,
-        "scaffold-control-error": spread * V / K**2,
+        "scaffold-control-error": spread,
         "scaffold-gradient-sum": rounds(users, 1)[0].move / eta**2,
     }
 

@@ -11,6 +11,9 @@ import pytest
 from dpfl_theory.checks.runner import run_one
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements import get, local_phase
+from dpfl_theory.statements.noble2022 import _moments
+from dpfl_theory.statements.noble2022.privacy import claim4_1_server
+from dpfl_theory.statements.noble2022.scaffold import _lemma_enumeration
 from dpfl_theory.statements.zhang2021 import _round
 from dpfl_theory.worlds.base import Run, Vector, World, average
 from dpfl_theory.worlds.rounds import error_feedback, fedavg, scaffold
@@ -41,6 +44,17 @@ def uncorrected(world: Any, client: int, x: Vector, eta: Any, gradients: Sequenc
 def long_steps(world: Any, client: int, x: Vector, eta: Any, gradients: Sequence[Any]) -> list[Vector]:
     """Local steps of twice the length."""
     return local_steps(world, client, x, 2 * eta, gradients)
+
+
+def unfinished(world: Any, client: int, x: Vector, eta: Any, gradients: Sequence[Any]) -> list[Vector]:
+    """Local steps of which the last one is not taken."""
+    path = local_steps(world, client, x, eta, gradients[:-1])
+    return [*path, path[-1]]
+
+
+def cold(world: World, x: Vector, K: int) -> scaffold.Scaffold:
+    """Control variates that start from zero, where a warm start is asked for."""
+    return scaffold.Scaffold(x, world.zero, (world.zero,) * world.clients)
 
 
 def backwards(world: Any, gamma: Any, v: Vector) -> Vector:
@@ -121,6 +135,65 @@ FEDAVG = "noble2022.theoremC.2.convex.repaired"
             "convex, K = 2, eta_l nu = 1/24",
         ),
         (
+            *(scaffold, "local_steps", uncorrected, "noble2022.corollaryC.1", "worst-case"),
+            "first display, martingale errors, K = 2",
+        ),
+        (scaffold, "local_steps", uncorrected, "noble2022.corollaryC.1", "exact", "first display, convex"),
+        (
+            *(scaffold, "local_steps", long_steps, "noble2022.corollaryC.1", "exact"),
+            "second display, every outcome, two Huber users, equal variance",
+        ),
+        (
+            *(scaffold, "average", times("2"), "noble2022.corollaryC.1", "exact"),
+            "third display given the cohort, every outcome, two Huber users",
+        ),
+        (
+            *(fedavg, "local_steps", long_steps, "noble2022.corollaryC.1", "worst-case"),
+            "a gradient step, eta_l nu = 2",
+        ),
+        (
+            *(scaffold, "local_steps", uncorrected, "noble2022.lemmaC.4.sharpened", "exact"),
+            "every draw, one of two users, two steps, eta~ nu = 1/24",
+        ),
+        (
+            *(scaffold, "local_steps", long_steps, "noble2022.lemmaC.6.sharpened", "exact"),
+            "every draw, one of two users, two steps, eta~ nu = 1/24",
+        ),
+        (
+            *(scaffold, "average", times("1/2"), "noble2022.lemmaC.7.sharpened", "exact"),
+            "every draw, one of two users, two steps, eta~ nu = 6299/240000",
+        ),
+        (scaffold, "average", times("0"), "noble2022.lemmaC.8.repaired", "exact", "all rounds, one user"),
+        (scaffold, "average", times("0"), "noble2022.lemmaC.9.repaired", "exact", "all rounds, one user"),
+        (
+            *(scaffold, "average", times("0"), "noble2022.theoremC.1.strongly-convex.repaired", "exact"),
+            "one user, one local step",
+        ),
+        (scaffold, "average", times("0"), "noble2022.theoremC.1.explicit", "exact", "one user, hundreds of rounds"),
+        (scaffold, "local_steps", unfinished, "noble2022.claim4.1.server", "privacy", "affine gradients, exactly"),
+        (fedavg, "local_steps", unfinished, "noble2022.claim4.1.server", "privacy", "affine gradients, exactly"),
+        (
+            scaffold,
+            "local_steps",
+            unfinished,
+            "noble2022.claim4.1.server",
+            "privacy",
+            "the warm round counted, exactly",
+        ),
+        (_moments, "warm_start", cold, "noble2022.lemmaC.6", "exact", "eight users, one at a time, eta~ nu = 1/24"),
+        (
+            *(_lemma_enumeration, "warm_start", cold, "noble2022.lemmaC.6", "exact"),
+            "every draw, one of two users, two rounds, eta~ nu = 1/24",
+        ),
+        (
+            claim4_1_server,
+            "warm_start",
+            cold,
+            "noble2022.claim4.1.server",
+            "privacy",
+            "the warm round counted, exactly",
+        ),
+        (
             *(fedavg, "average", times("2"), "das2022.eq36", "worst-case"),
             "one round, fixed, r = 1, C/||u|| = (short, short), E = 2, eta L = 1/5",
         ),
@@ -175,3 +248,20 @@ def test_a_draw_that_is_no_run_of_its_own_is_noticed(method: str, check: str, mo
     assert verdict("zhang2021.eq18.algorithm3", method, check) == "violated"
     monkeypatch.setattr(fedavg, "runs", one_run)
     assert verdict("zhang2021.eq18.algorithm3", method, check) == "holds"
+
+
+@pytest.mark.parametrize(
+    ("statement", "method", "check", "after"),
+    [
+        ("lemmaC.9", "exact", "one step from the minimiser", "holds"),
+        ("claim4.1.server.warm", "privacy", "round 1 after the warm start, exactly", "holds"),
+        ("claim4.1.third-party", "privacy", "a user that returns in another cohort, s = 1", "inconclusive"),
+    ],
+)
+def test_a_server_that_never_moves_is_no_counterexample(
+    statement: str, method: str, check: str, after: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lemma C.9 as printed fails because noise moves the server, Claim 4.1 because the server's variates do."""
+    assert verdict(f"noble2022.{statement}", method, check) == "violated"
+    monkeypatch.setattr(scaffold, "average", times("0"))
+    assert verdict(f"noble2022.{statement}", method, check) == after

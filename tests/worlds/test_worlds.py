@@ -22,7 +22,7 @@ from dpfl_theory.statements.claims import Performance
 from dpfl_theory.worlds.base import SKEWED, Run, Vector, World, average, expected, law
 from dpfl_theory.worlds.drawn import Drawn
 from dpfl_theory.worlds.moments import Moments
-from dpfl_theory.worlds.performance import FunctionClass
+from dpfl_theory.worlds.performance import FunctionClass, declared
 from dpfl_theory.worlds.rational import Quadratics
 from dpfl_theory.worlds.rounds import error_feedback
 from dpfl_theory.worlds.rounds.error_feedback import ErrorFeedback
@@ -562,3 +562,26 @@ def test_an_error_before_a_gradient_is_enumerated_over_functions() -> None:
 
     found = solve(Performance(problem, expected(world, run)["after"], world.square(x) + variance, "one step"))
     assert found.dual == pytest.approx(0.75**2, rel=1e-5)
+
+
+def test_the_mean_of_functions_has_its_minimiser_at_the_origin_and_an_excess_above_its_bound() -> None:
+    """||grad f(x)||^2 <= 2 (f(x) - f(0)) over two convex functions, neither of which need be least at the origin, and
+    tight; so with f* of which nothing is known but f >= f* at x and at x - grad f(x); without the second, refuted."""
+    from PEPit import PEP
+
+    def largest(known: str) -> Any:
+        problem = PEP()
+        world = FunctionClass(problem, declared(problem, "convex", 2))
+        x = Vector(problem.set_initial_point())
+        slope = world.mean_gradient(x)
+        if known == "minimiser":
+            gap = world.mean_value(x) - world.mean_value(world.minimiser_at_origin())
+        else:
+            gap = world.excess(x)
+        if known == "a step further":
+            world.excess(x - slope)
+        return solve(Performance(problem, world.square(slope), 2 * gap, known))
+
+    assert largest("minimiser").dual == pytest.approx(1, abs=1e-6)
+    assert largest("a step further").dual == pytest.approx(1, abs=1e-6)
+    assert largest("nothing").refuted is not None

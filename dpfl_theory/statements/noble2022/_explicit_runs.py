@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.model import Assumption, Check, Expected, Statement, Symbol, checks
+from dpfl_theory.statements.noble2022.scaffold._step_limit import limit
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -206,7 +207,7 @@ def experiment(instance: Mapping[str, Any], best: Callable[[Mapping[str, float]]
         "slope0": float(gradient @ gradient),
         "eta_g": eta_g,
     }
-    values["eta"] = instance["step"] * share ** (2 / 3) / (24 * values["nu"])
+    values["eta"] = instance["step"] * limit(values)
     if best is not None:
         values["eta"] = min(values["eta"], best(values))
     algorithm = Scaffold(

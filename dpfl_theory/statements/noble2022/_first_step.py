@@ -13,31 +13,35 @@ from typing import Any
 from dpfl_theory.statements.claims import Experiment, Values, WorstCase
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
+from dpfl_theory.statements.noble2022._moments import rounds, single_user
+from dpfl_theory.worlds.base import expected
+from dpfl_theory.worlds.performance import FunctionClass, declared
+from dpfl_theory.worlds.rounds.scaffold import Scaffold, scaffold
 
 __all__ = ["cases", "checks", "performance", "worst"]
 
 
 def performance(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
-    """One user, nu = 1, D_0 = F_0 = 0: x^1 = x* -+ eta xi with equal chances, xi^2 <= V = Sigma^2/2.
+    """One user, nu = 1, D_0 = F_0 = 0: the error of the step is +xi or -xi, xi^2 <= V = Sigma^2/2.
 
     A smooth function that is bounded below by F* has F(x) - F* >= ||F'(x)||^2/2 everywhere, convex or not.
     """
-    from PEPit import PEP, Expression, Point
-    from PEPit.functions import SmoothConvexFunction, SmoothFunction
+    from PEPit import PEP, Expression
 
-    convex, exact = instance["class"] == "convex", Fraction(str(instance["eta~ nu"]))
-    problem = PEP()
-    f = problem.declare_function(SmoothConvexFunction if convex else SmoothFunction, L=1.0)
-    nothing, least = Point(is_leaf=False, decomposition_dict={}), Expression()
-    f.add_point((nothing, nothing, least))
-    xi, V, eta = Point(), Expression(), float(exact)
-    problem.add_constraint(xi**2 <= V)
-    left = 0.0 * V
-    for sign in (1.0, -1.0):
-        gradient, value = f.oracle(-sign * eta * xi)
-        problem.add_constraint(gradient**2 / 2 <= value - least)
-        left = left + ((value - least) if instance["side"] == "excess" else gradient**2) / 2
-    values = {**_ONE, "eta_l": exact, "D0": 0, "F0": 0, "Sigma^2": 2 * V, str(instance["side"]): left}
+    exact, problem = Fraction(str(instance["eta~ nu"])), PEP()
+    functions, V, least = declared(problem, instance["class"], 1), Expression(), Expression()
+    world = FunctionClass(problem, functions, V)
+    functions[0].add_point((world.zero.known, world.zero.known, least))
+    before = Scaffold(world.zero, world.zero, (world.zero,))
+
+    def observed() -> Mapping[str, Any]:
+        x = world.resolved(scaffold(world, before, float(exact), 1.0, 1, 1).x)
+        square, excess = world.square(world.gradient(0, x)), world.value(0, x) - least
+        problem.add_constraint(square / 2 <= excess)
+        return {"excess": excess, "gradient": square}
+
+    side = str(instance["side"])
+    values = {**_ONE, "eta_l": exact, "D0": 0, "F0": 0, "Sigma^2": 2 * V, side: expected(world, observed)[side]}
     return WorstCase(problem, values, f"the first step from x*, {instance['class']}, against 0")
 
 
@@ -51,9 +55,9 @@ def cases(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     for share in map(Fraction, instance["eta~ over its limit"]):
         nu, Sigma = Fraction(2), Fraction(1, 3)
         eta = share / (24 * nu)
-        values = {**_ONE, "nu": nu, "Sigma": Sigma, "eta_l": eta, "D0": 0, "F0": 0}
-        named = {"eta~": eta, "nu": nu, "Sigma": Sigma}
-        found.append(Values({**values, "gradient": (nu * eta) ** 2 * Sigma**2 / 2}, named))
+        (first,) = rounds(single_user(nu, eta, Fraction(0), Sigma**2 / 2), 1)
+        values = {**_ONE, "nu": nu, "Sigma": Sigma, "eta_l": eta, "D0": 0, "F0": 0, "gradient": first.slope_after}
+        found.append(Values(values, {"eta~": eta, "nu": nu, "Sigma": Sigma}))
     return found
 
 

@@ -16,7 +16,7 @@ from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import letters_of, prescription_of, total
 from dpfl_theory.statements.model import Check, Statement
 
-__all__ = ["bent", "lasting"]
+__all__ = ["floors", "noise_stays", "starts_at_the_minimiser", "two_slopes"]
 
 ROUNDS = (10**4, 10**8, 10**12, 10**16)
 WIDTH = 8
@@ -50,19 +50,28 @@ def _noise_stays(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     )
 
 
-def lasting() -> Check:
+def noise_stays() -> Check:
     """The check of a non-convex part."""
     return Check("algebra", "noise that no weights remove", _noise_stays, expected="violated")
 
 
-def bent() -> Check:
+def two_slopes() -> Check:
     """The check of a convex part: slopes nu = 10 and mu = 1 on the two sides of x*, as in the strongly convex part.
 
     Gradients cut at a large L keep its floor: the induction m' <= -2a has a factor 2 of room from the second step on,
     and the cut adds at most eta nu^2 E x^2/(4L) to m'.
     """
-    instance = {"nu": "10", "mu": "1", "M": "1", "Sigma": "1", "T": list(ROUNDS)}
+    instance = {**_SLOPES, "Sigma": "1"}
     return Check("algebra", "a step that does not shrink with T", keeps_a_distance, instance, "violated")
+
+
+def floors() -> tuple[Check, ...]:
+    """The checks of a strongly convex part: privacy noise, or a sample of records whose gradients are bounded."""
+    instance = {**_SLOPES, "varsigma": "1"}
+    return (two_slopes(), Check("algebra", "the same with bounded gradients", keeps_a_distance, instance, "violated"))
+
+
+_SLOPES = {"nu": "10", "mu": "1", "M": "1", "T": list(ROUNDS)}
 
 
 def starts_at_the_minimiser(start: str) -> Callable[[Statement, Mapping[str, Any]], Outcome]:

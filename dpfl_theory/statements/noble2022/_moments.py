@@ -13,13 +13,13 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from dpfl_theory.worlds.base import Vector, average, expected
+from dpfl_theory.worlds.base import Vector, expected
 from dpfl_theory.worlds.moments import Moments
 from dpfl_theory.worlds.rational import Quadratics
 from dpfl_theory.worlds.rounds.fedavg import FedAvg, fedavg
-from dpfl_theory.worlds.rounds.scaffold import Scaffold, scaffold
+from dpfl_theory.worlds.rounds.scaffold import Scaffold, scaffold, warm_start
 
-__all__ = ["RoundMoments", "Users", "below", "rounds", "users_of", "weighted"]
+__all__ = ["RoundMoments", "Users", "below", "rounds", "single_user", "squares", "users_of", "weighted"]
 
 
 @dataclass(frozen=True)
@@ -81,11 +81,14 @@ class RoundMoments:
     distance_after: Fraction = field(default_factory=Fraction)
 
 
+_Run = Scaffold | FedAvg
+
+
 @dataclass(frozen=True)
 class _Lagged:
     """What is left after a round, and the points of each user's local steps when it was heard last."""
 
-    run: Scaffold | FedAvg
+    run: _Run
     points: tuple[tuple[Vector, ...], ...]
 
 
@@ -99,11 +102,31 @@ def users_of(instance: Mapping[str, Any]) -> Users:
     return Users(curvatures, offsets, K, eta_l, eta_g, int(instance["size"]), start, variance)
 
 
+def single_user(curvature: Fraction, step: Fraction, start: Fraction, variance: Fraction, **more: Any) -> Users:
+    """One user with F(x) = a x^2/2, and one local step of eta~ = ``step``."""
+    eta_g = Fraction(more.get("eta_g", 1))
+    return Users((curvature,), (Fraction(0),), 1, step / eta_g, eta_g, 1, start, variance)
+
+
+def squares(users: Users, count: int, control: bool = True) -> list[Fraction]:
+    """E (x^t - x*)^2 for t = 0, ..., count: of DP-SCAFFOLD-warm or, without ``control``, of DP-FedAvg.
+
+    >>> alone = single_user(Fraction(1), Fraction(1, 2), Fraction(2), Fraction(3))
+    >>> squares(alone, 2)  # z' = z/2 + xi/2, E xi^2 = 3
+    [Fraction(4, 1), Fraction(7, 4), Fraction(19, 16)]
+    >>> squares(alone, 2, control=False) == squares(alone, 2)
+    True
+    """
+    world = users.world
+    laws = Moments.of(world, _begun(users, world, control)).along(lambda now: _bare(_played(users, world, now)), count)
+    return [law.square(law.state.x - world.minimiser) for law in laws]
+
+
 def rounds(users: Users, count: int, control: bool = True) -> list[RoundMoments]:
     """The moments of the first ``count`` rounds after the warm start, over all errors and all cohorts. Without
     ``control`` the control variates stay zero: DP-FedAvg, which has no warm start.
 
-    >>> alone = Users((Fraction(1),), (Fraction(0),), 1, Fraction(1, 24), Fraction(1), 1, Fraction(1), Fraction(2))
+    >>> alone = single_user(Fraction(1), Fraction(1, 24), Fraction(1), Fraction(2))
     >>> first = rounds(alone, 1)[0]
     >>> first.move == Fraction(1, 24) ** 2 * (1 + 2), first.lag_after == first.move
     (True, True)
@@ -111,37 +134,42 @@ def rounds(users: Users, count: int, control: bool = True) -> list[RoundMoments]
     True
     """
     world, K, start = users.world, users.local_steps, Vector(users.start)
-    run: Scaffold | FedAvg = FedAvg(start)
-    if control:
-        own = tuple(_warm(world, i, start, K) for i in range(world.clients))
-        run = Scaffold(start, average(own), own)
 
-    def played(state: _Lagged) -> tuple[Scaffold | FedAvg, _Lagged]:
+    def played(state: _Lagged) -> tuple[_Run, _Lagged]:
         """The round, and what is left after it."""
-        now: Scaffold | FedAvg = state.run
-        if isinstance(now, Scaffold):
-            now = scaffold(world, now, users.eta_l, users.eta_g, K, users.size, unseen=True)
-        else:
-            now = fedavg(world, now.x, users.eta_l, users.eta_g, K, users.size, errors=True, unseen=True)
+        now = _played(users, world, state.run, unseen=True)
         points = tuple(now.paths[i][:K] if i in now.cohort else old for i, old in enumerate(state.points))
-        return now, _Lagged(replace(now, paths=(), cohort=()), points)
+        return now, _Lagged(_bare(now), points)
 
-    laws = list(
-        Moments.of(world, _Lagged(run, ((start,) * K,) * world.clients)).along(lambda state: played(state)[1], count)
-    )
+    begun = _Lagged(_begun(users, world, control), ((start,) * K,) * world.clients)
+    laws = list(Moments.of(world, begun).along(lambda state: played(state)[1], count))
     return [_moments(users, before, after, played) for before, after in pairwise(laws)]
 
 
-def _warm(world: Quadratics, i: int, x: Vector, K: int) -> Vector:
-    """The mean of K stochastic gradients at x."""
-    return average([world.gradient(i, x) + world.error("error", "warm", i, k) for k in range(K)])
+def _begun(users: Users, world: Quadratics, control: bool) -> _Run:
+    """What there is before the first round."""
+    x = Vector(users.start)
+    return warm_start(world, x, users.local_steps) if control else FedAvg(x)
+
+
+def _played(users: Users, world: Quadratics, now: _Run, unseen: bool = False) -> _Run:
+    """One round."""
+    K, size = users.local_steps, users.size
+    if isinstance(now, Scaffold):
+        return scaffold(world, now, users.eta_l, users.eta_g, K, size, unseen=unseen)
+    return fedavg(world, now.x, users.eta_l, users.eta_g, K, size, errors=True, unseen=unseen)
+
+
+def _bare(now: _Run) -> _Run:
+    """What the next round needs of it."""
+    return replace(now, paths=(), cohort=())
 
 
 def _moments(
     users: Users,
     before: Moments[_Lagged],
     after: Moments[_Lagged],
-    played: Callable[[_Lagged], tuple[Scaffold | FedAvg, _Lagged]],
+    played: Callable[[_Lagged], tuple[_Run, _Lagged]],
 ) -> RoundMoments:
     """Of one round, from the moments before and after it."""
     world, x = users.world, before.state.run.x

@@ -17,6 +17,7 @@ from dpfl_theory.statements.model import Check, Statement, checks
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022.fedavg import _step_size as steps
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_8
+from dpfl_theory.statements.noble2022.scaffold._step_limit import limit
 
 __all__ = ["CONSTANTS", "experiment", "fedavg_of", "moderate_runs", "private_runs"]
 
@@ -40,8 +41,7 @@ def _experiment(method: str) -> Callable[[Statement, Mapping[str, Any]], Experim
             "G": runs.dissimilarity(found.problem),
             "B": 1.0,
         }
-        limits = {"scaffold": min(v["l"] ** (2 / 3) / (24 * v["nu"]), v["l"] / (54 * mu)), "fedavg": 1 / (16 * v["nu"])}
-        eta = limits[method]
+        eta = limit(v) if method == "scaffold" else 1 / (16 * v["nu"])
         eta_l = eta / (v["K"] * v["eta_g"])
         known: Any = found.algorithm
         chosen = replace(found, algorithm=replace(known, local_step=eta_l))

@@ -29,6 +29,16 @@ NEVER_CLIPPED = (
     "noise takes the iterates anywhere."
 )
 """What the theorems on strongly convex objectives are read by."""
+OUTPUT = (
+    "The output is over x^1, ..., x^T; the lemmas behind it bound x^0, ..., x^{T-1}. The counterexamples of many "
+    "rounds hold in both readings."
+)
+"""A slip of both theorems."""
+ROUND_PART = (
+    "Decided is what one round must keep so that T rounds add up to the bound; what remains, that they do, is decided "
+    "by the algebra of the step size."
+)
+"""What checks of one round of a theorem decide."""
 
 _GAP = r"(\mathbb{E}[F(x^{t-1})] - F(x^*))"
 _ALL = (
@@ -91,12 +101,18 @@ def averaged(s: Mapping[str, Any]) -> Any:
     return variance(s) / (s["K"] * s["l"] * s["M"])
 
 
+def logarithm(s: Mapping[str, Any], W: Any) -> Any:
+    """L = ln max(e, mu^2 D_0^2 T/W), of the letters as sympy symbols."""
+    return sp.log(sp.Max(sp.E, s["mu"] ** 2 * s["D0"] ** 2 * s["T"] / W))
+
+
 def log_factor(mu: float, D0: float, T: float, W: float) -> float:
-    """L, 1 for W = 0, where the term that it multiplies is 0."""
+    """The same of numbers; 1 for W = 0, where the term that it multiplies is 0."""
     return math.log(max(math.e, mu**2 * D0**2 * T / W)) if W else 1.0
 
 
-def _sampling(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+def sampling(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
+    """Why too few users or records take part, if so."""
     for rate, number, what in (("l", "M", "users"), ("s", "R", "records")):
         if not 0 < values[rate] <= 1:
             return f"{rate} = {values[rate]} does not lie in (0, 1]"
@@ -170,7 +186,7 @@ def _long_enough(problem: Problem | None, values: Mapping[str, Any]) -> str | No
     return None if values["T"] >= least * (1 - 1e-12) else f"T = {values['T']} is below {float(least):.6g}"
 
 
-SAMPLING = Assumption("lM >= 1 users in a round and sR >= 1 records in a local step", _sampling)
+SAMPLING = Assumption("lM >= 1 users in a round and sR >= 1 records in a local step", sampling)
 ROUNDS = Assumption("T >= 1", _rounds)
 SMOOTH = Assumption("each F_i is nu-smooth (Assumption 2)", _smooth)
 GRADIENTS = Assumption(

@@ -31,11 +31,10 @@ def local_phase(
 ) -> list[Vector]:
     """The points of K local steps of client i. errors: of the gradient in step k, called ("error", t, i, k)."""
 
-    def stochastic(k: int, y: Vector) -> Vector:
-        g = world.gradient(i, y)
-        return g + world.error("error", t, i, k, run=run) if errors else g
+    def gradient(k: int, y: Vector) -> Vector:
+        return world.stochastic_gradient(i, y, "error", t, i, k, run=run) if errors else world.gradient(i, y)
 
-    return local_steps(world, i, x, eta, [partial(stochastic, k) for k in range(K)])
+    return local_steps(world, i, x, eta, [partial(gradient, k) for k in range(K)])
 
 
 def draws(world: World, size: int, sampling: str = "without") -> tuple[tuple[int, Run], ...]:

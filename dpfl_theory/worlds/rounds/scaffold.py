@@ -9,7 +9,7 @@ from typing import Any
 from dpfl_theory.worlds.base import Vector, World, average
 from dpfl_theory.worlds.rounds.fedavg import local_steps
 
-__all__ = ["Scaffold", "scaffold"]
+__all__ = ["Scaffold", "scaffold", "warm_start"]
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,17 @@ class Scaffold:
     c_i: tuple[Vector, ...]
     paths: tuple[tuple[Vector, ...], ...] = ()
     cohort: tuple[int, ...] = ()
+
+
+def warm_start(world: World, x: Vector, K: int) -> Scaffold:
+    """Before the first round: each user's control variate is the mean of K stochastic gradients at x, whose errors are
+    called ("error", "warm", i, k)."""
+
+    def variate(i: int) -> Vector:
+        return average([world.stochastic_gradient(i, x, "error", "warm", i, k) for k in range(K)])
+
+    own = tuple(variate(i) for i in range(world.clients))
+    return Scaffold(x, average(own), own)
 
 
 def scaffold(
@@ -48,8 +59,8 @@ def scaffold(
 
         def corrected(k: int, i: int = i) -> Callable[[Vector], Vector]:
             def step(y: Vector) -> Vector:
-                g = world.gradient(i, y)
-                return (g + world.error("error", t, i, k) if errors else g) - c_i[i] + c
+                g = world.stochastic_gradient(i, y, "error", t, i, k) if errors else world.gradient(i, y)
+                return g - c_i[i] + c
 
             return step
 

@@ -35,6 +35,7 @@ from typing import Any
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Performance
 from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.statements.noble2022._utility import ROUND_PART
 from dpfl_theory.statements.noble2022.fedavg._step_size import RoundConstants, kept
 from dpfl_theory.statements.symbolic import decided, errors
 from dpfl_theory.worlds.base import Vector, average, expected
@@ -137,10 +138,6 @@ def _local_steps() -> dict[str, tuple[Any, Any]]:
     }
 
 
-_PART = (
-    "Decided is what one round must keep so that T rounds add up to the bound; what remains, that they do, is decided "
-    "by the algebra of the step size."
-)
 _STEP = (
     "Decided is what a step from a free point costs a round at most; what remains is the drift up to that point, which "
     "the proof of the round has, and the sum over T rounds."
@@ -166,49 +163,32 @@ def performance(statement: Statement, instance: Mapping[str, Any], claim: RoundC
     problem.add_constraint(V >= 0)
     problem.add_constraint(G2 >= 0)
     world = FunctionClass(problem, functions, V)
-    gradients = [world.gradient(i, x) for i in range(M)]
-    slope = world.square(average(gradients))
-    problem.add_constraint(average([world.square(g) for g in gradients]) <= G2 + B**2 * slope)
+    slope, squares = world.square(world.mean_gradient(x)), [world.square(world.gradient(i, x)) for i in range(M)]
+    problem.add_constraint(average(squares) <= G2 + B**2 * slope)
     share = size / M
     right = step**2 * (float(stated.noise) * V / (K * size) + float(stated.users) * (1 - share) / size * G2)
     right = right + float(stated.drift) * step**3 / size * G2
-    sides = _descent if kind == "non-convex" else _distance
 
     def following() -> Vector:
         return fedavg(world, x, step / (K * eta_g), eta_g, K, size, errors=True).x
 
-    before, after, progress = sides(world, x, following)
+    before, after, progress = _SIDES[kind](world, x, following)
     left = after + float(stated.gain) * step * progress
     return Performance(problem, left, (1 - mu * step / 2) * before + right, f"one round of DP-FedAvg, {kind}")
 
 
 def _distance(world: FunctionClass, x: Vector, following: Callable[[], Vector]) -> tuple[Any, Any, Any]:
     """||x - x*||^2, its expectation after the round, and F(x) - F*. The last errors only add their variance."""
-    from PEPit import Expression
-
-    star, users = world.zero, range(world.clients)
-    rest = star
-    for i in users[:-1]:
-        rest = rest - world.gradient(i, star)
-    world.functions[-1].add_point((star.known, rest.known, Expression()))
+    star = world.minimiser_at_origin()
     after = expected(world, lambda: {"distance": world.square(following())})["distance"]
-    return world.square(x), after, average([world.value(i, x) - world.value(i, star) for i in users])
+    return world.square(x), after, world.mean_value(x) - world.mean_value(star)
 
 
 def _descent(world: FunctionClass, x: Vector, following: Callable[[], Vector]) -> tuple[Any, Any, Any]:
     """F(x) - F*, its expectation after the round, and ||grad F(x)||^2."""
-    from PEPit import Expression
-
-    least, users = Expression(), range(world.clients)
-
-    def excess(point: Vector) -> Any:
-        value = average([world.value(i, point) for i in users]) - least
-        world.problem.add_constraint(value >= 0)
-        return value
-
-    before = excess(x)
-    after = expected(world, lambda: {"excess": excess(following())})["excess"]
-    return before, after, world.square(average([world.gradient(i, x) for i in users]))
+    before = world.excess(x)
+    after = expected(world, lambda: {"excess": world.excess(following())})["excess"]
+    return before, after, world.square(world.mean_gradient(x))
 
 
 def drift(statement: Statement, instance: Mapping[str, Any], price: float | None = None) -> Performance:
@@ -217,29 +197,22 @@ def drift(statement: Statement, instance: Mapping[str, Any], price: float | None
     The round keeps the gain that the statement's bound needs for ``price`` eta~ ||y - x||^2, by default what the proof
     makes of the drift.
     """
-    from PEPit import PEP, Expression, Point
+    from PEPit import PEP, Point
 
     kind, mu = str(instance["class"]), float(Fraction(str(instance.get("mu", 0))))
     step, claim = float(Fraction(str(instance["step"]))) / 16, kept(statement, kind)
     if price is None:
         price = float(cost(kind, step, mu, float(claim.split)))
     problem = PEP()
-    (f,) = declared(problem, kind, 1, mu)
-    x, y = problem.set_initial_point(), Point()
-    new = x - step * f.gradient(y)
-    if kind == "non-convex":
-        least = Expression()
-        before, after, progress = f(x) - least, f(new) - least, f.gradient(x) ** 2
-        problem.add_constraint(before >= 0)
-    else:
-        star = Point(is_leaf=False, decomposition_dict={})
-        f.add_point((star, star, Expression()))
-        before, after, progress = x**2, new**2, f(x) - f(star)
-    right = (1 - mu * step / 2) * before + price * step * (y - x) ** 2
+    world = FunctionClass(problem, declared(problem, kind, 1, mu))
+    x, y = Vector(problem.set_initial_point()), Vector(Point())
+    before, after, progress = _SIDES[kind](world, x, lambda: x - step * world.gradient(0, y))
+    right = (1 - mu * step / 2) * before + price * step * world.square(y - x)
     left = after + float(claim.gain) * step * progress
     return Performance(problem, left, right, f"one step from a free point, {kind}")
 
 
+_SIDES = {"convex": _distance, "strongly convex": _distance, "non-convex": _descent}
 _SIZES: tuple[dict[str, Any], ...] = (
     {"M": 1, "size": 1, "K": 2, "B": 1},
     {"M": 2, "size": 1, "K": 1, "B": 1},
@@ -268,5 +241,5 @@ def checks(kind: str) -> tuple[Check, ...]:
             at = f"M = {i['M']}, lM = {i['size']}, K = {i['K']}, B = {i['B']}, step {step}"
             at += f", mu = {i['mu']}" if "mu" in i else ""
             instance = {"class": kind, **_MORE[kind], **i, "step": step}
-            found.append(Check("worst-case", f"one round, {at}", performance, instance, part=_PART))
+            found.append(Check("worst-case", f"one round, {at}", performance, instance, part=ROUND_PART))
     return tuple(found)

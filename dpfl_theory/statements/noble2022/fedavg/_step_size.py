@@ -17,7 +17,7 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import Letters, evaluate, letters_of, sides_of
 from dpfl_theory.statements.model import Statement
-from dpfl_theory.statements.noble2022._utility import log_factor
+from dpfl_theory.statements.noble2022._utility import log_factor, variance
 from dpfl_theory.statements.symbolic import all_equal
 
 __all__ = [
@@ -76,9 +76,8 @@ def coefficients(kind: str, v: Mapping[str, Any], number: Any = float) -> tuple[
     """
     claim = ROUNDS[kind]
     unit = v["nu"] if kind == "non-convex" else 1
-    V = v["varsigma"] ** 2 / (v["s"] * v["R"]) + v["Sigma"] ** 2
     cohort = v["l"] * v["M"]
-    noise = number(claim.noise / claim.gain) * unit * V / (v["K"] * cohort)
+    noise = number(claim.noise / claim.gain) * unit * variance(v) / (v["K"] * cohort)
     users = number(claim.users / claim.gain) * unit * (1 - v["l"]) * v["G"] ** 2 / cohort
     return noise, users, number(claim.drift / claim.gain) * unit * v["nu"] * v["G"] ** 2 / cohort
 

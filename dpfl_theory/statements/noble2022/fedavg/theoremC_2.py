@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.formula import Letters
@@ -15,9 +15,6 @@ from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._causes import FIXED_STEP
 from dpfl_theory.statements.noble2022.scaffold.theoremC_1 import WHY_FALSE
 
-if TYPE_CHECKING:
-    pass
-
 _COMMON = ("c", "eta_g", "eta_l", "nu", "M", "l", "R", "s", "K", "T", "varsigma", "Sigma", "G", "B")
 
 
@@ -28,11 +25,10 @@ def _steps(s: Letters) -> Mapping[str, Any]:
 
 
 def _strongly_convex(s: Letters) -> Sides:
-    variance = s.varsigma**2 / (s.s * s.R) + s.Sigma**2
     return Sides(
         {"excess": s.excess},
         {
-            "noise": s.c * variance / (s.mu * s.T * s.K * s.l * s.M),
+            "noise": s.c * noble.averaged(s) / (s.mu * s.T),
             "sampling of users": s.c * (1 - s.l) * s.G**2 / (s.mu * s.T * s.l * s.M),
             "heterogeneity": s.c * s.nu * s.G**2 / (s.mu**2 * s.T**2),
             "start": s.c * s.mu * s.D0**2 * sp.exp(-s.mu / (16 * (1 + s.B**2) * s.nu) * s.T),
@@ -67,13 +63,10 @@ def _non_convex(s: Letters) -> Sides:
 
 
 _OUTPUT = (
-    "The output is over x^1, ..., x^T; the lemmas behind it bound x^0, ..., x^{T-1}. The counterexamples of many "
-    "rounds hold in both readings.",
+    noble.OUTPUT,
     "The theorem stands 'under Assumptions 2 and 3'; G and B are those of Assumption 4, which is added here.",
     "Algorithm 2 sets y_i^0 to x^t, which is not known yet; x^{t-1} is meant.",
 )
-_FLOOR = {"nu": "10", "mu": "1", "M": "1", "Sigma": "1", "T": [10**4, 10**8, 10**12, 10**16]}
-
 STRONGLY_CONVEX: Statement = Statement(
     id="noble2022.theoremC.2.strongly-convex",
     kind="theorem",
@@ -104,20 +97,7 @@ STRONGLY_CONVEX: Statement = Statement(
     sides=_strongly_convex,
     prescription=_steps,
     checks=(
-        Check(
-            "algebra",
-            "a step that does not shrink with T",
-            lasting.keeps_a_distance,
-            _FLOOR,
-            "violated",
-        ),
-        Check(
-            "algebra",
-            "the same with bounded gradients",
-            lasting.keeps_a_distance,
-            {**{name: value for name, value in _FLOOR.items() if name != "Sigma"}, "varsigma": "1"},
-            "violated",
-        ),
+        *lasting.floors(),
         *private.moderate_runs("fedavg"),
     ),
     smoke=("four users, T = 600, c = 1",),
@@ -181,7 +161,7 @@ CONVEX: Statement = Statement(
             lasting.starts_at_the_minimiser("D0"),
             expected="violated",
         ),
-        lasting.bent(),
+        lasting.two_slopes(),
         *first.checks("excess", "fedavg"),
     ),
     expected="violated",
@@ -247,7 +227,7 @@ NON_CONVEX: Statement = Statement(
             lasting.starts_at_the_minimiser("F0"),
             expected="violated",
         ),
-        lasting.lasting(),
+        lasting.noise_stays(),
         *first.checks("gradient", "fedavg"),
     ),
     expected="violated",

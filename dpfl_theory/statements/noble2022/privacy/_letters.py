@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.statements.model import Assumption, Symbol
+from dpfl_theory.statements.noble2022 import _utility as noble
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
-PAPER = "noble2022"
+PAPER = noble.PAPER
 
 _ALL = (
     Symbol("epsilon", "privacy budget", (0, 0), "positive", r"\epsilon"),
@@ -32,11 +33,7 @@ _ALL = (
     Symbol("cgf_floor", "the same at the next integer below", (0, 0), "nonnegative", r"K_M(\lfloor\lambda\rfloor)"),
     Symbol("cgf_ceiling", "the same at the next integer above", (0, 0), "positive", r"K_M(\lceil\lambda\rceil)"),
     Symbol("sigma_g", "standard deviation of the noise over the sensitivity", (0, 0), "positive", r"\sigma_g"),
-    Symbol("M", "number of users", (0, 0), "integer", "M"),
-    Symbol("R", "records of a user", (0, 0), "integer", "R"),
-    Symbol("l", "share of the users in a round", (0, 0), "probability", "l"),
-    Symbol("s", "share of the records in a local step", (0, 0), "probability", "s"),
-    Symbol("K", "local steps in a round", (0, 0), "integer", "K"),
+    *noble.letters("M", "R", "l", "s", "K"),
     Symbol("T", "number of rounds, or of composed mechanisms", (0, 0), "integer", "T"),
     Symbol("u", "the constant of the hypotheses and of the noise", (0, 0), "positive", "u"),
     Symbol("v", "the constant of the guarantee", (0, 0), "positive", "v"),
@@ -66,17 +63,8 @@ def _noise(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     return None if values["sigma_g"] > 0 else f"sigma_g = {values['sigma_g']} is not positive"
 
 
-def _sampling(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    for rate, number, what in (("l", "M", "users"), ("s", "R", "records")):
-        if not 0 < values[rate] <= 1:
-            return f"{rate} = {values[rate]} does not lie in (0, 1]"
-        if values[rate] * values[number] < 1 - 1e-9:
-            return f"{rate} {number} = {values[rate] * values[number]} {what} are less than one"
-    return None
-
-
 DELTA = Assumption("0 < delta < 1", _delta)
 ORDER = Assumption("alpha > 1", _order)
 RATE = Assumption("0 < q < 1", _rate)
 NOISE = Assumption("sigma_g > 0", _noise)
-SAMPLING = Assumption("0 < l <= 1 and 0 < s <= 1, with lM >= 1 users and sR >= 1 records", _sampling)
+SAMPLING = Assumption("0 < l <= 1 and 0 < s <= 1, with lM >= 1 users and sR >= 1 records", noble.sampling)

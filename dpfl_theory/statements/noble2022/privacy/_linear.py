@@ -14,10 +14,27 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
 
-__all__ = ["Form", "Run", "cohort_sequences", "squared_distance"]
+from dpfl_theory.worlds.base import Vector
+from dpfl_theory.worlds.rational import Quadratics
+from dpfl_theory.worlds.rounds.fedavg import FedAvg, fedavg
+from dpfl_theory.worlds.rounds.scaffold import Scaffold, scaffold
+
+__all__ = ["Given", "Run", "cohort_sequences", "forms_of", "squared_distance"]
 
 Form = list[Fraction]
 """Coefficients of the record's presence and of each noise variable."""
+
+
+class Given(Quadratics):
+    """Users with gradients a_i x, to which the record adds ``sign`` for user 0; errors of variance 1; the cohort is
+    given."""
+
+    def __init__(self, heard: tuple[int, ...], curvatures: Sequence[Fraction], sign: int = 1) -> None:
+        super().__init__(curvatures, [-sign, *[0] * (len(curvatures) - 1)], {"error": 1})
+        self.heard = heard
+
+    def cohort(self, size: int, replacement: bool = False) -> tuple[int, ...]:
+        return self.heard
 
 
 @dataclass(frozen=True)
@@ -41,40 +58,37 @@ class Run:
     local_step: Fraction = Fraction(1)
     global_step: Fraction = Fraction(1)
 
-    def views(self, scaffold: bool) -> tuple[list[Form], list[Form], list[Form]]:
-        """What the server sees (all messages), what third parties see in all rounds, and in the last one.
-
-        The lines of Algorithm 1, and of Algorithm 2 when ``scaffold`` is False.
-        """
-        steps, eta, size = self.local_steps, self.local_step, len(self.cohorts[0])
-        total = 1 + sum(len(c) for c in self.cohorts) * steps
-        fresh = iter(range(1, total))
-        zero = [Fraction(0)] * total
-        x, c, own = zero, zero, [zero] * self.users
-        messages: list[Form] = []
-        models: list[list[Form]] = []
+    def views(self, control: bool) -> tuple[list[Form], list[Form], list[Form]]:
+        """What the server sees (all messages), what third parties see in all rounds, and in the last one: of
+        DP-SCAFFOLD, or of DP-FedAvg without ``control``."""
+        K, zero, size = self.local_steps, Vector(Fraction(0)), len(self.cohorts[0])
+        now: Scaffold | FedAvg = Scaffold(zero, zero, (zero,) * self.users) if control else FedAvg(zero)
+        messages: list[Vector] = []
+        models: list[list[Vector]] = []
         for t, cohort in enumerate(self.cohorts):
-            sums = [zero, zero]
-            for i in cohort:
-                y = x
-                for _ in range(steps):
-                    gradient = _scaled(y, self.curvatures[i] if self.curvatures else Fraction(0))
-                    gradient[next(fresh)] += 1
-                    if i == 0:
-                        gradient[0] += self.signs[t] if self.signs else 1
-                    correction = _plus(c, own[i], Fraction(-1)) if scaffold else zero
-                    y = _plus(y, _plus(gradient, correction), -eta)
-                change = [_plus(y, x, Fraction(-1))]
-                if scaffold:
-                    variate = _plus(_plus(own[i], c, Fraction(-1)), change[0], -1 / (steps * eta))
-                    change.append(_plus(variate, own[i], Fraction(-1)))
-                    own[i] = variate
-                messages += change
-                sums = [_plus(a, b) for a, b in zip(sums, change)] + sums[len(change) :]
-            x = _plus(x, sums[0], self.global_step / size)
-            c = _plus(c, sums[1], Fraction(1, self.users))  # l/(lM)
-            models.append([x, c] if scaffold else [x])
-        return messages, [form for seen in models for form in seen], models[-1]
+            world = Given(cohort, self.curvatures or (Fraction(0),) * self.users, self.signs[t] if self.signs else 1)
+            x = now.x
+            if isinstance(now, Scaffold):
+                own = now.c_i
+                now = scaffold(world, now, self.local_step, self.global_step, K, size, t=t)
+                messages += [m for i in cohort for m in (now.paths[i][K] - x, now.c_i[i] - own[i])]
+                models.append([now.x, now.c])
+            else:
+                now = fedavg(world, x, self.local_step, self.global_step, K, size, t=t, errors=True)
+                messages += [now.paths[i][K] - x for i in cohort]
+                models.append([now.x])
+        forms = forms_of([*messages, *(v for seen in models for v in seen)])
+        return forms[: len(messages)], forms[len(messages) :], forms[-len(models[-1]) :]
+
+
+def forms_of(vectors: Sequence[Vector]) -> list[Form]:
+    """Their coefficients: of the record's presence, which is what is known of them, and of each error in any of them.
+
+    >>> forms_of([Vector(Fraction(1), {"e": Fraction(2)}), Vector(Fraction(0), {"f": Fraction(3)})])
+    [[Fraction(1, 1), Fraction(2, 1), Fraction(0, 1)], [Fraction(0, 1), Fraction(0, 1), Fraction(3, 1)]]
+    """
+    names = list(dict.fromkeys(name for v in vectors for name in v.errors))
+    return [[v.known, *(v.errors.get(name, Fraction(0)) for name in names)] for v in vectors]
 
 
 def squared_distance(view: Sequence[Form]) -> Fraction:
@@ -104,12 +118,8 @@ def cohort_sequences(users: int, size: int, rounds: int) -> Iterator[tuple[tuple
     return product(combinations(range(users), size), repeat=rounds)
 
 
-def _plus(a: Sequence[Fraction], b: Sequence[Fraction], factor: Fraction = Fraction(1)) -> Form:
+def _plus(a: Sequence[Fraction], b: Sequence[Fraction], factor: Fraction) -> Form:
     return [p + factor * q for p, q in zip(a, b)]
-
-
-def _scaled(a: Sequence[Fraction], factor: Fraction) -> Form:
-    return [factor * p for p in a]
 
 
 def _inner(a: Sequence[Fraction], b: Sequence[Fraction]) -> Fraction:

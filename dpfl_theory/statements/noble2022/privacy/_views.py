@@ -24,6 +24,7 @@ from itertools import product
 from typing import Any
 
 from dpfl_theory.lazy import mpmath
+from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
 from dpfl_theory.statements.noble2022.privacy._linear import Run, cohort_sequences, squared_distance
 
 __all__ = [
@@ -33,7 +34,6 @@ __all__ = [
     "alternating",
     "delta_limits",
     "letters_at",
-    "mechanism",
     "mixture_of_participations",
     "sampled_low",
     "third_party_low",
@@ -128,28 +128,11 @@ def letters_at(point: Mapping[str, Any], **more: Any) -> dict[str, Any]:
     return {**known, "s": point["s"], "R": point["R"], "sigma_g": point["sigma_g"], **more}
 
 
-def mechanism(name: str, point: Mapping[str, Any], view: str) -> Any:
-    """The mechanism of this name at a point, seen by a third party or by the server."""
-    from dpfl_theory.privacy.mechanisms import get
-
-    described: Any = get(name)
-    return described(
-        users=point["M"],
-        records=point["R"],
-        user_rate=point["m"] / point["M"],
-        record_rate=point["s"],
-        local_steps=point.get("K", 1),
-        noise_multiplier=float(point["sigma_g"]),
-        rounds=point["T"],
-        view=view,
-    )
-
-
 def delta_limits(name: str, point: Mapping[str, Any], view: str) -> Any:
     """Its certified limits of delta at the point's epsilon."""
     from dpfl_theory.privacy.accounting import account
 
-    return account(mechanism(name, point, view), epsilon=float(point["epsilon"])).delta
+    return account(formulas.mechanism(name, letters_at(point), view), epsilon=float(point["epsilon"])).delta
 
 
 LEVEL = (

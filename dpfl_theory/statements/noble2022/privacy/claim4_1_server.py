@@ -10,7 +10,8 @@ from dpfl_theory.statements.claims import PrivacyClaim, PrivacyPoint
 from dpfl_theory.statements.model import Check, Remark, Source, Statement
 from dpfl_theory.statements.noble2022.privacy import _views as views
 from dpfl_theory.statements.noble2022.privacy._letters import NOISE, PAPER, SAMPLING, letters
-from dpfl_theory.statements.noble2022.privacy._linear import Form, Run, cohort_sequences, squared_distance
+from dpfl_theory.statements.noble2022.privacy._linear import Given, Run, cohort_sequences, forms_of, squared_distance
+from dpfl_theory.worlds.rounds.scaffold import scaffold, warm_start
 
 
 def _same_distances(_: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
@@ -21,7 +22,7 @@ def _same_distances(_: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
                 curvatures = tuple(Fraction(x) for x in bent)
                 for cohorts in cohort_sequences(users, size, rounds):
                     run = Run(users, cohorts, steps, views.alternating(rounds), curvatures, Fraction(1, 2))
-                    ours, theirs = (squared_distance(run.views(scaffold)[0]) for scaffold in (True, False))
+                    ours, theirs = (squared_distance(run.views(control)[0]) for control in (True, False))
                     at = {"M": users, "R": 1, "l": size / users, "s": 1, "K": steps, "T": rounds, "sigma_g": 1}
                     at |= {"cohorts": str(cohorts), "curvatures": ", ".join(bent)}
                     found.append(PrivacyPoint(at, theirs, ours, ours))
@@ -34,32 +35,25 @@ def _same_distances(_: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
     return PrivacyClaim("mu^2 of the server's view of DP-SCAFFOLD", points, proof, "==")
 
 
-def _noisy(user: int, place: int, noises: int) -> Form:
-    """User's gradient with its own noise, in units in which a mean of K noises has variance 1."""
-    form = [Fraction(0)] * (1 + noises)
-    form[0], form[1 + place] = Fraction(user == 0), Fraction(1)
-    return form
-
-
 def _warm(counted: bool) -> Callable[[Statement, Mapping[str, Any]], PrivacyClaim]:
     """Round 1 after the warm start at s = 1, exactly: the server sees y_i^1 and c_i^1 of the cohort, and the c_i^0 of
     the warm round too if that is counted; DP-FedAvg has as many rounds as are counted.
 
-    Gradients are constant and the record moves user 0's by 1: c_i^0 = g_i + xi_i and c_i^1 = g_i + xi_i' are means of K
-    noisy gradients, and y_i^1 - x^0 = -K eta_l (c_i^1 - c_i^0 + c^0).
+    Gradients are constant and the record moves user 0's by 1.
     """
 
     def build(_: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
         def points() -> list[PrivacyPoint]:
             found = []
             for users, size, steps in instance["sizes"]:
-                before = [_noisy(i, i, users + size) for i in range(users)]
-                mean = [sum(column) / users for column in zip(*before)]
-                after = [_noisy(i, users + i, users + size) for i in range(size)]
-                moved = [[a - b + c for a, b, c in zip(new, old, mean)] for new, old in zip(after, before)]
-                seen = squared_distance([*moved, *after, *(before if counted else [])])
+                cohort = tuple(range(size))
+                world = Given(cohort, (Fraction(0),) * users)
+                before = warm_start(world, world.zero, steps)
+                after = scaffold(world, before, world.one, world.one, steps, size)
+                messages = [v for i in cohort for v in (after.paths[i][steps], after.c_i[i])]
+                seen = squared_distance(forms_of([*messages, *(before.c_i if counted else ())]))
                 at = {"M": users, "R": 1, "l": size / users, "s": 1, "K": steps, "T": 1 + counted, "sigma_g": 1}
-                found.append(PrivacyPoint(at, Fraction(steps * (1 + counted)), steps * seen, steps * seen))
+                found.append(PrivacyPoint(at, Fraction(steps * (1 + counted)), seen, seen))
             return found
 
         return PrivacyClaim("mu^2 of the server's view of DP-SCAFFOLD-warm", points, "all sizes", "==")

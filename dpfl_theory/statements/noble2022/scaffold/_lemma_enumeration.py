@@ -1,29 +1,21 @@
 """Rounds of DP-SCAFFOLD-warm over every draw of records, signs and cohorts, as fractions: Lemmas C.4 to C.7 for users
-with Huber losses, whose errors depend on where they are.
-
-The users are those of `RecordUser`, the lines those of Algorithm 1. A user outside the cohort takes its steps unseen;
-only its drift is needed, which its own outcomes give.
-"""
+with Huber losses, whose errors depend on where they are."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from itertools import combinations, pairwise, product
+from itertools import pairwise
 from typing import Any
 
 from dpfl_theory.statements.claims import Values
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.model import checks as checks_of
 from dpfl_theory.statements.noble2022._moments import RoundMoments
-from dpfl_theory.statements.noble2022.scaffold._user_records import (
-    RecordUser,
-    Steps,
-    fresh,
-    noise_of,
-    steps_of,
-    users_of,
-)
+from dpfl_theory.statements.noble2022.scaffold._round_performance import mean_square
+from dpfl_theory.statements.noble2022.scaffold._user_records import Records, RecordUser, records_of
+from dpfl_theory.worlds.base import Vector, expected
+from dpfl_theory.worlds.rounds.scaffold import scaffold, warm_start
 
 __all__ = ["CONVEX", "checks", "enumerated_rounds", "rounds_of"]
 
@@ -43,74 +35,58 @@ def _minimiser(users: Sequence[RecordUser]) -> Fraction:
 
 
 def enumerated_rounds(
-    users: Sequence[RecordUser], steps: Steps, size: int, eta_g: Fraction, start: Fraction, count: int
+    world: Records, K: int, eta: Fraction, size: int, eta_g: Fraction, start: Fraction, count: int
 ) -> list[RoundMoments]:
-    """The moments of the first rounds, by recursion over all equally likely outcomes.
+    """The moments of the first rounds, over all outcomes. Every user is as likely in the cohort, which so shows the
+    drift of all of them.
 
     >>> one = RecordUser(((Fraction(1), Fraction(-1), Fraction(9)), (Fraction(1), Fraction(1), Fraction(9))))
-    >>> found = enumerated_rounds([one], Steps(1, Fraction(1, 24), 1, Fraction(0)), 1, Fraction(1), Fraction(2), 1)[0]
+    >>> world = Records([one], 1, Fraction(0))
+    >>> (found,) = enumerated_rounds(world, 1, Fraction(1, 24), 1, Fraction(1), Fraction(2), 1)
     >>> found.move == Fraction(1, 24) ** 2 * (4 + 1), found.gap == 2, found.lag_after == found.move
     (True, True, True)
     """
-    M, K = len(users), steps.K
-    cohorts = list(combinations(range(M), size))
-    star = _minimiser(users)
-    least = sum((u.value(star) for u in users), Fraction(0)) / M
-    out = [RoundMoments() for _ in range(count)]
-    still = Steps(K, Fraction(0), steps.drawn, steps.noise)  # all K draws at x^0
+    everyone, star = range(world.clients), Vector(_minimiser(world.users))
 
-    def mean_square(points: Sequence[Sequence[Fraction]], x: Fraction) -> Fraction:
-        return sum(((p - x) ** 2 for own in points for p in own), Fraction(0)) / (M * K)
+    def excess(x: Vector) -> Fraction:
+        return sum((world.value(i, x) - world.value(i, star) for i in everyone), Fraction(0)) / world.clients
 
-    def visit(
-        t: int, weight: Fraction, x: Fraction, own: Sequence[Fraction], lagged: Sequence[Sequence[Fraction]]
-    ) -> None:
-        if t == count:
-            return
-        m, c = out[t], sum(own, Fraction(0)) / M
-        slope = sum((u.gradient(x) for u in users), Fraction(0)) / M
-        m.distance += weight * (x - star) ** 2
-        m.gap += weight * (sum((u.value(x) for u in users), Fraction(0)) / M - least)
-        m.slope += weight * slope**2
-        m.lag += weight * mean_square(lagged, x)
-        found = [steps_of(u, x, c - own[i], steps, fresh) for i, u in enumerate(users)]
-        for mine in found:
-            each = weight / (len(mine) * M * K)
-            m.drift += each * sum(((p - x) ** 2 for o in mine for p in o.points[1:]), Fraction(0))
-        for cohort in cohorts:
-            share = weight / len(cohorts)
-            for i in cohort:
-                share /= len(found[i])
-            for outcomes in product(*(found[i] for i in cohort)):
-                after = x + eta_g * sum((o.points[K] - x for o in outcomes), Fraction(0)) / size
-                new, points = list(own), list(lagged)
-                for i, o in zip(cohort, outcomes):
-                    new[i] = own[i] - c + (x - o.points[K]) / (K * steps.eta)
-                    points[i] = o.points[:K]
-                m.move += share * (after - x) ** 2
-                m.lag_after += share * mean_square(points, after)
-                m.distance_after += share * (after - star) ** 2
-                visit(t + 1, share, after, new, points)
+    def observed() -> Mapping[tuple[int, str], Fraction]:
+        found: dict[tuple[int, str], Fraction] = {}
+        now, lagged = warm_start(world, Vector(start), K), [(Vector(start),) * K] * world.clients
+        for t in range(count):
+            x = now.x
+            now = scaffold(world, now, eta, eta_g, K, size)
+            seen = {
+                "distance": world.square(x - star),
+                "gap": excess(x),
+                "slope": world.square(world.mean_gradient(x)),
+                "lag": mean_square(world, lagged, x),
+                "drift": mean_square(world, [now.paths[i][1:] for i in now.cohort], x),
+            }
+            lagged = [now.paths[i][:K] if i in now.cohort else old for i, old in enumerate(lagged)]
+            seen |= {
+                "move": world.square(now.x - x),
+                "lag_after": mean_square(world, lagged, now.x),
+                "distance_after": world.square(now.x - star),
+            }
+            found |= {(t, name): value for name, value in seen.items()}
+        return found
 
-    warm = [[o.noisy / K for o in steps_of(u, start, Fraction(0), still, fresh)] for u in users]
-    starts = list(product(*warm))
-    for own in starts:
-        visit(0, Fraction(1, len(starts)), start, own, [[start] * K] * M)
-    return out
+    found = expected(world, observed)
+    return [RoundMoments(**{name: value for (t, name), value in found.items() if t == s}) for s in range(count)]
 
 
 def rounds_of(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """Every round by the letters of Lemmas C.4 to C.7, with mu = 0."""
-    users, steps = users_of({**instance, "eta_l nu": "1"})
-    K, M, size, eta_g = steps.K, len(users), int(instance["size"]), Fraction(instance["eta_g"])
-    nu, start, step = 1 / steps.eta, Fraction(instance["start"]), Fraction(instance["eta~ nu"]) * steps.eta
-    steps = Steps(K, step / (K * eta_g), steps.drawn, steps.noise)
-    known = {"eta": step, "eta_g": eta_g, "nu": nu, "mu": 0, "K": K, "l": Fraction(size, M), "M": M}
+    world, nu = records_of(instance), records_of(instance).smoothness
+    K, M, size, eta_g = int(instance["K"]), world.clients, int(instance["size"]), Fraction(instance["eta_g"])
+    start, step = Fraction(instance["start"]), Fraction(instance["eta~ nu"]) / nu
+    known = {"eta": step, "eta_g": eta_g, "nu": nu, "mu": 0, "K": K, "l": Fraction(size, M), "M": M, **world.letters}
     known |= {"alpha": Fraction(instance["alpha"])} if "alpha" in instance else {}
-    V, letters = noise_of(users, steps)
-    at = {"M": M, "lM": size, "K": K, "sR": steps.drawn, "V": V}
-    found = enumerated_rounds(users, steps, size, eta_g, start, int(instance["T"]))
-    return [Values({**vars(m), **known, **letters}, {"t": t, **at}) for t, m in enumerate(found, 1)]
+    at = {"M": M, "lM": size, "K": K, "sR": world.drawn, "V": world.variance_bound}
+    found = enumerated_rounds(world, K, step / (K * eta_g), size, eta_g, start, int(instance["T"]))
+    return [Values({**vars(m), **known}, {"t": t, **at}) for t, m in enumerate(found, 1)]
 
 
 _TWO = [[["1", "-1", "3"], ["1", "1", "3"]], [["1/2", "6", "2"], ["0", "0", "1"]]]

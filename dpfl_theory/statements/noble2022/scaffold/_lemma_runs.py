@@ -16,7 +16,19 @@ from dpfl_theory.statements.model import Check, Expected, Statement
 from dpfl_theory.statements.model import checks as checks_of
 from dpfl_theory.statements.noble2022 import _utility as noble
 
-__all__ = ["CORNERS", "EXPECTED", "NOTE", "OUTSIDE", "RUNS", "SAMPLES", "SUMS", "checks", "experiment", "letters"]
+__all__ = [
+    "CORNERS",
+    "EXPECTED",
+    "NOTE",
+    "OUTSIDE",
+    "RUNS",
+    "SAMPLES",
+    "SUMS",
+    "checks",
+    "experiment",
+    "letters",
+    "outside",
+]
 
 Known = Callable[[Mapping[str, float]], Mapping[str, float]]
 """By the letters' values, the means that a run has of what a statement speaks of (`Experiment.known`)."""
@@ -88,6 +100,13 @@ OUTSIDE: dict[str, dict[str, Any]] = {
     "2% of a record more than one of five": _run(_huber(), 1, 2, claimed={"s": 1.02}),
 }
 """Outside the hypotheses: Algorithm 1 rounds numbers of users and records down. They are not simulated."""
+
+
+def outside(*letters: str) -> dict[str, dict[str, Any]]:
+    """Those of `OUTSIDE` that claim another value of one of these letters."""
+    return {name: run for name, run in OUTSIDE.items() if set(run["claimed"]) <= set(letters)}
+
+
 SAMPLES: dict[str, dict[str, Any]] = {
     "one record of five, little noise": _run(_huber(threshold=0.1), 4, 2, distance=20.0, noise=0.001),
     "two records of ten, privacy noise": _run(_huber(records=10), 4, 2, noise=1.0),

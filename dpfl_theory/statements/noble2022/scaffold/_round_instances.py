@@ -109,14 +109,18 @@ def checks(
     limit: Callable[[Fraction], Fraction | None],
     instances: Mapping[str, Mapping[str, Any]],
     expected: str = "holds",
+    named: str = "",
     **more: Any,
 ) -> tuple[Check, ...]:
-    """One check an instance, at the step size ``limit`` of its l (left out where that is no fraction)."""
+    """One check an instance, at the step size ``limit`` of its l (left out where that is no fraction).
+
+    named: the end of each name.
+    """
     found = {}
     for name, instance in instances.items():
         step = limit(Fraction(int(instance["size"]), len(instance["curvatures"])))
         if step is not None:
-            found[f"{name}, eta~ nu = {step}"] = {**instance, "eta~ nu": str(step), **more}
+            found[f"{name}, eta~ nu = {step}{named}"] = {**instance, "eta~ nu": str(step), **more}
     return checks_of("exact", rounds_of, found, expected)
 
 

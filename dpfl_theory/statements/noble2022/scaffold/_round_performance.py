@@ -9,18 +9,18 @@ not need.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.statements.claims import WorstCase
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.model import checks as checks_of
-from dpfl_theory.worlds.base import Vector, average, expected
+from dpfl_theory.worlds.base import Vector, World, average, expected
 from dpfl_theory.worlds.performance import FunctionClass, declared
 from dpfl_theory.worlds.rounds.scaffold import Scaffold, scaffold
 
-__all__ = ["checks", "one_round", "sizes"]
+__all__ = ["checks", "earlier_rounds", "lag", "mean_square", "one_round", "sizes"]
 
 
 def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
@@ -30,7 +30,7 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     instance: class ``convex``, ``strongly convex`` (with mu) or ``non-convex``; M, size, K, eta_g; ``eta~ nu`` over
     l^power/24 is ``step``; noise: whether gradients err. One half of V is the records', the other the noise's.
     """
-    from PEPit import PEP, Expression, Point
+    from PEPit import PEP, Expression
 
     M, size, K = (int(instance[name]) for name in ("M", "size", "K"))
     share, eta_g, mu = (
@@ -46,40 +46,59 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     functions = declared(problem, instance["class"], M, mu)
     x, V = Vector(problem.set_initial_point()), Expression()
     world = FunctionClass(problem, functions, V)
-    if star:  # the origin: the gradients there add up to nothing
-        rest = world.zero
-        for i in range(M - 1):
-            rest = rest - world.gradient(i, world.zero)
-        functions[-1].add_point((world.zero.known, rest.known, Expression()))
-    problem.add_constraint(V >= 0)
-    lagged = tuple(tuple(Vector(Point()) for _ in range(K)) for _ in range(M))
-    own = tuple(average([world.gradient(i, p) for p in points]) for i, points in enumerate(lagged))
-    if instance["noise"]:
-        old = tuple(Vector(Point()) for _ in range(M))
-        for e in old:
-            problem.add_constraint(K * world.square(e) <= V)
-        own = tuple(variate + e for variate, e in zip(own, old))
-    before = Scaffold(x, average(own), own)
+    if star:
+        world.minimiser_at_origin()
+    before, lagged = earlier_rounds(world, x, K, V, bool(instance["noise"]))
 
     def observed() -> Mapping[str, Any]:
         after = scaffold(world, before, eta, eta_g, K, size, errors=bool(instance["noise"]), unseen=True)
-        points = [after.paths[i][:K] if i in after.cohort else lagged[i] for i in range(M)]
         return {
             "move": world.square(after.x - x),
-            "drift": average([world.square(p - x) for path in after.paths for p in path[1:]]),
-            "lag_after": average([world.square(p - after.x) for own_points in points for p in own_points]),
+            "drift": mean_square(world, [path[1:] for path in after.paths], x),
+            "lag_after": lag(world, after, lagged),
             "distance_after": world.square(after.x),
         }
 
     values = {
         "nu": 1.0, "mu": mu, "eta": step, "eta_g": eta_g, "alpha": Fraction(str(instance["power"])),
-        "slope": world.square(average([world.gradient(i, x) for i in range(M)])), "distance": world.square(x),
-        "lag": average([world.square(p - x) for points in lagged for p in points]), **sizes(M, size, K, V),
+        "slope": world.square(world.mean_gradient(x)), "distance": world.square(x),
+        "lag": mean_square(world, lagged, x), **sizes(M, size, K, V),
     }  # fmt: skip
     values |= expected(world, observed)
     if star:
-        values["gap"] = average([world.value(i, x) - world.value(i, world.zero) for i in range(M)])
+        values["gap"] = world.mean_value(x) - world.mean_value(world.zero)
     return WorstCase(problem, values)
+
+
+Paths = tuple[tuple[Vector, ...], ...]
+
+
+def earlier_rounds(world: FunctionClass, x: Vector, K: int, V: Any, noise: bool = True) -> tuple[Scaffold, Paths]:
+    """What earlier rounds may have left at x, and the points where each user's control variate was set; with ``noise``
+    it has an error of its own."""
+    from PEPit import Point
+
+    world.problem.add_constraint(V >= 0)
+    users = range(world.clients)
+    lagged = tuple(tuple(Vector(Point()) for _ in range(K)) for _ in users)
+    own = tuple(average([world.gradient(i, p) for p in lagged[i]]) for i in users)
+    if noise:
+        old = tuple(Vector(Point()) for _ in users)
+        for e in old:
+            world.problem.add_constraint(K * world.square(e) <= V)
+        own = tuple(variate + e for variate, e in zip(own, old))
+    return Scaffold(x, average(own), own), lagged
+
+
+def lag(world: World, after: Scaffold, lagged: Sequence[Sequence[Vector]]) -> Any:
+    """F_t: how far the points of the users' last local steps are from x^t, K of each."""
+    heard = [after.paths[i][: len(old)] if i in after.cohort else old for i, old in enumerate(lagged)]
+    return mean_square(world, heard, after.x)
+
+
+def mean_square(world: World, paths: Iterable[Sequence[Vector]], x: Vector) -> Any:
+    """The mean of ||y - x||^2 over all points of the paths."""
+    return average([world.square(y - x) for path in paths for y in path])
 
 
 def sizes(M: int, size: int, K: int, V: Any) -> dict[str, Any]:
@@ -98,10 +117,17 @@ _SIZES: tuple[dict[str, Any], ...] = (
 )
 
 
-def checks(kind: str, powers: tuple[str, ...] = ("2/3",), **more: Any) -> tuple[Check, ...]:
-    """A round's inequality for several numbers of users and local steps, at the largest step size, with errors."""
+def checks(
+    kind: str,
+    powers: tuple[str, ...] = ("2/3",),
+    of: Callable[[Mapping[str, Any]], bool] = lambda at: True,
+    **more: Any,
+) -> tuple[Check, ...]:
+    """A round's inequality for several numbers of users and local steps, at the largest step size, with errors.
+
+    of: which numbers (M, size, K, perhaps eta_g)."""
     found = {}
-    for at in _SIZES:
+    for at in filter(of, _SIZES):
         for power in powers if at["size"] < at["M"] else powers[:1]:
             name = f"one round, {kind}, M = {at['M']}, lM = {at['size']}, K = {at['K']}"
             name += f", step l^({power})" if len(powers) > 1 else ""

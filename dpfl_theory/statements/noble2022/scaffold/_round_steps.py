@@ -56,11 +56,11 @@ def by_lemma_c2(sharp: Callable[[Letters], Sides]) -> Callable[[Statement, Any],
     return build
 
 
-def whole_step(product: Fraction) -> Callable[[Fraction], Fraction | None]:
+def constant_step(product: Fraction) -> Callable[[Fraction], Fraction | None]:
     """eta~ nu, whatever l is."""
     return lambda share: product
 
 
-def beyond(hypothesis: str) -> dict[str, dict[str, Any]]:
+def just_outside(hypothesis: str) -> dict[str, dict[str, Any]]:
     """One user, on whom only this hypothesis is not met, by 1%."""
     return {f"just outside {hypothesis}": exact.CONVEX["one user"]}

@@ -20,19 +20,17 @@ from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._moments import RoundMoments, Users, rounds, users_of
 from dpfl_theory.statements.noble2022.scaffold import _round_instances as exact
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_4, lemmaC_5, lemmaC_6, lemmaC_7
-from dpfl_theory.worlds.base import Vector, average, expected
-from dpfl_theory.worlds.performance import FunctionClass
-from dpfl_theory.worlds.rounds.scaffold import Scaffold, scaffold
+from dpfl_theory.statements.noble2022.scaffold._round_performance import earlier_rounds, lag, mean_square
+from dpfl_theory.statements.noble2022.scaffold._step_limit import least_slacks, limit
+from dpfl_theory.worlds.base import Vector, expected
+from dpfl_theory.worlds.performance import FunctionClass, declared
+from dpfl_theory.worlds.rounds.scaffold import scaffold
 
-__all__ = ["PART", "combination", "descent", "descent_checks", "kept", "performance", "worst_descents"]
+__all__ = ["combination", "descent", "descent_checks", "kept", "performance", "worst_descents"]
 
 
 Kept = tuple[Fraction, Fraction, Fraction]
 """What multiplies -eta~ ||F'||^2, nu eta~^2 V/(KlM), and nu eta~^2 V/(K eta_g^2)."""
-PART = (
-    "Decided is what one round must keep so that T rounds add up to the bound; what remains, that they do, is decided "
-    "by the algebra of the step size."
-)
 
 
 def kept(statement: Statement) -> Kept:
@@ -68,11 +66,10 @@ def combination(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
 
     With theta = 24 nu eta~/l^(2/3), p = l^(2/3) and h = 1/eta_g^2 in [0, 1] and z = lM/eta_g^2 >= 0 each slack is
     affine in each letter: the corners of the first three decide, where the slack at z = 0 and its increase in z are not
-    negative. The instance may give the noise's factor ("alone") and that of z in it ("shared").
+    negative. The instance may give the noise's factor ("alone") and that of lM/eta_g^2 in it ("shared").
     """
     gain, alone, shared = (sp.Rational(v) for v in kept(statement))
     s = letters_of(lemmaC_4.C4_SHARPENED)
-    theta, p, h, z = sp.symbols("theta p h z", positive=True)
     eta, nu, share, eta_g = s["eta"], s["nu"], s["l"], sp.Symbol("eta_g", positive=True)
 
     def side(lemma: Statement, which: str) -> Any:
@@ -90,23 +87,9 @@ def combination(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     claim = -gain * eta * s["slope"] + nu * eta**2 * W * (alone + shared * share * s["M"] / eta_g**2)
     slack = sp.expand(claim - change)
     scale = {"slope": eta, "drift": nu**2 * eta, "lag": nu**3 * eta**2, "noise": nu * eta**2 * W}
-    least = {}
-    for name, unit in scale.items():
-        part = slack.subs({s[v]: 0 for v in ("slope", "drift", "lag")}) if name == "noise" else slack.coeff(s[name])
-        ratio = sp.simplify(part / unit).subs(s["M"], z * eta_g**2 / share)
-        ratio = ratio.subs(eta, theta * share ** sp.Rational(2, 3) / (24 * nu)).subs(eta_g, 1 / sp.sqrt(h))
-        ratio = sp.expand(sp.simplify(ratio.subs(share, p ** sp.Rational(3, 2))))
-        letters = sorted(ratio.free_symbols, key=str)
-        if not set(letters) <= {theta, p, h, z} or any(sp.degree(ratio, v) > 1 for v in letters):
-            return Outcome(None, f"the slack of {name} is not affine in each letter: {ratio}")
-        for part, what in ((ratio.subs(z, 0), name), (sp.diff(ratio, z), f"{name}, per z")):
-            if part != 0:
-                bounded = [v for v in letters if v != z]
-                ends = product((0, 1), repeat=len(bounded))
-                least[what] = min(part.subs(dict(zip(bounded, c))) for c in ends)
-    shown = ", ".join(f"{name} {value}" for name, value in least.items())
-    fine = all(value >= 0 for value in least.values())
-    return Outcome(True if fine else None, f"the least slack of each coefficient: {shown}", {"slacks": shown})
+    moments = ("slope", "drift", "lag")
+    parts = {name: slack.coeff(s[name]) for name in moments} | {"noise": slack.subs({s[v]: 0 for v in moments})}
+    return least_slacks({name: parts[name] / unit for name, unit in scale.items()}, {**s, "eta_g": eta_g}, "per z")
 
 
 def _one_round(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
@@ -125,53 +108,34 @@ def descent_checks() -> tuple[Check, ...]:
     chosen = {}
     for name, instance in {**exact.CONVEX, **exact.OTHER}.items():
         step = lemmaC_7.largest_step(Fraction(int(instance["size"]), len(instance["curvatures"])), Fraction(0))
-        if "K = 3" not in name:
+        if instance["K"] < 3:
             chosen[f"one round, {name}, eta~ nu = {step}"] = {**instance, "eta~ nu": str(step)}
-    return checks("exact", _one_round, chosen, part=PART)
+    return checks("exact", _one_round, chosen, part=noble.ROUND_PART)
 
 
 def performance(statement: Statement, instance: Mapping[str, Any], claim: Kept | None = None) -> Performance:
     """E F(x^t) - F* + w F_t + gain eta~ ||grad F(x)||^2 <= F(x) - F* + w F_{t-1} + nu eta~^2 V/(KlM) (alone + shared
     lM/eta_g^2), w = 12 nu^3 eta~^2/l, nu = 1, eta~ = l^(2/3)/24, with what the statement's bound needs (`kept`)."""
-    from PEPit import PEP, Expression, Point
-    from PEPit.functions import SmoothFunction
+    from PEPit import PEP, Expression
 
     gain, alone, shared = (float(v) for v in claim or kept(statement))
     M, size, K = (int(instance[name]) for name in ("M", "size", "K"))
     share, eta_g = size / M, float(instance.get("eta_g", 1))
-    step = share ** (2 / 3) / 24
-    eta = step / (K * eta_g)
-    problem = PEP()
-    functions = [problem.declare_function(SmoothFunction, L=1.0) for _ in range(M)]
-    x, V, least = Vector(problem.set_initial_point()), Expression(), Expression()
-    problem.add_constraint(V >= 0)
+    step = limit({"l": share, "nu": 1})
+    weight, problem = 12 * step**2 / share, PEP()
+    functions = declared(problem, "non-convex", M)
+    x, V = Vector(problem.set_initial_point()), Expression()
     world = FunctionClass(problem, functions, V)
-    lagged = tuple(tuple(Vector(Point()) for _ in range(K)) for _ in range(M))
-    old = tuple(Vector(Point()) for _ in range(M))
-    for e in old:
-        problem.add_constraint(K * world.square(e) <= V)
-    own = tuple(average([world.gradient(i, p) for p in lagged[i]]) + old[i] for i in range(M))
-    slope = world.square(average([world.gradient(i, x) for i in range(M)]))
-
-    def excess(point: Vector) -> Any:
-        value = average([world.value(i, point) for i in range(M)]) - least
-        problem.add_constraint(value >= 0)
-        return value
+    before, lagged = earlier_rounds(world, x, K, V)
 
     def observed() -> Mapping[str, Any]:
-        after = scaffold(world, Scaffold(x, average(own), own), eta, eta_g, K, size)
-        points = [after.paths[i][:K] if i in after.cohort else lagged[i] for i in range(M)]
-        value = excess(after.x)
-        return {
-            "value": value,
-            "lag": average([world.square(p - after.x) for own in points for p in own]),
-        }
+        after = scaffold(world, before, step / (K * eta_g), eta_g, K, size)
+        return {"value": world.excess(after.x), "lag": lag(world, after, lagged)}
 
-    start, found = excess(x), expected(world, observed)
-    weight = 12 * step**2 / share
-    before = average([world.square(p - x) for points in lagged for p in points])
-    left = found["value"] + weight * found["lag"] + gain * step * slope
-    right = start + weight * before + step**2 * (alone + shared * size / eta_g**2) / (K * size) * V
+    start, found = world.excess(x), expected(world, observed)
+    left = found["value"] + weight * found["lag"] + gain * step * world.square(world.mean_gradient(x))
+    right = start + weight * mean_square(world, lagged, x)
+    right = right + step**2 * (alone + shared * size / eta_g**2) / (K * size) * V
     return Performance(problem, left, right, "descent over one round, the gain on the left")
 
 
@@ -185,4 +149,4 @@ _SIZES: tuple[dict[str, Any], ...] = (
 def worst_descents() -> tuple[Check, ...]:
     """The descent for several numbers of users and local steps, at the longest step."""
     chosen = {f"descent, M = {i['M']}, lM = {i['size']}, K = {i['K']}": i for i in _SIZES}
-    return checks("worst-case", performance, chosen, part=PART)
+    return checks("worst-case", performance, chosen, part=noble.ROUND_PART)

@@ -14,7 +14,8 @@ from dpfl_theory.statements.claims import Outcome, Values
 from dpfl_theory.statements.formula import evaluate, letters_of, prescription_of
 from dpfl_theory.statements.model import Assumption, Check, Statement, checks
 from dpfl_theory.statements.noble2022 import _utility as noble
-from dpfl_theory.statements.noble2022._moments import below, weighted
+from dpfl_theory.statements.noble2022._moments import below, single_user, squares, weighted
+from dpfl_theory.statements.noble2022.scaffold._step_limit import limit
 from dpfl_theory.statements.symbolic import all_equal, equal
 
 if TYPE_CHECKING:
@@ -68,17 +69,14 @@ def logarithm(_: Statement, instance: Mapping[str, Any]) -> Outcome:
 def strong_step(values: Mapping[str, float]) -> float:
     """eta~ = min(l^(2/3)/(24 nu), l/(54 mu), 2L/(mu T)), L = ln max(e, mu^2 D_0^2 T/W)."""
     v = values
-    V = v["varsigma"] ** 2 / (v["s"] * v["R"]) + v["Sigma"] ** 2
-    W = V * (1 + v["l"] * v["M"] / v["eta_g"] ** 2) / (v["K"] * v["l"] * v["M"])
-    limit: float = min(v["l"] ** (2 / 3) / (24 * v["nu"]), v["l"] / (54 * v["mu"]))
-    return min(limit, 2 * noble.log_factor(v["mu"], v["D0"], v["T"], W) / (v["mu"] * v["T"])) if W else limit
+    W = noble.averaged(v) * (1 + v["l"] * v["M"] / v["eta_g"] ** 2)
+    return min(limit(v), 2 * noble.log_factor(v["mu"], v["D0"], v["T"], W) / (v["mu"] * v["T"])) if W else limit(v)
 
 
 def one_step(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """Theorem C.1 (1) repaired for one user and one local step on F(x) = nu x^2/2 or mu x^2/2, in fractions.
 
-    E F(x^t) - F* follows x' = (1 - eta a) x + eta xi, E xi^2 = V; weights (1 - mu eta/2)^{-t} on x^{t-1}. The
-    prescribed step is rounded down.
+    Weights (1 - mu eta/2)^{-t} on x^{t-1}. The prescribed step is rounded down.
     """
     found = []
     for nu, T, V in product(*(map(Fraction, instance[name]) for name in ("nu", "T", "V"))):
@@ -86,8 +84,8 @@ def one_step(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
         chosen = evaluate(prescription_of(statement)["eta_l"], values)
         eta = chosen if isinstance(chosen, Fraction) else below(chosen, 10**4)
         for curvature in dict.fromkeys((nu, Fraction(1))):
-            squares = _squares(curvature * eta, eta, V, Fraction(1), int(T))
-            left = curvature / 2 * weighted(squares, eta / 2)
+            alone = single_user(curvature, eta, Fraction(1), V)
+            left = curvature / 2 * weighted(squares(alone, int(T) - 1), eta / 2)
             named = {"T": T, "V": V, "nu": nu, "curvature": curvature, "eta~": eta}
             found.append(Values({**values, "eta_l": eta, "excess": left}, named))
     return found
@@ -98,8 +96,8 @@ _ALONE = {"M": 1, "l": 1, "K": 1, "s": 1, "R": 1, "varsigma": 0, "eta_g": 1}
 
 
 def one_user(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
-    """T rounds of Lemma C.8 or C.9 repaired for one user on F(x) = x^2/2, in fractions: control variates cancel, and
-    x' = (1 - eta~) x + eta~ xi. The prescribed step is rounded down; ``longer`` multiplies it."""
+    """T rounds of Lemma C.8 or C.9 repaired for one user on F(x) = x^2/2, in fractions. The prescribed step
+    is rounded down; ``longer`` multiplies it."""
     found = []
     kind, start = ("slope", "slope0") if "slope" in letters_of(statement) else ("excess", "F0")
     for T, V in product(map(int, instance["T"]), map(Fraction, instance["V"])):
@@ -110,17 +108,11 @@ def one_user(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
         eta = chosen if isinstance(chosen, Fraction) else below(chosen, 10**9)
         eta *= Fraction(str(instance.get("longer", 1)))
         unit = Fraction(1) if kind == "slope" else Fraction(1, 2)
-        rounds = unit * sum(_squares(eta, eta, V, x, T), Fraction(0)) + values[start]  # the warm round stays at x^0
+        alone = single_user(Fraction(1), eta, x, V, eta_g=values["eta_g"])
+        passed = squares(alone, T - 1, control=eta > 0)  # no control variate is defined by steps of length 0
+        rounds = unit * sum(passed, Fraction(0)) + values[start]  # the warm round stays at x^0
         values |= {"eta": eta, kind: Fraction(math.ceil(rounds / (T + 1) * 10**30), 10**30)}
         found.append(Values(values, {"T": T, "V": V, "eta~": eta}))
-    return found
-
-
-def _squares(shrink: Fraction, eta: Fraction, V: Fraction, start: Fraction, T: int) -> list[Fraction]:
-    """E x^2 before each of T rounds of x' = (1 - shrink) x + eta xi, E xi^2 = V."""
-    found = [start * start]
-    while len(found) < T:
-        found.append((1 - shrink) ** 2 * found[-1] + eta**2 * V)
     return found
 
 

@@ -1,4 +1,4 @@
-"""Worst cases of one user's stochastic gradients: the errors of K local steps, and the records of one step.
+"""Worst cases of one user: gradients that are any vectors, a gradient step, and the records that a step draws.
 
 What a user's gradients are does not enter: in the first display they cancel, and a sample is taken at one point, where
 smooth functions may have any gradients. So gradients are arbitrary vectors here.
@@ -6,61 +6,47 @@ smooth functions may have any gradients. So gradients are arbitrary vectors here
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations
 from typing import Any
 
 from dpfl_theory.statements.claims import Performance, WorstCase
 from dpfl_theory.statements.model import Statement
-from dpfl_theory.statements.noble2022.scaffold._round_performance import sizes
+from dpfl_theory.worlds.base import Vector
+from dpfl_theory.worlds.performance import FunctionClass, declared
+from dpfl_theory.worlds.rounds.fedavg import local_phase
 
-__all__ = ["error_of_a_sample", "errors_of_steps", "gradient_step"]
+__all__ = ["AnyGradients", "error_of_a_sample", "gradient_step"]
 
 
-def errors_of_steps(_: Statement, instance: Mapping[str, Any], repeated: bool = False) -> WorstCase:
-    """First display for one user: E||c_i^t - (1/K) sum_k g_k||^2 for all vectors g_k in place of the gradients.
+class AnyGradients(FunctionClass):
+    """One user whose gradients are any vectors; these and the errors' lengths may depend on all errors before."""
 
-    c_i^t is computed by Algorithm 1's line, c_i - c + (x - y^K)/(K eta_l). An error is +e or -e with e^2 <= V,
-    and e and g_k may depend on all errors before; ``repeated`` is a fault: every step errs as the first one did.
-    """
-    from PEPit import PEP, Expression, Point
+    def __init__(self, problem: Any, variance: Any) -> None:
+        super().__init__(problem, [None], variance)
+        self._drawn: dict[tuple[Any, ...], Vector] = {}
 
-    K, eta = int(instance["K"]), float(Fraction(str(instance["eta_l nu"])))
-    problem, V = PEP(), Expression()
-    problem.add_constraint(V >= 0)
-    x, correction = problem.set_initial_point(), Point()
-    errors: dict[tuple[int, ...], Any] = {}
-    gradients: dict[tuple[int, ...], Any] = {}
-    left = 0.0 * V
-    for signs in product((1, -1), repeat=K):
-        y, true = x, 0.0 * x
-        for k in range(K):
-            past = signs[:k]
-            if past not in gradients:
-                gradients[past] = Point()
-            node = () if repeated else past
-            if node not in errors:
-                errors[node] = Point()
-                problem.add_constraint(errors[node] ** 2 <= V)
-            true = true + gradients[past]
-            y = y - eta * (gradients[past] + signs[0 if repeated else k] * errors[node] + correction)
-        variate = (x - y) / (K * eta) - correction
-        left = left + (variate - true / K) ** 2 / 2**K
-    values = {**sizes(1, 1, K, V), "nu": 1, "eta_l": eta, "spread": left}
-    return WorstCase(problem, values, f"the errors of {K} steps of a user against V/K")
+    def gradient(self, client: int, x: Vector) -> Vector:
+        from PEPit import Point
+
+        self.resolved(x)
+        return self._drawn.setdefault(self.fallen(x), Vector(Point()))
+
+    def size_of(self, name: Hashable) -> Any:
+        return super().size_of((name, *self._fallen.items()))
 
 
 def gradient_step(_: Statement, instance: Mapping[str, Any]) -> Performance:
     """||T(x) - T(y)||^2 <= ||x - y||^2 for T = id - eta_l grad F_i over all convex smooth functions."""
     from PEPit import PEP
-    from PEPit.functions import SmoothConvexFunction
 
     eta, problem = float(Fraction(str(instance["eta_l nu"]))), PEP()
-    f = problem.declare_function(SmoothConvexFunction, L=1.0)
-    x, y = problem.set_initial_point(), problem.set_initial_point()
-    left = (x - y - eta * (f.gradient(x) - f.gradient(y))) ** 2
-    return Performance(problem, left, (x - y) ** 2, "how far a gradient step leaves two points apart")
+    world = FunctionClass(problem, declared(problem, "convex", 1))
+    x, y = (Vector(problem.set_initial_point()) for _ in range(2))
+    ends = [local_phase(world, 0, v, eta, 1)[-1] for v in (x, y)]
+    what = "how far a gradient step leaves two points apart"
+    return Performance(problem, world.square(ends[0] - ends[1]), world.square(x - y), what)
 
 
 def error_of_a_sample(_: Statement, instance: Mapping[str, Any]) -> WorstCase:

@@ -1,4 +1,4 @@
-r"""Users with records in one dimension, and every outcome of their local steps, in rational arithmetic.
+r"""Users with records in one dimension, and the world in which they draw them, in rational arithmetic.
 
 A record's gradient is :math:`a\,\mathrm{clip}(x - c, -w, w)` (Huber loss for a > 0), so gradients are bounded, a user's
 own is piecewise linear, and the records' variance has a largest value over all x. A local step draws a subset of the
@@ -8,18 +8,18 @@ second moment, see Lemma C.1), and all outcomes are equally likely.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations, pairwise, product
+from itertools import combinations, pairwise
 from typing import Any
 
-from dpfl_theory.statements.claims import Values
-from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.noble2022.scaffold._round_instances import root
+from dpfl_theory.worlds.base import Vector
+from dpfl_theory.worlds.rational import Line
 
-__all__ = ["Outcome", "RecordUser", "Steps", "enumerated", "fresh", "noise_of", "steps_of", "users_of"]
+__all__ = ["RecordUser", "Records", "records_of"]
 
 
 @dataclass(frozen=True)
@@ -71,87 +71,58 @@ class RecordUser:
         )
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """One outcome of a user's K local steps: y^0, ..., y^K, and the sums of H~ and of the true gradients."""
+class Records(Line):
+    """A world of users with records. A stochastic gradient is the mean over ``drawn`` of a user's records, each subset
+    equally likely, and +tau or -tau (``noise``).
 
-    points: tuple[Fraction, ...]
-    noisy: Fraction
-    true: Fraction
+    >>> one, two = (Fraction(1), Fraction(-1), Fraction(5)), (Fraction(1), Fraction(1), Fraction(5))
+    >>> world = Records([RecordUser((one, two))], 1, Fraction(0))
+    >>> world.variance_bound
+    Fraction(1, 1)
+    """
+
+    def __init__(self, users: Sequence[RecordUser], drawn: int, noise: Fraction) -> None:
+        super().__init__(len(users))
+        self.users, self.drawn, self.noise = tuple(users), drawn, noise
+
+    def gradient(self, client: int, x: Vector) -> Vector:
+        return Vector(self.users[client].gradient(x.known))
+
+    def value(self, client: int, x: Vector) -> Fraction:
+        """F_i(x)."""
+        return self.users[client].value(x.known)
+
+    def stochastic_gradient(self, client: int, x: Vector, *name: Hashable, run: int = 0) -> Vector:
+        of_records, (chosen, sign) = self.users[client].of_records(x.known), self.draw(client, *name)
+        return Vector(sum((of_records[j] for j in chosen), Fraction(0)) / self.drawn + sign * self.noise)
+
+    def draw(self, client: int, *name: Hashable) -> tuple[tuple[int, ...], int]:
+        """The records that a step draws, and the sign of its noise."""
+        subsets = list(combinations(range(len(self.users[client].records)), self.drawn))
+        return self.choose(subsets), self.choose((1, -1)) if self.noise else 1
+
+    @property
+    def smoothness(self) -> Fraction:
+        """nu."""
+        return max(u.smoothness for u in self.users)
+
+    @property
+    def variance_bound(self) -> Fraction:
+        """V = varsigma^2/(sR) + Sigma_g^2."""
+        return max(u.spread for u in self.users) / self.drawn + 2 * self.noise**2
+
+    @property
+    def letters(self) -> dict[str, Any]:
+        """What V is made of."""
+        records = len(self.users[0].records)
+        spread, Sigma = root(max(u.spread for u in self.users)), root(2 * self.noise**2)
+        return {"varsigma": spread, "s": Fraction(self.drawn, records), "R": records, "Sigma": Sigma}
 
 
-@dataclass(frozen=True)
-class Steps:
-    """How local steps go: K of them, of size eta_l, ``drawn`` records each, noise +-tau."""
-
-    K: int
-    eta: Fraction
-    drawn: int
-    noise: Fraction
-
-
-Draw = tuple[tuple[int, ...], int]
-Draws = Callable[[Sequence[Draw], int], Sequence[Sequence[Draw]]]
-"""From the possible draws of one step (records, sign) the equally likely draws of K steps."""
-
-
-def fresh(single: Sequence[Draw], steps: int) -> list[tuple[Draw, ...]]:
-    """Every step draws for itself."""
-    return list(product(single, repeat=steps))
-
-
-def steps_of(user: RecordUser, x: Fraction, correction: Fraction, steps: Steps, draws: Draws = fresh) -> list[Outcome]:
-    """The equally likely outcomes of y^k = y^{k-1} - eta_l (H~(y^{k-1}) + correction) from y^0 = x."""
-    signs = (1, -1) if steps.noise else (1,)
-    single = [(chosen, z) for chosen in combinations(range(len(user.records)), steps.drawn) for z in signs]
-    out = []
-    for sequence in draws(single, steps.K):
-        points, noisy, true = [x], Fraction(0), Fraction(0)
-        for chosen, z in sequence:
-            every = user.of_records(points[-1])
-            H = sum((every[j] for j in chosen), Fraction(0)) / steps.drawn + z * steps.noise
-            noisy, true = noisy + H, true + sum(every, Fraction(0)) / len(every)
-            points.append(points[-1] - steps.eta * (H + correction))
-        out.append(Outcome(tuple(points), noisy, true))
-    return out
-
-
-def users_of(instance: Mapping[str, Any]) -> tuple[list[RecordUser], Steps]:
-    """``users``: records (a, c, w) of each user; ``K``, ``drawn``, ``noise`` (tau); ``eta_l nu``."""
+def records_of(instance: Mapping[str, Any]) -> Records:
+    """``users``: records (a, c, w) of each user; ``drawn``; ``noise`` (tau)."""
     users = [
         RecordUser(tuple((Fraction(a), Fraction(c), Fraction(w)) for a, c, w in records))
         for records in instance["users"]
     ]
-    eta = Fraction(instance["eta_l nu"]) / max(u.smoothness for u in users)
-    return users, Steps(int(instance["K"]), eta, int(instance["drawn"]), Fraction(instance["noise"]))
-
-
-def noise_of(users: Sequence[RecordUser], steps: Steps) -> tuple[Fraction, dict[str, Any]]:
-    """V = varsigma^2/(sR) + Sigma_g^2, and the letters that it is made of."""
-    spread, records = max(u.spread for u in users), len(users[0].records)
-    letters = {"varsigma": root(spread), "s": Fraction(steps.drawn, records), "R": records}
-    return spread / steps.drawn + 2 * steps.noise**2, {**letters, "Sigma": root(2 * steps.noise**2)}
-
-
-def enumerated(_: Statement, instance: Mapping[str, Any], draws: Draws = fresh) -> list[Values]:
-    """Corollary C.1 over all outcomes of each cohort's steps: part ``first``, ``second`` or ``third`` (given the
-    cohort, with old control variates fixed). ``corrections``: c^{t-1} - c_i^{t-1} of each user."""
-    users, steps = users_of(instance)
-    M, K, part = len(users), steps.K, instance["part"]
-    V, letters = noise_of(users, steps)
-    letters |= {"M": M, "K": K, "eta_l": steps.eta, "nu": max(u.smoothness for u in users)}
-    start = Fraction(instance["start"])
-    found = [steps_of(u, start, Fraction(q), steps, draws) for u, q in zip(users, instance["corrections"])]
-    out = []
-    for size in range(1, M + 1):
-        divisor = K * (M if part == "third" else size)
-        for cohort in combinations(range(M), size):
-            sums = [
-                sum((o.noisy - o.true if part == "first" else o.noisy for o in outcome), Fraction(0)) / divisor
-                for outcome in product(*(found[i] for i in cohort))
-            ]
-            centre = Fraction(0) if part == "first" else sum(sums, Fraction(0)) / len(sums)
-            left = sum(((v - centre) ** 2 for v in sums), Fraction(0)) / len(sums)
-            at = {"K": K, "lM": size, "cohort": cohort, "sR": steps.drawn, "tau": steps.noise, "V": V}
-            out.append(Values({**letters, "l": Fraction(size, M), "spread": left}, at))
-    return out
+    return Records(users, int(instance["drawn"]), Fraction(instance["noise"]))

@@ -11,12 +11,10 @@ from dpfl_theory.statements.formula import Letters
 from dpfl_theory.statements.model import Assumption, Check, Effect, Erratum, Expected, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._causes import SPREAD_OF_POINTS
-from dpfl_theory.statements.noble2022.scaffold import _displays as escapes
-from dpfl_theory.statements.noble2022.scaffold import _displays as proofs
-from dpfl_theory.statements.noble2022.scaffold import _displays as spread
+from dpfl_theory.statements.noble2022.scaffold import _control_spread as spread
+from dpfl_theory.statements.noble2022.scaffold import _displays as displays
 from dpfl_theory.statements.noble2022.scaffold import _lemma_runs as runs
 from dpfl_theory.statements.noble2022.scaffold import _user_performance as user
-from dpfl_theory.statements.noble2022.scaffold import _user_records as users
 from dpfl_theory.statements.symbolic import sides_at
 
 if TYPE_CHECKING:
@@ -66,7 +64,7 @@ def _enumerations(part: str) -> tuple[Check, ...]:
         "two Huber users, equal variance": _records(_EVEN, part, 2, "1", noise="1/100"),
         "one Huber user, 3 steps, 2 of 3 records": _records(_SINGLE, part, 3, "1/24", 2, "0"),
     }
-    return checks("exact", users.enumerated, {f"{what}, every outcome, {name}": i for name, i in found.items()})
+    return checks("exact", spread.over_records, {f"{what}, every outcome, {name}": i for name, i in found.items()})
 
 
 def _everywhere(build: Callable[[Statement, Mapping[str, Any]], list[Values]]) -> Callable[..., list[Case]]:
@@ -91,18 +89,18 @@ def _far(values: Mapping[str, float]) -> float:
 _RUNS = {name: i for name, i in runs.RUNS.items() if i["problem"]["family"] == "quadratic"}
 _LONG = {"noise alone, two of four users": _RUNS["noise alone, two of four users"]}
 _FIRST = (
-    Check("algebra", "first display, all steps and users", proofs.first_display),
-    Check("exact", "first display, convex", spread.cases, {"part": "first", **_GRID}),
+    Check("algebra", "first display, all steps and users", displays.first_display),
+    Check("exact", "first display, convex", spread.on_quadratics, {"part": "first", **_GRID}),
     *checks(
         "exact",
-        _everywhere(spread.cases),
+        _everywhere(spread.on_quadratics),
         {"first display, some users concave, long steps": {"part": "first", **_BENT}},
         part=_DISPLAY,
     ),
     *_enumerations("first"),
     *checks(
         "exact",
-        _everywhere(users.enumerated),
+        _everywhere(spread.over_records),
         {
             "first display, every outcome, two users that are not convex": _records(_WAVES, "first", 2, "1"),
             "first display, every outcome, two Huber users, long steps": _records(_HUBER, "first", 2, "5"),
@@ -111,21 +109,26 @@ _FIRST = (
     ),
     *checks(
         "worst-case",
-        user.errors_of_steps,
+        spread.errors_of_steps,
         {f"first display, martingale errors, K = {K}": {"K": K, "eta_l nu": "1/24"} for K in (2, 3)},
     ),
 )
 _HOLDS = (
     *_FIRST,
-    Check("algebra", "second and third display, all steps and users", proofs.other_displays),
+    Check("algebra", "second and third display, all steps and users", displays.other_displays),
     *checks(
         "worst-case",
         user.gradient_step,
         {f"a gradient step, eta_l nu = {step}": {"eta_l nu": step} for step in ("1/24", "2")},
         part=_STEP,
     ),
-    Check("exact", "second display, convex, eta_l nu <= 2", spread.cases, {"part": "second", **_GRID}),
-    Check("exact", "third display given the cohort, convex, eta_l nu <= 2", spread.cases, {"part": "third", **_GRID}),
+    Check("exact", "second display, convex, eta_l nu <= 2", spread.on_quadratics, {"part": "second", **_GRID}),
+    Check(
+        "exact",
+        "third display given the cohort, convex, eta_l nu <= 2",
+        spread.on_quadratics,
+        {"part": "third", **_GRID},
+    ),
     *_enumerations("second"),
     *_enumerations("third"),
     *checks(
@@ -139,12 +142,11 @@ _HOLDS = (
 )
 
 
-_PARTLY = {name: run for name, run in runs.OUTSIDE.items() if "2%" in name}
 _OUTSIDE = (
     Check(
         "exact",
         "just outside eta_l <= 2/nu",
-        spread.cases,
+        spread.on_quadratics,
         {"part": "second", **_GRID, "eta_l nu": ["101/50"]},
         "not-applicable",
     ),
@@ -179,33 +181,33 @@ COROLLARY: Statement = Statement(
     sides=_sides,
     checks=(
         *_HOLDS,
-        *runs.checks(_longest, runs=_PARTLY, what="second display", expected="not-applicable"),
+        *runs.checks(_longest, runs=runs.outside("l", "s"), what="second display", expected="not-applicable"),
         *runs.checks(_far, runs=_LONG, what="second display, eta_l nu = 8", expected="violated"),
         Check(
             "exact",
             "second display given C^t and x^{t-1} only, Huber, two steps of 2/nu",
-            escapes.past_errors,
+            displays.past_errors,
             {"M": 2, "eta_l nu": "2", "tau": "1/100"},
             "violated",
         ),
         Check(
             "exact",
             "second display, 1 - cos x from pi, two steps of 1/(48 nu)",
-            escapes.pendulum,
+            displays.pendulum,
             {"eta_l nu": "1/48", "tau": "1/100"},
             "violated",
         ),
         Check(
             "exact",
             "second display, Huber, two steps of 3/nu",
-            escapes.long_steps,
+            displays.long_steps,
             {"eta_l nu": "3", "tau": "1/10"},
             "violated",
         ),
         Check(
             "exact",
             "third display, over the cohorts too",
-            escapes.between_cohorts,
+            displays.between_cohorts,
             {"eta_l nu": "1/48", "V": "1/1000000"},
             "violated",
         ),

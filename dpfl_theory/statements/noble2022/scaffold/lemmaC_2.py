@@ -14,6 +14,8 @@ from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.model import Check, Expected, Sides, Source, Statement, Symbol, checks
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.worlds.base import Vector
+from dpfl_theory.worlds.performance import FunctionClass, declared
 
 _SLOPE = Expected(
     "slope", (("gradient-norm-squared", 1),), (2, -2), r"\mathbb{E}\|\nabla F(x)\|^2", "squared gradient of F"
@@ -27,28 +29,16 @@ def performance(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
 
     What is known of x*: the gradients there add up to nothing, and F(x*) is not above F at x - grad F(x)/nu.
     """
-    from PEPit import PEP, Expression, Point
-    from PEPit.functions import SmoothConvexFunction, SmoothFunction
+    from PEPit import PEP
 
-    M, nu = int(instance["M"]), float(Fraction(str(instance["nu"])))
-    problem = PEP()
-    kind = {"convex": SmoothConvexFunction, "non-convex": SmoothFunction}[instance["class"]]
-    functions = [problem.declare_function(kind, L=nu) for _ in range(M)]
-    star = Point(is_leaf=False, decomposition_dict={})
-    rest = star
-    for f in functions[:-1]:
-        rest = rest - f.gradient(star)
-    functions[-1].add_point((star, rest, Expression()))
-    x = problem.set_initial_point()
-    slope = sum((f.gradient(x) for f in functions[1:]), functions[0].gradient(x)) / M
-
-    def value(point: Any) -> Any:
-        return sum((f(point) for f in functions[1:]), functions[0](point)) / M
-
-    problem.add_constraint(value(star) <= value(x - slope / nu))
-    return WorstCase(
-        problem, {"nu": nu, "slope": slope**2, "gap": value(x) - value(star)}, "||grad F||^2 against F - F*"
-    )
+    problem, nu = PEP(), float(Fraction(str(instance["nu"])))
+    world = FunctionClass(problem, declared(problem, instance["class"], int(instance["M"]), L=nu))
+    star, x = world.minimiser_at_origin(), Vector(problem.set_initial_point())
+    slope = world.mean_gradient(x)
+    least = world.mean_value(star)
+    problem.add_constraint(least <= world.mean_value(x - slope / nu))
+    values = {"nu": nu, "slope": world.square(slope), "gap": world.mean_value(x) - least}
+    return WorstCase(problem, values, "||grad F||^2 against F - F*")
 
 
 def quadratics(_: Statement, instance: Mapping[str, Any]) -> list[Values]:

@@ -19,11 +19,13 @@ from dpfl_theory.statements.noble2022.scaffold import _round_steps as steps
 
 
 def _worst(kind: str) -> tuple[Check, ...]:
-    """All sizes at a short step, the first four at the longest one, and long local steps inside a server step of it."""
-    short, longest = (worst.checks(kind, ("0",), step=step) for step in ("1/10", "24"))
+    """All sizes at a short step, those of one user heard of two at most at the longest one, and long local steps inside
+    a server step of it."""
+    longest = worst.checks(kind, ("0",), lambda at: at["M"] <= 2 and at["size"] == 1, step="24")
+    short = worst.checks(kind, ("0",), step="1/10")
     instance = {"class": kind, "M": 2, "size": 1, "K": 2, "eta_g": "1/12", "step": "24", "power": "0", "noise": True}
     name = f"one round, {kind}, M = 2, lM = 1, K = 2, eta~ nu = 1, eta_g = 1/12"
-    return (*longest[:4], *short, Check("worst-case", name, worst.one_round, instance))
+    return (*longest, *short, Check("worst-case", name, worst.one_round, instance))
 
 
 def _c4_sides(s: Letters) -> Sides:
@@ -67,9 +69,9 @@ C4: Statement = Statement(
     sides=_c4_sides,
     checks=(
         Check("algebra", "from the sharpened form", steps.by_lemma_c2(_c4_sharp_sides)),
-        *exact.checks(steps.whole_step(Fraction(1)), exact.FEW | exact.LONG),
-        *exact.checks(steps.whole_step(Fraction(101, 100)), steps.beyond("eta~ <= 1/nu"), "not-applicable"),
-        *draws.checks(steps.whole_step(Fraction(1, 24))),
+        *exact.checks(steps.constant_step(Fraction(1)), exact.FEW | exact.LONG),
+        *exact.checks(steps.constant_step(Fraction(101, 100)), steps.just_outside("eta~ <= 1/nu"), "not-applicable"),
+        *draws.checks(steps.constant_step(Fraction(1, 24))),
         *_worst("convex"),
         *runs.checks(_short),
         *runs.checks(_short, runs=runs.OUTSIDE, expected="not-applicable"),
@@ -110,9 +112,9 @@ C4_SHARPENED: Statement = replace(
     sides=_c4_sharp_sides,
     checks=(
         Check("algebra", "for all users, cohorts and steps", proofs.move),
-        *exact.checks(steps.whole_step(Fraction(1)), exact.MIXED | exact.LONG),
-        *exact.checks(steps.whole_step(Fraction(5)), exact.OTHER),
-        *draws.checks(steps.whole_step(Fraction(1, 24))),
+        *exact.checks(steps.constant_step(Fraction(1)), exact.MIXED | exact.LONG),
+        *exact.checks(steps.constant_step(Fraction(5)), exact.OTHER),
+        *draws.checks(steps.constant_step(Fraction(1, 24))),
         *_worst("non-convex"),
         *runs.checks(_short, runs=runs.RUNS | runs.CORNERS),
         *runs.checks(_short, runs=runs.OUTSIDE, expected="not-applicable"),

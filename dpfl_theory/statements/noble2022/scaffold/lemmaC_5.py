@@ -54,8 +54,8 @@ def _limit(alpha: str) -> Callable[[Fraction], Fraction | None]:
 def _lag_checks(sharp: bool) -> tuple[Check, ...]:
     out: list[Check] = []
     for alpha in ("1/2", "2/3", "1") if sharp else ("1/2", "1"):
-        for check in exact.checks(_limit(alpha), exact.MIXED if sharp else exact.FEW, alpha=alpha):
-            out.append(replace(check, name=f"{check.name}, alpha = {alpha}"))
+        named = f", alpha = {alpha}"
+        out += exact.checks(_limit(alpha), exact.MIXED if sharp else exact.FEW, named=named, alpha=alpha)
     kind = "non-convex" if sharp else "convex"
     many = {"class": kind, "M": 6, "size": 1, "K": 1, "step": "1", "power": "1/2", "noise": True}
     return (
@@ -67,12 +67,15 @@ def _lag_checks(sharp: bool) -> tuple[Check, ...]:
 
 
 def _outside() -> tuple[Check, ...]:
-    step = steps.whole_step(Fraction(1, 24))
+    step = steps.constant_step(Fraction(1, 24))
     return (
-        *exact.checks(step, steps.beyond("alpha >= 1/2"), "not-applicable", alpha="99/200"),
-        *exact.checks(step, steps.beyond("alpha <= 1"), "not-applicable", alpha="101/100"),
+        *exact.checks(step, steps.just_outside("alpha >= 1/2"), "not-applicable", alpha="99/200"),
+        *exact.checks(step, steps.just_outside("alpha <= 1"), "not-applicable", alpha="101/100"),
         *exact.checks(
-            steps.whole_step(Fraction(101, 2400)), steps.beyond("eta~ <= l/(24 nu)"), "not-applicable", alpha="1"
+            steps.constant_step(Fraction(101, 2400)),
+            steps.just_outside("eta~ <= l/(24 nu)"),
+            "not-applicable",
+            alpha="1",
         ),
     )
 

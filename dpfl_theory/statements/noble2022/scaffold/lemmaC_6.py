@@ -46,15 +46,17 @@ def _longest(values: Mapping[str, float]) -> float:
 
 def _drift_checks(sharp: bool) -> tuple[Check, ...]:
     return (
-        *exact.checks(steps.whole_step(Fraction(1, 24)), exact.MIXED if sharp else exact.FEW),
-        *draws.checks(steps.whole_step(Fraction(1, 24))),
+        *exact.checks(steps.constant_step(Fraction(1, 24)), exact.MIXED if sharp else exact.FEW),
+        *draws.checks(steps.constant_step(Fraction(1, 24))),
         *worst.checks("non-convex" if sharp else "convex", ("0",)),
     )
 
 
 _OUTSIDE = (
-    *exact.checks(steps.whole_step(Fraction(101, 2400)), steps.beyond("eta~ <= 1/(24 nu)"), "not-applicable"),
-    *exact.checks(steps.whole_step(Fraction(1, 24)), steps.beyond("eta_g >= 1"), "not-applicable", eta_g="99/100"),
+    *exact.checks(steps.constant_step(Fraction(101, 2400)), steps.just_outside("eta~ <= 1/(24 nu)"), "not-applicable"),
+    *exact.checks(
+        steps.constant_step(Fraction(1, 24)), steps.just_outside("eta_g >= 1"), "not-applicable", eta_g="99/100"
+    ),
 )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.lazy import sympy as sp
@@ -19,6 +18,8 @@ from dpfl_theory.statements.noble2022.scaffold import _round_instances as exact
 from dpfl_theory.statements.noble2022.scaffold import _round_performance as worst
 from dpfl_theory.statements.noble2022.scaffold import _round_steps as steps
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_4, lemmaC_5, lemmaC_6
+from dpfl_theory.statements.noble2022.scaffold._step_limit import least_slacks, limit
+from dpfl_theory.worlds.performance import declared
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -41,13 +42,11 @@ def _combination(*lemmas: Statement) -> Callable[[Statement, Mapping[str, Any]],
 
     (10) is ||x^t - x*||^2 expanded with Lemma C.4 and <grad F_i(y), x* - x> <= F_i(x*) - F_i(x) + nu ||y - x||^2 -
     (mu/4)||x - x*||^2. lemmas: Lemmas C.4, C.5 (alpha = 2/3) and C.6, with ||grad F||^2 <= 2 nu gap where they speak of
-    it. With theta = 24 nu eta~/l^(2/3), p = l^(2/3), h = 1/eta_g^2 and phi = 54 mu eta~/l, all in [0, 1], each slack is
-    affine in each letter, so that the corners decide; that of the noise is linear in z = lM/eta_g^2 >= 0.
+    it. The corners of the steps decide (`least_slacks`).
     """
 
     def build(claim: Statement, _: Mapping[str, Any]) -> Outcome:
         s = {**letters_of(claim)}
-        theta, p, h, phi, z = sp.symbols("theta p h phi z", positive=True)
         s["drift"] = sp.Symbol("drift", nonnegative=True)
 
         def side(statement: Statement, which: str) -> Any:
@@ -69,22 +68,8 @@ def _combination(*lemmas: Statement) -> Callable[[Statement, Mapping[str, Any]],
             "gap": eta, "drift": nu * eta, "lag": nu**2 * eta**2, "distance": sp.Integer(1),
             "noise": eta**2 * noble.averaged(s),
         }  # fmt: skip
-        least = {}
-        for name, part in parts.items():
-            ratio = sp.simplify(part / scale[name])
-            ratio = ratio.subs(s["M"], z * s["eta_g"] ** 2 / share).subs(mu, phi * share / (54 * eta))
-            ratio = ratio.subs(eta, theta * share ** sp.Rational(2, 3) / (24 * nu)).subs(s["eta_g"], 1 / sp.sqrt(h))
-            ratio = sp.expand(sp.simplify(ratio.subs(share, p ** sp.Rational(3, 2))))
-            letters = sorted(ratio.free_symbols, key=str)
-            if not set(letters) <= {theta, p, h, phi, z} or any(sp.degree(ratio, v) > 1 for v in letters):
-                return Outcome(None, f"the slack of {name} is not affine in each letter: {ratio}")
-            corners = [dict(zip(letters, c)) for c in product((0, 1), repeat=len(letters))]
-            least[name] = min(ratio.subs(c) for c in corners)
-            if z in letters:
-                least[f"{name}, slope in lM/eta_g^2"] = ratio.coeff(z)
-        shown = ", ".join(f"{name} {value}" for name, value in least.items())
-        fine = all(value >= 0 for value in least.values())
-        return Outcome(True if fine else None, f"the least slack of each coefficient: {shown}", {"slacks": shown})
+        slacks = {name: part / scale[name] for name, part in parts.items()}
+        return least_slacks(slacks, s, "slope in lM/eta_g^2")
 
     return build
 
@@ -92,14 +77,9 @@ def _combination(*lemmas: Statement) -> Callable[[Statement, Mapping[str, Any]],
 def _inner_product(_: Statement, instance: Mapping[str, Any]) -> Performance:
     """<grad F(y), x - x*> + nu ||y - x||^2 >= F(x) - F(x*) + (mu/4)||x - x*||^2, behind the display of E[A]."""
     from PEPit import PEP
-    from PEPit.functions import SmoothConvexFunction, SmoothStronglyConvexFunction
 
-    mu = float(Fraction(str(instance["mu"])))
-    problem = PEP()
-    if mu:
-        f = problem.declare_function(SmoothStronglyConvexFunction, L=1.0, mu=mu)
-    else:
-        f = problem.declare_function(SmoothConvexFunction, L=1.0)
+    mu, problem = float(Fraction(str(instance["mu"]))), PEP()
+    (f,) = declared(problem, "strongly convex" if mu else "convex", 1, mu)
     y, x = problem.set_initial_point(), problem.set_initial_point()
     # x* is any point: the smallest slack is asked for through its distance to x, so that both sides are nonnegative.
     star = problem.set_initial_point()
@@ -126,17 +106,14 @@ def _sides(s: Letters, constants: Constants) -> Sides:
 
 def step_test(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     """eta~ <= min(l^(2/3)/(24 nu), l/(54 mu))."""
-    most = values["l"] ** (2 / 3) / (24 * values["nu"])
-    if values.get("mu"):
-        most = min(most, values["l"] / (54 * values["mu"]))
+    most = limit(values)
     found = float(values["eta"])
-    return None if found <= most * (1 + 1e-12) else f"eta~ = {found:.6g} exceeds {float(most):.6g}"
+    return None if found <= most * (1 + 1e-12) else f"eta~ = {found:.6g} exceeds {most:.6g}"
 
 
 def _longest(values: Mapping[str, float]) -> float:
     """eta~ nu."""
-    most = float(values["l"] ** (2 / 3) / 24)
-    return min(most, values["l"] * values["nu"] / (54 * values["mu"])) if values["mu"] else most
+    return limit(values) * float(values["nu"])
 
 
 def _limit(mu: Fraction) -> Callable[[Fraction], Fraction]:
@@ -156,7 +133,8 @@ _STRONG = {
 
 
 _NO_MU = _limit(Fraction(0))
-_ROUNDS = {n: v for n, v in exact.CONVEX.items() if "0" in v["curvatures"] or "eight" in n} | exact.GLOBAL
+_ROUNDS = {n: v for n, v in exact.CONVEX.items() if "0" in v["curvatures"] or len(v["curvatures"]) > 4} | exact.GLOBAL
+"""Some user is flat, or there are many: where the step size or the errors of others count most."""
 _STEP = (
     "step of the proof: what a user's gradient at y says of F_i; the round that Lemmas C.4 to C.6 make of it remains"
 )
@@ -172,7 +150,7 @@ def _checks() -> tuple[Check, ...]:
         *strong,
         *draws.checks(_NO_MU),
         *worst.checks("convex"),
-        *worst.checks("strongly convex", mu="1/2")[2:5],
+        *worst.checks("strongly convex", of=lambda at: at["M"] == 2, mu="1/2"),
     )
 
 
@@ -184,7 +162,7 @@ def _beyond(mu: Fraction) -> Callable[[Fraction], Fraction]:
 _FLAT = {**exact.CONVEX["one user"], "curvatures": ["1", "0"], "offsets": ["0", "0"], "size": 2}
 _OUTSIDE = (
     *exact.checks(_beyond(Fraction(0)), {"just outside eta~ <= l^(2/3)/(24 nu)": _FLAT}, "not-applicable"),
-    *exact.checks(_beyond(Fraction(1)), steps.beyond("eta~ <= l/(54 mu)"), "not-applicable"),
+    *exact.checks(_beyond(Fraction(1)), steps.just_outside("eta~ <= l/(54 mu)"), "not-applicable"),
     *exact.checks(_NO_MU, {"just outside eta_g >= 1": {**_FLAT, "eta_g": "99/100"}}, "not-applicable"),
 )
 

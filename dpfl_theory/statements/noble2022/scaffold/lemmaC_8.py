@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -11,7 +10,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Outcome, Values
-from dpfl_theory.statements.formula import Letters, evaluate, letters_of, sides_of, total
+from dpfl_theory.statements.formula import Letters, letters_of, sides_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _first_step as first
@@ -19,6 +18,7 @@ from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._causes import FIXED_STEP
 from dpfl_theory.statements.noble2022.scaffold import _strongly_convex as strong
 from dpfl_theory.statements.noble2022.scaffold import theoremC_1_explicit as explicit
+from dpfl_theory.statements.noble2022.scaffold._step_limit import longest, rate, unless_quiet
 from dpfl_theory.statements.noble2022.scaffold.lemmaC_7 import STEP
 from dpfl_theory.statements.symbolic import all_equal
 
@@ -44,9 +44,8 @@ def _printed(s: Letters) -> Sides:
 
 def strongly_convex(s: Letters) -> Any:
     """The printed right side for strongly convex objectives."""
-    rate = sp.Min(s.l / 108, s.mu * s.l ** sp.Rational(2, 3) / (48 * s.nu))
     noise = noble.averaged(s) / (s.mu * s.T) * _spread(s)
-    return s.c * (noise + s.mu * s.D0**2 * sp.exp(-rate * s.T))
+    return s.c * (noise + s.mu * s.D0**2 * sp.exp(-rate(s) * s.T))
 
 
 def _too_short_a_step(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
@@ -98,8 +97,7 @@ def _balance(s: Letters) -> Any:
 
 def best_step(values: Mapping[str, float]) -> float:
     """`_balance` of numbers; inf without noise."""
-    quiet = not (values["varsigma"] or values["Sigma"])
-    return math.inf if quiet else float(evaluate(_balance(letters_of(REPAIRED)), values))
+    return unless_quiet(_balance(letters_of(REPAIRED)), values)
 
 
 def _repaired(s: Letters) -> Sides:
@@ -114,7 +112,7 @@ def _repaired(s: Letters) -> Sides:
 
 def _step(s: Letters) -> Mapping[str, Any]:
     """eta~ = min(l^(2/3)/(24 nu), D_0/sqrt(10 T W))."""
-    return {"eta": sp.Min(s.l ** sp.Rational(2, 3) / (24 * s.nu), _balance(s))}
+    return {"eta": sp.Min(longest(s), _balance(s))}
 
 
 def _two_cases(statement: Statement, _: Mapping[str, Any]) -> Outcome:
@@ -126,7 +124,7 @@ def _two_cases(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     given, terms = total(explicit.EXPLICIT), sides_of(statement).rhs
     named = {ours[name]: s[name] for name in ours if name in s}
     noise, start, b = (expression.subs(named) for expression in (terms["noise"], terms["start"], _balance(ours)))
-    a = s.l ** sp.Rational(2, 3) / (24 * s.nu)
+    a = longest(s)
     second = 20 * b * noble.averaged(s) * _spread(s)
     found = all_equal(
         (sp.simplify(given.subs(s.eta, b) ** 2), sp.simplify(noise**2), "the square of f at its best step"),

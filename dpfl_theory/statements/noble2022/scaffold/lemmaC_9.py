@@ -11,7 +11,7 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.claims import Experiment, Outcome
-from dpfl_theory.statements.formula import Letters, evaluate, letters_of, sides_of, total
+from dpfl_theory.statements.formula import Letters, letters_of, sides_of, total
 from dpfl_theory.statements.model import Check, Effect, Erratum, Expected, Sides, Source, Statement
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _first_step as first
@@ -20,6 +20,7 @@ from dpfl_theory.statements.noble2022._causes import LOST_ROOT
 from dpfl_theory.statements.noble2022.scaffold import _smooth_descent as smooth
 from dpfl_theory.statements.noble2022.scaffold import _strongly_convex as strong
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_7
+from dpfl_theory.statements.noble2022.scaffold._step_limit import longest, unless_quiet
 from dpfl_theory.statements.symbolic import all_equal
 
 _WHERE = "Lemma C.9, Appendix C.4"
@@ -116,13 +117,12 @@ def _balance(s: Letters) -> Any:
 
 def best_step(values: Mapping[str, float]) -> float:
     """`_balance` of numbers; inf without noise."""
-    quiet = not (values["varsigma"] or values["Sigma"])
-    return math.inf if quiet else float(evaluate(_balance(letters_of(REPAIRED)), values))
+    return unless_quiet(_balance(letters_of(REPAIRED)), values)
 
 
 def _step(s: Letters) -> Mapping[str, Any]:
     """eta~ = min(l^(2/3)/(24 nu), sqrt(12 F_0/(5 nu T W)))."""
-    return {"eta": sp.Min(s.l ** sp.Rational(2, 3) / (24 * s.nu), _balance(s))}
+    return {"eta": sp.Min(longest(s), _balance(s))}
 
 
 def _two_cases(statement: Statement, _: Mapping[str, Any]) -> Outcome:
@@ -132,7 +132,7 @@ def _two_cases(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     W = sp.Symbol("W", positive=True)
     b = sp.sqrt(12 * s.F0 / (5 * s.nu * s.T * W))
     best = 2 * sp.sqrt(sp.Rational(12, 5) * s.nu * s.F0 * W / s.T)
-    a = s.l ** sp.Rational(2, 3) / (24 * s.nu)
+    a = longest(s)
     found = all_equal(
         (sp.Rational(12, 5) * s.F0 / (b * s.T) + s.nu * b * W, best, "f at its best step"),
         (sp.Rational(12, 5) * s.F0 / (a * s.T), terms["start"], "f's first term at the longest step"),

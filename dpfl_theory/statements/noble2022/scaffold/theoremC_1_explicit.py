@@ -13,7 +13,7 @@ from dpfl_theory.statements.formula import Letters, letters_of, total
 from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, checks
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _utility as noble
-from dpfl_theory.statements.noble2022._moments import rounds, users_of
+from dpfl_theory.statements.noble2022._moments import rounds, single_user, squares, users_of
 from dpfl_theory.statements.noble2022.scaffold import _round_instances as exact
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_7 as lemma
 from dpfl_theory.statements.symbolic import equal
@@ -62,20 +62,17 @@ def means(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     return found
 
 
-def long_means(_: Statement, instance: Mapping[str, Any], pace: Fraction = Fraction(1)) -> list[Values]:
+def long_means(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """The same for one user and one local step over hundreds of rounds, where standing still would exceed the bound:
-    E x'^2 = (1 - eta nu)^2 E x^2 + eta^2 V on F(x) = nu x^2/2, nu = eta_g = 1. pace: the share of eta that is taken."""
+    F(x) = nu x^2/2, nu = eta_g = 1."""
     found = []
-    eta = Fraction(instance.get("eta~ nu", "1/24"))
+    eta, most = Fraction(instance.get("eta~ nu", "1/24")), int(instance["T"])
     known = {"eta": eta, "eta_g": 1, "nu": 1, "K": 1, "l": 1, "M": 1, "D0": 1, "F0": Fraction(1, 2)}
     for V in (Fraction(str(v)) for v in instance["V"]):
-        square, gaps = Fraction(1), Fraction(0)
-        for T in range(1, int(instance["T"]) + 1):
-            gaps += square / 2
-            square = (1 - pace * eta) ** 2 * square + (pace * eta) ** 2 * V
-            if T % 60 == 0:
-                values = {**known, **exact.noise(V), "T": T, "excess": (gaps + Fraction(1, 2)) / (T + 1)}
-                found.append(Values(values, {"T": T, "V": V}))
+        gaps = [square / 2 for square in squares(single_user(Fraction(1), eta, Fraction(1), V), most - 1)]
+        for T in range(60, most + 1, 60):
+            excess = (sum(gaps[:T], Fraction(0)) + Fraction(1, 2)) / (T + 1)
+            found.append(Values({**known, **exact.noise(V), "T": T, "excess": excess}, {"T": T, "V": V}))
     return found
 
 

@@ -14,16 +14,12 @@ from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.scaffold import _strongly_convex as strong
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_8, lemmaC_9
+from dpfl_theory.statements.noble2022.scaffold._step_limit import limit, longest, rate
 from dpfl_theory.statements.symbolic import all_equal
 
 _LETTERS = ("eta_g", "eta_l", "nu", *noble.VARIANCE, *noble.COHORT, "T")
 _BASE = (noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.WHOLE)
 _OUTPUT = "the averaged output is over x^0, ..., x^{T-1}, which Lemma C.7 bounds"
-
-
-def _short(s: Letters) -> Any:
-    """l^(2/3)/(24 nu)."""
-    return s.l ** sp.Rational(2, 3) / (24 * s.nu)
 
 
 def _steps(s: Letters, step: Callable[[Letters], Any]) -> Mapping[str, Any]:
@@ -33,20 +29,20 @@ def _steps(s: Letters, step: Callable[[Letters], Any]) -> Mapping[str, Any]:
 
 
 def _convex_step(s: Letters) -> Any:
-    return sp.Min(_short(s), s.D0 / sp.sqrt(20 * s.T * noble.averaged(s)))
+    return sp.Min(longest(s), s.D0 / sp.sqrt(20 * s.T * noble.averaged(s)))
 
 
 def _strong_step(s: Letters) -> Any:
-    return sp.Min(_short(s), s.l / (54 * s.mu), 2 * _log(s) / (s.mu * s.T))
+    return sp.Min(longest(s), s.l / (54 * s.mu), 2 * _log(s) / (s.mu * s.T))
 
 
 def _log(s: Letters) -> Any:
     """L = ln max(e, mu^2 D_0^2 T/W), W = 2V/(KlM)."""
-    return sp.log(sp.Max(sp.E, s.mu**2 * s.D0**2 * s.T / (2 * noble.averaged(s))))
+    return noble.logarithm(s, 2 * noble.averaged(s))
 
 
 def _smooth_step(s: Letters) -> Any:
-    return sp.Min(_short(s), sp.sqrt(12 * s.F0 / (35 * s.nu * s.T * noble.averaged(s))))
+    return sp.Min(longest(s), sp.sqrt(12 * s.F0 / (35 * s.nu * s.T * noble.averaged(s))))
 
 
 def _convex(s: Letters) -> Sides:
@@ -60,12 +56,11 @@ def _convex(s: Letters) -> Sides:
 
 
 def _strongly_convex(s: Letters) -> Sides:
-    rate = sp.Min(s.l * s.nu / 108, s.mu * s.l ** sp.Rational(2, 3) / 48) / s.nu
     return Sides(
         {"excess": s.excess},
         {
             "noise": 84 * _log(s) * noble.averaged(s) / (s.mu * s.T),
-            "start": sp.Rational(8, 5) * s.mu * s.D0**2 * sp.exp(-rate * s.T),
+            "start": sp.Rational(8, 5) * s.mu * s.D0**2 * sp.exp(-rate(s) * s.T),
         },
     )
 
@@ -102,10 +97,10 @@ def _log_terms(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     s, stated = letters_of(statement), sides_of(statement).rhs
     W = 2 * noble.averaged(s)
     start = sp.Rational(8, 5) * s.mu * s.D0**2
-    rate = sp.Min(*(sp.simplify(s.mu * end / 2 * s.nu) for end in (s.l / (54 * s.mu), _short(s)))) / s.nu
+    slowest = sp.Min(*(sp.simplify(s.mu * end / 2 * s.nu) for end in (s.l / (54 * s.mu), longest(s)))) / s.nu
     return all_equal(
         (42 * _log(s) * W / (s.mu * s.T), stated["noise"], "the noise"),
-        (start * sp.exp(-rate * s.T), stated["start"], "the start"),
+        (start * sp.exp(-slowest * s.T), stated["start"], "the start"),
     )
 
 
@@ -118,7 +113,7 @@ def averaged(step: Callable[[Mapping[str, float]], float]) -> Callable[[Statemen
         mu = instance["problem"]["parameters"].get("ridge", 0.0)
         found = runs.experiment(instance)
         values = {**found.values, "mu": mu}
-        eta = min(step(values), values["l"] ** (2 / 3) / (24 * values["nu"]))
+        eta = min(step(values), limit(values))
         eta_l = eta / (values["K"] * values["eta_g"])
         known: Any = found.algorithm
         algorithm = replace(known, local_step=eta_l)
