@@ -172,14 +172,6 @@ def test_what_cannot_be_used(capsys: Output, command: list[str], told: str) -> N
     assert told in refused(capsys, "recommend", *command)
 
 
-def test_the_rule_that_is_promised(capsys: Output) -> None:
-    from dpfl_theory.recommend import rules
-
-    if "bound-optimal" not in rules():
-        said = refused(capsys, *arguments("dp-scaffnew", INPUTS["dp-scaffnew"]), "--rule", "bound-optimal")
-        assert "not available yet: use 'printed'" in said
-
-
 def test_help_names_every_option(capsys: Output) -> None:
     assert main(["recommend", "--help"]) == 0
     out = capsys.readouterr().out

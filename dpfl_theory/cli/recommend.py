@@ -12,7 +12,7 @@ import typer
 from dpfl_theory.cli._options import Format
 from dpfl_theory.cli._recommend import as_text, number, parsed, with_inputs
 from dpfl_theory.console import Progress, as_options, choice, emit, say, writable, write
-from dpfl_theory.recommend import get, settings
+from dpfl_theory.recommend import get, rules, settings
 from dpfl_theory.recommend import recommend as recommended
 
 app = typer.Typer()
@@ -44,7 +44,8 @@ def recommend(
     ] = None,
     seed: Annotated[str | None, typer.Option(metavar="N", help="Seed of the comparison's runs; 0.")] = None,
     rule: Annotated[
-        str, typer.Option(metavar="R", help="printed: the papers' own formulas (dp-scaffold: repaired).")
+        str,
+        typer.Option(metavar="R", help=f"{'; '.join(f'{rule.name}: {rule.text}' for rule in rules().values())}."),
     ] = "printed",
     format_: Format = "text",
     output: Annotated[str | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.")] = None,

@@ -17,9 +17,6 @@ from dpfl_theory.recommend.rules import rules
 
 __all__ = ["Document", "Setting", "get", "named", "recommend", "rules", "settings"]
 
-PLANNED = ("bound-optimal",)
-"""Rules that are promised; one of them that is there is found by the scan, and needs no change here."""
-
 
 def recommend(
     algorithm: str,
@@ -75,8 +72,6 @@ def recommend(
     """
     known = rules()
     if rule not in known:
-        if rule in PLANNED:
-            raise InputError(f"rule {rule!r} is not available yet: use {' or '.join(map(repr, known))}")
         raise unknown_name("rule", rule, known)
     kind = get(algorithm)
     own = kind.names()
@@ -88,17 +83,23 @@ def recommend(
         "partition": partition,
         "features": features,
         "row_norm": row_norm,
-        "label": label_column,
-        "client": client_column,
+        "label_column": label_column,
+        "client_column": client_column,
     }
     shape = {name: value for name, value in options.items() if value is not None}
     source: Document = {}
+    wrong = kind.faults(inputs, free=known[rule].chooses, measured=data is not None or bool(shape))
+    if data is None and shape:
+        many = f"{' and '.join(map(named, shape))} {'is' if len(shape) == 1 else 'are'}"
+        wrong.insert(0, f"{many} for a problem that is made of data: give `data` too")
+    if wrong:
+        raise InputError("; and ".join(wrong))
     if data is not None:
         from dpfl_theory.recommend.data import Source, measure
 
-        inputs, source["data"] = measure(kind, Source(data, **shape), inputs)
-    elif shape:
-        raise InputError(f"{named(next(iter(shape)))} is for a problem that is made of data: give `data` too")
+        inputs, source["data"] = measure(
+            kind, Source(data, **{name.removesuffix("_column"): value for name, value in shape.items()}), inputs
+        )
     setting = kind(**inputs)
     try:
         document = known[rule].apply(setting)

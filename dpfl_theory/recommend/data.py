@@ -75,18 +75,15 @@ class Source:
 def measure(kind: type[Setting], source: Source, given: Mapping[str, Any]) -> tuple[dict[str, Any], Document]:
     """The inputs of an algorithm, those ``given`` before those that the data give, and what is told of the latter.
 
-    Raises InputError for a constant that is needed and does not exist, and for an input that no data give.
+    Raises InputError for all constants that are needed and do not exist.
     """
     told = {f.name: f.metadata for f in fields(kind)}
-    for name, said in told.items():
-        if not said["measured"] and given.get(name) is None and kind.required(name):
-            raise kind.lacks(name)
     (number,) = (name for name, said in told.items() if said["measured"] == "clients")
     clients = given.get(number)
     if isinstance(clients, float) and clients.is_integer():
         clients = int(clients)
     problem = source.problem(clients)
-    inputs, constants = dict(given), dict[str, Any]()
+    inputs, constants, absences = dict(given), dict[str, Any](), []
     for name, said in told.items():
         if not said["measured"] or given.get(name) is not None:
             continue
@@ -95,12 +92,15 @@ def measure(kind: type[Setting], source: Source, given: Mapping[str, Any]) -> tu
         except Absent as absent:
             if said["optional"]:
                 continue
-            raise InputError(
+            absences.append(
                 f"{kind.name} needs {named(name)}, and {absent.why}: {absent.remedy}, or give {named(name)} yourself"
-            ) from None
+            )
+            continue
         c = found.certificate
         inputs[name] = found.value
         constants[name] = {"value": found.value, "kind": c.kind, "error": c.error, "text": c.text}
+    if absences:
+        raise InputError("; and ".join(absences))
     return inputs, {
         "source": str(source.data),
         "problem": problem.name,

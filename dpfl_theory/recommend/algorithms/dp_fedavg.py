@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dpfl_theory.errors import InputError
 from dpfl_theory.recommend.base import Document, Setting, calibration, parameter
 from dpfl_theory.statements.formula import sides_of
 
@@ -31,6 +31,7 @@ class DPFedAvg(Setting):
     name = "dp-fedavg"
     title = "DP-FedAvg with clipping"
     source = "das2022 Theorem 4 (a)"
+    paper_noise_only = "rho"
     theorem: ClassVar[str] = "das2022.theorem4a"
 
     clients: int = parameter("number of clients", "count", measured="clients")
@@ -59,15 +60,21 @@ class DPFedAvg(Setting):
     calibration: str = calibration()
     constant: float | None = parameter("constant q of Theorem 3's noise", "positive", optional=True)
 
-    def validate(self) -> None:
-        self.paper_only("rho")
+    @classmethod
+    def undecided(cls, given: Mapping[str, Any]) -> list[str]:
+        budget = [given.get(name) for name in ("epsilon", "delta", "constant")]
+        if given.get("rho") is None and all(v is None for v in budget):
+            return ["a privacy level: give `rho`, or `epsilon`, `delta` and `constant`"]
+        return []
+
+    def contradictions(self) -> Iterator[str]:
         budget = (self.epsilon, self.delta, self.constant)
-        if (self.rho is None) == all(v is None for v in budget):
-            raise InputError(f"{self.name} needs a privacy level: give `rho`, or `epsilon`, `delta` and `constant`")
+        if self.rho is not None and any(v is not None for v in budget):
+            yield f"{self.name} needs a privacy level: give `rho`, or `epsilon`, `delta` and `constant`, not both"
         if self.rho is None and None in budget:
-            raise InputError(f"{self.name} makes rho of `epsilon`, `delta` and `constant`: give all three, or `rho`")
+            yield f"{self.name} makes rho of `epsilon`, `delta` and `constant`: give all three, or `rho`"
         if self.cohort > self.clients:
-            raise self.refuse("cohort", f"it exceeds `clients={self.clients}`", "give at most that")
+            yield self.refused("cohort", f"it exceeds `clients={self.clients}`", "give at most that")
 
     def travel(self) -> float:
         """gamma [F/X]: given, or the minimiser L ||w_0 - w*|| of G (L ||w_0 - w*||^2/gamma + gamma/L) rho."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -53,15 +54,15 @@ class DPNormEC(Setting):
     calibration: str = calibration()
     constant: float | None = parameter("constant of the noise, 4 by default", "positive", optional=True)
 
-    def validate(self) -> None:
+    def contradictions(self) -> Iterator[str]:
         if self.smoothness > self.smoothness_max:
-            raise self.refuse(
+            yield self.refused(
                 "smoothness",
                 f"it exceeds `smoothness_max={self.smoothness_max!r}`",
                 "the mean of the f_i is L_max-smooth",
             )
         if self.calibration == "accountant" and self.constant is not None:
-            raise self.refuse("constant", "an accountant needs none", "leave it out, or use `calibration=paper`")
+            yield self.refused("constant", "an accountant needs none", "leave it out, or use `calibration=paper`")
 
     def hidden_constant(self) -> float:
         """c with sigma = c sqrt((K + 1) log(1/delta))/epsilon: the root of ``constant``, or the accountant's.

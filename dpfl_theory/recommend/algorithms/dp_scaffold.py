@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -59,21 +60,21 @@ class DPScaffold(Setting):
     calibration: str = calibration()
     constant: float | None = parameter("constant of the noise, 1 by default", "positive", optional=True)
 
-    def validate(self) -> None:
+    def contradictions(self) -> Iterator[str]:
         if self.strong_convexity is not None and self.strong_convexity > self.smoothness:
-            raise self.refuse(
+            yield self.refused(
                 "strong_convexity",
                 f"it exceeds `smoothness={self.smoothness!r}`",
                 "no function allows that: give mu <= nu",
             )
         if self.users * self.user_rate < 1 - 1e-9:
-            raise self.refuse("user_rate", f"of `users={self.users}` it is less than one user", "raise one of them")
+            yield self.refused("user_rate", f"of `users={self.users}` it is less than one user", "raise one of them")
         if self.records * self.record_rate < 1 - 1e-9:
-            raise self.refuse(
+            yield self.refused(
                 "record_rate", f"of `records={self.records}` it is less than one record", "raise one of them"
             )
         if self.calibration == "accountant" and self.constant is not None:
-            raise self.refuse("constant", "an accountant needs none", "leave it out, or use `calibration=paper`")
+            yield self.refused("constant", "an accountant needs none", "leave it out, or use `calibration=paper`")
 
     def letters(self) -> dict[str, float]:
         """The values of noble2022's letters that the inputs give."""
