@@ -169,6 +169,10 @@ class Setting(ABC):
         """Where the bound is least over all hyper-parameters that are not given."""
         raise InputError(f"the least bound of {self.name} is not known: use `rule=printed`")
 
+    def infimum(self) -> float:
+        """What the bound can come near, infinite where no choice meets the hypotheses."""
+        return self.optimum().bound
+
     def levers(self) -> dict[str, int]:
         """Inputs that a smaller bound may take more (1) or less (-1) of."""
         return {"epsilon": 1, "clients": 1, "dim": -1}

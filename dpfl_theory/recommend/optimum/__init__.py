@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Optimum"]
+__all__ = ["SAME", "SHARE", "Optimum", "count_for"]
+
+SHARE = 0.01
+"""Without a limit of the rounds: by how much the bound may exceed what it tends to, relatively."""
+SAME = 1e-7
+"""Two values of solved programs this near each other, relatively, count as the same."""
 
 
 @dataclass(frozen=True)
@@ -24,3 +30,18 @@ class Optimum:
     lower: float
     how: str
     unmet: tuple[str, ...] = ()
+
+
+def count_for(short: Callable[[int], bool]) -> int:
+    """The least count that is not too short, where all above it are not either, by bisection.
+
+    >>> count_for(lambda n: n * n < 50)
+    8
+    """
+    few, many = 0, 1
+    while short(many):
+        few, many = many, 2 * many
+    while many - few > 1:
+        middle = (few + many) // 2
+        few, many = (middle, many) if short(middle) else (few, middle)
+    return many

@@ -14,8 +14,8 @@ from dpfl_theory.recommend.base import Document, Setting, named
 from dpfl_theory.recommend.optimum import Optimum
 from dpfl_theory.recommend.rules import Rule
 
-TIGHT = 1e-9
-"""A relative gap up to which a choice is called optimal: rounding."""
+TIGHT = 1e-7
+"""A relative gap up to which a choice is called optimal: the solver's accuracy."""
 FAR = 1e12
 """The largest factor by which a lever is changed, and by which bisection looks for what helps."""
 FINE = 1e-4
@@ -32,6 +32,7 @@ def apply(setting: Setting) -> Document:
     return {
         "vacuous": said,
         **document,
+        "bound": None if found.unmet else document["bound"],
         "would_help": changes,
         "certificate": {
             **certificate,
@@ -54,15 +55,17 @@ def _nothing(setting: Setting, found: Optimum, trivial: float, what: str) -> tup
         if found.unmet
         else f"the least bound, {found.bound:.6g}, is not below {what} = {trivial:.6g}, which needs no run"
     )
-    changes = {name: _helping(setting, name, way) for name, way in setting.levers().items()}
+    levers = setting.levers()
+    if getattr(setting, "rounds", None) is not None:
+        levers["rounds"] = 1
+    changes = {name: _helping(setting, name, way) for name, way in levers.items()}
     helping = {name: value for name, value in changes.items() if value is not None}
 
     def factor(name: str) -> float:
         return abs(math.log(helping[name] / getattr(setting, name)))
 
     texts = [
-        f"{named(name)} {'>=' if setting.levers()[name] > 0 else '<='} {helping[name]:.6g} (here "
-        f"{getattr(setting, name):g})"
+        f"{named(name)} {'>=' if levers[name] > 0 else '<='} {helping[name]:.6g} (here {getattr(setting, name):g})"
         for name in sorted(helping, key=factor)
     ]
     others = [named(name) for name in changes if name not in helping]
@@ -78,8 +81,7 @@ def _helping(setting: Setting, name: str, way: int) -> float | None:
 
     def promises(value: float) -> bool:
         other = setting.varied(name, int(value) if whole else value)
-        found = other.optimum()
-        return not found.unmet and found.bound < other.trivial()[0]
+        return other.infimum() < other.trivial()[0]
 
     return _first(promises, start, way, whole)
 
