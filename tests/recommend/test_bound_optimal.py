@@ -76,11 +76,33 @@ def norm_ec(draw: Callable[[st.SearchStrategy[Any]], Any]) -> dict[str, Any]:
     }
 
 
+def scaffold(draw: Callable[[st.SearchStrategy[Any]], Any]) -> dict[str, Any]:
+    nu, distance = draw(st.floats(0.1, 10.0)), 10 ** draw(st.floats(-1, 2))
+    mu = draw(st.one_of(st.none(), st.floats(-3, 0)))
+    return {
+        "users": 20 * draw(st.integers(1, 100)),
+        "records": 100 * draw(st.integers(1, 100)),
+        "user_rate": draw(st.sampled_from([0.05, 0.25, 1.0])),
+        "record_rate": draw(st.sampled_from([0.01, 0.2, 1.0])),
+        "dim": draw(st.integers(1, 100)),
+        "smoothness": nu,
+        **({} if mu is None else {"strong_convexity": nu * 10**mu}),
+        "distance": distance,
+        "clip": nu * distance,
+        "gradient_variance": draw(st.one_of(st.just(0.0), st.floats(1e-3, 100.0))),
+        "local_steps": draw(st.integers(1, 100)),
+        "rounds": round(10 ** draw(st.floats(0, 6))),
+        "epsilon": 10 ** draw(st.floats(-2, 1)),
+        "delta": 1e-6,
+    }
+
+
 RANDOM: dict[str, Callable[..., dict[str, Any]]] = {
     "dp-scaffnew": scaffnew,
     "dp-fedavg": fedavg,
     "dp-normfedavg": normfedavg,
     "dp-norm-ec": norm_ec,
+    "dp-scaffold": scaffold,
 }
 
 
@@ -120,11 +142,34 @@ def norm_ec_choice(setting: Any, best: dict[str, Any], rng: np.random.Generator)
     return choice if rng.random() < 0.5 else {**choice, "gamma": choice["gamma"] * rng.random()}
 
 
+def scaffold_choice(setting: Any, best: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+    """Both statements, with any T and K, and with any step and eta_g where the step is free."""
+    near = rng.random() < 0.5
+
+    def count(most: int | None, found: int) -> int:
+        if near:
+            return int(min(most or math.inf, max(1, round(found * math.exp(rng.normal(0, 0.2))))))
+        return max(1, round((most or 10 * found) ** rng.random()))
+
+    chosen = {
+        "rounds": count(setting.rounds, best["rounds"]),
+        "local_steps": count(setting.local_steps, best["local_steps"]),
+    }
+    if setting.strong_convexity is not None and rng.random() < 0.5:
+        return {**chosen, "statement": "noble2022.theoremC.1.strongly-convex.repaired"}
+    longest = setting.user_rate ** (2 / 3) / (24 * setting.smoothness)
+    eta_g = math.exp(rng.exponential(3.0))
+    eta = longest * min(1.0, 3 * rng.random()) ** rng.choice([1, 10])
+    eta_l = eta / (chosen["local_steps"] * eta_g)
+    return {**chosen, "statement": "noble2022.theoremC.1.explicit", "eta_g": eta_g, "eta_l": eta_l}
+
+
 CHOICES: dict[str, Callable[..., dict[str, Any]]] = {
     "dp-scaffnew": scaffnew_choice,
     "dp-fedavg": fedavg_choice,
     "dp-normfedavg": fedavg_choice,
     "dp-norm-ec": norm_ec_choice,
+    "dp-scaffold": scaffold_choice,
 }
 every = pytest.mark.parametrize("algorithm", sorted(RANDOM))
 
@@ -147,6 +192,9 @@ SEARCHED: dict[str, tuple[str, dict[str, Any]]] = {
     "dp-fedavg, local steps and gamma": ("dp-fedavg", without("dp-fedavg", "local_steps", rounds=2000)),
     "dp-normfedavg, all free but the rounds": ("dp-normfedavg", without("dp-normfedavg", *FREE, rounds=500)),
     "dp-norm-ec, all free": ("dp-norm-ec", without("dp-norm-ec", "alpha", clients=100_000)),
+    "dp-scaffold, more rounds than are good": ("dp-scaffold", without("dp-scaffold", rounds=50_000)),
+    "dp-scaffold, convex": ("dp-scaffold", without("dp-scaffold", "strong_convexity", rounds=20_000, epsilon=0.3)),
+    "dp-scaffold, all free": ("dp-scaffold", without("dp-scaffold", "rounds", "local_steps", epsilon=0.3)),
     "dp-norm-ec, few rounds": ("dp-norm-ec", without("dp-norm-ec", "alpha", rounds=10)),
 }
 

@@ -24,7 +24,7 @@ def inequalities(statement: Statement) -> tuple[tuple[Any, Any], ...]:
     """
     found = []
     for assumption in statement.assumptions:
-        sides = re.split(r"(<=|>=|<|>)", assumption.text)
+        sides = re.split(r"(<=|>=|<|>)", assumption.text.replace("eta~", "eta"))  # the letter of the global step
         read = [_expression(statement, side) for side in sides[::2]]
         if len(read) < 2 or None in read:
             continue

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from dpfl_theory.errors import InputError
 from dpfl_theory.recommend.base import Document, Setting, named
 from dpfl_theory.recommend.optimum import Optimum
 from dpfl_theory.recommend.rules import Rule
@@ -18,7 +19,7 @@ TIGHT = 1e-7
 """A relative gap up to which a choice is called optimal: the solver's accuracy."""
 FAR = 1e12
 """The largest factor by which a lever is changed, and by which bisection looks for what helps."""
-FINE = 1e-4
+FINE = 1e-3
 """How exactly bisection finds a lever that is not a count, relatively."""
 
 
@@ -80,8 +81,11 @@ def _helping(setting: Setting, name: str, way: int) -> float | None:
     whole = isinstance(start, int)
 
     def promises(value: float) -> bool:
-        other = setting.varied(name, int(value) if whole else value)
-        return other.infimum() < other.trivial()[0]
+        try:
+            other = setting.varied(name, int(value) if whole else value)
+            return other.infimum() < other.trivial()[0]
+        except InputError:  # beyond what an accountant takes
+            return False
 
     return _first(promises, start, way, whole)
 
