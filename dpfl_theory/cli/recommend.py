@@ -93,6 +93,7 @@ def recommend(
     slow = {
         "measuring the data": data is not None,
         "composing privacy losses": inputs.get("calibration") == "accountant",
+        "minimising the bound": rule != "printed",
     }
     doing = ", then ".join(what for what, needed in slow.items() if needed)
     with busy("recommend", doing) if doing else contextlib.nullcontext():

@@ -157,17 +157,17 @@ class Setting(ABC):
     def printed(self) -> Document:
         """What the paper prescribes."""
 
+    @abstractmethod
     def answer(self, choice: Document) -> Document:
         """The recommendation of these hyper-parameters, with their bound and noise."""
-        raise NotImplementedError
 
+    @abstractmethod
     def trivial(self) -> tuple[float, str]:
         """What bounds the left side without any run, and its formula."""
-        raise NotImplementedError
 
+    @abstractmethod
     def optimum(self) -> Optimum:
         """Where the bound is least over all hyper-parameters that are not given."""
-        raise InputError(f"the least bound of {self.name} is not known: use `rule=printed`")
 
     def infimum(self) -> float:
         """What the bound can come near, infinite where no choice meets the hypotheses."""

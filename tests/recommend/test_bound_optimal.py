@@ -15,14 +15,17 @@ from recommend.cases import INPUTS
 
 from dpfl_theory.recommend import get, recommend
 from dpfl_theory.recommend.base import Setting
+from dpfl_theory.recommend.optimum import SHARE as SHARED
+from dpfl_theory.recommend.optimum import fedavg, geometric, scaffnew, scaffold
 
+DUAL = geometric._dual_value
 SEED = 20_261_123
 TRIES = 4000
 ROUNDING = 1e-9
 """By what a bound may be below the least value of real numbers, relatively, when all are computed in doubles."""
 
 
-def scaffnew(draw: Callable[[st.SearchStrategy[Any]], Any]) -> dict[str, Any]:
+def any_scaffnew(draw: Callable[[st.SearchStrategy[Any]], Any]) -> dict[str, Any]:
     L = draw(st.floats(0.1, 100.0))
     return {
         "clients": draw(st.integers(1, 200)),
@@ -38,7 +41,7 @@ def scaffnew(draw: Callable[[st.SearchStrategy[Any]], Any]) -> dict[str, Any]:
     }
 
 
-def fedavg(draw: Callable[[st.SearchStrategy[Any]], Any]) -> dict[str, Any]:
+def any_fedavg(draw: Callable[[st.SearchStrategy[Any]], Any]) -> dict[str, Any]:
     clients = draw(st.integers(10, 5000))
     return {
         "clients": clients,
@@ -55,11 +58,11 @@ def fedavg(draw: Callable[[st.SearchStrategy[Any]], Any]) -> dict[str, Any]:
     }
 
 
-def normfedavg(draw: Callable[[st.SearchStrategy[Any]], Any]) -> dict[str, Any]:
-    return {**fedavg(draw), "heterogeneity": 0.0}
+def any_normfedavg(draw: Callable[[st.SearchStrategy[Any]], Any]) -> dict[str, Any]:
+    return {**any_fedavg(draw), "heterogeneity": 0.0}
 
 
-def norm_ec(draw: Callable[[st.SearchStrategy[Any]], Any]) -> dict[str, Any]:
+def any_norm_ec(draw: Callable[[st.SearchStrategy[Any]], Any]) -> dict[str, Any]:
     L = draw(st.floats(0.1, 10.0))
     return {
         "clients": draw(st.integers(1, 10**6)),
@@ -76,7 +79,7 @@ def norm_ec(draw: Callable[[st.SearchStrategy[Any]], Any]) -> dict[str, Any]:
     }
 
 
-def scaffold(draw: Callable[[st.SearchStrategy[Any]], Any]) -> dict[str, Any]:
+def any_scaffold(draw: Callable[[st.SearchStrategy[Any]], Any]) -> dict[str, Any]:
     nu, distance = draw(st.floats(0.1, 10.0)), 10 ** draw(st.floats(-1, 2))
     mu = draw(st.one_of(st.none(), st.floats(-3, 0)))
     return {
@@ -98,11 +101,11 @@ def scaffold(draw: Callable[[st.SearchStrategy[Any]], Any]) -> dict[str, Any]:
 
 
 RANDOM: dict[str, Callable[..., dict[str, Any]]] = {
-    "dp-scaffnew": scaffnew,
-    "dp-fedavg": fedavg,
-    "dp-normfedavg": normfedavg,
-    "dp-norm-ec": norm_ec,
-    "dp-scaffold": scaffold,
+    "dp-scaffnew": any_scaffnew,
+    "dp-fedavg": any_fedavg,
+    "dp-normfedavg": any_normfedavg,
+    "dp-norm-ec": any_norm_ec,
+    "dp-scaffold": any_scaffold,
 }
 
 
@@ -186,6 +189,10 @@ SEARCHED: dict[str, tuple[str, dict[str, Any]]] = {
         "dp-scaffnew",
         without("dp-scaffnew", gradient_norm_at_optimum=80.0, epsilon=100.0, distance=60.0),
     ),
+    "dp-scaffnew, nothing is promised": (
+        "dp-scaffnew",
+        without("dp-scaffnew", gradient_norm_at_optimum=80.0, distance=30.0, epsilon=30.0),
+    ),
     "dp-fedavg, all free": ("dp-fedavg", without("dp-fedavg", *FREE, epsilon=40.0)),
     "dp-fedavg, all free but the rounds": ("dp-fedavg", without("dp-fedavg", *FREE, rounds=300, heterogeneity=5.0)),
     "dp-fedavg, gamma alone": ("dp-fedavg", without("dp-fedavg", *FREE, gamma=3.0, rounds=3000, epsilon=20.0)),
@@ -225,17 +232,54 @@ def test_never_worse_than_printed(algorithm: str, data: st.DataObject) -> None:
         assert best.lower <= printed * (1 + ROUNDING)
 
 
-@pytest.mark.parametrize("case", SEARCHED)
-def test_no_choice_that_is_tried_beats_it(case: str) -> None:
+def searched(case: str) -> tuple[Any, Any, float]:
+    """The setting, its optimum, and the smallest bound that a random search over the choices finds."""
     rng = np.random.default_rng(SEED)
     algorithm, inputs = SEARCHED[case]
     setting = get(algorithm)(**inputs)
     found = setting.optimum()
-    assert found.bound == pytest.approx(bound_of(setting, found.choice), rel=1e-12)
     tried = [bound_of(setting, CHOICES[algorithm](setting, found.choice, rng)) for _ in range(TRIES)]
     assert sum(map(math.isfinite, tried)) > TRIES / 20
-    assert min(tried) >= found.lower * (1 - ROUNDING)
-    assert min(tried) <= found.bound * 1.01, "the search comes nowhere near the answer, and decides nothing"
+    return setting, found, min(tried)
+
+
+@pytest.mark.parametrize("case", SEARCHED)
+def test_no_choice_that_is_tried_beats_it(case: str) -> None:
+    setting, found, least = searched(case)
+    assert found.bound == pytest.approx(bound_of(setting, found.choice), rel=1e-12)
+    assert least >= found.lower * (1 - ROUNDING)
+    assert least <= found.bound * 1.01, "the search comes nowhere near the answer, and decides nothing"
+    if "all free" not in case:
+        near = SHARED if case in ("dp-scaffold", "dp-scaffold, convex") or "norm-ec" in case else 1e-6
+        assert found.bound - found.lower <= near * found.bound
+
+
+PLANTED = {
+    "too few iterations": ("dp-scaffnew", scaffnew, "_whole", lambda parts: {50}),
+    "not moving is forgotten": ("dp-scaffnew, nothing is promised", scaffnew, "_not_moving", lambda parts: math.inf),
+    "K only rounded up, and further": ("dp-fedavg", fedavg, "_next", lambda real: [math.ceil(real) + 40]),
+    "a certificate that is too large": (
+        "dp-fedavg, all free",
+        geometric,
+        "_dual_value",
+        lambda rows, weights: 1.02 * DUAL(rows, weights),
+    ),
+    "a few more rounds than the best": (
+        "dp-scaffold, more rounds than are good",
+        scaffold,
+        "_strong",
+        lambda bounds, K: (9000, sum(bounds.noise_and_start(9000, K)), sum(bounds.noise_and_start(9000, K))),
+    ),
+    "all rounds that are allowed": ("dp-scaffold, convex", scaffold, "_turn", lambda of, low, most: int(most)),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_the_search_notices_a_planted_fault(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    case, module, function, fault = PLANTED[name]
+    monkeypatch.setattr(module, function, fault)
+    _, found, least = searched(case)
+    assert least < found.lower * (1 - ROUNDING)
 
 
 @every

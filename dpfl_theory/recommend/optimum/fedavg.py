@@ -6,15 +6,15 @@ bound right/(c - falling) on the left side's expectation is the least t with rig
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.recommend.optimum import SAME, SHARE, Optimum, count_for
-from dpfl_theory.recommend.optimum.geometric import Monomial, Program, Solution, monomials
+from dpfl_theory.recommend.optimum.geometric import Monomial, Program, monomials
 from dpfl_theory.recommend.optimum.hypotheses import inequalities
 from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of, total
 
@@ -167,35 +167,38 @@ def _whole(
     setting: DPFedAvg, theorem: Statement, program: Program, how: str
 ) -> tuple[dict[str, float] | None, str, float]:
     """Where alpha is given: whole E and K next to the real minimum, or to what a given gamma prescribes."""
-    relaxed = None if setting.gamma is not None else program.solve()
-    tried: list[tuple[float, dict[str, float], float]] = []
-    for E, K in _pairs(setting, theorem, program, relaxed):
-        found = program.at({"E": E, "K": K}).solve()
-        if found is not None:
-            tried.append((found.values["t"], {**found.values, "E": E, "K": K}, found.lower))
-    if not tried:
-        return None, how, math.inf
-    if relaxed is not None and setting.local_steps is None:
-        return min(tried)[1], f"{how}; whole E and K next to the minimum were compared", relaxed.lower
-    how += "; whole K next to the minimum were compared, beyond which the bound, convex in log K, is larger"
-    return min(tried)[1], how, min(lower for _, _, lower in tried)
-
-
-def _pairs(
-    setting: DPFedAvg, theorem: Statement, program: Program, relaxed: Solution | None
-) -> Iterator[tuple[float, float]]:
-    """Whole E and K that may be best; a gamma that is given fixes E K, of which fewer local steps are better."""
     from dpfl_theory.recommend.evaluate import prescribed
 
-    given = setting.local_steps
-    if setting.gamma is not None:
+    given, best, lower = setting.local_steps, (math.inf, dict[str, float]()), math.inf
+
+    def tried(E: int, real: float) -> None:
+        """K next to a real one: for given E the bound is convex in log K."""
+        nonlocal best, lower
+        for K in _next(real):
+            found = program.at({"E": E, "K": K}).solve()
+            if found is not None:
+                lower = min(lower, found.lower)
+                best = min(best, (found.values["t"], {**found.values, "E": E, "K": K}), key=lambda f: f[0])
+
+    if setting.gamma is not None:  # it fixes E K, of which fewer local steps are better
         one = prescribed(theorem, {**setting.letters(), "E": 1})["K"]
         E = given or max(1, math.ceil(one / (setting.rounds or math.inf)))
-        yield from ((E, K) for K in _next(one / E))
-    elif relaxed is not None:
-        for E in [given] if given else _next(relaxed.values["E"]):
-            real = program.at({"E": E}).solve()
-            yield from ((E, K) for K in _next(real.values["K"] if real else relaxed.values["K"]))
+        tried(E, one / E)
+    elif given is not None:
+        point = program.at({"E": given}).solve()
+        if point is not None:
+            tried(given, point.values["K"])
+    elif (relaxed := program.solve()) is not None:
+        middle = max(1, math.floor(relaxed.values["E"] + SAME))
+        for steps in (range(middle, 0, -1), itertools.count(middle + 1)):
+            for E in steps:  # until real K alone are worse, and with them all further E
+                point = program.at({"E": E}).solve()
+                if point is None or point.values["t"] >= best[0]:
+                    lower = lower if point is None else min(lower, point.lower)
+                    break
+                tried(E, point.values["K"])
+    how += "; whole E and K next to the minimum were compared, until the bound, convex in their logarithms, is larger"
+    return (best[1], how, lower) if best[1] else (None, how, math.inf)
 
 
 def _next(real: float) -> list[int]:
