@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recommend.cases import INPUTS
 
+from dpfl_theory.errors import InputError
 from dpfl_theory.recommend import get, recommend
 from dpfl_theory.recommend.base import Setting
 from dpfl_theory.recommend.optimum import SHARE as SHARED
@@ -331,3 +332,90 @@ def test_a_whole_scan_of_iterations_finds_no_less() -> None:
     values = theta**T * (D2 + eta**2 / square * H2) + square / (1 - theta) * noise * T
     assert values.min() >= found.lower * (1 - ROUNDING)
     assert values.min() <= found.bound * 1.001
+
+
+NOTHING: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
+    "dp-scaffnew": ("dp-scaffnew", without("dp-scaffnew", epsilon=0.5), ("epsilon", "dim")),
+    "dp-fedavg, rho above 1": ("dp-fedavg", without("dp-fedavg", *FREE, epsilon=0.1), ("epsilon", "clients", "dim")),
+    "dp-fedavg, few rounds": ("dp-fedavg", without("dp-fedavg", *FREE, rounds=3), ("rounds",)),
+    "dp-normfedavg": ("dp-normfedavg", without("dp-normfedavg", rho=1.2), ("rho",)),
+    "dp-norm-ec": ("dp-norm-ec", INPUTS["dp-norm-ec"], ("epsilon", "clients")),
+    "dp-scaffold": ("dp-scaffold", without("dp-scaffold", epsilon=0.01, rounds=1000), ("epsilon", "users", "dim")),
+}
+
+
+@pytest.mark.parametrize("case", NOTHING)
+def test_what_promises_nothing_says_so_first_and_what_would_help(case: str) -> None:
+    algorithm, inputs, helping = NOTHING[case]
+    found = recommend(algorithm, "bound-optimal", **inputs)
+    assert list(found)[2] == "vacuous"
+    assert found["vacuous"].startswith("This bound promises nothing: ")
+    assert found["certificate"]["vacuous"]
+    assert {name for name, value in found["would_help"].items() if value is not None} == set(helping)
+    setting = get(algorithm)(**inputs)
+    for name in helping:
+        assert f"`{name}`" in found["vacuous"]
+        value, given = found["would_help"][name], getattr(setting, name)
+        back = -1 if value > given else 1
+        just_less = value + back if isinstance(given, int) else value * (1 + 0.002 * back)
+        enough, less = (setting.varied(name, v) for v in (value, just_less))
+        assert enough.infimum() < enough.trivial()[0], name
+        assert less.infimum() >= less.trivial()[0], name
+
+
+def test_an_expectation_that_is_not_known_beforehand_leaves_no_bound() -> None:
+    found = recommend("dp-normfedavg", "bound-optimal", **{**INPUTS["dp-normfedavg"], "heterogeneity": 0.1})
+    assert found["bound"] is None
+    assert "which is not known beforehand" in found["vacuous"]
+    assert found["certificate"]["lower_bound"] is None
+    assert not found["certificate"]["applies"]
+
+
+@every
+def test_what_is_chosen_need_not_be_given(algorithm: str) -> None:
+    from dataclasses import fields
+
+    free = [f.name for f in fields(get(algorithm)) if f.metadata["free"]]
+    found = recommend(algorithm, "bound-optimal", **without(algorithm, *free))
+    assert all(found[name] is not None for name in free)
+    if free:
+        with pytest.raises(InputError, match="; ".join(f"`{name}`: give the .*" for name in free)):
+            recommend(algorithm, "printed", **without(algorithm, *free))
+
+
+@every
+def test_all_missing_inputs_are_named_at_once(algorithm: str) -> None:
+    from dataclasses import fields
+
+    kind = get(algorithm)
+    with pytest.raises(InputError) as caught:
+        recommend(algorithm)
+    needed = [f for f in fields(kind) if not f.metadata["optional"] and f.default is None]
+    assert len(needed) >= 7
+    for f in needed:
+        assert f"`{f.name}`: give the {f.metadata['help']}" in str(caught.value)
+
+
+def test_contradictions_are_named_together() -> None:
+    with pytest.raises(InputError) as caught:
+        recommend("dp-scaffold", **without("dp-scaffold", strong_convexity=2.0, user_rate=0.001, record_rate=1e-5))
+    for name in ("strong_convexity", "user_rate", "record_rate"):
+        assert f"`{name}` is " in str(caught.value)
+    with pytest.raises(InputError) as caught:
+        recommend("dp-scaffnew", **without("dp-scaffnew", "constant", calibration="accountant", clip=-1.0))
+    for text in ("needs `constant`", "`clip` is -1.0", "`calibration` is 'accountant'"):
+        assert text in str(caught.value)
+    with pytest.raises(InputError) as caught:
+        recommend("dp-fedavg", **without("dp-fedavg", rho=0.1, cohort=2000))
+    for text in ("needs a privacy level", "`cohort` is 2000"):
+        assert text in str(caught.value)
+
+
+def test_a_certified_noise_keeps_the_rounds_that_it_is_for() -> None:
+    inputs = without("dp-scaffold", calibration="accountant", users=1000, rounds=600, distance=3.0)
+    printed, best = (recommend("dp-scaffold", rule, **inputs) for rule in ("printed", "bound-optimal"))
+    assert (best["rounds"], best["local_steps"]) == (600, 10)
+    assert best["noise"] == printed["noise"]
+    assert best["bound"] <= printed["bound"] * (1 + ROUNDING)
+    with pytest.raises(InputError, match="its noise is for given rounds and local steps"):
+        recommend("dp-scaffold", "bound-optimal", **{**inputs, "rounds": None})

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from dpfl_theory.recommend.base import Document, Setting, calibration, parameter
+from dpfl_theory.recommend.base import Document, Setting, calibration, named, parameter
 from dpfl_theory.statements.formula import sides_of
 
 if TYPE_CHECKING:
@@ -66,17 +66,18 @@ class DPFedAvg(Setting):
 
     @classmethod
     def undecided(cls, given: Mapping[str, Any]) -> list[str]:
-        budget = [given.get(name) for name in ("epsilon", "delta", "constant")]
-        if given.get("rho") is None and all(v is None for v in budget):
+        lacking = [name for name in ("epsilon", "delta", "constant") if given.get(name) is None]
+        if given.get("rho") is not None or not lacking:
+            return []
+        if len(lacking) == 3:
             return ["a privacy level: give `rho`, or `epsilon`, `delta` and `constant`"]
-        return []
+        rest = f"{' and '.join(map(named, lacking))}, since rho is made of `epsilon`, `delta` and `constant`"
+        return [f"{rest}: give all three, or `rho`"]
 
     def contradictions(self) -> Iterator[str]:
         budget = (self.epsilon, self.delta, self.constant)
         if self.rho is not None and any(v is not None for v in budget):
             yield f"{self.name} needs a privacy level: give `rho`, or `epsilon`, `delta` and `constant`, not both"
-        if self.rho is None and None in budget:
-            yield f"{self.name} makes rho of `epsilon`, `delta` and `constant`: give all three, or `rho`"
         if self.cohort > self.clients:
             yield self.refused("cohort", f"it exceeds `clients={self.clients}`", "give at most that")
 
