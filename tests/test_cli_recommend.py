@@ -25,6 +25,8 @@ CONTRACT = {
     "calibration constant",
     "dp-fedavg": "clients cohort dim smoothness lipschitz distance heterogeneity local-steps alpha gamma rho epsilon "
     "delta constant",
+    "dp-fedavg-two-sided": "clients cohort dim smoothness lipschitz gap dissimilarity gradient-variance local-steps "
+    "rounds epsilon delta",
     "dp-norm-ec": "clients dim smoothness smoothness-max gap residual alpha epsilon delta",
     "dp-scaffold": "users records user-rate record-rate dim smoothness strong-convexity distance clip "
     "gradient-variance local-steps rounds epsilon delta",

@@ -115,6 +115,14 @@ def _gradient_variance(problem: LinearModel) -> Measured:
     return Measured(found.high**2, Certificate("norm-bound", 0.0, text))
 
 
+def _dissimilarity(problem: LinearModel) -> Measured:
+    from dpfl_theory.problems.heterogeneity import sigma_global
+
+    found = sigma_global(problem, tries=1)
+    text = f"the largest ||grad f_i(w) - grad f(w)|| over all w; {found.how}; at least {found.low:.6g}"
+    return Measured(found.high, Certificate("norm-bound", 0.0, text))
+
+
 MEASURES: dict[str, Callable[[LinearModel], Measured]] = {
     "clients": lambda p: _computed(p.n, "the partition's number of clients"),
     "dimension": lambda p: _computed(p.d, "the number of parameters, that of the bias included"),
@@ -130,5 +138,6 @@ MEASURES: dict[str, Callable[[LinearModel], Measured]] = {
     "gap": _gap,
     "first gradient": _residual,
     "gradient variance": _gradient_variance,
+    "largest dissimilarity": _dissimilarity,
 }
 """What a field of a `Setting` may be measured as."""

@@ -17,11 +17,11 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.recommend import get, recommend
 from dpfl_theory.recommend.base import Setting
 from dpfl_theory.recommend.optimum import SHARE as SHARED
-from dpfl_theory.recommend.optimum import fedavg, geometric, scaffnew, scaffold
+from dpfl_theory.recommend.optimum import fedavg, geometric, scaffnew, scaffold, two_sided
 
 DUAL = geometric._dual_value
 SEED = 20_261_123
-TRIES = 4000
+TRIES = 2000
 ROUNDING = 1e-9
 """By what a bound may be below the least value of real numbers, relatively, when all are computed in doubles."""
 
@@ -101,12 +101,31 @@ def any_scaffold(draw: Callable[[st.SearchStrategy[Any]], Any]) -> dict[str, Any
     }
 
 
+def any_two_sided(draw: Callable[[st.SearchStrategy[Any]], Any]) -> dict[str, Any]:
+    clients = draw(st.integers(1, 5000))
+    return {
+        "clients": clients,
+        "cohort": float(max(1, round(clients * draw(st.floats(0.01, 1.0))))),
+        "dim": draw(st.integers(1, 100)),
+        "smoothness": draw(st.floats(0.1, 10.0)),
+        "lipschitz": draw(st.floats(0.1, 10.0)),
+        "gap": 10 ** draw(st.floats(-2, 2)),
+        "dissimilarity": draw(st.one_of(st.just(0.0), st.floats(1e-3, 10.0))),
+        "gradient_variance": draw(st.one_of(st.just(0.0), st.floats(1e-3, 10.0))),
+        "local_steps": draw(st.integers(1, 50)),
+        "rounds": round(10 ** draw(st.floats(3, 7))),
+        "epsilon": 10 ** draw(st.floats(-1, 0.7)),
+        "delta": 1e-5,
+    }
+
+
 RANDOM: dict[str, Callable[..., dict[str, Any]]] = {
     "dp-scaffnew": any_scaffnew,
     "dp-fedavg": any_fedavg,
     "dp-normfedavg": any_normfedavg,
     "dp-norm-ec": any_norm_ec,
     "dp-scaffold": any_scaffold,
+    "dp-fedavg-two-sided": any_two_sided,
 }
 
 
@@ -168,12 +187,27 @@ def scaffold_choice(setting: Any, best: dict[str, Any], rng: np.random.Generator
     return {**chosen, "statement": "noble2022.theoremC.1.explicit", "eta_g": eta_g, "eta_l": eta_l}
 
 
+def two_sided_choice(setting: Any, best: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+    """Any Q and T where they are free, and any steps, near the answer's with probability a half."""
+    wide = 0.2 if rng.random() < 0.5 else 2.0
+
+    def near(value: float) -> float:
+        return float(value * math.exp(rng.normal(0, wide)))
+
+    T = setting.rounds or max(1, round(near(10 * best["rounds"])))
+    Q = setting.local_steps or max(1, round(near(3 * best["local_steps"])))
+    eta_l = near(best["eta_l"] * 10 ** -(4 * rng.random()))
+    way = near(best["eta_g"] * best["eta_l"] * best["local_steps"] * best["rounds"])
+    return {"eta_g": way / (eta_l * Q * T), "eta_l": eta_l, "rounds": T, "local_steps": Q}
+
+
 CHOICES: dict[str, Callable[..., dict[str, Any]]] = {
     "dp-scaffnew": scaffnew_choice,
     "dp-fedavg": fedavg_choice,
     "dp-normfedavg": fedavg_choice,
     "dp-norm-ec": norm_ec_choice,
     "dp-scaffold": scaffold_choice,
+    "dp-fedavg-two-sided": two_sided_choice,
 }
 every = pytest.mark.parametrize("algorithm", sorted(RANDOM))
 
@@ -199,6 +233,14 @@ SEARCHED: dict[str, tuple[str, dict[str, Any]]] = {
     "dp-fedavg, gamma alone": ("dp-fedavg", without("dp-fedavg", *FREE, gamma=3.0, rounds=3000, epsilon=20.0)),
     "dp-fedavg, local steps and gamma": ("dp-fedavg", without("dp-fedavg", "local_steps", rounds=2000)),
     "dp-normfedavg, all free but the rounds": ("dp-normfedavg", without("dp-normfedavg", *FREE, rounds=500)),
+    "dp-fedavg-two-sided, all free": (
+        "dp-fedavg-two-sided",
+        without("dp-fedavg-two-sided", "rounds", "local_steps", "gradient_variance"),
+    ),
+    "dp-fedavg-two-sided, one client in a round": (
+        "dp-fedavg-two-sided",
+        without("dp-fedavg-two-sided", cohort=1.0, rounds=5_000_000),
+    ),
     "dp-norm-ec, all free": ("dp-norm-ec", without("dp-norm-ec", "alpha", clients=100_000)),
     "dp-scaffold, more rounds than are good": ("dp-scaffold", without("dp-scaffold", rounds=50_000)),
     "dp-scaffold, convex": ("dp-scaffold", without("dp-scaffold", "strong_convexity", rounds=20_000, epsilon=0.3)),
@@ -251,7 +293,7 @@ def test_no_choice_that_is_tried_beats_it(case: str) -> None:
     assert least >= found.lower * (1 - ROUNDING)
     assert least <= found.bound * 1.01, "the search comes nowhere near the answer, and decides nothing"
     if "all free" not in case:
-        near = SHARED if case in ("dp-scaffold", "dp-scaffold, convex") or "norm-ec" in case else 1e-6
+        near = SHARED if case in ("dp-scaffold", "dp-scaffold, convex") or "norm-ec" in case or "two" in case else 1e-6
         assert found.bound - found.lower <= near * found.bound
 
 
@@ -270,6 +312,12 @@ PLANTED = {
         scaffold,
         "_strong",
         lambda bounds, K: (9000, sum(bounds.noise_and_start(9000, K)), sum(bounds.noise_and_start(9000, K))),
+    ),
+    "a local step beyond its limit": (
+        "dp-fedavg-two-sided",
+        two_sided,
+        "_limit",
+        lambda setting: two_sided._program(setting).without_rising("reach").at({"Q": 4.0, "T": 2000.0}),
     ),
     "all rounds that are allowed": ("dp-scaffold, convex", scaffold, "_turn", lambda of, low, most: int(most)),
 }
@@ -339,6 +387,16 @@ NOTHING: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "dp-fedavg, rho above 1": ("dp-fedavg", without("dp-fedavg", *FREE, epsilon=0.1), ("epsilon", "clients", "dim")),
     "dp-fedavg, few rounds": ("dp-fedavg", without("dp-fedavg", *FREE, rounds=3), ("rounds",)),
     "dp-normfedavg": ("dp-normfedavg", without("dp-normfedavg", rho=1.2), ("rho",)),
+    "dp-fedavg-two-sided": (
+        "dp-fedavg-two-sided",
+        without("dp-fedavg-two-sided", epsilon=0.05),
+        ("epsilon", "clients", "dim"),
+    ),
+    "dp-fedavg-two-sided, beyond the noise's range": (
+        "dp-fedavg-two-sided",
+        without("dp-fedavg-two-sided", epsilon=10.0),
+        ("epsilon",),
+    ),
     "dp-norm-ec": ("dp-norm-ec", INPUTS["dp-norm-ec"], ("epsilon", "clients")),
     "dp-scaffold": ("dp-scaffold", without("dp-scaffold", epsilon=0.01, rounds=1000), ("epsilon", "users", "dim")),
 }

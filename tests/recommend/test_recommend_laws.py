@@ -33,6 +33,13 @@ UNITS: dict[str, dict[str, tuple[int, int]]] = {
         "sigma_of_one_message": (1, -1),
         "trivial": (1, 0),
     },
+    "dp-fedavg-two-sided": {
+        "eta_l": (-1, 2),
+        "c": (0, 1),
+        "bound": (2, -2),
+        "sigma": (0, 1),
+        "trivial": (2, -2),
+    },
     "dp-norm-ec": {
         "gamma": (0, 1),
         "beta": (1, -1),

@@ -14,6 +14,7 @@ the product is computed in interval arithmetic: its lower end is a lower bound, 
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -71,9 +72,20 @@ class Program:
 
         Raises ValueError where something rises with it.
         """
+        return self._limit(name, 1)
+
+    def without_rising(self, name: str) -> Program:
+        """The same of a variable that tends to 0."""
+        return self._limit(name, -1)
+
+    def value(self, values: Mapping[str, float]) -> float:
+        """The objective at values of all variables."""
+        return math.fsum(m.at(values).coefficient for m in self.objective)
+
+    def _limit(self, name: str, sign: int) -> Program:
         rows = [self.objective, *self.constraints]
-        if any(m.exponents.get(name, 0) > 0 for row in rows for m in row):
-            raise ValueError(f"a monomial rises with {name}")
+        if any(sign * m.exponents.get(name, 0) > 0 for row in rows for m in row):
+            raise ValueError(f"a monomial {'rises' if sign > 0 else 'falls'} with {name}")
         first, *others = ([m for m in row if m.exponents.get(name, 0) == 0] for row in rows)
         return Program(first, [row for row in others if row])
 

@@ -54,16 +54,12 @@ def _program(setting: DPNormEC) -> Program:
     return Program(program.objective, [row for row in program.constraints if any(m.exponents for m in row)])
 
 
-def _total(program: Program, values: dict[str, float]) -> float:
-    return sum(m.at(values).coefficient for m in program.objective)
-
-
 def infimum(setting: DPNormEC) -> float:
     """What the bound can come near, infinite where no choice meets the hypotheses."""
     program = _program(setting)
     limit = program.at({"N": float(setting.rounds)}) if setting.rounds else program.without_falling("N")
     found = limit.solve()
-    return math.inf if found is None else _total(limit, found.values)
+    return math.inf if found is None else limit.value(found.values)
 
 
 def least(setting: DPNormEC) -> Optimum:
@@ -108,7 +104,7 @@ def _solved(setting: DPNormEC, program: Program) -> tuple[Solution | None, int, 
         limit = unlimited.solve()
         if limit is None:
             return None, 1, math.inf
-        lower, near = limit.lower, _total(unlimited, limit.values)
+        lower, near = limit.lower, unlimited.value(limit.values)
         enough, trivial = (1 + SHARE) * near, setting.trivial()[0]
         if near < trivial:
             enough = min(enough, (near + trivial) / 2)
@@ -116,7 +112,7 @@ def _solved(setting: DPNormEC, program: Program) -> tuple[Solution | None, int, 
         def short(N: int) -> bool:
             own = program.at({"N": float(N)})
             found = own.solve()
-            return found is None or _total(own, found.values) > enough
+            return found is None or own.value(found.values) > enough
 
         rounds = 1 if setting.alpha is None else setting.printed()["rounds"]
         if short(rounds):
@@ -128,6 +124,6 @@ def _solved(setting: DPNormEC, program: Program) -> tuple[Solution | None, int, 
     if setting.alpha is None:  # alpha = 0 where it costs nothing
         smooth = own.at({"a": setting.residual})
         other = smooth.solve()
-        if other is not None and _total(smooth, other.values) <= _total(own, found.values) * (1 + SAME):
+        if other is not None and smooth.value(other.values) <= own.value(found.values) * (1 + SAME):
             found = Solution({**other.values, "a": setting.residual}, found.lower)
     return found, rounds, found.lower if setting.rounds is not None else lower
