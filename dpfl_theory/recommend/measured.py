@@ -18,12 +18,16 @@ __all__ = ["MEASURES", "Absent", "Measured"]
 
 
 class Absent(Exception):
-    """A constant that the problem does not have: why, and what to change about the problem."""
+    """A constant that the problem does not have: why, and what to change about the problem.
 
-    def __init__(self, why: str, remedy: str) -> None:
+    besides: what helps without another ridge, if anything does.
+    """
+
+    def __init__(self, why: str, remedy: str, besides: str = "") -> None:
         super().__init__(why)
         self.why = why
         self.remedy = remedy
+        self.besides = besides
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,7 @@ def _minimiser(problem: LinearModel) -> Array:
     c = problem.constants
     if c.w_star is None:
         told = f"the minimum of {problem.name} is not attained ({c.certificates['f_star'].text})"
-        raise Absent(told, "give `ridge`, or fewer `features`")
+        raise Absent(told, "give `ridge`, or fewer `features`", "give fewer `features`")
     return c.w_star
 
 
