@@ -186,7 +186,7 @@ class DPScaffold(Setting):
         from dpfl_theory.recommend.evaluate import failures
         from dpfl_theory.statements import get
 
-        return [*failures(get(choice["statement"]), self.at(choice)), *self._clipped()]
+        return [*failures(get(choice["statement"]), self.at(choice)), *self.clipped()]
 
     def answer(self, choice: Document) -> Document:
         from dpfl_theory.recommend.evaluate import cite
@@ -237,7 +237,7 @@ class DPScaffold(Setting):
     def infimum(self) -> float:
         from dpfl_theory.recommend.optimum.scaffold import infimum
 
-        return math.inf if self._clipped() else infimum(self)
+        return math.inf if self.clipped() else infimum(self)
 
     def levers(self) -> dict[str, int]:
         return {"epsilon": 1, "users": 1, "dim": -1}
@@ -257,7 +257,7 @@ class DPScaffold(Setting):
             f"repaired, prescribes at this noise{end}"
         )
 
-    def _clipped(self) -> list[str]:
+    def clipped(self) -> list[str]:
         """Why clipping acts at once: ||grad F(x^0)|| >= mu D_0, and the longest of the records' gradients is longer."""
         least = (self.strong_convexity or 0.0) * self.distance
         if least <= self.clip:
@@ -277,7 +277,7 @@ class DPScaffold(Setting):
                 "The bound is not below nu D_0^2/2, which bounds F(x^0) - F(x*) without any run: it promises nothing."
             )
         convex = get("noble2022.theoremC.1.convex.repaired")
-        if self.strong_convexity is not None and not [*failures(convex, known), *self._clipped()]:
+        if self.strong_convexity is not None and not [*failures(convex, known), *self.clipped()]:
             other = math.fsum(terms(convex, known).values())
             if bound is None or other < bound:
                 smaller = "a bound" if bound is None else "a smaller bound"

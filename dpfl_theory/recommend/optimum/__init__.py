@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,8 @@ SHARE = 0.01
 """Without a limit of the rounds: by how much the bound may exceed what it tends to, relatively."""
 SAME = 1e-7
 """Two values of solved programs this near each other, relatively, count as the same."""
+FINE = 1e-9
+"""How exactly a very large count is found, relatively."""
 
 
 @dataclass(frozen=True)
@@ -33,15 +36,17 @@ class Optimum:
 
 
 def count_for(short: Callable[[int], bool]) -> int:
-    """The least count that is not too short, where all above it are not either, by bisection.
+    """The least count that is not too short, where all above it are not either, by bisection; for counts beyond
+    ``1/FINE``, one at most that much larger, relatively.
 
     >>> count_for(lambda n: n * n < 50)
     8
     """
-    few, many = 0, 1
+    few, many, factor = 0, 1, 2
     while short(many):
-        few, many = many, 2 * many
-    while many - few > 1:
-        middle = (few + many) // 2
+        few, many, factor = many, many * factor, factor * factor
+    while many - few > max(1, int(FINE * many)):
+        middle = (few + many) // 2 if many < 4 * few else math.isqrt(max(1, few) * many)
+        middle = min(max(middle, few + 1), many - 1)
         few, many = (middle, many) if short(middle) else (few, middle)
     return many

@@ -71,8 +71,7 @@ def least(setting: DPFedAvg) -> Optimum:
     from dpfl_theory.statements import get
 
     theorem, unknown = get(setting.certain), setting.unknown()
-    hopeless = unknown is not None or setting.ratio() >= 1  # whatever the choice
-    found, how, lower = (None, "", math.inf) if hopeless else _solved(setting, theorem)
+    found, how, lower = (None, "", math.inf) if _hopeless(setting, theorem) else _solved(setting, theorem)
     choice = _choice(setting, theorem, found)
     at = setting.at(choice)
     unmet = failures(theorem, at) + ([] if unknown is None else [unknown])
@@ -81,6 +80,15 @@ def least(setting: DPFedAvg) -> Optimum:
         why = unmet or ["they leave nothing within these inputs"]
         return Optimum(choice, math.inf, math.inf, "no choice meets the hypotheses", tuple(why))
     return Optimum(choice, bound, min(lower, bound), how)
+
+
+def _hopeless(setting: DPFedAvg, theorem: Statement) -> bool:
+    """Whether some hypothesis fails whatever the choice is."""
+    from dpfl_theory.recommend.evaluate import failures
+
+    if setting.unknown() is not None or setting.ratio() >= 1:
+        return True
+    return setting.alpha is None and bool(failures(theorem, setting.at(_choice(setting, theorem, None))))
 
 
 def _choice(setting: DPFedAvg, theorem: Statement, found: dict[str, float] | None) -> dict[str, Any]:
@@ -106,10 +114,11 @@ def infimum(setting: DPFedAvg) -> float:
     """What the bound can come near, infinite where no choice meets the hypotheses."""
     from dpfl_theory.statements import get
 
-    if setting.unknown() is not None or setting.ratio() >= 1:
+    theorem = get(setting.certain)
+    if _hopeless(setting, theorem):
         return math.inf
     if setting.alpha is None and setting.rounds is None:
-        limit = _program(setting, get(setting.certain)).without_falling("E").without_falling("K").solve()
+        limit = _program(setting, theorem).without_falling("E").without_falling("K").solve()
         return math.inf if limit is None else limit.values["t"]
     return least(setting).bound
 
@@ -193,7 +202,7 @@ def _whole(
         for steps in (range(middle, 0, -1), itertools.count(middle + 1)):
             for E in steps:  # until real K alone are worse, and with them all further E
                 point = program.at({"E": E}).solve()
-                if point is None or point.values["t"] >= best[0]:
+                if point is None or point.values["t"] >= best[0] * (1 - SAME):
                     lower = lower if point is None else min(lower, point.lower)
                     break
                 tried(E, point.values["K"])

@@ -26,11 +26,13 @@ from dpfl_theory.lazy import sympy as sp
 
 __all__ = ["Monomial", "Program", "Solution", "monomials"]
 
-MARGIN = 1e-9
-"""By how much constraints are tightened for the solver, so that its point meets them."""
+MARGINS = (1e-9, 1e-7, 1e-5)
+"""By how much constraints are tightened for the solver, until its point meets them."""
 ROUNDED = 1e-14
 """What the coefficients' rounding to double precision can do to the lower bound, relatively."""
 BITS = 160
+LARGEST = 690.0
+"""Logarithms beyond which a variable leaves double precision."""
 
 
 @dataclass(frozen=True)
@@ -93,18 +95,23 @@ class Program:
         """The least point, with its certificate; None where the solver finds none, or no certificate for it."""
         rows = [[m for m in row if m.coefficient > 0] for row in (self.objective, *self.constraints)]
         settled = [row for row in rows[1:] if not any(any(m.exponents.values()) for m in row)]
-        if any(sum(m.coefficient for m in row) > 1 + MARGIN for row in settled):
+        if any(sum(m.coefficient for m in row) > 1 + MARGINS[0] for row in settled):
             return None
         rows = [rows[0], *(row for row in rows[1:] if row not in settled)]
         names = sorted({n for row in rows for m in row for n, e in m.exponents.items() if e})
         if not names:
             return Solution({}, sum(m.coefficient for m in rows[0]))
-        solved = _solved(rows, names)
-        if solved is None:
-            return None
-        values, weights = solved
-        exact = _balanced(rows, names, weights)
-        return Solution(values, 0.0 if exact is None else _dual_value(rows, exact))
+        best: Solution | None = None
+        for margin in MARGINS:
+            if (solved := _solved(rows, names, margin)) is None:
+                continue
+            values, weights = solved
+            exact = _balanced(rows, names, weights)
+            lower = 0.0 if exact is None else _dual_value(rows, exact)
+            best = Solution(values, max(lower, best.lower if best else 0.0))
+            if all(math.fsum(m.at(values).coefficient for m in row) <= 1 for row in rows[1:]):
+                break
+        return best
 
 
 def monomials(expression: Any, variables: Sequence[str]) -> list[tuple[Any, dict[str, Fraction]]]:
@@ -130,7 +137,7 @@ def monomials(expression: Any, variables: Sequence[str]) -> list[tuple[Any, dict
 
 
 def _solved(
-    rows: Sequence[Sequence[Monomial]], names: Sequence[str]
+    rows: Sequence[Sequence[Monomial]], names: Sequence[str], margin: float
 ) -> tuple[dict[str, float], list[list[float]]] | None:
     """The solver's point, and its weights of every monomial."""
     import cvxpy as cp
@@ -140,7 +147,7 @@ def _solved(
     tables = [np.array([[float(m.exponents.get(n, 0)) for n in names] for m in row]) for row in rows]
     logs = [np.log([m.coefficient for m in row]) for row in rows]
     sums = [cp.log_sum_exp(table @ y + log) for table, log in zip(tables, logs, strict=True)]
-    limits = [total <= -MARGIN for total in sums[1:]]
+    limits = [total <= -margin for total in sums[1:]]
     problem = cp.Problem(cp.Minimize(sums[0]), limits)
     try:
         with warnings.catch_warnings():
@@ -150,9 +157,12 @@ def _solved(
         return None
     if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE) or y.value is None:
         return None
+    if not np.all(np.abs(y.value) < LARGEST):
+        return None
     weights = []
     for table, log, price in zip(tables, logs, [1.0, *(float(c.dual_value) for c in limits)], strict=True):
-        share = np.exp(table @ y.value + log)
+        power = table @ y.value + log
+        share = np.exp(power - power.max())
         weights.append([max(0.0, price) * float(s) for s in share / share.sum()])
     return {n: float(v) for n, v in zip(names, np.exp(y.value), strict=True)}, weights
 

@@ -75,7 +75,7 @@ def least(setting: DPNormEC) -> Optimum:
         alpha = max(0.0, values.get("a", 0.0) - setting.residual)
     choice = setting.choice(beta_0=beta_0, alpha=alpha, rounds=rounds)
     bound = math.fsum(setting.terms(choice).values())
-    if "way" in values:  # the solver's step, which is short of the longest by its margin, or by more
+    if values.get("way", math.inf) / rounds < choice["gamma"]:  # the solver's step, if it is not the longest
         other = {**choice, "gamma": values["way"] / rounds}
         if (least_ := math.fsum(setting.terms(other).values())) < bound:
             choice, bound = other, least_

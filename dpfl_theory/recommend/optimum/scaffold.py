@@ -60,6 +60,7 @@ class _Bounds:
         self.setting, self.theorem, self.strong = setting, get(EXPLICIT), get(STRONG)
         self.known = {**setting.letters(), **({"varsigma": 0.0} if quiet else {})}
         self.most = setting.rounds or ENOUGH
+        self.noise_and_start = cache(self._noise_and_start)
 
     def at(self, T: int, K: int) -> dict[str, float]:
         """The letters' values."""
@@ -77,11 +78,16 @@ class _Bounds:
         """The convex bound's infimum over the step, as eta_g grows: of A/eta + B eta over eta <= a."""
         program = self.program(T, K).without_falling("eta_g")
         A, B = (math.fsum(m.coefficient for m in program.objective if m.exponents["eta"] == e) for e in (-1, 1))
-        a = min(1 / row[0].coefficient for row in program.constraints)
+        a = self.longest(T, K)
         eta = a if B * a**2 <= A else math.sqrt(A / B)
         return A / eta + B * eta
 
-    def noise_and_start(self, T: int, K: int) -> tuple[float, float]:
+    def longest(self, T: int, K: int) -> float:
+        """The limit of the convex step."""
+        rows = self.program(T, K).constraints
+        return min(1 / row[0].coefficient for row in rows if set(row[0].exponents) == {"eta"})
+
+    def _noise_and_start(self, T: int, K: int) -> tuple[float, float]:
         """The strongly convex bound's two terms."""
         from dpfl_theory.recommend.evaluate import terms
 
@@ -171,6 +177,11 @@ def infimum(setting: DPScaffold) -> float:
 def least(setting: DPScaffold) -> Optimum:
     """The least bound of both statements, with the steps, the rounds and the local steps of it."""
     bounds, lower = _Bounds(setting), 0.0
+    if clipped := setting.clipped():
+        T, K = setting.rounds or 1, setting.local_steps or 1
+        steps = {"eta_g": 1.0, "eta_l": bounds.longest(T, K) / K}
+        choice = {"statement": EXPLICIT, "rounds": T, "local_steps": K, **steps}
+        return Optimum(choice, math.inf, math.inf, "no choice meets the hypotheses", tuple(clipped))
     how = "the noise's order is of K's root, so that the bounds fall with K: all that are allowed are made"
     if setting.local_steps is not None:
         K = setting.local_steps

@@ -23,6 +23,10 @@ FINE = 1e-3
 """How exactly bisection finds a lever that is not a count, relatively."""
 
 
+LARGE = 1e-5
+"""The same for a count so large that this share of it is more than one."""
+
+
 def apply(setting: Setting) -> Document:
     found = setting.optimum()
     document = setting.answer(found.choice)
@@ -102,7 +106,7 @@ def _first(promises: Callable[[float], bool], start: float, way: int, whole: boo
         if whole:
             good = float(math.floor(good) if way < 0 else math.ceil(good))
         factor *= factor
-    while abs(good - bad) > (1.0 if whole else FINE * min(good, bad)):
+    while abs(good - bad) > (max(1.0, LARGE * good) if whole else FINE * min(good, bad)):
         middle = math.sqrt(good * bad)
         if whole:
             middle = min(max(float(round(middle)), min(good, bad) + 1), max(good, bad) - 1)
