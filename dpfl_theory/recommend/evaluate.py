@@ -82,6 +82,8 @@ def rounded_up(number: float) -> int:
     >>> rounded_up(2.1), rounded_up(2.0000000000000004), rounded_up(-3.5)
     (3, 2, 1)
     """
+    if not math.isfinite(number):
+        raise OverflowError("a count is not finite")
     return max(1, math.ceil(number - NEARLY * abs(number)))
 
 

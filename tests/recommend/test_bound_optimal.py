@@ -477,3 +477,29 @@ def test_a_certified_noise_keeps_the_rounds_that_it_is_for() -> None:
     assert best["bound"] <= printed["bound"] * (1 + ROUNDING)
     with pytest.raises(InputError, match="its noise is for given rounds and local steps"):
         recommend("dp-scaffold", "bound-optimal", **{**inputs, "rounds": None})
+
+
+EXTREME: list[tuple[str, dict[str, Any]]] = [
+    ("dp-scaffnew", without("dp-scaffnew", smoothness=1e200, strong_convexity=1e-200)),
+    ("dp-fedavg", without("dp-fedavg", "alpha", epsilon=1e-200)),
+    ("dp-fedavg", without("dp-fedavg", "alpha", heterogeneity=1e200)),
+    ("dp-fedavg", without("dp-fedavg", "local_steps", alpha=1e90, smoothness=1e-90)),
+    ("dp-normfedavg", without("dp-normfedavg", "alpha", distance=1e-90, rho=1e-200)),
+    ("dp-norm-ec", without("dp-norm-ec", "alpha", gap=1e90, residual=1e-200, epsilon=1e-12)),
+    ("dp-norm-ec", without("dp-norm-ec", clients=10**15, alpha=1e6)),
+    ("dp-scaffold", without("dp-scaffold", "rounds", delta=0.999999)),
+    ("dp-scaffold", without("dp-scaffold", "rounds", "local_steps", users=10**9, distance=1e30, clip=1e-30)),
+]
+
+
+@pytest.mark.parametrize(("algorithm", "inputs"), EXTREME)
+def test_extreme_inputs_end_in_a_certified_answer_or_a_sentence(algorithm: str, inputs: dict[str, Any]) -> None:
+    found, told = None, ""
+    try:
+        found = recommend(algorithm, "bound-optimal", **inputs)
+    except InputError as error:
+        told = str(error)
+    if found is None:
+        assert "give less extreme ones" in told
+    else:
+        assert found["bound"] is None or found["certificate"]["lower_bound"] <= found["bound"]

@@ -35,8 +35,12 @@ EXACT = 1e-10
 """Where the edge p = 1 is covered: lower limits this near the best value, relatively, are not refined."""
 
 
+POWERS = {"start": 0, "shifts": -1, "noise": 1}
+"""Of s in the bound's parts."""
+
+
 @cache
-def _parts() -> dict[str, tuple[tuple[str, ...], Callable[..., float]]]:
+def _parts() -> dict[str, tuple[list[str], Callable[..., float]]]:
     """The terms of the right side with psi_0 written out, where s = p^2 >= mu eta: of s^0, 1/s and s, as functions."""
     from dpfl_theory.statements import get
 
@@ -45,18 +49,14 @@ def _parts() -> dict[str, tuple[tuple[str, ...], Callable[..., float]]]:
     D, H, square = sp.symbols("D H square", nonnegative=True)
     right = total(theorem).subs(s.psi_0, D**2 + (s.eta / s.p) ** 2 * H**2)
     (theta,) = right.atoms(sp.Max)
-    right = right.subs(theta, 1 - s.mu * s.eta).subs(s.p, sp.sqrt(square))
-    found = {}
-    for name, power in {"start": 0, "shifts": -1, "noise": 1}.items():
-        found[name] = sp.expand_mul(right).coeff(square, power)
-    assert sp.simplify(right - sum(found[n] * square**k for n, k in (("start", 0), ("shifts", -1), ("noise", 1)))) == 0
+    right = sp.expand_mul(right.subs(theta, 1 - s.mu * s.eta).subs(s.p, sp.sqrt(square)))
+    parts = {name: right.coeff(square, power) for name, power in POWERS.items()}
+    if sp.simplify(right - sum(parts[name] * square**power for name, power in POWERS.items())) != 0:
+        raise ValueError(f"{theorem.id} is not of the form start + shifts/p^2 + noise p^2")
     made = {}
-    for name, part in found.items():
-        names = sorted(x.name for x in part.free_symbols)
-        made[name] = (
-            tuple(names),
-            sp.lambdify([next(x for x in part.free_symbols if x.name == n) for n in names], part),
-        )
+    for name, part in parts.items():
+        symbols = sorted(part.free_symbols, key=str)
+        made[name] = ([x.name for x in symbols], sp.lambdify(symbols, part, "math"))
     return made
 
 
