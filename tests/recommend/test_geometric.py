@@ -142,3 +142,30 @@ def inequalities_of_one(statement: Any, assumption: Any) -> bool:
     from dataclasses import replace
 
     return bool(inequalities(replace(statement, assumptions=(assumption,), checks=())))
+
+
+def test_another_formula_or_hypothesis_makes_another_program() -> None:
+    """Nothing is typed twice: a statement with another constant gives another program, and another answer."""
+    from dataclasses import replace
+
+    from dpfl_theory.recommend.optimum.fedavg import _rows
+    from dpfl_theory.statements.formula import sides_of
+    from dpfl_theory.statements.model import Assumption, Sides
+
+    theorem = get("das2022.theorem4a")
+    printed = _rows(theorem, frozenset())
+    sides = sides_of(theorem)
+
+    def more_heterogeneity(_: Any) -> Sides:
+        return Sides(sides.lhs, {**sides.rhs, "B1 (heterogeneity)": 3 * sides.rhs["B1 (heterogeneity)"]})
+
+    changed = _rows(replace(theorem, sides=more_heterogeneity), frozenset())
+    ratios = [new / old for (new, _), (old, _) in zip(changed[1], printed[1], strict=True)]
+    assert sorted(ratios) == [1, 1, 1, 1, 3]
+    shorter = tuple(
+        Assumption("E <= alpha/(4 rho)", a.test) if a.text == "E <= alpha/(2 rho)" else a for a in theorem.assumptions
+    )
+    changed = _rows(replace(theorem, assumptions=shorter), frozenset())
+    assert changed[:-1] == printed[:-1]
+    ((new, _),), ((old, _),) = changed[-1], printed[-1]
+    assert new == 2 * old

@@ -55,7 +55,9 @@ class DPFedAvg(Setting):
     gamma: float | None = parameter(
         "constant gamma that scales the run's length [F/X]; L times the distance without it", "positive", optional=True
     )
-    rounds: int | None = parameter("number of communication rounds, at most", "count", optional=True)
+    rounds: int | None = parameter(
+        "number of communication rounds; bound-optimal makes at most these", "count", optional=True
+    )
     rho: float | None = parameter(
         "privacy ratio rho; in place of epsilon, delta and the constant", "positive", optional=True
     )
