@@ -173,9 +173,9 @@ class Setting(ABC):
         """What the bound can come near, infinite where no choice meets the hypotheses."""
         return self.optimum().bound
 
-    def levers(self) -> dict[str, int]:
-        """Inputs that a smaller bound may take more (1) or less (-1) of."""
-        return {"epsilon": 1, "clients": 1, "dim": -1}
+    def levers(self) -> dict[str, float]:
+        """Inputs with another value of which the bound may be smaller, each with the farthest such value."""
+        return {"epsilon": math.inf, "clients": math.inf, "dim": 1}
 
     def varied(self, name: str, value: float) -> Self:
         """The same with another value of a lever."""

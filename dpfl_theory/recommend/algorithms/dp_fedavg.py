@@ -208,8 +208,8 @@ class DPFedAvg(Setting):
 
         return infimum(self)
 
-    def levers(self) -> dict[str, int]:
-        return {"rho": -1} if self.rho is not None else super().levers()
+    def levers(self) -> dict[str, float]:
+        return {"rho": 0.0} if self.rho is not None else super().levers()
 
     def varied(self, name: str, value: float) -> Self:
         if name != "clients":

@@ -160,9 +160,9 @@ class DPFedAvgTwoSided(Setting):
 
         return infimum(self)
 
-    def levers(self) -> dict[str, int]:
-        within = self.epsilon <= math.log(1 / self.delta) / 2  # beyond that the noise is not known to be enough
-        return {**super().levers(), "epsilon": 1 if within else -1}
+    def levers(self) -> dict[str, float]:
+        most = math.log(1 / self.delta) / 2  # beyond this epsilon the noise is not known to be enough
+        return {**super().levers(), "epsilon": most}
 
     def varied(self, name: str, value: float) -> Self:
         if name != "clients":

@@ -239,8 +239,8 @@ class DPScaffold(Setting):
 
         return math.inf if self.clipped() else infimum(self)
 
-    def levers(self) -> dict[str, int]:
-        return {"epsilon": 1, "users": 1, "dim": -1}
+    def levers(self) -> dict[str, float]:
+        return {"epsilon": math.inf, "users": math.inf, "dim": 1}
 
     def varied(self, name: str, value: float) -> Self:
         if name != "users":

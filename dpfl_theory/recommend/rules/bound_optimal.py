@@ -62,27 +62,25 @@ def _nothing(setting: Setting, found: Optimum, trivial: float, what: str) -> tup
     )
     levers = setting.levers()
     if getattr(setting, "rounds", None) is not None:
-        levers["rounds"] = 1
-    changes = {name: _helping(setting, name, way) for name, way in levers.items()}
+        levers["rounds"] = math.inf
+    changes = {name: _helping(setting, name, end) for name, end in levers.items()}
     helping = {name: value for name, value in changes.items() if value is not None}
 
-    def factor(name: str) -> float:
-        return abs(math.log(helping[name] / getattr(setting, name)))
-
-    texts = [
-        f"{named(name)} {'>=' if levers[name] > 0 else '<='} {helping[name]:.6g} (here {getattr(setting, name):g})"
-        for name in sorted(helping, key=factor)
-    ]
+    texts = []
+    for name, value in sorted(helping.items(), key=lambda item: abs(math.log(item[1] / getattr(setting, item[0])))):
+        given = getattr(setting, name)
+        texts.append(f"{named(name)} {'>=' if value > given else '<='} {value:.6g} (here {given:g})")
     others = [named(name) for name in changes if name not in helping]
     helps = f"it takes {' or '.join(texts)}" if texts else ""
     fails = f"no {' and no '.join(others)} alone helps" if others else ""
     return f"This bound promises nothing: {why}; {', and '.join(t for t in (helps, fails) if t)}", changes
 
 
-def _helping(setting: Setting, name: str, way: int) -> float | None:
-    """The value of a lever nearest to the one given with which the bound promises something; None where none does."""
+def _helping(setting: Setting, name: str, end: float) -> float | None:
+    """The value of a lever nearest to the one given, on the way to ``end``, with which the bound promises something;
+    None where none does."""
     start = getattr(setting, name)
-    whole = isinstance(start, int)
+    whole, up = isinstance(start, int), end > start
 
     def promises(value: float) -> bool:
         try:
@@ -91,21 +89,31 @@ def _helping(setting: Setting, name: str, way: int) -> float | None:
         except InputError:  # beyond what an accountant takes
             return False
 
-    return _first(promises, start, way, whole)
+    found = _first(promises, start, min(end, start * FAR) if up else max(end, start / FAR), whole)
+    if found is None or whole:
+        return None if found is None else int(found)
+    step = 10.0 ** (math.floor(math.log10(found)) - 3)  # four digits, on the side that helps
+    short = float(f"{step * (math.ceil(found / step) if up else math.floor(found / step)):.4g}")
+    return short if promises(short) else found
 
 
-def _first(promises: Callable[[float], bool], start: float, way: int, whole: bool) -> float | None:
-    """The value nearest to ``start`` that promises something, which the one at the start does not, by bisection."""
-    bad = good = float(start)
-    end = start * FAR**way if not whole or way > 0 else 1.0
-    factor = 2.0
-    while not promises(good):
-        if good == end or (whole and way < 0 and good <= 1):
-            return None
-        bad, good = good, max(end, good / factor) if way < 0 else min(end, good * factor)
+def _first(promises: Callable[[float], bool], start: float, end: float, whole: bool) -> float | None:
+    """The value nearest to ``start``, which promises nothing, that promises something, by bisection."""
+    up = end > start
+
+    def further(value: float, factor: float) -> float:
+        moved = value * factor if up else value / factor
         if whole:
-            good = float(math.floor(good) if way < 0 else math.ceil(good))
-        factor *= factor
+            moved = max(value + 1, moved) if up else min(value - 1, moved)
+            moved = float(round(min(moved, 1e300)))
+        return min(end, moved) if up else max(end, moved)
+
+    bad = good = float(start)
+    factor = 1.05
+    while not promises(good):
+        if good == end:
+            return None
+        bad, good, factor = good, further(good, factor), factor * factor
     while abs(good - bad) > (max(1.0, LARGE * good) if whole else FINE * min(good, bad)):
         middle = math.sqrt(good * bad)
         if whole:
