@@ -398,6 +398,8 @@ NOTHING: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
         ("epsilon",),
     ),
     "dp-norm-ec": ("dp-norm-ec", INPUTS["dp-norm-ec"], ("epsilon", "clients")),
+    "dp-scaffold, no whole number of records": ("dp-scaffold", without("dp-scaffold", records=179), ()),
+    "dp-scaffold, clipped at once": ("dp-scaffold", without("dp-scaffold", clip=1.0), ()),
     "dp-scaffold": ("dp-scaffold", without("dp-scaffold", epsilon=0.01, rounds=1000), ("epsilon", "users", "dim")),
 }
 

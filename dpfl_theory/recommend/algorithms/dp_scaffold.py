@@ -237,7 +237,7 @@ class DPScaffold(Setting):
     def infimum(self) -> float:
         from dpfl_theory.recommend.optimum.scaffold import infimum
 
-        return math.inf if self.clipped() else infimum(self)
+        return infimum(self)
 
     def levers(self) -> dict[str, float]:
         return {"epsilon": math.inf, "users": math.inf, "dim": 1}

@@ -167,8 +167,16 @@ def _best(bounds: _Bounds, K: int) -> tuple[str, int, float]:
     return found if strong is None or strong[1] >= found[2] else (STRONG, *strong[:2])
 
 
+def _anything(bounds: _Bounds) -> dict[str, Any]:
+    """A choice that meets all hypotheses that hold for any."""
+    T, K = bounds.setting.rounds or 1, bounds.setting.local_steps or 1
+    return {"statement": EXPLICIT, "rounds": T, "local_steps": K, "eta_g": 1.0, "eta_l": bounds.longest(T, K) / K / 2}
+
+
 def infimum(setting: DPScaffold) -> float:
     """What the bound can come near, infinite where no choice meets the hypotheses."""
+    if setting.unmet(_anything(_Bounds(setting))):
+        return math.inf
     if setting.local_steps is None:
         return _best(_Bounds(setting, quiet=True), 1)[2]
     return _best(_Bounds(setting), setting.local_steps)[2]
@@ -177,11 +185,9 @@ def infimum(setting: DPScaffold) -> float:
 def least(setting: DPScaffold) -> Optimum:
     """The least bound of both statements, with the steps, the rounds and the local steps of it."""
     bounds, lower = _Bounds(setting), 0.0
-    if clipped := setting.clipped():
-        T, K = setting.rounds or 1, setting.local_steps or 1
-        steps = {"eta_g": 1.0, "eta_l": bounds.longest(T, K) / K}
-        choice = {"statement": EXPLICIT, "rounds": T, "local_steps": K, **steps}
-        return Optimum(choice, math.inf, math.inf, "no choice meets the hypotheses", tuple(clipped))
+    anything = _anything(bounds)
+    if hopeless := setting.unmet(anything):
+        return Optimum(anything, math.inf, math.inf, "no choice meets the hypotheses", tuple(hopeless))
     how = "the noise's order is of K's root, so that the bounds fall with K: all that are allowed are made"
     if setting.local_steps is not None:
         K = setting.local_steps
