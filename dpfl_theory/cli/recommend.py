@@ -53,9 +53,9 @@ def recommend(
 ) -> None:
     """Recommend hyper-parameters for a problem's constants and a budget, or compare all private algorithms on data.
 
-    With an algorithm they are its paper's, with the bound that holds for them and the reason why; without one they are
-    those that runs with certified noise find best, within as many vectors of each client as --rounds says (500). For
-    example:
+    With an algorithm they are its paper's, with the bound that holds for them and the reason why, or, by --rule
+    bound-optimal, those with the least bound; without one they are those that runs with certified noise find best,
+    within as many vectors of each client as --rounds says (500). For example:
 
     \b
       dpfl-theory recommend --data my.csv --epsilon 3 --delta 1e-5
