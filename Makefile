@@ -50,11 +50,13 @@ check-theorems: $(READY)
 	  echo "There is no revision $$base here: the smoke set is all that was checked."; \
 	fi
 
-# Measures what the checks of each statement could notice, from a whole check, and writes it down beside the statements.
+# Measures what the checks of each statement could notice, from a whole check, and writes it down beside the statements;
+# so too where the decimals of errata come from.
 power: $(READY)
 	@mkdir -p build
 	$(BIN)/dpfl-theory check --format json --output build/check.json
 	$(BIN)/python -m dpfl_theory.checks.power build/check.json
+	$(BIN)/python -m dpfl_theory.checks.numbers build/check.json
 
 # Times the package beside batched NumPy and JAX, some half an hour on quiet cores; BENCH="--quick --only a,f" is faster.
 bench: $(READY)

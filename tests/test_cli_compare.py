@@ -10,16 +10,18 @@ import numpy as np
 import pytest
 
 from dpfl_theory.cli import main
-from dpfl_theory.recommend import search
+from dpfl_theory.kernels import threads
+from dpfl_theory.recommend import compare
 from dpfl_theory.recommend.search import Plan
 
 Output = pytest.CaptureFixture[str]
-TINY = Plan(points=16, lanes=2, generations=2, finalists=3, second=6, last=16)
+TINY = Plan(points=16, lanes=2, generations=2, finalists=3, second=6, best=2, third=8, last=16)
 
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "Plan", lambda: TINY)
+    monkeypatch.setattr(compare, "Plan", lambda: TINY)
+    monkeypatch.setattr(threads, "usable_cores", lambda: 1)
 
 
 @pytest.fixture
@@ -42,8 +44,10 @@ def test_the_users_clients_are_the_clients(own: str, capsys: Output) -> None:
     assert (told["data"]["clients"], told["data"]["records"], told["data"]["partition"]) == (5, 200, "own")
     assert told["schema"] == "dpfl-theory/1"
     assert {row["name"] for row in told["algorithms"]} >= {"dp-fedavg", "dp-scaffnew", "dp-clip21", "dp-norm-ec"}
+    assert told["recommended"] == told["recommended_by_unit"]["client"] == told["algorithms"][0]["name"]
+    assert {row["protects"] for row in told["algorithms"]} == {"client", "record"}
     assert all(row["epsilon"]["high"] <= 3.0 for row in told["algorithms"])
-    assert main([*command, "--partition", "iid", "--clients", "5"]) == 0
+    assert main([*command, "--partition", "iid", "--clients", "5", "--unit", "client"]) == 0
     mixed = json.loads(capsys.readouterr().out)
     assert mixed["data"]["heterogeneity"] < 0.5 * told["data"]["heterogeneity"]
 
@@ -52,8 +56,26 @@ def test_the_table_names_data_budget_and_advice(own: str, capsys: Output) -> Non
     assert main(["recommend", "--data", own, "--epsilon", "3", "--delta", "1e-5", "--rounds", "16"]) == 0
     out = capsys.readouterr().out
     assert "5 clients (named by the data), 40 to 40 records each" in out
-    assert "epsilon = 3, delta = 1e-05 for a client's data" in out
+    assert "epsilon = 3, delta = 1e-05 for a client's data (zero-out), seen by a third-party" in out
+    assert "epsilon = 3, delta = 1e-05 for one record of a client (replace), seen by a third-party" in out
+    client, record = out.split("for one record of a client")
+    assert "dp-fedavg             client" in client
+    assert "dp-sgd-record         record" in record
+    assert "To protect each client's data take" in client
+    assert "To protect single records take" in record
+    assert "The two epsilons do not compare" in out
     assert "Not private: the choice of algorithm" in out
+
+
+def test_one_unit_is_compared_by_itself(own: str, capsys: Output) -> None:
+    command = ["recommend", "--data", own, "--epsilon", "3", "--delta", "1e-5", "--rounds", "1", "--jobs", "1"]
+    assert main([*command, "--unit", "record"]) == 0
+    out = capsys.readouterr().out
+    assert "for a client's data" not in out
+    assert "The two epsilons do not compare" not in out
+    assert "dp-scaffold is left out: --rounds is 1: dp-scaffold sends 2 vectors in a round." in out
+    assert main([*command, "--unit", "site"]) == 2
+    assert "the unit of privacy is 'site': choose one of client, record or all" in capsys.readouterr().err
 
 
 REFUSED = {

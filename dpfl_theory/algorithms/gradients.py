@@ -159,6 +159,6 @@ class RecordGradient(Gradient):
             "record_threshold": self.threshold if isinstance(self.threshold, str) else plain(self.threshold),
             "noise_multiplier": plain(self.noise_multiplier),
         }
-        if self.threshold == MEDIAN:
+        if isinstance(self.threshold, str):
             described["privacy"] = "the median of the lengths depends on the data: no privacy theorem covers it"
         return described

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.cli._recommend import number
@@ -33,7 +33,12 @@ def asked(given: Mapping[str, str | None], data: str | None) -> dict[str, Any]:
 
 
 def compared(
-    source: Source, numbers: Mapping[str, Any], seed: int, progress: Callable[[float, str], None] | None = None
+    source: Source,
+    numbers: Mapping[str, Any],
+    seed: int,
+    unit: str = "all",
+    jobs: int = 1,
+    progress: Callable[[float, str], None] | None = None,
 ) -> dict[str, Any]:
     """The comparison's document, with what the data are."""
     from dpfl_theory.recommend.compare import compare
@@ -49,7 +54,7 @@ def compared(
     if numbers.get("cohort", n) > n:
         raise InputError(f"--cohort is {numbers['cohort']:g}: the data have {n} clients; give at most that")
     budget = Budget(numbers["epsilon"], numbers["delta"], int(numbers.get("rounds", 500)), cohort=numbers.get("cohort"))
-    found = compare(problem, budget, seed=seed, progress=progress)
+    found = compare(problem, budget, unit=unit, seed=seed, jobs=jobs, progress=progress)
     c = problem.constants
     sizes = [int(b - a) for a, b in zip(problem.data.offsets[:-1], problem.data.offsets[1:])]
     found["data"] = {
@@ -82,25 +87,42 @@ def _lines(d: Mapping[str, Any]) -> Iterator[str]:
     het = data["heterogeneity"]
     shown = "-" if het is None else f"{het:.3g}"
     yield f"L = {data['smoothness']:.4g}, heterogeneity {shown}, ridge {data['ridge']:g}"
-    yield (
-        f"epsilon = {budget['epsilon']:g}, delta = {budget['delta']:g} for a client's data ({budget['relation']}), "
-        f"seen by a {budget['view']}; at most {budget['rounds']} vectors from a client"
-    )
     yield f"at the start, 0: suboptimality {d['start']['suboptimality']:.4g}{_accuracy(d['start']['accuracy'])}"
+    yield f"at most {budget['rounds']} vectors from a client"
     yield ""
-    yield f"{'algorithm':22}{'suboptimality':>20}{'accuracy':>12}{'epsilon':>10}{'vectors':>9}  hyper-parameters"
-    for row in d["algorithms"]:
+    for unit, advice in d["advice_by_unit"].items():
+        rows = [row for row in d["algorithms"] if row["protects"] == unit]
+        yield from _group(rows, budget)
+        yield advice
+        yield rows[0]["why"]
+        yield ""
+    if len(d["advice_by_unit"]) > 1:
+        yield (
+            "The two epsilons do not compare: the first hides all records of a client, the second one record; and to "
+            "replace (replace) may change a sum by twice as much as to leave out (zero-out)."
+        )
+    for left in d["left_out"]:
+        yield f"{left['name']} is left out: {left['why']}."
+    yield f"Not private: {data['not_private']}."
+
+
+def _group(rows: Sequence[Mapping[str, Any]], budget: Mapping[str, Any]) -> Iterator[str]:
+    """The algorithms that protect the same unit."""
+    whose = "a client's data" if rows[0]["protects"] == "client" else "one record of a client"
+    yield (
+        f"epsilon = {budget['epsilon']:g}, delta = {budget['delta']:g} for {whose} ({rows[0]['relation']}), "
+        f"seen by a {rows[0]['view']}"
+    )
+    heading = f"{'algorithm':22}{'protects':9}{'suboptimality':>20}{'accuracy':>12}{'epsilon':>10}{'vectors':>9}"
+    yield f"{heading}  hyper-parameters"
+    for row in rows:
         gap, accuracy = row["suboptimality"], row["accuracy"]
         shown = "-" if accuracy is None else f"{accuracy['mean']:.3f}"
         values = ", ".join(f"{k} {v:.4g}" for k, v in row["hyperparameters"].items())
         yield (
-            f"{row['name']:22}{gap['mean']:>11.4g} +- {gap['error']:<5.1g}{shown:>12}{row['epsilon']['high']:>10.4g}"
-            f"{row['vectors']:>9}  {values}"
+            f"{row['name']:22}{row['protects']:9}{gap['mean']:>11.4g} +- {gap['error']:<5.1g}{shown:>12}"
+            f"{row['epsilon']['high']:>10.4g}{row['vectors']:>9}  {values}"
         )
-    yield ""
-    yield d["advice"]
-    yield d["algorithms"][0]["why"]
-    yield f"Not private: {data['not_private']}."
 
 
 def _accuracy(accuracy: Mapping[str, float] | None) -> str:

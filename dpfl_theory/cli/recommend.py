@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dpfl_theory.cli._options import Format
+from dpfl_theory.cli._options import Format, Jobs, parse_jobs
 from dpfl_theory.cli._recommend import as_text, number, parsed, with_inputs
 from dpfl_theory.console import Progress, as_options, choice, emit, say, writable, write
 from dpfl_theory.recommend import get, rules, settings
@@ -43,6 +43,11 @@ def recommend(
         str | None, typer.Option(metavar="NAME", help="The file's column of clients; client, if there is one.")
     ] = None,
     seed: Annotated[str | None, typer.Option(metavar="N", help="Seed of the comparison's runs; 0.")] = None,
+    unit: Annotated[
+        str | None,
+        typer.Option(metavar="client|record|all", help="What the compared algorithms protect; all, each by itself."),
+    ] = None,
+    jobs: Jobs = None,
     rule: Annotated[
         str,
         typer.Option(metavar="R", help=f"{'; '.join(f'{rule.name}: {rule.text}' for rule in rules().values())}."),
@@ -55,7 +60,8 @@ def recommend(
 
     With an algorithm they are its paper's, with the bound that holds for them and the reason why, or, by --rule
     bound-optimal, those with the least bound; without one they are those that runs with certified noise find best,
-    within as many vectors of each client as --rounds says (500). For example:
+    within as many vectors of each client as --rounds says (500), for the protection of each client's data and for that
+    of single records. For example:
 
     \b
       dpfl-theory recommend --data my.csv --epsilon 3 --delta 1e-5
@@ -80,13 +86,16 @@ def recommend(
     }
     if algorithm is None:
         from dpfl_theory.cli import _compare
+        from dpfl_theory.kernels.threads import usable_cores
         from dpfl_theory.recommend.data import Source
 
         numbers = _compare.asked(given, data)
         source = Source(str(data), **shape, partition=partition, label=label_column, client=client_column)
         chosen_seed = 0 if seed is None else number("--seed", seed, "count")
         with Progress("recommend") as progress:
-            document = _compare.compared(source, numbers, int(chosen_seed), progress)
+            document = _compare.compared(
+                source, numbers, int(chosen_seed), unit or "all", parse_jobs(jobs) or usable_cores(), progress
+            )
         _give(document, form, _compare.as_text, target, f"{len(document['algorithms'])} algorithms compared")
         return
     inputs = parsed(get(algorithm), given)

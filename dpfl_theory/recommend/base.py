@@ -127,6 +127,12 @@ class Setting(ABC):
         return tuple(f.name for f in fields(cls))
 
     @classmethod
+    def required(cls, name: str) -> bool:
+        """Whether an input has to be given, whatever the rule is."""
+        (f,) = (f for f in fields(cls) if f.name == name)
+        return f.default is None and not f.metadata["optional"] and not f.metadata["free"]
+
+    @classmethod
     def _missing(cls, given: Mapping[str, Any], free: bool, measured: bool) -> list[str]:
         found = [
             f"{named(f.name)}: give the {f.metadata['help']}"

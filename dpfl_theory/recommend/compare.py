@@ -8,18 +8,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from dpfl_theory.errors import InputError
-from dpfl_theory.privacy import account
 from dpfl_theory.problems.base import Array, Problem
 from dpfl_theory.problems.linear_model import LinearModel
+from dpfl_theory.processes import spread
 from dpfl_theory.recommend.base import Document
-from dpfl_theory.recommend.search import Found, Plan, measure, search
+from dpfl_theory.recommend.search import Plan, measure, search
 from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
 
-__all__ = ["compare"]
+__all__ = ["PROTECTED", "UNITS", "compare"]
+
+PROTECTED = {"client": "each client's data", "record": "single records"}
+"""What each unit of privacy means."""
+
+UNITS = tuple(PROTECTED)
 
 _SURE = 3.0
 """Standard errors by which a mean must lie below the start to count as better than not training."""
@@ -30,73 +37,140 @@ def compare(
     budget: Budget,
     *,
     algorithms: Sequence[str] = (),
+    unit: str = "all",
     seed: int = 0,
     plan: Plan | None = None,
+    jobs: int = 1,
     progress: Callable[[float, str], None] | None = None,
 ) -> Document:
     """What each private algorithm reaches on a problem within a budget, and which of them to take.
 
+    An epsilon for all of a client's data and one for a single record of it promise different things, so that
+    algorithms are compared, and one is recommended, for each unit of privacy by itself.
+
     Args:
         problem: with known infimum; the start is 0.
         budget: epsilon, delta, neighbours, view, and how many vectors a client may send.
-        algorithms: names of `dpfl_theory.recommend.tuned`; all without them.
+        algorithms: names of `dpfl_theory.recommend.tuned`; without them all that can be run on the problem.
+        unit: what is protected: ``client``, ``record`` or ``all``, both of them.
         seed: of the search; other seeds give other noise throughout.
         plan: how much is run; `Plan()` by default.
-        progress: called with the share of the algorithms that are done, and the next one's name.
+        jobs: processes; what is found does not depend on their number.
+        progress: called with the share of the algorithms that are done, and the name of one that is not.
 
     Returns:
-        Plain data: ``start`` (the suboptimality at 0 and, for classes, the accuracy there), ``algorithms``, best first,
-        each with ``hyperparameters``, ``epsilon`` (certified low and high), ``suboptimality`` and ``accuracy`` (mean
-        and standard error over lanes), ``without_noise``, ``why``, and ``recommended``: the best one's name, or None
-        where no algorithm's mean lies three standard errors below the start.
+        Plain data: ``start`` (the suboptimality at 0 and, for classes, the accuracy there); ``algorithms``, those that
+        protect clients first, and of these the best, each with ``protects``, ``relation``, ``view``,
+        ``hyperparameters``, ``mechanism`` (what was accounted for), ``epsilon`` (certified low and high),
+        ``suboptimality`` and ``accuracy`` (mean and standard error over lanes), ``without_noise``, ``why``;
+        ``recommended_by_unit``: the best one's name, or None where no algorithm's mean lies three standard errors below
+        the start, and ``advice_by_unit``; ``recommended`` and ``advice``: the first of these, for clients unless only
+        records are asked for; ``left_out``: algorithms that cannot be run here, and why.
 
     Raises:
-        InputError: for an unknown algorithm, or a budget that is out of range.
+        InputError: for an unknown algorithm or unit, one that cannot be run here, or a budget that is out of range.
 
     >>> from dpfl_theory.problems import make
     >>> problem = make("logistic-synthetic", clients=5, dimension=2, records=20)
-    >>> small = Plan(points=16, lanes=2, generations=2, finalists=2, second=4, last=8)
+    >>> small = Plan(points=16, lanes=2, generations=2, finalists=2, second=4, best=1, third=8, last=8)
     >>> found = compare(problem, Budget(8.0, 1e-5, rounds=16), algorithms=("dp-clip21",), plan=small)
     >>> found["recommended"], found["algorithms"][0]["epsilon"]["high"] <= 8.0
     ('dp-clip21', True)
     """
-    known = tuned()
-    for name in algorithms:
-        if name not in known:
-            raise InputError(f"algorithm {name!r} has no search: choose one of {', '.join(known)}")
+    chosen, left_out = _chosen(problem, budget, algorithms, unit)
     zero = np.zeros(problem.d)
     start = problem.value(zero) - problem.constants.f_star
-    chosen = [known[name](problem, budget) for name in (algorithms or known)]
-    rows = []
-    for done, one in enumerate(chosen):
-        if progress is not None:
-            progress(done / len(chosen), one.name)
-        rows.append(_row(one, search(one, seed, plan), start, seed))
-    rows.sort(key=lambda row: row["suboptimality"]["mean"])
-    best = rows[0]
-    better = best["suboptimality"]["mean"] + _SURE * best["suboptimality"]["error"] < start
+    rows = _rows(chosen, start, seed, plan or Plan(), jobs, progress)
+    rows.sort(key=lambda row: (UNITS.index(row["protects"]), row["suboptimality"]["mean"]))
+    recommended: dict[str, str | None] = {}
+    advice: dict[str, str] = {}
+    for row in rows:
+        if row["protects"] not in recommended:  # the unit's best
+            gap = row["suboptimality"]
+            better = gap["mean"] + _SURE * gap["error"] < start
+            recommended[row["protects"]] = row["name"] if better else None
+            advice[row["protects"]] = _advice(row, start) if better else _no_advice(row, start, budget)
+    first = rows[0]["protects"]
     return {
         "start": {"suboptimality": start, "accuracy": _accuracy(problem, zero[None])},
         "budget": dict(vars(budget)),
         "algorithms": rows,
-        "recommended": best["name"] if better else None,
-        "advice": _advice(best, start) if better else _no_advice(best, start, budget),
+        "recommended": recommended[first],
+        "advice": advice[first],
+        "recommended_by_unit": recommended,
+        "advice_by_unit": advice,
+        "left_out": left_out,
     }
 
 
-def _row(one: Tuned, found: Found, start: float, seed: int) -> Document:
-    run = one.mechanism(found.values).with_(noise_multiplier=one.multiplier(found.values))
-    limits = account(run, delta=one.budget.delta).epsilon
+def _chosen(
+    problem: Problem, budget: Budget, names: Sequence[str], unit: str
+) -> tuple[list[Tuned], list[Mapping[str, str]]]:
+    """The algorithms to be compared, and those that cannot be run, which is an error where they were named."""
+    known = tuned()
+    if unit not in (*UNITS, "all"):
+        raise InputError(f"the unit of privacy is {unit!r}: choose one of {', '.join(UNITS)} or all")
+    for name in names:
+        if name not in known:
+            raise InputError(f"algorithm {name!r} has no search: choose one of {', '.join(known)}")
+    chosen: list[Tuned] = []
+    left_out: list[Mapping[str, str]] = []
+    for name in names or known:
+        if unit in ("all", known[name].protects):
+            try:
+                chosen.append(known[name](problem, budget))
+            except InputError as error:
+                if names:
+                    raise
+                left_out.append({"name": name, "why": str(error)})
+    if not chosen:
+        told = "; ".join(left["why"] for left in left_out) or f"none of {', '.join(names)} protects a {unit}"
+        raise InputError(f"there is no algorithm to compare: {told}")
+    return chosen, left_out
+
+
+def _rows(
+    chosen: Sequence[Tuned],
+    start: float,
+    seed: int,
+    plan: Plan,
+    jobs: int,
+    progress: Callable[[float, str], None] | None,
+) -> list[dict[str, Any]]:
+    """A row for each algorithm, found one after another or by several processes."""
+
+    def tell(left: Sequence[int]) -> None:
+        if progress is not None and left:
+            progress(1.0 - len(left) / len(chosen), chosen[left[0]].name)
+
+    work = [partial(_row, one, start, seed, plan) for one in chosen]
+    if min(jobs, len(work)) > 1:
+        longest = sorted(range(len(work)), key=lambda i: chosen[i].protects != "record")  # stable: these take longer
+        return spread(work, min(jobs, len(work)), longest, waiting=tell)
+    rows = []
+    for i, piece in enumerate(work):
+        tell(range(i, len(work)))
+        rows.append(piece())
+    return rows
+
+
+def _row(one: Tuned, start: float, seed: int, plan: Plan) -> dict[str, Any]:
+    found = search(one, seed, plan)
+    multiplier = one.multiplier(found.values)
+    limits = one.spent(found.values, multiplier)
     quiet = measure(one, [found.values], 8, seed + 103, noise=False)[0].mean
     return {
         "name": one.name,
         "title": one.title,
         "source": one.source,
         "protects": one.protects,
+        "relation": one.relation,
+        "view": one.budget.view,
         "hyperparameters": found.hyperparameters,
         "vectors": int(one.vectors * found.values["rounds"]),
         "epsilon": {"low": limits.low, "high": limits.high},
-        "noise_multiplier": run.noise_multiplier,
+        "noise_multiplier": multiplier,
+        "mechanism": one.mechanism(found.values).with_(noise_multiplier=multiplier).describe(),
         "suboptimality": {"mean": found.mean, "error": found.error, "lanes": len(found.gaps)},
         "worse_than_start": float(np.mean(found.gaps >= start)),
         "accuracy": _accuracy(one.problem, found.final),
@@ -132,8 +206,8 @@ def _accuracy(problem: Problem, w: Array) -> Mapping[str, float] | None:
 def _advice(best: Document, start: float) -> str:
     gap = best["suboptimality"]
     return (
-        f"Take {best['title']} ({best['source']}): it ends at {gap['mean']:.3g} +- {gap['error']:.1g}, and the start "
-        f"has {start:.3g}."
+        f"To protect {PROTECTED[best['protects']]} take {best['title']} ({best['source']}): it ends at "
+        f"{gap['mean']:.3g} +- {gap['error']:.1g}, and the start has {start:.3g}."
     )
 
 
@@ -141,6 +215,6 @@ def _no_advice(best: Document, start: float, budget: Budget) -> str:
     gap = best["suboptimality"]
     return (
         f"Do not train at this budget: epsilon = {budget.epsilon:g}, delta = {budget.delta:g} leave the best algorithm "
-        f"found ({best['title']}) at {gap['mean']:.3g} +- {gap['error']:.1g}, and the start has {start:.3g}. More "
-        "clients or a larger epsilon would help."
+        f"found for the protection of {PROTECTED[best['protects']]} ({best['title']}) at {gap['mean']:.3g} +- "
+        f"{gap['error']:.1g}, and the start has {start:.3g}. More {best['protects']}s or a larger epsilon would help."
     )

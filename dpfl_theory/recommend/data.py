@@ -50,8 +50,8 @@ class Source:
         """Whether the clients are those of the file."""
         return self.partition is None and self.found.clients is not None
 
-    def problem(self, clients: int | None = None) -> LinearModel:
-        """The problem: with the file's own clients, or the records split among this many (10).
+    def problem(self, clients: int | None = None, copies: int = 1) -> LinearModel:
+        """The problem: with the file's own clients, or the records split among this many (10); each so many times.
 
         >>> Source("breast-cancer", features=2).problem(4).d
         3
@@ -67,6 +67,7 @@ class Source:
                 )
         else:
             parts = split(self.partition or "iid", found.y, CLIENTS if clients is None else clients)
+        parts = [own for _ in range(copies) for own in parts]
         if found.classes == 2:
             return logistic.from_data(found, parts, self.ridge, f"logistic regression on {found.name}")
         return softmax.from_data(found, parts, self.ridge, f"softmax regression on {found.name}")

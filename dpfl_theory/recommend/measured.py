@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from dpfl_theory.problems.base import Array, Certificate
+from dpfl_theory.problems.base import Array, Certificate, Problem
 from dpfl_theory.problems.linear_model import LinearModel
 
 __all__ = ["MEASURES", "Absent", "Measured"]
@@ -42,7 +43,7 @@ def _computed(value: float, text: str) -> Measured:
     return Measured(value, Certificate("closed-form", 0.0, text))
 
 
-def _constant(problem: LinearModel, value: float, name: str, what: str) -> Measured:
+def _constant(problem: Problem, value: float, name: str, what: str) -> Measured:
     found = problem.constants.certificates[name]
     return Measured(value, Certificate(found.kind, found.error, f"{what}: {found.text}"))
 
@@ -52,20 +53,21 @@ def _records(problem: LinearModel) -> Measured:
     return _computed(int(sizes.min()), f"the fewest records of a client; the most are {int(sizes.max())}")
 
 
-def _strong_convexity(problem: LinearModel) -> Measured:
+def _strong_convexity(problem: Problem) -> Measured:
     if not problem.constants.mu_min > 0.0:
         raise Absent(f"{problem.name} without ridge is not strongly convex", "give `ridge`")
     return _constant(problem, problem.constants.mu_min, "mu_i", "smallest of the clients'")
 
 
-def _lipschitz(problem: LinearModel) -> Measured:
+def _lipschitz(problem: Problem) -> Measured:
     if not math.isfinite(problem.constants.G_max):
-        told = f"the gradients of {problem.name} with ridge {problem.data.ridge:g} are not bounded"
+        ridge = f" with ridge {problem.data.ridge:g}" if isinstance(problem, LinearModel) else ""
+        told = f"the gradients of {problem.name}{ridge} are not bounded"
         raise Absent(told, "leave `ridge` out")
     return _constant(problem, problem.constants.G_max, "G_i", "largest of the clients'")
 
 
-def _minimiser(problem: LinearModel) -> Array:
+def _minimiser(problem: Problem) -> Array:
     c = problem.constants
     if c.w_star is None:
         told = f"the minimum of {problem.name} is not attained ({c.certificates['f_star'].text})"
@@ -73,7 +75,7 @@ def _minimiser(problem: LinearModel) -> Array:
     return c.w_star
 
 
-def _distance(problem: LinearModel, copies: int = 1) -> Measured:
+def _distance(problem: Problem, copies: int = 1) -> Measured:
     value = math.sqrt(copies) * float(np.linalg.norm(_minimiser(problem)))
     known = problem.constants.certificates
     found = known.get("w_star", known["f_star"])
@@ -84,7 +86,7 @@ def _distance(problem: LinearModel, copies: int = 1) -> Measured:
     return Measured(value, Certificate(found.kind, error, f"||0 - w*||{stacked}: {found.text}"))
 
 
-def _gradient_at_star(problem: LinearModel) -> Measured:
+def _gradient_at_star(problem: Problem) -> Measured:
     w_star, known = _minimiser(problem), problem.constants.certificates
     value = float(np.linalg.norm([problem.client_gradient(i, w_star) for i in range(problem.n)]))
     text = f"root of the sum of ||grad f_i||^2 over {problem.n} clients at the computed w*"
@@ -92,7 +94,7 @@ def _gradient_at_star(problem: LinearModel) -> Measured:
     return Measured(value, Certificate(known.get("w_star", known["f_star"]).kind, error, text))
 
 
-def _heterogeneity(problem: LinearModel) -> Measured:
+def _heterogeneity(problem: Problem) -> Measured:
     _minimiser(problem)
     c = problem.constants
     least, own = c.certificates["f_star"], c.certificates["f_i_star"]
@@ -100,12 +102,12 @@ def _heterogeneity(problem: LinearModel) -> Measured:
     return Measured(float(c.delta_i_star.mean()), Certificate(own.kind, least.error + own.error, text))
 
 
-def _gap(problem: LinearModel) -> Measured:
+def _gap(problem: Problem) -> Measured:
     value = problem.value(np.zeros(problem.d)) - problem.constants.f_star
     return _constant(problem, value, "f_star", "f(0) - inf f")
 
 
-def _residual(problem: LinearModel) -> Measured:
+def _residual(problem: Problem) -> Measured:
     zero = np.zeros(problem.d)
     value = max(float(np.linalg.norm(problem.client_gradient(i, zero))) for i in range(problem.n))
     return _computed(value, "the largest ||grad f_i(0)||: the first memories are 0")
@@ -127,7 +129,7 @@ def _dissimilarity(problem: LinearModel) -> Measured:
     return Measured(found.high, Certificate("norm-bound", 0.0, text))
 
 
-MEASURES: dict[str, Callable[[LinearModel], Measured]] = {
+MEASURES: dict[str, Callable[[Any], Measured]] = {
     "clients": lambda p: _computed(p.n, "the partition's number of clients"),
     "dimension": lambda p: _computed(p.d, "the number of parameters, that of the bias included"),
     "records": _records,
@@ -144,4 +146,4 @@ MEASURES: dict[str, Callable[[LinearModel], Measured]] = {
     "gradient variance": _gradient_variance,
     "largest dissimilarity": _dissimilarity,
 }
-"""What a field of a `Setting` may be measured as."""
+"""What a field of a `Setting` may be measured as; those of records need a `LinearModel`."""

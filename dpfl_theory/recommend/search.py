@@ -18,27 +18,36 @@ from dpfl_theory.algorithms import simulate
 from dpfl_theory.problems.base import Array
 from dpfl_theory.recommend.tuned.base import Tuned
 
-__all__ = ["Found", "Plan", "measure", "search"]
+__all__ = ["Found", "Plan", "confirmed", "measure", "search"]
 
 _MOST_LANES = 1024
+_LEAST = 0.03
+"""The least spread of a generation along an axis on which everything may be taken."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is run: points of a generation, lanes of each, generations; points and lanes of the second look, and
-    lanes of the last one."""
+    """How much is run: points of a generation, lanes of each, generations; points and lanes of a second look and of a
+    third one, and lanes of the last."""
 
     points: int = 128
     lanes: int = 2
-    generations: int = 6
-    finalists: int = 12
-    second: int = 24
+    generations: int = 7
+    finalists: int = 24
+    second: int = 8
+    best: int = 6
+    third: int = 48
     last: int = 64
 
     @property
     def runs(self) -> int:
         """How many runs that makes."""
-        return self.points * self.lanes * self.generations + self.finalists * self.second + self.last
+        return (
+            self.points * self.lanes * self.generations
+            + self.finalists * self.second
+            + self.best * self.third
+            + self.last
+        )
 
 
 @dataclass(frozen=True)
@@ -66,7 +75,7 @@ def measure(tuned: Tuned, chosen: Sequence[dict[str, float]], lanes: int, seed: 
     found: list[Found | None] = [None] * len(chosen)
     settings = [tuned.certified(values) for values in chosen]
     if not noise:
-        settings = [{**s, "sigma": 0.0} for s in settings]
+        settings = [{**s, tuned.noise: 0.0} for s in settings]
     for group in _together(tuned, chosen, lanes):
         rounds = [tuned.iterations(chosen[i]) for i in group]
         by_lane: dict[str, Any] = {}
@@ -115,6 +124,9 @@ def search(tuned: Tuned, seed: int, plan: Plan | None = None, starts: Sequence[d
     rng = np.random.default_rng(seed)
     axes = len(tuned.axes)
     centre, width = np.full(axes, 0.5), np.full(axes, math.inf)
+    least = np.array(
+        [_LEAST if axis.between else 1.0 / len(axis.values) for axis in tuned.axes]
+    )  # a step to either side
     tried: list[tuple[float, Array]] = []
     for generation in range(plan.generations):
         if generation == 0:
@@ -128,16 +140,19 @@ def search(tuned: Tuned, seed: int, plan: Plan | None = None, starts: Sequence[d
         results = measure(tuned, [tuned.values(p) for p in points], plan.lanes, seed + 1 + generation)
         tried += [(f.mean, p) for f, p in zip(results, points)]
         best = np.array([p for _, p in sorted(tried, key=lambda t: t[0])[: max(4, plan.points // 8)]])
-        centre, width = best.mean(axis=0), np.maximum(best.std(axis=0), 0.03)
-    finalists, seen = [], set()
-    for _, p in sorted(tried, key=lambda t: t[0]):
-        values = tuned.values(p)
-        key = tuple(values.values())
-        if key not in seen:
-            seen.add(key)
+        centre, width = best.mean(axis=0), np.maximum(best.std(axis=0), least)
+    return confirmed(tuned, sorted(tried, key=lambda t: t[0]), seed, plan)
+
+
+def confirmed(tuned: Tuned, ranked: Sequence[tuple[float, Array]], seed: int, plan: Plan) -> Found:
+    """The best of the first points of a ranking, by more lanes, with what fresh ones measure of it."""
+    finalists: list[dict[str, float]] = []
+    for _, p in ranked:
+        if (values := tuned.values(p)) not in finalists:
             finalists.append(values)
         if len(finalists) == plan.finalists:
             break
-    again = measure(tuned, finalists, plan.second, seed + 101)
-    chosen = min(again, key=lambda f: f.mean)
-    return measure(tuned, [chosen.values], plan.last, seed + 102)[0]
+    for look, lanes, kept in ((101, plan.second, plan.best), (102, plan.third, 1)):
+        seen = sorted(measure(tuned, finalists, lanes, seed + look), key=lambda f: f.mean)
+        finalists = [f.values for f in seen[:kept]]
+    return measure(tuned, finalists, plan.last, seed + 103)[0]

@@ -182,6 +182,7 @@ def test_the_description_is_plain_data() -> None:
     records = {"gradient": "records", "share": 0.5, "record_threshold": 2, "noise_multiplier": 1.5}
     assert told(RecordGradient(np.float64(0.5), np.int64(2), 1.5)) == records
     assert "no privacy theorem" in told(RecordGradient(0.5, "median"))["privacy"]
+    assert told(RecordGradient(0.5, np.array([1.0, 2.0])))["record_threshold"] == [1.0, 2.0]
     assert "privacy" not in told(RecordGradient(0.5, 1.0))
 
 

@@ -17,10 +17,10 @@ import numpy as np
 
 from dpfl_theory.algorithms.base import Algorithm
 from dpfl_theory.errors import InputError
-from dpfl_theory.privacy import Mechanism, calibrate
+from dpfl_theory.privacy import Limits, Mechanism, account, calibrate
 from dpfl_theory.problems.base import Array, Problem
 
-__all__ = ["Axis", "Budget", "Tuned", "rounds_up_to", "spread"]
+__all__ = ["Axis", "Budget", "Tuned", "least_multiplier", "rounds_up_to", "spread"]
 
 Values = Mapping[str, float]
 
@@ -104,6 +104,9 @@ class Tuned(ABC):
     title: ClassVar[str]
     source: ClassVar[str]
     protects: ClassVar[str] = "client"
+    """The unit of privacy: "client" or "record"."""
+    noise: ClassVar[str] = "sigma"
+    """The hyper-parameter that is the noise."""
     vectors: ClassVar[int] = 1
     """How many vectors a client sends in a communication round."""
 
@@ -129,6 +132,11 @@ class Tuned(ABC):
     def axes(self) -> tuple[Axis, ...]:
         """What is free."""
         return tuple(self.free())
+
+    @property
+    def relation(self) -> str:
+        """The neighbouring relation of what is protected."""
+        return self.budget.relation
 
     @property
     def most_rounds(self) -> int:
@@ -165,7 +173,11 @@ class Tuned(ABC):
 
     def multiplier(self, values: Values) -> float:
         """The least noise multiplier that is certified for the budget."""
-        return _multiplier(self.mechanism(values), self.budget.epsilon, self.budget.delta)
+        return least_multiplier(self.mechanism(values), self.budget.epsilon, self.budget.delta)
+
+    def spent(self, values: Values, noise_multiplier: float) -> Limits:
+        """The limits of the epsilon of a run with this noise multiplier, at the budget's delta."""
+        return account(self.mechanism(values).with_(noise_multiplier=noise_multiplier), delta=self.budget.delta).epsilon
 
     def certified(self, values: Values) -> dict[str, float]:
         """The hyper-parameters with the least noise that is certified for the budget."""
@@ -173,5 +185,6 @@ class Tuned(ABC):
 
 
 @cache
-def _multiplier(run: Mechanism, epsilon: float, delta: float) -> float:
+def least_multiplier(run: Mechanism, epsilon: float, delta: float) -> float:
+    """The least noise multiplier that is certified for (epsilon, delta)."""
     return calibrate(run, epsilon=epsilon, delta=delta)

@@ -51,7 +51,7 @@ class DPNormEC(_ErrorFeedback):
             self._rounds,
             Axis("step", (1e-4, 1.0)),
             Axis("memory_step", (1e-3, 3.0)),
-            Axis("smoothing", (1e-2, 10.0)),
+            Axis("smoothing", (1e-3, 10.0)),
         )
 
     def hyperparameters(self, values: Values, noise_multiplier: float) -> dict[str, float]:
@@ -76,7 +76,7 @@ class DPClip21(_ErrorFeedback):
     source = "shulgin2025 Section 6"
 
     def free(self) -> Sequence[Axis]:
-        return (self._rounds, Axis("step", (1e-3, 2.0)), Axis("clip", (3e-3, 3.0)))
+        return (self._rounds, Axis("step", (1e-3, 100.0)), Axis("clip", (1e-4, 3.0)))
 
     def hyperparameters(self, values: Values, noise_multiplier: float) -> dict[str, float]:
         tau = values["clip"] * self.slope

@@ -9,8 +9,10 @@ from dpfl_theory.algorithms import FedAvg, TwoSidedFedAvg
 from dpfl_theory.algorithms.base import Algorithm
 from dpfl_theory.algorithms.bounding import Clip, Normalise
 from dpfl_theory.algorithms.cohort import Cohort
+from dpfl_theory.errors import InputError
 from dpfl_theory.privacy import Mechanism, get
-from dpfl_theory.recommend.tuned.base import Axis, Tuned, Values, rounds_up_to
+from dpfl_theory.problems.base import Problem
+from dpfl_theory.recommend.tuned.base import Axis, Budget, Tuned, Values, rounds_up_to
 
 __all__ = ["TUNED"]
 
@@ -27,8 +29,8 @@ class _FedAvg(Tuned):
             Axis("local_steps", LOCAL_STEPS, between=False, shared=True),
             Axis("rounds", rounds_up_to(self.most_rounds), between=False),
             Axis("local_step", (1e-3, 2.0)),
-            Axis("global_step", (0.1, 10.0)),
-            Axis("clip", (3e-3, 3.0)),
+            Axis("global_step", (0.1, 30.0)),
+            Axis("clip", (1e-3, 3.0)),
         )
 
     @property
@@ -108,6 +110,11 @@ class TwoSided(_FedAvg):
     title = "DP-FedAvg with two step sizes"
     source = "zhang2021 Algorithm 3"
     sampling = "fixed"
+
+    def __init__(self, problem: Problem, budget: Budget) -> None:
+        super().__init__(problem, budget)
+        if self._cohort.scheme == "fixed" and budget.cohort != int(budget.cohort or 0):
+            raise InputError(f"`cohort` is {budget.cohort:g}: {self.name} needs a whole number of clients in a round")
 
     def hyperparameters(self, values: Values, noise_multiplier: float) -> dict[str, float]:
         steps = values["local_steps"]

@@ -23,7 +23,7 @@ from dpfl_theory.worlds.base import Vector
 from dpfl_theory.worlds.performance import FunctionClass
 from dpfl_theory.worlds.rounds.fedavg import fedavg
 
-__all__ = ["EQ19", "EQ19_REPAIRED", "MANY_STEPS", "SUMS", "local_sum", "noise_alone", "repaired_squares"]
+__all__ = ["CONCAVE", "EQ19", "EQ19_REPAIRED", "MANY_STEPS", "SUMS", "local_sum", "noise_alone", "repaired_squares"]
 
 
 def _eq19_sides(s: Letters) -> Sides:
@@ -138,15 +138,15 @@ def noise_alone(statement: Statement, instance: Mapping[str, Any]) -> list[Value
 
 
 _NOISE = {"q": ["1"], "m": ["0"], "x": ["0"], "P": 1, "noise": "1", "eta Q L": "1/1000"}
-_CONCAVE = {**_NOISE, "q": ["-1"], "eta Q L": "129/1000"}
+CONCAVE = {**_NOISE, "q": ["-1"], "eta Q L": "129/1000"}
 """Noises grow from step to step."""
 _FEW_STEPS = {
     "at a minimum, Q to 31": {**_NOISE, "Q": [1, 2, 8, 16, 31]},
-    "concave near x_t, Q to 28": {**_CONCAVE, "Q": [1, 2, 8, 16, 28]},
+    "concave near x_t, Q to 28": {**CONCAVE, "Q": [1, 2, 8, 16, 28]},
 }
 MANY_STEPS = {
     "at a minimum, Q from 32": {**_NOISE, "Q": [32, 40, 64]},
-    "concave near x_t, Q from 29": {**_CONCAVE, "Q": [29, 32, 64]},
+    "concave near x_t, Q from 29": {**CONCAVE, "Q": [29, 32, 64]},
 }
 SUMS = {
     f"without noise, Q = {Q}, eta_l Q L = {product}": {"Q": Q, "eta Q L": product}

@@ -198,8 +198,8 @@ CONVEX: Statement = Statement(
         true=(
             "eta~ = K eta_l eta_g = min(1/(8 (1 + B^2) nu), sqrt(3) D_0/(2 sqrt(c_1 T)), (3 D_0^2/(4 c_2 T))^(1/3)), "
             "c_1 = V/(KlM) + 15 (1 - l) G^2/(8lM), c_2 = 21 nu G^2/(32lM), gives the printed terms with the factors "
-            "sqrt(3) (of sqrt(V), V = varsigma^2/(sR) + Sigma_g^2), 2.38, 1.44/(lM)^(1/3), and 6 (1 + B^2) in place of "
-            "B^2, for the mean of x^0, ..., x^{T-1}, if x^0 is not x*"
+            "sqrt(3) (of sqrt(V), V = varsigma^2/(sR) + Sigma_g^2), 3 sqrt(10)/4, (3/4) 7^(1/3)/(lM)^(1/3), and 6 (1 "
+            "+ B^2) in place of B^2, for the mean of x^0, ..., x^{T-1}, if x^0 is not x*"
         ),
         why=f"{WHY_FALSE} The best step shrinks with D_0/G too.",
         counterexample=(
@@ -266,8 +266,8 @@ NON_CONVEX: Statement = Statement(
             "their units are not that of ||grad F||^2: sqrt(nu F) Sigma_g, G sqrt(nu F (1 - l)) and (nu F G)^(2/3) "
             "have it. And the step must be chosen: eta~ = K eta_l eta_g = min(1/(8 (1 + B^2) nu), sqrt(3 F/(c_1 T)), "
             "(3 F/(c_2 T))^(1/3)), c_1 = 2 nu V/(KlM) + 18 nu (1 - l) G^2/(5lM), c_2 = 8 nu^2 G^2/(5lM), gives them "
-            "with the factors 2 sqrt(6) (of sqrt(V), V = varsigma^2/(sR) + Sigma_g^2), 6.58, 4.87/(lM)^(1/3), and 24 "
-            "(1 + B^2) in place of B^2, for a random one of x^0, ..., x^{T-1}"
+            "with the factors 2 sqrt(6) (of sqrt(V), V = varsigma^2/(sR) + Sigma_g^2), 6 sqrt(30)/5, (4/5) "
+            "15^(2/3)/(lM)^(1/3), and 24 (1 + B^2) in place of B^2, for a random one of x^0, ..., x^{T-1}"
         ),
         why="Powers of nu in three terms have the wrong unit too; with the right ones the theorem fails all the same.",
         counterexample=(

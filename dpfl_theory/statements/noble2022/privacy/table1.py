@@ -26,7 +26,7 @@ PRINTED = {
 CORRECTED = {**PRINTED, "160": [546, 507, 459, 363, 87]}
 
 
-def _entries(table: Mapping[str, list[int]]) -> list[tuple[dict[str, Any], int]]:
+def entries(table: Mapping[str, list[int]]) -> list[tuple[dict[str, Any], int]]:
     return [
         ({**SETTING, "sigma_g": float(sigma), "K": steps, "epsilon": BUDGET}, rounds)
         for sigma, row in table.items()
@@ -39,7 +39,7 @@ def _largest(_: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
 
     def points() -> list[PrivacyPoint]:
         found = []
-        for at, printed in _entries(instance["T"]):
+        for at, printed in entries(instance["T"]):
             rounds = rounds_recipe(
                 users=at["M"],
                 records=at["R"],
@@ -62,7 +62,7 @@ def _private(_: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
 
     def points() -> list[PrivacyPoint]:
         found = []
-        for at, rounds in _entries(instance["T"]):
+        for at, rounds in entries(instance["T"]):
             here = {**at, "T": rounds}
             high = epsilon_high(formulas.mechanism("dp-scaffold", here).event(), at["delta"])
             found.append(PrivacyPoint(here, at["epsilon"], 0.0, high))

@@ -212,9 +212,9 @@ THIRD_PARTY: Statement = Statement(
         counterexample=(
             "(a) The order with u = v = 1 at K = lM = 1, s = 0.1, R = 10 000, delta = 1e-6, epsilon = 0.5: the true "
             "epsilon is at least 1.33 (M = 100, T = 2e4, sigma_g = 4.79), 4.30 (M = 1000, T = 2e6, sigma_g = 5.07) "
-            "and 15.06 (M = 10 000, T = 2e8, sigma_g = 5.32). K = T = 1, M = 1000, lM = 1, R = 1000, s = 0.5, sigma_g "
-            "= 5, delta = 1e-6: 0.00625 (Steps 1 to 3) or 0.0366 (Implementation) is claimed, the true epsilon is "
-            "0.2214. (b) K = 2, T = 1, M = 20, lM = 10, R = 100 000, s = 0.01, sigma_g = 0.5, delta = 1e-6: 2.11 or "
+            "and at least 15.06 (M = 10 000, T = 2e8, sigma_g = 5.32). K = T = 1, M = 1000, lM = 1, R = 1000, s = 0.5, "
+            "sigma_g = 5, delta = 1e-6: 0.00625 (Steps 1 to 3) or 0.0366 (Implementation) is claimed, the true epsilon "
+            "is 0.2214. (b) K = 2, T = 1, M = 20, lM = 10, R = 100 000, s = 0.01, sigma_g = 0.5, delta = 1e-6: 2.11 or "
             "1.00 is claimed, the truth is at least 3.88. With the step size 1/nu: M = 1000, lM = 500, K = 1000, R = "
             "10 000, s = 0.003, sigma_g = 0.2: 0.95 or 0.53, and at least 2.21. (c) u = v = 1, M = 2, l = 1/2, K = 1, "
             "epsilon = 0.5: one round, sigma_g = 1, s = 1/231, delta = 1e-100: epsilon is at least 15.2. R = 1/s = "

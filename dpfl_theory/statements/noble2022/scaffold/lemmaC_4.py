@@ -94,10 +94,8 @@ C4: Statement = Statement(
         "All four constants are loose: the worst rounds found for eta_g >= 1 reach 0.30 of the right side. With the "
         "other three as printed the largest factors that were found to be needed with one local step are 8/7 for the "
         "lag, 2 for the excess and 15/7 for the noise, where 8, 8 and 9 are printed. The drift, where 4 is printed, is "
-        "not needed with one step but is with several long ones, which a small eta_g allows: M = 1, K = 3, eta~ nu = 1 "
-        "and eta_g = 1/12 need 0.0131 on a quadratic; with K = 2 and eta_l nu = 8 the worst rounds without it are 2.8 "
-        "(M = 1) and 4.1 (M = 2, lM = 1) times the right side. Worst rounds are those of a relaxation, in which the "
-        "errors in c_i^{t-1} may depend on x^{t-1} and on the lagged points as they like.",
+        "not needed with one step but is with several long ones, which a small eta_g allows. Worst rounds are those of "
+        "a relaxation, in which the errors in c_i^{t-1} may depend on x^{t-1} and on the lagged points as they like.",
     ),
 )
 

@@ -108,10 +108,7 @@ C5: Statement = Statement(
     uses=("noble2022.lemmaC.2", "noble2022.lemmaC.5.sharpened"),
     slips=(
         "The constants are loose: the worst rounds found reach 0.92 of the right side (M = 6, lM = 1), most of it "
-        "lag, 0.07 with all users. With the others as printed, M = 5, lM = 1 and alpha = 1/2 need 1 - 0.94 l for the "
-        "lag (printed: 1 - 17l/36), a twelfth of the excess, nothing of the drift and, at eta_g = 1, nothing of the "
-        "noise; with larger eta_g (to 10) more than a tenth of the noise is needed, and 0.15 of it was found to be "
-        "enough.",
+        "lag, 0.07 with all users.",
     ),
 )
 C5_SHARPENED: Statement = replace(

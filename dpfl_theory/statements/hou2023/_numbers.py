@@ -1,0 +1,69 @@
+"""The decimals of hou2023's errata that no check reports."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from functools import partial
+
+from dpfl_theory.statements.hou2023._runs import iterated
+from dpfl_theory.statements.numbers import Key
+
+__all__ = ["COMPUTED", "GIVEN"]
+
+_LOG = math.log(1e5)
+
+
+def _needed(expected: float, T: int) -> float:
+    """The smallest v with which a binomial number of rounds, ``expected`` of T on average, is (3.3, 1e-5)-private:
+    delta is the mean over the number j of rounds of the delta of j releases (zero-out; more than 80 rounds over the
+    mean have a chance below 1e-30)."""
+    from scipy.optimize import brentq
+    from scipy.stats import binom, norm
+
+    def excess(v: float) -> float:
+        total = 0.0
+        for j in range(1, min(T, int(expected) + 80) + 1):
+            z = math.sqrt(v * expected * _LOG / j) / 3.3
+            shift = 1 / (2 * z)
+            delta = norm.cdf(shift - 3.3 * z) - math.exp(3.3 + norm.logcdf(-shift - 3.3 * z))
+            total += binom.pmf(j, T, expected / T) * delta
+        return total - 1e-5
+
+    return float(brentq(excess, 0.1, 50.0))
+
+
+def _least_budget() -> float:
+    """The least of sqrt(v ln(1/delta)/((1 - x) ln(1/(1 - x)))), v = 4 and delta = 1e-5, over x = mu/L: at 1 - x =
+    1/e."""
+    return math.sqrt(4 * _LOG * math.e)
+
+
+def _server() -> float:
+    """E||x||^2 of DP-ScaffNew's server over DP-FedAvg's: q = (1, 1/4), x_0 = 1, eta = 1, p = 1/5, T = 40, sigma^2 =
+    8."""
+    one, zero = [Fraction(1)] * 2, [Fraction(0)] * 2
+    run = partial(iterated, one, zero, [Fraction(1), Fraction(1, 4)], Fraction(1), Fraction(1, 5), 40, Fraction(8))
+    ours, fedavg = (run(gain=gain) for gain in (None, Fraction(0)))
+    return float(ours.square(ours.state.x) / fedavg.square(fedavg.state.x))
+
+
+COMPUTED: Mapping[Key, Callable[[], float]] = {
+    ("hou2023.clip-inactive", "20.6"): lambda: math.sqrt(4 * 100 * _LOG) / 3.3,
+    ("hou2023.corollary1", "11.18"): _least_budget,
+    ("hou2023.corollary1", "3.39"): lambda: _least_budget() / 3.3,
+    ("hou2023.corollary1", "1.27"): lambda: 37.15 / 29.18,
+    ("hou2023.lemma1", "3.732"): lambda: 2 + math.sqrt(3),
+    ("hou2023.lemma1", "4.34"): lambda: _needed(1, 10000),
+    ("hou2023.lemma1", "4.33"): lambda: _needed(1, 400),
+    ("hou2023.lemma1", "1.55"): lambda: _needed(1, 1),
+    ("hou2023.lemma1", "2.6"): lambda: _needed(4, 10000),
+    ("hou2023.overparameterised", "1.06"): _server,
+}
+
+GIVEN: Mapping[Key, str] = {
+    ("hou2023.clip-inactive", "0.5"): "the paper's smallest epsilon",
+    ("hou2023.clip-inactive", "1e5"): "1/delta",
+    ("hou2023.lemma1", "3.3"): "the paper's largest epsilon",
+}

@@ -1,0 +1,132 @@
+r"""The decimals in errata, remarks and slips, and what stands behind each of them.
+
+A decimal of the prose is one of three things: a value of some check's evidence (``numbers.json`` beside this module
+says of which check, and the value in full; `dpfl_theory.checks.numbers` writes it from a run), a value that a paper's
+``_numbers.py`` computes, or a number that nothing computes, since it was chosen (a parameter of a counterexample) or
+stands in the paper: ``_numbers.py`` says where. Whole numbers and fractions are not followed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from dpfl_theory.statements.model import Statement
+
+__all__ = ["FILE", "Decimal", "Key", "Source", "agrees", "computed", "decimals", "given", "prose", "recorded"]
+
+FILE = Path(__file__).with_name("numbers.json")
+
+Key = tuple[str, str]
+"""A statement's id, and a decimal as its prose prints it."""
+
+_REFERENCE = re.compile(
+    r"(Theorem|Lemma|Section|Appendix|Algorithm|Table|Figure|Claim|Corollary|Definition|Fact|Equation|Step|Assumption|"
+    r"Observation|Proposition|Footnote)s? \(?(?:[A-Z]\.)*[A-Z]?\d*(\.\d+)+\)?( (to|and) [A-Z]?\d+(\.\d+)*)?"
+    r"|[a-z]+20\d\d(\.[A-Za-z0-9_-]+)+|(?:^| )[A-Z]\.\d+(\.\d+)*"
+)
+_DECIMAL = re.compile(r"(?<![\w.^/])-?(?:\d+\.\d+(?:e[-+]?\d+)?|\d+e[-+]?\d+)(?![\w/]|\.\d)")
+_AT_LEAST = re.compile(r"(at least|above|exceeds?|more than|over|>=?)\s*$")
+_AT_MOST = re.compile(r"(at most|below|less than|under|<=?)\s*$")
+
+
+@dataclass(frozen=True)
+class Decimal:
+    """A decimal of the prose: as printed, and whether it is said to be a limit from below (``least``) or above.
+
+    >>> found = decimals("By Theorem 4.1 it is at least 0.38, and 0.4 times 2.")
+    >>> [(d.printed, d.limit) for d in found]
+    [('0.38', 'least'), ('0.4', '')]
+    """
+
+    printed: str
+    limit: str = ""
+
+    def agrees(self, value: float) -> bool:
+        """Whether a value, up to its sign, is what is printed: rounded, or cut off on the safe side for a limit."""
+        low, high = _interval(self.printed)
+        unit = high - low
+        size, printed = abs(value), (low + high) / 2
+        if low <= size <= high:
+            return True
+        return {"least": printed <= size <= printed + unit, "most": printed - unit <= size <= printed}.get(
+            self.limit, False
+        )
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a decimal was read from: a statement's check (method and name), the field of its evidence, and its value.
+
+    A counterexample's script stands in place of the check where it prints the number.
+    """
+
+    statement: str
+    check: str
+    field: str
+    value: float
+
+
+def _interval(printed: str) -> tuple[float, float]:
+    """The values, all positive, that are rounded to a decimal."""
+    mantissa, _, exponent = printed.lstrip("-").partition("e")
+    unit = 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
+    value, slack = abs(float(printed)), unit * 1e-9
+    return value - unit / 2 - slack, value + unit / 2 + slack
+
+
+def agrees(printed: str, value: float) -> bool:
+    """Whether a value, up to its sign, is rounded to a decimal.
+
+    >>> agrees("1.12", 1.1249), agrees("1.12", 1.1251), agrees("3e-5", -2.96e-5)
+    (True, False, True)
+    """
+    return Decimal(printed).agrees(value)
+
+
+def decimals(text: str) -> tuple[Decimal, ...]:
+    """The decimals of a text, in order; numbers of theorems, sections and statements are none."""
+    text = _REFERENCE.sub("", text)
+    found = []
+    for match in _DECIMAL.finditer(text):
+        before = text[: match.start()]
+        limit = "least" if _AT_LEAST.search(before) else "most" if _AT_MOST.search(before) else ""
+        found.append(Decimal(match.group(0), limit))
+    return tuple(found)
+
+
+def prose(statement: Statement) -> Iterator[tuple[str, str]]:
+    """The texts that judge a statement: the place of each (``true``, ``effect``, ``slip 1``, ...) and the text."""
+    if (e := statement.erratum) is not None:
+        yield from (("true", e.true), ("why", e.why), ("counterexample", e.counterexample), ("effect", e.effect.said))
+    if statement.remark is not None:
+        yield "remark", statement.remark.text
+    yield from ((f"slip {i}", text) for i, text in enumerate(statement.slips, 1))
+
+
+def _module(paper: str) -> Any:
+    name = f"{__package__}.{paper}._numbers"
+    return importlib.import_module(name) if importlib.util.find_spec(name) else None
+
+
+def computed(paper: str) -> Mapping[Key, Callable[[], float]]:
+    """What a paper's ``_numbers.py`` computes: a function for each decimal."""
+    return getattr(_module(paper), "COMPUTED", {})
+
+
+def given(paper: str) -> Mapping[Key, str]:
+    """The decimals of a paper's errata that nothing computes, each with where it is from."""
+    return getattr(_module(paper), "GIVEN", {})
+
+
+@cache
+def recorded() -> Mapping[Key, Source]:
+    """The sources on record, from ``numbers.json``."""
+    read = json.loads(FILE.read_text()) if FILE.is_file() else {}
+    return {(id_, printed): Source(**source) for id_, sources in read.items() for printed, source in sources.items()}

@@ -1,0 +1,135 @@
+"""Every decimal in an erratum, a remark or a slip has a source: evidence, a computation, or where it was taken from."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from dpfl_theory import statements
+from dpfl_theory.checks import numbers as sources
+from dpfl_theory.checks.runner import run_one
+from dpfl_theory.checks.settings import Settings
+from dpfl_theory.statements.numbers import Decimal, Key, agrees, computed, decimals, given, prose, recorded
+
+COMPUTED = {key: f for paper in statements.papers() for key, f in computed(paper).items()}
+GIVEN = {key: text for paper in statements.papers() for key, text in given(paper).items()}
+PRINTED: dict[Key, Decimal] = {
+    (s.id, d.printed): d for s in statements.all_statements() for _, text in prose(s) for d in decimals(text)
+}
+
+
+def test_every_decimal_has_one_source() -> None:
+    known = [*recorded(), *COMPUTED, *GIVEN]
+    assert sorted(set(PRINTED) - set(known)) == []
+    assert sorted(set(known) - set(PRINTED)) == []
+    assert len(known) == len(set(known))
+
+
+@pytest.mark.parametrize("key", [pytest.param(key, id=" ".join(key)) for key in COMPUTED])
+def test_what_is_computed_is_what_is_printed(key: Key) -> None:
+    value = COMPUTED[key]()
+    assert PRINTED[key].agrees(value), value
+
+
+def test_what_is_on_record_is_what_is_printed() -> None:
+    assert [(key, s.value) for key, s in recorded().items() if not PRINTED[key].agrees(s.value)] == []
+
+
+def test_sources_on_record_are_checks_of_the_catalogue() -> None:
+    for key, source in recorded().items():
+        statement = statements.get(source.statement)
+        if source.check.endswith(".py"):
+            assert statement.erratum is not None
+            assert source.check == statement.erratum.cause.script, key
+        else:
+            assert source.check in {f"{c.method}: {c.name}" for c in statement.checks}, key
+
+
+def test_most_decimals_come_from_checks() -> None:
+    """A number that nothing computes was chosen, or stands in the paper: few are, and each says so."""
+    assert len(recorded()) > 2 * len(COMPUTED) > 4 * len(GIVEN)
+
+
+def _evidence(id_: str, check: str) -> sources.Found:
+    statement = statements.get(id_)
+    chosen = next(c for c in statement.checks if f"{c.method}: {c.name}" == check)
+    return {id_: [run_one(statement, chosen, Settings()).to_json()]}
+
+
+def _cheap() -> list[Key]:
+    """Two sources of each paper that exact checks gave, to be had anew at once."""
+    found: dict[str, list[Key]] = {}
+    for key, source in recorded().items():
+        if source.check.startswith("exact: ") and source.field == "ratio" and len(key[1].strip("-0.")) > 2:
+            found.setdefault(key[0].split(".")[0], []).append(key)
+    return [key for keys in found.values() for key in keys[:2]]
+
+
+@pytest.mark.parametrize("key", [pytest.param(key, id=" ".join(key)) for key in _cheap()])
+def test_a_source_gives_its_number_again_and_a_change_is_told(key: Key) -> None:
+    source = recorded()[key]
+    evidence = _evidence(source.statement, source.check)
+    assert sources.moved(evidence) == []
+    (piece,) = evidence[source.statement]
+    told = sources.moved({source.statement: [{**piece, "ratio": 1.02 * piece["ratio"]}]})
+    assert any(sentence.startswith(f"{key[0]} prints {key[1]}, and {source.check}") for sentence in told)
+
+
+def test_a_number_by_hand_is_noticed() -> None:
+    """A slip with a decimal that no check gives has no source."""
+    statement = statements.get("zhang2021.eq19")
+    changed = dataclasses.replace(statement, slips=("The factor is 7.7713.",))
+    (decimal,) = decimals(dict(prose(changed))["slip 1"])
+    evidence = _evidence(statement.id, "exact: at a minimum, Q from 32")
+    assert sources.search(changed, decimal, evidence) is None
+    ratio = evidence[statement.id][0]["ratio"]
+    assert sources.search(changed, Decimal(f"{ratio:.3f}"), evidence) == sources.Source(
+        statement.id, "exact: at a minimum, Q from 32", "ratio", ratio
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("Theorem 4.1 and Lemma C.4 give 0.5 at Section 4.1", ["0.5"]),
+        ("noble2022.theorem4.1.third-party has 1e-5 and -0.021", ["1e-5", "-0.021"]),
+        ("3.5/7 and x^0.61 are no decimals, K = 100 neither", []),
+        ("Figures 3.1 and 3.2; Appendix D.3.2; 2.38, 1.44", ["2.38", "1.44"]),
+    ],
+)
+def test_decimals_of_a_text(text: str, printed: list[str]) -> None:
+    assert [d.printed for d in decimals(text)] == printed
+
+
+@pytest.mark.parametrize(
+    ("agreed", "decimal", "value"),
+    [
+        (True, Decimal("0.30"), 0.304),
+        (False, Decimal("0.30"), 0.306),
+        (True, Decimal("0.30", "least"), 0.309),
+        (False, Decimal("0.30", "least"), 0.294),
+        (True, Decimal("0.30", "most"), 0.291),
+        (False, Decimal("0.30", "most"), 0.306),
+        (True, Decimal("1.7e-4"), 1.74e-4),
+        (False, Decimal("1.7e-4"), 1.76e-4),
+    ],
+)
+def test_agreement(agreed: bool, decimal: Decimal, value: float) -> None:
+    assert decimal.agrees(value) is agreed
+    assert not agreed or decimal.limit or agrees(decimal.printed, value)
+
+
+def test_a_run_is_verified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    key = _cheap()[0]
+    source = recorded()[key]
+    method, check = source.check.split(": ", 1)
+    piece = {"statement": source.statement, "method": method, "check": check}
+    file = tmp_path / "check.json"
+    file.write_text(json.dumps({"evidence": [{**piece, "ratio": source.value}]}))
+    assert sources.main([str(file), "--verify"]) == 0
+    file.write_text(json.dumps({"evidence": [{**piece, "ratio": 1.02 * source.value}]}))
+    assert sources.main([str(file), "--verify"]) == 1
+    assert f"{key[0]} prints {key[1]}" in capsys.readouterr().out

@@ -1,0 +1,140 @@
+"""The problems of the landscape of recommendations, and what is run on each: searches, grids and the papers' rules."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from dpfl_theory.problems import make
+from dpfl_theory.problems.base import Problem
+from dpfl_theory.recommend.algorithms import get
+from dpfl_theory.recommend.data import Source
+from dpfl_theory.recommend.grid import grid, size
+from dpfl_theory.recommend.ruled import RULED, reached
+from dpfl_theory.recommend.rules import rules
+from dpfl_theory.recommend.search import Plan, search
+from dpfl_theory.recommend.tuned import Budget, tuned
+
+DELTA = 1e-5
+CLIENTS = 40
+
+
+@dataclass(frozen=True)
+class Case:
+    """A problem by name, and how it is made; the name is what the figure says of it."""
+
+    name: str
+    make: Callable[[], Problem]
+
+
+def _data(name: str, ridge: float, features: int | None) -> Problem:
+    return Source(name, ridge=ridge, features=features).problem(CLIENTS)
+
+
+def _synthetic() -> Problem:
+    parameters = {"clients": 20, "records": 100, "features": 10, "classes": 3}
+    return make("softmax-noble2022", **parameters)
+
+
+CASES = {
+    "breast-cancer": Case("breast cancer, ridge 0.01", partial(_data, "breast-cancer", 0.01, None)),
+    "breast-cancer-plain": Case("breast cancer, 4 features", partial(_data, "breast-cancer", 0.0, 4)),
+    "digits": Case("digits, 8 features, ridge 0.01", partial(_data, "digits", 0.01, 8)),
+    "noble2022": Case("noble2022 synthetic", _synthetic),
+    "appendix-f": Case("das2022 Appendix F", partial(make, "appendix-f")),
+}
+
+
+def own(data: str) -> Case:
+    """The user's file, as a case: mushrooms in LIBSVM format, for example."""
+    return Case("the file, ridge 0.01", partial(_data, data, 0.01, None))
+
+
+@cache
+def _made(case: Case) -> tuple[Problem, float, float]:
+    """The problem, its suboptimality at 0, and the clients' mean gradient length there."""
+    problem = case.make()
+    zero = np.zeros(problem.d)
+    slope = float(np.mean([np.linalg.norm(problem.client_gradient(i, zero)) for i in range(problem.n)]))
+    return problem, problem.value(zero) - problem.constants.f_star, slope
+
+
+def start(case: Case) -> float:
+    """The suboptimality at 0, where all runs begin."""
+    return _made(case)[1]
+
+
+def algorithms() -> list[str]:
+    """The algorithms that protect a client's data."""
+    return [name for name, kind in tuned().items() if kind.protects == "client"]
+
+
+def count_for(case: Case, name: str, budget: Budget, plan: Plan, share: float = 0.1) -> int:
+    """The least number of values on an axis with which the search makes at most this share of the grid's runs."""
+    one, count = tuned()[name](_made(case)[0], budget), 4
+    while plan.runs > share * plan.lanes * size(one, count):
+        count += 1
+    return count
+
+
+def found(case: Case, name: str, epsilon: float, rounds: int, plan: Plan, seed: int) -> dict[str, Any]:
+    """What the search finds for an algorithm, and what the grid does, each measured with fresh seeds."""
+    budget = Budget(epsilon, DELTA, rounds=rounds)
+    one = tuned()[name](_made(case)[0], budget)
+    count = count_for(case, name, budget, plan)
+    ours, best = search(one, seed, plan), grid(one, seed + 5000, count, plan)
+    return {
+        "case": case.name,
+        "algorithm": name,
+        "epsilon": epsilon,
+        "best": {"mean": ours.mean, "error": ours.error, "hyperparameters": ours.hyperparameters},
+        "grid": {"mean": best.mean, "error": best.error, "hyperparameters": best.hyperparameters},
+        "runs": {"best": plan.runs, "grid": plan.lanes * size(one, count)},
+    }
+
+
+def _inputs(case: Case, name: str) -> Mapping[str, Any]:
+    """What the papers leave to the user: the constant 4, which is enough by zero-out, the shortest run that das2022
+    allows (alpha = 1) with one local step, and thresholds at the scale of the first gradients."""
+    problem, _, slope = _made(case)
+    return {
+        "dp-fedavg": {"local_steps": 1, "alpha": 1.0, "cohort": problem.n, "constant": 4.0},
+        "dp-normfedavg": {"local_steps": 1, "alpha": 1.0, "cohort": problem.n, "constant": 4.0},
+        "dp-scaffnew": {"clip": slope / problem.constants.L_max, "constant": 4.0},
+        "dp-norm-ec": {"alpha": slope / 10},
+    }[name]
+
+
+def ruled(case: Case, name: str, epsilon: float, rounds: int, seed: int) -> list[dict[str, Any]]:
+    """What each rule's recommendation for an algorithm reaches."""
+    told = []
+    for rule in rules():
+        inputs: dict[str, Any] = {**_inputs(case, name), "epsilon": epsilon, "delta": DELTA}
+        if rule == "bound-optimal":  # what the rule may choose is left to it
+            free = {f for f in ("local_steps", "alpha") if f in inputs and not get(name).required(f)}
+            inputs = {key: value for key, value in inputs.items() if key not in free}
+        run = reached(name, rule, _made(case)[0], Budget(epsilon, DELTA, rounds=rounds), inputs, seed=seed)
+        told.append({"case": case.name, "algorithm": name, "epsilon": epsilon, "rule": rule, **run})
+    return told
+
+
+def jobs(
+    cases: Sequence[Case], names: Sequence[str], epsilons: Sequence[float], rounds: int, plan: Plan, seed: int
+) -> list[Callable[[], Any]]:
+    """Every search with its grid, and every rule, as work that can be sent to another process."""
+    searches = [partial(found, c, n, e, rounds, plan, seed) for c in cases for e in epsilons for n in names]
+    return [*searches, *(partial(ruled, c, n, e, rounds, seed) for c in cases for e in epsilons for n in RULED)]
+
+
+def ratio(cell: Mapping[str, Any]) -> tuple[float, float]:
+    """Our suboptimality over the grid's, and its standard error."""
+    ours, best = cell["best"], cell["grid"]
+    if not (math.isfinite(ours["mean"]) and best["mean"] > 0.0):
+        return math.inf, 0.0
+    found = ours["mean"] / best["mean"]
+    return found, found * math.hypot(ours["error"] / ours["mean"], best["error"] / best["mean"])
