@@ -25,6 +25,8 @@ CONTRACT = {
     "calibration constant",
     "dp-fedavg": "clients cohort dim smoothness lipschitz distance heterogeneity local-steps alpha gamma rho epsilon "
     "delta constant",
+    "dp-fedavg-two-sided": "clients cohort dim smoothness lipschitz gap dissimilarity gradient-variance local-steps "
+    "rounds epsilon delta",
     "dp-norm-ec": "clients dim smoothness smoothness-max gap residual alpha epsilon delta",
     "dp-scaffold": "users records user-rate record-rate dim smoothness strong-convexity distance clip "
     "gradient-variance local-steps rounds epsilon delta",
@@ -54,6 +56,32 @@ def test_json_is_the_packages_answer(capsys: Output, algorithm: str) -> None:
     assert err == ""
     expected = recommend(algorithm, **INPUTS[algorithm])
     assert json.loads(out) == {**json.loads(as_options(json.dumps(expected))), "schema": "dpfl-theory/1"}
+
+
+@pytest.mark.parametrize("algorithm", sorted(INPUTS))
+def test_the_least_bound(capsys: Output, monkeypatch: pytest.MonkeyPatch, algorithm: str) -> None:
+    monkeypatch.setattr(_answer, "QUIET_SECONDS", 600.0)
+    command = [*arguments(algorithm, INPUTS[algorithm]), "--rule", "bound-optimal"]
+    assert main([*command, "--format", "json"]) == 0
+    expected = recommend(algorithm, "bound-optimal", **INPUTS[algorithm])
+    found = json.loads(capsys.readouterr().out)
+    assert found == {**json.loads(as_options(json.dumps(expected))), "schema": "dpfl-theory/1"}
+    assert main(command) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    flat = " ".join(out.split())
+    assert f"gap {expected['certificate']['gap']:.6g}" in flat
+    assert f"lower bound {expected['certificate']['lower_bound']:.6g}" in flat
+    assert expected["certificate"]["how"] in flat
+    if expected["vacuous"]:
+        assert flat.startswith(f"vacuous {as_options(expected['vacuous'])}")
+
+
+def test_every_missing_option_is_named_at_once(capsys: Output) -> None:
+    err = refused(capsys, "recommend", "--algorithm", "dp-fedavg", "--epsilon", "3")
+    for name in CONTRACT["dp-fedavg"].split():
+        if name not in ("gamma", "epsilon"):
+            assert f"--{name}" in err
 
 
 FROM_DATA = {"clip": 1.0, "epsilon": 8.0, "delta": 1e-5, "constant": 4.0, "clients": 4}
@@ -172,14 +200,6 @@ def test_what_cannot_be_used(capsys: Output, command: list[str], told: str) -> N
     assert told in refused(capsys, "recommend", *command)
 
 
-def test_the_rule_that_is_promised(capsys: Output) -> None:
-    from dpfl_theory.recommend import rules
-
-    if "bound-optimal" not in rules():
-        said = refused(capsys, *arguments("dp-scaffnew", INPUTS["dp-scaffnew"]), "--rule", "bound-optimal")
-        assert "not available yet: use 'printed'" in said
-
-
 def test_help_names_every_option(capsys: Output) -> None:
     assert main(["recommend", "--help"]) == 0
     out = capsys.readouterr().out
@@ -193,7 +213,7 @@ def test_help_names_every_option(capsys: Output) -> None:
 
 def test_its_options_cost_no_heavy_import() -> None:
     """The command line imports every module to find the commands: this one brings no numerics with it."""
-    heavy = ["numpy", "scipy", "sympy", "mpmath", "dp_accounting"]
+    heavy = ["numpy", "scipy", "sympy", "mpmath", "dp_accounting", "cvxpy"]
     code = f"import sys, dpfl_theory.cli.recommend; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -21,6 +21,8 @@ METAVARS = {"count": "N", "word": "WORD"}
 APART = (
     "algorithm",
     "rule",
+    "vacuous",
+    "would_help",
     "inputs",
     "certificate",
     "warnings",
@@ -97,6 +99,8 @@ def as_text(document: Mapping[str, Any]) -> str:
 
 
 def _rows(d: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if d.get("vacuous"):
+        yield "vacuous", d["vacuous"]
     for name, value in d.items():
         if name not in APART:
             yield name.replace("_", " "), _shown(value)
@@ -117,6 +121,9 @@ def _rows(d: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, value in d.get("unrounded", {}).items():
         yield "unrounded", f"{name.replace('_', ' ')} {_shown(value)}"
     said = d["certificate"]
+    for name in ("lower_bound", "gap"):
+        if name in said:
+            yield name.replace("_", " "), _shown(said[name])
     yield "why", said["reason"]
     for s in said["statements"]:
         verdict = (

@@ -12,7 +12,7 @@ import typer
 from dpfl_theory.cli._options import Format, Jobs, parse_jobs
 from dpfl_theory.cli._recommend import as_text, number, parsed, with_inputs
 from dpfl_theory.console import Progress, as_options, choice, emit, say, writable, write
-from dpfl_theory.recommend import get, settings
+from dpfl_theory.recommend import get, rules, settings
 from dpfl_theory.recommend import recommend as recommended
 
 app = typer.Typer()
@@ -49,7 +49,8 @@ def recommend(
     ] = None,
     jobs: Jobs = None,
     rule: Annotated[
-        str, typer.Option(metavar="R", help="printed: the papers' own formulas (dp-scaffold: repaired).")
+        str,
+        typer.Option(metavar="R", help=f"{'; '.join(f'{rule.name}: {rule.text}' for rule in rules().values())}."),
     ] = "printed",
     format_: Format = "text",
     output: Annotated[str | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.")] = None,
@@ -57,9 +58,10 @@ def recommend(
 ) -> None:
     """Recommend hyper-parameters for a problem's constants and a budget, or compare all private algorithms on data.
 
-    With an algorithm they are its paper's, with the bound that holds for them and the reason why; without one they are
-    those that runs with certified noise find best, within as many vectors of each client as --rounds says (500), for
-    the protection of each client's data and for that of single records. For example:
+    With an algorithm they are its paper's, with the bound that holds for them and the reason why, or, by --rule
+    bound-optimal, those with the least bound; without one they are those that runs with certified noise find best,
+    within as many vectors of each client as --rounds says (500), for the protection of each client's data and for that
+    of single records. For example:
 
     \b
       dpfl-theory recommend --data my.csv --epsilon 3 --delta 1e-5
@@ -100,6 +102,7 @@ def recommend(
     slow = {
         "measuring the data": data is not None,
         "composing privacy losses": inputs.get("calibration") == "accountant",
+        "minimising the bound": rule != "printed",
     }
     doing = ", then ".join(what for what, needed in slow.items() if needed)
     with busy("recommend", doing) if doing else contextlib.nullcontext():

@@ -17,9 +17,6 @@ from dpfl_theory.recommend.rules import rules
 
 __all__ = ["Document", "Setting", "get", "named", "recommend", "rules", "settings"]
 
-PLANNED = ("bound-optimal",)
-"""Rules that are promised; one of them that is there is found by the scan, and needs no change here."""
-
 
 def recommend(
     algorithm: str,
@@ -38,7 +35,8 @@ def recommend(
 
     With ``rule="printed"`` these are a paper's own formulas, for example :math:`\eta = 1/L`,
     :math:`p = \sqrt{\mu/L}` and :math:`T^*` of hou2023 Corollary 1; for dp-scaffold, whose printed step is refuted,
-    the repaired theorem's. Counts are rounded up, and what depends on them is computed anew.
+    the repaired theorem's. Counts are rounded up, and what depends on them is computed anew. With
+    ``rule="bound-optimal"`` the bound is minimised over all hyper-parameters that are not given.
 
     Args:
         algorithm: one of `settings`, for example "dp-scaffnew".
@@ -56,13 +54,16 @@ def recommend(
 
     Returns:
         Plain data: the hyper-parameters under the paper's names, ``bound`` (None where none is claimed), its named
-        ``terms``, ``noise``, ``unrounded`` values, and a ``certificate`` that says why they are what they are.
+        ``terms``, ``noise``, ``unrounded`` values, and a ``certificate`` that says why they are what they are. With
+        "bound-optimal" also ``vacuous``, a sentence where the bound promises nothing, ``would_help``, the least changes
+        of single inputs with which it does, and in the certificate ``lower_bound``, ``gap`` and ``how``.
 
     Raises:
         InputError: for an unknown algorithm, rule or input, for values that the formulas do not allow, and for data
             without a constant that the algorithm needs (a minimum that is not attained, gradients without bound).
 
-    Sources: das2022 Theorem 4; hou2023 Corollary 1; shulgin2025 Corollary 2; noble2022 Theorem C.1, repaired.
+    Sources: das2022 Theorem 4; hou2023 Corollary 1; shulgin2025 Corollary 2; noble2022 Theorem C.1, repaired;
+    zhang2021 Corollary 3.2.1, repaired.
 
     >>> found = recommend("dp-scaffnew", clients=10, dim=20, smoothness=1.0, strong_convexity=0.01, distance=300.0,
     ...                   gradient_norm_at_optimum=0.0, clip=1.0, epsilon=8.0, delta=1e-5, constant=4.0)
@@ -75,8 +76,6 @@ def recommend(
     """
     known = rules()
     if rule not in known:
-        if rule in PLANNED:
-            raise InputError(f"rule {rule!r} is not available yet: use {' or '.join(map(repr, known))}")
         raise unknown_name("rule", rule, known)
     kind = get(algorithm)
     own = kind.names()
@@ -88,17 +87,23 @@ def recommend(
         "partition": partition,
         "features": features,
         "row_norm": row_norm,
-        "label": label_column,
-        "client": client_column,
+        "label_column": label_column,
+        "client_column": client_column,
     }
     shape = {name: value for name, value in options.items() if value is not None}
     source: Document = {}
+    wrong = kind.faults(inputs, free=known[rule].chooses, measured=data is not None or bool(shape))
+    if data is None and shape:
+        many = f"{' and '.join(map(named, shape))} {'is' if len(shape) == 1 else 'are'}"
+        wrong.insert(0, f"{many} for a problem that is made of data: give `data` too")
+    if wrong:
+        raise InputError("; and ".join(wrong))
     if data is not None:
         from dpfl_theory.recommend.data import Source, measure
 
-        inputs, source["data"] = measure(kind, Source(data, **shape), inputs)
-    elif shape:
-        raise InputError(f"{named(next(iter(shape)))} is for a problem that is made of data: give `data` too")
+        inputs, source["data"] = measure(
+            kind, Source(data, **{name.removesuffix("_column"): value for name, value in shape.items()}), inputs
+        )
     setting = kind(**inputs)
     try:
         document = known[rule].apply(setting)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import MISSING, dataclass, field, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from numbers import Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpfl_theory.errors import InputError
+
+if TYPE_CHECKING:
+    from dpfl_theory.recommend.optimum import Optimum
 
 __all__ = ["Document", "Setting", "calibration", "finite", "named", "parameter"]
 
@@ -32,13 +36,15 @@ def parameter(
     choices: tuple[str, ...] = (),
     default: Any = None,
     optional: bool = False,
+    free: bool = False,
     measured: str = "",
 ) -> Any:
     """A field with the text of its command-line option and the numbers (``NEEDS``) or words that it takes.
 
+    free: a hyper-parameter that a rule may choose itself; a rule that does not needs it.
     measured: which constant of a problem it is (a key of `measured.MEASURES`), for what data give.
     """
-    said = {"help": help_, "kind": kind, "choices": choices, "optional": optional, "measured": measured}
+    said = {"help": help_, "kind": kind, "choices": choices, "optional": optional, "free": free, "measured": measured}
     return field(default=default, metadata=said)
 
 
@@ -72,29 +78,48 @@ class Setting(ABC):
     """The inputs of one algorithm's formulas.
 
     Raises:
-        InputError: on construction, for an input that is missing, out of range, or contradicts another.
+        InputError: on construction, for all inputs that are missing or out of range, or else contradict others.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     source: ClassVar[str]
+    paper_noise_only: ClassVar[str] = ""
+    """What the paper's own noise formula is needed for, where no accountant can take its place."""
 
     def __post_init__(self) -> None:
+        given = {f.name: getattr(self, f.name) for f in fields(self)}
+        if wrong := self.faults(given, free=True) or list(self.contradictions()):
+            raise InputError("; and ".join(wrong))
         for f in fields(self):
-            value, said = getattr(self, f.name), f.metadata
-            if value is None:
-                if not said["optional"]:
-                    raise self.lacks(f.name)
-            elif said["kind"] == "word":
-                if value not in said["choices"]:
-                    raise InputError(f"{named(f.name)} is {value!r}: choose one of {', '.join(said['choices'])}")
-            elif not _fits(value, said["kind"]):
-                raise InputError(f"{named(f.name)} is {value!r}: give {NEEDS[said['kind']]}")
-            elif said["kind"] == "count":
+            value = given[f.name]
+            if value is not None and f.metadata["kind"] == "count":
                 object.__setattr__(self, f.name, int(value))
-            elif type(value) not in (int, float):  # NumPy's numbers become Python's, which are JSON
+            elif value is not None and type(value) not in (int, float, str):  # NumPy's numbers become Python's
                 object.__setattr__(self, f.name, float(value))
-        self.validate()
+
+    @classmethod
+    def faults(cls, given: Mapping[str, Any], *, free: bool = False, measured: bool = False) -> list[str]:
+        """What is wrong with each input alone: those that are missing, as one text, and those that are out of range.
+
+        free, measured: whether inputs that a rule may choose, and those that data give, may be missing.
+        """
+        found = cls._missing(given, free, measured)
+        for f in fields(cls):
+            value, said = given.get(f.name), f.metadata
+            if value is None:
+                continue
+            if said["kind"] == "word":
+                if value not in said["choices"]:
+                    found.append(f"{named(f.name)} is {value!r}: choose one of {', '.join(said['choices'])}")
+            elif not _fits(value, said["kind"]):
+                found.append(f"{named(f.name)} is {value!r}: give {NEEDS[said['kind']]}")
+        if cls.paper_noise_only and given.get("calibration") == "accountant":
+            found.append(
+                f"`calibration` is 'accountant': {cls.source} makes {cls.paper_noise_only} of the paper's own noise "
+                "formula; use `calibration=paper`, and dpfl-theory privacy account for what that noise gives"
+            )
+        return found
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
@@ -103,19 +128,32 @@ class Setting(ABC):
 
     @classmethod
     def required(cls, name: str) -> bool:
-        """Whether an input has to be given."""
+        """Whether an input has to be given, whatever the rule is."""
         (f,) = (f for f in fields(cls) if f.name == name)
-        return f.default in (None, MISSING) and not f.metadata["optional"]
+        return f.default is None and not f.metadata["optional"] and not f.metadata["free"]
 
     @classmethod
-    def lacks(cls, name: str) -> InputError:
-        """The error for a required input that is missing."""
-        (help_,) = (f.metadata["help"] for f in fields(cls) if f.name == name)
-        return InputError(f"{cls.name} needs {named(name)}: give the {help_}")
+    def _missing(cls, given: Mapping[str, Any], free: bool, measured: bool) -> list[str]:
+        found = [
+            f"{named(f.name)}: give the {f.metadata['help']}"
+            for f in fields(cls)
+            if given.get(f.name) is None
+            and f.default is None
+            and not f.metadata["optional"]
+            and not (free and f.metadata["free"])
+            and not (measured and f.metadata["measured"])
+        ]
+        found += cls.undecided(given)
+        return [f"{cls.name} needs {'; '.join(found)}"] if found else []
 
-    def validate(self) -> None:
-        """Raise InputError for inputs that do not fit together."""
-        return
+    @classmethod
+    def undecided(cls, given: Mapping[str, Any]) -> list[str]:
+        """What is needed and can be given in more than one way, if none of them is."""
+        return []
+
+    def contradictions(self) -> Iterator[str]:
+        """Every way in which the inputs do not fit together."""
+        return iter(())
 
     def inputs(self) -> Document:
         """The inputs that were given, as plain data."""
@@ -125,17 +163,33 @@ class Setting(ABC):
     def printed(self) -> Document:
         """What the paper prescribes."""
 
-    def paper_only(self, what: str) -> None:
-        """Raise InputError for noise by an accountant, where the prescription is made of the paper's own noise."""
-        if getattr(self, "calibration", "paper") != "paper":
-            raise InputError(
-                f"`calibration` is 'accountant': {self.source} makes {what} of the paper's own noise formula; use "
-                "`calibration=paper`, and dpfl-theory privacy account for what that noise gives"
-            )
+    @abstractmethod
+    def answer(self, choice: Document) -> Document:
+        """The recommendation of these hyper-parameters, with their bound and noise."""
 
-    def refuse(self, name: str, why: str, remedy: str) -> InputError:
-        """The error for an input that has the wrong value."""
-        return InputError(f"{named(name)} is {getattr(self, name)!r}: {why}; {remedy}")
+    @abstractmethod
+    def trivial(self) -> tuple[float, str]:
+        """What bounds the left side without any run, and its formula."""
+
+    @abstractmethod
+    def optimum(self) -> Optimum:
+        """Where the bound is least over all hyper-parameters that are not given."""
+
+    def infimum(self) -> float:
+        """What the bound can come near, infinite where no choice meets the hypotheses."""
+        return self.optimum().bound
+
+    def levers(self) -> dict[str, float]:
+        """Inputs with another value of which the bound may be smaller, each with the farthest such value."""
+        return {"epsilon": math.inf, "clients": math.inf, "dim": 1}
+
+    def varied(self, name: str, value: float) -> Self:
+        """The same with another value of a lever."""
+        return replace(self, **{name: value})
+
+    def refused(self, name: str, why: str, remedy: str) -> str:
+        """The text for an input that has the wrong value."""
+        return f"{named(name)} is {getattr(self, name)!r}: {why}; {remedy}"
 
 
 def _fits(value: Any, kind: str) -> bool:

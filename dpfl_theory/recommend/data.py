@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -73,21 +73,39 @@ class Source:
         return softmax.from_data(found, parts, self.ridge, f"softmax regression on {found.name}")
 
 
+def _told(
+    kind: type[Setting], source: Source, clients: int | None, given: Mapping[str, Any], names: list[str], absent: Absent
+) -> str:
+    """What absent constants are told with: the remedy, unless the other ridge that it asks for takes one away."""
+    other = replace(source, ridge=0.0 if source.ridge else 1.0).problem(clients)
+    remedy, loses = absent.remedy, ""
+    for f in fields(kind):
+        said = f.metadata
+        if not said["measured"] or said["optional"] or given.get(f.name) is not None:
+            continue
+        try:
+            MEASURES[said["measured"]](other)
+        except Absent:
+            loses = f"{'without' if source.ridge else 'with'} `ridge` it would lack {named(f.name)} instead, so "
+            remedy = absent.besides
+            break
+    needed = " and ".join(map(named, names))
+    advice = ", or ".join(text for text in (remedy, f"give {needed} yourself") if text)
+    return f"{kind.name} needs {needed}, and {absent.why}: {loses}{advice}"
+
+
 def measure(kind: type[Setting], source: Source, given: Mapping[str, Any]) -> tuple[dict[str, Any], Document]:
     """The inputs of an algorithm, those ``given`` before those that the data give, and what is told of the latter.
 
-    Raises InputError for a constant that is needed and does not exist, and for an input that no data give.
+    Raises InputError for all constants that are needed and do not exist.
     """
     told = {f.name: f.metadata for f in fields(kind)}
-    for name, said in told.items():
-        if not said["measured"] and given.get(name) is None and kind.required(name):
-            raise kind.lacks(name)
     (number,) = (name for name, said in told.items() if said["measured"] == "clients")
     clients = given.get(number)
     if isinstance(clients, float) and clients.is_integer():
         clients = int(clients)
     problem = source.problem(clients)
-    inputs, constants = dict(given), dict[str, Any]()
+    inputs, constants, absences = dict(given), dict[str, Any](), dict[str, tuple[list[str], Absent]]()
     for name, said in told.items():
         if not said["measured"] or given.get(name) is not None:
             continue
@@ -96,12 +114,13 @@ def measure(kind: type[Setting], source: Source, given: Mapping[str, Any]) -> tu
         except Absent as absent:
             if said["optional"]:
                 continue
-            raise InputError(
-                f"{kind.name} needs {named(name)}, and {absent.why}: {absent.remedy}, or give {named(name)} yourself"
-            ) from None
+            absences.setdefault(absent.why, ([], absent))[0].append(name)
+            continue
         c = found.certificate
         inputs[name] = found.value
         constants[name] = {"value": found.value, "kind": c.kind, "error": c.error, "text": c.text}
+    if absences:
+        raise InputError("; and ".join(_told(kind, source, clients, given, *a) for a in absences.values()))
     return inputs, {
         "source": str(source.data),
         "problem": problem.name,

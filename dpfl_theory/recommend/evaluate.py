@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
+from dpfl_theory.errors import InputError
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.recommend.base import Document
@@ -40,7 +41,10 @@ def _at(statement: Statement, names: tuple[str, ...], function: Callable[..., An
         raise ValueError(f"{statement.id}: no value for {', '.join(missing)}")
     with mpmath.workdps(DIGITS):
         # Decimal text: 0.1 is meant to be a tenth.
-        return float(function(*(mpmath.mpf(repr(float(values[name]))) for name in names)))
+        found = function(*(mpmath.mpf(repr(float(values[name]))) for name in names))
+        if isinstance(found, mpmath.mpc):
+            raise InputError(f"a formula of {statement.id} has no real value for these inputs: give less extreme ones")
+        return float(found)
 
 
 @cache
@@ -78,6 +82,8 @@ def rounded_up(number: float) -> int:
     >>> rounded_up(2.1), rounded_up(2.0000000000000004), rounded_up(-3.5)
     (3, 2, 1)
     """
+    if not math.isfinite(number):
+        raise OverflowError("a count is not finite")
     return max(1, math.ceil(number - NEARLY * abs(number)))
 
 

@@ -19,12 +19,16 @@ __all__ = ["MEASURES", "Absent", "Measured"]
 
 
 class Absent(Exception):
-    """A constant that the problem does not have: why, and what to change about the problem."""
+    """A constant that the problem does not have: why, and what to change about the problem.
 
-    def __init__(self, why: str, remedy: str) -> None:
+    besides: what helps without another ridge, if anything does.
+    """
+
+    def __init__(self, why: str, remedy: str, besides: str = "") -> None:
         super().__init__(why)
         self.why = why
         self.remedy = remedy
+        self.besides = besides
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ def _minimiser(problem: Problem) -> Array:
     c = problem.constants
     if c.w_star is None:
         told = f"the minimum of {problem.name} is not attained ({c.certificates['f_star'].text})"
-        raise Absent(told, "give `ridge`, or fewer `features`")
+        raise Absent(told, "give `ridge`, or fewer `features`", "give fewer `features`")
     return c.w_star
 
 
@@ -117,6 +121,14 @@ def _gradient_variance(problem: LinearModel) -> Measured:
     return Measured(found.high**2, Certificate("norm-bound", 0.0, text))
 
 
+def _dissimilarity(problem: LinearModel) -> Measured:
+    from dpfl_theory.problems.heterogeneity import sigma_global
+
+    found = sigma_global(problem, tries=1)
+    text = f"the largest ||grad f_i(w) - grad f(w)|| over all w; {found.how}; at least {found.low:.6g}"
+    return Measured(found.high, Certificate("norm-bound", 0.0, text))
+
+
 MEASURES: dict[str, Callable[[Any], Measured]] = {
     "clients": lambda p: _computed(p.n, "the partition's number of clients"),
     "dimension": lambda p: _computed(p.d, "the number of parameters, that of the bias included"),
@@ -132,5 +144,6 @@ MEASURES: dict[str, Callable[[Any], Measured]] = {
     "gap": _gap,
     "first gradient": _residual,
     "gradient variance": _gradient_variance,
+    "largest dissimilarity": _dissimilarity,
 }
 """What a field of a `Setting` may be measured as; those of records need a `LinearModel`."""

@@ -24,6 +24,7 @@ REST: dict[str, dict[str, Any]] = {
     "dp-scaffnew": {"clients": 3, "clip": 1.0, "constant": 4.0, "ridge": 0.2, **BUDGET},
     "dp-fedavg": {"clients": 3, "cohort": 3.0, "local_steps": 2, "alpha": 1.0, "rho": 0.1},
     "dp-normfedavg": {"clients": 3, "cohort": 3.0, "local_steps": 2, "alpha": 1.0, "rho": 0.1},
+    "dp-fedavg-two-sided": {"clients": 3, "cohort": 3.0, "local_steps": 2, "rounds": 5000, **BUDGET},
     "dp-norm-ec": {"clients": 3, "alpha": 0.1, **BUDGET},
     "dp-scaffold": {
         **{
@@ -91,8 +92,8 @@ def test_the_constants_are_those_of_a_plain_computation(algorithm: str) -> None:
             assert found["inputs"][name] == pytest.approx(truth[measure], rel=2e-6), name
             compared += 1
         else:
-            assert name in given or measure in ("lipschitz", "gradient variance"), name
-    assert compared >= 4
+            assert name in given or measure in ("lipschitz", "gradient variance", "largest dissimilarity"), name
+    assert compared >= 3
 
 
 def test_every_measure_serves_some_input() -> None:
@@ -186,7 +187,11 @@ def test_without_ridge_scaffold_is_convex() -> None:
             "dp-scaffnew needs `strong_convexity`, and logistic regression on breast-cancer",
         ),
         ("dp-fedavg", {"ridge": 0.1}, "dp-fedavg needs `lipschitz`, and the gradients of logistic regression on"),
-        ("dp-fedavg", {"features": None}, "dp-fedavg needs `distance`, and the minimum of logistic regression on"),
+        (
+            "dp-fedavg",
+            {"features": None},
+            "dp-fedavg needs `distance` and `heterogeneity`, and the minimum of logistic",
+        ),
         ("dp-scaffold", {"ridge": None, "features": None}, "dp-scaffold needs `distance`, and the minimum of"),
         ("dp-norm-ec", {"data": "brest-cancer"}, "did you mean 'breast-cancer'?"),
         ("dp-norm-ec", {"data": "no/such.npz"}, "data file 'no/such.npz' does not exist"),
@@ -206,6 +211,24 @@ def test_what_data_cannot_give(algorithm: str, changed: dict[str, Any], told: st
         recommend(algorithm, **inputs)
     assert told in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_advice_does_not_lead_in_circles() -> None:
+    """With all features the minimum is not attained without ridge, and gradients have no bound with it."""
+    told = []
+    for ridge in (None, 0.1):
+        with pytest.raises(InputError) as caught:
+            recommend("dp-fedavg", **{**DATA, **REST["dp-fedavg"], "features": None, "ridge": ridge})
+        told.append(str(caught.value))
+    without, with_ = told
+    assert "dp-fedavg needs `distance` and `heterogeneity`, and the minimum of" in without, "all that is absent"
+    assert without.endswith(
+        ": with `ridge` it would lack `lipschitz` instead, so give fewer `features`, or give `distance` and "
+        "`heterogeneity` yourself"
+    )
+    assert with_.endswith(": without `ridge` it would lack `distance` instead, so give `lipschitz` yourself")
+    with pytest.raises(InputError, match="leave `ridge` out, or give `lipschitz` yourself"):
+        recommend("dp-fedavg", **{**DATA, **REST["dp-fedavg"], "ridge": 0.1})
 
 
 def test_a_constant_that_does_not_exist_may_be_given() -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from dpfl_theory.errors import InputError
-from dpfl_theory.recommend.base import Document, Setting, calibration, parameter
+from dpfl_theory.recommend.base import Document, Setting, calibration, named, parameter
 from dpfl_theory.statements.formula import sides_of
 
 if TYPE_CHECKING:
+    from dpfl_theory.recommend.optimum import Optimum
     from dpfl_theory.statements.model import Statement
 
 __all__ = ["SETTINGS", "DPFedAvg", "DPNormFedAvg"]
@@ -31,7 +32,10 @@ class DPFedAvg(Setting):
     name = "dp-fedavg"
     title = "DP-FedAvg with clipping"
     source = "das2022 Theorem 4 (a)"
+    paper_noise_only = "rho"
     theorem: ClassVar[str] = "das2022.theorem4a"
+    certain: ClassVar[str] = theorem
+    """The statement whose bound counts: the printed one, or its repair."""
 
     clients: int = parameter("number of clients", "count", measured="clients")
     cohort: float = parameter("clients in a round r, on average", "positive")
@@ -46,10 +50,13 @@ class DPFedAvg(Setting):
     heterogeneity: float = parameter(
         "mean of f_i(w*) - min f_i over the clients [F]", "nonnegative", measured="heterogeneity"
     )
-    local_steps: int = parameter("local steps E in a round", "count")
-    alpha: float = parameter("constant alpha >= 1 that lengthens the run", "positive")
+    local_steps: int | None = parameter("local steps E in a round", "count", free=True)
+    alpha: float | None = parameter("constant alpha >= 1 that lengthens the run", "positive", free=True)
     gamma: float | None = parameter(
         "constant gamma that scales the run's length [F/X]; L times the distance without it", "positive", optional=True
+    )
+    rounds: int | None = parameter(
+        "number of communication rounds; bound-optimal makes at most these", "count", optional=True
     )
     rho: float | None = parameter(
         "privacy ratio rho; in place of epsilon, delta and the constant", "positive", optional=True
@@ -59,15 +66,22 @@ class DPFedAvg(Setting):
     calibration: str = calibration()
     constant: float | None = parameter("constant q of Theorem 3's noise", "positive", optional=True)
 
-    def validate(self) -> None:
-        self.paper_only("rho")
+    @classmethod
+    def undecided(cls, given: Mapping[str, Any]) -> list[str]:
+        lacking = [name for name in ("epsilon", "delta", "constant") if given.get(name) is None]
+        if given.get("rho") is not None or not lacking:
+            return []
+        if len(lacking) == 3:
+            return ["a privacy level: give `rho`, or `epsilon`, `delta` and `constant`"]
+        rest = f"{' and '.join(map(named, lacking))}, since rho is made of `epsilon`, `delta` and `constant`"
+        return [f"{rest}: give all three, or `rho`"]
+
+    def contradictions(self) -> Iterator[str]:
         budget = (self.epsilon, self.delta, self.constant)
-        if (self.rho is None) == all(v is None for v in budget):
-            raise InputError(f"{self.name} needs a privacy level: give `rho`, or `epsilon`, `delta` and `constant`")
-        if self.rho is None and None in budget:
-            raise InputError(f"{self.name} makes rho of `epsilon`, `delta` and `constant`: give all three, or `rho`")
+        if self.rho is not None and any(v is not None for v in budget):
+            yield f"{self.name} needs a privacy level: give `rho`, or `epsilon`, `delta` and `constant`, not both"
         if self.cohort > self.clients:
-            raise self.refuse("cohort", f"it exceeds `clients={self.clients}`", "give at most that")
+            yield self.refused("cohort", f"it exceeds `clients={self.clients}`", "give at most that")
 
     def travel(self) -> float:
         """gamma [F/X]: given, or the minimiser L ||w_0 - w*|| of G (L ||w_0 - w*||^2/gamma + gamma/L) rho."""
@@ -85,46 +99,77 @@ class DPFedAvg(Setting):
 
     def letters(self) -> dict[str, float]:
         """The values of das2022's letters that the inputs give."""
-        return {
+        known = {
             "rho": self.ratio(),
             "n": self.clients,
             "r": self.cohort,
             "d": self.dim,
             "E": self.local_steps,
             "alpha": self.alpha,
-            "gamma": self.travel(),
+            "gamma": self.gamma,
             "L": self.smoothness,
             "G": self.lipschitz,
             "D": self.distance,
             "Delta": self.heterogeneity,
             "kappa": (1 - self.cohort / self.clients) / self.cohort,
         }
+        return {name: value for name, value in known.items() if value is not None}
 
     def printed(self) -> Document:
-        from dpfl_theory.recommend.evaluate import cite, failures, prescribed, rounded_up
+        from dpfl_theory.recommend.evaluate import failures, prescribed, rounded_up
         from dpfl_theory.statements import get
 
-        theorem, noise = get(self.theorem), get("das2022.theorem3")
-        known = self.letters()
+        theorem = get(self.theorem)
+        known = {**self.letters(), "gamma": self.travel()}
         exact = prescribed(theorem, known)
         K = rounded_up(exact["K"])
         # K is proportional to gamma, so that the whole K is the prescription for a slightly larger gamma.
         at = {**known, **exact, "K": K, "gamma": known["gamma"] * K / exact["K"]}
+        found = self._document(theorem, at)
+        unmet = failures(theorem, at)
+        certificate = {**found["certificate"], "reason": self._reason(exact["K"], K, unmet)}
+        unrounded = {"rounds": exact["K"], "gamma": known["gamma"], "bound": self.bound_at(theorem, known)[1]}
+        longer = [] if self.rounds is None or self.rounds >= K else [f"These are more than `rounds={self.rounds}`."]
+        return {
+            **found,
+            "unrounded": unrounded,
+            "repaired": self._repaired(at),
+            "certificate": certificate,
+            "warnings": [*self._warnings(unmet, found["bound"], certificate["vacuous"]), *longer],
+        }
+
+    def at(self, choice: Document) -> dict[str, float]:
+        """The values of all letters of the theorem."""
+        from dpfl_theory.recommend.evaluate import prescribed
+        from dpfl_theory.statements import get
+
+        chosen = {"E": choice["local_steps"], "alpha": choice["alpha"], "gamma": choice["gamma"]}
+        known = {**self.letters(), **chosen}
+        return {**known, **prescribed(get(self.certain), known), "K": choice["rounds"]}
+
+    def answer(self, choice: Document) -> Document:
+        from dpfl_theory.statements import get
+
+        return self._document(get(self.certain), self.at(choice))
+
+    def _document(self, theorem: Statement, at: dict[str, float]) -> Document:
+        from dpfl_theory.recommend.evaluate import cite, failures, prescribed
+        from dpfl_theory.statements import get
+
         again = prescribed(theorem, at)
         unmet = failures(theorem, at)
-        found, bound, which = self._bound(theorem, at)
-        sigma = at["C"] * known["rho"] * math.sqrt(K / self.dim)
-        # f is L-smooth and G-Lipschitz, which bounds f(w_0) - f(w*) without any run.
-        trivial = min(self.lipschitz * self.distance, self.smoothness * self.distance**2 / 2)
-        vacuous = None if bound is None or unmet else bound >= trivial
+        found, bound, which = self.bound_at(theorem, at)
+        sigma = at["C"] * at["rho"] * math.sqrt(at["K"] / self.dim)
+        vacuous = None if bound is None or unmet else bound >= self.trivial()[0]
         return {
             "eta": again["eta"],
             "beta": again["eta"],
-            "rounds": K,
+            "rounds": at["K"],
+            "local_steps": int(at["E"]),
             "C": again["C"],
             "gamma": at["gamma"],
-            "alpha": self.alpha,
-            "rho": known["rho"],
+            "alpha": at["alpha"],
+            "rho": at["rho"],
             "bound": None if unmet else bound,
             "terms": found,
             "noise": {
@@ -133,20 +178,45 @@ class DPFedAvg(Setting):
                 "meaning": "standard deviations per coordinate: of the averaged update's noise, of one client's [F/X]",
                 "calibration": self.calibration,
             },
-            "unrounded": {"rounds": exact["K"], "gamma": known["gamma"], "bound": self._bound(theorem, known)[1]},
-            "repaired": self._repaired(at),
+            "unrounded": {},
+            "repaired": None,
             "certificate": {
-                "reason": self._reason(exact["K"], K, unmet),
                 "bounds": which,
                 "applies": not unmet,
                 "vacuous": vacuous,
-                "trivial": trivial,
-                "statements": [cite("prescription and bound", theorem, at), cite("noise", noise)],
+                "trivial": self.trivial()[0],
+                "statements": [cite("prescription and bound", theorem, at), cite("noise", get("das2022.theorem3"))],
             },
-            "warnings": self._warnings(unmet, bound, vacuous),
+            "warnings": DPFedAvg._warnings(self, unmet, bound, vacuous),
         }
 
-    def _bound(self, theorem: Statement, at: dict[str, float]) -> tuple[dict[str, float], float | None, str]:
+    def trivial(self) -> tuple[float, str]:
+        """f is L-smooth and G-Lipschitz, which bounds f(w_0) - f(w*) without any run."""
+        return min(self.lipschitz * self.distance, self.smoothness * self.distance**2 / 2), "min(G D, L D^2/2)"
+
+    def unknown(self) -> str | None:
+        """Why the right side has no value beforehand, if so."""
+        return None
+
+    def optimum(self) -> Optimum:
+        from dpfl_theory.recommend.optimum.fedavg import least
+
+        return least(self)
+
+    def infimum(self) -> float:
+        from dpfl_theory.recommend.optimum.fedavg import infimum
+
+        return infimum(self)
+
+    def levers(self) -> dict[str, float]:
+        return {"rho": 0.0} if self.rho is not None else super().levers()
+
+    def varied(self, name: str, value: float) -> Self:
+        if name != "clients":
+            return super().varied(name, value)
+        return replace(self, clients=int(value), cohort=self.cohort * value / self.clients)
+
+    def bound_at(self, theorem: Statement, at: dict[str, float]) -> tuple[dict[str, float], float | None, str]:
         """The right side's terms, the bound that they give for the expectation on the left, and what that is."""
         from dpfl_theory.recommend.evaluate import terms, value
 
@@ -194,12 +264,18 @@ class DPNormFedAvg(DPFedAvg):
     title = "DP-NormFedAvg"
     source = "das2022 Theorem 4 (b)"
     theorem: ClassVar[str] = "das2022.theorem4b"
+    certain: ClassVar[str] = "das2022.theorem4b.repaired"
+
+    def unknown(self) -> str | None:
+        if self.heterogeneity == 0:
+            return None
+        return "the bound holds an expectation of the clients' weighted heterogeneity, which is not known beforehand"
 
     def _repaired(self, at: dict[str, float]) -> Document | None:
         from dpfl_theory.statements import get
 
         repaired = get("das2022.theorem4b.repaired")
-        found, bound, _ = self._bound(repaired, at)
+        found, bound, _ = self.bound_at(repaired, at)
         return {"statement": repaired.id, "kappa": at["kappa"], "bound": bound, "terms": found}
 
     def _warnings(self, unmet: list[str], bound: float | None, vacuous: bool | None) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from dpfl_theory.recommend.base import Document, Setting, calibration, parameter
 from dpfl_theory.statements.formula import letters_of
 
 if TYPE_CHECKING:
+    from dpfl_theory.recommend.optimum import Optimum
     from dpfl_theory.statements.model import Statement
 
 __all__ = ["SETTINGS", "DPNormEC"]
@@ -45,7 +47,7 @@ class DPNormEC(Setting):
     residual: float = parameter(
         "R = max_i ||grad f_i(x_0) - v_i|| of the first memories v_i [F/X]", "positive", measured="first gradient"
     )
-    alpha: float = parameter("smoothing alpha of the normalisation [F/X]", "nonnegative")
+    alpha: float | None = parameter("smoothing alpha of the normalisation [F/X]", "nonnegative", free=True)
     beta_0: float | None = parameter("step of the memories times the rounds, beta_0 [F/X]", "positive", optional=True)
     rounds: int | None = parameter("number of communication rounds", "count", optional=True)
     epsilon: float = parameter("epsilon of the budget", "positive")
@@ -53,15 +55,15 @@ class DPNormEC(Setting):
     calibration: str = calibration()
     constant: float | None = parameter("constant of the noise, 4 by default", "positive", optional=True)
 
-    def validate(self) -> None:
+    def contradictions(self) -> Iterator[str]:
         if self.smoothness > self.smoothness_max:
-            raise self.refuse(
+            yield self.refused(
                 "smoothness",
                 f"it exceeds `smoothness_max={self.smoothness_max!r}`",
                 "the mean of the f_i is L_max-smooth",
             )
         if self.calibration == "accountant" and self.constant is not None:
-            raise self.refuse("constant", "an accountant needs none", "leave it out, or use `calibration=paper`")
+            yield self.refused("constant", "an accountant needs none", "leave it out, or use `calibration=paper`")
 
     def hidden_constant(self) -> float:
         """c with sigma = c sqrt((K + 1) log(1/delta))/epsilon: the root of ``constant``, or the accountant's.
@@ -80,7 +82,7 @@ class DPNormEC(Setting):
 
     def letters(self) -> dict[str, float]:
         """The values of shulgin2025's letters that the inputs give."""
-        return {
+        known = {
             "n": self.clients,
             "d": self.dim,
             "L": self.smoothness,
@@ -92,53 +94,99 @@ class DPNormEC(Setting):
             "delta": self.delta,
             "c": self.hidden_constant(),
         }
+        return {name: value for name, value in known.items() if value is not None}
 
     def printed(self) -> Document:
-        from dpfl_theory.recommend.evaluate import cite, failures, prescribed, terms, value
+        from dpfl_theory.recommend.evaluate import cite, value
         from dpfl_theory.statements import get
         from dpfl_theory.statements.shulgin2025.corollary2 import best_beta_0
 
-        corollary, theorem = get("shulgin2025.corollary2"), get("shulgin2025.theorem2")
-        known = self.letters()
+        corollary, known = get("shulgin2025.corollary2"), self.letters()
         best = value(corollary, best_beta_0(letters_of(corollary)), known)
         known["beta_0"] = best if self.beta_0 is None else self.beta_0
         exact = self._least_rounds(corollary, known)
         rounds = math.ceil(exact) if self.rounds is None else int(self.rounds)
-        at = {**known, "K": rounds - 1}
-        chosen = prescribed(corollary, at)
-        at = {**at, **chosen}
-        unmet = failures(theorem, at)
-        found = terms(theorem, at)
-        bound = None if unmet else math.fsum(found.values())
-        trivial = math.sqrt(2 * self.smoothness * self.gap)
-        vacuous = None if bound is None else bound >= trivial
-        noise = get("shulgin2025.noise")
+        found = self.answer(self.choice(beta_0=known["beta_0"], alpha=known["alpha"], rounds=rounds))
+        certificate = found["certificate"]
+        unmet = [text for cited in certificate["statements"] for text in cited.get("failures", ())]
         return {
-            "gamma": chosen["gamma"],
-            "beta": chosen["beta"],
-            "beta_0": known["beta_0"],
-            "alpha": self.alpha,
-            "rounds": rounds,
-            "K": rounds - 1,
+            **found,
+            "unrounded": {} if self.rounds is not None else {"rounds": exact},
+            "certificate": {
+                **certificate,
+                "reason": self._reason(unmet),
+                "statements": [cite("prescription", corollary), *certificate["statements"]],
+            },
+        }
+
+    def choice(self, *, beta_0: float, alpha: float, rounds: int, gamma: float | None = None) -> Document:
+        """The hyper-parameters, sigma, beta and, without it, gamma by Corollary 2."""
+        from dpfl_theory.recommend.evaluate import prescribed
+        from dpfl_theory.statements import get
+
+        known = {**self.letters(), "beta_0": beta_0, "alpha": alpha, "K": rounds - 1}
+        chosen = prescribed(get("shulgin2025.corollary2"), known)
+        step = {} if gamma is None else {"gamma": gamma}
+        return {**chosen, **step, "beta_0": beta_0, "alpha": alpha, "rounds": rounds}
+
+    def at(self, choice: Document) -> dict[str, float]:
+        """The values of all letters of Theorem 2."""
+        return {**self.letters(), **choice, "K": choice["rounds"] - 1}
+
+    def terms(self, choice: Document) -> dict[str, float]:
+        """The terms of Theorem 2's bound [F/X], by name."""
+        from dpfl_theory.recommend.evaluate import terms
+        from dpfl_theory.statements import get
+
+        return terms(get("shulgin2025.theorem2"), self.at(choice))
+
+    def answer(self, choice: Document) -> Document:
+        from dpfl_theory.recommend.evaluate import cite, failures
+        from dpfl_theory.statements import get
+
+        theorem, noise = get("shulgin2025.theorem2"), get("shulgin2025.noise")
+        at, found = self.at(choice), self.terms(choice)
+        unmet = failures(theorem, at)
+        bound = None if unmet else math.fsum(found.values())
+        vacuous = None if bound is None else bound >= self.trivial()[0]
+        return {
+            "gamma": choice["gamma"],
+            "beta": choice["beta"],
+            "beta_0": choice["beta_0"],
+            "alpha": choice["alpha"],
+            "rounds": choice["rounds"],
+            "K": choice["rounds"] - 1,
             "bound": bound,
             "terms": found,
             "noise": {
-                "sigma": chosen["sigma"],
+                "sigma": choice["sigma"],
                 "meaning": "standard deviation per coordinate of the noise on every client's normalised message",
                 "calibration": self.calibration,
-                "constant": known["c"] ** 2,
+                "constant": at["c"] ** 2,
             },
-            "unrounded": {} if self.rounds is not None else {"rounds": exact},
+            "unrounded": {},
             "certificate": {
-                "reason": self._reason(unmet),
                 "bounds": "min over k of E||grad f(x^k)|| [F/X]",
                 "applies": not unmet,
                 "vacuous": vacuous,
-                "trivial": trivial,
-                "statements": [cite("prescription", corollary), cite("bound", theorem, at), cite("noise", noise)],
+                "trivial": self.trivial()[0],
+                "statements": [cite("bound", theorem, at), cite("noise", noise)],
             },
             "warnings": self._warnings(unmet, vacuous),
         }
+
+    def trivial(self) -> tuple[float, str]:
+        return math.sqrt(2 * self.smoothness * self.gap), "sqrt(2 L (f(x_0) - inf f))"
+
+    def optimum(self) -> Optimum:
+        from dpfl_theory.recommend.optimum.norm_ec import least
+
+        return least(self)
+
+    def infimum(self) -> float:
+        from dpfl_theory.recommend.optimum.norm_ec import infimum
+
+        return infimum(self)
 
     def _least_rounds(self, corollary: Statement, known: dict[str, float]) -> float:
         """The least K + 1 with beta < alpha + R and a curvature term of at most ``SHARE`` of the others."""
@@ -146,7 +194,7 @@ class DPNormEC(Setting):
 
         one = terms(corollary, {**known, "K": 0})
         others = math.fsum(v for name, v in one.items() if name != "curvature")
-        contracting = math.floor(known["beta_0"] / (self.alpha + self.residual)) + 1
+        contracting = math.floor(known["beta_0"] / (known["alpha"] + self.residual)) + 1
         return max(1.0, contracting, one["curvature"] / (SHARE * others))
 
     def _reason(self, unmet: list[str]) -> str:

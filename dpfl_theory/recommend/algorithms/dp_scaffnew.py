@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dpfl_theory.recommend.base import Document, Setting, calibration, parameter
+from dpfl_theory.recommend.optimum import Optimum
 
 __all__ = ["SETTINGS", "DPScaffNew"]
 
@@ -23,6 +25,7 @@ class DPScaffNew(Setting):
     name = "dp-scaffnew"
     title = "DP-ScaffNew"
     source = "hou2023 Corollary 1 and Theorem 1"
+    paper_noise_only = "T*"
 
     clients: int = parameter("number of clients N", "count", measured="clients")
     dim: int = parameter("dimension d", "count", measured="dimension")
@@ -48,16 +51,15 @@ class DPScaffNew(Setting):
     calibration: str = calibration()
     constant: float = parameter("constant v of Lemma 1's noise", "positive")
 
-    def validate(self) -> None:
-        self.paper_only("T*")
+    def contradictions(self) -> Iterator[str]:
         if self.strong_convexity > self.smoothness:
-            raise self.refuse(
+            yield self.refused(
                 "strong_convexity",
                 f"it exceeds `smoothness={self.smoothness!r}`, which no function allows",
                 "give mu <= L",
             )
         if self.distance == 0 and self.gradient_norm_at_optimum == 0:
-            raise self.refuse(
+            yield self.refused(
                 "distance", "with zero gradients at x* there is nothing to do", "give a positive distance"
             )
 
@@ -92,50 +94,82 @@ class DPScaffNew(Setting):
         from dpfl_theory.recommend.evaluate import cite, prescribed, rounded_up
         from dpfl_theory.statements import get
 
-        corollary, theorem, lemma = (get(f"hou2023.{name}") for name in ("corollary1", "theorem1", "lemma1"))
+        corollary = get("hou2023.corollary1")
         known = self.letters()
         if self.strong_convexity < self.smoothness:
             exact = prescribed(corollary, known)
         else:  # ln([1 - mu/L]^(-1)) is infinite; T* tends to 0
             exact = {"eta": 1 / self.smoothness, "p": 1.0, "T": 0.0}
         eta, p, T = exact["eta"], exact["p"], rounded_up(exact["T"])
-        start = self.psi(eta, p)
-        at = {**known, "eta": eta, "p": p, "T": T, "psi_0": start}
-        found = self.bound(eta, p, T)
-        total = math.fsum(found.values())
-        variance = prescribed(lemma, {**known, "p": p, "T": T})["noise_variance"]
+        found = self.answer({"eta": eta, "p": p, "iterations": T})
+        total, start, certificate = found["bound"], found["psi_0"], found["certificate"]
         unrounded: Document = {"iterations": exact["T"], "bound": None}
         if exact["T"] >= 1:
             unrounded["bound"] = math.fsum(self.bound(eta, p, exact["T"]).values())
+        at = {**known, "eta": eta, "p": p, "T": exact["T"], "psi_0": start}
+        statements = [cite("prescription", corollary, at), *certificate["statements"]]
+        return {
+            **found,
+            "unrounded": unrounded,
+            "certificate": {
+                **certificate,
+                "reason": self._reason(exact["T"], T, total, start),
+                "vacuous": total >= start,
+                "trivial": start,
+                "optimal": self._optimal(exact["T"]),
+                "statements": statements,
+            },
+            "warnings": [*self._warnings(exact["T"], total, start), *found["warnings"]],
+        }
+
+    def answer(self, choice: Document) -> Document:
+        from dpfl_theory.recommend.evaluate import cite, prescribed
+        from dpfl_theory.statements import get
+
+        theorem, lemma = get("hou2023.theorem1"), get("hou2023.lemma1")
+        eta, p, T = choice["eta"], choice["p"], choice["iterations"]
+        at = {**self.letters(), "eta": eta, "p": p, "T": T, "psi_0": self.psi(eta, p)}
+        found = self.bound(eta, p, T)
+        variance = prescribed(lemma, at)["noise_variance"]
         return {
             "eta": eta,
             "p": p,
             "iterations": T,
-            "bound": total,
+            "bound": math.fsum(found.values()),
             "expected_communications": p * T,
             "terms": found,
-            "psi_0": start,
+            "psi_0": at["psi_0"],
             "noise": {
                 "sigma": math.sqrt(variance),
                 "meaning": "standard deviation per coordinate of the noise that a client adds to what it sends [X]",
                 "calibration": self.calibration,
             },
-            "unrounded": unrounded,
+            "unrounded": {},
             "certificate": {
-                "reason": self._reason(exact["T"], T, total, start),
                 "bounds": "E psi_T, psi = ||x - x*||^2 + (eta^2/p^2) ||h - h*||^2 over the stacked clients [X^2]",
                 "applies": True,
-                "vacuous": total >= start,
-                "trivial": start,
-                "optimal": self._optimal(exact["T"]),
-                "statements": [
-                    cite("prescription", corollary, {**at, "T": exact["T"]}),
-                    cite("bound", theorem, at),
-                    cite("noise", lemma),
-                ],
+                "statements": [cite("bound", theorem, at), cite("noise", lemma)],
             },
-            "warnings": self._warnings(exact["T"], total, start),
+            "warnings": [
+                "Lemma 1 is refuted as printed: whether this noise gives (epsilon, delta) depends on `constant` and T; "
+                "ask dpfl-theory privacy account --algorithm dp-scaffnew."
+            ],
         }
+
+    def trivial(self) -> tuple[float, str]:
+        return self.distance**2, "||x_0 - x*||^2"
+
+    def optimum(self) -> Optimum:
+        from dpfl_theory.recommend.optimum.scaffnew import least
+
+        return least(self)
+
+    def varied(self, name: str, value: float) -> DPScaffNew:
+        if name != "clients":
+            return super().varied(name, value)
+        alike = math.sqrt(value / self.clients)  # more clients like these: the stacked vectors are longer
+        norms = {n: alike * getattr(self, n) for n in ("distance", "gradient_norm_at_optimum")}
+        return replace(self, clients=int(value), **norms)
 
     def _optimal(self, T: float) -> bool:
         """Whether the prescription is known to minimise the bound over all eta, p and real T: Corollary 1, repaired."""
@@ -165,10 +199,6 @@ class DPScaffNew(Setting):
                 "Corollary 1 takes psi_0 for a constant; since the gradients at x* are not zero, other eta, p and T "
                 "can have a smaller bound (hou2023.corollary1 is refuted)."
             )
-        said.append(
-            "Lemma 1 is refuted as printed: whether this noise gives (epsilon, delta) depends on `constant` and T; ask "
-            "dpfl-theory privacy account --algorithm dp-scaffnew."
-        )
         return said
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Self
 
+from dpfl_theory.recommend.algorithms._scaffold_said import as_printed, of_the_run
 from dpfl_theory.recommend.base import Document, Setting, calibration, named, parameter
 
 if TYPE_CHECKING:
-    from dpfl_theory.statements.model import Statement
+    from dpfl_theory.recommend.optimum import Optimum
 
 __all__ = ["SETTINGS", "DPScaffold"]
 
@@ -52,28 +55,34 @@ class DPScaffold(Setting):
     gradient_variance: float = parameter(
         "variance varsigma^2 of one record's gradient [F^2/X^2]", "nonnegative", measured="gradient variance"
     )
-    local_steps: int = parameter("local steps K in a round", "count")
-    rounds: int = parameter("communication rounds T, without those that warm up control variates", "count")
+    local_steps: int | None = parameter("local steps K in a round", "count", free=True)
+    rounds: int | None = parameter(
+        "communication rounds T, without those that warm up control variates", "count", free=True
+    )
     epsilon: float = parameter("epsilon of the budget", "positive")
     delta: float = parameter("delta of the budget", "probability")
     calibration: str = calibration()
     constant: float | None = parameter("constant of the noise, 1 by default", "positive", optional=True)
 
-    def validate(self) -> None:
+    def contradictions(self) -> Iterator[str]:
         if self.strong_convexity is not None and self.strong_convexity > self.smoothness:
-            raise self.refuse(
+            yield self.refused(
                 "strong_convexity",
                 f"it exceeds `smoothness={self.smoothness!r}`",
                 "no function allows that: give mu <= nu",
             )
         if self.users * self.user_rate < 1 - 1e-9:
-            raise self.refuse("user_rate", f"of `users={self.users}` it is less than one user", "raise one of them")
+            yield self.refused("user_rate", f"of `users={self.users}` it is less than one user", "raise one of them")
         if self.records * self.record_rate < 1 - 1e-9:
-            raise self.refuse(
+            yield self.refused(
                 "record_rate", f"of `records={self.records}` it is less than one record", "raise one of them"
             )
         if self.calibration == "accountant" and self.constant is not None:
-            raise self.refuse("constant", "an accountant needs none", "leave it out, or use `calibration=paper`")
+            yield self.refused("constant", "an accountant needs none", "leave it out, or use `calibration=paper`")
+        if self.calibration == "accountant" and None in (self.rounds, self.local_steps):
+            yield self.refused(
+                "calibration", "its noise is for given rounds and local steps", "give `rounds` and `local_steps`"
+            )
 
     def letters(self) -> dict[str, float]:
         """The values of noble2022's letters that the inputs give."""
@@ -91,16 +100,17 @@ class DPScaffold(Setting):
             "delta": self.delta,
             "u": 1.0 if self.constant is None else self.constant,
         }
-        return given if self.strong_convexity is None else {**given, "mu": self.strong_convexity}
+        known = {**given, "mu": self.strong_convexity}
+        return {name: value for name, value in known.items() if value is not None}
 
-    def noise(self) -> float:
-        """sigma_g, the noise of one local step over its sensitivity 2C/(sR): printed, or an accountant's."""
+    def noise(self, T: int, K: int) -> float:
+        """sigma_g, the noise of one local step over its sensitivity 2C/(sR), of T rounds of K: printed, or an
+        accountant's."""
         if self.calibration == "paper":
             from dpfl_theory.recommend.evaluate import prescribed
             from dpfl_theory.statements import get
 
-            return prescribed(get("noble2022.theorem4.1.third-party"), self.letters())["sigma_g"]
-        from dpfl_theory.privacy import calibrate
+            return prescribed(get("noble2022.theorem4.1.third-party"), {**self.letters(), "T": T, "K": K})["sigma_g"]
         from dpfl_theory.privacy.mechanisms import get as mechanism
 
         kind: Any = mechanism("dp-scaffold")
@@ -109,59 +119,134 @@ class DPScaffold(Setting):
             records=int(self.records),
             user_rate=self.user_rate,
             record_rate=self.record_rate,
-            local_steps=int(self.local_steps),
-            rounds=int(self.rounds),
+            local_steps=K,
+            rounds=T,
         )
-        return calibrate(run, epsilon=self.epsilon, delta=self.delta)
+        return _certified(run, self.epsilon, self.delta)
+
+    def unit(self) -> float:
+        """2C/(sR), what one record moves a local step by [F/X]."""
+        return 2 * self.clip / (self.record_rate * self.records)
+
+    def sigma(self, T: int, K: int) -> float:
+        """The letter Sigma [F/X], which counts 2d where the noise's second moment has d."""
+        return self.unit() * math.sqrt(2 * self.dim) * self.noise(T, K)
+
+    def kept_rounds(self) -> int | None:
+        """The rounds that are no free choice: an accountant's noise is for them."""
+        return self.rounds if self.calibration == "accountant" else None
 
     def printed(self) -> Document:
-        from dpfl_theory.recommend.evaluate import cite, failures, prescribed, terms
+        from dpfl_theory.recommend.evaluate import cite
         from dpfl_theory.statements import get
 
         original = get(f"noble2022.theoremC.1.{'convex' if self.strong_convexity is None else 'strongly-convex'}")
-        theorem = get(f"{original.id}.repaired")
-        sigma_g = self.noise()
-        unit = 2 * self.clip / (self.record_rate * self.records)
-        # The letter counts 2d where the noise's second moment has d; the statement is about the letter.
-        known = {**self.letters(), "Sigma": unit * math.sqrt(2 * self.dim) * sigma_g}
-        steps = prescribed(theorem, known)
-        unmet = [*failures(theorem, known), *self._clipped()]
-        found = terms(theorem, known)
+        choice = {"statement": f"{original.id}.repaired", "rounds": self.rounds, "local_steps": self.local_steps}
+        found = self.answer(choice)
+        certificate, known = found["certificate"], self.at(choice)
+        unmet = self.unmet(choice)
+        first, *others = certificate["statements"]
+        return {
+            **found,
+            "certificate": {
+                **certificate,
+                "reason": self._reason(unmet),
+                "statements": [{**first, "role": "prescription and bound"}, cite("printed", original), *others],
+            },
+            "warnings": [
+                *(f"No bound is claimed: {text}." for text in unmet),
+                *self._of_the_bound(known, found["bound"], certificate["vacuous"]),
+                as_printed(original, known, found["eta_l"]),
+                *of_the_run(self),
+            ],
+        }
+
+    def at(self, choice: Document) -> dict[str, float]:
+        """The values of all letters of the choice's statement, with the steps that it prescribes where it does."""
+        from dpfl_theory.recommend.evaluate import prescribed
+        from dpfl_theory.statements import get
+
+        T, K = int(choice["rounds"]), int(choice["local_steps"])
+        known = {**self.letters(), "T": T, "K": K, "Sigma": self.sigma(T, K)}
+        if "eta_l" not in choice:
+            return {**known, **prescribed(get(choice["statement"]), known)}
+        known.pop("mu", None)  # the step is that of the convex case, whose limit has no mu
+        eta_g, eta_l = choice["eta_g"], choice["eta_l"]
+        return {**known, "eta_g": eta_g, "eta_l": eta_l, "eta": K * eta_l * eta_g}
+
+    def terms(self, choice: Document) -> dict[str, float]:
+        """The terms of the choice's bound [F], by name."""
+        from dpfl_theory.recommend.evaluate import terms
+        from dpfl_theory.statements import get
+
+        return terms(get(choice["statement"]), self.at(choice))
+
+    def unmet(self, choice: Document) -> list[str]:
+        """Why the choice's statement does not apply."""
+        from dpfl_theory.recommend.evaluate import failures
+        from dpfl_theory.statements import get
+
+        return [*failures(get(choice["statement"]), self.at(choice)), *self.clipped()]
+
+    def answer(self, choice: Document) -> Document:
+        from dpfl_theory.recommend.evaluate import cite
+        from dpfl_theory.statements import get
+
+        theorem, known = get(choice["statement"]), self.at(choice)
+        unmet, found = self.unmet(choice), self.terms(choice)
+        sigma_g = self.noise(int(known["T"]), int(known["K"]))
         bound = None if unmet else math.fsum(found.values())
-        trivial = self.smoothness * self.distance**2 / 2
-        vacuous = None if bound is None else bound >= trivial
-        global_step = self.local_steps * steps["eta_l"] * steps["eta_g"]
-        cited = [cite("prescription and bound", theorem, known), cite("printed", original)]
+        vacuous = None if bound is None else bound >= self.trivial()[0]
+        mu = self.strong_convexity if choice["statement"].startswith("noble2022.theoremC.1.strongly-convex") else None
+        cited = [cite("bound", theorem, known)]
         if self.calibration == "paper":
             cited.append(cite("noise", get("noble2022.theorem4.1.third-party")))
         return {
-            **steps,
-            "weight_ratio": 1 - (self.strong_convexity or 0.0) * global_step / 2,
-            "rounds": int(self.rounds),
+            "eta_g": known["eta_g"],
+            "eta_l": known["eta_l"],
+            "weight_ratio": 1 - (mu or 0.0) * known["K"] * known["eta_l"] * known["eta_g"] / 2,
+            "rounds": int(known["T"]),
+            "local_steps": int(known["K"]),
             "bound": bound,
             "terms": found,
             "noise": {
                 "sigma_g": sigma_g,
-                "sigma_of_one_step": unit * sigma_g,
+                "sigma_of_one_step": self.unit() * sigma_g,
                 "meaning": "sigma_g is the noise over the sensitivity 2C/(sR) of a local step; sigma of one step is "
                 "its standard deviation per coordinate [F/X]",
                 "calibration": self.calibration,
             },
             "certificate": {
-                "reason": self._reason(unmet),
                 "bounds": "E F(xbar) - F(x*), xbar the mean of x^0, ..., x^{T-1} with weights weight_ratio^(-t) [F]",
                 "applies": not unmet,
                 "vacuous": vacuous,
-                "trivial": trivial,
+                "trivial": self.trivial()[0],
                 "statements": cited,
             },
-            "warnings": [
-                *(f"No bound is claimed: {text}." for text in unmet),
-                *self._of_the_bound(known, bound, vacuous),
-                self._as_printed(original, known, steps["eta_l"]),
-                *self._of_the_run(),
-            ],
+            "warnings": [*(f"No bound is claimed: {text}." for text in unmet), *of_the_run(self)],
         }
+
+    def trivial(self) -> tuple[float, str]:
+        return self.smoothness * self.distance**2 / 2, "nu D_0^2/2"
+
+    def optimum(self) -> Optimum:
+        from dpfl_theory.recommend.optimum.scaffold import least
+
+        return least(self)
+
+    def infimum(self) -> float:
+        from dpfl_theory.recommend.optimum.scaffold import infimum
+
+        return infimum(self)
+
+    def levers(self) -> dict[str, float]:
+        return {"epsilon": math.inf, "users": math.inf, "dim": 1}
+
+    def varied(self, name: str, value: float) -> Self:
+        if name != "users":
+            return super().varied(name, value)
+        whole = max(1, round(self.user_rate * value))  # a whole number of users in a round, nearest to the share
+        return replace(self, users=int(value), user_rate=whole / value)
 
     def _reason(self, unmet: list[str]) -> str:
         which = "2, convex" if self.strong_convexity is None else "1, strongly convex"
@@ -172,7 +257,7 @@ class DPScaffold(Setting):
             f"repaired, prescribes at this noise{end}"
         )
 
-    def _clipped(self) -> list[str]:
+    def clipped(self) -> list[str]:
         """Why clipping acts at once: ||grad F(x^0)|| >= mu D_0, and the longest of the records' gradients is longer."""
         least = (self.strong_convexity or 0.0) * self.distance
         if least <= self.clip:
@@ -192,49 +277,20 @@ class DPScaffold(Setting):
                 "The bound is not below nu D_0^2/2, which bounds F(x^0) - F(x*) without any run: it promises nothing."
             )
         convex = get("noble2022.theoremC.1.convex.repaired")
-        if self.strong_convexity is not None and not [*failures(convex, known), *self._clipped()]:
+        if self.strong_convexity is not None and not [*failures(convex, known), *self.clipped()]:
             other = math.fsum(terms(convex, known).values())
             if bound is None or other < bound:
                 smaller = "a bound" if bound is None else "a smaller bound"
                 said.append(f"Without `strong_convexity` the convex case applies too, with {smaller}: {other:.6g}.")
         return said
 
-    def _as_printed(self, original: Statement, known: dict[str, float], eta_l: float) -> str:
-        """What the paper prints for eta_l, the longest step that the repaired theorem takes."""
-        from dpfl_theory.recommend.evaluate import prescribed
 
-        given = prescribed(original, known)["eta_l"]
-        here = (
-            "the repaired one is the same here"
-            if eta_l == given
-            else f"the repaired one is {eta_l / given:.3g} times that"
-        )
-        return (
-            f"The paper prints eta_l = {given:.6g}, whatever the rounds, the noise and the distance, which is refuted "
-            f"({original.id}); {here}."
-        )
+@lru_cache
+def _certified(run: Any, epsilon: float, delta: float) -> float:
+    """An accountant's sigma_g, which takes it a moment."""
+    from dpfl_theory.privacy import calibrate
 
-    def _of_the_run(self) -> list[str]:
-        never = "" if self.strong_convexity is None else "; under Gaussian noise no threshold can promise this here"
-        covered = (
-            "the noise is for T rounds, so for all of these"
-            if self.user_rate == 1
-            else "the noise is for T rounds of a share l of the users each: to their budget comes what one round with "
-            "`user_rate=1` costs (dpfl-theory privacy account)"
-        )
-        said = [
-            f"The theorem takes it that no record's gradient along the run is longer than {named('clip')}, so that "
-            f"clipping never acts{never}.",
-            "The theorem starts from control variates that all users have set by noisy gradients at x^0: xbar takes "
-            "one such round, which releases as much as any other (4/l rounds of drawn users may miss a user), and T - "
-            f"1 rounds after it; {covered}.",
-        ]
-        if self.calibration == "paper":
-            said.append(
-                "The noise is an order with an unknown constant, 1 unless `constant` says otherwise, and that order is "
-                "refuted: use `calibration=accountant` for a certified sigma_g."
-            )
-        return said
+    return calibrate(run, epsilon=epsilon, delta=delta)
 
 
 SETTINGS: tuple[Any, ...] = (DPScaffold,)

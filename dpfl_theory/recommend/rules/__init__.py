@@ -15,11 +15,15 @@ __all__ = ["Rule", "rules"]
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule: its name, what it does in one sentence, and the function from inputs to the recommendation."""
+    """A rule: its name, what it does in one sentence, and the function from inputs to the recommendation.
+
+    chooses: whether it chooses the inputs that are hyper-parameters itself, where they are not given.
+    """
 
     name: str
     text: str
     apply: Callable[[Setting], Document]
+    chooses: bool = False
 
 
 @cache

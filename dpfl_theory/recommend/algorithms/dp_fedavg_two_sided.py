@@ -1,0 +1,173 @@
+"""DP-FedAvg with two step sizes: zhang2021 Section 3.1's steps, Theorem 3.2's noise, repaired, and Corollary 3.2.1's
+bound, repaired."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+from dpfl_theory.recommend.base import Document, Setting, calibration, parameter
+
+if TYPE_CHECKING:
+    from dpfl_theory.recommend.optimum import Optimum
+
+__all__ = ["SETTINGS", "DPFedAvgTwoSided"]
+
+BOUND = "zhang2021.corollary3.2.1.repaired"
+NOISE = "zhang2021.theorem3.2.repaired"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPFedAvgTwoSided(Setting):
+    r"""DP-FedAvg with a local and a global step for N clients with L-smooth objectives, convex or not.
+
+    The threshold is :math:`c = \eta_l Q G`, the longest that a client's difference can be, so that clipping never acts.
+
+    >>> setting = DPFedAvgTwoSided(clients=1000, cohort=100, dim=10, smoothness=1.0, lipschitz=1.0, gap=2.0,
+    ...                            dissimilarity=0.0, local_steps=2, rounds=2_000_000, epsilon=1.0, delta=1e-5)
+    >>> found = setting.printed()
+    >>> found["eta_l"] * 2 * 2_000_000**0.5, found["certificate"]["applies"]
+    (1.0, True)
+    """
+
+    name = "dp-fedavg-two-sided"
+    title = "DP-FedAvg with two step sizes"
+    source = "zhang2021 Section 3.1 and Corollary 3.2.1, repaired"
+    paper_noise_only = "the bound"
+
+    clients: int = parameter("number of clients N", "count", measured="clients")
+    cohort: float = parameter("clients P in a round", "positive")
+    dim: int = parameter("dimension d", "count", measured="dimension")
+    smoothness: float = parameter(
+        "smoothness constant L of every client's objective [F/X^2]", "positive", measured="largest smoothness"
+    )
+    lipschitz: float = parameter(
+        "bound G of the length of every stochastic gradient [F/X]", "positive", measured="lipschitz"
+    )
+    gap: float = parameter("f(x_0) - inf f [F]", "positive", measured="gap")
+    dissimilarity: float = parameter(
+        "sigma_g, the largest ||grad f_i(x) - grad f(x)|| [F/X]", "nonnegative", measured="largest dissimilarity"
+    )
+    gradient_variance: float | None = parameter(
+        "variance sigma_l^2 of a client's stochastic gradient [F^2/X^2]; 0, for full gradients, by default",
+        "nonnegative",
+        optional=True,
+    )
+    local_steps: int | None = parameter("local steps Q in a round", "count", free=True)
+    rounds: int | None = parameter("communication rounds T", "count", free=True)
+    epsilon: float = parameter("epsilon of the budget", "positive")
+    delta: float = parameter("delta of the budget", "probability")
+    calibration: str = calibration()
+
+    def contradictions(self) -> Iterator[str]:
+        if self.cohort > self.clients:
+            yield self.refused("cohort", f"it exceeds `clients={self.clients}`", "give at most that")
+        if self.cohort != round(self.cohort):
+            yield self.refused("cohort", "every cohort has exactly P clients", "give a whole number")
+
+    def letters(self) -> dict[str, float]:
+        """The values of zhang2021's letters that the inputs give."""
+        known = {
+            "N": self.clients,
+            "P": self.cohort,
+            "d": self.dim,
+            "L": self.smoothness,
+            "G": self.lipschitz,
+            "c_prime": self.lipschitz,
+            "gap": self.gap,
+            "sigma_g": self.dissimilarity,
+            "sigma_l": math.sqrt(self.gradient_variance or 0.0),
+            "Q": self.local_steps,
+            "T": self.rounds,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+        }
+        return {name: value for name, value in known.items() if value is not None}
+
+    def local_step(self, T: int, Q: int) -> float:
+        """1/(sqrt(T) Q L), Section 3.1's."""
+        return 1 / (math.sqrt(T) * Q * self.smoothness)
+
+    def printed(self) -> Document:
+        assert self.rounds is not None
+        assert self.local_steps is not None
+        T, Q = self.rounds, self.local_steps
+        steps = {"eta_g": math.sqrt(Q * self.cohort), "eta_l": self.local_step(T, Q)}
+        return self.answer({**steps, "rounds": T, "local_steps": Q})
+
+    def at(self, choice: Document) -> dict[str, float]:
+        """The values of all letters of the bound and of the noise."""
+        T, Q = choice["rounds"], choice["local_steps"]
+        steps = {"eta_g": choice["eta_g"], "eta_l": choice["eta_l"], "T": T, "Q": Q}
+        return {**self.letters(), **steps, "c": choice["eta_l"] * Q * self.lipschitz}
+
+    def terms(self, choice: Document) -> dict[str, float]:
+        """The terms of the bound [F^2/X^2], by name."""
+        from dpfl_theory.recommend.evaluate import terms
+        from dpfl_theory.statements import get
+
+        return terms(get(BOUND), self.at(choice))
+
+    def answer(self, choice: Document) -> Document:
+        from dpfl_theory.recommend.evaluate import cite, failures, prescribed
+        from dpfl_theory.statements import get
+
+        bounding, noise, at = get(BOUND), get(NOISE), self.at(choice)
+        unmet, found = failures(bounding, at), self.terms(choice)
+        bound = None if unmet else math.fsum(found.values())
+        sigma = math.sqrt(prescribed(noise, at)["noise_variance"])
+        return {
+            "eta_g": at["eta_g"],
+            "eta_l": at["eta_l"],
+            "rounds": int(at["T"]),
+            "local_steps": int(at["Q"]),
+            "c": at["c"],
+            "bound": bound,
+            "terms": found,
+            "noise": {
+                "sigma": sigma,
+                "meaning": "standard deviation per coordinate of the noise on every client's difference [X]",
+                "calibration": self.calibration,
+            },
+            "certificate": {
+                "reason": "eta_g = sqrt(QP) and eta_l = 1/(sqrt(T) Q L) are Section 3.1's, c = eta_l Q G is the "
+                "longest difference, and sigma is Theorem 3.2's, repaired",
+                "bounds": "(1/T) sum_t E||grad f(x^t)||^2 over t = 0..T-1 [F^2/X^2]",
+                "applies": not unmet,
+                "vacuous": None if bound is None else bound >= self.trivial()[0],
+                "trivial": self.trivial()[0],
+                "statements": [cite("bound", bounding, at), cite("noise", noise, at)],
+            },
+            "warnings": [
+                *(f"No bound is claimed: {text}." for text in unmet),
+                "The noise is proved to be enough for clients that take part independently; for cohorts of exactly P "
+                "clients ask dpfl-theory privacy account --algorithm dp-fedavg.",
+            ],
+        }
+
+    def trivial(self) -> tuple[float, str]:
+        return min(self.lipschitz**2, 2 * self.smoothness * self.gap), "min(G^2, 2 L (f(x_0) - inf f))"
+
+    def optimum(self) -> Optimum:
+        from dpfl_theory.recommend.optimum.two_sided import least
+
+        return least(self)
+
+    def infimum(self) -> float:
+        from dpfl_theory.recommend.optimum.two_sided import infimum
+
+        return infimum(self)
+
+    def levers(self) -> dict[str, float]:
+        most = math.log(1 / self.delta) / 2  # beyond this epsilon the noise is not known to be enough
+        return {**super().levers(), "epsilon": most}
+
+    def varied(self, name: str, value: float) -> Self:
+        if name != "clients":
+            return super().varied(name, value)
+        return replace(self, clients=int(value), cohort=max(1, round(self.cohort * value / self.clients)))
+
+
+SETTINGS: tuple[Any, ...] = (DPFedAvgTwoSided,)

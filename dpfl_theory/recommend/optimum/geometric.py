@@ -1,0 +1,225 @@
+r"""Geometric programs: a sum of monomials is minimised where other such sums are at most 1.
+
+In the logarithms of the variables the problem is convex, and Clarabel solves it. What certifies the value is the dual:
+for weights :math:`\lambda_k \ge 0`, :math:`\sum_k \lambda_k = 1`, of the objective's monomials and
+:math:`\mu_{jk} \ge 0` of the constraints', with :math:`\sum_k \lambda_k a_k + \sum_{jk} \mu_{jk} a_{jk} = 0` for the
+exponents, the inequality of the arithmetic and the geometric mean gives the objective at least
+
+.. math:: \prod_k (c_k/\lambda_k)^{\lambda_k} \prod_j M_j^{M_j} \prod_k (c_{jk}/\mu_{jk})^{\mu_{jk}}, \quad
+   M_j = \sum_k \mu_{jk}
+
+wherever the constraints hold. The solver's weights are corrected so that the equations hold in rational numbers, and
+the product is computed in interval arithmetic: its lower end is a lower bound, whatever the solver did.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from dpfl_theory.lazy import mpmath
+from dpfl_theory.lazy import sympy as sp
+
+__all__ = ["Monomial", "Program", "Solution", "monomials"]
+
+MARGINS = (1e-9, 1e-7, 1e-5)
+"""By how much constraints are tightened for the solver, until its point meets them."""
+ROUNDED = 1e-14
+"""What the coefficients' rounding to double precision can do to the lower bound, relatively."""
+BITS = 160
+LARGEST = 690.0
+"""Logarithms beyond which a variable leaves double precision."""
+
+
+@dataclass(frozen=True)
+class Monomial:
+    """coefficient * prod variable^exponent."""
+
+    coefficient: float
+    exponents: Mapping[str, Fraction]
+
+    def at(self, fixed: Mapping[str, float]) -> Monomial:
+        """With values for some of the variables."""
+        value = self.coefficient
+        for name, number in fixed.items():
+            value *= number ** float(self.exponents.get(name, 0))
+        return Monomial(value, {name: e for name, e in self.exponents.items() if name not in fixed})
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The variables' values, and a number that no point within the constraints is below."""
+
+    values: dict[str, float]
+    lower: float
+
+
+@dataclass(frozen=True)
+class Program:
+    """The objective's monomials, and those of each constraint, whose sum is at most 1."""
+
+    objective: Sequence[Monomial]
+    constraints: Sequence[Sequence[Monomial]]
+
+    def at(self, fixed: Mapping[str, float]) -> Program:
+        """With values for some of the variables."""
+        return Program([m.at(fixed) for m in self.objective], [[m.at(fixed) for m in row] for row in self.constraints])
+
+    def without_falling(self, name: str) -> Program:
+        """The limit of a variable that tends to infinity: what falls with it goes, which only lowers the minimum.
+
+        Raises ValueError where something rises with it.
+        """
+        return self._limit(name, 1)
+
+    def without_rising(self, name: str) -> Program:
+        """The same of a variable that tends to 0."""
+        return self._limit(name, -1)
+
+    def value(self, values: Mapping[str, float]) -> float:
+        """The objective at values of all variables."""
+        return math.fsum(m.at(values).coefficient for m in self.objective)
+
+    def _limit(self, name: str, sign: int) -> Program:
+        rows = [self.objective, *self.constraints]
+        if any(sign * m.exponents.get(name, 0) > 0 for row in rows for m in row):
+            raise ValueError(f"a monomial {'rises' if sign > 0 else 'falls'} with {name}")
+        first, *others = ([m for m in row if m.exponents.get(name, 0) == 0] for row in rows)
+        return Program(first, [row for row in others if row])
+
+    def solve(self) -> Solution | None:
+        """The least point, with its certificate; None where the solver finds none, or no certificate for it."""
+        rows = [[m for m in row if m.coefficient > 0] for row in (self.objective, *self.constraints)]
+        settled = [row for row in rows[1:] if not any(any(m.exponents.values()) for m in row)]
+        if any(sum(m.coefficient for m in row) > 1 + MARGINS[0] for row in settled):
+            return None
+        rows = [rows[0], *(row for row in rows[1:] if row not in settled)]
+        names = sorted({n for row in rows for m in row for n, e in m.exponents.items() if e})
+        if not names:
+            return Solution({}, sum(m.coefficient for m in rows[0]))
+        best: Solution | None = None
+        for margin in MARGINS:
+            if (solved := _solved(rows, names, margin)) is None:
+                continue
+            values, weights = solved
+            exact = _balanced(rows, names, weights)
+            lower = 0.0 if exact is None else _dual_value(rows, exact)
+            best = Solution(values, max(lower, best.lower if best else 0.0))
+            if all(math.fsum(m.at(values).coefficient for m in row) <= 1 for row in rows[1:]):
+                break
+        return best
+
+
+def monomials(expression: Any, variables: Sequence[str]) -> list[tuple[Any, dict[str, Fraction]]]:
+    """The terms of a sum as coefficients, in the other letters, and exponents of the variables.
+
+    >>> x, y, c = sp.symbols("x y c", positive=True)
+    >>> monomials((x + c / y) ** 2 / x, ["x", "y"])[0]
+    (1, {'x': Fraction(1, 1)})
+    """
+    found = []
+    for term in sp.Add.make_args(sp.expand(sp.powsimp(sp.expand(expression)))):
+        coefficient, exponents = sp.Integer(1), dict[str, Fraction]()
+        for factor in sp.Mul.make_args(sp.powdenest(term, force=True)):
+            base, power = factor.as_base_exp()
+            if base.is_Symbol and base.name in variables and power.is_Rational:
+                exponents[base.name] = exponents.get(base.name, Fraction(0)) + Fraction(int(power.p), int(power.q))
+            elif {s.name for s in factor.free_symbols} & set(variables):
+                raise ValueError(f"{term} is no monomial in {', '.join(variables)}")
+            else:
+                coefficient *= factor
+        found.append((coefficient, exponents))
+    return found
+
+
+def _solved(
+    rows: Sequence[Sequence[Monomial]], names: Sequence[str], margin: float
+) -> tuple[dict[str, float], list[list[float]]] | None:
+    """The solver's point, and its weights of every monomial."""
+    import cvxpy as cp
+    import numpy as np
+
+    y = cp.Variable(len(names))
+    tables = [np.array([[float(m.exponents.get(n, 0)) for n in names] for m in row]) for row in rows]
+    logs = [np.log([m.coefficient for m in row]) for row in rows]
+    sums = [cp.log_sum_exp(table @ y + log) for table, log in zip(tables, logs, strict=True)]
+    limits = [total <= -margin for total in sums[1:]]
+    problem = cp.Problem(cp.Minimize(sums[0]), limits)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of inexact solutions: the certificate says how good one is
+            problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
+    except cp.error.SolverError:
+        return None
+    if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE) or y.value is None:
+        return None
+    if not np.all(np.abs(y.value) < LARGEST):
+        return None
+    weights = []
+    for table, log, price in zip(tables, logs, [1.0, *(float(c.dual_value) for c in limits)], strict=True):
+        power = table @ y.value + log
+        share = np.exp(power - power.max())
+        weights.append([max(0.0, price) * float(s) for s in share / share.sum()])
+    return {n: float(v) for n, v in zip(names, np.exp(y.value), strict=True)}, weights
+
+
+def _balanced(
+    rows: Sequence[Sequence[Monomial]], names: Sequence[str], weights: Sequence[Sequence[float]]
+) -> list[list[Fraction]] | None:
+    """Rational weights near these, none negative, with which the exponents balance; None where there are none.
+
+    The largest weights are corrected, as many as there are equations: Gaussian elimination from the largest on.
+    """
+    index = [(j, k) for j, row in enumerate(rows) for k in range(len(row))]
+    index.sort(key=lambda at: -weights[at[0]][at[1]])
+    columns = [[Fraction(int(j == 0)), *(Fraction(rows[j][k].exponents.get(n, 0)) for n in names)] for j, k in index]
+    flat = [Fraction(weights[j][k]) for j, k in index]
+    size = len(names) + 1
+    due = [Fraction(int(i == 0)) - sum(w * c[i] for w, c in zip(flat, columns, strict=True)) for i in range(size)]
+    table = [[c[i] for c in columns] + [due[i]] for i in range(size)]
+    pivots: list[tuple[int, int]] = []
+    for column in range(len(columns)):
+        free = [i for i in range(size) if i not in {p for p, _ in pivots} and table[i][column] != 0]
+        if not free:
+            continue
+        i = free[0]
+        table[i] = [x / table[i][column] for x in table[i]]
+        for other in range(size):
+            if other != i and table[other][column] != 0:
+                table[other] = [x - table[other][column] * p for x, p in zip(table[other], table[i], strict=True)]
+        pivots.append((i, column))
+    used = {i for i, _ in pivots}
+    if any(table[i][-1] != 0 for i in range(size) if i not in used):
+        return None
+    for i, column in pivots:
+        flat[column] += table[i][-1]
+    if min(flat) < 0:
+        return None
+    found = [[Fraction(0)] * len(row) for row in rows]
+    for (j, k), weight in zip(index, flat, strict=True):
+        found[j][k] = weight
+    return found
+
+
+def _dual_value(rows: Sequence[Sequence[Monomial]], weights: Sequence[Sequence[Fraction]]) -> float:
+    """The dual product's lower end, in interval arithmetic."""
+    iv = mpmath.iv
+    before, iv.prec = iv.prec, BITS
+    try:
+
+        def exactly(number: Fraction) -> Any:
+            return iv.mpf(number.numerator) / iv.mpf(number.denominator)
+
+        logarithm = iv.mpf(0)
+        for j, (row, own) in enumerate(zip(rows, weights, strict=True)):
+            for monomial, weight in zip(row, own, strict=True):
+                if weight > 0:
+                    ratio = Fraction(monomial.coefficient) * (1 if j == 0 else sum(own)) / weight
+                    logarithm += exactly(weight) * iv.log(exactly(ratio))
+        return float(mpmath.mpf(iv.exp(logarithm).a)) * (1 - ROUNDED)
+    finally:
+        iv.prec = before

@@ -1,0 +1,125 @@
+"""The rule ``bound-optimal``: a statement's bound, minimised over all hyper-parameters that are not given.
+
+The bound is the statement's own formula within its own hypotheses, its noise the paper's unless the setting says
+otherwise. The certificate has the least value that any choice can have (``lower_bound``), and how far the answer is
+from it (``gap``). Where the best bound promises nothing, ``vacuous`` says so first, and what would help.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from dpfl_theory.errors import InputError
+from dpfl_theory.recommend.base import Document, Setting, named
+from dpfl_theory.recommend.optimum import Optimum
+from dpfl_theory.recommend.rules import Rule
+
+TIGHT = 1e-7
+"""A relative gap up to which a choice is called optimal: the solver's accuracy."""
+FAR = 1e12
+"""The largest factor by which a lever is changed, and by which bisection looks for what helps."""
+FINE = 1e-3
+"""How exactly bisection finds a lever that is not a count, relatively."""
+
+
+LARGE = 1e-5
+"""The same for a count so large that this share of it is more than one."""
+
+
+def apply(setting: Setting) -> Document:
+    found = setting.optimum()
+    document = setting.answer(found.choice)
+    (trivial, what), certificate = setting.trivial(), document["certificate"]
+    vacuous = bool(found.unmet) or found.bound >= trivial
+    said, changes = _nothing(setting, found, trivial, what) if vacuous else (None, {})
+    gap = None if found.unmet else max(0.0, found.bound - found.lower)
+    return {
+        "vacuous": said,
+        **document,
+        "bound": None if found.unmet else document["bound"],
+        "would_help": changes,
+        "certificate": {
+            **certificate,
+            "reason": f"The bound is least there: {found.how}",
+            "applies": not found.unmet,
+            "vacuous": vacuous,
+            "trivial": trivial,
+            "optimal": gap is not None and gap <= TIGHT * found.bound,
+            "lower_bound": None if found.unmet else found.lower,
+            "gap": gap,
+            "how": found.how,
+        },
+    }
+
+
+def _nothing(setting: Setting, found: Optimum, trivial: float, what: str) -> tuple[str, dict[str, float | None]]:
+    """That no choice promises anything, and the least changes of single inputs with which one does."""
+    why = (
+        f"no choice meets the hypotheses ({'; '.join(found.unmet)})"
+        if found.unmet
+        else f"the least bound, {found.bound:.6g}, is not below {what} = {trivial:.6g}, which needs no run"
+    )
+    levers = setting.levers()
+    if getattr(setting, "rounds", None) is not None:
+        levers["rounds"] = math.inf
+    changes = {name: _helping(setting, name, end) for name, end in levers.items()}
+    helping = {name: value for name, value in changes.items() if value is not None}
+
+    texts = []
+    for name, value in sorted(helping.items(), key=lambda item: abs(math.log(item[1] / getattr(setting, item[0])))):
+        given = getattr(setting, name)
+        texts.append(f"{named(name)} {'>=' if value > given else '<='} {value:.6g} (here {given:g})")
+    others = [named(name) for name in changes if name not in helping]
+    helps = f"it takes {' or '.join(texts)}" if texts else ""
+    fails = f"no {' and no '.join(others)} alone helps" if others else ""
+    return f"This bound promises nothing: {why}; {', and '.join(t for t in (helps, fails) if t)}", changes
+
+
+def _helping(setting: Setting, name: str, end: float) -> float | None:
+    """The value of a lever nearest to the one given, on the way to ``end``, with which the bound promises something;
+    None where none does."""
+    start = getattr(setting, name)
+    whole, up = isinstance(start, int), end > start
+
+    def promises(value: float) -> bool:
+        try:
+            other = setting.varied(name, int(value) if whole else value)
+            return other.infimum() < other.trivial()[0]
+        except InputError:  # beyond what an accountant takes
+            return False
+
+    found = _first(promises, start, min(end, start * FAR) if up else max(end, start / FAR), whole)
+    if found is None or whole:
+        return None if found is None else int(found)
+    step = 10.0 ** (math.floor(math.log10(found)) - 3)  # four digits, on the side that helps
+    short = float(f"{step * (math.ceil(found / step) if up else math.floor(found / step)):.4g}")
+    return short if promises(short) else found
+
+
+def _first(promises: Callable[[float], bool], start: float, end: float, whole: bool) -> float | None:
+    """The value nearest to ``start``, which promises nothing, that promises something, by bisection."""
+    up = end > start
+
+    def further(value: float, factor: float) -> float:
+        moved = value * factor if up else value / factor
+        if whole:
+            moved = max(value + 1, moved) if up else min(value - 1, moved)
+            moved = float(round(min(moved, 1e300)))
+        return min(end, moved) if up else max(end, moved)
+
+    bad = good = float(start)
+    factor = 1.05
+    while not promises(good):
+        if good == end:
+            return None
+        bad, good, factor = good, further(good, factor), factor * factor
+    while abs(good - bad) > (max(1.0, LARGE * good) if whole else FINE * min(good, bad)):
+        middle = math.sqrt(good * bad)
+        if whole:
+            middle = min(max(float(round(middle)), min(good, bad) + 1), max(good, bad) - 1)
+        good, bad = (middle, bad) if promises(middle) else (good, middle)
+    return good
+
+
+RULE = Rule("bound-optimal", "the bound, minimised over all hyper-parameters that are not given", apply, chooses=True)
