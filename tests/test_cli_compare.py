@@ -94,7 +94,7 @@ def test_one_unit_is_compared_by_itself(own: str, capsys: Output) -> None:
 
 
 REFUSED = {
-    "all that is missing": ([], "give --data and --epsilon and --delta, or name an --algorithm"),
+    "all that is missing": ([], "give --data and --epsilon and --delta (or constants: --clients"),
     "a budget": (["--data", "breast-cancer"], "give --epsilon and --delta"),
     "clients": (
         ["--data", "breast-cancer", "--epsilon", "1", "--delta", "1e-5"],
@@ -106,7 +106,7 @@ REFUSED = {
     ),
     "a cohort": (
         ["--data", "breast-cancer", "--clients", "3", "--cohort", "4", "--epsilon", "1", "--delta", "1e-5"],
-        "--cohort is 4: the data have 3 clients",
+        "--cohort is 4: there are 3 clients",
     ),
 }
 
@@ -124,3 +124,50 @@ def test_what_cannot_be_compared_is_said_at_once(case: str, capsys: Output) -> N
 def test_other_numbers_of_clients_need_a_partition(own: str, capsys: Output) -> None:
     assert main(["recommend", "--data", own, "--epsilon", "3", "--delta", "1e-5", "--clients", "4"]) == 2
     assert "has 5 clients of its own" in capsys.readouterr().err
+
+
+CONSTANTS = [
+    "--clients",
+    "30",
+    "--dim",
+    "4",
+    "--smoothness",
+    "2",
+    "--distance",
+    "3",
+    "--epsilon",
+    "4",
+    "--delta",
+    "1e-5",
+]
+
+
+def test_constants_alone_are_compared_on_a_problem_that_has_them(capsys: Output) -> None:
+    command = ["recommend", *CONSTANTS, "--rounds", "16", "--unit", "client", "--format", "json"]
+    assert main([*command, "--strong-convexity", "0.5", "--heterogeneity", "0.1"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["data"]["problem"] == "quadratics with eigenvalues from 0.5 to 2, ||w*|| = 3"
+    assert told["recommended"] is not None
+    assert main([*command, "--lipschitz", "1"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["data"]["problem"] == "Huber losses with L = 2 and G = 1, ||w*|| = 3"
+    assert "another one with these constants may do better or worse" in as_text(told)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--strong-convexity", "3"], "--strong-convexity is 3 and --smoothness 2"),
+        (["--strong-convexity", "1", "--lipschitz", "1"], "has no --lipschitz"),
+        (["--lipschitz", "1", "--heterogeneity", "9"], "differ by at most"),
+    ],
+)
+def test_constants_that_contradict_one_another_are_told(more: list[str], said: str, capsys: Output) -> None:
+    assert main(["recommend", *CONSTANTS, *more]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_all_missing_constants_are_named_at_once(capsys: Output) -> None:
+    assert main(["recommend", "--clients", "5", "--epsilon", "3"]) == 2
+    error = capsys.readouterr().err
+    assert "--delta and --dim and --smoothness and --distance" in error

@@ -193,7 +193,7 @@ def test_output_goes_to_a_file(capsys: Output, tmp_path: Path) -> None:
         (["--algorithm", "dp-scaffnew", "--data", "digits"], "dp-scaffnew needs --clip: give the clipping threshold"),
         (["--algorithm", "dp-scaffnew", "--format", "yaml"], "format 'yaml'"),
         (["--algorithm", "dp-scaffnew", "--rule", "best"], "unknown rule 'best'"),
-        ([], "give --data and --epsilon and --delta, or name an --algorithm"),
+        ([], "give --data and --epsilon and --delta (or constants: --clients, --dim, --smoothness, --distance)"),
     ],
 )
 def test_what_cannot_be_used(capsys: Output, command: list[str], told: str) -> None:

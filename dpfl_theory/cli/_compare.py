@@ -1,4 +1,4 @@
-"""`recommend` without an algorithm: all private ones on the user's data, as a table."""
+"""`recommend` without an algorithm: all private ones on the user's data or constants, as a table."""
 
 from __future__ import annotations
 
@@ -11,30 +11,49 @@ from dpfl_theory.errors import InputError
 
 if TYPE_CHECKING:
     from dpfl_theory.recommend.data import Source
+    from dpfl_theory.recommend.from_constants import Constants
     from dpfl_theory.recommend.tuned import Budget
 
-__all__ = ["as_text", "asked", "compared"]
+__all__ = ["as_text", "asked", "compared", "constants_of"]
 
 _NEEDED = {"epsilon": "positive", "delta": "probability"}
 _MAY = {"rounds": "count", "cohort": "positive", "clients": "count"}
+_CONSTANTS = {"clients": "count", "dim": "count", "smoothness": "positive", "distance": "positive"}
+_MORE_CONSTANTS = {"strong_convexity": "nonnegative", "lipschitz": "positive", "heterogeneity": "nonnegative"}
 
 
 def asked(given: Mapping[str, str | None], data: str | None) -> dict[str, Any]:
-    """The numbers that a comparison takes, as given; InputError naming all that is missing or does not belong."""
+    """The numbers that a comparison takes, as given; InputError naming all that is missing or does not belong.
+
+    Without data they are the constants of a problem too.
+    """
     there = {name: text for name, text in given.items() if text is not None}
-    missing = [*([] if data is not None else ["--data"]), *(option(n) for n in _NEEDED if n not in there)]
+    constants = {} if data is not None else _CONSTANTS | _MORE_CONSTANTS
+    known = _NEEDED | _MAY | constants
+    missing = [name for name in (*_NEEDED, *([] if data is not None else _CONSTANTS)) if name not in there]
     if missing:
-        raise InputError(
-            f"without --algorithm all are compared on data: give {' and '.join(missing)}, or name an --algorithm"
-        )
-    strange = [option(name) for name in there if name not in _NEEDED and name not in _MAY]
+        if data is None and not set(there) & {*_CONSTANTS, *_MORE_CONSTANTS}:
+            wanted = ["--data", *(option(name) for name in _NEEDED if name not in there)]
+            raise InputError(
+                f"without --algorithm all are compared on data: give {' and '.join(wanted)} (or constants: "
+                f"{', '.join(map(option, _CONSTANTS))}), or name an --algorithm"
+            )
+        raise InputError(f"without --algorithm all are compared: give {' and '.join(map(option, missing))} too")
+    strange = [option(name) for name in there if name not in known]
     if strange:
         raise InputError(f"{', '.join(strange)} are for one --algorithm: name it, or leave them out")
-    return {name: number(option(name), text, (_NEEDED | _MAY)[name]) for name, text in there.items()}
+    return {name: number(option(name), text, known[name]) for name, text in there.items()}
+
+
+def constants_of(numbers: Mapping[str, Any]) -> Constants:
+    """The constants among the numbers."""
+    from dpfl_theory.recommend.from_constants import Constants
+
+    return Constants(**{name: numbers[name] for name in (*_CONSTANTS, *_MORE_CONSTANTS) if name in numbers})
 
 
 def compared(
-    source: Source,
+    source: Source | Constants,
     numbers: Mapping[str, Any],
     seed: int,
     unit: str = "all",
@@ -43,9 +62,10 @@ def compared(
 ) -> dict[str, Any]:
     """The comparison's document, with what the data are."""
     from dpfl_theory.recommend.compare import compare
+    from dpfl_theory.recommend.data import Source
     from dpfl_theory.recommend.tuned import Budget
 
-    if not source.own_clients and numbers.get("clients") is None:
+    if isinstance(source, Source) and not source.own_clients and numbers.get("clients") is None:
         raise InputError(
             f"{source.found.name} does not say whose record each one is: name the column with --client-column, or "
             "split the records with --clients N (and --partition iid, shards or similarity)"
@@ -53,16 +73,22 @@ def compared(
     problem = source.problem(numbers.get("clients"))
     n = problem.n
     if numbers.get("cohort", n) > n:
-        raise InputError(f"--cohort is {numbers['cohort']:g}: the data have {n} clients; give at most that")
+        raise InputError(f"--cohort is {numbers['cohort']:g}: there are {n} clients; give at most that")
     budget = Budget(numbers["epsilon"], numbers["delta"], int(numbers.get("rounds", 500)), cohort=numbers.get("cohort"))
     found = compare(problem, budget, unit=unit, seed=seed, jobs=jobs, progress=progress)
     found["would_help_by_unit"] = _would_help(found, source, numbers.get("clients"), budget, seed)
+    found["data"] = _of_data(source, problem) if isinstance(source, Source) else _of_constants(source, problem)
+    return found
+
+
+def _of_data(source: Source, problem: Any) -> dict[str, Any]:
+    """What the data are."""
     c = problem.constants
     sizes = [int(b - a) for a, b in zip(problem.data.offsets[:-1], problem.data.offsets[1:])]
-    found["data"] = {
+    return {
         "source": source.data,
         "problem": problem.name,
-        "clients": n,
+        "clients": problem.n,
         "records": len(problem.data.y),
         "records_of_a_client": [min(sizes), max(sizes)],
         "features": problem.data.x.shape[1],
@@ -72,11 +98,16 @@ def compared(
         "heterogeneity": None if c.f_i_at_star is None else float(c.delta_i_star.mean()),
         "not_private": "the choice of algorithm and hyper-parameters looks at the data, and spends no epsilon",
     }
-    return found
+
+
+def _of_constants(source: Constants, problem: Any) -> dict[str, Any]:
+    """What problem stands for the constants."""
+    told = "what was measured is this problem's; another one with these constants may do better or worse"
+    return {"source": None, "problem": problem.name, **vars(source), "stands_for": told}
 
 
 def _would_help(
-    found: Mapping[str, Any], source: Source, clients: int | None, budget: Budget, seed: int
+    found: Mapping[str, Any], source: Source | Constants, clients: int | None, budget: Budget, seed: int
 ) -> dict[str, dict[str, Any]]:
     """For each unit of privacy for which nothing beats the start: what would, for its best algorithm."""
     from dpfl_theory.recommend.advice import changes
@@ -98,13 +129,7 @@ def _lines(d: Mapping[str, Any]) -> Iterator[str]:
     from dpfl_theory.recommend.advice import told as would_help
 
     data, budget = d["data"], d["budget"]
-    low, high = data["records_of_a_client"]
-    yield f"{data['problem']}: {data['records']} records, {data['features']} features, bias included"
-    whose = "named by the data" if data["partition"] == "own" else f"split {data['partition']}"
-    yield f"{data['clients']} clients ({whose}), {low} to {high} records each"
-    het = data["heterogeneity"]
-    shown = "-" if het is None else f"{het:.3g}"
-    yield f"L = {data['smoothness']:.4g}, heterogeneity {shown}, ridge {data['ridge']:g}"
+    yield from _data_lines(data)
     yield f"at the start, 0: suboptimality {d['start']['suboptimality']:.4g}{_accuracy(d['start']['accuracy'])}"
     yield f"at most {budget['rounds']} vectors from a client"
     yield ""
@@ -113,7 +138,8 @@ def _lines(d: Mapping[str, Any]) -> Iterator[str]:
         yield from _group(rows, budget)
         yield advice
         if unit in d["would_help_by_unit"]:
-            yield would_help(d["would_help_by_unit"][unit])
+            width = "dimensions" if data["source"] is None else "features (principal components)"
+            yield would_help(d["would_help_by_unit"][unit], width)
         yield rows[0]["why"]
         yield ""
     if len(d["advice_by_unit"]) > 1:
@@ -123,7 +149,23 @@ def _lines(d: Mapping[str, Any]) -> Iterator[str]:
         )
     for left in d["left_out"]:
         yield f"{left['name']} is left out: {left['why']}."
-    yield f"Not private: {data['not_private']}."
+    if "not_private" in data:
+        yield f"Not private: {data['not_private']}."
+
+
+def _data_lines(data: Mapping[str, Any]) -> Iterator[str]:
+    """The data, or the problem that stands for constants."""
+    het = data["heterogeneity"]
+    shown = "-" if het is None else f"{het:.3g}"
+    if data["source"] is None:
+        yield f"{data['problem']}: {data['clients']} clients in {data['dim']} dimensions, heterogeneity {shown}"
+        yield f"These constants stand for many problems: {data['stands_for']}."
+        return
+    low, high = data["records_of_a_client"]
+    yield f"{data['problem']}: {data['records']} records, {data['features']} features, bias included"
+    whose = "named by the data" if data["partition"] == "own" else f"split {data['partition']}"
+    yield f"{data['clients']} clients ({whose}), {low} to {high} records each"
+    yield f"L = {data['smoothness']:.4g}, heterogeneity {shown}, ridge {data['ridge']:g}"
 
 
 def _group(rows: Sequence[Mapping[str, Any]], budget: Mapping[str, Any]) -> Iterator[str]:

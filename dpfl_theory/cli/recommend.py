@@ -65,6 +65,7 @@ def recommend(
 
     \b
       dpfl-theory recommend --data my.csv --epsilon 3 --delta 1e-5
+      dpfl-theory recommend --clients 50 --dim 10 --smoothness 1 --distance 3 --epsilon 3 --delta 1e-5
       dpfl-theory recommend --algorithm dp-scaffnew --clients 10 --dim 20 \\
         --smoothness 1 --strong-convexity 0.05 --distance 300 \\
         --gradient-norm-at-optimum 0 --clip 1 --epsilon 8 --delta 1e-5 --constant 4
@@ -90,7 +91,11 @@ def recommend(
         from dpfl_theory.recommend.data import Source
 
         numbers = _compare.asked(given, data)
-        source = Source(str(data), **shape, partition=partition, label=label_column, client=client_column)
+        source: Any = (
+            _compare.constants_of(numbers)
+            if data is None
+            else Source(data, **shape, partition=partition, label=label_column, client=client_column)
+        )
         chosen_seed = 0 if seed is None else number("--seed", seed, "count")
         with Progress("recommend") as progress:
             document = _compare.compared(

@@ -15,6 +15,7 @@ import numpy as np
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.recommend.base import Document
 from dpfl_theory.recommend.data import Source
+from dpfl_theory.recommend.from_constants import Constants
 from dpfl_theory.recommend.search import Plan, search
 from dpfl_theory.recommend.tuned import Budget, tuned
 
@@ -64,12 +65,13 @@ def _rounded_up(value: float) -> float:
 
 
 def changes(
-    source: Source, clients: int | None, budget: Budget, name: str, seed: int = 0, plan: Plan = _PLAN
+    source: Source | Constants, clients: int | None, budget: Budget, name: str, seed: int = 0, plan: Plan = _PLAN
 ) -> Document:
     """The smallest changes, each alone, with which an algorithm ends below the start.
 
     Args:
-        source: the data; ``clients``: how many the records are split among, where the data do not say.
+        source: the data, or constants in their place; ``clients``: how many the records are split among, where the data
+            do not say.
         budget: at which nothing beats the start.
         name: the algorithm, the best one at that budget.
 
@@ -91,10 +93,10 @@ def changes(
         return beats_start(source.problem(clients, copies=k), name, budget, seed, plan)
 
     def with_features(k: int) -> bool:
-        return beats_start(replace(source, features=max(1, features // k)).problem(clients), name, budget, seed, plan)
+        return beats_start(source.narrowed(max(1, features // k)).problem(clients), name, budget, seed, plan)
 
-    features = source.found.x.shape[1] - 1
-    copies = min(_MOST, _RECORDS // len(source.found.y))
+    features = source.width
+    copies = min(_MOST, _RECORDS // source.records)
     quarters = _least(with_epsilon, 4 * int(math.log2(_MOST)))
     more = _least(with_clients, copies) if copies >= 2 else None
     fewer = _least(with_features, features) if features >= 2 else None
@@ -105,8 +107,8 @@ def changes(
     }
 
 
-def told(found: Document) -> str:
-    """The changes in a sentence.
+def told(found: Document, width: str = "features (principal components)") -> str:
+    """The changes in a sentence; width: what there would be fewer of.
 
     >>> told({"epsilon": 2.0, "clients": None, "features": 3})
     'Enough would be, each alone: epsilon = 2, or 3 features (principal components).'
@@ -119,7 +121,7 @@ def told(found: Document) -> str:
     if found["clients"] is not None:
         parts.append(f"{found['clients']} clients like these")
     if found["features"] is not None:
-        parts.append(f"{found['features']} features (principal components)")
+        parts.append(f"{found['features']} {width}")
     if not parts:
         return "No change of epsilon, clients or features that was tried is enough."
     return f"Enough would be, each alone: {', or '.join(parts)}."

@@ -50,6 +50,20 @@ class Source:
         """Whether the clients are those of the file."""
         return self.partition is None and self.found.clients is not None
 
+    @property
+    def width(self) -> int:
+        """The features, without the bias: those that principal components may take the place of."""
+        return int(self.found.x.shape[1]) - 1
+
+    @property
+    def records(self) -> int:
+        """How many records there are."""
+        return len(self.found.y)
+
+    def narrowed(self, features: int) -> Source:
+        """The same with so many principal components."""
+        return replace(self, features=features)
+
     def problem(self, clients: int | None = None, copies: int = 1) -> LinearModel:
         """The problem: with the file's own clients, or the records split among this many (10); each so many times.
 

@@ -7,6 +7,8 @@ bound holds for all problems with these constants, a run is of one of them, and 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +17,7 @@ from dpfl_theory.problems.base import Array, Problem
 from dpfl_theory.problems.linear_model import LinearModel, linear_data
 from dpfl_theory.problems.quadratic import from_matrices
 
-__all__ = ["problem_with"]
+__all__ = ["Constants", "problem_with"]
 
 _FLATTEST = 1e-3
 """mu/L of the quadratics where no strong convexity is given."""
@@ -75,6 +77,42 @@ def problem_with(
     spread = math.sqrt(heterogeneity / mean) if heterogeneity > 0.0 else 0.0
     title = f"quadratics with eigenvalues from {least:g} to {smoothness:g}, ||w*|| = {distance:g}"
     return from_matrices(np.repeat(np.diag(spectrum)[None], clients, axis=0), w_star + spread * apart, title)
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Constants in place of data: what `problem_with` takes.
+
+    >>> Constants(5, 3, 1.0, 2.0).problem(copies=2).n
+    10
+    """
+
+    clients: int
+    dim: int
+    smoothness: float
+    distance: float
+    strong_convexity: float = 0.0
+    lipschitz: float | None = None
+    heterogeneity: float = 0.0
+
+    @property
+    def width(self) -> int:
+        """The parameters, which fewer may take the place of."""
+        return self.dim
+
+    @property
+    def records(self) -> int:
+        """What a run of one problem costs, in the unit of a record: a client's axes."""
+        return self.clients * self.dim
+
+    def narrowed(self, features: int) -> Constants:
+        """The same in so many dimensions."""
+        return replace(self, dim=features)
+
+    def problem(self, clients: int | None = None, copies: int = 1) -> Problem:
+        """The problem, with so many times the clients."""
+        found: dict[str, Any] = {**vars(self), "clients": copies * self.clients}
+        return problem_with(**found)
 
 
 def _huber(w_star: Array, apart: Array, L: float, G: float, heterogeneity: float) -> LinearModel:
