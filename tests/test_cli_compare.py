@@ -126,20 +126,8 @@ def test_other_numbers_of_clients_need_a_partition(own: str, capsys: Output) -> 
     assert "has 5 clients of its own" in capsys.readouterr().err
 
 
-CONSTANTS = [
-    "--clients",
-    "30",
-    "--dim",
-    "4",
-    "--smoothness",
-    "2",
-    "--distance",
-    "3",
-    "--epsilon",
-    "4",
-    "--delta",
-    "1e-5",
-]
+GIVEN = {"clients": 30, "dim": 4, "smoothness": 2, "distance": 3, "epsilon": 4, "delta": 1e-5}
+CONSTANTS = [text for name, value in GIVEN.items() for text in (f"--{name}", str(value))]
 
 
 def test_constants_alone_are_compared_on_a_problem_that_has_them(capsys: Output) -> None:
