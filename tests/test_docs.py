@@ -64,7 +64,7 @@ def test_the_recommendation_is_what_is_shown(capsys: pytest.CaptureFixture[str])
 
 def test_the_tour_on_the_command_line_names_what_exists() -> None:
     commands = re.findall(r"^\$ dpfl-theory (.*?)(?: +#.*)?$", README, re.MULTILINE)
-    assert len(commands) == 25
+    assert len(commands) == 26
     used = {word for command in commands for word in command.split()}
     assert {
         "list",
