@@ -159,3 +159,19 @@ def test_all_missing_constants_are_named_at_once(capsys: Output) -> None:
     assert main(["recommend", "--clients", "5", "--epsilon", "3"]) == 2
     error = capsys.readouterr().err
     assert "--delta and --dim and --smoothness and --distance" in error
+
+
+def test_the_rule_best_runs_one_algorithm(own: str, capsys: Output) -> None:
+    budget = ["--epsilon", "3", "--delta", "1e-5", "--rounds", "16", "--format", "json"]
+    command = ["recommend", "--algorithm", "dp-norm-ec", "--rule", "best"]
+    assert main([*command, "--data", own, *budget]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [row["name"] for row in told["algorithms"]] == ["dp-norm-ec"]
+    assert main(["recommend", "--data", own, "--unit", "client", *budget]) == 0
+    every = json.loads(capsys.readouterr().out)
+    (alone,) = (row for row in every["algorithms"] if row["name"] == "dp-norm-ec")
+    assert told["algorithms"] == [alone]
+    assert main([*command, "--data", own, "--alpha", "1", *budget]) == 2
+    assert "--alpha belong to the papers' rules" in capsys.readouterr().err
+    assert main([*command, "--epsilon", "3"]) == 2
+    assert "--rule best runs dp-norm-ec on data: give --data and --delta (or constants" in capsys.readouterr().err

@@ -192,7 +192,7 @@ def test_output_goes_to_a_file(capsys: Output, tmp_path: Path) -> None:
         (["--algorithm", "dp-scaffnew", "--data", "digits", "--ridge", "much"], "--ridge is 'much': give a number"),
         (["--algorithm", "dp-scaffnew", "--data", "digits"], "dp-scaffnew needs --clip: give the clipping threshold"),
         (["--algorithm", "dp-scaffnew", "--format", "yaml"], "format 'yaml'"),
-        (["--algorithm", "dp-scaffnew", "--rule", "best"], "unknown rule 'best'"),
+        (["--algorithm", "dp-scaffnew", "--rule", "worst"], "unknown rule 'worst'"),
         ([], "give --data and --epsilon and --delta (or constants: --clients, --dim, --smoothness, --distance)"),
     ],
 )

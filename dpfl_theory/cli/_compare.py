@@ -22,11 +22,13 @@ _CONSTANTS = {"clients": "count", "dim": "count", "smoothness": "positive", "dis
 _MORE_CONSTANTS = {"strong_convexity": "nonnegative", "lipschitz": "positive", "heterogeneity": "nonnegative"}
 
 
-def asked(given: Mapping[str, str | None], data: str | None) -> dict[str, Any]:
+def asked(given: Mapping[str, str | None], data: str | None, algorithm: str | None = None) -> dict[str, Any]:
     """The numbers that a comparison takes, as given; InputError naming all that is missing or does not belong.
 
-    Without data they are the constants of a problem too.
+    Without data they are the constants of a problem too. algorithm: the only one that is to be run.
     """
+    runs = "without --algorithm all are compared" if algorithm is None else f"--rule best runs {algorithm}"
+    other = "name an --algorithm" if algorithm is None else "take --rule printed or bound-optimal"
     there = {name: text for name, text in given.items() if text is not None}
     constants = {} if data is not None else _CONSTANTS | _MORE_CONSTANTS
     known = _NEEDED | _MAY | constants
@@ -35,13 +37,14 @@ def asked(given: Mapping[str, str | None], data: str | None) -> dict[str, Any]:
         if data is None and not set(there) & {*_CONSTANTS, *_MORE_CONSTANTS}:
             wanted = ["--data", *(option(name) for name in _NEEDED if name not in there)]
             raise InputError(
-                f"without --algorithm all are compared on data: give {' and '.join(wanted)} (or constants: "
-                f"{', '.join(map(option, _CONSTANTS))}), or name an --algorithm"
+                f"{runs} on data: give {' and '.join(wanted)} (or constants: {', '.join(map(option, _CONSTANTS))}), or "
+                f"{other}"
             )
-        raise InputError(f"without --algorithm all are compared: give {' and '.join(map(option, missing))} too")
+        raise InputError(f"{runs}: give {' and '.join(map(option, missing))} too")
     strange = [option(name) for name in there if name not in known]
     if strange:
-        raise InputError(f"{', '.join(strange)} are for one --algorithm: name it, or leave them out")
+        told = "are for one --algorithm: name it" if algorithm is None else "belong to the papers' rules: " + other
+        raise InputError(f"{', '.join(strange)} {told}, or leave them out")
     return {name: number(option(name), text, known[name]) for name, text in there.items()}
 
 
@@ -59,8 +62,9 @@ def compared(
     unit: str = "all",
     jobs: int = 1,
     progress: Callable[[float, str], None] | None = None,
+    algorithms: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """The comparison's document, with what the data are."""
+    """The comparison's document, with what the data are; algorithms: those alone."""
     from dpfl_theory.recommend.compare import compare
     from dpfl_theory.recommend.data import Source
     from dpfl_theory.recommend.tuned import Budget
@@ -75,7 +79,7 @@ def compared(
     if numbers.get("cohort", n) > n:
         raise InputError(f"--cohort is {numbers['cohort']:g}: there are {n} clients; give at most that")
     budget = Budget(numbers["epsilon"], numbers["delta"], int(numbers.get("rounds", 500)), cohort=numbers.get("cohort"))
-    found = compare(problem, budget, unit=unit, seed=seed, jobs=jobs, progress=progress)
+    found = compare(problem, budget, algorithms=algorithms, unit=unit, seed=seed, jobs=jobs, progress=progress)
     found["would_help_by_unit"] = _would_help(found, source, numbers.get("clients"), budget, seed)
     found["data"] = _of_data(source, problem) if isinstance(source, Source) else _of_constants(source, problem)
     return found

@@ -17,6 +17,11 @@ from dpfl_theory.recommend import recommend as recommended
 
 app = typer.Typer()
 KNOWN = settings()
+BEST = "best"
+"""The rule that no formula gives."""
+_BEST = (
+    f"{BEST}: the hyper-parameters that runs with certified noise find best, as in the comparison, for one algorithm"
+)
 
 
 @app.command(context_settings={"max_content_width": 110})
@@ -50,7 +55,9 @@ def recommend(
     jobs: Jobs = None,
     rule: Annotated[
         str,
-        typer.Option(metavar="R", help=f"{'; '.join(f'{rule.name}: {rule.text}' for rule in rules().values())}."),
+        typer.Option(
+            metavar="R", help=f"{'; '.join(f'{rule.name}: {rule.text}' for rule in rules().values())}; {_BEST}."
+        ),
     ] = "printed",
     format_: Format = "text",
     output: Annotated[str | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.")] = None,
@@ -85,12 +92,12 @@ def recommend(
         )
         if text is not None
     }
-    if algorithm is None:
+    if algorithm is None or rule == BEST:
         from dpfl_theory.cli import _compare
         from dpfl_theory.kernels.threads import usable_cores
         from dpfl_theory.recommend.data import Source
 
-        numbers = _compare.asked(given, data)
+        numbers = _compare.asked(given, data, algorithm)
         source: Any = (
             _compare.constants_of(numbers)
             if data is None
@@ -99,7 +106,13 @@ def recommend(
         chosen_seed = 0 if seed is None else number("--seed", seed, "count")
         with Progress("recommend") as progress:
             document = _compare.compared(
-                source, numbers, int(chosen_seed), unit or "all", parse_jobs(jobs) or usable_cores(), progress
+                source,
+                numbers,
+                int(chosen_seed),
+                unit or "all",
+                parse_jobs(jobs) or usable_cores(),
+                progress,
+                () if algorithm is None else (algorithm,),
             )
         _give(document, form, _compare.as_text, target, f"{len(document['algorithms'])} algorithms compared")
         return
