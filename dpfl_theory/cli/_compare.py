@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.cli._recommend import number
-from dpfl_theory.console import option
+from dpfl_theory.console import option, say, write
 from dpfl_theory.errors import InputError
 
 if TYPE_CHECKING:
@@ -122,6 +123,23 @@ def _would_help(
             best = next(row["name"] for row in found["algorithms"] if row["protects"] == unit)
             helps[unit] = changes(source, clients, budget, best, seed)
     return helps
+
+
+def kind_of(picture: Path | None) -> str:
+    """``png`` or ``svg``, by the name of the file; InputError for another one."""
+    kind = "png" if picture is None else picture.suffix.lower().removeprefix(".")
+    if kind not in ("png", "svg"):
+        raise InputError(f"--figure is {str(picture)!r}: give a name that ends in .png or .svg")
+    return kind
+
+
+def draw(document: Mapping[str, Any], picture: Path, kind: str) -> None:
+    """The comparison's figure in a file."""
+    from dpfl_theory.recommend.figure import drawn
+    from dpfl_theory.report import style
+
+    write(picture, style.render(drawn(document))[kind])
+    say(f"figure: {picture}")
 
 
 def as_text(d: Mapping[str, Any]) -> str:

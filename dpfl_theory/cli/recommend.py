@@ -12,6 +12,7 @@ import typer
 from dpfl_theory.cli._options import Format, Jobs, parse_jobs
 from dpfl_theory.cli._recommend import as_text, number, parsed, with_inputs
 from dpfl_theory.console import Progress, as_options, choice, emit, say, writable, write
+from dpfl_theory.errors import InputError
 from dpfl_theory.recommend import get, rules, settings
 from dpfl_theory.recommend import recommend as recommended
 
@@ -59,6 +60,9 @@ def recommend(
             metavar="R", help=f"{'; '.join(f'{rule.name}: {rule.text}' for rule in rules().values())}; {_BEST}."
         ),
     ] = "printed",
+    figure: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Draw the comparison to this PNG or SVG file too.")
+    ] = None,
     format_: Format = "text",
     output: Annotated[str | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.")] = None,
     **given: str | None,
@@ -83,6 +87,7 @@ def recommend(
 
     form = choice("format", format_, ("text", "json"))
     target = None if output is None else writable(Path(output))
+    picture = None if figure is None else writable(Path(figure))
     shape: dict[str, Any] = {
         name: number(option, text, kind)
         for name, option, text, kind in (
@@ -97,6 +102,7 @@ def recommend(
         from dpfl_theory.kernels.threads import usable_cores
         from dpfl_theory.recommend.data import Source
 
+        kind = _compare.kind_of(picture)
         numbers = _compare.asked(given, data, algorithm)
         source: Any = (
             _compare.constants_of(numbers)
@@ -114,8 +120,12 @@ def recommend(
                 progress,
                 () if algorithm is None else (algorithm,),
             )
+        if picture is not None:
+            _compare.draw(document, picture, kind)
         _give(document, form, _compare.as_text, target, f"{len(document['algorithms'])} algorithms compared")
         return
+    if picture is not None:
+        raise InputError("--figure draws a comparison: leave --algorithm out, or take --rule best")
     inputs = parsed(get(algorithm), given)
     slow = {
         "measuring the data": data is not None,
