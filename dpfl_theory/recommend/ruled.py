@@ -22,7 +22,7 @@ from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
 
 __all__ = ["MOST_ROUNDS", "RULED", "constants", "reached"]
 
-MOST_ROUNDS = 20_000
+MOST_ROUNDS = 8_000
 """Iterations beyond which a rule's run is not made: it would cost far more than any budget of communication allows."""
 
 
