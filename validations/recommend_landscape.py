@@ -29,7 +29,7 @@ SOURCE = {
     "paper": "das2022, hou2023, shulgin2025, zhang2021",
     "where": "das2022 Theorem 4; hou2023 Corollary 1; shulgin2025 Corollary 2",
 }
-BUDGET_SECONDS = {"quick": 70.0, "full": 7200.0}
+BUDGET_SECONDS = {"quick": 60.0, "full": 14400.0}
 DATA = "a CSV, Parquet, NPZ or LIBSVM file of records with two or more classes, as one more problem: mushrooms, say"
 
 QUICK = Plan(points=64, generations=5, finalists=12, second=8, best=4, third=32, last=64)
@@ -140,7 +140,7 @@ MARKS = {"printed": "x", "bound-optimal": "s"}
 
 def draw(data: dict[str, Any]) -> dict[str, Any]:
     cases = list(data["start"])
-    columns = min(3, len(cases))
+    columns = 2 if len(cases) == 4 else min(3, len(cases))
     rows = math.ceil(len(cases) / columns)
     fig, axes = style.figure(rows, columns, width=4.6 * columns + 2.0, height=3.6 * rows)
     panels = list(axes.flat) if hasattr(axes, "flat") else [axes]
@@ -154,6 +154,8 @@ def draw(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _panel(ax: Any, data: Mapping[str, Any], case: str, colours: Mapping[str, str]) -> None:
+    from matplotlib.ticker import FuncFormatter, LogLocator
+
     epsilons = sorted({c["epsilon"] for c in data["cells"] if c["case"] == case})
     for which, look in (
         ("grid", {"marker": "o", "markersize": 9, "markerfacecolor": "none", "linestyle": "none"}),
@@ -172,11 +174,14 @@ def _panel(ax: Any, data: Mapping[str, Any], case: str, colours: Mapping[str, st
             ]
             run = sorted((e, gap) for e, gap in run if math.isfinite(gap))
             if run:
-                ax.plot(*zip(*run), mark, color=colour, linestyle=":", linewidth=0.8, markersize=5.5, zorder=3)
+                look = {"color": colour, "linestyle": ":", "linewidth": 0.8, "markersize": 6.5, "zorder": 3}
+                ax.plot(*zip(*run), mark, markerfacecolor="none", **look)
     ax.axhline(data["start"][case], color=style.NEUTRAL, linewidth=1.2, zorder=1)
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.set_xticks(epsilons, [f"{e:g}" for e in epsilons])
+    ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
     ax.minorticks_off()
     ax.set_title(case)
     ax.set_xlabel(r"certified $\varepsilon$")
@@ -193,7 +198,7 @@ def _legend(fig: Any, colours: Mapping[str, str]) -> None:
         key("recommended", marker="o", color=style.BOUND, markersize=4.5),
         key("best of the grid", marker="o", color=style.BOUND, markersize=9, markerfacecolor="none"),
         key("a paper's rule", marker="x", color=style.NEUTRAL),
-        key("its bound's minimiser", marker="s", color=style.NEUTRAL),
+        key("its bound's minimiser", marker="s", color=style.NEUTRAL, markerfacecolor="none"),
         *(key(name, marker="s", color=colour) for name, colour in colours.items()),
         Line2D([], [], label="the start", color=style.NEUTRAL),
     ]
