@@ -12,7 +12,7 @@ import pytest
 from dpfl_theory.cli import main
 from dpfl_theory.cli._compare import as_text
 from dpfl_theory.kernels import threads
-from dpfl_theory.recommend import compare
+from dpfl_theory.recommend import advice, compare
 from dpfl_theory.recommend.advice import told as told_changes
 from dpfl_theory.recommend.search import Plan
 
@@ -23,6 +23,7 @@ TINY = Plan(points=16, lanes=2, generations=2, finalists=3, second=6, best=2, th
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compare, "Plan", lambda: TINY)
+    monkeypatch.setattr(advice, "_PLAN", TINY)
     monkeypatch.setattr(threads, "usable_cores", lambda: 1)
 
 

@@ -29,10 +29,10 @@ _RECORDS = 200_000
 _SURE, _SHARE = 3.0, 0.9
 
 
-def beats_start(problem: Problem, name: str, budget: Budget, seed: int, plan: Plan = _PLAN) -> bool:
+def beats_start(problem: Problem, name: str, budget: Budget, seed: int, plan: Plan | None = None) -> bool:
     """Whether the best hyper-parameters found for an algorithm end a tenth and three standard errors below the start,
     that of 0."""
-    found = search(tuned()[name](problem, budget), seed, plan)
+    found = search(tuned()[name](problem, budget), seed, plan or _PLAN)
     start = problem.value(np.zeros(problem.d)) - problem.constants.f_star
     return math.isfinite(found.mean) and found.mean + _SURE * found.error < _SHARE * start
 
@@ -65,7 +65,7 @@ def _rounded_up(value: float) -> float:
 
 
 def changes(
-    source: Source | Constants, clients: int | None, budget: Budget, name: str, seed: int = 0, plan: Plan = _PLAN
+    source: Source | Constants, clients: int | None, budget: Budget, name: str, seed: int = 0, plan: Plan | None = None
 ) -> Document:
     """The smallest changes, each alone, with which an algorithm ends below the start.
 
