@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
-import numpy as np
-
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.recommend.algorithms import get
 from dpfl_theory.recommend.data import Source
 from dpfl_theory.recommend.grid import grid, size
+from dpfl_theory.recommend.measured import gap_at_start, slope_at_start
 from dpfl_theory.recommend.ruled import RULED, reached
 from dpfl_theory.recommend.rules import rules
 from dpfl_theory.recommend.search import Plan, search
@@ -59,9 +58,7 @@ def own(data: str) -> Case:
 def _made(case: Case) -> tuple[Problem, float, float]:
     """The problem, its suboptimality at 0, and the clients' mean gradient length there."""
     problem = case.make()
-    zero = np.zeros(problem.d)
-    slope = float(np.mean([np.linalg.norm(problem.client_gradient(i, zero)) for i in range(problem.n)]))
-    return problem, problem.value(zero) - problem.constants.f_star, slope
+    return problem, gap_at_start(problem), slope_at_start(problem)
 
 
 def start(case: Case) -> float:

@@ -10,12 +10,12 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
-
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.recommend.base import Document
+from dpfl_theory.recommend.compare import SURE
 from dpfl_theory.recommend.data import Source
 from dpfl_theory.recommend.from_constants import Constants
+from dpfl_theory.recommend.measured import gap_at_start
 from dpfl_theory.recommend.search import Plan, search
 from dpfl_theory.recommend.tuned import Budget, tuned
 
@@ -26,15 +26,14 @@ _MOST = 64
 """The largest factor that is tried."""
 _RECORDS = 200_000
 """Records, copies included, beyond which no more clients are tried."""
-_SURE, _SHARE = 3.0, 0.9
+_SHARE = 0.9
 
 
 def beats_start(problem: Problem, name: str, budget: Budget, seed: int, plan: Plan | None = None) -> bool:
     """Whether the best hyper-parameters found for an algorithm end a tenth and three standard errors below the start,
     that of 0."""
     found = search(tuned()[name](problem, budget), seed, plan or _PLAN)
-    start = problem.value(np.zeros(problem.d)) - problem.constants.f_star
-    return math.isfinite(found.mean) and found.mean + _SURE * found.error < _SHARE * start
+    return math.isfinite(found.mean) and found.mean + SURE * found.error < _SHARE * gap_at_start(problem)
 
 
 def _least(enough: Callable[[int], bool], most: int) -> int | None:

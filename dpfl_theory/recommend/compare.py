@@ -18,17 +18,18 @@ from dpfl_theory.problems.base import Array, Problem
 from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.processes import spread
 from dpfl_theory.recommend.base import Document
+from dpfl_theory.recommend.measured import gap_at_start
 from dpfl_theory.recommend.search import Plan, measure, search
 from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
 
-__all__ = ["PROTECTED", "UNITS", "compare"]
+__all__ = ["PROTECTED", "SURE", "UNITS", "compare"]
 
 PROTECTED = {"client": "each client's data", "record": "single records"}
 """What each unit of privacy means."""
 
 UNITS = tuple(PROTECTED)
 
-_SURE = 3.0
+SURE = 3.0
 """Standard errors by which a mean must lie below the start to count as better than not training."""
 
 
@@ -78,8 +79,7 @@ def compare(
     ('dp-clip21', True)
     """
     chosen, left_out = _chosen(problem, budget, algorithms, unit)
-    zero = np.zeros(problem.d)
-    start = problem.value(zero) - problem.constants.f_star
+    start = gap_at_start(problem)
     rows = _rows(chosen, start, seed, plan or Plan(), jobs, progress)
     rows.sort(key=lambda row: (UNITS.index(row["protects"]), row["suboptimality"]["mean"]))
     recommended: dict[str, str | None] = {}
@@ -87,12 +87,12 @@ def compare(
     for row in rows:
         if row["protects"] not in recommended:  # the unit's best
             gap = row["suboptimality"]
-            better = gap["mean"] + _SURE * gap["error"] < start
+            better = gap["mean"] + SURE * gap["error"] < start
             recommended[row["protects"]] = row["name"] if better else None
             advice[row["protects"]] = _advice(row, start) if better else _no_advice(row, start, budget)
     first = rows[0]["protects"]
     return {
-        "start": {"suboptimality": start, "accuracy": _accuracy(problem, zero[None])},
+        "start": {"suboptimality": start, "accuracy": _accuracy(problem, np.zeros((1, problem.d)))},
         "budget": dict(vars(budget)),
         "algorithms": rows,
         "recommended": recommended[first],

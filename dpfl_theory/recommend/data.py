@@ -14,7 +14,7 @@ from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.problems.partition import natural_groups
 from dpfl_theory.problems.partition import partition as split
 from dpfl_theory.recommend.base import Document, Setting, named
-from dpfl_theory.recommend.measured import MEASURES, Absent
+from dpfl_theory.recommend.measured import MEASURES, Absent, measures_of
 
 __all__ = ["Source", "measure"]
 
@@ -119,23 +119,17 @@ def measure(kind: type[Setting], source: Source, given: Mapping[str, Any]) -> tu
     if isinstance(clients, float) and clients.is_integer():
         clients = int(clients)
     problem = source.problem(clients)
-    inputs, constants, absences = dict(given), dict[str, Any](), dict[str, tuple[list[str], Absent]]()
-    for name, said in told.items():
-        if not said["measured"] or given.get(name) is not None:
-            continue
-        try:
-            found = MEASURES[said["measured"]](problem)
-        except Absent as absent:
-            if said["optional"]:
-                continue
-            absences.setdefault(absent.why, ([], absent))[0].append(name)
-            continue
-        c = found.certificate
-        inputs[name] = found.value
-        constants[name] = {"value": found.value, "kind": c.kind, "error": c.error, "text": c.text}
+    found, lacking = measures_of(kind, problem, [name for name, value in given.items() if value is not None])
+    absences: dict[str, tuple[list[str], Absent]] = {}
+    for name, absent in lacking.items():
+        absences.setdefault(absent.why, ([], absent))[0].append(name)
     if absences:
         raise InputError("; and ".join(_told(kind, source, clients, given, *a) for a in absences.values()))
-    return inputs, {
+    constants = {
+        name: {"value": m.value, "kind": m.certificate.kind, "error": m.certificate.error, "text": m.certificate.text}
+        for name, m in found.items()
+    }
+    return {**given, **{name: m.value for name, m in found.items()}}, {
         "source": str(source.data),
         "problem": problem.name,
         "records": len(problem.data.x),

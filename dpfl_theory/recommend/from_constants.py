@@ -8,33 +8,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array, Problem
 from dpfl_theory.problems.linear_model import LinearModel, linear_data
-from dpfl_theory.problems.quadratic import from_matrices
+from dpfl_theory.problems.quadratic import Quadratic, from_matrices
 
-__all__ = ["Constants", "problem_with"]
+__all__ = ["Constants"]
 
 _FLATTEST = 1e-3
 """mu/L of the quadratics where no strong convexity is given."""
 
 
-def problem_with(
-    *,
-    clients: int,
-    dim: int,
-    smoothness: float,
-    distance: float,
-    strong_convexity: float = 0.0,
-    lipschitz: float | None = None,
-    heterogeneity: float = 0.0,
-    seed: int = 0,
-) -> Problem:
-    r"""A problem with these constants, whose minimiser has the length ``distance`` (runs begin at 0).
+@dataclass(frozen=True)
+class Constants:
+    r"""Constants in place of data, and the problem that has them, on which runs begin at 0.
 
     Without a Lipschitz constant quadratics :math:`f_i(w) = (w - c_i)^T Q (w - c_i)/2`, Q diagonal with eigenvalues from
     mu (L/1000 where it is not given) to L; with one Huber losses along the axes, :math:`f_i(w) = (1/d) \sum_j
@@ -46,45 +36,11 @@ def problem_with(
         distance: ||w*|| [X].
         lipschitz: G of every f_i [F/X].
         heterogeneity: mean of f_i(w*) - min f_i [F], by centres that are spread about w*.
-        seed: of the direction of w* and of the spread.
 
-    Raises:
-        InputError: for constants that contradict one another.
-
-    >>> problem = problem_with(clients=4, dim=3, smoothness=2.0, distance=5.0, strong_convexity=0.5, heterogeneity=0.3)
-    >>> c = problem.constants
+    >>> known = Constants(clients=4, dim=3, smoothness=2.0, distance=5.0, strong_convexity=0.5, heterogeneity=0.3)
+    >>> c = known.problem().constants
     >>> [round(float(x), 9) for x in (c.L_max, c.mu_min, np.linalg.norm(c.w_star), c.delta_i_star.mean())]
     [2.0, 0.5, 5.0, 0.3]
-    """
-    if strong_convexity > smoothness:
-        raise InputError(
-            f"`strong_convexity` is {strong_convexity:g} and `smoothness` {smoothness:g}: mu <= L is needed"
-        )
-    if lipschitz is not None and strong_convexity > 0.0:
-        raise InputError("a strongly convex objective on all of R^d has no `lipschitz`: leave one of the two out")
-    if heterogeneity > 0.0 and clients == 1:
-        raise InputError(f"`heterogeneity` is {heterogeneity:g}, and one client does not differ: give more `clients`")
-    rng = np.random.default_rng(seed)
-    towards = rng.standard_normal(dim)
-    w_star = distance * towards / np.linalg.norm(towards)
-    apart = rng.standard_normal((clients, dim))
-    apart -= apart.mean(axis=0)
-    if lipschitz is not None:
-        return _huber(w_star, apart, smoothness, lipschitz, heterogeneity)
-    least = strong_convexity if strong_convexity > 0.0 else _FLATTEST * smoothness
-    spectrum = np.geomspace(smoothness, least, dim) if dim > 1 else np.array([smoothness])
-    mean = float(np.mean(apart**2 @ spectrum)) / 2
-    spread = math.sqrt(heterogeneity / mean) if heterogeneity > 0.0 else 0.0
-    title = f"quadratics with eigenvalues from {least:g} to {smoothness:g}, ||w*|| = {distance:g}"
-    return from_matrices(np.repeat(np.diag(spectrum)[None], clients, axis=0), w_star + spread * apart, title)
-
-
-@dataclass(frozen=True)
-class Constants:
-    """Constants in place of data: what `problem_with` takes.
-
-    >>> Constants(5, 3, 1.0, 2.0).problem(copies=2).n
-    10
     """
 
     clients: int
@@ -110,9 +66,40 @@ class Constants:
         return replace(self, dim=features)
 
     def problem(self, clients: int | None = None, copies: int = 1) -> Problem:
-        """The problem, with so many times the clients."""
-        found: dict[str, Any] = {**vars(self), "clients": copies * self.clients}
-        return problem_with(**found)
+        """The problem, of so many clients in place of its own if they are given, and so many times them.
+
+        Raises InputError for constants that contradict one another.
+
+        >>> Constants(5, 3, 1.0, 2.0).problem(copies=2).n
+        10
+        """
+        n = copies * (self.clients if clients is None else clients)
+        L, mu, apart_by = self.smoothness, self.strong_convexity, self.heterogeneity
+        if mu > L:
+            raise InputError(f"`strong_convexity` is {mu:g} and `smoothness` {L:g}: mu <= L is needed")
+        if self.lipschitz is not None and mu > 0.0:
+            raise InputError("a strongly convex objective on all of R^d has no `lipschitz`: leave one of the two out")
+        if apart_by > 0.0 and n == 1:
+            raise InputError(f"`heterogeneity` is {apart_by:g}, and one client does not differ: give more `clients`")
+        rng = np.random.default_rng(0)
+        towards = rng.standard_normal(self.dim)
+        w_star = self.distance * towards / np.linalg.norm(towards)
+        apart = rng.standard_normal((n, self.dim))
+        apart -= apart.mean(axis=0)
+        if self.lipschitz is not None:
+            return _huber(w_star, apart, L, self.lipschitz, apart_by)
+        return _quadratics(w_star, apart, L, mu if mu > 0.0 else _FLATTEST * L, apart_by)
+
+
+def _quadratics(w_star: Array, apart: Array, L: float, least: float, heterogeneity: float) -> Quadratic:
+    """All clients have one Hessian, so that the mean excess at w* is half of the centres' mean square in its norm."""
+    clients, dim = apart.shape
+    spectrum = np.geomspace(L, least, dim) if dim > 1 else np.array([L])
+    mean = float(np.mean(apart**2 @ spectrum)) / 2
+    spread = math.sqrt(heterogeneity / mean) if heterogeneity > 0.0 else 0.0
+    distance = float(np.linalg.norm(w_star))
+    title = f"quadratics with eigenvalues from {least:g} to {L:g}, ||w*|| = {distance:g}"
+    return from_matrices(np.repeat(np.diag(spectrum)[None], clients, axis=0), w_star + spread * apart, title)
 
 
 def _huber(w_star: Array, apart: Array, L: float, G: float, heterogeneity: float) -> LinearModel:

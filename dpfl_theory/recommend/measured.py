@@ -6,16 +6,17 @@ The start is 0 throughout: initial distances, gaps and gradients are those of th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from dpfl_theory.problems.base import Array, Certificate, Problem
 from dpfl_theory.problems.linear_model import LinearModel
+from dpfl_theory.recommend.base import Setting
 
-__all__ = ["MEASURES", "Absent", "Measured"]
+__all__ = ["MEASURES", "Absent", "Measured", "gap_at_start", "measures_of", "slope_at_start"]
 
 
 class Absent(Exception):
@@ -102,9 +103,19 @@ def _heterogeneity(problem: Problem) -> Measured:
     return Measured(float(c.delta_i_star.mean()), Certificate(own.kind, least.error + own.error, text))
 
 
+def gap_at_start(problem: Problem) -> float:
+    """f(0) - inf f [F]."""
+    return problem.value(np.zeros(problem.d)) - problem.constants.f_star
+
+
+def slope_at_start(problem: Problem) -> float:
+    """The mean of the clients' ||grad f_i(0)|| [F/X]."""
+    zero = np.zeros(problem.d)
+    return float(np.mean([np.linalg.norm(problem.client_gradient(i, zero)) for i in range(problem.n)]))
+
+
 def _gap(problem: Problem) -> Measured:
-    value = problem.value(np.zeros(problem.d)) - problem.constants.f_star
-    return _constant(problem, value, "f_star", "f(0) - inf f")
+    return _constant(problem, gap_at_start(problem), "f_star", "f(0) - inf f")
 
 
 def _residual(problem: Problem) -> Measured:
@@ -147,3 +158,21 @@ MEASURES: dict[str, Callable[[Any], Measured]] = {
     "largest dissimilarity": _dissimilarity,
 }
 """What a field of a `Setting` may be measured as; those of records need a `LinearModel`."""
+
+
+def measures_of(
+    kind: type[Setting], problem: Problem, given: Collection[str] = ()
+) -> tuple[dict[str, Measured], dict[str, Absent]]:
+    """The inputs of an algorithm that a problem gives, without those that are ``given``, and those that it needs and
+    that the problem does not have."""
+    found: dict[str, Measured] = {}
+    absences: dict[str, Absent] = {}
+    for field in fields(kind):
+        said = field.metadata
+        if said["measured"] and field.name not in given:
+            try:
+                found[field.name] = MEASURES[said["measured"]](problem)
+            except Absent as absent:
+                if not said["optional"]:
+                    absences[field.name] = absent
+    return found, absences

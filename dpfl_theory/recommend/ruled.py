@@ -8,7 +8,6 @@ the run is measured like one that a search found.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from typing import Any
 
 from dpfl_theory.errors import InputError
@@ -16,7 +15,7 @@ from dpfl_theory.problems.base import Problem
 from dpfl_theory.recommend import recommend
 from dpfl_theory.recommend.algorithms import get
 from dpfl_theory.recommend.base import Document
-from dpfl_theory.recommend.measured import MEASURES, Absent
+from dpfl_theory.recommend.measured import measures_of
 from dpfl_theory.recommend.search import measure
 from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
 
@@ -81,17 +80,10 @@ def constants(algorithm: str, problem: Problem) -> dict[str, float]:
 
     Raises InputError for a constant that the rules need and the problem lacks.
     """
-    found = {}
-    for field in fields(get(algorithm)):
-        said = field.metadata
-        if not said["measured"]:
-            continue
-        try:
-            found[field.name] = MEASURES[said["measured"]](problem).value
-        except Absent as absent:
-            if not said["optional"]:
-                raise InputError(f"{algorithm} needs {field.name}, and {absent.why}") from None
-    return found
+    found, absences = measures_of(get(algorithm), problem)
+    for name, absent in absences.items():
+        raise InputError(f"{algorithm} needs {name}, and {absent.why}")
+    return {name: m.value for name, m in found.items()}
 
 
 def reached(

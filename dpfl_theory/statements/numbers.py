@@ -19,7 +19,7 @@ from typing import Any
 
 from dpfl_theory.statements.model import Statement
 
-__all__ = ["FILE", "Decimal", "Key", "Source", "agrees", "computed", "decimals", "given", "prose", "recorded"]
+__all__ = ["FILE", "Decimal", "Key", "Source", "computed", "decimals", "given", "prose", "recorded"]
 
 FILE = Path(__file__).with_name("numbers.json")
 
@@ -49,7 +49,11 @@ class Decimal:
     limit: str = ""
 
     def agrees(self, value: float) -> bool:
-        """Whether a value, up to its sign, is what is printed: rounded, or cut off on the safe side for a limit."""
+        """Whether a value, up to its sign, is what is printed: rounded, or cut off on the safe side for a limit.
+
+        >>> Decimal("1.12").agrees(1.1249), Decimal("1.12").agrees(1.1251), Decimal("3e-5").agrees(-2.96e-5)
+        (True, False, True)
+        """
         low, high = _interval(self.printed)
         unit = high - low
         size, printed = abs(value), (low + high) / 2
@@ -79,15 +83,6 @@ def _interval(printed: str) -> tuple[float, float]:
     unit = 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
     value, slack = abs(float(printed)), unit * 1e-9
     return value - unit / 2 - slack, value + unit / 2 + slack
-
-
-def agrees(printed: str, value: float) -> bool:
-    """Whether a value, up to its sign, is rounded to a decimal.
-
-    >>> agrees("1.12", 1.1249), agrees("1.12", 1.1251), agrees("3e-5", -2.96e-5)
-    (True, False, True)
-    """
-    return Decimal(printed).agrees(value)
 
 
 def decimals(text: str) -> tuple[Decimal, ...]:

@@ -19,6 +19,7 @@ from dpfl_theory.algorithms.base import Algorithm
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy import Limits, Mechanism, account, calibrate
 from dpfl_theory.problems.base import Array, Problem
+from dpfl_theory.recommend.measured import slope_at_start
 
 __all__ = ["Axis", "Budget", "Tuned", "least_multiplier", "rounds_up_to", "spread"]
 
@@ -119,9 +120,7 @@ class Tuned(ABC):
     @cached_property
     def slope(self) -> float:
         """The clients' mean gradient length at the start, 0 [F/X]."""
-        zero = np.zeros(self.problem.d)
-        found = float(np.mean([np.linalg.norm(self.problem.client_gradient(i, zero)) for i in range(self.problem.n)]))
-        return found if found > 0.0 else 1.0
+        return slope_at_start(self.problem) or 1.0
 
     @cached_property
     def smoothness(self) -> float:
