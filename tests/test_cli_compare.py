@@ -132,7 +132,7 @@ CONSTANTS = [text for name, value in GIVEN.items() for text in (f"--{name}", str
 
 
 def test_constants_alone_are_compared_on_a_problem_that_has_them(capsys: Output) -> None:
-    command = ["recommend", *CONSTANTS, "--rounds", "16", "--unit", "client", "--format", "json"]
+    command = ["recommend", *CONSTANTS, "--rounds", "16", "--format", "json"]
     assert main([*command, "--strong-convexity", "0.5", "--heterogeneity", "0.1"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["data"]["problem"] == "quadratics with eigenvalues from 0.5 to 2, ||w*|| = 3"
@@ -141,6 +141,9 @@ def test_constants_alone_are_compared_on_a_problem_that_has_them(capsys: Output)
     told = json.loads(capsys.readouterr().out)
     assert told["data"]["problem"] == "Huber losses with L = 2 and G = 1, ||w*|| = 3"
     assert "another one with these constants may do better or worse" in as_text(told)
+    assert {row["protects"] for row in told["algorithms"]} == {"client"}
+    assert main([*command, "--unit", "record"]) == 2
+    assert "constants have no records" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

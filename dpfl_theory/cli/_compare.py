@@ -75,6 +75,10 @@ def compared(
             f"{source.found.name} does not say whose record each one is: name the column with --client-column, or "
             "split the records with --clients N (and --partition iid, shards or similarity)"
         )
+    if not isinstance(source, Source):  # the problem's records would stand for nobody's
+        if unit == "record":
+            raise InputError("--unit is 'record', and constants have no records: give --data, or leave --unit out")
+        unit = "client"
     problem = source.problem(numbers.get("clients"))
     n = problem.n
     if numbers.get("cohort", n) > n:
