@@ -166,7 +166,8 @@ def _lines(d: Mapping[str, Any]) -> Iterator[str]:
         if unit in d["would_help_by_unit"]:
             width = "dimensions" if data["source"] is None else "features (principal components)"
             yield would_help(d["would_help_by_unit"][unit], width)
-        yield rows[0]["why"]
+        for row in rows:
+            yield f"{row['name']}: {row['why']}"
         yield ""
     if len(d["advice_by_unit"]) > 1:
         yield (

@@ -18,8 +18,9 @@ from dpfl_theory.problems.base import Array, Problem
 from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.processes import spread
 from dpfl_theory.recommend.base import Document
+from dpfl_theory.recommend.causes import causes, told
 from dpfl_theory.recommend.measured import gap_at_start
-from dpfl_theory.recommend.search import Plan, measure, search
+from dpfl_theory.recommend.search import Plan, search
 from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
 
 __all__ = ["PROTECTED", "SURE", "UNITS", "compare"]
@@ -63,10 +64,10 @@ def compare(
         Plain data: ``start`` (the suboptimality at 0 and, for classes, the accuracy there); ``algorithms``, those that
         protect clients first, and of these the best, each with ``protects``, ``relation``, ``view``,
         ``hyperparameters``, ``mechanism`` (what was accounted for), ``epsilon`` (certified low and high),
-        ``suboptimality`` and ``accuracy`` (mean and standard error over lanes), ``without_noise``, ``why``;
-        ``recommended_by_unit``: the best one's name, or None where no algorithm's mean lies three standard errors below
-        the start, and ``advice_by_unit``; ``recommended`` and ``advice``: the first of these, for clients unless only
-        records are asked for; ``left_out``: algorithms that cannot be run here, and why.
+        ``suboptimality`` and ``accuracy`` (mean and standard error over lanes), ``causes`` of the suboptimality and
+        ``why``, a sentence of them; ``recommended_by_unit``: the best one's name, or None where no algorithm's mean
+        lies three standard errors below the start, and ``advice_by_unit``; ``recommended`` and ``advice``: the first of
+        these, for clients unless only records are asked for; ``left_out``: algorithms that cannot be run here, and why.
 
     Raises:
         InputError: for an unknown algorithm or unit, one that cannot be run here, or a budget that is out of range.
@@ -158,7 +159,7 @@ def _row(one: Tuned, start: float, seed: int, plan: Plan) -> dict[str, Any]:
     found = search(one, seed, plan)
     multiplier = one.multiplier(found.values)
     limits = one.spent(found.values, multiplier)
-    quiet = measure(one, [found.values], 8, seed + 103, noise=False)[0].mean
+    reasons = causes(one, found.values, found.mean, seed + 103)
     return {
         "name": one.name,
         "title": one.title,
@@ -174,21 +175,9 @@ def _row(one: Tuned, start: float, seed: int, plan: Plan) -> dict[str, Any]:
         "suboptimality": {"mean": found.mean, "error": found.error, "lanes": len(found.gaps)},
         "worse_than_start": float(np.mean(found.gaps >= start)),
         "accuracy": _accuracy(one.problem, found.final),
-        "without_noise": quiet,
-        "why": _why(found.mean, quiet, start),
+        "causes": [vars(cause) for cause in reasons],
+        "why": told(reasons, found.mean),
     }
-
-
-def _why(gap: float, quiet: float, start: float) -> str:
-    """Where the suboptimality comes from: the run without its noise tells the two apart."""
-    if not math.isfinite(gap):
-        return "Some runs diverge."
-    share = max(0.0, 1.0 - quiet / gap) if gap > 0.0 else 0.0
-    noise = f"the noise makes {share:.0%} of it"
-    if share >= 0.5:
-        return f"Of the suboptimality {noise}; the same run without noise ends at {quiet:.3g}."
-    cause = "too few or too short steps for this budget, clipping, and clients that differ, make the rest"
-    return f"Of the suboptimality {noise}; {cause}: without noise it is {quiet:.3g}."
 
 
 def _accuracy(problem: Problem, w: Array) -> Mapping[str, float] | None:

@@ -21,7 +21,7 @@ def drawn(document: Mapping[str, Any]) -> Figure:
     (dots, blue for the recommended algorithm), that of the same run without its noise (rings), and the start.
 
     >>> gap = {"mean": 0.1, "error": 0.01}
-    >>> row = {"name": "dp-fedavg", "protects": "client", "suboptimality": gap, "without_noise": 0.02}
+    >>> row = {"name": "dp-fedavg", "protects": "client", "suboptimality": gap, "causes": [{"without": 0.02}]}
     >>> budget = {"epsilon": 3.0, "delta": 1e-5}
     >>> document = {"algorithms": [row], "recommended_by_unit": {"client": "dp-fedavg"}, "budget": budget}
     >>> len(drawn({**document, "start": {"suboptimality": 0.7}}).axes)
@@ -38,7 +38,7 @@ def drawn(document: Mapping[str, Any]) -> Figure:
 def _panel(ax: Any, document: Mapping[str, Any], unit: str) -> None:
     rows = [row for row in document["algorithms"] if row["protects"] == unit][::-1]
     for k, row in enumerate(rows):
-        gap, quiet = row["suboptimality"], row["without_noise"]
+        gap, quiet = row["suboptimality"], next((cause["without"] for cause in row["causes"]), math.inf)
         best = row["name"] == document["recommended_by_unit"][unit]
         if math.isfinite(gap["mean"]):
             colour = style.CLIP if best else style.NEUTRAL

@@ -41,6 +41,9 @@ class _Fixed(Tuned):
     def iterations(self, values: Any) -> int:
         return self.like.iterations(self.chosen)
 
+    def placed(self, hyperparameters: Any) -> dict[str, float]:
+        return {}
+
     def algorithm(self, lanes: Mapping[str, Any]) -> Any:
         return self.like.algorithm(lanes)
 

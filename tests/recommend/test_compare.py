@@ -45,6 +45,20 @@ def test_points_and_values_are_one_another(name: str) -> None:
         assert 1 <= values["rounds"] <= one.most_rounds
 
 
+@every
+def test_hyperparameters_and_values_are_one_another(name: str) -> None:
+    one = tuned()[name](PROBLEM, BUDGET)
+    for point in np.random.default_rng(3).random((20, len(one.axes))):
+        values = one.values(point)
+        placed = one.placed(one.certified(values))
+        if name == "dp-scaffnew":  # T is a whole number of iterations
+            assert placed.pop("rounds") == pytest.approx(
+                values.pop("rounds"), rel=1.0 / one.iterations({**values, **one.values(point)})
+            )
+        assert placed == pytest.approx({key: values[key] for key in placed})
+        assert placed.keys() == values.keys()
+
+
 def test_axes_take_their_ends_and_their_values() -> None:
     assert Axis("x", (0.1, 10.0)).at(0.5) == pytest.approx(1.0)
     assert [Axis("x", (1, 5, 25), between=False).at(u) for u in (0.0, 0.34, 0.99, 1.0)] == [1, 5, 25, 25]
@@ -105,7 +119,8 @@ def test_a_comparison_says_what_to_take() -> None:
     for row in found["algorithms"]:
         assert row["epsilon"]["low"] <= row["epsilon"]["high"] <= BUDGET.epsilon
         assert row["vectors"] <= BUDGET.rounds
-        assert row["without_noise"] <= row["suboptimality"]["mean"] + 6 * row["suboptimality"]["error"]
+        assert sum(cause["share"] or 0.0 for cause in row["causes"]) == pytest.approx(1.0)
+        assert row["causes"][0]["without"] <= row["suboptimality"]["mean"] + 6 * row["suboptimality"]["error"]
     assert found["algorithms"][0]["accuracy"]["mean"] > found["start"]["accuracy"]["mean"]
 
 

@@ -110,6 +110,8 @@ class Tuned(ABC):
     """The hyper-parameter that is the noise."""
     vectors: ClassVar[int] = 1
     """How many vectors a client sends in a communication round."""
+    threshold: ClassVar[str | None] = None
+    """The hyper-parameter beyond which messages are clipped, None where they are bounded in another way."""
 
     def __init__(self, problem: Problem, budget: Budget) -> None:
         if budget.rounds < self.vectors:
@@ -153,6 +155,10 @@ class Tuned(ABC):
     @abstractmethod
     def hyperparameters(self, values: Values, noise_multiplier: float) -> dict[str, float]:
         """The algorithm's own hyper-parameters, noise included."""
+
+    @abstractmethod
+    def placed(self, hyperparameters: Values) -> dict[str, float]:
+        """The values of the axes that these hyper-parameters have, whether the axes reach that far or not."""
 
     @abstractmethod
     def algorithm(self, lanes: Mapping[str, Any]) -> Algorithm:

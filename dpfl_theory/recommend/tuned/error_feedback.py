@@ -64,6 +64,15 @@ class DPNormEC(_ErrorFeedback):
             **noise,
         }
 
+    def placed(self, hyperparameters: Values) -> dict[str, float]:
+        h = hyperparameters
+        return {
+            "rounds": h["rounds"],
+            "step": h["gamma"] / self._reach,
+            "memory_step": h["beta"] / self.slope,
+            "smoothing": h["alpha"] / self.slope,
+        }
+
     def algorithm(self, lanes: Mapping[str, Any]) -> Algorithm:
         return EF21(lanes["gamma"], SmoothedNormalise(lanes["alpha"]), lanes["beta"], True, lanes["sigma"])
 
@@ -74,6 +83,7 @@ class DPClip21(_ErrorFeedback):
     name = "dp-clip21"
     title = "DP-Clip21"
     source = "shulgin2025 Section 6"
+    threshold = "tau"
 
     def free(self) -> Sequence[Axis]:
         return (self._rounds, Axis("step", (1e-3, 100.0)), Axis("clip", (1e-4, 3.0)))
@@ -87,6 +97,10 @@ class DPClip21(_ErrorFeedback):
             "rounds": int(values["rounds"]),
             **noise,
         }
+
+    def placed(self, hyperparameters: Values) -> dict[str, float]:
+        h = hyperparameters
+        return {"rounds": h["rounds"], "step": h["gamma"] * self.smoothness, "clip": h["tau"] / self.slope}
 
     def algorithm(self, lanes: Mapping[str, Any]) -> Algorithm:
         return EF21(lanes["gamma"], Clip(lanes["tau"]), sigma=lanes["sigma"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from dpfl_theory.algorithms import FedAvg, TwoSidedFedAvg
 from dpfl_theory.algorithms.base import Algorithm
@@ -67,6 +67,16 @@ class _FedAvg(Tuned):
             **noise,
         }
 
+    def placed(self, hyperparameters: Values) -> dict[str, float]:
+        h = hyperparameters
+        return {
+            "local_steps": h["E"],
+            "rounds": h["rounds"],
+            "local_step": h["eta"] * self.smoothness,
+            "global_step": h["beta"] / h["eta"],
+            "clip": h["C"] / (h["E"] * self.slope),
+        }
+
 
 class DPFedAvg(_FedAvg):
     """das2022 Algorithm 1, option (i)."""
@@ -74,6 +84,7 @@ class DPFedAvg(_FedAvg):
     name = "dp-fedavg"
     title = "DP-FedAvg with clipping"
     source = "das2022 Algorithm 1 (i)"
+    threshold: ClassVar[str | None] = "C"
 
     def algorithm(self, lanes: Mapping[str, Any]) -> Algorithm:
         average = self._cohort.scheme == "poisson" and self.budget.view == "third-party"
@@ -98,6 +109,7 @@ class DPNormFedAvg(DPFedAvg):
     name = "dp-normfedavg"
     title = "DP-FedAvg with normalisation"
     source = "das2022 Algorithm 1 (ii)"
+    threshold = None
 
     def bounding(self, C: Any) -> Any:
         return Normalise(C)
@@ -109,6 +121,7 @@ class TwoSided(_FedAvg):
     name = "dp-fedavg-two-sided"
     title = "DP-FedAvg with two step sizes"
     source = "zhang2021 Algorithm 3"
+    threshold = "c"
     sampling = "fixed"
 
     def __init__(self, problem: Problem, budget: Budget) -> None:
@@ -128,6 +141,16 @@ class TwoSided(_FedAvg):
             "Q": int(steps),
             "rounds": int(values["rounds"]),
             "sigma": noise["sigma_of_one_message"],
+        }
+
+    def placed(self, hyperparameters: Values) -> dict[str, float]:
+        h = hyperparameters
+        return {
+            "local_steps": h["Q"],
+            "rounds": h["rounds"],
+            "local_step": h["eta_l"] * self.smoothness,
+            "global_step": h["eta_g"],
+            "clip": h["c"] / (h["Q"] * h["eta_l"] * self.slope),
         }
 
     def algorithm(self, lanes: Mapping[str, Any]) -> Algorithm:

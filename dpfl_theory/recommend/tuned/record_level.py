@@ -39,6 +39,7 @@ class _RecordLevel(Tuned):
     protects = "record"
     relation = "replace"
     noise = "sigma_g"
+    threshold = "C"
     described = "dp-fedavg-record"
     """The name of its mechanism."""
     noise_of_others = True
@@ -144,6 +145,16 @@ class _RecordLevel(Tuned):
             "sigma_g": noise_multiplier * self._alike(values),
         }
 
+    def placed(self, hyperparameters: Values) -> dict[str, float]:
+        h = hyperparameters
+        return {
+            "local_steps": h["K"],
+            "rounds": h["rounds"],
+            "local_step": h["eta_l"] * self.smoothness,
+            "global_step": h["eta_g"],
+            "clip": h["C"] / self.slope,
+        }
+
     def steps(self, values: Values) -> dict[str, float]:
         """The step sizes."""
         return {"eta_l": values["local_step"] / self.smoothness, "eta_g": values["global_step"]}
@@ -201,6 +212,15 @@ class DPSGDRecord(_RecordLevel):
 
     def share(self, values: Values) -> float:
         return values["share"]
+
+    def placed(self, hyperparameters: Values) -> dict[str, float]:
+        h = hyperparameters
+        return {
+            "share": h["s"],
+            "rounds": h["rounds"],
+            "step": h["eta"] * self.smoothness,
+            "clip": h["C"] / self.slope,
+        }
 
     def steps(self, values: Values) -> dict[str, float]:
         return {"eta": values["step"] / self.smoothness}

@@ -22,6 +22,7 @@ class DPScaffNew(Tuned):
     name = "dp-scaffnew"
     title = "DP-ScaffNew"
     source = "hou2023 Algorithm 2"
+    threshold = "C"
 
     def free(self) -> Sequence[Axis]:
         return (
@@ -47,6 +48,15 @@ class DPScaffNew(Tuned):
         C = values["clip"] * eta * self.slope / p
         noise = self.mechanism(values).with_(noise_multiplier=noise_multiplier).sigma(C)
         return {"eta": eta, "p": p, "C": C, "iterations": self.iterations(values), **noise}
+
+    def placed(self, hyperparameters: Values) -> dict[str, float]:
+        h = hyperparameters
+        return {
+            "probability": h["p"],
+            "rounds": h["iterations"] * h["p"],
+            "step": h["eta"] * self.smoothness,
+            "clip": h["C"] * h["p"] / (h["eta"] * self.slope),
+        }
 
     def algorithm(self, lanes: Mapping[str, Any]) -> Algorithm:
         return ScaffNew(lanes["eta"], float(lanes["p"]), lanes["C"], lanes["sigma"])

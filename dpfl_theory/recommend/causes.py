@@ -1,0 +1,101 @@
+"""Where a run's suboptimality comes from: its causes taken away one after another, each by a run without it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dpfl_theory.algorithms import simulate
+from dpfl_theory.recommend.tuned import Tuned
+
+__all__ = ["Cause", "causes", "told"]
+
+_LANES = 8
+_LONGER = 16
+"""Times as many rounds as the run has: what is left after them is not for lack of rounds."""
+_MOST = 10_000
+_UNBOUNDED = 1e150
+"""A threshold that no message reaches."""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One cause: its name, the suboptimality once it and those before it are gone [F], and the share of the whole that
+    went with it; None where the runs end higher without it, which stays then."""
+
+    name: str
+    without: float
+    share: float | None
+
+
+def causes(tuned: Tuned, values: Mapping[str, float], gap: float, seed: int) -> list[Cause]:
+    """What makes the suboptimality ``gap`` of a choice of values: the noise, cohorts, clipping, too few rounds, and
+    what is left without any of these. The shares add up to 1.
+
+    >>> from dpfl_theory.problems import make
+    >>> from dpfl_theory.recommend.tuned import Budget, tuned
+    >>> problem = make("logistic-synthetic", clients=4, dimension=2, records=10)
+    >>> one = tuned()["dp-fedavg"](problem, Budget(1.0, 1e-5, rounds=8))
+    >>> values = one.values([0.5] * len(one.axes))
+    >>> [cause.name for cause in causes(one, values, 0.5, 0)]
+    ['the noise', 'clipping', 'too few rounds', 'the rest']
+    """
+    if not math.isfinite(gap) or gap <= 0.0:
+        return []
+    one, lanes, rounds = tuned, tuned.certified(values), tuned.iterations(values)
+    found: list[Cause] = []
+    left = gap
+    for name, changed in _steps(tuned):
+        tried = changed(one, lanes, rounds)
+        ends = _mean(*tried, seed)
+        better = ends <= left
+        found.append(Cause(name, ends, (left - ends) / gap if better else None))
+        if better:
+            (one, lanes, rounds), left = tried, ends
+    return [*found, Cause("the rest", 0.0, left / gap)]
+
+
+State = tuple[Tuned, dict[str, float], int]
+
+
+def _steps(tuned: Tuned) -> Iterator[tuple[str, Callable[[Tuned, dict[str, float], int], State]]]:
+    """The causes that an algorithm's runs have, each with how it is taken away."""
+    yield "the noise", lambda one, lanes, rounds: (one, {**lanes, one.noise: 0.0}, rounds)
+    cohort, threshold = tuned.budget.cohort, tuned.threshold
+    if cohort is not None and cohort < tuned.problem.n:
+        everybody = replace(tuned.budget, cohort=None)
+        yield "cohorts", lambda one, lanes, rounds: (type(one)(one.problem, everybody), lanes, rounds)
+    if threshold is not None:
+        yield "clipping", lambda one, lanes, rounds: (one, {**lanes, threshold: _UNBOUNDED}, rounds)
+    yield "too few rounds", lambda one, lanes, rounds: (one, lanes, max(rounds, min(_LONGER * rounds, _MOST)))
+
+
+def _mean(one: Tuned, lanes: Mapping[str, Any], rounds: int, seed: int) -> float:
+    """The mean suboptimality after so many rounds, inf where a run diverges."""
+    with np.errstate(all="ignore"):
+        run = simulate(one.algorithm(lanes), one.problem, rounds, _LANES, seed, ("suboptimality",), device="cpu")
+    found = float(np.mean(run["suboptimality"].last))
+    return found if math.isfinite(found) else math.inf
+
+
+def told(found: list[Cause], gap: float) -> str:
+    """The causes in a sentence.
+
+    >>> told([Cause("the noise", 0.25, 0.75), Cause("clipping", 0.3, None), Cause("the rest", 0.0, 0.25)], 1.0)
+    'Of the suboptimality 1, 75% are from the noise, 25% from the rest; clipping helps.'
+    """
+    if not found:
+        return "Some runs diverge." if not math.isfinite(gap) else "Nothing is left of the suboptimality."
+    parts = [f"{cause.share:.0%} {'are ' * (k == 0)}from {cause.name}" for k, cause in enumerate(_large(found))]
+    helps = [cause.name for cause in found if cause.share is None]
+    helped = f"; {' and '.join(helps)} {'helps' if len(helps) == 1 else 'help'}" if helps else ""
+    return f"Of the suboptimality {gap:.3g}, {', '.join(parts)}{helped}."
+
+
+def _large(found: list[Cause]) -> list[Cause]:
+    large = [cause for cause in found if cause.share is not None and cause.share >= 0.005]
+    return sorted(large, key=lambda cause: -(cause.share or 0.0))
