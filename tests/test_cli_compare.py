@@ -52,7 +52,10 @@ def test_the_users_clients_are_the_clients(own: str, capsys: Output) -> None:
     assert all(row["epsilon"]["high"] <= 3.0 for row in told["algorithms"])
     assert main([*command, "--partition", "iid", "--clients", "5", "--unit", "client"]) == 0
     mixed = json.loads(capsys.readouterr().out)
-    assert mixed["data"]["heterogeneity"] < 0.5 * told["data"]["heterogeneity"]
+    other, own_ = (document["data"]["constants"]["heterogeneity"]["value"] for document in (mixed, told))
+    assert other < 0.5 * own_
+    assert told["data"]["constants"]["strong convexity"]["value"] is None  # without a ridge
+    assert told["data"]["constants"]["largest smoothness"]["kind"] == "eigenvalue"
 
 
 def test_the_table_names_data_budget_and_advice(own: str, capsys: Output) -> None:
@@ -67,7 +70,7 @@ def test_the_table_names_data_budget_and_advice(own: str, capsys: Output) -> Non
     assert "To protect each client's data take" in client
     assert "To protect single records take" in record
     assert "The two epsilons do not compare" in out
-    assert "Not private: the choice of algorithm" in out
+    assert "Not private: these numbers and the choice of algorithm" in out.split("algorithm  ")[0]
 
 
 def test_where_nothing_beats_the_start_the_smallest_changes_are_told(own: str, capsys: Output) -> None:
@@ -103,7 +106,7 @@ REFUSED = {
     ),
     "an option of one algorithm": (
         ["--data", "digits", "--epsilon", "1", "--delta", "1e-5", "--alpha", "1"],
-        "--alpha are for one --algorithm",
+        "--alpha can be given to a paper's rule only: name an --algorithm and take --rule printed",
     ),
     "a cohort": (
         ["--data", "breast-cancer", "--clients", "3", "--cohort", "4", "--epsilon", "1", "--delta", "1e-5"],
@@ -167,7 +170,7 @@ def test_all_missing_constants_are_named_at_once(capsys: Output) -> None:
 
 def test_the_rule_best_runs_one_algorithm(own: str, capsys: Output) -> None:
     budget = ["--epsilon", "3", "--delta", "1e-5", "--rounds", "16", "--format", "json"]
-    command = ["recommend", "--algorithm", "dp-norm-ec", "--rule", "best"]
+    command = ["recommend", "--algorithm", "dp-norm-ec"]
     assert main([*command, "--data", own, *budget]) == 0
     told = json.loads(capsys.readouterr().out)
     assert [row["name"] for row in told["algorithms"]] == ["dp-norm-ec"]
@@ -176,7 +179,7 @@ def test_the_rule_best_runs_one_algorithm(own: str, capsys: Output) -> None:
     (alone,) = (row for row in every["algorithms"] if row["name"] == "dp-norm-ec")
     assert told["algorithms"] == [alone]
     assert main([*command, "--data", own, "--alpha", "1", *budget]) == 2
-    assert "--alpha belong to the papers' rules" in capsys.readouterr().err
+    assert "--alpha can be given to a paper's rule only: take --rule printed" in capsys.readouterr().err
     assert main([*command, "--epsilon", "3"]) == 2
     assert "--rule best runs dp-norm-ec on data: give --data and --delta (or constants" in capsys.readouterr().err
 

@@ -34,9 +34,9 @@ CONTRACT = {
 CONTRACT["dp-normfedavg"] = CONTRACT["dp-fedavg"]
 
 
-def arguments(algorithm: str, inputs: dict[str, Any]) -> list[str]:
+def arguments(algorithm: str, inputs: dict[str, Any], rule: str = "printed") -> list[str]:
     given = [text for name, value in inputs.items() for text in (option(name), str(value))]
-    return ["recommend", "--algorithm", algorithm, *given]
+    return ["recommend", "--algorithm", algorithm, "--rule", rule, *given]
 
 
 def refused(capsys: Output, *command: str) -> str:
@@ -51,17 +51,17 @@ def refused(capsys: Output, *command: str) -> str:
 
 @pytest.mark.parametrize("algorithm", sorted(INPUTS))
 def test_json_is_the_packages_answer(capsys: Output, algorithm: str) -> None:
-    assert main([*arguments(algorithm, INPUTS[algorithm]), "--rule", "printed", "--format", "json"]) == 0
+    assert main([*arguments(algorithm, INPUTS[algorithm]), "--format", "json"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
-    expected = recommend(algorithm, **INPUTS[algorithm])
+    expected = recommend(algorithm, "printed", **INPUTS[algorithm])
     assert json.loads(out) == {**json.loads(as_options(json.dumps(expected))), "schema": "dpfl-theory/1"}
 
 
 @pytest.mark.parametrize("algorithm", sorted(INPUTS))
 def test_the_least_bound(capsys: Output, monkeypatch: pytest.MonkeyPatch, algorithm: str) -> None:
     monkeypatch.setattr(_answer, "QUIET_SECONDS", 600.0)
-    command = [*arguments(algorithm, INPUTS[algorithm]), "--rule", "bound-optimal"]
+    command = arguments(algorithm, INPUTS[algorithm], "bound-optimal")
     assert main([*command, "--format", "json"]) == 0
     expected = recommend(algorithm, "bound-optimal", **INPUTS[algorithm])
     found = json.loads(capsys.readouterr().out)
@@ -78,7 +78,7 @@ def test_the_least_bound(capsys: Output, monkeypatch: pytest.MonkeyPatch, algori
 
 
 def test_every_missing_option_is_named_at_once(capsys: Output) -> None:
-    err = refused(capsys, "recommend", "--algorithm", "dp-fedavg", "--epsilon", "3")
+    err = refused(capsys, "recommend", "--algorithm", "dp-fedavg", "--rule", "printed", "--epsilon", "3")
     for name in CONTRACT["dp-fedavg"].split():
         if name not in ("gamma", "epsilon"):
             assert f"--{name}" in err
@@ -94,7 +94,7 @@ def test_data_in_place_of_constants(capsys: Output, monkeypatch: pytest.MonkeyPa
     assert main([*command, "--format", "json"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
-    expected = recommend("dp-scaffnew", **FROM_DATA, **shape)
+    expected = recommend("dp-scaffnew", "printed", **FROM_DATA, **shape)
     assert json.loads(out) == {**json.loads(as_options(json.dumps(expected))), "schema": "dpfl-theory/1"}
     assert main(command) == 0
     flat = " ".join(capsys.readouterr().out.split())
@@ -148,7 +148,7 @@ def test_text_tells_what_and_why(capsys: Output, algorithm: str) -> None:
     out, err = capsys.readouterr()
     assert err == ""
     assert max(len(line) for line in out.splitlines()) <= 110
-    found = recommend(algorithm, **INPUTS[algorithm])
+    found = recommend(algorithm, "printed", **INPUTS[algorithm])
     flat = " ".join(out.split())
     assert found["certificate"]["reason"] in flat
     for cited in found["certificate"]["statements"]:
@@ -180,19 +180,42 @@ def test_output_goes_to_a_file(capsys: Output, tmp_path: Path) -> None:
     ("command", "told"),
     [
         (["--algorithm", "dp-scafnew"], "did you mean 'dp-scaffnew'?"),
-        (["--algorithm", "dp-scaffnew"], "dp-scaffnew needs --clients: give the number of clients N"),
-        (["--algorithm", "dp-scaffnew", "--users", "3"], "dp-scaffnew takes no --users: it takes --clients, --dim,"),
-        (["--algorithm", "dp-scaffnew", "--clients", "many"], "--clients is 'many': give a number"),
-        (["--algorithm", "dp-scaffnew", "--clients", "2.5"], "--clients is 2.5: give a whole number of at least 1"),
-        (["--algorithm", "dp-scaffnew", "--clients", "nan"], "--clients is 'nan': give a number"),
         (
-            ["--algorithm", "dp-scaffnew", "--ridge", "1"],
+            ["--rule", "printed", "--algorithm", "dp-scaffnew"],
+            "dp-scaffnew needs --clients: give the number of clients N",
+        ),
+        (
+            ["--rule", "printed", "--algorithm", "dp-scaffnew", "--users", "3"],
+            "dp-scaffnew takes no --users: it takes --clients, --dim,",
+        ),
+        (
+            ["--rule", "printed", "--algorithm", "dp-scaffnew", "--clients", "many"],
+            "--clients is 'many': give a number",
+        ),
+        (
+            ["--rule", "printed", "--algorithm", "dp-scaffnew", "--clients", "2.5"],
+            "--clients is 2.5: give a whole number of at least 1",
+        ),
+        (["--rule", "printed", "--algorithm", "dp-scaffnew", "--clients", "nan"], "--clients is 'nan': give a number"),
+        (
+            ["--rule", "printed", "--algorithm", "dp-scaffnew", "--ridge", "1"],
             "--ridge is for a problem that is made of data: give --data too",
         ),
-        (["--algorithm", "dp-scaffnew", "--data", "digits", "--ridge", "much"], "--ridge is 'much': give a number"),
-        (["--algorithm", "dp-scaffnew", "--data", "digits"], "dp-scaffnew needs --clip: give the clipping threshold"),
-        (["--algorithm", "dp-scaffnew", "--format", "yaml"], "format 'yaml'"),
+        (
+            ["--rule", "printed", "--algorithm", "dp-scaffnew", "--data", "digits", "--ridge", "much"],
+            "--ridge is 'much': give a number",
+        ),
+        (
+            ["--rule", "printed", "--algorithm", "dp-scaffnew", "--data", "digits"],
+            "dp-scaffnew needs --clip: give the clipping threshold",
+        ),
+        (["--rule", "printed", "--algorithm", "dp-scaffnew", "--format", "yaml"], "format 'yaml'"),
         (["--algorithm", "dp-scaffnew", "--rule", "worst"], "unknown rule 'worst'"),
+        (["--rule", "printed"], "--rule is 'printed', which is one algorithm's: name an --algorithm"),
+        (
+            ["--algorithm", "dp-scaffnew", "--epsilon", "1", "--clip", "1"],
+            "--clip can be given to a paper's rule only: take --rule printed",
+        ),
         ([], "give --data and --epsilon and --delta (or constants: --clients, --dim, --smoothness, --distance)"),
     ],
 )

@@ -1,132 +1,24 @@
-"""`recommend` without an algorithm: all private ones on the user's data or constants, as a table."""
+"""A comparison of private algorithms as text and as a picture."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dpfl_theory.cli._recommend import number
+from dpfl_theory.cli._recommend import certificate, number
 from dpfl_theory.console import option, say, write
 from dpfl_theory.errors import InputError
 
-if TYPE_CHECKING:
-    from dpfl_theory.recommend.data import Source
-    from dpfl_theory.recommend.from_constants import Constants
-    from dpfl_theory.recommend.tuned import Budget
-
-__all__ = ["as_text", "asked", "compared", "constants_of"]
-
-_NEEDED = {"epsilon": "positive", "delta": "probability"}
-_MAY = {"rounds": "count", "cohort": "positive", "clients": "count"}
-_CONSTANTS = {"clients": "count", "dim": "count", "smoothness": "positive", "distance": "positive"}
-_MORE_CONSTANTS = {"strong_convexity": "nonnegative", "lipschitz": "positive", "heterogeneity": "nonnegative"}
+__all__ = ["as_text", "draw", "kind_of", "numbers"]
 
 
-def asked(given: Mapping[str, str | None], data: str | None, algorithm: str | None = None) -> dict[str, Any]:
-    """The numbers that a comparison takes, as given; InputError naming all that is missing or does not belong.
+def numbers(given: Mapping[str, str | None]) -> dict[str, Any]:
+    """The inputs as numbers; those that no comparison takes stay as they are, and are refused by it."""
+    from dpfl_theory.recommend.best import KINDS
 
-    Without data they are the constants of a problem too. algorithm: the only one that is to be run.
-    """
-    runs = "without --algorithm all are compared" if algorithm is None else f"--rule best runs {algorithm}"
-    other = "name an --algorithm" if algorithm is None else "take --rule printed or bound-optimal"
     there = {name: text for name, text in given.items() if text is not None}
-    constants = {} if data is not None else _CONSTANTS | _MORE_CONSTANTS
-    known = _NEEDED | _MAY | constants
-    missing = [name for name in (*_NEEDED, *([] if data is not None else _CONSTANTS)) if name not in there]
-    if missing:
-        if data is None and not set(there) & {*_CONSTANTS, *_MORE_CONSTANTS}:
-            wanted = ["--data", *(option(name) for name in _NEEDED if name not in there)]
-            raise InputError(
-                f"{runs} on data: give {' and '.join(wanted)} (or constants: {', '.join(map(option, _CONSTANTS))}), or "
-                f"{other}"
-            )
-        raise InputError(f"{runs}: give {' and '.join(map(option, missing))} too")
-    strange = [option(name) for name in there if name not in known]
-    if strange:
-        told = "are for one --algorithm: name it" if algorithm is None else "belong to the papers' rules: " + other
-        raise InputError(f"{', '.join(strange)} {told}, or leave them out")
-    return {name: number(option(name), text, known[name]) for name, text in there.items()}
-
-
-def constants_of(numbers: Mapping[str, Any]) -> Constants:
-    """The constants among the numbers."""
-    from dpfl_theory.recommend.from_constants import Constants
-
-    return Constants(**{name: numbers[name] for name in (*_CONSTANTS, *_MORE_CONSTANTS) if name in numbers})
-
-
-def compared(
-    source: Source | Constants,
-    numbers: Mapping[str, Any],
-    seed: int,
-    unit: str = "all",
-    jobs: int = 1,
-    progress: Callable[[float, str], None] | None = None,
-    algorithms: Sequence[str] = (),
-) -> dict[str, Any]:
-    """The comparison's document, with what the data are; algorithms: those alone."""
-    from dpfl_theory.recommend.compare import compare
-    from dpfl_theory.recommend.data import Source
-    from dpfl_theory.recommend.tuned import Budget
-
-    if isinstance(source, Source) and not source.own_clients and numbers.get("clients") is None:
-        raise InputError(
-            f"{source.found.name} does not say whose record each one is: name the column with --client-column, or "
-            "split the records with --clients N (and --partition iid, shards or similarity)"
-        )
-    if not isinstance(source, Source):  # the problem's records would stand for nobody's
-        if unit == "record":
-            raise InputError("--unit is 'record', and constants have no records: give --data, or leave --unit out")
-        unit = "client"
-    problem = source.problem(numbers.get("clients"))
-    n = problem.n
-    if numbers.get("cohort", n) > n:
-        raise InputError(f"--cohort is {numbers['cohort']:g}: there are {n} clients; give at most that")
-    budget = Budget(numbers["epsilon"], numbers["delta"], int(numbers.get("rounds", 500)), cohort=numbers.get("cohort"))
-    found = compare(problem, budget, algorithms=algorithms, unit=unit, seed=seed, jobs=jobs, progress=progress)
-    found["would_help_by_unit"] = _would_help(found, source, numbers.get("clients"), budget, seed)
-    found["data"] = _of_data(source, problem) if isinstance(source, Source) else _of_constants(source, problem)
-    return found
-
-
-def _of_data(source: Source, problem: Any) -> dict[str, Any]:
-    """What the data are."""
-    c = problem.constants
-    sizes = [int(b - a) for a, b in zip(problem.data.offsets[:-1], problem.data.offsets[1:])]
-    return {
-        "source": source.data,
-        "problem": problem.name,
-        "clients": problem.n,
-        "records": len(problem.data.y),
-        "records_of_a_client": [min(sizes), max(sizes)],
-        "features": problem.data.x.shape[1],
-        "partition": "own" if source.own_clients else source.partition or "iid",
-        "ridge": source.ridge,
-        "smoothness": c.L_max,
-        "heterogeneity": None if c.f_i_at_star is None else float(c.delta_i_star.mean()),
-        "not_private": "the choice of algorithm and hyper-parameters looks at the data, and spends no epsilon",
-    }
-
-
-def _of_constants(source: Constants, problem: Any) -> dict[str, Any]:
-    """What problem stands for the constants."""
-    told = "what was measured is this problem's; another one with these constants may do better or worse"
-    return {"source": None, "problem": problem.name, **vars(source), "stands_for": told}
-
-
-def _would_help(
-    found: Mapping[str, Any], source: Source | Constants, clients: int | None, budget: Budget, seed: int
-) -> dict[str, dict[str, Any]]:
-    """For each unit of privacy for which nothing beats the start: what would, for its best algorithm."""
-    from dpfl_theory.recommend.advice import changes
-
-    helps = {}
-    for unit, name in found["recommended_by_unit"].items():
-        if name is None:
-            best = next(row["name"] for row in found["algorithms"] if row["protects"] == unit)
-            helps[unit] = changes(source, clients, budget, best, seed)
-    return helps
+    return {name: number(option(name), text, KINDS[name]) if name in KINDS else text for name, text in there.items()}
 
 
 def kind_of(picture: Path | None) -> str:
@@ -176,23 +68,25 @@ def _lines(d: Mapping[str, Any]) -> Iterator[str]:
         )
     for left in d["left_out"]:
         yield f"{left['name']} is left out: {left['why']}."
-    if "not_private" in data:
-        yield f"Not private: {data['not_private']}."
 
 
 def _data_lines(data: Mapping[str, Any]) -> Iterator[str]:
-    """The data, or the problem that stands for constants."""
-    het = data["heterogeneity"]
-    shown = "-" if het is None else f"{het:.3g}"
+    """The data, or the problem that stands for constants, and what is known of it."""
     if data["source"] is None:
-        yield f"{data['problem']}: {data['clients']} clients in {data['dim']} dimensions, heterogeneity {shown}"
+        yield f"{data['problem']}: {data['clients']} clients in {data['dim']} dimensions"
         yield f"These constants stand for many problems: {data['stands_for']}."
-        return
-    low, high = data["records_of_a_client"]
-    yield f"{data['problem']}: {data['records']} records, {data['features']} features, bias included"
-    whose = "named by the data" if data["partition"] == "own" else f"split {data['partition']}"
-    yield f"{data['clients']} clients ({whose}), {low} to {high} records each"
-    yield f"L = {data['smoothness']:.4g}, heterogeneity {shown}, ridge {data['ridge']:g}"
+    else:
+        low, high = data["records_of_a_client"]
+        yield f"{data['problem']}: {data['records']} records, {data['features']} features, bias included"
+        whose = "named by the data" if data["partition"] == "own" else f"split {data['partition']}"
+        yield f"{data['clients']} clients ({whose}), {low} to {high} records each, ridge {data['ridge']:g}"
+    for c in data["constants"].values():
+        if c["value"] is None:
+            yield f"  {'-':>9}  {c['meaning']}: {c['text']}"
+        else:
+            yield f"  {c['value']:9.4g}  {c['meaning']} ({certificate(c)})"
+    if "not_private" in data:
+        yield f"Not private: {data['not_private']}."
 
 
 def _group(rows: Sequence[Mapping[str, Any]], budget: Mapping[str, Any]) -> Iterator[str]:

@@ -15,7 +15,7 @@ from dpfl_theory.console import as_options, option
 from dpfl_theory.errors import InputError
 from dpfl_theory.recommend import Setting
 
-__all__ = ["as_text", "number", "parsed", "with_inputs"]
+__all__ = ["as_text", "certificate", "number", "parsed", "with_inputs"]
 
 METAVARS = {"count": "N", "word": "WORD"}
 APART = (
@@ -93,6 +93,16 @@ def number(option: str, text: str, kind: str) -> int | float:
     return int(value) if kind == "count" and value.is_integer() else value
 
 
+def certificate(constant: Mapping[str, Any]) -> str:
+    """How a constant of the data is known.
+
+    >>> certificate({"kind": "eigenvalue", "error": 2e-15}), certificate({"kind": "computed", "error": None})
+    ('eigenvalue, error at most 2e-15', 'computed, nothing bounds its error')
+    """
+    error = constant["error"]
+    return f"{constant['kind']}, {'nothing bounds its error' if error is None else f'error at most {error:.1g}'}"
+
+
 def as_text(document: Mapping[str, Any]) -> str:
     """Lines of a name and what is recommended, then why."""
     return laid_out(list(_rows(document)))
@@ -117,7 +127,7 @@ def _rows(d: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         made = f"{d['data']['problem']}, {d['data']['records']} records, {d['data']['partition']} among "
         yield "data", f"{made}{d['data']['clients']} clients, ridge {d['data']['ridge']:g}, start 0"
     for name, c in d.get("data", {}).get("constants", {}).items():
-        yield "input", f"{option(name)} {_shown(c['value'])} ({c['kind']}, error at most {c['error']:.1g}): {c['text']}"
+        yield "input", f"{option(name)} {_shown(c['value'])} ({certificate(c)}): {c['text']}"
     for name, value in d.get("unrounded", {}).items():
         yield "unrounded", f"{name.replace('_', ' ')} {_shown(value)}"
     said = d["certificate"]

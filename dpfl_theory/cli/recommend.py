@@ -13,16 +13,12 @@ from dpfl_theory.cli._options import Format, Jobs, parse_jobs
 from dpfl_theory.cli._recommend import as_text, number, parsed, with_inputs
 from dpfl_theory.console import Progress, as_options, choice, emit, say, writable, write
 from dpfl_theory.errors import InputError
-from dpfl_theory.recommend import get, rules, settings
+from dpfl_theory.recommend import BEST, get, rules, settings
 from dpfl_theory.recommend import recommend as recommended
 
 app = typer.Typer()
 KNOWN = settings()
-BEST = "best"
-"""The rule that no formula gives."""
-_BEST = (
-    f"{BEST}: the hyper-parameters that runs with certified noise find best, as in the comparison, for one algorithm"
-)
+_BEST = f"{BEST} (default): the hyper-parameters that runs with certified noise find best"
 
 
 @app.command(context_settings={"max_content_width": 110})
@@ -59,7 +55,7 @@ def recommend(
         typer.Option(
             metavar="R", help=f"{'; '.join(f'{rule.name}: {rule.text}' for rule in rules().values())}; {_BEST}."
         ),
-    ] = "printed",
+    ] = BEST,
     figure: Annotated[
         str | None, typer.Option(metavar="FILE", help="Draw the comparison to this PNG or SVG file too.")
     ] = None,
@@ -67,20 +63,21 @@ def recommend(
     output: Annotated[str | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.")] = None,
     **given: str | None,
 ) -> None:
-    """Recommend hyper-parameters for a problem's constants and a budget, or compare all private algorithms on data.
+    """Recommend hyper-parameters for a privacy budget, from your data or a problem's constants.
 
-    With an algorithm they are its paper's, with the bound that holds for them and the reason why, or, by --rule
-    bound-optimal, those with the least bound; without one they are those that runs with certified noise find best,
-    within as many vectors of each client as --rounds says (500), for the protection of each client's data and for that
-    of single records. For example:
+    They are those that runs with certified noise find best, within as many vectors of each client as --rounds says
+    (500): of one algorithm, or of all private ones compared, for the protection of each client's data and for that of
+    single records. By --rule printed they are the algorithm's paper's, with the bound that holds for them and the
+    reason why, by --rule bound-optimal those with the least bound. For example:
 
     \b
       dpfl-theory recommend --data my.csv --epsilon 3 --delta 1e-5
       dpfl-theory recommend --clients 50 --dim 10 --smoothness 1 --distance 3 --epsilon 3 --delta 1e-5
-      dpfl-theory recommend --algorithm dp-scaffnew --clients 10 --dim 20 \\
+      dpfl-theory recommend --algorithm dp-fedavg --data breast-cancer --clients 20 --epsilon 3 --delta 1e-5
+      dpfl-theory recommend --algorithm dp-scaffnew --rule printed --clients 10 --dim 20 \\
         --smoothness 1 --strong-convexity 0.05 --distance 300 \\
         --gradient-norm-at-optimum 0 --clip 1 --epsilon 8 --delta 1e-5 --constant 4
-      dpfl-theory recommend --algorithm dp-scaffnew --data breast-cancer --ridge 0.1 \\
+      dpfl-theory recommend --algorithm dp-scaffnew --rule bound-optimal --data breast-cancer --ridge 0.1 \\
         --clip 0.01 --epsilon 8 --delta 1e-5 --constant 4
     """
     from dpfl_theory.cli._answer import busy
@@ -97,33 +94,27 @@ def recommend(
         )
         if text is not None
     }
-    if algorithm is None or rule == BEST:
+    words: dict[str, Any] = {"partition": partition, "label_column": label_column, "client_column": client_column}
+    if rule == BEST:
         from dpfl_theory.cli import _compare
         from dpfl_theory.kernels.threads import usable_cores
-        from dpfl_theory.recommend.data import Source
 
         kind = _compare.kind_of(picture)
-        numbers = _compare.asked(given, data, algorithm)
-        source: Any = (
-            _compare.constants_of(numbers)
-            if data is None
-            else Source(data, **shape, partition=partition, label=label_column, client=client_column)
-        )
-        chosen_seed = 0 if seed is None else number("--seed", seed, "count")
+        how: dict[str, Any] = {
+            "unit": unit,
+            "seed": 0 if seed is None else int(number("--seed", seed, "count")),
+            "jobs": parse_jobs(jobs) or usable_cores(),
+        }
         with Progress("recommend") as progress:
-            document = _compare.compared(
-                source,
-                numbers,
-                int(chosen_seed),
-                unit or "all",
-                parse_jobs(jobs) or usable_cores(),
-                progress,
-                () if algorithm is None else (algorithm,),
+            document = recommended(
+                algorithm, data=data, **shape, **words, **how, **_compare.numbers(given), progress=progress
             )
         if picture is not None:
             _compare.draw(document, picture, kind)
         _give(document, form, _compare.as_text, target, f"{len(document['algorithms'])} algorithms compared")
         return
+    if algorithm is None:
+        raise InputError(f"--rule is {rule!r}, which is one algorithm's: name an --algorithm, or take --rule {BEST}")
     if picture is not None:
         raise InputError("--figure draws a comparison: leave --algorithm out, or take --rule best")
     inputs = parsed(get(algorithm), given)
@@ -134,8 +125,7 @@ def recommend(
     }
     doing = ", then ".join(what for what, needed in slow.items() if needed)
     with busy("recommend", doing) if doing else contextlib.nullcontext():
-        inputs |= {"label_column": label_column, "client_column": client_column}
-        document = recommended(algorithm, rule, data=data, partition=partition, **shape, **inputs)
+        document = recommended(algorithm, rule, data=data, unit=unit, **words, **shape, **inputs)
     _give(document, form, as_text, target, f"{algorithm}, rule {rule}")
 
 

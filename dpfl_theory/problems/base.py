@@ -31,7 +31,8 @@ class Certificate:
     """Why a constant may be trusted.
 
     kind: how it was obtained: ``closed-form``, ``eigenvalue``, ``norm-bound`` (an upper bound, perhaps not the
-        smallest), ``strong-convexity`` or ``duality-gap`` (for minimal values), ``linear-program``, ``not-attained``.
+        smallest), ``strong-convexity`` or ``duality-gap`` (for minimal values), ``self-concordance`` (for minimisers of
+        logistic losses), ``linear-program``, ``not-attained``.
     error: a bound on ``|stated - true|`` in the constant's own unit; for ``norm-bound`` 0, since any upper bound
     serves. text: one sentence a reader can check.
     """

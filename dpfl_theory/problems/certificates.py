@@ -13,6 +13,7 @@ from dpfl_theory.kernels.linear import LinearData
 from dpfl_theory.problems.base import Array, Certificate, Constants
 from dpfl_theory.problems.minimise import Minimum, minimise
 from dpfl_theory.problems.risk import client_risk, global_risk
+from dpfl_theory.problems.self_concordance import near_minimiser
 from dpfl_theory.problems.smoothness import lipschitz, spectral
 
 __all__ = ["linear_constants"]
@@ -79,6 +80,8 @@ def _constants(data: LinearData) -> Constants:
     elif curvature.mu_f > 0.0:
         text = "||w - w*|| <= ||grad f(w)|| / mu_f"
         certificates["w_star"] = Certificate("strong-convexity", best.gradient_norm / curvature.mu_f, text)
+    elif near := near_minimiser(global_risk(data), best.w, best.gradient_norm):
+        certificates["w_star"] = near
     points = [m.w for m in minima if m.w is not None]
     return Constants(
         L_i=curvature.L_i,

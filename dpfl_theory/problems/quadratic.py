@@ -117,6 +117,11 @@ class Quadratic(Problem):
             certificates={
                 "L_i": Certificate("eigenvalue", 1e-14 * float(L_i.max()), f"L_i is the {eigen} of Q_i"),
                 "L_f": Certificate("eigenvalue", 1e-13 * largest, "L_f is the largest eigenvalue of the mean matrix"),
+                "mu_i": Certificate(
+                    "eigenvalue",
+                    1e-14 * float(L_i.max()),
+                    "mu_i is the smallest eigenvalue of the stored spectrum of Q_i",
+                ),
                 "mu_f": Certificate(
                     "eigenvalue", 1e-13 * largest, "mu_f is the smallest eigenvalue of the mean matrix"
                 ),

@@ -14,7 +14,7 @@ from dpfl_theory.errors import InputError
 if TYPE_CHECKING:
     from dpfl_theory.recommend.optimum import Optimum
 
-__all__ = ["Document", "Setting", "calibration", "finite", "named", "parameter"]
+__all__ = ["Document", "Setting", "calibration", "finite", "fits", "named", "parameter"]
 
 Document = dict[str, Any]
 """Plain data, ready for JSON."""
@@ -112,7 +112,7 @@ class Setting(ABC):
             if said["kind"] == "word":
                 if value not in said["choices"]:
                     found.append(f"{named(f.name)} is {value!r}: choose one of {', '.join(said['choices'])}")
-            elif not _fits(value, said["kind"]):
+            elif not fits(value, said["kind"]):
                 found.append(f"{named(f.name)} is {value!r}: give {NEEDS[said['kind']]}")
         if cls.paper_noise_only and given.get("calibration") == "accountant":
             found.append(
@@ -192,7 +192,12 @@ class Setting(ABC):
         return f"{named(name)} is {getattr(self, name)!r}: {why}; {remedy}"
 
 
-def _fits(value: Any, kind: str) -> bool:
+def fits(value: Any, kind: str) -> bool:
+    """Whether a value is a number as its kind (`NEEDS`) asks for.
+
+    >>> fits(3, "count"), fits(0.5, "count"), fits(0, "nonnegative"), fits(True, "positive")
+    (True, False, True, False)
+    """
     if isinstance(value, bool) or not isinstance(value, Real) or not abs(float(value)) <= LARGEST:
         return False
     number = float(value)

@@ -20,6 +20,13 @@ _LONGER = 16
 _MOST = 10_000
 _UNBOUNDED = 1e150
 """A threshold that no message reaches."""
+_GOOD = {
+    "the noise": "the noise does no harm",
+    "cohorts": "more clients in a round do no good",
+    "clipping": "clipping does good",
+    "too few rounds": "more rounds do no good",
+}
+"""What is said of a cause without which runs end higher."""
 
 
 @dataclass(frozen=True)
@@ -86,13 +93,13 @@ def told(found: list[Cause], gap: float) -> str:
     """The causes in a sentence.
 
     >>> told([Cause("the noise", 0.25, 0.75), Cause("clipping", 0.3, None), Cause("the rest", 0.0, 0.25)], 1.0)
-    'Of the suboptimality 1, 75% are from the noise, 25% from the rest; clipping helps.'
+    'Of the suboptimality 1, 75% are from the noise, 25% from the rest; clipping does good.'
     """
     if not found:
         return "Some runs diverge." if not math.isfinite(gap) else "Nothing is left of the suboptimality."
     parts = [f"{cause.share:.0%} {'are ' * (k == 0)}from {cause.name}" for k, cause in enumerate(_large(found))]
-    helps = [cause.name for cause in found if cause.share is None]
-    helped = f"; {' and '.join(helps)} {'helps' if len(helps) == 1 else 'help'}" if helps else ""
+    good = [_GOOD[cause.name] for cause in found if cause.share is None]
+    helped = f"; {' and '.join(good)}" if good else ""
     return f"Of the suboptimality {gap:.3g}, {', '.join(parts)}{helped}."
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.errors import InputError
+from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.problems.base import Array, Problem
 from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.processes import spread
@@ -113,7 +113,7 @@ def _chosen(
         raise InputError(f"the unit of privacy is {unit!r}: choose one of {', '.join(UNITS)} or all")
     for name in names:
         if name not in known:
-            raise InputError(f"algorithm {name!r} has no search: choose one of {', '.join(known)}")
+            raise unknown_name("algorithm", name, known)
     chosen: list[Tuned] = []
     left_out: list[Mapping[str, str]] = []
     for name in names or known:

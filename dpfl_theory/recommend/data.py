@@ -7,6 +7,8 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems import logistic, softmax
 from dpfl_theory.problems.data import Dataset, load
@@ -14,9 +16,9 @@ from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.problems.partition import natural_groups
 from dpfl_theory.problems.partition import partition as split
 from dpfl_theory.recommend.base import Document, Setting, named
-from dpfl_theory.recommend.measured import MEASURES, Absent, measures_of
+from dpfl_theory.recommend.measured import MEASURES, Absent, constants_of, measures_of
 
-__all__ = ["Source", "measure"]
+__all__ = ["Source", "measure", "report"]
 
 CLIENTS = 10
 
@@ -87,6 +89,25 @@ class Source:
         return softmax.from_data(found, parts, self.ridge, f"softmax regression on {found.name}")
 
 
+def report(source: Source, problem: LinearModel) -> Document:
+    """What the data are: how many clients, records and features, the problem's constants with their certificates, and
+    what of all this is not private."""
+    sizes = np.diff(problem.data.offsets)
+    return {
+        "source": str(source.data),
+        "problem": problem.name,
+        "clients": problem.n,
+        "records": len(problem.data.y),
+        "records_of_a_client": [int(sizes.min()), int(sizes.max())],
+        "features": int(problem.data.x.shape[1]),
+        "partition": "own" if source.own_clients else source.partition or "iid",
+        "ridge": source.ridge,
+        "constants": constants_of(problem),
+        "not_private": "these numbers and the choice of algorithm and hyper-parameters look at the data, and spend no "
+        "epsilon",
+    }
+
+
 def _told(
     kind: type[Setting], source: Source, clients: int | None, given: Mapping[str, Any], names: list[str], absent: Absent
 ) -> str:
@@ -125,10 +146,7 @@ def measure(kind: type[Setting], source: Source, given: Mapping[str, Any]) -> tu
         absences.setdefault(absent.why, ([], absent))[0].append(name)
     if absences:
         raise InputError("; and ".join(_told(kind, source, clients, given, *a) for a in absences.values()))
-    constants = {
-        name: {"value": m.value, "kind": m.certificate.kind, "error": m.certificate.error, "text": m.certificate.text}
-        for name, m in found.items()
-    }
+    constants = {name: m.describe() for name, m in found.items()}
     return {**given, **{name: m.value for name, m in found.items()}}, {
         "source": str(source.data),
         "problem": problem.name,

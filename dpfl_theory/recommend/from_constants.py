@@ -15,6 +15,8 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array, Problem
 from dpfl_theory.problems.linear_model import LinearModel, linear_data
 from dpfl_theory.problems.quadratic import Quadratic, from_matrices
+from dpfl_theory.recommend.base import Document
+from dpfl_theory.recommend.measured import constants_of
 
 __all__ = ["Constants"]
 
@@ -89,6 +91,12 @@ class Constants:
         if self.lipschitz is not None:
             return _huber(w_star, apart, L, self.lipschitz, apart_by)
         return _quadratics(w_star, apart, L, mu if mu > 0.0 else _FLATTEST * L, apart_by)
+
+    def report(self, problem: Problem) -> Document:
+        """What problem stands for the constants."""
+        told = "what was measured is this problem's; another one with these constants may do better or worse"
+        known = {"clients": problem.n, "dim": problem.d, "constants": constants_of(problem)}
+        return {"source": None, "problem": problem.name, **vars(self), **known, "stands_for": told}
 
 
 def _quadratics(w_star: Array, apart: Array, L: float, least: float, heterogeneity: float) -> Quadratic:

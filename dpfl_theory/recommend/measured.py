@@ -14,9 +14,9 @@ import numpy as np
 
 from dpfl_theory.problems.base import Array, Certificate, Problem
 from dpfl_theory.problems.linear_model import LinearModel
-from dpfl_theory.recommend.base import Setting
+from dpfl_theory.recommend.base import Document, Setting
 
-__all__ = ["MEASURES", "Absent", "Measured", "gap_at_start", "measures_of", "slope_at_start"]
+__all__ = ["MEASURES", "Absent", "Measured", "constants_of", "gap_at_start", "measures_of", "slope_at_start"]
 
 
 class Absent(Exception):
@@ -34,10 +34,16 @@ class Absent(Exception):
 
 @dataclass(frozen=True)
 class Measured:
-    """A constant and why it may be trusted."""
+    """A constant and why it may be trusted; an error that nothing bounds is NaN."""
 
     value: float
     certificate: Certificate
+
+    def describe(self) -> Document:
+        """Plain data: ``value``, ``kind``, ``error`` (None where nothing bounds it), ``text``."""
+        c = self.certificate
+        error = None if math.isnan(c.error) else c.error
+        return {"value": self.value, "kind": c.kind, "error": error, "text": c.text}
 
 
 def _computed(value: float, text: str) -> Measured:
@@ -82,7 +88,8 @@ def _distance(problem: Problem, copies: int = 1) -> Measured:
     found = known.get("w_star", known["f_star"])
     stacked = f", times the root of {copies} clients" if copies > 1 else ""
     if "w_star" not in known:  # the certificate is one of f, not of w*: it says nothing of the distance's error
-        return Measured(value, Certificate(found.kind, 0.0, f"length of the computed w*{stacked}; f(w*): {found.text}"))
+        text = f"length of the computed w*{stacked}; f(w*): {found.text}"
+        return Measured(value, Certificate("computed", math.nan, text))
     error = math.sqrt(copies) * found.error
     return Measured(value, Certificate(found.kind, error, f"||0 - w*||{stacked}: {found.text}"))
 
@@ -91,8 +98,10 @@ def _gradient_at_star(problem: Problem) -> Measured:
     w_star, known = _minimiser(problem), problem.constants.certificates
     value = float(np.linalg.norm([problem.client_gradient(i, w_star) for i in range(problem.n)]))
     text = f"root of the sum of ||grad f_i||^2 over {problem.n} clients at the computed w*"
-    error = float(np.linalg.norm(problem.constants.L_i)) * known["w_star"].error if "w_star" in known else 0.0
-    return Measured(value, Certificate(known.get("w_star", known["f_star"]).kind, error, text))
+    if "w_star" not in known:
+        return Measured(value, Certificate("computed", math.nan, text))
+    error = float(np.linalg.norm(problem.constants.L_i)) * known["w_star"].error
+    return Measured(value, Certificate(known["w_star"].kind, error, text))
 
 
 def _heterogeneity(problem: Problem) -> Measured:
@@ -158,6 +167,35 @@ MEASURES: dict[str, Callable[[Any], Measured]] = {
     "largest dissimilarity": _dissimilarity,
 }
 """What a field of a `Setting` may be measured as; those of records need a `LinearModel`."""
+
+
+REPORTED = {
+    "largest smoothness": "L, smoothness of every client's objective [F/X^2]",
+    "smoothness": "L of f, the clients' mean [F/X^2]",
+    "strong convexity": "mu, strong convexity of every client's objective [F/X^2]",
+    "lipschitz": "G, bound on every client's gradients [F/X]",
+    "distance": "distance of the minimiser from the start, 0 [X]",
+    "gap": "f(0) - inf f [F]",
+    "heterogeneity": "heterogeneity: mean of f_i(w*) - inf f_i [F]",
+}
+"""The constants that a report lists, with their meaning and unit."""
+
+
+def constants_of(problem: Problem) -> dict[str, Document]:
+    """What is known of a problem: each constant's meaning, value and certificate, or why it does not exist.
+
+    >>> from dpfl_theory.problems import make
+    >>> known = constants_of(make("logistic-synthetic", clients=4, dimension=2, records=10))
+    >>> known["strong convexity"]["value"], known["lipschitz"]["kind"]
+    (None, 'norm-bound')
+    """
+    found: dict[str, Document] = {}
+    for name, meaning in REPORTED.items():
+        try:
+            found[name] = {"meaning": meaning, **MEASURES[name](problem).describe()}
+        except Absent as absent:
+            found[name] = {"meaning": meaning, "value": None, "kind": None, "error": None, "text": absent.why}
+    return found
 
 
 def measures_of(

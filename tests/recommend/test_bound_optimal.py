@@ -258,7 +258,7 @@ def bound_of(setting: Setting, choice: dict[str, Any]) -> float:
 
 def printed_bound(algorithm: str, inputs: dict[str, Any]) -> float | None:
     """The bound of the printed choice, by the statement that holds for it."""
-    found = recommend(algorithm, **inputs)
+    found = recommend(algorithm, "printed", **inputs)
     if found["bound"] is None:
         return None
     repaired = found.get("repaired")
@@ -449,7 +449,7 @@ def test_all_missing_inputs_are_named_at_once(algorithm: str) -> None:
 
     kind = get(algorithm)
     with pytest.raises(InputError) as caught:
-        recommend(algorithm)
+        recommend(algorithm, "printed")
     needed = [f for f in fields(kind) if not f.metadata["optional"] and f.default is None]
     assert len(needed) >= 7
     for f in needed:
@@ -458,15 +458,17 @@ def test_all_missing_inputs_are_named_at_once(algorithm: str) -> None:
 
 def test_contradictions_are_named_together() -> None:
     with pytest.raises(InputError) as caught:
-        recommend("dp-scaffold", **without("dp-scaffold", strong_convexity=2.0, user_rate=0.001, record_rate=1e-5))
+        recommend(
+            "dp-scaffold", "printed", **without("dp-scaffold", strong_convexity=2.0, user_rate=0.001, record_rate=1e-5)
+        )
     for name in ("strong_convexity", "user_rate", "record_rate"):
         assert f"`{name}` is " in str(caught.value)
     with pytest.raises(InputError) as caught:
-        recommend("dp-scaffnew", **without("dp-scaffnew", "constant", calibration="accountant", clip=-1.0))
+        recommend("dp-scaffnew", "printed", **without("dp-scaffnew", "constant", calibration="accountant", clip=-1.0))
     for text in ("needs `constant`", "`clip` is -1.0", "`calibration` is 'accountant'"):
         assert text in str(caught.value)
     with pytest.raises(InputError) as caught:
-        recommend("dp-fedavg", **without("dp-fedavg", rho=0.1, cohort=2000))
+        recommend("dp-fedavg", "printed", **without("dp-fedavg", rho=0.1, cohort=2000))
     for text in ("needs a privacy level", "`cohort` is 2000"):
         assert text in str(caught.value)
 

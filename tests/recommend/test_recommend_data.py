@@ -83,7 +83,7 @@ def plain(ridge: float) -> dict[str, float]:
 @pytest.mark.parametrize("algorithm", sorted(REST))
 def test_the_constants_are_those_of_a_plain_computation(algorithm: str) -> None:
     given = REST[algorithm]
-    found = recommend(algorithm, **DATA, **given)
+    found = recommend(algorithm, "printed", **DATA, **given)
     truth = plain(given.get("ridge", 0.0))
     measured = {f.name: f.metadata["measured"] for f in fields(settings()[algorithm]) if f.metadata["measured"]}
     compared = 0
@@ -103,9 +103,9 @@ def test_every_measure_serves_some_input() -> None:
 
 @pytest.mark.parametrize("algorithm", sorted(REST))
 def test_the_answer_is_that_for_the_same_numbers(algorithm: str) -> None:
-    found = recommend(algorithm, **DATA, **REST[algorithm])
+    found = recommend(algorithm, "printed", **DATA, **REST[algorithm])
     data = found.pop("data")
-    assert recommend(algorithm, **found["inputs"]) == found
+    assert recommend(algorithm, "printed", **found["inputs"]) == found
     assert json.loads(json.dumps(data, allow_nan=False)) == data
     assert set(data["constants"]) <= set(found["inputs"])
     for name, told in data["constants"].items():
@@ -117,8 +117,8 @@ def test_the_answer_is_that_for_the_same_numbers(algorithm: str) -> None:
 
 def test_bounds_of_gradients_hold_for_every_record() -> None:
     """At random points: no client's gradient exceeds G, no record's variance the bound; both bounds are near."""
-    lipschitz = recommend("dp-fedavg", **DATA, **REST["dp-fedavg"])["inputs"]["lipschitz"]
-    variance = recommend("dp-scaffold", **DATA, **REST["dp-scaffold"])["inputs"]["gradient_variance"]
+    lipschitz = recommend("dp-fedavg", "printed", **DATA, **REST["dp-fedavg"])["inputs"]["lipschitz"]
+    variance = recommend("dp-scaffold", "printed", **DATA, **REST["dp-scaffold"])["inputs"]["gradient_variance"]
     found = load("breast-cancer", features=2)
     y, rng = 2.0 * found.y - 1.0, np.random.default_rng(0)
     longest = widest = 0.0
@@ -133,20 +133,20 @@ def test_bounds_of_gradients_hold_for_every_record() -> None:
 
 
 def test_given_constants_come_first() -> None:
-    found = recommend("dp-norm-ec", **DATA, clients=4, residual=0.01, alpha=0.01, **BUDGET)
+    found = recommend("dp-norm-ec", "printed", **DATA, clients=4, residual=0.01, alpha=0.01, **BUDGET)
     assert found["inputs"]["residual"] == 0.01
     assert found["inputs"]["clients"] == found["data"]["clients"] == 4
     assert not {"residual", "clients"} & set(found["data"]["constants"])
-    assert recommend("dp-norm-ec", **DATA, alpha=0.01, **BUDGET)["inputs"]["clients"] == 10
+    assert recommend("dp-norm-ec", "printed", **DATA, alpha=0.01, **BUDGET)["inputs"]["clients"] == 10
 
 
 def test_shape_options_reach_the_problem() -> None:
-    base = recommend("dp-norm-ec", **DATA, **REST["dp-norm-ec"])
+    base = recommend("dp-norm-ec", "printed", **DATA, **REST["dp-norm-ec"])
     assert recommend("dp-norm-ec", "printed", data="breast-cancer", **REST["dp-norm-ec"])["inputs"]["dim"] == 31
-    sorted_ = recommend("dp-norm-ec", **DATA, partition="shards", **REST["dp-norm-ec"])
+    sorted_ = recommend("dp-norm-ec", "printed", **DATA, partition="shards", **REST["dp-norm-ec"])
     assert sorted_["inputs"]["residual"] != base["inputs"]["residual"]
     assert sorted_["data"]["partition"] == "shards"
-    short = recommend("dp-norm-ec", **DATA, row_norm=1.0, **REST["dp-norm-ec"])
+    short = recommend("dp-norm-ec", "printed", **DATA, row_norm=1.0, **REST["dp-norm-ec"])
     assert short["inputs"]["smoothness_max"] <= 0.25 < base["inputs"]["smoothness_max"]
 
 
@@ -162,7 +162,8 @@ def test_classes_choose_the_model(tmp_path: Path) -> None:
         ]
         (tmp_path / "own.txt").write_text("\n".join(lines) + "\n")
         answers = [
-            recommend("dp-norm-ec", data=str(tmp_path / f), **REST["dp-norm-ec"]) for f in ("own.npz", "own.txt")
+            recommend("dp-norm-ec", "printed", data=str(tmp_path / f), **REST["dp-norm-ec"])
+            for f in ("own.npz", "own.txt")
         ]
         for found in answers:
             assert found["data"]["problem"].startswith(f"{model} regression on own")
@@ -173,7 +174,7 @@ def test_classes_choose_the_model(tmp_path: Path) -> None:
 
 def test_without_ridge_scaffold_is_convex() -> None:
     given = {**REST["dp-scaffold"], "ridge": 0.0}
-    found = recommend("dp-scaffold", **DATA, **given)
+    found = recommend("dp-scaffold", "printed", **DATA, **given)
     assert "strong_convexity" not in found["inputs"]
     assert "2, convex" in found["certificate"]["reason"]
 
@@ -208,7 +209,7 @@ def test_without_ridge_scaffold_is_convex() -> None:
 def test_what_data_cannot_give(algorithm: str, changed: dict[str, Any], told: str) -> None:
     inputs = {**DATA, **REST[algorithm], **changed}
     with pytest.raises(InputError) as caught:
-        recommend(algorithm, **inputs)
+        recommend(algorithm, "printed", **inputs)
     assert told in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -218,7 +219,7 @@ def test_advice_does_not_lead_in_circles() -> None:
     told = []
     for ridge in (None, 0.1):
         with pytest.raises(InputError) as caught:
-            recommend("dp-fedavg", **{**DATA, **REST["dp-fedavg"], "features": None, "ridge": ridge})
+            recommend("dp-fedavg", "printed", **{**DATA, **REST["dp-fedavg"], "features": None, "ridge": ridge})
         told.append(str(caught.value))
     without, with_ = told
     assert "dp-fedavg needs `distance` and `heterogeneity`, and the minimum of" in without, "all that is absent"
@@ -228,12 +229,12 @@ def test_advice_does_not_lead_in_circles() -> None:
     )
     assert with_.endswith(": without `ridge` it would lack `distance` instead, so give `lipschitz` yourself")
     with pytest.raises(InputError, match="leave `ridge` out, or give `lipschitz` yourself"):
-        recommend("dp-fedavg", **{**DATA, **REST["dp-fedavg"], "ridge": 0.1})
+        recommend("dp-fedavg", "printed", **{**DATA, **REST["dp-fedavg"], "ridge": 0.1})
 
 
 def test_a_constant_that_does_not_exist_may_be_given() -> None:
     """All thirty features separate the classes: no minimum without ridge. Numbers by hand will do."""
     given = {**REST["dp-fedavg"], "data": "breast-cancer", "distance": 5.0, "heterogeneity": 0.0}
-    found = recommend("dp-fedavg", **given)
+    found = recommend("dp-fedavg", "printed", **given)
     assert found["inputs"]["distance"] == 5.0
     assert set(found["data"]["constants"]) == {"dim", "smoothness", "lipschitz"}

@@ -95,7 +95,7 @@ def test_every_algorithm_is_tried() -> None:
 
 @every
 def test_the_shape(algorithm: str) -> None:
-    found = recommend(algorithm, **INPUTS[algorithm])
+    found = recommend(algorithm, "printed", **INPUTS[algorithm])
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert found["algorithm"] == algorithm
     assert found["rule"] == "printed"
@@ -117,7 +117,9 @@ def test_the_shape(algorithm: str) -> None:
 
 @every
 def test_the_package_is_the_function(algorithm: str) -> None:
-    assert dpfl_theory.recommend(algorithm, **INPUTS[algorithm]) == recommend(algorithm, **INPUTS[algorithm])
+    assert dpfl_theory.recommend(algorithm, "printed", **INPUTS[algorithm]) == recommend(
+        algorithm, "printed", **INPUTS[algorithm]
+    )
 
 
 @every
@@ -130,7 +132,7 @@ def test_it_scales_with_the_units(algorithm: str, power_f: int, power_x: int) ->
         name: value * c ** units[name][0] * a ** units[name][1] if units[name] != (0, 0) else value
         for name, value in INPUTS[algorithm].items()
     }
-    before, after = (_numbers(recommend(algorithm, **inputs)) for inputs in (INPUTS[algorithm], scaled))
+    before, after = (_numbers(recommend(algorithm, "printed", **inputs)) for inputs in (INPUTS[algorithm], scaled))
     assert before.keys() == after.keys()
     for path, (name, value) in before.items():
         f, x = UNITS[algorithm].get(name, (0, 0))
@@ -149,7 +151,7 @@ def test_a_missing_input_is_named(algorithm: str) -> None:
         if f.name in INPUTS[algorithm] and not f.metadata["optional"]:
             short = {k: v for k, v in INPUTS[algorithm].items() if k != f.name}
             with pytest.raises(InputError, match=rf"{algorithm} needs `{f.name}`: give the "):
-                recommend(algorithm, **short)
+                recommend(algorithm, "printed", **short)
 
 
 @every
@@ -158,21 +160,21 @@ def test_a_bad_number_is_refused(algorithm: str) -> None:
         if f.metadata["kind"] != "word" and f.name in INPUTS[algorithm]:
             for bad in (-1.0, float("nan"), float("inf"), True, "3", 0 if f.metadata["kind"] != "nonnegative" else -2):
                 with pytest.raises(InputError, match=f"`{f.name}` is "):
-                    recommend(algorithm, **{**INPUTS[algorithm], f.name: bad})
+                    recommend(algorithm, "printed", **{**INPUTS[algorithm], f.name: bad})
 
 
 def test_numpys_numbers_are_numbers() -> None:
     values = {k: np.int64(v) if isinstance(v, int) else np.float64(v) for k, v in INPUTS["dp-scaffnew"].items()}
-    assert json.dumps(recommend("dp-scaffnew", **values)) == json.dumps(
-        recommend("dp-scaffnew", **INPUTS["dp-scaffnew"])
+    assert json.dumps(recommend("dp-scaffnew", "printed", **values)) == json.dumps(
+        recommend("dp-scaffnew", "printed", **INPUTS["dp-scaffnew"])
     )
 
 
 def test_unknown_names() -> None:
     with pytest.raises(InputError, match="did you mean 'dp-scaffnew'"):
-        recommend("dp-scafnew")
+        recommend("dp-scafnew", "printed")
     with pytest.raises(InputError, match="takes no input 'lipschitz': it takes clients, dim"):
-        recommend("dp-scaffnew", lipschitz=1.0)
+        recommend("dp-scaffnew", "printed", lipschitz=1.0)
     with pytest.raises(InputError, match="unknown rule 'print'"):
         recommend("dp-scaffnew", "print")
 
@@ -180,4 +182,4 @@ def test_unknown_names() -> None:
 @pytest.mark.parametrize("change", [{"clip": 1e200}, {"strong_convexity": 1e-90}, {"distance": 1e200}])
 def test_what_leaves_double_precision_is_refused(change: dict[str, float]) -> None:
     with pytest.raises(InputError, match="beyond double precision"):
-        recommend("dp-scaffnew", **{**INPUTS["dp-scaffnew"], **change})
+        recommend("dp-scaffnew", "printed", **{**INPUTS["dp-scaffnew"], **change})
