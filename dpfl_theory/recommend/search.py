@@ -118,7 +118,7 @@ def _together(tuned: Tuned, chosen: Sequence[dict[str, float]], lanes: int) -> I
 def search(tuned: Tuned, seed: int, plan: Plan | None = None, starts: Sequence[dict[str, float]] = ()) -> Found:
     """The best choice found, with what `Plan.last` fresh lanes measured of it.
 
-    starts: choices that are tried first, such as a rule's.
+    starts: choices that are tried first, such as a rule's, and looked at again whatever a few runs make of them.
     """
     plan = plan or Plan()
     rng = np.random.default_rng(seed)
@@ -127,21 +127,21 @@ def search(tuned: Tuned, seed: int, plan: Plan | None = None, starts: Sequence[d
     least = np.array(
         [_LEAST if axis.between else 1.0 / len(axis.values) for axis in tuned.axes]
     )  # a step to either side
+    given = np.array([tuned.point(values) for values in starts][: plan.points]).reshape(-1, axes)
     tried: list[tuple[float, Array]] = []
     for generation in range(plan.generations):
         if generation == 0:
             cells = rng.permuted(np.tile(np.arange(plan.points), (axes, 1)), axis=1).T  # a Latin hypercube
             points = (cells + rng.random((plan.points, axes))) / plan.points
-            given = [tuned.point(values) for values in starts][: plan.points]
-            if given:
-                points[: len(given)] = given
+            points[: len(given)] = given
         else:
             points = np.clip(centre + width * rng.standard_normal((plan.points, axes)), 0.0, 1.0 - 1e-9)
         results = measure(tuned, [tuned.values(p) for p in points], plan.lanes, seed + 1 + generation)
         tried += [(f.mean, p) for f, p in zip(results, points)]
         best = np.array([p for _, p in sorted(tried, key=lambda t: t[0])[: max(4, plan.points // 8)]])
         centre, width = best.mean(axis=0), np.maximum(best.std(axis=0), least)
-    return confirmed(tuned, sorted(tried, key=lambda t: t[0]), seed, plan)
+    ranked = [(0.0, p) for p in given] + sorted(tried, key=lambda t: t[0])
+    return confirmed(tuned, ranked, seed, plan)
 
 
 def confirmed(tuned: Tuned, ranked: Sequence[tuple[float, Array]], seed: int, plan: Plan) -> Found:

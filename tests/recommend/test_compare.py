@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,9 +12,10 @@ import pytest
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy import account
 from dpfl_theory.problems import make
+from dpfl_theory.recommend import search as search_module
 from dpfl_theory.recommend.compare import compare
-from dpfl_theory.recommend.search import Plan, measure, search
-from dpfl_theory.recommend.tuned import Axis, Budget, tuned
+from dpfl_theory.recommend.search import Found, Plan, measure, search
+from dpfl_theory.recommend.tuned import Axis, Budget, Tuned, tuned
 from dpfl_theory.recommend.tuned.base import rounds_up_to
 
 PROBLEM = make("logistic-synthetic", clients=8, dimension=3, records=40, seed=2)
@@ -98,6 +101,27 @@ def test_what_is_told_was_measured_with_other_seeds_than_the_choice() -> None:
     np.testing.assert_array_equal(found.gaps, again.gaps)
     assert len(found.gaps) == SMALL.last
     assert SMALL.runs == 48 * 2 * 4 + 6 * 8 + 3 * 24 + 48
+
+
+def test_a_start_is_looked_at_again_whatever_a_few_runs_make_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The best choice of a search, given to one of a single generation, is what that one ends with, or what is better;
+    where the first look is planted to rank it last, too."""
+    one = tuned()["dp-clip21"](PROBLEM, BUDGET)
+    good = search(one, 0, SMALL)
+    few = Plan(points=4, lanes=2, generations=1, finalists=2, second=8, best=2, third=24, last=48)
+    alone, started = search(one, 5, few), search(one, 5, few, [good.values])
+    assert alone.mean > 1.5 * good.mean
+    assert started.values == good.values
+    honest = search_module.measure
+
+    def unlucky(tuned: Tuned, chosen: Sequence[dict[str, float]], lanes: int, seed: int) -> list[Found]:
+        found = honest(tuned, chosen, lanes, seed)
+        if lanes == few.lanes:
+            found = [replace(f, gaps=f.gaps + 1e6) if f.values == good.values else f for f in found]
+        return found
+
+    monkeypatch.setattr(search_module, "measure", unlucky)
+    assert search(one, 5, few, [good.values]).values == good.values
 
 
 def test_a_run_that_diverges_is_no_choice() -> None:
