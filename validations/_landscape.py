@@ -10,11 +10,10 @@ from typing import Any
 
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
-from dpfl_theory.recommend.algorithms import get
 from dpfl_theory.recommend.data import Source
 from dpfl_theory.recommend.grid import grid, size
 from dpfl_theory.recommend.measured import gap_at_start, slope_at_start
-from dpfl_theory.recommend.ruled import RULED, reached
+from dpfl_theory.recommend.ruled import RULED, reached, starts
 from dpfl_theory.recommend.rules import rules
 from dpfl_theory.recommend.search import Plan, search
 from dpfl_theory.recommend.tuned import Budget, tuned
@@ -84,7 +83,9 @@ def found(case: Case, name: str, epsilon: float, rounds: int, plan: Plan, seed: 
     budget = Budget(epsilon, DELTA, rounds=rounds)
     one = tuned()[name](_made(case)[0], budget)
     count = count_for(case, name, budget, plan)
-    ours, best = search(one, seed, plan), grid(one, seed + 5000, count, plan)
+    told = ruled(case, name, epsilon, rounds, seed) if name in RULED else []
+    ours = search(one, seed, plan, starts(one, told))
+    best = grid(one, seed + 5000, count, plan)
     return {
         "case": case.name,
         "algorithm": name,
@@ -95,29 +96,11 @@ def found(case: Case, name: str, epsilon: float, rounds: int, plan: Plan, seed: 
     }
 
 
-def _inputs(case: Case, name: str) -> Mapping[str, Any]:
-    """What the papers leave to the user: the constant 4, which is enough by zero-out, the shortest run that das2022
-    allows (alpha = 1) with one local step, and thresholds at the scale of the first gradients."""
-    problem, _, slope = _made(case)
-    return {
-        "dp-fedavg": {"local_steps": 1, "alpha": 1.0, "cohort": problem.n, "constant": 4.0},
-        "dp-normfedavg": {"local_steps": 1, "alpha": 1.0, "cohort": problem.n, "constant": 4.0},
-        "dp-scaffnew": {"clip": slope / problem.constants.L_max, "constant": 4.0},
-        "dp-norm-ec": {"alpha": slope / 10},
-    }[name]
-
-
 def ruled(case: Case, name: str, epsilon: float, rounds: int, seed: int) -> list[dict[str, Any]]:
     """What each rule's recommendation for an algorithm reaches."""
-    told = []
-    for rule in rules():
-        inputs: dict[str, Any] = {**_inputs(case, name), "epsilon": epsilon, "delta": DELTA}
-        if rule == "bound-optimal":  # what the rule may choose is left to it
-            free = {f for f in ("local_steps", "alpha") if f in inputs and not get(name).required(f)}
-            inputs = {key: value for key, value in inputs.items() if key not in free}
-        run = reached(name, rule, _made(case)[0], Budget(epsilon, DELTA, rounds=rounds), inputs, seed=seed)
-        told.append({"case": case.name, "algorithm": name, "epsilon": epsilon, "rule": rule, **run})
-    return told
+    one = tuned()[name](_made(case)[0], Budget(epsilon, DELTA, rounds=rounds))
+    at = {"case": case.name, "algorithm": name, "epsilon": epsilon}
+    return [{**at, **reached(one, rule, seed=seed, longer=True)} for rule in rules()]
 
 
 def jobs(

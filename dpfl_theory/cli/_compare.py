@@ -60,6 +60,7 @@ def _lines(d: Mapping[str, Any]) -> Iterator[str]:
             yield would_help(d["would_help_by_unit"][unit], width)
         for row in rows:
             yield f"{row['name']}: {row['why']}"
+        yield from _rules(rows)
         yield ""
     if len(d["advice_by_unit"]) > 1:
         yield (
@@ -106,6 +107,26 @@ def _group(rows: Sequence[Mapping[str, Any]], budget: Mapping[str, Any]) -> Iter
             f"{row['name']:22}{row['protects']:9}{gap['mean']:>11.4g} +- {gap['error']:<5.1g}{shown:>12}"
             f"{row['epsilon']['high']:>10.4g}{row['vectors']:>9}  {values}"
         )
+
+
+def _rules(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What the papers' rules say and reach."""
+    told = [(row["name"], rule) for row in rows for rule in row["rules"]]
+    if told:
+        yield "The papers' rules, with certified noise: their bound at this budget, and what they reach."
+        yield f"{'algorithm':22}{'rule':15}{'bound':>11}{'':10}{'vectors':>9}{'suboptimality':>20}"
+    notes: dict[str, None] = {}
+    for name, rule in told:
+        bound = "-" if rule["bound"] is None else f"{rule['bound']:.4g}"
+        vacuous = " vacuous" if rule["bound"] is not None and rule["vacuous"] else ""
+        gap = rule["suboptimality"]
+        reaches = f"{'-':>20}" if gap is None else f"{gap['mean']:>11.4g} +- {gap['error']:<5.1g}"
+        yield f"{name:22}{rule['rule']:15}{bound:>11}{vacuous:10}{rule.get('vectors', '-'):>9}{reaches}".rstrip()
+        if rule["bound"] is not None:
+            notes[f"{name}: the bound is of the {rule['bounds']}."] = None
+        if gap is None:
+            notes[f"{name}: not run; {rule['why']}."] = None
+    yield from notes
 
 
 def _accuracy(accuracy: Mapping[str, float] | None) -> str:

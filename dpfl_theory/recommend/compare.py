@@ -20,6 +20,8 @@ from dpfl_theory.processes import spread
 from dpfl_theory.recommend.base import Document
 from dpfl_theory.recommend.causes import causes, told
 from dpfl_theory.recommend.measured import gap_at_start
+from dpfl_theory.recommend.ruled import RULED, reached, starts
+from dpfl_theory.recommend.rules import rules as known_rules
 from dpfl_theory.recommend.search import Plan, search
 from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
 
@@ -65,7 +67,8 @@ def compare(
         protect clients first, and of these the best, each with ``protects``, ``relation``, ``view``,
         ``hyperparameters``, ``mechanism`` (what was accounted for), ``epsilon`` (certified low and high),
         ``suboptimality`` and ``accuracy`` (mean and standard error over lanes), ``causes`` of the suboptimality and
-        ``why``, a sentence of them; ``recommended_by_unit``: the best one's name, or None where no algorithm's mean
+        ``why``, a sentence of them, ``rules`` (what its paper's rules say and reach: `dpfl_theory.recommend.ruled`);
+        ``recommended_by_unit``: the best one's name, or None where no algorithm's mean
         lies three standard errors below the start, and ``advice_by_unit``; ``recommended`` and ``advice``: the first of
         these, for clients unless only records are asked for; ``left_out``: algorithms that cannot be run here, and why.
 
@@ -156,7 +159,8 @@ def _rows(
 
 
 def _row(one: Tuned, start: float, seed: int, plan: Plan) -> dict[str, Any]:
-    found = search(one, seed, plan)
+    rules = [reached(one, rule, seed=seed + 104) for rule in known_rules()] if one.name in RULED else []
+    found = search(one, seed, plan, starts(one, rules))
     multiplier = one.multiplier(found.values)
     limits = one.spent(found.values, multiplier)
     reasons = causes(one, found.values, found.mean, seed + 103)
@@ -177,6 +181,7 @@ def _row(one: Tuned, start: float, seed: int, plan: Plan) -> dict[str, Any]:
         "accuracy": _accuracy(one.problem, found.final),
         "causes": [vars(cause) for cause in reasons],
         "why": told(reasons, found.mean),
+        "rules": rules,
     }
 
 

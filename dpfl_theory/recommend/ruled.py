@@ -1,13 +1,15 @@
 """What a rule's recommendation reaches where it is run, with noise that is certified for the budget.
 
-A rule of `dpfl_theory.recommend.rules` gives hyper-parameters by formulas. Here the problem's constants are put in,
-the noise is the least that the accountant certifies for (epsilon, delta) over the rounds that the rule wants, and
-the run is measured like one that a search found.
+A rule of `dpfl_theory.recommend.rules` gives hyper-parameters by formulas. Here the problem's constants are put in, and
+where a paper's noise leaves a constant open the one that makes it the least noise which the accountant certifies for
+the rounds that the rule wants; the run is measured like one that a search found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from dpfl_theory.errors import InputError
@@ -15,28 +17,35 @@ from dpfl_theory.problems.base import Problem
 from dpfl_theory.recommend import recommend
 from dpfl_theory.recommend.algorithms import get
 from dpfl_theory.recommend.base import Document
-from dpfl_theory.recommend.measured import measures_of
+from dpfl_theory.recommend.measured import gap_at_start, measures_of
+from dpfl_theory.recommend.rules import rules
 from dpfl_theory.recommend.search import measure
-from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
+from dpfl_theory.recommend.tuned import Tuned
 
-__all__ = ["MOST_ROUNDS", "RULED", "constants", "reached"]
+__all__ = ["MOST_ROUNDS", "RULED", "constants", "reached", "ruled", "starts"]
 
 MOST_ROUNDS = 8_000
 """Iterations beyond which a rule's run is not made: it would cost far more than any budget of communication allows."""
+_TRIES = 6
+"""How often a constant is computed anew for the rounds that the rule then wants."""
 
 
 class _Fixed(Tuned):
     """A tuned algorithm whose hyper-parameters a rule gave: there is nothing left to choose."""
 
-    def __init__(self, like: Tuned, values: Mapping[str, float], rule: Mapping[str, float]) -> None:
+    def __init__(self, like: Tuned, rule: Mapping[str, float]) -> None:
         super().__init__(like.problem, like.budget)
-        self.like, self.chosen, self.rule = like, dict(values), dict(rule)
+        self.like, self.rule, self.chosen = like, dict(rule), like.placed(rule)
+        self.noise = like.noise  # type: ignore[misc]
 
     def free(self) -> tuple[()]:
         return ()
 
     def mechanism(self, values: Any) -> Any:
         return self.like.mechanism(self.chosen)
+
+    def multiplier(self, values: Any) -> float:
+        return self.like.multiplier(self.chosen)
 
     def iterations(self, values: Any) -> int:
         return self.like.iterations(self.chosen)
@@ -48,34 +57,80 @@ class _Fixed(Tuned):
         return self.like.algorithm(lanes)
 
     def hyperparameters(self, values: Any, noise_multiplier: float) -> dict[str, float]:
-        noise = self.mechanism(values).with_(noise_multiplier=noise_multiplier).sigma(self.rule.get("C", 1.0))
-        return {**self.rule, **noise}
+        own = self.like.hyperparameters(self.chosen, noise_multiplier)
+        return {name: self.rule.get(name, value) for name, value in own.items()}
 
 
-def _fedavg(found: Document, inputs: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, float]]:
-    steps = int(found.get("local_steps", inputs.get("local_steps", 1)))
-    rule = {name: found[name] for name in ("eta", "beta", "C", "rounds")} | {"E": steps}
-    return {"rounds": found["rounds"], "local_steps": steps}, rule
+@dataclass(frozen=True)
+class Ruled:
+    """How an algorithm's rules are asked, and what they say, in the words of its `Tuned`.
+
+    asks: the inputs that neither the problem nor a rule gives, from the tuned algorithm and the hyper-parameters that
+    the rule gave before (none at first); hyperparameters: the run's, noise left out.
+    """
+
+    asks: Callable[[Tuned, Mapping[str, float] | None], Document]
+    hyperparameters: Callable[[Document, Mapping[str, Any]], dict[str, float]]
 
 
-def _scaffnew(found: Document, inputs: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, float]]:
-    rule = {"eta": found["eta"], "p": found["p"], "C": inputs["clip"], "iterations": found["iterations"]}
-    return {"rounds": found["iterations"] * found["p"], "probability": found["p"]}, rule
+def _cohort(one: Tuned) -> float:
+    return float(one.problem.n if one.budget.cohort is None else one.budget.cohort)
 
 
-def _norm_ec(found: Document, inputs: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, float]]:
-    rule = {name: found[name] for name in ("gamma", "beta", "alpha", "rounds")}
-    return {"rounds": found["rounds"]}, rule
+def _asks_fedavg(one: Tuned, before: Mapping[str, float] | None) -> Document:
+    """rho is what makes Theorem 3's noise C rho sqrt(K/d) the certified one, which is the same for all K where all
+    clients take part."""
+    rounds = one.most_rounds if before is None else before["rounds"]
+    values = {"rounds": min(rounds, MOST_ROUNDS), "local_steps": 1}
+    sigma = one.mechanism(values).with_(noise_multiplier=one.multiplier(values)).sigma(1.0)["sigma"]
+    return {"cohort": _cohort(one), "rho": sigma * math.sqrt(one.problem.d / values["rounds"])}
 
 
-RULED: Mapping[str, Callable[[Document, Mapping[str, Any]], tuple[dict[str, float], dict[str, float]]]] = {
-    "dp-fedavg": _fedavg,
-    "dp-normfedavg": _fedavg,
-    "dp-scaffnew": _scaffnew,
-    "dp-norm-ec": _norm_ec,
+def _fedavg(found: Document, inputs: Mapping[str, Any]) -> dict[str, float]:
+    return {**{name: found[name] for name in ("eta", "beta", "C", "rounds")}, "E": found["local_steps"]}
+
+
+def _asks_scaffnew(one: Tuned, before: Mapping[str, float] | None) -> Document:
+    """v is what makes Lemma 1's variance the certified one for the rule's p and T."""
+    from dpfl_theory.recommend.evaluate import prescribed
+    from dpfl_theory.statements import get as statement
+
+    budget, C = one.budget, one.slope / one.smoothness
+    values = {"probability": 1.0, "rounds": one.most_rounds} if before is None else one.placed(before)
+    p, T = values["probability"], one.iterations(values)
+    sigma = one.mechanism(values).with_(noise_multiplier=one.multiplier(values)).sigma(C)["sigma"]
+    letters = {"v": 1.0, "p": p, "T": T, "C": C, "epsilon": budget.epsilon, "delta": budget.delta, "N": one.problem.n}
+    printed = prescribed(statement("hou2023.lemma1"), letters)["noise_variance"]
+    return {"clip": C, "epsilon": budget.epsilon, "delta": budget.delta, "constant": sigma**2 / printed}
+
+
+def _scaffnew(found: Document, inputs: Mapping[str, Any]) -> dict[str, float]:
+    return {"eta": found["eta"], "p": found["p"], "C": inputs["clip"], "iterations": found["iterations"]}
+
+
+def _asks_norm_ec(one: Tuned, before: Mapping[str, float] | None) -> Document:
+    return {"epsilon": one.budget.epsilon, "delta": one.budget.delta, "calibration": "accountant"}
+
+
+def _norm_ec(found: Document, inputs: Mapping[str, Any]) -> dict[str, float]:
+    return {name: found[name] for name in ("gamma", "beta", "alpha", "rounds")}
+
+
+RULED: Mapping[str, Ruled] = {
+    "dp-fedavg": Ruled(_asks_fedavg, _fedavg),
+    "dp-normfedavg": Ruled(_asks_fedavg, _fedavg),
+    "dp-scaffnew": Ruled(_asks_scaffnew, _scaffnew),
+    "dp-norm-ec": Ruled(_asks_norm_ec, _norm_ec),
 }
-"""For each algorithm with a rule: from its recommendation and the inputs, the values that decide a run's length and
-releases, and the hyper-parameters of the run."""
+"""The algorithms that have rules."""
+
+LEFT_OPEN: Mapping[str, Callable[[Tuned], Document]] = {
+    "dp-fedavg": lambda one: {"local_steps": 1, "alpha": 1.0},
+    "dp-normfedavg": lambda one: {"local_steps": 1, "alpha": 1.0},
+    "dp-norm-ec": lambda one: {"alpha": one.slope / 10},
+}
+"""What a paper leaves to its reader: the shortest run that das2022 allows (alpha = 1) with one local step; for
+shulgin2025 a smoothing well below the first gradients. A rule that chooses these itself is not given them."""
 
 
 def constants(algorithm: str, problem: Problem) -> dict[str, float]:
@@ -89,31 +144,79 @@ def constants(algorithm: str, problem: Problem) -> dict[str, float]:
     return {name: m.value for name, m in found.items()}
 
 
-def reached(
-    algorithm: str,
-    rule: str,
-    problem: Problem,
-    budget: Budget,
-    inputs: Mapping[str, Any],
-    lanes: int = 64,
-    seed: int = 0,
-) -> Document:
-    """What a rule's recommendation reaches on a problem, or why there is none.
+def ruled(one: Tuned, rule: str, longer: bool = False) -> tuple[Document, dict[str, float]]:
+    """A rule's recommendation for a tuned algorithm's problem and budget, and the hyper-parameters of its run.
 
-    inputs: those that the problem does not give, such as the threshold. Plain data: ``suboptimality`` (mean, error),
-    ``bound``, ``rounds``, ``hyperparameters``, and ``why`` where nothing was run.
+    Its bound is for the certified noise of this very run. Where that noise depends on what is chosen, the rule is asked
+    again for the noise of its last answer, until the two agree. One that minimises the bound does so within the
+    budget's rounds (or, ``longer``, any number), and gives the least found on the way, the printed rule's included.
+
+    Raises InputError where it has none, such as for a constant that the problem lacks.
     """
-    one = tuned()[algorithm](problem, budget)
+    found = list(_answers(one, rule, longer))
+    if rules()[rule].chooses:
+        printed = _answers(one, "printed", longer)
+        found += [answer for answer in printed if longer or one.placed(answer[1])["rounds"] <= one.most_rounds]
+        return min(found, key=lambda answer: math.inf if answer[0]["bound"] is None else answer[0]["bound"])
+    return found[-1]
+
+
+def _answers(one: Tuned, rule: str, longer: bool) -> Iterator[tuple[Document, dict[str, float]]]:
+    """What a rule recommends, for the noise of what it recommended before; each with the bound for its own noise."""
+    own, kind, known = RULED[one.name], get(one.name), constants(one.name, one.problem)
+    chooses = rules()[rule].chooses
+    given: Document = {**known}
+    if one.name in LEFT_OPEN and not chooses:
+        given |= LEFT_OPEN[one.name](one)
+    if "rounds" in kind.names() and chooses and not longer:
+        given["rounds"] = one.most_rounds
+    before: dict[str, float] | None = None
+    asked = own.asks(one, None)
+    for _ in range(_TRIES):
+        found = recommend(one.name, rule, **given, **asked)
+        now = own.hyperparameters(found, asked)
+        if now == before:
+            return
+        before, ours = now, own.asks(one, now)
+        setting = kind(**given, **ours)
+        bound = found["bound"] if ours == asked else setting.answer(found)["bound"]
+        yield {**found, "bound": bound, "vacuous": bound is None or bound >= setting.trivial()[0]}, now
+        asked = ours
+
+
+def reached(one: Tuned, rule: str, lanes: int = 64, seed: int = 0, longer: bool = False) -> Document:
+    """What a rule's recommendation reaches, or why there is none.
+
+    Plain data: ``suboptimality`` (mean, error), ``bound``, what it ``bounds``, ``vacuous`` (whether it promises no more
+    than the start has), ``vectors`` that a client sends, ``hyperparameters``, and ``why`` where nothing was run.
+    longer: whether it may send more vectors than the budget allows.
+
+    >>> from dpfl_theory.problems import make
+    >>> from dpfl_theory.recommend.tuned import Budget, tuned
+    >>> problem = make("logistic-synthetic", clients=40, dimension=2, records=10)
+    >>> found = reached(tuned()["dp-norm-ec"](problem, Budget(8.0, 1e-5, rounds=16)), "printed")
+    >>> found["why"] is None, found["bound"] > 0.0
+    (True, True)
+    """
     try:
-        given = {**constants(algorithm, problem), **inputs}
-        found = recommend(algorithm, rule, **given)
+        found, chosen = ruled(one, rule, longer)
     except InputError as error:
-        return {"suboptimality": None, "why": str(error)}
-    values, chosen = RULED[algorithm](found, given)
-    told: Document = {"bound": found["bound"], "rounds": values["rounds"]}
-    if one.iterations(values) > MOST_ROUNDS:
-        return {**told, "suboptimality": None, "why": f"it wants {one.iterations(values)} iterations"}
-    fixed = _Fixed(one, values, chosen)
+        return {"rule": rule, "suboptimality": None, "bound": None, "why": str(error)}
+    fixed, bound, bounds = _Fixed(one, chosen), found["bound"], found["certificate"]["bounds"]
+    of_start = bound is not None and "[F]" in bounds and bound >= gap_at_start(one.problem)
+    vectors = math.ceil(one.vectors * fixed.chosen["rounds"] - 1e-9)
+    told: Document = {
+        "rule": rule,
+        "bound": bound,
+        "bounds": bounds,
+        "vacuous": found["vacuous"] or of_start,
+        "vectors": vectors,
+        "hyperparameters": chosen,
+    }
+    if vectors > one.budget.rounds and not longer:
+        return {**told, "suboptimality": None, "why": f"it wants {vectors} vectors from a client"}
+    if (wanted := fixed.iterations({})) > MOST_ROUNDS:
+        return {**told, "suboptimality": None, "why": f"it wants {wanted} iterations"}
     (run,) = measure(fixed, [{}], lanes, seed)
     return {
         **told,
@@ -121,3 +224,8 @@ def reached(
         "hyperparameters": run.hyperparameters,
         "why": None,
     }
+
+
+def starts(one: Tuned, told: Sequence[Document]) -> list[dict[str, float]]:
+    """What rules say (`reached`), as values for a search to start from."""
+    return [one.placed(said["hyperparameters"]) for said in told if said.get("hyperparameters")]

@@ -155,5 +155,5 @@ def test_nothing_is_recommended_that_ends_no_better_than_the_start() -> None:
 
 
 def test_an_unknown_algorithm_is_refused() -> None:
-    with pytest.raises(InputError, match="'dp-magic' has no search"):
+    with pytest.raises(InputError, match="unknown algorithm 'dp-magic'"):
         compare(PROBLEM, BUDGET, algorithms=("dp-magic",))

@@ -51,11 +51,12 @@ class Axis:
 
     def where(self, value: float) -> float:
         """The coordinate of a value, that of the nearest one where it cannot be taken."""
+        value = min(max(value, self.values[0]), self.values[-1])
         if not self.between:
             nearest = min(range(len(self.values)), key=lambda k: abs(math.log(self.values[k] / value)))
             return (nearest + 0.5) / len(self.values)
         low, high = math.log(self.values[0]), math.log(self.values[-1])
-        return 0.5 if high == low else min(1.0, max(0.0, (math.log(value) - low) / (high - low)))
+        return 0.5 if high == low else (math.log(value) - low) / (high - low)
 
 
 def rounds_up_to(most: int) -> tuple[int, ...]:
