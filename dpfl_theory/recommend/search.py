@@ -1,7 +1,8 @@
 """The hyper-parameters with the smallest measured suboptimality: a search by runs, each with certified noise.
 
 Many points are run at once, one lane for each draw of the noise. A generation of points is drawn around the best ones
-so far (the cross-entropy method), with a seed of its own; the best few are run again with more lanes, and the one that
+so far (the cross-entropy method), among them their mean and the least of a quadratic that fits them
+(`dpfl_theory.recommend.surface`), with a seed of its own; the best few are run again with more lanes, and the one that
 is chosen once more, so that what is reported of it was not what it was chosen by.
 """
 
@@ -16,6 +17,7 @@ import numpy as np
 
 from dpfl_theory.algorithms import simulate
 from dpfl_theory.problems.base import Array
+from dpfl_theory.recommend.surface import least_of_quadratic
 from dpfl_theory.recommend.tuned.base import Tuned
 
 __all__ = ["Found", "Plan", "confirmed", "measure", "search"]
@@ -136,11 +138,16 @@ def search(tuned: Tuned, seed: int, plan: Plan | None = None, starts: Sequence[d
             points[: len(given)] = given
         else:
             points = np.clip(centre + width * rng.standard_normal((plan.points, axes)), 0.0, 1.0 - 1e-9)
+            points[0] = centre
+            if generation > 1 and (least := least_of_quadratic(tried)) is not None:
+                points[1] = least
         results = measure(tuned, [tuned.values(p) for p in points], plan.lanes, seed + 1 + generation)
         tried += [(f.mean, p) for f, p in zip(results, points)]
         best = np.array([p for _, p in sorted(tried, key=lambda t: t[0])[: max(4, plan.points // 8)]])
         centre, width = best.mean(axis=0), np.maximum(best.std(axis=0), least)
-    ranked = [(0.0, p) for p in given] + sorted(tried, key=lambda t: t[0])
+    least = least_of_quadratic(tried)
+    sure = [*given, centre, *([] if least is None else [least])]
+    ranked = [(0.0, p) for p in sure] + sorted(tried, key=lambda t: t[0])
     return confirmed(tuned, ranked, seed, plan)
 
 
