@@ -111,7 +111,7 @@ def ruled(case: Case, name: str, epsilon: float, rounds: int, seed: int) -> list
     """What each rule's recommendation for an algorithm reaches."""
     told = []
     for rule in rules():
-        inputs: dict[str, Any] = {**_inputs(case, name), "epsilon": epsilon, "delta": DELTA}
+        inputs: dict[str, Any] = {**_inputs(case, name), "epsilon": epsilon, "delta": DELTA, "calibration": "paper"}
         if rule == "bound-optimal":  # what the rule may choose is left to it
             free = {f for f in ("local_steps", "alpha") if f in inputs and not get(name).required(f)}
             inputs = {key: value for key, value in inputs.items() if key not in free}

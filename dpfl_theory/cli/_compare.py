@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.cli._recommend import number
-from dpfl_theory.console import option, say, write
+from dpfl_theory.console import choice, option, say, write
 from dpfl_theory.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,12 +19,17 @@ __all__ = ["as_text", "asked", "compared", "constants_of"]
 
 _NEEDED = {"epsilon": "positive", "delta": "probability"}
 _MAY = {"rounds": "count", "cohort": "positive", "clients": "count"}
+_WORDS = {
+    "relation": ("zero-out", "replace", "add-remove"),
+    "view": ("third-party", "server"),
+    "sampling": ("full", "poisson", "fixed", "with-replacement"),
+}
 _CONSTANTS = {"clients": "count", "dim": "count", "smoothness": "positive", "distance": "positive"}
 _MORE_CONSTANTS = {"strong_convexity": "nonnegative", "lipschitz": "positive", "heterogeneity": "nonnegative"}
 
 
 def asked(given: Mapping[str, str | None], data: str | None, algorithm: str | None = None) -> dict[str, Any]:
-    """The numbers that a comparison takes, as given; InputError naming all that is missing or does not belong.
+    """The numbers and words that a comparison takes; InputError naming all that is missing or does not belong.
 
     Without data they are the constants of a problem too. algorithm: the only one that is to be run.
     """
@@ -42,11 +47,12 @@ def asked(given: Mapping[str, str | None], data: str | None, algorithm: str | No
                 f"{other}"
             )
         raise InputError(f"{runs}: give {' and '.join(map(option, missing))} too")
-    strange = [option(name) for name in there if name not in known]
+    strange = [option(name) for name in there if name not in known and name not in _WORDS]
     if strange:
         told = "are for one --algorithm: name it" if algorithm is None else "belong to the papers' rules: " + other
         raise InputError(f"{', '.join(strange)} {told}, or leave them out")
-    return {name: number(option(name), text, known[name]) for name, text in there.items()}
+    words = {name: choice(name, there.pop(name), of) for name, of in _WORDS.items() if name in there}
+    return {**{name: number(option(name), text, known[name]) for name, text in there.items()}, **words}
 
 
 def constants_of(numbers: Mapping[str, Any]) -> Constants:
@@ -83,7 +89,8 @@ def compared(
     n = problem.n
     if numbers.get("cohort", n) > n:
         raise InputError(f"--cohort is {numbers['cohort']:g}: there are {n} clients; give at most that")
-    budget = Budget(numbers["epsilon"], numbers["delta"], int(numbers.get("rounds", 500)), cohort=numbers.get("cohort"))
+    certified = {name: numbers[name] for name in ("cohort", *_WORDS) if name in numbers}
+    budget = Budget(numbers["epsilon"], numbers["delta"], int(numbers.get("rounds", 500)), **certified)
     found = compare(problem, budget, algorithms=algorithms, unit=unit, seed=seed, jobs=jobs, progress=progress)
     found["would_help_by_unit"] = _would_help(found, source, numbers.get("clients"), budget, seed)
     found["data"] = _of_data(source, problem) if isinstance(source, Source) else _of_constants(source, problem)
@@ -201,6 +208,12 @@ def _group(rows: Sequence[Mapping[str, Any]], budget: Mapping[str, Any]) -> Iter
         f"epsilon = {budget['epsilon']:g}, delta = {budget['delta']:g} for {whose} ({rows[0]['relation']}), "
         f"seen by a {rows[0]['view']}"
     )
+    drawn: dict[str, list[str]] = {}
+    for row in rows:
+        drawn.setdefault(row["sampling"], []).append(row["name"])
+    if set(drawn) != {"full"}:
+        ways = "; ".join(f"{way}: {', '.join(sorted(names))}" for way, names in drawn.items())
+        yield f"{budget['cohort']:g} clients in a round ({ways})"
     heading = f"{'algorithm':22}{'protects':9}{'suboptimality':>20}{'accuracy':>12}{'epsilon':>10}{'vectors':>9}"
     yield f"{heading}  hyper-parameters"
     for row in rows:

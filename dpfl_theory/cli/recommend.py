@@ -53,6 +53,13 @@ def recommend(
         str | None,
         typer.Option(metavar="client|record|all", help="What the compared algorithms protect; all, each by itself."),
     ] = None,
+    sampling: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORD",
+            help="How the compared algorithms draw a --cohort: poisson, fixed or with-replacement; each its own way.",
+        ),
+    ] = None,
     jobs: Jobs = None,
     rule: Annotated[
         str,
@@ -69,23 +76,24 @@ def recommend(
 ) -> None:
     """Recommend hyper-parameters for a problem's constants and a budget, or compare all private algorithms on data.
 
-    With an algorithm they are its paper's, with the bound that holds for them and the reason why, or, by --rule
-    bound-optimal, those with the least bound; without one they are those that runs with certified noise find best,
-    within as many vectors of each client as --rounds says (500), for the protection of each client's data and for that
-    of single records. For example:
+    With an algorithm they are its paper's, with noise that is certified for epsilon and delta, the bound that holds for
+    them and the reason why, or, by --rule bound-optimal, those with the least bound; without one they are those that
+    runs with certified noise find best, within as many vectors of each client as --rounds says (500), for the
+    protection of each client's data and for that of single records. For example:
 
     \b
       dpfl-theory recommend --data my.csv --epsilon 3 --delta 1e-5
       dpfl-theory recommend --clients 50 --dim 10 --smoothness 1 --distance 3 --epsilon 3 --delta 1e-5
       dpfl-theory recommend --algorithm dp-scaffnew --clients 10 --dim 20 \\
         --smoothness 1 --strong-convexity 0.05 --distance 300 \\
-        --gradient-norm-at-optimum 0 --clip 1 --epsilon 8 --delta 1e-5 --constant 4
+        --gradient-norm-at-optimum 0 --clip 1 --epsilon 8 --delta 1e-5
       dpfl-theory recommend --algorithm dp-scaffnew --data breast-cancer --ridge 0.1 \\
-        --clip 0.01 --epsilon 8 --delta 1e-5 --constant 4
+        --clip 0.01 --epsilon 8 --delta 1e-5 --constant 4 --calibration paper
     """
     from dpfl_theory.cli._answer import busy
 
     form = choice("format", format_, ("text", "json"))
+    given |= {"sampling": sampling}
     target = None if output is None else writable(Path(output))
     picture = None if figure is None else writable(Path(figure))
     shape: dict[str, Any] = {
@@ -129,7 +137,7 @@ def recommend(
     inputs = parsed(get(algorithm), given)
     slow = {
         "measuring the data": data is not None,
-        "composing privacy losses": inputs.get("calibration") == "accountant",
+        "composing privacy losses": inputs.get("epsilon") is not None,
         "minimising the bound": rule != "printed",
     }
     doing = ", then ".join(what for what, needed in slow.items() if needed)

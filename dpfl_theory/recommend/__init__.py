@@ -68,7 +68,7 @@ def recommend(
     >>> found = recommend("dp-scaffnew", clients=10, dim=20, smoothness=1.0, strong_convexity=0.01, distance=300.0,
     ...                   gradient_norm_at_optimum=0.0, clip=1.0, epsilon=8.0, delta=1e-5, constant=4.0)
     >>> found["eta"], found["p"], found["iterations"], found["certificate"]["optimal"]
-    (1.0, 0.1, 183, True)
+    (1.0, 0.1, 237, True)
     >>> found = recommend("dp-scaffnew", data="breast-cancer", ridge=0.1, features=3, clip=1.0, epsilon=8.0, delta=1e-5,
     ...                   constant=4.0)
     >>> found["inputs"]["clients"], found["data"]["constants"]["strong_convexity"]["value"]

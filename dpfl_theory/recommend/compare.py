@@ -61,7 +61,7 @@ def compare(
 
     Returns:
         Plain data: ``start`` (the suboptimality at 0 and, for classes, the accuracy there); ``algorithms``, those that
-        protect clients first, and of these the best, each with ``protects``, ``relation``, ``view``,
+        protect clients first, and of these the best, each with ``protects``, ``relation``, ``view``, ``sampling``,
         ``hyperparameters``, ``mechanism`` (what was accounted for), ``epsilon`` (certified low and high),
         ``suboptimality`` and ``accuracy`` (mean and standard error over lanes), ``without_noise``, ``why``;
         ``recommended_by_unit``: the best one's name, or None where no algorithm's mean lies three standard errors below
@@ -166,6 +166,7 @@ def _row(one: Tuned, start: float, seed: int, plan: Plan) -> dict[str, Any]:
         "protects": one.protects,
         "relation": one.relation,
         "view": one.budget.view,
+        "sampling": one.participation,
         "hyperparameters": found.hyperparameters,
         "vectors": int(one.vectors * found.values["rounds"]),
         "epsilon": {"low": limits.low, "high": limits.high},
