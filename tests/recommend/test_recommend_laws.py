@@ -146,7 +146,7 @@ def test_the_units_of_the_inputs_are_stated() -> None:
 @every
 def test_a_missing_input_is_named(algorithm: str) -> None:
     for f in fields(get(algorithm)):
-        if f.name in INPUTS[algorithm] and not f.metadata["optional"]:
+        if f.name in INPUTS[algorithm] and not f.metadata["optional"] and f.default is None:
             short = {k: v for k, v in INPUTS[algorithm].items() if k != f.name}
             with pytest.raises(InputError, match=rf"{algorithm} needs `{f.name}`: give the "):
                 recommend(algorithm, **short)
