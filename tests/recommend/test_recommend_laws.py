@@ -162,10 +162,9 @@ def test_a_bad_number_is_refused(algorithm: str) -> None:
 
 
 def test_numpys_numbers_are_numbers() -> None:
-    values = {k: np.int64(v) if isinstance(v, int) else np.float64(v) for k, v in INPUTS["dp-scaffnew"].items()}
-    assert json.dumps(recommend("dp-scaffnew", **values)) == json.dumps(
-        recommend("dp-scaffnew", **INPUTS["dp-scaffnew"])
-    )
+    inputs = {k: v for k, v in INPUTS["dp-scaffnew"].items() if not isinstance(v, str)}
+    values = {k: np.int64(v) if isinstance(v, int) else np.float64(v) for k, v in inputs.items()}
+    assert json.dumps(recommend("dp-scaffnew", **values)) == json.dumps(recommend("dp-scaffnew", **inputs))
 
 
 def test_unknown_names() -> None:
