@@ -86,6 +86,41 @@ def test_where_nothing_beats_the_start_the_smallest_changes_are_told(own: str, c
     assert told_changes(helps) in out
 
 
+def test_the_table_is_for_the_relation_the_view_and_the_sampling_that_were_asked(own: str, capsys: Output) -> None:
+    command = ["recommend", "--data", own, "--epsilon", "3", "--delta", "1e-5", "--rounds", "4", "--cohort", "2"]
+    asked = ["--relation", "replace", "--view", "server", "--sampling", "fixed"]
+    assert main([*command, *asked, "--format", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    names = {row["name"] for row in told["algorithms"]}
+    assert names == {"dp-fedavg", "dp-normfedavg", "dp-fedavg-two-sided", "dp-fedavg-record", "dp-scaffold"}
+    assert {(row["relation"], row["view"], row["sampling"]) for row in told["algorithms"]} == {
+        ("replace", "server", "fixed")
+    }
+    assert {left["name"] for left in told["left_out"]} == {"dp-clip21", "dp-norm-ec", "dp-scaffnew", "dp-sgd-record"}
+    out = as_text(told)
+    assert "for a client's data (replace), seen by a server" in out
+    assert "2 clients in a round (fixed: dp-fedavg, dp-fedavg-two-sided, dp-normfedavg)" in out
+    assert "dp-clip21 is left out: --cohort is 2 of 5" in out
+
+
+def test_what_no_accountant_certifies_is_refused_by_name(own: str, capsys: Output) -> None:
+    command = ["recommend", "--data", own, "--epsilon", "3", "--delta", "1e-5"]
+    for more, said in (
+        (["--relation", "zero-out", "--unit", "record"], "dp-scaffold for that, it has replace; --relation is"),
+        (["--relation", "swap"], "--relation is 'swap': choose one of zero-out, replace, add-remove"),
+        (["--sampling", "poisson"], "--sampling is poisson and all clients take part: give --cohort less than 5 too"),
+        (
+            ["--cohort", "2", "--sampling", "poisson", "--unit", "record"],
+            "no accountant certifies dp-fedavg-record for that, it has fixed",
+        ),
+    ):
+        assert main([*command, *more]) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert said in err
+        assert err.count("\n") == 1
+
+
 def test_one_unit_is_compared_by_itself(own: str, capsys: Output) -> None:
     command = ["recommend", "--data", own, "--epsilon", "3", "--delta", "1e-5", "--rounds", "1", "--jobs", "1"]
     assert main([*command, "--unit", "record"]) == 0

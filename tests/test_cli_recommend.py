@@ -50,7 +50,8 @@ def refused(capsys: Output, *command: str) -> str:
 
 
 @pytest.mark.parametrize("algorithm", sorted(INPUTS))
-def test_json_is_the_packages_answer(capsys: Output, algorithm: str) -> None:
+def test_json_is_the_packages_answer(capsys: Output, monkeypatch: pytest.MonkeyPatch, algorithm: str) -> None:
+    monkeypatch.setattr(_answer, "QUIET_SECONDS", 600.0)
     assert main([*arguments(algorithm, INPUTS[algorithm]), "--format", "json"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
@@ -80,8 +81,11 @@ def test_the_least_bound(capsys: Output, monkeypatch: pytest.MonkeyPatch, algori
 def test_every_missing_option_is_named_at_once(capsys: Output) -> None:
     err = refused(capsys, "recommend", "--algorithm", "dp-fedavg", "--rule", "printed", "--epsilon", "3")
     for name in CONTRACT["dp-fedavg"].split():
-        if name not in ("gamma", "epsilon"):
+        if name not in ("gamma", "epsilon", "constant"):
             assert f"--{name}" in err
+    assert "--constant" not in err
+    paper = ["--algorithm", "dp-fedavg", "--rule", "printed", "--calibration", "paper"]
+    assert "--constant" in refused(capsys, "recommend", *paper)
 
 
 FROM_DATA = {"clip": 1.0, "epsilon": 8.0, "delta": 1e-5, "constant": 4.0, "clients": 4}
@@ -114,9 +118,9 @@ def test_measuring_data_says_that_it_goes_on(capsys: Output, monkeypatch: pytest
     assert main(command) == 0
     out, err = capsys.readouterr()
     assert json.loads(out)["data"]["source"] == "breast-cancer"
-    assert re.fullmatch(r"(recommend: +0% after \d+ s  measuring the data\n)+", err)
+    assert re.fullmatch(r"(recommend: +0% after \d+ s  measuring the data, then composing privacy losses\n)+", err)
     inputs = {"data": "breast-cancer", "features": 2, "alpha": 0.1, "epsilon": 8.0, "delta": 1e-5}
-    assert main(arguments("dp-norm-ec", {**inputs, "calibration": "accountant"})) == 0
+    assert main(arguments("dp-norm-ec", inputs)) == 0
     assert "  measuring the data, then composing privacy losses\n" in capsys.readouterr().err
 
 
@@ -125,7 +129,7 @@ def test_a_formula_is_at_once_there(capsys: Output, monkeypatch: pytest.MonkeyPa
         raise AssertionError("nothing is computed that takes time")
 
     monkeypatch.setattr(_answer, "busy", unwanted)
-    assert main(arguments("dp-scaffnew", {**INPUTS["dp-scaffnew"], "calibration": "paper"})) == 0
+    assert main(arguments("dp-normfedavg", INPUTS["dp-normfedavg"])) == 0
     assert capsys.readouterr().err == ""
 
 
@@ -143,7 +147,8 @@ def test_the_options_that_are_promised(algorithm: str) -> None:
 
 
 @pytest.mark.parametrize("algorithm", sorted(INPUTS))
-def test_text_tells_what_and_why(capsys: Output, algorithm: str) -> None:
+def test_text_tells_what_and_why(capsys: Output, monkeypatch: pytest.MonkeyPatch, algorithm: str) -> None:
+    monkeypatch.setattr(_answer, "QUIET_SECONDS", 600.0)
     assert main(arguments(algorithm, INPUTS[algorithm])) == 0
     out, err = capsys.readouterr()
     assert err == ""
@@ -158,6 +163,27 @@ def test_text_tells_what_and_why(capsys: Output, algorithm: str) -> None:
     for name, value in found.items():
         if isinstance(value, float):
             assert f"{name.replace('_', ' ')} {value:.6g}" in flat
+
+
+def test_both_noises_are_told(capsys: Output) -> None:
+    """hou2023's example: the accountant's noise is recommended with the paper's beside it, or the other way round."""
+    inputs = {k: v for k, v in INPUTS["dp-scaffnew"].items() if k != "calibration"}
+    for constant, calibration, lines in (
+        (4.0, "accountant", ("accounts to epsilon = 8 (asked: 8)", "accounts to epsilon = 5.832 (asked: 8)")),
+        (4.0, "paper", ("accounts to epsilon = 8 (asked: 8)", "accounts to epsilon = 5.897 (asked: 8)")),
+    ):
+        assert main(arguments("dp-scaffnew", {**inputs, "constant": constant, "calibration": calibration})) == 0
+        out = " ".join(capsys.readouterr().out.split())
+        for line in lines:
+            assert line in out
+    inputs.pop("constant")
+    assert main(arguments("dp-scaffnew", inputs)) == 0
+    assert "paper's noise" not in capsys.readouterr().out
+    assert main(arguments("dp-scaffnew", {**inputs, "constant": 1.0, "calibration": "paper"})) == 0
+    first = " ".join(capsys.readouterr().out.splitlines()[0].split())
+    assert first.startswith("warning The paper's noise does not give epsilon = 8 (")
+    sampled = arguments("dp-scaffnew", {**inputs, "sampling": "poisson"})
+    assert "dp-scaffnew takes no --sampling" in refused(capsys, *sampled)
 
 
 def test_numbers_as_text(capsys: Output) -> None:

@@ -57,9 +57,9 @@ def test_the_table_of_algorithms_is_whole() -> None:
 
 def test_the_recommendation_is_what_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     (shown,) = (b for b in blocks(README, "console") if "recommend --algorithm" in b)
-    command, expected = shown.replace("\\\n", "").split(" | head -n 4\n")
+    command, expected = shown.replace("\\\n", "").split(" | head -n 12\n")
     assert main(command.removeprefix("$ dpfl-theory ").split()) == 0
-    assert capsys.readouterr().out.splitlines()[:4] == expected.splitlines()
+    assert capsys.readouterr().out.splitlines()[:12] == expected.splitlines()
 
 
 def test_the_tour_on_the_command_line_names_what_exists() -> None:

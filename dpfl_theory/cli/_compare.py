@@ -97,6 +97,12 @@ def _group(rows: Sequence[Mapping[str, Any]], budget: Mapping[str, Any]) -> Iter
         f"epsilon = {budget['epsilon']:g}, delta = {budget['delta']:g} for {whose} ({rows[0]['relation']}), "
         f"seen by a {rows[0]['view']}"
     )
+    drawn: dict[str, list[str]] = {}
+    for row in rows:
+        drawn.setdefault(row["sampling"], []).append(row["name"])
+    if set(drawn) != {"full"}:
+        ways = "; ".join(f"{way}: {', '.join(sorted(names))}" for way, names in drawn.items())
+        yield f"{budget['cohort']:g} clients in a round ({ways})"
     heading = f"{'algorithm':22}{'protects':9}{'suboptimality':>20}{'accuracy':>12}{'epsilon':>10}{'vectors':>9}"
     yield f"{heading}  hyper-parameters"
     for row in rows:

@@ -108,7 +108,32 @@ def as_text(document: Mapping[str, Any]) -> str:
     return laid_out(list(_rows(document)))
 
 
+def _noises(noise: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The accountant's noise and the paper's, each with the epsilon that it gives."""
+    for name, said, limits in (
+        ("certified noise", noise.get("accountant"), (noise.get("accountant") or {}).get("epsilon")),
+        ("paper's noise", noise.get("paper"), noise.get("accounted")),
+    ):
+        if said:
+            sigmas = ", ".join(f"{k.replace('_', ' ')} = {_shown(v)}" for k, v in said.items() if k.startswith("sigma"))
+            constant = f" (constant {_shown(said['constant'])})" if "constant" in said else ""
+            if limits is None:
+                told = noise["why"]
+            elif limits["high"] is None:
+                told = f"for which no finite epsilon is certified (asked: {noise['asked']:g})"
+            else:
+                told = f"which accounts to epsilon = {limits['high']:.4g} (asked: {noise['asked']:g})"
+            yield name, f"{sigmas}{constant}, {told}"
+    if m := noise.get("mechanism"):
+        words = [f"{k.replace('_', ' ')} {m[k]}" for k in ("relation", "view", "sampling", "noise") if k in m]
+        yield "accounted as", ", ".join([m["algorithm"], f"one {m['protects']}", *words])
+    if noise.get("bound"):
+        yield "bound's noise", noise["bound"]
+
+
 def _rows(d: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if first := d.get("noise", {}).get("warning"):
+        yield "warning", first
     if d.get("vacuous"):
         yield "vacuous", d["vacuous"]
     for name, value in d.items():
@@ -117,8 +142,9 @@ def _rows(d: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, value in d.get("terms", {}).items():
         yield "term", f"{name}: {_shown(value)}"
     for name, value in d.get("noise", {}).items():
-        if not isinstance(value, str):
+        if isinstance(value, float) and name != "asked":
             yield name.replace("_", " "), _shown(value)
+    yield from _noises(d.get("noise", {}))
     if "meaning" in d.get("noise", {}):
         yield "noise", d["noise"]["meaning"]
     if d.get("repaired"):
@@ -141,7 +167,8 @@ def _rows(d: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         )
         yield s["role"], f"{s['id']}, {s['where']}{verdict}"
     for text in d["warnings"]:
-        yield "warning", text
+        if text != first:
+            yield "warning", text
 
 
 def _shown(value: Any) -> str:

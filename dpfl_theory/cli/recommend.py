@@ -49,6 +49,13 @@ def recommend(
         str | None,
         typer.Option(metavar="client|record|all", help="What the compared algorithms protect; all, each by itself."),
     ] = None,
+    sampling: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORD",
+            help="How the compared algorithms draw a --cohort: poisson, fixed or with-replacement; each its own way.",
+        ),
+    ] = None,
     jobs: Jobs = None,
     rule: Annotated[
         str,
@@ -76,13 +83,14 @@ def recommend(
       dpfl-theory recommend --algorithm dp-fedavg --data breast-cancer --clients 20 --epsilon 3 --delta 1e-5
       dpfl-theory recommend --algorithm dp-scaffnew --rule printed --clients 10 --dim 20 \\
         --smoothness 1 --strong-convexity 0.05 --distance 300 \\
-        --gradient-norm-at-optimum 0 --clip 1 --epsilon 8 --delta 1e-5 --constant 4
+        --gradient-norm-at-optimum 0 --clip 1 --epsilon 8 --delta 1e-5
       dpfl-theory recommend --algorithm dp-scaffnew --rule bound-optimal --data breast-cancer --ridge 0.1 \\
-        --clip 0.01 --epsilon 8 --delta 1e-5 --constant 4
+        --clip 0.01 --epsilon 8 --delta 1e-5 --constant 4 --calibration paper
     """
     from dpfl_theory.cli._answer import busy
 
     form = choice("format", format_, ("text", "json"))
+    given |= {"sampling": sampling}
     target = None if output is None else writable(Path(output))
     picture = None if figure is None else writable(Path(figure))
     shape: dict[str, Any] = {
@@ -120,7 +128,7 @@ def recommend(
     inputs = parsed(get(algorithm), given)
     slow = {
         "measuring the data": data is not None,
-        "composing privacy losses": inputs.get("calibration") == "accountant",
+        "composing privacy losses": inputs.get("epsilon") is not None,
         "minimising the bound": rule != "printed",
     }
     doing = ", then ".join(what for what, needed in slow.items() if needed)

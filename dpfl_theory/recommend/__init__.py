@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.recommend.algorithms import get, settings
-from dpfl_theory.recommend.base import Document, Setting, finite, named
+from dpfl_theory.recommend.base import Document, Setting, named
+from dpfl_theory.recommend.by_rule import by_rule
 from dpfl_theory.recommend.rules import rules
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def recommend(
     >>> found = recommend("dp-scaffnew", "printed", clients=10, dim=20, smoothness=1.0, strong_convexity=0.01,
     ...                   distance=300.0, gradient_norm_at_optimum=0.0, clip=1.0, epsilon=8.0, delta=1e-5, constant=4.0)
     >>> found["eta"], found["p"], found["iterations"], found["certificate"]["optimal"]
-    (1.0, 0.1, 183, True)
+    (1.0, 0.1, 237, True)
     >>> found = recommend("dp-scaffnew", "printed", data="breast-cancer", ridge=0.1, features=3, clip=1.0, epsilon=8.0,
     ...                   delta=1e-5, constant=4.0)
     >>> found["inputs"]["clients"], found["data"]["constants"]["strong_convexity"]["value"]
@@ -122,26 +123,7 @@ def recommend(
         raise InputError(f"`rule` is {rule!r}, which is one algorithm's: name an `algorithm`, or take `rule=best`")
     if unit is not None:
         raise InputError(f"`unit` is for `rule=best`: leave it out, {algorithm} protects what it protects")
-    kind = get(algorithm)
-    own = kind.names()
-    for name in inputs:
-        if name not in own:
-            raise InputError(f"{algorithm} takes no input {name!r}: it takes {', '.join(own)}")
-    wrong += kind.faults(inputs, free=known[rule].chooses, measured=data is not None or bool(shape))
-    if wrong:
-        raise InputError("; and ".join(wrong))
-    told: Document = {}
-    if data is not None:
-        from dpfl_theory.recommend.data import Source, measure
-
-        inputs, told["data"] = measure(kind, Source(data, **source), inputs)
-    setting = kind(**inputs)
-    try:
-        document = known[rule].apply(setting)
-    except (OverflowError, ZeroDivisionError) as error:
-        beyond = f"the formulas of {algorithm} are beyond double precision for these inputs: give less extreme ones"
-        raise InputError(beyond) from error
-    return finite({"algorithm": kind.name, "rule": rule, **document, "inputs": setting.inputs(), **told})
+    return by_rule(algorithm, rule, inputs, data, source, wrong)
 
 
 class _Callable(ModuleType):

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from dpfl_theory.errors import InputError
 
 if TYPE_CHECKING:
+    from dpfl_theory.privacy import Mechanism
     from dpfl_theory.recommend.optimum import Optimum
 
-__all__ = ["Document", "Setting", "calibration", "finite", "fits", "named", "parameter"]
+__all__ = ["Document", "Setting", "calibration", "finite", "fits", "named", "parameter", "relation", "view"]
 
 Document = dict[str, Any]
 """Plain data, ready for JSON."""
@@ -48,10 +49,22 @@ def parameter(
     return field(default=default, metadata=said)
 
 
-def calibration() -> Any:
+def calibration(default: str = "accountant") -> Any:
     """The field of the noise's source, which every algorithm has."""
-    text = "where the noise comes from: the paper's formula with `constant`, or a certified accountant"
-    return parameter(text, "word", choices=("paper", "accountant"), default="paper")
+    text = "where the noise comes from: a certified accountant (default), or the paper's formula with `constant`"
+    return parameter(text, "word", choices=("paper", "accountant"), default=default)
+
+
+def relation(*choices: str) -> Any:
+    """The field of the neighbouring relation that the noise is certified for."""
+    text = "neighbouring relation that the noise is certified for; zero-out for clients, replace for records"
+    return parameter(text, "word", choices=choices, default=choices[0])
+
+
+def view(default: str) -> Any:
+    """The field of the view that the noise is certified for."""
+    text = "who looks: at the averages of all rounds, or at every message"
+    return parameter(text, "word", choices=("third-party", "server"), default=default)
 
 
 def named(name: str) -> str:
@@ -86,6 +99,17 @@ class Setting(ABC):
     source: ClassVar[str]
     paper_noise_only: ClassVar[str] = ""
     """What the paper's own noise formula is needed for, where no accountant can take its place."""
+    power: ClassVar[int] = 2
+    """The noise multiplier to this power is proportional to the constant of the paper's noise."""
+    usual_constant: ClassVar[float | None] = None
+    """The constant of the paper's noise where it is not given, if the paper has one."""
+    speaks_of_noise: ClassVar[str] = ""
+    """What noise the bound speaks of."""
+    if TYPE_CHECKING:
+        calibration: str = ""
+        constant: float | None = None
+    else:
+        constant = None  # of those whose paper's noise has none
 
     def __post_init__(self) -> None:
         given = {f.name: getattr(self, f.name) for f in fields(self)}
@@ -159,6 +183,27 @@ class Setting(ABC):
         """The inputs that were given, as plain data."""
         return {name: getattr(self, name) for name in self.names() if getattr(self, name) is not None}
 
+    def asked(self) -> tuple[float, float] | None:
+        """epsilon and delta; None where the noise is given in another way."""
+        epsilon, delta = getattr(self, "epsilon", None), getattr(self, "delta", None)
+        return None if epsilon is None or delta is None else (epsilon, delta)
+
+    def paper_constant(self) -> float | None:
+        """The constant of the paper's noise: given, or the usual one."""
+        return self.usual_constant if self.constant is None else self.constant
+
+    def at_constant(self, constant: float | None) -> Self:
+        """The same with this constant of the noise."""
+        return self if constant is None else replace(self, constant=constant)
+
+    def noise_by_server(self) -> bool:
+        """Whether the certified noise is on the average, and not on the clients' messages."""
+        return False
+
+    @abstractmethod
+    def released(self, found: Document, printed: bool = False) -> Mechanism:
+        """What a run of a recommendation releases, with its noise; printed: with noise where the paper adds it."""
+
     @abstractmethod
     def printed(self) -> Document:
         """What the paper prescribes."""
@@ -185,7 +230,7 @@ class Setting(ABC):
 
     def varied(self, name: str, value: float) -> Self:
         """The same with another value of a lever."""
-        return replace(self, **{name: value})
+        return replace(self, **{name: value})  # type: ignore[arg-type]
 
     def refused(self, name: str, why: str, remedy: str) -> str:
         """The text for an input that has the wrong value."""

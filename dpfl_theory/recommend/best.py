@@ -19,12 +19,19 @@ from dpfl_theory.recommend.from_constants import Constants
 from dpfl_theory.recommend.search import Plan
 from dpfl_theory.recommend.tuned import Budget, tuned
 
-__all__ = ["KINDS", "best"]
+__all__ = ["KINDS", "WORDS", "best"]
 
 _BUDGET = {"epsilon": "positive", "delta": "probability"}
 _MAY = {"rounds": "count", "cohort": "positive", "clients": "count"}
 _CONSTANTS = {"clients": "count", "dim": "count", "smoothness": "positive", "distance": "positive"}
 _MORE_CONSTANTS = {"strong_convexity": "nonnegative", "lipschitz": "positive", "heterogeneity": "nonnegative"}
+
+WORDS: Mapping[str, tuple[str, ...]] = {
+    "relation": ("zero-out", "replace", "add-remove"),
+    "view": ("third-party", "server"),
+    "sampling": ("full", "poisson", "fixed", "with-replacement"),
+}
+"""Inputs that are words."""
 
 KINDS: Mapping[str, str] = _BUDGET | _MAY | _CONSTANTS | _MORE_CONSTANTS
 """Every input, with what it has to be (`dpfl_theory.recommend.base.NEEDS`)."""
@@ -48,7 +55,8 @@ def best(
     Args:
         algorithm: the only one that is run; all private ones without it.
         inputs: epsilon and delta; rounds, the vectors that a client may send (500), and cohort, the clients in a round;
-            without data the constants of `Constants`, with them the number of clients, where the data do not name them.
+            relation, view and sampling (`dpfl_theory.recommend.tuned.Budget`); without data the constants of
+            `Constants`, with them the number of clients, where the data do not name them.
         source: the data.
         unit, seed, jobs, plan, progress: as in `compare`.
 
@@ -85,7 +93,8 @@ def best(
     n = problem.n
     if given.get("cohort", n) > n:
         raise InputError(f"`cohort` is {given['cohort']:g}: there are {n} clients; give at most that")
-    budget = Budget(given["epsilon"], given["delta"], int(given.get("rounds", ROUNDS)), cohort=given.get("cohort"))
+    asked = {name: given[name] for name in ("cohort", *WORDS) if name in given}
+    budget = Budget(given["epsilon"], given["delta"], int(given.get("rounds", ROUNDS)), **asked)
     only = () if algorithm is None else (algorithm,)
     found = compare(problem, budget, algorithms=only, unit=unit, seed=seed, plan=plan, jobs=jobs, progress=progress)
     helps = {}
@@ -140,12 +149,15 @@ def _wrong(given: Mapping[str, Any], source: Source | None, algorithm: str | Non
     constants = _CONSTANTS | _MORE_CONSTANTS
     known = _BUDGET | _MAY | (constants if source is None else {})
     measured = [named(name) for name in given if name in constants and name not in known]
-    strange = [named(name) for name in given if name not in KINDS]
+    strange = [named(name) for name in given if name not in KINDS and name not in WORDS]
     if measured:
         yield f"the data have their own {', '.join(measured)}: leave out one or the other"
     if strange:
         only = f"{', '.join(strange)} can be given to a paper's rule only"
         yield f"{only}: {_by_rule(algorithm)}, or leave out what it takes"
+    for name, words in WORDS.items():
+        if name in given and given[name] not in words:
+            yield f"{named(name)} is {given[name]!r}: choose one of {', '.join(words)}"
     for name, value in given.items():
         if name in known and not fits(value, KINDS[name]):
             yield f"{named(name)} is {value!r}: give {NEEDS[KINDS[name]]}"

@@ -74,7 +74,7 @@ def _steps(tuned: Tuned) -> Iterator[tuple[str, Callable[[Tuned, dict[str, float
     yield "the noise", lambda one, lanes, rounds: (one, {**lanes, one.noise: 0.0}, rounds)
     cohort, threshold = tuned.budget.cohort, tuned.threshold
     if cohort is not None and cohort < tuned.problem.n:
-        everybody = replace(tuned.budget, cohort=None)
+        everybody = replace(tuned.budget, cohort=None, sampling=None)
         yield "cohorts", lambda one, lanes, rounds: (type(one)(one.problem, everybody), lanes, rounds)
     if threshold is not None:
         yield "clipping", lambda one, lanes, rounds: (one, {**lanes, threshold: _UNBOUNDED}, rounds)

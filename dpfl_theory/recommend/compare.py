@@ -64,7 +64,7 @@ def compare(
 
     Returns:
         Plain data: ``start`` (the suboptimality at 0 and, for classes, the accuracy there); ``algorithms``, those that
-        protect clients first, and of these the best, each with ``protects``, ``relation``, ``view``,
+        protect clients first, and of these the best, each with ``protects``, ``relation``, ``view``, ``sampling``,
         ``hyperparameters``, ``mechanism`` (what was accounted for), ``epsilon`` (certified low and high),
         ``suboptimality`` and ``accuracy`` (mean and standard error over lanes), ``causes`` of the suboptimality and
         ``why``, a sentence of them, ``rules`` (what its paper's rules say and reach: `dpfl_theory.recommend.ruled`);
@@ -171,6 +171,7 @@ def _row(one: Tuned, start: float, seed: int, plan: Plan) -> dict[str, Any]:
         "protects": one.protects,
         "relation": one.relation,
         "view": one.budget.view,
+        "sampling": one.participation,
         "hyperparameters": found.hyperparameters,
         "vectors": int(one.vectors * found.values["rounds"]),
         "epsilon": {"low": limits.low, "high": limits.high},

@@ -139,14 +139,14 @@ def search(tuned: Tuned, seed: int, plan: Plan | None = None, starts: Sequence[d
         else:
             points = np.clip(centre + width * rng.standard_normal((plan.points, axes)), 0.0, 1.0 - 1e-9)
             points[0] = centre
-            if generation > 1 and (least := least_of_quadratic(tried)) is not None:
-                points[1] = least
+            if generation > 1 and (bottom := least_of_quadratic(tried)) is not None:
+                points[1] = bottom
         results = measure(tuned, [tuned.values(p) for p in points], plan.lanes, seed + 1 + generation)
         tried += [(f.mean, p) for f, p in zip(results, points)]
         best = np.array([p for _, p in sorted(tried, key=lambda t: t[0])[: max(4, plan.points // 8)]])
         centre, width = best.mean(axis=0), np.maximum(best.std(axis=0), least)
-    least = least_of_quadratic(tried)
-    sure = [*given, centre, *([] if least is None else [least])]
+    bottom = least_of_quadratic(tried)
+    sure = [*given, centre, *([] if bottom is None else [bottom])]
     ranked = [(0.0, p) for p in sure] + sorted(tried, key=lambda t: t[0])
     return confirmed(tuned, ranked, seed, plan)
 

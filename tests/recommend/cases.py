@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from dpfl_theory.recommend import get
+
 INPUTS: dict[str, dict[str, Any]] = {
     "dp-scaffnew": {
         "clients": 10,
@@ -15,6 +17,7 @@ INPUTS: dict[str, dict[str, Any]] = {
         "clip": 1.0,
         "epsilon": 8.0,
         "delta": 1e-5,
+        "calibration": "paper",
         "constant": 4.0,
     },
     "dp-fedavg": {
@@ -29,6 +32,7 @@ INPUTS: dict[str, dict[str, Any]] = {
         "alpha": 2.0,
         "epsilon": 4.0,
         "delta": 1e-5,
+        "calibration": "paper",
         "constant": 400.0,
     },
     "dp-fedavg-two-sided": {
@@ -68,6 +72,7 @@ INPUTS: dict[str, dict[str, Any]] = {
         "alpha": 0.1,
         "epsilon": 4.0,
         "delta": 1e-5,
+        "calibration": "paper",
     },
     "dp-scaffold": {
         "users": 100,
@@ -84,5 +89,11 @@ INPUTS: dict[str, dict[str, Any]] = {
         "rounds": 500,
         "epsilon": 3.0,
         "delta": 2.5e-6,
+        "calibration": "paper",
     },
 }
+
+
+def formulas(algorithm: str, **inputs: Any) -> dict[str, Any]:
+    """What the paper prescribes, without any accounting."""
+    return get(algorithm)(**inputs).printed()

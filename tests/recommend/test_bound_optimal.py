@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recommend.cases import INPUTS
+from recommend.cases import INPUTS, formulas
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.recommend import get, recommend
@@ -258,7 +258,7 @@ def bound_of(setting: Setting, choice: dict[str, Any]) -> float:
 
 def printed_bound(algorithm: str, inputs: dict[str, Any]) -> float | None:
     """The bound of the printed choice, by the statement that holds for it."""
-    found = recommend(algorithm, "printed", **inputs)
+    found = formulas(algorithm, **inputs)
     if found["bound"] is None:
         return None
     repaired = found.get("repaired")
@@ -353,6 +353,7 @@ def test_the_start_depends_on_the_step() -> None:
         "clip": 1.0,
         "epsilon": math.sqrt(math.log(1e5) / 0.05),
         "delta": 1e-5,
+        "calibration": "paper",
         "constant": 1.0,
     }
     printed, best = (recommend("dp-scaffnew", rule, **inputs) for rule in ("printed", "bound-optimal"))
@@ -464,8 +465,15 @@ def test_contradictions_are_named_together() -> None:
     for name in ("strong_convexity", "user_rate", "record_rate"):
         assert f"`{name}` is " in str(caught.value)
     with pytest.raises(InputError) as caught:
-        recommend("dp-scaffnew", "printed", **without("dp-scaffnew", "constant", calibration="accountant", clip=-1.0))
-    for text in ("needs `constant`", "`clip` is -1.0", "`calibration` is 'accountant'"):
+        recommend(
+            "dp-scaffnew",
+            "printed",
+            **without("dp-scaffnew", "constant", clip=-1.0, view="third-party", calibration="x"),
+        )
+    assert "takes no input 'view'" in str(caught.value)
+    with pytest.raises(InputError) as caught:
+        recommend("dp-scaffnew", "printed", **without("dp-scaffnew", "constant", clip=-1.0))
+    for text in ("needs `constant`", "`clip` is -1.0"):
         assert text in str(caught.value)
     with pytest.raises(InputError) as caught:
         recommend("dp-fedavg", "printed", **without("dp-fedavg", rho=0.1, cohort=2000))
@@ -473,14 +481,23 @@ def test_contradictions_are_named_together() -> None:
         assert text in str(caught.value)
 
 
-def test_a_certified_noise_keeps_the_rounds_that_it_is_for() -> None:
-    inputs = without("dp-scaffold", calibration="accountant", users=1000, rounds=600, distance=3.0)
-    printed, best = (recommend("dp-scaffold", rule, **inputs) for rule in ("printed", "bound-optimal"))
-    assert (best["rounds"], best["local_steps"]) == (600, 10)
-    assert best["noise"] == printed["noise"]
-    assert best["bound"] <= printed["bound"] * (1 + ROUNDING)
-    with pytest.raises(InputError, match="its noise is for given rounds and local steps"):
-        recommend("dp-scaffold", "bound-optimal", **{**inputs, "rounds": None})
+CERTIFIED: dict[str, dict[str, Any]] = {
+    "dp-scaffnew": without("dp-scaffnew", "constant", gradient_norm_at_optimum=80.0, epsilon=50.0),
+    "dp-fedavg": without("dp-fedavg", "constant", cohort=1000, dim=5, epsilon=2.0, alpha=1.0, distance=3.0),
+    "dp-normfedavg": without("dp-normfedavg", "rho", "gamma", cohort=1000, dim=5, epsilon=2.0, delta=1e-5, alpha=1.0),
+    "dp-norm-ec": INPUTS["dp-norm-ec"],
+    "dp-scaffold": without("dp-scaffold", users=1000, rounds=600, distance=3.0),
+}
+
+
+@pytest.mark.parametrize("algorithm", CERTIFIED)
+def test_the_accountants_noise_has_a_least_bound_too(algorithm: str) -> None:
+    """It is not above the printed rule's with the accountant's noise, by more than what the noise is exact to."""
+    inputs = {**CERTIFIED[algorithm], "calibration": "accountant"}
+    printed, best = (recommend(algorithm, rule, **inputs) for rule in ("printed", "bound-optimal"))
+    assert best["bound"] <= printed["bound"] * (1 + 1e-4)
+    assert best["noise"]["epsilon"]["high"] <= inputs["epsilon"]
+    assert "for other rounds it certifies another one" in best["certificate"]["how"]
 
 
 EXTREME: list[tuple[str, dict[str, Any]]] = [

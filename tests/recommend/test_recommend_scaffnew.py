@@ -9,10 +9,9 @@ import mpmath
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recommend.cases import INPUTS
+from recommend.cases import INPUTS, formulas
 
 from dpfl_theory.errors import InputError
-from dpfl_theory.recommend import recommend
 
 BASE = INPUTS["dp-scaffnew"]
 
@@ -60,6 +59,7 @@ VARIED = st.fixed_dictionaries(
         "epsilon": st.floats(0.05, 20.0),
         "delta": st.sampled_from([1e-3, 1e-5, 1e-9]),
         "constant": st.floats(0.5, 8.0),
+        "calibration": st.just("paper"),
     }
 )
 
@@ -68,7 +68,7 @@ VARIED = st.fixed_dictionaries(
 def test_against_a_second_transcription(values: dict[str, Any]) -> None:
     inputs = {k: v for k, v in values.items() if k != "ratio"}
     inputs["strong_convexity"] = values["ratio"] * values["smoothness"]
-    found, hand = recommend("dp-scaffnew", "printed", **inputs), by_hand(inputs)
+    found, hand = formulas("dp-scaffnew", **inputs), by_hand(inputs)
     for name in ("eta", "p", "psi_0"):
         assert found[name] == pytest.approx(float(hand[name]), rel=1e-12)
     assert found["unrounded"]["iterations"] == pytest.approx(float(hand["T"]), rel=1e-9, abs=1e-9)
@@ -87,7 +87,7 @@ def test_against_a_second_transcription(values: dict[str, Any]) -> None:
 def test_rounding_up_misses_the_best_whole_number_by_one_at_most(changes: dict[str, Any]) -> None:
     """Theorem 1's bound at eta*, p*, minimised over T = 1, 2, ... by brute force."""
     inputs = {**BASE, **changes}
-    found, hand = recommend("dp-scaffnew", "printed", **inputs), by_hand(inputs)
+    found, hand = formulas("dp-scaffnew", **inputs), by_hand(inputs)
     best = min(range(1, 2000), key=hand["bound"])
     assert found["iterations"] in (best, best + 1)
     if found["unrounded"]["iterations"] <= 1:
@@ -95,7 +95,7 @@ def test_rounding_up_misses_the_best_whole_number_by_one_at_most(changes: dict[s
 
 
 def test_too_much_noise_for_any_iteration() -> None:
-    found = recommend("dp-scaffnew", "printed", **{**BASE, "distance": 1.0})
+    found = formulas("dp-scaffnew", **{**BASE, "distance": 1.0})
     assert found["unrounded"]["iterations"] < 0
     assert found["unrounded"]["bound"] is None
     assert found["iterations"] == 1
@@ -109,8 +109,8 @@ def test_too_much_noise_for_any_iteration() -> None:
 
 
 def test_the_certificate_knows_when_corollary_1_holds() -> None:
-    refuted = recommend("dp-scaffnew", "printed", **BASE)
-    holds = recommend("dp-scaffnew", "printed", **{**BASE, "gradient_norm_at_optimum": 0.0})
+    refuted = formulas("dp-scaffnew", **BASE)
+    holds = formulas("dp-scaffnew", **{**BASE, "gradient_norm_at_optimum": 0.0})
     assert not refuted["certificate"]["optimal"]
     assert holds["certificate"]["optimal"]
     assert any("hou2023.corollary1 is refuted" in w for w in refuted["warnings"])
@@ -124,13 +124,11 @@ def test_the_certificate_knows_when_corollary_1_holds() -> None:
 
 def test_where_no_curvature_differs() -> None:
     """mu = L: ln([1 - mu/L]^(-1)) is infinite and T* tends to 0; one iteration from h_0 = h* ends at the noise."""
-    found = recommend("dp-scaffnew", "printed", **{**BASE, "strong_convexity": 1.0, "gradient_norm_at_optimum": 0.0})
+    found = formulas("dp-scaffnew", **{**BASE, "strong_convexity": 1.0, "gradient_norm_at_optimum": 0.0})
     assert (found["eta"], found["p"], found["iterations"]) == (1.0, 1.0, 1)
     assert found["terms"]["optimisation"] == 0.0
     assert found["bound"] == pytest.approx(200 * 4.0 * math.log(1e5) / 64, rel=1e-12)
-    near = recommend(
-        "dp-scaffnew", "printed", **{**BASE, "strong_convexity": 1 - 1e-12, "gradient_norm_at_optimum": 0.0}
-    )
+    near = formulas("dp-scaffnew", **{**BASE, "strong_convexity": 1 - 1e-12, "gradient_norm_at_optimum": 0.0})
     assert near["iterations"] == 1
     assert near["bound"] == pytest.approx(found["bound"], rel=1e-6)
 
@@ -140,7 +138,7 @@ def test_where_no_curvature_differs() -> None:
     [
         ({"strong_convexity": 2.0}, r"`strong_convexity` is 2.0: it exceeds `smoothness=1.0`"),
         ({"distance": 0.0, "gradient_norm_at_optimum": 0.0}, "`distance` is 0.0: .* there is nothing to do"),
-        ({"calibration": "accountant"}, "`calibration` is 'accountant': .*use `calibration=paper`"),
+        ({"constant": None}, "dp-scaffnew needs `constant`: give the constant v of Lemma 1's noise"),
         ({"calibration": "none"}, "`calibration` is 'none': choose one of paper, accountant"),
         ({"clients": 2.5}, "`clients` is 2.5: give a whole number of at least 1"),
         ({"delta": 1.0}, r"`delta` is 1.0: give a number in \(0, 1\)"),
@@ -148,4 +146,4 @@ def test_where_no_curvature_differs() -> None:
 )
 def test_what_cannot_be_used(changes: dict[str, Any], told: str) -> None:
     with pytest.raises(InputError, match=told):
-        recommend("dp-scaffnew", "printed", **{**BASE, **changes})
+        formulas("dp-scaffnew", **{**BASE, **changes})

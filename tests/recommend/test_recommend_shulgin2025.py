@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recommend.cases import INPUTS
+from recommend.cases import INPUTS, formulas
 
 from dpfl_theory import privacy
 from dpfl_theory.errors import InputError
 from dpfl_theory.recommend import recommend
 
 BASE = INPUTS["dp-norm-ec"]
+ACCOUNTED = {**BASE, "calibration": "accountant"}
 
 
 def bound(i: dict[str, Any], rounds: int, beta_0: float, c: float = 2.0) -> float:
@@ -32,7 +33,7 @@ def bound(i: dict[str, Any], rounds: int, beta_0: float, c: float = 2.0) -> floa
 )
 def test_against_a_second_transcription(changes: dict[str, Any]) -> None:
     i = {**BASE, **changes}
-    found = recommend("dp-norm-ec", "printed", **i)
+    found = formulas("dp-norm-ec", **i)
     rounds, beta_0, R = found["rounds"], found["beta_0"], i["residual"]
     c = math.sqrt(i.get("constant", 4.0))
     assert found["K"] == rounds - 1
@@ -50,55 +51,53 @@ def test_against_a_second_transcription(changes: dict[str, Any]) -> None:
 
 @given(st.floats(0.1, 10.0))
 def test_the_default_beta_0_minimises_the_bound_of_long_runs(factor: float) -> None:
-    found = recommend("dp-norm-ec", "printed", **BASE)
+    found = formulas("dp-norm-ec", **BASE)
     best = bound(BASE, 10**9, found["beta_0"])
     assert bound(BASE, 10**9, found["beta_0"] * factor) >= best * (1 - 1e-9)
 
 
 def test_the_default_rounds_are_the_least() -> None:
-    found = recommend("dp-norm-ec", "printed", **BASE)
+    found = formulas("dp-norm-ec", **BASE)
     assert found["certificate"]["applies"]
 
     def serves(rounds: int) -> bool:
-        terms = recommend("dp-norm-ec", "printed", **BASE, rounds=rounds)
+        terms = formulas("dp-norm-ec", **BASE, rounds=rounds)
         others = sum(v for name, v in terms["terms"].items() if name != "curvature")
         return terms["certificate"]["applies"] and terms["terms"]["curvature"] <= 0.01 * others * (1 + 1e-12)
 
     assert serves(found["rounds"])
     assert not serves(found["rounds"] - 1)
-    flat = recommend("dp-norm-ec", "printed", **{**BASE, "smoothness": 2.0, "residual": 50.0, "beta_0": 2000.0})
+    flat = formulas("dp-norm-ec", **{**BASE, "smoothness": 2.0, "residual": 50.0, "beta_0": 2000.0})
     assert flat["beta"] < 50.1
     assert flat["terms"]["curvature"] <= 0.01 * flat["bound"]
 
 
 def test_noise_by_an_accountant() -> None:
     """Its noise is enough, and less than the printed one; the hidden constant does not depend on the rounds."""
-    found = recommend("dp-norm-ec", "printed", **BASE, calibration="accountant")
+    found = recommend("dp-norm-ec", "printed", **ACCOUNTED)
     kind: Any = privacy.get("dp-norm-ec")
     run = kind(rounds=found["rounds"], noise_multiplier=found["noise"]["sigma"] * (1 + 1e-6))
     limits = privacy.account(run, delta=1e-5).epsilon
     assert limits.high <= 4.0 * (1 + 1e-9)
     assert limits.high >= 4.0 * (1 - 1e-3)
     assert found["noise"]["constant"] < 4.0
-    other = recommend("dp-norm-ec", "printed", **BASE, calibration="accountant", rounds=1000)
+    other = recommend("dp-norm-ec", "printed", **ACCOUNTED, rounds=1000)
     assert other["noise"]["constant"] == pytest.approx(found["noise"]["constant"], rel=1e-12)
 
 
 def test_what_is_said_of_the_printed_noise() -> None:
-    assert any("noise.repaired" in w for w in recommend("dp-norm-ec", "printed", **BASE)["warnings"])
+    assert any("noise.repaired" in w for w in formulas("dp-norm-ec", **BASE)["warnings"])
     for changes in ({"constant": 3.0}, {"epsilon": 24.0}):
-        assert any(
-            "not known to be enough" in w for w in recommend("dp-norm-ec", "printed", **{**BASE, **changes})["warnings"]
-        )
+        assert any("not known to be enough" in w for w in formulas("dp-norm-ec", **{**BASE, **changes})["warnings"])
 
 
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
         ({"smoothness": 3.0}, "`smoothness` is 3.0: it exceeds `smoothness_max=2.0`"),
-        ({"calibration": "accountant", "constant": 4.0}, "`constant` is 4.0: an accountant needs none"),
+        ({"calibration": "none"}, "`calibration` is 'none': choose one of paper, accountant"),
     ],
 )
 def test_what_cannot_be_used(changes: dict[str, Any], told: str) -> None:
     with pytest.raises(InputError, match=told):
-        recommend("dp-norm-ec", "printed", **{**BASE, **changes})
+        formulas("dp-norm-ec", **{**BASE, **changes})

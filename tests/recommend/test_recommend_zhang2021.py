@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recommend.cases import INPUTS
+from recommend.cases import INPUTS, formulas
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.recommend import recommend
@@ -34,7 +34,7 @@ BASE = INPUTS["dp-fedavg-two-sided"]
     )
 )
 def test_against_a_second_transcription(i: dict[str, Any]) -> None:
-    found = recommend("dp-fedavg-two-sided", "printed", **i, delta=1e-5)
+    found = formulas("dp-fedavg-two-sided", **i, delta=1e-5)
     N, P, d, L, G, gap = (i[k] for k in ("clients", "cohort", "dim", "smoothness", "lipschitz", "gap"))
     sigma_g, variance, Q, T, epsilon = (
         i[k] for k in ("dissimilarity", "gradient_variance", "local_steps", "rounds", "epsilon")
@@ -58,7 +58,7 @@ def test_against_a_second_transcription(i: dict[str, Any]) -> None:
 
 
 def test_steps_beyond_their_limits_have_no_bound() -> None:
-    found = recommend("dp-fedavg-two-sided", "printed", **{**BASE, "rounds": 2000})
+    found = formulas("dp-fedavg-two-sided", **{**BASE, "rounds": 2000})
     assert found["bound"] is None
     assert "No bound is claimed" in found["warnings"][0]
     assert "exceeds min{P/(120QL), P/(6QL(P-1))}" in found["warnings"][0]
@@ -77,4 +77,4 @@ def test_steps_beyond_their_limits_have_no_bound() -> None:
 )
 def test_what_cannot_be_used(changes: dict[str, Any], told: str) -> None:
     with pytest.raises(InputError, match=told):
-        recommend("dp-fedavg-two-sided", "printed", **{**BASE, **changes})
+        formulas("dp-fedavg-two-sided", **{**BASE, **changes})

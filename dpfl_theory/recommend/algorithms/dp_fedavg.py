@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from dpfl_theory.recommend.base import Document, Setting, calibration, named, parameter
+from dpfl_theory.recommend.algorithms._fedavg_privacy import lacking, released
+from dpfl_theory.recommend.base import Document, Setting, calibration, parameter, relation, view
 from dpfl_theory.statements.formula import sides_of
 
 if TYPE_CHECKING:
+    from dpfl_theory.privacy import Mechanism
     from dpfl_theory.recommend.optimum import Optimum
     from dpfl_theory.statements.model import Statement
 
@@ -21,8 +23,9 @@ __all__ = ["SETTINGS", "DPFedAvg", "DPNormFedAvg"]
 class DPFedAvg(Setting):
     r"""DP-FedAvg with clipping for n clients with convex, L-smooth, G-Lipschitz objectives.
 
-    The privacy level is rho, or epsilon, delta and the constant q, :math:`\rho = \sqrt{q d \log(1/\delta)}/(n
-    \epsilon)`. Without gamma it is :math:`L \|w_0 - w^*\|`, which minimises the term A of the bound.
+    The privacy level is epsilon and delta, or rho. The accountant's noise tells rho by :math:`\sigma^2 = K C^2
+    \rho^2/d`, as the paper's does, where :math:`\rho = \sqrt{q d \log(1/\delta)}/(n \epsilon)`. Without gamma it is
+    :math:`L \|w_0 - w^*\|`, which minimises the term A of the bound.
 
     >>> DPFedAvg(clients=100, cohort=100, dim=10, smoothness=2.0, lipschitz=1.0, distance=3.0, heterogeneity=0.0,
     ...          local_steps=2, alpha=1.0, rho=0.1).travel()
@@ -32,7 +35,7 @@ class DPFedAvg(Setting):
     name = "dp-fedavg"
     title = "DP-FedAvg with clipping"
     source = "das2022 Theorem 4 (a)"
-    paper_noise_only = "rho"
+    speaks_of_noise: ClassVar[str] = "Theorem 4 is in rho, which is that of this noise: sigma^2 = K C^2 rho^2/d"
     theorem: ClassVar[str] = "das2022.theorem4a"
     certain: ClassVar[str] = theorem
     """The statement whose bound counts: the printed one, or its repair."""
@@ -58,23 +61,17 @@ class DPFedAvg(Setting):
     rounds: int | None = parameter(
         "number of communication rounds; bound-optimal makes at most these", "count", optional=True
     )
-    rho: float | None = parameter(
-        "privacy ratio rho; in place of epsilon, delta and the constant", "positive", optional=True
-    )
+    rho: float | None = parameter("privacy ratio rho; in place of epsilon and delta", "positive", optional=True)
     epsilon: float | None = parameter("epsilon of the budget", "positive", optional=True)
     delta: float | None = parameter("delta of the budget", "probability", optional=True)
     calibration: str = calibration()
+    relation: str = relation("zero-out", "replace", "add-remove")
+    view: str = view("third-party")
     constant: float | None = parameter("constant q of Theorem 3's noise", "positive", optional=True)
 
     @classmethod
     def undecided(cls, given: Mapping[str, Any]) -> list[str]:
-        lacking = [name for name in ("epsilon", "delta", "constant") if given.get(name) is None]
-        if given.get("rho") is not None or not lacking:
-            return []
-        if len(lacking) == 3:
-            return ["a privacy level: give `rho`, or `epsilon`, `delta` and `constant`"]
-        rest = f"{' and '.join(map(named, lacking))}, since rho is made of `epsilon`, `delta` and `constant`"
-        return [f"{rest}: give all three, or `rho`"]
+        return lacking(given)
 
     def contradictions(self) -> Iterator[str]:
         budget = (self.epsilon, self.delta, self.constant)
@@ -96,6 +93,12 @@ class DPFedAvg(Setting):
 
         unit = {"q": self.constant, "epsilon": self.epsilon, "delta": self.delta, "n": self.clients, "K": 1, "C": 1}
         return math.sqrt(self.dim * prescribed(get("das2022.theorem3"), unit)["noise_variance"])
+
+    def noise_by_server(self) -> bool:
+        return self.view == "third-party" and (self.cohort < self.clients or self.relation == "add-remove")
+
+    def released(self, found: Document, printed: bool = False) -> Mechanism:
+        return released(self, found, printed)
 
     def letters(self) -> dict[str, float]:
         """The values of das2022's letters that the inputs give."""
@@ -175,8 +178,8 @@ class DPFedAvg(Setting):
             "noise": {
                 "sigma": sigma,
                 "sigma_of_one_message": sigma * math.sqrt(self.cohort),
-                "meaning": "standard deviations per coordinate: of the averaged update's noise, of one client's [F/X]",
-                "calibration": self.calibration,
+                "meaning": self._meaning(),
+                "calibration": "paper" if self.rho is not None else self.calibration,
             },
             "unrounded": {},
             "repaired": None,
@@ -189,6 +192,11 @@ class DPFedAvg(Setting):
             },
             "warnings": DPFedAvg._warnings(self, unmet, bound, vacuous),
         }
+
+    def _meaning(self) -> str:
+        if self.calibration == "accountant" and self.rho is None and self.noise_by_server():
+            return "standard deviation per coordinate of the noise that the server adds to the average [F/X]"
+        return "standard deviations per coordinate: of the averaged update's noise, of one client's [F/X]"
 
     def trivial(self) -> tuple[float, str]:
         """f is L-smooth and G-Lipschitz, which bounds f(w_0) - f(w*) without any run."""
@@ -245,10 +253,16 @@ class DPFedAvg(Setting):
         said = [f"No bound is claimed: {text}." for text in unmet]
         if vacuous:
             said.append("The bound is not below what L and G say of f(w_0) - f(w*): it promises nothing.")
-        said.append(
-            "Theorem 3 is refuted as printed: whether this noise gives (epsilon, delta) depends on the constant q; ask "
-            "dpfl-theory privacy constant das2022.theorem3."
-        )
+        if self.calibration == "paper":
+            said.append(
+                "Theorem 3 is refuted as printed: whether this noise gives (epsilon, delta) depends on the constant q; "
+                "ask dpfl-theory privacy constant das2022.theorem3."
+            )
+        elif self.noise_by_server() and self.rho is None:
+            said.append(
+                "The noise is certified where it is on the average, whoever comes; clients that add it themselves need "
+                "more, since few may come (dpfl-theory privacy calibrate --noise per-client)."
+            )
         return said
 
 

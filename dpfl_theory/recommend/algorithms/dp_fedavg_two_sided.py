@@ -6,11 +6,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from dpfl_theory.recommend.base import Document, Setting, calibration, parameter
+from dpfl_theory.recommend.base import Document, Setting, calibration, parameter, relation, view
 
 if TYPE_CHECKING:
+    from dpfl_theory.privacy import Mechanism
     from dpfl_theory.recommend.optimum import Optimum
 
 __all__ = ["SETTINGS", "DPFedAvgTwoSided"]
@@ -36,6 +37,9 @@ class DPFedAvgTwoSided(Setting):
     title = "DP-FedAvg with two step sizes"
     source = "zhang2021 Section 3.1 and Corollary 3.2.1, repaired"
     paper_noise_only = "the bound"
+    speaks_of_noise: ClassVar[str] = (
+        "Corollary 3.2.1, repaired, has the paper's noise in place of sigma: its bound is that of this noise alone"
+    )
 
     clients: int = parameter("number of clients N", "count", measured="clients")
     cohort: float = parameter("clients P in a round", "positive")
@@ -59,13 +63,31 @@ class DPFedAvgTwoSided(Setting):
     rounds: int | None = parameter("communication rounds T", "count", free=True)
     epsilon: float = parameter("epsilon of the budget", "positive")
     delta: float = parameter("delta of the budget", "probability")
-    calibration: str = calibration()
+    calibration: str = calibration("paper")
+    relation: str = relation("zero-out", "replace")
+    view: str = view("third-party")
 
     def contradictions(self) -> Iterator[str]:
         if self.cohort > self.clients:
             yield self.refused("cohort", f"it exceeds `clients={self.clients}`", "give at most that")
         if self.cohort != round(self.cohort):
             yield self.refused("cohort", "every cohort has exactly P clients", "give a whole number")
+
+    def released(self, found: Document, printed: bool = False) -> Mechanism:
+        from dpfl_theory.privacy.mechanisms import get
+
+        kind: Any = get("dp-fedavg")
+        some = self.cohort < self.clients
+        run = kind(
+            clients=self.clients,
+            cohort=self.cohort if some else None,
+            sampling="fixed" if some else "full",
+            relation=self.relation,
+            view=self.view,
+            rounds=found["rounds"],
+        )
+        average = found["noise"]["sigma"] / math.sqrt(self.cohort)
+        return run.with_(noise_multiplier=run.multiplier(average, found["c"]))  # type: ignore[no-any-return]
 
     def letters(self) -> dict[str, float]:
         """The values of zhang2021's letters that the inputs give."""
@@ -142,8 +164,8 @@ class DPFedAvgTwoSided(Setting):
             },
             "warnings": [
                 *(f"No bound is claimed: {text}." for text in unmet),
-                "The noise is proved to be enough for clients that take part independently; for cohorts of exactly P "
-                "clients ask dpfl-theory privacy account --algorithm dp-fedavg.",
+                "The noise is proved to be enough for clients that take part independently; what is accounted for are "
+                "cohorts of exactly P clients, as the bound has them. The bound is for the paper's own noise alone.",
             ],
         }
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from dpfl_theory.recommend.base import Document, Setting, calibration, parameter
+from dpfl_theory.recommend.base import Document, Setting, calibration, parameter, relation, view
 from dpfl_theory.statements.formula import letters_of
 
 if TYPE_CHECKING:
+    from dpfl_theory.privacy import Mechanism
     from dpfl_theory.recommend.optimum import Optimum
     from dpfl_theory.statements.model import Statement
 
@@ -36,6 +37,8 @@ class DPNormEC(Setting):
     name = "dp-norm-ec"
     title = "DP-alpha-NormEC"
     source = "shulgin2025 Corollary 2 and Theorem 2"
+    usual_constant: ClassVar[float | None] = 4.0
+    speaks_of_noise: ClassVar[str] = "sigma is a letter of Theorem 2: its bound is that of this noise"
 
     clients: int = parameter("number of clients", "count", measured="clients")
     dim: int = parameter("dimension d", "count", measured="dimension")
@@ -53,6 +56,8 @@ class DPNormEC(Setting):
     epsilon: float = parameter("epsilon of the budget", "positive")
     delta: float = parameter("delta of the budget", "probability")
     calibration: str = calibration()
+    relation: str = relation("zero-out", "replace")
+    view: str = view("server")
     constant: float | None = parameter("constant of the noise, 4 by default", "positive", optional=True)
 
     def contradictions(self) -> Iterator[str]:
@@ -62,23 +67,23 @@ class DPNormEC(Setting):
                 f"it exceeds `smoothness_max={self.smoothness_max!r}`",
                 "the mean of the f_i is L_max-smooth",
             )
-        if self.calibration == "accountant" and self.constant is not None:
-            yield self.refused("constant", "an accountant needs none", "leave it out, or use `calibration=paper`")
 
     def hidden_constant(self) -> float:
-        """c with sigma = c sqrt((K + 1) log(1/delta))/epsilon: the root of ``constant``, or the accountant's.
+        """c with sigma = c sqrt((K + 1) log(1/delta))/epsilon: the root of ``constant``.
 
         Releases of Gaussian noise compose as one whose noise multiplier falls with the root of their number, so that
         the accountant's c does not depend on K.
         """
-        if self.calibration == "paper":
-            return math.sqrt(4.0 if self.constant is None else self.constant)
-        from dpfl_theory.privacy import calibrate
+        constant = self.paper_constant()
+        assert constant is not None
+        return math.sqrt(constant)
+
+    def released(self, found: Document, printed: bool = False) -> Mechanism:
         from dpfl_theory.privacy.mechanisms import get
 
-        kind: Any = get("dp-norm-ec")
-        one = calibrate(kind(rounds=1), epsilon=self.epsilon, delta=self.delta)
-        return one * self.epsilon / math.sqrt(math.log(1 / self.delta))
+        kind: Any = get(self.name)
+        run = kind(clients=self.clients, relation=self.relation, view=self.view, rounds=found["rounds"])
+        return run.with_(noise_multiplier=run.multiplier(found["noise"]["sigma"], 1.0))  # type: ignore[no-any-return]
 
     def letters(self) -> dict[str, float]:
         """The values of shulgin2025's letters that the inputs give."""

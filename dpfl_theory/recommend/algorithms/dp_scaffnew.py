@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from dpfl_theory.recommend.base import Document, Setting, calibration, parameter
+from dpfl_theory.recommend.base import Document, Setting, calibration, named, parameter, relation
 from dpfl_theory.recommend.optimum import Optimum
+
+if TYPE_CHECKING:
+    from dpfl_theory.privacy import Mechanism
 
 __all__ = ["SETTINGS", "DPScaffNew"]
 
@@ -25,7 +28,9 @@ class DPScaffNew(Setting):
     name = "dp-scaffnew"
     title = "DP-ScaffNew"
     source = "hou2023 Corollary 1 and Theorem 1"
-    paper_noise_only = "T*"
+    speaks_of_noise: ClassVar[str] = (
+        "Theorem 1 has Lemma 1's noise in place of sigma; its constant v is the one that gives this noise"
+    )
 
     clients: int = parameter("number of clients N", "count", measured="clients")
     dim: int = parameter("dimension d", "count", measured="dimension")
@@ -49,7 +54,14 @@ class DPScaffNew(Setting):
     epsilon: float = parameter("epsilon of the budget", "positive")
     delta: float = parameter("delta of the budget", "probability")
     calibration: str = calibration()
-    constant: float = parameter("constant v of Lemma 1's noise", "positive")
+    relation: str = relation("zero-out", "replace")
+    constant: float | None = parameter("constant v of Lemma 1's noise", "positive", optional=True)
+
+    @classmethod
+    def undecided(cls, given: Mapping[str, Any]) -> list[str]:
+        if given.get("calibration") != "paper" or given.get("constant") is not None:
+            return []
+        return [f"{named('constant')}: give the constant v of Lemma 1's noise, the paper's own"]
 
     def contradictions(self) -> Iterator[str]:
         if self.strong_convexity > self.smoothness:
@@ -65,7 +77,7 @@ class DPScaffNew(Setting):
 
     def letters(self) -> dict[str, float]:
         """The values of hou2023's letters that the inputs give."""
-        return {
+        known = {
             "L": self.smoothness,
             "mu": self.strong_convexity,
             "N": self.clients,
@@ -77,6 +89,7 @@ class DPScaffNew(Setting):
             "D": self.distance,
             "H": self.gradient_norm_at_optimum,
         }
+        return {name: value for name, value in known.items() if value is not None}
 
     def psi(self, eta: float, p: float) -> float:
         """psi_0 = ||x_0 - x*||^2 + (eta^2/p^2) ||h*||^2 [X^2]."""
@@ -89,6 +102,13 @@ class DPScaffNew(Setting):
 
         at = {**self.letters(), "eta": eta, "p": p, "T": T, "psi_0": self.psi(eta, p)}
         return terms(get("hou2023.theorem1"), at)
+
+    def released(self, found: Document, printed: bool = False) -> Mechanism:
+        from dpfl_theory.privacy.mechanisms import get
+
+        kind: Any = get(self.name)
+        run = kind(communication_probability=found["p"], rounds=found["iterations"], relation=self.relation)
+        return run.with_(noise_multiplier=run.multiplier(found["noise"]["sigma"], self.clip))  # type: ignore[no-any-return]
 
     def printed(self) -> Document:
         from dpfl_theory.recommend.evaluate import cite, prescribed, rounded_up
@@ -151,9 +171,10 @@ class DPScaffNew(Setting):
                 "statements": [cite("bound", theorem, at), cite("noise", lemma)],
             },
             "warnings": [
-                "Lemma 1 is refuted as printed: whether this noise gives (epsilon, delta) depends on `constant` and T; "
-                "ask dpfl-theory privacy account --algorithm dp-scaffnew."
-            ],
+                "Lemma 1 is refuted as printed: whether this noise gives (epsilon, delta) depends on `constant` and T."
+            ]
+            if self.calibration == "paper"
+            else [],
         }
 
     def trivial(self) -> tuple[float, str]:
@@ -185,9 +206,12 @@ class DPScaffNew(Setting):
                 f"on, "
                 "so that T = 1 is the best that it allows"
             )
+        noise = "Lemma 1's"
+        if self.calibration == "accountant":
+            noise = f"the accountant's, Lemma 1's with v = {self.constant:.6g},"
         return (
             f"{first}. Theorem 1 then bounds E psi_T by {total:.6g}, {'no less than' if total >= start else 'below'} "
-            f"psi_0 = {start:.6g}. The noise is Lemma 1's for these p and T"
+            f"psi_0 = {start:.6g}. The noise is {noise} for these p and T"
         )
 
     def _warnings(self, exact: float, total: float, start: float) -> list[str]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpfl_theory.recommend.algorithms._scaffold_said import as_printed, of_the_run
-from dpfl_theory.recommend.base import Document, Setting, calibration, named, parameter
+from dpfl_theory.recommend.base import Document, Setting, calibration, named, parameter, view
 
 if TYPE_CHECKING:
+    from dpfl_theory.privacy import Mechanism
     from dpfl_theory.recommend.optimum import Optimum
 
 __all__ = ["SETTINGS", "DPScaffold"]
@@ -35,6 +35,9 @@ class DPScaffold(Setting):
     name = "dp-scaffold"
     title = "DP-SCAFFOLD-warm"
     source = "noble2022 Theorem C.1, repaired"
+    power: ClassVar[int] = 1
+    usual_constant: ClassVar[float | None] = 1.0
+    speaks_of_noise: ClassVar[str] = "Sigma, of sigma_g, is a letter of Theorem C.1: its bound is that of this noise"
 
     users: int = parameter("number of users M", "count", measured="clients")
     records: int = parameter("records R of each user that enter training", "count", measured="records")
@@ -62,6 +65,7 @@ class DPScaffold(Setting):
     epsilon: float = parameter("epsilon of the budget", "positive")
     delta: float = parameter("delta of the budget", "probability")
     calibration: str = calibration()
+    view: str = view("third-party")
     constant: float | None = parameter("constant of the noise, 1 by default", "positive", optional=True)
 
     def contradictions(self) -> Iterator[str]:
@@ -76,12 +80,6 @@ class DPScaffold(Setting):
         if self.records * self.record_rate < 1 - 1e-9:
             yield self.refused(
                 "record_rate", f"of `records={self.records}` it is less than one record", "raise one of them"
-            )
-        if self.calibration == "accountant" and self.constant is not None:
-            yield self.refused("constant", "an accountant needs none", "leave it out, or use `calibration=paper`")
-        if self.calibration == "accountant" and None in (self.rounds, self.local_steps):
-            yield self.refused(
-                "calibration", "its noise is for given rounds and local steps", "give `rounds` and `local_steps`"
             )
 
     def letters(self) -> dict[str, float]:
@@ -98,31 +96,33 @@ class DPScaffold(Setting):
             "T": self.rounds,
             "epsilon": self.epsilon,
             "delta": self.delta,
-            "u": 1.0 if self.constant is None else self.constant,
+            "u": self.paper_constant(),
         }
         known = {**given, "mu": self.strong_convexity}
         return {name: value for name, value in known.items() if value is not None}
 
     def noise(self, T: int, K: int) -> float:
-        """sigma_g, the noise of one local step over its sensitivity 2C/(sR), of T rounds of K: printed, or an
-        accountant's."""
-        if self.calibration == "paper":
-            from dpfl_theory.recommend.evaluate import prescribed
-            from dpfl_theory.statements import get
+        """sigma_g, the noise of one local step over its sensitivity 2C/(sR), of T rounds of K: the order that is
+        printed, with the constant."""
+        from dpfl_theory.recommend.evaluate import prescribed
+        from dpfl_theory.statements import get
 
-            return prescribed(get("noble2022.theorem4.1.third-party"), {**self.letters(), "T": T, "K": K})["sigma_g"]
-        from dpfl_theory.privacy.mechanisms import get as mechanism
+        return prescribed(get("noble2022.theorem4.1.third-party"), {**self.letters(), "T": T, "K": K})["sigma_g"]
 
-        kind: Any = mechanism("dp-scaffold")
-        run = kind(
+    def released(self, found: Document, printed: bool = False) -> Mechanism:
+        from dpfl_theory.privacy.mechanisms import get
+
+        kind: Any = get(self.name)
+        return kind(  # type: ignore[no-any-return]
             users=int(self.users),
             records=int(self.records),
             user_rate=self.user_rate,
             record_rate=self.record_rate,
-            local_steps=K,
-            rounds=T,
+            local_steps=found["local_steps"],
+            view=self.view,
+            rounds=found["rounds"],
+            noise_multiplier=found["noise"]["sigma_g"],
         )
-        return _certified(run, self.epsilon, self.delta)
 
     def unit(self) -> float:
         """2C/(sR), what one record moves a local step by [F/X]."""
@@ -131,10 +131,6 @@ class DPScaffold(Setting):
     def sigma(self, T: int, K: int) -> float:
         """The letter Sigma [F/X], which counts 2d where the noise's second moment has d."""
         return self.unit() * math.sqrt(2 * self.dim) * self.noise(T, K)
-
-    def kept_rounds(self) -> int | None:
-        """The rounds that are no free choice: an accountant's noise is for them."""
-        return self.rounds if self.calibration == "accountant" else None
 
     def printed(self) -> Document:
         from dpfl_theory.recommend.evaluate import cite
@@ -283,14 +279,6 @@ class DPScaffold(Setting):
                 smaller = "a bound" if bound is None else "a smaller bound"
                 said.append(f"Without `strong_convexity` the convex case applies too, with {smaller}: {other:.6g}.")
         return said
-
-
-@lru_cache
-def _certified(run: Any, epsilon: float, delta: float) -> float:
-    """An accountant's sigma_g, which takes it a moment."""
-    from dpfl_theory.privacy import calibrate
-
-    return calibrate(run, epsilon=epsilon, delta=delta)
 
 
 SETTINGS: tuple[Any, ...] = (DPScaffold,)

@@ -156,14 +156,11 @@ def _strong(bounds: _Bounds, K: int) -> tuple[int, float, float] | None:
 def _best(bounds: _Bounds, K: int) -> tuple[str, int, float]:
     """The statement, T and the value that are best for K, with the convex one's infimum over the steps."""
     setting = bounds.setting
-    T = setting.kept_rounds() or _turn(lambda T: bounds.convex(T, K), 1, bounds.most)
+    T = _turn(lambda T: bounds.convex(T, K), 1, bounds.most)
     found = (EXPLICIT, T, bounds.convex(T, K))
     if setting.strong_convexity is None:
         return found
-    if kept := setting.kept_rounds():
-        strong = None if kept < bounds.least_rounds(K) else (kept, sum(bounds.noise_and_start(kept, K)), 0.0)
-    else:
-        strong = _strong(bounds, K)
+    strong = _strong(bounds, K)
     return found if strong is None or strong[1] >= found[2] else (STRONG, *strong[:2])
 
 
@@ -206,15 +203,11 @@ def least(setting: DPScaffold) -> Optimum:
             f"was taken for the lower bound, and eta_g here makes the drift's share {SHARE:.0%} of the noise's"
         )
     else:
-        choice, own = {"statement": STRONG}, value if setting.kept_rounds() else _lower(bounds, K, value)
+        choice, own = {"statement": STRONG}, _lower(bounds, K, value)
         how += (
             "; the strongly convex case, whose step is prescribed, has a smaller bound than any step of the convex one"
         )
-    how += (
-        "; rounds and local steps are kept, as an accountant's noise is for them"
-        if setting.kept_rounds()
-        else "; T is where the bound turns from falling to rising, or all that are allowed"
-    )
+    how += "; T is where the bound turns from falling to rising, or all that are allowed"
     choice |= {"rounds": T, "local_steps": K}
     unmet = setting.unmet(choice)
     bound = math.fsum(setting.terms(choice).values())

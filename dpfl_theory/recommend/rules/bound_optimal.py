@@ -1,8 +1,9 @@
 """The rule ``bound-optimal``: a statement's bound, minimised over all hyper-parameters that are not given.
 
-The bound is the statement's own formula within its own hypotheses, its noise the paper's unless the setting says
-otherwise. The certificate has the least value that any choice can have (``lower_bound``), and how far the answer is
-from it (``gap``). Where the best bound promises nothing, ``vacuous`` says so first, and what would help.
+The bound is the statement's own formula within its own hypotheses, its noise the accountant's unless the setting
+says otherwise. The certificate has the least value that any choice can have with this constant of the noise
+(``lower_bound``), and how far the answer is from it (``gap``). Where the best bound promises nothing, ``vacuous`` says
+so first, and what would help.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.recommend.base import Document, Setting, named
+from dpfl_theory.recommend.noise import recommended
 from dpfl_theory.recommend.optimum import Optimum
 from dpfl_theory.recommend.rules import Rule
 
@@ -28,11 +30,21 @@ LARGE = 1e-5
 
 
 def apply(setting: Setting) -> Document:
+    return recommended(setting, _least, lambda at: at.answer(at.optimum().choice))
+
+
+def _least(setting: Setting) -> Document:
     found = setting.optimum()
     document = setting.answer(found.choice)
     (trivial, what), certificate = setting.trivial(), document["certificate"]
     vacuous = bool(found.unmet) or found.bound >= trivial
     said, changes = _nothing(setting, found, trivial, what) if vacuous else (None, {})
+    how = found.how
+    if setting.calibration == "accountant" and setting.asked() is not None and setting.constant is not None:
+        how += (
+            f". That is for the constant {setting.constant:.6g} of the noise, which the accountant certifies for what "
+            "is chosen here; for other rounds it certifies another one"
+        )
     gap = None if found.unmet else max(0.0, found.bound - found.lower)
     return {
         "vacuous": said,
@@ -41,14 +53,14 @@ def apply(setting: Setting) -> Document:
         "would_help": changes,
         "certificate": {
             **certificate,
-            "reason": f"The bound is least there: {found.how}",
+            "reason": f"The bound is least there: {how}",
             "applies": not found.unmet,
             "vacuous": vacuous,
             "trivial": trivial,
             "optimal": gap is not None and gap <= TIGHT * found.bound,
             "lower_bound": None if found.unmet else found.lower,
             "gap": gap,
-            "how": found.how,
+            "how": how,
         },
     }
 

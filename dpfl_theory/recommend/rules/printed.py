@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from dpfl_theory.recommend.base import Document, Setting
+from dpfl_theory.recommend.noise import recommended
 from dpfl_theory.recommend.rules import Rule
 
-RULE = Rule("printed", "the papers' own formulas (dp-scaffold: repaired)", lambda setting: setting.printed())
+
+def apply(setting: Setting) -> Document:
+    return recommended(setting, lambda at: at.printed())
+
+
+RULE = Rule("printed", "the papers' own formulas (dp-scaffold: repaired)", apply)

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpfl_theory.algorithms.base import Algorithm
+from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy import Limits, Mechanism, account, calibrate
 from dpfl_theory.problems.base import Array, Problem
@@ -82,17 +83,19 @@ def spread(low: float, high: float, count: int) -> tuple[float, ...]:
 class Budget:
     """What all algorithms are given alike.
 
-    epsilon, delta: of the whole run; relation, view: the neighbouring relation of client data and who looks
-    (`dpfl_theory.privacy.mechanisms`); rounds: how many vectors a client may send at most; cohort: clients in a round
-    on average, all without it.
+    epsilon, delta: of the whole run; relation, view: the neighbouring relation and who looks
+    (`dpfl_theory.privacy.mechanisms`), without a relation zero-out for clients and replace for records; rounds: how
+    many vectors a client may send at most; cohort: clients in a round on average, all without it; sampling: how they
+    are drawn, ``poisson``, ``fixed`` or ``with-replacement``, each algorithm's own way where it is not given.
     """
 
     epsilon: float
     delta: float
     rounds: int = 500
-    relation: str = "zero-out"
+    relation: str | None = None
     view: str = "third-party"
     cohort: float | None = None
+    sampling: str | None = None
 
 
 class Tuned(ABC):
@@ -109,6 +112,10 @@ class Tuned(ABC):
     """The unit of privacy: "client" or "record"."""
     noise: ClassVar[str] = "sigma"
     """The hyper-parameter that is the noise."""
+    relations: ClassVar[tuple[str, ...]] = ("zero-out", "replace")
+    """The neighbouring relations that its accounting knows, the usual one first."""
+    samplings: ClassVar[tuple[str, ...]] = ()
+    """How it may draw cohorts, its own way first; none where all clients take part."""
     vectors: ClassVar[int] = 1
     """How many vectors a client sends in a communication round."""
     threshold: ClassVar[str | None] = None
@@ -119,6 +126,11 @@ class Tuned(ABC):
             raise InputError(f"`rounds` is {budget.rounds}: {self.name} sends {self.vectors} vectors in a round")
         self.problem = problem
         self.budget = budget
+
+    @property
+    def usual_relation(self) -> str:
+        """The relation where none is asked for."""
+        return self.relations[0]
 
     @cached_property
     def slope(self) -> float:
@@ -138,7 +150,41 @@ class Tuned(ABC):
     @property
     def relation(self) -> str:
         """The neighbouring relation of what is protected."""
-        return self.budget.relation
+        return self.budget.relation or self.usual_relation
+
+    @property
+    def participation(self) -> str:
+        """How clients are drawn in a round."""
+        return self.draws().scheme
+
+    def draws(self) -> Cohort:
+        """How clients are drawn for the budget's cohort; InputError for a way that the algorithm does not have."""
+        size, sampling, n = self.budget.cohort, self.budget.sampling, self.problem.n
+        if size is None or size >= n:
+            if sampling not in (None, "full"):
+                raise InputError(f"`sampling` is {sampling} and all clients take part: give `cohort` less than {n} too")
+            return Cohort()
+        kind = sampling or (self.samplings[0] if self.samplings else "full")
+        if kind not in self.samplings:
+            having = f"it has {' and '.join(self.samplings)}" if self.samplings else "all clients take part in a round"
+            told = f"`cohort` is {size:g} of {n}" + ("" if sampling is None else f" and `sampling` {sampling}")
+            raise InputError(f"{told}: no accountant certifies {self.name} for that, {having}")
+        return Cohort(kind, size)
+
+    def certifiable(self) -> None:
+        """Raise InputError where no accountant certifies the algorithm for the relation, the view and the sampling."""
+        if self.relation not in self.relations:
+            raise InputError(
+                f"`relation` is {self.relation}: no accountant certifies {self.name} for that, it has "
+                f"{' and '.join(self.relations)}"
+            )
+        self.draws()
+        least = {"rounds": 1, "local_steps": 1, "probability": 1.0, "share": 1.0}
+        try:
+            self.mechanism(least).with_(noise_multiplier=1.0).event()
+        except InputError as error:
+            told = str(error)
+            raise InputError(told if self.name in told else f"{self.name} is not certified: {told}") from error
 
     @property
     def most_rounds(self) -> int:

@@ -10,7 +10,8 @@ from dpfl_theory.algorithms import EF21
 from dpfl_theory.algorithms.base import Algorithm
 from dpfl_theory.algorithms.bounding import Clip, SmoothedNormalise
 from dpfl_theory.privacy import Mechanism, get
-from dpfl_theory.recommend.tuned.base import Axis, Tuned, Values, rounds_up_to
+from dpfl_theory.problems.base import Problem
+from dpfl_theory.recommend.tuned.base import Axis, Budget, Tuned, Values, rounds_up_to
 
 __all__ = ["TUNED"]
 
@@ -18,11 +19,15 @@ __all__ = ["TUNED"]
 class _ErrorFeedback(Tuned):
     """All clients in every round, one bounded message each."""
 
+    def __init__(self, problem: Problem, budget: Budget) -> None:
+        super().__init__(problem, budget)
+        self.certifiable()
+
     def mechanism(self, values: Values) -> Mechanism:
         kind: Any = get(self.name)
         return kind(  # type: ignore[no-any-return]
             clients=self.problem.n,
-            relation=self.budget.relation,
+            relation=self.relation,
             view=self.budget.view,
             rounds=int(values["rounds"]),
         )

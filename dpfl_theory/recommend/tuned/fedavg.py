@@ -22,7 +22,12 @@ LOCAL_STEPS = (1, 2, 4, 8, 16)
 class _FedAvg(Tuned):
     """What the forms of DP-FedAvg share: E local steps, a local and a global step, a threshold, T rounds."""
 
-    sampling = "poisson"
+    relations: ClassVar[tuple[str, ...]] = ("zero-out", "replace", "add-remove")
+    samplings = ("poisson", "fixed", "with-replacement")
+
+    def __init__(self, problem: Problem, budget: Budget) -> None:
+        super().__init__(problem, budget)
+        self.certifiable()
 
     def free(self) -> Sequence[Axis]:
         return (
@@ -35,21 +40,27 @@ class _FedAvg(Tuned):
 
     @property
     def _cohort(self) -> Cohort:
-        size = self.budget.cohort
-        return Cohort() if size is None or size >= self.problem.n else Cohort(self.sampling, size)
+        drawn = self.draws()
+        if drawn.scheme in ("fixed", "with-replacement") and drawn.size != int(drawn.size or 0):
+            raise InputError(f"`cohort` is {drawn.size:g}: {self.name} needs a whole number of clients in a round")
+        return drawn
+
+    @property
+    def _central(self) -> bool:
+        """Whether the server adds the noise to the average: where it is trusted, and the number of messages varies."""
+        varies = self._cohort.scheme == "poisson" or self.relation == "add-remove"
+        return varies and self.budget.view == "third-party"
 
     def mechanism(self, values: Values) -> Mechanism:
-        budget, cohort = self.budget, self._cohort
-        # Noise of the server's on the average where it is trusted and cohorts are random; the clients' own otherwise.
-        central = cohort.scheme == "poisson" and budget.view == "third-party"
+        cohort = self._cohort
         kind: Any = get("dp-fedavg")
         return kind(  # type: ignore[no-any-return]
             clients=self.problem.n,
             cohort=None if cohort.scheme == "full" else cohort.size,
             sampling=cohort.scheme,
-            noise="average" if central else "per-client",
-            relation=budget.relation,
-            view=budget.view,
+            noise="average" if self._central else "per-client",
+            relation=self.relation,
+            view=self.budget.view,
             rounds=int(values["rounds"]),
         )
 
@@ -87,7 +98,6 @@ class DPFedAvg(_FedAvg):
     threshold: ClassVar[str | None] = "C"
 
     def algorithm(self, lanes: Mapping[str, Any]) -> Algorithm:
-        average = self._cohort.scheme == "poisson" and self.budget.view == "third-party"
         return FedAvg(
             lanes["eta"],
             int(lanes["E"]),
@@ -95,7 +105,7 @@ class DPFedAvg(_FedAvg):
             self.bounding(lanes["C"]),
             self._cohort,
             lanes["sigma"],
-            "average" if average else "per-client",
+            "average" if self._central else "per-client",
         )
 
     def bounding(self, C: Any) -> Any:
@@ -122,12 +132,12 @@ class TwoSided(_FedAvg):
     title = "DP-FedAvg with two step sizes"
     source = "zhang2021 Algorithm 3"
     threshold = "c"
-    sampling = "fixed"
+    relations = ("zero-out", "replace")
+    samplings = ("fixed", "poisson", "with-replacement")
 
-    def __init__(self, problem: Problem, budget: Budget) -> None:
-        super().__init__(problem, budget)
-        if self._cohort.scheme == "fixed" and budget.cohort != int(budget.cohort or 0):
-            raise InputError(f"`cohort` is {budget.cohort:g}: {self.name} needs a whole number of clients in a round")
+    @property
+    def _central(self) -> bool:
+        return False  # the average is over those who came: each of them adds noise
 
     def hyperparameters(self, values: Values, noise_multiplier: float) -> dict[str, float]:
         steps = values["local_steps"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -37,7 +37,8 @@ class _RecordLevel(Tuned):
     """What record-level algorithms share: K local steps on a share s of the records, and what their noise must hide."""
 
     protects = "record"
-    relation = "replace"
+    relations = ("replace",)
+    samplings: ClassVar[tuple[str, ...]] = ("fixed",)
     noise = "sigma_g"
     threshold = "C"
     described = "dp-fedavg-record"
@@ -53,6 +54,7 @@ class _RecordLevel(Tuned):
             raise InputError(f"`cohort` is {budget.cohort:g}: {self.name} needs a client in each round")
         self.data = problem.data
         self.sizes = np.sort(np.diff(self.data.offsets))
+        self.certifiable()
 
     @cached_property
     def slope(self) -> float:
@@ -72,7 +74,7 @@ class _RecordLevel(Tuned):
 
     @property
     def _cohort(self) -> Cohort:
-        return Cohort() if self.cohort == self.problem.n else Cohort("fixed", self.cohort)
+        return Cohort() if self.cohort == self.problem.n else Cohort(self.draws().scheme, self.cohort)
 
     def local_steps(self, values: Values) -> int:
         """K."""
@@ -192,6 +194,8 @@ class DPSGDRecord(_RecordLevel):
     name = "dp-sgd-record"
     title = "DP-SGD over all clients' records"
     source = "noble2022 Algorithm 2, K = 1 and l = 1"
+
+    samplings = ()
 
     @property
     def cohort(self) -> int:

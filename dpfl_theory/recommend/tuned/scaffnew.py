@@ -8,7 +8,8 @@ from typing import Any
 from dpfl_theory.algorithms import ScaffNew
 from dpfl_theory.algorithms.base import Algorithm
 from dpfl_theory.privacy import Mechanism, get
-from dpfl_theory.recommend.tuned.base import Axis, Tuned, Values, rounds_up_to
+from dpfl_theory.problems.base import Problem
+from dpfl_theory.recommend.tuned.base import Axis, Budget, Tuned, Values, rounds_up_to
 
 __all__ = ["TUNED"]
 
@@ -23,6 +24,10 @@ class DPScaffNew(Tuned):
     title = "DP-ScaffNew"
     source = "hou2023 Algorithm 2"
     threshold = "C"
+
+    def __init__(self, problem: Problem, budget: Budget) -> None:
+        super().__init__(problem, budget)
+        self.certifiable()
 
     def free(self) -> Sequence[Axis]:
         return (
@@ -39,7 +44,7 @@ class DPScaffNew(Tuned):
         kind: Any = get(self.name)
         return kind(  # type: ignore[no-any-return]
             communication_probability=values["probability"],
-            relation=self.budget.relation,
+            relation=self.relation,
             rounds=self.iterations(values),
         )
 

@@ -1,0 +1,46 @@
+"""What dp-fedavg's privacy level is made of, and what a run of it releases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dpfl_theory.recommend.base import Document, named
+
+if TYPE_CHECKING:
+    from dpfl_theory.privacy import Mechanism
+    from dpfl_theory.recommend.algorithms.dp_fedavg import DPFedAvg
+
+__all__ = ["lacking", "released"]
+
+
+def lacking(given: Mapping[str, Any]) -> list[str]:
+    """What is needed for a privacy level, if it is not given."""
+    paper = given.get("calibration") == "paper"
+    needed = ("epsilon", "delta", *(("constant",) if paper else ()))
+    missing = [name for name in needed if given.get(name) is None]
+    if given.get("rho") is not None or not missing:
+        return []
+    *first, last = map(named, needed)
+    every = f"{', '.join(first)} and {last}"
+    if len(missing) == len(needed):
+        return [f"a privacy level: give `rho`, or {every}"]
+    return [f"{' and '.join(map(named, missing))}, since rho is made of {every}: give all of them, or `rho`"]
+
+
+def released(setting: DPFedAvg, found: Document, printed: bool) -> Mechanism:
+    """For random cohorts noise is certified where the server adds it, whoever came; the paper's clients add it."""
+    from dpfl_theory.privacy.mechanisms import get
+
+    kind: Any = get(setting.name)
+    some = setting.cohort < setting.clients
+    run = kind(
+        clients=setting.clients,
+        cohort=setting.cohort if some else None,
+        sampling="poisson" if some else "full",
+        noise="average" if setting.noise_by_server() and not printed else "per-client",
+        relation=setting.relation,
+        view=setting.view,
+        rounds=found["rounds"],
+    )
+    return run.with_(noise_multiplier=run.multiplier(found["noise"]["sigma"], found["C"]))  # type: ignore[no-any-return]

@@ -1,0 +1,55 @@
+"""What a rule recommends for an algorithm: hyper-parameters by formulas, with the bound that holds for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dpfl_theory.errors import InputError
+from dpfl_theory.recommend.algorithms import get
+from dpfl_theory.recommend.base import Document, finite
+from dpfl_theory.recommend.rules import rules
+
+__all__ = ["by_rule"]
+
+
+def by_rule(
+    algorithm: str,
+    rule: str,
+    inputs: Mapping[str, Any],
+    data: str | None = None,
+    shape: Mapping[str, Any] | None = None,
+    wrong: Sequence[str] = (),
+) -> Document:
+    """A rule's document (`dpfl_theory.recommend`).
+
+    Args:
+        algorithm: one of `settings`; rule: one of `rules`; inputs: the fields of the algorithm's `Setting`.
+        data, shape: a data set's name or a file, and the other fields of `dpfl_theory.recommend.data.Source`.
+        wrong: what is wrong with the call besides, to be told together with what is wrong with the inputs.
+
+    >>> known = {"clients": 10, "dim": 5, "smoothness": 1.0, "smoothness_max": 1.0, "gap": 3.0, "residual": 0.5}
+    >>> found = by_rule("dp-norm-ec", "printed", {**known, "alpha": 0.1, "epsilon": 1.0, "delta": 1e-5})
+    >>> found["rule"], found["noise"]["epsilon"]["high"] <= 1.0
+    ('printed', True)
+    """
+    kind, chosen = get(algorithm), rules()[rule]
+    own = kind.names()
+    for name in inputs:
+        if name not in own:
+            raise InputError(f"{algorithm} takes no input {name!r}: it takes {', '.join(own)}")
+    measured = data is not None or bool(shape)
+    if faults := [*wrong, *kind.faults(inputs, free=chosen.chooses, measured=measured)]:
+        raise InputError("; and ".join(faults))
+    told: Document = {}
+    if data is not None:
+        from dpfl_theory.recommend.data import Source, measure
+
+        inputs, told["data"] = measure(kind, Source(data, **(shape or {})), inputs)
+    setting = kind(**inputs)
+    try:
+        document = chosen.apply(setting)
+    except (OverflowError, ZeroDivisionError) as error:
+        beyond = f"the formulas of {algorithm} are beyond double precision for these inputs: give less extreme ones"
+        raise InputError(beyond) from error
+    return finite({"algorithm": kind.name, "rule": rule, **document, "inputs": setting.inputs(), **told})

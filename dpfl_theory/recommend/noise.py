@@ -1,0 +1,187 @@
+r"""The noise of a rule's recommendation: certified by the accountant for what was asked, and the paper's own beside it.
+
+A paper prescribes noise up to a constant, :math:`\sigma^2 = c\, f(\text{rounds}, \epsilon, \delta)`. The accountant's
+noise is that formula with the constant that it certifies for the rounds that are chosen, so that the statement's bound,
+with this constant, is that of the noise that is recommended. Rounds and constant depend on each other, and are
+found together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from dpfl_theory.errors import InputError
+from dpfl_theory.recommend.base import Document, Setting
+
+__all__ = ["recommended"]
+
+T = TypeVar("T")
+
+NEAR = 2e-5
+"""By what the certified epsilon may be below the one that was asked for, relatively."""
+EXACTLY, ROUGHLY, LATEST = 14, 28, 60
+"""Turns in which that is held; in which a hundred times that is; and in which anything certified is looked for."""
+SLOW = 2_000_000
+"""Rounds of random cohorts beyond which the paper's noise is not accounted for."""
+
+
+def recommended(
+    setting: Setting, finish: Callable[[Setting], Document], choose: Callable[[Setting], Document] | None = None
+) -> Document:
+    """A rule's document with noise that is what the setting asks for, and the other one beside it.
+
+    finish: the rule, for a setting whose noise is the paper's formula with the setting's constant; choose: a quicker
+    one, for hyper-parameters and noise alone.
+
+    Returns the document, in whose ``noise`` are ``epsilon`` (certified low and high) of the recommended noise,
+    ``accountant`` (the least noise that is certified), ``paper`` (the paper's; None without its constant),
+    ``accounted`` (epsilon of that), ``constant``, ``mechanism`` and ``warning``.
+
+    Raises InputError where no noise is certified for what was asked.
+    """
+    if setting.asked() is None:  # only a ratio was given: there is nothing to certify
+        return finish(setting)
+    if setting.calibration == "accountant":
+        setting, given = _settled(setting, choose or finish), setting.paper_constant()
+    else:
+        given = setting.paper_constant()
+        setting = setting.at_constant(given)
+    return _beside(setting, finish(setting), given)
+
+
+def _settled(setting: Setting, choose: Callable[[Setting], Document]) -> Setting:
+    """The setting with the constant with which the noise of what is chosen is certified, and hardly more than that."""
+    start, (epsilon, delta) = setting.paper_constant(), _asked(setting)
+
+    def tried(log_noise: float) -> tuple[float, Setting]:
+        at = setting.at_constant(math.exp(setting.power * log_noise))
+        return _high(at.released(choose(at)), delta), at
+
+    return _least_enough(tried, 0.0 if start is None else math.log(start) / setting.power, epsilon)
+
+
+def _least_enough(tried: Callable[[float], tuple[float, T]], start: float, epsilon: float) -> T:
+    """What is tried at the least logarithm of the noise whose epsilon, which falls with it, is enough.
+
+    Secants in both logarithms, halving where these stop; the epsilon may jump a little where rounds are whole numbers.
+    """
+    x, enough, few, many = start, None, list[tuple[float, float]](), list[tuple[float, float]]()
+    for turn in range(LATEST):
+        found, what = tried(x)
+        near = NEAR if turn < EXACTLY else 100 * NEAR if turn < ROUGHLY else 1.0
+        if found <= epsilon:
+            enough = what
+            if found >= epsilon * (1 - near):
+                return what
+        (many if found <= epsilon else few).append((x, math.log(max(found, 1e-9 * epsilon) / epsilon)))
+        if not (few and many):
+            step = abs((few or many)[-1][1])
+            x += (1 if few else -1) * min(1.02 * step + 1e-3, 2.0)
+            continue
+        (low, above), (high, below) = max(few), min(many)
+        if high - low <= 1e-12 * max(1.0, abs(high)):
+            break
+        share = (above + NEAR / 2) / (above - below) if math.isfinite(above) and turn % 4 != 3 else 0.5
+        x = low + (high - low) * min(max(share, 1e-3), 1 - 1e-9)
+    if enough is None:
+        raise InputError("no finite noise is certified for the rounds: give fewer of them, or `calibration=paper`")
+    return enough
+
+
+def _beside(at: Setting, document: Document, given: float | None) -> Document:
+    """The document with both noises; given: the paper's constant."""
+    noise, (epsilon, _) = dict(document["noise"]), _asked(at)
+    certified, paper, accounted, why = None, None, None, None
+    own = at.calibration == "paper"
+    try:
+        run = at.released(document)
+        if own and getattr(run, "sampling", "full") != "full" and run.count("rounds") > SLOW:
+            raise InputError(f"{run.rounds} rounds of random cohorts take minutes (dpfl-theory privacy account)")
+        z = run.value("noise_multiplier")
+        best = z if not own else _least(run, *_asked(at))
+        certified = {**_scaled(noise, best / z), "epsilon": _spent(run.with_(noise_multiplier=best), at)}
+    except InputError as error:
+        if not own:
+            raise
+        why = f"the accountant cannot tell: {error}"
+    if given is not None or own:
+        ratio = 1.0 if own or given is None or at.constant is None else (given / at.constant) ** (1 / at.power)
+        paper = {**_scaled(noise, ratio), **({} if given is None else {"constant": given})}
+        try:
+            if why is not None:
+                raise InputError(why)
+            printed = at.released({**document, "noise": {**noise, **_scaled(noise, ratio)}}, printed=True)
+            accounted = _spent(printed, at)
+        except InputError as error:
+            why = why or f"the accountant cannot tell: {error}"
+    if not own and at.noise_by_server():
+        noise.pop("sigma_of_one_message", None)
+    warning = None
+    if own and accounted is not None and (accounted["high"] is None or accounted["high"] > epsilon):
+        warning = _too_little(accounted, epsilon, bool(at.paper_noise_only))
+    noise |= {
+        "constant": at.constant,
+        "epsilon": accounted if own else certified and certified["epsilon"],
+        "asked": epsilon,
+        "accountant": certified,
+        "paper": paper,
+        "accounted": accounted,
+        "mechanism": None if certified is None else at.released(document).describe(),
+        "bound": at.speaks_of_noise,
+        "why": why,
+        "warning": warning,
+    }
+    warnings = [*([] if warning is None else [warning]), *document["warnings"]]
+    return {**document, "noise": noise, "warnings": warnings}
+
+
+def _too_little(accounted: Document, epsilon: float, only: bool) -> str:
+    high, low = accounted["high"], accounted["low"]
+    what = "no finite epsilon" if high is None else f"epsilon = {high:.4g}"
+    sure = " (certainly more than that)" if low > epsilon else ""
+    remedy = "take the accountant's noise, for which the bound says nothing" if only else "use `calibration=accountant`"
+    return f"The paper's noise does not give epsilon = {epsilon:g}{sure}: {what} is certified for it; {remedy}."
+
+
+def _asked(setting: Setting) -> tuple[float, float]:
+    asked = setting.asked()
+    assert asked is not None
+    return asked
+
+
+def _scaled(noise: Document, ratio: float) -> Document:
+    """The standard deviations, times a number."""
+    return {name: value * ratio for name, value in noise.items() if name.startswith("sigma")}
+
+
+def _least(run: Any, epsilon: float, delta: float) -> float:
+    """The least noise multiplier that is certified, next to the run's own."""
+
+    def tried(log_noise: float) -> tuple[float, float]:
+        multiplier = math.exp(log_noise)
+        return _high(run.with_(noise_multiplier=multiplier), delta), multiplier
+
+    return _least_enough(tried, math.log(run.noise_multiplier), epsilon)
+
+
+@lru_cache(maxsize=2048)
+def _high(run: Any, delta: float) -> float:
+    from dpfl_theory.privacy.pld import epsilon_high
+
+    return epsilon_high(run.event(), delta)
+
+
+def _spent(run: Any, setting: Setting) -> Document:
+    low, high = _accounted(run, _asked(setting)[1])
+    return {"low": low, "high": high}
+
+
+@lru_cache(maxsize=512)
+def _accounted(run: Any, delta: float) -> tuple[float, float | None]:
+    from dpfl_theory.privacy import account
+
+    found = account(run, delta=delta).epsilon
+    return found.low, found.high if math.isfinite(found.high) else None
