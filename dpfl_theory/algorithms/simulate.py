@@ -118,7 +118,7 @@ def simulate(
         raise InputError("seed, lane or round is too large: seeds stay below 2^64, lanes and rounds below 2^32")
     algorithm.validate(problem, lanes)
     points = _starting_points(start, lanes, problem.d)
-    engine = select(device) if isinstance(device, str) else device
+    engine = select(device, problem.sparse) if isinstance(device, str) else device
     kernels = problem.kernels(engine)
     chosen = list(dict.fromkeys(get(o) for o in observe))
     names = [o.name for o in chosen]

@@ -33,7 +33,7 @@ class CpuEngine(Engine):
         self.description = f"cpu, {os.cpu_count()} cores"
 
     def asarray(self, x: Any) -> Any:
-        return np.ascontiguousarray(x, dtype=np.float64)
+        return x if hasattr(x, "indptr") else np.ascontiguousarray(x, dtype=np.float64)
 
     def to_host(self, x: Any) -> Any:
         return np.asarray(x)

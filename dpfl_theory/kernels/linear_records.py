@@ -27,6 +27,38 @@ _SQUARES: WeakKeyDictionary[LinearData, Any] = WeakKeyDictionary()
 
 
 @njit(cache=True, nogil=True)
+def _clipped(
+    p: Any, qs: Any, ys: Any, bs: Any, code: int, ridge: float, classes: int, at: Any, bound: float, median: bool
+) -> tuple[float, float]:
+    """Turn the logits p (classes, m) into slopes of gradients that are clipped; the threshold, and the sum of the
+    factors."""
+    m = p.shape[1]
+    length = np.empty(m)
+    logits = p.copy()
+    slopes(p, ys, bs, 0, code, classes)
+    square = 0.0
+    for c in range(classes):
+        for k in range(at.shape[1]):
+            square += at[c, k] * at[c, k]
+    for j in range(m):
+        steep = 0.0
+        along = 0.0
+        for c in range(classes):
+            steep += p[c, j] * p[c, j]
+            along += p[c, j] * logits[c, j]
+        length[j] = math.sqrt(max(steep * qs[j] + 2.0 * ridge * along + ridge * ridge * square, 0.0))
+    if median:
+        bound = np.median(length) if m > 0 else 0.0
+    weight = 0.0
+    for j in range(m):
+        factor = bound / length[j] if length[j] > bound else 1.0
+        weight += factor
+        for c in range(classes):
+            p[c, j] *= factor
+    return bound, weight
+
+
+@njit(cache=True, nogil=True)
 def _record_sums(
     x: Any,
     squares: Any,
@@ -79,28 +111,7 @@ def _record_sums(
         bound = threshold[s]
         weight = float(m)
         if median or bound < math.inf:
-            length = np.empty(m)
-            logits = p.copy()
-            slopes(p, ys, bs, 0, code, classes)
-            square = 0.0
-            for c in range(classes):
-                for k in range(features):
-                    square += at[c, k] * at[c, k]
-            for j in range(m):
-                steep = 0.0
-                along = 0.0
-                for c in range(classes):
-                    steep += p[c, j] * p[c, j]
-                    along += p[c, j] * logits[c, j]
-                length[j] = math.sqrt(max(steep * qs[j] + 2.0 * ridge * along + ridge * ridge * square, 0.0))
-            if median:
-                bound = np.median(length) if m > 0 else 0.0
-            weight = 0.0
-            for j in range(m):
-                factor = bound / length[j] if length[j] > bound else 1.0
-                weight += factor
-                for c in range(classes):
-                    p[c, j] *= factor
+            bound, weight = _clipped(p, qs, ys, bs, code, ridge, classes, at, bound, median)
         else:
             slopes(p, ys, bs, 0, code, classes)
         total = out[a, s]
@@ -108,6 +119,62 @@ def _record_sums(
         for c in range(classes):
             for k in range(features):
                 total[c, k] += weight * ridge * at[c, k]
+        used[a, s] = bound
+
+
+@njit(cache=True, nogil=True)
+def _sparse_record_sums(
+    values: Any,
+    columns: Any,
+    starts: Any,
+    squares: Any,
+    y: Any,
+    offsets: Any,
+    bounds: Any,
+    code: int,
+    ridge: float,
+    classes: int,
+    w: Any,
+    clients: Any,
+    chosen: Any,
+    everything: bool,
+    threshold: Any,
+    median: bool,
+    out: Any,
+    used: Any,
+) -> None:
+    """`_record_sums` of CSR records."""
+    slots, lanes, _, features = w.shape
+    for job in range(slots * lanes):
+        a = job // lanes
+        s = job % lanes
+        first = offsets[clients[a, s]]
+        at = w[a, s]
+        if everything:
+            rows = np.arange(first, offsets[clients[a, s] + 1])
+        else:
+            m = 0
+            while m < chosen.shape[2] and chosen[a, s, m] >= 0:
+                m += 1
+            rows = first + chosen[a, s, :m]
+        p = np.zeros((classes, len(rows)))
+        for c in range(classes):
+            for j in range(len(rows)):
+                for e in range(starts[rows[j]], starts[rows[j] + 1]):
+                    p[c, j] += values[e] * at[c, columns[e]]
+        bound = threshold[s]
+        if median or bound < math.inf:
+            bound, weight = _clipped(p, squares[rows], y[rows], bounds[rows], code, ridge, classes, at, bound, median)
+        else:
+            weight = float(len(rows))
+            slopes(p, y[rows], bounds[rows], 0, code, classes)
+        total = out[a, s]
+        for c in range(classes):
+            for k in range(features):
+                total[c, k] = weight * ridge * at[c, k]
+            for j in range(len(rows)):
+                for e in range(starts[rows[j]], starts[rows[j] + 1]):
+                    total[c, columns[e]] += p[c, j] * values[e]
         used[a, s] = bound
 
 
@@ -129,25 +196,17 @@ def linear_record_sums(data: LinearData, w: Any, clients: Any, chosen: Any, thre
     limits = np.full(lanes, np.inf) if threshold is None or median else np.ascontiguousarray(threshold)
     squares = _SQUARES.get(data)
     if squares is None:
-        squares = _SQUARES[data] = np.einsum("rk,rk->r", data.x, data.x)
+        x = data.x
+        squares = np.asarray(x.multiply(x).sum(axis=1)) if data.sparse else np.einsum("rk,rk->r", x, x)
+        _SQUARES[data] = squares
     out = np.empty((slots, lanes, data.classes, d // data.classes))
     used = np.empty((slots, lanes))
-    _record_sums(
-        data.x,
-        squares,
-        data.y,
-        data.offsets,
-        data.threshold,
-        LOSSES[data.loss],
-        data.ridge,
-        data.classes,
-        np.ascontiguousarray(w, dtype=np.float64).reshape(out.shape),
-        clients,
-        np.empty((slots, lanes, 0), dtype=np.int64) if chosen is None else chosen,
-        chosen is None,
-        limits,
-        median,
-        out,
-        used,
-    )
+    told = (squares, data.y, data.offsets, data.threshold, LOSSES[data.loss], data.ridge, data.classes)
+    at = np.ascontiguousarray(w, dtype=np.float64).reshape(out.shape)
+    some = np.empty((slots, lanes, 0), dtype=np.int64) if chosen is None else chosen
+    if data.sparse:
+        x = (data.x.data, data.x.indices, data.x.indptr)
+        _sparse_record_sums(*x, *told, at, clients, some, chosen is None, limits, median, out, used)
+    else:
+        _record_sums(data.x, *told, at, clients, some, chosen is None, limits, median, out, used)
     return out.reshape(slots, lanes, d), used

@@ -185,7 +185,10 @@ def _accuracy(problem: Problem, w: Array) -> Mapping[str, float] | None:
     if not isinstance(problem, LinearModel) or problem.data.loss not in ("logistic", "softmax"):
         return None
     data = problem.data
-    logits = np.einsum("rf,scf->src", data.x, w.reshape(len(w), data.classes, -1))
+    if data.sparse:
+        logits = (data.x @ w.reshape(len(w) * data.classes, -1).T).reshape(len(data.y), len(w), data.classes)
+    else:
+        logits = np.einsum("rf,scf->src", data.x, w.reshape(len(w), data.classes, -1))
     right = (np.where(logits[:, :, 0] >= 0.0, 1.0, -1.0) if data.classes == 1 else logits.argmax(axis=2)) == data.y
     shares = right.mean(axis=1)
     error = float(shares.std(ddof=1) / math.sqrt(len(shares))) if len(shares) > 1 else 0.0
