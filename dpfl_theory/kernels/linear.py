@@ -37,8 +37,8 @@ class LinearData:
     """The records of n clients and the loss of a linear model.
 
     x (N, d0): features, float64, C-contiguous or SciPy's CSR;  y (N,): +-1 (logistic), 0..classes-1 (softmax) or
-    targets [unit of x^T w];  offsets (n+1,): int64 on the host, client i owns records offsets[i]:offsets[i+1];  loss: a key of
-    ``LOSSES``;  threshold (N,): where a Huber loss turns linear [unit of x^T w], the slope outside is the threshold
+    targets [unit of x^T w];  offsets (n+1,): int64 on the host, client i owns records offsets[i]:offsets[i+1];  loss: a
+    key of ``LOSSES``;  threshold (N,): where a Huber loss turns linear [unit of x^T w], the slope outside is the threshold
     (unused by other losses);  ridge [F/X^2];  classes: 1 unless softmax. ``x``, ``y`` and ``threshold`` may live on
     any device.
 

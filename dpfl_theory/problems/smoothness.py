@@ -45,9 +45,9 @@ def _extremes(gram: Array, features: int) -> tuple[float, float]:
     return (smallest if smallest > 4.0 * features * _EPS * largest else 0.0), largest
 
 
-Spectrum = tuple[Array, Array, float, float, Callable[[Array], float]]
-"""The smallest and largest eigenvalues of the clients' mean Gram matrices and of these matrices' mean; and their error,
-given the L_i."""
+Spectrum = tuple[Array, Array, float, float, Callable[[Array], float], bool]
+"""The smallest and largest eigenvalues of the clients' mean Gram matrices and of these matrices' mean; their error,
+given the L_i; whether one of them is a bound only."""
 
 
 def _spectrum(data: LinearData) -> Spectrum:
@@ -61,7 +61,7 @@ def _spectrum(data: LinearData) -> Spectrum:
         mean += gram / n
         low[i], high[i] = _extremes(gram if len(x) >= features else x @ x.T / len(x), features)
     rounding = 4.0 * features * _EPS
-    return low, high, *_extremes(mean, features), lambda L_i: rounding * float(np.max(L_i))
+    return low, high, *_extremes(mean, features), lambda L_i: rounding * float(np.max(L_i)), False
 
 
 def _sparse_spectrum(data: LinearData) -> Spectrum:
@@ -77,7 +77,7 @@ def _sparse_spectrum(data: LinearData) -> Spectrum:
     def error(L_i: Array) -> float:
         return max(gap, rounding * float(np.max(L_i)))
 
-    return low, high, mean.smallest, min(mean.largest, float(np.mean(high))), error
+    return low, high, mean.smallest, min(mean.largest, float(np.mean(high))), error, gap > 0.0
 
 
 def spectral(data: LinearData) -> Spectral:
@@ -93,18 +93,23 @@ def spectral(data: LinearData) -> Spectral:
     (array([2.75, 4.5 ]), 2.5)
     """
     loss = LOSS[data.loss]
-    low, high, low_f, high_f, error = _sparse_spectrum(data) if data.sparse else _spectrum(data)
+    low, high, low_f, high_f, error, bounded = _sparse_spectrum(data) if data.sparse else _spectrum(data)
     L_i = loss.curvature_bound * high + data.ridge
     L_f = loss.curvature_bound * high_f + data.ridge
     mu_i = (low if loss.quadratic else np.zeros(data.clients)) + data.ridge
     mu_f = (low_f if loss.quadratic else 0.0) + data.ridge
     c = {1.0: "", 0.25: "1/4 of ", 0.5: "1/2 of "}[loss.curvature_bound]
     text = f"{c}the largest eigenvalue of the data's Gram matrix, plus the ridge"
-    if loss.kind == "eigenvalue":
+    if bounded:
+        bound = f"{c}a bound on the largest eigenvalue of the data's Gram matrix (Collatz and Wielandt), plus the ridge"
+        smooth = Certificate("norm-bound", 0.0, f"{bound}; at most {error(L_i):.3g} above the eigenvalue itself")
+    elif loss.kind == "eigenvalue":
         smooth = Certificate("eigenvalue", error(L_i), text + "; attained")
     else:
         smooth = Certificate("norm-bound", 0.0, text + "; an upper bound on the Hessian at every w")
-    if loss.quadratic:
+    if loss.quadratic and bounded:
+        strong = Certificate("norm-bound", 0.0, "a lower bound: zero where a Gram matrix is too large, plus the ridge")
+    elif loss.quadratic:
         strong = Certificate("eigenvalue", error(L_i), "the smallest eigenvalue of the data's Gram matrix")
     else:
         strong = Certificate("closed-form", 0.0, "the ridge: the loss's own curvature vanishes far away")

@@ -3,8 +3,8 @@
 The rows of the weighted features A = diag(sqrt a) X span at most min(m, d0) directions. Their singular values and
 vectors come from the smaller of the Gram matrices A A^T and A^T A, so the basis is either ``A^T U`` (kept as the small
 factor U) or short itself. Squaring halves the digits in which small singular values are told from zero: directions
-below ``sqrt(4 min(m, d0) eps)`` of the largest are left out. Nothing rests on the basis being orthonormal: values, logits and
-gradients are those of ``w`` itself, so that a direction left out shows in the certificate.
+below ``sqrt(4 min(m, d0) eps)`` of the largest are left out. Nothing rests on the basis being orthonormal: values,
+logits and gradients are those of ``w`` itself, so that a direction left out shows in the certificate.
 """
 
 from __future__ import annotations

@@ -21,6 +21,8 @@ from dpfl_theory.recommend.tuned.base import Tuned
 __all__ = ["Found", "Plan", "confirmed", "measure", "search"]
 
 _MOST_LANES = 1024
+_MOST_BYTES = 2**30
+"""Size of an array (clients, lanes, d) of one run, at most: wide problems run fewer lanes at once."""
 _LEAST = 0.03
 """The least spread of a generation along an axis on which everything may be taken."""
 
@@ -109,7 +111,8 @@ def _together(tuned: Tuned, chosen: Sequence[dict[str, float]], lanes: int) -> I
     for i, values in enumerate(chosen):
         length = math.ceil(math.log2(max(1, tuned.iterations(values))))
         groups.setdefault((*(values[name] for name in shared), length), []).append(i)
-    most = max(1, _MOST_LANES // lanes)
+    held = 8 * tuned.problem.n * tuned.problem.d
+    most = max(1, min(_MOST_LANES, _MOST_BYTES // held) // lanes)
     for group in groups.values():
         for a in range(0, len(group), most):
             yield group[a : a + most]
