@@ -38,9 +38,9 @@ class LinearData:
 
     x (N, d0): features, float64, C-contiguous or SciPy's CSR;  y (N,): +-1 (logistic), 0..classes-1 (softmax) or
     targets [unit of x^T w];  offsets (n+1,): int64 on the host, client i owns records offsets[i]:offsets[i+1];  loss: a
-    key of ``LOSSES``;  threshold (N,): where a Huber loss turns linear [unit of x^T w], the slope outside is the threshold
-    (unused by other losses);  ridge [F/X^2];  classes: 1 unless softmax. ``x``, ``y`` and ``threshold`` may live on
-    any device.
+    key of ``LOSSES``;  threshold (N,): where a Huber loss turns linear [unit of x^T w], the slope outside is the
+    threshold (unused by other losses);  ridge [F/X^2];  classes: 1 unless softmax. ``x``, ``y`` and ``threshold`` may
+    live on any device.
 
     >>> data = LinearData(np.ones((2, 1)), np.zeros(2), np.array([0, 1, 2]), "squared", np.ones(2), 0.0, 1)
     >>> data.clients, data.parameters

@@ -53,8 +53,7 @@ def extremes(x: Any, weight: Array) -> Extremes:
     values = eigvalsh((a @ a.T if m < columns else a.T @ a).toarray())
     largest = max(0.0, float(values[-1]))
     smallest = float(values[0]) if order == features else 0.0
-    error = 4.0 * order * _EPS * largest
-    return Extremes(smallest if smallest > error else 0.0, largest, error, order)
+    return Extremes(smallest if smallest > 4.0 * order * _EPS * largest else 0.0, largest, 0.0, order)
 
 
 def _bounds(a: Any) -> Extremes:

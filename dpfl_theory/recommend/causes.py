@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.algorithms import simulate
+from dpfl_theory.recommend.search import Plan, usual
 from dpfl_theory.recommend.tuned import Tuned
 
 __all__ = ["Cause", "causes", "told"]
@@ -84,7 +85,15 @@ def _steps(tuned: Tuned) -> Iterator[tuple[str, Callable[[Tuned, dict[str, float
 def _mean(one: Tuned, lanes: Mapping[str, Any], rounds: int, seed: int) -> float:
     """The mean suboptimality after so many rounds, inf where a run diverges."""
     with np.errstate(all="ignore"):
-        run = simulate(one.algorithm(lanes), one.problem, rounds, _LANES, seed, ("suboptimality",), device="cpu")
+        run = simulate(
+            one.algorithm(lanes),
+            one.problem,
+            rounds,
+            _LANES if usual(one.problem) == Plan() else 1,
+            seed,
+            ("suboptimality",),
+            device="cpu",
+        )
     found = float(np.mean(run["suboptimality"].last))
     return found if math.isfinite(found) else math.inf
 

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.algorithms import simulate
-from dpfl_theory.problems.base import Array
+from dpfl_theory.problems.base import Array, Problem
 from dpfl_theory.recommend.tuned.base import Tuned
 
-__all__ = ["Found", "Plan", "confirmed", "measure", "search"]
+__all__ = ["Found", "Plan", "confirmed", "measure", "search", "usual"]
 
 _MOST_LANES = 1024
 _MOST_BYTES = 2**30
@@ -50,6 +50,21 @@ class Plan:
             + self.best * self.third
             + self.last
         )
+
+
+_WIDE = 2**19
+_FEW = Plan(points=32, lanes=1, generations=4, finalists=6, second=4, best=2, third=16, last=32)
+
+
+def usual(problem: Problem) -> Plan:
+    """How much is run where nothing else is said: a tenth as much on sparse records with more than 2^19 parameters in
+    all clients together, where a round of one lane takes some 10 to 60 ms.
+
+    >>> from dpfl_theory.problems import make
+    >>> usual(make("quadratic", clients=2, dimension=2)) == Plan(), _FEW.runs
+    (True, 216)
+    """
+    return _FEW if problem.sparse and problem.n * problem.d > _WIDE else Plan()
 
 
 @dataclass(frozen=True)
@@ -123,7 +138,7 @@ def search(tuned: Tuned, seed: int, plan: Plan | None = None, starts: Sequence[d
 
     starts: choices that are tried first, such as a rule's, and looked at again whatever a few runs make of them.
     """
-    plan = plan or Plan()
+    plan = plan or usual(tuned.problem)
     rng = np.random.default_rng(seed)
     axes = len(tuned.axes)
     centre, width = np.full(axes, 0.5), np.full(axes, math.inf)
