@@ -31,6 +31,7 @@ __all__ = ["Minimum", "minimise", "newton"]
 _EPS = float(np.finfo(np.float64).eps)
 _DENSE = 1 << 22
 """Up to so many numbers, CSR records are worked on as an array of the columns that they touch."""
+_WIDE = 512
 
 
 @dataclass(frozen=True)
@@ -197,7 +198,9 @@ def minimise(risk: Risk, mu: float = 0.0) -> Minimum:
 def _sparse(risk: Risk, mu: float) -> Minimum:
     """`minimise` for CSR features: on the columns in which a record has something; the others stay at 0."""
     x, columns = touched(risk.x)
-    dense = x.shape[0] * x.shape[1] <= _DENSE
+    # A dense least-squares solve with ridge costs the cube of the columns.
+    wide = risk.loss.of_residual and risk.ridge > 0.0 and x.shape[1] > _WIDE
+    dense = x.shape[0] * x.shape[1] <= _DENSE and not wide
     own = replace(risk, x=x.toarray() if dense else x)
     if dense or spannable(x):
         found = _minimise(Whitened(own) if dense else Spanned(own), mu)

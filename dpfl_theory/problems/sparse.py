@@ -64,7 +64,7 @@ def settled(x: Any) -> Any:
 
     Measured on one core with 16 lanes, local steps on CSR take this share of the time of dense ones: 1.2 at a density
     of 1/4, 0.6 to 1 on mushrooms (0.17, 126 columns), 0.2 to 0.35 at 0.03 and 0.1 at 0.01; clipped sums of records 2 to
-    3, 1.6, 0.4 to 0.9 and 0.2 (`python -m benchmarks.sparse`).
+    3, 1.6, 0.4 to 0.9 and 0.2 (`python benchmarks/sparse.py`).
     """
     total = x.shape[0] * x.shape[1]
     return np.ascontiguousarray(x.toarray()) if total <= _DENSE or _SHARE * x.nnz >= total else x

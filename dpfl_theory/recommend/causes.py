@@ -19,6 +19,8 @@ _LANES = 8
 _LONGER = 16
 """Times as many rounds as the run has: what is left after them is not for lack of rounds."""
 _MOST = 10_000
+_MOST_WIDE = 320
+"""The same for sparse records with so many features that few runs have to do (`recommend.search.usual`)."""
 _UNBOUNDED = 1e150
 """A threshold that no message reaches."""
 _GOOD = {
@@ -79,7 +81,8 @@ def _steps(tuned: Tuned) -> Iterator[tuple[str, Callable[[Tuned, dict[str, float
         yield "cohorts", lambda one, lanes, rounds: (type(one)(one.problem, everybody), lanes, rounds)
     if threshold is not None:
         yield "clipping", lambda one, lanes, rounds: (one, {**lanes, threshold: _UNBOUNDED}, rounds)
-    yield "too few rounds", lambda one, lanes, rounds: (one, lanes, max(rounds, min(_LONGER * rounds, _MOST)))
+    most = _MOST if usual(tuned.problem) == Plan() else _MOST_WIDE
+    yield "too few rounds", lambda one, lanes, rounds: (one, lanes, max(rounds, min(_LONGER * rounds, most)))
 
 
 def _mean(one: Tuned, lanes: Mapping[str, Any], rounds: int, seed: int) -> float:
