@@ -20,14 +20,14 @@ from numba import njit
 from dpfl_theory.kernels.linear import LOSSES, LinearData
 from dpfl_theory.kernels.linear_losses import slopes
 
-__all__ = ["linear_record_sums"]
+__all__ = ["clipped", "linear_record_sums"]
 
 # Squared lengths of the records' features (N,); they live exactly as long as the data they were made from.
 _SQUARES: WeakKeyDictionary[LinearData, Any] = WeakKeyDictionary()
 
 
 @njit(cache=True, nogil=True)
-def _clipped(
+def clipped(
     p: Any, qs: Any, ys: Any, bs: Any, code: int, ridge: float, classes: int, at: Any, bound: float, median: bool
 ) -> tuple[float, float]:
     """Turn the logits p (classes, m) into slopes of gradients that are clipped; the threshold, and the sum of the
@@ -111,7 +111,7 @@ def _record_sums(
         bound = threshold[s]
         weight = float(m)
         if median or bound < math.inf:
-            bound, weight = _clipped(p, qs, ys, bs, code, ridge, classes, at, bound, median)
+            bound, weight = clipped(p, qs, ys, bs, code, ridge, classes, at, bound, median)
         else:
             slopes(p, ys, bs, 0, code, classes)
         total = out[a, s]
@@ -119,62 +119,6 @@ def _record_sums(
         for c in range(classes):
             for k in range(features):
                 total[c, k] += weight * ridge * at[c, k]
-        used[a, s] = bound
-
-
-@njit(cache=True, nogil=True)
-def _sparse_record_sums(
-    values: Any,
-    columns: Any,
-    starts: Any,
-    squares: Any,
-    y: Any,
-    offsets: Any,
-    bounds: Any,
-    code: int,
-    ridge: float,
-    classes: int,
-    w: Any,
-    clients: Any,
-    chosen: Any,
-    everything: bool,
-    threshold: Any,
-    median: bool,
-    out: Any,
-    used: Any,
-) -> None:
-    """`_record_sums` of CSR records."""
-    slots, lanes, _, features = w.shape
-    for job in range(slots * lanes):
-        a = job // lanes
-        s = job % lanes
-        first = offsets[clients[a, s]]
-        at = w[a, s]
-        if everything:
-            rows = np.arange(first, offsets[clients[a, s] + 1])
-        else:
-            m = 0
-            while m < chosen.shape[2] and chosen[a, s, m] >= 0:
-                m += 1
-            rows = first + chosen[a, s, :m]
-        p = np.zeros((classes, len(rows)))
-        for c in range(classes):
-            for j in range(len(rows)):
-                for e in range(starts[rows[j]], starts[rows[j] + 1]):
-                    p[c, j] += values[e] * at[c, columns[e]]
-        bound = threshold[s]
-        if median or bound < math.inf:
-            bound, weight = _clipped(p, squares[rows], y[rows], bounds[rows], code, ridge, classes, at, bound, median)
-        else:
-            weight = float(len(rows))
-            slopes(p, y[rows], bounds[rows], 0, code, classes)
-        total = out[a, s]
-        for c in range(classes):
-            for k in range(features):
-                total[c, k] = weight * ridge * at[c, k]
-            for j in range(len(rows)):
-                for e in range(starts[rows[j]], starts[rows[j] + 1]):
-                    total[c, columns[e]] += p[c, j] * values[e]
         used[a, s] = bound
 
 
@@ -205,8 +149,10 @@ def linear_record_sums(data: LinearData, w: Any, clients: Any, chosen: Any, thre
     at = np.ascontiguousarray(w, dtype=np.float64).reshape(out.shape)
     some = np.empty((slots, lanes, 0), dtype=np.int64) if chosen is None else chosen
     if data.sparse:
+        from dpfl_theory.kernels.linear_sparse_records import record_sums_into
+
         x = (data.x.data, data.x.indices, data.x.indptr)
-        _sparse_record_sums(*x, *told, at, clients, some, chosen is None, limits, median, out, used)
+        record_sums_into(*x, *told, at, clients, some, chosen is None, limits, median, out, used)
     else:
         _record_sums(data.x, *told, at, clients, some, chosen is None, limits, median, out, used)
     return out.reshape(slots, lanes, d), used
