@@ -122,13 +122,21 @@ def _record_sums(
         used[a, s] = bound
 
 
-def linear_record_sums(data: LinearData, w: Any, clients: Any, chosen: Any, threshold: Any) -> tuple[Any, Any]:
+def linear_record_sums(
+    data: LinearData,
+    w: Any,
+    clients: Any,
+    chosen: Any,
+    threshold: Any,
+    into: Any = _record_sums,
+    records: tuple[Any, ...] | None = None,
+) -> tuple[Any, Any]:
     """``sum_j g_j min(1, C/||g_j||)`` over records j of each slot's client, where g_j is the gradient of one record.
 
     w (A, S, d): the parameters of clients (A, S) [X]; chosen (A, S, b): record numbers within the client, padded with
     -1, or None for all; threshold: C (S,) [F/X], None for no clipping, or "median": the median of the lengths ||g_j||
     of the slot, 0 where no record is chosen. Returns the sums (A, S, d) [F/X] and the thresholds used (A, S) (inf
-    without clipping).
+    without clipping). into, records: the kernel, and the features as it takes them.
 
     >>> data = LinearData(np.ones((2, 1)), np.array([0.0, 4.0]), np.array([0, 2]), "squared", np.ones(2), 0.0, 1)
     >>> who = np.zeros((1, 1), dtype=np.int64)
@@ -148,11 +156,5 @@ def linear_record_sums(data: LinearData, w: Any, clients: Any, chosen: Any, thre
     told = (squares, data.y, data.offsets, data.threshold, LOSSES[data.loss], data.ridge, data.classes)
     at = np.ascontiguousarray(w, dtype=np.float64).reshape(out.shape)
     some = np.empty((slots, lanes, 0), dtype=np.int64) if chosen is None else chosen
-    if data.sparse:
-        from dpfl_theory.kernels.linear_sparse_records import record_sums_into
-
-        x = (data.x.data, data.x.indices, data.x.indptr)
-        record_sums_into(*x, *told, at, clients, some, chosen is None, limits, median, out, used)
-    else:
-        _record_sums(data.x, *told, at, clients, some, chosen is None, limits, median, out, used)
+    into(*(records or (data.x,)), *told, at, clients, some, chosen is None, limits, median, out, used)
     return out.reshape(slots, lanes, d), used

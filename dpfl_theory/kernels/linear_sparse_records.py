@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from dpfl_theory.kernels import linear_records
+from dpfl_theory.kernels.linear import LinearData
 from dpfl_theory.kernels.linear_losses import slopes
 from dpfl_theory.kernels.linear_records import clipped
 
-__all__ = ["record_sums_into"]
+__all__ = ["linear_record_sums"]
 
 
 @njit(cache=True, nogil=True)
-def record_sums_into(
+def _record_sums(
     values: Any,
     columns: Any,
     starts: Any,
@@ -68,3 +70,9 @@ def record_sums_into(
                 for e in range(starts[rows[j]], starts[rows[j] + 1]):
                     total[c, columns[e]] += p[c, j] * values[e]
         used[a, s] = bound
+
+
+def linear_record_sums(data: LinearData, w: Any, clients: Any, chosen: Any, threshold: Any) -> tuple[Any, Any]:
+    """`kernels.linear_records.linear_record_sums` for data whose x is CSR."""
+    x = (data.x.data, data.x.indices, data.x.indptr)
+    return linear_records.linear_record_sums(data, w, clients, chosen, threshold, _record_sums, x)
