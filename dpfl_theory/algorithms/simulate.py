@@ -35,6 +35,8 @@ _DEVICE_BYTES = 192 * 2**20
 _CACHE_BYTES = 4 * 2**20
 """The same where each block has a core of its own: what its cache holds, and matrix products still run well with."""
 _LEAST_LANES = 16
+_SPARSE_BYTES = 32 * 2**20
+"""The same at most for sparse records, which may have so many features that a few lanes fill the memory."""
 _LEAST_PLAYED = 256
 """Rounds that are played at a time, at least: a few milliseconds."""
 
@@ -118,7 +120,7 @@ def simulate(
         raise InputError("seed, lane or round is too large: seeds stay below 2^64, lanes and rounds below 2^32")
     algorithm.validate(problem, lanes)
     points = _starting_points(start, lanes, problem.d)
-    engine = select(device) if isinstance(device, str) else device
+    engine = select(device, problem.sparse) if isinstance(device, str) else device
     kernels = problem.kernels(engine)
     chosen = list(dict.fromkeys(get(o) for o in observe))
     names = [o.name for o in chosen]
@@ -164,7 +166,8 @@ def _blocks(problem: Problem, engine: Engine, lanes: int) -> list[slice]:
     """The run's lanes in blocks, which depend on the problem, the kind of device and the number of lanes alone: an even
     number of nearly equal ones where there is more than one, so that two threads, or four, have the same to do."""
     lane = 8 * problem.n * problem.d
-    least, size = (_LEAST_LANES, _CACHE_BYTES) if engine.name == "cpu" else (1, _DEVICE_BYTES)
+    few = min(_LEAST_LANES, max(1, _SPARSE_BYTES // lane)) if problem.sparse else _LEAST_LANES
+    least, size = (few, _CACHE_BYTES) if engine.name == "cpu" else (1, _DEVICE_BYTES)
     width = min(_MOST_LANES, max(least, size // lane))
     count = 1 if lanes <= width else 2 * max(1, round(lanes / (2 * width)))
     ends = [lanes * i // count for i in range(count + 1)]

@@ -34,7 +34,12 @@ def worthwhile(context: Context, rounds: int, every: int) -> bool:
     data = getattr(problem, "data", None)
     records = 0 if data is None else len(data.y) * data.classes
     numbers = lanes * max(problem.n * problem.d, records)
-    return type(context.engine) is CpuEngine and rounds >= every + _LEAST_ROUNDS and numbers <= MOST_NUMBERS
+    return (
+        type(context.engine) is CpuEngine
+        and not problem.sparse
+        and rounds >= every + _LEAST_ROUNDS
+        and numbers <= MOST_NUMBERS
+    )
 
 
 def _leaves(state: Any) -> list[Any]:

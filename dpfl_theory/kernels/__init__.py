@@ -14,18 +14,23 @@ __all__ = ["DEVICES", "select"]
 DEVICES = ("auto", "cpu", "cuda")
 
 
-def select(device: str = "auto") -> Engine:
+def select(device: str = "auto", sparse: bool = False) -> Engine:
     """The engine for ``device``: ``cpu``, ``cuda`` (an error where there is no GPU), or ``auto``.
 
     ``auto`` takes the GPU where there is a usable one and the CPU otherwise; what it chose is the engine's
-    ``description`` and is recorded in every run. Nothing falls back silently.
+    ``description`` and is recorded in every run. Nothing falls back silently. sparse: whether records are CSR, which
+    only the CPU takes: ``auto`` chooses it, and ``cuda`` is an error.
 
     >>> select("cpu").name
     'cpu'
     """
     if device not in DEVICES:
         raise InputError(f"`device` is {device!r}: choose one of {', '.join(DEVICES)}")
-    if device != "cpu":
+    if sparse and device == "cuda":
+        from dpfl_theory.kernels.engine import ONLY_DENSE
+
+        raise InputError(ONLY_DENSE)
+    if device != "cpu" and not sparse:
         from dpfl_theory.kernels.cuda import CudaEngine, why_not
 
         if device == "cuda" or why_not() is None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.kernels import linear_array, linear_records_array
+from dpfl_theory.kernels import linear_array, linear_records_array, linear_sparse_array
 from dpfl_theory.kernels.engine import Engine, Lanes
 from dpfl_theory.kernels.streams import RECORDS
 
@@ -28,6 +28,11 @@ def _philox(xp: Any, counter: list[Any], key: list[Any]) -> list[Any]:
     return [c0, c1, c2, c3]
 
 
+def _of(data: Any) -> Any:
+    """The functions for dense or for CSR records."""
+    return linear_sparse_array if data.sparse else linear_array
+
+
 class ArrayEngine(Engine):
     """All operations written with the array module's own functions; subclasses fuse the ones that matter."""
 
@@ -37,7 +42,7 @@ class ArrayEngine(Engine):
         self.description = description
 
     def asarray(self, x: Any) -> Any:
-        return self.xp.ascontiguousarray(self.xp.asarray(x), dtype=self.xp.float64)
+        return x if hasattr(x, "indptr") else self.xp.ascontiguousarray(self.xp.asarray(x), dtype=self.xp.float64)
 
     def to_host(self, x: Any) -> Any:
         return x.get() if hasattr(x, "get") else x
@@ -131,16 +136,18 @@ class ArrayEngine(Engine):
         return self.combine(updates, weights * xp.where(shrink, threshold[:, None] / positive, 1.0)), norms
 
     def linear_local_phase(self, data: Any, w: Any, step: Any, steps: int, cohort: Any = None) -> Any:
-        return linear_array.linear_local_phase(self.xp, data, w, step, steps)
+        return _of(data).linear_local_phase(self.xp, data, w, step, steps)
 
     def linear_gradients(self, data: Any, w: Any) -> Any:
-        return linear_array.linear_gradients(self.xp, data, w)
+        return _of(data).linear_gradients(self.xp, data, w)
 
     def linear_record_sums(self, data: Any, w: Any, clients: Any, chosen: Any, threshold: Any) -> tuple[Any, Any]:
-        return linear_records_array.linear_record_sums(self.xp, data, w, clients, chosen, threshold)
+        module: Any = linear_sparse_array if data.sparse else linear_records_array
+        found: tuple[Any, Any] = module.linear_record_sums(self.xp, data, w, clients, chosen, threshold)
+        return found
 
     def linear_values(self, data: Any, w: Any) -> Any:
-        return linear_array.linear_values(self.xp, data, w)
+        return _of(data).linear_values(self.xp, data, w)
 
     @property
     def threads(self) -> int:

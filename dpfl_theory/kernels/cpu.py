@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.kernels import cpu_kernels, linear, linear_records, philox, threads
+from dpfl_theory.kernels import cpu_kernels, linear, linear_records, linear_sparse_records, philox, threads
 from dpfl_theory.kernels.engine import Engine, Lanes
 from dpfl_theory.kernels.streams import RECORDS
 
@@ -33,7 +33,7 @@ class CpuEngine(Engine):
         self.description = f"cpu, {os.cpu_count()} cores"
 
     def asarray(self, x: Any) -> Any:
-        return np.ascontiguousarray(x, dtype=np.float64)
+        return x if hasattr(x, "indptr") else np.ascontiguousarray(x, dtype=np.float64)
 
     def to_host(self, x: Any) -> Any:
         return np.asarray(x)
@@ -100,7 +100,8 @@ class CpuEngine(Engine):
         return linear.linear_gradients(data, w)
 
     def linear_record_sums(self, data: Any, w: Any, clients: Any, chosen: Any, threshold: Any) -> tuple[Any, Any]:
-        return linear_records.linear_record_sums(data, w, clients, chosen, threshold)
+        sums = linear_sparse_records.linear_record_sums if data.sparse else linear_records.linear_record_sums
+        return sums(data, w, clients, chosen, threshold)
 
     def linear_values(self, data: Any, w: Any) -> Any:
         return linear.linear_values(data, w)

@@ -12,7 +12,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Engine", "Lanes"]
+__all__ = ["ONLY_DENSE", "Engine", "Lanes"]
+
+ONLY_DENSE = "sparse records run on the CPU alone: choose device 'cpu', or list fewer `features`"
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Engine(ABC):
 
     @abstractmethod
     def asarray(self, x: Any) -> Any:
-        """x as a float64 array on the device."""
+        """x as a float64 array on the device; CSR stays CSR, and a device that cannot take it says so."""
 
     @abstractmethod
     def to_host(self, x: Any) -> Any:

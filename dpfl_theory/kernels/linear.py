@@ -21,6 +21,7 @@ import scipy.linalg.cython_blas  # noqa: F401  (Numba's np.dot: it must be loade
 from numba import njit
 from numpy.typing import NDArray
 
+from dpfl_theory.kernels import linear_sparse
 from dpfl_theory.kernels.linear_losses import HUBER, losses, slopes
 
 __all__ = ["LOSSES", "LinearData", "linear_block", "linear_gradients", "linear_local_phase", "linear_values"]
@@ -35,11 +36,11 @@ LOSSES = {"squared": 0, "huber": 1, "logistic": 2, "softmax": 3}
 class LinearData:
     """The records of n clients and the loss of a linear model.
 
-    x (N, d0): features, float64, C-contiguous;  y (N,): +-1 (logistic), 0..classes-1 (softmax) or targets [unit of
-    x^T w];  offsets (n+1,): int64 on the host, client i owns records offsets[i]:offsets[i+1];  loss: a key of
-    ``LOSSES``;  threshold (N,): where a Huber loss turns linear [unit of x^T w], the slope outside is the threshold
-    (unused by other losses);  ridge [F/X^2];  classes: 1 unless softmax. ``x``, ``y`` and ``threshold`` may live on
-    any device.
+    x (N, d0): features, float64, C-contiguous or SciPy's CSR;  y (N,): +-1 (logistic), 0..classes-1 (softmax) or
+    targets [unit of x^T w];  offsets (n+1,): int64 on the host, client i owns records offsets[i]:offsets[i+1];  loss: a
+    key of ``LOSSES``;  threshold (N,): where a Huber loss turns linear [unit of x^T w], the slope outside is the
+    threshold (unused by other losses);  ridge [F/X^2];  classes: 1 unless softmax. ``x``, ``y`` and ``threshold`` may
+    live on any device.
 
     >>> data = LinearData(np.ones((2, 1)), np.zeros(2), np.array([0, 1, 2]), "squared", np.ones(2), 0.0, 1)
     >>> data.clients, data.parameters
@@ -63,6 +64,11 @@ class LinearData:
     def parameters(self) -> int:
         """The length d = classes * d0 of a parameter vector."""
         return int(self.classes * self.x.shape[1])
+
+    @property
+    def sparse(self) -> bool:
+        """Whether the features are CSR."""
+        return hasattr(self.x, "indptr")
 
 
 @njit(cache=True, nogil=True)
@@ -270,6 +276,15 @@ def linear_block(data: LinearData) -> int:
     return max(8, numbers // (data.classes * records))
 
 
+def _records(data: LinearData) -> tuple[Any, ...]:
+    """What the kernels are told of records and loss."""
+    x: tuple[Any, ...] = (data.x,)
+    if data.sparse:
+        own = linear_sparse.layout(data)
+        x = (own.values, own.places, own.starts, own.columns, own.own)
+    return *x, data.y, data.offsets, data.threshold, LOSSES[data.loss], data.ridge, data.classes
+
+
 def linear_local_phase(data: LinearData, w: Array, step: Array, steps: int, cohort: Array | None = None) -> Array:
     """The updates of E local gradient steps, ``u_i = (w - w_{i,E})/step = sum_{t<E} grad f_i(w_{i,t})``.
 
@@ -284,21 +299,13 @@ def linear_local_phase(data: LinearData, w: Array, step: Array, steps: int, coho
     lanes, d = w.shape
     shape = (data.clients, lanes * data.classes, d // data.classes)
     out = np.empty(shape) if cohort is None else np.zeros(shape)
-    local_phase_into(
-        data.x,
-        data.y,
-        data.offsets,
-        data.threshold,
-        LOSSES[data.loss],
-        data.ridge,
-        data.classes,
-        np.ascontiguousarray(w, dtype=np.float64).reshape(lanes * data.classes, -1),
-        np.ascontiguousarray(step, dtype=np.float64),
-        steps,
-        linear_block(data),
-        np.empty((0, 0)) if cohort is None else np.ascontiguousarray(cohort),
-        out,
-    )
+    at = np.ascontiguousarray(w, dtype=np.float64).reshape(lanes * data.classes, -1)
+    pace = np.ascontiguousarray(step, dtype=np.float64)
+    who = np.empty((0, 0)) if cohort is None else np.ascontiguousarray(cohort)
+    if data.sparse:
+        linear_sparse.local_phase_into(*_records(data), at, pace, steps, who, out)
+    else:
+        local_phase_into(*_records(data), at, pace, steps, linear_block(data), who, out)
     return out.reshape(data.clients, lanes, d)
 
 
@@ -311,18 +318,11 @@ def linear_gradients(data: LinearData, w: Array) -> Array:
     """
     n, lanes, d = w.shape
     out = np.empty((n, lanes * data.classes, d // data.classes))
-    gradients_into(
-        data.x,
-        data.y,
-        data.offsets,
-        data.threshold,
-        LOSSES[data.loss],
-        data.ridge,
-        data.classes,
-        np.ascontiguousarray(w, dtype=np.float64).reshape(out.shape),
-        linear_block(data),
-        out,
-    )
+    at = np.ascontiguousarray(w, dtype=np.float64).reshape(out.shape)
+    if data.sparse:
+        linear_sparse.gradients_into(*_records(data), at, out)
+    else:
+        gradients_into(*_records(data), at, linear_block(data), out)
     return out.reshape(n, lanes, d)
 
 
@@ -335,16 +335,9 @@ def linear_values(data: LinearData, w: Array) -> Array:
     """
     lanes = w.shape[0]
     out = np.empty((data.clients, lanes))
-    values_into(
-        data.x,
-        data.y,
-        data.offsets,
-        data.threshold,
-        LOSSES[data.loss],
-        data.ridge,
-        data.classes,
-        np.ascontiguousarray(w, dtype=np.float64).reshape(lanes * data.classes, -1),
-        linear_block(data),
-        out,
-    )
+    at = np.ascontiguousarray(w, dtype=np.float64).reshape(lanes * data.classes, -1)
+    if data.sparse:
+        linear_sparse.values_into(*_records(data), at, out)
+    else:
+        values_into(*_records(data), at, linear_block(data), out)
     return np.ascontiguousarray(out.T)

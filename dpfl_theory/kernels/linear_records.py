@@ -20,10 +20,42 @@ from numba import njit
 from dpfl_theory.kernels.linear import LOSSES, LinearData
 from dpfl_theory.kernels.linear_losses import slopes
 
-__all__ = ["linear_record_sums"]
+__all__ = ["clipped", "linear_record_sums"]
 
 # Squared lengths of the records' features (N,); they live exactly as long as the data they were made from.
 _SQUARES: WeakKeyDictionary[LinearData, Any] = WeakKeyDictionary()
+
+
+@njit(cache=True, nogil=True)
+def clipped(
+    p: Any, qs: Any, ys: Any, bs: Any, code: int, ridge: float, classes: int, at: Any, bound: float, median: bool
+) -> tuple[float, float]:
+    """Turn the logits p (classes, m) into slopes of gradients that are clipped; the threshold, and the sum of the
+    factors."""
+    m = p.shape[1]
+    length = np.empty(m)
+    logits = p.copy()
+    slopes(p, ys, bs, 0, code, classes)
+    square = 0.0
+    for c in range(classes):
+        for k in range(at.shape[1]):
+            square += at[c, k] * at[c, k]
+    for j in range(m):
+        steep = 0.0
+        along = 0.0
+        for c in range(classes):
+            steep += p[c, j] * p[c, j]
+            along += p[c, j] * logits[c, j]
+        length[j] = math.sqrt(max(steep * qs[j] + 2.0 * ridge * along + ridge * ridge * square, 0.0))
+    if median:
+        bound = np.median(length) if m > 0 else 0.0
+    weight = 0.0
+    for j in range(m):
+        factor = bound / length[j] if length[j] > bound else 1.0
+        weight += factor
+        for c in range(classes):
+            p[c, j] *= factor
+    return bound, weight
 
 
 @njit(cache=True, nogil=True)
@@ -79,28 +111,7 @@ def _record_sums(
         bound = threshold[s]
         weight = float(m)
         if median or bound < math.inf:
-            length = np.empty(m)
-            logits = p.copy()
-            slopes(p, ys, bs, 0, code, classes)
-            square = 0.0
-            for c in range(classes):
-                for k in range(features):
-                    square += at[c, k] * at[c, k]
-            for j in range(m):
-                steep = 0.0
-                along = 0.0
-                for c in range(classes):
-                    steep += p[c, j] * p[c, j]
-                    along += p[c, j] * logits[c, j]
-                length[j] = math.sqrt(max(steep * qs[j] + 2.0 * ridge * along + ridge * ridge * square, 0.0))
-            if median:
-                bound = np.median(length) if m > 0 else 0.0
-            weight = 0.0
-            for j in range(m):
-                factor = bound / length[j] if length[j] > bound else 1.0
-                weight += factor
-                for c in range(classes):
-                    p[c, j] *= factor
+            bound, weight = clipped(p, qs, ys, bs, code, ridge, classes, at, bound, median)
         else:
             slopes(p, ys, bs, 0, code, classes)
         total = out[a, s]
@@ -111,13 +122,21 @@ def _record_sums(
         used[a, s] = bound
 
 
-def linear_record_sums(data: LinearData, w: Any, clients: Any, chosen: Any, threshold: Any) -> tuple[Any, Any]:
+def linear_record_sums(
+    data: LinearData,
+    w: Any,
+    clients: Any,
+    chosen: Any,
+    threshold: Any,
+    into: Any = _record_sums,
+    records: tuple[Any, ...] | None = None,
+) -> tuple[Any, Any]:
     """``sum_j g_j min(1, C/||g_j||)`` over records j of each slot's client, where g_j is the gradient of one record.
 
     w (A, S, d): the parameters of clients (A, S) [X]; chosen (A, S, b): record numbers within the client, padded with
     -1, or None for all; threshold: C (S,) [F/X], None for no clipping, or "median": the median of the lengths ||g_j||
     of the slot, 0 where no record is chosen. Returns the sums (A, S, d) [F/X] and the thresholds used (A, S) (inf
-    without clipping).
+    without clipping). into, records: the kernel, and the features as it takes them.
 
     >>> data = LinearData(np.ones((2, 1)), np.array([0.0, 4.0]), np.array([0, 2]), "squared", np.ones(2), 0.0, 1)
     >>> who = np.zeros((1, 1), dtype=np.int64)
@@ -129,25 +148,13 @@ def linear_record_sums(data: LinearData, w: Any, clients: Any, chosen: Any, thre
     limits = np.full(lanes, np.inf) if threshold is None or median else np.ascontiguousarray(threshold)
     squares = _SQUARES.get(data)
     if squares is None:
-        squares = _SQUARES[data] = np.einsum("rk,rk->r", data.x, data.x)
+        x = data.x
+        squares = np.asarray(x.multiply(x).sum(axis=1)) if data.sparse else np.einsum("rk,rk->r", x, x)
+        _SQUARES[data] = squares
     out = np.empty((slots, lanes, data.classes, d // data.classes))
     used = np.empty((slots, lanes))
-    _record_sums(
-        data.x,
-        squares,
-        data.y,
-        data.offsets,
-        data.threshold,
-        LOSSES[data.loss],
-        data.ridge,
-        data.classes,
-        np.ascontiguousarray(w, dtype=np.float64).reshape(out.shape),
-        clients,
-        np.empty((slots, lanes, 0), dtype=np.int64) if chosen is None else chosen,
-        chosen is None,
-        limits,
-        median,
-        out,
-        used,
-    )
+    told = (squares, data.y, data.offsets, data.threshold, LOSSES[data.loss], data.ridge, data.classes)
+    at = np.ascontiguousarray(w, dtype=np.float64).reshape(out.shape)
+    some = np.empty((slots, lanes, 0), dtype=np.int64) if chosen is None else chosen
+    into(*(records or (data.x,)), *told, at, clients, some, chosen is None, limits, median, out, used)
     return out.reshape(slots, lanes, d), used

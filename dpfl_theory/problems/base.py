@@ -170,6 +170,8 @@ class Problem(ABC):
     name: str
     n: int
     d: int
+    sparse = False
+    """Whether its records are CSR."""
 
     @property
     @abstractmethod

@@ -16,7 +16,8 @@ from dpfl_theory.kernels.tape import MOST_NUMBERS
 from dpfl_theory.problems.base import Array, Constants, Kernels, Problem
 from dpfl_theory.problems.losses import LOSS
 from dpfl_theory.problems.rounding import Rounding
-from dpfl_theory.problems.validation import choice, count, matrix, nonnegative, vector
+from dpfl_theory.problems.sparse import gathered, is_sparse
+from dpfl_theory.problems.validation import choice, count, matrix, nonnegative, sparse_matrix, vector
 
 if TYPE_CHECKING:
     from dpfl_theory.kernels.engine import Engine
@@ -39,6 +40,8 @@ def linear_data(
 ) -> LinearData:
     """Records sorted by client, checked; x (N, d0), y (N,), clients: each client's record numbers.
 
+    A SciPy sparse x becomes CSR and is never made dense (`problems.sparse.settled` says where dense is faster).
+
     threshold: one number, one for each client, or one for each record of x (Huber only). Raises InputError on values
     that are not finite, shapes that disagree, labels outside the loss's set, a threshold <= 0, a negative ridge, or a
     client without records.
@@ -47,16 +50,16 @@ def linear_data(
     [[2.0], [1.0]]
     """
     choice("loss", loss, tuple(LOSSES))
-    x = matrix("the features x", x)
-    y = vector("the labels y", y, len(x))
+    x = sparse_matrix("the features x", x) if is_sparse(x) else matrix("the features x", x)
+    y = vector("the labels y", y, x.shape[0])
     count("classes", classes, 2 if loss == "softmax" else 1)
     sizes = [len(own) for own in clients]
     if not sizes or min(sizes) == 0:
         empty = sizes.index(0) if sizes else "any"
         raise InputError(f"client {empty} has no records: give every client at least one record")
     order = np.concatenate([np.asarray(own) for own in clients]).astype(np.int64)
-    if order.min() < 0 or order.max() >= len(x):
-        raise InputError(f"a client owns record {int(order.max())} of {len(x)}: number the records from 0")
+    if order.min() < 0 or order.max() >= len(y):
+        raise InputError(f"a client owns record {int(order.max())} of {len(y)}: number the records from 0")
     try:
         bound = np.asarray(threshold, dtype=np.float64)
     except (TypeError, ValueError):
@@ -65,12 +68,12 @@ def linear_data(
         bound = np.full(len(order), float(bound))
     elif bound.ndim == 1 and len(bound) == len(sizes):
         bound = np.repeat(bound, sizes)
-    elif bound.ndim == 1 and len(bound) == len(x):
+    elif bound.ndim == 1 and len(bound) == len(y):
         bound = bound[order]
     else:
         raise InputError(
             f"threshold has shape {bound.shape}: give one number, one for each of the {len(sizes)} clients, "
-            f"or one for each of the {len(x)} records"
+            f"or one for each of the {len(y)} records"
         )
     if not (np.all(np.isfinite(bound)) and np.all(bound > 0.0)):
         worst = bound[~(np.isfinite(bound) & (bound > 0.0))][0]
@@ -81,7 +84,7 @@ def linear_data(
         wrong = y[~((y >= 0) & (y < classes) & (y == np.round(y)))][0]
         raise InputError(f"label {wrong} is not allowed: softmax labels are 0 to {classes - 1}")
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    x, y = np.ascontiguousarray(x[order]), np.ascontiguousarray(y[order])
+    x, y = x[order] if is_sparse(x) else np.ascontiguousarray(x[order]), np.ascontiguousarray(y[order])
     return LinearData(x, y, offsets, loss, bound, nonnegative("ridge", ridge), classes)
 
 
@@ -106,6 +109,11 @@ class LinearModel(Problem):
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", self.data.clients)
         object.__setattr__(self, "d", self.data.parameters)
+
+    @property
+    def sparse(self) -> bool:  # type: ignore[override]
+        """Whether the records are CSR."""
+        return self.data.sparse
 
     @cached_property
     def constants(self) -> Constants:
@@ -134,7 +142,7 @@ class LinearModel(Problem):
         """grad f_i(w), shape (d,) [F/X]."""
         own, z = self._client(i, w)
         slopes = LOSS[self.data.loss].slope(z, self.data.y[own], self.data.threshold[own])
-        mean = slopes.reshape(len(z), -1).T @ self.data.x[own] / len(z)
+        mean = gathered(slopes.reshape(len(z), -1), self.data.x[own]) / len(z)
         return np.asarray(mean.ravel() + self.data.ridge * w)
 
 

@@ -13,18 +13,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import optimize
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array
 from dpfl_theory.problems.risk import Risk, Whitened
 from dpfl_theory.problems.separability import Mask, pairs, separates, vanishing_pairs
+from dpfl_theory.problems.spanned import Spanned, spannable
+from dpfl_theory.problems.sparse import is_sparse, touched
 
 __all__ = ["Minimum", "minimise", "newton"]
 
 _EPS = float(np.finfo(np.float64).eps)
+_DENSE = 1 << 22
+"""Up to so many numbers, CSR records are worked on as an array of the columns that they touch."""
+_WIDE = 512
 
 
 @dataclass(frozen=True)
@@ -101,8 +108,12 @@ def newton(
     return q
 
 
-def _least_squares(risk: Risk) -> Array:
+def _least_squares(white: Whitened) -> Array:
     """The minimiser of the squared loss with the smallest norm."""
+    risk = white.risk
+    if isinstance(white, Spanned):
+        squared = Spanned(replace(risk, name="squared"))
+        return squared.parameters(newton(squared))
     root = np.sqrt(risk.weight)
     a, b = root[:, None] * risk.x, root * risk.y
     if risk.ridge > 0.0:
@@ -179,12 +190,57 @@ def minimise(risk: Risk, mu: float = 0.0) -> Minimum:
     >>> minimise(huber).w.round(12), minimise(huber).kind
     (array([1.]), 'duality-gap')
     """
-    features = risk.x.shape[1]
+    if is_sparse(risk.x):
+        return _sparse(risk, mu)
+    return _minimise(Whitened(risk), mu)
+
+
+def _sparse(risk: Risk, mu: float) -> Minimum:
+    """`minimise` for CSR features: on the columns in which a record has something; the others stay at 0."""
+    x, columns = touched(risk.x)
+    # A dense least-squares solve with ridge costs the cube of the columns.
+    wide = risk.loss.of_residual and risk.ridge > 0.0 and x.shape[1] > _WIDE
+    dense = x.shape[0] * x.shape[1] <= _DENSE and not wide
+    own = replace(risk, x=x.toarray() if dense else x)
+    if dense or spannable(x):
+        found = _minimise(Whitened(own) if dense else Spanned(own), mu)
+    elif risk.ridge > 0.0:
+        w = _newton_cg(own)
+        found = _certified(own, w, max(mu, risk.ridge), True, lambda: _Gap(math.inf, w, False))
+    else:
+        raise InputError(
+            f"{x.shape[0]} sparse records with {x.shape[1]} features are too many to find the infimum without ridge: "
+            "give `ridge`"
+        )
+    if found.w is None:
+        return found
+    w = np.zeros((risk.classes, risk.x.shape[1]))
+    w[:, columns] = found.w.reshape(risk.classes, -1)
+    return replace(found, w=w.ravel(), unique=found.unique and (risk.ridge > 0.0 or len(columns) == risk.x.shape[1]))
+
+
+def _newton_cg(risk: Risk) -> Array:
+    """A minimiser of a risk with ridge by Newton's method with conjugate gradients."""
+
+    def bend(w: Array, v: Array) -> Array:
+        curvature = risk.loss.curvature(risk.logits(w), risk.y, risk.threshold)
+        z = replace(risk, allowed=None).logits(v)
+        return risk.pull(Whitened(risk).bend(curvature, z)) + risk.ridge * v
+
+    start = np.zeros(risk.classes * risk.x.shape[1])
+    found = optimize.minimize(
+        risk.value, start, jac=risk.gradient, hessp=bend, method="trust-ncg", options={"gtol": 1e-11, "maxiter": 500}
+    )
+    return np.asarray(found.x)
+
+
+def _minimise(white: Whitened, mu: float) -> Minimum:
+    """`minimise` in whitened coordinates."""
+    risk = white.risk
     mu = max(mu, risk.ridge)
-    white = Whitened(risk)
-    full = risk.ridge > 0.0 or white.basis.shape[1] == features
+    full = risk.ridge > 0.0 or white.rank == risk.x.shape[1]
     if risk.loss.of_residual:
-        w = _least_squares(risk)
+        w = _least_squares(white)
         r = np.abs(risk.x @ w - risk.y)
         if risk.ridge == 0.0 and bool(np.all(r <= risk.fit_error(w))):
             error = max(risk.value(w), 0.0)
@@ -204,6 +260,8 @@ def minimise(risk: Risk, mu: float = 0.0) -> Minimum:
 
 def _project(white: Whitened, w: Array) -> Array:
     """The coordinates q of a parameter vector w in the span of the records (one output)."""
+    if isinstance(white, Spanned):
+        return white.project(w)
     return np.asarray(np.linalg.lstsq(white.basis, w, rcond=None)[0]) if white.size else np.zeros(0)
 
 
@@ -211,7 +269,7 @@ def _classify(white: Whitened, full: bool) -> Minimum:
     """Logistic and softmax losses without ridge: attained or not, and the infimum either way."""
     risk = white.risk
     unique = full and not risk.loss.classwise
-    if white.basis.shape[1] == len(risk.x):
+    if white.rank == risk.x.shape[0]:
         text = "the records are linearly independent, so a direction gives all of them positive margins"
         return Minimum(None, 0.0, 0.0, "not-attained", text)
     classes = risk.classes
@@ -232,7 +290,7 @@ def _classify(white: Whitened, full: bool) -> Minimum:
     gone = vanishing_pairs(white.x, risk.y, classes, fixed)
     if not np.any(gone):
         return _certified(risk, white.parameters(q), 0.0, unique, lambda: found)
-    return _without(risk, gone)
+    return _without(white, gone)
 
 
 def _weights(risk: Risk, theta: Array) -> Array:
@@ -244,13 +302,14 @@ def _weights(risk: Risk, theta: Array) -> Array:
     return np.where(wanted, weights, 1.0)
 
 
-def _without(risk: Risk, gone: Mask) -> Minimum:
+def _without(white: Whitened, gone: Mask) -> Minimum:
     """The infimum when the losses of the pairs ``gone`` vanish at infinity."""
+    risk = white.risk
     count = int(np.sum(gone))
     if count == int(np.sum(pairs(risk.y, risk.classes))):
         text = "a linear program found that all records' losses vanish at infinity"
         return Minimum(None, 0.0, 0.0, "linear-program", text)
-    rest = Whitened(risk.restrict(gone))
+    rest = type(white)(risk.restrict(gone))
     q = newton(rest)
     left = _certified(rest.risk, rest.parameters(q), 0.0, False, lambda: _duality_gap(rest, q))
     text = f"by a linear program {count} (record, class) pairs vanish at infinity; over the rest: {left.text}"

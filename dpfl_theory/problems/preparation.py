@@ -11,9 +11,10 @@ from scipy import sparse
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array
+from dpfl_theory.problems.sparse import lengths
 from dpfl_theory.problems.validation import count, positive
 
-__all__ = ["lengths", "prepared", "standardised"]
+__all__ = ["prepared", "standardised"]
 
 _NEARLY = 1e-12
 """A spread below this share of a column's largest number is rounding: the column is constant."""
@@ -38,17 +39,6 @@ def prepared(
         longest = float(np.max(lengths(x)))
         x = x * (positive("row_norm", row_norm) / (longest if longest > 0.0 else 1.0))
     return np.ascontiguousarray(x) if isinstance(x, np.ndarray) else x
-
-
-def lengths(x: Any) -> Array:
-    """The lengths of the rows, dense or CSR.
-
-    >>> lengths(np.array([[3.0, 4.0]])).tolist(), lengths(sparse.csr_array([[3.0, 4.0]])).tolist()
-    ([5.0], [5.0])
-    """
-    if isinstance(x, np.ndarray):
-        return np.asarray(np.linalg.norm(x, axis=1))
-    return np.asarray(np.sqrt(x.multiply(x).sum(axis=1)))
 
 
 def _standardised(x: Array) -> Array:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from dpfl_theory.kernels.linear import LinearData
 from dpfl_theory.problems.base import Array
 from dpfl_theory.problems.losses import LOSS, Loss
+from dpfl_theory.problems.sparse import gathered, lengths, terms
 
 __all__ = ["Risk", "Whitened", "client_risk", "global_risk"]
 
@@ -24,9 +26,10 @@ _BLOCK = 4096  # records whose share of a softmax Hessian is formed at once: it 
 
 @dataclass(frozen=True, eq=False)
 class Risk:
-    """Records x (m, d0), y, threshold, weight (m,); allowed (m, classes): the softmax classes that take part."""
+    """Records x (m, d0), dense or CSR, y, threshold, weight (m,); allowed (m, classes): the softmax classes that take
+    part."""
 
-    x: Array
+    x: Any
     y: Array
     threshold: Array
     weight: Array
@@ -59,7 +62,7 @@ class Risk:
     def pull(self, slopes: Array) -> Array:
         """``sum_j a_j slope_j x_j``, flat."""
         weighted = slopes * self.weight.reshape((-1,) + (1,) * (slopes.ndim - 1))
-        return np.asarray(weighted.T @ self.x).ravel()
+        return gathered(weighted, self.x).ravel()
 
     def gradient(self, w: Array) -> Array:
         """grad f(w) [F/X]."""
@@ -67,19 +70,19 @@ class Risk:
 
     def logit_error(self, w: Array) -> Array:
         """A bound on the rounding error of each record's residual at w, shape (m,)."""
-        size = np.abs(self.x) @ np.max(np.abs(w.reshape(self.classes, -1)), axis=0)
+        size = abs(self.x) @ np.max(np.abs(w.reshape(self.classes, -1)), axis=0)
         if self.loss.of_residual:
             size = size + np.abs(self.y)
-        return np.asarray(16.0 * (self.x.shape[1] + 4) * _EPS * size)
+        return np.asarray(16.0 * (terms(self.x) + 4) * _EPS * size)
 
     def fit_error(self, w: Array) -> float:
         """How far a residual can be from zero when w was solved for to fit every record.
 
         Solvers are backward stable in norm only, so all records share the error of the largest.
         """
-        longest = float(np.max(np.linalg.norm(self.x, axis=1), initial=0.0)) * float(np.linalg.norm(w))
+        longest = float(np.max(lengths(self.x), initial=0.0)) * float(np.linalg.norm(w))
         size = longest + float(np.max(np.abs(self.y), initial=0.0))
-        return float(16.0 * (self.x.shape[1] + 4) * _EPS * size)
+        return float(16.0 * (terms(self.x) + 4) * _EPS * size)
 
     def rounding(self, w: Array, error: Array | float | None = None) -> float:
         """A bound on the error of ``value(w)`` [F] for errors of the residuals, by default those of rounding."""
@@ -153,12 +156,17 @@ class Whitened:
         return np.tile(self.risk.ridge * np.sum(self.basis**2, axis=0), self.contrast.shape[1])
 
     @property
+    def rank(self) -> int:
+        """The number r of directions that the records span."""
+        return int(self.basis.shape[1])
+
+    @property
     def size(self) -> int:
         """The number of coordinates."""
-        return int(self.contrast.shape[1] * self.basis.shape[1])
+        return int(self.contrast.shape[1]) * self.rank
 
     def _grid(self, q: Array) -> Array:
-        return q.reshape(self.contrast.shape[1], self.basis.shape[1])
+        return q.reshape(self.contrast.shape[1], self.rank)
 
     def parameters(self, q: Array) -> Array:
         """The flat parameter vector w of q."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from dpfl_theory.kernels.linear import LinearData
 from dpfl_theory.problems.losses import LOSS
+from dpfl_theory.problems.sparse import lengths, terms
 
 __all__ = ["Rounding"]
 
@@ -19,7 +20,7 @@ _EPS = float(np.finfo(np.float64).eps)
 class Rounding:
     """What the bound needs of the data. longest: the largest length of a record's features; target: the largest |y| of
     a regression, 0 otherwise; slope: the largest slope of a loss by its logit, inf for the squared loss; terms: how
-    many numbers a value sums; features, classes: of one logit."""
+    many numbers a value sums; features: how many numbers a logit sums; classes: of one logit."""
 
     longest: float
     target: float
@@ -33,11 +34,11 @@ class Rounding:
         """Of records on the host."""
         loss = LOSS[data.loss]
         return cls(
-            float(np.max(np.linalg.norm(data.x, axis=1))),
+            float(np.max(lengths(data.x))),
             float(np.max(np.abs(data.y))) if loss.of_residual else 0.0,
             float(np.max(loss.slope_sum(data.threshold))),
             int(np.max(np.diff(data.offsets))) + data.clients + data.parameters,
-            int(data.x.shape[1]),
+            terms(data.x),
             data.classes,
         )
 

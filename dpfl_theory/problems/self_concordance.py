@@ -16,6 +16,7 @@ import numpy as np
 
 from dpfl_theory.problems.base import Array, Certificate
 from dpfl_theory.problems.risk import Risk
+from dpfl_theory.problems.sparse import gram, lengths
 
 __all__ = ["near_minimiser"]
 
@@ -40,9 +41,9 @@ def near_minimiser(risk: Risk, w: Array, gradient_norm: float) -> Certificate | 
     if risk.name != "logistic" or risk.ridge > 0.0 or len(w) > _MOST:
         return None
     curvature = risk.loss.curvature(risk.x @ w, risk.y, risk.threshold)
-    values = np.linalg.eigvalsh((risk.x * (risk.weight * curvature)[:, None]).T @ risk.x)
+    values = np.linalg.eigvalsh(gram(risk.x, risk.weight * curvature))
     least = float(values[0] - _ROUNDING * values[-1])
-    longest = float(np.linalg.norm(risk.x, axis=1).max())
+    longest = float(lengths(risk.x).max())
     if least <= 0.0 or 3.0 * longest * gradient_norm / least > _LONGEST:
         return None
     text = f"||w - w*|| <= 3 ||grad f(w)||/lambda, lambda = {least:.3g} the least eigenvalue of the Hessian at w"

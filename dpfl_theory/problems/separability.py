@@ -8,6 +8,8 @@ infimum is the minimum over the remaining pairs, which is attained (Albert and A
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
@@ -15,6 +17,7 @@ from scipy.sparse import coo_array, csr_array, eye_array, hstack
 
 from dpfl_theory.errors import DpflError
 from dpfl_theory.problems.base import Array
+from dpfl_theory.problems.sparse import terms
 
 __all__ = ["Mask", "margins", "pairs", "separates", "vanishing_pairs"]
 
@@ -23,7 +26,7 @@ Mask = NDArray[np.bool_]
 _EPS = float(np.finfo(np.float64).eps)
 
 
-def margins(x: Array, y: Array, w: Array, classes: int) -> Array:
+def margins(x: Any, y: Array, w: Array, classes: int) -> Array:
     """``y x^T w`` as (m, 1) for two labels +-1 (classes = 1), else ``z_y - z_c`` (m, classes), 0 at c = y.
 
     >>> margins(np.array([[2.0]]), np.array([-1.0]), np.array([3.0]), 1)
@@ -42,15 +45,15 @@ def pairs(y: Array, classes: int) -> Mask:
     return np.asarray(np.arange(classes)[None, :] != y.astype(np.int64)[:, None])
 
 
-def separates(x: Array, y: Array, w: Array, classes: int) -> bool:
+def separates(x: Any, y: Array, w: Array, classes: int) -> bool:
     """Whether w gives every pair a margin that is positive beyond rounding: then no minimiser exists and inf f = 0.
 
     >>> x = np.array([[1.0], [2.0]])
     >>> separates(x, np.array([1.0, 1.0]), np.array([1.0]), 1), separates(x, np.array([1.0, -1.0]), np.array([1.0]), 1)
     (True, False)
     """
-    size = np.abs(x) @ np.max(np.abs(w.reshape(max(classes, 1), -1)), axis=0)
-    floor = 4.0 * (x.shape[1] + 2) * _EPS * size[:, None]
+    size = abs(x) @ np.max(np.abs(w.reshape(max(classes, 1), -1)), axis=0)
+    floor = 4.0 * (terms(x) + 2) * _EPS * size[:, None]
     return bool(np.all((margins(x, y, w, classes) > floor) | ~pairs(y, classes)))
 
 

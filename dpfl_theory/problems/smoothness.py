@@ -7,7 +7,9 @@ With ``c`` the loss's largest curvature and ``X_i`` client i's features, the Hes
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import eigvalsh
@@ -15,6 +17,8 @@ from scipy.linalg import eigvalsh
 from dpfl_theory.kernels.linear import LinearData
 from dpfl_theory.problems.base import Array, Certificate
 from dpfl_theory.problems.losses import LOSS
+from dpfl_theory.problems.sparse import is_sparse, lengths, scaled
+from dpfl_theory.problems.spectrum import extremes
 
 __all__ = ["Spectral", "lipschitz", "spectral"]
 
@@ -41,6 +45,41 @@ def _extremes(gram: Array, features: int) -> tuple[float, float]:
     return (smallest if smallest > 4.0 * features * _EPS * largest else 0.0), largest
 
 
+Spectrum = tuple[Array, Array, float, float, Callable[[Array], float], bool]
+"""The smallest and largest eigenvalues of the clients' mean Gram matrices and of these matrices' mean; their error,
+given the L_i; whether one of them is a bound only."""
+
+
+def _spectrum(data: LinearData) -> Spectrum:
+    n, features = data.clients, data.x.shape[1]
+    mean = np.zeros((features, features))
+    low = np.empty(n)
+    high = np.empty(n)
+    for i in range(n):
+        x = data.x[data.offsets[i] : data.offsets[i + 1]]
+        gram = x.T @ x / len(x)
+        mean += gram / n
+        low[i], high[i] = _extremes(gram if len(x) >= features else x @ x.T / len(x), features)
+    rounding = 4.0 * features * _EPS
+    return low, high, *_extremes(mean, features), lambda L_i: rounding * float(np.max(L_i)), False
+
+
+def _sparse_spectrum(data: LinearData) -> Spectrum:
+    sizes = np.diff(data.offsets)
+    ends = zip(data.offsets[:-1], data.offsets[1:], sizes)
+    own = [extremes(data.x[a:b], np.full(m, 1.0 / m)) for a, b, m in ends]
+    mean = extremes(data.x, np.repeat(1.0 / (data.clients * sizes), sizes))
+    high = np.array([one.largest for one in own])
+    low = np.array([one.smallest for one in own])
+    gap = max(one.gap for one in (*own, mean))
+    rounding = 4.0 * max(one.order for one in (*own, mean)) * _EPS
+
+    def error(L_i: Array) -> float:
+        return max(gap, rounding * float(np.max(L_i)))
+
+    return low, high, mean.smallest, min(mean.largest, float(np.mean(high))), error, gap > 0.0
+
+
 def spectral(data: LinearData) -> Spectral:
     """The smoothness and strong-convexity constants of linear models [F/X^2].
 
@@ -54,34 +93,32 @@ def spectral(data: LinearData) -> Spectral:
     (array([2.75, 4.5 ]), 2.5)
     """
     loss = LOSS[data.loss]
-    n, features = data.clients, data.x.shape[1]
-    mean = np.zeros((features, features))
-    low = np.empty(n)
-    high = np.empty(n)
-    for i in range(n):
-        x = data.x[data.offsets[i] : data.offsets[i + 1]]
-        gram = x.T @ x / len(x)
-        mean += gram / n
-        low[i], high[i] = _extremes(gram if len(x) >= features else x @ x.T / len(x), features)
-    low_f, high_f = _extremes(mean, features)
+    low, high, low_f, high_f, error, bounded = _sparse_spectrum(data) if data.sparse else _spectrum(data)
     L_i = loss.curvature_bound * high + data.ridge
     L_f = loss.curvature_bound * high_f + data.ridge
-    mu_i = (low if loss.quadratic else np.zeros(n)) + data.ridge
+    mu_i = (low if loss.quadratic else np.zeros(data.clients)) + data.ridge
     mu_f = (low_f if loss.quadratic else 0.0) + data.ridge
-    rounding = 4.0 * features * _EPS
     c = {1.0: "", 0.25: "1/4 of ", 0.5: "1/2 of "}[loss.curvature_bound]
     text = f"{c}the largest eigenvalue of the data's Gram matrix, plus the ridge"
-    if loss.kind == "eigenvalue":
-        smooth = Certificate("eigenvalue", rounding * float(np.max(L_i)), text + "; attained")
+    if bounded:
+        bound = f"{c}a bound on the largest eigenvalue of the data's Gram matrix (Collatz and Wielandt), plus the ridge"
+        smooth = Certificate("norm-bound", 0.0, f"{bound}; at most {error(L_i):.3g} above the eigenvalue itself")
+    elif loss.kind == "eigenvalue":
+        smooth = Certificate("eigenvalue", error(L_i), text + "; attained")
     else:
         smooth = Certificate("norm-bound", 0.0, text + "; an upper bound on the Hessian at every w")
-    if loss.quadratic:
-        strong = Certificate(
-            "eigenvalue", rounding * float(np.max(L_i)), "the smallest eigenvalue of the data's Gram matrix"
-        )
+    if loss.quadratic and bounded:
+        strong = Certificate("norm-bound", 0.0, "a lower bound: zero where a Gram matrix is too large, plus the ridge")
+    elif loss.quadratic:
+        strong = Certificate("eigenvalue", error(L_i), "the smallest eigenvalue of the data's Gram matrix")
     else:
         strong = Certificate("closed-form", 0.0, "the ridge: the loss's own curvature vanishes far away")
     return Spectral(L_i, L_f, mu_i, mu_f, {"L_i": smooth, "L_f": smooth, "mu_i": strong, "mu_f": strong})
+
+
+def _norm(x: Any) -> float:
+    """The spectral norm of records, dense or CSR."""
+    return math.sqrt(extremes(x, np.ones(x.shape[0])).largest) if is_sparse(x) else float(np.linalg.norm(x, 2))
 
 
 def lipschitz(data: LinearData) -> tuple[Array, float, Certificate]:
@@ -101,13 +138,13 @@ def lipschitz(data: LinearData) -> tuple[Array, float, Certificate]:
         certificate = Certificate("closed-form", 0.0, f"the gradients of {cause} are unbounded")
         return np.full(data.clients, math.inf), math.inf, certificate
     bound = LOSS[data.loss].slope_bound(data.threshold)
-    scaled = bound[:, None] * data.x
-    lengths = np.linalg.norm(scaled, axis=1)
+    steep = scaled(data.x, bound)
+    longest = lengths(steep)
     G_i = np.empty(data.clients)
     for i in range(data.clients):
         own = slice(data.offsets[i], data.offsets[i + 1])
         m = data.offsets[i + 1] - data.offsets[i]
-        total = math.fsum(lengths[own])
-        G_i[i] = total / m if m == 1 else min(total, math.sqrt(m) * float(np.linalg.norm(scaled[own], 2))) / m
+        total = math.fsum(longest[own])
+        G_i[i] = total / m if m == 1 else min(total, math.sqrt(m) * _norm(steep[own])) / m
     text = "the smaller of the mean and the spectral bound on the records' largest gradients"
-    return G_i, float(np.max(lengths)), Certificate("norm-bound", 0.0, text)
+    return G_i, float(np.max(longest)), Certificate("norm-bound", 0.0, text)

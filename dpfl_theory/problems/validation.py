@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array
 
-__all__ = ["choice", "count", "fraction", "matrix", "nonnegative", "positive", "vector"]
+__all__ = ["choice", "count", "fraction", "matrix", "nonnegative", "positive", "sparse_matrix", "vector"]
 
 
 def count(name: str, value: Any, least: int = 1) -> int:
@@ -89,3 +90,23 @@ def vector(name: str, value: Any, length: int | None = None) -> Array:
 def matrix(name: str, value: Any) -> Array:
     """Finite numbers with two dimensions."""
     return _finite(name, value, 2)
+
+
+def sparse_matrix(name: str, value: Any) -> Any:
+    """Finite numbers in CSR, each place once and in order; a copy.
+
+    >>> sparse_matrix("x", sparse.coo_array([[0.0, 2.0]])).indices.tolist()
+    [1]
+    """
+    if value.ndim != 2 or 0 in value.shape or value.dtype.kind not in "biuf":
+        raise InputError(f"{name} has shape {value.shape} and type {value.dtype}: give a matrix of real numbers")
+    found = sparse.csr_array(value, dtype=np.float64, copy=True)
+    found.sum_duplicates()
+    bad = np.flatnonzero(~np.isfinite(found.data))
+    if len(bad):
+        row = int(np.searchsorted(found.indptr, bad[0], side="right")) - 1
+        raise InputError(
+            f"{name} is {found.data[bad[0]]} at {[row, int(found.indices[bad[0]])]}: remove or replace the values that "
+            "are not finite"
+        )
+    return found

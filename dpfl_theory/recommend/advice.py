@@ -16,7 +16,7 @@ from dpfl_theory.recommend.compare import SURE
 from dpfl_theory.recommend.data import Source
 from dpfl_theory.recommend.from_constants import Constants
 from dpfl_theory.recommend.measured import gap_at_start
-from dpfl_theory.recommend.search import Plan, search
+from dpfl_theory.recommend.search import Plan, search, usual
 from dpfl_theory.recommend.tuned import Budget, tuned
 
 __all__ = ["beats_start", "changes", "told"]
@@ -26,13 +26,17 @@ _MOST = 64
 """The largest factor that is tried."""
 _RECORDS = 200_000
 """Records, copies included, beyond which no more clients are tried."""
+_SPARSE = 2**22
+"""The same for parameters of all clients together, where records are sparse."""
 _SHARE = 0.9
 
 
 def beats_start(problem: Problem, name: str, budget: Budget, seed: int, plan: Plan | None = None) -> bool:
     """Whether the best hyper-parameters found for an algorithm end a tenth and three standard errors below the start,
     that of 0."""
-    found = search(tuned()[name](problem, budget), seed, plan or _PLAN)
+    found = search(
+        tuned()[name](problem, budget), seed, plan or (_PLAN if usual(problem) == Plan() else usual(problem))
+    )
     return math.isfinite(found.mean) and found.mean + SURE * found.error < _SHARE * gap_at_start(problem)
 
 
@@ -76,8 +80,8 @@ def changes(
 
     Returns:
         ``epsilon``: the asked one times the least power of 2^(1/4), rounded up; ``clients``: the least multiple of the
-        clients, each as many times there; ``features``: the largest number of principal components; None for each where
-        nothing that was tried is enough.
+        clients, each as many times there; ``features``: the largest number of principal components, which sparse
+        records do not have; None for each where nothing that was tried is enough.
 
     >>> found = changes(Source("breast-cancer", features=2), 4, Budget(0.2, 1e-5, rounds=4), "dp-fedavg")
     >>> found["epsilon"] > 0.2, found["clients"] > 4
@@ -96,9 +100,11 @@ def changes(
 
     features = source.width
     copies = min(_MOST, _RECORDS // source.records)
+    if problem.sparse:
+        copies = min(copies, max(1, _SPARSE // (problem.n * problem.d)))
     quarters = _least(with_epsilon, 4 * int(math.log2(_MOST)))
     more = _least(with_clients, copies) if copies >= 2 else None
-    fewer = _least(with_features, features) if features >= 2 else None
+    fewer = _least(with_features, features) if features >= 2 and not problem.sparse else None
     return {
         "epsilon": None if quarters is None else _rounded_up(budget.epsilon * 2 ** (quarters / 4)),
         "clients": None if more is None else more * problem.n,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.algorithms import simulate
+from dpfl_theory.recommend.search import Plan, usual
 from dpfl_theory.recommend.tuned import Tuned
 
 __all__ = ["Cause", "causes", "told"]
@@ -18,6 +19,8 @@ _LANES = 8
 _LONGER = 16
 """Times as many rounds as the run has: what is left after them is not for lack of rounds."""
 _MOST = 10_000
+_MOST_WIDE = 320
+"""The same for sparse records with so many features that few runs have to do (`recommend.search.usual`)."""
 _UNBOUNDED = 1e150
 """A threshold that no message reaches."""
 _GOOD = {
@@ -78,13 +81,22 @@ def _steps(tuned: Tuned) -> Iterator[tuple[str, Callable[[Tuned, dict[str, float
         yield "cohorts", lambda one, lanes, rounds: (type(one)(one.problem, everybody), lanes, rounds)
     if threshold is not None:
         yield "clipping", lambda one, lanes, rounds: (one, {**lanes, threshold: _UNBOUNDED}, rounds)
-    yield "too few rounds", lambda one, lanes, rounds: (one, lanes, max(rounds, min(_LONGER * rounds, _MOST)))
+    most = _MOST if usual(tuned.problem) == Plan() else _MOST_WIDE
+    yield "too few rounds", lambda one, lanes, rounds: (one, lanes, max(rounds, min(_LONGER * rounds, most)))
 
 
 def _mean(one: Tuned, lanes: Mapping[str, Any], rounds: int, seed: int) -> float:
     """The mean suboptimality after so many rounds, inf where a run diverges."""
     with np.errstate(all="ignore"):
-        run = simulate(one.algorithm(lanes), one.problem, rounds, _LANES, seed, ("suboptimality",), device="cpu")
+        run = simulate(
+            one.algorithm(lanes),
+            one.problem,
+            rounds,
+            _LANES if usual(one.problem) == Plan() else 1,
+            seed,
+            ("suboptimality",),
+            device="cpu",
+        )
     found = float(np.mean(run["suboptimality"].last))
     return found if math.isfinite(found) else math.inf
 

@@ -22,7 +22,7 @@ from dpfl_theory.recommend.causes import causes, told
 from dpfl_theory.recommend.measured import gap_at_start
 from dpfl_theory.recommend.ruled import RULED, reached, starts
 from dpfl_theory.recommend.rules import rules as known_rules
-from dpfl_theory.recommend.search import Plan, search
+from dpfl_theory.recommend.search import Plan, search, usual
 from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
 
 __all__ = ["PROTECTED", "SURE", "UNITS", "compare"]
@@ -58,7 +58,7 @@ def compare(
         algorithms: names of `dpfl_theory.recommend.tuned`; without them all that can be run on the problem.
         unit: what is protected: ``client``, ``record`` or ``all``, both of them.
         seed: of the search; other seeds give other noise throughout.
-        plan: how much is run; `Plan()` by default.
+        plan: how much is run; `dpfl_theory.recommend.search.usual` by default.
         jobs: processes; what is found does not depend on their number.
         progress: called with the share of the algorithms that are done, and the name of one that is not.
 
@@ -84,7 +84,7 @@ def compare(
     """
     chosen, left_out = _chosen(problem, budget, algorithms, unit)
     start = gap_at_start(problem)
-    rows = _rows(chosen, start, seed, plan or Plan(), jobs, progress)
+    rows = _rows(chosen, start, seed, plan or usual(problem), jobs, progress)
     rows.sort(key=lambda row: (UNITS.index(row["protects"]), row["suboptimality"]["mean"]))
     recommended: dict[str, str | None] = {}
     advice: dict[str, str] = {}
@@ -191,7 +191,11 @@ def _accuracy(problem: Problem, w: Array) -> Mapping[str, float] | None:
     if not isinstance(problem, LinearModel) or problem.data.loss not in ("logistic", "softmax"):
         return None
     data = problem.data
-    logits = np.einsum("rf,scf->src", data.x, w.reshape(len(w), data.classes, -1))
+    if data.sparse:
+        flat = data.x @ w.reshape(len(w) * data.classes, -1).T
+        logits = flat.reshape(len(data.y), len(w), data.classes).transpose(1, 0, 2)
+    else:
+        logits = np.einsum("rf,scf->src", data.x, w.reshape(len(w), data.classes, -1))
     right = (np.where(logits[:, :, 0] >= 0.0, 1.0, -1.0) if data.classes == 1 else logits.argmax(axis=2)) == data.y
     shares = right.mean(axis=1)
     error = float(shares.std(ddof=1) / math.sqrt(len(shares))) if len(shares) > 1 else 0.0

@@ -150,7 +150,7 @@ def measure(kind: type[Setting], source: Source, given: Mapping[str, Any]) -> tu
     return {**given, **{name: m.value for name, m in found.items()}}, {
         "source": str(source.data),
         "problem": problem.name,
-        "records": len(problem.data.x),
+        "records": len(problem.data.y),
         "clients": problem.n,
         "ridge": float(source.ridge),
         "partition": "own" if source.own_clients else source.partition or "iid",

@@ -16,13 +16,15 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.algorithms import simulate
-from dpfl_theory.problems.base import Array
+from dpfl_theory.problems.base import Array, Problem
 from dpfl_theory.recommend.surface import least_of_quadratic
 from dpfl_theory.recommend.tuned.base import Tuned
 
-__all__ = ["Found", "Plan", "confirmed", "measure", "search"]
+__all__ = ["Found", "Plan", "confirmed", "measure", "search", "usual"]
 
 _MOST_LANES = 1024
+_MOST_BYTES = 2**30
+"""Size of an array (clients, lanes, d) of one run, at most: wide problems run fewer lanes at once."""
 _LEAST = 0.03
 """The least spread of a generation along an axis on which everything may be taken."""
 
@@ -50,6 +52,21 @@ class Plan:
             + self.best * self.third
             + self.last
         )
+
+
+_WIDE = 2**19
+_FEW = Plan(points=32, lanes=1, generations=4, finalists=6, second=4, best=2, third=16, last=32)
+
+
+def usual(problem: Problem) -> Plan:
+    """How much is run where nothing else is said: a tenth as much on sparse records with more than 2^19 parameters in
+    all clients together, where a round of one lane takes some 10 to 60 ms.
+
+    >>> from dpfl_theory.problems import make
+    >>> usual(make("quadratic", clients=2, dimension=2)) == Plan(), _FEW.runs
+    (True, 216)
+    """
+    return _FEW if problem.sparse and problem.n * problem.d > _WIDE else Plan()
 
 
 @dataclass(frozen=True)
@@ -111,7 +128,8 @@ def _together(tuned: Tuned, chosen: Sequence[dict[str, float]], lanes: int) -> I
     for i, values in enumerate(chosen):
         length = math.ceil(math.log2(max(1, tuned.iterations(values))))
         groups.setdefault((*(values[name] for name in shared), length), []).append(i)
-    most = max(1, _MOST_LANES // lanes)
+    held = 8 * tuned.problem.n * tuned.problem.d
+    most = max(1, min(_MOST_LANES, _MOST_BYTES // held) // lanes)
     for group in groups.values():
         for a in range(0, len(group), most):
             yield group[a : a + most]
@@ -122,7 +140,7 @@ def search(tuned: Tuned, seed: int, plan: Plan | None = None, starts: Sequence[d
 
     starts: choices that are tried first, such as a rule's, and looked at again whatever a few runs make of them.
     """
-    plan = plan or Plan()
+    plan = plan or usual(tuned.problem)
     rng = np.random.default_rng(seed)
     axes = len(tuned.axes)
     centre, width = np.full(axes, 0.5), np.full(axes, math.inf)

@@ -15,7 +15,8 @@ from scipy import sparse
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems import files
 from dpfl_theory.problems.data import load
-from dpfl_theory.problems.preparation import lengths, prepared
+from dpfl_theory.problems.preparation import prepared
+from dpfl_theory.problems.sparse import lengths
 
 TABLE = "x1,x2,label,client\n1,2,yes,berlin\n3,4,no,paris\n5,9,yes,berlin\n1,2,no,paris\n"
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 import zlib
 from pathlib import Path
 
-import numpy as np
 from scipy import sparse
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.files._records import Records, numbers, short
+from dpfl_theory.problems.sparse import settled
 
 __all__ = ["ENDINGS", "read"]
 
 ENDINGS = (".libsvm", ".svm", ".svmlight")
-_DENSE = 1 << 24
-"""Up to so many numbers, or where a quarter of them is not zero, features are an array."""
 
 
 def read(path: Path, label: str | None, client: str | None) -> Records:
@@ -36,9 +34,6 @@ def read(path: Path, label: str | None, client: str | None) -> Records:
         raise InputError(f"data file {str(path)!r} has no records: write one 'label index:value ...' line for each")
     if len(query) not in (0, len(y)):
         raise InputError(f"{len(query)} of {len(y)} records of {str(path)!r} have a qid: give one to each, or to none")
-    x = numbers(path, sparse.csr_array(x), [f"index {j}" for j in range(x.shape[1])])
-    total = x.shape[0] * x.shape[1]
-    if total <= _DENSE or 4 * x.nnz >= total:
-        x = np.ascontiguousarray(x.toarray())
+    x = settled(numbers(path, sparse.csr_array(x), [f"index {j}" for j in range(x.shape[1])]))
     clients = query if len(query) else None
     return Records(path.name.split(".")[0], x, y, clients, tuple(f"index {j}" for j in range(x.shape[1])))

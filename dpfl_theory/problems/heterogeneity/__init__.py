@@ -21,6 +21,7 @@ from dpfl_theory.problems.heterogeneity.measured import Interval, gradient_error
 from dpfl_theory.problems.heterogeneity.record_deviation import sigma_local
 from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.problems.losses import LOSS
+from dpfl_theory.problems.sparse import squares
 
 __all__ = [
     "Heterogeneity",
@@ -109,7 +110,7 @@ def _record_error(problem: Problem) -> float:
     if not isinstance(problem, LinearModel):
         return 0.0
     data, c = problem.data, problem.constants
-    longest = float(np.max(np.sum(data.x**2, axis=1)))
+    longest = float(np.max(squares(data.x)))
     smooth = LOSS[data.loss].curvature_bound * longest + data.ridge
     gap = math.sqrt(2.0 * smooth * problem.n * c.certificates["f_star"].error)
     known = c.certificates.get("w_star")

@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from dpfl_theory.kernels.linear import LinearData
 from dpfl_theory.problems.base import Array
 from dpfl_theory.problems.losses import LOSS
+from dpfl_theory.problems.sparse import gathered, lengths, squares
+from dpfl_theory.problems.spectrum import extremes
 
 __all__ = ["ClientBounds", "client_bounds", "record_deviation", "record_deviation_bound", "record_deviation_slope"]
 
@@ -24,6 +27,29 @@ __all__ = ["ClientBounds", "client_bounds", "record_deviation", "record_deviatio
 def _top(gram: Array) -> float:
     """The largest eigenvalue of a positive semidefinite matrix, rounded up."""
     return max(0.0, float(np.linalg.eigvalsh(gram)[-1])) * (1.0 + 1e-13 * len(gram))
+
+
+def _tops(data: LinearData, radii: Array) -> tuple[Array, Array]:
+    """The largest eigenvalues of ``G_i = (1/m_i) sum_j h_j x_j x_j^T`` and of ``(1 - 2/n) G_i + (1/n) sum_k G_k`` for
+    each client, rounded up."""
+    n, parts = data.clients, [slice(a, b) for a, b in zip(data.offsets[:-1], data.offsets[1:])]
+    sizes = np.diff(data.offsets)
+    if data.sparse:
+        weight = radii / np.repeat(sizes, sizes)
+        joint = np.tile(weight / n, (n, 1))
+        for i, own in enumerate(parts):
+            joint[i, own] += (1.0 - 2.0 / n) * weight[own]
+        alone = [_sparse_top(data.x[own], weight[own]) for own in parts]
+        return np.array(alone), np.array([_sparse_top(data.x, one) for one in joint])
+    grams = np.stack([(data.x[own] * radii[own][:, None]).T @ data.x[own] / m for own, m in zip(parts, sizes)])
+    mean = grams.mean(axis=0)
+    return np.array([_top(g) for g in grams]), np.array([_top((1.0 - 2.0 / n) * g + mean) for g in grams])
+
+
+def _sparse_top(x: Any, weight: Array) -> float:
+    """The largest eigenvalue of ``sum_j a_j x_j x_j^T``, rounded up."""
+    found = extremes(x, np.maximum(weight, 0.0))
+    return found.largest * (1.0 + 1e-13 * found.order)
 
 
 @dataclass(frozen=True)
@@ -49,24 +75,21 @@ def client_bounds(data: LinearData) -> ClientBounds:
     """
     n, features = data.clients, data.x.shape[1]
     centres, radii = LOSS[data.loss].slope_ball(data.y, data.threshold, data.classes)
-    lengths = radii * np.linalg.norm(data.x, axis=1)
+    far = radii * lengths(data.x)
     c = np.empty((n, data.classes * features))
-    total, weight, grams = np.empty(n), np.empty(n), np.empty((n, features, features))
+    total, weight = np.empty(n), np.empty(n)
     for i in range(n):
         own = slice(data.offsets[i], data.offsets[i + 1])
         x, m = data.x[own], int(data.offsets[i + 1] - data.offsets[i])
-        c[i] = (centres[own].T @ x / m).ravel()
-        total[i], weight[i] = math.fsum(lengths[own]) / m, math.fsum(radii[own]) / m
-        grams[i] = (x * radii[own][:, None]).T @ x / m
-    r = np.array([min(total[i], math.sqrt(weight[i] * _top(grams[i]))) for i in range(n)])
+        c[i] = (gathered(centres[own], x) / m).ravel()
+        total[i], weight[i] = math.fsum(far[own]) / m, math.fsum(radii[own]) / m
+    top, top_joint = _tops(data, radii)
+    r = np.array([min(total[i], math.sqrt(weight[i] * top[i])) for i in range(n)])
     apart = np.linalg.norm(c - c.mean(axis=0), axis=1)
     triangle = (1.0 - 2.0 / n) * r + float(np.mean(r))
     joint = np.empty(n)
     for i in range(n):
-        joint[i] = math.sqrt(
-            ((1.0 - 2.0 / n) * weight[i] + float(np.mean(weight)))
-            * _top((1.0 - 2.0 / n) * grams[i] + grams.mean(axis=0))
-        )
+        joint[i] = math.sqrt(((1.0 - 2.0 / n) * weight[i] + float(np.mean(weight))) * top_joint[i])
     sigma = (apart + np.minimum(triangle, joint)) * (1.0 + 1e-12)
     variance = min(float(np.mean((apart + r) ** 2)), float(np.mean(sigma**2)))
     return ClientBounds(sigma, variance * (1.0 + 1e-12))
@@ -83,9 +106,9 @@ def record_deviation(data: LinearData, i: int, w: Array) -> float:
     x = data.x[own]
     z, loss = x @ w.reshape(data.classes, -1).T, LOSS[data.loss]
     slopes = loss.slope(z if loss.classwise else z[:, 0], data.y[own], data.threshold[own])
-    slopes = slopes.reshape(len(x), -1)
-    square = np.sum(slopes**2, axis=1) * np.sum(x**2, axis=1)
-    mean = slopes.T @ x / len(x)
+    slopes = slopes.reshape(len(z), -1)
+    square = np.sum(slopes**2, axis=1) * squares(x)
+    mean = gathered(slopes, x) / len(slopes)
     return math.sqrt(max(float(np.mean(square)) - float(np.sum(mean**2)), 0.0))
 
 
@@ -99,12 +122,12 @@ def record_deviation_bound(data: LinearData, i: int) -> float:
     """
     own = slice(int(data.offsets[i]), int(data.offsets[i + 1]))
     x, y = data.x[own], data.y[own]
-    if len(x) == 1:
+    if len(y) == 1:
         return 0.0
-    square = np.sum(x**2, axis=1)
+    square = squares(x)
     loss = LOSS[data.loss]
     centres, _ = loss.slope_ball(y, data.threshold[own], data.classes)
-    c = centres.T @ x / len(x)
+    c = gathered(centres, x) / len(y)
     best = math.inf
     for v in (np.zeros_like(c), c):
         along = x @ v.T  # (m, classes): s^T v x_j for the unit slopes s
@@ -123,5 +146,6 @@ def record_deviation_slope(data: LinearData, i: int) -> float:
     0.25
     """
     x = data.x[int(data.offsets[i]) : int(data.offsets[i + 1])]
-    gram = (x * np.sum(x**2, axis=1)[:, None]).T @ x / len(x)
-    return LOSS[data.loss].curvature_bound * math.sqrt(_top(gram))
+    m = x.shape[0]
+    top = _sparse_top(x, squares(x) / m) if data.sparse else _top((x * squares(x)[:, None]).T @ x / m)
+    return LOSS[data.loss].curvature_bound * math.sqrt(top)

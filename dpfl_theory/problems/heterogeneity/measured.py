@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from dpfl_theory.kernels.linear import linear_gradients
+from dpfl_theory.errors import InputError
+from dpfl_theory.kernels.linear import LinearData, linear_gradients
 from dpfl_theory.problems.base import Array, Problem
 from dpfl_theory.problems.heterogeneity.ball import Largest
 from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.problems.losses import LOSS
 from dpfl_theory.problems.quadratic import Quadratic
+from dpfl_theory.problems.sparse import is_sparse
 from dpfl_theory.problems.validation import nonnegative
 
 __all__ = [
@@ -20,13 +23,18 @@ __all__ = [
     "all_gradients",
     "ball_of",
     "change_length",
+    "few_columns",
     "gradient_error",
     "gradients_at",
     "hessians",
     "lipschitz_deviation",
+    "product",
     "ridge_of",
     "root_of",
 ]
+
+
+_MOST = 4096
 
 
 @dataclass(frozen=True)
@@ -61,10 +69,25 @@ def hessians(problem: Problem) -> Array | None:
         rows = [slice(int(a), int(b)) for a, b in zip(problem.offsets[:-1], problem.offsets[1:])]
         return np.stack([(problem.basis[r].T * problem.eigenvalues[r]) @ problem.basis[r] for r in rows])
     if isinstance(problem, LinearModel) and LOSS[problem.data.loss].quadratic:
-        data, eye = problem.data, np.eye(problem.d)
+        data, eye = few_columns(problem.data), np.eye(problem.d)
         parts = [data.x[a:b] for a, b in zip(data.offsets[:-1], data.offsets[1:])]
-        return np.stack([x.T @ x / len(x) + data.ridge * eye for x in parts])
+        return np.stack([product(x) / x.shape[0] + data.ridge * eye for x in parts])
     return None
+
+
+def few_columns(data: LinearData) -> LinearData:
+    """The data, unless they are CSR with so many columns that a matrix of columns times columns has no place."""
+    if data.sparse and data.parameters > _MOST:
+        raise InputError(
+            f"the heterogeneity of least squares needs matrices of {data.parameters} times {data.parameters} for "
+            f"sparse records: list at most {_MOST} `features`, or take another loss"
+        )
+    return data
+
+
+def product(x: Any) -> Array:
+    """``x^T x``, dense."""
+    return np.asarray((x.T @ x).toarray() if is_sparse(x) else x.T @ x)
 
 
 def lipschitz_deviation(problem: Problem) -> Array:

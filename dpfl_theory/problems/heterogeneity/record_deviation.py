@@ -14,9 +14,11 @@ from dpfl_theory.problems.heterogeneity.deviation import (
     record_deviation_bound,
     record_deviation_slope,
 )
-from dpfl_theory.problems.heterogeneity.measured import Interval, ball_of, change_length, root_of
+from dpfl_theory.problems.heterogeneity.measured import Interval, ball_of, change_length, few_columns, product, root_of
 from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.problems.losses import LOSS
+from dpfl_theory.problems.sparse import gathered, scaled, squares
+from dpfl_theory.problems.sparse import gram as weighted_gram
 
 __all__ = ["sigma_local"]
 
@@ -72,7 +74,7 @@ def _record_ascent(problem: LinearModel, i: int, w: Array, h: float) -> Array:
     z = z if loss.classwise else z[:, 0]
     s = loss.slope(z, y, threshold)
     bent = (loss.slope(z + 1e-4 * s, y, threshold) - loss.slope(z - 1e-4 * s, y, threshold)) / 2e-4
-    weighted = bent.reshape(len(x), -1) * np.sum(x**2, axis=1)[:, None]
+    weighted = bent.reshape(len(y), -1) * squares(x)[:, None]
     mean = problem.client_gradient(i, w) - data.ridge * w
     length = float(np.linalg.norm(mean))
     pull = np.zeros_like(w)
@@ -80,25 +82,23 @@ def _record_ascent(problem: LinearModel, i: int, w: Array, h: float) -> Array:
         step = h / length * mean
         change = problem.client_gradient(i, w + step) - problem.client_gradient(i, w - step) - 2.0 * data.ridge * step
         pull = change * (length / (2.0 * h))
-    return np.asarray((weighted.T @ x / len(x)).ravel() - pull)
+    return np.asarray((gathered(weighted, x) / len(y)).ravel() - pull)
 
 
 def _affine_records(problem: LinearModel, radius: float, centre: Array) -> Interval:
-    data = problem.data
+    data = few_columns(problem.data)
     found = []
     for i in range(data.clients):
         x = data.x[data.offsets[i] : data.offsets[i + 1]]
         r = x @ centre - data.y[data.offsets[i] : data.offsets[i + 1]]
-        square = np.sum(x**2, axis=1)
+        m, square = len(r), squares(x)
         longest = float(np.max(square))
-        gram, mean = x.T @ x / len(x), x.T @ r / len(x)
-        h = (x * square[:, None]).T @ x / len(x) - gram @ gram
-        g = x.T @ (square * r) / len(x) - gram @ mean
+        gram, mean = product(x) / m, x.T @ r / m
+        h = weighted_gram(x, square) / m - gram @ gram
+        g = x.T @ (square * r) / m - gram @ mean
         k = float(np.mean(square * r * r)) - float(mean @ mean)
         found.append(
-            largest_quadratic(
-                h, g, k, radius, (longest**2, longest * float(np.max(np.abs(x * r[:, None]))) * len(centre))
-            )
+            largest_quadratic(h, g, k, radius, (longest**2, longest * float(np.max(abs(scaled(x, r)))) * len(centre)))
         )
     best = max(found, key=lambda one: one.low)
     how = "exact maximum of a quadratic" if math.isfinite(best.low) else "records with different x x^T: unbounded"

@@ -23,6 +23,7 @@ from dpfl_theory.privacy import Limits, Mechanism, get
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.problems.losses import LOSS
+from dpfl_theory.problems.sparse import lengths
 from dpfl_theory.recommend.tuned.base import Axis, Budget, Tuned, Values, least_multiplier, rounds_up_to
 
 __all__ = ["TUNED"]
@@ -63,7 +64,7 @@ class _RecordLevel(Tuned):
         loss = LOSS[data.loss]
         logits = np.zeros((len(data.y), data.classes) if loss.classwise else len(data.y))
         steep = np.linalg.norm(loss.slope(logits, data.y, data.threshold).reshape(len(data.y), -1), axis=1)
-        found = float(np.mean(steep * np.linalg.norm(data.x, axis=1)))
+        found = float(np.mean(steep * lengths(data.x)))
         return found if found > 0.0 else 1.0
 
     @property
