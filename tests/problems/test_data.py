@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from dpfl_theory import problems
 from dpfl_theory.errors import InputError
@@ -70,6 +71,29 @@ def test_libsvm_indices_may_start_at_zero_or_one(tmp_path: Path, first: int) -> 
     np.testing.assert_array_equal(data.x, [[2.5, 0, 1], [0, 3, 0], [1, 0, 0]])
     np.testing.assert_array_equal(data.y, [1, 0, 1])
     assert data.classes == 2
+
+
+def test_an_npz_of_csr_parts_is_the_same_data(tmp_path: Path) -> None:
+    """A wide one stays sparse; parts that are no matrix are refused in a sentence."""
+    rng = np.random.default_rng(0)
+    x = sparse.random_array((40, 6), density=0.5, format="csr", rng=rng)
+    y = np.where(rng.random(40) < 0.5, -1, 1)
+    parts = {"data": x.data, "indices": x.indices, "indptr": x.indptr, "shape": np.array(x.shape)}
+    np.savez(tmp_path / "dense.npz", x=x.toarray(), y=y)
+    np.savez(tmp_path / "parts.npz", y=y, **parts)
+    dense, own = (load(str(tmp_path / f"{name}.npz"), standardise=False) for name in ("dense", "parts"))
+    np.testing.assert_array_equal(dense.x, own.x if isinstance(own.x, np.ndarray) else own.x.toarray())
+    wide = {**parts, "shape": np.array([40, 1_000_000])}
+    np.savez(tmp_path / "wide.npz", y=y, **wide)
+    assert sparse.issparse(load(str(tmp_path / "wide.npz")).x)
+    for name, wrong, said in (
+        ("ends", {"indptr": x.indptr[:-1]}, "are no CSR matrix"),
+        ("beyond", {"indices": x.indices + 6}, "are no CSR matrix"),
+        ("odd", {"shape": np.array(["a", "b"])}, "are no CSR matrix"),
+    ):
+        np.savez(tmp_path / f"{name}.npz", y=y, **{**parts, **wrong})
+        with pytest.raises(InputError, match=said):
+            load(str(tmp_path / f"{name}.npz"))
 
 
 def test_npz_round_trip(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""NPZ files: arrays ``x``, ``y`` and, if clients are known, ``client``."""
+"""NPZ files: arrays ``x``, ``y`` and, if clients are known, ``client``; or ``x``'s CSR parts in its place."""
 
 from __future__ import annotations
 
@@ -8,18 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.files._records import Records, numbers, short
+from dpfl_theory.problems.sparse import settled
 
 __all__ = ["ENDINGS", "read"]
 
 ENDINGS = (".npz",)
+_PARTS = ("data", "indices", "indptr", "shape")
+"""A CSR matrix, as `scipy.sparse.save_npz` names its arrays."""
 
 
 def read(path: Path, label: str | None, client: str | None) -> Records:
     """The records of an NPZ file with ``x`` (N, d0), ``y`` (N,) and perhaps ``client`` (N,); pickled objects are
-    refused."""
+    refused. In place of x there may be ``data``, ``indices``, ``indptr`` and ``shape`` of a CSR matrix."""
     try:
         with path.open("rb") as file:
             archive = np.load(file, allow_pickle=False)
@@ -30,21 +34,40 @@ def read(path: Path, label: str | None, client: str | None) -> Records:
         raise InputError(f"data file {str(path)!r} holds one bare array: save x and y with numpy.savez")
     label = label or next((name for name in ("y", "label") if name in found), "y")
     client = client or next((name for name in ("client", "clients") if name in found), None)
-    for name in filter(None, ("x", label, client)):
+    parts = () if "x" in found or not set(found) & set(_PARTS) else _PARTS
+    for name in filter(None, (*(parts or ("x",)), label, client)):
         if name not in found:
             raise InputError(f"data file {str(path)!r} has no array {name!r}: save x and y with numpy.savez")
-    x, y = found["x"], found[label]
+    x, y = _matrix(path, found) if parts else found["x"], found[label]
     clients = None if client is None else found[client]
-    if x.ndim != 2 or not x.size:
+    if x.ndim != 2 or 0 in x.shape:
         raise InputError(f"array 'x' of {str(path)!r} has shape {x.shape}: give records times features")
     for column, own in ((label, y), (client, clients)):
-        if own is not None and own.shape != (len(x),):
+        if own is not None and own.shape != (x.shape[0],):
             raise InputError(
-                f"array {column!r} of {str(path)!r} has shape {own.shape}: one entry for each of the {len(x)} records"
+                f"array {column!r} of {str(path)!r} has shape {own.shape}: one entry for each of the {x.shape[0]} "
+                "records"
             )
     features = tuple(f"x[:, {j}]" for j in range(x.shape[1]))
-    x, y, clients = numbers(path, x, features), _known(path, label, y), _known(path, client, clients)
+    x = numbers(path, x, features)
+    x, y, clients = settled(x) if parts else x, _known(path, label, y), _known(path, client, clients)
     return Records(path.stem, x, y, clients, features)
+
+
+def _matrix(path: Path, found: dict[str, Any]) -> Any:
+    """The CSR matrix of its parts; entries that are given twice are added."""
+    try:
+        data, indices, indptr, shape = (found[name] for name in _PARTS)
+        rows, columns = (int(size) for size in shape)
+        matrix = sparse.csr_array((data, indices, indptr), shape=(rows, columns))
+        matrix.check_format(full_check=True)
+    except (ValueError, TypeError, IndexError, OverflowError) as error:
+        raise InputError(
+            f"the arrays {', '.join(_PARTS)} of {str(path)!r} are no CSR matrix ({short(error)}): save them as "
+            "scipy.sparse.save_npz does"
+        ) from None
+    matrix.sum_duplicates()
+    return matrix
 
 
 def _known(path: Path, name: str | None, values: Any) -> Any:
