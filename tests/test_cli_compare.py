@@ -197,6 +197,22 @@ def test_constants_that_contradict_one_another_are_told(more: list[str], said: s
     assert said in capsys.readouterr().err
 
 
+def test_contradictions_are_told_together(capsys: Output) -> None:
+    constants = ["--clients", "1", "--dim", "3", "--smoothness", "1", "--distance", "3", "--heterogeneity", "1"]
+    budget = ["--epsilon", "0", "--delta", "1e-5"]
+    assert main(["recommend", *constants, *budget, "--strong-convexity", "2", "--lipschitz", "1", "--alpha", "1"]) == 2
+    error = capsys.readouterr().err
+    for said in (
+        "--epsilon is 0",
+        "mu <= L is needed",
+        "has no --lipschitz",
+        "one client does not differ",
+        "--alpha can",
+    ):
+        assert said in error
+    assert error.count("\n") == 1
+
+
 def test_all_missing_constants_are_named_at_once(capsys: Output) -> None:
     assert main(["recommend", "--clients", "5", "--epsilon", "3"]) == 2
     error = capsys.readouterr().err

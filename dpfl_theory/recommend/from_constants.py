@@ -7,6 +7,7 @@ bound holds for all problems with these constants, a run is of one of them, and 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -67,6 +68,16 @@ class Constants:
         """The same in so many dimensions."""
         return replace(self, dim=features)
 
+    def contradictions(self, clients: int) -> Iterator[str]:
+        """Every way in which the constants contradict one another, for so many clients."""
+        L, mu = self.smoothness, self.strong_convexity
+        if mu > L:
+            yield f"`strong_convexity` is {mu:g} and `smoothness` {L:g}: mu <= L is needed"
+        if self.lipschitz is not None and mu > 0.0:
+            yield "a strongly convex objective on all of R^d has no `lipschitz`: leave one of the two out"
+        if self.heterogeneity > 0.0 and clients == 1:
+            yield f"`heterogeneity` is {self.heterogeneity:g}, and one client does not differ: give more `clients`"
+
     def problem(self, clients: int | None = None, copies: int = 1) -> Problem:
         """The problem, of so many clients in place of its own if they are given, and so many times them.
 
@@ -76,13 +87,9 @@ class Constants:
         10
         """
         n = copies * (self.clients if clients is None else clients)
+        if wrong := list(self.contradictions(n)):
+            raise InputError("; and ".join(wrong))
         L, mu, apart_by = self.smoothness, self.strong_convexity, self.heterogeneity
-        if mu > L:
-            raise InputError(f"`strong_convexity` is {mu:g} and `smoothness` {L:g}: mu <= L is needed")
-        if self.lipschitz is not None and mu > 0.0:
-            raise InputError("a strongly convex objective on all of R^d has no `lipschitz`: leave one of the two out")
-        if apart_by > 0.0 and n == 1:
-            raise InputError(f"`heterogeneity` is {apart_by:g}, and one client does not differ: give more `clients`")
         rng = np.random.default_rng(0)
         towards = rng.standard_normal(self.dim)
         w_star = self.distance * towards / np.linalg.norm(towards)
