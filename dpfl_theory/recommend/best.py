@@ -161,6 +161,6 @@ def _wrong(given: Mapping[str, Any], source: Source | None, algorithm: str | Non
     for name, value in given.items():
         if name in known and not fits(value, KINDS[name]):
             yield f"{named(name)} is {value!r}: give {NEEDS[KINDS[name]]}"
-    if source is None and all(name in given for name in _CONSTANTS):
-        if all(fits(given[name], constants[name]) for name in constants if name in given):
-            yield from _constants(given).contradictions(int(given["clients"]))
+    there = [name for name in constants if name in given]
+    if source is None and {*_CONSTANTS} <= {*there} and all(fits(given[name], constants[name]) for name in there):
+        yield from _constants(given).contradictions(int(given["clients"]))
