@@ -14,6 +14,7 @@ from dpfl_theory.cli._compare import as_text
 from dpfl_theory.kernels import threads
 from dpfl_theory.recommend import advice, compare
 from dpfl_theory.recommend.advice import told as told_changes
+from dpfl_theory.recommend.ruled import RULED
 from dpfl_theory.recommend.search import Plan
 
 Output = pytest.CaptureFixture[str]
@@ -22,7 +23,8 @@ TINY = Plan(points=16, lanes=2, generations=2, finalists=3, second=6, best=2, th
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compare, "Plan", lambda: TINY)
+    monkeypatch.setattr(compare, "usual", lambda problem: TINY)
+    monkeypatch.setattr(compare, "RULED", {})  # what rules say is tested by itself
     monkeypatch.setattr(advice, "_PLAN", TINY)
     monkeypatch.setattr(threads, "usable_cores", lambda: 1)
 
@@ -71,6 +73,24 @@ def test_the_table_names_data_budget_and_advice(own: str, capsys: Output) -> Non
     assert "To protect single records take" in record
     assert "The two epsilons do not compare" in out
     assert "Not private: these numbers and the choice of algorithm" in out.split("algorithm  ")[0]
+
+
+def test_the_papers_rules_are_shown_with_their_bounds(
+    own: str, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compare, "RULED", {"dp-norm-ec": RULED["dp-norm-ec"], "dp-scaffnew": RULED["dp-scaffnew"]})
+    command = ["recommend", "--data", own, "--epsilon", "3", "--delta", "1e-5", "--unit", "client", "--rounds", "4"]
+    assert main([*command, "--format", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    rules = {row["name"]: {rule["rule"]: rule for rule in row["rules"]} for row in told["algorithms"]}
+    assert rules["dp-norm-ec"]["bound-optimal"]["bound"] > 0.0
+    assert rules["dp-norm-ec"]["bound-optimal"]["vectors"] <= 4
+    assert "is not strongly convex" in rules["dp-scaffnew"]["printed"]["why"]
+    assert rules["dp-fedavg"] == {}
+    out = as_text(told)
+    assert f"bound-optimal{rules['dp-norm-ec']['bound-optimal']['bound']:>13.4g}" in out
+    assert "dp-norm-ec: the bound is of the min over k of E||grad f(x^k)|| [F/X]." in out
+    assert "dp-scaffnew: not run; dp-scaffnew needs strong_convexity" in out
 
 
 def test_where_nothing_beats_the_start_the_smallest_changes_are_told(own: str, capsys: Output) -> None:
