@@ -26,6 +26,8 @@ __all__ = ["MOST_ROUNDS", "RULED", "constants", "reached", "ruled", "starts"]
 
 MOST_ROUNDS = 8_000
 """Iterations beyond which a rule's run is not made: it would cost far more than any budget of communication allows."""
+MOST_STEPS = 128_000
+"""The same for the local steps of a client."""
 _TRIES = 6
 """How often a constant is computed anew for the rounds that the rule then wants."""
 
@@ -116,21 +118,73 @@ def _norm_ec(found: Document, inputs: Mapping[str, Any]) -> dict[str, float]:
     return {name: found[name] for name in ("gamma", "beta", "alpha", "rounds")}
 
 
+def _asks_two_sided(one: Tuned, before: Mapping[str, float] | None) -> Document:
+    """epsilon is the one for which Theorem 3.2, repaired, has the certified noise, or the largest that it takes, whose
+    noise is larger."""
+    from dpfl_theory.recommend.evaluate import prescribed
+    from dpfl_theory.statements import get as statement
+
+    cohort, delta = _cohort(one), one.budget.delta
+    values = {"rounds": one.most_rounds if before is None else before["rounds"], "local_steps": 1}
+    sigma = one.mechanism(values).with_(noise_multiplier=one.multiplier(values)).sigma(1.0)["sigma_of_one_message"]
+    letters = {"c": 1.0, "P": cohort, "T": values["rounds"], "N": one.problem.n, "epsilon": 1.0, "delta": delta}
+    at_1 = prescribed(statement("zhang2021.theorem3.2.repaired"), letters)["noise_variance"]
+    most = math.log(1 / delta) / 2
+    return {"cohort": cohort, "epsilon": min(most, math.sqrt(at_1) / sigma), "delta": delta}
+
+
+def _two_sided(found: Document, inputs: Mapping[str, Any]) -> dict[str, float]:
+    return {**{name: found[name] for name in ("eta_l", "eta_g", "c", "rounds")}, "Q": found["local_steps"]}
+
+
+def _asks_scaffold(one: Tuned, before: Mapping[str, float] | None) -> Document:
+    """The constant is what makes Theorem 4.1's order of sigma_g the certified one for the rule's K and T; all records
+    in a local step, and a threshold that no record's gradient exceeds, where there is one."""
+    from dpfl_theory.recommend.evaluate import prescribed
+    from dpfl_theory.statements import get as statement
+
+    budget, longest = one.budget, one.problem.constants.G_record
+    start = {"K": 1, "rounds": one.most_rounds, "s": 1.0, "C": longest if math.isfinite(longest) else one.slope}
+    at = {**start, **(before or {})}
+    values = one.placed({"eta_l": 1.0, "eta_g": 1.0, **at})
+    certified, users = one.certified(values)["sigma_g"], one.problem.n
+    own = {"user_rate": _cohort(one) / users, "record_rate": at["s"], "clip": at["C"]}
+    own |= {"epsilon": budget.epsilon, "delta": budget.delta}
+    letters = {"M": users, "l": own["user_rate"], "s": at["s"], "K": at["K"], "T": at["rounds"], "u": 1.0}
+    letters |= {"epsilon": budget.epsilon, "delta": budget.delta}
+    return {
+        **own,
+        "constant": certified / prescribed(statement("noble2022.theorem4.1.third-party"), letters)["sigma_g"],
+    }
+
+
+def _scaffold(found: Document, inputs: Mapping[str, Any]) -> dict[str, float]:
+    rule = {name: found[name] for name in ("eta_l", "eta_g", "rounds")}
+    rule |= {"C": inputs["clip"], "K": found["local_steps"], "s": inputs["record_rate"]}
+    # The theorem's warm round is of all users. Among cohorts it would cost more than the T rounds are certified for.
+    return {**rule, "warm_start": 1} if inputs["user_rate"] == 1 else rule
+
+
 RULED: Mapping[str, Ruled] = {
     "dp-fedavg": Ruled(_asks_fedavg, _fedavg),
+    "dp-fedavg-two-sided": Ruled(_asks_two_sided, _two_sided),
     "dp-normfedavg": Ruled(_asks_fedavg, _fedavg),
     "dp-scaffnew": Ruled(_asks_scaffnew, _scaffnew),
     "dp-norm-ec": Ruled(_asks_norm_ec, _norm_ec),
+    "dp-scaffold": Ruled(_asks_scaffold, _scaffold),
 }
 """The algorithms that have rules."""
 
 LEFT_OPEN: Mapping[str, Callable[[Tuned], Document]] = {
     "dp-fedavg": lambda one: {"local_steps": 1, "alpha": 1.0},
+    "dp-fedavg-two-sided": lambda one: {"local_steps": 1, "rounds": one.most_rounds},
     "dp-normfedavg": lambda one: {"local_steps": 1, "alpha": 1.0},
+    "dp-scaffold": lambda one: {"local_steps": 1, "rounds": one.most_rounds},
     "dp-norm-ec": lambda one: {"alpha": one.slope / 10},
 }
-"""What a paper leaves to its reader: the shortest run that das2022 allows (alpha = 1) with one local step; for
-shulgin2025 a smoothing well below the first gradients. A rule that chooses these itself is not given them."""
+"""What a paper leaves to its reader: the shortest run that das2022 allows (alpha = 1) with one local step; for zhang2021
+and noble2022 one local step in all rounds of the budget; for shulgin2025 a smoothing well below the first gradients. A
+rule that chooses these itself is not given them."""
 
 
 def constants(algorithm: str, problem: Problem) -> dict[str, float]:
@@ -179,9 +233,15 @@ def _answers(one: Tuned, rule: str, longer: bool) -> Iterator[tuple[Document, di
             return
         before, ours = now, own.asks(one, now)
         setting = kind(**given, **ours)
-        bound = found["bound"] if ours == asked else setting.answer(found)["bound"]
+        again = found if ours == asked else setting.answer(setting.chosen(found))
+        bound = again["bound"] if same(own.hyperparameters(again, ours), now) else None  # steps may rest on the noise
         yield {**found, "bound": bound, "vacuous": bound is None or bound >= setting.trivial()[0]}, now
         asked = ours
+
+
+def same(some: Mapping[str, float], others: Mapping[str, float]) -> bool:
+    """Whether hyper-parameters are the same ones, but for rounding."""
+    return all(math.isclose(value, others[name], rel_tol=1e-6) for name, value in some.items())
 
 
 def reached(one: Tuned, rule: str, lanes: int = 64, seed: int = 0, longer: bool = False) -> Document:
@@ -217,6 +277,8 @@ def reached(one: Tuned, rule: str, lanes: int = 64, seed: int = 0, longer: bool 
         return {**told, "suboptimality": None, "why": f"it wants {vectors} vectors from a client"}
     if (wanted := fixed.iterations({})) > MOST_ROUNDS:
         return {**told, "suboptimality": None, "why": f"it wants {wanted} iterations"}
+    if (wanted := int(wanted * fixed.chosen.get("local_steps", 1))) > MOST_STEPS:
+        return {**told, "suboptimality": None, "why": f"it wants {wanted} local steps of a client"}
     (run,) = measure(fixed, [{}], lanes, seed)
     return {
         **told,
