@@ -72,8 +72,8 @@ def test_the_noise_of_das2022_is_the_certified_one(name: str, cohort: float | No
 
 
 def written_out(run: Tuned, rule: str) -> tuple[float, dict[str, float]]:
-    """The run of a record-level or two-sided rule, put together from the recommendation alone, its noise calibrated from
-    the mechanism's own parameters; and the hyper-parameters that `reached` must tell."""
+    """The run of a record-level or two-sided rule, put together from the recommendation alone, its noise calibrated
+    from the mechanism's own parameters; and the hyper-parameters that `reached` must tell."""
     found, _ = ruled(run, rule)
     inputs, n, size = found["inputs"], run.problem.n, run.budget.cohort
     T, steps = found["rounds"], found["local_steps"]
@@ -163,7 +163,7 @@ def test_the_noise_of_hou2023_is_the_certified_one_at_its_own_p_and_t() -> None:
     run = one("dp-scaffnew")
     _, chosen = ruled(run, "printed")
     values = run.placed(chosen)
-    asked = module._asks_scaffnew(run, chosen)
+    asked = RULED["dp-scaffnew"].asks(run, chosen)
     letters = {"v": asked["constant"], "p": chosen["p"], "T": chosen["iterations"], "C": chosen["C"], "N": 40}
     variance = prescribed(get("hou2023.lemma1"), {**letters, "epsilon": 4.0, "delta": 1e-5})["noise_variance"]
     assert math.sqrt(variance) == pytest.approx(run.certified(values)["sigma"])
