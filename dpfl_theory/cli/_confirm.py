@@ -19,13 +19,17 @@ def lines(d: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _of_one(found: Mapping[str, Any]) -> Iterator[str]:
-    of = "no bound here" if found["statement"] is None else f"{found['statement']}: {found['bounds']}"
-    yield f"{found['algorithm']} around this choice, {found['lanes']} lanes of the same noise for each value ({of})"
-    yield f"{'':12}{'recommended':>12}{'bound least':>12}{'runs best':>12}{'interval':>22}{'ratio':>16}"
+    of = "none here" if found["statement"] is None else f"{found['statement']}, {found['bounds']}"
+    yield f"{found['algorithm']} around this choice, {found['lanes']} lanes of the same noise for each value"
+    yield f"bound: {of}"
+    if found["why"] is not None:
+        yield f"It says nothing of this very choice: {found['why']}."
+    yield "runs: suboptimality after the last round [F]"
+    yield f"{'':12}{'recommended':>12}{'bound least':>12}{'runs best':>12}{'interval':>22}{'ratio':>18}"
     for line in found["lines"]:
         numbers = [line["recommended"], line["bound_least"], line["measured_least"]]
         columns = "".join(f"{'-' if x is None else format(x, '.3g'):>12}" for x in numbers)
-        yield f"{line['hyperparameter']:12}{columns}{_range(line['interval']):>22}{_range(line['ratio']):>16}"
+        yield f"{line['hyperparameter']:12}{columns}{_range(line['interval']):>22}{_range(line['ratio']):>18}"
     for line in found["lines"]:
         yield line["sentence"]
     yield _cost(found["cost"])

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.recommend.algorithms import get, settings
-from dpfl_theory.recommend.base import Document, Setting, finite, named
-from dpfl_theory.recommend.rules import rules
+from dpfl_theory.recommend.base import Document, Setting, named
+from dpfl_theory.recommend.rules import applied, rules
 
 if TYPE_CHECKING:
     from dpfl_theory.recommend.search import Plan
@@ -139,13 +139,7 @@ def recommend(
         from dpfl_theory.recommend.data import Source, measure
 
         inputs, told["data"] = measure(kind, Source(data, **source), inputs)
-    setting = kind(**inputs)
-    try:
-        document = known[rule].apply(setting)
-    except (OverflowError, ZeroDivisionError) as error:
-        beyond = f"the formulas of {algorithm} are beyond double precision for these inputs: give less extreme ones"
-        raise InputError(beyond) from error
-    found = finite({"algorithm": kind.name, "rule": rule, **document, "inputs": setting.inputs(), **told})
+    found = {**applied(rule, kind(**inputs)), **told}
     if confirm:
         from dpfl_theory.recommend.confirm import of_rule, stands_for
 

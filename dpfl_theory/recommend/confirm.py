@@ -49,7 +49,8 @@ def confirm(
         ``bound_least``, ``measured_least``, the ``interval`` of values that may be the best, their ``ratio`` to
         ``bound_least``, ``loss`` (what runs at the bound's optimum have over the least), ``agree``, ``vacuous``,
         ``why`` and a ``sentence``; ``cost``, what the recommendation and the neighbourhood's best have with fresh
-        seeds; ``statement`` and what it ``bounds``; ``standard_errors`` (z), ``false_alarms`` (the rate) and ``lanes``.
+        seeds; ``statement``, what it ``bounds``, and ``why`` it says nothing of the recommendation itself, if so;
+        ``standard_errors`` (z), ``false_alarms`` (the rate) and ``lanes``.
 
     Raises:
         InputError: for an algorithm without a bound, and for a run that is too long to be made.
@@ -70,6 +71,7 @@ def confirm(
             "hyperparameters": dict(hyperparameters),
             "statement": found.statement,
             "bounds": found.bounds,
+            "why": found.why,
             "lanes": lanes,
             "false_alarms": rate,
             "standard_errors": found.z,
@@ -204,7 +206,6 @@ def _told(line: Line, z: float, least: Mapping[str, float] | None) -> Document:
     b = None if least is None or line.name not in least else float(least[line.name])
     if where is not None:
         b = float(line.values[where])
-    known = b is not None and bool(kept.any())
     told: Document = {
         "hyperparameter": line.name,
         "recommended": line.recommended,
@@ -216,9 +217,9 @@ def _told(line: Line, z: float, least: Mapping[str, float] | None) -> Document:
         "bound_of": None if b is None else "neighbourhood" if on_line else "bound-optimal",
         "measured_least": float(line.values[int(np.argmin(means))]) if kept.any() else None,
         "interval": [low, high] if kept.any() else None,
-        "ratio": [low / b, high / b] if known and b else None,
+        "ratio": [low / b, high / b] if b and kept.any() else None,
         "loss": None if where is None else _number(float(means[where] / means.min())),
-        "agree": low * (1 - 1e-9) <= b <= high * (1 + 1e-9) if known and b else None,
+        "agree": None if b is None or not kept.any() else low * (1 - 1e-9) <= b <= high * (1 + 1e-9),
         "vacuous": bool(np.nanmin(line.bound) >= line.trivial) if on_line else None,
         "trivial": _number(line.trivial),
         "why": None if np.isfinite(line.bound).all() else line.why,
@@ -237,17 +238,17 @@ def _sentence(told: Document) -> str:
         return f"The bound says nothing of {name}: {told['why']}. The measured optimum is {measured}."
     whose = f"The bound's optimum {name} = {b:.3g}{_edge(told)}"
     if told["bound_of"] == "bound-optimal":
-        whose = f"The bound says nothing here ({told['why']}); its optimum elsewhere, {name} = {b:.3g},"
+        whose = f"The bound says nothing of these; its optimum elsewhere, {name} = {b:.3g},"
     if told["agree"]:
         said = f"{whose} lies where the measured one does ({measured})."
     else:
         higher = low > b
-        near, far = (f"{x:.2g}" for x in ((low / b, high / b) if higher else (b / high, b / low)))
-        times = near if near == far else f"{near} to {far}"
+        ends = [x if higher else 1 / x for x in told["ratio"] or ()]  # an optimum of 0 has no ratio
+        times = " to ".join(dict.fromkeys(f"{x:.3g}" for x in sorted(ends))) + " times " * bool(ends)
         verdict = f": the bound is too {'careful' if higher else 'bold'} there" if name in STEPS else ""
-        costs = "" if told["loss"] is None else f", and costs {told['loss'] - 1:.2g} of the least suboptimality"
+        costs = "" if told["loss"] is None else f"; there runs end {told['loss'] - 1:.0%} higher"
         way = "higher" if higher else "lower"
-        said = f"{whose} is not the measured one ({measured}), which lies {times} times {way}{verdict}{costs}."
+        said = f"{whose} is not the measured one ({measured}), which lies {times}{way}{verdict}{costs}."
     if told["vacuous"]:
         least = min(x for x in told["bound"] if x is not None)
         said += f" The bound promises nothing: {least:.3g} at least, and {told['trivial']:.3g} holds without a run."
@@ -263,13 +264,14 @@ def _range(values: Sequence[float], low: float, high: float) -> str:
     if len(values) > 1 and low == values[0]:
         return "any of those tried" if high == values[-1] else f"at most {high:.3g}"
     text = f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
-    return f"{text} or beyond" if len(values) > 1 and high == values[-1] else text
+    return f"{text} or beyond" if len(values) > 1 and high == values[-1] != 1 else text  # p ends at 1
 
 
 def _edge(told: Document) -> str:
-    """Whether the bound might be less where it says nothing."""
-    k = told["values"].index(told["bound_least"]) if told["bound_of"] == "neighbourhood" else None
-    if k is None:
+    """Whether the bound might be less where it says nothing, or beyond what was run."""
+    if told["bound_of"] != "neighbourhood":
         return ""
-    beside = told["bound"][max(0, k - 1) : k + 2]
-    return " (at the limit of its hypotheses)" if None in beside else ""
+    k = told["values"].index(told["bound_least"])
+    if None in told["bound"][max(0, k - 1) : k + 2]:
+        return " (at the limit of its hypotheses)"
+    return " or beyond" if k == len(told["values"]) - 1 and told["bound_least"] != 1 else ""

@@ -74,6 +74,12 @@ def neighbourhoods(confirmed: Sequence[Mapping[str, Any]]) -> Figure:
             _neighbourhood(ax, line)
         row[0].set_title(found["algorithm"])
         row[0].set_ylabel("suboptimality")
+    from matplotlib.lines import Line2D
+
+    bound = Line2D([], [], color=style.BOUND, marker="s", markersize=4, label="bound, its least (right axis)")
+    runs = Line2D([], [], color=style.CLIP, marker="o", markersize=3, label="runs, two standard errors")
+    chosen = Line2D([], [], color=style.NEUTRAL, linestyle=":", label="recommended")
+    fig.legend(handles=[runs, bound, chosen], loc="outside lower center", ncols=3)
     return fig
 
 
@@ -89,7 +95,12 @@ def _neighbourhood(ax: Any, line: Mapping[str, Any]) -> None:
         ax.axvspan(low * 2**-0.1, high * 2**0.1, color=style.shade(style.NEUTRAL, 0.85), zorder=0)
     ax.axvline(line["recommended"], color=style.NEUTRAL, linewidth=1.0, linestyle=":")
     ax.set_xscale("log")
-    ax.set_yscale("log")
+    low, high = line["values"][0], line["values"][-1]
+    apart = [low * (high / low) ** share for share in (0.3, 0.7)]
+    ends = [low, *([line["recommended"]] if apart[0] < line["recommended"] < apart[1] else []), high]
+    ax.set_xticks(ends, [f"{x:.3g}" for x in ends])
+    ax.minorticks_off()
+    _logarithmic(ax)
     ax.set_xlabel(line["hyperparameter"])
     known = [(v, b) for v, b in zip(line["values"], line["bound"]) if b is not None]
     if known:
@@ -97,5 +108,15 @@ def _neighbourhood(ax: Any, line: Mapping[str, Any]) -> None:
         right.plot(*zip(*known), color=style.BOUND, linewidth=1.2)
         least = [(v, b) for v, b in known if v == line["bound_least"]]
         right.plot(*zip(*least), "s", color=style.BOUND, markersize=4) if least else None
-        right.set_yscale("log")
+        _logarithmic(right)
         right.grid(visible=False)
+
+
+def _logarithmic(ax: Any) -> None:
+    """A logarithmic vertical axis with plain numbers."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    ax.set_yscale("log")
+    ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
+    ax.yaxis.set_minor_formatter(NullFormatter())

@@ -95,13 +95,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Neighbourhood:
-    """All lines, z of their comparisons, what the bound is of, and what the recommendation (first) and the best of the
-    neighbourhood have in fresh lanes; best: this one's line and value."""
+    """All lines, z of their comparisons, what the bound is of and why it says nothing of the recommendation, and what
+    this one and the best of the neighbourhood have in fresh lanes; best: the latter's line and value."""
 
     lines: tuple[Line, ...]
     z: float
     statement: str | None
     bounds: str | None
+    why: str | None
     fresh: tuple[Found, Found]
     best: tuple[str, float]
 
@@ -138,7 +139,7 @@ def explored(
     at = [(line.name, float(value), float(mean)) for line in lines for value, mean in zip(line.values, line.means)]
     best = min(range(len(at)), key=lambda k: at[k][2])
     ours, theirs = (measure(one, [one.placed(run)], lanes, seed + 1)[0] for run in (here, runs[best]))
-    of = (said.statement or None, said.bounds or None)
+    of = (said.statement or None, said.bounds or None, said.why)
     return Neighbourhood(tuple(lines), z, *of, (ours, theirs), at[best][:2])
 
 
@@ -200,6 +201,8 @@ def _neighbours(
     """The values of a hyper-parameter in ascending order, each with its run and what the statement says of that."""
     tied = bool(said.own) and not differing(said.own, here)
     values = {factor * here[name] for factor in FACTORS} | {here[name]}
+    if name == "p":
+        values = {min(value, 1.0) for value in values}
     if name in _WHOLE:
         values = {max(1, round(value)) for value in values}
     for value in sorted(values):
@@ -208,5 +211,5 @@ def _neighbours(
         if tied and there.own and not differing({name: value}, there.own):
             run |= there.own
             there = _said(one, run, known)
-        if (name != "p" or value <= 1.0) and not _too_long(one, run):
+        if not _too_long(one, run):
             yield value, run, there

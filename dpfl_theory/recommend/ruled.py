@@ -13,11 +13,10 @@ from typing import Any
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Problem
-from dpfl_theory.recommend import recommend
 from dpfl_theory.recommend.algorithms import get
 from dpfl_theory.recommend.base import Document
 from dpfl_theory.recommend.measured import gap_at_start, measures_of
-from dpfl_theory.recommend.rules import rules
+from dpfl_theory.recommend.rules import applied, rules
 from dpfl_theory.recommend.search import measure
 from dpfl_theory.recommend.translated import LEFT_OPEN, MOST_ROUNDS, RULED, same
 from dpfl_theory.recommend.tuned import Tuned
@@ -101,7 +100,7 @@ def _answers(one: Tuned, rule: str, longer: bool) -> Iterator[tuple[Document, di
     before: dict[str, float] | None = None
     asked = own.asks(one, None)
     for _ in range(_TRIES):
-        found = recommend(one.name, rule, **given, **asked)
+        found = applied(rule, kind(**given, **asked))
         now = own.hyperparameters(found, asked)
         if now == before:
             return

@@ -91,7 +91,18 @@ def _of_scaffnew(setting: DPScaffNew, run: Mapping[str, float]) -> Document:
 
 
 def _asks_norm_ec(one: Tuned, before: Mapping[str, float] | None) -> Document:
-    return {"epsilon": one.budget.epsilon, "delta": one.budget.delta, "calibration": "accountant"}
+    """The constant is what makes Corollary 2's sigma the certified one: less than an accountant's for who sees every
+    message, where only their averages are seen."""
+    from dpfl_theory.recommend.evaluate import value
+    from dpfl_theory.statements import get as statement
+    from dpfl_theory.statements.formula import prescription_of
+
+    budget, corollary = one.budget, statement("shulgin2025.corollary2")
+    values = {"rounds": one.most_rounds if before is None else before["rounds"]}
+    sigma = one.mechanism(values).with_(noise_multiplier=one.multiplier(values)).sigma(1.0)["sigma"]
+    letters = {"c": 1.0, "K": values["rounds"] - 1, "epsilon": budget.epsilon, "delta": budget.delta}
+    at_1 = value(corollary, prescription_of(corollary)["sigma"], letters)
+    return {"epsilon": budget.epsilon, "delta": budget.delta, "constant": (sigma / at_1) ** 2}
 
 
 def _norm_ec(found: Document, inputs: Mapping[str, Any]) -> dict[str, float]:

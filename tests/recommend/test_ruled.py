@@ -143,6 +143,14 @@ def test_noise_that_is_not_certified_is_noticed(name: str, monkeypatch: pytest.M
     assert not agree(run, "printed")
 
 
+def test_the_noise_in_the_bound_of_shulgin2025_is_the_certified_one_for_who_sees_averages() -> None:
+    run = one("dp-norm-ec")
+    found, chosen = ruled(run, "printed")
+    assert found["noise"]["sigma"] == pytest.approx(run.certified(run.placed(chosen))["sigma"], rel=1e-3)
+    server = tuned()["dp-norm-ec"](LOGISTIC, replace(run.budget, view="server"))
+    assert ruled(server, "printed")[0]["bound"] > 1.05 * found["bound"]
+
+
 @pytest.mark.parametrize("cohort", [None, 10.0])
 def test_the_noise_in_the_bound_of_noble2022_is_the_certified_one(cohort: float | None) -> None:
     run = one("dp-scaffold", cohort=cohort)
