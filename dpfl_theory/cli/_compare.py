@@ -127,6 +127,8 @@ def _rules(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             notes[f"{name}: the bound is of the {rule['bounds']}."] = None
         if gap is None:
             notes[f"{name}: not run; {rule['why']}."] = None
+        elif rule["departs"]:
+            notes[f"{name}: {rule['departs']}."] = None
     yield from notes
 
 

@@ -116,7 +116,8 @@ def reached(one: Tuned, rule: str, lanes: int = 64, seed: int = 0, longer: bool 
     """What a rule's recommendation reaches, or why there is none.
 
     Plain data: ``suboptimality`` (mean, error), ``bound``, what it ``bounds``, ``vacuous`` (whether it promises no more
-    than the start has), ``vectors`` that a client sends, ``hyperparameters``, and ``why`` where nothing was run.
+    than the start has), ``vectors`` that a client sends, ``hyperparameters``, how the run ``departs`` from what the
+    rule says, and ``why`` where nothing was run.
     longer: whether it may send more vectors than the budget allows.
 
     >>> from dpfl_theory.problems import make
@@ -140,6 +141,7 @@ def reached(one: Tuned, rule: str, lanes: int = 64, seed: int = 0, longer: bool 
         "vacuous": found["vacuous"] or of_start,
         "vectors": vectors,
         "hyperparameters": chosen,
+        "departs": RULED[one.name].among_cohorts if one.budget.cohort not in (None, one.problem.n) else "",
     }
     if vectors > one.budget.rounds and not longer:
         return {**told, "suboptimality": None, "why": f"it wants {vectors} vectors from a client"}

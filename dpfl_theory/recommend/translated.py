@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.errors import InputError
 from dpfl_theory.recommend.base import Document
 from dpfl_theory.recommend.tuned import Tuned
 
@@ -32,12 +33,14 @@ class Ruled:
 
     asks: the inputs that neither the problem nor a rule gives, from the tuned algorithm and the hyper-parameters that
     the rule gave before (none at first); hyperparameters: the run's, noise left out; choice: the other way round, what
-    `Setting.answer` takes for a run's hyper-parameters.
+    `Setting.answer` takes for a run's hyper-parameters; among_cohorts: how a run departs from what the rule says where
+    not all clients are in a round.
     """
 
     asks: Callable[[Tuned, Mapping[str, float] | None], Document]
     hyperparameters: Callable[[Document, Mapping[str, Any]], dict[str, float]]
     choice: Callable[[Any, Mapping[str, float]], Document]
+    among_cohorts: str = ""
 
 
 def _cohort(one: Tuned) -> float:
@@ -166,6 +169,8 @@ def _scaffold(found: Document, inputs: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _of_scaffold(setting: DPScaffold, run: Mapping[str, float]) -> Document:
+    if "warm_start" not in run:
+        raise InputError("noble2022 Theorem C.1 is for a first round of all users that sets the control variates alone")
     steps = {name: run[name] for name in ("eta_l", "eta_g", "rounds")}
     return {"statement": "noble2022.theoremC.1.explicit", "local_steps": run["K"], **steps}
 
@@ -176,7 +181,12 @@ RULED: Mapping[str, Ruled] = {
     "dp-normfedavg": Ruled(_asks_fedavg, _fedavg, _of_fedavg),
     "dp-scaffnew": Ruled(_asks_scaffnew, _scaffnew, _of_scaffnew),
     "dp-norm-ec": Ruled(_asks_norm_ec, _norm_ec, _of_norm_ec),
-    "dp-scaffold": Ruled(_asks_scaffold, _scaffold, _of_scaffold),
+    "dp-scaffold": Ruled(
+        _asks_scaffold,
+        _scaffold,
+        _of_scaffold,
+        "run without the first round of all users, which would cost more than the noise is certified for",
+    ),
 }
 """The algorithms that have rules."""
 

@@ -135,6 +135,17 @@ def test_a_recommendation_without_the_ties_has_no_bound_and_the_bounds_own_optim
     assert line["agree"] == (line["interval"][0] <= least["eta"] <= line["interval"][1])
 
 
+def test_the_bound_of_scaffold_is_for_runs_with_its_warm_round_alone() -> None:
+    run = one("dp-scaffold")
+    _, chosen = ruled(run, "printed")
+    known = constants(run.name, LOGISTIC)
+    cold = {name: value for name, value in chosen.items() if name != "warm_start"}
+    assert neighbourhood._said(run, chosen, known).bound is not None
+    said = neighbourhood._said(run, cold, known)
+    assert said.bound is None
+    assert "first round of all users" in str(said.why)
+
+
 def test_a_constant_that_is_lacking_is_named_in_every_line() -> None:
     run = one("dp-norm-ec")
     _, chosen = ruled(run, "printed")

@@ -109,8 +109,10 @@ def agree(run: Tuned, rule: str) -> bool:
 @pytest.mark.parametrize("name", ["dp-scaffold", "dp-fedavg-two-sided"])
 def test_the_run_is_the_recommendations_word_for_word(name: str, cohort: float | None, rule: str) -> None:
     problem = RIDGE if name == "dp-scaffold" else LOGISTIC  # with the ridge bound-optimal takes several local steps
-    run = tuned()[name](problem, Budget(4.0, 1e-5, rounds=600, cohort=cohort))
+    run = tuned()[name](problem, Budget(4.0, 1e-5, rounds=200, cohort=cohort))
     assert agree(run, rule)
+    departs = reached(run, rule, lanes=1)["departs"]
+    assert ("first round of all users" in departs) == (name == "dp-scaffold" and cohort is not None)
 
 
 FAULTS: dict[str, Callable[[dict[str, float]], dict[str, float]]] = {
