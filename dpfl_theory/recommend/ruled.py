@@ -100,7 +100,7 @@ def _answers(one: Tuned, rule: str, longer: bool) -> Iterator[tuple[Document, di
     before: dict[str, float] | None = None
     asked = own.asks(one, None)
     for _ in range(_TRIES):
-        found = applied(rule, kind(**given, **asked))
+        found = applied(rule, kind(**given, **asked), advised=False)
         now = own.hyperparameters(found, asked)
         if now == before:
             return

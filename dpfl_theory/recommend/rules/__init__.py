@@ -18,12 +18,13 @@ __all__ = ["Rule", "applied", "rules"]
 class Rule:
     """A rule: its name, what it does in one sentence, and the function from inputs to the recommendation.
 
-    chooses: whether it chooses the inputs that are hyper-parameters itself, where they are not given.
+    chooses: whether it chooses the inputs that are hyper-parameters itself, where they are not given; its function then
+    takes ``advised``, whether it says what would help.
     """
 
     name: str
     text: str
-    apply: Callable[[Setting], Document]
+    apply: Callable[..., Document]
     chooses: bool = False
 
 
@@ -42,10 +43,11 @@ def rules() -> dict[str, Rule]:
     return dict(sorted(found.items()))
 
 
-def applied(rule: str, setting: Setting) -> Document:
+def applied(rule: str, setting: Setting, advised: bool = True) -> Document:
     """A rule's recommendation, with the algorithm, the rule and the inputs; InputError where it is beyond numbers."""
+    own = rules()[rule]
     try:
-        document = rules()[rule].apply(setting)
+        document = own.apply(setting, advised) if own.chooses else own.apply(setting)
     except (OverflowError, ZeroDivisionError) as error:
         beyond = f"the formulas of {setting.name} are beyond double precision for these inputs: give less extreme ones"
         raise InputError(beyond) from error

@@ -27,12 +27,13 @@ LARGE = 1e-5
 """The same for a count so large that this share of it is more than one."""
 
 
-def apply(setting: Setting) -> Document:
+def apply(setting: Setting, advised: bool = True) -> Document:
+    """advised: whether what would help is looked for where the bound promises nothing, which takes the longest."""
     found = setting.optimum()
     document = setting.answer(found.choice)
     (trivial, what), certificate = setting.trivial(), document["certificate"]
     vacuous = bool(found.unmet) or found.bound >= trivial
-    said, changes = _nothing(setting, found, trivial, what) if vacuous else (None, {})
+    said, changes = _nothing(setting, found, trivial, what) if vacuous and advised else (None, {})
     gap = None if found.unmet else max(0.0, found.bound - found.lower)
     return {
         "vacuous": said,
