@@ -123,7 +123,7 @@ def reached(one: Tuned, rule: str, lanes: int = 64, seed: int = 0, longer: bool 
     >>> from dpfl_theory.problems import make
     >>> from dpfl_theory.recommend.tuned import Budget, tuned
     >>> problem = make("logistic-synthetic", clients=40, dimension=2, records=10)
-    >>> found = reached(tuned()["dp-norm-ec"](problem, Budget(8.0, 1e-5, rounds=16)), "printed")
+    >>> found = reached(tuned()["dp-norm-ec"](problem, Budget(8.0, 1e-5, rounds=64)), "printed")
     >>> found["why"] is None, found["bound"] > 0.0
     (True, True)
     """
