@@ -70,6 +70,11 @@ def algorithms() -> list[str]:
     return [name for name, kind in tuned().items() if kind.protects == "client"]
 
 
+def with_rules() -> list[str]:
+    """Those of them that a paper has a rule for."""
+    return [name for name in algorithms() if name in RULED]
+
+
 def count_for(case: Case, name: str, budget: Budget, plan: Plan, share: float = 0.1) -> int:
     """The least number of values on an axis with which the search makes at most this share of the grid's runs."""
     one, count = tuned()[name](_made(case)[0], budget), 4
@@ -108,7 +113,7 @@ def jobs(
 ) -> list[Callable[[], Any]]:
     """Every search with its grid, and every rule, as work that can be sent to another process."""
     searches = [partial(found, c, n, e, rounds, plan, seed) for c in cases for e in epsilons for n in names]
-    return [*searches, *(partial(ruled, c, n, e, rounds, seed) for c in cases for e in epsilons for n in RULED)]
+    return [*searches, *(partial(ruled, c, n, e, rounds, seed) for c in cases for e in epsilons for n in with_rules())]
 
 
 def ratio(cell: Mapping[str, Any]) -> tuple[float, float]:

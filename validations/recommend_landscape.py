@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dpfl_theory.processes import one_thread
-from dpfl_theory.recommend.ruled import RULED
 from dpfl_theory.recommend.search import Plan
 from dpfl_theory.report import style
 from dpfl_theory.validation import Context, main
@@ -27,7 +26,7 @@ CAPTION = (
 )
 SOURCE = {
     "paper": "das2022, hou2023, shulgin2025, zhang2021",
-    "where": "das2022 Theorem 4; hou2023 Corollary 1; shulgin2025 Corollary 2",
+    "where": "das2022 Theorem 4; hou2023 Corollary 1; shulgin2025 Corollary 2; zhang2021 Section 3.1",
 }
 BUDGET_SECONDS = {"quick": 60.0, "full": 14400.0}
 DATA = "a CSV, Parquet, NPZ or LIBSVM file of records with two or more classes, as one more problem: mushrooms, say"
@@ -144,7 +143,7 @@ def draw(data: dict[str, Any]) -> dict[str, Any]:
     rows = math.ceil(len(cases) / columns)
     fig, axes = style.figure(rows, columns, width=4.6 * columns + 2.0, height=3.6 * rows)
     panels = list(axes.flat) if hasattr(axes, "flat") else [axes]
-    colours = dict(zip(RULED, (style.CLIP, style.NORMALISE, style.PALETTE[2], style.PALETTE[3])))
+    colours = dict(zip(landscape.with_rules(), style.PALETTE, strict=False))
     for ax, case in zip(panels, cases):
         _panel(ax, data, case, colours)
     for ax in panels[len(cases) :]:

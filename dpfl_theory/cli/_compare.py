@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dpfl_theory.cli._confirm import lines as confirmed
 from dpfl_theory.cli._recommend import certificate, number
 from dpfl_theory.console import option, say, write
 from dpfl_theory.errors import InputError
@@ -40,7 +41,7 @@ def draw(document: Mapping[str, Any], picture: Path, kind: str) -> None:
 
 def as_text(d: Mapping[str, Any]) -> str:
     """The data, the table, and what to take."""
-    return "\n".join(_lines(d))
+    return "\n".join([*_lines(d), *confirmed(d)])
 
 
 def _lines(d: Mapping[str, Any]) -> Iterator[str]:
@@ -132,6 +133,8 @@ def _rules(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             notes[f"{name}: the bound is of the {rule['bounds']}."] = None
         if gap is None:
             notes[f"{name}: not run; {rule['why']}."] = None
+        elif rule["departs"]:
+            notes[f"{name}: {rule['departs']}."] = None
     yield from notes
 
 

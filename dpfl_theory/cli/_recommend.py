@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from dpfl_theory.cli._answer import laid_out
+from dpfl_theory.cli._confirm import lines as confirmed
 from dpfl_theory.console import as_options, option
 from dpfl_theory.errors import InputError
 from dpfl_theory.recommend import Setting
@@ -31,6 +32,7 @@ APART = (
     "unrounded",
     "repaired",
     "data",
+    "confirmed",
     "schema",
 )
 
@@ -105,7 +107,7 @@ def certificate(constant: Mapping[str, Any]) -> str:
 
 def as_text(document: Mapping[str, Any]) -> str:
     """Lines of a name and what is recommended, then why."""
-    return laid_out(list(_rows(document)))
+    return "\n".join([laid_out(list(_rows(document))), *confirmed(document)])
 
 
 def _noises(noise: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -44,7 +44,7 @@ def recommend(
     client_column: Annotated[
         str | None, typer.Option(metavar="NAME", help="The file's column of clients; client, if there is one.")
     ] = None,
-    seed: Annotated[str | None, typer.Option(metavar="N", help="Seed of the comparison's runs; 0.")] = None,
+    seed: Annotated[str | None, typer.Option(metavar="N", help="Seed of the runs; 0.")] = None,
     unit: Annotated[
         str | None,
         typer.Option(metavar="client|record|all", help="What the compared algorithms protect; all, each by itself."),
@@ -64,8 +64,13 @@ def recommend(
         ),
     ] = BEST,
     figure: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Draw the comparison to this PNG or SVG file too.")
+        str | None,
+        typer.Option(metavar="FILE", help="Draw the comparison, or what --confirm finds, to this PNG or SVG file too."),
     ] = None,
+    confirm: Annotated[
+        bool,
+        typer.Option("--confirm", help="Run the neighbourhood too: is the bound least where the runs are best?"),
+    ] = False,
     format_: Format = "text",
     output: Annotated[str | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.")] = None,
     **given: str | None,
@@ -85,8 +90,9 @@ def recommend(
         --smoothness 1 --strong-convexity 0.05 --distance 300 \\
         --gradient-norm-at-optimum 0 --clip 1 --epsilon 8 --delta 1e-5
       dpfl-theory recommend --algorithm dp-scaffnew --rule bound-optimal --data breast-cancer --ridge 0.1 \\
-        --clip 0.01 --epsilon 8 --delta 1e-5 --constant 4 --calibration paper
+        --clip 0.01 --epsilon 8 --delta 1e-5 --confirm
     """
+    from dpfl_theory.cli import _compare, _confirm
     from dpfl_theory.cli._answer import busy
 
     form = choice("format", format_, ("text", "json"))
@@ -103,37 +109,38 @@ def recommend(
         if text is not None
     }
     words: dict[str, Any] = {"partition": partition, "label_column": label_column, "client_column": client_column}
+    drawn = _compare.kind_of(picture)
+    runs: dict[str, Any] = {"seed": 0 if seed is None else int(number("--seed", seed, "count")), "confirm": confirm}
     if rule == BEST:
-        from dpfl_theory.cli import _compare
         from dpfl_theory.kernels.threads import usable_cores
 
-        kind = _compare.kind_of(picture)
-        how: dict[str, Any] = {
-            "unit": unit,
-            "seed": 0 if seed is None else int(number("--seed", seed, "count")),
-            "jobs": parse_jobs(jobs) or usable_cores(),
-        }
+        how: dict[str, Any] = {**runs, "unit": unit, "jobs": parse_jobs(jobs) or usable_cores()}
         with Progress("recommend") as progress:
             document = recommended(
                 algorithm, data=data, **shape, **words, **how, **_compare.numbers(given), progress=progress
             )
         if picture is not None:
-            _compare.draw(document, picture, kind)
+            _compare.draw(document, picture, drawn)
+            if confirm:
+                _confirm.draw(document, picture.with_stem(f"{picture.stem}-confirmed"), drawn)
         _give(document, form, _compare.as_text, target, f"{len(document['algorithms'])} algorithms compared")
         return
     if algorithm is None:
         raise InputError(f"--rule is {rule!r}, which is one algorithm's: name an --algorithm, or take --rule {BEST}")
-    if picture is not None:
-        raise InputError("--figure draws a comparison: leave --algorithm out, or take --rule best")
+    if picture is not None and not confirm:
+        raise InputError("--figure draws a comparison: leave --algorithm out, take --rule best, or give --confirm too")
     inputs = parsed(get(algorithm), given)
     slow = {
         "measuring the data": data is not None,
         "composing privacy losses": inputs.get("epsilon") is not None,
         "minimising the bound": rule != "printed",
+        "running the neighbourhood": confirm,
     }
     doing = ", then ".join(what for what, needed in slow.items() if needed)
     with busy("recommend", doing) if doing else contextlib.nullcontext():
-        document = recommended(algorithm, rule, data=data, unit=unit, **words, **shape, **inputs)
+        document = recommended(algorithm, rule, data=data, unit=unit, **runs, **words, **shape, **inputs)
+    if picture is not None:
+        _confirm.draw(document, picture, drawn)
     _give(document, form, as_text, target, f"{algorithm}, rule {rule}")
 
 

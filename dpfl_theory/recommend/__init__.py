@@ -42,6 +42,7 @@ def recommend(
     jobs: int = 1,
     plan: Plan | None = None,
     progress: Callable[[float, str], None] | None = None,
+    confirm: bool = False,
     **inputs: Any,
 ) -> Document:
     r"""Recommended hyper-parameters: what runs find best within a privacy budget, or what a rule says.
@@ -66,6 +67,8 @@ def recommend(
         label_column, client_column: the file's columns of labels and clients, where they are not called so.
         unit, seed, jobs, plan, progress: of the rule "best": what is protected (``client``, ``record``, ``all``), the
             runs' seed, processes, how much is run, and what is called with the share that is done.
+        confirm: whether runs over the neighbourhood of what is recommended say if the bound is least where they are
+            best; of a rule's recommendation on the data, or on a problem with the given constants.
         inputs: by the rule "best" those of `recommend.best`: epsilon, delta, rounds, cohort, clients, or constants. By
             another one the fields of the algorithm's `Setting`: constants of the problem and the budget, each with its
             unit in the field's text ([F] objective, [X] parameter).
@@ -75,7 +78,8 @@ def recommend(
         names, ``bound`` (None where none is claimed), its named ``terms``, ``noise``, ``unrounded`` values, and a
         ``certificate`` that says why they are what they are. With "bound-optimal" also ``vacuous``, a sentence where
         the bound promises nothing, ``would_help``, the least changes of single inputs with which it does, and in the
-        certificate ``lower_bound``, ``gap`` and ``how``.
+        certificate ``lower_bound``, ``gap`` and ``how``. With ``confirm`` the list ``confirmed``
+        (`dpfl_theory.recommend.confirm`), one entry for each algorithm with a bound.
 
     Raises:
         InputError: for an unknown algorithm, rule or input, for values that the formulas do not allow, and for data
@@ -118,12 +122,20 @@ def recommend(
             raise InputError("; and ".join(wrong))
         on = None if data is None else Source(data, **source)
         how: Document = {"seed": seed, "jobs": jobs, "plan": plan, "progress": progress}
-        return best(algorithm, inputs, on, unit=unit or "all", **how)
+        return best(algorithm, inputs, on, unit=unit or "all", confirm=confirm, **how)
     if algorithm is None:
         raise InputError(f"`rule` is {rule!r}, which is one algorithm's: name an `algorithm`, or take `rule=best`")
     if unit is not None:
         raise InputError(f"`unit` is for `rule=best`: leave it out, {algorithm} protects what it protects")
-    return by_rule(algorithm, rule, inputs, data, source, wrong)
+    found = by_rule(algorithm, rule, inputs, data, source, wrong)
+    if confirm:
+        from dpfl_theory.recommend.confirm import of_rule, stands_for
+        from dpfl_theory.recommend.data import Source
+
+        clients = found["inputs"].get("users", found["inputs"].get("clients"))
+        problem = stands_for(algorithm, found["inputs"]) if data is None else Source(data, **source).problem(clients)
+        found["confirmed"] = [of_rule(found, problem, seed=seed)]
+    return found
 
 
 class _Callable(ModuleType):

@@ -212,6 +212,10 @@ class Setting(ABC):
     def answer(self, choice: Document) -> Document:
         """The recommendation of these hyper-parameters, with their bound and noise."""
 
+    def chosen(self, document: Document) -> Document:
+        """The choice that a recommendation is the answer to."""
+        return document
+
     @abstractmethod
     def trivial(self) -> tuple[float, str]:
         """What bounds the left side without any run, and its formula."""

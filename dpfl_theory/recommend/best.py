@@ -14,9 +14,11 @@ from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.recommend.advice import changes
 from dpfl_theory.recommend.base import NEEDS, Document, fits, named
 from dpfl_theory.recommend.compare import compare
+from dpfl_theory.recommend.confirm import of_comparison
 from dpfl_theory.recommend.data import Source, report
 from dpfl_theory.recommend.from_constants import Constants
 from dpfl_theory.recommend.search import Plan
+from dpfl_theory.recommend.translated import RULED
 from dpfl_theory.recommend.tuned import Budget, tuned
 
 __all__ = ["KINDS", "WORDS", "best"]
@@ -49,6 +51,7 @@ def best(
     jobs: int = 1,
     plan: Plan | None = None,
     progress: Callable[[float, str], None] | None = None,
+    confirm: bool = False,
 ) -> Document:
     """What runs find best within a budget: `dpfl_theory.recommend.compare`, with what the data or constants are.
 
@@ -59,6 +62,7 @@ def best(
             `Constants`, with them the number of clients, where the data do not name them.
         source: the data.
         unit, seed, jobs, plan, progress: as in `compare`.
+        confirm: whether ``confirmed`` says if bounds are least where runs are best (`confirm.of_comparison`).
 
     Returns:
         The comparison, with ``data`` (what was run on, its constants with their certificates, what is not private about
@@ -76,6 +80,8 @@ def best(
     given = {name: value for name, value in inputs.items() if value is not None}
     if algorithm is not None and algorithm not in tuned():
         raise unknown_name("algorithm", algorithm, tuned())
+    if confirm and algorithm is not None and algorithm not in RULED:
+        raise InputError(f"there is no bound of {algorithm} to confirm: leave `confirm` out")
     if wrong := [*_missing(given, source, algorithm), *_wrong(given, source, algorithm)]:
         raise InputError("; and ".join(wrong))
     clients = None if "clients" not in given else int(given["clients"])
@@ -102,10 +108,14 @@ def best(
         if name is None:
             least = next(row["name"] for row in found["algorithms"] if row["protects"] == protects)
             helps[protects] = changes(on, clients, budget, least, seed)
+    more: Document = {}
+    if confirm:
+        more["confirmed"] = of_comparison(found["algorithms"], problem, budget, seed=seed, jobs=jobs, progress=progress)
     return {
         "data": _report(on, problem),
         **found,
         "would_help_by_unit": helps,
+        **more,
     }
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.recommend.algorithms import get
-from dpfl_theory.recommend.base import Document, finite
-from dpfl_theory.recommend.rules import rules
+from dpfl_theory.recommend.base import Document
+from dpfl_theory.recommend.rules import applied, rules
 
 __all__ = ["by_rule"]
 
@@ -33,23 +33,17 @@ def by_rule(
     >>> found["rule"], found["noise"]["epsilon"]["high"] <= 1.0
     ('printed', True)
     """
-    kind, chosen = get(algorithm), rules()[rule]
+    kind, free = get(algorithm), rules()[rule].chooses
     own = kind.names()
     for name in inputs:
         if name not in own:
             raise InputError(f"{algorithm} takes no input {name!r}: it takes {', '.join(own)}")
     measured = data is not None or bool(shape)
-    if faults := [*wrong, *kind.faults(inputs, free=chosen.chooses, measured=measured)]:
+    if faults := [*wrong, *kind.faults(inputs, free=free, measured=measured)]:
         raise InputError("; and ".join(faults))
     told: Document = {}
     if data is not None:
         from dpfl_theory.recommend.data import Source, measure
 
         inputs, told["data"] = measure(kind, Source(data, **(shape or {})), inputs)
-    setting = kind(**inputs)
-    try:
-        document = chosen.apply(setting)
-    except (OverflowError, ZeroDivisionError) as error:
-        beyond = f"the formulas of {algorithm} are beyond double precision for these inputs: give less extreme ones"
-        raise InputError(beyond) from error
-    return finite({"algorithm": kind.name, "rule": rule, **document, "inputs": setting.inputs(), **told})
+    return {**applied(rule, kind(**inputs)), **told}

@@ -1,9 +1,10 @@
-"""A comparison as a figure: what each algorithm reaches beside the start, for each unit of privacy a panel."""
+"""Recommendations as figures: what each algorithm reaches beside the start, for each unit of privacy a panel; and the
+neighbourhood of each recommendation, for each hyper-parameter a panel."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.report import style
@@ -11,7 +12,7 @@ from dpfl_theory.report import style
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["drawn"]
+__all__ = ["drawn", "neighbourhoods"]
 
 _TITLES = {"client": "each client's data", "record": "single records"}
 
@@ -52,3 +53,70 @@ def _panel(ax: Any, document: Mapping[str, Any], unit: str) -> None:
     ax.set_xlabel("suboptimality (ring: without noise; line: the start)")
     budget = document["budget"]
     ax.set_title(rf"{_TITLES[unit]}, $\varepsilon$ = {budget['epsilon']:g}, $\delta$ = {budget['delta']:g}")
+
+
+def neighbourhoods(confirmed: Sequence[Mapping[str, Any]]) -> Figure:
+    """The figure of `dpfl_theory.recommend.confirm`, a row for each algorithm: the bound (grey, its own scale on the
+    right) and the measured suboptimality (blue, two standard errors) at each value of a hyper-parameter, what was
+    recommended (line), the values that may be the best (shaded) and where the bound is least (square).
+
+    >>> line = {"hyperparameter": "eta", "recommended": 1.0, "values": [0.5, 1.0, 2.0], "bound": [3.0, 2.0, None],
+    ...         "mean": [0.3, 0.2, 0.4], "error": [0.01, 0.01, 0.01], "interval": [1.0, 1.0], "bound_least": 1.0}
+    >>> len(neighbourhoods([{"algorithm": "dp-fedavg", "lines": [line]}]).axes)
+    2
+    """
+    columns = max(len(found["lines"]) for found in confirmed)
+    fig, axes = style.figure(len(confirmed), columns, height=0.7 + 2.6 * len(confirmed), squeeze=False)
+    for row, found in zip(axes, confirmed, strict=True):
+        for ax in row[len(found["lines"]) :]:
+            ax.set_visible(False)
+        for ax, line in zip(row, found["lines"]):
+            _neighbourhood(ax, line)
+        row[0].set_title(found["algorithm"])
+        row[0].set_ylabel("suboptimality")
+    from matplotlib.lines import Line2D
+
+    bound = Line2D([], [], color=style.BOUND, marker="s", markersize=4, label="bound, its least (right axis)")
+    runs = Line2D([], [], color=style.CLIP, marker="o", markersize=3, label="runs, two standard errors")
+    chosen = Line2D([], [], color=style.NEUTRAL, linestyle=":", label="recommended")
+    fig.legend(handles=[runs, bound, chosen], loc="outside lower center", ncols=3)
+    return fig
+
+
+def _neighbourhood(ax: Any, line: Mapping[str, Any]) -> None:
+    ran = [(v, m, e or 0.0) for v, m, e in zip(line["values"], line["mean"], line["error"]) if m is not None]
+    if ran:
+        values, means, errors = (list(column) for column in zip(*ran))
+        ax.plot(values, means, "o-", color=style.CLIP, markersize=3)
+        low, high = ([m + k * e for m, e in zip(means, errors)] for k in (-2, 2))
+        style.band(ax, values, [max(x, 1e-3 * m) for x, m in zip(low, means)], high, style.CLIP)
+    if line["interval"] is not None:
+        low, high = line["interval"]
+        ax.axvspan(low * 2**-0.1, high * 2**0.1, color=style.shade(style.NEUTRAL, 0.85), zorder=0)
+    ax.axvline(line["recommended"], color=style.NEUTRAL, linewidth=1.0, linestyle=":")
+    ax.set_xscale("log")
+    low, high = line["values"][0], line["values"][-1]
+    apart = [low * (high / low) ** share for share in (0.3, 0.7)]
+    ends = [low, *([line["recommended"]] if apart[0] < line["recommended"] < apart[1] else []), high]
+    ax.set_xticks(ends, [f"{x:.3g}" for x in ends])
+    ax.minorticks_off()
+    _logarithmic(ax)
+    ax.set_xlabel(line["hyperparameter"])
+    known = [(v, b) for v, b in zip(line["values"], line["bound"]) if b is not None]
+    if known:
+        right = ax.twinx()
+        right.plot(*zip(*known), color=style.BOUND, linewidth=1.2)
+        least = [(v, b) for v, b in known if v == line["bound_least"]]
+        right.plot(*zip(*least), "s", color=style.BOUND, markersize=4) if least else None
+        _logarithmic(right)
+        right.grid(visible=False)
+
+
+def _logarithmic(ax: Any) -> None:
+    """A logarithmic vertical axis with plain numbers."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    ax.set_yscale("log")
+    ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
+    ax.yaxis.set_minor_formatter(NullFormatter())

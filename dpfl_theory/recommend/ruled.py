@@ -1,30 +1,32 @@
 """What a rule's recommendation reaches where it is run, with noise that is certified for the budget.
 
-A rule of `dpfl_theory.recommend.rules` gives hyper-parameters by formulas. Here the problem's constants and the budget
-are put in, and the run is measured like one that a search found.
+A rule of `dpfl_theory.recommend.rules` gives hyper-parameters by formulas. Here the problem's constants are put in, and
+where a paper's noise leaves a constant open the one that makes it the least noise which the accountant certifies for
+the rounds that the rule wants; the run is measured like one that a search found.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.recommend.algorithms import get
 from dpfl_theory.recommend.base import Document
-from dpfl_theory.recommend.by_rule import by_rule
 from dpfl_theory.recommend.measured import gap_at_start, measures_of
-from dpfl_theory.recommend.rules import rules
+from dpfl_theory.recommend.rules import applied, rules
 from dpfl_theory.recommend.search import measure
+from dpfl_theory.recommend.translated import LEFT_OPEN, MOST_ROUNDS, RULED, same
 from dpfl_theory.recommend.tuned import Tuned
 
 __all__ = ["MOST_ROUNDS", "RULED", "constants", "reached", "ruled", "starts"]
 
-MOST_ROUNDS = 8_000
-"""Iterations beyond which a rule's run is not made: it would cost far more than any budget of communication allows."""
+MOST_STEPS = 128_000
+"""Local steps of a client beyond which no run is made either."""
+_TRIES = 6
+"""How often a constant is computed anew for the rounds that the rule then wants."""
 
 
 class _Fixed(Tuned):
@@ -58,47 +60,6 @@ class _Fixed(Tuned):
         return {name: self.rule.get(name, value) for name, value in own.items()}
 
 
-@dataclass(frozen=True)
-class Ruled:
-    """How an algorithm's rules are asked, and what they say, in the words of its `Tuned`.
-
-    asks: the inputs that neither the problem nor the budget gives, whatever the rule; open: those that the paper leaves
-    to its reader, for a rule that does not choose them itself; hyperparameters: the run's, noise left out.
-    """
-
-    asks: Callable[[Tuned], Document]
-    open: Callable[[Tuned], Document]
-    hyperparameters: Callable[[Document, Mapping[str, Any]], dict[str, float]]
-
-
-def _cohort(one: Tuned) -> Document:
-    return {"cohort": float(one.problem.n if one.budget.cohort is None else one.budget.cohort)}
-
-
-def _fedavg(found: Document, inputs: Mapping[str, Any]) -> dict[str, float]:
-    return {**{name: found[name] for name in ("eta", "beta", "C", "rounds")}, "E": found["local_steps"]}
-
-
-def _scaffnew(found: Document, inputs: Mapping[str, Any]) -> dict[str, float]:
-    return {"eta": found["eta"], "p": found["p"], "C": inputs["clip"], "iterations": found["iterations"]}
-
-
-def _norm_ec(found: Document, inputs: Mapping[str, Any]) -> dict[str, float]:
-    return {name: found[name] for name in ("gamma", "beta", "alpha", "rounds")}
-
-
-_SHORTEST = {"local_steps": 1, "alpha": 1.0}
-"""The shortest run that das2022 allows, with one local step."""
-
-RULED: Mapping[str, Ruled] = {
-    "dp-fedavg": Ruled(_cohort, lambda one: _SHORTEST, _fedavg),
-    "dp-normfedavg": Ruled(_cohort, lambda one: _SHORTEST, _fedavg),
-    "dp-scaffnew": Ruled(lambda one: {"clip": one.slope / one.smoothness}, lambda one: {}, _scaffnew),
-    "dp-norm-ec": Ruled(lambda one: {}, lambda one: {"alpha": one.slope / 10}, _norm_ec),
-}
-"""The algorithms that have rules. Thresholds and smoothings that are open have the scale of the first gradients."""
-
-
 def constants(algorithm: str, problem: Problem) -> dict[str, float]:
     """The inputs of an algorithm's rules that a problem gives: L, mu, G and so on.
 
@@ -113,50 +74,56 @@ def constants(algorithm: str, problem: Problem) -> dict[str, float]:
 def ruled(one: Tuned, rule: str, longer: bool = False) -> tuple[Document, dict[str, float]]:
     """A rule's recommendation for a tuned algorithm's problem and budget, and the hyper-parameters of its run.
 
-    One that minimises the bound does so within the budget's rounds (or, ``longer``, any number); where the printed rule
-    keeps within them too, the one with the smaller bound counts, since the certified noise depends on what is chosen.
+    Its bound is for the certified noise of this very run. Where that noise depends on what is chosen, the rule is asked
+    again for the noise of its last answer, until the two agree. One that minimises the bound does so within the
+    budget's rounds (or, ``longer``, any number), and gives the least found on the way, the printed rule's included.
 
-    Raises InputError where there is none, such as for a constant that the problem lacks.
+    Raises InputError where it has none, such as for a constant that the problem lacks.
     """
-    found = _answer(one, rule, longer)
+    found = list(_answers(one, rule, longer))
     if rules()[rule].chooses:
-        printed = _answer(one, "printed", longer)
-        if longer or one.placed(printed[1])["rounds"] <= one.most_rounds:
-            return min(found, printed, key=lambda answer: _finite(answer[0]["bound"]))
-    return found
+        printed = _answers(one, "printed", longer)
+        found += [answer for answer in printed if longer or one.placed(answer[1])["rounds"] <= one.most_rounds]
+        return min(found, key=lambda answer: math.inf if answer[0]["bound"] is None else answer[0]["bound"])
+    return found[-1]
 
 
-def _finite(bound: float | None) -> float:
-    return math.inf if bound is None else bound
-
-
-def _answer(one: Tuned, rule: str, longer: bool) -> tuple[Document, dict[str, float]]:
-    own, kind, chooses = RULED[one.name], get(one.name), rules()[rule].chooses
-    budget = {"epsilon": one.budget.epsilon, "delta": one.budget.delta, "relation": one.relation}
-    budget |= {"view": one.budget.view, "calibration": "accountant"}
-    inputs: Document = {**constants(one.name, one.problem), **own.asks(one)}
-    inputs |= {name: value for name, value in budget.items() if name in kind.names()}
-    if not chooses:
-        inputs |= own.open(one)
-    elif "rounds" in kind.names() and not longer:
-        inputs["rounds"] = one.most_rounds
-    found = by_rule(one.name, rule, inputs)
-    bound, trivial = found["bound"], kind(**inputs).trivial()[0]
-    found = {**found, "vacuous": bound is None or bound >= trivial}
-    return found, own.hyperparameters(found, inputs)
+def _answers(one: Tuned, rule: str, longer: bool) -> Iterator[tuple[Document, dict[str, float]]]:
+    """What a rule recommends, for the noise of what it recommended before; each with the bound for its own noise."""
+    own, kind, known = RULED[one.name], get(one.name), constants(one.name, one.problem)
+    chooses = rules()[rule].chooses
+    given: Document = {**known}
+    if one.name in LEFT_OPEN and not chooses:
+        given |= LEFT_OPEN[one.name](one)
+    if "rounds" in kind.names() and chooses and not longer:
+        given["rounds"] = one.most_rounds
+    before: dict[str, float] | None = None
+    asked = own.asks(one, None)
+    for _ in range(_TRIES):
+        found = applied(rule, kind(**given, **asked), alone=True)
+        now = own.hyperparameters(found, asked)
+        if now == before:
+            return
+        before, ours = now, own.asks(one, now)
+        setting = kind(**given, **ours)
+        again = found if ours == asked else setting.answer(setting.chosen(found))
+        bound = again["bound"] if same(own.hyperparameters(again, ours), now) else None  # steps may rest on the noise
+        yield {**found, "bound": bound, "vacuous": bound is None or bound >= setting.trivial()[0]}, now
+        asked = ours
 
 
 def reached(one: Tuned, rule: str, lanes: int = 64, seed: int = 0, longer: bool = False) -> Document:
     """What a rule's recommendation reaches, or why there is none.
 
     Plain data: ``suboptimality`` (mean, error), ``bound``, what it ``bounds``, ``vacuous`` (whether it promises no more
-    than the start has), ``vectors`` that a client sends, ``hyperparameters``, and ``why`` where nothing was run.
+    than the start has), ``vectors`` that a client sends, ``hyperparameters``, how the run ``departs`` from what the
+    rule says, and ``why`` where nothing was run.
     longer: whether it may send more vectors than the budget allows.
 
     >>> from dpfl_theory.problems import make
     >>> from dpfl_theory.recommend.tuned import Budget, tuned
     >>> problem = make("logistic-synthetic", clients=40, dimension=2, records=10)
-    >>> found = reached(tuned()["dp-norm-ec"](problem, Budget(8.0, 1e-5)), "printed")
+    >>> found = reached(tuned()["dp-norm-ec"](problem, Budget(8.0, 1e-5, rounds=64)), "printed")
     >>> found["why"] is None, found["bound"] > 0.0
     (True, True)
     """
@@ -174,11 +141,14 @@ def reached(one: Tuned, rule: str, lanes: int = 64, seed: int = 0, longer: bool 
         "vacuous": found["vacuous"] or of_start,
         "vectors": vectors,
         "hyperparameters": chosen,
+        "departs": RULED[one.name].among_cohorts if one.budget.cohort not in (None, one.problem.n) else "",
     }
     if vectors > one.budget.rounds and not longer:
         return {**told, "suboptimality": None, "why": f"it wants {vectors} vectors from a client"}
     if (wanted := fixed.iterations({})) > MOST_ROUNDS:
         return {**told, "suboptimality": None, "why": f"it wants {wanted} iterations"}
+    if (wanted := int(wanted * fixed.chosen.get("local_steps", 1))) > MOST_STEPS:
+        return {**told, "suboptimality": None, "why": f"it wants {wanted} local steps of a client"}
     (run,) = measure(fixed, [{}], lanes, seed)
     return {
         **told,

@@ -180,6 +180,10 @@ class DPNormEC(Setting):
             "warnings": self._warnings(unmet, vacuous),
         }
 
+    def chosen(self, document: Document) -> Document:
+        named = {name: document[name] for name in ("beta_0", "alpha", "rounds", "gamma")}
+        return self.choice(**named)
+
     def trivial(self) -> tuple[float, str]:
         return math.sqrt(2 * self.smoothness * self.gap), "sqrt(2 L (f(x_0) - inf f))"
 

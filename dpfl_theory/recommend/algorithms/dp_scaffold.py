@@ -222,6 +222,14 @@ class DPScaffold(Setting):
             "warnings": [*(f"No bound is claimed: {text}." for text in unmet), *of_the_run(self)],
         }
 
+    def chosen(self, document: Document) -> Document:
+        """With the steps where the statement, the first that is cited, leaves them free."""
+        from dpfl_theory.statements import get
+
+        statement = document["certificate"]["statements"][0]["id"]
+        free = () if get(statement).prescription is not None else ("eta_g", "eta_l")
+        return {"statement": statement, **{name: document[name] for name in ("rounds", "local_steps", *free)}}
+
     def trivial(self) -> tuple[float, str]:
         return self.smoothness * self.distance**2 / 2, "nu D_0^2/2"
 

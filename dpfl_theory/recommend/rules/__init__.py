@@ -8,9 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
-from dpfl_theory.recommend.base import Document, Setting
+from dpfl_theory.errors import InputError
+from dpfl_theory.recommend.base import Document, Setting, finite
 
-__all__ = ["Rule", "rules"]
+__all__ = ["Rule", "applied", "rules"]
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Rule:
 
     name: str
     text: str
-    apply: Callable[[Setting], Document]
+    apply: Callable[[Setting, bool], Document]
     chooses: bool = False
 
 
@@ -39,3 +40,18 @@ def rules() -> dict[str, Rule]:
             rule: Rule = importlib.import_module(f"{__name__}.{module.name}").RULE
             found[rule.name] = rule
     return dict(sorted(found.items()))
+
+
+def applied(rule: str, setting: Setting, alone: bool = False) -> Document:
+    """A rule's recommendation, with the algorithm, the rule and the inputs; InputError where it is beyond numbers.
+
+    alone: for the paper's formula of the noise with the setting's constant as it is, without another noise beside it
+    and without what would help.
+    """
+    own = rules()[rule]
+    try:
+        document = own.apply(setting, alone)
+    except (OverflowError, ZeroDivisionError) as error:
+        beyond = f"the formulas of {setting.name} are beyond double precision for these inputs: give less extreme ones"
+        raise InputError(beyond) from error
+    return finite({"algorithm": setting.name, "rule": rule, **document, "inputs": setting.inputs()})

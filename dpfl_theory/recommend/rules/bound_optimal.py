@@ -29,16 +29,18 @@ LARGE = 1e-5
 """The same for a count so large that this share of it is more than one."""
 
 
-def apply(setting: Setting) -> Document:
+def apply(setting: Setting, alone: bool = False) -> Document:
+    if alone:
+        return _least(setting, advised=False)
     return recommended(setting, _least, lambda at: at.answer(at.optimum().choice))
 
 
-def _least(setting: Setting) -> Document:
+def _least(setting: Setting, advised: bool = True) -> Document:
     found = setting.optimum()
     document = setting.answer(found.choice)
     (trivial, what), certificate = setting.trivial(), document["certificate"]
     vacuous = bool(found.unmet) or found.bound >= trivial
-    said, changes = _nothing(setting, found, trivial, what) if vacuous else (None, {})
+    said, changes = _nothing(setting, found, trivial, what) if vacuous and advised else (None, {})
     how = found.how
     if setting.calibration == "accountant" and setting.asked() is not None and setting.constant is not None:
         how += (

@@ -7,8 +7,8 @@ from dpfl_theory.recommend.noise import recommended
 from dpfl_theory.recommend.rules import Rule
 
 
-def apply(setting: Setting) -> Document:
-    return recommended(setting, lambda at: at.printed())
+def apply(setting: Setting, alone: bool = False) -> Document:
+    return setting.printed() if alone else recommended(setting, lambda at: at.printed())
 
 
 RULE = Rule("printed", "the papers' own formulas (dp-scaffold: repaired)", apply)

@@ -83,7 +83,7 @@ class _RecordLevel(Tuned):
 
     def share(self, values: Values) -> float:
         """s."""
-        return 1.0
+        return values.get("share", 1.0)
 
     def mechanism(self, values: Values) -> Mechanism:
         """That of clients with R records each; `_alike` says what its noise multiplier is of clients that differ."""
@@ -156,6 +156,7 @@ class _RecordLevel(Tuned):
             "local_step": h["eta_l"] * self.smoothness,
             "global_step": h["eta_g"],
             "clip": h["C"] / self.slope,
+            **({} if h["s"] == 1.0 else {"share": h["s"]}),
         }
 
     def steps(self, values: Values) -> dict[str, float]:
@@ -215,9 +216,6 @@ class DPSGDRecord(_RecordLevel):
     def local_steps(self, values: Values) -> int:
         return 1
 
-    def share(self, values: Values) -> float:
-        return values["share"]
-
     def placed(self, hyperparameters: Values) -> dict[str, float]:
         h = hyperparameters
         return {
@@ -235,7 +233,7 @@ class DPSGDRecord(_RecordLevel):
 
 
 class DPScaffold(_RecordLevel):
-    """noble2022 Algorithm 1 with zero control variates at first; a message is two vectors."""
+    """noble2022 Algorithm 1 with zero control variates at first, or warm ones; a message is two vectors."""
 
     name = "dp-scaffold"
     title = "DP-SCAFFOLD"
@@ -244,10 +242,20 @@ class DPScaffold(_RecordLevel):
     noise_of_others = False
     vectors = 2
 
+    def hyperparameters(self, values: Values, noise_multiplier: float) -> dict[str, float]:
+        return {**super().hyperparameters(values, noise_multiplier), **_warm(values)}
+
+    def placed(self, hyperparameters: Values) -> dict[str, float]:
+        return {**super().placed(hyperparameters), **_warm(hyperparameters)}
+
     def algorithm(self, lanes: Mapping[str, Any]) -> Algorithm:
-        return Scaffold(
-            lanes["eta_l"], lanes["eta_g"], int(lanes["K"]), cohort=self._cohort, gradient=self.gradient(lanes)
-        )
+        gradient, warm = self.gradient(lanes), int(lanes.get("warm_start", 0))
+        return Scaffold(lanes["eta_l"], lanes["eta_g"], int(lanes["K"]), self._cohort, gradient, warm)
+
+
+def _warm(given: Values) -> dict[str, float]:
+    """The first rounds that set control variates alone, where a rule wants any: they release as much as others."""
+    return {name: value for name, value in given.items() if name == "warm_start"}
 
 
 TUNED = (DPFedAvgRecord, DPSGDRecord, DPScaffold)

@@ -1,0 +1,277 @@
+"""Whether a bound is least where runs are best, told of a rule's recommendation or of a comparison's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dpfl_theory.errors import InputError
+from dpfl_theory.problems.base import Problem
+from dpfl_theory.processes import spread
+from dpfl_theory.recommend.algorithms import get
+from dpfl_theory.recommend.base import Document, named
+from dpfl_theory.recommend.from_constants import Constants
+from dpfl_theory.recommend.measured import MEASURES, gap_at_start, measures_of
+from dpfl_theory.recommend.neighbourhood import LANES, RATE, STEPS, Line, explored
+from dpfl_theory.recommend.ruled import MOST_ROUNDS, constants
+from dpfl_theory.recommend.translated import RULED, cohort_of
+from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
+
+__all__ = ["confirm", "of_comparison", "of_rule", "stands_for"]
+
+
+def confirm(
+    one: Tuned,
+    hyperparameters: Mapping[str, float],
+    known: Mapping[str, Any] | str,
+    least: Mapping[str, float] | None = None,
+    *,
+    lanes: int = LANES,
+    seed: int = 0,
+    rate: float = RATE,
+) -> Document:
+    """Whether the bound of an algorithm is least where its runs are best, around these hyper-parameters.
+
+    Args:
+        one: the algorithm on its problem, within a budget; no line goes beyond the vectors that this allows.
+        hyperparameters: the recommended ones, by the names of `dpfl_theory.recommend.tuned`.
+        known: the problem's constants as inputs of the algorithm's `Setting`, or why the bound lacks one.
+        least: where the bound is least altogether, for lines along which it says nothing.
+        lanes, seed, rate: of each value's runs, and the false-alarm rate of all that is told.
+
+    Returns:
+        Plain data: ``lines``, for each hyper-parameter its ``values``, the ``bound``, ``mean`` and ``error`` at each,
+        ``bound_least``, ``measured_least``, the ``interval`` of values that may be the best, their ``ratio`` to
+        ``bound_least``, ``loss`` (what runs at the bound's optimum have over the least), ``agree``, ``vacuous``,
+        ``why`` and a ``sentence``; ``cost``, what the recommendation and the neighbourhood's best have with fresh
+        seeds; ``statement``, what it ``bounds``, and ``why`` it says nothing of the recommendation itself, if so;
+        ``standard_errors`` (z), ``false_alarms`` (the rate) and ``lanes``.
+
+    Raises:
+        InputError: for an algorithm without a bound, and for a run that is too long to be made.
+
+    >>> from dpfl_theory.problems import make
+    >>> one = tuned()["dp-norm-ec"](make("quadratic", clients=4, dimension=2, seed=1), Budget(8.0, 1e-5, rounds=8))
+    >>> run = {"gamma": 0.01, "beta": 0.1, "alpha": 0.1, "rounds": 8}
+    >>> found = confirm(one, run, constants(one.name, one.problem), lanes=8)
+    >>> [line["hyperparameter"] for line in found["lines"]], found["statement"]
+    (['gamma', 'beta', 'alpha', 'rounds'], 'shulgin2025.theorem2')
+    """
+    with np.errstate(all="ignore"):
+        found = explored(one, hyperparameters, known, lanes, seed, rate)
+        ours, best = found.fresh
+        more = ours.gaps - best.gaps
+        return {
+            "algorithm": one.name,
+            "hyperparameters": dict(hyperparameters),
+            "statement": found.statement,
+            "bounds": found.bounds,
+            "why": found.why,
+            "lanes": lanes,
+            "false_alarms": rate,
+            "standard_errors": found.z,
+            "lines": [_told(line, found.z, least) for line in found.lines],
+            "cost": {
+                "recommended": {"mean": _number(ours.mean), "error": _number(ours.error)},
+                "best": {"mean": _number(best.mean), "error": _number(best.error)},
+                "hyperparameter": found.best[0],
+                "value": found.best[1],
+                "ratio": _number(ours.mean / best.mean),
+                "difference": _number(float(more.mean())),
+                "error": _number(float(more.std(ddof=1) / math.sqrt(lanes))),
+            },
+        }
+
+
+def of_rule(document: Document, problem: Problem, *, lanes: int = LANES, seed: int = 0) -> Document:
+    """`confirm` of a rule's recommendation (`dpfl_theory.recommend`), with the inputs that it was given.
+
+    Raises InputError, too, where no epsilon and delta say what noise is to be certified.
+    """
+    name, inputs = document["algorithm"], document["inputs"]
+    if name not in RULED:
+        raise InputError(f"there is no run of {name} to confirm its bound by: leave `confirm` out")
+    if "epsilon" not in inputs:
+        raise InputError("`confirm` certifies the noise of runs: give `epsilon`, `delta` and `constant`, not `rho`")
+    kind = tuned()[name]
+    budget = Budget(inputs["epsilon"], inputs["delta"], rounds=MOST_ROUNDS * kind.vectors, cohort=cohort_of(inputs))
+    known = {field: value for field, value in inputs.items() if field in _of_problem(name)}
+    run = RULED[name].hyperparameters(document, inputs)
+    return confirm(kind(problem, budget), run, known, lanes=lanes, seed=seed)
+
+
+def _of_problem(name: str) -> set[str]:
+    """The inputs that are constants of the problem."""
+    return {f.name for f in fields(get(name)) if f.metadata["measured"] or f.name == "gradient_variance"}
+
+
+def stands_for(name: str, inputs: Mapping[str, Any]) -> Problem:
+    """A problem (`Constants`) with the constants that an algorithm's rule was given; InputError where there is none.
+
+    hou2023's ||h*|| is proportional to the root of the heterogeneity, shulgin2025's gap to the squared distance, so
+    that one problem tells what to make another of.
+    """
+    kind = get(name)
+    shape = {f.name: inputs[f.name] for f in fields(Constants) if f.name in inputs}
+    if name == "dp-scaffnew":
+        shape["distance"] /= math.sqrt(inputs["clients"])
+    if (
+        "dim" not in shape
+        or not {"distance", "gap"} & inputs.keys()
+        or "dissimilarity" in inputs
+        or "records" in inputs
+    ):
+        raise InputError(f"there is no problem with these constants of {name} to confirm by runs: give `data`")
+    shape.setdefault("distance", 1.0)
+    if "gap" in inputs:
+        shape["distance"] = math.sqrt(inputs["gap"] / gap_at_start(Constants(**shape).problem()))
+    if norm := inputs.get("gradient_norm_at_optimum"):
+        one = MEASURES["stacked gradient at the minimiser"](Constants(**shape, heterogeneity=1.0).problem()).value
+        shape["heterogeneity"] = (norm / one) ** 2
+    problem = Constants(**shape).problem()
+    for field, found in measures_of(kind, problem)[0].items():
+        given = inputs.get(field, found.value)
+        lower = field == "strong_convexity"
+        if (given - found.value) * (-1 if lower else 1) < -1e-6 * abs(given):
+            least = "more" if lower else "less"
+            raise InputError(
+                f"{named(field)} is {given:g}: {problem.name} has {found.value:.6g}, and no other problem with {least} "
+                "is at hand to confirm by runs: give `data`, or that value"
+            )
+    return problem
+
+
+def of_comparison(
+    rows: Sequence[Document],
+    problem: Problem,
+    budget: Budget,
+    *,
+    seed: int = 0,
+    jobs: int = 1,
+    progress: Callable[[float, str], None] | None = None,
+) -> list[Document]:
+    """`confirm` of each row of a comparison whose algorithm has a bound; the false-alarm rate is that of all of them.
+
+    Raises InputError where none has.
+    """
+    own = [row for row in rows if row["name"] in RULED]
+    if not own:
+        names = ", ".join(row["name"] for row in rows)
+        raise InputError(f"there is no bound of {names} to confirm: choose one of {', '.join(RULED)}")
+    work = [partial(_of_row, row, problem, budget, seed, RATE / len(own)) for row in own]
+
+    def tell(left: Sequence[int]) -> None:
+        if progress is not None and left:
+            progress(1.0 - len(left) / len(own), f"confirming {own[left[0]]['name']}")
+
+    if min(jobs, len(work)) > 1:
+        return spread(work, min(jobs, len(work)), waiting=tell)
+    found = []
+    for i, piece in enumerate(work):
+        tell(range(i, len(work)))
+        found.append(piece())
+    return found
+
+
+def _of_row(row: Document, problem: Problem, budget: Budget, seed: int, rate: float) -> Document:
+    known: Mapping[str, Any] | str
+    try:
+        known = constants(row["name"], problem)
+    except InputError as error:
+        known = str(error)
+    rules: list[Document] = row["rules"]
+    least = next((r for r in rules if r["rule"] == "bound-optimal" and r["bound"] is not None), Document())
+    one = tuned()[row["name"]](problem, budget)
+    return confirm(one, row["hyperparameters"], known, least.get("hyperparameters"), seed=seed + 105, rate=rate)
+
+
+def _number(value: float) -> float | None:
+    """None for what is not finite."""
+    return value if math.isfinite(value) else None
+
+
+def _told(line: Line, z: float, least: Mapping[str, float] | None) -> Document:
+    """A line as plain data, with where its two optima are and a sentence."""
+    means, kept = line.means, line.indistinct(z)
+    errors = line.gaps.std(axis=1, ddof=1) / math.sqrt(line.gaps.shape[1])
+    found = line.values[kept]
+    low, high = (float(found.min()), float(found.max())) if kept.any() else (math.nan, math.nan)
+    on_line = int(np.isfinite(line.bound).sum()) > 1
+    where = int(np.nanargmin(line.bound)) if on_line else None
+    b = None if least is None or line.name not in least else float(least[line.name])
+    if where is not None:
+        b = float(line.values[where])
+    told: Document = {
+        "hyperparameter": line.name,
+        "recommended": line.recommended,
+        "values": line.values.tolist(),
+        "bound": [_number(x) for x in line.bound.tolist()],
+        "mean": [_number(x) for x in means.tolist()],
+        "error": [_number(x) for x in errors.tolist()],
+        "bound_least": b,
+        "bound_of": None if b is None else "neighbourhood" if on_line else "bound-optimal",
+        "measured_least": float(line.values[int(np.argmin(means))]) if kept.any() else None,
+        "interval": [low, high] if kept.any() else None,
+        "ratio": [low / b, high / b] if b and kept.any() else None,
+        "loss": None if where is None else _number(float(means[where] / means.min())),
+        "agree": None if b is None or not kept.any() else low * (1 - 1e-9) <= b <= high * (1 + 1e-9),
+        "vacuous": bool(np.nanmin(line.bound) >= line.trivial) if on_line else None,
+        "trivial": _number(line.trivial),
+        "why": None if np.isfinite(line.bound).all() else line.why,
+    }
+    return {**told, "sentence": _sentence(told)}
+
+
+def _sentence(told: Document) -> str:
+    """Where the bound is least, where the runs are best, and what to make of it."""
+    name, b = told["hyperparameter"], told["bound_least"]
+    if told["interval"] is None:
+        return f"Some runs diverge at every {name}."
+    low, high = told["interval"]
+    measured = _range(told["values"], low, high)
+    if b is None:
+        return f"The bound says nothing of {name}: {told['why']}. The measured optimum is {measured}."
+    whose = f"The bound's optimum {name} = {b:.3g}{_edge(told)}"
+    if told["bound_of"] == "bound-optimal":
+        whose = f"The bound says nothing of these; its optimum elsewhere, {name} = {b:.3g},"
+    if told["agree"]:
+        said = f"{whose} lies where the measured one does ({measured})."
+    else:
+        higher = low > b
+        ends = [x if higher else 1 / x for x in told["ratio"] or ()]  # an optimum of 0 has no ratio
+        times = " to ".join(dict.fromkeys(f"{x:.3g}" for x in sorted(ends))) + " times " * bool(ends)
+        verdict = f": the bound is too {'careful' if higher else 'bold'} there" if name in STEPS else ""
+        costs = "" if told["loss"] is None else f"; there runs end {told['loss'] - 1:.0%} higher"
+        way = "higher" if higher else "lower"
+        said = f"{whose} is not the measured one ({measured}), which lies {times}{way}{verdict}{costs}."
+    if told["vacuous"]:
+        least = min(x for x in told["bound"] if x is not None)
+        said += f" The bound promises nothing: {least:.3g} at least, and {told['trivial']:.3g} holds without a run."
+    return said
+
+
+def _range(values: Sequence[float], low: float, high: float) -> str:
+    """Values that may be the best, with what the ends of those that were run leave open.
+
+    >>> _range([1, 2, 4, 8], 2, 4), _range([1, 2, 4, 8], 4, 8), _range([1, 2, 4, 8], 1, 1)
+    ('2 to 4', '4 to 8 or beyond', 'at most 1')
+    """
+    if len(values) > 1 and low == values[0]:
+        return "any of those tried" if high == values[-1] else f"at most {high:.3g}"
+    text = f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
+    return f"{text} or beyond" if len(values) > 1 and high == values[-1] != 1 else text  # p ends at 1
+
+
+def _edge(told: Document) -> str:
+    """Whether the bound might be less where it says nothing, or beyond what was run."""
+    if told["bound_of"] != "neighbourhood":
+        return ""
+    k = told["values"].index(told["bound_least"])
+    if None in told["bound"][max(0, k - 1) : k + 2]:
+        return " (at the limit of its hypotheses)"
+    return " or beyond" if k == len(told["values"]) - 1 and told["bound_least"] != 1 else ""

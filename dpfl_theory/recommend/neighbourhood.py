@@ -1,0 +1,215 @@
+"""The neighbourhood of a recommendation: the bound and the measured suboptimality, one hyper-parameter after another.
+
+Each hyper-parameter in turn takes values from an eighth of the recommended one to eight times that. The others stay,
+but for those that the statement ties to it (das2022: beta = eta and C = GE) where the recommendation has these ties
+too. The noise is certified anew for every value, and the bound is the statement's own formula at this very noise.
+
+All values run with the same noise in each lane, and are compared lane by lane: a value is no optimum if some other
+one's mean suboptimality is less by more than z standard errors of the difference. That excludes the true optimum of
+some line with probability at most ``RATE``: it is compared with m - 1 others on each of the lines, and z is Student's
+quantile for ``RATE`` over the number of all these comparisons (asymptotic: mean differences are taken for normal).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpfl_theory.errors import InputError
+from dpfl_theory.problems.base import Array
+from dpfl_theory.recommend.algorithms import get
+from dpfl_theory.recommend.measured import gap_at_start
+from dpfl_theory.recommend.ruled import MOST_ROUNDS, MOST_STEPS
+from dpfl_theory.recommend.search import Found, measure
+from dpfl_theory.recommend.translated import RULED, differing
+from dpfl_theory.recommend.tuned import Tuned
+
+__all__ = ["FACTORS", "LANES", "RATE", "STEPS", "Line", "Neighbourhood", "explored"]
+
+FACTORS = tuple(2.0 ** (k / 2) for k in range(-6, 7))
+"""What a recommended value is multiplied by."""
+LANES = 64
+RATE = 0.01
+"""The probability that the true optimum of some line is told to lie elsewhere than it does."""
+
+_NOISE = ("sigma", "sigma_of_one_message", "sigma_g")
+_GIVEN = ("s", "warm_start")
+"""Hyper-parameters that are no free choice."""
+_WHOLE = ("rounds", "iterations", "E", "K", "Q")
+STEPS = ("eta", "beta", "gamma", "eta_l", "eta_g")
+"""Those that are lengths of steps."""
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What a statement says of a run's hyper-parameters: its bound or why it has none, and its own hyper-parameters."""
+
+    bound: float | None
+    why: str | None
+    own: Mapping[str, float]
+    trivial: float = math.inf
+    statement: str = ""
+    bounds: str = ""
+
+
+_Neighbour = tuple[float, dict[str, float], _Said]
+"""A value, the run's hyper-parameters, and what the statement says of these."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One hyper-parameter's values and what was found of each: the bound (NaN where there is none) and the
+    suboptimality in every lane (values, lanes).
+
+    trivial: what bounds the left side without any run; why: why the bound has no value at some of them.
+    """
+
+    name: str
+    recommended: float
+    values: Array
+    bound: Array
+    gaps: Array
+    trivial: float
+    why: str | None
+
+    @property
+    def means(self) -> Array:
+        """The mean suboptimality at each value; inf where a run diverges."""
+        return np.asarray(self.gaps.mean(axis=1))
+
+    def indistinct(self, z: float) -> Any:
+        """Which values no other one is better than, by z standard errors of the paired difference; none that
+        diverges."""
+        finite = np.asarray(np.isfinite(self.gaps).all(axis=1))
+        kept = finite.copy()
+        for i in np.flatnonzero(finite):
+            apart = self.gaps[i] - self.gaps[finite]
+            errors = apart.std(axis=1, ddof=1) / math.sqrt(apart.shape[1])
+            kept[i] = not (apart.mean(axis=1) > z * errors).any()
+        return kept
+
+
+@dataclass(frozen=True)
+class Neighbourhood:
+    """All lines, z of their comparisons, what the bound is of and why it says nothing of the recommendation, and what
+    this one and the best of the neighbourhood have in fresh lanes; best: the latter's line and value."""
+
+    lines: tuple[Line, ...]
+    z: float
+    statement: str | None
+    bounds: str | None
+    why: str | None
+    fresh: tuple[Found, Found]
+    best: tuple[str, float]
+
+
+def explored(
+    one: Tuned,
+    hyperparameters: Mapping[str, float],
+    known: Mapping[str, Any] | str,
+    lanes: int = LANES,
+    seed: int = 0,
+    rate: float = RATE,
+) -> Neighbourhood:
+    """The neighbourhood of a recommendation, run, with the bound at every value.
+
+    known: the problem's constants as inputs of the algorithm's `Setting`, or why the bound lacks one.
+
+    Raises InputError for an algorithm without a bound, and for a run that is too long to be made.
+    """
+    if one.name not in RULED:
+        raise InputError(f"there is no bound of {one.name} to confirm: choose one of {', '.join(RULED)}")
+    here = {name: value for name, value in hyperparameters.items() if name not in _NOISE}
+    if why := _too_long(one, here):
+        raise InputError(f"there is nothing to confirm by runs: {why}")
+    said = _said(one, here, known)
+    lines, runs = list[Line](), list[dict[str, float]]()
+    for name in here:
+        if name not in _GIVEN and here[name] > 0:
+            found = list(_neighbours(one, here, name, said, known))
+            lines.append(_line(one, here, name, found, said.trivial, lanes, seed))
+            runs += [run for _, run, _ in found]
+    from scipy.stats import t
+
+    z = float(t.isf(rate / max(1, sum(len(line.values) - 1 for line in lines)), lanes - 1))
+    at = [(line.name, float(value), float(mean)) for line in lines for value, mean in zip(line.values, line.means)]
+    best = min(range(len(at)), key=lambda k: at[k][2])
+    ours, theirs = (measure(one, [one.placed(run)], lanes, seed + 1)[0] for run in (here, runs[best]))
+    of = (said.statement or None, said.bounds or None, said.why)
+    return Neighbourhood(tuple(lines), z, *of, (ours, theirs), at[best][:2])
+
+
+def _too_long(one: Tuned, run: Mapping[str, float]) -> str | None:
+    values = one.placed(run)
+    iterations = one.iterations(values)
+    if one.vectors * values["rounds"] > one.budget.rounds * (1 + 1e-9):
+        return f"it wants {one.vectors * values['rounds']:.0f} vectors from a client"
+    if iterations > MOST_ROUNDS or iterations * values.get("local_steps", 1) > MOST_STEPS:
+        return f"it wants {iterations} iterations of {values.get('local_steps', 1):.0f} local steps"
+    return None
+
+
+def _said(one: Tuned, run: Mapping[str, float], known: Mapping[str, Any] | str) -> _Said:
+    """What the statement says of a run, at the noise that is certified for it."""
+    if isinstance(known, str):
+        return _Said(None, known, {})
+    rule, kind = RULED[one.name], get(one.name)
+    try:
+        asked = rule.asks(one, run)
+        setting = kind(**known, **asked)
+        found = setting.answer(rule.choice(setting, run))
+    except (InputError, OverflowError, ZeroDivisionError) as error:
+        return _Said(None, str(error), {})
+    own, certificate = rule.hyperparameters(found, asked), found["certificate"]
+    trivial = setting.trivial()[0]
+    if "[F]" in certificate["bounds"]:
+        trivial = min(trivial, gap_at_start(one.problem))
+    statement, unmet = (
+        certificate["statements"][0],
+        [w for s in certificate["statements"] for w in s.get("failures", ())],
+    )
+    rest = (own, trivial, statement["id"], certificate["bounds"])
+    if others := differing(own, run):
+        has = " and ".join(f"{name} = {own[name]:.4g}" for name in others)
+        return _Said(None, f"{statement['id']} has {has} there", *rest)
+    if unmet or found["bound"] is None:
+        unknown = getattr(setting, "unknown", lambda: None)()
+        return _Said(None, unmet[0] if unmet else unknown or "it bounds nothing there", *rest)
+    return _Said(found["bound"], None, *rest)
+
+
+def _line(
+    one: Tuned, here: Mapping[str, float], name: str, found: Sequence[_Neighbour], trivial: float, lanes: int, seed: int
+) -> Line:
+    """A hyper-parameter's neighbourhood, run: each value by itself, so that all have the lanes 0, 1, ..."""
+    gaps = np.array([measure(one, [one.placed(run)], lanes, seed)[0].gaps for _, run, _ in found])
+    bound = np.array([math.nan if there.bound is None else there.bound for _, _, there in found])
+    why = next((there.why for _, _, there in found if there.why), None)
+    if name == one.threshold:
+        bound[:] = math.nan
+        why = "it is for updates that are not clipped, whatever the threshold"
+    return Line(name, here[name], np.array([value for value, _, _ in found]), bound, gaps, trivial, why)
+
+
+def _neighbours(
+    one: Tuned, here: Mapping[str, float], name: str, said: _Said, known: Mapping[str, Any] | str
+) -> Iterator[_Neighbour]:
+    """The values of a hyper-parameter in ascending order, each with its run and what the statement says of that."""
+    tied = bool(said.own) and not differing(said.own, here)
+    values = {factor * here[name] for factor in FACTORS} | {here[name]}
+    if name == "p":
+        values = {min(value, 1.0) for value in values}
+    if name in _WHOLE:
+        values = {max(1, round(value)) for value in values}
+    for value in sorted(values):
+        run = {**here, name: value}
+        there = _said(one, run, known)
+        if tied and there.own and not differing({name: value}, there.own):
+            run |= there.own
+            there = _said(one, run, known)
+        if not _too_long(one, run):
+            yield value, run, there
