@@ -16,12 +16,14 @@ from pathlib import Path
 from dpfl_theory import methods
 from dpfl_theory.checks.evidence import Evidence, exit_code, in_short
 from dpfl_theory.checks.runner import Pair, report_of, settings_of, tasks_of, usual_seconds
+from dpfl_theory.checks.stored import places, taken
 from dpfl_theory.checks.workers import work_of
-from dpfl_theory.console import Progress, say, write
+from dpfl_theory.console import Progress, as_options, say, write
 from dpfl_theory.processes import spread
 from dpfl_theory.report.build import build
-from dpfl_theory.validation import Context, Script, batch
-from dpfl_theory.validation.batch import Ending, in_process, seconds_of, tell, together
+from dpfl_theory.store import Ended, reused
+from dpfl_theory.validation import Script, batch
+from dpfl_theory.validation.batch import Ending, Run, attempt, in_process, seconds_of, tell, together
 from dpfl_theory.validation.run import subfolder
 from dpfl_theory.warm import compile_kernels
 
@@ -34,17 +36,18 @@ _SETTLED_SECONDS = 15.0
 """After so long the speed of this machine is known well enough to say how long the rest takes."""
 
 
-def reproduce(
-    pairs: Sequence[Pair], scripts: Sequence[Script], context: Context, output: Path, *, alpha: float, jobs: int
-) -> int:
+def reproduce(pairs: Sequence[Pair], scripts: Sequence[Script], how: Run, *, alpha: float, jobs: int) -> int:
     """Run these checks of the catalogue and these validations in ``jobs`` processes; leave evidence, figures and pages
-    in the output folder, and say on stderr what came out. Returns the exit code: that of the first script that failed,
-    else 1 where something decided differs from its record, 3 where only undecided things do, 0 otherwise."""
-    work = _Work(pairs, scripts, context, output, alpha, jobs)
+    in the output folder, and say on stderr what came out. What the store has is taken from there, and what ends is kept
+    there at once. Returns the exit code: that of the first script that failed, else 1 where something decided differs
+    from its record, 3 where only undecided things do, 0 otherwise."""
+    work = _Work(pairs, scripts, how, alpha)
     with Progress("reproduce") as progress:
         work.progress = progress
         try:
-            spread(work.pieces, jobs, work.order, done=work.done, waiting=work.waiting)
+            work.take()
+            if work.order:
+                spread(work.pieces, jobs, work.order, done=work.done, waiting=work.waiting)
         except BaseException:
             work.keep_what_ended()
             raise
@@ -65,48 +68,63 @@ class _Work:
     """The pieces of work (checks, then scripts, then the compilation of kernels) and what came out of those that have
     ended."""
 
-    def __init__(
-        self,
-        pairs: Sequence[Pair],
-        scripts: Sequence[Script],
-        context: Context,
-        output: Path,
-        alpha: float,
-        jobs: int,
-    ) -> None:
-        self.pairs, self.scripts, self.output, self.alpha, self.jobs = pairs, scripts, output, alpha, jobs
-        self.groups = together(scripts)
-        settings = settings_of(pairs, alpha, context.seed, context.device)
-        self.pieces: list[Callable[[], Evidence | list[Ending] | None]] = [
-            *work_of(tasks_of(pairs), settings),
-            *(in_process(group, context, output) for group in self.groups),
-            functools.partial(compile_kernels, context.device),
-        ]
-        self.cost = [
-            *usual_seconds(pairs),
-            *(max(1.0, seconds_of(group, context.profile)) for group in self.groups),
-            1.0,
-        ]
-        self.order = order_of(pairs, self.cost)
+    def __init__(self, pairs: Sequence[Pair], scripts: Sequence[Script], how: Run, alpha: float) -> None:
+        self.pairs, self.scripts, self.how, self.alpha = pairs, scripts, how, alpha
+        self.output = how.output
+        self.settings = settings_of(pairs, alpha, how.context.seed, how.context.device)
+        self.places = places(pairs, self.settings, how.store)
+        self.groups: list[list[Script]] = []
+        self.pieces: Sequence[Callable[[], Ended[Evidence] | list[Ending] | None]] = ()
+        self.cost: list[float] = []
+        self.order: list[int] = []
         self.evidence: dict[int, Evidence] = {}
         self.endings: list[Ending] = []
         self.begun = time.monotonic()
         self.next_page = self.begun + FIRST_PAGE_SECONDS
         self.progress: Progress | None = None
 
-    def done(self, piece: int, result: Evidence | list[Ending] | None) -> None:
+    def take(self) -> None:
+        """Take what the store has; the pieces of work are all others."""
+        self.evidence = {} if self.how.fresh else taken(self.places)
+        there = self.how.reused(self.scripts)
+        for script in there:
+            self.done(-1, [attempt(script, self.how)])
+        if self.how.store is not None:
+            for found, whole, what in (
+                (len(self.evidence), len(self.pairs), "checks"),
+                (len(there), len(self.scripts), "validations"),
+            ):
+                if found:
+                    say(as_options(reused(self.how.store, found, whole, what)))
+        self.groups = together([script for script in self.scripts if script not in there])
+        self.pieces = (
+            *work_of(tasks_of(self.pairs), self.settings, self.places),
+            *(in_process(group, self.how) for group in self.groups),
+            functools.partial(compile_kernels, self.how.context.device),
+        )
+        self.cost = [
+            *usual_seconds(self.pairs),
+            *(max(1.0, seconds_of(group, self.how.context.profile)) for group in self.groups),
+            1.0,
+        ]
+        left = [i for i in order_of(self.pairs, self.cost) if i not in self.evidence]
+        self.order = [] if left == [len(self.cost) - 1] else left
+
+    def done(self, piece: int, result: Ended[Evidence] | list[Ending] | None) -> None:
         """Keep what a piece of work returned."""
-        if isinstance(result, Evidence):
-            self.evidence[piece] = result
+        if isinstance(result, Ended):
+            self.evidence[piece] = result.result
+            if self.how.store is not None:
+                self.how.store.tell(result.trouble)
         if not isinstance(result, list):
             return
         self.endings += result
         for ending in result:
-            tell(ending, self.output)
+            tell(ending, self.how)
 
     def waiting(self, left: list[int]) -> None:
         """Say how far the work is, and renew the pages from time to time."""
-        open_, whole = sum(self.cost[i] for i in left), sum(self.cost)
+        open_, whole = sum(self.cost[i] for i in left), sum(self.cost[i] for i in self.order)
         if self.progress is not None:
             self.progress(1.0 - open_ / whole, f"{self.time_left(open_, whole)}{self.label(left[0])}")
         if time.monotonic() >= self.next_page and (self.evidence or self.endings):

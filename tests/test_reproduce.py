@@ -20,6 +20,7 @@ from dpfl_theory import statements
 from dpfl_theory.checks.runner import plan, report_of, run_plan
 from dpfl_theory.reproduce import reproduce
 from dpfl_theory.validation import Context, Script, load
+from dpfl_theory.validation.batch import Run
 
 Output = pytest.CaptureFixture[str]
 
@@ -62,7 +63,7 @@ def script(place: Path, name: str, old: str = "", new: str = "") -> Script:
 
 def run(place: Path, scripts: list[Script], jobs: int = 2) -> int:
     context = Context(device="cpu", seed=3)
-    return reproduce(PAIRS, scripts, context, place / "out", alpha=1e-6, jobs=jobs)
+    return reproduce(PAIRS, scripts, Run(context, place / "out"), alpha=1e-6, jobs=jobs)
 
 
 def here(

@@ -15,9 +15,8 @@ An import that cannot be told counts as the whole package: too much rather than 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+import functools
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from dpfl_theory.errors import InputError
@@ -26,6 +25,9 @@ __all__ = ["Imports"]
 
 _COMPUTED = ("import_module", "__import__", "spec_from_file_location", "walk_packages")
 """Calls that import what an import statement does not name."""
+
+_PARTS = ("body", "orelse", "finalbody", "handlers", "cases")
+"""The fields of a statement that hold statements."""
 
 
 class Imports:
@@ -62,15 +64,16 @@ class Imports:
         """The text of a module."""
         return self._module(path).text
 
-    def closure(self, files: Iterable[Path], computed: bool = True) -> tuple[Path, ...]:
-        """These modules and all that they rest on, sorted. computed: whether computed names count."""
+    def closure(self, files: Iterable[Path], computed: bool = True, known: Collection[Path] = ()) -> tuple[Path, ...]:
+        """These modules and all that they rest on, sorted. computed: whether computed names count; known: modules whose
+        computed names do not."""
         waiting = [(file.resolve(), True) for file in files]
         seen: set[tuple[Path, bool]] = set()
         while waiting:
             node = waiting.pop()
             if node not in seen:
                 seen.add(node)
-                asked = (*node, computed)
+                asked = (*node, computed and node[0] not in known)
                 if asked not in self._leads:
                     self._leads[asked] = tuple(self._next(*asked))
                 waiting += self._leads[asked]
@@ -157,68 +160,48 @@ class Imports:
 
     def _module(self, path: Path) -> _Module:
         if path not in self._read:
-            try:
-                text = path.read_text(encoding="utf-8")
-                tree = ast.parse(text)
-            except (OSError, SyntaxError, ValueError) as error:
-                told = f"{str(path)!r} cannot be read as Python ({error}): correct it, then ask what changed"
-                raise InputError(told) from error
             root = next((r for r in self.roots if path.is_relative_to(r)), path.parent)
             parts = path.relative_to(root).with_suffix("").parts
             package = parts[-1] == "__init__"
-            self._read[path] = _Module(".".join(parts[:-1] if package else parts), package, text, tree)
+            name = ".".join(parts[:-1] if package else parts)
+            try:
+                now = path.stat()
+                self._read[path] = _parsed(path, name, package, (now.st_mtime_ns, now.st_size))
+            except (OSError, SyntaxError, ValueError) as error:
+                told = f"{str(path)!r} cannot be read as Python ({error}): correct it, then ask what changed"
+                raise InputError(told) from error
         return self._read[path]
 
 
-@dataclass(frozen=True, eq=False)
+@functools.lru_cache(maxsize=4096)
+def _parsed(path: Path, name: str, package: bool, _: tuple[int, int]) -> _Module:
+    """A file as read, once for all graphs as long as it has the same time and size."""
+    text = path.read_text(encoding="utf-8")
+    return _Module(name, package, text, ast.parse(text))
+
+
 class _Module:
-    """One file as read: its dotted name, whether it is a package's own file, its text and its syntax tree."""
+    """One file as read, without its syntax tree, of which little is needed.
 
-    name: str
-    package: bool
-    text: str
-    tree: ast.Module
+    name: dotted; package: whether it is a package's own file. nodes: its imports, wherever they stand; first: those of
+    them that run when the file is imported, outside functions; computed: the calls that import by a computed name.
+    Nothing of this is for type checking alone. reexports: name -> (module, name there) of a package's file that holds
+    nothing but imports; None for any other file.
+    """
 
-    @cached_property
-    def _running(self) -> tuple[ast.AST, ...]:
-        """Everything in the file except what is for type checking alone."""
-        found: list[ast.AST] = []
-        waiting: list[ast.AST] = [self.tree]
-        while waiting:
-            node = waiting.pop()
-            found.append(node)
-            typing = isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
-            waiting += node.orelse if typing and isinstance(node, ast.If) else ast.iter_child_nodes(node)
-        return tuple(found)
+    def __init__(self, name: str, package: bool, text: str, tree: ast.Module) -> None:
+        self.name, self.package, self.text = name, package, text
+        running = _running(tree, any(called in text for called in _COMPUTED))
+        functions = [n for n in running if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
+        lines = [(f.lineno, f.end_lineno or f.lineno) for f in functions]
+        self.nodes = tuple(n for n in running if isinstance(n, (ast.Import, ast.ImportFrom)))
+        self.first = tuple(n for n in self.nodes if not any(a <= n.lineno <= b for a, b in lines))
+        self.computed = tuple(n for n in running if isinstance(n, ast.Call) and _called(n) in _COMPUTED)
+        self.reexports = self._reexports(tree) if package else None
 
-    @cached_property
-    def nodes(self) -> tuple[ast.Import | ast.ImportFrom, ...]:
-        """The imports of the file, wherever they stand."""
-        return tuple(n for n in self._running if isinstance(n, (ast.Import, ast.ImportFrom)))
-
-    @cached_property
-    def first(self) -> tuple[ast.Import | ast.ImportFrom, ...]:
-        """The imports that run when the file is imported: those outside functions."""
-        inside = {
-            id(n)
-            for f in self._running
-            if isinstance(f, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
-            for n in ast.walk(f)
-        }
-        return tuple(n for n in self.nodes if id(n) not in inside)
-
-    @cached_property
-    def computed(self) -> tuple[ast.Call, ...]:
-        """The calls that import by a computed name."""
-        return tuple(n for n in self._running if isinstance(n, ast.Call) and _called(n) in _COMPUTED)
-
-    @cached_property
-    def reexports(self) -> dict[str, tuple[str, str]] | None:
-        """Name -> (module, name there) of a package's file that holds nothing but imports; None for any other file."""
-        if not self.package:
-            return None
+    def _reexports(self, tree: ast.Module) -> dict[str, tuple[str, str]] | None:
         found: dict[str, tuple[str, str]] = {}
-        for node in self.tree.body:
+        for node in tree.body:
             if isinstance(node, ast.ImportFrom):
                 found |= {a.asname or a.name: (self.absolute(node), a.name) for a in node.names}
             elif not (_is_docstring(node) or _is_list_of_names(node)):
@@ -245,6 +228,30 @@ class _Module:
 def _called(call: ast.Call) -> str:
     """The last name of what is called."""
     return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+def _running(tree: ast.Module, calls: bool) -> list[ast.AST]:
+    """Everything in a file except what is for type checking alone: all nodes where calls matter, else statements, of
+    which there are far fewer."""
+    found: list[ast.AST] = []
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        found.append(node)
+        if isinstance(node, ast.If) and _for_typing(node.test):
+            waiting += node.orelse
+        elif calls:
+            waiting += ast.iter_child_nodes(node)
+        else:
+            waiting += (child for part in _PARTS for child in getattr(node, part, ()))
+    return found
+
+
+def _for_typing(test: ast.expr) -> bool:
+    """Whether a condition is TYPE_CHECKING."""
+    if isinstance(test, ast.Attribute):
+        return test.attr == "TYPE_CHECKING" and isinstance(test.value, ast.Name) and test.value.id == "typing"
+    return isinstance(test, ast.Name) and test.id == "TYPE_CHECKING"
 
 
 def _is_docstring(node: ast.stmt) -> bool:

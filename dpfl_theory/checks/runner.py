@@ -14,13 +14,15 @@ from dpfl_theory import statements as catalogue
 from dpfl_theory.checks.evidence import Evidence, document, statement_verdict
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.single import checks_of, run_one
+from dpfl_theory.checks.stored import Place, kept, places, taken
 from dpfl_theory.checks.workers import Task, name_of, work_of
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import DEVICES
 from dpfl_theory.kernels.threads import usable_cores
-from dpfl_theory.processes import spread
+from dpfl_theory.processes import several, spread
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.power import Power
+from dpfl_theory.store import Ended, Store
 from dpfl_theory.usual import check_seconds
 
 __all__ = [
@@ -57,6 +59,8 @@ class Report:
     seconds: float
     readings: dict[str, str]
     power: dict[str, Power] = field(default_factory=dict)
+    reused: int = 0
+    """How many checks' evidence came from a store."""
 
     def to_json(self) -> dict[str, Any]:
         """The document of `check --format json`."""
@@ -103,11 +107,14 @@ def run_plan(
     progress: Progress | None = None,
     jobs: int = 1,
     file: Path | None = None,
+    store: Store | None = None,
+    fresh: bool = False,
 ) -> Report:
     """Run the planned checks. alpha is split evenly over the Monte-Carlo checks; budget caps the seconds.
 
     jobs: in how many processes, 1 for this one; seconds and what a budget cuts aside, the evidence is the same for
-    every number. file: where statements that are not the catalogue's were loaded from.
+    every number. file: where statements that are not the catalogue's were loaded from. store: where evidence is taken
+    from that is there, unless ``fresh``, and where that of the other checks is kept as soon as they end.
     """
     if budget is not None and not budget > 0.0:
         raise InputError(f"`budget` is {budget} seconds: give a positive number")
@@ -117,13 +124,33 @@ def run_plan(
     settings = settings_of(pairs, alpha, seed, device)
     if budget is not None:
         settings = replace(settings, deadline=time.monotonic() + budget)
-    if min(jobs, len(pairs)) > 1:
-        evidence = _run_spread(pairs, settings, min(jobs, len(pairs)), file, progress)
-    else:
-        evidence = _run_here(pairs, settings, progress)
+    where = places(pairs, settings, store, file)
+    found = {} if fresh else taken(where)
+    left = [i for i in range(len(pairs)) if i not in found]
+    run = _run_spread if several(jobs, len(left)) else _run_here
+    work = _Work([pairs[i] for i in left], settings, [where[i] for i in left], store, min(jobs, len(left)), file)
+    evidence = found | dict(zip(left, run(work, progress)))
     if progress is not None:
         progress(len(pairs), len(pairs), "", 0.0)
-    return report_of(pairs, evidence, alpha, time.perf_counter() - begun)
+    made = report_of(pairs, [evidence[i] for i in range(len(pairs))], alpha, time.perf_counter() - begun)
+    return replace(made, reused=len(found))
+
+
+@dataclass(frozen=True)
+class _Work:
+    """The checks that are left, with their places in the store."""
+
+    pairs: Sequence[Pair]
+    settings: Settings
+    places: Sequence[Place | None]
+    store: Store | None
+    jobs: int
+    file: Path | None
+
+    def tell(self, _: int, end: Ended[Evidence]) -> None:
+        """Tell why evidence could not be kept, if so."""
+        if self.store is not None:
+            self.store.tell(end.trouble)
 
 
 def settings_of(pairs: Sequence[Pair], alpha: float, seed: int, device: str) -> Settings:
@@ -144,31 +171,29 @@ def report_of(pairs: Sequence[Pair], evidence: Sequence[Evidence], alpha: float,
     return Report(tuple(evidence), _expected(pairs), alpha, seconds, readings)
 
 
-def _run_here(pairs: Sequence[Pair], settings: Settings, progress: Progress | None) -> tuple[Evidence, ...]:
+def _run_here(work: _Work, progress: Progress | None) -> list[Evidence]:
     """The checks one after the other in this process."""
     evidence = []
-    for done, (statement, c) in enumerate(pairs):
+    for done, ((statement, c), place) in enumerate(zip(work.pairs, work.places)):
 
         def tell(part: float, at: int = done, what: str = _label(statement, c)) -> None:
             if progress is not None:
-                progress(at, len(pairs), what, part)
+                progress(at, len(work.pairs), what, part)
 
         tell(0.0)
-        evidence.append(run_one(statement, c, replace(settings, progress=tell)))
-    return tuple(evidence)
+        own = replace(work.settings, progress=tell)
+        end = kept(place, run_one(statement, c, own), own)
+        work.tell(done, end)
+        evidence.append(end.result)
+    return evidence
 
 
-def _run_spread(
-    pairs: Sequence[Pair],
-    settings: Settings,
-    jobs: int,
-    file: Path | None,
-    progress: Progress | None,
-) -> tuple[Evidence, ...]:
+def _run_spread(work: _Work, progress: Progress | None) -> list[Evidence]:
     """The checks in several processes: long ones first for balance or, where a budget may cut some, cheap ones first as
     in one process."""
+    pairs = work.pairs
     order = list(range(len(pairs)))
-    if settings.deadline is None:
+    if work.settings.deadline is None:
         usual = usual_seconds(pairs)
         order.sort(key=lambda i: -usual[i])
 
@@ -176,7 +201,8 @@ def _run_spread(
         if progress is not None:
             progress(len(pairs) - len(left), len(pairs), _label(*pairs[left[0]]), 0.0)
 
-    return tuple(spread(work_of(tasks_of(pairs, file), settings), jobs, order, waiting=tell))
+    pieces = work_of(tasks_of(pairs, work.file), work.settings, work.places)
+    return [end.result for end in spread(pieces, work.jobs, order, done=work.tell, waiting=tell)]
 
 
 def tasks_of(pairs: Sequence[Pair], file: Path | None = None) -> list[Task]:

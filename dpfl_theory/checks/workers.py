@@ -17,8 +17,10 @@ from dpfl_theory import statements as catalogue
 from dpfl_theory.checks.evidence import Evidence
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.single import checks_of, run_one
+from dpfl_theory.checks.stored import Place, kept
 from dpfl_theory.errors import InputError
 from dpfl_theory.statements.model import Statement
+from dpfl_theory.store import Ended
 
 __all__ = ["Task", "name_of", "work_of"]
 
@@ -57,23 +59,26 @@ def name_of(statement: Statement, number: int, file: Path | None = None) -> Task
     return Task(statement.id, number, str(file.resolve()))
 
 
-def work_of(tasks: Sequence[Task], settings: Settings) -> list[Callable[[], Evidence]]:
-    """What another process calls for the evidence of each task."""
+def work_of(
+    tasks: Sequence[Task], settings: Settings, places: Sequence[Place | None]
+) -> list[Callable[[], Ended[Evidence]]]:
+    """What another process calls for the evidence of each task, which it keeps in the store at once."""
     # Clocks that cannot be set have an origin of their own in each process on some systems.
     ends = None if settings.deadline is None else time.time() + settings.deadline - time.monotonic()
     sent = replace(settings, deadline=None, progress=None)
-    return [functools.partial(_evidence, task, sent, ends) for task in tasks]
+    return [functools.partial(_evidence, task, sent, ends, place) for task, place in zip(tasks, places, strict=True)]
 
 
-def _evidence(task: Task, settings: Settings, ends: float | None) -> Evidence:
+def _evidence(task: Task, settings: Settings, ends: float | None, place: Place | None) -> Ended[Evidence]:
     """A worker's part: the evidence of one task. ``ends``: the time of day at which no further work is begun."""
     deadline = None if ends is None else time.monotonic() + ends - time.time()
     statement = task.find()
     check = checks_of(statement)[task.number]
-    found = run_one(statement, check, replace(settings, deadline=deadline))
+    own = replace(settings, deadline=deadline)
+    found = run_one(statement, check, own)
     try:
         pickle.dumps(found)
     except Exception as error:
         told = f"the evidence of {task.statement}, check {check.name!r}, holds what no other process can read ({error})"
         raise InputError(f"{told}: keep to numbers and text, or use `jobs=1`") from error
-    return found
+    return kept(place, found, own)

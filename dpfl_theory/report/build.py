@@ -16,6 +16,8 @@ from dpfl_theory.report.entries import Entry, entries_of, groups_of, natural, re
 from dpfl_theory.report.proof_map import proof_graph, proof_map
 from dpfl_theory.report.templates import anchor, render
 from dpfl_theory.statements.errata import GRADES
+from dpfl_theory.store import Store
+from dpfl_theory.validation.stored import figures_slot, take_figures
 
 __all__ = ["build"]
 
@@ -36,13 +38,15 @@ def build(
     redraw: bool = True,
     scripts: Path | None = None,
     unfinished: str = "",
+    store: Store | None = None,
+    fresh: bool = False,
 ) -> Path:
     """Redraw the figures and write ``index.html`` and ``errata/<paper>.html`` from the files in ``output/evidence``;
     returns the path of the former.
 
     redraw: False takes the figures as they lie there. scripts: the folder of scripts that draw them, the package's own
     when it is None. unfinished: what a run that goes on has still to do, in words,
-    which the page shows.
+    which the page shows. store: where figures are taken from that are there, unless ``fresh``, and are kept.
 
     Where two files have evidence of the same check, the one that was written last counts. Raises InputError when there
     is no evidence, or a file is not evidence that this version can read.
@@ -53,7 +57,7 @@ def build(
         for e in document["evidence"]:
             evidence[e["statement"], e["method"], e["check"]] = e
     entries = entries_of(evidence.values())
-    figures = _Figures(output, tell, redraw, scripts)
+    figures = _Figures(output, tell, redraw, scripts, store, fresh)
     shown = [{**document, "figures": figures.of(document)} for document in validations]
     by_id = {e.id: e for e in entries}
     graph = proof_graph(entries)
@@ -147,7 +151,16 @@ def _counts(entries: Sequence[Entry], validations: Sequence[Mapping[str, Any]]) 
 class _Figures:
     """The figures that the page shows, which lie beside it: SVG where that is small, else PNG."""
 
-    def __init__(self, output: Path, tell: Callable[[str], None], redraw: bool, scripts: Path | None) -> None:
+    def __init__(
+        self,
+        output: Path,
+        tell: Callable[[str], None],
+        redraw: bool,
+        scripts: Path | None,
+        store: Store | None,
+        fresh: bool,
+    ) -> None:
+        self.store, self.fresh = store, fresh
         self.place = output / "figures"
         self.tell = tell
         self.folder = scripts
@@ -159,12 +172,20 @@ class _Figures:
         name = document["name"]
         if name in self.scripts:
             self.place.mkdir(parents=True, exist_ok=True)
-            for file, content in validation.redraw(validation.load(self.scripts[name], self.folder), document).items():
+            for file, content in self._drawn(self.scripts[name], document).items():
                 write(self.place / file, content)
         elif self.redraw:
             self.tell(f"there is no script {name!r} here to redraw its figures: those in {str(self.place)!r} are taken")
         stems = {p.stem for p in (*self.place.glob(f"{name}.png"), *self.place.glob(f"{name}-*.png"))}
         return [self._shown(stem, document) for stem in sorted(stems, key=natural)]
+
+    def _drawn(self, path: Path, document: Mapping[str, Any]) -> dict[str, bytes]:
+        """The figures by file name; a script is loaded where they are not in the store."""
+        if self.store is not None and not self.fresh:
+            files = take_figures(figures_slot(path, self.folder, document["data"], self.store))
+            if files is not None:
+                return files
+        return validation.redraw(validation.load(path, self.folder), document, self.store, self.fresh)
 
     def _shown(self, stem: str, document: Mapping[str, Any]) -> dict[str, str]:
         part = stem.removeprefix(document["name"]).lstrip("-")

@@ -15,6 +15,8 @@ and two functions:
 A script that can use the user's own data also defines ``DATA``, a phrase that says what file it takes; the file's path
 is then ``context.data``, None when none was given, and its name and SHA-256 are recorded in the configuration.
 
+Long work is a list of calls that ``context.each`` makes: what each gives is in the store as soon as it has ended.
+
 Scripts that show the same runs name these alike by ``SHARED_RUNS``. They then run one after the other in one process,
 where a helper that caches runs makes them once; each says in ``BUDGET_SECONDS`` what it takes alone.
 

@@ -14,12 +14,26 @@ from dpfl_theory.console import Progress, as_options, choice, parse_seed, run_ap
 from dpfl_theory.errors import DpflError, InputError, place, told, unknown_name
 from dpfl_theory.kernels import DEVICES, select
 from dpfl_theory.kernels.threads import usable_cores
-from dpfl_theory.processes import one_thread, spread
+from dpfl_theory.processes import one_thread, several, spread
+from dpfl_theory.store import Store, reused
 from dpfl_theory.usual import validation_seconds
 from dpfl_theory.validation.run import CLAIM_VERDICTS, run
 from dpfl_theory.validation.script import Context, Script, available, folder, home, load
+from dpfl_theory.validation.stored import data_slot, figures_slot
 
-__all__ = ["Ending", "exit_code", "in_process", "main", "order_of", "seconds_of", "tell", "together", "validate"]
+__all__ = [
+    "Ending",
+    "Run",
+    "attempt",
+    "exit_code",
+    "in_process",
+    "main",
+    "order_of",
+    "seconds_of",
+    "tell",
+    "together",
+    "validate",
+]
 
 INTERNAL = 70
 
@@ -34,12 +48,40 @@ class Ending:
     seconds: float = 0.0
     failure: str = ""
     code: int = 0
+    troubles: tuple[str, ...] = ()
+    """What was wrong with the store."""
 
 
-def attempt(script: Script, context: Context, output: Path) -> Ending:
+@dataclass(frozen=True)
+class Run:
+    """How scripts are run: the context, where they leave their files, the store that they use, and whether they take
+    nothing from it; ``fit`` for another process."""
+
+    context: Context
+    output: Path
+    store: Store | None = None
+    fresh: bool = False
+
+    def fit(self) -> Run:
+        """Without the progress, which is told here alone."""
+        return replace(self, context=replace(self.context, progress=Context().progress))
+
+    def reused(self, scripts: Iterable[Script]) -> list[Script]:
+        """Those of the scripts whose data and figures are in the store."""
+        if self.store is None or self.fresh:
+            return []
+        found = []
+        for script in scripts:
+            document = data_slot(script, self.context, self.store).take()
+            if document and figures_slot(script.path, script.folder, document["data"], self.store).take():
+                found.append(script)
+        return found
+
+
+def attempt(script: Script, how: Run) -> Ending:
     """Run a script and say how it ended; a failure is told and not raised."""
     try:
-        document = run(script, context, output)
+        document = run(script, how.context, how.output, how.store, how.fresh)
     except DpflError as error:
         return Ending(script.name, failure=str(error), code=error.exit_code)
     except Exception as error:
@@ -50,18 +92,19 @@ def attempt(script: Script, context: Context, output: Path) -> Ending:
         tuple(c["verdict"] for c in claims),
         frozenset(c["verdict"] for c in claims if c["verdict"] != c.get("expected", c["verdict"])),
         document["seconds"],
+        troubles=() if how.store is None else how.store.told,
     )
 
 
-def in_process(scripts: Sequence[Script], context: Context, output: Path) -> Callable[[], list[Ending]]:
+def in_process(scripts: Sequence[Script], how: Run) -> Callable[[], list[Ending]]:
     """What another process calls to run these scripts one after the other, on one thread."""
     files = tuple((script.path, script.folder) for script in scripts)
-    return partial(_attempt_here, files, replace(context, progress=Context().progress), output)
+    return partial(_attempt_here, files, how.fit())
 
 
-def _attempt_here(files: Sequence[tuple[Path, Path | None]], context: Context, output: Path) -> list[Ending]:
+def _attempt_here(files: Sequence[tuple[Path, Path | None]], how: Run) -> list[Ending]:
     with one_thread():
-        return [attempt(load(*file), context, output) for file in files]
+        return [attempt(load(*file), how) for file in files]
 
 
 def together(scripts: Sequence[Script]) -> list[list[Script]]:
@@ -84,14 +127,16 @@ def order_of(groups: Sequence[Sequence[Script]], profile: str) -> list[int]:
     return sorted(range(len(groups)), key=lambda i: -seconds_of(groups[i], profile))
 
 
-def tell(ending: Ending, output: Path) -> None:
+def tell(ending: Ending, how: Run) -> None:
     """Say on stderr how a script ended."""
+    for trouble in ending.troubles if how.store is not None else ():
+        how.store.tell(trouble)  # type: ignore[union-attr]
     if ending.failure:
         say(f"{ending.name} failed: {as_options(ending.failure)}")
         return
     counts = [f"{ending.verdicts.count(v)} {v}" for v in CLAIM_VERDICTS if v in ending.verdicts]
     found = f"claims: {', '.join(counts)}" if counts else "done"
-    say(f"{ending.name}: {found} in {ending.seconds:.1f} s: {output / 'evidence' / ending.name}.json")
+    say(f"{ending.name}: {found} in {ending.seconds:.1f} s: {how.output / 'evidence' / ending.name}.json")
 
 
 def exit_code(endings: Iterable[Ending]) -> int:
@@ -105,36 +150,46 @@ def exit_code(endings: Iterable[Ending]) -> int:
     return 3 if surprises == {"inconclusive"} else 1
 
 
-def run_all(scripts: Sequence[Script], context: Context, output: Path, jobs: int) -> int:
+def run_all(scripts: Sequence[Script], how: Run, jobs: int) -> int:
     """Run the scripts, telling on stderr what came out; returns the exit code.
 
     More than one job: in so many processes with a thread each, the longest script first, and those that share runs one
     after the other in one process. One: here, one after the other, with as many threads as there are. A script that
-    fails does not keep the others from running. What is computed is the same.
+    fails does not keep the others from running. What is computed is the same. What the store has is taken first.
     """
-    groups = together(scripts)
-    if min(jobs, len(groups)) > 1:
-        endings = _spread(groups, context, output, min(jobs, len(groups)))
+    there = how.reused(scripts)
+    endings = [_told(attempt(script, how), how) for script in there]
+    left = [script for script in scripts if script not in there]
+    groups = together(left)
+    if several(jobs, len(groups)):
+        endings += _spread(groups, how, min(jobs, len(groups)))
     else:
-        endings = [_alone(script, context, output) for script in scripts]
+        endings += [_alone(script, how) for script in left]
+    if there and how.store is not None:
+        say(as_options(reused(how.store, len(there), len(scripts), "validations")))
     return exit_code(endings)
 
 
-def _alone(script: Script, context: Context, output: Path) -> Ending:
-    budget = script.budget.get(context.profile)
-    say(f"{script.name}: {script.title} ({context.profile}{f', about {budget:g} s' if budget else ''})")
-    with Progress(f"  {script.name}") as progress:
-        ending = attempt(script, replace(context, progress=progress), output)
-    tell(ending, output)
+def _told(ending: Ending, how: Run) -> Ending:
+    tell(ending, how)
     return ending
 
 
-def _spread(groups: Sequence[Sequence[Script]], context: Context, output: Path, jobs: int) -> list[Ending]:
-    cost = [max(1.0, seconds_of(group, context.profile)) for group in groups]
+def _alone(script: Script, how: Run) -> Ending:
+    budget = script.budget.get(how.context.profile)
+    say(f"{script.name}: {script.title} ({how.context.profile}{f', about {budget:g} s' if budget else ''})")
+    with Progress(f"  {script.name}") as progress:
+        ending = attempt(script, replace(how, context=replace(how.context, progress=progress)))
+    return _told(ending, how)
+
+
+def _spread(groups: Sequence[Sequence[Script]], how: Run, jobs: int) -> list[Ending]:
+    profile = how.context.profile
+    cost = [max(1.0, seconds_of(group, profile)) for group in groups]
 
     def done(_: int, endings: list[Ending]) -> None:
         for ending in endings:
-            tell(ending, output)
+            tell(ending, how)
 
     with Progress("validate") as progress:
 
@@ -142,13 +197,8 @@ def _spread(groups: Sequence[Sequence[Script]], context: Context, output: Path, 
             names = ", ".join(script.name for script in groups[left[0]])
             progress(1.0 - sum(cost[i] for i in left) / sum(cost), f"waiting for {names}")
 
-        found = spread(
-            [in_process(group, context, output) for group in groups],
-            jobs,
-            order_of(groups, context.profile),
-            done=done,
-            waiting=waiting,
-        )
+        work = [in_process(group, how) for group in groups]
+        found = spread(work, jobs, order_of(groups, profile), done=done, waiting=waiting)
     return [ending for endings in found for ending in endings]
 
 
@@ -162,6 +212,8 @@ def validate(
     data: str | None = None,
     place: Path | None = None,
     jobs: int | None = None,
+    store: Store | None = None,
+    fresh: bool = False,
 ) -> int:
     """Run the named scripts (all when none is named) of a folder (``place``; the package's own when it is None) with
     options as the command line gives them; by default in one process for each core, and one on a GPU."""
@@ -176,7 +228,7 @@ def validate(
     scripts = [load(known[name], place) for name in (names or known)]
     if data is not None:
         _usable(data, names, scripts)
-    return run_all(scripts, context, target, jobs or default_jobs(device))
+    return run_all(scripts, Run(context, target, store, fresh), jobs or default_jobs(device))
 
 
 def default_jobs(device: str) -> int:

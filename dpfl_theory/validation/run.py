@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from dpfl_theory.checks.reuse import Reuse
 from dpfl_theory.console import write
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import select
+from dpfl_theory.store import Store
 from dpfl_theory.validation.script import Context, Script, command
+from dpfl_theory.validation.stored import data_slot, figures_slot, fingerprint, keep_figures, take_figures
 
 __all__ = ["CLAIM_VERDICTS", "SCHEMA", "plain", "redraw", "run", "subfolder"]
 
@@ -52,24 +55,42 @@ def _checked(data: Any, name: str) -> dict[str, Any]:
     return made
 
 
-def _fingerprint(path: str) -> dict[str, str]:
-    """What identifies a data file wherever it lies."""
-    return {"name": Path(path).name, "sha256": hashlib.sha256(Path(path).read_bytes()).hexdigest()}
-
-
-def run(script: Script, context: Context, output: Path) -> dict[str, Any]:
+def run(
+    script: Script, context: Context, output: Path, store: Store | None = None, fresh: bool = False
+) -> dict[str, Any]:
     """Run a script and leave ``evidence/<name>.json`` and ``figures/<name>*.{png,svg}`` in the output folder.
 
-    Nothing is written unless everything worked. Returns the document that was written.
+    Nothing is written unless everything worked. Returns the document that was written. store: where the data and the
+    figures are taken from, if they are there and not ``fresh`` ones are wanted, and are kept otherwise.
     """
+    slot = None if store is None else data_slot(script, context, store)
+    document = None if slot is None or fresh else slot.take()
+    if document is None:
+        mark = {"data": None if context.data is None else fingerprint(context.data)}
+        document = json.loads(_text(_computed(script, replace(context, reuse=Reuse(store, fresh, mark)))))
+        if slot is not None and store is not None:
+            store.tell(slot.keep(document))
+    figures = redraw(script, document, store, fresh)
+    target = subfolder(output, "evidence") / f"{script.name}.json"
+    _leave(figures, subfolder(output, "figures"), script.name)
+    write(target, _text(document))
+    return dict(document)
+
+
+def _text(document: Mapping[str, Any]) -> str:
+    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _computed(script: Script, context: Context) -> dict[str, Any]:
+    """The document that a script makes."""
     from dpfl_theory.checks.evidence import versions
 
     device = select(context.device).description
     begun = time.perf_counter()
     data = _checked(script.compute(context), script.name)
     if context.data is not None:
-        data["configuration"] = {**data.get("configuration", {}), "data file": _fingerprint(context.data)}
-    document = {
+        data["configuration"] = {**data.get("configuration", {}), "data file": fingerprint(context.data)}
+    return {
         "schema": SCHEMA,
         "name": script.name,
         "title": script.title,
@@ -83,16 +104,22 @@ def run(script: Script, context: Context, output: Path) -> dict[str, Any]:
         "seconds": round(time.perf_counter() - begun, 3),
         "data": data,
     }
-    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    figures = redraw(script, json.loads(text))
-    target = subfolder(output, "evidence") / f"{script.name}.json"
-    _leave(figures, subfolder(output, "figures"), script.name)
-    write(target, text)
-    return document
 
 
-def redraw(script: Script, document: Mapping[str, Any]) -> dict[str, bytes]:
-    """The figures of a document by file name, drawn from its data alone."""
+def redraw(
+    script: Script, document: Mapping[str, Any], store: Store | None = None, fresh: bool = False
+) -> dict[str, bytes]:
+    """The figures of a document by file name, drawn from its data alone, or taken from a store that has these."""
+    slot = None if store is None else figures_slot(script.path, script.folder, document["data"], store)
+    files = None if slot is None or fresh else take_figures(slot)
+    if files is None:
+        files = _drawn(script, document)
+        if slot is not None and store is not None:
+            store.tell(keep_figures(slot, files))
+    return files
+
+
+def _drawn(script: Script, document: Mapping[str, Any]) -> dict[str, bytes]:
     from dpfl_theory.report import style
 
     with style.look():

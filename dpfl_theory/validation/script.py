@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib.machinery
 import importlib.util
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,6 +17,8 @@ from dpfl_theory.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from dpfl_theory.checks.reuse import Reuse
 
 __all__ = ["PROFILES", "Context", "Script", "available", "command", "folder", "home", "load", "place_of"]
 
@@ -31,13 +34,14 @@ def _silent(share: float) -> None:
 @dataclass(frozen=True)
 class Context:
     """How a validation is to be run: profile ``quick`` or ``full``, seed of all randomness, device, the user's data
-    file for a script that takes one, and what to call with the share of the work that is done."""
+    file for a script that takes one, what to call with the share of the work that is done, and the store."""
 
     profile: str = "quick"
     seed: int = 0
     device: str = "auto"
     data: str | None = None
     progress: Callable[[float], None] = _silent
+    reuse: Reuse | None = None
 
     def pick(self, *, quick: T, full: T) -> T:
         """The value for this profile.
@@ -50,6 +54,25 @@ class Context:
     def part(self, index: int, of: int) -> Callable[[float], None]:
         """The progress callback of part ``index`` (from 0) of ``of`` equal parts."""
         return lambda share: self.progress((index + share) / of)
+
+    def each(self, calls: Sequence[functools.partial[Any]], about: Sequence[str]) -> list[Any]:
+        """What these calls give, JSON data, one after the other: for long work whose parts are kept as they end.
+
+        about: what people call each of them.
+
+        >>> Context().each([functools.partial(max, 1, 2), functools.partial(max, 3, 4)], ["one", "two"])
+        [2, 4]
+        """
+        from dpfl_theory.checks.reuse import Reuse
+
+        def run(pieces: Sequence[Callable[[], Any]], _: Sequence[int]) -> list[Any]:
+            found = []
+            for i, piece in enumerate(pieces):
+                found.append(piece())
+                self.progress((i + 1) / len(pieces))
+            return found
+
+        return (self.reuse or Reuse()).each(calls, about, run)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,171 @@
+"""What a result rests on, as a hash: the sources of its modules and of all that these import, the data files that they
+name, and the versions of the libraries that numbers depend on.
+
+The modules are those that `--changed-since` finds (`dpfl_theory.checks.imports`), so that a result is reused exactly
+where that would not have asked for it again.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import platform
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from dpfl_theory.checks.evidence import versions
+from dpfl_theory.checks.imports import Imports
+from dpfl_theory.errors import InputError
+from dpfl_theory.store import Slot, Store
+from dpfl_theory.store.slot import state_of
+
+__all__ = ["MEASURED", "Now", "Sources", "libraries", "sources"]
+
+MEASURED = ("power.json", "numbers.json", "usual_seconds.json")
+"""Data files that are written from evidence, so that no evidence rests on them."""
+_LOADERS = ("validation.script",)
+"""Modules that load files they are asked for: who imports them does not rest on all files."""
+_BESIDE = ("mpmath", "scikit-learn", "pyarrow", "networkx")
+"""Libraries that numbers depend on, besides those whose versions evidence names."""
+
+
+class Sources:
+    """Hashes of what modules rest on; every file is read once.
+
+    package: the package's folder, this one's by default; others: folders in which a user's file finds its modules.
+    """
+
+    def __init__(self, package: Path | None = None, others: Sequence[Path] = ()) -> None:
+        folder = Path(__file__).parents[1] if package is None else package
+        self.others = tuple(others)
+        self.graph = Imports(folder, others)
+        self.watched = {place: state_of(place) for place in self._folders()}
+        self._known = [self.graph.module(f"{self.graph.package.name}.{name}") for name in _LOADERS]
+        self._data = {p.name: p for p in sorted(folder.rglob("*.*")) if p.suffix not in (".py", ".pyc", ".nbi", ".nbc")}
+        self._lines: dict[Path, bytes] = {}
+        self._named: dict[Path, tuple[Path, ...]] = {}
+        self._digests: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {}
+
+    def _folders(self) -> Iterator[Path]:
+        """The folders of source files: the package, and its validation scripts where they lie beside it."""
+        yield self.graph.package
+        if (beside := self.graph.package.parent / "validations").is_dir():
+            yield beside
+
+    def digest(self, on: Sequence[str], base: Sequence[str] = ()) -> str:
+        """The hash of the sources of modules, by dotted name or path, and of all that they rest on. base: modules whose
+        imports by computed names do not count, as they find what stands in ``on``."""
+        asked = tuple(sorted(on)), tuple(sorted(base))
+        if asked not in self._digests:
+            files = {*self._closure(asked[0]), *self._closure(asked[1], computed=False)}
+            named = {data for file in files for data in self._names(file)}
+            lines = sorted(self._line(file) for file in files | named)
+            self._digests[asked] = hashlib.sha256(b"".join(lines)).hexdigest()
+        return self._digests[asked]
+
+    def slot(
+        self,
+        store: Store,
+        kind: str,
+        about: str,
+        parts: Mapping[str, Any],
+        *,
+        on: Sequence[str],
+        base: Sequence[str] = (),
+        beside: Sequence[str] = (),
+    ) -> Slot:
+        """The place in a store of a result that rests on these parts and modules, and on these libraries beside the
+        usual ones."""
+        rests = {"sources": self.digest(on, base), "versions": libraries(tuple(beside))}
+        basis = {"on": list(on), "base": list(base), "beside": list(beside), "folders": list(map(str, self.others))}
+        return Slot(store, kind, about, {**parts, **rests}, basis, self.watched)
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether all files are as they were when they were hashed."""
+        return all(state_of(place) == state for place, state in self.watched.items())
+
+    def _closure(self, names: Iterable[str], computed: bool = True) -> tuple[Path, ...]:
+        files = [self.graph.package.parent / n if n.endswith(".py") else self.graph.module(n) for n in names]
+        return self.graph.closure(files, computed, self._known)
+
+    def _line(self, file: Path) -> bytes:
+        """A file's name below the folder that it is found in, and the hash of its bytes."""
+        if file not in self._lines:
+            if not any(file.is_relative_to(place) for place in self.watched):
+                self.watched[file] = state_of(file)
+            root = next((r for r in self.graph.roots if file.is_relative_to(r)), file.parent)
+            made = hashlib.sha256(file.read_bytes()).hexdigest()
+            self._lines[file] = f"{file.relative_to(root).as_posix()} {made}\n".encode("utf-8", "surrogateescape")
+        return self._lines[file]
+
+    def _names(self, file: Path) -> tuple[Path, ...]:
+        """The data files that a module names."""
+        if file not in self._named:
+            text = self.graph.text(file)
+            found = [path for name, path in self._data.items() if name not in MEASURED and name in text]
+            if not file.is_relative_to(self.graph.package.parent):
+                found += _files_in(text, (file.parent, Path.cwd()))
+            self._named[file] = tuple(found)
+        return self._named[file]
+
+
+def _files_in(text: str, folders: Sequence[Path]) -> Iterator[Path]:
+    """The files that the string constants of a user's module name."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and 0 < len(node.value) < 256:
+            for folder in folders:
+                try:
+                    path = (folder / node.value).resolve()
+                    if path.is_file():
+                        yield path
+                except (OSError, ValueError):
+                    continue
+
+
+def sources(*others: Path) -> Sources:
+    """Those of this package and of a user's folders; read anew where a source file was changed meanwhile."""
+    found = _read(others)
+    if not found.unchanged:
+        _read.cache_clear()
+        found = _read(others)
+    return found
+
+
+@functools.cache
+def _read(others: tuple[Path, ...]) -> Sources:
+    return Sources(others=others)
+
+
+class Now:
+    """What entries of a store would rest on now, looked up once for all of them."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, ...], Sources] = {}
+
+    def gives(self, basis: Mapping[str, Any], parts: Mapping[str, Any]) -> bool:
+        """Whether the sources and versions that a `Slot` says a result rests on are still the same."""
+        folders = tuple(basis["folders"])
+        if folders not in self._known:
+            self._known[folders] = sources(*map(Path, folders))
+        if parts["versions"] != libraries(tuple(basis["beside"])):
+            return False
+        try:
+            return bool(parts["sources"] == self._known[folders].digest(basis["on"], basis["base"]))
+        except (InputError, OSError):  # a module that is gone
+            return False
+
+
+@functools.cache
+def libraries(beside: tuple[str, ...] = ()) -> dict[str, str]:
+    """The versions of Python and of the libraries that numbers depend on, and the kind of machine."""
+    found = {**versions(), "machine": f"{platform.system()} {platform.machine()}"}
+    for name in (*_BESIDE, *beside):
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,23 @@
+"""The evidence store: results of long work, by the hash of all that they rest on, in one SQLite file.
+
+`Store` is that file: ``get`` and ``put`` of texts under keys, safe for several processes at once. A key is `key` of
+what a result rests on; a `Slot` is one result's place: it knows the key, and what is written beside the result so that
+``dpfl-theory store verify`` can tell later whether the present code would still give it that key.
+
+>>> import tempfile
+>>> with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "evidence.sqlite") as store:
+...     name = key("cell", {"seed": 7, "lanes": 64})
+...     store.put(name, "cell", "[1.5]", "an example")
+...     store.get(name), store.get(key("cell", {"seed": 8, "lanes": 64}))
+('[1.5]', None)
+"""
+
+from pathlib import Path
+
+from dpfl_theory.store.entries import KINDS, Entry
+from dpfl_theory.store.file import Store, reused
+from dpfl_theory.store.keys import canonical, key
+from dpfl_theory.store.place import OFF, VARIABLE, place
+from dpfl_theory.store.slot import Ended, Slot
+
+__all__ = ["KINDS", "OFF", "VARIABLE", "Ended", "Entry", "Path", "Slot", "Store", "canonical", "key", "place", "reused"]

@@ -1,0 +1,73 @@
+"""An entry of the store, its checksum, and its line in an exported file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+
+from dpfl_theory.errors import InputError
+
+__all__ = ["KINDS", "Entry", "from_lines", "to_lines"]
+
+KINDS = ("check", "validation", "figures", "recommend", "cell")
+"""What results are of: a check, a validation's data, its figures, a search or confirmation of `recommend`, a cell of a
+sweep."""
+
+_HEAD = {"schema": "dpfl-theory/store/1"}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A result: ``text``, JSON as Python writes it, under its key; ``about``, what people call it; ``stored``, when
+    [s since 1970]; ``checksum``, of all this."""
+
+    key: str
+    kind: str
+    about: str
+    text: str
+    stored: float
+    checksum: str = ""
+
+    @property
+    def sum(self) -> str:
+        """The checksum that it must have."""
+        told = "\0".join((self.key, self.kind, self.about, repr(self.stored), self.text))
+        return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
+
+    @property
+    def sound(self) -> bool:
+        """Whether it is as it was put."""
+        return self.checksum == self.sum
+
+
+def to_lines(entries: Iterable[Entry]) -> Iterator[str]:
+    """A line of JSON for the format, then one for each entry."""
+    yield json.dumps(_HEAD)
+    for entry in entries:
+        yield json.dumps(asdict(entry), ensure_ascii=False)
+
+
+def from_lines(lines: Iterable[str], name: str) -> Iterator[Entry]:
+    """The entries of an exported file. Raises InputError at the first line that is none, or was altered."""
+    wanted = {"key": str, "kind": str, "about": str, "text": str, "stored": float, "checksum": str}
+    for number, line in enumerate(lines, 1):
+        try:
+            data = json.loads(line)
+        except (ValueError, RecursionError):
+            data = None
+        if number == 1:
+            if data != _HEAD:
+                told = f"{name!r} is neither a store nor what `dpfl-theory store export` writes: give one of these"
+                raise InputError(told)
+            continue
+        well = isinstance(data, dict) and data.keys() == wanted.keys()
+        if not well or not all(isinstance(data[field], kind) for field, kind in wanted.items()):
+            raise InputError(f"line {number} of {name!r} is no entry of a store: export it anew")
+        entry = Entry(**data)
+        if not entry.sound:
+            raise InputError(
+                f"line {number} of {name!r} was altered or cut short (its checksum differs): export it anew"
+            )
+        yield entry

@@ -1,0 +1,255 @@
+"""The store's file: SQLite with a write-ahead log, so that any number of processes read while one writes.
+
+Each put is a transaction of its own that is on the disk when it returns: a process that is killed loses nothing that it
+had put. What the file cannot do (a full disk, a folder that may not be written to, a damaged file) never ends the work
+that wanted to use it: it is told once, in one sentence.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from dpfl_theory.console import say
+from dpfl_theory.errors import InputError
+from dpfl_theory.store.entries import Entry
+from dpfl_theory.store.place import prepare
+from dpfl_theory.store.schema import Damaged, migrate, recognise
+
+__all__ = ["Store", "reused"]
+
+_BUSY_SECONDS = 30.0
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_FIELDS = "key, kind, about, text, stored, checksum"
+
+T = TypeVar("T")
+
+
+class Store:
+    """A store of results by key. As a context manager it is open, and examined, from the beginning; else it is opened
+    when it is first used. Sent to another process it is that process's own connection to the same file.
+
+    path: of the file, made if it is not there. tell: what is called with the one sentence about what is wrong. given:
+    whether the file must be there and is left as it is, however damaged: InputError says what is wrong.
+
+    Raises InputError for a file of another program, or of a later version of this one.
+    """
+
+    def __init__(self, path: Path | str, *, tell: Callable[[str], None] = say, given: bool = False) -> None:
+        self.path = Path(path)
+        self.trouble = ""
+        """Why the store is not used any more, in a sentence."""
+        self._tell = tell
+        self._said: list[str] = []
+        self._given = given
+        self._connection: sqlite3.Connection | None = None
+        self._file: tuple[int, int] | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _of_this_process, (str(self.path),)
+
+    def __enter__(self) -> Store:
+        self._try(lambda db: None, None, examine=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; the next use opens it again."""
+        if self._connection is not None:
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.close()
+            self._connection = None
+
+    def get(self, key: str) -> str | None:
+        """The text under a key; None where there is none, or it is not as it was put."""
+
+        def found(db: sqlite3.Connection) -> str | None:
+            return next((entry.text for entry in map(_entry, _rows(db, key)) if entry.sound), None)
+
+        return self._try(found, None)
+
+    def put(self, key: str, kind: str, text: str, about: str) -> None:
+        """Keep a text under a key, in place of what is there. It is on the disk when this returns."""
+        bare = Entry(key, kind, about, text, time.time())
+        self._try(lambda db: _insert(db, [bare]), None)
+
+    def entries(self, kind: str | None = None, about: str | None = None) -> Iterator[Entry]:
+        """All entries by what they are about, or those of a kind, or with a name that a pattern such as ``das2022.*``
+        fits."""
+        asked = "SELECT key FROM entries WHERE (?1 IS NULL OR kind = ?1) AND (?2 IS NULL OR about GLOB ?2)"
+        order = " ORDER BY kind, about, stored, key"
+        none: list[tuple[Any, ...]] = []
+        for keyed in self._try(lambda db: db.execute(asked + order, (kind, about)).fetchall(), none):
+            yield from map(_entry, self._try(partial(_rows, key=keyed[0]), none))
+
+    def merge(self, entries: Iterable[Entry]) -> int:
+        """Take all entries, or none where one is refused; of two with one key the later one. Returns how many came."""
+        taken = list(entries)
+
+        def merged(db: sqlite3.Connection) -> int:
+            with _transaction(db):
+                known = {k: (s, c) for k, s, c in db.execute("SELECT key, stored, checksum FROM entries")}
+                new = [e for e in taken if e.key not in known or known[e.key] < (e.stored, e.checksum)]
+                _write(db, new)
+                return len(new)
+
+        return self._try(merged, 0)
+
+    def remove(self, keys: Iterable[str]) -> None:
+        """Throw entries away, and give their place on the disk back."""
+        gone = [(key,) for key in keys]
+
+        def removed(db: sqlite3.Connection) -> None:
+            with _transaction(db):
+                db.executemany("DELETE FROM entries WHERE key = ?", gone)
+            db.execute("VACUUM")
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+        self._try(removed, None)
+
+    def tell(self, sentence: str) -> None:
+        """Tell what is wrong, once, whoever noticed it; nothing for an empty sentence."""
+        if sentence and sentence not in self._said:
+            self._said.append(sentence)
+            self._tell(sentence)
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """What was told to be wrong."""
+        return tuple(self._said)
+
+    def _try(self, work: Callable[[sqlite3.Connection], T], otherwise: T, examine: bool = False) -> T:
+        """What the work gives on the open file; ``otherwise`` where the file cannot be used (any more)."""
+        for again in (True, False):
+            if self.trouble:
+                break
+            try:
+                if self._connection is None:
+                    self._open(examine)
+                assert self._connection is not None
+                return work(self._connection)
+            except (sqlite3.Error, OSError, Damaged) as error:
+                self.close()
+                damaged = isinstance(error, Damaged) or getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED
+                if self._given:
+                    what = "is damaged" if damaged else "cannot be used"
+                    raise InputError(f"the store {str(self.path)!r} {what} ({error}): give another one") from error
+                if not (damaged and again and self._set_aside(error)):
+                    self._fail(error)
+        return otherwise
+
+    def _fail(self, error: Exception) -> None:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        self.trouble = f"the store {str(self.path)!r} cannot be used ({why}): this goes on without a store"
+        self.tell(self.trouble)
+
+    def _open(self, examine: bool) -> None:
+        """Connect, and bring the file to the present schema; raises what is wrong."""
+        if self._given and not self.path.is_file():
+            raise InputError(f"there is no store {str(self.path)!r}: give the path of one")
+        if not self._given:
+            prepare(self.path)
+        db = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
+        self._connection = db
+        db.text_factory = lambda found: found.decode("utf-8", "replace")
+        now = os.stat(self.path)
+        self._file = now.st_dev, now.st_ino
+        recognise(db, self.path, self._given)
+        if examine:
+            problems = [row[0] for row in db.execute("PRAGMA quick_check(1)")]
+            if problems != ["ok"]:
+                raise Damaged(problems[0].splitlines()[0])
+        _settle(db)
+        migrate(db)
+
+    def _set_aside(self, error: Exception) -> bool:
+        """Rename the damaged file, unless another process has done so; says so. Returns whether that worked."""
+        now = os.stat(self.path) if self.path.exists() else None
+        if now is None or (now.st_dev, now.st_ino) != self._file:
+            return True
+        number = 1
+        while (aside := self.path.with_name(f"{self.path.name}.damaged-{number}")).exists():
+            number += 1
+        try:
+            self.path.rename(aside)
+            for more in ("-wal", "-shm"):
+                with contextlib.suppress(FileNotFoundError):
+                    self.path.with_name(self.path.name + more).rename(aside.with_name(aside.name + more))
+        except OSError:
+            return False
+        self.tell(
+            f"the store {str(self.path)!r} is damaged ({error}): it now lies in {aside.name!r}, a new one is begun"
+        )
+        return True
+
+
+def reused(store: Store, taken: int, of: int, what: str) -> str:
+    """How much was taken from a store, in a sentence.
+
+    >>> reused(Store("mine.sqlite"), 3, 4, "checks")
+    '3 of 4 checks come from the store mine.sqlite; `fresh` computes them again'
+    """
+    come, them = ("comes", "it") if taken == 1 else ("come", "them")
+    return f"{taken} of {of} {what} {come} from the store {store.path}; `fresh` computes {them} again"
+
+
+@functools.cache
+def _of_this_process(path: str) -> Store:
+    """The store as another process has it, where nobody is told: what is wrong goes back with the results."""
+    return Store(path, tell=lambda sentence: None)
+
+
+def _rows(db: sqlite3.Connection, key: str) -> list[tuple[Any, ...]]:
+    return db.execute(f"SELECT {_FIELDS} FROM entries WHERE key = ?", (key,)).fetchall()
+
+
+def _entry(row: tuple[Any, ...]) -> Entry:
+    key, kind, about, text, stored, checksum = row
+    when = stored if isinstance(stored, float) else 0.0
+    return Entry(str(key), str(kind), str(about), str(text), when, str(checksum))
+
+
+def _insert(db: sqlite3.Connection, entries: Iterable[Entry]) -> None:
+    with _transaction(db):
+        _write(db, entries)
+
+
+def _write(db: sqlite3.Connection, entries: Iterable[Entry]) -> None:
+    rows = [(e.key, e.kind, e.about, e.text, e.stored, e.sum) for e in entries]
+    db.executemany(f"INSERT OR REPLACE INTO entries ({_FIELDS}) VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+
+@contextlib.contextmanager
+def _transaction(db: sqlite3.Connection) -> Iterator[None]:
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(sqlite3.Error):
+            db.execute("ROLLBACK")
+        raise
+    db.execute("COMMIT")
+
+
+def _settle(db: sqlite3.Connection) -> None:
+    """Journal and durability. Two processes that begin at once may be in each other's way: the switch does not wait."""
+    ends = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            break
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > ends:
+                raise
+            time.sleep(0.02)
+    db.execute("PRAGMA synchronous = FULL")
+    db.execute("PRAGMA trusted_schema = OFF")

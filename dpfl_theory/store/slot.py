@@ -1,0 +1,112 @@
+"""One result's place in a store, as sent to the process that makes the result."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from dpfl_theory.store.file import Store
+from dpfl_theory.store.keys import canonical, key
+
+__all__ = ["Ended", "Slot", "result_of", "state_of"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Ended(Generic[T]):
+    """What a piece of work gave, and why that could not be stored, if so."""
+
+    result: T
+    trouble: str = ""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Where one result is kept.
+
+    parts: what it rests on, which the key is of. basis: the names of the modules whose sources are hashed in there, so
+    that they can be hashed anew. watched: the source files, or their folders, and how each was (`state_of`) when it was
+    hashed: a process that begins later imports what lies there then.
+    """
+
+    store: Store
+    kind: str
+    about: str
+    parts: Mapping[str, Any]
+    basis: Mapping[str, Any] = field(default_factory=dict)
+    watched: Mapping[Path, str] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """The result's key."""
+        return key(self.kind, self.parts)
+
+    def within(self, **parts: Any) -> Slot:
+        """The slot with some parts more."""
+        from dataclasses import replace
+
+        return replace(self, parts={**self.parts, **parts})
+
+    def take(self) -> Any:
+        """The stored result; None where there is none."""
+        text = self.store.get(self.key)
+        return None if text is None else result_of(text)
+
+    def keep(self, result: Any) -> str:
+        """Put the result, JSON data and arrays; returns why it could not be stored, in a sentence, or nothing.
+
+        Arrays become lists, and numbers that are not finite are kept as they are.
+        """
+        if any(state_of(place) != state for place, state in self.watched.items()):
+            return (
+                "files that the results rest on changed while this ran: what has ended since is not stored, for nobody "
+                "can tell which of them it rests on"
+            )
+        made = {"basis": self.basis, "parts": canonical(self.parts), "result": result}
+        self.store.put(self.key, self.kind, json.dumps(made, ensure_ascii=False, default=_listed), self.about)
+        return self.store.trouble
+
+
+def _listed(value: Any) -> Any:
+    """NumPy's numbers and arrays as JSON has them."""
+    return value.tolist()
+
+
+def result_of(text: str) -> Any:
+    """The result in the text of an entry that a slot put; None where it has none."""
+    try:
+        return json.loads(text)["result"]
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def state_of(place: Path) -> str:
+    """What changes whenever this source file does, or one in this folder or below: a hash of names, sizes and times."""
+    made = "".join(sorted(_files(str(place))))
+    return hashlib.sha256(made.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _files(place: str) -> Iterator[str]:
+    try:
+        if not os.path.isdir(place):
+            yield _stamp(place, os.stat(place))
+            return
+        with os.scandir(place) as found:
+            for entry in found:
+                if entry.is_dir(follow_symlinks=False):
+                    if entry.name != "__pycache__" and not entry.name.startswith("."):
+                        yield from _files(entry.path)
+                elif entry.name.endswith(".py"):
+                    yield _stamp(entry.path, entry.stat())
+    except OSError:
+        yield f"{place} cannot be read\0"
+
+
+def _stamp(path: str, now: os.stat_result) -> str:
+    return f"{path} {now.st_size} {now.st_mtime_ns}\0"
