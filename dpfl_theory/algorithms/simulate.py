@@ -82,7 +82,7 @@ def simulate(
     algorithm: Algorithm,
     problem: Problem,
     rounds: int,
-    lanes: int = 1,
+    lanes: int | Sequence[Lanes] = 1,
     seed: int = 0,
     observe: Sequence[str | Observable] = ("suboptimality",),
     *,
@@ -98,8 +98,10 @@ def simulate(
     start: starting point [X], (d,) for all lanes or (lanes, d); zero by default. A lane's noise depends on
     (seed, first_lane + its number) alone: runs are extended by asking for further lanes, and two algorithms with the
     same seed share their noise. ``series`` keeps the value of every round; otherwise only means, last and smallest
-    values. ``every``: observe rounds 0, every, 2 every, ... only, where observing costs more than running; means are
-    then over those. ``progress`` is called with the share of the work that is done.
+    values. ``lanes`` may be the blocks themselves, run as they are given on the CPU, whose lanes may be of any seed and
+    number (`Lanes.of`); seed and first_lane then say nothing. ``every``: observe rounds 0, every, 2 every, ... only,
+    where observing costs more than running; means are then over those. ``progress`` is called with the share of the
+    work that is done.
 
     Raises InputError for counts that are not whole numbers, starting points of the wrong shape, or hyper-parameters
     that the algorithm cannot use on this problem; EnvironmentFault when the device is not there.
@@ -112,7 +114,11 @@ def simulate(
     True
     """
     whole("the number of rounds", rounds)
+    batches = list(lanes) if isinstance(lanes, (list, tuple)) else None
+    if batches is not None:
+        lanes = sum(batch.count for batch in batches)
     whole("the number of lanes", lanes)
+    assert isinstance(lanes, (int, np.integer))
     whole("the interval between observed rounds", every)
     whole("the seed", seed, least=0)
     whole("the first lane", first_lane, least=0)
@@ -128,11 +134,14 @@ def simulate(
         if names.count(name) > 1:
             raise InputError(f"two observables are called {name!r}: give each a name of its own")
     begun = time.perf_counter()
-    blocks = _blocks(problem, engine, lanes)
-    contexts = [
-        Context(engine, problem, kernels, Lanes(seed, first_lane + b.start, b.stop - b.start), b, points[b])
-        for b in blocks
-    ]
+    if batches is None:
+        blocks = _blocks(problem, engine, lanes)
+        batches = [Lanes(seed, first_lane + b.start, b.stop - b.start) for b in blocks]
+    elif engine.name != "cpu":
+        raise InputError("lanes that are given as blocks run on the CPU alone: choose `device=cpu`, or give a number")
+    ends = list(itertools.accumulate((batch.count for batch in batches), initial=0))
+    blocks = [slice(first, end) for first, end in itertools.pairwise(ends)]
+    contexts = [Context(engine, problem, kernels, batch, b, points[b]) for batch, b in zip(batches, blocks)]
     tell = _Tally(lanes, progress)
     with engine.single_blas():
         parts = _each(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.kernels import philox, player
+from dpfl_theory.kernels.engine import Lanes
 from dpfl_theory.kernels.linear import LOSSES, linear_block
 from dpfl_theory.kernels.player import KERNELS, WIDTH
 from dpfl_theory.kernels.tape import GUARD, MATMUL, REDUCE, SELECT, Operation, Register, Untraceable
@@ -29,6 +30,20 @@ def _loops(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> list[tuple
         else:
             joined.append((m, steps))
     return joined
+
+
+def _names(lanes: Lanes, clients: int, by_client: bool, step: int, stream: int) -> Any:
+    """The names of the addresses of these lanes and clients, one client after the other or one lane after the other."""
+    if lanes.parts:
+        drawn = lanes.by_part(lambda p, _: _names(p, clients, by_client, step, stream).reshape(-1, p.count, 4))
+        if not by_client:  # of a lane all clients, then of the next one
+            drawn = [part.reshape(1, -1, 4) for part in drawn]
+        return np.concatenate(drawn, axis=1).reshape(-1, 4)
+    names = np.empty((clients * lanes.count, 4), dtype=np.uint64)
+    nobody = np.empty((0, 0), dtype=np.int64)
+    by_lane = 0 if by_client else clients
+    philox.fill_names(names, nobody, 0, lanes.count, by_lane, np.uint64(lanes.seed), lanes.first, step, stream)
+    return names
 
 
 class Program:
@@ -246,10 +261,7 @@ class Program:
 
     def _noise(self, op: Operation) -> list[int]:
         lanes, clients, width, stream, step = op.numbers
-        names = np.empty((clients * lanes.count, 4), dtype=np.uint64)
-        nobody = np.empty((0, 0), dtype=np.int64)
-        by_lane = 0 if op.code == KERNELS["normal"] else clients
-        philox.fill_names(names, nobody, 0, lanes.count, by_lane, np.uint64(lanes.seed), lanes.first, step, stream)
+        names = _names(lanes, clients, op.code == KERNELS["normal"], step, stream)
         first = sum(len(part) for part in self._names)
         self._names.append(names)
         where = [self._at(x) for x in op.inputs] or [-1]

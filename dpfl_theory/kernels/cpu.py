@@ -39,6 +39,8 @@ class CpuEngine(Engine):
         return np.asarray(x)
 
     def uniform(self, lanes: Lanes, round_: int, clients: int, stream: int, step: int = 0) -> Any:
+        if lanes.parts:
+            return np.concatenate(lanes.by_part(lambda p, _: self.uniform(p, round_, clients, stream, step)))
         out = np.empty((lanes.count, clients))
         philox.fill_uniform(out, np.uint64(lanes.seed), lanes.first, round_, step, stream)
         return out
@@ -46,6 +48,11 @@ class CpuEngine(Engine):
     def normal(
         self, lanes: Lanes, round_: int, clients: int, d: int, stream: int, step: int = 0, where: Any = None
     ) -> Any:
+        if lanes.parts:
+            drawn = lanes.by_part(
+                lambda p, s: self.normal(p, round_, clients, d, stream, step, None if where is None else where[s])
+            )
+            return np.concatenate(drawn, axis=1)
         out = np.empty((clients, lanes.count, d))
         address = np.uint64(lanes.seed), lanes.first, round_, step, stream
         if where is None:
@@ -55,11 +62,19 @@ class CpuEngine(Engine):
         return out
 
     def normal_of(self, lanes: Lanes, round_: int, clients: Any, d: int, stream: int, step: int = 0) -> Any:
+        if lanes.parts:
+            own = np.ascontiguousarray
+            drawn = lanes.by_part(lambda p, s: self.normal_of(p, round_, own(clients[:, s]), d, stream, step))
+            return np.concatenate(drawn, axis=1)
         out = np.empty((*clients.shape, d))
         philox.fill_normal_of(out, clients, np.uint64(lanes.seed), lanes.first, round_, step, stream)
         return out
 
     def subsets(self, lanes: Lanes, round_: int, clients: Any, sizes: Any, counts: Any, step: int = 0) -> Any:
+        if lanes.parts:
+            own = np.ascontiguousarray
+            drawn = lanes.by_part(lambda p, s: self.subsets(p, round_, own(clients[:, s]), sizes, counts, step))
+            return np.concatenate(drawn, axis=1)
         counts = np.minimum(counts, sizes)
         out = np.empty((*clients.shape, int(np.max(counts))), dtype=np.int64)
         address = np.uint64(lanes.seed), lanes.first, round_, step, RECORDS

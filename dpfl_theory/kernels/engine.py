@@ -8,6 +8,7 @@ NumPy's interface) and the methods below. ``dpfl_theory.kernels.select`` picks a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -19,11 +20,34 @@ ONLY_DENSE = "sparse records run on the CPU alone: choose device 'cpu', or list 
 
 @dataclass(frozen=True)
 class Lanes:
-    """A batch of lanes: which replicates of which seed. Lane ``first + s`` is row s of every array."""
+    """A batch of lanes: which replicates of which seed. Lane ``first + s`` is row s of every array.
+
+    parts: batches of which this one consists, one after the other, where not all of its lanes are of one seed, or
+    follow each other; seed and first then say nothing.
+
+    >>> Lanes.of([Lanes(7, 0, 2), Lanes(7, 0, 2), Lanes(8, 5, 1)]).count
+    5
+    """
 
     seed: int
     first: int
     count: int
+    parts: tuple[Lanes, ...] = ()
+
+    @classmethod
+    def of(cls, parts: Sequence[Lanes]) -> Lanes:
+        """One batch of several."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls(parts[0].seed, parts[0].first, sum(part.count for part in parts), tuple(parts))
+
+    def by_part(self, draw: Callable[[Lanes, slice], Any]) -> list[Any]:
+        """What ``draw`` makes of each part and its rows."""
+        found, begin = [], 0
+        for part in self.parts:
+            found.append(draw(part, slice(begin, begin + part.count)))
+            begin += part.count
+        return found
 
 
 class Engine(ABC):

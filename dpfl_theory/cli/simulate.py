@@ -1,0 +1,49 @@
+"""`simulate`: one run of an algorithm on a problem, from a configuration."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from dpfl_theory.console import emit, say
+
+app = typer.Typer()
+
+_SET = "Set a key, like algorithm.eta=0.1; goes before the file."
+
+
+@app.command()
+def simulate(
+    config: Annotated[str | None, typer.Argument(metavar="CONFIG.toml", help="The configuration.")] = None,
+    assignments: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help=_SET)] = None,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of a configuration.")] = False,
+    limit: Annotated[str | None, typer.Option(metavar="SECONDS", help="End the run when it takes longer.")] = None,
+    output: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write every round to this CSV or Parquet file.")
+    ] = None,
+) -> int:
+    """Run one configuration: problem or data, algorithm, hyper-parameters, rounds, lanes, seed.
+
+    Prints the suboptimality by round with its standard error, the certified epsilon where noise is added, and whether
+    the run diverged (exit code 1).
+    """
+    from dpfl_theory.cli import _sweep
+    from dpfl_theory.cli._answer import busy
+
+    if schema:
+        _sweep.give_schema(sweep=False)
+        return 0
+    from dpfl_theory.sweep.config import read, settled
+    from dpfl_theory.sweep.run import planned, single
+
+    seconds, target = _sweep.seconds_of(limit), _sweep.target_of(output, None, ".")
+    settings = settled(read(config), assignments or [])
+    design = planned(settings, config or "the configuration", sweep=False)
+    with busy("simulate", f"{design.cells[0].common.rounds} rounds"):
+        found = single(design, seconds)
+    emit(_sweep.as_lines(found))
+    if target is not None:
+        say(f"written: {', '.join(map(str, found.write(target)))}")
+    _sweep.tell_failures(found)
+    return 1 if found.failed else 0

@@ -1,0 +1,118 @@
+"""`sweep`: many runs, over a grid, a list or a Sobol design; and figures of what they found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dpfl_theory.cli._options import Fresh, Jobs, Kept, Scheduler, opened, parse_jobs
+from dpfl_theory.console import Progress, emit, say, writable, write
+from dpfl_theory.errors import InputError
+from dpfl_theory.processes import on
+
+app = typer.Typer()
+
+_SET = "Set a key, like grid.eta=[0.1,0.2]; goes before the file."
+
+
+@app.command(context_settings={"max_content_width": 110})
+def sweep(
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="[CONFIG.toml | plot RESULTS x=COLUMN y=COLUMN ...]")
+    ] = None,
+    assignments: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help=_SET)] = None,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of a configuration.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and run nothing else.")] = False,
+    jobs: Jobs = None,
+    scheduler: Scheduler = None,
+    pack: Annotated[
+        str | None, typer.Option(metavar="CELLS", help="Cells in a call of the kernels; changes no number.")
+    ] = None,
+    limit: Annotated[str | None, typer.Option(metavar="SECONDS", help="End and list a cell that takes longer.")] = None,
+    store: Kept = None,
+    fresh: Fresh = False,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Go on with an earlier run: finished cells are always taken; needs a store."),
+    ] = False,
+    output: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Where results (.csv, .parquet) or a figure (.svg, .png) go.")
+    ] = None,
+    folder: Annotated[
+        str, typer.Option(metavar="DIR", help="Where a file goes that the configuration names as its output.")
+    ] = ".",
+) -> int:
+    """Run a design over problems or your data, algorithms, hyper-parameters and seeds; or plot its results.
+
+    Every combination is a cell, and a row of the results. A cell that fails is a row with its cause, and the exit code
+    is then 1; the others are there. For example:
+
+    \b
+      dpfl-theory sweep examples/sweep.toml --output steps.parquet
+      dpfl-theory sweep --set problem.name=quadratic --set algorithm.name=dp-fedavg --set 'grid.eta=[0.1,0.2]'
+      dpfl-theory sweep plot steps.parquet x=eta y=suboptimality hue=algorithm logx --output steps.svg
+    """
+    from dpfl_theory.cli import _sweep
+
+    if schema:
+        _sweep.give_schema(sweep=True)
+        return 0
+    given = list(words or [])
+    if given[:1] == ["plot"]:
+        return _plot(given[1:], output)
+    if len(given) > 1:
+        raise InputError(f"{given[1]!r} is one word too many: give one CONFIG.toml, or plot RESULTS x=... y=...")
+    from dpfl_theory.kernels.threads import usable_cores
+    from dpfl_theory.sweep.config import read, settled
+    from dpfl_theory.sweep.pack import packed
+    from dpfl_theory.sweep.run import planned, run, usual_pack, worth
+
+    config = given[0] if given else None
+    seconds, each, many = _sweep.seconds_of(limit), parse_jobs(jobs), _cells(pack)
+    design = planned(settled(read(config), assignments or []), config or "the configuration")
+    target = _sweep.target_of(output, design.output, folder)
+    processes = min(each or (usable_cores() if worth(design.cells) else 1), len(design.cells))
+    if dry_run:
+        from dpfl_theory.cli._answer import laid_out
+        from dpfl_theory.sweep.estimate import as_rows, estimate
+
+        found = packed(design.cells, many or usual_pack(design.cells, processes))
+        emit(laid_out(as_rows(estimate(found, processes))))
+        return 0
+    with on(scheduler) as workers, opened(store) as kept, Progress("sweep") as progress:
+        if resume and (fresh or kept is None):
+            raise InputError("--resume takes finished cells from the store: leave --fresh and --store off out")
+        table = run(
+            design, jobs=workers or processes, pack=many, limit=seconds, store=kept, resume=not fresh, progress=progress
+        )
+    emit(_sweep.as_summary(table, design.axes))
+    if target is not None:
+        say(f"written: {', '.join(map(str, table.write(target)))}")
+    _sweep.tell_failures(table)
+    return 1 if table.failed else 0
+
+
+def _cells(text: str | None) -> int | None:
+    if text is not None and (not text.isdecimal() or not 1 <= int(text) <= 10**6):
+        raise InputError(f"--pack is {text!r}: give a whole number of cells from 1 to 1000000")
+    return None if text is None else int(text)
+
+
+def _plot(words: list[str], output: str | None) -> int:
+    from dpfl_theory.report.style import render
+    from dpfl_theory.sweep.plot import assigned, drawn
+    from dpfl_theory.sweep.table import load
+
+    if not words:
+        raise InputError("plot needs results: write dpfl-theory sweep plot RESULTS x=eta y=suboptimality")
+    target = writable(Path(output or "sweep.svg"))
+    kind = target.suffix.removeprefix(".")
+    if kind not in ("svg", "png"):
+        raise InputError(f"a figure goes to a file that ends in .svg or .png, not {target.name!r}: rename it")
+    said = assigned(words[1:])
+    figure = drawn(load(Path(words[0])), said["x"], said["y"], said.get("hue"), [w for w in said if len(w) == 4])
+    write(target, render(figure)[kind])
+    say(f"written: {target}")
+    return 0

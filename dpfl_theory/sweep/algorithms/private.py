@@ -1,0 +1,248 @@
+"""The private algorithms, run and accounted for as `dpfl_theory.recommend.tuned` has them.
+
+Hyper-parameters that are not given are relative to the problem's scales: steps of 1/L, thresholds of the clients' mean
+gradient length at the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, ClassVar, Literal
+
+from dpfl_theory.algorithms.base import Algorithm
+from dpfl_theory.errors import InputError
+from dpfl_theory.privacy import Mechanism
+from dpfl_theory.problems.base import Problem
+from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
+from dpfl_theory.sweep.algorithms.base import Among, Certified, Hyper, Letters, Privacy, as_plain, given
+from dpfl_theory.sweep.models import Count, NonNegative, Positive, Share, told
+
+__all__ = ["ALGORITHMS"]
+
+_USUAL = {
+    "local_steps": 1,
+    "local_step": 1.0,
+    "global_step": 1.0,
+    "clip": 1.0,
+    "share": 1.0,
+    "probability": 1.0,
+    "step": 1.0,
+    "memory_step": 0.1,
+    "smoothing": 0.1,
+}
+"""The values of the axes of `Tuned` where nothing is given."""
+_RELATIVE = ("global_step", "clip", "memory_step", "smoothing")
+"""Those that are relative to other hyper-parameters: what is given changes their usual values."""
+
+
+class _Private(Hyper):
+    noise: ClassVar[str | None] = "sigma"
+    letters: ClassVar[tuple[str, ...]]
+
+    def tuned(self, problem: Problem, rounds: int, privacy: Privacy) -> Tuned:
+        """The algorithm on the problem, within the budget."""
+        kind = tuned()[self.name]
+        budget = Budget(
+            1.0 if privacy.epsilon is None else privacy.epsilon,
+            privacy.delta,
+            rounds=rounds * kind.vectors,
+            relation=privacy.relation,
+            view=privacy.view,
+            cohort=getattr(self, "cohort", None),
+            sampling=getattr(self, "sampling", None),
+        )
+        return _tuned(self.name, problem, budget)
+
+    def resolved(self, problem: Problem, rounds: int, privacy: Privacy) -> dict[str, float]:
+        one = self.tuned(problem, rounds, privacy)
+        own = given(self, self.letters)
+        usual = {axis: value for axis, value in self.usual().items() if axis in {a.name for a in one.axes}}
+        shared = {self.axis(letter): getattr(self, letter) for letter in self.shared if getattr(self, letter)}
+        usual |= {axis: value for axis, value in shared.items() if axis in usual or value != 1.0}
+        values = {**usual, "rounds": rounds * usual.get("probability", 1.0)}
+        first = {**one.hyperparameters(values, 1.0), **own}
+        values |= {axis: v for axis, v in one.placed(first).items() if axis not in _RELATIVE}
+        found = {**one.hyperparameters(values, 1.0), **own}
+        unit = one.hyperparameters(one.placed(found), 1.0)[one.noise]
+        level = getattr(self, self.noise or "")
+        if level is None:
+            level = 0.0 if privacy.epsilon is None else one.multiplier(one.placed(found)) * unit
+        found[one.noise] = level
+        return as_plain({name: found[name] for name in (*self.letters, one.noise)})
+
+    def usual(self) -> dict[str, float]:
+        """The values of the axes where nothing is given."""
+        return dict(_USUAL)
+
+    @staticmethod
+    def axis(letter: str) -> str:
+        """The axis of a letter that lanes share."""
+        return {"E": "local_steps", "Q": "local_steps", "K": "local_steps", "p": "probability", "s": "share"}[letter]
+
+    def build(self, problem: Problem, rounds: int, privacy: Privacy, lanes: Mapping[str, Any]) -> Algorithm:
+        return self.tuned(problem, rounds, privacy).algorithm(lanes)
+
+    def certified(self, problem: Problem, rounds: int, privacy: Privacy, letters: Letters) -> Certified:
+        one = self.tuned(problem, rounds, privacy)
+        if not letters[one.noise]:
+            return Certified(None, "no noise is added")
+        own = {**letters, "rounds": rounds, "iterations": rounds}
+        values = one.placed(own)
+        level = letters[one.noise] / one.hyperparameters(values, 1.0)[one.noise]
+        less = float(f"{level * (1 - 1e-11):.11g}")  # not more noise than there is; one account serves many cells
+        try:
+            high = _spent(one, one.mechanism(values), values, less)
+        except InputError as error:
+            return Certified(None, f"no epsilon is certified: {error}")
+        text = f"epsilon at delta = {privacy.delta:g}, for one {one.protects}, {one.relation}, {privacy.view}"
+        return Certified(high, text if high is not None else f"no finite {text}")
+
+
+@lru_cache(maxsize=64)
+def _tuned(name: str, problem: Problem, budget: Budget) -> Tuned:
+    return tuned()[name](problem, budget)
+
+
+_ACCOUNTS: dict[Any, float | None] = {}
+
+
+def _spent(one: Tuned, run: Mechanism, values: Letters, level: float) -> float | None:
+    """The upper limit that `Tuned.spent` says, once for each mechanism and level."""
+    key = (type(one), one.budget.delta, run, level)
+    if key not in _ACCOUNTS:
+        _ACCOUNTS[key] = one.spent(values, level).high
+    return _ACCOUNTS[key]
+
+
+class DPFedAvg(_Private, Among):
+    """DP-FedAvg with clipped updates."""
+
+    source: ClassVar[str] = "das2022 Algorithm 1 (i)"
+    letters: ClassVar[tuple[str, ...]] = ("eta", "beta", "C", "E")
+    shared: ClassVar[tuple[str, ...]] = ("E",)
+
+    name: Literal["dp-fedavg"]
+    eta: Positive | None = told("local step [X^2/F]; 1/L without it", None)
+    beta: Positive | None = told("global step [X^2/F]; eta without it", None)
+    C: Positive | None = told(
+        "threshold [F/X]; E times the clients' mean gradient length at the start without it", None
+    )
+    E: Count = told("local steps", 1)
+    sigma: NonNegative | None = told("noise of the average [F/X]; from privacy.epsilon, else none", None)
+
+
+class DPNormFedAvg(DPFedAvg):
+    """DP-FedAvg with normalised updates."""
+
+    source: ClassVar[str] = "das2022 Algorithm 1 (ii)"
+    name: Literal["dp-normfedavg"]  # type: ignore[assignment]
+
+
+class TwoSided(_Private, Among):
+    """DP-FedAvg with two step sizes: differences are clipped."""
+
+    source: ClassVar[str] = "zhang2021 Algorithm 3"
+    letters: ClassVar[tuple[str, ...]] = ("eta_l", "eta_g", "c", "Q")
+    shared: ClassVar[tuple[str, ...]] = ("Q",)
+
+    name: Literal["dp-fedavg-two-sided"]
+    eta_l: Positive | None = told("local step [X^2/F]; 1/L without it", None)
+    eta_g: Positive | None = told("global step; 1 without it", None)
+    c: Positive | None = told("threshold [X]; Q eta_l times the mean gradient length at the start without it", None)
+    Q: Count = told("local steps", 1)
+    sigma: NonNegative | None = told("noise of one message [X]; from privacy.epsilon, else none", None)
+
+
+class DPScaffNew(_Private):
+    """DP-ScaffNew; a round is an iteration."""
+
+    source: ClassVar[str] = "hou2023 Algorithm 2"
+    letters: ClassVar[tuple[str, ...]] = ("eta", "p", "C")
+    shared: ClassVar[tuple[str, ...]] = ("p",)
+
+    name: Literal["dp-scaffnew"]
+    eta: Positive | None = told("step [X^2/F]; 1/L without it", None)
+    p: Share = told("probability of a communication", 1.0)
+    C: Positive | None = told("threshold [X]; eta/p times the mean gradient length at the start without it", None)
+    sigma: NonNegative | None = told("noise of one message [X]; from privacy.epsilon, else none", None)
+
+
+class DPNormEC(_Private):
+    """DP-alpha-NormEC, with server normalisation and zero memories."""
+
+    source: ClassVar[str] = "shulgin2025 Algorithm 1"
+    letters: ClassVar[tuple[str, ...]] = ("gamma", "beta", "alpha")
+
+    name: Literal["dp-norm-ec"]
+    gamma: Positive | None = told("step [X]; a hundredth of the way to go without it", None)
+    beta: Positive | None = told("memory step [F/X]; a tenth of the mean gradient length at the start without it", None)
+    alpha: Positive | None = told("smoothing [F/X]; as beta without it", None)
+    sigma: NonNegative | None = told("noise of one message; from privacy.epsilon, else none", None)
+
+    def usual(self) -> dict[str, float]:
+        return {**_USUAL, "step": 0.01}
+
+
+class DPClip21(_Private):
+    """DP-Clip21."""
+
+    source: ClassVar[str] = "shulgin2025 Section 6"
+    letters: ClassVar[tuple[str, ...]] = ("gamma", "tau")
+
+    name: Literal["dp-clip21"]
+    gamma: Positive | None = told("step [X^2/F]; 1/L without it", None)
+    tau: Positive | None = told("threshold [F/X]; the mean gradient length at the start without it", None)
+    sigma: NonNegative | None = told("noise of one message [F/X]; from privacy.epsilon, else none", None)
+
+
+class DPFedAvgRecord(_Private, Among):
+    """DP-FedAvg with noise at every local step: single records are protected."""
+
+    source: ClassVar[str] = "noble2022 Algorithm 2"
+    noise: ClassVar[str | None] = "sigma_g"
+    letters: ClassVar[tuple[str, ...]] = ("eta_l", "eta_g", "C", "K", "s")
+    shared: ClassVar[tuple[str, ...]] = ("K", "s")
+
+    name: Literal["dp-fedavg-record"]
+    eta_l: Positive | None = told("local step [X^2/F]; 1/L without it", None)
+    eta_g: Positive | None = told("global step; 1 without it", None)
+    C: Positive | None = told("threshold of a record [F/X]; the records' mean gradient length at the start", None)
+    K: Count = told("local steps", 1)
+    s: Share = told("share of the records in a local step", 1.0)
+    sigma_g: NonNegative | None = told("noise multiplier of a local step; from privacy.epsilon, else none", None)
+
+
+class DPScaffold(DPFedAvgRecord):
+    """DP-SCAFFOLD: single records are protected."""
+
+    source: ClassVar[str] = "noble2022 Algorithm 1"
+    name: Literal["dp-scaffold"]  # type: ignore[assignment]
+
+
+class DPSGDRecord(_Private):
+    """DP-SGD over all clients' records."""
+
+    source: ClassVar[str] = "noble2022 Algorithm 2, K = 1 and l = 1"
+    noise: ClassVar[str | None] = "sigma_g"
+    letters: ClassVar[tuple[str, ...]] = ("eta", "C", "s")
+    shared: ClassVar[tuple[str, ...]] = ("s",)
+
+    name: Literal["dp-sgd-record"]
+    eta: Positive | None = told("step [X^2/F]; 1/L without it", None)
+    C: Positive | None = told("threshold of a record [F/X]; the records' mean gradient length at the start", None)
+    s: Share = told("share of the records in a step", 1.0)
+    sigma_g: NonNegative | None = told("noise multiplier; from privacy.epsilon, else none", None)
+
+
+ALGORITHMS = (
+    DPFedAvg,
+    DPNormFedAvg,
+    TwoSided,
+    DPScaffNew,
+    DPNormEC,
+    DPClip21,
+    DPFedAvgRecord,
+    DPScaffold,
+    DPSGDRecord,
+)

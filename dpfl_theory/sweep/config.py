@@ -1,0 +1,174 @@
+"""A configuration: what stands in a TOML file or is set on the command line, validated as a whole."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePath
+from typing import Annotated, Any, Literal, Union
+
+from pydantic import AfterValidator, Discriminator, Field, Tag, create_model
+
+from dpfl_theory import statements
+from dpfl_theory.algorithms.observables import catalogue
+from dpfl_theory.errors import InputError
+from dpfl_theory.sweep.algorithms import Privacy, algorithms
+from dpfl_theory.sweep.faults import known_name
+from dpfl_theory.sweep.models import Count, Model, told
+from dpfl_theory.sweep.problems import DATA, problems
+
+__all__ = ["RUN", "Common", "Range", "Sobol", "document", "inside", "read", "schema", "settled"]
+
+Whole = Annotated[int, Field(ge=0, lt=2**64)]
+
+
+def _observable(name: str) -> str:
+    return known_name(name, catalogue())
+
+
+def _statement(name: str) -> str:
+    return known_name(name, [s.id for s in statements.all_statements()])
+
+
+class Common(Model):
+    """What belongs to a run beside its problem and algorithm."""
+
+    rounds: Annotated[int, Field(ge=1, lt=2**32)] = told("rounds of a run", 100)
+    lanes: Annotated[int, Field(ge=1, lt=2**63)] = told("independent runs, whose mean and error are told", 16)
+    seed: Whole = told("seed of all noise; lane l of every cell with this seed draws the same", 0)
+    observe: list[Annotated[str, AfterValidator(_observable)]] = told("observables", ["suboptimality"])
+    every: Count = told("the interval between observed rounds", 1)
+    series: bool = told("whether each observed round is written too", False)
+    statements: list[Annotated[str, AfterValidator(_statement)]] = told(
+        "statements whose bounds are evaluated beside the runs", []
+    )
+    privacy: Privacy = told("the privacy budget, and what the certified epsilon speaks of", Privacy())
+
+
+RUN = tuple(Common.model_fields)
+"""The keys of a run beside its problem and algorithm."""
+
+
+class Range(Model):
+    """Where a key of a Sobol design lies."""
+
+    low: float = told("the least value")
+    high: float = told("the largest value")
+    scale: Literal["log", "linear"] = told("how values are spread", "linear")
+    whole: bool = told("whether values are rounded to whole numbers", False)
+
+
+class Sobol(Model):
+    """A scrambled Sobol sequence (`scipy.stats.qmc`)."""
+
+    points: Annotated[int, Field(ge=1, le=2**20)] = told("how many points")
+    seed: Whole = told("seed of the scrambling", 0)
+    ranges: dict[str, Range] = told("by key: where it lies")
+
+
+def _named(value: Any) -> str | None:
+    name = value.get("name", DATA) if isinstance(value, Mapping) else getattr(value, "name", DATA)
+    return name if isinstance(name, str) else None
+
+
+def _one_of(known: Mapping[str, type[Model]]) -> Any:
+    kinds = tuple(Annotated[kind, Tag(name)] for name, kind in known.items())
+    return Annotated[Union[kinds], Discriminator(_named)]  # noqa: UP007
+
+
+def _or_several(kind: Any) -> Any:
+    return kind | list[kind]
+
+
+def _whole(sweep: bool) -> type[Model]:
+    """The model of a whole configuration."""
+    problem, algorithm = _one_of(problems()), _one_of(algorithms())
+    fields: dict[str, Any] = {
+        "problem": (problem, told("the problem")),
+        "algorithm": (algorithm, told("the algorithm")),
+    }
+    if sweep:
+        values = dict[str, Any]
+        fields = {
+            "problem": (_or_several(problem), told("the problem, or several")),
+            "algorithm": (_or_several(algorithm), told("the algorithm, or several")),
+            "grid": (values, told("by key, the values that are combined with all others", {})),
+            "list": (list[values], told("tables of values that belong together", [])),
+            "sobol": (Sobol | None, told("points of a Sobol sequence", None)),
+            "output": (str | None, told("name of the file of results, in the output folder", None)),
+        }
+    return create_model("Sweep" if sweep else "Simulation", __base__=Common, **fields)
+
+
+def schema(sweep: bool) -> dict[str, Any]:
+    """The JSON schema of a configuration.
+
+    >>> schema(sweep=False)["properties"]["rounds"]["default"]
+    100
+    """
+    return _whole(sweep).model_json_schema()
+
+
+def read(path: str | Path | None) -> dict[str, Any]:
+    """A TOML file's content; nothing without a file."""
+    if path is None:
+        return {}
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except UnicodeDecodeError:
+        raise InputError(f"{str(path)!r} is no TOML file: it is not text in UTF-8") from None
+    except OSError as error:
+        raise InputError(f"cannot read {str(path)!r}: {error.strerror or error}; check the path") from None
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InputError(f"{str(path)!r} is no TOML file: {error}; correct it there") from None
+
+
+def settled(config: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, Any]:
+    """The configuration with what ``key=value`` says, values as in TOML; what is no such value is a text.
+
+    >>> settled({"rounds": 3}, ["problem.name=quadratic", "grid.eta=[0.1, 0.2]", "rounds=5"])
+    {'rounds': 5, 'problem': {'name': 'quadratic'}, 'grid': {'eta': [0.1, 0.2]}}
+    """
+    found: dict[str, Any] = _copied(config)
+    for text in assignments:
+        key, sign, value = text.partition("=")
+        path = [part.strip() for part in key.split(".")]
+        if not sign or not all(path):
+            raise InputError(f"`set` is {text!r}, which is no assignment: write it like algorithm.eta=0.1")
+        try:
+            parsed = tomllib.loads(f"value = {value}")["value"]
+        except (tomllib.TOMLDecodeError, RecursionError):
+            parsed = value.strip()
+        at = found
+        for part in path[:-1]:
+            at = at.setdefault(part, {})
+            if not isinstance(at, dict):
+                raise InputError(f"`set` is {text!r}, and {part!r} is no table: set {part} as a whole")
+        at[path[-1]] = parsed
+    return found
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _copied(v) for key, v in value.items()}
+    return [_copied(v) for v in value] if isinstance(value, list) else value
+
+
+def inside(name: str, folder: Path) -> Path:
+    """A file of this name in a folder; InputError for one that leads out of it.
+
+    >>> inside("a/b.csv", Path("out")).as_posix()
+    'out/a/b.csv'
+    """
+    path = PurePath(name)
+    if path.is_absolute() or ".." in path.parts or not path.name or "\0" in name:
+        raise InputError(f"output is {name!r}: it must name a file in the output folder, without '..' or a leading '/'")
+    found = folder / path
+    if not found.resolve().is_relative_to(folder.resolve()):
+        raise InputError(f"output is {name!r}: it leads out of {str(folder)!r} through a link; give another name")
+    return found
+
+
+def document(model: Model) -> dict[str, Any]:
+    """A table as plain data, defaults included."""
+    return model.model_dump(mode="json")

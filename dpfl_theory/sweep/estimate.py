@@ -1,0 +1,168 @@
+"""What a sweep will cost: a model of its floating-point operations, and a short timing that says what one takes here.
+
+A round of a block of lanes does the clients' local steps (two products with the records, or two with the eigenbases of
+quadratics), evaluates f, and draws noise. One block of each group of cells is timed, for some rounds and for a few
+times as many; groups that are not timed cost what their operations cost elsewhere.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpfl_theory.problems.base import Problem
+from dpfl_theory.sweep.design import Cell
+from dpfl_theory.sweep.pack import Pack, blocks_of, check, group_of, problem_of, width_of
+
+__all__ = ["Estimate", "as_rows", "estimate"]
+
+_TIMED_GROUPS = 12
+_FEW, _MANY = 60, 240
+"""Rounds of the two timings: a tape is worth its recording in both."""
+_NORMAL = 60.0
+"""Operations of a normal: ten rounds of Philox, a logarithm, a sine and a cosine."""
+_START_SECONDS = 5.0
+"""What a process needs before its first cell."""
+_BASE_BYTES = 350e6
+"""What a process holds before its first cell."""
+_ARRAYS = 8
+"""Arrays (clients, lanes, d) that a round holds at once, at most."""
+_NOISY_STEPS = ("dp-fedavg-record", "dp-sgd-record", "dp-scaffold")
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Cells, packs, floating-point operations, seconds with so many processes, bytes of all of them."""
+
+    cells: int
+    packs: int
+    flops: float
+    seconds: float
+    bytes: float
+    jobs: int
+
+
+def _round(problem: Problem, cell: Cell) -> float:
+    """Operations of one round of one lane."""
+    n, d = problem.n, problem.d
+    data: Any = getattr(problem, "data", None)
+    if data is None:
+        stacked = len(getattr(problem, "eigenvalues", ())) or n * d
+        phase, value = 4.0 * stacked * d, 2.0 * d * d
+        steps = 1.0  # local steps of a quadratic are one diagonal map
+    else:
+        entries = data.x.nnz if data.sparse else data.x.shape[0] * data.x.shape[1]
+        phase, value = (4.0 * entries + 20.0 * len(data.y)) * data.classes, 2.0 * entries * data.classes
+        steps = float(max((getattr(cell.algorithm, letter, 1) for letter in ("E", "Q", "K")), default=1))
+    draws = float(d)
+    if cell.algorithm.name in _NOISY_STEPS:
+        draws = n * d * steps
+    elif cell.algorithm.name == "dp-scaffnew":
+        draws = n * d * float(getattr(cell.algorithm, "p", 1.0))
+    noise = 0.0 if cell.algorithm.silent(cell.common.privacy) else _NORMAL * draws
+    return steps * phase + value + noise + 10.0 * n * d
+
+
+class _Timing(NamedTuple):
+    """Seconds before the first block of a group, and of a block, and the operations that it does."""
+
+    first: float
+    block: float
+    flops: float
+
+
+def _timed(pack: Pack, problem: Problem) -> _Timing:
+    """The timing of a pack's first block."""
+    cell = pack.cells[0]
+    width = width_of(problem)
+    lanes = width if not cell.algorithm.among else min(width, cell.common.lanes)
+    rounds = cell.common.rounds
+
+    def seconds(count: int) -> float:
+        common = cell.common.model_copy(update={"rounds": count, "lanes": lanes, "series": False, "statements": []})
+        one = Pack((replace(cell, common=common),))
+        begun = time.perf_counter()
+        one()
+        return time.perf_counter() - begun
+
+    first = seconds(min(rounds, 4))  # compiles, and accounts for the noise
+    if rounds <= _MANY:
+        found = min(seconds(rounds) for _ in range(2))
+    else:
+        few, many = (min(seconds(count) for _ in range(2)) for count in (_FEW, _MANY))
+        found = many + max(0.0, many - few) * (rounds - _MANY) / (_MANY - _FEW)
+    return _Timing(first, found, lanes * rounds * _round(problem, cell))
+
+
+def estimate(packs: Sequence[Pack], jobs: int) -> Estimate:
+    """What these packs cost on this machine.
+
+    >>> from dpfl_theory.sweep.design import designed
+    >>> from dpfl_theory.sweep.pack import packed
+    >>> design = designed({"problem": {"name": "quadratic"}, "algorithm": {"name": "fedavg"}, "rounds": 5})
+    >>> found = estimate(packed(design.cells, 4), 1)
+    >>> found.cells, found.packs, found.flops > 1e4
+    (1, 1, True)
+    """
+    for cell in itertools.chain.from_iterable(pack.cells for pack in packs):
+        check(cell)
+    begun = time.perf_counter()
+    problems = [problem_of(json.dumps(pack.cells[0].problem, sort_keys=True)) for pack in packs]
+    for problem in problems:
+        _ = problem.constants
+    making = time.perf_counter() - begun
+    groups = [group_of(pack.cells[0]) for pack in packs]
+    largest = {g: i for i, g in reversed(list(enumerate(groups)))}
+    by_size = sorted(largest.values(), key=lambda i: -_round(problems[i], packs[i].cells[0]) * len(packs[i].cells))
+    timed = {groups[i]: _timed(packs[i], problems[i]) for i in by_size[:_TIMED_GROUPS]}
+    per_flop = sum(t.block for t in timed.values()) / max(1.0, sum(t.flops for t in timed.values()))
+    begins = making + sum(t.first for t in timed.values())
+    seconds, flops, most = 0.0, 0.0, 0.0
+    for pack, problem, group in zip(packs, problems, groups):
+        lanes = len(blocks_of(pack.cells, width_of(problem))[1])
+        cell = pack.cells[0]
+        own = lanes * cell.common.rounds * _round(problem, cell)
+        flops += own
+        seconds += timed[group].block * own / timed[group].flops if group in timed else per_flop * own
+        most = max(most, _bytes(pack, problem, lanes))
+    shared = begins + seconds / min(jobs, max(1, len(packs)))
+    if jobs > 1 and len(packs) > 1:
+        shared += _START_SECONDS
+    cells = sum(len(pack.cells) for pack in packs)
+    return Estimate(cells, len(packs), flops, shared, jobs * (_BASE_BYTES + most), jobs)
+
+
+def _bytes(pack: Pack, problem: Problem, lanes: int) -> float:
+    """What a pack holds beside its process: records, one block's arrays, and the series of its observables."""
+    data: Any = getattr(problem, "data", None)
+    records = 0.0 if data is None else float(data.x.data.nbytes if data.sparse else data.x.nbytes)
+    logits = 0 if data is None else int(np.max(np.diff(data.offsets))) * data.classes
+    width = min(width_of(problem), lanes)
+    series = lanes * pack.cells[0].common.rounds * max(1, len(pack.cells[0].common.observe))
+    return 3 * records + 8.0 * (width * (_ARRAYS * problem.n * problem.d + 2 * logits) + series)
+
+
+def as_rows(found: Estimate) -> list[tuple[str, str]]:
+    """Names and texts."""
+    seconds = found.seconds
+    taken = (
+        f"{seconds:.1f} s"
+        if seconds < 90
+        else f"{seconds / 60:.1f} min"
+        if seconds < 5400
+        else f"{seconds / 3600:.1f} h"
+    )
+    return [
+        ("cells", str(found.cells)),
+        ("packs", str(found.packs)),
+        ("operations", f"{found.flops:.3g} in floating point"),
+        ("time", f"about {taken} with {found.jobs} process{'es' if found.jobs > 1 else ''}"),
+        ("memory", f"about {math.ceil(found.bytes / 1e8) / 10:g} GB at most"),
+    ]

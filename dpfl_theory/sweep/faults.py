@@ -1,0 +1,146 @@
+"""What is wrong with a configuration: one sentence for each key, with its value, the cause and the remedy."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticCustomError
+
+from dpfl_theory.errors import InputError
+
+__all__ = ["Faults", "known_name", "near", "shown", "unknown", "validated"]
+
+_MOST = 20
+"""Faults that are told one by one."""
+
+_NEEDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "greater_than": lambda c: f"it must be above {c['gt']:g}; give a larger number",
+    "greater_than_equal": lambda c: f"it must be at least {c['ge']:g}; give a larger number",
+    "less_than": lambda c: f"it must be below {c['lt']:g}; give a smaller number",
+    "less_than_equal": lambda c: f"it must be at most {c['le']:g}; give a smaller number",
+    "finite_number": lambda c: "it is not finite; give a finite number",
+    "int_type": lambda c: "it is no whole number; give one, without a fraction",
+    "int_from_float": lambda c: "it is no whole number; give one, without a fraction",
+    "float_type": lambda c: "it is no number; give one",
+    "bool_type": lambda c: "it is neither true nor false; give one of them",
+    "string_type": lambda c: "it is no text; put it in quotes",
+    "dict_type": lambda c: "it is no table; give keys and values",
+    "model_type": lambda c: "it is no table; give keys and values",
+    "list_type": lambda c: "it is no list; put it in brackets",
+    "literal_error": lambda c: f"it is none of {c['expected']}; give one of these",
+}
+
+
+def shown(value: Any) -> str:
+    """A value in a sentence, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def unknown(key: str, name: Any, known: Iterable[str]) -> str:
+    """The sentence for a name that is not known.
+
+    >>> unknown("algorithm.name", "dp-fedvag", ["dp-fedavg", "scaffold"])
+    "algorithm.name is 'dp-fedvag', which is unknown: did you mean 'dp-fedavg'?"
+    """
+    return f"{key} is {shown(name)}, which is unknown: {near(str(name), known)}"
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """What to give in place of a name that is not known."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    few = ", ".join(names) if len(names) <= 16 else ", ".join(names[:16]) + ", ..."
+    return f"did you mean {close[0]!r}?" if close else f"give one of {few or 'nothing'}"
+
+
+def known_name(name: str, known: Iterable[str]) -> str:
+    """The name, for a model's validator; an error with the remedy where it is not known."""
+    if name not in known:
+        raise PydanticCustomError("unknown", "{remedy}", {"remedy": near(name, known)})
+    return name
+
+
+class Faults:
+    """Sentences that are gathered, each once."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, None] = {}
+
+    def add(self, *sentences: str) -> None:
+        """Keep these."""
+        self.found.update(dict.fromkeys(sentences))
+
+    def end(self, what: str) -> None:
+        """Raise InputError with all of them, if there are any."""
+        told = list(self.found)
+        if len(told) == 1:
+            raise InputError(f"{what}: {told[0]}")
+        if told:
+            more = [f"and {len(told) - _MOST} more"] if len(told) > _MOST else []
+            raise InputError("\n  ".join([f"{what} has {len(told)} faults:", *told[:_MOST], *more]))
+
+
+def validated(
+    model: type[BaseModel], table: Any, at: str, faults: Faults, named: Mapping[str, str] | None = None
+) -> Any:
+    """The table as the model has it; None, with its faults, where it is not valid.
+
+    at: its path; named: the paths of keys that were set elsewhere.
+    """
+    try:
+        return model.model_validate(table)
+    except ValidationError as error:
+        told: dict[Any, str] = {}
+        for fault in error.errors():  # one for each key: a union has one for each of its branches
+            steps = tuple(step for step in fault["loc"] if isinstance(step, int) or not _branch(step))
+            told.setdefault(steps, _sentence(model, fault, steps, at, named or {}))
+        faults.add(*told.values())
+    return None
+
+
+def _sentence(model: type[BaseModel], fault: Any, steps: Sequence[Any], at: str, named: Mapping[str, str]) -> str:
+    key = str(steps[0]) if steps else ""
+    path = named.get(key) or ".".join(filter(None, (at, key)))
+    path += _path(steps[1:])
+    value = fault["input"]
+    if fault["type"] == "extra_forbidden":
+        whose = _owner(model, steps[:-1])
+        return f"{path} is {shown(value)}: there is no such key; {near(str(steps[-1]), whose)}"
+    if fault["type"] == "unknown":
+        return f"{path} is {shown(value)}, which is unknown: {fault['msg']}"
+    if fault["type"] == "missing":
+        return f"{path} is missing: give {_meaning(model, key)}"
+    if fault["type"] in _NEEDS:
+        return f"{path} is {shown(value)}: {_NEEDS[fault['type']](fault.get('ctx', {}))}"
+    return f"{path} is {shown(value)}: {fault['msg'][:1].lower()}{fault['msg'][1:]}; give another value"
+
+
+def _branch(step: str) -> bool:
+    """Whether a step of pydantic's path is a branch of a union and no key."""
+    return "[" in step or step in ("float", "int", "str", "bool", "none", "tuple", "list")
+
+
+def _path(steps: Sequence[Any]) -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+
+
+def _owner(model: Any, steps: Sequence[Any]) -> list[str]:
+    """The keys of the table in which an unknown key stands."""
+    for step in steps:
+        field = model.model_fields.get(step) if hasattr(model, "model_fields") else None
+        if field is None:
+            return []
+        inner = [
+            a for a in (field.annotation, *getattr(field.annotation, "__args__", ())) if hasattr(a, "model_fields")
+        ]
+        model = inner[0] if inner else None
+    return list(model.model_fields) if model is not None else []
+
+
+def _meaning(model: type[BaseModel], key: str) -> str:
+    field = model.model_fields.get(key)
+    return (field.description if field is not None else None) or "it"

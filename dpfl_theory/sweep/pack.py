@@ -1,0 +1,235 @@
+"""Packs: cells that differ in hyper-parameters and seeds alone, run as lanes of one call of the kernels.
+
+A lane's noise has the address (seed of its cell, number within its cell), and every block has the same number of lanes,
+the last one filled up with copies: each matrix product then has the same shape whatever is packed together, and a row
+of it does not depend on the others. So a cell's numbers are the same, bit for bit, for any packing and any number of
+processes. Where clients are drawn, products may be over those of some lanes alone, and each cell has blocks of its own.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from dpfl_theory import statements
+from dpfl_theory.algorithms import Run, simulate
+from dpfl_theory.errors import DpflError, InputError, told
+from dpfl_theory.kernels.engine import Lanes
+from dpfl_theory.problems.base import Problem
+from dpfl_theory.processes import one_thread
+from dpfl_theory.sweep import bounds
+from dpfl_theory.sweep.config import document
+from dpfl_theory.sweep.design import Cell
+from dpfl_theory.sweep.limited import limited
+from dpfl_theory.sweep.problems import made
+
+__all__ = ["FAR", "WIDEST", "Pack", "blocks_of", "check", "group_of", "packed", "problem_of", "width_of"]
+
+FAR = 1e100
+"""Where a run has diverged."""
+WIDEST = 32
+"""Lanes of a block: a multiple of what every BLAS takes at a time, and enough to make good use of a round."""
+MOST_SERIES = 2**24
+"""Numbers of a pack's series, kept so that the round of a divergence is known."""
+MOST_KEPT = 2**27
+"""Numbers of a cell's series, where they are asked for: a gigabyte."""
+MOST_LANES = 10**6
+"""Lanes of a cell: further ones are cells of their own, with another seed."""
+Row = dict[str, Any]
+
+
+@lru_cache(maxsize=4)
+def problem_of(table: str) -> Problem:
+    """The problem of a table, as JSON."""
+    return made(json.loads(table))
+
+
+def width_of(problem: Problem) -> int:
+    """Lanes of a block, by the problem alone."""
+    return WIDEST if problem.n * problem.d <= 2**16 else WIDEST // 2
+
+
+@dataclass(frozen=True)
+class Pack:
+    """Cells of one group; ``limit``: seconds that a cell may take."""
+
+    cells: tuple[Cell, ...]
+    limit: float | None = None
+
+    def __call__(self) -> list[str]:
+        """The rows of its cells, as JSON. A cell that fails is a row with its cause; others are not touched by it."""
+        try:
+            return self.raising()
+        except Exception as error:
+            if len(self.cells) > 1:
+                return [row for cell in self.cells for row in Pack((cell,), self.limit)()]
+            return [json.dumps(_failed(self.cells[0], _cause(error)))]
+
+    def raising(self) -> list[str]:
+        """The same, but what goes wrong is raised."""
+        return self._run() if self.limit is None else limited(self._run, self.limit)
+
+    def _run(self) -> list[str]:
+        with one_thread(), np.errstate(all="ignore"):
+            return [json.dumps(row) for row in _rows(self.cells)]
+
+
+def _cause(error: BaseException) -> str:
+    return str(error) if isinstance(error, DpflError) else told(error)
+
+
+def group_of(cell: Cell) -> str:
+    """What cells that may share a pack have in common."""
+    model, common = cell.algorithm, document(cell.common)
+    shared = {name: getattr(model, name) for name in (*model.shared, "cohort", "sampling") if hasattr(model, name)}
+    less = {key: value for key, value in common.items() if key not in ("seed", "lanes", "privacy")}
+    less["privacy"] = {key: value for key, value in common["privacy"].items() if key != "epsilon"}
+    silent = model.silent(cell.common.privacy)
+    return json.dumps([cell.problem, model.name, shared, silent, less], sort_keys=True)
+
+
+def packed(cells: Sequence[Cell], most: int, limit: float | None = None) -> list[Pack]:
+    """The cells in packs of at most ``most`` cells, in their order within a group."""
+    groups: dict[str, list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(group_of(cell), []).append(cell)
+    return [
+        Pack(tuple(group[first : first + most]), limit)
+        for group in groups.values()
+        for first in range(0, len(group), most)
+    ]
+
+
+def blocks_of(cells: Sequence[Cell], width: int) -> tuple[list[Lanes], list[int]]:
+    """The blocks of a pack, and for each of its lanes the number of its cell."""
+    lanes: list[list[tuple[int, int, int]]] = []  # of each block: cell, seed, number
+    own = [[(i, c.common.seed, k) for k in range(c.common.lanes)] for i, c in enumerate(cells)]
+    if cells[0].algorithm.among:
+        lanes = [cell[first : first + width] for cell in own for first in range(0, len(cell), width)]
+    else:
+        every = list(itertools.chain.from_iterable(own))
+        lanes = [every[first : first + width] for first in range(0, len(every), width)]
+        lanes[-1] += [lanes[-1][0]] * (width - len(lanes[-1]))
+    return [_batch(block) for block in lanes], [i for block in lanes for i, _, _ in block]
+
+
+def _batch(block: Sequence[tuple[int, int, int]]) -> Lanes:
+    """Lanes as batches of those that follow each other."""
+    parts: list[Lanes] = []
+    for _, seed, number in block:
+        last = parts[-1] if parts else None
+        if last is not None and (last.seed, last.first + last.count) == (seed, number):
+            parts[-1] = Lanes(seed, last.first, last.count + 1)
+        else:
+            parts.append(Lanes(seed, number, 1))
+    return Lanes.of(parts)
+
+
+def check(cell: Cell) -> None:
+    """Raise InputError for a cell that no machine has the memory for."""
+    common = cell.common
+    if common.lanes > MOST_LANES:
+        more = "give the others to cells with another seed"
+        raise InputError(f"lanes is {common.lanes}: the most of a cell is {MOST_LANES}; {more}")
+    kept = common.rounds // common.every * common.lanes * len(common.observe)
+    if common.series and kept > MOST_KEPT:
+        raise InputError(f"series has {kept} numbers: the most of a cell is {MOST_KEPT}; give a larger interval, every")
+
+
+def _rows(cells: Sequence[Cell]) -> list[Row]:
+    for cell in cells:
+        check(cell)
+    first = cells[0]
+    common, model = first.common, first.algorithm
+    problem = problem_of(json.dumps(first.problem, sort_keys=True))
+    letters = [cell.algorithm.resolved(problem, common.rounds, cell.common.privacy) for cell in cells]
+    blocks, owner = blocks_of(cells, width_of(problem))
+    by_lane: dict[str, Any] = {
+        name: value if name in model.shared else np.array([letters[i][name] for i in owner], dtype=np.float64)
+        for name, value in letters[0].items()
+    }
+    algorithm = model.build(problem, common.rounds, common.privacy, by_lane)
+    spoken = [id_ for id_ in common.statements if id_ in bounds.spoken_of(model.name)]
+    observe = list(dict.fromkeys([*common.observe, *bounds.observed_by(spoken)]))
+    least = any(e.when == "least" for id_ in spoken for e in statements.get(id_).expectations)
+    series = common.series or least or len(owner) * common.rounds * len(observe) <= MOST_SERIES
+    run = simulate(
+        algorithm, problem, common.rounds, blocks, observe=observe, series=series, every=common.every, device="cpu"
+    )
+    rows = []
+    begin = 0
+    for i, cell in enumerate(cells):
+        own = slice(begin, begin + cell.common.lanes)
+        begin = own.stop
+        rows.append(_row(cell, problem, letters[i], run, own, spoken))
+    return rows
+
+
+def _failed(cell: Cell, cause: str) -> Row:
+    return {**_told(cell), "status": "failed", "cause": cause}
+
+
+def _told(cell: Cell) -> Row:
+    """What the row of a cell says of it before it is run."""
+    common = cell.common
+    told: Row = {"problem": cell.problem.get("name") or cell.problem["data"], "algorithm": cell.algorithm.name}
+    told |= {"rounds": common.rounds, "lanes": common.lanes, "seed": common.seed, "delta": common.privacy.delta}
+    return told | {key: value for key, value in cell.varied.items() if not key.endswith(".name")}
+
+
+def _row(
+    cell: Cell, problem: Problem, letters: Mapping[str, float], run: Run, own: slice, spoken: Sequence[str]
+) -> Row:
+    common = cell.common
+    certified = cell.algorithm.certified(problem, common.rounds, common.privacy, letters)
+    row: Row = {**_told(cell), **letters, "status": "done", "cause": ""}
+    row |= {"epsilon": certified.epsilon, "privacy": certified.text}
+    for name in common.observe:
+        stream = run[name]
+        row[name], row[f"{name}_error"] = _mean(stream.last[own])
+        row[f"{name}_average"], row[f"{name}_average_error"] = _mean(stream.mean[own])
+    if cause := _diverged(run, common.observe, own, common.every):
+        row |= {"status": "failed", "cause": cause}
+    for id_ in spoken:
+        row |= bounds.bound_of(id_, problem, cell.algorithm, letters, run, own).row(id_)
+    if common.series:
+        row["series"] = {name: _series(run[name].every_round[:, own]) for name in common.observe}
+    return row
+
+
+def _mean(values: Any) -> tuple[float, float | None]:
+    """Mean and standard error; no error of a single lane."""
+    error = float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else None
+    return float(values.mean()), error
+
+
+def _series(values: Any) -> dict[str, list[float]]:
+    found = [_mean(line) for line in values]
+    return {"mean": [mean for mean, _ in found], "error": [math.nan if e is None else e for _, e in found]}
+
+
+def _diverged(run: Run, names: Sequence[str], own: slice, every: int) -> str:
+    """In how many lanes, and from which round on, the server's vector, or an observable of it, is not finite or beyond
+    `FAR`; or which observable is not a number."""
+    lost = np.array(~(np.abs(run.final[own]) <= FAR).all(axis=1))
+    seen = math.inf
+    for name in names:
+        stream = run[name]
+        if not stream.observable.of_state:
+            continue
+        lost |= ~(np.abs(stream.last[own]) <= FAR)
+        if stream.series is not None:
+            far = (~(np.abs(stream.series[:, own]) <= FAR)).any(axis=1)
+            seen = min(seen, int(np.argmax(far)) * every if far.any() else math.inf)
+    if lost.any() or seen < math.inf:
+        when = "" if seen == math.inf else f", first seen in round {seen:g}"
+        return f"diverged in {int(lost.sum())} of {len(lost)} lanes{when}"
+    missing = [name for name in names if np.isnan(run[name].last[own]).any()]
+    return f"{' and '.join(missing)}: not a number" if missing else ""

@@ -1,0 +1,84 @@
+"""The problems that a configuration may name: the families of `dpfl_theory.problems`, and the user's own data.
+
+The keys of a family's table are its constructor's parameters, found by scan.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, get_type_hints
+
+from pydantic import create_model
+
+from dpfl_theory.problems import families, make
+from dpfl_theory.problems.base import Problem
+from dpfl_theory.problems.data import BUNDLED
+from dpfl_theory.sweep.models import Count, Model, NonNegative, Positive, told
+
+__all__ = ["DATA", "Data", "fingerprint", "made", "problems"]
+
+DATA = "data"
+"""What stands for the name of a problem that is made of data."""
+
+
+class Data(Model):
+    """The user's own data, or a bundled set: logistic regression for two classes, softmax regression for more."""
+
+    data: str = told("a CSV, Parquet, NPZ or LIBSVM file, or a bundled set's name")
+    clients: Count | None = told("clients among whom records of nobody are split; 10 without it", None)
+    ridge: NonNegative = told("ridge [F/X^2]", 0.0)
+    partition: Literal["iid", "shards", "similarity"] | None = told(
+        "how records are split; by the file's clients", None
+    )
+    features: Count | None = told("principal components; all without it", None)
+    row_norm: Positive | None = told("length of the longest record", None)
+    label: str | None = told("the column of labels", None)
+    client: str | None = told("the column of clients", None)
+
+
+@cache
+def problems() -> dict[str, type[Model]]:
+    """The model of every family's table by name, and that of data.
+
+    >>> problems()["quadratic"].model_fields["dimension"].default
+    5
+    """
+    return {DATA: Data, **{name: _model(name, constructor) for name, constructor in families().items()}}
+
+
+def _model(name: str, constructor: Callable[..., Problem]) -> type[Model]:
+    hints = get_type_hints(constructor)
+    fields: dict[str, Any] = {"name": (Literal[name], ...)}
+    for key, parameter in inspect.signature(constructor).parameters.items():
+        default = ... if parameter.default is parameter.empty else parameter.default
+        fields[key] = (hints.get(key, Any), default)
+    title = "".join(part.capitalize() for part in name.replace(".", "-").split("-"))
+    first = (constructor.__doc__ or "").strip().partition("\n")[0]
+    return create_model(title, __base__=Model, __doc__=first, **fields)
+
+
+def made(table: Mapping[str, Any]) -> Problem:
+    """The problem of a table.
+
+    >>> made({"name": "quadratic", "clients": 3}).n
+    3
+    """
+    if "name" in table:
+        return make(table["name"], **{key: value for key, value in table.items() if key != "name"})
+    from dpfl_theory.recommend.data import Source
+
+    rest = {key: value for key, value in table.items() if key != "clients"}
+    return Source(**rest).problem(table.get("clients"))
+
+
+def fingerprint(table: Mapping[str, Any]) -> dict[str, Any]:
+    """What a problem rests on: its table and, where it is made of a file, the file's content."""
+    data = table.get("data")
+    if data is None or data in BUNDLED or not Path(data).is_file():
+        return dict(table)
+    with open(data, "rb") as file:
+        return {**table, "data": hashlib.file_digest(file, "sha256").hexdigest()}

@@ -1,0 +1,230 @@
+"""Runs a sweep: cells that are finished come from the store, the others in packs from processes."""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from importlib.metadata import version
+from typing import Any, Protocol, TypeGuard
+
+from dpfl_theory import __version__
+from dpfl_theory.checks.sources import sources
+from dpfl_theory.console import Progress, as_options, say
+from dpfl_theory.errors import InputError
+from dpfl_theory.processes import several, spread
+from dpfl_theory.store import Slot, Store, canonical, key, reused
+from dpfl_theory.sweep import bounds
+from dpfl_theory.sweep.design import Cell, Design, designed
+from dpfl_theory.sweep.pack import WIDEST, Pack, packed
+from dpfl_theory.sweep.problems import fingerprint
+from dpfl_theory.sweep.table import Table
+
+__all__ = ["KIND", "Over", "parts_of", "planned", "run", "single", "usual_pack", "versions", "worth"]
+
+KIND = "cell"
+_LANES = 512
+"""Lanes of a pack where nothing else is said."""
+_ROUNDS = 2 * 10**6
+"""Rounds of all of its lanes."""
+_SMALL = 10**6
+"""Rounds of all lanes that take a second or so."""
+_RESTS_ON = ("dpfl_theory.sweep.pack",)
+"""The module that runs cells, with all that it imports."""
+_DEPENDENCIES = ("numpy", "scipy", "numba", "dp-accounting")
+
+
+class Over(Protocol):
+    """What runs pieces of work: `dpfl_theory.processes.spread`, or something that does the same elsewhere."""
+
+    def __call__(
+        self,
+        work: Sequence[Callable[[], list[str]]],
+        jobs: int,
+        order: Sequence[int] | None = None,
+        *,
+        done: Callable[[int, list[str]], None],
+        waiting: Callable[[list[int]], None],
+    ) -> list[list[str]]: ...
+
+
+def here(
+    work: Sequence[Callable[[], list[str]]],
+    jobs: int,
+    order: Sequence[int] | None = None,
+    *,
+    done: Callable[[int, list[str]], None],
+    waiting: Callable[[list[int]], None],
+) -> list[list[str]]:
+    """`spread` in this process, one piece after the other."""
+    found: dict[int, list[str]] = {}
+    left = list(order or range(len(work)))
+    while left:
+        waiting(left)
+        piece = left.pop(0)
+        found[piece] = work[piece]()
+        done(piece, found[piece])
+    return [found[i] for i in range(len(work))]
+
+
+def versions() -> dict[str, str]:
+    """The versions that numbers rest on, and the machine's kind."""
+    found = {name: version(name) for name in _DEPENDENCIES}
+    return {"dpfl-theory": __version__, "python": platform.python_version(), "machine": platform.machine(), **found}
+
+
+def parts_of(cell: Cell) -> dict[str, Any]:
+    """What the numbers of a cell's row rest on, besides the package and its libraries."""
+    parts = cell.document()
+    varied = {name: value for name, value in cell.varied.items() if not name.endswith(".name")}
+    return {**parts, "problem": fingerprint(parts["problem"]), "varied": varied}
+
+
+def _slot(store: Store, cell: Cell, parts: Mapping[str, Any]) -> Slot:
+    about = f"{cell.algorithm.name} {dict(cell.varied)}"
+    return sources().slot(store, KIND, about, canonical(parts), on=_RESTS_ON, beside=("dp-accounting",))
+
+
+def usual_pack(cells: Sequence[Cell], jobs: int) -> int:
+    """Cells of a pack: what fills a block at least, and beyond that some `_LANES` lanes of some seconds, but several
+    packs for each process, so that cells are finished, and kept, now and then."""
+    lanes = max((cell.common.lanes for cell in cells), default=1)
+    rounds = max((cell.common.rounds for cell in cells), default=1)
+    fill = -(-WIDEST // lanes)
+    return max(fill, min(_LANES // lanes, _ROUNDS // (lanes * rounds), math.ceil(len(cells) / (8 * jobs))))
+
+
+def worth(cells: Sequence[Cell]) -> bool:
+    """Whether there is enough to do for more than one process, each of which takes seconds to begin."""
+    return sum(cell.common.lanes * cell.common.rounds for cell in cells) > _SMALL
+
+
+def planned(config: Mapping[str, Any], what: str = "the configuration", sweep: bool = True) -> Design:
+    """The design of a configuration, with its statements checked against its algorithms."""
+    design = designed(config, what, sweep)
+    names = list(dict.fromkeys(cell.algorithm.name for cell in design.cells))
+    told = {
+        why
+        for cell in design.cells[:1]
+        for id_ in cell.common.statements
+        if (why := bounds.refusal(id_, names, cell.common.every)) is not None
+    }
+    if told:
+        raise InputError(f"{what}: {'; '.join(sorted(told))}")
+    return design
+
+
+def run(
+    design: Design,
+    *,
+    jobs: int = 1,
+    pack: int | None = None,
+    limit: float | None = None,
+    store: Store | None = None,
+    resume: bool = False,
+    over: Over | None = None,
+    progress: Progress | None = None,
+) -> Table:
+    """The table of a design, rows in the order of its cells.
+
+    pack: cells in a call of the kernels at most; limit: seconds that a cell may take; store: where finished cells are
+    kept; resume: whether they are taken from there; over: what runs the packs, `spread` for more than one of ``jobs``.
+    """
+    parts = [parts_of(cell) for cell in design.cells]
+    keys = [key(KIND, own) for own in parts]
+    slots = {} if store is None else {k: _slot(store, c, own) for k, c, own in zip(keys, design.cells, parts)}
+    rows = {k: text for k, slot in slots.items() if resume and _whole(text := slot.take())}
+    if rows and store is not None:
+        say(as_options(reused(store, sum(k in rows for k in keys), len(keys), "cells")))
+    left = [cell for cell, k in zip(design.cells, keys) if k not in rows]
+    of_cell = {id(cell): k for cell, k in zip(design.cells, keys)}
+    packs = packed(left, pack or usual_pack(left, jobs), limit)
+    tally = _Tally(packs, progress)
+
+    def done(piece: int, found: list[str]) -> None:
+        for cell, text in zip(packs[piece].cells, found, strict=True):
+            own = of_cell[id(cell)]
+            rows[own] = text
+            if store is not None and (json.loads(text)["status"] == "done" or not _passing(text)):
+                store.tell(slots[own].keep(text))
+        tally.done(piece)
+
+    try:
+        (over or (spread if several(jobs, len(packs)) else here))(packs, jobs, done=done, waiting=tally.waiting)
+    except BaseException:
+        kept = f", and kept: the same command goes on with the other {len(keys) - len(rows)}"
+        say(f"{len(rows)} of {len(keys)} cells are finished{'' if store is None else kept}")
+        raise
+    table = [{"cell": i, **json.loads(rows[k])} for i, k in enumerate(keys)]
+    every = design.cells[0].common.every if design.cells else 1
+    seeds = sorted({cell.common.seed for cell in design.cells})
+    metadata = {
+        "configuration": design.config,
+        "versions": versions(),
+        "axes": design.axes,
+        "every": every,
+        "seeds": seeds,
+    }
+    return Table(table, metadata)
+
+
+def _whole(text: Any) -> TypeGuard[str]:
+    """Whether a kept text is the row of a cell."""
+    try:
+        found = json.loads(text)
+    except (TypeError, ValueError):
+        return False
+    return isinstance(found, dict) and "status" in found
+
+
+def _passing(text: str) -> bool:
+    """Whether a failure might not come again: one that the clock or the machine decided."""
+    cause = json.loads(text)["cause"]
+    return not cause.startswith("diverged")
+
+
+class _Tally:
+    """Says how far the cells are, and how long the rest takes at the rate so far."""
+
+    def __init__(self, packs: Sequence[Pack], progress: Progress | None) -> None:
+        self.cost = [sum(c.common.lanes * c.common.rounds for c in pack.cells) for pack in packs]
+        self.cells = [len(pack.cells) for pack in packs]
+        self.progress = progress
+        self.ended = self.finished = 0
+        self.begun = time.monotonic()
+
+    def done(self, piece: int) -> None:
+        """A pack has ended."""
+        self.ended += self.cost[piece]
+        self.finished += self.cells[piece]
+        self.tell()
+
+    def waiting(self, left: Sequence[int]) -> None:
+        """Some packs have not."""
+        self.tell()
+
+    def tell(self) -> None:
+        """Say it."""
+        if self.progress is None or not self.cost:
+            return
+        share = self.ended / sum(self.cost)
+        seconds = (time.monotonic() - self.begun) * (1.0 - share) / share if share > 0.0 else math.inf
+        left = "" if seconds == math.inf else f", about {_time(seconds)} left"
+        self.progress(share, f"{self.finished} of {sum(self.cells)} cells{left}")
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+
+
+def single(design: Design, limit: float | None = None) -> Table:
+    """The table of a design with one cell, every round of which is kept. What fails before it ran is raised."""
+    (cell,) = design.cells
+    cell = replace(cell, common=cell.common.model_copy(update={"series": True}))
+    (text,) = Pack((cell,), limit).raising()
+    metadata = {"configuration": design.config, "versions": versions(), "every": cell.common.every}
+    metadata["seeds"] = [cell.common.seed]
+    return Table([{"cell": 0, **json.loads(text)}], metadata)

@@ -1,0 +1,160 @@
+"""Results: one row for each cell, as Parquet or CSV, with what they rest on."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dpfl_theory.console import write
+from dpfl_theory.errors import InputError
+
+__all__ = ["ENDINGS", "Table", "checked", "finite", "load"]
+
+ENDINGS = (".csv", ".parquet")
+META = "dpfl_theory"
+Row = Mapping[str, Any]
+_FIRST = ("cell", "status", "cause", "problem", "algorithm")
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows of a sweep, what they rest on (configuration, versions, seed), and how the command ends."""
+
+    rows: list[dict[str, Any]]
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def failed(self) -> list[dict[str, Any]]:
+        """The rows of cells that failed."""
+        return [row for row in self.rows if row["status"] != "done"]
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns; series are a table of their own."""
+        names = list(dict.fromkeys(name for row in self.rows for name in row if name != "series"))
+        return [n for n in _FIRST if n in names] + [n for n in names if n not in _FIRST]
+
+    def column(self, name: str) -> list[Any]:
+        """A column's values, None where a row has none."""
+        return [row.get(name) for row in self.rows]
+
+    def by_round(self) -> list[dict[str, Any]]:
+        """One row for each cell and observed round, where series were asked for."""
+        found: list[dict[str, Any]] = []
+        every = int(self.metadata.get("every", 1))
+        for row in self.rows:
+            series = row.get("series") or {}
+            length = max((len(s["mean"]) for s in series.values()), default=0)
+            for k in range(length):
+                line: dict[str, Any] = {"cell": row["cell"], "round": min(k * every, row["rounds"])}
+                for name, s in series.items():
+                    if k < len(s["mean"]):
+                        line |= {name: s["mean"][k], f"{name}_error": s["error"][k]}
+                found.append(line)
+        return found
+
+    def write(self, path: Path) -> list[Path]:
+        """Write the rows and, where there are any, the rounds (``NAME-rounds``), by the ending of the file's name."""
+        written = [_written(path, self.rows, self.columns, self.metadata)]
+        if lines := self.by_round():
+            names = list(dict.fromkeys(name for line in lines for name in line))
+            written.append(_written(path.with_stem(f"{path.stem}-rounds"), lines, names, self.metadata))
+        return written
+
+
+def checked(path: Path) -> Path:
+    """The path, if its ending says how results are written."""
+    if path.suffix not in ENDINGS:
+        raise InputError(f"results go to a file that ends in {' or '.join(ENDINGS)}, not {path.name!r}: rename it")
+    return path
+
+
+def _written(path: Path, rows: Sequence[Row], names: Sequence[str], metadata: Mapping[str, Any]) -> Path:
+    told = json.dumps(metadata, sort_keys=True, ensure_ascii=False)
+    if checked(path).suffix == ".csv":
+        text = io.StringIO()
+        text.write(f"# {META} {told}\n")
+        lines = csv.writer(text, lineterminator="\n")
+        lines.writerow(names)
+        lines.writerows([[_shown(row.get(name)) for name in names] for row in rows])
+        return write(path, text.getvalue())
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = {name: _typed([row.get(name) for row in rows]) for name in names}
+    table = pa.table(columns).replace_schema_metadata({META: told})
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer)
+    return write(path, buffer.getvalue())
+
+
+def _typed(values: list[Any]) -> list[Any]:
+    """Values of one type: numbers of both kinds become floats, kinds that do not go together text."""
+    kinds = {type(v) for v in values if v is not None}
+    if kinds == {int, float}:
+        return [None if v is None else float(v) for v in values]
+    return values if len(kinds) <= 1 and list not in kinds else [None if v is None else _shown(v) for v in values]
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return repr(value)
+    return json.dumps(value) if isinstance(value, (list, dict)) else value
+
+
+def load(path: Path) -> Table:
+    """The rows of a file that `Table.write` wrote. InputError for any other one."""
+    try:
+        if checked(path).suffix == ".csv":
+            return _of_csv(path)
+        import pyarrow.parquet as pq
+
+        table = pq.read_table(path)
+        known = (table.schema.metadata or {}).get(META.encode(), b"{}")
+        return Table(table.to_pylist(), json.loads(known))
+    except OSError as error:
+        raise InputError(f"cannot read {str(path)!r}: {error.strerror or error}; check the path") from None
+    except (ValueError, csv.Error) as error:
+        raise InputError(f"{str(path)!r} holds no results of a sweep: {error}") from None
+
+
+def _of_csv(path: Path) -> Table:
+    text = path.read_text(encoding="utf-8")
+    first, _, rest = text.partition("\n")
+    if not first.startswith(f"# {META} "):
+        raise ValueError("its first line says nothing of a sweep")
+    lines = list(csv.reader(io.StringIO(rest)))
+    names = lines[0] if lines else []
+    return Table([dict(_read(names, line)) for line in lines[1:]], json.loads(first.removeprefix(f"# {META} ")))
+
+
+def _read(names: Sequence[str], line: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    if len(names) != len(line):
+        raise ValueError(f"a row has {len(line)} values for {len(names)} columns")
+    for name, text in zip(names, line):
+        value: Any = text
+        if text == "" and name not in ("cause",):
+            value = None
+        elif text in ("true", "false"):
+            value = text == "true"
+        else:
+            for kind in (int, float):
+                try:
+                    value = kind(text)
+                    break
+                except ValueError:
+                    continue
+        yield name, value
+
+
+def finite(value: Any) -> bool:
+    """Whether a value is a finite number."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,0 +1,199 @@
+"""Cells that fail, runs that are killed, and what is kept of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpfl_theory.cli import main
+from dpfl_theory.errors import EnvironmentFault, InputError
+from dpfl_theory.store import Slot, Store
+from dpfl_theory.sweep import pack
+from dpfl_theory.sweep.design import designed
+from dpfl_theory.sweep.limited import OutOfTime, limited
+from dpfl_theory.sweep.run import run
+from dpfl_theory.sweep.table import load
+
+BASE: dict[str, Any] = {
+    "problem": {"name": "quadratic"},
+    "algorithm": {"name": "dp-fedavg", "sigma": 0.01},
+    "rounds": 5,
+    "lanes": 2,
+}
+
+
+class Kept(Store):
+    """A store that counts what is put into it twice."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.keys = list[str]()
+
+    def put(self, key: str, kind: str, text: str, about: str) -> None:
+        assert kind == "cell"
+        assert about
+        self.keys.append(key)
+        super().put(key, kind, text, about)
+
+    @property
+    def put_again(self) -> int:
+        return len(self.keys) - len(set(self.keys))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Kept]:
+    with Kept(tmp_path / "store.sqlite") as opened:
+        yield opened
+
+
+def by_seed(config: dict[str, Any], count: int = 6, **how: Any) -> list[dict[str, Any]]:
+    return run(designed({**config, "grid": {"seed": list(range(count))}}), **how).rows
+
+
+def test_a_cell_that_raises_is_a_row_and_the_others_are_there(capsys: pytest.CaptureFixture[str]) -> None:
+    undisturbed = run(designed({**BASE, "grid": {"problem.rank": [3, 2]}})).rows
+    rows = run(designed({**BASE, "grid": {"problem.rank": [3, 9, 2]}})).rows
+    assert [row["status"] for row in rows] == ["done", "failed", "done"]
+    assert rows[1]["cause"] == "rank 9 is larger than the dimension 5: choose at most 5"
+    assert [{**row, "cell": 0} for row in rows[::2]] == [{**row, "cell": 0} for row in undisturbed]
+    words = [
+        f"--set=problem.name=quadratic --set=algorithm.name=fedavg --set=rounds=3 --set=grid.problem.rank={r}".split()
+        for r in ("[3,9]", "[3,2]")
+    ]
+    assert [main(["sweep", *arguments]) for arguments in words] == [1, 0]
+    told = capsys.readouterr()
+    assert "cell 1 (fedavg on quadratic) failed: rank 9 is larger" in told.err
+    assert "1 of 2 cells are done" in told.out
+
+
+def test_a_cell_that_asks_for_too_much_is_a_row() -> None:
+    rows = run(designed({**BASE, "list": [{"lanes": 2}, {"lanes": 10**12}, {"lanes": 3}]})).rows
+    assert [row["status"] for row in rows] == ["done", "failed", "done"]
+    assert rows[1]["cause"].startswith("lanes is 1000000000000: the most of a cell is 1000000")
+    rows = run(designed({**BASE, "series": True, "list": [{"rounds": 10**9}, {"rounds": 3}]})).rows
+    assert [row["cause"].partition(":")[0] for row in rows] == ["series has 2000000000 numbers", ""]
+
+
+def _planted(monkeypatch: pytest.MonkeyPatch, of_seed: int, fault: Any) -> None:
+    """A cell with this seed does something else than run."""
+    rows = pack._rows
+
+    def faulty(cells: Any) -> Any:
+        if any(cell.common.seed == of_seed for cell in cells):
+            fault()
+        return rows(cells)
+
+    monkeypatch.setattr(pack, "_rows", faulty)
+
+
+@pytest.mark.parametrize(
+    ("fault", "cause"),
+    [
+        (lambda: 1 / 0, "ZeroDivisionError: division by zero"),
+        (lambda: time.sleep(60), "it took longer than 0.5 s and was ended"),
+        (lambda: os.kill(os.getpid(), signal.SIGKILL), "its process ended with code -9, perhaps for want of memory"),
+        (lambda: (_ for _ in ()).throw(MemoryError()), "MemoryError without a message in "),
+    ],
+)
+def test_one_cell_of_a_pack_fails_alone(monkeypatch: pytest.MonkeyPatch, fault: Any, cause: str) -> None:
+    undisturbed = by_seed(BASE)
+    _planted(monkeypatch, 4, fault)
+    rows = by_seed(BASE, limit=0.5)
+    assert rows[4]["status"] == "failed"
+    assert rows[4]["cause"].startswith(cause)
+    assert (rows[4]["seed"], rows[4]["algorithm"]) == (4, "dp-fedavg")
+    assert [row for row in rows if row["cell"] != 4] == [row for row in undisturbed if row["cell"] != 4]
+
+
+def test_nothing_that_the_clock_decided_is_kept(store: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        _planted(patched, 1, lambda: time.sleep(60))
+        rows = by_seed(BASE, 3, limit=0.3, store=store)
+    assert [row["status"] for row in rows] == ["done", "failed", "done"]
+    assert len(store.keys) == 2
+    again = by_seed(BASE, 3, store=store, resume=True)
+    assert [row["status"] for row in again] == ["done"] * 3
+    assert again == by_seed(BASE, 3)
+    assert store.put_again == 0
+
+
+def test_a_limit_hands_on_results_and_errors() -> None:
+    assert limited(lambda: [1, 2], 20.0) == [1, 2]
+    with pytest.raises(InputError, match="no such thing"):
+        limited(lambda: (_ for _ in ()).throw(InputError("no such thing")), 20.0)
+    with pytest.raises(OutOfTime):
+        limited(lambda: time.sleep(60), 0.1)
+    with pytest.raises(EnvironmentFault, match="ended with code 3"):
+        limited(lambda: os._exit(3), 20.0)
+
+
+def test_an_interrupted_sweep_keeps_its_cells_and_says_how_to_go_on(
+    store: Kept, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(work: Any, jobs: int, order: Any = None, *, done: Any, waiting: Any) -> Any:
+        for i in range(2):
+            done(i, work[i]())
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        by_seed(BASE, 6, pack=1, store=store, over=interrupted)
+    assert "2 of 6 cells are finished, and kept: the same command goes on with the other 4" in capsys.readouterr().err
+    assert by_seed(BASE, 6, store=store, resume=True) == by_seed(BASE, 6)
+    assert "2 of 6 cells come from the store" in capsys.readouterr().err
+    assert store.put_again == 0
+
+
+def test_without_resume_everything_is_run_again(store: Kept) -> None:
+    by_seed(BASE, 3, store=store)
+    by_seed(BASE, 3, store=store)
+    assert store.put_again == 3
+
+
+@pytest.mark.parametrize("change", [{"rounds": 6}, {"lanes": 3}, {"problem": {"name": "huber"}}])
+def test_a_cell_that_rests_on_something_else_is_run(store: Kept, change: dict[str, Any]) -> None:
+    by_seed(BASE, 2, store=store)
+    assert by_seed({**BASE, **change}, 2, store=store, resume=True) == by_seed({**BASE, **change}, 2)
+    assert len(set(store.keys)) == 4
+
+
+def test_kept_texts_that_are_no_rows_are_run_again(store: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = by_seed(BASE, 3, store=store)
+    monkeypatch.setattr(Slot, "take", lambda self: "[1, 2")
+    assert by_seed(BASE, 3, store=store, resume=True) == first
+
+
+def test_a_killed_sweep_goes_on_where_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--set=problem.name=quadratic", "--set=algorithm.name=dp-fedavg", "--set=algorithm.sigma=0.1"]
+    words += ["--set=rounds=4000", "--set=lanes=8", f"--set=grid.seed={list(range(9))}", "--pack=1", "--jobs=1"]
+    killed, whole, kept = tmp_path / "killed.csv", tmp_path / "whole.csv", tmp_path / "kept.sqlite"
+    command = [sys.executable, "-m", "dpfl_theory", "sweep", *words, "--output", str(killed), "--store", str(kept)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        end = time.monotonic() + 60
+        while time.monotonic() < end and not (kept.exists() and _count(kept) >= 2):
+            time.sleep(0.01)
+    finally:
+        process.kill()
+        process.wait()
+    finished = _count(kept)
+    assert 2 <= finished < 9
+    assert not killed.exists()
+    assert main(["sweep", *words, "--resume", "--output", str(killed), "--store", str(kept)]) == 0
+    assert f"{finished} of 9 cells come from the store" in capsys.readouterr().err
+    assert main(["sweep", *words, "--output", str(whole), "--store", "off"]) == 0
+    assert killed.read_text() == whole.read_text()
+    assert _count(kept) == 9
+    assert [row["seed"] for row in load(killed).rows] == list(range(9))
+
+
+def _count(path: Path) -> int:
+    with Store(path) as store:
+        return sum(1 for _ in store.entries("cell"))
