@@ -1,10 +1,10 @@
-# make validate | test | check | check-theorems | bench | clean: each makes its own environment first.
+# make validate | test | check | check-theorems | bench | soak | clean: each makes its own environment first.
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 REPORTS := reports
 
-.PHONY: validate test check check-theorems power bench-gpu bench constraints clean
+.PHONY: validate test check check-theorems power bench-gpu bench soak constraints clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml constraints.txt
@@ -57,6 +57,10 @@ power: $(READY)
 	$(BIN)/dpfl-theory check --format json --output build/check.json
 	$(BIN)/python -m dpfl_theory.checks.power build/check.json
 	$(BIN)/python -m dpfl_theory.checks.numbers build/check.json
+
+# Faults against running sweeps, in full counts; some ten minutes.
+soak: $(READY)
+	$(BIN)/python -m benchmarks.soak
 
 # Times the package beside batched NumPy and JAX, some half an hour on quiet cores; BENCH="--quick --only a,f" is faster.
 bench: $(READY)

@@ -1,4 +1,5 @@
-"""Work spread over processes: any pieces that can be sent, results as they come, and an end with the first failure."""
+"""Work spread over processes, here or on a cluster: any pieces that can be sent, results as they come, and an end with
+the first failure."""
 
 from __future__ import annotations
 
@@ -10,12 +11,13 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from typing import TypeVar
+from contextvars import ContextVar
+from typing import Any, TypeVar
 
 from dpfl_theory.errors import EnvironmentFault
 from dpfl_theory.kernels import threads
 
-__all__ = ["one_thread", "spread"]
+__all__ = ["on", "one_thread", "several", "spread"]
 
 T = TypeVar("T")
 
@@ -23,6 +25,8 @@ _POOLS = ("NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_N
 """What bounds the threads of a library, if it is set before that library is loaded."""
 
 _TELL_SECONDS = 1.0
+_CLUSTER: ContextVar[Any] = ContextVar("_CLUSTER", default=None)
+"""The client of the cluster that work goes to, where it goes to one."""
 
 
 @contextlib.contextmanager
@@ -38,6 +42,34 @@ def one_thread() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def on(scheduler: str | None) -> Iterator[int | None]:
+    """All that is spread inside goes to the Dask cluster whose scheduler has this address; to processes here for None.
+
+    Gives the number of the cluster's workers. Raises as `dpfl_theory.cluster.connected`.
+
+    >>> with on(None) as workers:
+    ...     print(workers, several(2, 1), several(2, 5))
+    None False True
+    """
+    if scheduler is None:
+        yield None
+        return
+    from dpfl_theory.cluster import connected, workers_of
+
+    with connected(scheduler) as client:
+        token = _CLUSTER.set(client)
+        try:
+            yield workers_of(client)
+        finally:
+            _CLUSTER.reset(token)
+
+
+def several(jobs: int, pieces: int) -> bool:
+    """Whether so many pieces are spread at all: over more than one of ``jobs`` processes, or on a cluster."""
+    return min(jobs, pieces) > 1 or (pieces > 0 and _CLUSTER.get() is not None)
+
+
 def _nothing(*_: object) -> None:
     """What is done where nobody listens."""
 
@@ -50,7 +82,9 @@ def spread(
     done: Callable[[int, T], None] = _nothing,
     waiting: Callable[[list[int]], None] = _nothing,
 ) -> list[T]:
-    """What each piece of work returns, in their order, from ``jobs`` processes that begin the pieces in ``order``.
+    """What each piece of work returns, in their order, from ``jobs`` processes that begin the pieces in ``order``, or
+    from the workers of the cluster that work is `on`, however many these are; of pieces that the order leaves out
+    nothing.
 
     done(i, result) is called here as soon as piece i has ended, waiting(pieces) about once a second with those that
     have not, in the order in which they are begun. The first failure, Ctrl-C, and what these two functions raise end
@@ -59,10 +93,14 @@ def spread(
     >>> spread([], 2)
     []
     """
+    if (client := _CLUSTER.get()) is not None:
+        from dpfl_theory import cluster
+
+        return cluster.spread(client, work, order, done, waiting)
     others = multiprocessing.active_children()
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _begin)
     try:
-        futures = {pool.submit(work[i]): i for i in order or range(len(work))}
+        futures = {pool.submit(work[i]): i for i in (range(len(work)) if order is None else order)}
         left = dict.fromkeys(futures)
         while left:
             waiting([futures[f] for f in left])
@@ -81,7 +119,7 @@ def spread(
             raise EnvironmentFault(told) from error
         raise
     found = {i: future.result() for future, i in futures.items()}
-    return [found[i] for i in range(len(work))]
+    return [found[i] for i in sorted(found)]
 
 
 def _begin() -> None:

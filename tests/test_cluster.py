@@ -1,0 +1,185 @@
+"""Work on a Dask cluster of four workers on this machine gives what one process gives, and outlives its workers."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpfl_theory import cluster
+from dpfl_theory.cli import main
+from dpfl_theory.errors import EnvironmentFault, InputError
+from dpfl_theory.processes import on, several, spread
+
+distributed = pytest.importorskip("distributed", reason="Dask is not installed (pip install 'dpfl-theory[cluster]')")
+
+WORKERS = 4
+Output = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(scope="module")
+def local() -> Iterator[Any]:
+    """Four workers with one thread each, on loopback."""
+    with distributed.LocalCluster(
+        n_workers=WORKERS, threads_per_worker=1, host="127.0.0.1", dashboard_address=":0", silence_logs=50
+    ) as made:
+        yield made
+
+
+def square(x: int) -> tuple[int, int]:
+    return x * x, os.getpid()
+
+
+def slow(x: int) -> int:
+    time.sleep(0.2)
+    return x
+
+
+def failing() -> int:
+    raise InputError("`x` is 7: give less")
+
+
+def deadly(place: Path) -> int:
+    """Kills its worker the first time."""
+    if not place.exists():
+        place.write_text("once")
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 1
+
+
+def test_results_come_in_the_order_of_the_work(local: Any) -> None:
+    told, left = list[int](), list[int]()
+    with on(local.scheduler_address) as workers:
+        assert workers == WORKERS
+        assert several(1, 1)
+        found = spread(
+            [partial(square, k) for k in range(40)],
+            1,
+            list(reversed(range(40))),
+            done=lambda i, result: told.append(i),
+            waiting=lambda pieces: left.append(len(pieces)),
+        )
+    assert [value for value, _ in found] == [k * k for k in range(40)]
+    assert sorted(told) == list(range(40))
+    assert left == sorted(left, reverse=True)
+    assert os.getpid() not in {pid for _, pid in found}
+    assert not several(1, 5), "afterwards work stays here"
+
+
+def test_the_first_failure_ends_it_with_its_own_sentence(local: Any) -> None:
+    with on(local.scheduler_address), pytest.raises(InputError, match="`x` is 7: give less"):
+        spread([failing, *(partial(slow, k) for k in range(20))], 1, None)
+
+
+def test_a_piece_that_loses_its_worker_is_begun_again(local: Any, tmp_path: Path) -> None:
+    told = list[int]()
+    work = [partial(deadly, tmp_path / "died"), *(partial(slow, k) for k in range(8))]
+    with on(local.scheduler_address):
+        assert spread(work, 1, done=lambda i, _: told.append(i)) == [1, *range(8)]
+    assert sorted(told) == list(range(9)), "each result exactly once"
+
+
+def test_killed_workers_cost_nothing_but_time(local: Any) -> None:
+    """Every half second some worker is killed, five times in all; Dask's nannies begin others."""
+    stop, killed = threading.Event(), list[int]()
+
+    def kill() -> None:
+        while not stop.wait(0.5) and len(killed) < 5:
+            workers = [nanny.pid for nanny in local.workers.values() if nanny.pid]
+            if workers:
+                killed.append(workers[len(killed) % len(workers)])
+                os.kill(killed[-1], signal.SIGKILL)
+
+    told = list[int]()
+    thread = threading.Thread(target=kill)
+    with on(local.scheduler_address):
+        thread.start()
+        try:
+            found = spread([partial(slow, k) for k in range(60)], 1, done=lambda i, _: told.append(i))
+        finally:
+            stop.set()
+            thread.join()
+    assert found == list(range(60))
+    assert sorted(told) == list(range(60))
+    assert len(killed) >= 3
+
+
+def _evidence(text: str) -> Any:
+    """Evidence without the times that it took."""
+    found = json.loads(text)
+    for one in found["evidence"]:
+        del one["seconds"]
+        one["notes"].pop("lane_seconds", None)
+    return list(found["evidence"])
+
+
+def test_checks_of_a_users_file_give_the_same_evidence(local: Any, tmp_path: Path) -> None:
+    own = str(Path(__file__).parent.parent / "examples" / "my_statements.py")
+    command = ["check", "--file", own, "--format", "json", "--output"]
+    here, there = tmp_path / "here.json", tmp_path / "there.json"
+    codes = {main([*command, str(here), "--jobs", "1"]), main([*command, str(there), "--scheduler",
+                                                              local.scheduler_address])}  # fmt: skip
+    assert codes == {0}
+    assert _evidence(here.read_text()) == _evidence(there.read_text())
+
+
+def test_other_versions_and_threads_are_refused(local: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(cluster, "_versions", lambda: {"numpy": "0.1"})
+        with on(local.scheduler_address), pytest.raises(EnvironmentFault, match=r"has numpy .* for 0\.1: install the"):
+            spread([partial(slow, 1)], 1)
+    with (
+        distributed.LocalCluster(
+            n_workers=1,
+            threads_per_worker=2,
+            host="127.0.0.1",
+            dashboard_address=":0",
+            processes=False,
+            protocol="tcp://",
+        ) as two,
+        on(two.scheduler_address),
+        pytest.raises(EnvironmentFault, match="has 2 threads: start workers with one each"),
+    ):
+        spread([partial(slow, 1)], 1)
+
+
+def test_where_there_is_no_scheduler_that_is_said(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "_SECONDS", 2.0)
+    for address, code, sentence in (
+        ("127.0.0.1", 2, "--scheduler is '127.0.0.1': write it as the scheduler tells it, tcp://HOST:PORT"),
+        ("inproc://x", 2, "--scheduler is 'inproc://x'"),
+        ("tcp://127.0.0.1:1", 5, "no Dask scheduler answers at tcp://127.0.0.1:1: start one"),
+    ):
+        assert main(["check", "hou2023.lemma1", "--scheduler", address]) == code
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert sentence in err
+        assert err.strip().count("\n") == 0
+
+
+def test_a_sweep_gives_the_same_file_with_the_same_cell_that_fails(local: Any, tmp_path: Path) -> None:
+    """Each cell has a process of its own on its worker, which could be ended."""
+    words = ["sweep", "--set", "problem.name=quadratic", "--set", "algorithm.name=dp-fedavg", "--set", "rounds=5"]
+    words += ["--set", "algorithm.sigma=0.01", "--set", "grid.problem.rank=[2,3,9]", "--set", "grid.seed=[1,2]"]
+    here, there = tmp_path / "here.csv", tmp_path / "there.csv"
+    assert main([*words, "--output", str(here), "--jobs", "1"]) == 1
+    more = ["--pack", "1", "--limit", "60", "--scheduler", local.scheduler_address]
+    assert main([*words, "--output", str(there), *more]) == 1
+    assert here.read_bytes() == there.read_bytes()
+    assert here.read_text().count("rank 9 is larger than the dimension") == 2
+
+
+def test_a_piece_that_always_kills_its_worker_is_given_up(local: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last test here: the nannies may not begin all of the workers again that it takes."""
+    monkeypatch.setattr(cluster, "LIVES", 1)
+    work = [partial(os._exit, 9), partial(slow, 1)]
+    with on(local.scheduler_address), pytest.raises(EnvironmentFault, match="piece 1 of 2 has lost 1 workers"):
+        spread(work, 1)
