@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from dpfl_theory.checks.evidence import Evidence
     from dpfl_theory.checks.runner import check
     from dpfl_theory.recommend import recommend
+    from dpfl_theory.sweep import sweep
 
-__all__ = ["Evidence", "algorithms", "check", "problems", "recommend", "simulate", "statements"]
+__all__ = ["Evidence", "algorithms", "check", "problems", "recommend", "simulate", "statements", "sweep"]
 __version__ = "0.1.0"
 
 _LAZY = {
@@ -43,6 +44,7 @@ _LAZY = {
     "recommend": "",  # a package that can be called
     "simulate": "dpfl_theory.algorithms.simulate",
     "statements": "",
+    "sweep": "",  # a package that can be called
 }
 
 

@@ -18,6 +18,9 @@ settings.register_profile("derandomised", derandomize=True, deadline=None, datab
 settings.register_profile("explore", deadline=None, max_examples=500)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "derandomised"))
 
+# Tests compute; those of the store name one of their own.
+os.environ["DPFL_THEORY_STORE"] = "off"
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(

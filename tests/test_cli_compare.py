@@ -217,6 +217,15 @@ def test_constants_that_contradict_one_another_are_told(more: list[str], said: s
     assert said in capsys.readouterr().err
 
 
+def test_what_is_wrong_with_every_kind_of_input_is_told_together(capsys: Output) -> None:
+    given = "--clients 50 --cohort 80 --dim 10 --smoothness 1 --strong-convexity 3 --distance 3"
+    assert main(f"recommend {given} --epsilon 3 --delta 2 --features 3 --unit record".split()) == 2
+    _, err = capsys.readouterr()
+    assert err.count("\n") == 1
+    for told in ("--features is for", "--delta is 2.0", "mu <= L is needed", "--unit is 'record'", "--cohort is 80"):
+        assert told in err
+
+
 def test_contradictions_are_told_together(capsys: Output) -> None:
     constants = ["--clients", "1", "--dim", "3", "--smoothness", "1", "--distance", "3", "--heterogeneity", "1"]
     budget = ["--epsilon", "0", "--delta", "1e-5"]

@@ -28,6 +28,8 @@ CONTRACT = {
     "dp-fedavg-two-sided": "clients cohort dim smoothness lipschitz gap dissimilarity gradient-variance local-steps "
     "rounds epsilon delta",
     "dp-norm-ec": "clients dim smoothness smoothness-max gap residual alpha epsilon delta",
+    "dp-fedavg-record": "users records user-rate record-rate dim smoothness distance clip gradient-variance "
+    "dissimilarity dissimilarity-factor local-steps rounds epsilon delta",
     "dp-scaffold": "users records user-rate record-rate dim smoothness strong-convexity distance clip "
     "gradient-variance local-steps rounds epsilon delta",
 }

@@ -64,7 +64,7 @@ def test_the_recommendation_is_what_is_shown(capsys: pytest.CaptureFixture[str])
 
 def test_the_tour_on_the_command_line_names_what_exists() -> None:
     commands = re.findall(r"^\$ dpfl-theory (.*?)(?: +#.*)?$", README, re.MULTILINE)
-    assert len(commands) == 26
+    assert len(commands) == 36
     used = {word for command in commands for word in command.split()}
     assert {
         "list",
@@ -77,11 +77,14 @@ def test_the_tour_on_the_command_line_names_what_exists() -> None:
         "doctor",
         "privacy",
         "recommend",
+        "simulate",
+        "sweep",
+        "store",
     } <= used
     assert {word for word in used if word.startswith("das2022.")} <= {s.id for s in statements.all_statements()}
     assert {word for word in used if word.startswith("das2022_")} <= set(available(ROOT / "validations"))
     for word in used:
-        if word.endswith(".py"):
+        if word.endswith((".py", ".toml")):
             assert (ROOT / word).is_file()
 
 

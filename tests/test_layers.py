@@ -11,7 +11,7 @@ ROOT = Path(dpfl_theory.__file__).parent
 LAYERS = (
     ("errors", "lazy"),
     ("kernels", "console", "methods"),
-    ("processes", "usual"),
+    ("processes", "cluster", "usual", "store"),
     ("problems",),
     ("algorithms",),
     ("privacy", "warm"),
@@ -19,7 +19,7 @@ LAYERS = (
     ("statements",),
     ("checks",),
     ("validation", "report", "recommend"),
-    ("reproduce",),
+    ("reproduce", "sweep"),
     ("cli",),
     ("__init__", "__main__"),
 )

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dpfl_theory.errors import InputError
 
-__all__ = ["Device", "Folder", "Format", "Jobs", "Output", "Seed", "number", "parse_jobs", "table"]
+if TYPE_CHECKING:
+    from dpfl_theory.store import Store
+
+__all__ = [
+    "Device",
+    "Folder",
+    "Format",
+    "Fresh",
+    "Jobs",
+    "Kept",
+    "Output",
+    "Scheduler",
+    "Seed",
+    "number",
+    "opened",
+    "parse_jobs",
+    "table",
+]
 
 Device = Annotated[str, typer.Option(metavar="auto|cpu|cuda", help="Where the kernels run.")]
 Folder = Annotated[
@@ -21,7 +39,26 @@ Jobs = Annotated[
     str | None, typer.Option(metavar="N", help="Processes; by default one a core if the work is worth it.")
 ]
 Output = Annotated[str, typer.Option(metavar="DIR", help="Folder for evidence, figures and the page.")]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(metavar="tcp://HOST:PORT", help="Do the work on the workers of this Dask cluster, not here."),
+]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Compute everything again, and store it.")]
+Kept = Annotated[
+    str | None,
+    typer.Option(
+        "--store", metavar="PATH|off", help="The evidence store; DPFL_THEORY_STORE, or .dpfl-theory/evidence.sqlite."
+    ),
+]
 Seed = Annotated[str, typer.Option(metavar="N", help="Seed of all randomness.")]
+
+
+def opened(store: str | None) -> contextlib.AbstractContextManager[Store | None]:
+    """The store that a command uses, open; None for none."""
+    from dpfl_theory.store import Store, place
+
+    path = place(store)
+    return contextlib.nullcontext() if path is None else Store(path)
 
 
 def parse_jobs(text: str | None) -> int | None:

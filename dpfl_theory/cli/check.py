@@ -10,10 +10,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dpfl_theory import methods, statements
-from dpfl_theory.cli._options import Device, Jobs, Seed, number, parse_jobs, table
-from dpfl_theory.console import Progress, choice, emit, parse_alpha, parse_budget, parse_seed, say, writable, write
+from dpfl_theory.cli._options import Device, Fresh, Jobs, Kept, Scheduler, Seed, number, opened, parse_jobs, table
+from dpfl_theory.console import (
+    Progress,
+    as_options,
+    choice,
+    emit,
+    parse_alpha,
+    parse_budget,
+    parse_seed,
+    say,
+    writable,
+    write,
+)
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.kernels import DEVICES, select
+from dpfl_theory.processes import on
 from dpfl_theory.statements.model import Check, Statement
 
 if TYPE_CHECKING:
@@ -47,18 +59,22 @@ def check(
         bool, typer.Option("--sensitivity", help="Also say which change of each formula its checks would notice.")
     ] = False,
     jobs: Jobs = None,
+    scheduler: Scheduler = None,
     budget: Annotated[
         str | None, typer.Option(metavar="60s", help="Cap on the time; what it cuts is inconclusive.")
     ] = None,
     alpha: Annotated[str, typer.Option(metavar="A", help="False-alarm probability of the whole run.")] = "1e-6",
     seed: Seed = "0",
     device: Device = "auto",
+    store: Kept = None,
+    fresh: Fresh = False,
     format_: Annotated[str, typer.Option("--format", metavar="text|json|junit", help="What is written.")] = "text",
     output: Annotated[str | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.")] = None,
 ) -> int:
     """Check statements and compare their verdicts with what the catalogue records."""
     from dpfl_theory.checks.evidence import exit_code, in_short
     from dpfl_theory.checks.runner import run_plan, suitable_jobs
+    from dpfl_theory.store import reused
 
     render = FORMATS[choice("format", format_, tuple(FORMATS))]
     seconds, share, number_, processes = parse_budget(budget), parse_alpha(alpha), parse_seed(seed), parse_jobs(jobs)
@@ -78,7 +94,7 @@ def check(
         raise InputError("none of these checks belongs to the smoke set: leave --smoke out")
     elif not pairs:
         raise InputError(f"no check of these statements uses the method {', '.join(method or ())}: leave --method out")
-    with Progress("check") as progress:
+    with on(scheduler), opened(store) as kept, Progress("check") as progress:
         report = run_plan(
             pairs,
             alpha=share,
@@ -88,7 +104,11 @@ def check(
             progress=lambda done, total, label, part: progress((done + part) / max(1, total), label),
             jobs=suitable_jobs(pairs) if processes is None else processes,
             file=None if file is None else Path(file),
+            store=kept,
+            fresh=fresh,
         )
+    if kept is not None and report.reused:
+        say(as_options(reused(kept, report.reused, len(pairs), "checks")))
     if sensitivity:
         report = _with_power(report, chosen, processes)
     document = report.to_json()

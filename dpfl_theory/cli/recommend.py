@@ -5,16 +5,20 @@ from __future__ import annotations
 import contextlib
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpfl_theory.cli._options import Format, Jobs, parse_jobs
+from dpfl_theory.cli._options import Format, Fresh, Jobs, Kept, Scheduler, opened, parse_jobs
 from dpfl_theory.cli._recommend import as_text, number, parsed, with_inputs
 from dpfl_theory.console import Progress, as_options, choice, emit, say, writable, write
 from dpfl_theory.errors import InputError
+from dpfl_theory.processes import on
 from dpfl_theory.recommend import BEST, get, rules, settings
 from dpfl_theory.recommend import recommend as recommended
+
+if TYPE_CHECKING:
+    from dpfl_theory.checks.reuse import Reuse
 
 app = typer.Typer()
 KNOWN = settings()
@@ -57,6 +61,7 @@ def recommend(
         ),
     ] = None,
     jobs: Jobs = None,
+    scheduler: Scheduler = None,
     rule: Annotated[
         str,
         typer.Option(
@@ -71,6 +76,8 @@ def recommend(
         bool,
         typer.Option("--confirm", help="Run the neighbourhood too: is the bound least where the runs are best?"),
     ] = False,
+    store: Kept = None,
+    fresh: Fresh = False,
     format_: Format = "text",
     output: Annotated[str | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.")] = None,
     **given: str | None,
@@ -92,6 +99,7 @@ def recommend(
       dpfl-theory recommend --algorithm dp-scaffnew --rule bound-optimal --data breast-cancer --ridge 0.1 \\
         --clip 0.01 --epsilon 8 --delta 1e-5 --confirm
     """
+    from dpfl_theory.checks.reuse import Reuse
     from dpfl_theory.cli import _compare, _confirm
     from dpfl_theory.cli._answer import busy
 
@@ -110,15 +118,21 @@ def recommend(
     }
     words: dict[str, Any] = {"partition": partition, "label_column": label_column, "client_column": client_column}
     drawn = _compare.kind_of(picture)
-    runs: dict[str, Any] = {"seed": 0 if seed is None else int(number("--seed", seed, "count")), "confirm": confirm}
+    reuse = Reuse(fresh=fresh)
+    runs: dict[str, Any] = {
+        "reuse": reuse,
+        "seed": 0 if seed is None else int(number("--seed", seed, "count")),
+        "confirm": confirm,
+    }
     if rule == BEST:
         from dpfl_theory.kernels.threads import usable_cores
 
         how: dict[str, Any] = {**runs, "unit": unit, "jobs": parse_jobs(jobs) or usable_cores()}
-        with Progress("recommend") as progress:
+        with on(scheduler), opened(store) as reuse.store, Progress("recommend") as progress:
             document = recommended(
                 algorithm, data=data, **shape, **words, **how, **_compare.numbers(given), progress=progress
             )
+        _say_reused(reuse)
         if picture is not None:
             _compare.draw(document, picture, drawn)
             if confirm:
@@ -137,11 +151,23 @@ def recommend(
         "running the neighbourhood": confirm,
     }
     doing = ", then ".join(what for what, needed in slow.items() if needed)
-    with busy("recommend", doing) if doing else contextlib.nullcontext():
+    with (
+        on(scheduler),
+        opened(store if confirm else "off") as reuse.store,
+        busy("recommend", doing) if doing else contextlib.nullcontext(),
+    ):
         document = recommended(algorithm, rule, data=data, unit=unit, **runs, **words, **shape, **inputs)
+    _say_reused(reuse)
     if picture is not None:
         _confirm.draw(document, picture, drawn)
     _give(document, form, as_text, target, f"{algorithm}, rule {rule}")
+
+
+def _say_reused(reuse: Reuse) -> None:
+    from dpfl_theory.store import reused
+
+    if reuse.store is not None and reuse.taken:
+        say(as_options(reused(reuse.store, reuse.taken, reuse.asked, "results of runs")))
 
 
 def _give(document: dict[str, Any], form: str, as_lines: Any, target: Path | None, said: str) -> None:

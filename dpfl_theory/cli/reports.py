@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from dpfl_theory.cli._options import Device, Folder, Jobs, Output, Seed, parse_jobs
+from dpfl_theory.cli._options import Device, Folder, Fresh, Jobs, Kept, Output, Scheduler, Seed, opened, parse_jobs
 from dpfl_theory.console import choice, emit, parse_alpha, parse_seed, say, writable
 from dpfl_theory.kernels import DEVICES
+from dpfl_theory.processes import on
 
 app = typer.Typer()
 
@@ -28,14 +29,27 @@ def validate(
     data: Annotated[str | None, typer.Option(metavar="FILE", help="Your data, for a script that takes a file.")] = None,
     folder: Folder = None,
     jobs: Jobs = None,
+    scheduler: Scheduler = None,
+    store: Kept = None,
+    fresh: Fresh = False,
 ) -> int:
     """Redo figures and tables of the papers: evidence as JSON, figures as PNG and SVG."""
     from dpfl_theory import validation
 
     processes, place = parse_jobs(jobs), validation.place_of(folder)
-    return validation.validate(
-        names or [], full=full, output=output, seed=seed, device=device, data=data, place=place, jobs=processes
-    )
+    with on(scheduler), opened(store) as kept:
+        return validation.validate(
+            names or [],
+            full=full,
+            output=output,
+            seed=seed,
+            device=device,
+            data=data,
+            place=place,
+            jobs=processes,
+            store=kept,
+            fresh=fresh,
+        )
 
 
 @app.command()
@@ -47,30 +61,37 @@ def reproduce(
     device: Device = "auto",
     folder: Folder = None,
     jobs: Jobs = None,
+    scheduler: Scheduler = None,
+    store: Kept = None,
+    fresh: Fresh = False,
 ) -> int:
     """Run every check of the catalogue and every validation, spread over the cores. The report is there after two
     minutes and is renewed as results come; what has ended is kept when you interrupt."""
     from dpfl_theory import statements, validation
     from dpfl_theory.checks.runner import plan
     from dpfl_theory.reproduce import reproduce as run
-    from dpfl_theory.validation.batch import default_jobs
+    from dpfl_theory.validation.batch import Run, default_jobs
 
     context = validation.Context("full" if full else "quick", parse_seed(seed), choice("device", device, DEVICES))
     share, target = parse_alpha(alpha), writable(Path(output), folder=True)
     processes = parse_jobs(jobs) or default_jobs(device)
     place = validation.place_of(folder)
     scripts = [validation.load(path, place) for path in validation.available(place).values()]
-    return run(plan(statements.all_statements()), scripts, context, target, alpha=share, jobs=processes)
+    pairs = plan(statements.all_statements())
+    with on(scheduler) as workers, opened(store) as kept:
+        return run(pairs, scripts, Run(context, target, kept, fresh), alpha=share, jobs=workers or processes)
 
 
 @app.command()
-def report(output: Output = "reports", folder: Folder = None) -> None:
+def report(output: Output = "reports", folder: Folder = None, store: Kept = None, fresh: Fresh = False) -> None:
     """Rebuild figures and the HTML pages (index.html, errata/PAPER.html) from the JSON files in the subfolder evidence,
     and from them alone."""
     from dpfl_theory import validation
     from dpfl_theory.report.build import build
 
-    page = build(writable(Path(output), folder=True), say, scripts=validation.place_of(folder))
+    target, scripts = writable(Path(output), folder=True), validation.place_of(folder)
+    with opened(store) as kept:
+        page = build(target, say, scripts=scripts, store=kept, fresh=fresh)
     emit(str(page))
 
 

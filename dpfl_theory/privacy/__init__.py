@@ -1,6 +1,6 @@
 """Privacy accounting, calibration, the papers' own formulas, and audits of running code."""
 
-from dpfl_theory.privacy.accounting import Account, account, calibrate, largest_rounds
+from dpfl_theory.privacy.accounting import Account, account, calibrate, epsilon_spent, largest_rounds
 from dpfl_theory.privacy.constants import Constant, constant
 from dpfl_theory.privacy.mechanisms import Mechanism, get
 from dpfl_theory.privacy.pld import Limits
@@ -13,6 +13,7 @@ __all__ = [
     "account",
     "calibrate",
     "constant",
+    "epsilon_spent",
     "get",
     "largest_rounds",
 ]

@@ -10,11 +10,12 @@ from typing import Any
 from scipy.optimize import brentq
 
 from dpfl_theory.errors import InputError
+from dpfl_theory.privacy.events import Event
 from dpfl_theory.privacy.mechanisms import Mechanism
 from dpfl_theory.privacy.pld import Limits, delta_limits, epsilon_high, epsilon_limits, epsilon_low
 from dpfl_theory.privacy.rdp import Moments, moments_bound
 
-__all__ = ["Account", "account", "calibrate", "largest_rounds", "lowest_delta", "lowest_epsilon"]
+__all__ = ["Account", "account", "calibrate", "epsilon_spent", "largest_rounds", "lowest_delta", "lowest_epsilon"]
 
 PRECISION = 1e-5
 """Relative precision of a calibrated noise multiplier; the value returned is always certified."""
@@ -71,14 +72,9 @@ def account(mechanism: Mechanism, *, delta: float | None = None, epsilon: float 
     """
     if (delta is None) == (epsilon is None):
         raise InputError("give either `delta` or `epsilon`, and the other is computed")
-    event = mechanism.event()
-    bounded = mechanism.attacks() != ((event, 0.0),)
     moments, warnings = None, []
     if delta is not None:
-        checked_delta(delta)
-        found = epsilon_limits(event, delta)
-        if bounded:
-            found = _with_low(found, lowest_epsilon(mechanism, delta))
+        found = epsilon_spent(mechanism, delta)
         moments = moments_bound(mechanism, delta)
         if moments is not None and moments.warning:
             warnings.append(moments.warning)
@@ -87,10 +83,25 @@ def account(mechanism: Mechanism, *, delta: float | None = None, epsilon: float 
         return Account(mechanism, found, Limits(delta, delta, delta), moments, tuple(warnings))
     assert epsilon is not None
     checked_epsilon(epsilon, zero=True)
+    event = mechanism.event()
     found = delta_limits(event, epsilon)
-    if bounded:
+    if _bounded(mechanism, event):
         found = _with_low(found, lowest_delta(mechanism, epsilon))
     return Account(mechanism, Limits(epsilon, epsilon, epsilon), found, None, ())
+
+
+def epsilon_spent(mechanism: Mechanism, delta: float) -> Limits:
+    """The epsilon of `account` alone, without the moments bound, which takes up to a second.
+
+    >>> from dpfl_theory.privacy.mechanisms import get
+    >>> run = get("dp-fedavg")(clients=100, noise_multiplier=10.0, rounds=100)
+    >>> epsilon_spent(run, 1e-5) == account(run, delta=1e-5).epsilon
+    True
+    """
+    checked_delta(delta)
+    event = mechanism.event()
+    found = epsilon_limits(event, delta)
+    return _with_low(found, lowest_epsilon(mechanism, delta)) if _bounded(mechanism, event) else found
 
 
 def calibrate(mechanism: Mechanism, *, epsilon: float, delta: float, limit: str = "high", start: float = 1.0) -> float:
@@ -206,6 +217,11 @@ def checked_epsilon(epsilon: float, zero: bool = False) -> None:
     """Raise InputError unless epsilon is a positive number of at most 500 (or 0 where allowed)."""
     if not (0 < epsilon <= 500 or (zero and epsilon == 0)):
         raise InputError(f"`epsilon` is {epsilon}: give a positive number of at most 500")
+
+
+def _bounded(mechanism: Mechanism, event: Event) -> bool:
+    """Whether the event is no more than an upper bound of what attacks show."""
+    return mechanism.attacks() != ((event, 0.0),)
 
 
 def _with_low(found: Limits, low: float) -> Limits:

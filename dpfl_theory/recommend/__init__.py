@@ -18,6 +18,7 @@ from dpfl_theory.recommend.by_rule import by_rule
 from dpfl_theory.recommend.rules import rules
 
 if TYPE_CHECKING:
+    from dpfl_theory.checks.reuse import Reuse
     from dpfl_theory.recommend.search import Plan
 
 __all__ = ["BEST", "Document", "Setting", "get", "named", "recommend", "rules", "settings"]
@@ -43,6 +44,7 @@ def recommend(
     plan: Plan | None = None,
     progress: Callable[[float, str], None] | None = None,
     confirm: bool = False,
+    reuse: Reuse | None = None,
     **inputs: Any,
 ) -> Document:
     r"""Recommended hyper-parameters: what runs find best within a privacy budget, or what a rule says.
@@ -67,6 +69,7 @@ def recommend(
         label_column, client_column: the file's columns of labels and clients, where they are not called so.
         unit, seed, jobs, plan, progress: of the rule "best": what is protected (``client``, ``record``, ``all``), the
             runs' seed, processes, how much is run, and what is called with the share that is done.
+        reuse: a store (`dpfl_theory.checks.reuse.Reuse`) of what runs found before.
         confirm: whether runs over the neighbourhood of what is recommended say if the bound is least where they are
             best; of a rule's recommendation on the data, or on a problem with the given constants.
         inputs: by the rule "best" those of `recommend.best`: epsilon, delta, rounds, cohort, clients, or constants. By
@@ -118,11 +121,9 @@ def recommend(
         from dpfl_theory.recommend.best import best
         from dpfl_theory.recommend.data import Source
 
-        if wrong:
-            raise InputError("; and ".join(wrong))
         on = None if data is None else Source(data, **source)
         how: Document = {"seed": seed, "jobs": jobs, "plan": plan, "progress": progress}
-        return best(algorithm, inputs, on, unit=unit or "all", confirm=confirm, **how)
+        return best(algorithm, inputs, on, unit=unit or "all", confirm=confirm, wrong=wrong, reuse=reuse, **how)
     if algorithm is None:
         raise InputError(f"`rule` is {rule!r}, which is one algorithm's: name an `algorithm`, or take `rule=best`")
     if unit is not None:
@@ -134,7 +135,7 @@ def recommend(
 
         clients = found["inputs"].get("users", found["inputs"].get("clients"))
         problem = stands_for(algorithm, found["inputs"]) if data is None else Source(data, **source).problem(clients)
-        found["confirmed"] = [of_rule(found, problem, seed=seed)]
+        found["confirmed"] = [of_rule(found, problem, seed=seed, reuse=reuse)]
     return found
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
+from dpfl_theory.checks.reuse import Reuse
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.recommend.base import Document
 from dpfl_theory.recommend.compare import SURE
@@ -37,7 +39,7 @@ def beats_start(problem: Problem, name: str, budget: Budget, seed: int, plan: Pl
     found = search(
         tuned()[name](problem, budget), seed, plan or (_PLAN if usual(problem) == Plan() else usual(problem))
     )
-    return math.isfinite(found.mean) and found.mean + SURE * found.error < _SHARE * gap_at_start(problem)
+    return bool(math.isfinite(found.mean) and found.mean + SURE * found.error < _SHARE * gap_at_start(problem))
 
 
 def _least(enough: Callable[[int], bool], most: int) -> int | None:
@@ -68,7 +70,13 @@ def _rounded_up(value: float) -> float:
 
 
 def changes(
-    source: Source | Constants, clients: int | None, budget: Budget, name: str, seed: int = 0, plan: Plan | None = None
+    source: Source | Constants,
+    clients: int | None,
+    budget: Budget,
+    name: str,
+    seed: int = 0,
+    plan: Plan | None = None,
+    reuse: Reuse | None = None,
 ) -> Document:
     """The smallest changes, each alone, with which an algorithm ends below the start.
 
@@ -77,6 +85,7 @@ def changes(
             do not say.
         budget: at which nothing beats the start.
         name: the algorithm, the best one at that budget.
+        reuse: a store of what was found before.
 
     Returns:
         ``epsilon``: the asked one times the least power of 2^(1/4), rounded up; ``clients``: the least multiple of the
@@ -88,15 +97,20 @@ def changes(
     (True, True)
     """
     problem = source.problem(clients)
+    known = reuse or Reuse()
+
+    def beats(problem: Problem, budget: Budget) -> bool:
+        found: bool = known.one(partial(beats_start, problem, name, budget, seed, plan), f"{name} beats the start")
+        return found
 
     def with_epsilon(k: int) -> bool:
-        return beats_start(problem, name, replace(budget, epsilon=budget.epsilon * 2 ** (k / 4)), seed, plan)
+        return beats(problem, replace(budget, epsilon=budget.epsilon * 2 ** (k / 4)))
 
     def with_clients(k: int) -> bool:
-        return beats_start(source.problem(clients, copies=k), name, budget, seed, plan)
+        return beats(source.problem(clients, copies=k), budget)
 
     def with_features(k: int) -> bool:
-        return beats_start(source.narrowed(max(1, features // k)).problem(clients), name, budget, seed, plan)
+        return beats(source.narrowed(max(1, features // k)).problem(clients), budget)
 
     features = source.width
     copies = min(_MOST, _RECORDS // source.records)

@@ -196,6 +196,14 @@ class Setting(ABC):
         """The same with this constant of the noise."""
         return self if constant is None else replace(self, constant=constant)
 
+    def paper_over_own(self, found: Document) -> float:
+        """The paper's noise over a recommendation's at the same constant."""
+        return 1.0
+
+    def paper_constant_of(self, found: Document) -> float | None:
+        """The constant with which the paper's noise is a recommendation's."""
+        return None if self.constant is None else self.constant / self.paper_over_own(found) ** self.power
+
     def noise_by_server(self) -> bool:
         """Whether the certified noise is on the average, and not on the clients' messages."""
         return False

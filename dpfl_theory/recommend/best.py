@@ -5,9 +5,10 @@ The runs are of the data's problem, or of one that has the constants which stand
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from dpfl_theory.checks.reuse import Reuse
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.linear_model import LinearModel
@@ -52,6 +53,8 @@ def best(
     plan: Plan | None = None,
     progress: Callable[[float, str], None] | None = None,
     confirm: bool = False,
+    wrong: Sequence[str] = (),
+    reuse: Reuse | None = None,
 ) -> Document:
     """What runs find best within a budget: `dpfl_theory.recommend.compare`, with what the data or constants are.
 
@@ -61,7 +64,8 @@ def best(
             relation, view and sampling (`dpfl_theory.recommend.tuned.Budget`); without data the constants of
             `Constants`, with them the number of clients, where the data do not name them.
         source: the data.
-        unit, seed, jobs, plan, progress: as in `compare`.
+        unit, seed, jobs, plan, progress, reuse: as in `compare`.
+        wrong: what is wrong with other inputs, to be told together with what is wrong with these.
         confirm: whether ``confirmed`` says if bounds are least where runs are best (`confirm.of_comparison`).
 
     Returns:
@@ -82,8 +86,8 @@ def best(
         raise unknown_name("algorithm", algorithm, tuned())
     if confirm and algorithm is not None and algorithm not in RULED:
         raise InputError(f"there is no bound of {algorithm} to confirm: leave `confirm` out")
-    if wrong := [*_missing(given, source, algorithm), *_wrong(given, source, algorithm)]:
-        raise InputError("; and ".join(wrong))
+    if faults := [*wrong, *_missing(given, source, algorithm), *_wrong(given, source, algorithm, unit)]:
+        raise InputError("; and ".join(faults))
     clients = None if "clients" not in given else int(given["clients"])
     on: Source | Constants = source or _constants(given)
     if isinstance(on, Source) and not on.own_clients and clients is None:
@@ -92,8 +96,6 @@ def best(
             "the records with `clients` (and `partition`: iid, shards or similarity)"
         )
     if not isinstance(on, Source):  # the problem's records would stand for nobody's
-        if unit == "record":
-            raise InputError("`unit` is 'record', and constants have no records: give `data`, or leave `unit` out")
         unit = "client"
     problem = on.problem(clients)
     n = problem.n
@@ -102,15 +104,16 @@ def best(
     asked = {name: given[name] for name in ("cohort", *WORDS) if name in given}
     budget = Budget(given["epsilon"], given["delta"], int(given.get("rounds", ROUNDS)), **asked)
     only = () if algorithm is None else (algorithm,)
-    found = compare(problem, budget, algorithms=only, unit=unit, seed=seed, plan=plan, jobs=jobs, progress=progress)
+    how: Document = {"seed": seed, "jobs": jobs, "progress": progress, "reuse": reuse}
+    found = compare(problem, budget, algorithms=only, unit=unit, plan=plan, **how)
     helps = {}
     for protects, name in found["recommended_by_unit"].items():
         if name is None:
             least = next(row["name"] for row in found["algorithms"] if row["protects"] == protects)
-            helps[protects] = changes(on, clients, budget, least, seed)
+            helps[protects] = changes(on, clients, budget, least, seed, reuse=reuse)
     more: Document = {}
     if confirm:
-        more["confirmed"] = of_comparison(found["algorithms"], problem, budget, seed=seed, jobs=jobs, progress=progress)
+        more["confirmed"] = of_comparison(found["algorithms"], problem, budget, **how)
     return {
         "data": _report(on, problem),
         **found,
@@ -154,7 +157,7 @@ def _missing(given: Mapping[str, Any], source: Source | None, algorithm: str | N
     yield f"{_runs(algorithm)} on data: give {wanted} (or constants: {constants}), or {_by_rule(algorithm)}"
 
 
-def _wrong(given: Mapping[str, Any], source: Source | None, algorithm: str | None) -> Iterator[str]:
+def _wrong(given: Mapping[str, Any], source: Source | None, algorithm: str | None, unit: str) -> Iterator[str]:
     """A sentence for what does not belong, and one for each value that is out of range."""
     constants = _CONSTANTS | _MORE_CONSTANTS
     known = _BUDGET | _MAY | (constants if source is None else {})
@@ -174,3 +177,8 @@ def _wrong(given: Mapping[str, Any], source: Source | None, algorithm: str | Non
     there = [name for name in constants if name in given]
     if source is None and {*_CONSTANTS} <= {*there} and all(fits(given[name], constants[name]) for name in there):
         yield from _constants(given).contradictions(int(given["clients"]))
+    if source is None and unit == "record":
+        yield "`unit` is 'record', and constants have no records: give `data`, or leave `unit` out"
+    size, clients = given.get("cohort"), given.get("clients")
+    if fits(size, "positive") and fits(clients, "count") and float(size or 0) > float(clients or 0):
+        yield f"`cohort` is {size:g}: there are {clients:g} clients; give at most that"

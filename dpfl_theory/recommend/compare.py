@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from dpfl_theory.checks.reuse import Reuse
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.problems.base import Array, Problem
 from dpfl_theory.problems.linear_model import LinearModel
-from dpfl_theory.processes import spread
+from dpfl_theory.processes import several, spread
 from dpfl_theory.recommend.base import Document
 from dpfl_theory.recommend.causes import causes, told
 from dpfl_theory.recommend.measured import gap_at_start
@@ -25,7 +26,7 @@ from dpfl_theory.recommend.rules import rules as known_rules
 from dpfl_theory.recommend.search import Plan, search, usual
 from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
 
-__all__ = ["PROTECTED", "SURE", "UNITS", "compare"]
+__all__ = ["PROTECTED", "SURE", "UNITS", "compare", "in_processes"]
 
 PROTECTED = {"client": "each client's data", "record": "single records"}
 """What each unit of privacy means."""
@@ -46,6 +47,7 @@ def compare(
     plan: Plan | None = None,
     jobs: int = 1,
     progress: Callable[[float, str], None] | None = None,
+    reuse: Reuse | None = None,
 ) -> Document:
     """What each private algorithm reaches on a problem within a budget, and which of them to take.
 
@@ -61,6 +63,7 @@ def compare(
         plan: how much is run; `dpfl_theory.recommend.search.usual` by default.
         jobs: processes; what is found does not depend on their number.
         progress: called with the share of the algorithms that are done, and the name of one that is not.
+        reuse: a store of what was found before.
 
     Returns:
         Plain data: ``start`` (the suboptimality at 0 and, for classes, the accuracy there); ``algorithms``, those that
@@ -84,7 +87,7 @@ def compare(
     """
     chosen, left_out = _chosen(problem, budget, algorithms, unit)
     start = gap_at_start(problem)
-    rows = _rows(chosen, start, seed, plan or usual(problem), jobs, progress)
+    rows = _rows(chosen, start, seed, plan or usual(problem), jobs, progress, reuse or Reuse())
     rows.sort(key=lambda row: (UNITS.index(row["protects"]), row["suboptimality"]["mean"]))
     recommended: dict[str, str | None] = {}
     advice: dict[str, str] = {}
@@ -140,22 +143,33 @@ def _rows(
     plan: Plan,
     jobs: int,
     progress: Callable[[float, str], None] | None,
+    reuse: Reuse,
 ) -> list[dict[str, Any]]:
-    """A row for each algorithm, found one after another or by several processes."""
+    """A row for each algorithm, from the store, or found one after another or by several processes."""
 
-    def tell(left: Sequence[int]) -> None:
-        if progress is not None and left:
-            progress(1.0 - len(left) / len(chosen), chosen[left[0]].name)
+    def run(work: Sequence[Callable[[], Any]], numbers: Sequence[int]) -> Sequence[Any]:
+        def tell(left: Sequence[int]) -> None:
+            if progress is not None and left:
+                progress(1.0 - len(left) / len(work), chosen[numbers[left[0]]].name)
 
-    work = [partial(_row, one, start, seed, plan) for one in chosen]
-    if min(jobs, len(work)) > 1:
-        longest = sorted(range(len(work)), key=lambda i: chosen[i].protects != "record")  # stable: these take longer
-        return spread(work, min(jobs, len(work)), longest, waiting=tell)
-    rows = []
+        longest = sorted(range(len(work)), key=lambda i: chosen[numbers[i]].protects != "record")  # stable
+        return in_processes(work, jobs, longest, tell)
+
+    return reuse.each([partial(_row, one, start, seed, plan) for one in chosen], [one.name for one in chosen], run)
+
+
+def in_processes(
+    work: Sequence[Callable[[], Any]], jobs: int, order: Sequence[int], tell: Callable[[Sequence[int]], None]
+) -> list[Any]:
+    """What pieces of work give, one after another here or, in this order, in several processes; tell: called with the
+    numbers of those that have not ended."""
+    if several(jobs, len(work)):
+        return spread(work, min(jobs, len(work)), order, waiting=tell)
+    found = []
     for i, piece in enumerate(work):
         tell(range(i, len(work)))
-        rows.append(piece())
-    return rows
+        found.append(piece())
+    return found
 
 
 def _row(one: Tuned, start: float, seed: int, plan: Plan) -> dict[str, Any]:

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from dpfl_theory.checks.reuse import Reuse
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Problem
-from dpfl_theory.processes import spread
 from dpfl_theory.recommend.algorithms import get
 from dpfl_theory.recommend.base import Document, named
+from dpfl_theory.recommend.compare import in_processes
 from dpfl_theory.recommend.from_constants import Constants
 from dpfl_theory.recommend.measured import MEASURES, gap_at_start, measures_of
 from dpfl_theory.recommend.neighbourhood import LANES, RATE, STEPS, Line, explored
@@ -88,7 +89,9 @@ def confirm(
         }
 
 
-def of_rule(document: Document, problem: Problem, *, lanes: int = LANES, seed: int = 0) -> Document:
+def of_rule(
+    document: Document, problem: Problem, *, lanes: int = LANES, seed: int = 0, reuse: Reuse | None = None
+) -> Document:
     """`confirm` of a rule's recommendation (`dpfl_theory.recommend`), with the inputs that it was given.
 
     Raises InputError, too, where no epsilon and delta say what noise is to be certified.
@@ -102,7 +105,9 @@ def of_rule(document: Document, problem: Problem, *, lanes: int = LANES, seed: i
     budget = Budget(inputs["epsilon"], inputs["delta"], rounds=MOST_ROUNDS * kind.vectors, cohort=cohort_of(inputs))
     known = {field: value for field, value in inputs.items() if field in _of_problem(name)}
     run = RULED[name].hyperparameters(document, inputs)
-    return confirm(kind(problem, budget), run, known, lanes=lanes, seed=seed)
+    call = partial(confirm, kind(problem, budget), run, known, lanes=lanes, seed=seed)
+    found: Document = (reuse or Reuse()).one(call, f"{name} confirmed")
+    return found
 
 
 def _of_problem(name: str) -> set[str]:
@@ -154,6 +159,7 @@ def of_comparison(
     seed: int = 0,
     jobs: int = 1,
     progress: Callable[[float, str], None] | None = None,
+    reuse: Reuse | None = None,
 ) -> list[Document]:
     """`confirm` of each row of a comparison whose algorithm has a bound; the false-alarm rate is that of all of them.
 
@@ -165,17 +171,14 @@ def of_comparison(
         raise InputError(f"there is no bound of {names} to confirm: choose one of {', '.join(RULED)}")
     work = [partial(_of_row, row, problem, budget, seed, RATE / len(own)) for row in own]
 
-    def tell(left: Sequence[int]) -> None:
-        if progress is not None and left:
-            progress(1.0 - len(left) / len(own), f"confirming {own[left[0]]['name']}")
+    def run(pieces: Sequence[Callable[[], Any]], numbers: Sequence[int]) -> Sequence[Any]:
+        def tell(left: Sequence[int]) -> None:
+            if progress is not None and left:
+                progress(1.0 - len(left) / len(pieces), f"confirming {own[numbers[left[0]]]['name']}")
 
-    if min(jobs, len(work)) > 1:
-        return spread(work, min(jobs, len(work)), waiting=tell)
-    found = []
-    for i, piece in enumerate(work):
-        tell(range(i, len(work)))
-        found.append(piece())
-    return found
+        return in_processes(pieces, jobs, range(len(pieces)), tell)
+
+    return (reuse or Reuse()).each(work, [f"{row['name']} confirmed" for row in own], run)
 
 
 def _of_row(row: Document, problem: Problem, budget: Budget, seed: int, rate: float) -> Document:

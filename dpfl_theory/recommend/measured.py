@@ -8,7 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields
+from functools import wraps
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -133,6 +135,20 @@ def _residual(problem: Problem) -> Measured:
     return _computed(value, "the largest ||grad f_i(0)||: the first memories are 0")
 
 
+def _once(measure: Callable[[LinearModel], Measured]) -> Callable[[LinearModel], Measured]:
+    """A measure that takes a search, kept for each problem as long as that is there."""
+    known: WeakKeyDictionary[LinearModel, Measured] = WeakKeyDictionary()
+
+    @wraps(measure)
+    def found(problem: LinearModel) -> Measured:
+        if problem not in known:
+            known[problem] = measure(problem)
+        return known[problem]
+
+    return found
+
+
+@_once
 def _gradient_variance(problem: LinearModel) -> Measured:
     from dpfl_theory.problems.heterogeneity import sigma_local
 
@@ -141,6 +157,7 @@ def _gradient_variance(problem: LinearModel) -> Measured:
     return Measured(found.high**2, Certificate("norm-bound", 0.0, text))
 
 
+@_once
 def _dissimilarity(problem: LinearModel) -> Measured:
     from dpfl_theory.problems.heterogeneity import sigma_global
 

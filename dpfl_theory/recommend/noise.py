@@ -22,10 +22,11 @@ T = TypeVar("T")
 
 NEAR = 2e-5
 """By what the certified epsilon may be below the one that was asked for, relatively."""
+_RATES = ("user_rate", "record_rate")
 EXACTLY, ROUGHLY, LATEST = 14, 28, 60
 """Turns in which that is held; in which a hundred times that is; and in which anything certified is looked for."""
 SLOW = 2_000_000
-"""Rounds of random cohorts beyond which the paper's noise is not accounted for."""
+"""Releases of random samples beyond which the paper's noise is not accounted for."""
 
 
 def recommended(
@@ -98,8 +99,8 @@ def _beside(at: Setting, document: Document, given: float | None) -> Document:
     own = at.calibration == "paper"
     try:
         run = at.released(document)
-        if own and getattr(run, "sampling", "full") != "full" and run.count("rounds") > SLOW:
-            raise InputError(f"{run.rounds} rounds of random cohorts take minutes (dpfl-theory privacy account)")
+        if own and _releases(run) > SLOW:
+            raise InputError(f"{run.rounds} rounds of random samples take minutes (dpfl-theory privacy account)")
         z = run.value("noise_multiplier")
         best = z if not own else _least(run, *_asked(at))
         certified = {**_scaled(noise, best / z), "epsilon": _spent(run.with_(noise_multiplier=best), at)}
@@ -109,6 +110,7 @@ def _beside(at: Setting, document: Document, given: float | None) -> Document:
         why = f"the accountant cannot tell: {error}"
     if given is not None or own:
         ratio = 1.0 if own or given is None or at.constant is None else (given / at.constant) ** (1 / at.power)
+        ratio *= at.paper_over_own(document)
         paper = {**_scaled(noise, ratio), **({} if given is None else {"constant": given})}
         try:
             if why is not None:
@@ -123,7 +125,7 @@ def _beside(at: Setting, document: Document, given: float | None) -> Document:
     if own and accounted is not None and (accounted["high"] is None or accounted["high"] > epsilon):
         warning = _too_little(accounted, epsilon, bool(at.paper_noise_only))
     noise |= {
-        "constant": at.constant,
+        "constant": at.paper_constant_of(document),
         "epsilon": accounted if own else certified and certified["epsilon"],
         "asked": epsilon,
         "accountant": certified,
@@ -136,6 +138,12 @@ def _beside(at: Setting, document: Document, given: float | None) -> Document:
     }
     warnings = [*([] if warning is None else [warning]), *document["warnings"]]
     return {**document, "noise": noise, "warnings": warnings}
+
+
+def _releases(run: Any) -> int:
+    """How many releases of random samples are composed; 0 where everybody and everything is in each."""
+    sampled = getattr(run, "sampling", "full") != "full" or min(getattr(run, k, 1.0) for k in _RATES) < 1
+    return int(run.count("rounds")) * int(getattr(run, "local_steps", 1)) if sampled else 0
 
 
 def _too_little(accounted: Document, epsilon: float, only: bool) -> str:
@@ -181,7 +189,7 @@ def _spent(run: Any, setting: Setting) -> Document:
 
 @lru_cache(maxsize=512)
 def _accounted(run: Any, delta: float) -> tuple[float, float | None]:
-    from dpfl_theory.privacy import account
+    from dpfl_theory.privacy import epsilon_spent
 
-    found = account(run, delta=delta).epsilon
+    found = epsilon_spent(run, delta)
     return found.low, found.high if math.isfinite(found.high) else None

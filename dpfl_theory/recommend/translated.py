@@ -16,6 +16,7 @@ from dpfl_theory.recommend.tuned import Tuned
 
 if TYPE_CHECKING:
     from dpfl_theory.recommend.algorithms.dp_fedavg import DPFedAvg
+    from dpfl_theory.recommend.algorithms.dp_fedavg_record import DPFedAvgRecord
     from dpfl_theory.recommend.algorithms.dp_fedavg_two_sided import DPFedAvgTwoSided
     from dpfl_theory.recommend.algorithms.dp_norm_ec import DPNormEC
     from dpfl_theory.recommend.algorithms.dp_scaffnew import DPScaffNew
@@ -140,7 +141,7 @@ def _of_two_sided(setting: DPFedAvgTwoSided, run: Mapping[str, float]) -> Docume
     return {**{name: run[name] for name in ("eta_l", "eta_g", "rounds")}, "local_steps": run["Q"]}
 
 
-def _asks_scaffold(one: Tuned, before: Mapping[str, float] | None) -> Document:
+def _asks_noble(one: Tuned, before: Mapping[str, float] | None) -> Document:
     """The constant is what makes Theorem 4.1's order of sigma_g the certified one for the rule's K and T; all records
     in a local step, and a threshold that no record's gradient exceeds, where there is one."""
     from dpfl_theory.recommend.evaluate import prescribed
@@ -175,14 +176,25 @@ def _of_scaffold(setting: DPScaffold, run: Mapping[str, float]) -> Document:
     return {"statement": "noble2022.theoremC.1.explicit", "local_steps": run["K"], **steps}
 
 
+def _fedavg_record(found: Document, inputs: Mapping[str, Any]) -> dict[str, float]:
+    rule = {name: found[name] for name in ("eta_l", "eta_g", "rounds")}
+    return {**rule, "C": inputs["clip"], "K": found["local_steps"], "s": inputs["record_rate"]}
+
+
+def _of_fedavg_record(setting: DPFedAvgRecord, run: Mapping[str, float]) -> Document:
+    """Its steps are the statement's own, whatever the run's are."""
+    return setting.chosen({"rounds": run["rounds"], "local_steps": run["K"]})
+
+
 RULED: Mapping[str, Ruled] = {
     "dp-fedavg": Ruled(_asks_fedavg, _fedavg, _of_fedavg),
     "dp-fedavg-two-sided": Ruled(_asks_two_sided, _two_sided, _of_two_sided),
+    "dp-fedavg-record": Ruled(_asks_noble, _fedavg_record, _of_fedavg_record),
     "dp-normfedavg": Ruled(_asks_fedavg, _fedavg, _of_fedavg),
     "dp-scaffnew": Ruled(_asks_scaffnew, _scaffnew, _of_scaffnew),
     "dp-norm-ec": Ruled(_asks_norm_ec, _norm_ec, _of_norm_ec),
     "dp-scaffold": Ruled(
-        _asks_scaffold,
+        _asks_noble,
         _scaffold,
         _of_scaffold,
         "run without the first round of all users, which would cost more than the noise is certified for",
@@ -193,6 +205,7 @@ RULED: Mapping[str, Ruled] = {
 LEFT_OPEN: Mapping[str, Callable[[Tuned], Document]] = {
     "dp-fedavg": lambda one: {"local_steps": 1, "alpha": 1.0},
     "dp-fedavg-two-sided": lambda one: {"local_steps": 1, "rounds": one.most_rounds},
+    "dp-fedavg-record": lambda one: {"local_steps": 1, "rounds": one.most_rounds},
     "dp-normfedavg": lambda one: {"local_steps": 1, "alpha": 1.0},
     "dp-scaffold": lambda one: {"local_steps": 1, "rounds": one.most_rounds},
     "dp-norm-ec": lambda one: {"alpha": one.slope / 10},

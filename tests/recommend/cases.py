@@ -37,7 +37,7 @@ INPUTS: dict[str, dict[str, Any]] = {
     },
     "dp-fedavg-two-sided": {
         "clients": 1000,
-        "cohort": 100.0,
+        "cohort": 1000.0,  # all, so that 200 000 rounds are accounted for in closed form
         "dim": 10,
         "smoothness": 1.0,
         "lipschitz": 1.5,
@@ -72,6 +72,23 @@ INPUTS: dict[str, dict[str, Any]] = {
         "alpha": 0.1,
         "epsilon": 4.0,
         "delta": 1e-5,
+        "calibration": "paper",
+    },
+    "dp-fedavg-record": {
+        "users": 100,
+        "records": 4000,
+        "user_rate": 0.25,
+        "record_rate": 0.2,
+        "dim": 41,
+        "smoothness": 1.0,
+        "distance": 10.0,
+        "clip": 20.0,
+        "gradient_variance": 2.0,
+        "dissimilarity": 0.5,
+        "local_steps": 10,
+        "rounds": 500,
+        "epsilon": 3.0,
+        "delta": 2.5e-6,
         "calibration": "paper",
     },
     "dp-scaffold": {

@@ -10,7 +10,7 @@ from dpfl_theory.recommend import advice
 from dpfl_theory.recommend.data import Source
 from dpfl_theory.recommend.tuned import Budget
 
-SOURCE = Source("breast-cancer", ridge=0.01)
+SOURCE = Source("breast-cancer", ridge=0.01, features=4)
 BUDGET = Budget(0.1, 1e-5, rounds=16)
 CLIENTS = 5
 

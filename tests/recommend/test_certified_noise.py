@@ -136,6 +136,7 @@ FULL: dict[str, dict[str, Any]] = {
     "dp-scaffnew": INPUTS["dp-scaffnew"],
     "dp-fedavg": {**INPUTS["dp-fedavg"], "cohort": 1000.0, "dim": 5, "distance": 3.0, "alpha": 1.0, "constant": 4.0},
     "dp-norm-ec": INPUTS["dp-norm-ec"],
+    "dp-fedavg-record": {**INPUTS["dp-fedavg-record"], "user_rate": 1.0, "record_rate": 1.0, "local_steps": 1},
     "dp-scaffold": {**INPUTS["dp-scaffold"], "user_rate": 1.0, "record_rate": 1.0, "local_steps": 2, "rounds": 400},
 }
 
@@ -146,6 +147,8 @@ def multiplier(algorithm: str, found: dict[str, Any], inputs: dict[str, Any], si
         return sigma["sigma"] * inputs["clients"] / found["C"], found["rounds"]
     if algorithm == "dp-norm-ec":
         return sigma["sigma"], found["rounds"]
+    if algorithm == "dp-fedavg-record":  # one local step is hidden by the noise of all users
+        return sigma["sigma_g"] * math.sqrt(inputs["users"]), found["rounds"]
     return sigma["sigma_g"], found["rounds"] * found["local_steps"]
 
 

@@ -108,7 +108,7 @@ def test_what_a_statement_ties_moves_along(name: str) -> None:
     assert said.own == pytest.approx(chosen, rel=1e-6)
     known_beforehand = name != "dp-normfedavg"  # its bound holds an expectation where clients differ
     assert (said.bound is not None) == known_beforehand
-    step = next(iter(chosen)) if name != "dp-fedavg-two-sided" else "eta_l"
+    step = {"dp-fedavg-two-sided": "eta_l", "dp-fedavg-record": "rounds"}.get(name, next(iter(chosen)))
     moved = [(value, there) for value, _, there in neighbourhood._neighbours(run, chosen, step, said, known)]
     bounded = sum(there.bound is not None for _, there in moved)
     assert (bounded >= 5) == known_beforehand, [there.why for _, there in moved]

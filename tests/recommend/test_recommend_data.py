@@ -39,6 +39,7 @@ REST: dict[str, dict[str, Any]] = {
         **BUDGET,
     },
 }
+REST["dp-fedavg-record"] = {name: value for name, value in REST["dp-scaffold"].items() if name != "ridge"}
 DATA = {"data": "breast-cancer", "features": 2}
 
 

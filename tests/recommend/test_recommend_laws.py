@@ -55,6 +55,7 @@ UNITS: dict[str, dict[str, tuple[int, int]]] = {
         "trivial": (1, 0),
     },
 }
+UNITS["dp-fedavg-record"] = UNITS["dp-scaffold"]
 UNITS["dp-normfedavg"] = UNITS["dp-fedavg"]
 
 

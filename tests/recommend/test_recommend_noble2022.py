@@ -72,6 +72,54 @@ def test_against_a_second_transcription(mu: float | None, l: float, epsilon: flo
     assert ("the same here" in said) == (step == longest)
 
 
+@pytest.mark.parametrize("epsilon", [3.0, 0.03])
+@pytest.mark.parametrize("changes", [{}, {"user_rate": 1.0}, {"dissimilarity": 0.0}, {"dissimilarity_factor": 2.0}])
+def test_fedavg_against_a_second_transcription(changes: dict[str, float], epsilon: float) -> None:
+    i: dict[str, Any] = {**INPUTS["dp-fedavg-record"], "rounds": 50000, "epsilon": epsilon, **changes}
+    found = formulas("dp-fedavg-record", **i)
+    l, B, G = i["user_rate"], i.get("dissimilarity_factor", 1.0), i["dissimilarity"]  # noqa: E741
+    M, K, T, sR, D0, C = 100, 10, 50000, 800, 10.0, 20.0
+    sigma = sigma_star(i)
+    V = 2 / sR + (2 * C / sR) ** 2 * 2 * 41 * sigma**2
+    c1 = V / (K * l * M) + 15 * (1 - l) * G**2 / (8 * l * M)
+    c2 = 21 * G**2 / (32 * l * M)
+    steps = [1 / (8 * (1 + B**2)), math.sqrt(3) * D0 / (2 * math.sqrt(c1 * T))]
+    step = min(*steps, (3 * D0**2 / (4 * c2 * T)) ** (1 / 3) if G else math.inf)
+    terms = {
+        "noise": math.sqrt(3) * D0 * math.sqrt(V / (K * l * M * T)),
+        "sampling of users": 0.75 * math.sqrt(10) * G * D0 * math.sqrt((1 - l) / (T * l * M)),
+        "heterogeneity": 189 ** (1 / 3) / 4 * (D0**4 * G**2 / (l * M * T**2)) ** (1 / 3),
+        "start": 6 * (1 + B**2) * D0**2 / T,
+    }
+    assert found["eta_g"] == pytest.approx(math.sqrt(l * M), rel=1e-12)
+    assert found["eta_l"] == pytest.approx(step / (K * math.sqrt(l * M)), rel=1e-12)
+    assert found["noise"]["sigma_g"] == pytest.approx(sigma, rel=1e-12)
+    assert found["terms"] == pytest.approx(terms, rel=1e-9, abs=1e-300)
+    assert found["bound"] == pytest.approx(sum(terms.values()), rel=1e-9)
+    repaired, printed, noise = (s["id"] for s in found["certificate"]["statements"])
+    assert (repaired, printed) == ("noble2022.theoremC.2.convex.repaired", "noble2022.theoremC.2.convex")
+    assert noise == "noble2022.theorem4.1.third-party"
+    (said,) = (w for w in found["warnings"] if "The paper prints" in w)
+    assert f"eta_l = {1 / (8 * (1 + B**2) * K * math.sqrt(l * M)):.6g}," in said
+
+
+def test_only_a_single_local_step_is_hidden_by_all_users_noise() -> None:
+    """100 users hide one step ten times better; so bound-optimal takes single steps, unless every message is seen."""
+    i: dict[str, Any] = {**INPUTS["dp-fedavg-record"], "user_rate": 1.0, "record_rate": 1.0}
+    i["calibration"] = "accountant"
+    z = {K: recommend("dp-fedavg-record", "printed", **{**i, "local_steps": K, "rounds": 500 // K}) for K in (1, 2)}
+    one, two = (z[K]["noise"]["sigma_g"] for K in (1, 2))
+    assert one * 10 == pytest.approx(two, rel=1e-3)
+    assert z[1]["noise"]["paper"]["sigma_g"] == pytest.approx(sigma_star({**i, "rounds": 500, "local_steps": 1}))
+    assert z[2]["noise"]["paper"]["sigma_g"] == pytest.approx(sigma_star({**i, "rounds": 250, "local_steps": 2}))
+    free = {name: value for name, value in i.items() if name != "local_steps"}
+    best = recommend("dp-fedavg-record", "bound-optimal", **free)
+    seen = recommend("dp-fedavg-record", "bound-optimal", **free, view="server")
+    assert best["local_steps"] == 1 < seen["local_steps"]
+    given = recommend("dp-fedavg-record", "bound-optimal", **i)  # ten of them
+    assert best["bound"] < given["bound"]
+
+
 def test_both_sides_of_every_choice_are_tried() -> None:
     """The law above would miss a lost choice if the noise limited every step, or none; likewise for vacuous."""
     loud, quiet = (formulas("dp-scaffold", **{**CONVEX, "epsilon": e, "rounds": 50000}) for e in (0.03, 3.0))

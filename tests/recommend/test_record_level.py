@@ -4,6 +4,7 @@ faults that it notices."""
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -72,11 +73,16 @@ def independent(one: Any, told: dict[str, float]) -> float:
     for size in np.unique(sizes):
         hidden = math.sqrt(float(np.sum((size / sizes) ** 2))) if summed else 1.0
         share = math.floor(told["s"] * size + 1e-9) / size
-        both = (True,) if share == 1.0 else (True, False)
-        steps = [one_of_a_share(share, told["sigma_g"] * hidden, above) for above in both]
-        composed = [step.self_compose(int(told["rounds"] * told["K"])) for step in steps]
-        found.append(sum(run.get_epsilon_for_delta(DELTA) for run in composed) / len(composed))
+        found.append(epsilon_of_steps(share, told["sigma_g"] * hidden, int(told["rounds"] * told["K"])))
     return max(found)
+
+
+@cache
+def epsilon_of_steps(share: float, z: float, steps: int) -> float:
+    """Kept, since algorithms share their calibrations."""
+    both = (True,) if share == 1.0 else (True, False)
+    composed = [one_of_a_share(share, z, above).self_compose(steps) for above in both]
+    return sum(run.get_epsilon_for_delta(DELTA) for run in composed) / len(composed)
 
 
 def chosen(one: Any, rounds: int, local_steps: int, share: int) -> dict[str, float]:

@@ -79,12 +79,15 @@ def written_out(run: Tuned, rule: str) -> tuple[float, dict[str, float]]:
     T, steps = found["rounds"], found["local_steps"]
     cohort = Cohort() if size is None else Cohort("fixed", int(size))
     algorithm: Algorithm
-    if run.name == "dp-scaffold":
-        kind: Any = mechanism("dp-scaffold")
+    if run.name in ("dp-scaffold", "dp-fedavg-record"):
+        kind: Any = mechanism(run.name)
         like = kind(users=n, records=40, user_rate=(size or n) / n, record_rate=1.0, local_steps=steps, rounds=T)
         sigma = calibrate(like, epsilon=4.0, delta=1e-5)
         gradient = RecordGradient(1.0, inputs["clip"], sigma)
-        algorithm = Scaffold(found["eta_l"], found["eta_g"], steps, cohort, gradient, warm_start=int(size is None))
+        if run.name == "dp-scaffold":
+            algorithm = Scaffold(found["eta_l"], found["eta_g"], steps, cohort, gradient, warm_start=int(size is None))
+        else:
+            algorithm = TwoSidedFedAvg(found["eta_l"], found["eta_g"], steps, cohort=cohort, gradient=gradient)
         told = {"K": steps, "s": 1.0, "C": inputs["clip"], "rounds": T, "sigma_g": sigma}
     else:
         kind = mechanism("dp-fedavg")
@@ -106,7 +109,7 @@ def agree(run: Tuned, rule: str) -> bool:
 
 @pytest.mark.parametrize("rule", rules())
 @pytest.mark.parametrize("cohort", [None, 10.0])
-@pytest.mark.parametrize("name", ["dp-scaffold", "dp-fedavg-two-sided"])
+@pytest.mark.parametrize("name", ["dp-scaffold", "dp-fedavg-record", "dp-fedavg-two-sided"])
 def test_the_run_is_the_recommendations_word_for_word(name: str, cohort: float | None, rule: str) -> None:
     problem = RIDGE if name == "dp-scaffold" else LOGISTIC  # with the ridge bound-optimal takes several local steps
     run = tuned()[name](problem, Budget(4.0, 1e-5, rounds=200, cohort=cohort))
@@ -136,7 +139,7 @@ def test_a_rule_put_over_wrongly_is_noticed(fault: str, monkeypatch: pytest.Monk
     assert told["suboptimality"]["mean"] != pytest.approx(mean, rel=1e-3)
 
 
-@pytest.mark.parametrize("name", ["dp-scaffold", "dp-fedavg-two-sided"])
+@pytest.mark.parametrize("name", ["dp-scaffold", "dp-fedavg-record", "dp-fedavg-two-sided"])
 def test_noise_that_is_not_certified_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     run = tuned()[name](LOGISTIC, Budget(4.0, 1e-5, rounds=64))
     assert agree(run, "printed")

@@ -14,15 +14,14 @@ and then rises in T.
 
 from __future__ import annotations
 
-import heapq
 import math
-from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.recommend.optimum import SHARE, Optimum, count_for
 from dpfl_theory.recommend.optimum.geometric import Monomial, Program, Solution, monomials
 from dpfl_theory.recommend.optimum.hypotheses import inequalities
+from dpfl_theory.recommend.optimum.rounds import ENOUGH, least_of, turn
 from dpfl_theory.statements.formula import total
 
 if TYPE_CHECKING:
@@ -33,10 +32,6 @@ __all__ = ["EXPLICIT", "STRONG", "infimum", "least"]
 EXPLICIT = "noble2022.theoremC.1.explicit"
 STRONG = "noble2022.theoremC.1.strongly-convex.repaired"
 VARIABLES = ("eta", "eta_g")
-EXACT = 1e-8
-"""Where cells of T are covered: lower limits this near the best value, relatively, are not refined."""
-ENOUGH = 1e18
-"""A number of rounds that no one makes."""
 
 
 @cache
@@ -107,56 +102,18 @@ class _Bounds:
         return max(rounded_up(value(self.strong, limit, self.known)) for limit in limits)
 
 
-def _turn(of: Callable[[int], float], low: int, most: float) -> int:
-    """The T in [low, most] from which on a function, which first falls and then rises, does not fall."""
-    end = low
-    while end < most and of(end + 1) < of(end):
-        low, end = end, min(2 * end, int(most))
-    while end - low > 1:
-        middle = (low + end) // 2
-        low, end = (middle, end) if of(middle + 1) < of(middle) else (low, middle)
-    return end if of(end) <= of(low) else low
-
-
 def _strong(bounds: _Bounds, K: int) -> tuple[int, float, float] | None:
     """The best T of the strongly convex bound, the bound there and what none is below; None where no T is allowed."""
     first = bounds.least_rounds(K)
     if first > bounds.most:
         return None
-    turn = _turn(lambda T: bounds.level(T, K), first, bounds.most)
-    best, at = sum(bounds.noise_and_start(turn, K)), turn
-    cells = list[tuple[float, int, int]]()
-
-    def add(a: int, b: int) -> None:
-        heapq.heappush(cells, (bounds.noise_and_start(a, K)[0] + bounds.noise_and_start(b, K)[1], a, b))
-
-    a, tail = turn, math.inf
-    while a < bounds.most:
-        noise, start = bounds.noise_and_start(a, K)
-        if noise >= best or start <= EXACT * EXACT * noise:
-            tail = noise
-            break
-        b = min(2 * a, int(bounds.most))
-        add(a, b)
-        a = b
-        if (value := sum(bounds.noise_and_start(a, K))) < best:
-            best, at = value, a
-    while cells and cells[0][0] < best * (1 - EXACT):
-        _, a, b = heapq.heappop(cells)
-        if b - a <= 1:
-            continue  # both ends were compared
-        middle = (a + b) // 2
-        if (value := sum(bounds.noise_and_start(middle, K))) < best:
-            best, at = value, middle
-        add(a, middle)
-        add(middle, b)
-    return at, best, min([best, tail, *(cells[0][:1] if cells else ())])
+    return least_of(lambda T: bounds.level(T, K), lambda T: bounds.noise_and_start(T, K), first, bounds.most)
 
 
 def _best(bounds: _Bounds, K: int) -> tuple[str, int, float]:
     """The statement, T and the value that are best for K, with the convex one's infimum over the steps."""
     setting = bounds.setting
-    T = _turn(lambda T: bounds.convex(T, K), 1, bounds.most)
+    T = turn(lambda T: bounds.convex(T, K), 1, bounds.most)
     found = (EXPLICIT, T, bounds.convex(T, K))
     if setting.strong_convexity is None:
         return found

@@ -42,9 +42,10 @@ def _least(setting: Setting, advised: bool = True) -> Document:
     vacuous = bool(found.unmet) or found.bound >= trivial
     said, changes = _nothing(setting, found, trivial, what) if vacuous and advised else (None, {})
     how = found.how
-    if setting.calibration == "accountant" and setting.asked() is not None and setting.constant is not None:
+    constant = setting.paper_constant_of(document)
+    if setting.calibration == "accountant" and setting.asked() is not None and constant is not None:
         how += (
-            f". That is for the constant {setting.constant:.6g} of the noise, which the accountant certifies for what "
+            f". That is for the constant {constant:.6g} of the noise, which the accountant certifies for what "
             "is chosen here; for other rounds it certifies another one"
         )
     gap = None if found.unmet else max(0.0, found.bound - found.lower)

@@ -18,7 +18,7 @@ import numpy as np
 from dpfl_theory.algorithms.base import Algorithm
 from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.errors import InputError
-from dpfl_theory.privacy import Limits, Mechanism, account, calibrate
+from dpfl_theory.privacy import Limits, Mechanism, calibrate, epsilon_spent
 from dpfl_theory.problems.base import Array, Problem
 from dpfl_theory.recommend.measured import slope_at_start
 
@@ -127,6 +127,10 @@ class Tuned(ABC):
         self.problem = problem
         self.budget = budget
 
+    def content(self) -> dict[str, Any]:
+        """What it is made of, for the keys of a store."""
+        return {"algorithm": self.name, "problem": self.problem, "budget": self.budget}
+
     @property
     def usual_relation(self) -> str:
         """The relation where none is asked for."""
@@ -229,7 +233,7 @@ class Tuned(ABC):
 
     def spent(self, values: Values, noise_multiplier: float) -> Limits:
         """The limits of the epsilon of a run with this noise multiplier, at the budget's delta."""
-        return account(self.mechanism(values).with_(noise_multiplier=noise_multiplier), delta=self.budget.delta).epsilon
+        return epsilon_spent(self.mechanism(values).with_(noise_multiplier=noise_multiplier), self.budget.delta)
 
     def certified(self, values: Values) -> dict[str, float]:
         """The hyper-parameters with the least noise that is certified for the budget."""

@@ -1,0 +1,248 @@
+"""What noble2022's two algorithms share: M users with R records, noise at every local step, and what it must hide."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from dpfl_theory.recommend.base import Document, Setting, calibration, named, parameter, view
+
+if TYPE_CHECKING:
+    from dpfl_theory.privacy import Mechanism
+    from dpfl_theory.statements.model import Statement
+
+__all__ = ["Noble2022"]
+
+_NOTHING = "The bound is not below nu D_0^2/2, which bounds F(x^0) - F(x*) without any run: it promises nothing."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noble2022(Setting):
+    """The inputs of both, their noise, and the answer to a choice of a statement with its rounds and local steps."""
+
+    power: ClassVar[int] = 1
+    usual_constant: ClassVar[float | None] = 1.0
+
+    users: int = parameter("number of users M", "count", measured="clients")
+    records: int = parameter("records R of each user that enter training", "count", measured="records")
+    user_rate: float = parameter("share l of the users in a round", "share")
+    record_rate: float = parameter("share s of the records in a local step", "share")
+    dim: int = parameter("dimension d", "count", measured="dimension")
+    smoothness: float = parameter(
+        "smoothness constant nu of every user's objective [F/X^2]", "positive", measured="largest smoothness"
+    )
+    distance: float = parameter("initial distance from the minimiser [X]", "positive", measured="distance")
+    clip: float = parameter("clipping threshold C of one record's gradient [F/X]", "positive")
+    gradient_variance: float = parameter(
+        "variance varsigma^2 of one record's gradient [F^2/X^2]", "nonnegative", measured="gradient variance"
+    )
+    local_steps: int | None = parameter("local steps K in a round", "count", free=True)
+    rounds: int | None = parameter(
+        "communication rounds T, without those that warm up control variates", "count", free=True
+    )
+    epsilon: float = parameter("epsilon of the budget", "positive")
+    delta: float = parameter("delta of the budget", "probability")
+    calibration: str = calibration()
+    view: str = view("third-party")
+    constant: float | None = parameter("constant of the noise, 1 by default", "positive", optional=True)
+
+    def contradictions(self) -> Iterator[str]:
+        if self.users * self.user_rate < 1 - 1e-9:
+            yield self.refused("user_rate", f"of `users={self.users}` it is less than one user", "raise one of them")
+        if self.records * self.record_rate < 1 - 1e-9:
+            yield self.refused(
+                "record_rate", f"of `records={self.records}` it is less than one record", "raise one of them"
+            )
+
+    def letters(self) -> dict[str, float]:
+        """The values of noble2022's letters that the inputs give."""
+        given = {
+            "M": self.users,
+            "R": self.records,
+            "l": self.user_rate,
+            "s": self.record_rate,
+            "nu": self.smoothness,
+            "D0": self.distance,
+            "varsigma": math.sqrt(self.gradient_variance),
+            "K": self.local_steps,
+            "T": self.rounds,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "u": self.paper_constant(),
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+    def noise(self, T: int, K: int) -> float:
+        """sigma_g, the noise of one local step over its sensitivity 2C/(sR), of T rounds of K: the order that is
+        printed, with the constant."""
+        from dpfl_theory.recommend.evaluate import prescribed
+        from dpfl_theory.statements import get
+
+        return prescribed(get("noble2022.theorem4.1.third-party"), {**self.letters(), "T": T, "K": K})["sigma_g"]
+
+    def released(self, found: Document, printed: bool = False) -> Mechanism:
+        from dpfl_theory.privacy.mechanisms import get
+
+        kind: Any = get(self.name)
+        return kind(  # type: ignore[no-any-return]
+            users=int(self.users),
+            records=int(self.records),
+            user_rate=self.user_rate,
+            record_rate=self.record_rate,
+            local_steps=found["local_steps"],
+            view=self.view,
+            rounds=found["rounds"],
+            noise_multiplier=found["noise"]["sigma_g"],
+        )
+
+    def unit(self) -> float:
+        """2C/(sR), what one record moves a local step by [F/X]."""
+        return 2 * self.clip / (self.record_rate * self.records)
+
+    def sigma(self, T: int, K: int) -> float:
+        """The letter Sigma [F/X], which counts 2d where the noise's second moment has d."""
+        return self.unit() * math.sqrt(2 * self.dim) * self.noise(T, K)
+
+    def at(self, choice: Document) -> dict[str, float]:
+        """The values of all letters of the choice's statement, with the steps that it prescribes."""
+        from dpfl_theory.recommend.evaluate import prescribed
+        from dpfl_theory.statements import get
+
+        T, K = int(choice["rounds"]), int(choice["local_steps"])
+        known = {**self.letters(), "T": T, "K": K, "Sigma": self.sigma(T, K)}
+        return {**known, **prescribed(get(choice["statement"]), known)}
+
+    def terms(self, choice: Document) -> dict[str, float]:
+        """The terms of the choice's bound [F], by name."""
+        from dpfl_theory.recommend.evaluate import terms
+        from dpfl_theory.statements import get
+
+        return terms(get(choice["statement"]), self.at(choice))
+
+    def unmet(self, choice: Document) -> list[str]:
+        """Why the choice's statement does not apply."""
+        from dpfl_theory.recommend.evaluate import failures
+        from dpfl_theory.statements import get
+
+        return failures(get(choice["statement"]), self.at(choice))
+
+    def answer(self, choice: Document) -> Document:
+        from dpfl_theory.recommend.evaluate import cite
+        from dpfl_theory.statements import get
+
+        theorem, known = get(choice["statement"]), self.at(choice)
+        unmet, found = self.unmet(choice), self.terms(choice)
+        sigma_g = self.noise(int(known["T"]), int(known["K"]))
+        bound = None if unmet else math.fsum(found.values())
+        cited = [cite("bound", theorem, known)]
+        if self.calibration == "paper":
+            cited.append(cite("noise", get("noble2022.theorem4.1.third-party")))
+        return {
+            "eta_g": known["eta_g"],
+            "eta_l": known["eta_l"],
+            **self.weights(choice, known),
+            "rounds": int(known["T"]),
+            "local_steps": int(known["K"]),
+            "bound": bound,
+            "terms": found,
+            "noise": {
+                "sigma_g": sigma_g,
+                "sigma_of_one_step": self.unit() * sigma_g,
+                "meaning": "sigma_g is the noise over the sensitivity 2C/(sR) of a local step; sigma of one step is "
+                "its standard deviation per coordinate [F/X]",
+                "calibration": self.calibration,
+            },
+            "certificate": {
+                "bounds": self.bounded,
+                "applies": not unmet,
+                "vacuous": None if bound is None else bound >= self.trivial()[0],
+                "trivial": self.trivial()[0],
+                "statements": cited,
+            },
+            "warnings": [*(f"No bound is claimed: {text}." for text in unmet), *self.said()],
+        }
+
+    bounded: ClassVar[str]
+    """What the bound bounds."""
+
+    def weights(self, choice: Document, known: dict[str, float]) -> Document:
+        """The weights of the mean that the bound is for, where they differ."""
+        return {}
+
+    @abstractmethod
+    def said(self) -> list[str]:
+        """What the theorems ask of a run, and what its noise covers."""
+
+    def never_clipped(self, besides: str = "") -> str:
+        """The hypothesis on the threshold that both theorems share."""
+        return (
+            f"The theorem takes it that no record's gradient along the run is longer than {named('clip')}, so that "
+            f"clipping never acts{besides}."
+        )
+
+    def order(self) -> list[str]:
+        """What is to be known of the paper's noise, where it is used."""
+        if self.calibration != "paper":
+            return []
+        return [
+            "The noise is an order with an unknown constant, 1 unless `constant` says otherwise, and that order is "
+            "refuted: use `calibration=accountant` for a certified sigma_g."
+        ]
+
+    def as_printed(self, original: Statement, known: dict[str, float]) -> str:
+        """What the paper prints for eta_l, beside the longest step that the repaired theorem takes."""
+        from dpfl_theory.recommend.evaluate import prescribed
+
+        given, here = prescribed(original, known)["eta_l"], known["eta_l"]
+        same = "the same here" if here == given else f"{here / given:.3g} times that"
+        return (
+            f"The paper prints eta_l = {given:.6g}, whatever the rounds, the noise and the distance, which is refuted "
+            f"({original.id}); the repaired one is {same}."
+        )
+
+    def with_printed(self, original: Statement, why: str) -> Document:
+        """The repaired statement's answer for the rounds and local steps that are given; why: what the steps are."""
+        from dpfl_theory.recommend.evaluate import cite
+
+        choice = {"statement": f"{original.id}.repaired", "rounds": self.rounds, "local_steps": self.local_steps}
+        found, known, unmet = self.answer(choice), self.at(choice), self.unmet(choice)
+        certificate = found["certificate"]
+        first, *others = certificate["statements"]
+        noise = "Theorem 4.1's order" if self.calibration == "paper" else "the least that an accountant certifies"
+        end = "; a hypothesis of it fails" if unmet else ", which gives the bound"
+        vacuous = [_NOTHING] if certificate["vacuous"] else []
+        return {
+            **found,
+            "certificate": {
+                **certificate,
+                "reason": f"sigma_g is {noise} for these rounds, and eta_g and eta_l are the steps that {why}, "
+                f"repaired, prescribes at this noise{end}",
+                "statements": [{**first, "role": "prescription and bound"}, cite("printed", original), *others],
+            },
+            "warnings": [
+                *(f"No bound is claimed: {text}." for text in unmet),
+                *vacuous,
+                *self.besides(known, found["bound"]),
+                self.as_printed(original, known),
+                *self.said(),
+            ],
+        }
+
+    def besides(self, known: dict[str, float], bound: float | None) -> list[str]:
+        """What another statement says of the same steps."""
+        return []
+
+    def trivial(self) -> tuple[float, str]:
+        return self.smoothness * self.distance**2 / 2, "nu D_0^2/2"
+
+    def levers(self) -> dict[str, float]:
+        return {"epsilon": math.inf, "users": math.inf, "dim": 1}
+
+    def varied(self, name: str, value: float) -> Self:
+        if name != "users":
+            return super().varied(name, value)
+        whole = max(1, round(self.user_rate * value))  # a whole number of users in a round, nearest to the share
+        return replace(self, users=int(value), user_rate=whole / value)

@@ -1,0 +1,89 @@
+"""The rounds at which a bound is least whose noise first falls and then rises with them, while its rest falls.
+
+Where the noise falls, more rounds are better. Where it rises, cells of T are covered: no T in [a, b] has less than the
+noise at a and the rest at b.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+
+__all__ = ["ENOUGH", "least_of", "turn"]
+
+EXACT = 1e-8
+"""How exact the lower limit is, where nothing else is asked for, relatively."""
+TINY = 1e-16
+ENOUGH = 1e18
+"""A number of rounds that no one makes."""
+
+
+def turn(of: Callable[[int], float], low: int, most: float) -> int:
+    """The T in [low, most] from which on a function, which first falls and then rises, does not fall.
+
+    >>> turn(lambda T: (T - 70) ** 2, 1, 1e18)
+    70
+    """
+    end = low
+    while end < most and of(end + 1) < of(end):
+        low, end = end, min(2 * end, int(most))
+    while end - low > 1:
+        middle = (low + end) // 2
+        low, end = (middle, end) if of(middle + 1) < of(middle) else (low, middle)
+    return end if of(end) <= of(low) else low
+
+
+def least_of(
+    level: Callable[[int], float],
+    noise_and_rest: Callable[[int], tuple[float, float]],
+    first: int,
+    most: float,
+    exact: float = EXACT,
+) -> tuple[int, float, float]:
+    """The best T in [first, most], the bound there, and what none is below.
+
+    level: what the noise rises with, which first falls and then rises; noise_and_rest: the two parts of the bound, of
+    which the rest never rises; exact: lower limits this near the best value, relatively, are not refined. The T is the
+    best one next to that which the cells show, which is nearer than that.
+
+    >>> at, bound, lower = least_of(float, lambda T: (float(T), 1e6 / T), 1, 1e18)
+    >>> at, bound, bool(lower > 1999.99)
+    (1000, 2000.0, True)
+    """
+    start = turn(level, first, most)
+    best, at = sum(noise_and_rest(start)), start
+    cells = list[tuple[float, int, int]]()
+
+    def add(a: int, b: int) -> None:
+        heapq.heappush(cells, (noise_and_rest(a)[0] + noise_and_rest(b)[1], a, b))
+
+    a, tail = start, float("inf")
+    while a < most:
+        noise, rest = noise_and_rest(a)
+        if noise >= best or rest <= TINY * noise:
+            tail = noise
+            break
+        b = min(2 * a, int(most))
+        add(a, b)
+        a = b
+        if (value := sum(noise_and_rest(a))) < best:
+            best, at = value, a
+    while cells and cells[0][0] < best * (1 - exact):
+        _, a, b = heapq.heappop(cells)
+        if b - a <= 1:
+            continue  # both ends were compared
+        middle = (a + b) // 2
+        if (value := sum(noise_and_rest(middle))) < best:
+            best, at = value, middle
+        add(a, middle)
+        add(middle, b)
+    lower = min([best, tail, *(cells[0][:1] if cells else ())])
+    step = 1 << max(0, int(exact * at).bit_length())
+    while step:  # downhill by halved steps: what the cells left is too little for another valley to matter
+        for near in (at - step, at + step):
+            if first <= near <= most and (value := sum(noise_and_rest(near))) < best:
+                best, at = value, near
+                break
+        else:
+            step //= 2
+    return at, best, min(lower, best)
