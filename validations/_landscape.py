@@ -110,7 +110,7 @@ def ruled(case: Case, name: str, epsilon: float, rounds: int, seed: int) -> list
 
 def jobs(
     cases: Sequence[Case], names: Sequence[str], epsilons: Sequence[float], rounds: int, plan: Plan, seed: int
-) -> list[Callable[[], Any]]:
+) -> list[partial[Any]]:
     """Every search with its grid, and every rule, as work that can be sent to another process."""
     searches = [partial(found, c, n, e, rounds, plan, seed) for c in cases for e in epsilons for n in names]
     return [*searches, *(partial(ruled, c, n, e, rounds, seed) for c in cases for e in epsilons for n in with_rules())]

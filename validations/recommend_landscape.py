@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from dpfl_theory.processes import one_thread
@@ -46,11 +47,8 @@ def compute(context: Context) -> dict[str, Any]:
     names = context.pick(quick=["dp-fedavg", "dp-norm-ec"], full=landscape.algorithms())
     plan = context.pick(quick=QUICK, full=Plan())
     work = landscape.jobs(cases, names, epsilons, ROUNDS, plan, context.seed)
-    results: list[Any] = []
     with one_thread():
-        for i, job in enumerate(work):
-            results.append(job())
-            context.progress((i + 1) / len(work))
+        results = context.each(work, [f"{case.name}, {name}, epsilon {e:g}" for case, name, e in map(_of, work)])
     cells = [r for r in results if isinstance(r, dict)]
     rules = [r for told in results if isinstance(told, list) for r in told]
     data = {
@@ -60,6 +58,11 @@ def compute(context: Context) -> dict[str, Any]:
         "rules": rules,
     }
     return {**data, "claims": _claims(data)}
+
+
+def _of(job: partial[Any]) -> tuple[landscape.Case, str, float]:
+    case, name, epsilon, *_ = job.args
+    return case, name, epsilon
 
 
 def _best(cells: Sequence[Mapping[str, Any]], case: str, epsilon: float, which: str) -> Mapping[str, Any]:
