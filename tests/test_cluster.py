@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from subprocess import PIPE, Popen
 from typing import Any
 
 import pytest
@@ -19,19 +22,54 @@ from dpfl_theory.cli import main
 from dpfl_theory.errors import EnvironmentFault, InputError
 from dpfl_theory.processes import on, several, spread
 
-distributed = pytest.importorskip("distributed", reason="Dask is not installed (pip install 'dpfl-theory[cluster]')")
+pytest.importorskip("distributed", reason="Dask is not installed (pip install 'dpfl-theory[cluster]')")
 
 WORKERS = 4
 Output = pytest.CaptureFixture[str]
 
 
+CLUSTER = """
+import sys
+from distributed import LocalCluster
+
+def serve():
+    with LocalCluster(threads_per_worker={threads}, n_workers={workers}, host="127.0.0.1", dashboard_address=":0",
+                      silence_logs=50) as made:
+        print(made.scheduler_address, flush=True)
+        for line in sys.stdin:  # ends when the tests close it
+            print(*(nanny.pid for nanny in made.workers.values() if nanny.pid), flush=True)
+
+if __name__ == "__main__":
+    serve()
+"""
+"""A cluster in a process of its own: what its threads and sockets leave behind is not reported by a test that comes
+later."""
+
+
+class Local:
+    """A cluster of workers on loopback, in a process of its own."""
+
+    def __init__(self, workers: int, threads: int) -> None:
+        command = [sys.executable, "-c", CLUSTER.format(workers=workers, threads=threads)]
+        path = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        self._process = Popen(command, stdin=PIPE, stdout=PIPE, text=True, bufsize=1, env=path)
+        self.scheduler_address = self._process.stdout.readline().strip()  # type: ignore[union-attr]
+
+    def workers(self) -> list[int]:
+        """The process ids of its workers now."""
+        self._process.stdin.write("\n")  # type: ignore[union-attr]
+        return [int(pid) for pid in self._process.stdout.readline().split()]  # type: ignore[union-attr]
+
+    def close(self) -> None:
+        self._process.communicate(timeout=60)
+
+
 @pytest.fixture(scope="module")
-def local() -> Iterator[Any]:
-    """Four workers with one thread each, on loopback."""
-    with distributed.LocalCluster(
-        n_workers=WORKERS, threads_per_worker=1, host="127.0.0.1", dashboard_address=":0", silence_logs=50
-    ) as made:
-        yield made
+def local() -> Iterator[Local]:
+    """Four workers with one thread each."""
+    made = Local(WORKERS, 1)
+    yield made
+    made.close()
 
 
 def square(x: int) -> tuple[int, int]:
@@ -55,7 +93,7 @@ def deadly(place: Path) -> int:
     return 1
 
 
-def test_results_come_in_the_order_of_the_work(local: Any) -> None:
+def test_results_come_in_the_order_of_the_work(local: Local) -> None:
     told, left = list[int](), list[int]()
     with on(local.scheduler_address) as workers:
         assert workers == WORKERS
@@ -74,12 +112,12 @@ def test_results_come_in_the_order_of_the_work(local: Any) -> None:
     assert not several(1, 5), "afterwards work stays here"
 
 
-def test_the_first_failure_ends_it_with_its_own_sentence(local: Any) -> None:
+def test_the_first_failure_ends_it_with_its_own_sentence(local: Local) -> None:
     with on(local.scheduler_address), pytest.raises(InputError, match="`x` is 7: give less"):
         spread([failing, *(partial(slow, k) for k in range(20))], 1, None)
 
 
-def test_a_piece_that_loses_its_worker_is_begun_again(local: Any, tmp_path: Path) -> None:
+def test_a_piece_that_loses_its_worker_is_begun_again(local: Local, tmp_path: Path) -> None:
     told = list[int]()
     work = [partial(deadly, tmp_path / "died"), *(partial(slow, k) for k in range(8))]
     with on(local.scheduler_address):
@@ -87,14 +125,13 @@ def test_a_piece_that_loses_its_worker_is_begun_again(local: Any, tmp_path: Path
     assert sorted(told) == list(range(9)), "each result exactly once"
 
 
-def test_killed_workers_cost_nothing_but_time(local: Any) -> None:
+def test_killed_workers_cost_nothing_but_time(local: Local) -> None:
     """Every half second some worker is killed, five times in all; Dask's nannies begin others."""
     stop, killed = threading.Event(), list[int]()
 
     def kill() -> None:
         while not stop.wait(0.5) and len(killed) < 5:
-            workers = [nanny.pid for nanny in local.workers.values() if nanny.pid]
-            if workers:
+            if workers := local.workers():
                 killed.append(workers[len(killed) % len(workers)])
                 os.kill(killed[-1], signal.SIGKILL)
 
@@ -121,7 +158,7 @@ def _evidence(text: str) -> Any:
     return list(found["evidence"])
 
 
-def test_checks_of_a_users_file_give_the_same_evidence(local: Any, tmp_path: Path) -> None:
+def test_checks_of_a_users_file_give_the_same_evidence(local: Local, tmp_path: Path) -> None:
     own = str(Path(__file__).parent.parent / "examples" / "my_statements.py")
     command = ["check", "--file", own, "--format", "json", "--output"]
     here, there = tmp_path / "here.json", tmp_path / "there.json"
@@ -131,23 +168,14 @@ def test_checks_of_a_users_file_give_the_same_evidence(local: Any, tmp_path: Pat
     assert _evidence(here.read_text()) == _evidence(there.read_text())
 
 
-def test_other_versions_and_threads_are_refused(local: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_versions_and_threads_are_refused(local: Local, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(cluster, "_versions", lambda: {"numpy": "0.1"})
         with on(local.scheduler_address), pytest.raises(EnvironmentFault, match=r"has numpy .* for 0\.1: install the"):
             spread([partial(slow, 1)], 1)
-    with (
-        distributed.LocalCluster(
-            n_workers=1,
-            threads_per_worker=2,
-            host="127.0.0.1",
-            dashboard_address=":0",
-            processes=False,
-            protocol="tcp://",
-        ) as two,
-        on(two.scheduler_address),
-        pytest.raises(EnvironmentFault, match="has 2 threads: start workers with one each"),
-    ):
+    two = Local(1, 2)
+    told = "has 2 threads: start workers with one each"
+    with contextlib.closing(two), on(two.scheduler_address), pytest.raises(EnvironmentFault, match=told):
         spread([partial(slow, 1)], 1)
 
 
@@ -165,7 +193,7 @@ def test_where_there_is_no_scheduler_that_is_said(capsys: Output, monkeypatch: p
         assert err.strip().count("\n") == 0
 
 
-def test_a_sweep_gives_the_same_file_with_the_same_cell_that_fails(local: Any, tmp_path: Path) -> None:
+def test_a_sweep_gives_the_same_file_with_the_same_cell_that_fails(local: Local, tmp_path: Path) -> None:
     """Each cell has a process of its own on its worker, which could be ended."""
     words = ["sweep", "--set", "problem.name=quadratic", "--set", "algorithm.name=dp-fedavg", "--set", "rounds=5"]
     words += ["--set", "algorithm.sigma=0.01", "--set", "grid.problem.rank=[2,3,9]", "--set", "grid.seed=[1,2]"]
@@ -177,7 +205,7 @@ def test_a_sweep_gives_the_same_file_with_the_same_cell_that_fails(local: Any, t
     assert here.read_text().count("rank 9 is larger than the dimension") == 2
 
 
-def test_a_piece_that_always_kills_its_worker_is_given_up(local: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_piece_that_always_kills_its_worker_is_given_up(local: Local, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last test here: the nannies may not begin all of the workers again that it takes."""
     monkeypatch.setattr(cluster, "LIVES", 1)
     work = [partial(os._exit, 9), partial(slow, 1)]

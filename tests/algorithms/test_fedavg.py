@@ -209,14 +209,15 @@ def test_many_lanes_are_split_without_a_trace(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_steps_of_different_lanes_are_grouped_correctly() -> None:
-    """Repeated and unsorted step sizes: lanes with equal steps and starts end at the same point."""
+    """Repeated and unsorted step sizes: lanes with equal steps and starts end at the same point, up to the rounding of
+    a matrix product, whose last row some processors compute in another order."""
     problem = problem_of("dense")
     start = np.tile(starting_points(problem, 1), (5, 1))
     steps = [0.3, 0.1, 0.3, 0.2, 0.1]
     final = simulate(FedAvg(steps, 3), problem, 4, 5, start=start, device="cpu").final
-    assert np.array_equal(final[0], final[2])
-    assert np.array_equal(final[1], final[4])
-    assert len(np.unique(final[:, 0])) == 3
+    for lane, same in ((0, 2), (1, 4)):
+        assert np.allclose(final[lane], final[same], rtol=1e-14, atol=1e-14)
+    assert min(np.abs(final[i] - final[j]).max() for i, j in ((0, 1), (0, 3), (1, 3))) > 1e-3
 
 
 def test_plain_fedavg_averages_the_clients_models() -> None:
