@@ -41,7 +41,7 @@ def test_a_build_that_fails_names_statement_and_check(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(HEAD + "STATEMENTS = (make(lambda s, i: i['rounds']),)")
     with pytest.raises(
-        InputError, match=r"check 'c' of mine\.one cannot be run: KeyError: 'rounds'; correct its build"
+        InputError, match=r"check 'c' of mine\.one cannot be run: KeyError: 'rounds'; correct its build \(mine\.py, line 6\)"
     ):
         run_plan(plan(load_file(file)))
 

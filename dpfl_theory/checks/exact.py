@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.checks.evidence import Evidence, Interval, of_outcome, outside
-from dpfl_theory.checks.hypotheses import unmet
+from dpfl_theory.checks.hypotheses import complete, unmet
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements.claims import Case, Outcome, Values
 from dpfl_theory.statements.formula import terms_at
@@ -44,6 +44,7 @@ def worst(cases: Iterable[Case], relation: str = "<=") -> Case:
 def compared(statement: Statement, instance: Values) -> Case:
     """Both sides of the statement on an instance. Where one is not rational, fractions take their place that compare
     as the sides do (`as_fractions`)."""
+    complete(statement, instance.letters)
     terms = terms_at(statement, "rhs", instance.letters)
     rational = len(terms) > 1 and all(isinstance(term, Fraction) for term in terms.values())
     return Case(instance.named, *sides_at(statement, instance.letters), terms if rational else {})
@@ -52,8 +53,6 @@ def compared(statement: Statement, instance: Values) -> Case:
 def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     """The evidence of one exact check: *violated* if the relation fails on any case, by comparison of fractions."""
     begun = time.perf_counter()
-    if statement.relation not in ("<=", "=="):
-        raise ValueError(f"{statement.id} states {statement.relation!r}: exact checks compare by <= or ==")
     built = check.made(statement)
     if isinstance(built, Outcome):
         return of_outcome(statement, check, built, _DEVICE, time.perf_counter() - begun)

@@ -2,20 +2,46 @@
 
 from __future__ import annotations
 
+import difflib
+import functools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.statements.formula import sides_of
 from dpfl_theory.statements.model import Statement
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
-__all__ = ["numbers", "unmet"]
+__all__ = ["complete", "numbers", "unmet"]
 
 
 def numbers(values: Mapping[str, Any]) -> dict[str, Any]:
     """The letters among these values that are numbers, and no quantities of a performance estimation problem."""
     return {name: v for name, v in values.items() if type(v).__module__.split(".")[0] != "PEPit"}
+
+
+@functools.lru_cache(1024)
+def _spoken(statement: Statement) -> Mapping[str, str]:
+    """Each letter of the sides, and the term that it stands in first."""
+    sides = sides_of(statement)
+    terms = [(f"{what}, {name}", term) for what in ("lhs", "rhs") for name, term in getattr(sides, what).items()]
+    return {str(x): term for term, value in reversed(terms) for x in getattr(value, "free_symbols", ())}
+
+
+def complete(statement: Statement, values: Mapping[str, Any], expectations: bool = True) -> None:
+    """ValueError where a letter of the sides has no value: which, in which term, and whether another name is meant.
+
+    expectations: whether these need values, too, and do not come from runs.
+    """
+    known = {name.removesuffix("^2") for name in values}
+    found = {} if expectations else {e.name for e in statement.expectations}
+    for name, term in _spoken(statement).items():
+        if name in known or name in found:
+            continue
+        near = difflib.get_close_matches(name, known - set(statement.units), n=1)
+        instead = f"; is {near[0]!r} meant for it?" if near else ""
+        raise ValueError(f"the letter {name!r}, which the term {term!r} has, is given no value{instead}")
 
 
 def unmet(statement: Statement, values: Mapping[str, Any], problem: Problem | None = None) -> tuple[str, str] | None:

@@ -27,7 +27,7 @@ from dpfl_theory.algorithms import Stream, simulate
 from dpfl_theory.algorithms.observables import get
 from dpfl_theory.checks.decision import Limits, certain, decide, decide_least
 from dpfl_theory.checks.evidence import Evidence, Interval
-from dpfl_theory.checks.hypotheses import unmet
+from dpfl_theory.checks.hypotheses import complete, unmet
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.sides import Linear, linearise
 from dpfl_theory.kernels import select
@@ -74,6 +74,7 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     missing = unmet(statement, experiment.values, experiment.problem)
     if missing is not None:
         return evidence("not-applicable", f"the hypothesis '{missing[0]}' is not met: {missing[1]}")
+    complete(statement, experiment.values, expectations=False)
     lhs, rhs = linearise(statement, experiment.values)
     spoken = [(e, o) for e in statement.expectations for o, _ in e.parts]
     columns = {e.column(o): _Column(experiment.instead.get(o, o), e.when, e.rival) for e, o in spoken}

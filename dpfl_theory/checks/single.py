@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import traceback
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from dpfl_theory import methods
@@ -14,6 +16,7 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.errors import DpflError, InputError, place, told
 from dpfl_theory.processes import one_thread
 from dpfl_theory.statements.model import UNITS, Check, Statement
+from dpfl_theory.statements.valid import not_compared
 
 __all__ = ["checks_of", "run_one"]
 
@@ -44,6 +47,8 @@ def run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
         reason = "the time budget was spent before this check began; give more"
         return Evidence(statement.id, c.method, c.name, "inconclusive", c.expected, reason, instance=c.instance)
     method = methods.get(c.method)
+    if fault := not_compared(statement, c):
+        raise InputError(f"check {c.name!r} of {statement.id}: {fault}")
     try:
         with one_thread() if method.threads else contextlib.nullcontext():
             outcome = replace(method.run(statement, c, settings), part=c.part)
@@ -53,6 +58,16 @@ def run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
         if statement.paper in catalogue.papers():
             error.add_note(place(error))  # the traceback does not leave this process
             raise  # our own mistake
-        sentence = f"check {c.name!r} of {statement.id} cannot be run: {told(error)}; correct its build"
+        sentence = f"check {c.name!r} of {statement.id} cannot be run: {told(error)}; correct its build{_at(error, c)}"
         raise InputError(sentence) from error
     return outcome
+
+
+def _at(error: Exception, c: Check) -> str:
+    """The line of the user's file that raised, or in which the check's ``build`` begins."""
+    code = getattr(c.build, "__code__", None)
+    if code is None:
+        return ""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == code.co_filename]
+    return f" ({Path(code.co_filename).name}, line {lines[-1] if lines else code.co_firstlineno})"

@@ -27,6 +27,7 @@ class Method:
     the false-alarm probability, need compiled kernels, and can be varied in search of a failing instance. threads:
     whether it calls kernels or linear algebra that have threads of their own. limits: whether its evidence has limits
     on both sides, which tell by how much the right side might shrink; of the others that is found by planting.
+    relations: by which it can compare the sides of a statement; None where it does not compare them itself.
     """
 
     name: str
@@ -37,6 +38,11 @@ class Method:
     simulates: bool = False
     threads: bool = True
     limits: bool = False
+    relations: tuple[str, ...] | None = None
+
+    def compares_by(self, relation: str) -> bool:
+        """Whether statements with this relation can be checked by it."""
+        return self.relations is None or relation in self.relations
 
     def run(self, statement: Statement, check: Check, settings: Settings) -> Evidence:
         """The evidence of a check by this method."""

@@ -2,4 +2,11 @@
 
 from dpfl_theory.methods.base import Method
 
-METHOD = Method("exact", "exact rational arithmetic", 20, "dpfl_theory.checks.exact", threads=False)
+METHOD = Method(
+    "exact",
+    "exact rational arithmetic",
+    20,
+    "dpfl_theory.checks.exact",
+    threads=False,
+    relations=("<=", "=="),
+)

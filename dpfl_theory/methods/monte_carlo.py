@@ -9,4 +9,5 @@ METHOD = Method(
     "dpfl_theory.checks.monte_carlo",
     simulates=True,
     limits=True,
+    relations=("<=", "=="),
 )

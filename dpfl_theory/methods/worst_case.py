@@ -2,4 +2,10 @@
 
 from dpfl_theory.methods.base import Method
 
-METHOD = Method("worst-case", "worst cases over a whole class of functions", 40, "dpfl_theory.checks.worst_case")
+METHOD = Method(
+    "worst-case",
+    "worst cases over a whole class of functions",
+    40,
+    "dpfl_theory.checks.worst_case",
+    relations=("<=", "==", ">="),
+)

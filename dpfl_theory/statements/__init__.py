@@ -14,9 +14,9 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from dpfl_theory import methods
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.statements.model import Statement
+from dpfl_theory.statements.valid import faults_of_file
 
 __all__ = ["Statement", "all_statements", "file_of", "get", "load_file", "papers", "select"]
 
@@ -92,7 +92,8 @@ def select(ids: tuple[str, ...] = (), paper: str | None = None) -> tuple[Stateme
 def load_file(path: str | Path) -> tuple[Statement, ...]:
     """The statements of a user's own Python file, which must define ``STATEMENTS``.
 
-    Raises InputError when the file is missing, cannot be imported, or defines no statement.
+    Raises InputError when the file is missing, cannot be imported, or defines no statement, and for statements that
+    cannot be checked, with every fault and its line (`dpfl_theory.statements.valid`).
     """
     file = Path(path)
     if not file.is_file():
@@ -109,8 +110,6 @@ def load_file(path: str | Path) -> tuple[Statement, ...]:
     statements = tuple(found) if isinstance(found, (tuple, list)) else ()
     if not statements or not all(isinstance(s, Statement) for s in statements):
         raise InputError(f"statement file {str(file)!r} defines no STATEMENTS: set it to a tuple of Statement objects")
-    for statement in statements:
-        for check in statement.checks:
-            if check.method not in methods.known():
-                raise unknown_name(f"method in check {check.name!r} of {statement.id}:", check.method, methods.known())
+    if found_faults := faults_of_file(statements, file, _catalogue()):
+        raise InputError(f"statement file {str(file)!r}: {'; '.join(found_faults)}")
     return statements

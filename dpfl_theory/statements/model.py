@@ -34,6 +34,8 @@ __all__ = [
 
 TIMES = ("mean", "end", "least")
 KINDS = ("theorem", "lemma", "corollary", "definition", "step", "table", "fact")
+RELATIONS = ("<=", "==", ">=", "claim", "exists")
+"""Of two sides the first three; what has no sides is a claim, or says that something exists."""
 DOMAINS = ("positive", "nonnegative", "real", "integer", "probability")
 PROVENANCES = ("read", "restored", "derived")
 UNITS = "units"
