@@ -10,13 +10,14 @@ import pytest
 from dpfl_theory import methods, statements
 from dpfl_theory.algorithms.observables import catalogue as observables
 from dpfl_theory.checks.algebra import homogeneous
-from dpfl_theory.checks.evidence import statement_verdict
+from dpfl_theory.checks.evidence import kind_of, statement_verdict
 from dpfl_theory.checks.runner import plan
 from dpfl_theory.report import formulas
 from dpfl_theory.report.entries import Entry
 from dpfl_theory.report.proof_map import proof_graph, resting_on
 from dpfl_theory.statements.formula import sides_of
 from dpfl_theory.statements.model import DOMAINS, KINDS, Statement
+from dpfl_theory.statements.valid import Lines, faults
 from dpfl_theory.validation import available, load
 
 ALL = statements.all_statements()
@@ -119,8 +120,15 @@ def test_its_checks_are_complete(statement: Statement) -> None:
 
 
 @every
+def test_nothing_is_wrong_with_it(statement: Statement) -> None:
+    assert faults(statement, Lines("", ""), {s.id for s in statements.all_statements()}) == []
+
+
+@every
 def test_its_recorded_verdict_follows_from_its_checks(statement: Statement) -> None:
-    assert statement.expected == statement_verdict((c.method, c.expected) for _, c in plan([statement]))
+    assert statement.expected == statement_verdict(
+        (kind_of(c.method, c.name), c.expected) for _, c in plan([statement])
+    )
 
 
 @every

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from dpfl_theory.checks.runner import plan, run_plan
+from dpfl_theory.cli import main
 from dpfl_theory.errors import InputError
 from dpfl_theory.statements import load_file
 
@@ -24,7 +26,8 @@ def make(build, method="algebra"):
         ("import sys; sys.exit(0)", "cannot be imported: SystemExit: 0"),
         ("STATEMENTS = 3", "defines no STATEMENTS: set it to a tuple of Statement objects"),
         ("STATEMENTS = (1,)", "defines no STATEMENTS"),
-        ("x = 1/0", "cannot be imported: ZeroDivisionError"),
+        ("x = (", "cannot be imported: SyntaxError: '(' was never closed (mine.py, line 1)"),
+        ("x = 1/0", "cannot be imported: ZeroDivisionError: division by zero (mine.py, line 1)"),
         (HEAD + "STATEMENTS = (make(lambda s, i: None, 'algbra'),)", "did you mean 'algebra'?"),
     ],
 )
@@ -37,11 +40,102 @@ def test_a_file_that_cannot_be_used_is_refused(tmp_path: Path, text: str, told: 
     assert "\n" not in str(caught.value)
 
 
+OWN = (Path(__file__).parent.parent / "examples" / "my_statements.py").read_text()
+MORE = ("    sides=sides,\n", "    sides=sides,\n    {},\n")
+
+
+def more(words: str) -> tuple[str, str]:
+    """A further argument of the example's statement."""
+    return MORE[0], MORE[1].format(words)
+
+
+SLIPS = {
+    "relation": (more('relation=">="'), "monte-carlo compares by <= and ==, and not by >=; exchange the two sides and"),
+    "no relation": (more('relation="=<"'), "its relation is '=<': choose one of <=, ==, >="),
+    "verdict": (
+        more('expected="hold"'),
+        "its expected verdict is 'hold': choose one of holds, violated (mine",
+    ),
+    "uses": (
+        more('uses=("das2022.lemm8",)'),
+        "uses: unknown statement 'das2022.lemm8': did you mean",
+    ),
+    "kind": (('"theorem"', '"theorm"'), "its kind is 'theorm': choose one of theorem, lemma"),
+    "id": (("mine.noisy", "mine noisy"), "the id 'mine noisy-gradient-descent' is none: write letters"),
+    "catalogue": (("mine.noisy-gradient-descent", "das2022.theorem4a"), "is a statement's of the catalogue: choose"),
+    "paper": (('Source("mine"', 'Source("das2022"'), "source.paper is 'das2022', a paper of the catalogue"),
+    "twice": (("STATEMENTS = (THEOREM,)", "STATEMENTS = (THEOREM, THEOREM)"), "is given to 2 statements: give each"),
+    "letter": (("s.d * s.sigma**2", "s.d * s.sigm**2"), "has no letter 'sigm'; it has K, d, L"),
+    "foreign": (("s.eta * s.d * s.sigma**2", '__import__("sympy").Symbol("q")'), "sides, 'rhs, noise': q is no letter"),
+    "declared twice": (('"d", "dimension"', '"K", "dimension"'), "the letter 'K' is declared 2 times"),
+    "name": (('"d", "dimension"', '"d imension", "dimension"'), "the letter 'd imension' is no name"),
+    "domain": (('"nonnegative", r"\\sigma"', '"nonneg", r"\\sigma"'), "the domain of sigma is 'nonneg': choose one of"),
+    "unit": (('(1, -1), "nonnegative"', '"F/X", "nonnegative"'), "the unit of sigma is 'F/X': give the exponents"),
+    "unit of an observable": (("1),), (1, 0)", "1),), (1, -1)"), "that of its observable 'suboptimality' is (1, 0)"),
+    "observable": (('"suboptimality", 1', '"subobtimality", 1'), "E_gap: unknown observable 'subobtimality': did you"),
+    "unused": (("(2 - 2 * s.eta * s.L) * s.E_gap", "0 * s.eta"), "the expectation 'E_gap' stands on neither side"),
+    "side": (('lhs={"gap": (2 - 2 * s.eta * s.L) * s.E_gap}', "lhs={}"), "sides: ValueError: lhs is {}: give at least"),
+    "no sides": (("sides=sides", "sides=None"), "a run is compared with the statement's sides, and it has none"),
+    "hypothesis": (("def small_step(problem: Any, values", "def small_step(values"), "must take (problem, values)"),
+    "build": (("def experiment(_: Statement, instance", "def experiment(instance"), "its build must take (statement, "),
+    "instance": (('"sigma/G": 0.05', '"sigma/G": {1}'), "its instance is no plain data, for evidence keeps it as JSON"),
+}
+
+
+@pytest.mark.parametrize(("change", "told"), SLIPS.values(), ids=SLIPS)
+def test_a_slip_is_told_with_its_line(tmp_path: Path, change: tuple[str, str], told: str) -> None:
+    """Each slip planted in the example, at one place or at all."""
+    file = tmp_path / "mine.py"
+    before, after = change[0].replace("\\\\", "\\"), change[1].replace("\\\\", "\\")
+    assert before in OWN
+    file.write_text(OWN.replace(before, after))
+    with pytest.raises(InputError) as caught:
+        load_file(file)
+    sentence = str(caught.value)
+    assert told in sentence
+    assert "(mine.py, line " in sentence
+    assert "\n" not in sentence
+
+
+def test_all_slips_are_told_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        OWN.replace('"theorem"', '"theorm"').replace('"dimension", (0, 0), "integer"', '"dimension", "1", "whole"')
+    )
+    with pytest.raises(InputError, match=r"its kind is 'theorm'.*the unit of d is '1'.*the domain of d is"):
+        load_file(file)
+
+
+def test_a_letter_without_a_value_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(OWN.replace('"sigma": sigma, "eta"', '"sigm": sigma, "eta"'))
+    told = r"the letter 'sigma', which the term 'rhs, noise' has, is given no value; is 'sigm' meant for it\?"
+    with pytest.raises(InputError, match=rf"{told}; correct its build \(mine\.py, line \d+\)"):
+        run_plan(plan(load_file(file)))
+
+
+def test_units_alone_make_nothing_true(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever the format, the exit code is 3; with a check of its own it is 0."""
+    file = tmp_path / "mine.py"
+    file.write_text(f"{OWN[: OWN.index('    checks=checks(')]})\nSTATEMENTS = (THEOREM,)\n")
+    command = ["check", "--file", str(file), "--format"]
+    assert main([*command, "text"]) == 3
+    assert "unchecked  holds     algebra  <- nothing but its units was looked at" in capsys.readouterr().out
+    assert main([*command, "json"]) == 3
+    (found,) = json.loads(capsys.readouterr().out)["summary"]["statements"].values()
+    assert found["verdict"] == "unchecked"
+    assert main([*command, "junit"]) == 3
+    assert 'skipped="1"' in capsys.readouterr().out
+    file.write_text(file.read_text().replace("(2 - 2 *", "s.D * (2 - 2 *"))
+    assert main([*command, "text"]) == 1, "wrong units are no matter of taste"
+
+
 def test_a_build_that_fails_names_statement_and_check(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(HEAD + "STATEMENTS = (make(lambda s, i: i['rounds']),)")
     with pytest.raises(
-        InputError, match=r"check 'c' of mine\.one cannot be run: KeyError: 'rounds'; correct its build \(mine\.py, line 6\)"
+        InputError,
+        match=r"check 'c' of mine\.one cannot be run: KeyError: 'rounds'; correct its build \(mine\.py, line 6\)",
     ):
         run_plan(plan(load_file(file)))
 

@@ -12,6 +12,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory import methods
+from dpfl_theory.methods.algebra import UNITS
 
 if TYPE_CHECKING:
     from dpfl_theory.statements.claims import Outcome
@@ -19,12 +20,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SCHEMA",
+    "UNCHECKED",
     "VERDICTS",
     "Evidence",
     "Interval",
     "document",
     "exit_code",
     "in_short",
+    "kind_of",
     "of_outcome",
     "outside",
     "statement_verdict",
@@ -35,6 +38,8 @@ __all__ = [
 
 SCHEMA = "dpfl-theory/1"
 VERDICTS = ("holds", "violated", "inconclusive", "not-applicable")
+UNCHECKED = "unchecked"
+"""The verdict of a statement of which nothing but its units was looked at. One check has no such verdict."""
 
 
 @dataclass(frozen=True)
@@ -195,17 +200,27 @@ def verdict_of(evidence: Sequence[Mapping[str, Any]]) -> str:
 
     It is not called holding while a check that is known to refute it has not been decided, as when the budget ended.
     """
-    formed = statement_verdict((e["method"], e["verdict"]) for e in evidence)
+    formed = statement_verdict((kind_of(e["method"], e["check"]), e["verdict"]) for e in evidence)
     open_ = any(e["expected"] == "violated" and e["verdict"] == "inconclusive" for e in evidence)
     return "inconclusive" if formed == "holds" and open_ else formed
 
 
-def statement_verdict(outcomes: Iterable[tuple[str, str]]) -> str:
-    """A statement's verdict from the (method, verdict) of its checks.
+def kind_of(method: str, check: str) -> str:
+    """What a check is to its statement's verdict: its method, or ``units`` for that of units, which every displayed
+    formula gets without being asked and which decides nothing.
 
-    violated if any check is; holds if a decisive check holds; else inconclusive. A method that is not decisive
-    (`Method.decisive`: algebra) decides only where no other was applied: that a bound has the right units, or follows
-    from another, does not make it true.
+    >>> kind_of("algebra", "units"), kind_of("algebra", "the printed optimum")
+    ('units', 'algebra')
+    """
+    return UNITS if (method, check) == ("algebra", UNITS) else method
+
+
+def statement_verdict(outcomes: Iterable[tuple[str, str]]) -> str:
+    """A statement's verdict from the (kind, verdict) of its checks (`kind_of`).
+
+    violated if any check is; holds if a decisive check holds; unchecked where its units alone were looked at; else
+    inconclusive. A method that is not decisive (`Method.decisive`: algebra) decides only where no other was applied:
+    that a bound follows from another does not make it true, and that its units are right does not in any case.
 
     >>> statement_verdict([("algebra", "holds"), ("monte-carlo", "violated")])
     'violated'
@@ -213,12 +228,17 @@ def statement_verdict(outcomes: Iterable[tuple[str, str]]) -> str:
     'inconclusive'
     >>> statement_verdict([("algebra", "holds")]), statement_verdict([])
     ('holds', 'inconclusive')
+    >>> statement_verdict([("units", "holds")]), statement_verdict([("units", "holds"), ("exact", "inconclusive")])
+    ('unchecked', 'inconclusive')
     """
     seen = list(outcomes)
     if any(verdict == "violated" for _, verdict in seen):
         return "violated"
     weak = {name for name, method in methods.known().items() if not method.decisive}
-    decisive = [verdict for method, verdict in seen if method not in weak] or [verdict for _, verdict in seen]
+    beyond = [(kind, verdict) for kind, verdict in seen if kind != UNITS]
+    if seen and not beyond:
+        return UNCHECKED
+    decisive = [verdict for kind, verdict in beyond if kind not in weak] or [verdict for _, verdict in beyond]
     return "holds" if "holds" in decisive else "inconclusive"
 
 
@@ -231,7 +251,7 @@ def summarise(
     for id_ in dict.fromkeys(e.statement for e in evidence):
         own = [e for e in evidence if e.statement == id_]
         statements[id_] = {
-            "verdict": verdict_of([{"method": e.method, "verdict": e.verdict, "expected": e.expected} for e in own]),
+            "verdict": verdict_of([vars(e) for e in own]),
             "expected": expected[id_],
             "methods": list(dict.fromkeys(e.method for e in own)),
         }
@@ -261,10 +281,10 @@ def document(evidence: Sequence[Evidence], expected: Mapping[str, str], alpha: f
 
 def exit_code(summary: Mapping[str, Any]) -> int:
     """0 when every check and every statement gives what is recorded; 1 when one that is decided gives something else,
-    also where the statement's own verdict stays; 3 when the only differences are undecided."""
+    also where the statement's own verdict stays; 3 when the only differences are undecided or unchecked."""
     checks = summary["counts"]["checks"]
     different = [s for s in summary["statements"].values() if s["verdict"] != s["expected"]]
-    if checks["differs"] or any(s["verdict"] != "inconclusive" for s in different):
+    if checks["differs"] or any(s["verdict"] not in ("inconclusive", UNCHECKED) for s in different):
         return 1
     return 3 if checks["undecided"] or different else 0
 

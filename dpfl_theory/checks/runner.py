@@ -11,7 +11,7 @@ from typing import Any
 
 from dpfl_theory import methods as known_methods
 from dpfl_theory import statements as catalogue
-from dpfl_theory.checks.evidence import Evidence, document, statement_verdict
+from dpfl_theory.checks.evidence import Evidence, document, kind_of, statement_verdict
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.single import checks_of, run_one
 from dpfl_theory.checks.stored import Place, kept, places, taken
@@ -222,7 +222,7 @@ def _expected(pairs: Sequence[Pair]) -> dict[str, str]:
         own = [c for s, c in pairs if s is statement]
         complete = len(own) == len(checks_of(statement))
         expected[statement.id] = (
-            statement.expected if complete else statement_verdict((c.method, c.expected) for c in own)
+            statement.expected if complete else statement_verdict((kind_of(c.method, c.name), c.expected) for c in own)
         )
     return expected
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import traceback
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.errors import DpflError, InputError, place, told
 from dpfl_theory.processes import one_thread
 from dpfl_theory.statements.model import UNITS, Check, Statement
-from dpfl_theory.statements.valid import not_compared
+from dpfl_theory.statements.valid import line_of, not_compared
 
 __all__ = ["checks_of", "run_one"]
 
@@ -68,6 +67,5 @@ def _at(error: Exception, c: Check) -> str:
     code = getattr(c.build, "__code__", None)
     if code is None:
         return ""
-    frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if frame.filename == code.co_filename]
-    return f" ({Path(code.co_filename).name}, line {lines[-1] if lines else code.co_firstlineno})"
+    file = Path(code.co_filename)
+    return line_of(error, file) or f" ({file.name}, line {code.co_firstlineno})"

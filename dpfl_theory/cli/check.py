@@ -36,6 +36,7 @@ app = typer.Typer()
 
 DIFFERS = "<- not as expected"
 UNDECIDED = "<- undecided"
+UNITS_ALONE = "<- nothing but its units was looked at: give it a check"
 
 
 @app.command()
@@ -165,9 +166,14 @@ def _planned(chosen: Sequence[Statement], methods: Sequence[str], smoke: bool) -
     return smoke_set(pairs) if smoke else pairs
 
 
+def _stands(statement: dict[str, Any]) -> str:
+    """How a statement's verdict in the summary stands to what is recorded; ``unchecked`` where it should be checked."""
+    return "as expected" if statement["verdict"] == statement["expected"] else str(statement["verdict"])
+
+
 def as_text(report: Report, document: dict[str, Any]) -> str:
     """One line for each evidence, then each statement's verdict."""
-    from dpfl_theory.checks.evidence import in_short
+    from dpfl_theory.checks.evidence import UNCHECKED, in_short
 
     lines = [("verdict", "ratio", "statement", "method", "check", "seconds", "")]
     for e in report.evidence:
@@ -175,7 +181,7 @@ def as_text(report: Report, document: dict[str, Any]) -> str:
         lines.append((e.verdict, number(e.ratio), e.statement, e.method, e.check, f"{e.seconds:.2f}", mark))
     verdicts = [("statement", "verdict", "expected", "methods", "")]
     for id_, s in document["summary"]["statements"].items():
-        mark = DIFFERS if s["verdict"] != s["expected"] else ""
+        mark = {"as expected": "", UNCHECKED: UNITS_ALONE}.get(_stands(s), DIFFERS)
         verdicts.append((id_, s["verdict"], s["expected"], ",".join(s["methods"]), mark))
     surprises = [f"{e.statement} {e.method} {e.check}: {e.reason}" for e in report.evidence if e.verdict != e.expected]
     readings = [s.get("reading", "") for s in document["summary"]["statements"].values()]
@@ -208,18 +214,21 @@ def _junit_outcome(e: Evidence) -> str:
 
 def as_junit(report: Report, document: dict[str, Any]) -> str:
     """One testcase for each evidence: a failure where a decided verdict differs from the recorded one, skipped where it
-    is undecided or, as recorded, outside the hypotheses."""
+    is undecided or, as recorded, outside the hypotheses; and a skipped one for each statement that is unchecked."""
     from xml.etree import ElementTree as Xml
+
+    from dpfl_theory.checks.evidence import UNCHECKED
 
     evidence = report.evidence
     outcomes = [_junit_outcome(e) for e in evidence]
+    alone = [id_ for id_, s in document["summary"]["statements"].items() if _stands(s) == UNCHECKED]
     suite = Xml.Element(
         "testsuite",
         name="dpfl-theory",
-        tests=str(len(evidence)),
+        tests=str(len(evidence) + len(alone)),
         failures=str(outcomes.count("failure")),
         errors="0",
-        skipped=str(outcomes.count("skipped")),
+        skipped=str(outcomes.count("skipped") + len(alone)),
         time=f"{report.seconds:.3f}",
     )
     for e, outcome in zip(evidence, outcomes):
@@ -230,6 +239,9 @@ def as_junit(report: Report, document: dict[str, Any]) -> str:
             Xml.SubElement(case, "skipped", message=f"{e.verdict}: {e.reason}")
         elif outcome == "failure":
             Xml.SubElement(case, "failure", message=f"{e.verdict}, expected {e.expected}: {e.reason}")
+    for id_ in alone:
+        case = Xml.SubElement(suite, "testcase", classname=id_, name="verdict", time="0.000")
+        Xml.SubElement(case, "skipped", message="unchecked: nothing but its units was looked at; give it a check")
     suites = Xml.Element("testsuites")
     suites.append(suite)
     Xml.indent(suites)

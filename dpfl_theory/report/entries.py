@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from dpfl_theory import statements
-from dpfl_theory.checks.evidence import statement_verdict, verdict_of
+from dpfl_theory.checks.evidence import kind_of, statement_verdict, verdict_of
 from dpfl_theory.report import formulas
 from dpfl_theory.statements.model import DERIVED, Statement
 from dpfl_theory.statements.power import Power, recorded
@@ -64,7 +64,7 @@ class Entry:
         """The verdict that the checks that were run are known to give together."""
         if not self.evidence:
             return self.statement.expected if self.statement is not None else "-"
-        return statement_verdict((e["method"], e["expected"]) for e in self.evidence)
+        return statement_verdict((kind_of(e["method"], e["check"]), e["expected"]) for e in self.evidence)
 
     @property
     def surprising(self) -> bool:

@@ -20,7 +20,15 @@ from dpfl_theory.statements.model import DERIVED
 
 __all__ = ["MARKS", "Node", "ProofMap", "Rest", "harmed", "proof_graph", "proof_map", "resting_on", "rests_of"]
 
-MARKS = {"holds": "✓", "violated": "✗", "inconclusive": "?", "remarked": "※", "not checked": "○", "not entered": "–"}
+MARKS = {
+    "holds": "✓",
+    "violated": "✗",
+    "inconclusive": "?",
+    "remarked": "※",
+    "not checked": "○",
+    "unchecked": "○",
+    "not entered": "–",
+}
 """The states of a node. ``remarked``: it is entered under another condition, fails there, and so shows a remark."""
 WIDTH = 1120.0
 BETWEEN = 64.0

@@ -14,9 +14,9 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from dpfl_theory.errors import InputError, unknown_name
+from dpfl_theory.errors import InputError, told, unknown_name
 from dpfl_theory.statements.model import Statement
-from dpfl_theory.statements.valid import faults_of_file
+from dpfl_theory.statements.valid import faults_of_file, line_of
 
 __all__ = ["Statement", "all_statements", "file_of", "get", "load_file", "papers", "select"]
 
@@ -105,7 +105,9 @@ def load_file(path: str | Path) -> tuple[Statement, ...]:
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        raise InputError(f"statement file {str(file)!r} cannot be imported: {type(error).__name__}: {error}") from error
+        raise InputError(
+            f"statement file {str(file)!r} cannot be imported: {told(error)}{line_of(error, file)}"
+        ) from error
     found = getattr(module, "STATEMENTS", ())
     statements = tuple(found) if isinstance(found, (tuple, list)) else ()
     if not statements or not all(isinstance(s, Statement) for s in statements):

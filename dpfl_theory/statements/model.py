@@ -10,6 +10,7 @@ from dataclasses import InitVar, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory import methods
+from dpfl_theory.methods.algebra import UNITS
 from dpfl_theory.statements.errata import Cause, Effect, Erratum, Remark
 from dpfl_theory.statements.power import recorded
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PROVENANCES",
+    "UNITS",
     "Assumption",
     "Cause",
     "Check",
@@ -38,8 +40,6 @@ RELATIONS = ("<=", "==", ">=", "claim", "exists")
 """Of two sides the first three; what has no sides is a claim, or says that something exists."""
 DOMAINS = ("positive", "nonnegative", "real", "integer", "probability")
 PROVENANCES = ("read", "restored", "derived")
-UNITS = "units"
-"""The check that every displayed formula gets without being asked."""
 DERIVED = (".repaired", ".sharpened")
 """Ends of the ids of forms that are ours, whatever they stand beside."""
 

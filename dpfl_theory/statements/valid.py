@@ -24,11 +24,18 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
 from dpfl_theory.statements.model import DOMAINS, KINDS, RELATIONS, Check, Expected, Sides, Statement, Symbol
 
-__all__ = ["Lines", "faults", "faults_of_file", "not_compared"]
+__all__ = ["Lines", "faults", "faults_of_file", "line_of", "not_compared"]
 
 VERDICTS = ("holds", "violated")
 OF_CHECKS = (*VERDICTS, "inconclusive", "not-applicable")
 _ID = re.compile(r"[\w-]+(\.[\w-]+)*")
+
+
+def line_of(error: BaseException, file: Path) -> str:
+    """Where in a file an error arose, as `` (mine.py, line 3)``; nothing where it did not, or says so itself."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if Path(frame.filename) == file]
+    return f" ({file.name}, line {lines[-1]})" if lines and str(error) else ""
 
 
 class Lines:
@@ -60,9 +67,7 @@ class Lines:
 
     def of_error(self, error: BaseException, function: Any) -> str:
         """The innermost frame of an error that lies in the file, or where the function begins."""
-        frames = traceback.extract_tb(error.__traceback__)
-        own = [frame.lineno for frame in frames if Path(frame.filename) == self._file]
-        return self._at(own[-1]) if own else self.of_function(function)
+        return line_of(error, self._file) or self.of_function(function)
 
 
 def _one_of(what: str, value: object, known: Collection[str]) -> str | None:
@@ -142,8 +147,6 @@ def _of_expectation(letter: Expected, here: str) -> Iterator[str]:
     if not letter.parts:
         yield f"the expectation {letter.name} has no parts: name an observable, as (('suboptimality', 1),){here}"
     for observable, _ in letter.parts:
-        if not isinstance(observable, str):
-            continue  # an observable of the user's own
         if observable not in known:
             yield f"{letter.name}: {unknown_name('observable', observable, known)}{here}"
         elif tuple(known[observable].unit) != tuple(letter.unit):

@@ -96,7 +96,7 @@ def test_the_sentence_of_a_failure_is_the_same(tmp_path: Path) -> None:
         with pytest.raises(InputError) as caught:
             run_plan(pairs, jobs=jobs, file=file)
         told.append(str(caught.value))
-    assert told == ["check 'c1' of mine.one cannot be run: KeyError: 'rounds'; correct its build"] * 2
+    assert told == ["check 'c1' of mine.one cannot be run: KeyError: 'rounds'; correct its build (mine.py, line 8)"] * 2
 
 
 def test_evidence_that_cannot_be_sent_is_told(tmp_path: Path) -> None:
