@@ -1,4 +1,4 @@
-"""What every command shares: how it ends, what it says on the way, and how it leaves files behind."""
+"""What every command shares: how it ends, and what it says on the way."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import contextlib
 import os
 import re
 import sys
-import tempfile
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, TextIO
 
 from dpfl_theory.errors import DpflError, InputError, told, unknown_name
@@ -24,8 +22,6 @@ __all__ = [
     "parse_seed",
     "run_app",
     "say",
-    "writable",
-    "write",
 ]
 
 INTERRUPTED = 130
@@ -151,47 +147,6 @@ def parse_alpha(text: str) -> float:
     if not 0.0 < value < 1.0:
         raise InputError(f"the false-alarm probability {text!r} does not lie in (0, 1): write it like --alpha 1e-6")
     return value
-
-
-def writable(path: Path, folder: bool = False) -> Path:
-    """The path, if a file (or a folder of files) can be made there: told before the work begins, not after it."""
-    wrong = None
-    if folder and path.exists() and not path.is_dir():
-        wrong = "it is a file, and a folder is needed"
-    elif not folder and path.is_dir():
-        wrong = "it is a folder, and a file name is needed"
-    else:
-        nearest = path if folder else path.parent
-        if not folder and not nearest.is_dir():
-            wrong = f"there is no folder {str(nearest)!r}; make it first"
-        while not nearest.exists():
-            nearest = nearest.parent
-        if wrong is None and not (nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)):
-            wrong = f"{str(nearest)!r} may not be written to"
-    if wrong is not None:
-        raise InputError(f"cannot write {str(path)!r}: {wrong}")
-    return path
-
-
-def write(path: Path, content: str | bytes) -> Path:
-    """Write a file in one step: readers see the old content or the new, and a failure leaves the old."""
-    data = content.encode() if isinstance(content, str) else content
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(name, 0o666 & ~mask)  # mkstemp makes private files
-            os.replace(name, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(name)
-            raise
-    except OSError as error:
-        raise InputError(f"cannot write {str(path)!r}: {error.strerror or error}; choose another place") from error
-    return path
 
 
 class Progress:

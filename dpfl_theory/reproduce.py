@@ -18,7 +18,8 @@ from dpfl_theory.checks.evidence import Evidence, exit_code, in_short
 from dpfl_theory.checks.runner import Pair, report_of, settings_of, tasks_of, usual_seconds
 from dpfl_theory.checks.stored import places, taken
 from dpfl_theory.checks.workers import work_of
-from dpfl_theory.console import Progress, as_options, say, write
+from dpfl_theory.console import Progress, as_options, say
+from dpfl_theory.output import write
 from dpfl_theory.processes import spread
 from dpfl_theory.report.build import build
 from dpfl_theory.store import Ended, reused

@@ -15,8 +15,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dpfl_theory.console import say, write
+from dpfl_theory.console import say
 from dpfl_theory.errors import InputError
+from dpfl_theory.output import write
 
 __all__ = ["FILE", "LONG_SECONDS", "check_seconds", "collect", "recorded", "validation_seconds"]
 

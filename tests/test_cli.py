@@ -16,9 +16,10 @@ import pytest
 import dpfl_theory
 from dpfl_theory.checks import runner
 from dpfl_theory.cli import main
-from dpfl_theory.console import Progress, parse_budget, write
+from dpfl_theory.console import Progress, parse_budget
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.cuda import why_not
+from dpfl_theory.output import write
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "my_statements.py"

@@ -10,7 +10,7 @@ import dpfl_theory
 ROOT = Path(dpfl_theory.__file__).parent
 LAYERS = (
     ("errors", "lazy"),
-    ("kernels", "console", "methods"),
+    ("kernels", "console", "methods", "output"),
     ("processes", "cluster", "usual", "store"),
     ("problems",),
     ("algorithms",),

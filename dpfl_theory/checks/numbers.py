@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from dpfl_theory import statements as catalogue
-from dpfl_theory.console import write
+from dpfl_theory.output import write
 from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.numbers import FILE, Decimal, Key, Source, computed, decimals, given, prose, recorded
 

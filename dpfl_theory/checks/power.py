@@ -24,9 +24,9 @@ from dpfl_theory import statements as catalogue
 from dpfl_theory.checks.evidence import Evidence
 from dpfl_theory.checks.runner import checks_of, run_one
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.console import write
 from dpfl_theory.kernels.threads import usable_cores
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.output import write
 from dpfl_theory.statements.formula import sides_of
 from dpfl_theory.statements.model import Check, Sides, Statement
 from dpfl_theory.statements.power import FILE, Power, recorded

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from dpfl_theory.checks.evidence import SCHEMA
-from dpfl_theory.console import QUIET_SECONDS, Progress, as_options, choice, emit, say, writable, write
+from dpfl_theory.console import QUIET_SECONDS, Progress, as_options, choice, emit, say
+from dpfl_theory.output import writable, write
 
 __all__ = ["Answer", "as_text", "busy", "laid_out", "plain_formula", "rounded"]
 

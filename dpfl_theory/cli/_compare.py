@@ -8,8 +8,9 @@ from typing import Any
 
 from dpfl_theory.cli._confirm import lines as confirmed
 from dpfl_theory.cli._recommend import certificate, number
-from dpfl_theory.console import option, say, write
+from dpfl_theory.console import option, say
 from dpfl_theory.errors import InputError
+from dpfl_theory.output import write
 
 __all__ = ["as_text", "draw", "kind_of", "numbers"]
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from dpfl_theory.cli._answer import laid_out
 from dpfl_theory.cli._options import number, table
-from dpfl_theory.console import emit, say, writable
+from dpfl_theory.console import emit, say
 from dpfl_theory.errors import InputError
+from dpfl_theory.output import writable
 from dpfl_theory.sweep.table import Table, checked
 
 __all__ = ["as_lines", "as_summary", "give_schema", "seconds_of", "target_of", "tell_failures"]

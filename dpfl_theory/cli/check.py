@@ -11,20 +11,10 @@ import typer
 
 from dpfl_theory import methods, statements
 from dpfl_theory.cli._options import Device, Fresh, Jobs, Kept, Scheduler, Seed, number, opened, parse_jobs, table
-from dpfl_theory.console import (
-    Progress,
-    as_options,
-    choice,
-    emit,
-    parse_alpha,
-    parse_budget,
-    parse_seed,
-    say,
-    writable,
-    write,
-)
+from dpfl_theory.console import Progress, as_options, choice, emit, parse_alpha, parse_budget, parse_seed, say
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.kernels import DEVICES, select
+from dpfl_theory.output import writable, write
 from dpfl_theory.processes import on
 from dpfl_theory.statements.model import Check, Statement
 

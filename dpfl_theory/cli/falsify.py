@@ -11,9 +11,10 @@ import typer
 
 from dpfl_theory import statements
 from dpfl_theory.cli._options import Device, Format, Seed
-from dpfl_theory.console import Progress, choice, emit, parse_alpha, parse_budget, parse_seed, say, writable, write
+from dpfl_theory.console import Progress, choice, emit, parse_alpha, parse_budget, parse_seed, say
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.kernels import DEVICES, select
+from dpfl_theory.output import writable, write
 
 app = typer.Typer()
 

@@ -11,8 +11,9 @@ import typer
 
 from dpfl_theory.cli._options import Format, Fresh, Jobs, Kept, Scheduler, opened, parse_jobs
 from dpfl_theory.cli._recommend import as_text, number, parsed, with_inputs
-from dpfl_theory.console import Progress, as_options, choice, emit, say, writable, write
+from dpfl_theory.console import Progress, as_options, choice, emit, say
 from dpfl_theory.errors import InputError
+from dpfl_theory.output import writable, write
 from dpfl_theory.processes import on
 from dpfl_theory.recommend import BEST, get, rules, settings
 from dpfl_theory.recommend import recommend as recommended

@@ -10,8 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from dpfl_theory.cli._options import Device, Folder, Fresh, Jobs, Kept, Output, Scheduler, Seed, opened, parse_jobs
-from dpfl_theory.console import choice, emit, parse_alpha, parse_seed, say, writable
+from dpfl_theory.console import choice, emit, parse_alpha, parse_seed, say
 from dpfl_theory.kernels import DEVICES
+from dpfl_theory.output import writable
 from dpfl_theory.processes import on
 
 app = typer.Typer()

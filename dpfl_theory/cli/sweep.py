@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from dpfl_theory.cli._options import Fresh, Jobs, Kept, Scheduler, opened, parse_jobs
-from dpfl_theory.console import Progress, emit, say, writable, write
+from dpfl_theory.console import Progress, emit, say
 from dpfl_theory.errors import InputError
+from dpfl_theory.output import writable, write
 from dpfl_theory.processes import on
 
 app = typer.Typer()

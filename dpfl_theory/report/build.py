@@ -9,8 +9,8 @@ from typing import Any
 
 from dpfl_theory import validation
 from dpfl_theory.checks.evidence import SCHEMA, VERDICTS
-from dpfl_theory.console import write
 from dpfl_theory.errors import InputError
+from dpfl_theory.output import write
 from dpfl_theory.report import errata, letter
 from dpfl_theory.report.entries import Entry, entries_of, groups_of, natural, reference, showing, versions_of
 from dpfl_theory.report.proof_map import proof_graph, proof_map

@@ -14,7 +14,7 @@ from typing import Any
 
 from dpfl_theory import methods
 from dpfl_theory.checks.evidence import VERDICTS
-from dpfl_theory.console import write
+from dpfl_theory.output import write
 from dpfl_theory.report.entries import Entry, readings_of, reference, showing, siblings, versions_of
 from dpfl_theory.report.letter import (
     SharedCause,

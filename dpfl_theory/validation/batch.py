@@ -10,10 +10,11 @@ from typing import Annotated
 
 import typer
 
-from dpfl_theory.console import Progress, as_options, choice, parse_seed, run_app, say, writable
+from dpfl_theory.console import Progress, as_options, choice, parse_seed, run_app, say
 from dpfl_theory.errors import DpflError, InputError, place, told, unknown_name
 from dpfl_theory.kernels import DEVICES, select
 from dpfl_theory.kernels.threads import usable_cores
+from dpfl_theory.output import writable
 from dpfl_theory.processes import one_thread, several, spread
 from dpfl_theory.store import Store, reused
 from dpfl_theory.usual import validation_seconds

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from dpfl_theory.checks.reuse import Reuse
-from dpfl_theory.console import write
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import select
+from dpfl_theory.output import write
 from dpfl_theory.store import Store
 from dpfl_theory.validation.script import Context, Script, command
 from dpfl_theory.validation.stored import data_slot, figures_slot, fingerprint, keep_figures, take_figures
