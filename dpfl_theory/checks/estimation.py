@@ -9,7 +9,7 @@ import contextlib
 import io
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -32,6 +32,9 @@ VIOLATION_MARGIN = 1e-5
 
 EXACT_BITS = 40
 """Binary places that a coefficient is taken to have on purpose; 1/3 in floating point has 54."""
+
+_SHARES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.3)
+"""Of a function deep inside the conditions, in a mixture with one on their boundary."""
 
 Array = NDArray[np.float64]
 
@@ -101,7 +104,8 @@ def solve(performance: Performance) -> Solution:
     refuted: float | None = None
     vectors = _factor(gram)
     if primal > 1.0 + VIOLATION_MARGIN:
-        found = _counterexample(objective, right, limits[1:], min(0.5 * (1.0 + primal), 2.0))
+        target = min(0.5 * (1.0 + primal), 2.0)
+        found = _counterexample(objective, right, limits[1:], target, (gram, values))
     else:
         proved, signed = _proved(objective, right, limits, multipliers)
         found = None if signed else _counterexample(objective, right, limits[1:], None)
@@ -183,31 +187,70 @@ def _variables(like: Form) -> tuple[Any, Any, Callable[[Form], Any]]:
 
 
 def _counterexample(
-    objective: Form, right: Form, limits: list[Form], target: float | None
+    objective: Form, right: Form, limits: list[Form], target: float | None, near: tuple[Array, Array] | None = None
 ) -> tuple[float, Array, Array] | None:
     """A function of the class with right <= 1 and left >= target, or without a target with left >= right + 1: its
     left/right, points and values.
 
     It is verified in rational arithmetic, and looked for in the interior of the interpolation conditions, so that the
-    solver's rounding cannot carry it outside.
+    solver's rounding cannot carry it outside. Where the solver does not find one, a worst function that is ``near`` the
+    conditions, up to rounding, is mixed with one deep inside them: both are easier to find.
     """
+    bounds = [] if target is None else [(right, 1.0)]
+    for found in (
+        lambda: [_deepest(objective, right, limits, target)],
+        lambda: [] if near is None else _mixed(near, _deepest(None, right, [*limits, *_below(bounds)], None)),
+    ):
+        for candidate in found():
+            verified = None if candidate is None else _verified(objective, right, limits, *candidate)
+            if verified is not None:
+                return verified
+    return None
+
+
+def _below(bounds: list[tuple[Form, float]]) -> list[Form]:
+    """Forms that are at most these numbers, as conditions."""
+    return [Form(f.matrix, f.vector, f.constant - most) for f, most in bounds]
+
+
+def _deepest(
+    objective: Form | None, right: Form, limits: list[Form], target: float | None
+) -> tuple[Array, Array] | None:
+    """Gram matrix and function values as deep inside the conditions as left >= target allows, or anything without an
+    objective; None where the solver finds none."""
     import cvxpy as cp
 
-    gram, values, at = _variables(objective)
+    gram, values, at = _variables(right)
     depth = cp.Variable()
     # The depth is relative to the function's size: a cap on it keeps the problem bounded.
     wanted = [at(c) == 0 if c.equality else at(c) + depth <= 0 for c in limits]
-    wanted += [at(objective) >= at(right) + 1.0] if target is None else [at(right) <= 1.0, at(objective) >= target]
+    if objective is not None:
+        wanted += [at(objective) >= at(right) + 1.0] if target is None else [at(right) <= 1.0, at(objective) >= target]
     if not solved(cp.Problem(cp.Maximize(depth), [*wanted, gram >> 0, depth <= 1.0])) or float(depth.value) <= 0.0:
         return None
-    vectors, found = _factor(np.asarray(gram.value)), np.asarray(values.value)
-    exact = satisfies(limits, vectors, found)
+    return np.asarray(gram.value), np.asarray(values.value)
+
+
+def _mixed(near: tuple[Array, Array], deep: tuple[Array, Array] | None) -> Iterator[tuple[Array, Array]]:
+    """Mixtures of two pairs of Gram matrix and values, ever more of the second one."""
+    if deep is None:
+        return
+    for share in _SHARES:
+        yield tuple((1.0 - share) * a + share * b for a, b in zip(near, deep))  # type: ignore[misc]
+
+
+def _verified(
+    objective: Form, right: Form, limits: list[Form], gram: Array, values: Array
+) -> tuple[float, Array, Array] | None:
+    """Left/right, points and values, where they meet every condition in rational arithmetic and left > right."""
+    vectors = _factor(gram)
+    exact = satisfies(limits, vectors, values)
     if exact is None:
         return None
     left_value, right_value = objective.exactly_at(*exact), right.exactly_at(*exact)
     if left_value <= right_value:
         return None
-    return (float(left_value / right_value) if right_value > 0 else math.inf), vectors, found
+    return (float(left_value / right_value) if right_value > 0 else math.inf), vectors, values
 
 
 def _describe(problem: Any, vectors: Array, values: Array) -> tuple[Mapping[str, Any], ...]:

@@ -136,6 +136,19 @@ def test_planted_faults_are_found(name):
     assert found.lhs.low > 1
 
 
+@pytest.mark.parametrize("name", ["lemma 8 with eta/L, two steps", "lemma 9 with tau", "fact 1 with 1.99 L"])
+def test_a_worst_function_on_the_boundary_is_moved_inside(name, monkeypatch):
+    """Where the solver finds no function that is deep inside and above the bound, on some processors."""
+    search = estimation._deepest
+    monkeypatch.setattr(estimation, "_deepest", lambda o, *a: None if o is not None else search(o, *a))
+    statement, build, instance = MUTANTS[name]
+    found = verdict(build, instance, statement)
+    assert found.verdict == "violated", found.reason
+    assert 1 < found.lhs.low <= found.lhs.estimate * (1 + 1e-5)
+    monkeypatch.setattr(estimation, "_SHARES", ())
+    assert verdict(build, instance, statement).verdict == "inconclusive"
+
+
 def test_lemma8_needs_its_heterogeneity_term():
     """eta E Delta_i instead of 2 eta E Delta_i."""
     half = with_term(lemma8.LEMMA8, "rhs", "heterogeneity", lambda s, term: term / 2)
