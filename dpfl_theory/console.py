@@ -116,7 +116,7 @@ def choice(what: str, value: str, known: Sequence[str]) -> str:
     return value
 
 
-def parse_budget(text: str | None) -> float | None:
+def parse_budget(text: str | None, what: str = "budget") -> float | None:
     """Seconds from ``60s``, ``2m``, ``1h`` or a plain number of seconds.
 
     >>> parse_budget("60s"), parse_budget("2m"), parse_budget("90"), parse_budget(None)
@@ -127,7 +127,7 @@ def parse_budget(text: str | None) -> float | None:
     match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([smh]?)\s*", text)
     seconds = float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]] if match else 0.0
     if not 0.0 < seconds < 1e9:
-        raise InputError(f"the budget {text!r} is not a positive time: write it like 60s, 2m or 90")
+        raise InputError(f"the {what} {text!r} is not a positive time: write it like 60s, 2m or 90")
     return seconds
 
 

@@ -11,7 +11,7 @@ ROOT = Path(dpfl_theory.__file__).parent
 LAYERS = (
     ("errors", "lazy"),
     ("kernels", "console", "methods", "output"),
-    ("processes", "cluster", "usual", "store"),
+    ("processes", "cluster", "usual", "store", "limited"),
     ("problems",),
     ("algorithms",),
     ("privacy", "warm"),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dpfl_theory import statements
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.cli import main
 from dpfl_theory.errors import InputError
@@ -40,7 +41,8 @@ def test_a_file_that_cannot_be_used_is_refused(tmp_path: Path, text: str, told: 
     assert "\n" not in str(caught.value)
 
 
-OWN = (Path(__file__).parent.parent / "examples" / "my_statements.py").read_text()
+EXAMPLE = Path(__file__).parent.parent / "examples" / "my_statements.py"
+OWN = EXAMPLE.read_text()
 MORE = ("    sides=sides,\n", "    sides=sides,\n    {},\n")
 
 
@@ -150,3 +152,65 @@ def test_a_good_file_runs(tmp_path: Path) -> None:
 def test_settings_that_cannot_be_used_are_refused_for_every_method(more: dict[str, object]) -> None:
     with pytest.raises(InputError):
         run_plan([], **more)  # type: ignore[arg-type]
+
+
+TROUBLE = """    import os
+
+    import time
+
+    while instance.get("what") == "endless":
+        time.sleep(0.01)
+    if instance.get("what") == "dies":
+        os.kill(os.getpid(), 9)
+"""
+
+
+def troubled(tmp_path: Path) -> Path:
+    """The example with a check that never ends, and one that kills its process, between the two that it has."""
+    one = '{"eta L": 0.5, "rounds": 20, "sigma/G": 0.05, "what": '
+    more_ = "".join(f'            "{what}": {one}"{what}"}},\n' for what in ("endless", "dies"))
+    text = OWN.replace("    import numpy as np\n", f"    import numpy as np\n{TROUBLE}", 1)
+    file = tmp_path / "mine.py"
+    file.write_text(text.replace('            "the noise dominates"', f'{more_}            "the noise dominates"'))
+    return file
+
+
+def test_a_check_that_never_ends_is_ended_and_the_others_are_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also one whose process is killed; neither is kept in the store."""
+    kept = tmp_path / "kept.sqlite"
+    command = ["check", "--file", str(troubled(tmp_path)), "--limit", "6s", "--jobs", "2", "--format", "json"]
+    found = []
+    for _ in range(2):
+        assert main([*command, "--store", str(kept)]) == 3
+        found.append(json.loads(capsys.readouterr().out))
+    for document in found:
+        verdicts = {e["check"]: (e["verdict"], e["reason"]) for e in document["evidence"]}
+        assert [v for v, _ in verdicts.values()] == ["holds", "holds", "inconclusive", "inconclusive", "holds"]
+        assert "it took longer than 6 s and was ended" in verdicts["endless"][1]
+        assert "its process ended with code -9" in verdicts["dies"][1]
+    ran = {e["check"]: e["seconds"] for e in found[1]["evidence"]}
+    assert ran == {e["check"]: e["seconds"] for e in found[0]["evidence"]}, "what had ended is taken from the store"
+
+
+def test_a_budget_ends_what_a_users_file_has_begun(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--file", str(troubled(tmp_path)), "--budget", "4s", "--format", "json"]) == 3
+    reasons = [e["reason"] for e in json.loads(capsys.readouterr().out)["evidence"] if e["verdict"] == "inconclusive"]
+    assert len(reasons) >= 2
+    assert any("and was ended" in reason for reason in reasons)
+
+
+def test_a_file_whose_import_never_ends_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statements, "IMPORT_SECONDS", 0.5)
+    file = tmp_path / "mine.py"
+    file.write_text("while True:\n    pass\n")
+    with pytest.raises(InputError, match=r"cannot be imported: it took longer than 0\.5 s and was ended"):
+        load_file(file)
+
+
+def test_absurd_numbers_of_lanes_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(OWN.replace("lanes=512", "lanes=10**12"))
+    with pytest.raises(InputError, match="lanes is 1000000000000: give a number from 1 to 1000000000"):
+        run_plan(plan(load_file(file)))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dpfl_theory.statements.model import Check, Statement
 
 __all__ = [
+    "ENDED",
     "SCHEMA",
     "UNCHECKED",
     "VERDICTS",
@@ -38,6 +39,8 @@ __all__ = [
 
 SCHEMA = "dpfl-theory/1"
 VERDICTS = ("holds", "violated", "inconclusive", "not-applicable")
+ENDED = "ended"
+"""The note of a check that was ended, so that what it would have found is not known."""
 UNCHECKED = "unchecked"
 """The verdict of a statement of which nothing but its units was looked at. One check has no such verdict."""
 

@@ -37,6 +37,8 @@ from dpfl_theory.statements.model import Check, Statement
 
 __all__ = ["Experiment", "run"]
 
+MOST_LANES = 10**9
+"""More take longer than anybody waits, or more memory than there is."""
 _FIRST_BATCH = 128
 _COPIES = 2  # lanes of a run that draws nothing
 _FAR = 1e100  # where a run has diverged
@@ -48,6 +50,8 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     begun = time.perf_counter()
     experiment: Experiment = check.made(statement)
     engine = select(settings.device)
+    if not 1 <= experiment.lanes <= MOST_LANES:
+        raise ValueError(f"lanes is {experiment.lanes}: give a number from 1 to {MOST_LANES}")
 
     def evidence(verdict: str, reason: str, **more: Any) -> Evidence:
         notes = {"problem": experiment.problem.describe(), **experiment.notes, **more.pop("notes", {})}

@@ -109,8 +109,12 @@ def run_plan(
     file: Path | None = None,
     store: Store | None = None,
     fresh: bool = False,
+    limit: float | None = None,
 ) -> Report:
     """Run the planned checks. alpha is split evenly over the Monte-Carlo checks; budget caps the seconds.
+
+    limit: seconds after which a check is ended wherever it is, each in a process of its own; what a budget leaves is a
+    limit then, too. Where it is None, a check that has begun is finished.
 
     jobs: in how many processes, 1 for this one; seconds and what a budget cuts aside, the evidence is the same for
     every number. file: where statements that are not the catalogue's were loaded from. store: where evidence is taken
@@ -122,6 +126,10 @@ def run_plan(
         raise InputError(f"`jobs` is {jobs!r}: a whole number of at least 1 is needed")
     begun = time.perf_counter()
     settings = settings_of(pairs, alpha, seed, device)
+    if limit is not None:
+        if not limit > 0.0:
+            raise InputError(f"`limit` is {limit} seconds: give a positive number")
+        settings = replace(settings, limit=limit)
     if budget is not None:
         settings = replace(settings, deadline=time.monotonic() + budget)
     where = places(pairs, settings, store, file)

@@ -6,20 +6,32 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["Settings"]
+__all__ = ["LEAST_SECONDS", "Settings"]
+
+LEAST_SECONDS = 2.0
+"""What a check is given although the budget ends before: it takes a moment to begin."""
 
 
 @dataclass(frozen=True)
 class Settings:
     """seed: of all randomness; alpha: this check's share of the suite's false-alarm budget; device: ``auto``, ``cpu``
     or ``cuda``; deadline: value of time.monotonic() after which no further work is started (None: no cap); progress:
-    called with the share of this check that is done."""
+    called with the share of this check that is done; limit: seconds after which a check is ended, wherever it is (None:
+    never). A deadline lets a check end what it has begun, unless there is a limit, which it then shortens."""
 
     seed: int = 0
     alpha: float = 1e-6
     device: str = "auto"
     deadline: float | None = None
     progress: Callable[[float], None] | None = None
+    limit: float | None = None
+
+    @property
+    def most_seconds(self) -> float | None:
+        """How long a check that begins now may take; None where nothing ends it."""
+        if self.limit is None or self.deadline is None:
+            return self.limit
+        return min(self.limit, max(LEAST_SECONDS, self.deadline - time.monotonic()))
 
     @property
     def out_of_time(self) -> bool:

@@ -10,9 +10,10 @@ from typing import Any
 
 from dpfl_theory import methods
 from dpfl_theory import statements as catalogue
-from dpfl_theory.checks.evidence import Evidence
+from dpfl_theory.checks.evidence import ENDED, Evidence
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.errors import DpflError, InputError, place, told
+from dpfl_theory.limited import OutOfTime, Vanished, limited
 from dpfl_theory.processes import one_thread
 from dpfl_theory.statements.model import UNITS, Check, Statement
 from dpfl_theory.statements.valid import line_of, not_compared
@@ -48,9 +49,16 @@ def run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
     method = methods.get(c.method)
     if fault := not_compared(statement, c):
         raise InputError(f"check {c.name!r} of {statement.id}: {fault}")
-    try:
+
+    def run(own: Settings) -> Evidence:
         with one_thread() if method.threads else contextlib.nullcontext():
-            outcome = replace(method.run(statement, c, settings), part=c.part)
+            return replace(method.run(statement, c, own), part=c.part)
+
+    seconds = settings.most_seconds
+    try:
+        outcome = run(settings) if seconds is None else limited(lambda: run(replace(settings, progress=None)), seconds)
+    except (OutOfTime, Vanished) as error:
+        return _ended(statement, c, f"{error}: give it more, or smaller instances")
     except DpflError:
         raise
     except Exception as error:
@@ -60,6 +68,12 @@ def run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
         sentence = f"check {c.name!r} of {statement.id} cannot be run: {told(error)}; correct its build{_at(error, c)}"
         raise InputError(sentence) from error
     return outcome
+
+
+def _ended(statement: Statement, c: Check, why: str) -> Evidence:
+    """The evidence of a check that was ended, or whose process was."""
+    about = {"instance": c.instance, "notes": {ENDED: True}}
+    return Evidence(statement.id, c.method, c.name, "inconclusive", c.expected, why, **about)  # type: ignore[arg-type]
 
 
 def _at(error: Exception, c: Check) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from dpfl_theory import methods
 from dpfl_theory import statements as catalogue
-from dpfl_theory.checks.evidence import Evidence, Interval
+from dpfl_theory.checks.evidence import ENDED, Evidence, Interval
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.sources import Sources, sources
 from dpfl_theory.kernels import select
@@ -100,8 +100,9 @@ def taken(where: Sequence[Place | None]) -> dict[int, Evidence]:
 
 
 def kept(place: Place | None, evidence: Evidence, settings: Settings) -> Ended[Evidence]:
-    """The evidence, which is kept unless the time was over when its check ended."""
-    return Ended(evidence, "" if place is None or settings.out_of_time else place.keep(evidence))
+    """The evidence, which is kept unless the time was over when its check ended, or it was ended."""
+    cut = settings.out_of_time or ENDED in evidence.notes
+    return Ended(evidence, "" if place is None or cut else place.keep(evidence))
 
 
 def encode(evidence: Evidence) -> dict[str, Any]:

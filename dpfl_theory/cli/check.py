@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
+OWN_LIMIT = "10m"
+"""How long a check of a user's file may take where nothing is said."""
 DIFFERS = "<- not as expected"
 UNDECIDED = "<- undecided"
 UNITS_ALONE = "<- nothing but its units was looked at: give it a check"
@@ -54,6 +56,9 @@ def check(
     budget: Annotated[
         str | None, typer.Option(metavar="60s", help="Cap on the time; what it cuts is inconclusive.")
     ] = None,
+    limit: Annotated[
+        str | None, typer.Option(metavar="10m", help="End each check after this time; by default those of --file.")
+    ] = None,
     alpha: Annotated[str, typer.Option(metavar="A", help="False-alarm probability of the whole run.")] = "1e-6",
     seed: Seed = "0",
     device: Device = "auto",
@@ -69,6 +74,7 @@ def check(
 
     render = FORMATS[choice("format", format_, tuple(FORMATS))]
     seconds, share, number_, processes = parse_budget(budget), parse_alpha(alpha), parse_seed(seed), parse_jobs(jobs)
+    most = parse_budget(limit if limit is not None or file is None else OWN_LIMIT, "limit")
     target = None if output is None else writable(Path(output))
     if choice("device", device, DEVICES) == "cuda":
         select(device)  # a missing GPU is told at once, not after the checks that need none
@@ -97,6 +103,7 @@ def check(
             file=None if file is None else Path(file),
             store=kept,
             fresh=fresh,
+            limit=most,
         )
     if kept is not None and report.reused:
         say(as_options(reused(kept, report.reused, len(pairs), "checks")))

@@ -15,8 +15,12 @@ from pathlib import Path
 from types import ModuleType
 
 from dpfl_theory.errors import InputError, told, unknown_name
+from dpfl_theory.limited import OutOfTime, at_most
 from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.valid import faults_of_file, line_of
+
+IMPORT_SECONDS = 60.0
+"""What the import of a user's file may take: its checks are run later."""
 
 __all__ = ["Statement", "all_statements", "file_of", "get", "load_file", "papers", "select"]
 
@@ -103,7 +107,10 @@ def load_file(path: str | Path) -> tuple[Statement, ...]:
         raise InputError(f"statement file {str(file)!r} is not a Python file: its name must end in .py")
     module = importlib.util.module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
+        with at_most(IMPORT_SECONDS):
+            spec.loader.exec_module(module)
+    except OutOfTime as error:
+        raise InputError(f"statement file {str(file)!r} cannot be imported: {error}") from error
     except (Exception, SystemExit) as error:
         raise InputError(
             f"statement file {str(file)!r} cannot be imported: {told(error)}{line_of(error, file)}"

@@ -15,10 +15,10 @@ import pytest
 
 from dpfl_theory.cli import main
 from dpfl_theory.errors import EnvironmentFault, InputError
+from dpfl_theory.limited import OutOfTime, limited
 from dpfl_theory.store import Slot, Store
 from dpfl_theory.sweep import pack
 from dpfl_theory.sweep.design import designed
-from dpfl_theory.sweep.limited import OutOfTime, limited
 from dpfl_theory.sweep.run import run
 from dpfl_theory.sweep.table import load
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
+import signal
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from dpfl_theory.errors import DpflError, EnvironmentFault
 
-__all__ = ["OutOfTime", "limited"]
+__all__ = ["OutOfTime", "Vanished", "at_most", "limited"]
 
 T = TypeVar("T")
 
@@ -20,11 +22,15 @@ class OutOfTime(DpflError):
     """Work that took longer than it may."""
 
 
+class Vanished(EnvironmentFault):
+    """Work whose process ended without an answer."""
+
+
 def limited(work: Callable[[], T], seconds: float) -> T:
     """What ``work`` returns, or raises, within so many seconds.
 
-    It runs in a copy of this process, which ends with it. Raises `OutOfTime`; EnvironmentFault where processes cannot
-    be copied, or the copy ended without an answer (a crash, or want of memory).
+    It runs in a copy of this process, which ends with it. Raises `OutOfTime`; `Vanished` where the copy ended without
+    an answer (a crash, or want of memory); EnvironmentFault where processes cannot be copied.
 
     >>> limited(lambda: 1 + 1, 60.0)
     2
@@ -40,14 +46,12 @@ def limited(work: Callable[[], T], seconds: float) -> T:
     sender.close()
     try:
         if not receiver.poll(seconds):
-            raise OutOfTime(f"it took longer than {seconds:g} s and was ended")
+            raise OutOfTime(f"it took longer than {seconds:.3g} s and was ended")
         try:
             good, found = receiver.recv()
         except EOFError:
             process.join()
-            raise EnvironmentFault(
-                f"its process ended with code {process.exitcode}, perhaps for want of memory"
-            ) from None
+            raise Vanished(f"its process ended with code {process.exitcode}, perhaps for want of memory") from None
     finally:
         process.kill()
         process.join()
@@ -74,3 +78,27 @@ def _end_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
+
+
+@contextlib.contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """What is done inside is ended after so many seconds, if it is Python's and in the main thread. Raises `OutOfTime`.
+
+    >>> with at_most(60.0):
+    ...     print("in time")
+    in time
+    """
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def late(*_: object) -> None:
+        raise OutOfTime(f"it took longer than {seconds:.3g} s and was ended")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
