@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ENDED",
+    "OF_STATEMENTS",
     "SCHEMA",
     "UNCHECKED",
     "VERDICTS",
@@ -43,6 +44,8 @@ ENDED = "ended"
 """The note of a check that was ended, so that what it would have found is not known."""
 UNCHECKED = "unchecked"
 """The verdict of a statement of which nothing but its units was looked at. One check has no such verdict."""
+OF_STATEMENTS = ("holds", "violated", "inconclusive", UNCHECKED)
+"""The verdicts that a statement can have."""
 
 
 @dataclass(frozen=True)

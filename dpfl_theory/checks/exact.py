@@ -53,6 +53,8 @@ def compared(statement: Statement, instance: Values) -> Case:
 def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     """The evidence of one exact check: *violated* if the relation fails on any case, by comparison of fractions."""
     begun = time.perf_counter()
+    if statement.relation not in ("<=", "=="):
+        raise ValueError(f"{statement.id} states {statement.relation!r}: exact checks compare by <= or ==")
     built = check.made(statement)
     if isinstance(built, Outcome):
         return of_outcome(statement, check, built, _DEVICE, time.perf_counter() - begun)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dpfl_theory import validation
-from dpfl_theory.checks.evidence import SCHEMA, VERDICTS
+from dpfl_theory.checks.evidence import OF_STATEMENTS, SCHEMA
 from dpfl_theory.errors import InputError
 from dpfl_theory.output import write
 from dpfl_theory.report import errata, letter
@@ -139,7 +139,7 @@ def _counts(entries: Sequence[Entry], validations: Sequence[Mapping[str, Any]]) 
         "checked": len(checked),
         "entries": len(entries),
         "provenances": {PROVENANCES[name]: n for name, n in provenances.items() if n},
-        "verdicts": {v: verdicts.count(v) for v in VERDICTS if v in verdicts},
+        "verdicts": {v: verdicts.count(v) for v in OF_STATEMENTS if v in verdicts},
         "remarked": len(remarked),
         "surprising": sum(e.surprising for e in checked),
         "evidence": sum(len(e.evidence) for e in checked),

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dpfl_theory import methods
-from dpfl_theory.checks.evidence import VERDICTS
+from dpfl_theory.checks.evidence import OF_STATEMENTS
 from dpfl_theory.output import write
 from dpfl_theory.report.entries import Entry, readings_of, reference, showing, siblings, versions_of
 from dpfl_theory.report.letter import (
@@ -147,7 +147,7 @@ class PaperErrata:
     def verdicts(self) -> dict[str, int]:
         """How many of the checked statements have each verdict; one whose erratum was left unchecked has none."""
         seen = [e.verdict for e in self.checked if not e.open_erratum]
-        return {v: seen.count(v) for v in VERDICTS if v in seen}
+        return {v: seen.count(v) for v in OF_STATEMENTS if v in seen}
 
     @property
     def methods(self) -> dict[str, int]:
