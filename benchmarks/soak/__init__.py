@@ -1,0 +1,1 @@
+"""Faults, for real, against sweeps on this machine: processes killed, interrupted, out of disk, cells that fail."""

@@ -1,0 +1,101 @@
+"""Processes that are killed (kill -9) or interrupted (Ctrl-C) at random moments of one sweep."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.soak.outcome import Outcome, compared, ended, sweep
+
+__all__ = ["coordinator", "interrupted", "workers"]
+
+PROMPT = 10.0
+"""Seconds within which a sweep that is interrupted has ended, its workers with it."""
+
+_Signal = Callable[["subprocess.Popen[str]"], None]
+
+
+def _disturbed(
+    options: list[str], folder: Path, name: str, times: int, latest: float, draw: random.Random, send: _Signal
+) -> list[tuple[int, str]]:
+    """The exit codes and last words of a sweep that is disturbed so many times, each time at a moment drawn up to
+    ``latest`` seconds. The same command goes on from what is kept; a sweep that was done begins again from nothing."""
+    found = list[tuple[int, str]]()
+    while len(found) < times:
+        process = subprocess.Popen(
+            sweep(options, folder, name, "--jobs", "2"),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            process.wait(draw.uniform(0.3, latest))
+        except subprocess.TimeoutExpired:
+            send(process)
+            _, told = process.communicate(timeout=PROMPT)
+            found.append((process.returncode, told))
+        process.communicate()
+        if process.returncode == 0:
+            (folder / f"{name}.sqlite").unlink()
+            (folder / f"{name}.csv").unlink()
+        else:
+            assert not (folder / f"{name}.csv").exists(), "a table of a sweep that did not end"
+    return found
+
+
+def coordinator(
+    options: list[str], cells: int, folder: Path, times: int, latest: float, draw: random.Random
+) -> Outcome:
+    """kill -9 of the process that runs the sweep, again and again; its workers have to notice."""
+    begun = time.monotonic()
+    _disturbed(options, folder, "killed", times, latest, draw, lambda process: process.kill())
+    ended(sweep(options, folder, "killed", "--jobs", "1"))
+    return compared(folder, "killed", "kill -9 of the coordinator", times, cells, time.monotonic() - begun)
+
+
+def interrupted(
+    options: list[str], cells: int, folder: Path, times: int, latest: float, draw: random.Random
+) -> Outcome:
+    """Ctrl-C, as a terminal sends it to all processes: each run ends at once, says what is kept, exit code 130."""
+
+    def send(process: subprocess.Popen[str]) -> None:
+        os.killpg(process.pid, signal.SIGINT)
+
+    begun = time.monotonic()
+    for code, told in _disturbed(options, folder, "interrupted", times, latest, draw, send):
+        assert code in (0, 130, -signal.SIGINT), f"exit code {code}: {told[-2000:]}"  # -2: before Python was there
+        assert "Traceback" not in told, told
+    ended(sweep(options, folder, "interrupted", "--jobs", "2"))
+    return compared(folder, "interrupted", "Ctrl-C", times, cells, time.monotonic() - begun)
+
+
+def workers(options: list[str], cells: int, folder: Path, every: float, draw: random.Random) -> Outcome:
+    """kill -9 of a Dask worker every few seconds, while the sweep runs on four."""
+    from distributed import LocalCluster
+
+    stop, killed = threading.Event(), list[int]()
+    with LocalCluster(n_workers=4, threads_per_worker=1, host="127.0.0.1", dashboard_address=":0") as cluster:
+
+        def kill() -> None:
+            while not stop.wait(every):
+                pids = [nanny.pid for nanny in cluster.workers.values() if nanny.pid]
+                if pids:
+                    killed.append(draw.choice(pids))
+                    os.kill(killed[-1], signal.SIGKILL)
+
+        thread, begun = threading.Thread(target=kill), time.monotonic()
+        thread.start()
+        try:
+            ended(sweep(options, folder, "workers", "--scheduler", cluster.scheduler_address))
+        finally:
+            stop.set()
+            thread.join()
+        seconds = time.monotonic() - begun
+    return compared(folder, "workers", f"kill -9 of a Dask worker every {every:g} s", len(killed), cells, seconds)

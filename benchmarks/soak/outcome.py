@@ -1,0 +1,91 @@
+"""What a disturbed sweep is held against: an undisturbed one with the same cells."""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dpfl_theory.store import Store
+
+__all__ = ["HEAD", "Outcome", "compared", "ended", "rows", "seeds", "sweep", "words"]
+
+HEAD = (
+    "| fault | times | cells | lost | doubled | numbers equal | seconds |\n"
+    + "| --- | ---: | ---: | ---: | ---: | --- | ---: |"
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a disturbed sweep left: how often it was disturbed, the cells that should be there, those that are missing
+    or twice (in the table or in the store), whether its numbers are an undisturbed run's, and how long it all took."""
+
+    fault: str
+    injected: int
+    cells: int
+    lost: int
+    doubled: int
+    equal: bool
+    seconds: float
+
+    @property
+    def good(self) -> bool:
+        """Whether there were faults, and nothing suffered from them."""
+        return self.injected > 0 and not self.lost and not self.doubled and self.equal
+
+    def row(self) -> str:
+        """A line of the table under `HEAD`."""
+        told = (self.fault, self.injected, self.cells, self.lost, self.doubled, "yes" if self.equal else "NO")
+        return f"| {' | '.join(map(str, told))} | {self.seconds:.0f} |"
+
+
+def words(cells: int, rounds: int) -> list[str]:
+    """Options for a sweep of so many cells, which differ by their seed, with so many rounds in each."""
+    fixed = ["problem.name=quadratic", "algorithm.name=dp-fedavg", "algorithm.sigma=0.1", "lanes=8"]
+    values = [*fixed, f"rounds={rounds}", f"grid.seed={list(range(cells))}"]
+    return [part for value in values for part in ("--set", value)]
+
+
+def sweep(options: Sequence[str], folder: Path, name: str, *more: str) -> list[str]:
+    """The command of a sweep whose store and table have this name."""
+    kept = ["--store", str(folder / f"{name}.sqlite"), "--output", str(folder / f"{name}.csv")]
+    return [sys.executable, "-m", "dpfl_theory", "sweep", *options, *kept, *more]
+
+
+def ended(command: Sequence[str], codes: Collection[int] = (0,)) -> str:
+    """What a command said on stderr that has ended with one of these codes. AssertionError for another end, and for a
+    traceback."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode in codes, f"exit code {done.returncode}: {done.stderr[-2000:]}"
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.stderr
+
+
+def rows(folder: Path, name: str) -> list[dict[str, str]]:
+    """The rows of a table."""
+    with (folder / f"{name}.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def seeds(found: Collection[str], cells: int) -> tuple[int, int]:
+    """How many of the seeds 0, 1, ... are not there, and how many more often than once."""
+    counts = Counter(found)
+    return sum(str(k) not in counts for k in range(cells)), sum(count > 1 for count in counts.values())
+
+
+def compared(
+    folder: Path, name: str, fault: str, injected: int, cells: int, seconds: float, whole: str = "whole"
+) -> Outcome:
+    """A disturbed sweep against the undisturbed one named ``whole``: cells in table and store, the table's bytes."""
+    lost, doubled = seeds([row["seed"] for row in rows(folder, name)], cells)
+    with Store(folder / f"{name}.sqlite") as store:
+        about = Counter(entry.about for entry in store.entries("cell"))
+    lost += max(cells - len(about), 0)
+    doubled += sum(count > 1 for count in about.values())
+    equal = (folder / f"{name}.csv").read_bytes() == (folder / f"{whole}.csv").read_bytes()
+    return Outcome(fault, injected, cells, lost, doubled, equal, seconds)
