@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from dpfl_theory.store import Store
+from dpfl_theory.sweep.table import load
 
 __all__ = ["HEAD", "Outcome", "compared", "ended", "rows", "seeds", "sweep", "words"]
 
@@ -66,16 +67,15 @@ def ended(command: Sequence[str], codes: Collection[int] = (0,)) -> str:
     return done.stderr
 
 
-def rows(folder: Path, name: str) -> list[dict[str, str]]:
+def rows(folder: Path, name: str) -> list[dict[str, Any]]:
     """The rows of a table."""
-    with (folder / f"{name}.csv").open(newline="") as file:
-        return list(csv.DictReader(file))
+    return list(load(folder / f"{name}.csv").rows)
 
 
-def seeds(found: Collection[str], cells: int) -> tuple[int, int]:
+def seeds(found: Collection[int], cells: int) -> tuple[int, int]:
     """How many of the seeds 0, 1, ... are not there, and how many more often than once."""
     counts = Counter(found)
-    return sum(str(k) not in counts for k in range(cells)), sum(count > 1 for count in counts.values())
+    return sum(k not in counts for k in range(cells)), sum(count > 1 for count in counts.values())
 
 
 def compared(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import time
 from pathlib import Path
@@ -60,7 +59,8 @@ def failing(folder: Path, times: int) -> Outcome:
     base = words(1, 200)[:-2]
     begun = time.monotonic()
     for name, listed, code in (("good", good, 0), ("mixed", mixed, 1)):
-        options = [*base, "--set", f"list={json.dumps(listed)}", "--limit", "8"]
+        tables = [", ".join(f"{key} = {value}" for key, value in row.items()) for row in listed]
+        options = [*base, "--set", f"list=[{', '.join(f'{{{table}}}' for table in tables)}]", "--limit", "8"]
         ended(sweep(options, folder, name, "--jobs", "2"), [code])
     found = rows(folder, "mixed")
     done = [row for row in found if row["status"] == "done"]
