@@ -69,6 +69,7 @@ def interrupted(
         os.killpg(process.pid, signal.SIGINT)
 
     begun = time.monotonic()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored, in children too
     for code, told in _disturbed(options, folder, "interrupted", times, latest, draw, send):
         assert code in (0, 130, -signal.SIGINT), f"exit code {code}: {told[-2000:]}"  # -2: before Python was there
         assert "Traceback" not in told, told
