@@ -4,6 +4,7 @@ from dpfl_theory.algorithms.average import WeightedAverage
 from dpfl_theory.algorithms.base import Algorithm
 from dpfl_theory.algorithms.bounding import Bounding, Clip, Normalise, SmoothedNormalise, Unbounded
 from dpfl_theory.algorithms.cohort import Cohort
+from dpfl_theory.algorithms.divergence import DivergenceWarning
 from dpfl_theory.algorithms.dp_sgd import DPSGD
 from dpfl_theory.algorithms.ef21 import EF21, alpha_norm_ec, clip21
 from dpfl_theory.algorithms.fedavg import FedAvg
@@ -23,6 +24,7 @@ __all__ = [
     "Bounding",
     "Clip",
     "Cohort",
+    "DivergenceWarning",
     "FedAvg",
     "FullGradient",
     "Gradient",

@@ -9,16 +9,19 @@ from __future__ import annotations
 import itertools
 import threading
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextvars import copy_context
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpfl_theory.algorithms.base import Algorithm, Context
+from dpfl_theory.algorithms.divergence import NEVER, DivergenceWarning, first_rounds, lost, told
 from dpfl_theory.algorithms.hyperparameters import whole
 from dpfl_theory.algorithms.observables import Observable, get
 from dpfl_theory.algorithms.taped import Player, worthwhile
@@ -73,6 +76,14 @@ class Run:
     final: Array
     configuration: dict[str, Any]
     seconds: float
+    again: Callable[[], NDArray[np.int64]] | None = None
+    """Finds `diverged` where there is something to find."""
+
+    @cached_property
+    def diverged(self) -> NDArray[np.int64]:
+        """The round after which each lane's server vector was first lost (`dpfl_theory.algorithms.divergence`), -1
+        where it never was; (lanes,). Found when it is asked for: the blocks concerned are played again up to there."""
+        return np.full(len(self.final), NEVER) if self.again is None else self.again()
 
     def __getitem__(self, name: str) -> Stream:
         return self.streams[name]
@@ -92,6 +103,7 @@ def simulate(
     every: int = 1,
     device: str | Engine = "auto",
     progress: Callable[[float], None] | None = None,
+    warn: bool = True,
 ) -> Run:
     """Run ``algorithm`` on ``problem`` for ``rounds`` rounds in each lane, streaming the observables.
 
@@ -101,7 +113,8 @@ def simulate(
     values. ``lanes`` may be the blocks themselves, run as they are given on the CPU, whose lanes may be of any seed and
     number (`Lanes.of`); seed and first_lane then say nothing. ``every``: observe rounds 0, every, 2 every, ... only,
     where observing costs more than running; means are then over those. ``progress`` is called with the share of the
-    work that is done.
+    work that is done. Lanes that diverge touch no others; `DivergenceWarning` tells of them unless ``warn`` is False,
+    and `Run.diverged` has their rounds.
 
     Raises InputError for counts that are not whole numbers, starting points of the wrong shape, or hyper-parameters
     that the algorithm cannot use on this problem; EnvironmentFault when the device is not there.
@@ -143,7 +156,7 @@ def simulate(
     blocks = [slice(first, end) for first, end in itertools.pairwise(ends)]
     contexts = [Context(engine, problem, kernels, batch, b, points[b]) for batch, b in zip(batches, blocks)]
     tell = _Tally(lanes, progress)
-    with engine.single_blas():
+    with engine.single_blas(), np.errstate(over="ignore", invalid="ignore"):  # of lanes that diverge
         parts = _each(
             [partial(_run_block, algorithm, c, rounds, chosen, series, every, tell) for c in contexts],
             min(engine.threads, len(blocks)),
@@ -164,7 +177,14 @@ def simulate(
         "device": engine.description,
     }
     final = np.concatenate([np.asarray(engine.to_host(w)) for _, w in parts])
-    return Run(streams, final, configuration, time.perf_counter() - begun)
+    seconds = time.perf_counter() - begun
+    if not lost(final, points).any():
+        return Run(streams, final, configuration, seconds)
+    run = Run(streams, final, configuration, seconds, partial(first_rounds, algorithm, contexts, final, rounds))
+    if warn:
+        what = f"{type(algorithm).__name__} on {problem.name!r} {told(run.diverged)}"
+        warnings.warn(f"{what}: take smaller steps, or read those lanes as lost", DivergenceWarning, stacklevel=2)
+    return run
 
 
 Part = tuple[dict[str, "_Accumulator"], Any]

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpfl_theory.algorithms import Stream, simulate
+from dpfl_theory.algorithms.divergence import NEVER, told
 from dpfl_theory.algorithms.observables import get
 from dpfl_theory.checks.decision import Limits, certain, decide, decide_least
 from dpfl_theory.checks.evidence import Evidence, Interval
@@ -41,7 +42,6 @@ MOST_LANES = 10**9
 """More take longer than anybody waits, or more memory than there is."""
 _FIRST_BATCH = 128
 _COPIES = 2  # lanes of a run that draws nothing
-_FAR = 1e100  # where a run has diverged
 
 
 @np.errstate(over="ignore", invalid="ignore")  # a run that diverges is told of in the reason
@@ -100,6 +100,8 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     cut = settings.out_of_time and sample.lanes < most
     verdict, reason = limits.equality(moved, experiment.width, cut) if equality else limits.verdict(moved, cut)
     verdict, reason = sample.recognised(limits, moved, verdict, reason)
+    diverged = np.concatenate(sample.diverged)
+    notes = {"diverged": told(diverged)} if (diverged != NEVER).any() else {}
     shown = (limits.low, limits.high) if decided else (limits.asymptotic_low, limits.asymptotic_high)
     return evidence(
         verdict,
@@ -115,6 +117,7 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
             "means": means,
             "trivial": trivial,
             "lane_seconds": sample.seconds / sample.lanes,
+            **notes,
             **{name.replace("-", "_"): value for name, value in sample.watched().items()},
         },
     )
@@ -153,7 +156,8 @@ class _Sample:
         self.read = {**{c: read[c] for c in self.spoken}, **{o: _Column(o) for o in self.watch}}
         self.coefficients = {c: a.get(c, 0.0) - b.get(c, 0.0) for c in self.spoken}
         self.columns: dict[str, list[Array]] = {c: [] for c in self.read}
-        self.stayed: list[Any] = []  # whether a lane's runs did not diverge
+        self.diverged: list[Any] = []  # the round after which a lane's run, or its rival's, was lost
+        self.ruined: list[Any] = []  # whether it ended without numbers: what was observed of it is none either
         self.lanes = 0
         self.seconds = 0.0
 
@@ -180,10 +184,12 @@ class _Sample:
                 first_lane=first,
                 device=self.engine,
                 progress=settings.progress,
+                warn=False,
             )
             self.seconds += done.seconds
             if rounds is None:
-                self.stayed[-1] &= np.abs(done.final).max(axis=1) < _FAR
+                self.diverged[-1] = np.maximum(self.diverged[-1], done.diverged)
+                self.ruined[-1] |= ~np.isfinite(done.final).all(axis=1)
             found.update({name: (done[column.observable], rounds or run.rounds) for name, column in own.items()})
         return found
 
@@ -191,7 +197,8 @@ class _Sample:
         """Simulate until there are ``lanes`` replicates, or the deadline is over."""
         while self.lanes < lanes and not (self.lanes and settings.out_of_time):
             count = min(lanes - self.lanes, 512)
-            self.stayed.append(np.ones(count, dtype=bool))
+            self.diverged.append(np.full(count, NEVER))
+            self.ruined.append(np.zeros(count, dtype=bool))
             for column, (stream, rounds) in self._simulate(count, self.lanes, settings).items():
                 self.columns[column].append(_taken(stream, self.read[column].when, rounds))
             self.lanes += count
@@ -219,7 +226,7 @@ class _Sample:
 
     def limits(self, alpha: float) -> Limits:
         """The limits of E Z, or min_k E Z_k, so far."""
-        z, stayed = self._replicates(), np.concatenate(self.stayed)
+        z, stayed = self._replicates(), np.concatenate(self.diverged) == NEVER
         if not self.experiment.random:
             parts = (abs(c) * np.abs(np.concatenate(self.columns[name])).max() for name, c in self.coefficients.items())
             values = z if z.ndim == 1 else z.min(axis=1)
@@ -248,6 +255,7 @@ class _Sample:
             if c != 0.0:
                 values = c * np.concatenate(self.columns[column])
                 z = z[:, None] + values if z.ndim < values.ndim else z + values
+        z[np.concatenate(self.ruined) & ~(z.reshape(len(z), -1) == math.inf).any(axis=1)] = math.nan
         return z
 
     def _range(self) -> tuple[float, float]:

@@ -96,6 +96,7 @@ def _mean(one: Tuned, lanes: Mapping[str, Any], rounds: int, seed: int) -> float
             seed,
             ("suboptimality",),
             device="cpu",
+            warn=False,
         )
     found = float(np.mean(run["suboptimality"].last))
     return found if math.isfinite(found) else math.inf

@@ -112,6 +112,7 @@ def measure(tuned: Tuned, chosen: Sequence[dict[str, float]], lanes: int, seed: 
                 ("suboptimality",),
                 series=True,
                 device="cpu",
+                warn=False,
             )
         series = run["suboptimality"].every_round
         for j, i in enumerate(group):

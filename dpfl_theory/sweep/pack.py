@@ -20,6 +20,8 @@ import numpy as np
 
 from dpfl_theory import statements
 from dpfl_theory.algorithms import Run, simulate
+from dpfl_theory.algorithms.divergence import NEVER
+from dpfl_theory.algorithms.divergence import told as told_divergence
 from dpfl_theory.errors import DpflError, InputError, told
 from dpfl_theory.kernels.engine import Lanes
 from dpfl_theory.limited import limited
@@ -30,14 +32,10 @@ from dpfl_theory.sweep.config import document
 from dpfl_theory.sweep.design import Cell
 from dpfl_theory.sweep.problems import made
 
-__all__ = ["FAR", "WIDEST", "Pack", "blocks_of", "check", "group_of", "packed", "problem_of", "width_of"]
+__all__ = ["WIDEST", "Pack", "blocks_of", "check", "group_of", "packed", "problem_of", "width_of"]
 
-FAR = 1e100
-"""Where a run has diverged."""
 WIDEST = 32
 """Lanes of a block: a multiple of what every BLAS takes at a time, and enough to make good use of a round."""
-MOST_SERIES = 2**24
-"""Numbers of a pack's series, kept so that the round of a divergence is known."""
 MOST_KEPT = 2**27
 """Numbers of a cell's series, where they are asked for: a gigabyte."""
 MOST_LANES = 10**6
@@ -159,9 +157,16 @@ def _rows(cells: Sequence[Cell]) -> list[Row]:
     spoken = [id_ for id_ in common.statements if id_ in bounds.spoken_of(model.name)]
     observe = list(dict.fromkeys([*common.observe, *bounds.observed_by(spoken)]))
     least = any(e.when == "least" for id_ in spoken for e in statements.get(id_).expectations)
-    series = common.series or least or len(owner) * common.rounds * len(observe) <= MOST_SERIES
     run = simulate(
-        algorithm, problem, common.rounds, blocks, observe=observe, series=series, every=common.every, device="cpu"
+        algorithm,
+        problem,
+        common.rounds,
+        blocks,
+        observe=observe,
+        series=common.series or least,
+        every=common.every,
+        device="cpu",
+        warn=False,
     )
     rows = []
     begin = 0
@@ -195,7 +200,7 @@ def _row(
         stream = run[name]
         row[name], row[f"{name}_error"] = _mean(stream.last[own])
         row[f"{name}_average"], row[f"{name}_average_error"] = _mean(stream.mean[own])
-    if cause := _diverged(run, common.observe, own, common.every):
+    if cause := _lost(run, common.observe, own):
         row |= {"status": "failed", "cause": cause}
     for id_ in spoken:
         row |= bounds.bound_of(id_, problem, cell.algorithm, letters, run, own).row(id_)
@@ -215,21 +220,10 @@ def _series(values: Any) -> dict[str, list[float]]:
     return {"mean": [mean for mean, _ in found], "error": [math.nan if e is None else e for _, e in found]}
 
 
-def _diverged(run: Run, names: Sequence[str], own: slice, every: int) -> str:
-    """In how many lanes, and from which round on, the server's vector, or an observable of it, is not finite or beyond
-    `FAR`; or which observable is not a number."""
-    lost = np.array(~(np.abs(run.final[own]) <= FAR).all(axis=1))
-    seen = math.inf
-    for name in names:
-        stream = run[name]
-        if not stream.observable.of_state:
-            continue
-        lost |= ~(np.abs(stream.last[own]) <= FAR)
-        if stream.series is not None:
-            far = (~(np.abs(stream.series[:, own]) <= FAR)).any(axis=1)
-            seen = min(seen, int(np.argmax(far)) * every if far.any() else math.inf)
-    if lost.any() or seen < math.inf:
-        when = "" if seen == math.inf else f", first seen in round {seen:g}"
-        return f"diverged in {int(lost.sum())} of {len(lost)} lanes{when}"
-    missing = [name for name in names if np.isnan(run[name].last[own]).any()]
-    return f"{' and '.join(missing)}: not a number" if missing else ""
+def _lost(run: Run, names: Sequence[str], own: slice) -> str:
+    """In how many lanes the server's vector was lost, and after which round the first; or which observable is not
+    finite where it was not."""
+    if (run.diverged[own] != NEVER).any():
+        return told_divergence(run.diverged[own])
+    odd = [name for name in names if not np.isfinite(run[name].last[own]).all()]
+    return f"{' and '.join(odd)}: infinite, or not a number, though the server's vector is finite" if odd else ""
