@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dpfl_theory.checks.certificate import Form
 from dpfl_theory.statements.claims import Performance
 
-__all__ = ["NotACone", "conditions", "form", "require_cone"]
+__all__ = ["NotACone", "conditions", "form", "require_cone", "span"]
 
 Array = NDArray[np.float64]
 
@@ -84,6 +84,20 @@ def conditions(problem: Any) -> tuple[list[Form], Array]:
     active = [c for c in found if c.activated]
     forms = [form(c.expression, c.equality_or_inequality == "equality") for c in active]
     return forms, np.array([math.nan if (v := c.eval_dual()) is None else float(v) for c in active])
+
+
+def span(performance: Performance) -> tuple[float, float]:
+    """The smallest and the largest absolute coefficient of the sides and of all conditions of a problem, as far as they
+    are written down."""
+    from PEPit import Function
+
+    found = [*performance.problem.list_of_constraints]
+    for function in Function.list_of_functions:
+        found += [*function.list_of_class_constraints, *function.list_of_constraints]
+    forms = [form(performance.left), form(performance.right), *(form(c.expression) for c in found)]
+    entries = np.abs(np.concatenate([np.concatenate([f.matrix.ravel(), f.vector]) for f in forms]))
+    entries = entries[entries > 0.0]
+    return (float(entries.min()), float(entries.max())) if len(entries) else (1.0, 1.0)
 
 
 def _of_functions(functions: list[Any]) -> Iterator[Any]:

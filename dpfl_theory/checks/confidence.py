@@ -92,7 +92,7 @@ def asymptotic_limits(x: NDArray[np.float64], alpha: float) -> tuple[float, floa
     bound."""
     from scipy import stats
 
-    x = np.asarray(x, dtype=np.float64)
+    x, unit = _in_units(x)
     count = len(x)
     mean, deviation = float(x.mean()), float(x.std(ddof=1)) if count > 1 else math.inf
     if not math.isfinite(deviation) or deviation == 0.0:
@@ -101,4 +101,15 @@ def asymptotic_limits(x: NDArray[np.float64], alpha: float) -> tuple[float, floa
     third = float(((x - mean) ** 3).mean())
     shift = third / (6.0 * deviation**2 * count) if deviation > 0 else 0.0
     quantile = float(stats.t.isf(alpha / 2.0, count - 1))
-    return mean + shift - quantile * error, mean + shift + quantile * error
+    return unit * (mean + shift - quantile * error), unit * (mean + shift + quantile * error)
+
+
+def _in_units(x: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """Numbers whose third powers are numbers too, and the power of two, by which nothing is rounded, that they are
+    multiples of."""
+    x = np.asarray(x, dtype=np.float64)
+    largest = float(np.abs(x).max(initial=0.0))
+    if not math.isfinite(largest) or largest == 0.0 or 1e-50 <= largest <= 1e50:
+        return x, 1.0
+    unit = 2.0 ** min(max(math.frexp(largest)[1], -1000), 1000)
+    return x / unit, unit

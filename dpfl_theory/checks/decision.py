@@ -18,6 +18,7 @@ _FEWEST = 256
 """Asymptotic limits do not end a run that may still have more lanes before it has this many."""
 _ROUNDING = 1e-9
 """What rounding may do to the result of a run without randomness, relative to it and to the bound."""
+_ENDLESS = "the right side is {} in floating point, with which nothing is compared: take values at which it is finite"
 _TRUNCATION = 10.0
 """Asymptotic limits truncate Z this many bounds away on the side that does not matter, which only widens them there."""
 
@@ -64,6 +65,8 @@ class Limits:
         """The verdict and its reason. ``moved``, the mean of the bound's random terms (which Z has on its own side), is
         added to both sides in the text; ``cut`` says whether the time budget ended the run."""
         bound = self.bound + moved
+        if math.isinf(bound):
+            return "inconclusive", _ENDLESS.format(bound)
         if self.exact:
             word, side = "inconclusive", "is, up to rounding,"
             if self.decided:
@@ -127,6 +130,8 @@ class Limits:
         """The verdict on *equal to the bound*, and its reason: it holds where limits that contain the bound are no
         farther from it than the share ``width``. Arguments as for `verdict`."""
         bound = self.bound + moved
+        if math.isinf(bound):
+            return "inconclusive", _ENDLESS.format(bound)
         if self.exact:
             word, what = ("violated", "differs from") if self.differs else ("holds", "is, up to rounding,")
             return (

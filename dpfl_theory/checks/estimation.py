@@ -84,7 +84,7 @@ def solve(performance: Performance) -> Solution:
     except Exception as error:
         if type(error).__module__.split(".")[0] not in ("cvxpy", "clarabel"):
             raise
-        return _unsolved(f"error: {error}")
+        return _unsolved(f"error: {str(error).split('.')[0]}")
     status = str(problem.wrapper.prob.status)
     objective, right = form(performance.left), form(performance.right)
     limits, multipliers = conditions(problem)

@@ -109,7 +109,7 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
         lhs=Interval(limits.mean + moved, *(end + moved for end in shown)),
         rhs=bound,
         terms=rhs.at(means),
-        vacuous=None if trivial is None else bound > trivial,
+        vacuous=None if trivial is None and bound < math.inf else bound > (trivial or 0.0),
         asymptotic=not decided and not (equality and limits.exact),
         detectable=limits.detectable(moved),
         replicates=sample.lanes,

@@ -59,13 +59,27 @@ def linearise(statement: Statement, values: Mapping[str, float]) -> tuple[Linear
                 if slope.free_symbols & {symbols[e] for e in expectations}:
                     raise ValueError(f"{statement.id}: the term {label!r} is not linear in its expectations")
                 rest = rest.subs(symbols[name], 0)
-                factor = float(slope.subs(numbers))
+                factor = _number(slope.subs(numbers), label, values)
                 if least and (factor < 0.0 if smaller else factor != 0.0):
                     raise ValueError(f"{statement.id}: its least expectation is on the larger side, or negative")
                 for observable, sign in expectation.parts:
                     column = expectation.column(observable)
                     parts[column] = parts.get(column, 0.0) + sign * factor
-            out[label] = (float(rest.subs(numbers)), {o: c for o, c in parts.items() if c != 0.0})
+            out[label] = (_number(rest.subs(numbers), label, values), {o: c for o, c in parts.items() if c != 0.0})
         return Linear(out)
 
     return side(sides.lhs, True), side(sides.rhs, False)
+
+
+def _number(value: Any, label: str, values: Mapping[str, float]) -> float:
+    """A term's value, or its slope in an expectation. ValueError where the formula has no real value there."""
+    try:
+        found = float(value)
+    except TypeError:  # complex, or a pole
+        found = math.nan
+    except OverflowError:
+        found = math.copysign(math.inf, value)
+    if math.isnan(found):
+        at = ", ".join(f"{name} = {v:.6g}" for name, v in values.items() if isinstance(v, (int, float)))
+        raise ValueError(f"the term {label!r} is {value} at {at}, which is no real number: correct formula or values")
+    return found

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dpfl_theory.checks.arranged import arranged
-from dpfl_theory.checks.cone import NotACone
+from dpfl_theory.checks.cone import NotACone, span
 from dpfl_theory.checks.estimation import SOLVER_TOLERANCE, VIOLATION_MARGIN, Solution, solve
 from dpfl_theory.checks.evidence import Evidence, Interval, outside
 from dpfl_theory.checks.hypotheses import unmet
@@ -32,6 +32,8 @@ __all__ = ["inequality", "run", "solve"]
 
 GAP_TOLERANCE = 1e-5
 """Largest relative gap between primal and dual value with which a problem counts as solved."""
+FAR_APART = 1e6
+"""Coefficients whose ratio is larger may be why a problem was not solved: the solver's tolerance is relative to all."""
 
 
 def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
@@ -90,7 +92,7 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
         verdict = "inconclusive"
         reason = (
             f"{performance.what}: not solved (status {found.status}, primal {found.primal:.7g}, dual "
-            f"{found.guarantee:.7g}), and no counterexample was verified"
+            f"{found.guarantee:.7g}), and no counterexample was verified{_too_far_apart(performance)}"
         )
     return Evidence(
         statement=statement.id,
@@ -118,6 +120,15 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
         device="cpu (Clarabel)",
         seconds=time.perf_counter() - begun,
     )
+
+
+def _too_far_apart(performance: Performance) -> str:
+    """Why the solver may have failed, and what to do about it."""
+    least, most = span(performance)
+    if most / least < FAR_APART:
+        return ""
+    told = f"; its coefficients lie between {least:.2g} and {most:.2g}, farther apart than the solver tells them"
+    return f"{told}: take units in which they are about 1 (such as L = 1), which loses nothing"
 
 
 def _interval(found: Solution) -> Interval:

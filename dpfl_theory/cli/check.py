@@ -174,7 +174,7 @@ def as_text(report: Report, document: dict[str, Any]) -> str:
 
     lines = [("verdict", "ratio", "statement", "method", "check", "seconds", "")]
     for e in report.evidence:
-        mark = {"differs": DIFFERS, "undecided": UNDECIDED}.get(e.agreement, "")
+        mark = {"differs": DIFFERS, "undecided": UNDECIDED}.get(e.agreement, "vacuous" if e.vacuous else "")
         lines.append((e.verdict, number(e.ratio), e.statement, e.method, e.check, f"{e.seconds:.2f}", mark))
     verdicts = [("statement", "verdict", "expected", "methods", "")]
     for id_, s in document["summary"]["statements"].items():
