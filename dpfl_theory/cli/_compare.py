@@ -81,6 +81,9 @@ def _data_lines(data: Mapping[str, Any]) -> Iterator[str]:
     else:
         low, high = data["records_of_a_client"]
         yield f"{data['problem']}: {data['records']} records, {data['features']} features, bias included"
+        if same := data["constant_features"]:
+            few = ", ".join(same[:6]) + (f" and {len(same) - 6} more" if len(same) > 6 else "")
+            yield f"the same in every record, so that nothing rests on them: {few}"
         whose = "named by the data" if data["partition"] == "own" else f"split {data['partition']}"
         yield f"{data['clients']} clients ({whose}), {low} to {high} records each, ridge {data['ridge']:g}"
     for c in data["constants"].values():

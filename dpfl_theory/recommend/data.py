@@ -62,6 +62,14 @@ class Source:
         """How many records there are."""
         return len(self.found.y)
 
+    @property
+    def constant(self) -> list[str]:
+        """The features that are 0 once they are standardised, by name or, without names, by number (from 1)."""
+        if self.features is not None or not isinstance(self.found.x, np.ndarray):
+            return []
+        names = self.found.features or [str(j + 1) for j in range(self.width)]
+        return [name for name, zero in zip(names, (self.found.x[:, : self.width] == 0.0).all(axis=0)) if zero]
+
     def narrowed(self, features: int) -> Source:
         """The same with so many principal components."""
         return replace(self, features=features)
@@ -100,6 +108,7 @@ def report(source: Source, problem: LinearModel) -> Document:
         "records": len(problem.data.y),
         "records_of_a_client": [int(sizes.min()), int(sizes.max())],
         "features": int(problem.data.x.shape[1]),
+        "constant_features": source.constant,
         "partition": "own" if source.own_clients else source.partition or "iid",
         "ridge": source.ridge,
         "constants": constants_of(problem),

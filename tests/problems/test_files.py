@@ -17,6 +17,7 @@ from dpfl_theory.problems import files
 from dpfl_theory.problems.data import load
 from dpfl_theory.problems.preparation import prepared
 from dpfl_theory.problems.sparse import lengths
+from dpfl_theory.recommend.data import Source, report
 
 TABLE = "x1,x2,label,client\n1,2,yes,berlin\n3,4,no,paris\n5,9,yes,berlin\n1,2,no,paris\n"
 
@@ -70,7 +71,7 @@ def test_columns_can_be_named(tmp_path: Path) -> None:
     (tmp_path / "own.csv").write_text("city,outcome,age\nrome,1,30\noslo,0,40\nrome,0,50\n")
     data = load(str(tmp_path / "own.csv"), standardise=False, bias=False, label="outcome", client="city")
     assert (data.x.tolist(), data.client_names, data.features) == ([[30], [40], [50]], ("oslo", "rome"), ("age",))
-    with pytest.raises(InputError, match=r"column 'city' .* holds string such as 'rome'"):
+    with pytest.raises(InputError, match=r"column 'city', record 1 of .* is 'rome', in a column of string"):
         load(str(tmp_path / "own.csv"), label="outcome")
 
 
@@ -81,7 +82,11 @@ BAD = {
     "ragged.csv": ("x1,x2,y\n1,2\n3,4,0\n", "Expected 3 columns, got 2"),
     "twice.csv": ("x1,x1,y\n1,2,0\n", "column 'x1' stands 2 times"),
     "gap.csv": ("x1,x2,y\n1,2,0\n3,,1\n", "column 'x2', record 2 of"),
-    "words.csv": ("x1,x2,y\n1,two,0\n3,4,1\n", "column 'x2' of"),
+    "words.csv": ("x1,x2,y\n1,2,0\n3,four,1\n", "column 'x2', record 2 of .* is 'four'"),
+    "complex.csv": ("x1,x2,y\n1,2,0\n3,4+1j,1\n", "column 'x2', record 2 of .* is '4\\+1j'"),
+    "complex.svm": ("1 1:2 2:3\n0 1:1 2:1+2j\n", r"record 2 has '2:1\+2j'"),
+    "unnamed.svm": ("1 1:2\n0 a:1\n", "record 2 has 'a:1'"),
+    "digits.csv": ("x1,x2,y\n1,5e12,0\n3,5e12,1\n2,5000000000000.5,1\n", "column 'x2', record 3 of .* hardly a digit"),
     "huge.csv": ("x1,x2,y\n1,1e200,0\n3,4,1\n", "record 1 of .* is 1e\\+200: not a finite number"),
     "infinite.csv": ("x1,x2,y\n1,2,0\n3,-inf,1\n", "record 2 of .* is -inf"),
     "long.csv": ("x1,x2,y\n1,9007199254740995,0\n3,4,1\n", "a whole number that loses digits"),
@@ -108,7 +113,7 @@ def test_truncated_and_complex_data_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read as LIBSVM"):
         load(str(tmp_path / "torn.svm.gz"))
     np.savez(tmp_path / "c.npz", x=np.ones((3, 2)) * 1j, y=[0, 1, 0])
-    with pytest.raises(InputError, match="are complex numbers"):
+    with pytest.raises(InputError, match=r"column 'x\[:, 0\]', record 1 of .* is 1j: a complex number"):
         load(str(tmp_path / "c.npz"))
 
 
@@ -141,3 +146,15 @@ def test_sparse_and_dense_features_are_prepared_alike_but_for_the_shift() -> Non
     np.testing.assert_allclose(thin.toarray(), full, rtol=1e-12, atol=1e-15)
     with pytest.raises(InputError, match="are not sparse"):
         prepared(sparse.csr_array(dense), True, 2, True, None)
+
+
+def test_a_column_that_never_varies_loses_nothing_and_is_told(tmp_path: Path) -> None:
+    rows = "".join(f"{k},{0.1 + 1e17!r},{k % 2}\n" for k in range(40))
+    (tmp_path / "same.csv").write_text("x1,x2,y\n" + rows)
+    source = Source(str(tmp_path / "same.csv"))
+    assert source.constant == ["x2"]
+    assert not source.found.x[:, 1].any()
+    told = report(source, source.problem(4))
+    assert told["constant_features"] == ["x2"]
+    assert Source("breast-cancer").constant == []
+    assert len(Source("digits").constant) == 3

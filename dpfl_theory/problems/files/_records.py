@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 
 from dpfl_theory.errors import InputError
 
-__all__ = ["Records", "numbers", "short"]
+__all__ = ["NEARLY", "Records", "is_number", "numbers", "short"]
+
+NEARLY = 1e-12
+"""A column that varies by less than this share of its largest number varies by rounding."""
 
 _LARGEST = 1e100
 """Squares of features and products with parameters stay far from overflow below this."""
@@ -43,9 +46,11 @@ def numbers(path: Path, x: Any, features: Sequence[str]) -> Any:
     first value that cannot be one."""
     values = x if isinstance(x, np.ndarray) else x.data
     if values.dtype.kind not in "biuf":
-        told = "complex numbers" if values.dtype.kind == "c" else f"values of type {values.dtype}"
-        raise InputError(f"the features in {str(path)!r} are {told}: give real numbers")
-    if values.dtype.kind in "iu":
+        if values.dtype.kind != "c":
+            raise InputError(f"the features in {str(path)!r} are values of type {values.dtype}: give real numbers")
+        wrong, why = values.imag != 0.0, "a complex number"
+        wrong = wrong if wrong.any() else np.ones(wrong.shape, dtype=bool)
+    elif values.dtype.kind in "iu":
         wrong, why = (np.abs(values.astype(np.longdouble)) > _WHOLE), "a whole number that loses digits as a double"
     else:
         values = np.asarray(values, dtype=np.float64)
@@ -61,9 +66,39 @@ def numbers(path: Path, x: Any, features: Sequence[str]) -> Any:
             f"column {features[column]!r}, record {row + 1} of {str(path)!r} is {value}: {why}; correct it or leave "
             "the column out"
         )
-    return np.ascontiguousarray(x, dtype=np.float64) if isinstance(x, np.ndarray) else x.astype(np.float64)
+    if not isinstance(x, np.ndarray):
+        return x.astype(np.float64)
+    x = np.ascontiguousarray(x, dtype=np.float64)
+    _keep_their_digits(path, x, features)
+    return x
+
+
+def _keep_their_digits(path: Path, x: Any, features: Sequence[str]) -> None:
+    """Raises InputError for a column that varies by so little of its size that what is left after its mean is taken off
+    is rounding. One that does not vary at all loses nothing."""
+    if not x.size:
+        return
+    varies, size = np.ptp(x, axis=0), np.max(np.abs(x), axis=0)
+    lossy = (varies > 0.0) & (varies <= NEARLY * size)
+    if lossy.any():
+        column = int(np.argmax(lossy))
+        row = int(np.argmax(x[:, column] != x[0, column]))
+        raise InputError(
+            f"column {features[column]!r}, record {row + 1} of {str(path)!r} is {x[row, column]:.17g}, and all others "
+            f"are within {varies[column]:.2g} of it, which doubles of this size hold with hardly a digit: subtract a "
+            "constant from the column, or leave it out"
+        )
 
 
 def short(error: BaseException) -> str:
     """The first line of a library's message."""
     return (str(error).splitlines() or [type(error).__name__])[0][:160].rstrip(".")
+
+
+def is_number(value: Any) -> bool:
+    """Whether a cell, perhaps a text, is a real number."""
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.errors import InputError, unknown_name
-from dpfl_theory.problems.files._records import Records, numbers
+from dpfl_theory.problems.files._records import Records, is_number, numbers
 
 __all__ = ["records"]
 
@@ -57,10 +57,11 @@ def _feature(path: Path, table: Any, name: str) -> Any:
     column = table.column(name)
     kind = column.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-        shown = next((v for v in column.to_pylist() if v is not None), None)
+        cells = [(i, v) for i, v in enumerate(column.to_pylist()) if v is not None]
+        row, shown = next((cell for cell in cells if not is_number(cell[1])), (cells or [(0, None)])[0])
         raise InputError(
-            f"column {name!r} of {str(path)!r} holds {kind} such as {shown!r}: give numbers (one column of 0 and 1 for "
-            "each category), or leave the column out"
+            f"column {name!r}, record {row + 1} of {str(path)!r} is {shown!r}, in a column of {kind}: give real "
+            "numbers (one column of 0 and 1 for each category), or leave the column out"
         )
     _full(path, column, name)
     found = np.asarray(column.to_numpy())

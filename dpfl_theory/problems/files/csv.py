@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpfl_theory.errors import InputError
-from dpfl_theory.problems.files._records import Records, short
+from dpfl_theory.problems.files._records import Records, is_number, short
 from dpfl_theory.problems.files._table import records
 
 __all__ = ["ENDINGS", "read"]
@@ -26,14 +26,6 @@ def read(path: Path, label: str | None, client: str | None) -> Records:
             f"data file {str(path)!r} cannot be read as CSV ({short(error)}): write the columns' names in the first "
             "line and one record in each line below"
         ) from None
-    if all(_is_number(name) for name in table.column_names):
+    if all(is_number(name) for name in table.column_names):
         raise InputError(f"data file {str(path)!r} begins with numbers: write the columns' names in the first line")
     return records(path, table, label, client)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import zlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from scipy import sparse
 
 from dpfl_theory.errors import InputError
-from dpfl_theory.problems.files._records import Records, numbers, short
+from dpfl_theory.problems.files._records import Records, is_number, numbers, short
 from dpfl_theory.problems.sparse import settled
 
 __all__ = ["ENDINGS", "read"]
@@ -27,7 +31,7 @@ def read(path: Path, label: str | None, client: str | None) -> Records:
         x, y, query = load_svmlight_file(str(path), zero_based="auto", query_id=True)
     except (ValueError, OverflowError, IndexError, UnicodeDecodeError, EOFError, OSError, zlib.error) as error:
         raise InputError(
-            f"data file {str(path)!r} cannot be read as LIBSVM text ({short(error)}): "
+            f"data file {str(path)!r} cannot be read as LIBSVM text ({_place(path) or short(error)}): "
             "write one 'label index:value ...' line for each record"
         ) from None
     if not x.shape[0]:
@@ -37,3 +41,22 @@ def read(path: Path, label: str | None, client: str | None) -> Records:
     x = settled(numbers(path, sparse.csr_array(x), [f"index {j}" for j in range(x.shape[1])]))
     clients = query if len(query) else None
     return Records(path.name.split(".")[0], x, y, clients, tuple(f"index {j}" for j in range(x.shape[1])))
+
+
+def _place(path: Path) -> str:
+    """The first entry that is none, and its record; empty where all are, or the file is no text."""
+    openers: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
+    record = 0
+    try:
+        with openers.get(path.suffix.lower(), open)(path, "rt", encoding="utf-8") as file:
+            for line in file:
+                words = line.split("#")[0].split()
+                record += bool(words)
+                for position, word in enumerate(words):
+                    index, colon, value = word.rpartition(":")
+                    named = index.isdecimal() or (index == "qid" and position == 1)
+                    if not (is_number(value) and (named if position else not colon)):
+                        return f"record {record} has {word[:40]!r}"
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error):
+        pass
+    return ""
