@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from dpfl_theory.errors import DpflError, EnvironmentFault
+from dpfl_theory.processes import without_interrupts
 
 __all__ = ["OutOfTime", "Vanished", "at_most", "limited"]
 
@@ -40,7 +41,7 @@ def limited(work: Callable[[], T], seconds: float) -> T:
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_work, args=(work, sender))
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), without_interrupts():
         warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn of copies where there are threads
         process.start()
     sender.close()

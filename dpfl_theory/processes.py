@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from dpfl_theory.errors import EnvironmentFault
 from dpfl_theory.kernels import threads
 
-__all__ = ["on", "one_thread", "several", "spread"]
+__all__ = ["on", "one_thread", "several", "spread", "without_interrupts"]
 
 T = TypeVar("T")
 
@@ -100,7 +100,8 @@ def spread(
     others = multiprocessing.active_children()
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _begin)
     try:
-        futures = {pool.submit(work[i]): i for i in (range(len(work)) if order is None else order)}
+        with without_interrupts():
+            futures = {pool.submit(work[i]): i for i in (range(len(work)) if order is None else order)}
         left = dict.fromkeys(futures)
         while left:
             waiting([futures[f] for f in left])
@@ -120,6 +121,25 @@ def spread(
         raise
     found = {i: future.result() for future, i in futures.items()}
     return [found[i] for i in sorted(found)]
+
+
+@contextlib.contextmanager
+def without_interrupts() -> Iterator[None]:
+    """Ctrl-C waits until the end, and what is started inside never gets it, from its first instruction on: a process
+    that has not yet said what it does with one would end with a traceback.
+
+    >>> with without_interrupts():
+    ...     print("started")
+    started
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _begin() -> None:

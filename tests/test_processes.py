@@ -1,0 +1,36 @@
+"""Ctrl-C and the processes that a command starts: they never see it, from their first instruction on."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+from dpfl_theory.limited import limited
+from dpfl_theory.processes import spread, without_interrupts
+
+_NO_SIGNALS: list[signal.Signals] = []
+
+
+def blocked() -> bool:
+    """Whether this process waits with Ctrl-C."""
+    return signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, _NO_SIGNALS)
+
+
+def test_what_is_started_never_gets_an_interrupt_and_this_process_still_does() -> None:
+    asked = "import signal; print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))"
+    with without_interrupts():
+        assert blocked()
+        told = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout
+    assert told.strip() == "True"
+    assert not blocked()
+
+
+def test_workers_are_started_so() -> None:
+    assert spread([blocked, blocked], 2) == [True, True]
+    assert not blocked()
+
+
+def test_work_with_a_limit_of_time_is_started_so() -> None:
+    assert limited(blocked, 60.0)
+    assert not blocked()

@@ -1,0 +1,82 @@
+"""The soak in small: one Ctrl-C; and what no soak may overlook. The full counts are in benchmarks/soak/SOAK.md
+(`make soak`), kills and cells that fail in tests/sweep/test_sweep_faults.py, full disks in tests/store/test_file.py."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import sqlite3
+import time
+from pathlib import Path
+
+import pytest
+
+from benchmarks.soak.kills import interrupted
+from benchmarks.soak.outcome import Outcome, compared, ended, sweep, words
+from dpfl_theory.store import Store
+
+CELLS = 12
+OPTIONS = [*words(CELLS, 20_000), "--pack", "4"]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, float]:
+    """A folder with a whole sweep, and how long that took."""
+    folder = tmp_path_factory.mktemp("soak")
+    begun = time.monotonic()
+    ended(sweep(OPTIONS, folder, "whole", "--jobs", "1"))
+    return folder, time.monotonic() - begun
+
+
+def test_a_sweep_that_is_interrupted_ends_whole(undisturbed: tuple[Path, float]) -> None:
+    folder, seconds = undisturbed
+    found = interrupted(OPTIONS, CELLS, folder, 1, seconds, random.Random(2))
+    assert found.good, found.row()
+
+
+class TestNothingIsOverlooked:
+    """What a sweep could do wrong, planted in its table and its store."""
+
+    def outcome(self, undisturbed: tuple[Path, float], tmp_path: Path, old: str, new: str) -> Outcome:
+        """The undisturbed sweep with a change in its table."""
+        for name in ("whole.csv", "whole.sqlite"):
+            shutil.copy(undisturbed[0] / name, tmp_path / name)
+        shutil.copy(tmp_path / "whole.sqlite", tmp_path / "changed.sqlite")
+        lines = (tmp_path / "whole.csv").read_text().splitlines(keepends=True)
+        found = "".join(new if line.startswith(old) else line for line in lines)
+        (tmp_path / "changed.csv").write_text(found)
+        return compared(tmp_path, "changed", "a change", 1, CELLS, 0.0)
+
+    def row(self, undisturbed: tuple[Path, float]) -> str:
+        """A row of the table."""
+        return (undisturbed[0] / "whole.csv").read_text().splitlines(keepends=True)[5]
+
+    def test_without_a_change_all_is_well(self, undisturbed: tuple[Path, float], tmp_path: Path) -> None:
+        assert self.outcome(undisturbed, tmp_path, "no such row", "").good
+
+    def test_a_lost_row(self, undisturbed: tuple[Path, float], tmp_path: Path) -> None:
+        found = self.outcome(undisturbed, tmp_path, self.row(undisturbed), "")
+        assert (found.lost, found.doubled, found.equal, found.good) == (1, 0, False, False)
+
+    def test_a_doubled_row(self, undisturbed: tuple[Path, float], tmp_path: Path) -> None:
+        row = self.row(undisturbed)
+        found = self.outcome(undisturbed, tmp_path, row, row + row)
+        assert (found.lost, found.doubled, found.equal, found.good) == (0, 1, False, False)
+
+    def test_another_number(self, undisturbed: tuple[Path, float], tmp_path: Path) -> None:
+        row = self.row(undisturbed)
+        head, dot, tail = row.rpartition(".")
+        found = self.outcome(undisturbed, tmp_path, row, f"{head}{dot}{(int(tail[0]) + 1) % 10}{tail[1:]}")
+        assert (found.lost, found.doubled, found.equal, found.good) == (0, 0, False, False)
+
+    def test_a_cell_that_the_store_lacks(self, undisturbed: tuple[Path, float], tmp_path: Path) -> None:
+        self.outcome(undisturbed, tmp_path, "no such row", "")
+        with Store(tmp_path / "changed.sqlite") as store:
+            first, *_ = store.entries("cell")
+        with sqlite3.connect(tmp_path / "changed.sqlite") as file:
+            file.execute("DELETE FROM entries WHERE key = ?", [first.key])
+        found = compared(tmp_path, "changed", "a change", 1, CELLS, 0.0)
+        assert (found.lost, found.equal, found.good) == (1, True, False)
+
+    def test_a_soak_without_a_fault_is_no_soak(self) -> None:
+        assert not Outcome("kill -9", 0, 1, 0, 0, True, 0.0).good
