@@ -7,7 +7,9 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import sys
 import threading
+import types
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -100,7 +102,7 @@ def spread(
     others = multiprocessing.active_children()
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _begin)
     try:
-        with without_interrupts():
+        with without_interrupts(), _without_the_script():
             futures = {pool.submit(work[i]): i for i in (range(len(work)) if order is None else order)}
         left = dict.fromkeys(futures)
         while left:
@@ -140,6 +142,18 @@ def without_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextlib.contextmanager
+def _without_the_script() -> Iterator[None]:
+    """What is started inside does not import the program that runs: no piece of work is defined there, and a script
+    that is not guarded by ``if __name__ == "__main__"`` would begin again in every process."""
+    script = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
 
 
 def _begin() -> None:

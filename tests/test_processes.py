@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 from dpfl_theory.limited import limited
 from dpfl_theory.processes import spread, without_interrupts
@@ -34,3 +35,14 @@ def test_workers_are_started_so() -> None:
 def test_work_with_a_limit_of_time_is_started_so() -> None:
     assert limited(blocked, 60.0)
     assert not blocked()
+
+
+def test_a_script_that_is_not_guarded_runs_once(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os, dpfl_theory\nprint('begun')\n"
+        "from dpfl_theory.processes import spread\n"
+        "print(len(set(spread([os.getpid] * 8, 2)) - {os.getpid()}) > 0)\n"
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "begun\nTrue\n", "")
