@@ -59,7 +59,7 @@ def recommend(
         algorithm: one of `settings`, for example "dp-scaffnew"; by the rule "best" one of `recommend.tuned.tuned`, or
             None for all of them.
         rule: "best", or one of `rules`.
-        data: a bundled data set's name, or a CSV, Parquet, NPZ or LIBSVM file (`dpfl_theory.problems.files`). The
+        data: a bundled data set's name, or a CSV, Parquet, NPZ, LIBSVM or IDX file (`dpfl_theory.problems.files`). The
             clients are those that the file names; without any its records are split (by a rule among 10 without their
             number). The constants of logistic regression on it (softmax regression for more than two classes) started
             at 0 become the inputs that are not given; each is told with its certificate under ``data``.

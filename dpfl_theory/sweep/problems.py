@@ -28,7 +28,7 @@ DATA = "data"
 class Data(Model):
     """The user's own data, or a bundled set: logistic regression for two classes, softmax regression for more."""
 
-    data: str = told("a CSV, Parquet, NPZ or LIBSVM file, or a bundled set's name")
+    data: str = told("a CSV, Parquet, NPZ, LIBSVM or IDX file, or a bundled set's name")
     clients: Count | None = told("clients among whom records of nobody are split; 10 without it", None)
     ridge: NonNegative = told("ridge [F/X^2]", 0.0)
     partition: Literal["iid", "shards", "similarity"] | None = told(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -73,6 +74,47 @@ def test_columns_can_be_named(tmp_path: Path) -> None:
     assert (data.x.tolist(), data.client_names, data.features) == ([[30], [40], [50]], ("oslo", "rome"), ("age",))
     with pytest.raises(InputError, match=r"column 'city', record 1 of .* is 'rome', in a column of string"):
         load(str(tmp_path / "own.csv"), label="outcome")
+
+
+def idx(values: list[Any], kind: int = 0x08, dtype: str = "u1") -> bytes:
+    array = np.array(values, dtype)
+    return bytes([0, 0, kind, array.ndim]) + np.array(array.shape, ">u4").tobytes() + array.tobytes()
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "dtype"), [(8, "u1"), (9, "i1"), (0xB, ">i2"), (0xC, ">i4"), (0xD, ">f4"), (0xE, ">f8")]
+)
+def test_images_come_with_the_labels_beside_them(kind: int, dtype: str, compressed: bool, tmp_path: Path) -> None:
+    images = idx([[[1, 2], [3, 4]], [[5, 6], [7, 9]], [[0, 0], [1, 0]]], kind, dtype)
+    name = "train-images-idx3-ubyte" + ".gz" * compressed
+    (tmp_path / name).write_bytes(gzip.compress(images) if compressed else images)
+    (tmp_path / "train-labels-idx1-ubyte").write_bytes(idx([7, 3, 7]))
+    data = load(str(tmp_path / name), standardise=False, bias=False)
+    assert data.x.tolist() == [[1, 2, 3, 4], [5, 6, 7, 9], [0, 0, 1, 0]]
+    assert (data.y.tolist(), data.labels) == ([1.0, 0.0, 1.0], ("3", "7"))
+    assert data.features == ("pixel 0, 0", "pixel 0, 1", "pixel 1, 0", "pixel 1, 1")
+
+
+@pytest.mark.parametrize(
+    ("images", "labels", "sentence"),
+    [
+        (idx([[1, 2], [3, 4]]), None, "put 'b-labels.idx' into the same folder"),
+        (idx([[1, 2], [3, 4]]), idx([1, 2, 3]), "one label for each of the 2 records"),
+        (idx([[1, 2], [3, 4]])[:-1], idx([1, 2]), r"its sizes \(2, 2\) make 4 bytes, and it has 3"),
+        (b"PNG...", idx([1, 2]), "it begins with 504e472e"),
+        (b"", idx([1, 2]), "cannot be read as IDX"),
+        (idx([1, 2]), idx([1, 2]), "give records times features"),
+        (idx([[np.nan], [1]], 0xE, ">f8"), idx([1, 2]), "column 'pixel 0', record 1 of .* is nan"),
+    ],
+)
+def test_a_bad_idx_file_is_told(images: bytes, labels: bytes | None, sentence: str, tmp_path: Path) -> None:
+    (tmp_path / "b-images.idx").write_bytes(images)
+    if labels is not None:
+        (tmp_path / "b-labels.idx").write_bytes(labels)
+    with pytest.raises(InputError, match=sentence) as caught:
+        load(str(tmp_path / "b-images.idx"))
+    assert "\n" not in str(caught.value)
 
 
 BAD = {

@@ -1,4 +1,4 @@
-"""Records from the user's own files, by the name's ending: CSV, Parquet, NPZ, and LIBSVM text for all others.
+"""Records from the user's own files, by the name's ending: CSV, Parquet, NPZ, IDX, and LIBSVM text for all others.
 
 A format is one module with ``ENDINGS`` and ``read``, found by scan. Whose record each one is comes with it: a column
 ``client`` of a table, the array ``client`` of an NPZ file, ``qid`` in LIBSVM text.
