@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from dpfl_theory import validation
+from dpfl_theory.checks.document import read as read_checks
 from dpfl_theory.checks.evidence import OF_STATEMENTS, SCHEMA
-from dpfl_theory.errors import InputError
+from dpfl_theory.errors import InputError, told
 from dpfl_theory.output import write
 from dpfl_theory.report import errata, letter
 from dpfl_theory.report.entries import Entry, entries_of, groups_of, natural, reference, showing, versions_of
@@ -17,6 +18,7 @@ from dpfl_theory.report.proof_map import proof_graph, proof_map
 from dpfl_theory.report.templates import anchor, render
 from dpfl_theory.statements.errata import GRADES
 from dpfl_theory.store import Store
+from dpfl_theory.validation.document import read as read_validation
 from dpfl_theory.validation.stored import figures_slot, take_figures
 
 __all__ = ["build"]
@@ -100,14 +102,10 @@ def _read(place: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
             raise InputError(told) from error
         schema = document.get("schema") if isinstance(document, dict) else None
         if schema == SCHEMA:
-            if not _complete(document):
-                raise InputError(
-                    f"evidence file {str(path)!r} is not a whole check document: make it anew or remove it"
-                )
-            checks.append(document)
-            written[id(document)] = path.stat().st_mtime
+            checks.append(_whole(read_checks, document, path))
+            written[id(checks[-1])] = path.stat().st_mtime
         elif schema == validation.SCHEMA:
-            validations.append(document)
+            validations.append(_whole(read_validation, document, path))
         else:
             known = f"{SCHEMA!r} or {validation.SCHEMA!r}"
             raise InputError(f"evidence file {str(path)!r} has the schema {schema!r}, and not {known}: remove it")
@@ -119,13 +117,12 @@ def _read(place: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     return sorted(checks, key=lambda document: written[id(document)]), validations
 
 
-def _complete(document: dict[str, Any]) -> bool:
-    """Whether a check document has the fields that the page shows."""
-    needed = {"statement", "method", "check", "verdict", "expected", "reason", "lhs", "rhs", "ratio", "seed", "alpha"}
-    evidence, summary = document.get("evidence"), document.get("summary")
-    if not isinstance(evidence, list) or not isinstance(summary, dict) or "alpha" not in summary:
-        return False
-    return all(isinstance(e, dict) and needed <= set(e) for e in evidence)
+def _whole(read: Callable[[Any, str], dict[str, Any]], document: Any, path: Path) -> dict[str, Any]:
+    """The document, if it has all that its schema says. InputError, with the remedy, otherwise."""
+    try:
+        return read(document, f"evidence file {str(path)!r}")
+    except InputError as error:
+        raise InputError(f"{error}; make it anew or remove it") from None
 
 
 def _counts(entries: Sequence[Entry], validations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -185,7 +182,14 @@ class _Figures:
             files = take_figures(figures_slot(path, self.folder, document["data"], self.store))
             if files is not None:
                 return files
-        return validation.redraw(validation.load(path, self.folder), document, self.store, self.fresh)
+        script = validation.load(path, self.folder)
+        try:
+            return validation.redraw(script, document, self.store, self.fresh)
+        except (LookupError, TypeError, ValueError, ArithmeticError) as error:
+            raise InputError(
+                f"the figures of {document['name']!r} cannot be drawn from its evidence ({told(error)}): make it anew "
+                "or remove it"
+            ) from error
 
     def _shown(self, stem: str, document: Mapping[str, Any]) -> dict[str, str]:
         part = stem.removeprefix(document["name"]).lstrip("-")

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from dpfl_theory import statements
+from dpfl_theory.checks.document import exponent_of
 from dpfl_theory.checks.evidence import kind_of, statement_verdict, verdict_of
 from dpfl_theory.report import formulas
 from dpfl_theory.statements.model import DERIVED, Statement
@@ -31,9 +32,6 @@ __all__ = [
     "siblings",
     "versions_of",
 ]
-
-EXPONENT = {"letter", "term", "claimed", "slope", "low", "high", "slope_of_the_bound", "grid"}
-"""What the evidence of a rate must say for the page to list it."""
 
 
 @dataclass(frozen=True)
@@ -113,12 +111,8 @@ class Entry:
     @property
     def exponents(self) -> list[dict[str, Any]]:
         """The exponents that checks of a rate fitted and wrote down in full, each with the check's name and verdict."""
-        notes = [(e, e.get("notes", {}).get("exponent")) for e in self.evidence]
-        return [
-            {"check": e["check"], "verdict": e["verdict"], **fitted}
-            for e, fitted in notes
-            if isinstance(fitted, dict) and set(fitted) >= EXPONENT
-        ]
+        found = [(e, exponent_of(e.get("notes", {}))) for e in self.evidence]
+        return [{"check": e["check"], "verdict": e["verdict"], **fitted} for e, fitted in found if fitted is not None]
 
     @cached_property
     def telling(self) -> list[dict[str, Any]]:

@@ -12,9 +12,9 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, create_model
 from dpfl_theory import statements
 from dpfl_theory.algorithms.observables import catalogue
 from dpfl_theory.errors import InputError
+from dpfl_theory.schemas.faults import known_name
+from dpfl_theory.schemas.models import Count, Model, told
 from dpfl_theory.sweep.algorithms import Privacy, algorithms
-from dpfl_theory.sweep.faults import known_name
-from dpfl_theory.sweep.models import Count, Model, told
 from dpfl_theory.sweep.problems import DATA, problems
 
 __all__ = ["RUN", "Common", "Range", "Sobol", "document", "inside", "read", "schema", "settled"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.report import style
-from dpfl_theory.sweep.faults import near
+from dpfl_theory.schemas.faults import near
 from dpfl_theory.sweep.table import Table, finite
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def drawn(table: Table, x: str, y: str, hue: str | None = None, scales: Sequence
     for name in filter(None, (x, y, hue)):
         if name not in table.columns:
             raise InputError(f"the results have no column {name!r}: {near(name, table.columns)}")
-    rows = [row for row in table.rows if finite(row.get(x)) and finite(row.get(y)) and row["status"] == "done"]
+    rows = [row for row in table.rows if finite(row.get(x)) and finite(row.get(y)) and row.get("status") == "done"]
     if not rows:
         raise InputError(f"no finished cell has a number for both {x} and {y}: name other columns")
     values = list(dict.fromkeys(row.get(hue) if hue else None for row in rows))
@@ -91,13 +91,12 @@ def _bounds(table: Table, y: str) -> list[str]:
 
 
 def _curve(ax: Any, rows: Sequence[Any], x: str, y: str, colour: str, marker: str, label: str) -> None:
+    error = f"{y}_error"
     at = sorted({row[x] for row in rows})
     groups = [[row for row in rows if row[x] == here] for here in at]
     means = [math.fsum(row[y] for row in group) / len(group) for group in groups]
-    errors = [
-        math.sqrt(math.fsum((row.get(f"{y}_error") or 0.0) ** 2 for row in group)) / len(group) for group in groups
-    ]
-    bars = [2.0 * e if math.isfinite(e) else 0.0 for e in errors]
+    errors = [math.hypot(*(row[error] for row in group if finite(row.get(error)))) / len(group) for group in groups]
+    bars = [2.0 * e for e in errors]
     ax.errorbar(at, means, yerr=bars, fmt=f"{marker}-", color=colour, capsize=2.5, label=label)
 
 

@@ -17,7 +17,7 @@ from pydantic import create_model
 from dpfl_theory.problems import families, make
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.data import BUNDLED
-from dpfl_theory.sweep.models import Count, Model, NonNegative, Positive, told
+from dpfl_theory.schemas.models import Count, Model, NonNegative, Positive, told
 
 __all__ = ["DATA", "Data", "fingerprint", "made", "problems"]
 

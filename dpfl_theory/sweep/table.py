@@ -114,12 +114,16 @@ def load(path: Path) -> Table:
     """The rows of a file that `Table.write` wrote. InputError for any other one."""
     try:
         if checked(path).suffix == ".csv":
-            return _of_csv(path)
-        import pyarrow.parquet as pq
+            found = _of_csv(path)
+        else:
+            import pyarrow.parquet as pq
 
-        table = pq.read_table(path)
-        known = (table.schema.metadata or {}).get(META.encode(), b"{}")
-        return Table(table.to_pylist(), json.loads(known))
+            table = pq.read_table(path)
+            known = (table.schema.metadata or {}).get(META.encode(), b"{}")
+            found = Table(table.to_pylist(), json.loads(known))
+        if not isinstance(found.metadata, dict):
+            raise ValueError("what it says of the sweep is no table")
+        return found
     except OSError as error:
         raise InputError(f"cannot read {str(path)!r}: {error.strerror or error}; check the path") from None
     except (ValueError, csv.Error) as error:

@@ -45,8 +45,16 @@ def records(path: Path, table: Any, label: str | None, client: str | None) -> Re
 
 def _whole(path: Path, table: Any, name: str) -> Any:
     """A column of labels or clients, numbers or text, without empty cells."""
+    import pyarrow as pa
+
     column = table.column(name)
     _full(path, column, name)
+    if pa.types.is_binary(column.type) or pa.types.is_nested(column.type):
+        shown = column[0].as_py()
+        raise InputError(
+            f"column {name!r}, record 1 of {str(path)!r} is {str(shown)[:40]!r}, in a column of {column.type}: give "
+            "numbers, or text in UTF-8"
+        )
     found = np.asarray(column.to_numpy())
     return found.astype(str) if found.dtype.kind == "O" else found
 

@@ -21,11 +21,12 @@ def read(path: Path, label: str | None, client: str | None) -> Records:
     tabs = path.name.lower().removesuffix(".gz").endswith(".tsv")
     try:
         table = csv.read_csv(str(path), parse_options=csv.ParseOptions(delimiter="\t" if tabs else ","))
+        names = table.column_names  # decoded here
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(
             f"data file {str(path)!r} cannot be read as CSV ({short(error)}): write the columns' names in the first "
             "line and one record in each line below"
         ) from None
-    if all(is_number(name) for name in table.column_names):
+    if all(is_number(name) for name in names):
         raise InputError(f"data file {str(path)!r} begins with numbers: write the columns' names in the first line")
     return records(path, table, label, client)

@@ -12,7 +12,7 @@ import numpy as np
 from dpfl_theory.algorithms.base import Algorithm
 from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.problems.base import Problem
-from dpfl_theory.sweep.models import Model, NonNegative, Positive, Probability, told
+from dpfl_theory.schemas.models import Model, NonNegative, Positive, Probability, told
 
 __all__ = ["Among", "Certified", "Hyper", "Letters", "Privacy"]
 

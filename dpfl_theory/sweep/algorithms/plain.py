@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal
 from dpfl_theory.algorithms import FedAvg, ScaffNew, Scaffold, TwoSidedFedAvg
 from dpfl_theory.algorithms.base import Algorithm
 from dpfl_theory.problems.base import Problem
+from dpfl_theory.schemas.models import Count, Positive, Share, told
 from dpfl_theory.sweep.algorithms.base import Among, Hyper, Privacy, as_plain
-from dpfl_theory.sweep.models import Count, Positive, Share, told
 
 __all__ = ["ALGORITHMS"]
 

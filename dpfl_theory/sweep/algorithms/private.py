@@ -15,8 +15,8 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.privacy import Mechanism
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
+from dpfl_theory.schemas.models import Count, NonNegative, Positive, Share, told
 from dpfl_theory.sweep.algorithms.base import Among, Certified, Hyper, Letters, Privacy, as_plain, given
-from dpfl_theory.sweep.models import Count, NonNegative, Positive, Share, told
 
 __all__ = ["ALGORITHMS"]
 

@@ -1,0 +1,110 @@
+"""What everything that reads has promised, whatever it is given."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from dpfl_theory.cli import main
+from dpfl_theory.errors import DpflError
+
+__all__ = ["ENOUGH", "MUCH", "Fault", "command", "reader"]
+
+MUCH = 10.0
+"""Seconds after which a command is interrupted as by Ctrl-C, and a reader hangs."""
+ENOUGH = 10.0
+"""Seconds within which a command that is interrupted has ended."""
+CODES = {0: "done", 1: "done", 2: "refused", 3: "undecided", 5: "refused", 130: "interrupted"}
+
+
+class Fault(AssertionError):
+    """A promise that was not kept."""
+
+
+class _Hangs(BaseException):
+    """The time is over."""
+
+
+@contextlib.contextmanager
+def _in_time(first: type[BaseException]) -> Iterator[None]:
+    """Raises ``first`` inside after `MUCH`, and Fault after `ENOUGH` more."""
+
+    def late(*_: object) -> None:
+        signal.signal(signal.SIGALRM, later)
+        signal.setitimer(signal.ITIMER_REAL, ENOUGH)
+        raise first
+
+    def later(*_: object) -> None:
+        raise _Hangs
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, MUCH)
+    try:
+        yield
+    except _Hangs:
+        raise Fault("it does not end") from None
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _kept(folder: Path) -> dict[str, Any]:
+    """What lies in a folder."""
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
+def command(arguments: Sequence[str], folder: Path, own: Sequence[str] = ()) -> str:
+    """How a command ends that is run in a folder. Fault where it ends with a traceback, an exit code that it has not
+    promised (70 among them) or not at all; where a refusal is not one sentence; and where a refused command has
+    changed a file, or any has left a part of one (``own``: the beginnings of names that it may change)."""
+    before, out, told = _kept(folder), io.StringIO(), io.StringIO()
+    streams = contextlib.redirect_stdout(out), contextlib.redirect_stderr(told)
+    with streams[0], streams[1], contextlib.chdir(folder), _in_time(KeyboardInterrupt):
+        try:
+            code = main(arguments)
+        except (Exception, SystemExit) as error:
+            raise Fault(f"{type(error).__name__} comes out: {error}") from error
+    said = told.getvalue()
+    if code not in CODES:
+        raise Fault(f"exit code {code}: {said}")
+    if "Traceback" in said:
+        raise Fault(said)
+    if CODES[code] == "refused":
+        if "Usage" not in said and not any(line.startswith("dpfl-theory: ") for line in said.splitlines()):
+            raise Fault(f"no sentence: {said!r}")
+        if out.getvalue() and "Usage" not in out.getvalue():
+            raise Fault(f"refused, and yet written: {out.getvalue()[:200]!r}")
+    after = _kept(folder)
+    changed = {name for name in before.keys() | after.keys() if before.get(name, 0) != after.get(name, 0)}
+    strange = {name for name in changed if not name.startswith(tuple(own))} if own else changed
+    if strange and code == 2:
+        raise Fault(f"refused, and yet changed: {sorted(strange)}")
+    if parts := [name for name in after.keys() - before.keys() if ".tmp" in name or Path(name).name.startswith(".tmp")]:
+        raise Fault(f"left behind: {parts}")
+    return CODES[code]
+
+
+def reader(read: Callable[[], Any]) -> str:
+    """How a function of the library ends that reads a file: with a result, or one of the package's errors in one line.
+    Fault for all else."""
+    try:
+        with _in_time(Fault):
+            read()
+    except DpflError as error:
+        if "\n" in str(error) or not str(error):
+            raise Fault(f"no sentence: {str(error)!r}") from error
+        return "refused"
+    except Fault:
+        raise
+    except (Exception, SystemExit) as error:
+        raise Fault(f"{type(error).__name__} comes out: {error}") from error
+    return "done"
+
+
+if sys.platform == "win32":
+    raise ImportError("the time of an input is limited by an alarm, which this system does not have")

@@ -1,0 +1,149 @@
+"""The document that ``check --format json`` writes, as its readers may rely on it: schema ``dpfl-theory/1``.
+
+Within a version keys are added and never changed or taken away; a reader passes over those that it does not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from dpfl_theory.checks.evidence import SCHEMA
+from dpfl_theory.errors import InputError
+from dpfl_theory.schemas.faults import Faults, validated
+from dpfl_theory.schemas.models import told
+
+__all__ = ["CheckDocument", "exponent_of", "read", "schema"]
+
+Verdict = Literal["holds", "violated", "inconclusive", "not-applicable"]
+OfStatement = Literal["holds", "violated", "inconclusive", "unchecked"]
+Number = float | None
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True, allow_inf_nan=False)
+
+
+class Limits(_Table):
+    """An estimate and its confidence limits; all equal where the method is exact, null where not finite."""
+
+    estimate: Number = told("the estimate")
+    low: Number = told("the lower confidence limit")
+    high: Number = told("the upper confidence limit")
+
+
+class Exponent(_Table):
+    """A fitted exponent of a rate, as it stands in the notes of checks that fit one."""
+
+    letter: str = told("the letter that the rate is in")
+    term: str = told("the term of the bound whose rate it is")
+    claimed: str = told("the exponent that the statement claims, as text")
+    slope: Number = told("the fitted exponent")
+    low: Number = told("its lower confidence limit")
+    high: Number = told("its upper confidence limit")
+    slope_of_the_bound: Number = told("the exponent of the bound on the same grid")
+    grid: list[Number] = told("the values of the letter")
+    share_of_the_term: Number = told("the least share of the bound that its term has on the grid", None)
+    share_of_the_excess: Number = told("the share of the excess that is its source's", None)
+
+
+class Found(_Table):
+    """The evidence of one check."""
+
+    statement: str = told("the statement's id")
+    method: str = told("how it was checked")
+    check: str = told("the check's name; `units` is the check of units that every displayed formula gets")
+    verdict: Verdict = told("what the check found")
+    expected: Verdict = told("what is recorded")
+    lhs: Limits | None = told("the bounded quantity")
+    rhs: Number = told("its bound")
+    ratio: Number = told("lhs over rhs, where the bound is positive")
+    terms: dict[str, Number] = told("the bound's named terms")
+    vacuous: bool | None = told("whether the bound is above a trivial one; null where there is none")
+    asymptotic: bool = told("whether the verdict rests on a limit theorem")
+    detectable: Number = told("the smallest violation factor that the check could have seen")
+    reason: str = told("one sentence")
+    part: str | None = told("the step of the statement that the check decides, where it is not the whole")
+    instance: dict[str, Any] = told("the values at which it was checked")
+    notes: dict[str, Any] = told("what the method says beside the verdict; `exponent` as `Exponent` for a rate")
+    seed: int | None = told("the seed of its randomness")
+    replicates: int | None = told("the lanes of a Monte-Carlo check")
+    alpha: Number = told("its share of the false-alarm probability")
+    device: str = told("where it ran")
+    versions: dict[str, str] = told("versions of Python and of the packages that numbers depend on")
+    seconds: float = told("how long it took")
+
+
+class OneStatement(_Table):
+    """What the evidence of one statement comes to."""
+
+    verdict: OfStatement = told("its verdict")
+    expected: OfStatement = told("the recorded one")
+    methods: list[str] = told("the methods that gave evidence")
+
+
+class Checks(_Table):
+    """Checks by how they stand to their record."""
+
+    as_expected: int = told("checks that give what is recorded")
+    differs: int = told("decided checks that give something else")
+    undecided: int = told("checks that decided nothing")
+
+
+class Counts(_Table):
+    """How many there are of what."""
+
+    evidence: dict[str, int] = told("checks by verdict")
+    statements: dict[str, int] = told("statements by verdict")
+    as_expected: int = told("statements whose verdict is the recorded one")
+    checks: Checks = told("checks by how they stand to their record")
+
+
+class Summary(_Table):
+    """What all evidence comes to."""
+
+    statements: dict[str, OneStatement] = told("each statement's verdict")
+    counts: Counts = told("counts")
+    alpha: float = Field(gt=0, lt=1, description="the false-alarm probability of the whole run")
+    seconds: float = told("how long it all took")
+
+
+class CheckDocument(_Table):
+    """What `check --format json` writes."""
+
+    model_config = ConfigDict(title=SCHEMA)
+    schema_: Literal["dpfl-theory/1"] = Field(alias="schema", description="the version of this schema")
+    summary: Summary = told("what all evidence comes to")
+    evidence: list[Found] = told("one entry for each check")
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of the document.
+
+    >>> sorted(schema()["properties"])
+    ['evidence', 'schema', 'summary']
+    """
+    return CheckDocument.model_json_schema()
+
+
+def exponent_of(notes: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The exponent that a check's notes have in full.
+
+    >>> exponent_of({"exponent": 2})
+    """
+    try:
+        return Exponent.model_validate(notes.get("exponent")).model_dump()
+    except ValidationError:
+        return None
+
+
+def read(document: Any, where: str) -> dict[str, Any]:
+    """The document, if it is one. InputError, with each key that is wrong, otherwise; ``where`` it comes from."""
+    if isinstance(document, Mapping) and document.get("schema") != SCHEMA:
+        raise InputError(f"{where} has the schema {document.get('schema')!r}, and not {SCHEMA!r}")
+    faults = Faults()
+    validated(CheckDocument, document, "", faults)
+    faults.end(where)
+    return dict(document)

@@ -1,0 +1,76 @@
+"""The document that a validation leaves, as its readers may rely on it: schema ``dpfl-theory/validation/1``.
+
+Within a version keys are added and never changed or taken away; a reader passes over those that it does not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from dpfl_theory.errors import InputError
+from dpfl_theory.schemas.faults import Faults, validated
+from dpfl_theory.schemas.models import told
+from dpfl_theory.validation.run import SCHEMA
+
+__all__ = ["ValidationDocument", "read", "schema"]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True, allow_inf_nan=False)
+
+
+class Claim(_Table):
+    """One of the paper's claims as a predicate."""
+
+    claim: str = told("the claim")
+    verdict: Literal["reproduced", "not-reproduced", "inconclusive"] = told("what was found")
+    expected: str | None = told("the verdict that is recorded, where one is", None)
+    paper: Any = told("what the paper says")
+    measured: Any = told("what was measured")
+
+
+class Data(_Table):
+    """What was computed: all that its figures are drawn from, besides these keys."""
+
+    claims: list[Claim] = told("the paper's claims as predicates", [])
+    configuration: dict[str, Any] = told("what was run", {})
+
+
+class ValidationDocument(_Table):
+    """What a validation leaves in `evidence/NAME.json`."""
+
+    model_config = ConfigDict(title=SCHEMA)
+    schema_: Literal["dpfl-theory/validation/1"] = Field(alias="schema", description="the version of this schema")
+    name: str = Field(pattern=r"^[A-Za-z0-9._-]+$", description="the script's name")
+    title: str = told("what it shows")
+    caption: str = told("the figure's caption")
+    source: dict[str, str] = told("where in the paper it stands")
+    command: str = told("the command that repeats it")
+    profile: Literal["quick", "full"] = told("how much was computed")
+    seed: int = told("the seed of all randomness")
+    device: str = told("where it ran")
+    versions: dict[str, str] = told("versions of Python and of the packages that numbers depend on", {})
+    seconds: float = told("how long it took")
+    data: Data = told("what was computed")
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of the document.
+
+    >>> "data" in schema()["required"]
+    True
+    """
+    return ValidationDocument.model_json_schema()
+
+
+def read(document: Any, where: str) -> dict[str, Any]:
+    """The document, if it is one. InputError, with each key that is wrong, otherwise; ``where`` it comes from."""
+    if isinstance(document, Mapping) and document.get("schema") != SCHEMA:
+        raise InputError(f"{where} has the schema {document.get('schema')!r}, and not {SCHEMA!r}")
+    faults = Faults()
+    validated(ValidationDocument, document, "", faults)
+    faults.end(where)
+    return dict(document)
