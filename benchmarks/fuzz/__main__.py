@@ -25,6 +25,8 @@ from benchmarks.fuzz.readers import READERS, Reader
 
 INPUTS = 10_000
 SEED = 20261124
+MOST = 3000
+"""Characters of a fault that are printed."""
 HEAD = (
     "| reader | inputs | done | refused | undecided | interrupted | faults | seconds |\n"
     "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
@@ -86,12 +88,13 @@ def main(arguments: Sequence[str]) -> int:
         print(rows[-1], flush=True)
         if fault:
             failed = True
-            print(fault, file=sys.stderr, flush=True)
+            print(fault if len(fault) < MOST else f"{fault[:MOST]} ...", file=sys.stderr, flush=True)
     if options.output is not None:
         told = (
             "# Inputs that are nearly right\n\n"
             f"`python -m benchmarks.fuzz --inputs {options.inputs}`, seed {SEED}. *Refused*: one sentence, exit code\n"
-            "2 or 5, nothing changed on disk. *Interrupted*: still at work after 10 s, ended as by Ctrl-C. A fault is\n"
+            "2 or 5, nothing changed on disk. *Interrupted*: still at work after 10 s (2 s\n"
+            "for command lines), ended as by Ctrl-C. A fault is\n"
             "a traceback, another exit code, a refusal that is no sentence or has changed a file, a part of a file\n"
             "left behind, or no end.\n\n"
         )

@@ -16,7 +16,7 @@ from dpfl_theory.errors import DpflError
 __all__ = ["ENOUGH", "MUCH", "Fault", "command", "reader"]
 
 MUCH = 10.0
-"""Seconds after which a command is interrupted as by Ctrl-C, and a reader hangs."""
+"""Seconds after which a command is interrupted as by Ctrl-C if nothing else is said, and a reader hangs."""
 ENOUGH = 10.0
 """Seconds within which a command that is interrupted has ended."""
 CODES = {0: "done", 1: "done", 2: "refused", 3: "undecided", 5: "refused", 130: "interrupted"}
@@ -31,8 +31,8 @@ class _Hangs(BaseException):
 
 
 @contextlib.contextmanager
-def _in_time(first: type[BaseException]) -> Iterator[None]:
-    """Raises ``first`` inside after `MUCH`, and Fault after `ENOUGH` more."""
+def _in_time(first: type[BaseException], seconds: float) -> Iterator[None]:
+    """Raises ``first`` inside after so many seconds, and Fault after `ENOUGH` more."""
 
     def late(*_: object) -> None:
         signal.signal(signal.SIGALRM, later)
@@ -43,7 +43,7 @@ def _in_time(first: type[BaseException]) -> Iterator[None]:
         raise _Hangs
 
     before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, MUCH)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     except _Hangs:
@@ -58,13 +58,13 @@ def _kept(folder: Path) -> dict[str, Any]:
     return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
 
 
-def command(arguments: Sequence[str], folder: Path, own: Sequence[str] = ()) -> str:
+def command(arguments: Sequence[str], folder: Path, own: Sequence[str] = (), seconds: float = MUCH) -> str:
     """How a command ends that is run in a folder. Fault where it ends with a traceback, an exit code that it has not
     promised (70 among them) or not at all; where a refusal is not one sentence; and where a refused command has
     changed a file, or any has left a part of one (``own``: the beginnings of names that it may change)."""
     before, out, told = _kept(folder), io.StringIO(), io.StringIO()
     streams = contextlib.redirect_stdout(out), contextlib.redirect_stderr(told)
-    with streams[0], streams[1], contextlib.chdir(folder), _in_time(KeyboardInterrupt):
+    with streams[0], streams[1], contextlib.chdir(folder), _in_time(KeyboardInterrupt, seconds):
         try:
             code = main(arguments)
         except (Exception, SystemExit) as error:
@@ -93,7 +93,7 @@ def reader(read: Callable[[], Any]) -> str:
     """How a function of the library ends that reads a file: with a result, or one of the package's errors in one line.
     Fault for all else."""
     try:
-        with _in_time(Fault):
+        with _in_time(Fault, MUCH):
             read()
     except DpflError as error:
         if "\n" in str(error) or not str(error):

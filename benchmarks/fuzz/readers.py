@@ -214,7 +214,7 @@ def _typed(words: list[str], folder: Path) -> str:
     (folder / "there.csv").write_text("what was there before\n")
     for name in ("steps.csv", "exported.jsonl", "kept.sqlite"):
         (folder / name).write_bytes((_made() / name).read_bytes())
-    return command(words, folder, ("kept.sqlite", "off", "reports"))
+    return command(words, folder, ("kept.sqlite", ".dpfl-theory", "reports"), seconds=2.0)
 
 
 _CHECK = ["check", "--file", "own.py", "--store", "off", "--jobs", "1", "--budget", "2s", "--limit", "2"]

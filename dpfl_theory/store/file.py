@@ -34,9 +34,9 @@ T = TypeVar("T")
 
 class Store:
     """A store of results by key. As a context manager it is open, and examined, from the beginning; else it is opened
-    when it is first used. Sent to another process it is that process's own connection to the same file.
+    when it is first used. A file that is not there is made when something is first put into it. Sent to another process it is that process's own connection to the same file.
 
-    path: of the file, made if it is not there. tell: what is called with the one sentence about what is wrong. given:
+    path: of the file. tell: what is called with the one sentence about what is wrong. given:
     whether the file must be there and is left as it is, however damaged: InputError says what is wrong.
 
     Raises InputError for a file of another program, or of a later version of this one.
@@ -80,7 +80,7 @@ class Store:
     def put(self, key: str, kind: str, text: str, about: str) -> None:
         """Keep a text under a key, in place of what is there. It is on the disk when this returns."""
         bare = Entry(key, kind, about, text, time.time())
-        self._try(lambda db: _insert(db, [bare]), None)
+        self._try(lambda db: _insert(db, [bare]), None, makes=True)
 
     def entries(self, kind: str | None = None, about: str | None = None) -> Iterator[Entry]:
         """All entries by what they are about, or those of a kind, or with a name that a pattern such as ``das2022.*``
@@ -102,7 +102,7 @@ class Store:
                 _write(db, new)
                 return len(new)
 
-        return self._try(merged, 0)
+        return self._try(merged, 0, makes=True)
 
     def remove(self, keys: Iterable[str]) -> None:
         """Throw entries away, and give their place on the disk back."""
@@ -127,8 +127,13 @@ class Store:
         """What was told to be wrong."""
         return tuple(self._said)
 
-    def _try(self, work: Callable[[sqlite3.Connection], T], otherwise: T, examine: bool = False) -> T:
-        """What the work gives on the open file; ``otherwise`` where the file cannot be used (any more)."""
+    def _try(
+        self, work: Callable[[sqlite3.Connection], T], otherwise: T, examine: bool = False, makes: bool = False
+    ) -> T:
+        """What the work gives on the open file; ``otherwise`` where the file cannot be used (any more), and where there
+        is none and the work ``makes`` none."""
+        if self._connection is None and not (makes or self._given or self.path.exists()):
+            return otherwise
         for again in (True, False):
             if self.trouble:
                 break

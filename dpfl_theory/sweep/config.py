@@ -119,7 +119,7 @@ def read(path: str | Path | None) -> dict[str, Any]:
         raise InputError(f"{str(path)!r} is no TOML file: it is not text in UTF-8") from None
     except OSError as error:
         raise InputError(f"cannot read {str(path)!r}: {error.strerror or error}; check the path") from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{str(path)!r} is no TOML file: {error}; correct it there") from None
 
 
@@ -137,7 +137,7 @@ def settled(config: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, 
             raise InputError(f"`set` is {text!r}, which is no assignment: write it like algorithm.eta=0.1")
         try:
             parsed = tomllib.loads(f"value = {value}")["value"]
-        except (tomllib.TOMLDecodeError, RecursionError):
+        except (ValueError, RecursionError):
             parsed = value.strip()
         at = found
         for part in path[:-1]:
