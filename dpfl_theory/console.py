@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
-from dpfl_theory.errors import DpflError, InputError, told, unknown_name
+from dpfl_theory.errors import DpflError, EnvironmentFault, InputError, told, unknown_name
 
 __all__ = [
     "Progress",
@@ -68,12 +68,20 @@ def run_app(app: Callable[..., Any], arguments: Sequence[str] | None = None, pro
         return _fail(program, as_options(str(error)), error.exit_code)
     except KeyboardInterrupt:
         return _fail(program, "interrupted", INTERRUPTED)
+    except MemoryError:
+        sentence = "this needs more memory than there is: use fewer lanes, records or features"
+        return _fail(program, sentence, EnvironmentFault.exit_code)
     except Exception as error:
         if type(error).__name__ == "Abort":
             return _fail(program, "interrupted", INTERRUPTED)
         if type(error).__name__ == "NoArgsIsHelpError":
             say(error.ctx.get_help())  # type: ignore[attr-defined]
             return 2
+        if isinstance(error, OSError) and error.filename is not None:
+            why = error.strerror or type(error).__name__
+            return _fail(
+                program, f"cannot use {os.fspath(error.filename)!r}: {why}; check the path", InputError.exit_code
+            )
         message = getattr(error, "format_message", None)  # a usage error of the command-line library
         if message is not None:
             return _fail(program, f"{_one_sentence(message())}; see '{program} --help'", 2)

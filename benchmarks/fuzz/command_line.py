@@ -66,19 +66,20 @@ def commands() -> dict[tuple[str, ...], tuple[Any, ...]]:
 
 @st.composite
 def arguments(draw: st.DrawFn) -> list[str]:
-    """The words of a command line. Nine in ten begin with a command; values fit, or are odd."""
+    """The words of a command line. Nine in ten begin with a command; four in five values fit, the others are odd."""
     if draw(st.integers(0, 9)) == 0:
         return draw(st.lists(st.one_of(odd_text(), st.sampled_from(_WORDS)), max_size=4))
     name = draw(st.sampled_from(sorted(commands())))
     options = [p for p in commands()[name] if p.opts[0].startswith("-") and p.name != "help"]
     words, odd = list(name), False
-    for _ in range(draw(st.integers(0, 3))):
-        words.append(draw(st.sampled_from(_WORDS)) if draw(st.booleans()) else draw(odd_text()))
+    takes = any(not p.opts[0].startswith("-") for p in commands()[name])
+    for _ in range(draw(st.integers(0, 2)) if takes else draw(st.sampled_from([0] * 9 + [1]))):
+        words.append(draw(st.sampled_from(_WORDS)) if draw(st.integers(0, 3)) else draw(odd_text()))
     for option in draw(st.lists(st.sampled_from(options), max_size=5)) if options else ():
         words.append(option.opts[-1])
         if not option.is_flag:
             fitting = _FITTING.get(option.opts[-1].lstrip("-"), ("1", "0.5", "name"))
-            fits = draw(st.integers(0, 2)) > 0
+            fits = draw(st.integers(0, 4)) > 0
             odd |= not fits
             words.append(draw(st.sampled_from(fitting)) if fits else draw(odd_text()))
     if name[0] in SLOW and not odd:

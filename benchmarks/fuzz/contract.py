@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import io
 import signal
 import sys
@@ -44,12 +45,14 @@ def _in_time(first: type[BaseException], seconds: float) -> Iterator[None]:
 
     before = signal.signal(signal.SIGALRM, late)
     signal.setitimer(signal.ITIMER_REAL, seconds)
+    faulthandler.dump_traceback_later(seconds + 3 * ENOUGH, exit=True)  # what is stuck outside Python
     try:
         yield
     except _Hangs:
         raise Fault("it does not end") from None
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
+        faulthandler.cancel_dump_traceback_later()
         signal.signal(signal.SIGALRM, before)
 
 

@@ -51,15 +51,21 @@ given the L_i; whether one of them is a bound only."""
 
 
 def _spectrum(data: LinearData) -> Spectrum:
-    n, features = data.clients, data.x.shape[1]
-    mean = np.zeros((features, features))
+    n, (records, features) = data.clients, data.x.shape
+    few = records < features  # the smaller Gram matrix has the same eigenvalues but zeros
+    mean = np.zeros((0 if few else features,) * 2)
     low = np.empty(n)
     high = np.empty(n)
     for i in range(n):
         x = data.x[data.offsets[i] : data.offsets[i + 1]]
-        gram = x.T @ x / len(x)
-        mean += gram / n
+        if not few:
+            gram = x.T @ x / len(x)
+            mean += gram / n
         low[i], high[i] = _extremes(gram if len(x) >= features else x @ x.T / len(x), features)
+    if few:
+        sizes = np.diff(data.offsets)
+        weighted = scaled(data.x, np.repeat(np.sqrt(1.0 / (n * sizes)), sizes))
+        mean = weighted @ weighted.T
     rounding = 4.0 * features * _EPS
     return low, high, *_extremes(mean, features), lambda L_i: rounding * float(np.max(L_i)), False
 

@@ -34,10 +34,11 @@ T = TypeVar("T")
 
 class Store:
     """A store of results by key. As a context manager it is open, and examined, from the beginning; else it is opened
-    when it is first used. A file that is not there is made when something is first put into it. Sent to another process it is that process's own connection to the same file.
+    when it is first used. A file that is not there is made when something is first put into it. Sent to another process
+    it is that process's own connection to the same file.
 
-    path: of the file. tell: what is called with the one sentence about what is wrong. given:
-    whether the file must be there and is left as it is, however damaged: InputError says what is wrong.
+    path: of the file. tell: what is called with the one sentence about what is wrong. given: whether the file must be
+    there and is left as it is, however damaged: InputError says what is wrong.
 
     Raises InputError for a file of another program, or of a later version of this one.
     """
@@ -142,9 +143,12 @@ class Store:
                     self._open(examine)
                 assert self._connection is not None
                 return work(self._connection)
-            except (sqlite3.Error, OSError, Damaged) as error:
+            except (sqlite3.Error, OSError, Damaged, UnicodeDecodeError) as error:
                 self.close()
-                damaged = isinstance(error, Damaged) or getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED
+                damaged = (
+                    isinstance(error, Damaged | UnicodeDecodeError)
+                    or getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED
+                )
                 if self._given:
                     what = "is damaged" if damaged else "cannot be used"
                     raise InputError(f"the store {str(self.path)!r} {what} ({error}): give another one") from error

@@ -124,6 +124,8 @@ BAD = {
     "ragged.csv": ("x1,x2,y\n1,2\n3,4,0\n", "Expected 3 columns, got 2"),
     "twice.csv": ("x1,x1,y\n1,2,0\n", "column 'x1' stands 2 times"),
     "gap.csv": ("x1,x2,y\n1,2,0\n3,,1\n", "column 'x2', record 2 of"),
+    "bytes.csv": ("x1,x2,y\n1,2,\udc80\n3,4,1\n", "column 'y', record 1 of .* in a column of binary"),
+    "names.csv": ("x\udc80,x2,y\n1,2,3\n3,4,1\n", "cannot be read as CSV"),
     "words.csv": ("x1,x2,y\n1,2,0\n3,four,1\n", "column 'x2', record 2 of .* is 'four'"),
     "complex.csv": ("x1,x2,y\n1,2,0\n3,4+1j,1\n", "column 'x2', record 2 of .* is '4\\+1j'"),
     "complex.svm": ("1 1:2 2:3\n0 1:1 2:1+2j\n", r"record 2 has '2:1\+2j'"),
@@ -136,6 +138,7 @@ BAD = {
     "semicolons.csv": ("x1;x2;y\n1;2;0\n", "at least one feature is needed"),
     "torn.svm.gz": ("no gzip", "cannot be read as LIBSVM"),
     "some.svm": ("1 qid:1 1:2\n0 1:1\n", "1 of 2 records of .* have a qid"),
+    "wide.svm": ("1 1:2\n0 400000000:1\n", "400000000 features, and at most 16777216"),
     "none.svm": ("# nothing\n", "has no records"),
     "torn.parquet": ("PAR1", "cannot be read as Parquet"),
 }
@@ -144,7 +147,7 @@ BAD = {
 @pytest.mark.parametrize("name", BAD)
 def test_a_bad_file_is_told_in_one_sentence(name: str, tmp_path: Path) -> None:
     text, sentence = BAD[name]
-    (tmp_path / name).write_text(text)
+    (tmp_path / name).write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(InputError, match=sentence) as caught:
         load(str(tmp_path / name))
     assert "\n" not in str(caught.value)

@@ -18,6 +18,8 @@ from dpfl_theory.problems.sparse import settled
 __all__ = ["ENDINGS", "read"]
 
 ENDINGS = (".libsvm", ".svm", ".svmlight")
+_MOST = 1 << 24
+"""Features; the parameters of a problem have one entry for each, in every lane."""
 
 
 def read(path: Path, label: str | None, client: str | None) -> Records:
@@ -38,6 +40,11 @@ def read(path: Path, label: str | None, client: str | None) -> Records:
         raise InputError(f"data file {str(path)!r} has no records: write one 'label index:value ...' line for each")
     if len(query) not in (0, len(y)):
         raise InputError(f"{len(query)} of {len(y)} records of {str(path)!r} have a qid: give one to each, or to none")
+    if x.shape[1] > _MOST:
+        raise InputError(
+            f"the largest index in {str(path)!r} makes {x.shape[1]} features, and at most {_MOST} can be read: number "
+            "those that occur from 1 on"
+        )
     x = settled(numbers(path, sparse.csr_array(x), [f"index {j}" for j in range(x.shape[1])]))
     clients = query if len(query) else None
     return Records(path.name.split(".")[0], x, y, clients, tuple(f"index {j}" for j in range(x.shape[1])))
