@@ -66,7 +66,7 @@ def guided(name: str, inputs: int) -> tuple[Counter[str], str, float]:
         done = subprocess.run(
             command, capture_output=True, text=True, check=False, env={**os.environ, "TMPDIR": folder}
         )
-    fault = "" if done.returncode == 0 else done.stderr[-MOST:]
+    fault = "" if done.returncode == 0 else done.stdout[-MOST:] or done.stderr[-MOST:]
     ended = Counter[str]() if fault else Counter[str](json.loads(done.stdout.splitlines()[-1]))
     return ended, fault, time.monotonic() - begun
 

@@ -54,7 +54,7 @@ class Found(_Table):
 
     statement: str = told("the statement's id")
     method: str = told("how it was checked")
-    check: str = told("the check's name; `units` is the check of units that every displayed formula gets")
+    check: str = told("the check's name; 'units' is the check of units that every displayed formula gets")
     verdict: Verdict = told("what the check found")
     expected: Verdict = told("what is recorded")
     lhs: Limits | None = told("the bounded quantity")
@@ -67,7 +67,7 @@ class Found(_Table):
     reason: str = told("one sentence")
     part: str | None = told("the step of the statement that the check decides, where it is not the whole")
     instance: dict[str, Any] = told("the values at which it was checked")
-    notes: dict[str, Any] = told("what the method says beside the verdict; `exponent` as `Exponent` for a rate")
+    notes: dict[str, Any] = told("what the method says beside the verdict; for a rate 'exponent', whose keys Exponent describes")
     seed: int | None = told("the seed of its randomness")
     replicates: int | None = told("the lanes of a Monte-Carlo check")
     alpha: Number = told("its share of the false-alarm probability")

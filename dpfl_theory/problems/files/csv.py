@@ -21,6 +21,7 @@ def read(path: Path, label: str | None, client: str | None) -> Records:
     tabs = path.name.lower().removesuffix(".gz").endswith(".tsv")
     try:
         table = csv.read_csv(str(path), parse_options=csv.ParseOptions(delimiter="\t" if tabs else ","))
+        table.validate(full=True)
         names = table.column_names  # decoded here
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(

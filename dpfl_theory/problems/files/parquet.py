@@ -20,7 +20,9 @@ def read(path: Path, label: str | None, client: str | None) -> Records:
 
     try:
         table = parquet.ParquetFile(str(path)).read()
-    except (pa.ArrowException, OSError) as error:
+        table.validate(full=True)  # texts are decoded here, and below the names
+        len(table.column_names)
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         told = f"data file {str(path)!r} cannot be read as Parquet ({short(error)}): write it again"
         raise InputError(told) from None
     return records(path, table, label, client)
