@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
 import dpfl_theory
 from dpfl_theory import statements
@@ -35,7 +34,7 @@ def texts(path: Path) -> Iterator[str]:
 def options() -> set[str]:
     """Every option of every command."""
     found: set[str] = set()
-    left = [typer.main.get_command(application()), *commands().values()]
+    left = [application(), *commands().values()]
     while left:
         command = left.pop()
         found |= {name for p in command.params for name in p.opts}

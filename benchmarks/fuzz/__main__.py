@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import multiprocessing
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
 from pathlib import Path
 
@@ -53,7 +52,7 @@ def main(arguments: Sequence[str]) -> int:
         chosen += [(name, True) for name in named if name in GUIDED]
     print(HEAD, flush=True)
     rows, failed = list[str](), False
-    with ProcessPoolExecutor(options.jobs, multiprocessing.get_context("spawn")) as pool:
+    with ThreadPoolExecutor(options.jobs) as pool:
         for (name, by_coverage), (ended, fault, seconds) in zip(
             chosen, pool.map(tried, chosen, repeat(options.inputs))
         ):

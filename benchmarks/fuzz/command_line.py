@@ -47,8 +47,6 @@ _WORDS = (
 @cache
 def commands() -> dict[tuple[str, ...], tuple[Any, ...]]:
     """The parameters of each command, by its words."""
-    import typer.main
-
     from dpfl_theory.cli import application
 
     found = dict[tuple[str, ...], tuple[Any, ...]]()
@@ -60,7 +58,7 @@ def commands() -> dict[tuple[str, ...], tuple[Any, ...]]:
         else:
             found[words] = tuple(command.params)
 
-    walk(typer.main.get_command(application()), ())
+    walk(application(), ())
     return found
 
 

@@ -217,7 +217,7 @@ def _typed(words: list[str], folder: Path) -> str:
     return command(words, folder, ("kept.sqlite", ".dpfl-theory", "reports"), seconds=2.0)
 
 
-_CHECK = ["check", "--file", "own.py", "--store", "off", "--jobs", "1", "--budget", "2s", "--limit", "2"]
+_CHECK = ["check", "--file", "own.py", "--store", "off", "--jobs", "1", "--budget", "1s", "--limit", "1"]
 _STORE = ("kept.sqlite",)
 
 READERS: tuple[Reader, ...] = (

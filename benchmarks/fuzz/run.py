@@ -10,6 +10,7 @@ import tempfile
 import time
 import warnings
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,32 +47,39 @@ def test_of(reader: Reader, inputs: int, ended: Counter[str]) -> Any:
     return one
 
 
-def fuzz(reader: Reader, inputs: int) -> tuple[Counter[str], str, float]:
-    """How so many inputs of a reader ended; what is wrong with the smallest one that breaks a promise, if any; and how
-    long that took."""
-    ended, begun, fault = Counter[str](), time.monotonic(), ""
-    warnings.simplefilter("ignore", HypothesisWarning)
-    try:
-        test_of(reader, inputs, ended)()
-    except AssertionError as error:
-        fault = "\n".join([str(error), *getattr(error, "__notes__", [])])
-    return ended, fault, time.monotonic() - begun
-
-
-def guided(name: str, inputs: int) -> tuple[Counter[str], str, float]:
-    """The same with inputs that are guided by coverage, in a process of its own."""
+def tried(work: tuple[str, bool], inputs: int) -> tuple[Counter[str], str, float]:
+    """How so many inputs of a reader (its name, and whether coverage guides them) ended; what is wrong with the smallest
+    one that breaks a promise, if any; the seconds. In a process of its own, whose end is such a fault too."""
+    name, by_coverage = work
     begun = time.monotonic()
+    module = "benchmarks.fuzz.guided" if by_coverage else "benchmarks.fuzz.run"
     with tempfile.TemporaryDirectory(prefix="dpfl-fuzz-") as folder:
-        command = [sys.executable, "-m", "benchmarks.fuzz.guided", name, str(inputs)]
         done = subprocess.run(
-            command, capture_output=True, text=True, check=False, env={**os.environ, "TMPDIR": folder}
+            [sys.executable, "-m", module, name, str(inputs)],
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "TMPDIR": folder},
         )
-    fault = "" if done.returncode == 0 else done.stdout[-MOST:] or done.stderr[-MOST:]
+    told = [text for text in (done.stdout, done.stderr[-MOST:]) if text.strip()]
+    fault = "" if done.returncode == 0 else f"exit code {done.returncode}: {' '.join(told)}"
     ended = Counter[str]() if fault else Counter[str](json.loads(done.stdout.splitlines()[-1]))
     return ended, fault, time.monotonic() - begun
 
 
-def tried(work: tuple[str, bool], inputs: int) -> tuple[Counter[str], str, float]:
-    """How so many inputs of a reader (its name, and whether coverage guides them) ended, the fault, the seconds."""
-    name, by_coverage = work
-    return guided(name, inputs) if by_coverage else fuzz(next(r for r in READERS if r.name == name), inputs)
+def main(arguments: Sequence[str]) -> int:
+    """Run one reader; how its inputs ended is printed as JSON, or the fault of the smallest one that has one."""
+    reader, ended = next(reader for reader in READERS if reader.name == arguments[0]), Counter[str]()
+    warnings.simplefilter("ignore", HypothesisWarning)
+    try:
+        test_of(reader, int(arguments[1]), ended)()
+    except AssertionError as error:
+        print(*[str(error)[:MOST], *getattr(error, "__notes__", [])], sep="\n")
+        return 1
+    print(json.dumps(ended))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -67,7 +67,9 @@ class Found(_Table):
     reason: str = told("one sentence")
     part: str | None = told("the step of the statement that the check decides, where it is not the whole")
     instance: dict[str, Any] = told("the values at which it was checked")
-    notes: dict[str, Any] = told("what the method says beside the verdict; for a rate 'exponent', whose keys Exponent describes")
+    notes: dict[str, Any] = told(
+        "what the method says beside the verdict; for a rate 'exponent', whose keys Exponent describes"
+    )
     seed: int | None = told("the seed of its randomness")
     replicates: int | None = told("the lanes of a Monte-Carlo check")
     alpha: Number = told("its share of the false-alarm probability")

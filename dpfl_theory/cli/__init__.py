@@ -8,9 +8,11 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Sequence
-from typing import Annotated
+from functools import cache
+from typing import Annotated, Any
 
 import typer
+from typer.main import get_command
 
 from dpfl_theory import __version__
 from dpfl_theory.console import emit, run_app
@@ -37,8 +39,10 @@ def _root(
     """
 
 
-def application() -> typer.Typer:
-    """The whole command line, put together from the modules of this package."""
+@cache
+def application() -> Any:
+    """The whole command line, put together from the modules of this package (once: that takes a twentieth of a
+    second)."""
     app = typer.Typer(
         callback=_root,
         no_args_is_help=True,
@@ -49,7 +53,7 @@ def application() -> typer.Typer:
     for module in pkgutil.iter_modules(__path__):
         if not module.name.startswith("_"):
             app.add_typer(importlib.import_module(f"{__name__}.{module.name}").app)
-    return app
+    return get_command(app)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
