@@ -1,23 +1,36 @@
 """Work on a Dask cluster: pieces go to its workers, results come back as they end, and what dies is begun again.
 
-A worker is a process with one thread, with this package in the versions that the coordinator has; each piece says so
-itself, since workers come and go. A piece whose worker is killed is begun again, elsewhere or there, and its result is
-the same: all that it rests on is sent with it.
+A worker is a process with one thread, with the files of this package and the versions that the coordinator has; each
+piece says so itself, since workers come and go. A piece whose worker is killed is begun again, elsewhere or there, and
+its result is the same: all that it rests on is sent with it. What a piece keeps travels back with its result, and the
+coordinator puts it into the store, which no worker opens.
+
+The scheduler is sent a few pieces for each worker, and more as these end: it holds what is about to run, and the
+coordinator the rest.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 import multiprocessing
 import platform
+import queue
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, Generic, TypeVar
 
+from dpfl_theory import installed
 from dpfl_theory.errors import DpflError, EnvironmentFault, InputError
 from dpfl_theory.kernels import threads
+from dpfl_theory.store import Store
+from dpfl_theory.store.away import Parcel, away
+from dpfl_theory.store.slot import unpack
 
 __all__ = ["connected", "spread", "workers_of"]
 
@@ -28,6 +41,11 @@ LIVES = 50
 _SECONDS = 60.0
 """For how long a cluster may have no scheduler or no worker at first."""
 _TELL_SECONDS = 1.0
+_ASK_SECONDS = 2.0
+_RESULT_SECONDS = 5.0
+_AHEAD = 4
+"""Pieces that the scheduler has for each worker."""
+_FILES = "this package's files, by their hash"
 _RESTS_ON = ("dpfl-theory", "numpy", "scipy", "numba", "cvxpy", "clarabel", "sympy", "mpmath")
 
 
@@ -66,16 +84,25 @@ def connected(address: str) -> Iterator[Any]:
 
 def workers_of(client: Any) -> int:
     """How many workers a cluster has now, at least 1."""
-    return max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
+    return max(1, len(client.nthreads()))
 
 
 @cache
 def _versions() -> dict[str, str]:
     """What numbers rest on, of this process."""
-    return {"Python": ".".join(platform.python_version_tuple()[:2]), **{name: version(name) for name in _RESTS_ON}}
+    python = ".".join(platform.python_version_tuple()[:2])
+    return {"Python": python, **{name: version(name) for name in _RESTS_ON}, _FILES: installed.digest()[:12]}
 
 
-def _piece(work: Callable[[], T], needed: Mapping[str, str]) -> T:
+@dataclass(frozen=True)
+class _Ended(Generic[T]):
+    """What a piece gave, and what it keeps."""
+
+    result: T
+    kept: tuple[Parcel, ...]
+
+
+def _piece(work: Callable[[], T], needed: Mapping[str, str]) -> _Ended[T]:
     """A worker's part: a piece on one thread, if this worker is one that may do it."""
     from distributed import get_worker
 
@@ -86,78 +113,138 @@ def _piece(work: Callable[[], T], needed: Mapping[str, str]) -> T:
         told = f"the worker at {worker.address} has {worker.state.nthreads} threads: start workers with one each"
         raise EnvironmentFault(told)
     if other := [f"{name} {own[name]} for {needed[name]}" for name in needed if own[name] != needed[name]]:
-        told = f"the worker at {worker.address} has {', '.join(other)}: install the same versions there"
+        told = f"the worker at {worker.address} has {', '.join(other)}: install the same there, and start it anew"
         raise EnvironmentFault(told)
-    with threads.bounded(1), threads.single_blas():
-        return work()
+    with threads.bounded(1), threads.single_blas(), away() as sent:
+        result = work()
+    if installed.changed():
+        told = f"files of this package at the worker at {worker.address} changed while it ran: start workers anew"
+        raise EnvironmentFault(told)
+    return _Ended(result, tuple(sent))
 
 
-def _alone(client: Any, since: float) -> float:
-    """Since when the cluster is without workers: now, where it has some."""
-    if client.scheduler_info(n_workers=-1)["workers"]:
-        return time.monotonic()
-    if time.monotonic() - since > _SECONDS:
-        told = f"the cluster has been without workers for {_SECONDS:g} s"
-        raise EnvironmentFault(f"{told}: start some; what was kept is not done again")
-    return since
+class _Stores:
+    """The stores that parcels go to."""
+
+    def __init__(self) -> None:
+        self._open: dict[Path, Store] = {}
+
+    def put(self, parcel: Parcel) -> None:
+        """Unpack a parcel; what is wrong is told once."""
+        store = self._open.setdefault(parcel.store, Store(parcel.store))
+        store.tell(unpack(parcel, store))
+
+    def close(self) -> None:
+        """Close all of them."""
+        for store in self._open.values():
+            store.close()
+
+
+class _Workers:
+    """How many workers the cluster has: asked now and then, for the answer grows with the cluster."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._asked = self._seen = time.monotonic()
+        self._count = workers_of(client)
+
+    def count(self) -> int:
+        """Workers now. Raises EnvironmentFault when there has been none for a minute."""
+        now = time.monotonic()
+        if now - self._asked >= _ASK_SECONDS:
+            self._asked, found = now, len(self._client.nthreads())
+            self._count = max(1, found)
+            if found:
+                self._seen = now
+            elif now - self._seen > _SECONDS:
+                told = f"the cluster has been without workers for {_SECONDS:g} s"
+                raise EnvironmentFault(f"{told}: start some; what was kept is not done again")
+        return self._count
 
 
 def spread(
     client: Any,
     work: Sequence[Callable[[], T]],
     order: Sequence[int] | None,
-    done: Callable[[int, T], None],
+    done: Callable[[int, T], Sequence[Callable[[], T]] | None],
     waiting: Callable[[list[int]], None],
 ) -> list[T]:
     """As `dpfl_theory.processes.spread`, on the workers of a client's cluster.
 
-    Raises EnvironmentFault where the scheduler is gone, where a worker has other versions or more than one thread, and
-    where one piece has lost `LIVES` workers.
+    Raises EnvironmentFault where the scheduler is gone, where a worker has other files or versions or more than one
+    thread, and where one piece has lost `LIVES` workers.
     """
-    from distributed import wait
     from distributed.scheduler import KilledWorker
 
-    first = list(range(len(work)) if order is None else order)
-    lives = dict.fromkeys(first, LIVES)
+    pieces: dict[int, Callable[[], T]] = dict(enumerate(work))
+    queued = deque(pieces if order is None else order)
+    left = dict.fromkeys(queued)
+    lives = dict.fromkeys(queued, LIVES)
     found: dict[int, T] = {}
-    of: dict[Any, int] = {}
-    alone = time.monotonic()
+    running: dict[Any, int] = {}
+    ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    stores, workers, total, place, told = _Stores(), _Workers(client), len(pieces), 0, -math.inf
 
-    def begin(piece: int, place: int) -> None:
-        of[client.submit(_piece, work[piece], _versions(), pure=False, priority=-place)] = piece
+    def begin(piece: int) -> None:
+        nonlocal place
+        place += 1
+        future = client.submit(_piece, pieces[piece], _versions(), pure=False, priority=-place)
+        running[future] = piece
+        future.add_done_callback(ended.put)
 
     try:
-        for place, piece in enumerate(first):
-            begin(piece, place)
-        while of:
-            waiting([piece for piece in first if piece in set(of.values())])
-            alone = _alone(client, alone)
+        while left:
+            while queued and len(running) < _AHEAD * workers.count():
+                begin(queued.popleft())
+            if time.monotonic() >= told + _TELL_SECONDS:
+                waiting(list(left))
+                told = time.monotonic()
             try:
-                with client.as_current():
-                    ended = wait(list(of), timeout=_TELL_SECONDS, return_when="FIRST_COMPLETED").done
-            except TimeoutError:
+                future = ended.get(timeout=_TELL_SECONDS)
+            except queue.Empty:
+                workers.count()
+                _alive(client)
                 continue
-            for future in sorted(ended, key=lambda f: first.index(of[f])):
-                piece = of[future]
-                try:
-                    found[piece] = future.result(timeout=_TELL_SECONDS)
-                except TimeoutError:  # its worker was killed before it was asked: Dask begins it again
-                    continue
-                except KilledWorker as error:
-                    del of[future]
-                    lives[piece] -= 1
-                    if not lives[piece]:
-                        told = f"piece {piece + 1} of {len(work)} has lost {LIVES} workers, perhaps for want of memory"
-                        raise EnvironmentFault(f"{told}: give workers more, or smaller pieces") from error
-                    begin(piece, first.index(piece))
-                    continue
-                del of[future]
-                done(piece, found[piece])
+            piece = running.pop(future)
+            try:
+                gave = future.result(timeout=_RESULT_SECONDS)
+            except TimeoutError:  # its worker was killed before it was asked: Dask begins it again
+                running[future] = piece
+                future.add_done_callback(ended.put)
+                continue
+            except KilledWorker as error:
+                lives[piece] -= 1
+                if not lives[piece]:
+                    sentence = f"piece {piece + 1} of {total} has lost {LIVES} workers, perhaps for want of memory"
+                    raise EnvironmentFault(f"{sentence}: give workers more, or smaller pieces") from error
+                begin(piece)
+                continue
+            for parcel in gave.kept:
+                stores.put(parcel)
+            found[piece] = gave.result
+            del left[piece], pieces[piece]
+            more = done(piece, found[piece]) or ()
+            for number, other in enumerate(more, total):
+                pieces[number], lives[number], left[number] = other, LIVES, None
+                queued.append(number)
+            total += len(more)
     except BaseException as error:
         with contextlib.suppress(Exception):
-            client.cancel(list(of), force=True)
+            client.cancel(list(running), force=True)
         if not isinstance(error, (DpflError, KeyboardInterrupt)) and client.status != "running":
-            told = f"the scheduler at {client.scheduler.address if client.scheduler else 'the address'} is gone"
-            raise EnvironmentFault(f"{told}: start it again, and what has been kept is not done again") from error
+            raise _gone(client) from error
         raise
+    finally:
+        stores.close()
     return [found[i] for i in sorted(found)]
+
+
+def _alive(client: Any) -> None:
+    """Raises EnvironmentFault where the scheduler is gone."""
+    if client.status not in ("running", "connecting"):
+        raise _gone(client)
+
+
+def _gone(client: Any) -> EnvironmentFault:
+    told = f"the scheduler at {client.scheduler.address if client.scheduler else 'the address'} is gone"
+    return EnvironmentFault(f"{told}: start it again, and what has been kept is not done again")

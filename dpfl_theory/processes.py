@@ -4,14 +4,17 @@ the first failure."""
 from __future__ import annotations
 
 import contextlib
+import math
 import multiprocessing
 import os
+import queue
 import signal
 import sys
 import threading
+import time
 import types
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextvars import ContextVar
 from typing import Any, TypeVar
@@ -19,7 +22,7 @@ from typing import Any, TypeVar
 from dpfl_theory.errors import EnvironmentFault
 from dpfl_theory.kernels import threads
 
-__all__ = ["on", "one_thread", "several", "spread", "without_interrupts"]
+__all__ = ["Done", "on", "one_thread", "several", "spread", "without_interrupts"]
 
 T = TypeVar("T")
 
@@ -76,21 +79,25 @@ def _nothing(*_: object) -> None:
     """What is done where nobody listens."""
 
 
+Done = Callable[[int, T], Sequence[Callable[[], T]] | None]
+"""What is called with a piece's number and its result; may give more pieces, which get the next numbers."""
+
+
 def spread(
     work: Sequence[Callable[[], T]],
     jobs: int,
     order: Sequence[int] | None = None,
     *,
-    done: Callable[[int, T], None] = _nothing,
+    done: Done[T] = _nothing,
     waiting: Callable[[list[int]], None] = _nothing,
 ) -> list[T]:
     """What each piece of work returns, in their order, from ``jobs`` processes that begin the pieces in ``order``, or
     from the workers of the cluster that work is `on`, however many these are; of pieces that the order leaves out
     nothing.
 
-    done(i, result) is called here as soon as piece i has ended, waiting(pieces) about once a second with those that
-    have not, in the order in which they are begun. The first failure, Ctrl-C, and what these two functions raise end
-    all processes. Raises EnvironmentFault when a process dies.
+    done(i, result) is called here as soon as piece i has ended, and may return more pieces; waiting(pieces) about once
+    a second with those that have not, in the order in which they are begun. The first failure, Ctrl-C, and what these
+    two functions raise end all processes. Raises EnvironmentFault when a process dies.
 
     >>> spread([], 2)
     []
@@ -101,16 +108,33 @@ def spread(
         return cluster.spread(client, work, order, done, waiting)
     others = multiprocessing.active_children()
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _begin)
-    try:
+    ended: queue.SimpleQueue[Future[T]] = queue.SimpleQueue()
+    left: dict[Future[T], int] = {}
+    found: dict[int, T] = {}
+
+    def begin(pieces: Iterable[tuple[int, Callable[[], T]]]) -> None:
         with without_interrupts(), _without_the_script():
-            futures = {pool.submit(work[i]): i for i in (range(len(work)) if order is None else order)}
-        left = dict.fromkeys(futures)
+            for number, piece in pieces:
+                future = pool.submit(piece)
+                left[future] = number
+                future.add_done_callback(ended.put)
+
+    total, told = len(work), -math.inf
+    try:
+        begin((i, work[i]) for i in (range(total) if order is None else order))
         while left:
-            waiting([futures[f] for f in left])
-            ended, _ = wait(left, _TELL_SECONDS, FIRST_COMPLETED)
-            for future in sorted(ended, key=lambda f: futures[f]):
-                del left[future]
-                done(futures[future], future.result())
+            if time.monotonic() >= told + _TELL_SECONDS:
+                waiting(list(left.values()))
+                told = time.monotonic()
+            try:
+                future = ended.get(timeout=_TELL_SECONDS)
+            except queue.Empty:
+                continue
+            number = left.pop(future)
+            found[number] = future.result()
+            more = done(number, found[number]) or ()
+            begin(enumerate(more, total))
+            total += len(more)
         pool.shutdown()
     except BaseException as error:
         pool.shutdown(wait=False, cancel_futures=True)
@@ -118,10 +142,11 @@ def spread(
             if process not in others:
                 process.terminate()
         if isinstance(error, BrokenProcessPool):
-            told = f"one of {jobs} processes ended before its work did, perhaps for want of memory: use fewer `jobs`"
-            raise EnvironmentFault(told) from error
+            sentence = (
+                f"one of {jobs} processes ended before its work did, perhaps for want of memory: use fewer `jobs`"
+            )
+            raise EnvironmentFault(sentence) from error
         raise
-    found = {i: future.result() for future, i in futures.items()}
     return [found[i] for i in sorted(found)]
 
 

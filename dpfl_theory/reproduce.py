@@ -23,8 +23,11 @@ from dpfl_theory.output import write
 from dpfl_theory.processes import spread
 from dpfl_theory.report.build import build
 from dpfl_theory.store import Ended, reused
-from dpfl_theory.validation import Script, batch
-from dpfl_theory.validation.batch import Ending, Run, attempt, in_process, seconds_of, tell, together
+from dpfl_theory.validation import Script
+from dpfl_theory.validation.attempt import Ending, Run, attempt
+from dpfl_theory.validation.attempt import exit_code as code_of
+from dpfl_theory.validation.pieces import Pieces, together
+from dpfl_theory.validation.points import Made, Waiting
 from dpfl_theory.validation.run import subfolder
 from dpfl_theory.warm import compile_kernels
 
@@ -33,6 +36,8 @@ __all__ = ["reproduce"]
 FIRST_PAGE_SECONDS = 120.0
 RENEWAL_SECONDS = 120.0
 """Making the pages takes several seconds of a core, which the work lacks meanwhile."""
+Result = Ended[Evidence] | list[Ending | Waiting] | Made | None
+"""What pieces of work give: checks, scripts, their points, and the one that compiles kernels."""
 _SETTLED_SECONDS = 15.0
 """After so long the speed of this machine is known well enough to say how long the rest takes."""
 
@@ -56,11 +61,11 @@ def reproduce(pairs: Sequence[Pair], scripts: Sequence[Script], how: Run, *, alp
 
 
 def order_of(pairs: Sequence[Pair], cost: Sequence[float]) -> list[int]:
-    """In which order pieces are begun: the last one, which compiles kernels; checks without a simulation, which need
-    none and fill the first page; then all others. The longest first each time, so that no process is idle at the end.
-
-    """
-    *others, compiling = range(len(cost))
+    """In which order pieces are begun: the one after the checks, which compiles kernels; checks without a simulation,
+    which need none and fill the first page; then all others. The longest first each time, so that no process is idle at
+    the end."""
+    compiling = len(pairs)
+    others = [i for i in range(len(cost)) if i != compiling]
     symbolic = {i for i, (_, c) in enumerate(pairs) if not methods.get(c.method).simulates}
     return [compiling, *sorted(others, key=lambda i: (i not in symbolic, -cost[i]))]
 
@@ -74,12 +79,14 @@ class _Work:
         self.output = how.output
         self.settings = settings_of(pairs, alpha, how.context.seed, how.context.device)
         self.places = places(pairs, self.settings, how.store)
-        self.groups: list[list[Script]] = []
-        self.pieces: Sequence[Callable[[], Ended[Evidence] | list[Ending] | None]] = ()
-        self.cost: list[float] = []
+        self.compiling = len(pairs)
+        """The number of the piece of work that compiles the kernels; checks have those before, scripts those after."""
+        self.figures = Pieces((), how, len(pairs) + 1)
+        self.pieces: Sequence[Callable[[], Result]] = ()
+        self.usual: list[float] = []
         self.order: list[int] = []
+        self.ended: set[int] = set()
         self.evidence: dict[int, Evidence] = {}
-        self.endings: list[Ending] = []
         self.begun = time.monotonic()
         self.next_page = self.begun + FIRST_PAGE_SECONDS
         self.progress: Progress | None = None
@@ -88,8 +95,10 @@ class _Work:
         """Take what the store has; the pieces of work are all others."""
         self.evidence = {} if self.how.fresh else taken(self.places)
         there = self.how.reused(self.scripts)
+        left = together([script for script in self.scripts if script not in there])
+        self.figures = Pieces(left, self.how, self.compiling + 1)
         for script in there:
-            self.done(-1, [attempt(script, self.how)])
+            self.figures.take(attempt(script, self.how))
         if self.how.store is not None:
             for found, whole, what in (
                 (len(self.evidence), len(self.pairs), "checks"),
@@ -97,37 +106,41 @@ class _Work:
             ):
                 if found:
                     say(as_options(reused(self.how.store, found, whole, what)))
-        self.groups = together([script for script in self.scripts if script not in there])
         self.pieces = (
             *work_of(tasks_of(self.pairs), self.settings, self.places),
-            *(in_process(group, self.how) for group in self.groups),
             functools.partial(compile_kernels, self.how.context.device),
+            *self.figures.begin,
         )
-        self.cost = [
-            *usual_seconds(self.pairs),
-            *(max(1.0, seconds_of(group, self.how.context.profile)) for group in self.groups),
-            1.0,
-        ]
-        left = [i for i in order_of(self.pairs, self.cost) if i not in self.evidence]
-        self.order = [] if left == [len(self.cost) - 1] else left
+        self.usual = [*usual_seconds(self.pairs), 1.0]
+        order = order_of(self.pairs, [self.cost(i) for i in range(len(self.pieces))])
+        self.order = [i for i in order if i not in self.evidence]
+        if self.order == [self.compiling]:
+            self.order = []
 
-    def done(self, piece: int, result: Ended[Evidence] | list[Ending] | None) -> None:
-        """Keep what a piece of work returned."""
+    @property
+    def endings(self) -> list[Ending]:
+        """How scripts ended, so far."""
+        return self.figures.endings
+
+    def cost(self, piece: int) -> float:
+        """The seconds that a piece of work usually takes."""
+        return self.usual[piece] if piece <= self.compiling else self.figures.cost(piece)
+
+    def done(self, piece: int, result: Result) -> list[Callable[[], Result]]:
+        """Keep what a piece of work returned; gives the pieces that it makes possible."""
+        self.ended.add(piece)
         if isinstance(result, Ended):
             self.evidence[piece] = result.result
             if self.how.store is not None:
                 self.how.store.tell(result.trouble)
-        if not isinstance(result, list):
-            return
-        self.endings += result
-        for ending in result:
-            tell(ending, self.how)
+        return self.figures.done(piece, result) if isinstance(result, list | Made) else []
 
     def waiting(self, left: list[int]) -> None:
         """Say how far the work is, and renew the pages from time to time."""
-        open_, whole = sum(self.cost[i] for i in left), sum(self.cost[i] for i in self.order)
+        open_, ended = (sum(map(self.cost, numbers)) for numbers in (left, self.ended))
+        whole = open_ + ended
         if self.progress is not None:
-            self.progress(1.0 - open_ / whole, f"{self.time_left(open_, whole)}{self.label(left[0])}")
+            self.progress(ended / whole, f"{self.time_left(open_, whole)}{self.label(left[0])}")
         if time.monotonic() >= self.next_page and (self.evidence or self.endings):
             first = self.next_page == self.begun + FIRST_PAGE_SECONDS
             page = self.page(f"{self.still(left)}{self.time_left(open_, whole).rstrip('; ')}".rstrip(", "))
@@ -137,10 +150,10 @@ class _Work:
 
     def label(self, piece: int) -> str:
         """What a piece of work is called."""
-        if piece == len(self.pieces) - 1:
+        if piece == self.compiling:
             return "kernels are compiled"
-        if piece >= len(self.pairs):
-            return ", ".join(script.name for script in self.groups[piece - len(self.pairs)])
+        if piece > self.compiling:
+            return self.figures.label(piece)
         statement, c = self.pairs[piece]
         return f"{statement.id} {c.method} {c.name}"
 
@@ -187,7 +200,7 @@ class _Work:
 
     def finish(self) -> int:
         """Write the whole evidence and the pages; returns the exit code."""
-        codes = [batch.exit_code(self.endings)]
+        codes = [code_of(self.endings)]
         if self.pairs:
             summary = self.write_evidence("check")
             say(f"check: {in_short(summary)}")

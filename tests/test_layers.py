@@ -11,7 +11,7 @@ ROOT = Path(dpfl_theory.__file__).parent
 LAYERS = (
     ("errors", "lazy"),
     ("kernels", "console", "methods", "output", "schemas"),
-    ("processes", "cluster", "usual", "store", "limited"),
+    ("processes", "cluster", "usual", "store", "limited", "installed"),
     ("problems",),
     ("algorithms",),
     ("privacy", "warm"),

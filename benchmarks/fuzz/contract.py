@@ -45,9 +45,7 @@ def _in_time(first: type[BaseException], seconds: float) -> Iterator[None]:
 
     before = signal.signal(signal.SIGALRM, late)
     signal.setitimer(signal.ITIMER_REAL, seconds)
-    faulthandler.dump_traceback_later(
-        seconds + 3 * ENOUGH, exit=True, file=sys.__stderr__
-    )  # what is stuck outside Python
+    faulthandler.dump_traceback_later(seconds + 3 * ENOUGH, exit=True, file=2)  # what is stuck outside Python
     try:
         yield
     except _Hangs:

@@ -48,8 +48,8 @@ def test_of(reader: Reader, inputs: int, ended: Counter[str]) -> Any:
 
 
 def tried(work: tuple[str, bool], inputs: int) -> tuple[Counter[str], str, float]:
-    """How so many inputs of a reader (its name, and whether coverage guides them) ended; what is wrong with the smallest
-    one that breaks a promise, if any; the seconds. In a process of its own, whose end is such a fault too."""
+    """How so many inputs of a reader (its name, and whether coverage guides them) ended; what is wrong with the
+    smallest one that breaks a promise, if any; the seconds. In a process of its own, whose end is a fault too."""
     name, by_coverage = work
     begun = time.monotonic()
     module = "benchmarks.fuzz.guided" if by_coverage else "benchmarks.fuzz.run"

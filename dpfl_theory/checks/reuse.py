@@ -12,25 +12,64 @@ from pathlib import Path
 from typing import Any
 
 from dpfl_theory.checks.sources import sources
-from dpfl_theory.store import Ended, Slot, Store, canonical
+from dpfl_theory.store import Ended, Slot, Store, canonical, key
 
-__all__ = ["Reuse"]
+__all__ = ["Asked", "Call", "Given", "Reuse", "Wanted"]
 
 Call = partial[Any]
+
+_NOTHING = object()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A call whose result is not there, where that belongs, and what names it within a run of the program: a hash of
+    function and arguments."""
+
+    call: Call
+    slot: Slot
+    name: str
+
+    def __call__(self) -> Ended[Any]:
+        """What the call gives, as it will be read from the store, in which it now is."""
+        result = json.loads(json.dumps(self.call(), default=lambda value: value.tolist()))
+        return Ended(result, self.slot.keep(result))
+
+
+class Wanted(BaseException):
+    """Calls that others are to make before this can go on. (Not an Exception: no script catches it by mistake.)"""
+
+    def __init__(self, asked: Sequence[Asked]) -> None:
+        super().__init__(f"{len(asked)} calls")
+        self.asked = tuple(asked)
+
+
+@dataclass(frozen=True)
+class Given:
+    """A result that others made, and the seconds that they needed."""
+
+    result: Any
+    seconds: float
 
 
 @dataclass
 class Reuse:
     """A store, and how many results came from it.
 
-    fresh: whether everything is made again, and stored. parts: what all results rest on besides.
+    fresh: whether everything is made again, and stored. parts: what all results rest on besides. kind: what the store
+    calls them. given: results that others made, by the names of `Asked`; where it is not None, nothing is made here:
+    what is neither given nor in the store raises `Wanted`.
     """
 
     store: Store | None = None
     fresh: bool = False
     parts: Mapping[str, Any] = field(default_factory=dict)
+    kind: str = "recommend"
+    given: Mapping[str, Given] | None = None
     asked: int = field(default=0, init=False)
     taken: int = field(default=0, init=False)
+    spent: float = field(default=0.0, init=False)
+    """Seconds that others needed for what was given."""
 
     def each(
         self,
@@ -40,15 +79,18 @@ class Reuse:
     ) -> list[Any]:
         """What these calls give, JSON data, in their order: those that the store lacks are made by ``run``, which gets
         them with their numbers; each is kept as soon as it ends, in the process that made it."""
-        if self.store is None:
+        if self.store is None and self.given is None:
             return list(run(calls, range(len(calls))))
-        slots = [self._slot(self.store, call, name) for call, name in zip(calls, about, strict=True)]
-        found = {} if self.fresh else {i: slot.take() for i, slot in enumerate(slots)}
-        found = {i: result for i, result in found.items() if result is not None}
+        every = [self._asked(call, name) for call, name in zip(calls, about, strict=True)]
+        found = {i: result for i, one in enumerate(every) if (result := self._there(one)) is not _NOTHING}
         left = [i for i in range(len(calls)) if i not in found]
-        made: Sequence[Ended[Any]] = run([partial(_kept, calls[i], slots[i]) for i in left], left) if left else ()
+        asked = [every[i] for i in left]
+        if asked and self.given is not None:
+            raise Wanted(asked)
+        made: Sequence[Ended[Any]] = run(asked, left) if left else ()
         for i, end in zip(left, made, strict=True):
-            self.store.tell(end.trouble)
+            if self.store is not None:
+                self.store.tell(end.trouble)
             found[i] = end.result
         self.asked += len(calls)
         self.taken += len(calls) - len(left)
@@ -58,16 +100,19 @@ class Reuse:
         """What one call gives, made here if the store lacks it."""
         return self.each([call], [about], lambda work, _: [piece() for piece in work])[0]
 
-    def _slot(self, store: Store, call: Call, about: str) -> Slot:
+    def _there(self, asked: Asked) -> Any:
+        """What was given, or is in the store."""
+        if self.given is not None and asked.name in self.given:
+            self.spent += self.given[asked.name].seconds
+            return self.given[asked.name].result
+        found = None if self.fresh else asked.slot.take()
+        return _NOTHING if found is None else found
+
+    def _asked(self, call: Call, about: str) -> Asked:
         known = sources()
         own, file = known.graph.package.parent, Path(sys.modules[call.func.__module__].__file__ or "").resolve()
         name = file.relative_to(own).as_posix() if file.is_relative_to(own) else str(file)
         if not file.is_relative_to(own):
             known = sources(file.parent)
-        return known.slot(store, "recommend", about, canonical({**self.parts, "call": call}), on=(name,))
-
-
-def _kept(call: Call, slot: Slot) -> Ended[Any]:
-    """What a call gives, as it will be read from the store."""
-    result = json.loads(json.dumps(call(), default=lambda value: value.tolist()))
-    return Ended(result, slot.keep(result))
+        parts = canonical({**self.parts, "call": call})
+        return Asked(call, known.slot(self.store, self.kind, about, parts, on=(name,)), key(self.kind, parts))

@@ -19,7 +19,9 @@ from typing import Any
 from dpfl_theory.checks.evidence import versions
 from dpfl_theory.checks.imports import Imports
 from dpfl_theory.errors import InputError
+from dpfl_theory.installed import folders
 from dpfl_theory.store import Slot, Store
+from dpfl_theory.store.away import parcels
 from dpfl_theory.store.slot import state_of
 
 __all__ = ["MEASURED", "Now", "Sources", "libraries", "sources"]
@@ -42,18 +44,12 @@ class Sources:
         folder = Path(__file__).parents[1] if package is None else package
         self.others = tuple(others)
         self.graph = Imports(folder, others)
-        self.watched = {place: state_of(place) for place in self._folders()}
+        self.watched = {place: state_of(place) for place in folders(self.graph.package)}
         self._known = [self.graph.module(f"{self.graph.package.name}.{name}") for name in _LOADERS]
         self._data = {p.name: p for p in sorted(folder.rglob("*.*")) if p.suffix not in (".py", ".pyc", ".nbi", ".nbc")}
         self._lines: dict[Path, bytes] = {}
         self._named: dict[Path, tuple[Path, ...]] = {}
         self._digests: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {}
-
-    def _folders(self) -> Iterator[Path]:
-        """The folders of source files: the package, and its validation scripts where they lie beside it."""
-        yield self.graph.package
-        if (beside := self.graph.package.parent / "validations").is_dir():
-            yield beside
 
     def digest(self, on: Sequence[str], base: Sequence[str] = ()) -> str:
         """The hash of the sources of modules, by dotted name or path, and of all that they rest on. base: modules whose
@@ -68,7 +64,7 @@ class Sources:
 
     def slot(
         self,
-        store: Store,
+        store: Store | None,
         kind: str,
         about: str,
         parts: Mapping[str, Any],
@@ -81,7 +77,11 @@ class Sources:
         usual ones."""
         rests = {"sources": self.digest(on, base), "versions": libraries(tuple(beside))}
         basis = {"on": list(on), "base": list(base), "beside": list(beside), "folders": list(map(str, self.others))}
-        return Slot(store, kind, about, {**parts, **rests}, basis, self.watched)
+        watched: Mapping[Path, str] = self.watched
+        if parcels() is not None:  # for this package's files their hash vouches, which the coordinator has compared
+            own = folders(self.graph.package)
+            watched = {place: state for place, state in watched.items() if place not in own}
+        return Slot(store, kind, about, {**parts, **rests}, basis, watched)
 
     @property
     def unchanged(self) -> bool:

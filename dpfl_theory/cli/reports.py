@@ -71,7 +71,8 @@ def reproduce(
     from dpfl_theory import statements, validation
     from dpfl_theory.checks.runner import plan
     from dpfl_theory.reproduce import reproduce as run
-    from dpfl_theory.validation.batch import Run, default_jobs
+    from dpfl_theory.validation.attempt import Run
+    from dpfl_theory.validation.batch import default_jobs
 
     context = validation.Context("full" if full else "quick", parse_seed(seed), choice("device", device, DEVICES))
     share, target = parse_alpha(alpha), writable(Path(output), folder=True)

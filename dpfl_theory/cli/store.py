@@ -21,7 +21,9 @@ app = typer.Typer()
 group = typer.Typer(no_args_is_help=True, help="Show, check, move and clear the evidence store.")
 app.add_typer(group, name="store")
 
-Kind = Annotated[str | None, typer.Option(metavar="K", help="Only check, validation, figures, recommend or cell.")]
+Kind = Annotated[
+    str | None, typer.Option(metavar="K", help="Only check, validation, point, figures, recommend or cell.")
+]
 About = Annotated[str | None, typer.Option(metavar="GLOB", help="Only what is about this, such as 'das2022.*'.")]
 
 

@@ -11,9 +11,9 @@ from dpfl_theory.errors import InputError
 
 __all__ = ["KINDS", "Entry", "from_lines", "to_lines"]
 
-KINDS = ("check", "validation", "figures", "recommend", "cell")
-"""What results are of: a check, a validation's data, its figures, a search or confirmation of `recommend`, a cell of a
-sweep."""
+KINDS = ("check", "validation", "point", "figures", "recommend", "cell")
+"""What results are of: a check, a validation's data, a point of them, its figures, a search or confirmation of
+`recommend`, a cell of a sweep."""
 
 _HEAD = {"schema": "dpfl-theory/store/1"}
 

@@ -49,12 +49,16 @@ def canonical(value: Any, where: str = "parts") -> Any:
     if isinstance(value, partial):
         call = {"function": value.func, "arguments": value.args, "named": value.keywords}
         return canonical(call, where)
+    if hasattr(value, "cache_info"):  # a function that remembers what it gave
+        value = value.__wrapped__
     if isinstance(value, FunctionType) and "<" not in value.__qualname__:
         return {"function": f"{value.__module__}.{value.__qualname__}"}
     if hasattr(value, "content") and not isinstance(value, type):
         return canonical(value.content(), where)
     if isinstance(value, Mapping):
         return {str(k): canonical(v, f"{where}[{k!r}]") for k, v in value.items()}
+    if isinstance(value, range):
+        return {"range": [value.start, value.stop, value.step]}
     if isinstance(value, (list, tuple)):
         return [canonical(v, f"{where}[{i}]") for i, v in enumerate(value)]
     if hasattr(value, "indptr"):  # compressed sparse rows

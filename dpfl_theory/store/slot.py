@@ -5,15 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from dpfl_theory.store.away import Parcel, parcels
+from dpfl_theory.store.entries import Entry
 from dpfl_theory.store.file import Store
 from dpfl_theory.store.keys import canonical, key
 
-__all__ = ["Ended", "Slot", "result_of", "state_of"]
+__all__ = ["Ended", "Slot", "result_of", "state_of", "unpack"]
 
 T = TypeVar("T")
 
@@ -32,10 +35,10 @@ class Slot:
 
     parts: what it rests on, which the key is of. basis: the names of the modules whose sources are hashed in there, so
     that they can be hashed anew. watched: the source files, or their folders, and how each was (`state_of`) when it was
-    hashed: a process that begins later imports what lies there then.
+    hashed: a process that begins later imports what lies there then. Without a store there is only the key.
     """
 
-    store: Store
+    store: Store | None
     kind: str
     about: str
     parts: Mapping[str, Any]
@@ -54,7 +57,9 @@ class Slot:
         return replace(self, parts={**self.parts, **parts})
 
     def take(self) -> Any:
-        """The stored result; None where there is none."""
+        """The stored result; None where there is none, or no store."""
+        if self.store is None or parcels() is not None:
+            return None
         text = self.store.get(self.key)
         return None if text is None else result_of(text)
 
@@ -63,14 +68,27 @@ class Slot:
 
         Arrays become lists, and numbers that are not finite are kept as they are.
         """
-        if any(state_of(place) != state for place, state in self.watched.items()):
-            return (
-                "files that the results rest on changed while this ran: what has ended since is not stored, for nobody "
-                "can tell which of them it rests on"
-            )
+        if self.store is None:
+            return ""
         made = {"basis": self.basis, "parts": canonical(self.parts), "result": result}
-        self.store.put(self.key, self.kind, json.dumps(made, ensure_ascii=False, default=_listed), self.about)
-        return self.store.trouble
+        text = json.dumps(made, ensure_ascii=False, default=_listed)
+        parcel = Parcel(self.store.path, Entry(self.key, self.kind, self.about, text, time.time()), self.watched)
+        if (sent := parcels()) is not None:
+            sent.append(parcel)
+            return ""
+        return unpack(parcel, self.store)
+
+
+def unpack(parcel: Parcel, store: Store) -> str:
+    """Put an entry where it belongs; returns why that was not possible, in a sentence, or nothing."""
+    if any(state_of(place) != state for place, state in parcel.watched.items()):
+        return (
+            "files that the results rest on changed while this ran: what has ended since is not stored, for nobody can "
+            "tell which of them it rests on"
+        )
+    entry = parcel.entry
+    store.put(entry.key, entry.kind, entry.text, entry.about)
+    return store.trouble
 
 
 def _listed(value: Any) -> Any:

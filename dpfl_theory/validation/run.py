@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dpfl_theory.checks.reuse import Reuse
+from dpfl_theory.checks.reuse import Given, Reuse
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import select
 from dpfl_theory.output import write
@@ -56,18 +56,29 @@ def _checked(data: Any, name: str) -> dict[str, Any]:
 
 
 def run(
-    script: Script, context: Context, output: Path, store: Store | None = None, fresh: bool = False
+    script: Script,
+    context: Context,
+    output: Path,
+    store: Store | None = None,
+    fresh: bool = False,
+    given: Mapping[str, Given] | None = None,
 ) -> dict[str, Any]:
     """Run a script and leave ``evidence/<name>.json`` and ``figures/<name>*.{png,svg}`` in the output folder.
 
     Nothing is written unless everything worked. Returns the document that was written. store: where the data and the
-    figures are taken from, if they are there and not ``fresh`` ones are wanted, and are kept otherwise.
+    figures are taken from, if they are there and not ``fresh`` ones are wanted, and are kept otherwise. given: results
+    that others made of what the script asks for by ``context.each``; where it is not None, what is missing raises
+    `dpfl_theory.checks.reuse.Wanted`.
     """
     slot = None if store is None else data_slot(script, context, store)
     document = None if slot is None or fresh else slot.take()
     if document is None:
-        mark = {"data": None if context.data is None else fingerprint(context.data)}
-        document = json.loads(_text(_computed(script, replace(context, reuse=Reuse(store, fresh, mark)))))
+        mark = {
+            "data": None if context.data is None else fingerprint(context.data),
+            "device": select(context.device).description,
+        }
+        reuse = Reuse(store, fresh, mark, "point", given)
+        document = json.loads(_text(_computed(script, replace(context, reuse=reuse))))
         if slot is not None and store is not None:
             store.tell(slot.keep(document))
     figures = redraw(script, document, store, fresh)
@@ -88,6 +99,7 @@ def _computed(script: Script, context: Context) -> dict[str, Any]:
     device = select(context.device).description
     begun = time.perf_counter()
     data = _checked(script.compute(context), script.name)
+    seconds = time.perf_counter() - begun + (context.reuse.spent if context.reuse is not None else 0.0)
     if context.data is not None:
         data["configuration"] = {**data.get("configuration", {}), "data file": fingerprint(context.data)}
     return {
@@ -101,7 +113,7 @@ def _computed(script: Script, context: Context) -> dict[str, Any]:
         "seed": context.seed,
         "device": device,
         "versions": versions(),
-        "seconds": round(time.perf_counter() - begun, 3),
+        "seconds": round(seconds, 3),
         "data": data,
     }
 

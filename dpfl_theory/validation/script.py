@@ -20,7 +20,18 @@ if TYPE_CHECKING:
 
     from dpfl_theory.checks.reuse import Reuse
 
-__all__ = ["PROFILES", "Context", "Script", "available", "command", "folder", "home", "load", "place_of"]
+__all__ = [
+    "PROFILES",
+    "Context",
+    "Script",
+    "available",
+    "command",
+    "folder",
+    "home",
+    "known_to_python",
+    "load",
+    "place_of",
+]
 
 PROFILES = ("quick", "full")
 
@@ -56,9 +67,12 @@ class Context:
         return lambda share: self.progress((index + share) / of)
 
     def each(self, calls: Sequence[functools.partial[Any]], about: Sequence[str]) -> list[Any]:
-        """What these calls give, JSON data, one after the other: for long work whose parts are kept as they end.
+        """What these calls give, JSON data: for long work whose parts are kept as they end, and are made by several
+        processes where there are several.
 
-        about: what people call each of them.
+        calls: of functions of a module, with arguments that can be pickled and have a canonical form; what they give
+        rests on these alone. about: what people call each of them. What does not need an earlier result belongs into
+        one list: a script is run again from its beginning when the whole list is there.
 
         >>> Context().each([functools.partial(max, 1, 2), functools.partial(max, 3, 4)], ["one", "two"])
         [2, 4]
@@ -119,7 +133,7 @@ def available(place: Path | None = None) -> dict[str, Path]:
     return found
 
 
-def _package(place: Path) -> str:
+def known_to_python(place: Path) -> str:
     """The name under which a folder's modules import each other, made known to Python: ``dpfl_theory.validations`` for
     the package's own folder, else one that no other folder has."""
     own = place.resolve()
@@ -142,7 +156,7 @@ def load(path: Path, place: Path | None = None) -> Script:
         raise InputError(f"validation script {str(path)!r} is not a Python file: its name must end in .py")
     inside = home(path) if place is None else place
     parts = path.resolve().relative_to(inside.resolve()).with_suffix("").parts
-    name = ".".join((_package(inside), *parts))
+    name = ".".join((known_to_python(inside), *parts))
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None

@@ -21,7 +21,7 @@ from dpfl_theory.recommend.tuned import Budget
 from dpfl_theory.reproduce import reproduce
 from dpfl_theory.store import Store
 from dpfl_theory.validation import Context, load
-from dpfl_theory.validation.batch import Run
+from dpfl_theory.validation.attempt import Run
 
 Output = pytest.CaptureFixture[str]
 

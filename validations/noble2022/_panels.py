@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -120,24 +121,39 @@ def _panels(
     """
     folds = context.pick(quick=1, full=noble.FOLDS)
     tuning = {**base, "rounds": context.pick(quick=base["rounds"] // 2, full=base["rounds"])}
-    found: list[dict[str, Any]] = []
-    total = len(cases) * len(steps) * len(noble.ALGORITHMS)
+    settings: dict[noble.Setting, noble.Setting] = {}
     for data in cases:
-        records = noble.records_of(data, context.seed)
-        training = (1.0 - noble.TEST_SHARE) * records
-        noise = noble.noise_multiplier(printed[0], printed[1], records)
+        noise = noble.noise_multiplier(printed[0], printed[1], noble.records_of(data, context.seed))
+        first = noble.Setting(cases[0], local_steps=steps[0], noise_multiplier=noise, **tuning)
         for K in steps:
-            setting = noble.Setting(data=data, local_steps=K, noise_multiplier=noise, **base)
-            curves = {}
-            for name in noble.ALGORITHMS:
-                first = noble.Setting(cases[0], local_steps=steps[0], noise_multiplier=noise, **tuning)
-                choice = noble.tuned(name, first, context.seed, folds, context.device)
-                lanes = context.pick(quick=2, full=setting.lanes) if name in noble.SHOWN_ALONE else setting.lanes
-                own = replace(setting, lanes=lanes)
-                series = noble.measured(name, own, choice["eta_0"], context.seed, context.device)
-                curves[name] = {"eta_0": choice["eta_0"], "at_edge": choice["at_edge"], **series}
-                context.progress((len(found) * len(noble.ALGORITHMS) + len(curves)) / total)
-            found.append({"setting": setting, "curves": curves, "privacy": noble.privacy(setting, training)})
+            settings[noble.Setting(data=data, local_steps=K, noise_multiplier=noise, **base)] = first
+    tuned = noble.points(
+        context,
+        {
+            (f"eta_0 of {name}", first): partial(noble.tuned, name, first, context.seed, folds, context.device)
+            for first in settings.values()
+            for name in noble.ALGORITHMS
+        },
+        0,
+        2,
+    )
+    runs = {}
+    for setting, first in settings.items():
+        for name in noble.ALGORITHMS:
+            lanes = context.pick(quick=2, full=setting.lanes) if name in noble.SHOWN_ALONE else setting.lanes
+            eta_0 = tuned[f"eta_0 of {name}", first]["eta_0"]
+            own = replace(setting, lanes=lanes)
+            runs[name, setting] = partial(noble.measured, name, own, eta_0, context.seed, context.device)
+    series = noble.points(context, runs, 1, 2)
+    found: list[dict[str, Any]] = []
+    for setting, first in settings.items():
+        curves = {}
+        for name in noble.ALGORITHMS:
+            choice = tuned[f"eta_0 of {name}", first]
+            own_series = {key: np.asarray(values) for key, values in series[name, setting].items()}
+            curves[name] = {"eta_0": choice["eta_0"], "at_edge": choice["at_edge"], **own_series}
+        training = (1.0 - noble.TEST_SHARE) * noble.records_of(setting.data, context.seed)
+        found.append({"setting": setting, "curves": curves, "privacy": noble.privacy(setting, training)})
     return found
 
 

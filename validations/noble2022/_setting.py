@@ -16,6 +16,7 @@ import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -48,6 +49,7 @@ IMAGES = "labelled records as LIBSVM text or NPZ with arrays x and y, for 40 use
 STEP_GRID = tuple(float(x) for x in np.geomspace(0.02, 40.0, 10))
 FOLDS = 5
 TUNING_ROUNDS = 100
+Name = TypeVar("Name")
 
 
 @dataclass(frozen=True)
@@ -94,11 +96,25 @@ class Setting:
     lanes: int
     every: int
 
+    def __str__(self) -> str:
+        """For names of points."""
+        noise = f"sigma_g = {self.noise_multiplier:g}"
+        rates = f"l = {self.user_rate:g}, s = {self.record_rate:g}"
+        return f"{self.data.name}, {rates}, K = {self.local_steps}, T = {self.rounds}, {noise}"
+
 
 @functools.lru_cache(maxsize=4)
 def split_of(data: Data, seed: int) -> Split:
     """The split of these data, kept while the scripts that use it run one after the other."""
     return data.split(seed)
+
+
+def points(context: Context, calls: Mapping[Name, partial[Any]], part: int, of: int) -> dict[Name, Any]:
+    """What these calls give, by name, as one of so many parts of a script's work: points, which are kept, and which
+    several processes make."""
+    own = replace(context, progress=context.part(part, of))
+    about = [", ".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in calls]
+    return dict(zip(calls, own.each(list(calls.values()), about), strict=True))
 
 
 def synthetic(context: Context, alpha: float, beta: float) -> Data:
@@ -274,7 +290,6 @@ def _spent(setting: Setting, records: int) -> dict[str, Any]:
 
 Limits = tuple[float, float, float]
 """A mean, and its lower and upper limit."""
-Name = TypeVar("Name")
 
 
 def interval(values: Any, confidence: float = 0.95) -> Limits:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,49 +36,38 @@ def compute(
     first = noble.Setting(
         lowest, **RATES, local_steps=10, rounds=100, noise_multiplier=scale * NOISE[0], lanes=RUNS, every=4
     )
-    cells: list[dict[str, Any]] = []
     noise = context.pick(quick=NOISE[::2], full=NOISE)
-    for sigma in noise:
-        for column, K in enumerate(STEPS):
-            told: dict[str, Any] = {
-                "users": USERS,
-                "records": int(0.8 * RECORDS),
-                **RATES,
-                "local_steps": K,
-                "noise_multiplier": sigma,
+    folds = context.pick(quick=1, full=noble.FOLDS)
+    tune = partial(noble.tuned, COLD, first, context.seed, folds, context.device)
+    (choice,) = noble.points(context, {("eta_0", first): tune}, 0, 2).values()
+    settings = {(sigma, K): _setting(first, data, scale, sigma, K, delta) for sigma in noise for K in STEPS}
+    runs = {
+        (setting, f"{start} warm rounds"): partial(
+            noble.accuracies, WARM, setting, choice["eta_0"], context.seed, context.device, start
+        )
+        for (_, K), setting in settings.items()
+        for start in (warm_rounds(setting.rounds), *((0,) if max(STEPS) == K else ()))
+    }
+    ends = {name: noble.at_end(np.asarray(run)) for name, run in noble.points(context, runs, 1, 2).items()}
+    cells: list[dict[str, Any]] = []
+    for (sigma, K), setting in settings.items():
+        warm = warm_rounds(setting.rounds)
+        mean, deviation = printed[NOISE.index(sigma)][STEPS.index(K)]
+        cold = ends.get((setting, "0 warm rounds"))
+        cells.append(
+            {
+                "sigma_g": sigma,
+                "K": K,
+                "T": setting.rounds,
+                "paper": mean,
+                "paper_deviation": deviation,
+                "warm_rounds": warm,
+                "ends": 100.0 * ends[setting, f"{warm} warm rounds"],
+                "cold": None if cold is None else 100.0 * cold,
+                "eta_0": choice["eta_0"],
+                "eta_0_at_edge": choice["at_edge"],
             }
-            rounds = rounds_recipe(**told, epsilon=EPSILON, delta=delta)
-            setting = replace(
-                first,
-                data=data,
-                local_steps=K,
-                rounds=rounds,
-                noise_multiplier=scale * sigma,
-                every=max(1, rounds // 50),
-            )
-            choice = noble.tuned(COLD, first, context.seed, context.pick(quick=1, full=noble.FOLDS), context.device)
-            eta_0 = choice["eta_0"]
-            warm = warm_rounds(rounds)
-            ends = {
-                start: noble.at_end(noble.accuracies(WARM, setting, eta_0, context.seed, context.device, start))
-                for start in (warm, *((0,) if max(STEPS) == K else ()))
-            }
-            mean, deviation = printed[NOISE.index(sigma)][column]
-            cells.append(
-                {
-                    "sigma_g": sigma,
-                    "K": K,
-                    "T": rounds,
-                    "paper": mean,
-                    "paper_deviation": deviation,
-                    "warm_rounds": warm,
-                    "ends": 100.0 * ends[warm],
-                    "cold": 100.0 * ends[0] if 0 in ends else None,
-                    "eta_0": eta_0,
-                    "eta_0_at_edge": choice["at_edge"],
-                }
-            )
-            context.progress(len(cells) / (len(noise) * len(STEPS)))
+        )
     return {
         "configuration": {
             "records of": "synthetic",
@@ -97,6 +87,16 @@ def compute(
         "cells": cells,
         "claims": claims(cells),
     }
+
+
+def _setting(
+    first: noble.Setting, data: noble.Data, scale: float, sigma: float, local_steps: int, delta: float
+) -> noble.Setting:
+    """A cell's setting, with as many rounds as the recipe affords."""
+    told: dict[str, Any] = {"users": USERS, "records": int(0.8 * RECORDS), **RATES, "local_steps": local_steps}
+    rounds = rounds_recipe(**told, noise_multiplier=sigma, epsilon=EPSILON, delta=delta)
+    noise, every = scale * sigma, max(1, rounds // 50)
+    return replace(first, data=data, local_steps=local_steps, rounds=rounds, noise_multiplier=noise, every=every)
 
 
 def warm_rounds(rounds: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -46,26 +47,14 @@ def compute(
         ("synthetic", [replace(noble.synthetic(context, *level), users=users) for level in levels], SYNTHETIC),
         ("images", images, IMAGES),
     )
-    total = sum(len(cases) for _, cases, _ in rows) * len(rates)
-    panels: list[dict[str, Any]] = []
-    for row, cases, paper in rows:
-        for data in cases:
-            records = noble.records_of(data, context.seed)
-            noise = noble.noise_multiplier(paper["noise_multiplier"], paper["records"] * 5 // 4, records)
-            for rate in rates:
-                rounds, certified = _affordable(**paper, **rate)
-                setting = noble.Setting(
-                    data,
-                    rate["user_rate"],
-                    rate["record_rate"],
-                    LOCAL_STEPS,
-                    rounds,
-                    noise,
-                    lanes=context.pick(quick=4, full=5),
-                    every=max(1, rounds // 40),
-                )
-                panels.append(_panel(context, row, setting, cases[0], rate[symbol], certified))
-                context.progress(len(panels) / total)
+    panels = [
+        _Panel(context, row, data, cases[0], paper, rate, symbol)
+        for row, cases, paper in rows
+        for data in cases
+        for rate in rates
+    ]
+    tuned = noble.points(context, {k: v for panel in panels for k, v in panel.tuning().items()}, 0, 2)
+    series = noble.points(context, {k: v for panel in panels for k, v in panel.runs(tuned).items()}, 1, 2)
     return {
         "configuration": {
             "epsilon": EPSILON,
@@ -78,7 +67,7 @@ def compute(
             "warm start": "4/l rounds",
             "clipping": "at the median of the gradients' lengths (D.1), which no privacy theorem covers",
         },
-        "panels": panels,
+        "panels": [panel.data(tuned, series) for panel in panels],
     }
 
 
@@ -102,44 +91,84 @@ def _around(record_rate: float) -> range:
     return range(first, first + QUICK_STEPS)
 
 
-def _panel(
-    context: Context,
-    row: str,
-    setting: noble.Setting,
-    lowest: noble.Data,
-    rate: float,
-    certified: Mapping[str, float],
-) -> dict[str, Any]:
-    # Each rate has its own step size, so that none is favoured; as in D.1 it is kept for higher heterogeneity.
-    # Tuning runs all rounds: in the first 100 the warm start takes a larger share, which calls for larger steps.
-    first = replace(setting, data=lowest, lanes=1, every=1)
-    folds = context.pick(quick=1, full=noble.FOLDS)
-    tried = context.pick(quick=_around(setting.record_rate), full=range(len(STEP_GRID)))
-    curves, ends, steps = {}, {}, {}
-    for name in ALGORITHMS:
-        choice = noble.tuned(name, first, context.seed, folds, context.device, STEP_GRID, setting.rounds, tried)
-        steps[name] = {"eta_0": choice["eta_0"], "at_edge": choice["at_edge"]}
-        series = noble.accuracies(name, setting, choice["eta_0"], context.seed, context.device)
-        curves[name] = {
-            "mean": series.mean(axis=1).round(5),
-            "low": series.min(axis=1).round(5),
-            "high": series.max(axis=1).round(5),
+class _Panel:
+    """Both algorithms on one row's data with one rate."""
+
+    def __init__(
+        self,
+        context: Context,
+        row: str,
+        data: noble.Data,
+        lowest: noble.Data,
+        paper: Mapping[str, Any],
+        rate: Mapping[str, Any],
+        symbol: str,
+    ) -> None:
+        self.context, self.row, self.rate = context, row, rate[symbol]
+        noise = paper["noise_multiplier"], paper["records"] * 5 // 4
+        rounds, self.certified = _affordable(**paper, **rate)
+        self.setting = noble.Setting(
+            data,
+            rate["user_rate"],
+            rate["record_rate"],
+            LOCAL_STEPS,
+            rounds,
+            noble.noise_multiplier(*noise, noble.records_of(data, context.seed)),
+            lanes=context.pick(quick=4, full=5),
+            every=max(1, rounds // 40),
+        )
+        # Each rate has its own step size, so that none is favoured; as in D.1 it is kept for higher heterogeneity.
+        # Tuning runs all rounds: in the first 100 the warm start takes a larger share, which calls for larger steps.
+        self.first = replace(self.setting, data=lowest, lanes=1, every=1)
+
+    def tuning(self) -> dict[tuple[str, noble.Setting], partial[Any]]:
+        """The choice of each algorithm's step size."""
+        c, rounds = self.context, self.setting.rounds
+        folds = c.pick(quick=1, full=noble.FOLDS)
+        tried = c.pick(quick=_around(self.setting.record_rate), full=range(len(STEP_GRID)))
+        return {
+            (f"eta_0 of {name}", self.first): partial(
+                noble.tuned, name, self.first, c.seed, folds, c.device, STEP_GRID, rounds, tried
+            )
+            for name in ALGORITHMS
         }
-        ends[name] = noble.at_end(series)
-    return {
-        "row": row,
-        "label": setting.data.label,
-        "name": setting.data.name,
-        "heterogeneity": setting.data.heterogeneity,
-        "rate": rate,
-        "T": setting.rounds,
-        "certified_epsilon_were_the_threshold_fixed": certified,
-        "noise_multiplier": setting.noise_multiplier,
-        "rounds": noble.observed_rounds(setting),
-        "step_sizes": steps,
-        "curves": curves,
-        "ends": ends,
-    }
+
+    def runs(self, tuned: Mapping[Any, Any]) -> dict[tuple[str, noble.Setting], partial[Any]]:
+        """The runs with those."""
+        c = self.context
+        return {
+            (name, self.setting): partial(
+                noble.accuracies, name, self.setting, tuned[f"eta_0 of {name}", self.first]["eta_0"], c.seed, c.device
+            )
+            for name in ALGORITHMS
+        }
+
+    def data(self, tuned: Mapping[Any, Any], series: Mapping[Any, Any]) -> dict[str, Any]:
+        """What is shown."""
+        setting, curves, ends, steps = self.setting, {}, {}, {}
+        for name in ALGORITHMS:
+            choice, run = tuned[f"eta_0 of {name}", self.first], np.asarray(series[name, setting])
+            steps[name] = {"eta_0": choice["eta_0"], "at_edge": choice["at_edge"]}
+            curves[name] = {
+                "mean": run.mean(axis=1).round(5),
+                "low": run.min(axis=1).round(5),
+                "high": run.max(axis=1).round(5),
+            }
+            ends[name] = noble.at_end(run)
+        return {
+            "row": self.row,
+            "label": setting.data.label,
+            "name": setting.data.name,
+            "heterogeneity": setting.data.heterogeneity,
+            "rate": self.rate,
+            "T": setting.rounds,
+            "certified_epsilon_were_the_threshold_fixed": self.certified,
+            "noise_multiplier": setting.noise_multiplier,
+            "rounds": noble.observed_rounds(setting),
+            "step_sizes": steps,
+            "curves": curves,
+            "ends": ends,
+        }
 
 
 def draw(data: Mapping[str, Any], symbol: str) -> dict[str, Any]:
