@@ -20,6 +20,23 @@ from benchmarks.fuzz.edits import edited, packed
 
 __all__ = ["READERS", "Reader"]
 
+SCRIPT = """from dpfl_theory.report import style
+
+TITLE, CAPTION = "Halves", "Some halves."
+SOURCE = {"paper": "das2022", "where": "Figure 0"}
+BUDGET_SECONDS = {"quick": 1.0, "full": 1.0}
+
+
+def compute(context):
+    claim = {"claim": "a half is less", "verdict": "reproduced", "paper": "yes", "measured": "yes"}
+    return {"values": [1.0, 0.5, 0.25], "configuration": {"seed": context.seed}, "claims": [claim]}
+
+
+def draw(data):
+    figure, axes = style.figure()
+    axes.plot(data["values"])
+    return {"": figure}
+"""
 EXAMPLES = Path(__file__).parents[2] / "examples"
 OWN = """from dpfl_theory.statements.claims import Outcome
 from dpfl_theory.statements.formula import at as valued
@@ -102,6 +119,8 @@ def _made() -> Path:
     """A folder with what the package itself writes: evidence, a store, entries that were exported, a table."""
     folder = Path(tempfile.mkdtemp(prefix="dpfl-fuzz-"))
     (folder / "own.py").write_text(OWN)
+    (folder / "scripts").mkdir()
+    (folder / "scripts" / "halves.py").write_text(SCRIPT)
     fixed = ["problem.name=quadratic", "algorithm.name=dp-fedavg", "rounds=5", "lanes=2", "grid.eta=[0.1, 0.2]"]
     words = [word for value in fixed for word in ("--set", value)]
     for line in (
@@ -109,6 +128,7 @@ def _made() -> Path:
         ["check", "--file", "own.py", "--format", "json", "--output", "own.json", "--store", "off"],
         ["sweep", *words, "--output", "steps.csv", "--store", "kept.sqlite", "--jobs", "1"],
         ["sweep", *words, "--output", "steps.parquet", "--store", "kept.sqlite", "--jobs", "1"],
+        ["validate", "--folder", "scripts", "--output", ".", "--store", "off", "--jobs", "1"],
         ["store", "export", "exported.jsonl", "--store", "kept.sqlite"],
     ):
         assert command(line, folder) == "done", line
@@ -139,6 +159,11 @@ def _arrays(draw: st.DrawFn) -> bytes:
     kinds = [np.dtype(code) for code in ("f8", "f4", "i8", "u1", "?", "c16", "U3", "S3", "M8[s]")]
     records, found = draw(st.integers(1, 12)), dict[str, Any]()
     for name in draw(st.sampled_from([("x", "y"), ("x", "y", "client"), ("data", "indices", "indptr", "shape", "y")])):
+        if name in ("x", "y", "client") and draw(st.integers(0, 2)):
+            rows = st.lists(st.floats(-9.0, 9.0, width=32), min_size=2, max_size=2)
+            each = {"x": rows, "y": st.sampled_from([0, 1]), "client": st.sampled_from(["a", "b"])}[name]
+            found[name] = np.array(draw(st.lists(each, min_size=records, max_size=records)))
+            continue
         fitting = (records, draw(st.integers(1, 3))) if name == "x" else (records,)
         shape = fitting if draw(st.integers(0, 7)) else draw(arrays.array_shapes(min_dims=0, max_dims=3, max_side=4))
         found[name] = draw(arrays.arrays(draw(st.sampled_from(kinds[: draw(st.sampled_from([2, 4, 9]))])), shape))
@@ -228,6 +253,11 @@ READERS: tuple[Reader, ...] = (
         "JSON evidence (report)",
         lambda: _documents("check.json", "own.json"),
         partial(_file, "r/evidence/check.json", ["report", "--output", "r", "--store", "off"], ()),
+    ),
+    Reader(
+        "JSON of validations (report)",
+        lambda: _documents("evidence/halves.json"),
+        partial(_file, "r/evidence/halves.json", ["report", "--output", "r", "--store", "off"], ()),
     ),
     Reader(
         "exported evidence (store merge)",
