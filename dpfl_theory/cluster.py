@@ -19,6 +19,7 @@ import queue
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -45,7 +46,9 @@ _ASK_SECONDS = 2.0
 _RESULT_SECONDS = 5.0
 _AHEAD = 4
 """Pieces that the scheduler has for each worker."""
-_FILES = "this package's files, by their hash"
+_FETCHERS = 8
+"""Answers that are fetched at a time."""
+_FILES = "files of dpfl-theory with the hash"
 _RESTS_ON = ("dpfl-theory", "numpy", "scipy", "numba", "cvxpy", "clarabel", "sympy", "mpmath")
 
 
@@ -129,15 +132,69 @@ class _Stores:
     def __init__(self) -> None:
         self._open: dict[Path, Store] = {}
 
-    def put(self, parcel: Parcel) -> None:
-        """Unpack a parcel; what is wrong is told once."""
-        store = self._open.setdefault(parcel.store, Store(parcel.store))
-        store.tell(unpack(parcel, store))
+    def put(self, parcels: Sequence[Parcel]) -> None:
+        """Unpack parcels; what is wrong is told once."""
+        for path in dict.fromkeys(parcel.store for parcel in parcels):
+            store = self._open.setdefault(path, Store(path))
+            store.tell(unpack([parcel for parcel in parcels if parcel.store == path], store))
 
     def close(self) -> None:
         """Close all of them."""
         for store in self._open.values():
             store.close()
+
+
+class _Running:
+    """Pieces that the scheduler has; what they gave is fetched as they end, by several threads, since each answer takes
+    a way to a worker and back."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._of: dict[Any, int] = {}
+        self._answers: queue.SimpleQueue[tuple[Any, Any, Exception | None]] = queue.SimpleQueue()
+        self._threads = ThreadPoolExecutor(_FETCHERS)
+
+    def __len__(self) -> int:
+        return len(self._of)
+
+    def begin(self, number: int, piece: Callable[[], T], place: int) -> None:
+        """Send a piece; the lower its place the sooner it is done."""
+        future = self._client.submit(_piece, piece, _versions(), pure=False, priority=-place)
+        self._of[future] = number
+        self._watch(future)
+
+    def answer(self) -> tuple[int, Any, Exception | None] | None:
+        """The number of a piece that has ended, what it gave, or what it raised; None where none has for a second."""
+        try:
+            future, gave, error = self._answers.get(timeout=_TELL_SECONDS)
+        except queue.Empty:
+            return None
+        if isinstance(error, TimeoutError):  # its worker was killed before it was asked: Dask begins it again
+            self._watch(future)
+            return None
+        return self._of.pop(future), gave, error
+
+    def cancel(self) -> None:
+        """Nobody waits any more."""
+        with contextlib.suppress(Exception):
+            self._client.cancel(list(self._of), force=True)
+
+    def close(self) -> None:
+        """No more answers."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _watch(self, future: Any) -> None:
+        def ended(_: Any) -> None:
+            with contextlib.suppress(RuntimeError):  # it is closed
+                self._threads.submit(self._fetch, future)
+
+        future.add_done_callback(ended)
+
+    def _fetch(self, future: Any) -> None:
+        try:
+            self._answers.put((future, future.result(timeout=_RESULT_SECONDS), None))
+        except Exception as error:
+            self._answers.put((future, None, error))
 
 
 class _Workers:
@@ -181,46 +238,33 @@ def spread(
     left = dict.fromkeys(queued)
     lives = dict.fromkeys(queued, LIVES)
     found: dict[int, T] = {}
-    running: dict[Any, int] = {}
-    ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    running = _Running(client)
     stores, workers, total, place, told = _Stores(), _Workers(client), len(pieces), 0, -math.inf
-
-    def begin(piece: int) -> None:
-        nonlocal place
-        place += 1
-        future = client.submit(_piece, pieces[piece], _versions(), pure=False, priority=-place)
-        running[future] = piece
-        future.add_done_callback(ended.put)
-
     try:
         while left:
             while queued and len(running) < _AHEAD * workers.count():
-                begin(queued.popleft())
+                place += 1
+                number = queued.popleft()
+                running.begin(number, pieces[number], place)
             if time.monotonic() >= told + _TELL_SECONDS:
                 waiting(list(left))
                 told = time.monotonic()
-            try:
-                future = ended.get(timeout=_TELL_SECONDS)
-            except queue.Empty:
+            answer = running.answer()
+            if answer is None:
                 workers.count()
                 _alive(client)
                 continue
-            piece = running.pop(future)
-            try:
-                gave = future.result(timeout=_RESULT_SECONDS)
-            except TimeoutError:  # its worker was killed before it was asked: Dask begins it again
-                running[future] = piece
-                future.add_done_callback(ended.put)
-                continue
-            except KilledWorker as error:
+            piece, gave, error = answer
+            if isinstance(error, KilledWorker):
                 lives[piece] -= 1
                 if not lives[piece]:
                     sentence = f"piece {piece + 1} of {total} has lost {LIVES} workers, perhaps for want of memory"
                     raise EnvironmentFault(f"{sentence}: give workers more, or smaller pieces") from error
-                begin(piece)
+                queued.appendleft(piece)
                 continue
-            for parcel in gave.kept:
-                stores.put(parcel)
+            if error is not None:
+                raise error
+            stores.put(gave.kept)
             found[piece] = gave.result
             del left[piece], pieces[piece]
             more = done(piece, found[piece]) or ()
@@ -229,12 +273,12 @@ def spread(
                 queued.append(number)
             total += len(more)
     except BaseException as error:
-        with contextlib.suppress(Exception):
-            client.cancel(list(running), force=True)
+        running.cancel()
         if not isinstance(error, (DpflError, KeyboardInterrupt)) and client.status != "running":
             raise _gone(client) from error
         raise
     finally:
+        running.close()
         stores.close()
     return [found[i] for i in sorted(found)]
 

@@ -21,6 +21,7 @@ from dpfl_theory import cluster
 from dpfl_theory.cli import main
 from dpfl_theory.errors import EnvironmentFault, InputError
 from dpfl_theory.processes import on, several, spread
+from dpfl_theory.store import Store
 
 pytest.importorskip("distributed", reason="Dask is not installed (pip install 'dpfl-theory[cluster]')")
 
@@ -44,6 +45,27 @@ if __name__ == "__main__":
 """
 """A cluster in a process of its own: what its threads and sockets leave behind is not reported by a test that comes
 later."""
+
+
+SCRIPT = """
+from functools import partial
+from dpfl_theory.report import style
+
+TITLE, CAPTION = "Cubes", "Some cubes."
+SOURCE = {"paper": "das2022", "where": "Figure 0"}
+BUDGET_SECONDS = {"quick": 1, "full": 2}
+
+def cube(k):
+    return k**3 / 7
+
+def compute(context):
+    return {"values": context.each([partial(cube, k) for k in (1, 2, 3)], ["one", "two", "three"])}
+
+def draw(data):
+    figure, axes = style.figure()
+    axes.plot(data["values"])
+    return {"": figure}
+"""
 
 
 class Local:
@@ -166,6 +188,51 @@ def test_checks_of_a_users_file_give_the_same_evidence(local: Local, tmp_path: P
                                                               local.scheduler_address])}  # fmt: skip
     assert codes == {0}
     assert _evidence(here.read_text()) == _evidence(there.read_text())
+
+
+def elsewhere(place: str) -> None:
+    """Puts a worker into another folder, and makes it refuse to open any store."""
+    import sys
+
+    def refuse(event: str, arguments: object) -> None:
+        if event == "sqlite3.connect":
+            raise RuntimeError("a worker opens a store")
+
+    os.chdir(place)
+    sys.addaudithook(refuse)
+
+
+def test_what_workers_make_is_in_the_coordinators_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    """The workers are in a folder of their own and cannot open a store: evidence, points and figures travel back, and
+    the second time nothing is computed."""
+    from distributed import Client
+
+    own, scripts = tmp_path / "own", tmp_path / "scripts"
+    for folder in (own, scripts, tmp_path / "there"):
+        folder.mkdir()
+    monkeypatch.chdir(own)
+    (scripts / "cubes.py").write_text(SCRIPT)
+    other = Local(2, 1)
+    with contextlib.closing(other):
+        with Client(other.scheduler_address, set_as_default=False) as client:
+            client.run(elsewhere, str(tmp_path / "there"))
+        check = ["check", "das2022.lemma10", "--method", "algebra", "--store", "kept.sqlite"]
+        validate = ["validate", "--folder", str(scripts), "--output", str(tmp_path / "out"), "--store", "kept.sqlite"]
+        on_cluster = ["--scheduler", other.scheduler_address]
+        assert main([*check, *on_cluster]) == 0
+        assert main([*validate, *on_cluster]) == 0
+    assert "store" not in capsys.readouterr().err
+    assert not list((tmp_path / "there").rglob("*.sqlite"))
+    with Store(own / "kept.sqlite") as kept:
+        kinds = sorted(entry.kind for entry in kept.entries())
+    assert {"check", "figures", "point", "validation"} == set(kinds)
+    assert kinds.count("point") == 3
+    assert main([*check, "--jobs", "1"]) == 0
+    assert "come from the store" in capsys.readouterr().err
+    assert main([*validate, "--jobs", "1"]) == 0
+    assert "1 of 1 validations comes from the store" in capsys.readouterr().err
 
 
 def test_other_versions_and_threads_are_refused(local: Local, monkeypatch: pytest.MonkeyPatch) -> None:

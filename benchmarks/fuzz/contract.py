@@ -7,6 +7,7 @@ import faulthandler
 import io
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -48,8 +49,9 @@ def _in_time(first: type[BaseException], seconds: float) -> Iterator[None]:
     faulthandler.dump_traceback_later(seconds + 3 * ENOUGH, exit=True, file=2)  # what is stuck outside Python
     try:
         yield
-    except _Hangs:
-        raise Fault("it does not end") from None
+    except _Hangs as error:
+        where = [f"{Path(f.filename).name}:{f.lineno} {f.name}" for f in traceback.extract_tb(error.__traceback__)[-9:]]
+        raise Fault(f"it does not end: {' > '.join(where)}") from None
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         faulthandler.cancel_dump_traceback_later()

@@ -74,8 +74,9 @@ def main(arguments: Sequence[str]) -> int:
     warnings.simplefilter("ignore", HypothesisWarning)
     try:
         test_of(reader, int(arguments[1]), ended)()
-    except AssertionError as error:
-        print(*[str(error)[:MOST], *getattr(error, "__notes__", [])], sep="\n")
+    except Exception as error:  # with one that comes and goes, Hypothesis raises a group
+        for one in (error, *getattr(error, "exceptions", ())):
+            print(*[str(one)[:MOST], *getattr(one, "__notes__", [])], sep="\n")
         return 1
     print(json.dumps(ended))
     return 0

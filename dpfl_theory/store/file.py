@@ -12,7 +12,7 @@ import functools
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -80,8 +80,11 @@ class Store:
 
     def put(self, key: str, kind: str, text: str, about: str) -> None:
         """Keep a text under a key, in place of what is there. It is on the disk when this returns."""
-        bare = Entry(key, kind, about, text, time.time())
-        self._try(lambda db: _insert(db, [bare]), None, makes=True)
+        self.put_all([Entry(key, kind, about, text, time.time())])
+
+    def put_all(self, entries: Sequence[Entry]) -> None:
+        """Keep all of these, or none; they are on the disk when this returns."""
+        self._try(lambda db: _insert(db, entries), None, makes=True)
 
     def entries(self, kind: str | None = None, about: str | None = None) -> Iterator[Entry]:
         """All entries by what they are about, or those of a kind, or with a name that a pattern such as ``das2022.*``

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -16,7 +16,7 @@ from dpfl_theory.store.entries import Entry
 from dpfl_theory.store.file import Store
 from dpfl_theory.store.keys import canonical, key
 
-__all__ = ["Ended", "Slot", "result_of", "state_of", "unpack"]
+__all__ = ["Ended", "Slot", "keep_all", "result_of", "state_of", "unpack"]
 
 T = TypeVar("T")
 
@@ -68,26 +68,33 @@ class Slot:
 
         Arrays become lists, and numbers that are not finite are kept as they are.
         """
-        if self.store is None:
-            return ""
+        return keep_all([(self, result)])
+
+    def _parcel(self, result: Any) -> Parcel:
+        assert self.store is not None
         made = {"basis": self.basis, "parts": canonical(self.parts), "result": result}
         text = json.dumps(made, ensure_ascii=False, default=_listed)
-        parcel = Parcel(self.store.path, Entry(self.key, self.kind, self.about, text, time.time()), self.watched)
-        if (sent := parcels()) is not None:
-            sent.append(parcel)
-            return ""
-        return unpack(parcel, self.store)
+        return Parcel(self.store.path, Entry(self.key, self.kind, self.about, text, time.time()), self.watched)
 
 
-def unpack(parcel: Parcel, store: Store) -> str:
-    """Put an entry where it belongs; returns why that was not possible, in a sentence, or nothing."""
-    if any(state_of(place) != state for place, state in parcel.watched.items()):
+def keep_all(results: Sequence[tuple[Slot, Any]]) -> str:
+    """Put results that ended together, of slots of one store, as `Slot.keep` does each."""
+    made = [(slot.store, slot._parcel(result)) for slot, result in results if slot.store is not None]
+    if (sent := parcels()) is not None:
+        sent += [parcel for _, parcel in made]
+        return ""
+    return unpack([parcel for _, parcel in made], made[0][0]) if made else ""
+
+
+def unpack(parcels: Sequence[Parcel], store: Store) -> str:
+    """Put entries where they belong; returns why that was not possible, in a sentence, or nothing."""
+    watched = {(place, state) for parcel in parcels for place, state in parcel.watched.items()}
+    if any(state_of(place) != state for place, state in watched):
         return (
             "files that the results rest on changed while this ran: what has ended since is not stored, for nobody can "
             "tell which of them it rests on"
         )
-    entry = parcel.entry
-    store.put(entry.key, entry.kind, entry.text, entry.about)
+    store.put_all([parcel.entry for parcel in parcels])
     return store.trouble
 
 

@@ -17,6 +17,7 @@ from dpfl_theory.console import Progress, as_options, say
 from dpfl_theory.errors import InputError
 from dpfl_theory.processes import several, spread
 from dpfl_theory.store import Slot, Store, canonical, key, reused
+from dpfl_theory.store.slot import keep_all
 from dpfl_theory.sweep import bounds
 from dpfl_theory.sweep.design import Cell, Design, designed
 from dpfl_theory.sweep.pack import WIDEST, Pack, packed
@@ -145,11 +146,11 @@ def run(
     tally = _Tally(packs, progress)
 
     def done(piece: int, found: list[str]) -> None:
-        for cell, text in zip(packs[piece].cells, found, strict=True):
-            own = of_cell[id(cell)]
-            rows[own] = text
-            if store is not None and (json.loads(text)["status"] == "done" or not _passing(text)):
-                store.tell(slots[own].keep(text))
+        own = {of_cell[id(cell)]: text for cell, text in zip(packs[piece].cells, found, strict=True)}
+        rows.update(own)
+        if store is not None:
+            lasting = {k: text for k, text in own.items() if json.loads(text)["status"] == "done" or not _passing(text)}
+            store.tell(keep_all([(slots[k], text) for k, text in lasting.items()]))
         tally.done(piece)
 
     try:

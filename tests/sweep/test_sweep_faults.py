@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import pytest
 from dpfl_theory.cli import main
 from dpfl_theory.errors import EnvironmentFault, InputError
 from dpfl_theory.limited import OutOfTime, limited
-from dpfl_theory.store import Slot, Store
+from dpfl_theory.store import Entry, Slot, Store
 from dpfl_theory.sweep import pack
 from dpfl_theory.sweep.design import designed
 from dpfl_theory.sweep.run import run
@@ -37,11 +37,12 @@ class Kept(Store):
         super().__init__(path)
         self.keys = list[str]()
 
-    def put(self, key: str, kind: str, text: str, about: str) -> None:
-        assert kind == "cell"
-        assert about
-        self.keys.append(key)
-        super().put(key, kind, text, about)
+    def put_all(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            assert entry.kind == "cell"
+            assert entry.about
+            self.keys.append(entry.key)
+        super().put_all(entries)
 
     @property
     def put_again(self) -> int:
