@@ -44,6 +44,12 @@ def _in_time(first: type[BaseException], seconds: float) -> Iterator[None]:
     def later(*_: object) -> None:
         raise _Hangs
 
+    def lost(unraisable: Any) -> None:
+        if unraisable.exc_type is first:  # it came while garbage was collected, where exceptions go nowhere: once more
+            signal.signal(signal.SIGALRM, late)
+            signal.setitimer(signal.ITIMER_REAL, 0.01)
+
+    sys.unraisablehook = lost
     before = signal.signal(signal.SIGALRM, late)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     faulthandler.dump_traceback_later(seconds + 3 * ENOUGH, exit=True, file=2)  # what is stuck outside Python
@@ -54,6 +60,7 @@ def _in_time(first: type[BaseException], seconds: float) -> Iterator[None]:
         raise Fault(f"it does not end: {' > '.join(where)}") from None
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
+        sys.unraisablehook = sys.__unraisablehook__
         faulthandler.cancel_dump_traceback_later()
         signal.signal(signal.SIGALRM, before)
 
