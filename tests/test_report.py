@@ -302,6 +302,16 @@ def test_without_the_script_the_figures_at_hand_are_taken(output: Path, tmp_path
     assert "No figure is at hand" in section(build(output).read_text(), "das2022_figure0")
 
 
+def test_a_validation_without_versions_is_shown(output: Path, tmp_path: Path) -> None:
+    """They are no part of the schema that must be there."""
+    (tmp_path / "evidence").mkdir()
+    (found,) = (p for p in (output / "evidence").glob("*.json") if '"dpfl-theory/validation/1"' in p.read_text())
+    document = json.loads(found.read_text())
+    del document["versions"]
+    (tmp_path / "evidence" / found.name).write_text(json.dumps(document))
+    assert document["title"] in build(tmp_path, lambda _: None).read_text()
+
+
 def test_a_later_file_replaces_the_same_check(output: Path) -> None:
     better = sample()
     better["evidence"] = [{**e, "verdict": "holds"} for e in better["evidence"] if e["statement"] == "das2022.theorem6"]

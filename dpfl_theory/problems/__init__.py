@@ -15,7 +15,7 @@ import pkgutil
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.errors import InputError, unknown_name
+from dpfl_theory.errors import EnvironmentFault, InputError, unknown_name
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -55,11 +55,15 @@ def examples() -> dict[str, list[dict[str, Any]]]:
     return {kind: [dict(p) for p in found] for kind, found in _catalogue()[1].items()}
 
 
+_TOO_LARGE = ("array is too big", "Maximum allowed")
+"""How NumPy begins to say that no array can have such a shape."""
+
+
 def make(kind: str, **parameters: Any) -> Problem:
     """The problem of family ``kind`` with the given parameters (plain JSON data).
 
     Raises InputError for a family or a parameter that does not exist (with the nearest name), a parameter that is
-    missing, and whatever the family's constructor refuses.
+    missing, and whatever the family's constructor refuses; EnvironmentFault for a problem that no memory has room for.
 
     >>> make("huber-scalar", minimisers=[0.0, 2.0], thresholds=[1.0, 1.0]).n
     2
@@ -76,4 +80,11 @@ def make(kind: str, **parameters: Any) -> Problem:
     for name, parameter in signature.parameters.items():
         if parameter.default is inspect.Parameter.empty and name not in parameters:
             raise InputError(f"problem family {kind!r} needs the parameter {name!r}: add it")
-    return known[kind](**parameters)
+    try:
+        return known[kind](**parameters)
+    except (MemoryError, OverflowError, ValueError) as error:
+        if isinstance(error, ValueError) and not str(error).startswith(_TOO_LARGE):
+            raise
+        sizes = ", ".join(f"{name} = {value}" for name, value in parameters.items() if isinstance(value, int))
+        told = f"a problem {kind!r} with {sizes or 'these parameters'} needs more memory than there is"
+        raise EnvironmentFault(f"{told}: take fewer clients, records, dimensions") from error

@@ -267,6 +267,6 @@ def versions_of(documents: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Each package's version, or versions where the evidence was made with several."""
     seen: dict[str, set[str]] = {}
     for document in documents:
-        for package, version in document["versions"].items():
+        for package, version in document.get("versions", {}).items():
             seen.setdefault(package, set()).add(version)
     return {package: ", ".join(sorted(found)) for package, found in seen.items()}

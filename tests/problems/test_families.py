@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpfl_theory import problems
-from dpfl_theory.errors import InputError
+from dpfl_theory.errors import EnvironmentFault, InputError
 from dpfl_theory.problems import make
 from dpfl_theory.problems.linear_model import LinearModel, linear_data
 
@@ -181,3 +181,19 @@ def test_loading_the_catalogue_is_lazy_and_complete() -> None:
     assert wanted | {"softmax-synthetic", "softmax-data"} <= set(known)
     for constructor in known.values():
         assert constructor.__doc__
+
+
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [
+        ("huber", {"dimension": 10**15}),
+        ("logistic-synthetic", {"clients": 10**16}),
+        ("quadratic", {"dimension": 10**23}),
+        ("huber", {"records": 10**11}),
+    ],
+)
+def test_a_problem_that_no_memory_has_room_for_is_refused(name: str, size: dict[str, int]) -> None:
+    with pytest.raises(
+        EnvironmentFault, match=rf"{next(iter(size))} = \d+.* needs more memory than there is: take fewer"
+    ):
+        make(name, **size)
