@@ -68,6 +68,10 @@ class Table:
         return written
 
 
+_MOST = 2**64
+"""Whole numbers below this one are seeds or counts; larger ones are read as floats."""
+
+
 def checked(path: Path) -> Path:
     """The path, if its ending says how results are written."""
     if path.suffix not in ENDINGS:
@@ -153,9 +157,10 @@ def _read(names: Sequence[str], line: Sequence[str]) -> Iterator[tuple[str, Any]
             for kind in (int, float):
                 try:
                     value = kind(text)
-                    break
                 except ValueError:
                     continue
+                if kind is float or abs(value) < _MOST:
+                    break
         yield name, value
 
 

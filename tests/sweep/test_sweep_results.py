@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 from pathlib import Path
@@ -174,6 +176,21 @@ def test_files_hold_the_rows_and_what_they_rest_on(results: Table, tmp_path: Pat
         "mean"
     ]
     assert lines[8]["round"] == 8
+
+
+def test_whole_numbers_that_are_no_counts_are_read_as_floats(results: Table, tmp_path: Path) -> None:
+    """A number of 400 digits in a file that was edited is infinite, and the largest seed is whole."""
+    place = tmp_path / "steps.csv"
+    results.write(place)
+    head, _, rest = place.read_text().partition("\n")
+    names, first, *others = csv.reader(io.StringIO(rest))
+    values = dict(zip(names, first), seed=str(2**64 - 1), suboptimality="9" * 400)
+    with place.open("w") as file:
+        file.write(f"{head}\n")
+        csv.writer(file).writerows([names, list(values.values()), *others])
+    found = load(place).rows[0]
+    assert (found["seed"], found["suboptimality"]) == (2**64 - 1, math.inf)
+    assert drawn(load(place), "eta", "suboptimality").axes
 
 
 def test_files_that_hold_no_results_are_refused(tmp_path: Path) -> None:
