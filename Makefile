@@ -58,9 +58,15 @@ power: $(READY)
 	$(BIN)/python -m dpfl_theory.checks.power build/check.json
 	$(BIN)/python -m dpfl_theory.checks.numbers build/check.json
 
-# Faults against running sweeps, in full counts; some ten minutes.
+# Faults against running sweeps, thousands of inputs for everything that reads, and how distributed work grows: full counts,
+# written to benchmarks/; some two hours.
 soak: $(READY)
+	$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[fuzz]' \
+	  || echo "atheris cannot be installed here: inputs are not guided by coverage." >&2
 	$(BIN)/python -m benchmarks.soak
+	$(BIN)/python -m benchmarks.fuzz --output benchmarks/fuzz/FUZZ.md
+	$(BIN)/dpfl-theory reproduce --output $(REPORTS)
+	$(BIN)/python -m benchmarks.growth $(REPORTS) .dpfl-theory/evidence.sqlite --output benchmarks/growth/GROWTH.md
 
 # Times the package beside batched NumPy and JAX, some half an hour on quiet cores; BENCH="--quick --only a,f" is faster.
 bench: $(READY)
@@ -78,7 +84,7 @@ constraints:
 	rm -rf build/constraints && mkdir -p build
 	python3.11 -m venv build/constraints
 	build/constraints/bin/python -m pip install -qq --upgrade setuptools
-	build/constraints/bin/python -m pip install -qq --no-build-isolation -e '.[dev,bench]'
+	build/constraints/bin/python -m pip install -qq --no-build-isolation -e '.[dev,bench,fuzz]'
 	head -n 1 constraints.txt > build/constraints.txt
 	build/constraints/bin/python -m pip freeze --all --exclude-editable --exclude pip >> build/constraints.txt
 	mv build/constraints.txt constraints.txt

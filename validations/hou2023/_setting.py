@@ -134,6 +134,11 @@ class Grid:
     seed: int
     device: str
 
+    def __str__(self) -> str:
+        """For names of points."""
+        clipping = "no clipping" if self.threshold is None else f"C = {self.threshold:g}"
+        return f"{ALGORITHMS[self.algorithm]}, {self.setting.name}, {clipping}"
+
     def run(
         self, tau: float, iterations: int, sigmas: Sequence[float], observe: Sequence[Any] = ("suboptimality",)
     ) -> Run:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dpfl_theory.report import style
+from dpfl_theory.validation import Context
 
 from ._limits import optimum
 from ._setting import ALGORITHMS, INFINITE, Grid, Noise, label
@@ -23,7 +25,6 @@ def sweep(
     axis: Sequence[int],
     epsilons: Sequence[float],
     noise: Noise,
-    tell: Callable[[float], None],
     grids: int = 1,
 ) -> list[dict[str, Any]]:
     """Runs at (tau, T) points, all epsilons in one batch, and the optimum along the axis for each epsilon.
@@ -31,14 +32,11 @@ def sweep(
     Suboptimality is relative to f(x_0) - f*; below 1e-12 of that it counts as 1e-12: rounding errors are not compared.
     ``grids``: of how many optima one claim speaks. ``samples`` and ``tests`` (test errors) are (axis, lanes).
     """
-    gaps, errors, work = [], [], sum(cost(grid, *point) for point in points)
-    done = 0.0
+    gaps, errors = [], []
     for tau, T in points:
         gap, error = grid.final(tau, T, [noise(tau, T, e) for e in epsilons])
         gaps.append(np.maximum(gap / grid.setting.gap, FLOOR))
         errors.append(error)
-        done += cost(grid, tau, T)
-        tell(done / work)
     made = []
     for k, epsilon in enumerate(epsilons):
         samples = np.stack([gap[k] for gap in gaps])
@@ -70,14 +68,16 @@ def stored(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{k: v for k, v in entry.items() if k not in ("samples", "tests")} for entry in entries]
 
 
-def cost(grid: Grid, tau: int, T: int) -> float:
-    """How much of the time a run takes: DP-FedAvg's local steps are cheaper than DP-ScaffNew's."""
-    return T / 8.0 if grid.algorithm == "fedavg" else float(T)
+def each(context: Context, work: Mapping[str, partial[Any]]) -> list[Any]:
+    """What these calls give, lists of entries or of such lists, as points that are kept and that several processes
+    make; the names say what each is about."""
 
+    def read(found: Any) -> Any:
+        if not isinstance(found, dict):
+            return [read(one) for one in found]
+        return {k: np.asarray(v) if k in ("samples", "tests") else v for k, v in found.items()}
 
-def within(tell: Callable[[float], None], low: float, high: float) -> Callable[[float], None]:
-    """The progress of a part of the work."""
-    return lambda share: tell(low + (high - low) * share)
+    return [read(found) for found in context.each(list(work.values()), list(work))]
 
 
 def tau_sweep(
@@ -86,11 +86,10 @@ def tau_sweep(
     T: int,
     epsilons: Sequence[float],
     noise: Noise,
-    tell: Callable[[float], None] = lambda share: None,
     grids: int = 1,
 ) -> list[dict[str, Any]]:
     """Local steps are varied, the total number T of iterations is fixed."""
-    return sweep(grid, [(tau, T) for tau in taus], taus, epsilons, noise, tell, grids)
+    return sweep(grid, [(tau, T) for tau in taus], taus, epsilons, noise, grids)
 
 
 def iteration_sweep(
@@ -99,12 +98,11 @@ def iteration_sweep(
     most: int,
     epsilons: Sequence[float],
     noise: Noise,
-    tell: Callable[[float], None] = lambda share: None,
     grids: int = 1,
 ) -> list[dict[str, Any]]:
     """The number of iterations is varied, from one round on; the number of local steps is fixed."""
     iterations = [tau * r for r in ROUND_COUNTS if tau * r <= max(most, 2 * tau)]
-    return sweep(grid, [(tau, T) for T in iterations], iterations, epsilons, noise, tell, grids)
+    return sweep(grid, [(tau, T) for T in iterations], iterations, epsilons, noise, grids)
 
 
 def tuned_sweep(
@@ -113,15 +111,13 @@ def tuned_sweep(
     most: int,
     epsilons: Sequence[float],
     noise: Noise,
-    tell: Callable[[float], None] = lambda share: None,
     grids: int = 1,
 ) -> list[dict[str, Any]]:
     """`iteration_sweep` with a number of local steps for each epsilon, in the order of the epsilons."""
     found: dict[str, dict[str, Any]] = {}
     for tau in dict.fromkeys(taus):
         own = [e for e, t in zip(epsilons, taus) if t == tau]
-        part = within(tell, len(found) / len(taus), (len(found) + len(own)) / len(taus))
-        found.update((e["epsilon"], e) for e in iteration_sweep(grid, tau, most, own, noise, part, grids))
+        found.update((e["epsilon"], e) for e in iteration_sweep(grid, tau, most, own, noise, grids))
     return [found[label(e)] for e in epsilons]
 
 

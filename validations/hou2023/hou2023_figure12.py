@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -54,24 +55,26 @@ def _setting(context: Context) -> hou.Setting:
     return hou.Setting(found.name, problem, np.zeros(problem.d))
 
 
+def _row(grid: hou.Grid, steps: float, iterations: Sequence[int]) -> Any:
+    """gap and psi at one number of expected local steps, each (iterations, epsilons, lanes)."""
+    gap, psi = [], []
+    for T in iterations:
+        sigmas = [hou.printed_sigma(grid.setting.distance, T / steps, e) for e in EPSILONS]
+        run = grid.run(steps, T, sigmas, ["suboptimality", "scaffnew-lyapunov"])
+        gap.append(run["suboptimality"].last.reshape(len(EPSILONS), -1) / grid.setting.gap)
+        psi.append(run["scaffnew-lyapunov"].last.reshape(len(EPSILONS), -1))
+    return np.stack([gap, psi])
+
+
 def compute(context: Context) -> dict[str, Any]:
     setting = _setting(context)
     theory = Theory(setting)
     lanes = context.pick(quick=80, full=512)
     expected_steps, iterations = EXPECTED_STEPS[context.profile], ITERATIONS[context.profile]
     grid = hou.Grid(setting, "scaffnew", setting.distance, lanes, context.seed, context.device)
-    shape = (len(expected_steps), len(iterations), len(EPSILONS), lanes)
-    gap, psi = np.empty(shape), np.empty(shape)
-    work = len(expected_steps) * sum(iterations)
-    done = 0
-    for i, steps in enumerate(expected_steps):
-        for j, T in enumerate(iterations):
-            sigmas = [hou.printed_sigma(setting.distance, T / steps, e) for e in EPSILONS]
-            run = grid.run(steps, T, sigmas, ["suboptimality", "scaffnew-lyapunov"])
-            gap[i, j] = run["suboptimality"].last.reshape(shape[2:]) / setting.gap
-            psi[i, j] = run["scaffnew-lyapunov"].last.reshape(shape[2:])
-            done += T
-            context.progress(done / work)
+    work = [partial(_row, grid, steps, iterations) for steps in expected_steps]
+    rows = np.asarray(context.each(work, [f"{grid}, 1/p = {steps:g}" for steps in expected_steps]))
+    gap, psi = rows[:, 0], rows[:, 1]
     at_best = expected_steps.index(round(1.0 / theory.prescribed("p", 1.0), 9))
     table = figure12.Table(expected_steps, iterations, EPSILONS, at_best, FIXED, gap, psi)
     per_epsilon = [figure12.at_epsilon(theory, table, k) for k in range(len(EPSILONS))]

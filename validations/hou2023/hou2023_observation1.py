@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from dpfl_theory.report import style
@@ -40,31 +42,32 @@ GRIDS = 4 * len(LARGE)  # optima that a claim speaks of: two problems, two algor
 POINT = 0.01  # of test error: what 'almost comparable' means here
 
 
+def _runs(grid: hou.Grid, taus: Sequence[int], factors: Sequence[tuple[Any, float]]) -> Any:
+    """The sweeps with Lemma 1's and with certified noise."""
+    assert grid.threshold is not None
+    printed, certified = hou.printed_noise(grid.threshold), hou.certified_noise(grid.threshold, dict(factors))
+    return (
+        sweeps.tau_sweep(grid, taus, ITERATIONS, EPSILONS, printed, GRIDS),
+        sweeps.tau_sweep(grid, CERTIFIED_TAUS, ITERATIONS, CERTIFIED, certified, GRIDS),
+    )
+
+
 def compute(context: Context) -> dict[str, Any]:
     taus = TAUS[context.profile]
     lanes = context.pick(quick=32, full=256)
     settings = hou.settings(context.seed)
-    printed, certified = [], []
-    jobs = [(setting, algorithm) for setting in settings for algorithm in hou.ALGORITHMS]
     factors = {
         algorithm: hou.certified_factors([(tau, ITERATIONS, e) for tau in CERTIFIED_TAUS for e in CERTIFIED], algorithm)
         for algorithm in hou.ALGORITHMS
     }
-    for number, (setting, algorithm) in enumerate(jobs):
-        threshold = SHARE * setting.distance
-        grid = hou.Grid(setting, algorithm, threshold, lanes, context.seed, context.device)
-        tell = context.part(number, len(jobs))
-        noise = hou.printed_noise(threshold)
-        printed += sweeps.tau_sweep(grid, taus, ITERATIONS, EPSILONS, noise, sweeps.within(tell, 0.0, 0.75), GRIDS)
-        certified += sweeps.tau_sweep(
-            grid,
-            CERTIFIED_TAUS,
-            ITERATIONS,
-            CERTIFIED,
-            hou.certified_noise(threshold, factors[algorithm]),
-            sweeps.within(tell, 0.75, 1.0),
-            GRIDS,
-        )
+    grids = [
+        hou.Grid(setting, algorithm, SHARE * setting.distance, lanes, context.seed, context.device)
+        for setting in settings
+        for algorithm in hou.ALGORITHMS
+    ]
+    work = {str(grid): partial(_runs, grid, taus, tuple(factors[grid.algorithm].items())) for grid in grids}
+    found = sweeps.each(context, work)
+    printed, certified = ([entry for own in found for entry in own[k]] for k in (0, 1))
     return {
         "configuration": {
             "settings": [setting.describe() for setting in settings],

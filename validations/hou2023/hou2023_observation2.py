@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,27 +39,39 @@ UNCLIPPED = (math.inf, 300.0, 10.0)
 GRIDS = 4 * (len(EPSILONS) - 1)  # optima that a claim speaks of: two problems, two algorithms
 
 
+def _runs(grid: hou.Grid, clipping: bool, most: int) -> Any:
+    """The sweep that chooses the local steps, and the one over iterations with these; without clipping the noise is
+    the same."""
+    assert grid.threshold is not None
+    noise = hou.printed_noise(grid.threshold)
+    own, epsilons = (grid, EPSILONS) if clipping else (grid.with_(threshold=None), UNCLIPPED)
+    tuned = sweeps.tau_sweep(own, TAUS, CHOICE, epsilons, noise)
+    best = [int(entry["optimum"]["best"]) for entry in tuned]
+    return tuned, sweeps.tuned_sweep(own, best, most, epsilons, noise, GRIDS)
+
+
 def compute(context: Context) -> dict[str, Any]:
     lanes = context.pick(quick=32, full=256)
     settings = hou.settings(context.seed)
-    jobs = [(setting, algorithm) for setting in settings for algorithm in hou.ALGORITHMS]
+    grids = [
+        hou.Grid(setting, algorithm, SHARE * setting.distance, lanes, context.seed, context.device)
+        for setting in settings
+        for algorithm in hou.ALGORITHMS
+    ]
+    most = MOST[context.profile]
+    work = {
+        f"{grid}, clipping {how}": partial(_runs, grid, how == "on", most) for grid in grids for how in ("on", "off")
+    }
+    runs = dict(zip(work, sweeps.each(context, work)))
     found: dict[str, list[dict[str, Any]]] = {"on": [], "off": []}
     chosen = []
-    for number, (setting, algorithm) in enumerate(jobs):
-        threshold = SHARE * setting.distance
-        noise = hou.printed_noise(threshold)
-        clipped = hou.Grid(setting, algorithm, threshold, lanes, context.seed, context.device)
-        for part, (clipping, grid, epsilons) in enumerate(
-            (("on", clipped, EPSILONS), ("off", clipped.with_(threshold=None), UNCLIPPED))
-        ):
-            tell = context.part(2 * number + part, 2 * len(jobs))
-            tuned = sweeps.tau_sweep(grid, TAUS, CHOICE, epsilons, noise, sweeps.within(tell, 0.0, 0.4))
+    for grid in grids:
+        for clipping, own in found.items():
+            tuned, entries = runs[f"{grid}, clipping {clipping}"]
             best = [int(entry["optimum"]["best"]) for entry in tuned]
-            chosen.append({"setting": setting.name, "algorithm": algorithm, "clipping": clipping, "taus": best})
-            most = MOST[context.profile]
-            found[clipping] += sweeps.tuned_sweep(
-                grid, best, most, epsilons, noise, sweeps.within(tell, 0.4, 1.0), GRIDS
-            )
+            setting, algorithm = grid.setting.name, grid.algorithm
+            chosen.append({"setting": setting, "algorithm": algorithm, "clipping": clipping, "taus": best})
+            own += entries
     return {
         "configuration": {
             "settings": [setting.describe() for setting in settings],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from dpfl_theory.report import style
@@ -34,21 +36,30 @@ EPSILONS = (3.3, 10.0, 30.0, 100.0, 300.0)
 GRIDS = 4 * len(EPSILONS)  # optima that a claim speaks of: two problems, two algorithms
 
 
+def _runs(grid: hou.Grid, taus: Sequence[int], most: int) -> Any:
+    """The sweeps over local steps, over iterations with each epsilon's best ones, and over iterations with the same."""
+    assert grid.threshold is not None
+    noise = hou.printed_noise(grid.threshold)
+    tuned = sweeps.tau_sweep(grid, taus, CHOICE, EPSILONS, noise, GRIDS)
+    best = [int(entry["optimum"]["best"]) for entry in tuned]
+    return (
+        tuned,
+        sweeps.tuned_sweep(grid, best, most, EPSILONS, noise, GRIDS),
+        sweeps.iteration_sweep(grid, COMMON, most, EPSILONS, noise, GRIDS),
+    )
+
+
 def compute(context: Context) -> dict[str, Any]:
     lanes = context.pick(quick=32, full=256)
     taus, most = TAUS[context.profile], MOST[context.profile]
     settings = hou.settings(context.seed)
-    jobs = [(setting, algorithm) for setting in settings for algorithm in hou.ALGORITHMS]
-    steps, own, common = [], [], []
-    for number, (setting, algorithm) in enumerate(jobs):
-        threshold = SHARE * setting.distance
-        grid = hou.Grid(setting, algorithm, threshold, lanes, context.seed, context.device)
-        tell, noise = context.part(number, len(jobs)), hou.printed_noise(threshold)
-        tuned = sweeps.tau_sweep(grid, taus, CHOICE, EPSILONS, noise, sweeps.within(tell, 0.0, 0.3), GRIDS)
-        best = [int(entry["optimum"]["best"]) for entry in tuned]
-        steps += tuned
-        own += sweeps.tuned_sweep(grid, best, most, EPSILONS, noise, sweeps.within(tell, 0.3, 0.7), GRIDS)
-        common += sweeps.iteration_sweep(grid, COMMON, most, EPSILONS, noise, sweeps.within(tell, 0.7, 1.0), GRIDS)
+    grids = [
+        hou.Grid(setting, algorithm, SHARE * setting.distance, lanes, context.seed, context.device)
+        for setting in settings
+        for algorithm in hou.ALGORITHMS
+    ]
+    found = sweeps.each(context, {str(grid): partial(_runs, grid, taus, most) for grid in grids})
+    steps, own, common = ([entry for runs in found for entry in runs[k]] for k in (0, 1, 2))
     return {
         "configuration": {
             "settings": [setting.describe() for setting in settings],

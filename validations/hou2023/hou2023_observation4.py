@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from itertools import combinations, permutations
 from typing import Any
 
@@ -42,21 +44,30 @@ NEAR = 0.25  # how far an exponent may be from its power: half the way to the ot
 GRIDS = 4 * len(EPSILONS) * len(SHARES)  # optima that a claim speaks of: two problems, two algorithms
 
 
+def _runs(grid: hou.Grid, taus: Sequence[int], share: float) -> Any:
+    """The sweep with clipping and, for some thresholds, the one without, with the same noise."""
+    assert grid.threshold is not None
+    noise = hou.printed_noise(grid.threshold)
+    clipped = sweeps.tau_sweep(grid, taus, ITERATIONS, EPSILONS, noise, GRIDS)
+    free: list[dict[str, Any]] = []
+    if share in UNCLIPPED:
+        free = sweeps.tau_sweep(grid.with_(threshold=None), taus, ITERATIONS, EPSILONS, noise, GRIDS)
+    return tuple([{**entry, "share": share} for entry in own] for own in (clipped, free))
+
+
 def compute(context: Context) -> dict[str, Any]:
     lanes = context.pick(quick=40, full=256)
     taus = TAUS[context.profile]
     settings = hou.settings(context.seed)
-    jobs = [(s, a, share) for s in settings for a in hou.ALGORITHMS for share in SHARES]
-    found, unclipped = [], []
-    for number, (setting, algorithm, share) in enumerate(jobs):
-        threshold = share * setting.distance
-        grid = hou.Grid(setting, algorithm, threshold, lanes, context.seed, context.device)
-        noise, tell = hou.printed_noise(threshold), context.part(number, len(jobs))
-        own = sweeps.tau_sweep(grid, taus, ITERATIONS, EPSILONS, noise, tell, GRIDS)
-        found += [{**entry, "share": share} for entry in own]
-        if share in UNCLIPPED:
-            free = sweeps.tau_sweep(grid.with_(threshold=None), taus, ITERATIONS, EPSILONS, noise, grids=GRIDS)
-            unclipped += [{**entry, "share": share} for entry in free]
+    work = {}
+    for setting in settings:
+        for algorithm in hou.ALGORITHMS:
+            for share in SHARES:
+                threshold = share * setting.distance
+                grid = hou.Grid(setting, algorithm, threshold, lanes, context.seed, context.device)
+                work[str(grid)] = partial(_runs, grid, taus, share)
+    runs = sweeps.each(context, work)
+    found, unclipped = ([entry for own in runs for entry in own[k]] for k in (0, 1))
     slopes = _slopes(found)
     return {
         "configuration": {
