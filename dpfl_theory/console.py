@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
 from dpfl_theory.errors import DpflError, EnvironmentFault, InputError, told, unknown_name
+from dpfl_theory.interrupts import heard
 
 __all__ = [
     "Progress",
@@ -56,7 +57,8 @@ def run_app(app: Callable[..., Any], arguments: Sequence[str] | None = None, pro
     Environment variable DPFL_DEBUG=1 adds the traceback.
     """
     try:
-        code = app(args=None if arguments is None else list(arguments), prog_name=program, standalone_mode=False)
+        with heard(lambda: say(f"{program}: interrupted"), INTERRUPTED):
+            code = app(args=None if arguments is None else list(arguments), prog_name=program, standalone_mode=False)
         if code == INTERRUPTED:  # how the command-line library tells of Ctrl-C
             return _fail(program, "interrupted", INTERRUPTED)
         return code if isinstance(code, int) else 0

@@ -148,6 +148,14 @@ def test_a_good_file_runs(tmp_path: Path) -> None:
     assert run_plan(plan(load_file(file))).evidence[0].verdict == "holds"
 
 
+def test_a_comment_that_is_no_utf_8_does_not_matter(tmp_path: Path) -> None:
+    """Where Python itself passes over it: the file runs, and its evidence is stored."""
+    file = tmp_path / "mine.py"
+    file.write_bytes(OWN.encode() + b"#\x80 a comment\n")
+    store = str(tmp_path / "kept.sqlite")
+    assert main(["check", "--file", str(file), "--method", "algebra", "--jobs", "1", "--store", store]) == 3
+
+
 @pytest.mark.parametrize("more", [{"seed": -1}, {"seed": 0.5}, {"device": "tpu"}, {"alpha": 0.0}, {"budget": 0.0}])
 def test_settings_that_cannot_be_used_are_refused_for_every_method(more: dict[str, object]) -> None:
     with pytest.raises(InputError):

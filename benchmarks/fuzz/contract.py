@@ -18,7 +18,9 @@ from dpfl_theory.errors import DpflError
 __all__ = ["ENOUGH", "MUCH", "Fault", "command", "reader"]
 
 MUCH = 10.0
-"""Seconds after which a command is interrupted as by Ctrl-C if nothing else is said, and a reader hangs."""
+"""Seconds after which a command is interrupted as by Ctrl-C if nothing else is said."""
+HANGS = 30.0
+"""Seconds after which a reader hangs."""
 ENOUGH = 10.0
 """Seconds within which a command that is interrupted has ended."""
 CODES = {0: "done", 1: "done", 2: "refused", 3: "undecided", 5: "refused", 130: "interrupted"}
@@ -105,7 +107,7 @@ def reader(read: Callable[[], Any]) -> str:
     """How a function of the library ends that reads a file: with a result, or one of the package's errors in one line.
     Fault for all else."""
     try:
-        with _in_time(Fault, MUCH):
+        with _in_time(Fault, HANGS):
             read()
     except DpflError as error:
         if "\n" in str(error) or not str(error):

@@ -42,6 +42,8 @@ _SPARSE_BYTES = 32 * 2**20
 """The same at most for sparse records, which may have so many features that a few lanes fill the memory."""
 _LEAST_PLAYED = 256
 """Rounds that are played at a time, at least: a few milliseconds."""
+_PLAYED_SECONDS = 0.25
+"""For how long rounds are played at a time: nobody hears of Ctrl-C meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -288,7 +290,7 @@ def _run_block(
     context = replace(context, start=context.engine.asarray(context.start))
     accumulators = {o.name: _Accumulator(o, series) for o in observables}
     state = algorithm.begin(context)
-    report_every, told, k = max(1, rounds // 50), 0, 0
+    report_every, told, k, stretch = max(1, rounds // 50), 0, 0, _LEAST_PLAYED
     player = Player(algorithm, context, observables, every) if worthwhile(context, rounds, every) else None
     kept = list(accumulators.values())
     while k < rounds:
@@ -296,7 +298,10 @@ def _run_block(
             raise RuntimeError("another block of lanes failed")
         before = k
         if player is not None and player.ready:
-            state, k = player.play(state, kept, k, min(rounds, k + max(report_every, _LEAST_PLAYED)))
+            begun = time.perf_counter()
+            state, k = player.play(state, kept, k, min(rounds, k + stretch))
+            longer = _PLAYED_SECONDS / max(time.perf_counter() - begun, 1e-9)
+            stretch = max(_LEAST_PLAYED, int(stretch * min(4.0, longer)))
         if k == before:
             state, round_ = algorithm.round(context, state, k)
             if k % every == 0:
@@ -305,7 +310,7 @@ def _run_block(
             if player is not None:
                 player.watch(state, k, kept)
             k += 1
-        if k - told >= report_every or k == rounds:
+        if k - told >= report_every or k == rounds or k > before + 1:
             tally.add(context.lanes.count, (k - told) / rounds)
             told = k
     if any(o.of_state for o in observables):

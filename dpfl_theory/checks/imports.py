@@ -176,7 +176,7 @@ class Imports:
 @functools.lru_cache(maxsize=4096)
 def _parsed(path: Path, name: str, package: bool, _: tuple[int, int]) -> _Module:
     """A file as read, once for all graphs as long as it has the same time and size."""
-    text = path.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8", errors="replace")  # Python passes over such bytes in comments
     return _Module(name, package, text, ast.parse(text))
 
 

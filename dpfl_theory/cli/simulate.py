@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from typing import Annotated
 
 import typer
 
-from dpfl_theory.console import emit, say
+from dpfl_theory.console import Progress, emit, say
 
 app = typer.Typer()
 
@@ -35,13 +36,22 @@ def simulate(
         _sweep.give_schema(sweep=False)
         return 0
     from dpfl_theory.sweep.config import read, settled
-    from dpfl_theory.sweep.run import planned, single
+    from dpfl_theory.sweep.run import planned, single, time_left
 
     seconds, target = _sweep.seconds_of(limit), _sweep.target_of(output, None, ".")
     settings = settled(read(config), assignments or [])
     design = planned(settings, config or "the configuration", sweep=False)
-    with busy("simulate", f"{design.cells[0].common.rounds} rounds"):
-        found = single(design, seconds)
+    doing = f"{design.cells[0].common.rounds} rounds"
+    if seconds is not None:
+        with busy("simulate", doing):
+            found = single(design, seconds)
+    else:
+        begun = time.monotonic()
+        with Progress("simulate") as progress:
+            found = single(
+                design,
+                progress=lambda share: progress(share, f"{doing}{time_left(share, time.monotonic() - begun)}"),
+            )
     emit(_sweep.as_lines(found))
     if target is not None:
         say(f"written: {', '.join(map(str, found.write(target)))}")

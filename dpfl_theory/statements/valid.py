@@ -238,7 +238,7 @@ def not_compared(statement: Statement, check: Check) -> str | None:
 def faults_of_file(statements: Sequence[Statement], file: Path, catalogue: Mapping[str, Statement]) -> list[str]:
     """What is wrong with the statements of a user's file, a sentence each: also with their ids beside each other's and
     beside the catalogue's."""
-    lines = Lines(file.read_text(encoding="utf-8"), file)
+    lines = Lines(file.read_text(encoding="utf-8", errors="replace"), file)
     papers = {s.paper for s in catalogue.values()}
     own = Counter(s.id for s in statements)
     found = []

@@ -2,7 +2,8 @@
 
 A round of a block of lanes does the clients' local steps (two products with the records, or two with the eigenbases of
 quadratics), evaluates f, and draws noise. One block of each group of cells is timed, for some rounds and for a few
-times as many; groups that are not timed cost what their operations cost elsewhere.
+times as many; groups that are not timed, since they are many or a round of theirs takes seconds, cost what their
+operations cost elsewhere.
 """
 
 from __future__ import annotations
@@ -26,6 +27,10 @@ __all__ = ["Estimate", "as_rows", "estimate"]
 _TIMED_GROUPS = 12
 _FEW, _MANY = 60, 240
 """Rounds of the two timings: a tape is worth its recording in both."""
+_TIMED_FLOPS = 2e9
+"""Operations of a timing at most: a second or so."""
+_SECONDS_PER_FLOP = 5e-10
+"""Where nothing can be timed."""
 _NORMAL = 60.0
 """Operations of a normal: ten rounds of Philox, a logarithm, a sine and a cosine."""
 _START_SECONDS = 5.0
@@ -78,12 +83,15 @@ class _Timing(NamedTuple):
     flops: float
 
 
-def _timed(pack: Pack, problem: Problem) -> _Timing:
-    """The timing of a pack's first block."""
+def _timed(pack: Pack, problem: Problem) -> _Timing | None:
+    """The timing of a pack's first block; None where one round of it takes too long to be timed."""
     cell = pack.cells[0]
     width = width_of(problem)
     lanes = width if not cell.algorithm.among else min(width, cell.common.lanes)
-    rounds = cell.common.rounds
+    rounds, flops = cell.common.rounds, lanes * _round(problem, cell)
+    most = int(_TIMED_FLOPS / flops)
+    if not most:
+        return None
 
     def seconds(count: int) -> float:
         common = cell.common.model_copy(update={"rounds": count, "lanes": lanes, "series": False, "statements": []})
@@ -92,13 +100,14 @@ def _timed(pack: Pack, problem: Problem) -> _Timing:
         one()
         return time.perf_counter() - begun
 
-    first = seconds(min(rounds, 4))  # compiles, and accounts for the noise
-    if rounds <= _MANY:
-        found = min(seconds(rounds) for _ in range(2))
+    first = seconds(min(rounds, most, 4))  # compiles, and accounts for the noise
+    few, many = (min(rounds, most, count) for count in (_FEW, _MANY))
+    if few == many:
+        found = min(seconds(many) for _ in range(2)) * rounds / many
     else:
-        few, many = (min(seconds(count) for _ in range(2)) for count in (_FEW, _MANY))
-        found = many + max(0.0, many - few) * (rounds - _MANY) / (_MANY - _FEW)
-    return _Timing(first, found, lanes * rounds * _round(problem, cell))
+        short, long = (min(seconds(count) for _ in range(2)) for count in (few, many))
+        found = long + max(0.0, long - short) * (rounds - many) / (many - few)
+    return _Timing(first, found, rounds * flops)
 
 
 def estimate(packs: Sequence[Pack], jobs: int) -> Estimate:
@@ -121,8 +130,10 @@ def estimate(packs: Sequence[Pack], jobs: int) -> Estimate:
     groups = [group_of(pack.cells[0]) for pack in packs]
     largest = {g: i for i, g in reversed(list(enumerate(groups)))}
     by_size = sorted(largest.values(), key=lambda i: -_round(problems[i], packs[i].cells[0]) * len(packs[i].cells))
-    timed = {groups[i]: _timed(packs[i], problems[i]) for i in by_size[:_TIMED_GROUPS]}
-    per_flop = sum(t.block for t in timed.values()) / max(1.0, sum(t.flops for t in timed.values()))
+    tried = {groups[i]: _timed(packs[i], problems[i]) for i in by_size[:_TIMED_GROUPS]}
+    timed = {group: timing for group, timing in tried.items() if timing is not None}
+    known = sum(t.flops for t in timed.values())
+    per_flop = sum(t.block for t in timed.values()) / known if known else _SECONDS_PER_FLOP
     begins = making + sum(t.first for t in timed.values())
     seconds, flops, most = 0.0, 0.0, 0.0
     for pack, problem, group in zip(packs, problems, groups):

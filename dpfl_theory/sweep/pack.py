@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -70,13 +70,14 @@ class Pack:
                 return [row for cell in self.cells for row in Pack((cell,), self.limit)()]
             return [json.dumps(_failed(self.cells[0], _cause(error)))]
 
-    def raising(self) -> list[str]:
-        """The same, but what goes wrong is raised."""
-        return self._run() if self.limit is None else limited(self._run, self.limit)
+    def raising(self, progress: Callable[[float], None] | None = None) -> list[str]:
+        """The same, but what goes wrong is raised. progress: what is told the share that is done, where no limit of
+        time needs a process of its own."""
+        return self._run(progress) if self.limit is None else limited(self._run, self.limit)
 
-    def _run(self) -> list[str]:
+    def _run(self, progress: Callable[[float], None] | None = None) -> list[str]:
         with one_thread(), np.errstate(all="ignore"):
-            return [json.dumps(row) for row in _rows(self.cells)]
+            return [json.dumps(row) for row in _rows(self.cells, progress)]
 
 
 def _cause(error: BaseException) -> str:
@@ -141,7 +142,7 @@ def check(cell: Cell) -> None:
         raise InputError(f"series has {kept} numbers: the most of a cell is {MOST_KEPT}; give a larger interval, every")
 
 
-def _rows(cells: Sequence[Cell]) -> list[Row]:
+def _rows(cells: Sequence[Cell], progress: Callable[[float], None] | None = None) -> list[Row]:
     for cell in cells:
         check(cell)
     first = cells[0]
@@ -167,6 +168,7 @@ def _rows(cells: Sequence[Cell]) -> list[Row]:
         every=common.every,
         device="cpu",
         warn=False,
+        progress=progress,
     )
     rows = []
     begin = 0

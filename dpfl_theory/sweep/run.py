@@ -24,7 +24,7 @@ from dpfl_theory.sweep.pack import WIDEST, Pack, packed
 from dpfl_theory.sweep.problems import fingerprint
 from dpfl_theory.sweep.table import Table
 
-__all__ = ["KIND", "Over", "parts_of", "planned", "run", "single", "usual_pack", "versions", "worth"]
+__all__ = ["KIND", "Over", "parts_of", "planned", "run", "single", "time_left", "usual_pack", "versions", "worth"]
 
 KIND = "cell"
 _LANES = 512
@@ -212,20 +212,28 @@ class _Tally:
         if self.progress is None or not self.cost:
             return
         share = self.ended / sum(self.cost)
-        seconds = (time.monotonic() - self.begun) * (1.0 - share) / share if share > 0.0 else math.inf
-        left = "" if seconds == math.inf else f", about {_time(seconds)} left"
+        left = time_left(share, time.monotonic() - self.begun)
         self.progress(share, f"{self.finished} of {sum(self.cells)} cells{left}")
 
 
-def _time(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+def time_left(share: float, seconds: float) -> str:
+    """How long the rest takes after so many seconds for this share, in words; nothing where that is not known.
+
+    >>> time_left(0.25, 10.0), time_left(0.0, 10.0)
+    (', about 30 s left', '')
+    """
+    if share <= 0.0:
+        return ""
+    left = seconds * (1.0 - share) / share
+    return f", about {left:.0f} s left" if left < 90 else f", about {left / 60:.0f} min left"
 
 
-def single(design: Design, limit: float | None = None) -> Table:
-    """The table of a design with one cell, every round of which is kept. What fails before it ran is raised."""
+def single(design: Design, limit: float | None = None, progress: Callable[[float], None] | None = None) -> Table:
+    """The table of a design with one cell, every round of which is kept. What fails before it ran is raised. progress:
+    what is told the share that is done, where there is no limit."""
     (cell,) = design.cells
     cell = replace(cell, common=cell.common.model_copy(update={"series": True}))
-    (text,) = Pack((cell,), limit).raising()
+    (text,) = Pack((cell,), limit).raising(progress)
     metadata = {"configuration": design.config, "versions": versions(), "every": cell.common.every}
     metadata["seeds"] = [cell.common.seed]
     return Table([{"cell": 0, **json.loads(text)}], metadata)

@@ -1,0 +1,86 @@
+"""Ctrl-C ends a command also where compiled code runs, which Python does not interrupt."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from dpfl_theory.interrupts import PATIENCE
+
+FOREVER = """
+import sys
+from dpfl_theory.console import run_app
+from numba import njit
+
+@njit(nogil=True)
+def forever(x):
+    while x >= 0.0:
+        x += 1.0
+        if x > 1e15:
+            x = 0.0
+    return x
+
+def app(args, prog_name, standalone_mode):
+    forever(-1.0)
+    print("begun", flush=True)
+    forever(0.0)
+
+sys.exit(run_app(app, []))
+"""
+
+
+def interrupted(command: list[str], wait: float, told: bool) -> tuple[int, str, float]:
+    """A command that is interrupted (after its first line, if ``told``, and so many seconds): how it ended, its last
+    words, and how long that took."""
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    if told:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+    time.sleep(wait)
+    process.send_signal(signal.SIGINT)
+    begun = time.monotonic()
+    _, said = process.communicate(timeout=60)
+    return process.returncode, said, time.monotonic() - begun
+
+
+def test_where_python_never_hears_of_it() -> None:
+    code, said, seconds = interrupted([sys.executable, "-c", FOREVER], 0.2, True)
+    assert (code, said) == (130, "dpfl-theory: interrupted\n")
+    assert PATIENCE - 0.1 < seconds < PATIENCE + 10
+
+
+def test_a_long_run_hears_of_it(tmp_path: Path) -> None:
+    """Rounds are played for a part of a second at a time, however many there are."""
+    words = ["problem.name=quadratic", "algorithm.name=dp-fedavg", "algorithm.sigma=0.1", "rounds=1000000000"]
+    words += ["every=10000000", "lanes=64"]
+    command = [sys.executable, "-m", "dpfl_theory", "simulate", *(part for word in words for part in ("--set", word))]
+    code, said, _ = interrupted(command, 8.0, False)
+    assert code == 130
+    assert said.endswith("dpfl-theory: interrupted\n")
+    assert "Traceback" not in said
+
+
+def test_how_long_rounds_are_played_changes_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dpfl_theory.algorithms import Clip, FedAvg, simulate
+    from dpfl_theory.problems import make
+
+    problem = make("quadratic", clients=4, dimension=3, seed=1)
+    algorithm = FedAvg(0.1, 2, bounding=Clip(1.0), sigma=0.2)
+
+    def numbers() -> list[bytes]:
+        run = simulate(algorithm, problem, 3000, 8, seed=2, observe=["suboptimality"], series=True, every=7)
+        stream = run["suboptimality"]
+        return [x.tobytes() for x in (stream.mean, stream.last, stream.smallest, stream.every_round, run.final)]
+
+    module = sys.modules["dpfl_theory.algorithms.simulate"]  # the name in the package is the function's
+    usual = numbers()
+    monkeypatch.setattr(module, "_PLAYED_SECONDS", 0.0)
+    monkeypatch.setattr(module, "_LEAST_PLAYED", 11)
+    assert numbers() == usual
