@@ -248,7 +248,11 @@ _STORE = ("kept.sqlite",)
 READERS: tuple[Reader, ...] = (
     Reader("command line", arguments, _typed),
     Reader("TOML (sweep --dry-run)", _config, partial(_file, "c.toml", ["sweep", "c.toml", "--dry-run"], ())),
-    Reader("TOML (simulate)", _config, partial(_file, "c.toml", ["simulate", "c.toml", "--limit", "5"], ("figure", "out"))),
+    Reader(
+        "TOML (simulate)",
+        _config,
+        partial(_file, "c.toml", ["simulate", "c.toml", "--limit", "5"], ("figure", "out")),
+    ),
     Reader(
         "JSON evidence (report)",
         lambda: _documents("check.json", "own.json"),

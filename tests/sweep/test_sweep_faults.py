@@ -87,7 +87,7 @@ def _planted(monkeypatch: pytest.MonkeyPatch, of_seed: int, fault: Any) -> None:
     """A cell with this seed does something else than run."""
     rows = pack._rows
 
-    def faulty(cells: Any) -> Any:
+    def faulty(cells: Any, *more: Any) -> Any:
         if any(cell.common.seed == of_seed for cell in cells):
             fault()
         return rows(cells)
