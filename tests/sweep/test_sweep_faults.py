@@ -173,7 +173,7 @@ def test_kept_texts_that_are_no_rows_are_run_again(store: Kept, monkeypatch: pyt
 
 def test_a_killed_sweep_goes_on_where_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--set=problem.name=quadratic", "--set=algorithm.name=dp-fedavg", "--set=algorithm.sigma=0.1"]
-    words += ["--set=rounds=4000", "--set=lanes=8", f"--set=grid.seed={list(range(9))}", "--pack=1", "--jobs=1"]
+    words += ["--set=rounds=30000", "--set=lanes=8", f"--set=grid.seed={list(range(9))}", "--pack=1", "--jobs=1"]
     killed, whole, kept = tmp_path / "killed.csv", tmp_path / "whole.csv", tmp_path / "kept.sqlite"
     command = [sys.executable, "-m", "dpfl_theory", "sweep", *words, "--output", str(killed), "--store", str(kept)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
