@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import subprocess
@@ -70,6 +71,7 @@ def tried(work: tuple[str, bool], inputs: int) -> tuple[Counter[str], str, float
 
 def main(arguments: Sequence[str]) -> int:
     """Run one reader; how its inputs ended is printed as JSON, or the fault of the smallest one that has one."""
+    faulthandler.enable()  # a crash of compiled code is told with where it was called
     reader, ended = next(reader for reader in READERS if reader.name == arguments[0]), Counter[str]()
     warnings.simplefilter("ignore", HypothesisWarning)
     try:

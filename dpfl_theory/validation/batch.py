@@ -36,7 +36,7 @@ def run_all(scripts: Sequence[Script], how: Run, jobs: int) -> int:
     left = [script for script in scripts if script not in there]
     groups = together(left)
     if several(jobs, len(groups)):
-        endings += _spread(groups, how, min(jobs, len(groups)))
+        endings += _spread(groups, how, jobs)
     else:
         endings += [_alone(script, how) for script in left]
     if there and how.store is not None:
