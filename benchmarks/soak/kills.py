@@ -78,8 +78,8 @@ def interrupted(
     return compared(folder, "interrupted", "Ctrl-C", times, cells, time.monotonic() - begun)
 
 
-def workers(options: list[str], cells: int, folder: Path, every: float, draw: random.Random) -> Outcome:
-    """kill -9 of a Dask worker every few seconds, while the sweep runs on four."""
+def workers(options: list[str], cells: int, folder: Path, every: float, draw: random.Random, whole: str) -> Outcome:
+    """kill -9 of a Dask worker every few seconds, while the sweep runs on four; ``whole``: the undisturbed sweep."""
     from distributed import LocalCluster
 
     stop, killed = threading.Event(), list[int]()
@@ -100,4 +100,5 @@ def workers(options: list[str], cells: int, folder: Path, every: float, draw: ra
             stop.set()
             thread.join()
         seconds = time.monotonic() - begun
-    return compared(folder, "workers", f"kill -9 of a Dask worker every {every:g} s", len(killed), cells, seconds)
+    fault = f"kill -9 of a Dask worker every {every:g} s"
+    return compared(folder, "workers", fault, len(killed), cells, seconds, whole)
