@@ -58,8 +58,9 @@ def main(arguments: Sequence[str]) -> int:
     if not short:
         told = (
             "# Faults against one sweep\n\n"
-            f"`python -m benchmarks.soak`: {CELLS} cells in packs of 4, {whole:.0f} s undisturbed ({LONG // ROUNDS} times the\n"
-            f"rounds where workers are killed); moments drawn with seed {SEED} over the time of a whole run, all on loopback. *Lost* and *doubled* cells are counted in\n"
+            f"`python -m benchmarks.soak`: {CELLS} cells in packs of 4, {whole:.0f} s undisturbed (where workers are\n"
+            f"killed, with {LONG // ROUNDS} times the rounds); moments drawn with seed {SEED} over the time of a\n"
+            "whole run, all on loopback. *Lost* and *doubled* cells are counted in\n"
             "the table and in the evidence store. *Numbers equal*: the table is that of an undisturbed run, byte\n"
             "for byte; among cells that fail, the numbers of the others are those that they have without them.\n\n"
         )
