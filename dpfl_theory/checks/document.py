@@ -11,8 +11,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dpfl_theory.checks.evidence import SCHEMA
-from dpfl_theory.errors import InputError
-from dpfl_theory.schemas.faults import Faults, validated
+from dpfl_theory.schemas.faults import versioned
 from dpfl_theory.schemas.models import told
 
 __all__ = ["CheckDocument", "exponent_of", "read", "schema"]
@@ -143,9 +142,4 @@ def exponent_of(notes: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def read(document: Any, where: str) -> dict[str, Any]:
     """The document, if it is one. InputError, with each key that is wrong, otherwise; ``where`` it comes from."""
-    if isinstance(document, Mapping) and document.get("schema") != SCHEMA:
-        raise InputError(f"{where} has the schema {document.get('schema')!r}, and not {SCHEMA!r}")
-    faults = Faults()
-    validated(CheckDocument, document, "", faults)
-    faults.end(where)
-    return dict(document)
+    return versioned(CheckDocument, SCHEMA, document, where)

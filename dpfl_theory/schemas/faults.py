@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from dpfl_theory.errors import InputError
 
-__all__ = ["Faults", "known_name", "near", "shown", "unknown", "validated"]
+__all__ = ["Faults", "known_name", "near", "shown", "unknown", "validated", "versioned"]
 
 _MOST = 20
 """Faults that are told one by one."""
@@ -100,6 +100,17 @@ def validated(
             told.setdefault(steps, _sentence(model, fault, steps, at, named or {}))
         faults.add(*told.values())
     return None
+
+
+def versioned(model: type[BaseModel], schema: str, document: Any, where: str) -> dict[str, Any]:
+    """The document, if it is one of this schema; ``where`` it comes from. InputError, with each key that is wrong,
+    otherwise."""
+    if isinstance(document, Mapping) and document.get("schema") != schema:
+        raise InputError(f"{where} has the schema {document.get('schema')!r}, and not {schema!r}")
+    faults = Faults()
+    validated(model, document, "", faults)
+    faults.end(where)
+    return dict(document)
 
 
 def _sentence(model: type[BaseModel], fault: Any, steps: Sequence[Any], at: str, named: Mapping[str, str]) -> str:

@@ -5,13 +5,11 @@ Within a version keys are added and never changed or taken away; a reader passes
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from dpfl_theory.errors import InputError
-from dpfl_theory.schemas.faults import Faults, validated
+from dpfl_theory.schemas.faults import versioned
 from dpfl_theory.schemas.models import told
 from dpfl_theory.validation.run import SCHEMA
 
@@ -68,9 +66,4 @@ def schema() -> dict[str, Any]:
 
 def read(document: Any, where: str) -> dict[str, Any]:
     """The document, if it is one. InputError, with each key that is wrong, otherwise; ``where`` it comes from."""
-    if isinstance(document, Mapping) and document.get("schema") != SCHEMA:
-        raise InputError(f"{where} has the schema {document.get('schema')!r}, and not {SCHEMA!r}")
-    faults = Faults()
-    validated(ValidationDocument, document, "", faults)
-    faults.end(where)
-    return dict(document)
+    return versioned(ValidationDocument, SCHEMA, document, where)
