@@ -52,7 +52,8 @@ def failing(folder: Path, times: int) -> Outcome:
     """Cells that raise, never end, diverge, or ask for more than there is, between others: those are listed with their
     cause, and the others have the numbers that they have alone."""
     good: list[dict[str, float]] = [{"seed": k} for k in range(6 * times)]
-    bad: list[dict[str, float]] = [dict(one) for _ in range(times) for one in FAILING.values()]
+    kinds = list(FAILING.values()) * times
+    bad: list[dict[str, float]] = [{**one, "seed": len(good) + k} for k, one in enumerate(kinds)]  # no two are the same
     mixed = list[dict[str, float]]()
     for k in range(times):
         mixed += [*good[6 * k : 6 * k + 3], *bad[4 * k : 4 * k + 4], *good[6 * k + 3 : 6 * k + 6]]
