@@ -59,5 +59,6 @@ def heard(otherwise: Callable[[], None], code: int) -> Iterator[None]:
         signal.set_wakeup_fd(before)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         mouth.close()
+        noticed.set()
         thread.join()
         ear.close()

@@ -20,7 +20,9 @@ T = TypeVar("T")
 
 
 class OutOfTime(DpflError):
-    """Work that took longer than it may."""
+    """Work that took longer than it may: a run that failed, exit code 1."""
+
+    exit_code = 1
 
 
 class Vanished(EnvironmentFault):

@@ -155,6 +155,9 @@ def without_interrupts() -> Iterator[None]:
     """Ctrl-C waits until the end, and what is started inside never gets it, from its first instruction on: a process
     that has not yet said what it does with one would end with a traceback.
 
+    The signal may reach another thread of this process, and is then heard in the main one all the same: there it waits
+    too, for locks of futures are held inside that would never be given back.
+
     >>> with without_interrupts():
     ...     print("started")
     started
@@ -162,11 +165,17 @@ def without_interrupts() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    main, waiting = threading.current_thread() is threading.main_thread(), list[int]()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    handler = signal.signal(signal.SIGINT, lambda number, _: waiting.append(number)) if main else None
     try:
         yield
     finally:
+        if main:
+            signal.signal(signal.SIGINT, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if waiting:
+            signal.raise_signal(signal.SIGINT)
 
 
 @contextlib.contextmanager

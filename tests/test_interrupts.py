@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
+from dpfl_theory.cli import main
 from dpfl_theory.interrupts import PATIENCE
+from dpfl_theory.processes import without_interrupts
 
 FOREVER = """
 import sys
@@ -84,3 +88,26 @@ def test_how_long_rounds_are_played_changes_no_number(monkeypatch: pytest.Monkey
     monkeypatch.setattr(module, "_PLAYED_SECONDS", 0.0)
     monkeypatch.setattr(module, "_LEAST_PLAYED", 11)
     assert numbers() == usual
+
+
+def test_a_run_that_takes_longer_than_its_limit_has_failed(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["problem.name=quadratic", "algorithm.name=dp-fedavg", "algorithm.sigma=0.1", "rounds=1000000000"]
+    words += ["every=10000000", "lanes=64"]
+    assert main(["simulate", *(part for word in words for part in ("--set", word)), "--limit", "1"]) == 1
+    assert capsys.readouterr().err.endswith("dpfl-theory: it took longer than 1 s and was ended\n")
+
+
+def test_ctrl_c_waits_where_processes_are_begun() -> None:
+    """Also where another thread of the process gets the signal."""
+    reached = []
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012
+        with without_interrupts():
+            os.kill(os.getpid(), signal.SIGINT)
+            thread = threading.Thread(target=signal.raise_signal, args=(signal.SIGINT,))
+            thread.start()
+            thread.join()
+            time.sleep(0.05)
+            reached.append("the end")
+        reached.append("beyond")
+    assert reached == ["the end"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

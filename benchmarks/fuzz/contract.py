@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import io
+import os
 import signal
 import sys
 import traceback
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from dpfl_theory import interrupts
 from dpfl_theory.cli import main
 from dpfl_theory.errors import DpflError
 
@@ -35,23 +37,23 @@ class _Hangs(BaseException):
 
 
 @contextlib.contextmanager
-def _in_time(first: type[BaseException], seconds: float) -> Iterator[None]:
-    """Raises ``first`` inside after so many seconds, and Fault after `ENOUGH` more."""
+def _in_time(seconds: float) -> Iterator[None]:
+    """Ctrl-C after so many seconds, and Fault after `ENOUGH` more."""
 
     def late(*_: object) -> None:
         signal.signal(signal.SIGALRM, later)
         signal.setitimer(signal.ITIMER_REAL, ENOUGH)
-        raise first
+        os.kill(os.getpid(), signal.SIGINT)
 
     def later(*_: object) -> None:
         raise _Hangs
 
     def lost(unraisable: Any) -> None:
-        if unraisable.exc_type is first:  # it came while garbage was collected, where exceptions go nowhere: once more
-            signal.signal(signal.SIGALRM, late)
-            signal.setitimer(signal.ITIMER_REAL, 0.01)
+        if unraisable.exc_type is KeyboardInterrupt:  # it came while garbage was collected, where exceptions go nowhere
+            os.kill(os.getpid(), signal.SIGINT)
 
     sys.unraisablehook = lost
+    patience, interrupts.PATIENCE = interrupts.PATIENCE, seconds + 4 * ENOUGH  # this process has other inputs to try
     before = signal.signal(signal.SIGALRM, late)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     faulthandler.dump_traceback_later(seconds + 3 * ENOUGH, exit=True, file=2)  # what is stuck outside Python
@@ -62,7 +64,7 @@ def _in_time(first: type[BaseException], seconds: float) -> Iterator[None]:
         raise Fault(f"it does not end: {' > '.join(where)}") from None
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
-        sys.unraisablehook = sys.__unraisablehook__
+        sys.unraisablehook, interrupts.PATIENCE = sys.__unraisablehook__, patience
         faulthandler.cancel_dump_traceback_later()
         signal.signal(signal.SIGALRM, before)
 
@@ -78,10 +80,10 @@ def command(arguments: Sequence[str], folder: Path, own: Sequence[str] = (), sec
     changed a file, or any has left a part of one (``own``: the beginnings of names that it may change)."""
     before, out, told = _kept(folder), io.StringIO(), io.StringIO()
     streams = contextlib.redirect_stdout(out), contextlib.redirect_stderr(told)
-    with streams[0], streams[1], contextlib.chdir(folder), _in_time(KeyboardInterrupt, seconds):
+    with streams[0], streams[1], contextlib.chdir(folder), _in_time(seconds):
         try:
             code = main(arguments)
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
             raise Fault(f"{type(error).__name__} comes out: {error}") from error
     said = told.getvalue()
     if code not in CODES:
@@ -107,8 +109,10 @@ def reader(read: Callable[[], Any]) -> str:
     """How a function of the library ends that reads a file: with a result, or one of the package's errors in one line.
     Fault for all else."""
     try:
-        with _in_time(Fault, HANGS):
+        with _in_time(HANGS):
             read()
+    except KeyboardInterrupt:
+        raise Fault(f"it takes more than {HANGS:g} s") from None
     except DpflError as error:
         if "\n" in str(error) or not str(error):
             raise Fault(f"no sentence: {str(error)!r}") from error

@@ -131,7 +131,7 @@ def _made() -> Path:
         ["validate", "--folder", "scripts", "--output", ".", "--store", "off", "--jobs", "1"],
         ["store", "export", "exported.jsonl", "--store", "kept.sqlite"],
     ):
-        assert command(line, folder) == "done", line
+        assert command(line, folder, seconds=600.0) == "done", line
     return folder
 
 
