@@ -22,7 +22,18 @@ from dpfl_theory import methods
 from dpfl_theory.errors import told, unknown_name
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
-from dpfl_theory.statements.model import DOMAINS, KINDS, RELATIONS, Check, Expected, Sides, Statement, Symbol
+from dpfl_theory.statements.model import (
+    DOMAINS,
+    KINDS,
+    RELATIONS,
+    Assumption,
+    Check,
+    Expected,
+    Sides,
+    Source,
+    Statement,
+    Symbol,
+)
 
 __all__ = ["Lines", "faults", "faults_of_file", "line_of", "not_compared"]
 
@@ -78,10 +89,40 @@ def _one_of(what: str, value: object, known: Collection[str]) -> str | None:
 
 def faults(statement: Statement, lines: Lines, known: Collection[str] = ()) -> list[str]:
     """What is wrong with a statement, a sentence each. known: ids that its proof may name beside its own."""
-    found = [*_of_words(statement, lines, known), *_of_letters(statement, lines)]
+    found = [*_of_kinds(statement, lines)]
+    if not found:
+        found = [*_of_words(statement, lines, known), *_of_letters(statement, lines)]
     if not found:  # a formula is built from letters that are right
         found = [*_of_formula(statement, lines), *_of_checks(statement, lines)]
     return found
+
+
+_KINDS: dict[str, type] = {
+    "symbols": Symbol,
+    "expectations": Expected,
+    "assumptions": Assumption,
+    "checks": Check,
+    "uses": str,
+}
+
+
+def _of_kinds(statement: Statement, lines: Lines) -> Iterator[str]:
+    here = lines.of(statement.id, statement.title)
+    source: Any = statement.source
+    if not isinstance(source, Source):
+        yield f"its source is {source!r}: give a Source(paper, where){here}"
+    for name, kind in _KINDS.items():
+        value, several = getattr(statement, name), f"its {name}"
+        what = "ids" if kind is str else f"{kind.__name__} objects"
+        if not isinstance(value, (tuple, list)):
+            yield f"{several} are {value!r}: give a tuple of {what}{here}"
+            continue
+        for one in value:
+            if not isinstance(one, kind):
+                yield f"{several} have {one!r} among them: give a tuple of {what} alone{here}"
+    for name in ("sides", "prescription"):
+        if (function := getattr(statement, name)) is not None and not callable(function):
+            yield f"its {name} is {function!r}: give a function of the letters{here}"
 
 
 def _of_words(statement: Statement, lines: Lines, known: Collection[str]) -> Iterator[str]:

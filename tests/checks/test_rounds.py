@@ -31,7 +31,10 @@ LOOP = (
     "while k < rounds:\n        if tally.stopped:\n            "
     'raise RuntimeError("another block of lanes failed")\n'
     "        before = k\n        if player is not None and player.ready:\n            "
-    "state, k = player.play(state, kept, k, min(rounds, k + max(report_every, _LEAST_PLAYED)))\n"
+    "begun = time.perf_counter()\n            "
+    "state, k = player.play(state, kept, k, min(rounds, k + stretch))\n            "
+    "longer = _PLAYED_SECONDS / max(time.perf_counter() - begun, 1e-9)\n            "
+    "stretch = max(_LEAST_PLAYED, int(stretch * min(4.0, longer)))\n"
     "        if k == before:\n            state, round_ = algorithm.round(context, state, k)\n"
     "            if k % every == 0:"
 )
