@@ -28,7 +28,7 @@ CONFIG: dict[str, Any] = {
     "problem": {"name": "quadratic"},
     "algorithm": {"name": "dp-fedavg", "sigma": 0.1},
     "lanes": 8,
-    "rounds": 30_000,
+    "rounds": 15_000,
     "grid": {"seed": list(range(96))},
 }
 PACK = 2
