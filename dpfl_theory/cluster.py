@@ -20,7 +20,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -131,12 +131,31 @@ class _Stores:
 
     def __init__(self) -> None:
         self._open: dict[Path, Store] = {}
+        self._seen: dict[tuple[Path, str], float] = {}
+        """When a folder of source files was last seen to be as it was: to look takes milliseconds, and each worker
+        looks after its own files for each piece."""
 
     def put(self, parcels: Sequence[Parcel]) -> None:
         """Unpack parcels; what is wrong is told once."""
+        now = time.monotonic()
+        new = {
+            (place, state): now
+            for parcel in parcels
+            for place, state in parcel.watched.items()
+            if self._seen.get((place, state), -math.inf) < now - _TELL_SECONDS
+        }
         for path in dict.fromkeys(parcel.store for parcel in parcels):
             store = self._open.setdefault(path, Store(path))
-            store.tell(unpack([parcel for parcel in parcels if parcel.store == path], store))
+            own = [
+                replace(parcel, watched={p: s for p, s in parcel.watched.items() if (p, s) in new})
+                for parcel in parcels
+                if parcel.store == path
+            ]
+            trouble = unpack(own, store)
+            store.tell(trouble)
+            if trouble:
+                return
+        self._seen |= new
 
     def close(self) -> None:
         """Close all of them."""
