@@ -35,21 +35,30 @@ MIGRATIONS: list[Callable[[sqlite3.Connection], None]] = [_first]
 def recognise(db: sqlite3.Connection, path: Path, given: bool = False) -> None:
     """Raise InputError for the file of another program or of a later version, which is left alone; given: for an empty
     one as well."""
-    (version,), (application,) = (
-        db.execute(f"PRAGMA {name}").fetchone() for name in ("user_version", "application_id")
-    )
+    version, application, tables = _seen(db)
     if version > len(MIGRATIONS) and application == _APPLICATION:
         raise InputError(
             f"the store {str(path)!r} has version {version}, and this version of dpfl-theory knows {len(MIGRATIONS)}: "
             "use a later one, or another store"
         )
-    (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if application != _APPLICATION and given and not tables:
         raise InputError(f"{str(path)!r} is empty: give the path of a store")
     if application != _APPLICATION and (application or version or tables):
         raise InputError(f"{str(path)!r} is an SQLite file of another program: give the path of a store")
     if application == _APPLICATION and version and not tables:
         raise Damaged("it has lost its table")
+
+
+def _seen(db: sqlite3.Connection) -> tuple[int, int, int]:
+    """Version, application and number of tables and indices, as they are at one moment: another process may be about
+    to make them."""
+    db.execute("BEGIN")
+    try:
+        asked = ("PRAGMA user_version", "PRAGMA application_id", "SELECT count(*) FROM sqlite_master")
+        version, application, tables = (int(db.execute(one).fetchone()[0]) for one in asked)
+    finally:
+        db.execute("COMMIT")
+    return version, application, tables
 
 
 def migrate(db: sqlite3.Connection) -> None:

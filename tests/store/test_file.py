@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -271,3 +272,33 @@ def test_where_the_store_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_tests_have_no_store_of_their_own() -> None:
     assert place() is None
+
+
+BEGIN_AT_ONCE = """
+import sys, time
+from pathlib import Path
+from dpfl_theory.store import Store
+
+folder, own = Path(sys.argv[1]), sys.argv[2]
+print("ready", flush=True)
+sys.stdin.readline()
+for k in range(40):
+    store = Store(folder / f"{k}.sqlite", tell=lambda told: print(told, flush=True))
+    store.put(own, "cell", "[1]", own)
+    store.close()
+"""
+
+
+def test_two_processes_may_begin_one_store_at_once(tmp_path: Path) -> None:
+    """Neither takes what the other is making for another program's file."""
+    command = [sys.executable, "-c", BEGIN_AT_ONCE, str(tmp_path)]
+    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    both = [subprocess.Popen([*command, own], **pipes) for own in ("one", "two")]
+    assert [process.stdout.readline() for process in both] == ["ready\n", "ready\n"]  # type: ignore[union-attr]
+    for process in both:
+        process.stdin.write("go\n")  # type: ignore[union-attr]
+        process.stdin.flush()  # type: ignore[union-attr]
+    assert [process.communicate(timeout=120)[0] for process in both] == ["", ""]
+    for k in range(40):
+        with Store(tmp_path / f"{k}.sqlite") as store:
+            assert [entry.key for entry in store.entries()] == ["one", "two"]
