@@ -3,6 +3,7 @@ work that uses it."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import signal
@@ -272,6 +273,23 @@ def test_where_the_store_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_tests_have_no_store_of_their_own() -> None:
     assert place() is None
+
+
+def test_a_file_that_another_process_is_making_is_seen_at_one_moment(tmp_path: Path) -> None:
+    """The other one begins between two looks at it."""
+    own, other = (sqlite3.connect(tmp_path / "a.sqlite", timeout=0.0, isolation_level=None) for _ in range(2))
+
+    class Between:
+        def execute(self, asked: str) -> sqlite3.Cursor:
+            if "count" in asked:
+                with contextlib.suppress(sqlite3.OperationalError):
+                    module.migrate(other)
+            return own.execute(asked)
+
+    with contextlib.closing(own), contextlib.closing(other):
+        module.recognise(Between(), tmp_path / "a.sqlite")  # type: ignore[arg-type]
+        module.migrate(own)
+        module.recognise(own, tmp_path / "a.sqlite", given=True)
 
 
 BEGIN_AT_ONCE = """
