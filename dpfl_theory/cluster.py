@@ -170,7 +170,7 @@ class _Running:
     def __init__(self, client: Any) -> None:
         self._client = client
         self._of: dict[Any, int] = {}
-        self._answers: queue.SimpleQueue[tuple[Any, Any, Exception | None]] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[tuple[Any, Any, BaseException | None]] = queue.SimpleQueue()
         self._threads = ThreadPoolExecutor(_FETCHERS)
 
     def __len__(self) -> int:
@@ -182,13 +182,13 @@ class _Running:
         self._of[future] = number
         self._watch(future)
 
-    def answer(self) -> tuple[int, Any, Exception | None] | None:
+    def answer(self) -> tuple[int, Any, BaseException | None] | None:
         """The number of a piece that has ended, what it gave, or what it raised; None where none has for a second."""
         try:
             future, gave, error = self._answers.get(timeout=_TELL_SECONDS)
         except queue.Empty:
             return None
-        if isinstance(error, TimeoutError):  # its worker was killed before it was asked: Dask begins it again
+        if isinstance(error, TimeoutError) and future.status != "error":  # its worker was killed: Dask begins it again
             self._watch(future)
             return None
         return self._of.pop(future), gave, error
@@ -212,7 +212,7 @@ class _Running:
     def _fetch(self, future: Any) -> None:
         try:
             self._answers.put((future, future.result(timeout=_RESULT_SECONDS), None))
-        except Exception as error:
+        except BaseException as error:  # what is cancelled is no Exception, and somebody waits for it
             self._answers.put((future, None, error))
 
 

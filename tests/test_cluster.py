@@ -139,6 +139,15 @@ def test_the_first_failure_ends_it_with_its_own_sentence(local: Local) -> None:
         spread([failing, *(partial(slow, k) for k in range(20))], 1, None)
 
 
+def late() -> int:
+    raise TimeoutError("the piece's own")
+
+
+def test_a_time_out_of_a_piece_is_its_failure(local: Local) -> None:
+    with on(local.scheduler_address), pytest.raises(TimeoutError, match="the piece's own"):
+        spread([late], 1, None)
+
+
 def test_a_piece_that_loses_its_worker_is_begun_again(local: Local, tmp_path: Path) -> None:
     told = list[int]()
     work = [partial(deadly, tmp_path / "died"), *(partial(slow, k) for k in range(8))]
