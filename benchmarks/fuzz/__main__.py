@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
 from pathlib import Path
 
+from benchmarks.fuzz.contract import PATIENCE
 from benchmarks.fuzz.guided import GUIDED
 from benchmarks.fuzz.readers import READERS
 from benchmarks.fuzz.run import MOST, SEED, tried
@@ -40,9 +42,13 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fuzz")
     parser.add_argument("--inputs", type=int, default=INPUTS)
     parser.add_argument("--jobs", type=int, default=usable_cores(), help="readers at a time")
+    parser.add_argument(
+        "--patience", default="10", help="seconds that an interrupted command has; more on a busy machine"
+    )
     parser.add_argument("--output", type=Path, help="where the table goes, if it is kept")
     parser.add_argument("words", nargs="*")
     options = parser.parse_args(arguments)
+    os.environ[PATIENCE] = options.patience  # for the readers' processes
     names = [r.name for r in READERS]
     named = [n for n in names if not options.words or any(word.lower() in n.lower() for word in options.words)]
     chosen = [(name, False) for name in named]

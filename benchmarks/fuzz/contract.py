@@ -17,14 +17,17 @@ from dpfl_theory import interrupts
 from dpfl_theory.cli import main
 from dpfl_theory.errors import DpflError
 
-__all__ = ["ENOUGH", "MUCH", "Fault", "command", "reader"]
+__all__ = ["ENOUGH", "MUCH", "PATIENCE", "Fault", "command", "reader"]
 
 MUCH = 10.0
 """Seconds after which a command is interrupted as by Ctrl-C if nothing else is said."""
 HANGS = 30.0
 """Seconds after which a reader hangs."""
-ENOUGH = 10.0
-"""Seconds within which a command that is interrupted has ended."""
+PATIENCE = "DPFL_FUZZ_PATIENCE"
+"""The variable with the seconds within which a command that is interrupted has ended: more where the machine is busy."""
+ENOUGH = float(os.environ.get(PATIENCE, "10"))
+HANGS = 3 * ENOUGH
+"""Seconds after which a reader hangs."""
 CODES = {0: "done", 1: "done", 2: "refused", 3: "undecided", 5: "refused", 130: "interrupted"}
 
 
