@@ -30,16 +30,18 @@ if TYPE_CHECKING:
     from dpfl_theory.algorithms.simulate import simulate
     from dpfl_theory.checks.evidence import Evidence
     from dpfl_theory.checks.runner import check
+    from dpfl_theory.conform.run import conform
     from dpfl_theory.recommend import recommend
     from dpfl_theory.sweep import sweep
 
-__all__ = ["Evidence", "algorithms", "check", "problems", "recommend", "simulate", "statements", "sweep"]
+__all__ = ["Evidence", "algorithms", "check", "conform", "problems", "recommend", "simulate", "statements", "sweep"]
 __version__ = "0.1.0"
 
 _LAZY = {
     "Evidence": "dpfl_theory.checks.evidence",
     "algorithms": "",
     "check": "dpfl_theory.checks.runner",
+    "conform": "",  # a package that can be called
     "problems": "",
     "recommend": "",  # a package that can be called
     "simulate": "dpfl_theory.algorithms.simulate",

@@ -18,7 +18,7 @@ LAYERS = (
     ("worlds",),
     ("statements",),
     ("checks",),
-    ("validation", "report", "recommend"),
+    ("validation", "report", "recommend", "conform"),
     ("reproduce", "sweep"),
     ("cli",),
     ("__init__", "__main__"),

@@ -24,7 +24,8 @@ MUCH = 10.0
 HANGS = 30.0
 """Seconds after which a reader hangs."""
 PATIENCE = "DPFL_FUZZ_PATIENCE"
-"""The variable with the seconds within which a command that is interrupted has ended: more where the machine is busy."""
+"""The variable with the seconds within which a command that is interrupted has ended: more where the machine is
+busy."""
 ENOUGH = float(os.environ.get(PATIENCE, "10"))
 HANGS = 3 * ENOUGH
 """Seconds after which a reader hangs."""

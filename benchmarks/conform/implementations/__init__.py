@@ -1,0 +1,1 @@
+"""Rounds as people write them, all correct; `planted` breaks them."""

@@ -1,0 +1,129 @@
+"""`conform`: one's own implementation of a round against an algorithm as its paper prints it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dpfl_theory.cli._options import Format, Seed, table
+from dpfl_theory.console import choice, emit, parse_alpha, parse_budget, parse_seed, say
+from dpfl_theory.errors import InputError
+from dpfl_theory.output import writable, write
+
+app = typer.Typer()
+
+LIMIT = "2m"
+CODES = {"conforms": 0, "differs": 1, "undecided": 3}
+
+
+@app.command()
+def conform(
+    function: Annotated[
+        str | None, typer.Argument(metavar="MODULE:FUNCTION", help="A round: my_module:round or my_file.py:round.")
+    ] = None,
+    as_: Annotated[
+        str | None, typer.Option("--as", metavar="ALGORITHM", help="What it should be; see --algorithms.")
+    ] = None,
+    algorithms: Annotated[
+        bool, typer.Option("--algorithms", help="List the algorithms with their letters and known faults.")
+    ] = False,
+    assignments: Annotated[
+        list[str] | None, typer.Option("--set", metavar="LETTER=VALUE", help="A value that the function has built in.")
+    ] = None,
+    sampler: Annotated[
+        str | None, typer.Option(metavar="MODULE:FUNCTION", help="What draws a cohort: sampler(n, rng).")
+    ] = None,
+    clients: Annotated[str, typer.Option(metavar="N", help="Clients of the test problems.")] = "6",
+    cohort: Annotated[str | None, typer.Option(metavar="R", help="Expected size of a cohort.")] = None,
+    sampling: Annotated[
+        str | None, typer.Option(metavar="poisson|fixed|full", help="How cohorts are drawn; as printed without it.")
+    ] = None,
+    relation: Annotated[
+        str, typer.Option(metavar="zero-out|replace", help="The neighbouring relation of the noise multiplier.")
+    ] = "zero-out",
+    runs: Annotated[
+        str, typer.Option(metavar="N", help="Runs of each of two data sets for the audit; 0 for none.")
+    ] = "1000",
+    alpha: Annotated[str, typer.Option(metavar="A", help="Error probability of all tests on samples.")] = "1e-6",
+    seed: Seed = "0",
+    limit: Annotated[str, typer.Option(metavar="2m", help="End the test when it takes longer.")] = LIMIT,
+    format_: Format = "text",
+    output: Annotated[str | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.")] = None,
+) -> int:
+    """Hold a function of one round against an algorithm, and name what is wrong with it.
+
+    The function is round(w, state, clients, cohort, rng) -> (w, state); hyper-parameters after these five are varied.
+    Exit code 0 if nothing sets it apart from the algorithm, 1 if it differs, 3 if samples did not decide.
+    """
+    choice("format", format_, ("text", "json"))
+    if algorithms:
+        _list(format_)
+        return 0
+    if function is None or as_ is None:
+        raise InputError("give a function and the algorithm that it should be: conform my_module:round --as dp-fedavg")
+    from dpfl_theory.conform.loading import function_named
+    from dpfl_theory.conform.run import conform as test
+    from dpfl_theory.limited import OutOfTime, at_most
+
+    seconds = parse_budget(limit, "limit")
+    target = None if output is None else writable(Path(output))
+    letters = dict(_assigned(text) for text in assignments or [])
+    counts = {"clients": _whole("clients", clients), "runs": _whole("runs", runs)}
+    if cohort is not None:
+        counts["cohort"] = _whole("cohort", cohort)
+    keywords: dict[str, Any] = {**counts, "sampling": sampling, "relation": relation, **letters}
+    share, number = parse_alpha(alpha), parse_seed(seed)
+    round_ = function_named(function)
+    draw = None if sampler is None else function_named(sampler)
+    try:
+        with at_most(seconds if seconds is not None else 120.0):
+            found = test(round_, as_, sampler=draw, alpha=share, seed=number, **keywords)
+    except OutOfTime as error:
+        raise InputError(f"the test of {function} was ended: {error}; give fewer --runs or a longer --limit") from error
+    text = json.dumps(found.to_json(), indent=1, ensure_ascii=False) if format_ == "json" else str(found)
+    if target is None:
+        emit(text)
+    else:
+        write(target, text + "\n")
+        say(f"{found.verdict}: {target}")
+    return CODES[found.verdict]
+
+
+def _assigned(text: str) -> tuple[str, float]:
+    name, equals, value = text.partition("=")
+    try:
+        if not equals or not name.isidentifier():
+            raise ValueError
+        return name, float(value) if not value.lstrip("+-").isdigit() else int(value)
+    except ValueError:
+        raise InputError(f"--set {text!r} is no letter with a number: write it like --set eta=0.1") from None
+
+
+def _whole(name: str, text: str) -> int:
+    if not text.isdigit() or len(text) > 7:
+        raise InputError(f"--{name} is {text!r}: give a whole number of at most seven digits")
+    return int(text)
+
+
+def _list(format_: str) -> None:
+    from dpfl_theory.conform.references import references
+    from dpfl_theory.conform.run import described
+
+    found = [described(kind) for kind in references().values()]
+    if format_ == "json":
+        emit(json.dumps(found, indent=1, ensure_ascii=False))
+        return
+    rows = [
+        (
+            str(x["name"]),
+            str(x["sampling"]),
+            ", ".join(y["name"] for y in x["letters"]),
+            str(len(x["faults"])),
+            x["source"],
+        )
+        for x in found
+    ]
+    emit(table([("algorithm", "sampling", "letters", "known faults", "printed in"), *rows], right=(3,)))

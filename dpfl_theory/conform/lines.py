@@ -1,0 +1,57 @@
+"""Which lines of a function to look at: those that ran, and that do what a fault is about."""
+
+from __future__ import annotations
+
+import linecache
+import re
+import sys
+import sysconfig
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+__all__ = ["ROLES", "Line", "ran", "suspicious"]
+
+Line = tuple[str, int]
+"""A file and the number of a line in it."""
+
+ROLES = {
+    "average": r"\bmean\(|\bsum\(|\baverage\(|/ *(len|r\b|n\b|\w*(size|count|cohort|clients))",
+    "clip": r"norm\(|clip|\bmin\(|minimum|max\(|maximum|quantile|median",
+    "noise": r"normal|laplace|randn|noise|sigma|multiplier|scale=",
+    "step": r"return |\bw\s*[-+]?=|\bw\s*[-+]",
+    "local": r"gradient\(|\brange\(|\bfor ",
+    "control": r"\bc\b|\bc_|control|memor|\bh\b|\bh_|\bv_|state",
+    "cohort": r"cohort|choice\(|permutation\(|clients",
+}
+"""What the lines of each role have in them."""
+_OTHERS = tuple(str(Path(sysconfig.get_path(name))) for name in ("stdlib", "purelib", "platlib"))
+_OWN = str(Path(__file__).parent.parent)
+
+
+def ran(call: Callable[[], Any]) -> list[Line]:
+    """The lines of the user's own files that run in a call, in the order of the files."""
+    found: set[Line] = set()
+
+    def listen(frame: FrameType, event: str, _: Any) -> Any:
+        file = frame.f_code.co_filename
+        if file.startswith((_OWN, "<frozen", *_OTHERS)):
+            return None
+        if event == "line":
+            found.add((file, frame.f_lineno))
+        return listen
+
+    before = sys.gettrace()
+    sys.settrace(listen)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return sorted(found)
+
+
+def suspicious(lines: Sequence[Line], role: str, most: int = 4) -> list[Line]:
+    """Those of the lines whose text is about a role."""
+    pattern = re.compile(ROLES[role])
+    return [line for line in lines if pattern.search(linecache.getline(*line))][:most]

@@ -1,0 +1,80 @@
+"""A user's function by name: ``package.module:function``, or ``path/to/file.py:function``."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from dpfl_theory.errors import InputError, told
+from dpfl_theory.limited import OutOfTime, at_most
+
+__all__ = ["function_named"]
+
+IMPORT_SECONDS = 60.0
+
+
+def function_named(name: str) -> Callable[..., Any]:
+    """The function. Modules are looked for in the working directory too.
+
+    Raises InputError for a name without a colon, a module that is not there or cannot be imported, and a function that
+    it does not have.
+
+    >>> function_named("math:sqrt")(4.0)
+    2.0
+    """
+    module_name, colon, attribute = name.rpartition(":")
+    if not colon or not module_name or not attribute:
+        raise InputError(f"{name!r} names no function: write my_module:function, or my_file.py:function")
+    try:
+        with at_most(IMPORT_SECONDS):
+            module = _from_file(Path(module_name)) if module_name.endswith(".py") else _from_path(module_name)
+    except InputError:
+        raise
+    except OutOfTime as error:
+        raise InputError(f"{module_name!r} cannot be imported: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise InputError(f"{module_name!r} cannot be imported: {told(error)}") from error
+    found = module
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            known = sorted(k for k, v in vars(module).items() if callable(v) and not k.startswith("_"))
+            has = f"it has {', '.join(known[:12])}" if known else "it has none"
+            raise InputError(f"{module_name!r} has no function {attribute!r}: {has}")
+        found = getattr(found, part)
+    if not callable(found):
+        raise InputError(f"{name!r} is {type(found).__name__}: name a function")
+    function: Callable[..., Any] = found
+    return function
+
+
+def _from_file(file: Path) -> Any:
+    if not file.is_file():
+        raise InputError(f"the file {str(file)!r} does not exist: give the path of a Python file")
+    spec = importlib.util.spec_from_file_location(f"dpfl_theory_user_{file.stem}", file)
+    if spec is None or spec.loader is None:
+        raise InputError(f"the file {str(file)!r} is no Python file: its name must end in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # for what looks its own module up, as dataclasses do
+    sys.path.insert(0, str(file.resolve().parent))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(file.resolve().parent))
+    return module
+
+
+def _from_path(name: str) -> Any:
+    sys.path.insert(0, "")
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
+            where = "in the working directory or among the installed packages"
+            raise InputError(f"there is no module {name!r} {where}: give its name, or the path of its file") from None
+        raise
+    finally:
+        sys.path.remove("")

@@ -1,0 +1,110 @@
+"""Two data sets that differ in one client, with the same noise: how far apart a round's results lie.
+
+The noise being silent, the distance is a fact about the function and no sample. Where it exceeds the sensitivity that
+the
+noise is calibrated to, the privacy that is claimed is refuted by this pair alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpfl_theory.conform.base import Player, Reference, Values
+from dpfl_theory.conform.probes import Path, heard
+from dpfl_theory.conform.settings import SHARES, cohorts, world
+from dpfl_theory.conform.world import Records, World
+
+__all__ = ["Pair", "worst"]
+
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The pair that lies furthest apart, for its sensitivity: what differs, the distance of w after a round, and the
+    distance that the letters allow."""
+
+    told: str
+    distance: float
+    allowed: float
+    one: World
+    other: World
+    path: Path
+
+    @property
+    def refutes(self) -> bool:
+        """Whether the distance exceeds what is allowed."""
+        return self.distance > self.allowed * (1.0 + ROUNDING)
+
+
+def _records(on: World, i: int, gradient: np.ndarray) -> Records:
+    """As many records as client i has, whose gradient at the start is this one, wherever the client goes from there."""
+    size, d = len(on.records[i].y), on.d
+    tiny = 1e-7
+    x = np.tile(tiny * gradient / max(float(np.linalg.norm(gradient)), 1e-300), (size, 1))
+    length = float(np.linalg.norm(gradient)) / tiny
+    return Records(x.reshape(size, d), x @ on.start - length)
+
+
+def _pairs(reference: Reference, v: Values) -> Iterator[tuple[str, World, World, Path]]:
+    """Neighbouring worlds by what differs."""
+    on = world(reference, v, next(iter(SHARES)), 23)
+    who = cohorts(v, 1, 23)[0]
+    i, d = int(who[-1]), on.d
+    path = Path(v, on, (who,))
+    level = float(v[reference.level]) if reference.level else 1.0
+    ones = np.ones(d) / d**0.5
+    axis = np.eye(d)[0]
+    zero = on.with_records("absent", i, _records(on, i, np.zeros(d)))
+    lengths = {"of ten times the threshold": 10.0, "a thousand times the threshold": 1e3, "half the threshold": 0.5}
+    for direction, words in ((ones, "alike in all coordinates"), (axis, "along the first coordinate")):
+        for name, times in lengths.items():
+            large = on.with_records("present", i, _records(on, i, direction * level * times))
+            told = f"client {i} has a gradient {name}, {words}"
+            if v["relation"] == "replace":
+                other = on.with_records("replaced", i, _records(on, i, -direction * level * times))
+                yield f"{told}, or the opposite one", large, other, path
+            else:
+                yield f"{told}, or none", large, zero, path
+    if v["relation"] == "replace":
+        for name, times in lengths.items():
+            yield (
+                f"client {i} has its own data, or a gradient {name}",
+                on,
+                on.with_records("x", i, _records(on, i, ones * level * times)),
+                path,
+            )
+    else:
+        yield f"client {i} has its own data, or none", on, zero, path
+
+
+SEEDS = 40
+
+
+def _communicating(player: Player, path: Path) -> int:
+    """A seed with which the round moves w: where a coin decides, one that comes up."""
+    for seed in range(path.world.seed, path.world.seed + SEEDS):
+        on = replace(path.world, seed=seed)
+        if np.any(heard(player, on, path.v, path.who).w[-1] != on.start):
+            return seed
+    return path.world.seed
+
+
+def worst(player: Player, reference: Reference, values: list[dict[str, object]]) -> Pair | None:
+    """The pair whose distance is the largest multiple of what is allowed; None where nothing is claimed."""
+    found: list[Pair] = []
+    for v in values:
+        allowed = reference.sensitivity(v)
+        if allowed is None:
+            continue
+        seed = None
+        for told, one, other, path in _pairs(reference, v):
+            seed = _communicating(player, Path(v, one, path.who)) if seed is None else seed
+            one.seed = other.seed = seed
+            w = [heard(player, on, v, path.who).w[-1] for on in (one, other)]
+            distance = float(np.linalg.norm(w[0] - w[1]))
+            found.append(Pair(told, distance, allowed, one, other, path))
+    return max(found, key=lambda pair: pair.distance / pair.allowed, default=None)

@@ -1,0 +1,185 @@
+"""What is compared: paths of w with the noise silenced, and the covariance that the noise gives them.
+
+Both are arrays that any player (the user's function, the reference, a reading, a fault) has, and they are exact. A path
+is w after each of some rounds. Its covariance is that of all these w together, from the derivative with respect to
+every
+number of the noise: it tells too whether the noise of two rounds, or of two coordinates, is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dpfl_theory.conform.base import Player, Reference, Values
+from dpfl_theory.conform.randomness import Draw, Listening
+from dpfl_theory.conform.settings import SHARES, cohorts, world
+from dpfl_theory.conform.world import World
+from dpfl_theory.problems.base import Array
+
+__all__ = ["Heard", "Path", "Plan", "Spread", "agree", "heard", "played"]
+
+STEP = 1e-4
+"""The part of its standard deviation by which a number of the noise is moved to see what it does."""
+PATH = 1e-8
+"""The difference of paths, relative to the way that the reference goes, from which on they differ."""
+SPREAD = 1e-3
+"""The difference of covariances, relative to the reference's largest, from which on they differ."""
+MOST = 2000
+"""Numbers of noise in a path beyond which its covariance is not taken apart."""
+
+
+@dataclass
+class Heard:
+    """A path, and what was drawn on the way: w after each round (K, d), the draws, how many numbers."""
+
+    w: Array
+    draws: list[Draw]
+    numbers: int
+
+
+def played(
+    player: Player, on: World, v: Values, who: Sequence[Array], rng: Any, moved: Sequence[bool] | None = None
+) -> Array:
+    """w after each round, (K, d). moved: in which rounds the user's w moved (for coins)."""
+    w, state, path = on.start, None, []
+    clients = on.clients()
+    for k, cohort in enumerate(who):
+        values = dict(v) if moved is None else {**v, "moved": moved[k]}
+        w, state = player(w, state, clients, cohort, rng, values)
+        path.append(w)
+    return np.array(path)
+
+
+def heard(player: Player, on: World, v: Values, who: Sequence[Array], moved: Sequence[bool] | None = None) -> Heard:
+    """A path with the noise silenced."""
+    rng = Listening(on.seed).quiet()
+    return Heard(played(player, on, v, who, rng, moved), rng.draws, rng.numbers)
+
+
+@dataclass(frozen=True)
+class Path:
+    """A path with silent noise, on one world, with these cohorts."""
+
+    v: Values
+    world: World
+    who: tuple[Array, ...]
+
+    @property
+    def name(self) -> str:
+        """Where it is."""
+        sizes = ", ".join(str(len(c)) for c in self.who)
+        return f"clients {self.world.name}, cohorts of {sizes} of {self.world.n}"
+
+    def of(self, player: Player, moved: Sequence[bool] | None = None) -> Array:
+        """(K, d)."""
+        return heard(player, self.world, self.v, self.who, moved).w
+
+    def moves(self, w: Array) -> list[bool]:
+        """In which rounds w moved."""
+        before = np.vstack([self.world.start[None], w[:-1]])
+        return [bool(np.any(a != b)) for a, b in zip(before, w)]
+
+    def scale(self, w: Array) -> float:
+        """The length of the way."""
+        return float(np.max(np.abs(w - self.world.start), initial=0.0))
+
+    tolerance = PATH
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The covariance of a path's w under its noise."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """Where it is."""
+        return f"the noise, {self.path.name}"
+
+    @property
+    def v(self) -> Values:
+        return self.path.v
+
+    def of(self, player: Player, moved: Sequence[bool] | None = None) -> Array:
+        """(K d, K d)."""
+        on, v, who = self.path.world, self.path.v, self.path.who
+        still = heard(player, on, v, who, moved)
+        size = still.w.size
+        covariance = np.zeros((size, size))
+        for j in range(min(still.numbers, MOST)):
+            w = played(player, on, v, who, Listening(on.seed).set(j, STEP), moved)
+            response = ((w - still.w) / STEP).ravel()
+            covariance += np.outer(response, response)
+        return covariance
+
+    def scale(self, covariance: Array) -> float:
+        """The largest variance."""
+        return float(np.max(np.diag(covariance), initial=0.0))
+
+    tolerance = SPREAD
+
+    def moves(self, covariance: Array) -> None:
+        return None
+
+
+def agree(probe: Path | Spread, found: Array, expected: Array) -> bool:
+    """Whether two values of a probe are the same up to rounding."""
+    if not np.isfinite(found).all() or not np.isfinite(expected).all():
+        return bool(np.array_equal(np.isfinite(found), np.isfinite(expected)) and not np.isfinite(found).any())
+    error = float(np.max(np.abs(found - expected), initial=0.0))
+    scale = max(probe.scale(expected), probe.scale(found) if probe.scale(expected) == 0.0 else 0.0)
+    rounding = 1e-13 * float(np.max(np.abs(expected), initial=0.0)) if isinstance(probe, Path) else 0.0
+    return error <= probe.tolerance * scale + rounding
+
+
+@dataclass
+class Plan:
+    """All probes of a reference with these settings, the quick ones first."""
+
+    reference: Reference
+    values: Sequence[Values]
+
+    @cached_property
+    def paths(self) -> list[Path]:
+        """Three rounds in every world, with every setting."""
+        found = []
+        for v in self.values:
+            r = int(v["r"])
+            names = list(SHARES) if self.reference.level else list(SHARES)[:1] + list(SHARES)[-1:]
+            for k, name in enumerate(names):
+                on = world(self.reference, v, name, k)
+                if not self.reference.level:
+                    on.name = on.name if "one client" in name else "with gradients of different lengths"
+                rounds = 12 if v.get("p", 1.0) < 1.0 else 3
+                found.append(Path(v, on, tuple(cohorts(v, rounds, k, [r, r + 1, max(1, r - 1)]))))
+        return found
+
+    @cached_property
+    def spreads(self) -> list[Spread]:
+        """Two rounds, with every setting; more with cohorts of other sizes, and in another world: noise knows no
+        data."""
+        found = []
+        for k, v in enumerate(self.values):
+            on = world(self.reference, v, next(iter(SHARES)), 7 + k)
+            r = int(v["r"])
+            found.append(Spread(Path(v, on, tuple(cohorts(v, 2, k)))))
+            if self.reference.level:
+                other = world(self.reference, v, "far above it", 7 + k)
+                found.append(Spread(Path(v, other, tuple(cohorts(v, 2, k)))))
+            if v["scheme"] == "poisson":
+                found.append(Spread(Path(v, on, tuple(cohorts(v, 2, k + 5, [max(1, r - 1), min(int(v["n"]), r + 2)])))))
+        return found
+
+    @cached_property
+    def empty(self) -> list[Path]:
+        """A round that nobody takes part in, where that can be."""
+        if self.values[0]["scheme"] != "poisson":
+            return []
+        on = world(self.reference, self.values[0], next(iter(SHARES)), 3)
+        return [Path(self.values[0], on, (np.array([], dtype=np.int64),))]

@@ -1,0 +1,133 @@
+"""A random generator that can be listened to: its noise may be silenced, or set number by number.
+
+A round of a private algorithm is a function of its data and of its noise. With the noise silenced it can be compared
+with a reference exactly; with one number of it set at a time, what that number does to the result is exact too, and so
+is the covariance of the noise in the result: no sample is needed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Draw", "Listening"]
+
+_OWN = str(Path(__file__).parent)
+_LIBRARIES = str(Path(np.__file__).parent)
+
+
+@dataclass(frozen=True)
+class Draw:
+    """A call for noise: the distribution's name, how many numbers, the largest and smallest standard deviation of them,
+    and where in the code it was called (file, line)."""
+
+    kind: str
+    count: int
+    least: float
+    most: float
+    place: tuple[str, int]
+
+
+def _place() -> tuple[str, int]:
+    """The innermost frame that is neither this package's nor NumPy's."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith((_OWN, _LIBRARIES)):
+            return file, frame.f_lineno
+        frame = frame.f_back
+    return "", 0
+
+
+class Listening(np.random.Generator):
+    """NumPy's Generator, whose Gaussian and Laplace draws are recorded and, if so wished, set.
+
+    mode ``"live"`` gives true draws; ``"quiet"`` gives each its mean; with ``set(at, size)`` the number ``at``, counted
+    over all draws from 0, is ``size`` standard deviations above its mean and all others have their mean. Everything
+    else
+    (choices, permutations, uniform numbers) stays true in every mode.
+
+    >>> rng = Listening(7)
+    >>> rng.quiet().normal(3.0, 2.0, size=2).tolist(), rng.numbers
+    ([3.0, 3.0], 2)
+    >>> rng.set(3, 0.5).normal(3.0, 2.0, size=2).tolist(), rng.normal(0.0, 4.0, size=2).tolist()
+    ([3.0, 3.0], [0.0, 2.0])
+    """
+
+    def __init__(self, seed: Any = 0) -> None:
+        super().__init__(seed if isinstance(seed, np.random.BitGenerator) else np.random.Philox(seed))
+        self.draws: list[Draw] = []
+        self.numbers = 0
+        self._mode, self._at, self._size = "live", -1, 0.0
+
+    def _restarted(self, mode: str, at: int = -1, size: float = 0.0) -> Listening:
+        self.draws, self.numbers = [], 0
+        self._mode, self._at, self._size = mode, at, size
+        return self
+
+    def live(self) -> Listening:
+        """From now on draws are true."""
+        return self._restarted("live")
+
+    def quiet(self) -> Listening:
+        """From now on noise is its mean."""
+        return self._restarted("quiet")
+
+    def set(self, at: int, size: float) -> Listening:
+        """From now on noise is its mean, but for one number."""
+        return self._restarted("set", at, size)
+
+    def _noise(
+        self, kind: str, mean: Any, deviation: Any, size: Any, true: Callable[[], Any], parameters: Sequence[Any]
+    ) -> Any:
+        shape = np.broadcast_shapes(*(np.shape(p) for p in parameters)) if size is None else size
+        values = np.array(np.broadcast_to(np.asarray(mean, dtype=np.float64), shape))
+        scales = np.broadcast_to(np.asarray(deviation, dtype=np.float64), values.shape)
+        least, most = (float(f(scales)) if scales.size else 0.0 for f in (np.min, np.max))
+        self.draws.append(Draw(kind, values.size, least, most, _place()))
+        first, self.numbers = self.numbers, self.numbers + values.size
+        if self._mode == "live":
+            return true()
+        if first <= self._at < first + values.size:
+            values.flat[self._at - first] += self._size * scales.flat[self._at - first]
+        return values if values.ndim or size is not None else float(values)
+
+    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        return self._noise(
+            "normal", loc, scale, size, lambda: super(Listening, self).normal(loc, scale, size), (loc, scale)
+        )
+
+    def standard_normal(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
+        if out is not None:
+            size = out.shape
+        found = self._noise(
+            *("normal", 0.0, 1.0, size, lambda: super(Listening, self).standard_normal(size, dtype), (0.0,))
+        )
+        if out is None:
+            return found if size is None else found.astype(dtype)
+        out[...] = found
+        return out
+
+    def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        deviation = np.sqrt(2.0) * np.asarray(scale)
+        return self._noise(
+            *("laplace", loc, deviation, size, lambda: super(Listening, self).laplace(loc, scale, size), (loc, scale))
+        )
+
+    def multivariate_normal(self, mean: Any, cov: Any, size: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """Through standard normal numbers and the symmetric root of the covariance."""
+        mean = np.asarray(mean, dtype=np.float64)
+        values, vectors = np.linalg.eigh(np.asarray(cov, dtype=np.float64))
+        root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+        shape = () if size is None else tuple(np.atleast_1d(size))
+        return mean + self.standard_normal((*shape, len(mean))) @ root
+
+    def spawn(self, n_children: int) -> list[Any]:
+        """This generator itself, so that what the children draw is heard."""
+        return [self] * n_children

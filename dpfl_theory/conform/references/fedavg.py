@@ -1,0 +1,164 @@
+"""FedAvg and its private forms as das2022 prints them: updates in the unit of gradients.
+
+das2022 Algorithms 1 and 2: u_i = (w - y_i)/eta after E local steps of size eta; g_i = u_i, u_i min(1, C/||u_i||) or
+C u_i/||u_i||; w - beta ((1/r) sum_{i in S} g_i + N(0, sigma^2 I)), where each client adds N(0, r sigma^2 I) as
+printed, or
+the server adds N(0, sigma^2 I).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dpfl_theory.conform.averaging import (
+    AVERAGING,
+    CLIPPING,
+    LOCAL,
+    NOISE,
+    Averaging,
+    Part,
+    clipped,
+    drawn,
+    over_cohort,
+    stretched,
+)
+from dpfl_theory.conform.base import Fault, Letter, Reading, Values, faulty
+
+__all__ = ["REFERENCES", "DPFedAvg", "DPNormFedAvg", "FedAvg"]
+
+ETA = Letter("eta", "local step [X^2/F]", (0.1, 0.25), also=("local_step", "lr", "learning_rate"))
+BETA = Letter(
+    *("beta", "global step [X^2/F]; eta where it is not given", (lambda v: v["eta"], lambda v: 1.5 * v["eta"])),
+    also=("global_step", "server_lr"),
+)
+E = Letter("E", "local steps", (3, 1), "count", ("local_steps", "epochs"))
+C = Letter(
+    "C", "threshold of an update [F/X]", (0.8, 1.7), also=("threshold", "clip", "clip_norm", "max_norm", "level")
+)
+Z = Letter("noise_multiplier", "standard deviation over sensitivity", (1.3, 0.6), "nonnegative", ("z",))
+
+IN_DIFFERENCES = "which the threshold and the noise of this algorithm do not speak of: divide by the local step size"
+NO_DIVISION = faulty(
+    "the difference in place of the update",
+    f"a client sends w - y and not (w - y)/eta, {IN_DIFFERENCES}",
+    "local",
+    update=lambda w, y, v: w - y,
+)
+DIFFERENCES = (
+    NO_DIVISION,
+    faulty(
+        "the difference is clipped in place of the update",
+        f"w - y is clipped to C and then divided by eta, {IN_DIFFERENCES} before clipping",
+        "clip",
+        private=True,
+        update=lambda w, y, v: w - y,
+        bound=lambda u, v, peers: clipped(u, v["level"]) / v["local_step"],
+    ),
+    faulty(
+        "clip of the parameters in place of the update",
+        "the client's parameters are clipped, and the update is what is left of them: clip the update",
+        "clip",
+        seen="disco, pull request 317",
+        private=True,
+        update=lambda w, y, v: (w - clipped(y, v["level"])) / v["local_step"],
+        bound=lambda u, v, peers: u,
+    ),
+)
+
+
+def sigma(v: dict[str, Any], sensitivity: float) -> dict[str, Any]:
+    """The letters with sigma from the multiplier, or the multiplier from a sigma that is given."""
+    if v.get("sigma") is None:
+        v["sigma"] = v["noise_multiplier"] * sensitivity
+    else:
+        v["noise_multiplier"] = v["sigma"] / sensitivity
+    v["deviation"] = v["sigma"]
+    return v
+
+
+def generic(v: dict[str, Any], **letters: str) -> dict[str, Any]:
+    """The letters with the names that all algorithms' parts use."""
+    return {**v, **{name: v[letter] for name, letter in letters.items()}}
+
+
+NOTHING: Part = lambda u, v, peers: u  # noqa: E731
+PER_CLIENT = drawn(lambda v, s: v["deviation"] * (s / v["r"]) ** 0.5)
+ON_AVERAGE = drawn(lambda v, s: v["deviation"])
+
+
+@dataclass(frozen=True)
+class FedAvg(Averaging):
+    """das2022 Algorithm 2."""
+
+    name: ClassVar[str] = "fedavg"
+    source: ClassVar[str] = "das2022 Algorithm 2"
+    letters: ClassVar[tuple[Letter, ...]] = (ETA, BETA, E)
+    scheme: ClassVar[str] = "poisson"
+
+    def settled(self, v: dict[str, Any]) -> dict[str, Any]:
+        return generic(v, local_step="eta", global_step="beta", local_steps="E")
+
+    @classmethod
+    def faults(cls) -> Sequence[Fault]:
+        return (*AVERAGING, *LOCAL, NO_DIVISION)
+
+
+@dataclass(frozen=True)
+class DPFedAvg(FedAvg):
+    """das2022 Algorithm 1, option (i)."""
+
+    name: ClassVar[str] = "dp-fedavg"
+    source: ClassVar[str] = "das2022 Algorithm 1 (i)"
+    letters: ClassVar[tuple[Letter, ...]] = (ETA, BETA, E, C, Z)
+    unit: ClassVar[str] = "client"
+    level: ClassVar[str] = "C"
+    readings: ClassVar[tuple[Reading, ...]] = (
+        Reading("each client adds noise"),
+        Reading("the server adds noise to the average", {"noise": ON_AVERAGE}),
+    )
+
+    bound: Part = lambda u, v, peers: clipped(u, v["level"])
+    noise: Part = PER_CLIENT
+
+    def settled(self, v: dict[str, Any]) -> dict[str, Any]:
+        v = generic(v, local_step="eta", global_step="beta", local_steps="E", level="C")
+        return sigma(v, v["C"] / v["r"] * v["relation_factor"])
+
+    def sensitivity(self, v: Values) -> float | None:
+        return float(v["beta"] * v["C"] / v["r"] * v["relation_factor"])
+
+    @classmethod
+    def faults(cls) -> Sequence[Fault]:
+        return (*CLIPPING, *NOISE, *DIFFERENCES, *AVERAGING, *LOCAL)
+
+
+@dataclass(frozen=True)
+class DPNormFedAvg(DPFedAvg):
+    """das2022 Algorithm 1, option (ii)."""
+
+    name: ClassVar[str] = "dp-normfedavg"
+    source: ClassVar[str] = "das2022 Algorithm 1 (ii)"
+
+    bound: Part = stretched
+
+    @classmethod
+    def faults(cls) -> Sequence[Fault]:
+        clips = faulty(
+            "clipped in place of normalised",
+            "short updates stay as they are: every update is scaled to the length C",
+            "clip",
+            bound=lambda u, v, peers: clipped(u, v["level"]),
+        )
+        unit = faulty(
+            "normalised to length 1",
+            "updates are scaled to length 1 and not to C",
+            "clip",
+            bound=lambda u, v, peers: stretched(u, {"level": 1.0}, peers),
+        )
+        return (clips, unit, *(f for f in super().faults() if f.name != "normalised in place of clipped"))
+
+
+REFERENCES = (FedAvg, DPFedAvg, DPNormFedAvg)
+OVER_COHORT = over_cohort

@@ -1,0 +1,123 @@
+"""FedAvg with two step sizes: the difference that a client sends is clipped.
+
+zhang2021 Algorithms 1 and 3: Delta_i = y_i - w after Q local steps of size eta_l, clipped to c, plus N(0, sigma^2 I);
+w + eta_g (1/|S|) sum_{i in S} Delta_i. hou2023 Algorithm 1 is this with eta_g = 1 and all clients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dpfl_theory.conform.averaging import (
+    AVERAGING,
+    CLIPPING,
+    LOCAL,
+    NOISE,
+    Averaging,
+    Part,
+    clipped,
+    drawn,
+    over_cohort,
+)
+from dpfl_theory.conform.base import Fault, Letter, Reading, Values, faulty
+from dpfl_theory.conform.references.fedavg import Z, generic
+
+__all__ = ["REFERENCES", "DPTwoSided", "TwoSided"]
+
+ETA_L = Letter("eta_l", "local step [X^2/F]", (0.1, 0.25), also=("local_step", "lr", "learning_rate", "eta"))
+ETA_G = Letter("eta_g", "global step", (1.0, 1.5), also=("global_step", "server_lr"))
+Q = Letter("Q", "local steps", (3, 1), "count", ("local_steps", "epochs", "K", "E"))
+C = Letter(
+    "c", "threshold of a difference [X]", (0.8, 1.7), also=("threshold", "clip", "clip_norm", "max_norm", "C", "level")
+)
+
+OWN = (
+    faulty(
+        "the update in place of the difference",
+        "a client sends (y - w)/eta and not y - w: do not divide by the local step size",
+        "local",
+        update=lambda w, y, v: (y - w) / v["local_step"],
+    ),
+    faulty(
+        "clip of the parameters in place of the difference",
+        "the client's parameters are clipped and not what they differ by: clip y - w",
+        "clip",
+        seen="disco, pull request 317",
+        private=True,
+        update=lambda w, y, v: clipped(y, v["level"]) - w,
+        bound=lambda u, v, peers: u,
+    ),
+)
+
+
+@dataclass(frozen=True)
+class TwoSided(Averaging):
+    """zhang2021 Algorithm 1."""
+
+    name: ClassVar[str] = "fedavg-two-sided"
+    source: ClassVar[str] = "zhang2021 Algorithm 1"
+    letters: ClassVar[tuple[Letter, ...]] = (ETA_L, ETA_G, Q)
+    scheme: ClassVar[str] = "fixed"
+
+    update: Part = lambda w, y, v: y - w
+    weight: Part = over_cohort
+    move: Part = lambda w, step, v: w + v["global_step"] * step
+
+    def settled(self, v: dict[str, Any]) -> dict[str, Any]:
+        return generic(v, local_step="eta_l", global_step="eta_g", local_steps="Q")
+
+    @classmethod
+    def faults(cls) -> Sequence[Fault]:
+        signed = []
+        for fault in (*AVERAGING, *LOCAL):
+            move = fault.parts.get("move")
+            parts = fault.parts if move is None else {**fault.parts, "move": _mirrored(move)}
+            signed.append(Fault(fault.name, fault.told, fault.role, parts, fault.seen, fault.private))
+        return (*signed, OWN[0])
+
+
+def _mirrored(move: Part) -> Part:
+    """A step of updates as one of differences, which point the other way."""
+    return lambda w, step, v: move(w, -step, v)
+
+
+OF_THE_COHORT = drawn(lambda v, s: v["deviation"] * (v["r"] / s) ** 0.5 if s else 0.0)
+"""The mean of |S| noises."""
+
+
+@dataclass(frozen=True)
+class DPTwoSided(TwoSided):
+    """zhang2021 Algorithm 3, hou2023 Algorithm 1."""
+
+    name: ClassVar[str] = "dp-fedavg-two-sided"
+    source: ClassVar[str] = "zhang2021 Algorithm 3"
+    letters: ClassVar[tuple[Letter, ...]] = (ETA_L, ETA_G, Q, C, Z)
+    unit: ClassVar[str] = "client"
+    level: ClassVar[str] = "c"
+    readings: ClassVar[tuple[Reading, ...]] = (
+        Reading("each client adds noise"),
+        Reading("the server adds noise to the average", {"noise": drawn(lambda v, s: v["deviation"])}),
+    )
+
+    bound: Part = lambda u, v, peers: clipped(u, v["level"])
+    noise: Part = OF_THE_COHORT
+
+    def settled(self, v: dict[str, Any]) -> dict[str, Any]:
+        v = generic(v, local_step="eta_l", global_step="eta_g", local_steps="Q", level="c")
+        unit = v["c"] * v["relation_factor"] / v["r"] ** 0.5
+        if v.get("sigma") is None:
+            v["sigma"] = v["noise_multiplier"] * unit
+        v["noise_multiplier"], v["deviation"] = v["sigma"] / unit, v["sigma"] / v["r"] ** 0.5
+        return v
+
+    def sensitivity(self, v: Values) -> float | None:
+        return float(v["eta_g"] * v["c"] / v["r"] * v["relation_factor"])
+
+    @classmethod
+    def faults(cls) -> Sequence[Fault]:
+        return (*CLIPPING, *NOISE, *OWN, *super().faults())
+
+
+REFERENCES = (TwoSided, DPTwoSided)

@@ -1,0 +1,135 @@
+"""What a conformance test found."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dpfl_theory.conform.lines import Line
+
+__all__ = ["CONFORMS", "DIFFERS", "UNDECIDED", "Conformance", "Finding"]
+
+CONFORMS, DIFFERS, UNDECIDED = "conforms", "differs", "undecided"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is wrong.
+
+    name: a few words;  told: a sentence on what it is and how to mend it;  evidence: where it was seen, with numbers;
+    lines: of the user's code, to look at;  seen: code in which it was reported before;  private: whether it breaks the
+    privacy that is claimed.
+    """
+
+    name: str
+    told: str
+    evidence: str = ""
+    lines: tuple[Line, ...] = ()
+    seen: str = ""
+    private: bool = False
+
+    def describe(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "name": self.name,
+            "told": self.told,
+            "evidence": self.evidence,
+            "lines": [
+                {"file": file, "line": line, "text": linecache.getline(file, line).strip()} for file, line in self.lines
+            ],
+            "seen": self.seen or None,
+            "breaks_privacy": self.private,
+        }
+
+    def __str__(self) -> str:
+        parts = [f"{self.name}: {self.told}."]
+        if self.evidence:
+            parts.append(f"  seen: {self.evidence}.")
+        parts += [
+            f"  {Path(file).name}, line {line}: {linecache.getline(file, line).strip()}" for file, line in self.lines
+        ]
+        if self.seen:
+            parts.append(f"  reported before: {self.seen}.")
+        return "\n".join(parts)
+
+
+@dataclass(frozen=True)
+class Conformance:
+    """The outcome of `dpfl_theory.conform`.
+
+    verdict: ``conforms``, ``differs`` (some finding is one that the algorithm does not allow), or ``undecided`` (the
+    function's randomness could not be heard, and samples did not decide);  reading: which of the algorithm's readings
+    it
+    is;  faults: what is wrong;  notes: what was not looked at, or deserves a word;  settings: the letters' values that
+    were used;  privacy: of one round, see `README`;  compared: how many probes;  seconds.
+    """
+
+    algorithm: str
+    source: str
+    function: str
+    verdict: str
+    reading: str
+    faults: tuple[Finding, ...]
+    notes: tuple[str, ...]
+    settings: tuple[Mapping[str, Any], ...]
+    privacy: Mapping[str, Any]
+    compared: Mapping[str, int]
+    seconds: float
+    seed: int = 0
+    alpha: float = 1e-6
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def conforms(self) -> bool:
+        """Whether nothing is wrong."""
+        return self.verdict == CONFORMS
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data: the document that ``dpfl-theory conform --format json`` prints."""
+        return {
+            "schema": "dpfl-theory/conform/1",
+            "algorithm": self.algorithm,
+            "source": self.source,
+            "function": self.function,
+            "verdict": self.verdict,
+            "reading": self.reading or None,
+            "faults": [fault.describe() for fault in self.faults],
+            "notes": list(self.notes),
+            "settings": [dict(v) for v in self.settings],
+            "privacy": dict(self.privacy),
+            "compared": dict(self.compared),
+            "seconds": self.seconds,
+            "seed": self.seed,
+            "alpha": self.alpha,
+            "versions": dict(self.versions),
+        }
+
+    def __str__(self) -> str:
+        head = f"{self.function} {self.verdict}: {_words(self.verdict)} {self.algorithm} ({self.source})"
+        lines = [head + (f", read as: {self.reading}" if self.reading and self.conforms else "")]
+        lines += [str(fault) for fault in self.faults]
+        lines += [f"assumed: {_letters(v)}" for v in self.settings]
+        compared = ", ".join(f"{count} {what}" for what, count in self.compared.items() if count)
+        lines.append(f"compared: {compared}")
+        if self.privacy:
+            lines.append(f"privacy of one round: {self.privacy['told']}")
+        lines += [f"note: {note}" for note in self.notes]
+        return "\n".join(lines)
+
+
+def _words(verdict: str) -> str:
+    return {CONFORMS: "nothing sets it apart from", DIFFERS: "it is not", UNDECIDED: "it may or may not be"}[verdict]
+
+
+def _letters(v: Mapping[str, Any]) -> str:
+    return ", ".join(
+        f"{name} = {value:.4g}" if isinstance(value, float) else f"{name} = {value}" for name, value in v.items()
+    )
+
+
+def joined(items: Sequence[str]) -> str:
+    """Words with commas, the last with "and"."""
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"

@@ -1,0 +1,120 @@
+"""Values for the letters, worlds whose clients' messages lie around the threshold, and cohorts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dpfl_theory.conform.base import Letter, Reference, Values
+from dpfl_theory.conform.world import Records, World
+from dpfl_theory.errors import InputError, unknown_name
+
+__all__ = ["SHARES", "cohorts", "settings", "world"]
+
+SIGMA = Letter("sigma", "standard deviation of the noise", (1.0, 1.0))
+SCHEMES = ("poisson", "fixed", "full")
+RELATIONS = {"zero-out": 1.0, "replace": 2.0}
+SHARES = {
+    "on both sides of the threshold": (0.4, 1.3, 3.0, 0.8, 2.2, 5.0, 0.6),
+    "below the threshold": (0.3, 0.8, 0.5, 0.2, 0.7, 0.9, 0.6),
+    "far below it": (0.01, 0.004, 0.012, 0.007, 0.003, 0.009, 0.005),
+    "far above it": (20.0, 11.0, 35.0, 50.0, 14.0, 26.0, 17.0),
+    "one client without a gradient": (0.0, 1.4, 0.7, 2.5, 0.9, 0.4, 3.1),
+}
+"""The lengths of the clients' messages from the start, as multiples of the threshold, by the name of a world."""
+
+
+def settings(
+    reference: Reference,
+    given: Mapping[str, Any],
+    taken: Collection[str],
+    *,
+    clients: int,
+    cohort: int | None,
+    scheme: str | None,
+    relation: str,
+) -> list[dict[str, Any]]:
+    """The letters' values to try: one mapping, or two where the function asks for letters that nothing gives.
+
+    Raises InputError for unknown letters, values outside their range, and contradictions.
+    """
+    known = {letter.name: letter for letter in reference.letters}
+    names = {other: letter.name for letter in reference.letters for other in (letter.name, *letter.also)}
+    if reference.unit:
+        names["sigma"] = "sigma"
+    values: dict[str, Any] = {}
+    for name, value in given.items():
+        if name not in names:
+            raise unknown_name(f"letter of {reference.name}", name, names)
+        values[names[name]] = _checked(known.get(names[name], SIGMA), value)
+    if "sigma" in values and "noise_multiplier" in values:
+        raise InputError("both sigma and noise_multiplier are given, and one follows from the other: leave one out")
+    if relation not in RELATIONS:
+        raise unknown_name("relation", relation, RELATIONS)
+    scheme = reference.scheme if scheme is None else scheme
+    if scheme not in SCHEMES:
+        raise unknown_name("sampling", scheme, SCHEMES)
+    size = clients if scheme == "full" else (max(2, clients // 2) if cohort is None else cohort)
+    if scheme == "full" and cohort not in (None, clients):
+        raise InputError(f"the cohort is {cohort} and sampling is full, which means all {clients} clients")
+    if not 1 <= size <= clients:
+        raise InputError(f"the cohort is {size}: with {clients} clients it lies between 1 and {clients}")
+    found = []
+    for k in (0, 1):
+        v: dict[str, Any] = {"n": clients, "d": 3, "r": float(size), "scheme": scheme, "relation": relation}
+        v["relation_factor"] = RELATIONS[relation]
+        for letter in reference.letters:
+            usual = letter.usual[k if letter.name in taken else 0]
+            v[letter.name] = values[letter.name] if letter.name in values else usual(v) if callable(usual) else usual
+        v["sigma"] = values.get("sigma")
+        found.append(reference.settled(v))
+    return found if found[0] != found[1] else found[:1]
+
+
+def _checked(letter: Letter, value: Any) -> float | int:
+    fits: Any = {
+        "positive": lambda x: x > 0,
+        "nonnegative": lambda x: x >= 0,
+        "share": lambda x: 0 < x <= 1,
+        "count": lambda x: x >= 1 and float(x).is_integer(),
+    }[letter.kind]
+    need = {"positive": "above 0", "nonnegative": "at least 0", "share": "in (0, 1]", "count": "a whole number above 0"}
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or not fits(value):
+        raise InputError(f"{letter.name} is {value!r}: give a number that is {need[letter.kind]}")
+    return int(value) if letter.kind == "count" else float(value)
+
+
+def world(reference: Reference, v: Values, name: str, seed: int = 0) -> World:
+    """Least-squares clients with 2 to 6 records each, of curvature at most 0.4/eta, whose messages from the start have
+    the lengths that the world's name says, as multiples of the threshold."""
+    rng = np.random.default_rng([seed, len(name)])
+    n, d = int(v["n"]), int(v["d"])
+    start = rng.standard_normal(d)
+    step = v.get("local_step", v.get("gamma", 0.1))
+    level = float(v[reference.level]) if reference.level else 1.0
+    sizes = [2 + (3 * i + 1) % 5 for i in range(n)]
+    records = []
+    for i, size in enumerate(sizes):
+        x = rng.standard_normal((size, d))
+        x *= math.sqrt(rng.uniform(0.1, 0.4) / (step * max(np.linalg.eigvalsh(x.T @ x / size))))
+        residual = rng.standard_normal(size)
+        one = World(name, [Records(x.copy(), x @ start - residual)], start)
+        unit = reference.length(one.clients()[0], one, {**v, "records": size})
+        shares = SHARES[name]
+        wanted = level * shares[i % len(shares)] * (1.0 + 0.01 * (i // len(shares)))
+        records.append(Records(x, x @ start - residual * (wanted / unit)))
+    return World(name, records, start, 11 + len(name))
+
+
+def cohorts(v: Values, rounds: int, seed: int, sizes: Sequence[int] | None = None) -> list[Any]:
+    """Sorted cohorts: of r clients or all, and where they are drawn independently of the sizes given in turn."""
+    rng = np.random.default_rng([seed, 17])
+    n, r = int(v["n"]), int(v["r"])
+    if v["scheme"] == "full":
+        return [np.asarray(np.arange(n))] * rounds
+    if v["scheme"] == "fixed" or sizes is None:
+        sizes = [r]
+    return [np.sort(rng.choice(n, min(sizes[k % len(sizes)], n), replace=False)) for k in range(rounds)]

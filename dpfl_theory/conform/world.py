@@ -1,0 +1,105 @@
+"""What a round is given: clients with records, whose gradients are logged, and a point to start from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpfl_theory.errors import InputError
+from dpfl_theory.problems.base import Array
+
+__all__ = ["Call", "Client", "Records", "World"]
+
+
+class Records(NamedTuple):
+    """A client's records: x (m, d), y (m,)."""
+
+    x: Array
+    y: Array
+
+
+@dataclass(frozen=True)
+class Call:
+    """One evaluation of a gradient: of which client, where, of which records (None for all), each on its own or their
+    mean."""
+
+    client: int
+    w: Array
+    batch: tuple[int, ...] | None
+    apart: bool
+
+
+class Client:
+    """A client as a round sees it: least squares, f_i(w) = (1/m) sum_j (x_j . w - y_j)^2/2.
+
+    number: i in 0, ..., n-1.  records: ``.x`` (m, d) and ``.y`` (m,), read-only.
+
+    >>> client = Client(0, Records(np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([1.0, 1.0])))
+    >>> client.gradient(np.zeros(2)).tolist(), client.gradient(np.zeros(2), [1]).tolist()
+    ([-0.5, -1.0], [0.0, -2.0])
+    >>> client.record_gradients(np.zeros(2)).tolist(), len(client)
+    ([[-1.0, -0.0], [-0.0, -2.0]], 2)
+    """
+
+    def __init__(self, number: int, records: Records, log: list[Call] | None = None) -> None:
+        for array in records:
+            array.setflags(write=False)
+        self.number, self.records = number, records
+        self._log = [] if log is None else log
+
+    def __len__(self) -> int:
+        return len(self.records.y)
+
+    def _each(self, w: Any, batch: Any, apart: bool) -> Array:
+        at = np.array(w, dtype=np.float64)
+        if at.shape != (self.records.x.shape[1],):
+            need = f"the parameters have {self.records.x.shape[1]} entries"
+            raise InputError(f"the gradient of client {self.number} is asked for at shape {at.shape}: {need}")
+        chosen = None if batch is None else np.atleast_1d(np.asarray(batch))
+        x, y = self.records if chosen is None else (self.records.x[chosen], self.records.y[chosen])
+        told = None if chosen is None else tuple(int(j) for j in np.arange(len(self))[chosen])
+        self._log.append(Call(self.number, at, told, apart))
+        return np.asarray((x @ at - y)[:, None] * x)
+
+    def record_gradients(self, w: Any, batch: Any = None) -> Array:
+        """The gradients of single records at w (d,), (m, d), or of those numbered in ``batch``."""
+        return self._each(w, batch, apart=True)
+
+    def gradient(self, w: Any, batch: Any = None) -> Array:
+        """grad f_i(w), (d,), or the mean over the records numbered in ``batch``."""
+        return np.asarray(self._each(w, batch, apart=False).mean(axis=0))
+
+
+@dataclass
+class World:
+    """Clients, a point to start from (d,), and the log of all gradients.
+
+    name: what is special here;  seed: of what is random besides the noise (a coin, a choice of records).
+    """
+
+    name: str
+    records: Sequence[Records]
+    start: Array
+    seed: int = 11
+    log: list[Call] = field(default_factory=list)
+
+    @property
+    def n(self) -> int:
+        return len(self.records)
+
+    @property
+    def d(self) -> int:
+        return len(self.start)
+
+    def clients(self) -> list[Client]:
+        """The clients afresh, with copies of their records and this log."""
+        return [Client(i, Records(own.x.copy(), own.y.copy()), self.log) for i, own in enumerate(self.records)]
+
+    def with_records(self, name: str, i: int, records: Records) -> World:
+        """A neighbouring world: client i has other records."""
+        own = list(self.records)
+        own[i] = records
+        return World(name, own, self.start, self.seed)

@@ -1,0 +1,35 @@
+"""Correct rounds conform, and planted faults get their names. (`python -m benchmarks.conform` has the full counts.)"""
+
+from __future__ import annotations
+
+import pytest
+from benchmarks.conform.planted import BUILT_IN, CORRECT, PLANTED, Plant, function_of
+
+from dpfl_theory.conform.run import conform
+
+
+def identified(plant: Plant) -> str:
+    return f"{plant.of}: {plant.named}"
+
+
+@pytest.mark.parametrize("name", CORRECT)
+def test_correct_rounds_conform(name: str) -> None:
+    found = conform(function_of(name), CORRECT[name], runs=300, **BUILT_IN.get(name, {}))
+    assert found.verdict == "conforms", str(found)
+    if found.privacy.get("epsilon") is not None:
+        assert found.privacy["epsilon"] == pytest.approx(found.privacy["epsilon_claimed"], rel=1e-3)
+
+
+@pytest.mark.parametrize("plant", PLANTED, ids=identified)
+def test_planted_faults_are_named(plant: Plant) -> None:
+    found = conform(function_of(plant.of, plant), CORRECT[plant.of], runs=0, **BUILT_IN.get(plant.of, {}))
+    assert found.verdict == "differs"
+    assert plant.named in [fault.name for fault in found.faults], str(found)
+    named = next(fault for fault in found.faults if fault.name == plant.named)
+    assert named.evidence or named.lines
+    text = {line for fault in found.faults for line in fault.lines}
+    assert all(file.startswith(plant.of) for file, _ in text)  # lines of the round, not of what it calls
+
+
+def test_there_are_thirty_faults() -> None:
+    assert len({(plant.of, plant.new) for plant in PLANTED}) >= 30

@@ -1,0 +1,123 @@
+"""What implementations are held against is what the package's own algorithms do: the same cohorts, the same paths, and
+noise of the same covariance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpfl_theory.algorithms import (
+    Clip,
+    Cohort,
+    FedAvg,
+    Normalise,
+    ScaffNew,
+    Scaffold,
+    TwoSidedFedAvg,
+    alpha_norm_ec,
+    clip21,
+)
+from dpfl_theory.algorithms.base import Context
+from dpfl_theory.conform.probes import Path, Spread, heard
+from dpfl_theory.conform.references import references
+from dpfl_theory.conform.settings import settings, world
+from dpfl_theory.kernels import select
+from dpfl_theory.kernels.engine import Lanes
+from dpfl_theory.problems.linear_model import LinearModel, linear_data
+
+ALGORITHMS: dict[str, Any] = {
+    "fedavg": lambda v: FedAvg(v["eta"], v["E"], v["beta"], cohort=Cohort("poisson", v["r"])),
+    "dp-fedavg": lambda v: FedAvg(
+        v["eta"], v["E"], v["beta"], Clip(v["C"]), Cohort("poisson", v["r"]), sigma=v["noise"] * v["sigma"]
+    ),
+    "dp-normfedavg": lambda v: FedAvg(
+        v["eta"], v["E"], v["beta"], Normalise(v["C"]), Cohort("poisson", v["r"]), sigma=v["noise"] * v["sigma"]
+    ),
+    "fedavg-two-sided": lambda v: TwoSidedFedAvg(v["eta_l"], v["eta_g"], v["Q"], cohort=Cohort("fixed", v["r"])),
+    "dp-fedavg-two-sided": lambda v: TwoSidedFedAvg(
+        v["eta_l"], v["eta_g"], v["Q"], v["c"], v["noise"] * v["sigma"], Cohort("fixed", v["r"])
+    ),
+    "scaffold": lambda v: Scaffold(v["eta_l"], v["eta_g"], v["K"], Cohort("fixed", v["r"])),
+    "scaffnew": lambda v: ScaffNew(v["eta"], v["p"]),
+    "dp-scaffnew": lambda v: ScaffNew(v["eta"], v["p"], v["C"], v["noise"] * v["sigma"]),
+    "dp-clip21": lambda v: clip21(v["gamma"], v["tau"], sigma=v["noise"] * v["sigma"]),
+    "dp-norm-ec": lambda v: alpha_norm_ec(v["gamma"], v["alpha"], v["beta"], sigma=v["noise"] * v["sigma"]),
+}
+"""Each reference's algorithm of the package, from the letters."""
+
+
+def cases(name: str) -> list[dict[str, Any]]:
+    kind = references()[name]
+    asked = {letter.name for letter in kind.letters}
+    return settings(kind(), {}, asked, clients=6, cohort=None, scheme=None, relation="zero-out")
+
+
+def run(name: str, v: dict[str, Any], rounds: int, lanes: int, noise: float) -> tuple[Any, list[Any], Any]:
+    """w after each round (rounds, lanes, d), the first lane's cohorts, and the world."""
+    on = world(references()[name](), v, "on both sides of the threshold", 4)
+    sizes = np.cumsum([0, *(len(own.y) for own in on.records)])
+    members = [np.arange(a, b) for a, b in zip(sizes, sizes[1:])]
+    x, y = (np.concatenate([getattr(own, part) for own in on.records]) for part in ("x", "y"))
+    problem = LinearModel(linear_data(x, y, members, "squared"))
+    algorithm, engine = ALGORITHMS[name]({**v, "noise": noise}), select("cpu")
+    start = np.tile(on.start, (lanes, 1))
+    context = Context(engine, problem, problem.kernels(engine), Lanes(5, 0, lanes), slice(0, lanes), start)
+    state, path, who = algorithm.begin(context), [], []
+    for k in range(rounds):
+        drawn = getattr(algorithm, "cohort", Cohort()).sample(context, k)
+        who.append(np.flatnonzero(np.asarray(drawn)[0]))
+        state, _ = algorithm.round(context, state, k)
+        path.append(np.array(algorithm.server(state)))
+    return np.array(path), who, on
+
+
+def test_every_reference_has_an_algorithm() -> None:
+    assert set(ALGORITHMS) == {name for name, kind in references().items() if kind.unit != "record"}
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_paths_are_those_of_the_packages_algorithms(name: str) -> None:
+    for v in cases(name):
+        path, who, on = run(name, v, 8, 1, noise=0.0)
+        w = path[:, 0]
+        before = np.vstack([on.start[None], w[:-1]])
+        moved = [bool(np.any(a != b)) for a, b in zip(before, w)]
+        reference = references()[name]()
+        found = heard(reference.round, on, {**v, "noise_multiplier": 0.0}, who, moved).w
+        assert np.abs(found - w).max() <= 1e-10 * np.abs(w - on.start).max()
+
+
+@pytest.mark.parametrize("name", [name for name in ALGORITHMS if name.startswith("dp-")])
+def test_noise_has_the_covariance_of_the_packages_algorithms(name: str) -> None:
+    """20 000 lanes of one round. Each of some 24 numbers errs with probability 1e-8."""
+    v = cases(name)[0]
+    path, _, on = run(name, v, 1, 1, noise=0.0)
+    one, who, _ = run(name, v, 1, 20_000, noise=0.02 if name == "dp-norm-ec" else 1.0)
+    size = v if name != "dp-norm-ec" else {**v, "sigma": 0.02 * v["sigma"]}
+    if v["scheme"] == "poisson":  # every lane has its own cohort: noise alone is compared, at the mean size r
+        return _compare_noise_of_all(name, size, one[0], on)
+    w = one[0]
+    if v["scheme"] == "fixed":  # every lane has its own cohort, whose signal a run without noise has
+        w = w - run(name, v, 1, len(w), noise=0.0)[0][0]
+    _agree(np.cov(w.T), Spread(Path(size, on, (who[0],))).of(references()[name]().round), len(w))
+
+
+def _compare_noise_of_all(name: str, v: dict[str, Any], w: Any, on: Any) -> None:
+    """Variances over random cohorts: that of the noise and that of the cohorts' signal, which a run without noise has."""
+    still, _, _ = run(name, v, 1, len(w), noise=0.0)
+    difference = w - still[0]
+    expected = np.eye(w.shape[1]) * (v["beta"] * v["sigma"]) ** 2  # sigma^2 |S|/r, whose mean is sigma^2
+    n, r = v["n"], v["r"]
+    excess = 3.0 * (1.0 + r * (1 - r / n) / r**2) - 1.0  # the fourth moment of a Gaussian of random variance
+    error = 6.0 * np.sqrt(excess / len(w))
+    assert np.abs(np.cov(difference.T) / expected[0, 0] - np.eye(w.shape[1])).max() <= error
+    whole = Spread(Path(v, on, (np.arange(n),))).of(references()[name]().round)
+    assert np.allclose(whole, expected * n / r, rtol=1e-3, atol=1e-9)
+
+
+def _agree(found: Any, expected: Any, lanes: int) -> None:
+    deviation = np.sqrt(np.diag(expected))
+    error = np.abs(found - expected) / np.outer(deviation, deviation)
+    assert error.max() <= 6.0 * np.sqrt(2.0 / lanes)
