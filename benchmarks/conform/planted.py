@@ -22,6 +22,7 @@ CORRECT = {
     "scaffnew": "dp-scaffnew",
     "norm_ec": "dp-norm-ec",
     "clip21": "dp-clip21",
+    "dp_scaffold": "dp-scaffold",
 }
 """The rounds, and the algorithm of each."""
 
@@ -51,7 +52,7 @@ def function_of(name: str, plant: Plant | None = None) -> Callable[..., Any]:
     return found
 
 
-A, B, T, N, S, W, M, F = CORRECT
+A, B, T, N, S, W, M, F, D = CORRECT
 PLANTED = (
     # DP-FedAvg, client by client
     Plant(A, "axis=0) / r", "axis=0) / len(cohort)", "sum and noise divided by |S| in place of r"),
@@ -171,4 +172,18 @@ PLANTED = (
         F, "memory[i] = memory[i] + delta", "memory[i] = client.gradient(w)", "memories that take the whole gradient"
     ),
     Plant(F, "rng.normal(0.0, sigma", "rng.normal(0.0, sigma**2", "variance in place of the standard deviation"),
+    # DP-SCAFFOLD
+    Plant(D, "2 * C * sigma_g", "C * sigma_g", "half the sensitivity"),
+    Plant(
+        D,
+        "2 * C * sigma_g / size",
+        "2 * C * sigma_g / len(client)",
+        "noise divided by all records in place of the batch",
+    ),
+    Plant(D, "2 * C * sigma_g / size", "2 * C * sigma_g", "noise of the sum on the average"),
+    Plant(D, "2 * C * sigma_g / size", "sigma_g", "sigma where the multiplier was meant"),
+    Plant(D, "lengths / C)", "np.linalg.norm(gradients.mean(axis=0)) / C)", "clip of the batch's mean"),
+    Plant(D, "range(K)", "range(K * int(1 / s))", "batches for steps"),
+    Plant(D, "size, replace=False)", "size)", "records drawn twice"),
+    Plant(D, "control += new - own[i]", "control += new", "control variate sent whole"),
 )

@@ -42,11 +42,11 @@ def conform(
         str | None, typer.Option(metavar="poisson|fixed|full", help="How cohorts are drawn; as printed without it.")
     ] = None,
     relation: Annotated[
-        str, typer.Option(metavar="zero-out|replace", help="The neighbouring relation of the noise multiplier.")
-    ] = "zero-out",
+        str | None, typer.Option(metavar="zero-out|replace", help="The neighbouring relation of the noise multiplier.")
+    ] = None,
     runs: Annotated[
         str, typer.Option(metavar="N", help="Runs of each of two data sets for the audit; 0 for none.")
-    ] = "1000",
+    ] = "800",
     alpha: Annotated[str, typer.Option(metavar="A", help="Error probability of all tests on samples.")] = "1e-6",
     seed: Seed = "0",
     limit: Annotated[str, typer.Option(metavar="2m", help="End the test when it takes longer.")] = LIMIT,

@@ -76,6 +76,8 @@ class Reference(ABC):
     """How a round's clients are chosen where nothing is said: ``poisson``, ``fixed`` or ``full``."""
     unit: ClassVar[str] = ""
     """Whose data the noise protects: ``client``, ``record``, or nothing."""
+    relation: ClassVar[str] = "zero-out"
+    """The neighbouring relation where nothing is said."""
     level: ClassVar[str] = ""
     """The letter of the clipping threshold; nothing where none is clipped."""
     readings: ClassVar[tuple[Reading, ...]] = (Reading("as printed"),)

@@ -49,8 +49,33 @@ def _records(on: World, i: int, gradient: np.ndarray) -> Records:
     return Records(x.reshape(size, d), x @ on.start - length)
 
 
+def _record_pairs(reference: Reference, v: Values) -> Iterator[tuple[str, World, World, Path]]:
+    """Worlds that differ in one record of one client."""
+    on = world(reference, v, next(iter(SHARES)), 23)
+    who = cohorts(v, 1, 23)[0]
+    i = min((int(j) for j in who), key=lambda j: len(on.records[j].y))
+    own, d = on.records[i], on.d
+    level, count = float(v[reference.level]), len(own.y)
+    for direction, words in ((np.ones(d) / d**0.5, "alike in all coordinates"), (np.eye(d)[0], "along the first one")):
+        for times in (10.0, 1e3, 0.5):
+            worlds = []
+            for sign in (1.0, -1.0 if v["relation"] == "replace" else 0.0):
+                x, y = own.x.copy(), own.y.copy()
+                one = _records(World("one", [Records(x[:1], y[:1])], on.start), 0, sign * times * level * direction)
+                x[0], y[0] = one.x[0], one.y[0]
+                worlds.append(on.with_records("a record replaced", i, Records(x, y)))
+            other = "the opposite one" if v["relation"] == "replace" else "none"
+            told = (
+                f"a record of client {i}, which has {count}, has a gradient of {times:g} times the threshold, {words}"
+            )
+            yield f"{told}, or {other}", worlds[0], worlds[1], Path(v, on, (who,))
+
+
 def _pairs(reference: Reference, v: Values) -> Iterator[tuple[str, World, World, Path]]:
     """Neighbouring worlds by what differs."""
+    if reference.unit == "record":
+        yield from _record_pairs(reference, v)
+        return
     on = world(reference, v, next(iter(SHARES)), 23)
     who = cohorts(v, 1, 23)[0]
     i, d = int(who[-1]), on.d
@@ -97,13 +122,14 @@ def worst(player: Player, reference: Reference, values: list[dict[str, object]])
     """The pair whose distance is the largest multiple of what is allowed; None where nothing is claimed."""
     found: list[Pair] = []
     for v in values:
-        allowed = reference.sensitivity(v)
-        if allowed is None:
-            continue
         seed = None
         for told, one, other, path in _pairs(reference, v):
             seed = _communicating(player, Path(v, one, path.who)) if seed is None else seed
             one.seed = other.seed = seed
+            differing = next(i for i in range(one.n) if one.records[i] is not other.records[i])
+            allowed = reference.sensitivity({**v, "records": len(one.records[differing].y)})
+            if allowed is None:
+                break
             w = [heard(player, on, v, path.who).w[-1] for on in (one, other)]
             distance = float(np.linalg.norm(w[0] - w[1]))
             found.append(Pair(told, distance, allowed, one, other, path))

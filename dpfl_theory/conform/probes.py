@@ -8,7 +8,7 @@ number of the noise: it tells too whether the noise of two rounds, or of two coo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,7 +21,7 @@ from dpfl_theory.conform.settings import SHARES, cohorts, world
 from dpfl_theory.conform.world import World
 from dpfl_theory.problems.base import Array
 
-__all__ = ["Heard", "Path", "Plan", "Spread", "agree", "heard", "played"]
+__all__ = ["Heard", "Path", "Plan", "Spread", "agree", "chosen", "heard", "played"]
 
 STEP = 1e-4
 """The part of its standard deviation by which a number of the noise is moved to see what it does."""
@@ -33,6 +33,10 @@ MOST = 2000
 """Numbers of noise in a path beyond which its covariance is not taken apart."""
 
 
+Choices = Sequence[Mapping[str, Any]] | None
+"""For each round of a path, what a function chose."""
+
+
 @dataclass
 class Heard:
     """A path, and what was drawn on the way: w after each round (K, d), the draws, how many numbers."""
@@ -42,23 +46,38 @@ class Heard:
     numbers: int
 
 
-def played(
-    player: Player, on: World, v: Values, who: Sequence[Array], rng: Any, moved: Sequence[bool] | None = None
-) -> Array:
-    """w after each round, (K, d). moved: in which rounds the user's w moved (for coins)."""
+def played(player: Player, on: World, v: Values, who: Sequence[Array], rng: Any, choices: Choices = None) -> Array:
+    """w after each round, (K, d). choices: what the function chose at random in each round besides noise (`chosen`)."""
     w, state, path = on.start, None, []
     clients = on.clients()
     for k, cohort in enumerate(who):
-        values = dict(v) if moved is None else {**v, "moved": moved[k]}
+        values = dict(v) if choices is None else {**v, **choices[k]}
         w, state = player(w, state, clients, cohort, rng, values)
         path.append(w)
     return np.array(path)
 
 
-def heard(player: Player, on: World, v: Values, who: Sequence[Array], moved: Sequence[bool] | None = None) -> Heard:
+def chosen(player: Player, path: Path) -> list[dict[str, Any]]:
+    """What a player chooses at random in the rounds of a path: whether w moves, and each client's batches of
+    records."""
+    on, found = path.world, []
+    w, state, clients, rng = on.start, None, on.clients(), Listening(on.seed).quiet()
+    for cohort in path.who:
+        on.log.clear()
+        after, state = player(w, state, clients, cohort, rng, dict(path.v))
+        batches: dict[int, list[tuple[int, ...]]] = {}
+        for call in on.log:
+            if call.batch is not None:
+                batches.setdefault(call.client, []).append(call.batch)
+        found.append({"moved": bool(np.any(after != w)), "batches": batches})
+        w = after
+    return found
+
+
+def heard(player: Player, on: World, v: Values, who: Sequence[Array], choices: Choices = None) -> Heard:
     """A path with the noise silenced."""
     rng = Listening(on.seed).quiet()
-    return Heard(played(player, on, v, who, rng, moved), rng.draws, rng.numbers)
+    return Heard(played(player, on, v, who, rng, choices), rng.draws, rng.numbers)
 
 
 @dataclass(frozen=True)
@@ -75,9 +94,9 @@ class Path:
         sizes = ", ".join(str(len(c)) for c in self.who)
         return f"clients {self.world.name}, cohorts of {sizes} of {self.world.n}"
 
-    def of(self, player: Player, moved: Sequence[bool] | None = None) -> Array:
+    def of(self, player: Player, choices: Choices = None) -> Array:
         """(K, d)."""
-        return heard(player, self.world, self.v, self.who, moved).w
+        return heard(player, self.world, self.v, self.who, choices).w
 
     def moves(self, w: Array) -> list[bool]:
         """In which rounds w moved."""
@@ -106,14 +125,14 @@ class Spread:
     def v(self) -> Values:
         return self.path.v
 
-    def of(self, player: Player, moved: Sequence[bool] | None = None) -> Array:
+    def of(self, player: Player, choices: Choices = None) -> Array:
         """(K d, K d)."""
         on, v, who = self.path.world, self.path.v, self.path.who
-        still = heard(player, on, v, who, moved)
+        still = heard(player, on, v, who, choices)
         size = still.w.size
         covariance = np.zeros((size, size))
         for j in range(min(still.numbers, MOST)):
-            w = played(player, on, v, who, Listening(on.seed).set(j, STEP), moved)
+            w = played(player, on, v, who, Listening(on.seed).set(j, STEP), choices)
             response = ((w - still.w) / STEP).ravel()
             covariance += np.outer(response, response)
         return covariance
@@ -123,9 +142,6 @@ class Spread:
         return float(np.max(np.diag(covariance), initial=0.0))
 
     tolerance = SPREAD
-
-    def moves(self, covariance: Array) -> None:
-        return None
 
 
 def agree(probe: Path | Spread, found: Array, expected: Array) -> bool:
@@ -144,6 +160,7 @@ class Plan:
 
     reference: Reference
     values: Sequence[Values]
+    seed: int = 0
 
     @cached_property
     def paths(self) -> list[Path]:
@@ -153,11 +170,13 @@ class Plan:
             r = int(v["r"])
             names = list(SHARES) if self.reference.level else list(SHARES)[:1] + list(SHARES)[-1:]
             for k, name in enumerate(names):
-                on = world(self.reference, v, name, k)
+                on = world(self.reference, v, name, 100 * self.seed + k)
                 if not self.reference.level:
                     on.name = on.name if "one client" in name else "with gradients of different lengths"
                 rounds = 12 if v.get("p", 1.0) < 1.0 else 3
-                found.append(Path(v, on, tuple(cohorts(v, rounds, k, [r, r + 1, max(1, r - 1)]))))
+                sizes = [r, r + 1, max(1, r - 1)]
+                turned = sizes[k % 3 :] + sizes[: k % 3]  # first rounds have cohorts of every size
+                found.append(Path(v, on, tuple(cohorts(v, rounds, 100 * self.seed + k, turned))))
         return found
 
     @cached_property
@@ -166,7 +185,7 @@ class Plan:
         data."""
         found = []
         for k, v in enumerate(self.values):
-            on = world(self.reference, v, next(iter(SHARES)), 7 + k)
+            on = world(self.reference, v, next(iter(SHARES)), 100 * self.seed + 7 + k)
             r = int(v["r"])
             found.append(Spread(Path(v, on, tuple(cohorts(v, 2, k)))))
             if self.reference.level:

@@ -17,7 +17,7 @@ from dpfl_theory.problems.base import Array
 
 __all__ = ["disagreement", "expected", "gaussian", "sample"]
 
-RUNS = 1000
+RUNS = 800
 """Of the function on each of two neighbouring data sets, where nothing else is said."""
 
 

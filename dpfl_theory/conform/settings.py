@@ -35,7 +35,7 @@ def settings(
     clients: int,
     cohort: int | None,
     scheme: str | None,
-    relation: str,
+    relation: str | None,
 ) -> list[dict[str, Any]]:
     """The letters' values to try: one mapping, or two where the function asks for letters that nothing gives.
 
@@ -52,6 +52,7 @@ def settings(
         values[names[name]] = _checked(known.get(names[name], SIGMA), value)
     if "sigma" in values and "noise_multiplier" in values:
         raise InputError("both sigma and noise_multiplier are given, and one follows from the other: leave one out")
+    relation = reference.relation if relation is None else relation
     if relation not in RELATIONS:
         raise unknown_name("relation", relation, RELATIONS)
     scheme = reference.scheme if scheme is None else scheme

@@ -22,7 +22,7 @@ class Seen:
 
     probe: Path | Spread
     value: Array
-    moved: list[bool] | None
+    choices: list[dict[str, Any]] | None
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def explains(player: Player, seen: Sequence[Seen]) -> bool:
     """Whether a player does on all of these what the function did."""
     for one in seen:
         try:
-            value = one.probe.of(player, one.moved)
+            value = one.probe.of(player, one.choices)
         except (ArithmeticError, ValueError, KeyError):
             return False
         if not agree(one.probe, one.value, value):

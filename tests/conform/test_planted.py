@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from benchmarks.conform.planted import BUILT_IN, CORRECT, PLANTED, Plant, function_of
 
+from benchmarks.conform.planted import BUILT_IN, CORRECT, PLANTED, Plant, function_of
 from dpfl_theory.conform.run import conform
 
 

@@ -3,6 +3,7 @@ noise of the same covariance."""
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -51,14 +52,14 @@ ALGORITHMS: dict[str, Any] = {
 def cases(name: str) -> list[dict[str, Any]]:
     kind = references()[name]
     asked = {letter.name for letter in kind.letters}
-    return settings(kind(), {}, asked, clients=6, cohort=None, scheme=None, relation="zero-out")
+    return settings(kind(), {}, asked, clients=6, cohort=None, scheme=None, relation=None)
 
 
 def run(name: str, v: dict[str, Any], rounds: int, lanes: int, noise: float) -> tuple[Any, list[Any], Any]:
     """w after each round (rounds, lanes, d), the first lane's cohorts, and the world."""
     on = world(references()[name](), v, "on both sides of the threshold", 4)
     sizes = np.cumsum([0, *(len(own.y) for own in on.records)])
-    members = [np.arange(a, b) for a, b in zip(sizes, sizes[1:])]
+    members = [np.arange(a, b) for a, b in itertools.pairwise(sizes)]
     x, y = (np.concatenate([getattr(own, part) for own in on.records]) for part in ("x", "y"))
     problem = LinearModel(linear_data(x, y, members, "squared"))
     algorithm, engine = ALGORITHMS[name]({**v, "noise": noise}), select("cpu")
@@ -83,7 +84,7 @@ def test_paths_are_those_of_the_packages_algorithms(name: str) -> None:
         path, who, on = run(name, v, 8, 1, noise=0.0)
         w = path[:, 0]
         before = np.vstack([on.start[None], w[:-1]])
-        moved = [bool(np.any(a != b)) for a, b in zip(before, w)]
+        moved = [{"moved": bool(np.any(a != b))} for a, b in zip(before, w)]
         reference = references()[name]()
         found = heard(reference.round, on, {**v, "noise_multiplier": 0.0}, who, moved).w
         assert np.abs(found - w).max() <= 1e-10 * np.abs(w - on.start).max()
@@ -93,7 +94,7 @@ def test_paths_are_those_of_the_packages_algorithms(name: str) -> None:
 def test_noise_has_the_covariance_of_the_packages_algorithms(name: str) -> None:
     """20 000 lanes of one round. Each of some 24 numbers errs with probability 1e-8."""
     v = cases(name)[0]
-    path, _, on = run(name, v, 1, 1, noise=0.0)
+    _, _, on = run(name, v, 1, 1, noise=0.0)
     one, who, _ = run(name, v, 1, 20_000, noise=0.02 if name == "dp-norm-ec" else 1.0)
     size = v if name != "dp-norm-ec" else {**v, "sigma": 0.02 * v["sigma"]}
     if v["scheme"] == "poisson":  # every lane has its own cohort: noise alone is compared, at the mean size r
@@ -105,7 +106,7 @@ def test_noise_has_the_covariance_of_the_packages_algorithms(name: str) -> None:
 
 
 def _compare_noise_of_all(name: str, v: dict[str, Any], w: Any, on: Any) -> None:
-    """Variances over random cohorts: that of the noise and that of the cohorts' signal, which a run without noise has."""
+    """Variances over random cohorts, whose signal a run without noise has."""
     still, _, _ = run(name, v, 1, len(w), noise=0.0)
     difference = w - still[0]
     expected = np.eye(w.shape[1]) * (v["beta"] * v["sigma"]) ** 2  # sigma^2 |S|/r, whose mean is sigma^2

@@ -12,19 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dpfl_theory.conform.averaging import (
-    AVERAGING,
-    CLIPPING,
-    LOCAL,
-    NOISE,
-    Averaging,
-    Part,
-    clipped,
-    drawn,
-    over_cohort,
-    stretched,
-)
+from dpfl_theory.conform.averaging import Averaging, Part, clipped, drawn, stretched
 from dpfl_theory.conform.base import Fault, Letter, Reading, Values, faulty
+from dpfl_theory.conform.mistakes import AVERAGING, CLIPPING, LOCAL
+from dpfl_theory.conform.noise import NOISE
 
 __all__ = ["REFERENCES", "DPFedAvg", "DPNormFedAvg", "FedAvg"]
 
@@ -161,4 +152,3 @@ class DPNormFedAvg(DPFedAvg):
 
 
 REFERENCES = (FedAvg, DPFedAvg, DPNormFedAvg)
-OVER_COHORT = over_cohort

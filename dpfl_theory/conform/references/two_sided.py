@@ -10,18 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dpfl_theory.conform.averaging import (
-    AVERAGING,
-    CLIPPING,
-    LOCAL,
-    NOISE,
-    Averaging,
-    Part,
-    clipped,
-    drawn,
-    over_cohort,
-)
+from dpfl_theory.conform.averaging import Averaging, Part, clipped, drawn, over_cohort
 from dpfl_theory.conform.base import Fault, Letter, Reading, Values, faulty
+from dpfl_theory.conform.mistakes import AVERAGING, CLIPPING, LOCAL
+from dpfl_theory.conform.noise import NOISE
 from dpfl_theory.conform.references.fedavg import Z, generic
 
 __all__ = ["REFERENCES", "DPTwoSided", "TwoSided"]

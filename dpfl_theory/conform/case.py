@@ -1,0 +1,75 @@
+"""One function that is held against one algorithm: what was asked for, and what was found on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from dpfl_theory.conform import lines
+from dpfl_theory.conform.base import Player, Reading, Reference
+from dpfl_theory.conform.probes import Path, Plan, Spread, chosen, heard, played
+from dpfl_theory.conform.randomness import Listening
+from dpfl_theory.conform.subject import Subject
+from dpfl_theory.conform.suspects import Seen
+
+__all__ = ["Case", "of"]
+
+
+@dataclass
+class Case:
+    """reference, subject, plan: who is compared with whom, where;  runs, alpha, seed: of samples. What is found: the
+    reading that it is, whether samples left it open, notes, the privacy of one round, how much was compared."""
+
+    reference: Reference
+    subject: Subject
+    plan: Plan
+    runs: int
+    alpha: float
+    seed: int
+    reading: Reading | None = None
+    undecided: bool = False
+    notes: list[str] = field(default_factory=list)
+    privacy: dict[str, Any] = field(default_factory=dict)
+    compared: dict[str, int] = field(default_factory=dict)
+    ran: list[lines.Line] | None = None
+
+    @property
+    def kind(self) -> type[Reference]:
+        """The algorithm."""
+        return type(self.reference)
+
+    def see(self, probe: Path | Spread) -> Seen:
+        """What the function makes of a probe, and what it chose at random there."""
+        path = probe.path if isinstance(probe, Spread) else probe
+        random = {"p", "s"} & path.v.keys()
+        return Seen(probe, probe.of(self.subject), chosen(self.subject, path) if random else None)
+
+    def everything(self) -> list[Seen]:
+        """All probes. Raises `subject.Raised`."""
+        every: list[Path | Spread] = [*self.plan.paths, *self.plan.spreads]
+        return [self.see(probe) for probe in every]
+
+    def deaf(self) -> bool:
+        """Whether two runs with silent noise differ: the function has randomness that is not heard."""
+        path = self.plan.paths[0]
+        one, two = (heard(self.subject, path.world, path.v, path.who).w for _ in range(2))
+        return not np.array_equal(one, two, equal_nan=True)
+
+    def lines(self, role: str) -> tuple[lines.Line, ...]:
+        """Lines of the function that are about a role: those that draw noise, or by their words."""
+        path = self.plan.paths[0]
+        if role == "noise":
+            draws = heard(self.subject, path.world, path.v, path.who).draws
+            if places := sorted({draw.place for draw in draws if draw.place[0]}):
+                return tuple(places[:4])
+        if self.ran is None:
+            rng = Listening(path.world.seed).quiet()
+            self.ran = lines.ran(lambda: played(self.subject, path.world, path.v, path.who, rng))
+        return tuple(lines.suspicious(self.ran, role))
+
+
+def of(reference: Reference, reading: Reading) -> Player:
+    """The round of a reading."""
+    return replace(reference, **reading.parts).round  # type: ignore[type-var]

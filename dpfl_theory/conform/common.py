@@ -1,0 +1,100 @@
+"""What is wrong whatever the algorithm is: numbers that are not finite, other noise, coins, batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dpfl_theory.conform.case import Case
+from dpfl_theory.conform.probes import Spread, heard
+from dpfl_theory.conform.references.record_level import batch_size
+from dpfl_theory.conform.result import Finding
+from dpfl_theory.conform.subject import Raised
+from dpfl_theory.conform.suspects import Seen
+
+__all__ = ["common", "not_finite"]
+
+TOSSES = 400
+"""Rounds in which the coin is watched."""
+
+
+def common(case: Case, seen: Sequence[Seen]) -> list[Finding]:
+    """All of these."""
+    return [*_kinds(case), *_coin(case), *_batches(case, seen), *_of_nobody(case)]
+
+
+def not_finite(case: Case, seen: Sequence[Seen]) -> list[Finding]:
+    """Where the function gives no finite numbers, and the algorithm does."""
+    for one in seen:
+        path = one.probe.path if isinstance(one.probe, Spread) else one.probe
+        if not np.isfinite(one.value).all() and np.isfinite(path.of(case.reference.round, one.choices)).all():
+            said = "the function gives numbers that are not finite where the algorithm gives finite ones"
+            return [Finding("numbers that are not finite", said, one.probe.name, case.lines("clip"))]
+    return []
+
+
+def _kinds(case: Case) -> list[Finding]:
+    """Noise of another distribution than Gaussian."""
+    path = case.plan.spreads[0].path
+    draws = heard(case.subject, path.world, path.v, path.who).draws
+    other = [draw for draw in draws if draw.kind != "normal" and draw.most > 0.0]
+    if not other or not case.kind.unit:
+        return []
+    said = (
+        "the noise is not Gaussian, and the accounting of the Gaussian mechanism does not cover it: draw normal numbers"
+    )
+    return [Finding(f"{other[0].kind.capitalize()} noise", said, "", tuple({d.place for d in other}), private=True)]
+
+
+def _coin(case: Case) -> list[Finding]:
+    """How often a round communicates, where a coin decides."""
+    from scipy import stats
+
+    path = case.plan.paths[-1]
+    p = float(path.v.get("p", 1.0))
+    if p == 1.0:
+        return []
+    w = heard(case.subject, path.world, path.v, (path.who[0],) * TOSSES).w
+    count = sum(path.moves(w))
+    low, high = (stats.binom.ppf(q, TOSSES, p) for q in (case.alpha / 8, 1 - case.alpha / 8))
+    if low <= count <= high:
+        return []
+    said = "rounds communicate with another probability than p, which the control variates and the accounting rest on"
+    return [Finding("a wrong probability of communication", said, f"{count} of {TOSSES} rounds, p = {p:g}")]
+
+
+def _batches(case: Case, seen: Sequence[Seen]) -> list[Finding]:
+    """Batches of another size than floor(s R), or with a record twice."""
+    for one in seen:
+        if "s" not in one.probe.v or one.choices is None:
+            continue
+        path = one.probe.path if isinstance(one.probe, Spread) else one.probe
+        for told in one.choices:
+            for client, batches in told["batches"].items():
+                size = batch_size(path.v, len(path.world.records[client].y))
+                if sizes := sorted({len(batch) for batch in batches} - {size}):
+                    said = f"a batch has {sizes[0]} records, and floor(s R) = {size} is accounted for"
+                    return [Finding("batches of another size", said, lines=case.lines("local"), private=True)]
+                if any(len(set(batch)) < len(batch) for batch in batches):
+                    said = "a record is in a batch twice: the accounting is that of sampling without replacement"
+                    return [Finding("records drawn twice", said, lines=case.lines("local"), private=True)]
+    return []
+
+
+def _of_nobody(case: Case) -> list[Finding]:
+    """A round in which nobody takes part."""
+    for path in case.plan.empty:
+        try:
+            w = heard(case.subject, path.world, path.v, path.who).w
+        except Raised as error:
+            where = (error.place,) if error.place else ()
+            said = f"a round in which nobody takes part, as independent sampling has them: {error}"
+            return [Finding("fails without clients", said, lines=where)]
+        if not np.isfinite(w).all():
+            said = (
+                "a round in which nobody takes part, as independent sampling has them, gives numbers that are not "
+                "finite"
+            )
+            return [Finding("fails without clients", said, lines=case.lines("average"))]
+    return []

@@ -1,0 +1,131 @@
+"""Which reading, or which faults, do what the function does; and what is said where none does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from dpfl_theory.conform.base import Fault, Player
+from dpfl_theory.conform.case import Case, of
+from dpfl_theory.conform.probes import Path, Spread, agree
+from dpfl_theory.conform.result import Finding
+from dpfl_theory.conform.suspects import Seen, Suspect, explains, find
+
+__all__ = ["UNKNOWN", "explained"]
+
+PAIRS_SECONDS = 3.0
+"""How long pairs of faults are looked for."""
+UNKNOWN = "another round"
+
+
+def explained(case: Case, seen: Sequence[Seen]) -> list[Finding]:
+    """Nothing where a reading does what the function does; else the faults that do, or what differs."""
+    for reading in case.kind.readings:
+        if explains(of(case.reference, reading), seen):
+            case.reading = reading
+            return []
+    suspect, silent = find(case.reference, seen, PAIRS_SECONDS)
+    if suspect is not None:
+        case.reading = suspect.reading
+        return [_named(case, fault, seen) for fault in suspect.faults]
+    return _unnamed(case, seen, silent)
+
+
+def _named(case: Case, fault: Fault, seen: Sequence[Seen]) -> Finding:
+    return Finding(
+        *(fault.name, fault.told, _difference(case, _first(seen, fault.role)), case.lines(fault.role)),
+        *(fault.seen, fault.private),
+    )
+
+
+def _difference(case: Case, seen: Sequence[Seen]) -> str:
+    """The first probe in which the function differs from the nearest reading, with numbers."""
+    for one in seen:
+        player = of(case.reference, case.reading or case.kind.readings[0])
+        expected = one.probe.of(player, one.choices)
+        if agree(one.probe, one.value, expected):
+            continue
+        if isinstance(one.probe, Spread):
+            size = one.probe.path.world.d
+            a, b = (math.sqrt(max(float(np.trace(x[:size, :size])) / size, 0.0)) for x in (one.value, expected))
+            if abs(a - b) > 1e-6 * b:
+                return f"{one.probe.name}: standard deviation {a:.6g} in a round, and {b:.6g} is right"
+            return f"{one.probe.name}: it depends on itself otherwise than it should, between coordinates or rounds"
+        k = next(k for k in range(len(expected)) if not np.allclose(one.value[k], expected[k], rtol=1e-9, atol=0.0))
+        at = one.probe.world.start if k == 0 else expected[k - 1]
+        a, b = (float(np.linalg.norm(x[k] - at)) for x in (one.value, expected))
+        apart = float(np.linalg.norm(one.value[k] - expected[k]))
+        return f"{one.probe.name}: in round {k + 1} w moves by {a:.6g} and not {b:.6g}, {apart:.3g} apart"
+    return ""
+
+
+def _unnamed(case: Case, seen: Sequence[Seen], silent: Sequence[Suspect]) -> list[Finding]:
+    """What differs where no known faults explain all: those that explain the paths, and what is left of the
+    noise."""
+    spreads = [one for one in seen if isinstance(one.probe, Spread)]
+    if silent:
+        suspect = silent[0]
+        case.reading = suspect.reading
+        return [*(_named(case, f, seen) for f in suspect.faults), _other_noise(case, spreads, suspect.player)]
+    fixed = _fixed_noise(case, [one for one in seen if isinstance(one.probe, Path)])
+    if fixed is not None:
+        return [fixed]
+    said = f"w is not what {case.kind.source} makes of it, and none of the known faults explains it"
+    return [Finding(UNKNOWN, said, _difference(case, seen), case.lines("step"))]
+
+
+def _fixed_noise(case: Case, paths: Sequence[Seen]) -> Finding | None:
+    """Noise that no generator's seed changes: the same vector is left over in every world."""
+    if not case.kind.unit:
+        return None
+    left = []
+    for one in paths:
+        if one.probe.v is paths[0].probe.v:
+            left.append(one.value[0] - one.probe.of(of(case.reference, case.kind.readings[0]))[0])
+    sizes = float(np.max(np.abs(left[0])))
+    if sizes > 0.0 and all(np.allclose(x, left[0], rtol=1e-6, atol=1e-9 * sizes) for x in left[1:]):
+        return Finding(
+            "noise from a fixed seed",
+            "the noise is the same in every run, whatever the generator's seed: a generator is made inside with "
+            "a seed of "
+            "its own, and whoever knows it takes the noise away; draw from the rng that the round is given",
+            f"with silent noise the same vector of length {np.linalg.norm(left[0]):.4g} is left over in "
+            f"{len(left)} worlds",
+            case.lines("noise"),
+            private=True,
+        )
+    return None
+
+
+def _other_noise(case: Case, spreads: Sequence[Seen], player: Player) -> Finding:
+    """Noise that no fault explains: by which factor it is off, and whether that depends on the data."""
+    ratios = []
+    for one in spreads:
+        assert isinstance(one.probe, Spread)
+        size = one.probe.path.world.d
+        a, b = (
+            math.sqrt(max(float(np.trace(x[:size, :size])), 0.0))
+            for x in (one.value, one.probe.of(player, one.choices))
+        )
+        ratios.append(a / b if b > 0.0 else math.inf)
+    where = case.lines("noise")
+    first = [r for r, one in zip(ratios, spreads) if one.probe.v is spreads[0].probe.v]
+    if len(first) > 1 and abs(first[0] - first[1]) > 1e-3 * first[0]:
+        said = (
+            "the noise depends on the data: its standard deviation is another one where the clients' gradients "
+            "are larger, so "
+            "that it tells of them; calibrate it to the threshold"
+        )
+        seen = f"{first[0]:.4g} and {first[1]:.4g} times what it should be, in two worlds"
+        return Finding("noise scaled by data", said, seen, where, private=True)
+    factors = sorted({float(f"{r:.4g}") for r in ratios})
+    told = f"{factors[0]:.4g}" if len(factors) == 1 else f"{factors[0]:.4g} to {factors[-1]:.4g}"
+    said = f"the standard deviation of the noise is {told} times what it should be"
+    return Finding("another noise", said, _difference(case, spreads), where, private=factors[0] < 1.0)
+
+
+def _first(seen: Sequence[Seen], role: str) -> list[Seen]:
+    """The probes that show a fault of this role, before the others."""
+    return sorted(seen, key=lambda one: isinstance(one.probe, Spread) != (role == "noise"))

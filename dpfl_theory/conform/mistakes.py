@@ -1,0 +1,274 @@
+"""Mistakes in rounds that average what clients send: in the average, the step, the local steps and the bound."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dpfl_theory.conform.averaging import Part, by_records, clipped, length, over_cohort, scaled, stretched
+from dpfl_theory.conform.base import Values, faulty
+from dpfl_theory.conform.world import Client
+from dpfl_theory.problems.base import Array
+
+__all__ = ["AVERAGING", "CLIPPING", "LOCAL"]
+
+AVERAGING = (
+    faulty(
+        "division by |S| in place of r",
+        "the sum of the messages is divided by the number of clients that take part, |S|, which is random: divide "
+        "it by "
+        "the expected number r, else the sensitivity is C/|S| and grows where few take part, and the bound is of "
+        "another average",
+        "average",
+        private=True,
+        weight=over_cohort,
+    ),
+    faulty(
+        "sum and noise divided by |S| in place of r",
+        "the noisy sum is divided by |S|, which is random and not covered by the accounting: divide it by r",
+        "average",
+        weight=over_cohort,
+        noise=scaled(lambda v, s: v["r"] / max(s, 1)),
+    ),
+    faulty(
+        "sum and noise divided by |S| in place of r",
+        "the noisy sum is divided by |S|, which is random and not covered by the accounting: divide it by r",
+        "average",
+        weight=over_cohort,
+        noise=scaled(lambda v, s: (v["r"] / max(s, 1)) ** 0.5),
+    ),
+    faulty(
+        "sum and noise divided by n in place of r",
+        "the noisy sum is divided by the number n of all clients: divide it by the cohort's expected size r",
+        "average",
+        weight=lambda client, cohort, clients, v: 1.0 / v["n"],
+        noise=scaled(lambda v, s: v["r"] / v["n"]),
+    ),
+    faulty(
+        "sum and noise divided by n in place of r",
+        "the noisy sum is divided by the number n of all clients: divide it by the cohort's expected size r",
+        "average",
+        weight=lambda client, cohort, clients, v: 1.0 / v["n"],
+        noise=scaled(lambda v, s: (v["r"] * s) ** 0.5 / v["n"]),
+    ),
+    faulty(
+        "division by n in place of r",
+        "the sum over the cohort is divided by the number n of all clients: divide it by the cohort's expected size r",
+        "average",
+        weight=lambda client, cohort, clients, v: 1.0 / v["n"],
+    ),
+    faulty(
+        "no division",
+        "the messages are added up and not averaged: divide the sum by r",
+        "average",
+        private=True,
+        weight=lambda client, cohort, clients, v: 1.0,
+    ),
+    faulty(
+        "weights by numbers of records",
+        "messages are weighted by their clients' shares of the records, so that one client can move the average by "
+        "more "
+        "than C/r: weight all alike",
+        "average",
+        private=True,
+        weight=by_records,
+    ),
+    faulty(
+        "all clients in place of the cohort",
+        "all clients take part, whoever is in the cohort: the amplification by sampling is then claimed and not there",
+        "cohort",
+        private=True,
+        members=lambda cohort, clients, v: np.arange(len(clients)),
+        weight=lambda client, cohort, clients, v: 1.0 / v["r"],
+    ),
+    faulty(
+        "mean over all clients in place of the cohort",
+        "all clients take part and are averaged over n, whoever is in the cohort",
+        "cohort",
+        private=True,
+        members=lambda cohort, clients, v: np.arange(len(clients)),
+        weight=lambda client, cohort, clients, v: 1.0 / v["n"],
+    ),
+    faulty(
+        "the step has the wrong sign",
+        "the server moves the other way: with u = (w - y)/eta it is w - step, with u = y - w it is w + step",
+        "step",
+        move=lambda w, step, v: w + v["global_step"] * step,
+    ),
+    faulty(
+        "no global step size",
+        "the average is added as it is: multiply it by the global step size",
+        "step",
+        move=lambda w, step, v: w - step,
+    ),
+    faulty(
+        "the local step size in place of the global one",
+        "the server uses the local step size: it has one of its own",
+        "step",
+        move=lambda w, step, v: w - v["local_step"] * step,
+    ),
+    faulty(
+        "both step sizes on the server",
+        "the average is multiplied by the local and the global step size",
+        "step",
+        move=lambda w, step, v: w - v["local_step"] * v["global_step"] * step,
+    ),
+)
+"""Mistakes in the average and in the server's step."""
+
+LOCAL = (
+    faulty(
+        "one local step too few",
+        "a client takes one local step fewer than it should",
+        "local",
+        steps=lambda v: v["local_steps"] - 1,
+    ),
+    faulty(
+        "one local step too many",
+        "a client takes one local step more than it should",
+        "local",
+        steps=lambda v: v["local_steps"] + 1,
+    ),
+    faulty(
+        "a single local step",
+        "a client takes one local step, whatever their number",
+        "local",
+        steps=lambda v: 1,
+    ),
+    faulty(
+        "batches for steps",
+        "a local step is a whole pass over the records, one by one: the number of steps is that of gradients, not of "
+        "epochs",
+        "local",
+        seen="FL-bench, issue 3; FL4Health, pull request 64",
+        steps=lambda v: v["local_steps"],
+        walk=lambda y, g, v: g,
+        gradient=lambda client, y, w, v: one_by_one(client, y, v),
+    ),
+    faulty(
+        "local gradients at the server's parameters",
+        "all local gradients are taken at the round's start and not where the client is",
+        "local",
+        gradient=lambda client, y, w, v: client.gradient(w),
+    ),
+)
+"""Mistakes in the local steps."""
+
+
+def one_by_one(client: Client, y: Array, v: Values) -> Any:
+    """The point after a pass over the records."""
+    for j in range(len(client)):
+        y = np.asarray(y - v["local_step"] * client.gradient(y, [j]))
+    return y
+
+
+def by_coordinate(u: Array, v: Values, peers: Sequence[Array]) -> Array:
+    """Every coordinate within the level."""
+    return np.clip(u, -v["level"], v["level"])
+
+
+def quantile(share: float) -> Part:
+    """Clipping to a quantile of the round's lengths."""
+    return lambda u, v, peers: clipped(u, float(np.quantile([length(p) for p in peers], share)))
+
+
+def squared(u: Array, v: Values, peers: Sequence[Array]) -> Array:
+    """min(1, C/||u||^2)."""
+    return np.asarray(u * min(1.0, v["level"] / max(length(u) ** 2, 1e-300)))
+
+
+def in_norm(order: float) -> Part:
+    """Clipped in another norm."""
+    return lambda u, v, peers: u * min(1.0, v["level"] / max(float(np.linalg.norm(u, order)), 1e-300))
+
+
+CLIPPING = (
+    faulty(
+        "no clipping",
+        "nothing bounds a client's message (a threshold that is the largest of the lengths bounds nothing), so no "
+        "noise is enough: "
+        "clip it to C",
+        "clip",
+        private=True,
+        bound=lambda u, v, peers: u,
+    ),
+    faulty(
+        "per-coordinate clipping",
+        "each coordinate is clipped to [-C, C], so that a message can be sqrt(d) C long: scale the whole vector by "
+        "min(1, C/||u||)",
+        "clip",
+        seen="Truxify, issue 3844",
+        private=True,
+        bound=by_coordinate,
+    ),
+    faulty(
+        "clip of the mean",
+        "the average is clipped and not each client's message: one client can then move it by as much as all",
+        "clip",
+        seen="caamas, issue 36",
+        private=True,
+        bound=lambda u, v, peers: u,
+        after=lambda mean, v: clipped(mean, v["level"]),
+    ),
+    faulty(
+        "clip level from data: the median of the lengths",
+        "messages are clipped to the median of their own lengths, which the noise is not calibrated to and which "
+        "itself "
+        "tells of the data",
+        "clip",
+        private=True,
+        bound=quantile(0.5),
+    ),
+    faulty(
+        "clip level from data: the mean of the lengths",
+        "messages are clipped to the mean of their own lengths, which depends on the data",
+        "clip",
+        private=True,
+        bound=lambda u, v, peers: clipped(u, float(np.mean([length(p) for p in peers]))),
+    ),
+    faulty(
+        "normalised in place of clipped",
+        "short messages are stretched to the length C: clipping leaves them as they are",
+        "clip",
+        bound=stretched,
+    ),
+    faulty(
+        "clipping by the squared length",
+        "messages are scaled by C/||u||^2: the factor is C/||u||",
+        "clip",
+        private=True,
+        bound=squared,
+    ),
+    faulty(
+        "clipping in the maximum norm",
+        "messages are scaled by the largest coordinate, so that they can be sqrt(d) C long: use the Euclidean norm",
+        "clip",
+        private=True,
+        bound=in_norm(np.inf),
+    ),
+    faulty(
+        "clipping in the 1-norm",
+        "messages are scaled by the sum of the absolute coordinates: use the Euclidean norm",
+        "clip",
+        bound=in_norm(1),
+    ),
+    faulty(
+        "clip of single gradients in place of the update",
+        "each local gradient is clipped and not what the client sends, which then can be E C long",
+        "clip",
+        private=True,
+        gradient=lambda client, y, w, v: clipped(client.gradient(y), v["level"]),
+        bound=lambda u, v, peers: u,
+    ),
+    faulty(
+        "noise before clipping",
+        "each client adds its noise before its message is clipped: the clipping then cuts the noise as well",
+        "noise",
+        private=True,
+        message_noise=lambda d, v, rng: rng.normal(0.0, v["deviation"] * v["r"] ** 0.5, d),
+        noise=lambda cohort, v, rng: np.zeros(int(v["d"])),
+    ),
+)
+"""Mistakes in the bound on what a client sends."""

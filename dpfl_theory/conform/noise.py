@@ -1,0 +1,215 @@
+"""Mistakes in the noise on an average."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from dpfl_theory.conform.averaging import drawn
+from dpfl_theory.conform.base import Fault, Values, faulty
+
+__all__ = ["NOISE"]
+
+
+def noisy(
+    name: str, told: str, role: str, deviation: Callable[[Values, int], float], private: bool = False
+) -> tuple[Fault, Fault]:
+    """A mistake in the standard deviation on the average of a full cohort, where the server draws the noise, and where
+    the clients do: |S| noises then add up."""
+    by_clients = drawn(lambda v, s: deviation(v, s) * (s / v["r"]) ** 0.5)
+    return faulty(name, told, role, "", private, noise=drawn(deviation)), faulty(
+        name, told, role, "", private, noise=by_clients
+    )
+
+
+def sent(name: str, told: str, role: str, deviation: Callable[[Values], float], private: bool = False) -> tuple[Fault]:
+    """A mistake in the standard deviation of the noise in one message, |S| of which are added up and divided by r."""
+    return (faulty(name, told, role, "", private, noise=drawn(lambda v, s: deviation(v) * s**0.5 / v["r"])),)
+
+
+NOISE = tuple(
+    fault
+    for both in (
+        (
+            faulty(
+                "no noise",
+                "no noise is added",
+                "noise",
+                private=True,
+                noise=lambda cohort, v, rng: np.zeros(int(v["d"])),
+            ),
+        ),
+        noisy(
+            "sigma where the multiplier was meant",
+            "the noise on the average has the noise multiplier z as its standard deviation: it is z times the "
+            "sensitivity",
+            "noise",
+            private=True,
+            deviation=lambda v, s: v["noise_multiplier"],
+        ),
+        sent(
+            "sigma where the multiplier was meant",
+            "the noise of a message has the noise multiplier z as its standard deviation: it is z times the "
+            "sensitivity",
+            "noise",
+            private=True,
+            deviation=lambda v: v["noise_multiplier"],
+        ),
+        noisy(
+            "sensitivity beside the clip",
+            "the noise is scaled to a sensitivity of 1/r and not to that of the clip, C/r: a threshold C that "
+            "changes does "
+            "not change the noise",
+            "noise",
+            private=True,
+            deviation=lambda v, s: v["noise_multiplier"] / v["r"],
+        ),
+        noisy(
+            "the multiplier over the threshold",
+            "the noise is divided by the threshold C and not multiplied by it",
+            "noise",
+            private=True,
+            deviation=lambda v, s: (v["level"] ** -2.0) * v["deviation"],
+        ),
+        noisy(
+            "sqrt(r) too much noise",
+            "the average gets the noise of a single message: the mean of r noises has 1/sqrt(r) of its deviation",
+            "noise",
+            deviation=lambda v, s: (v["r"] ** 0.5) * v["deviation"],
+        ),
+        noisy(
+            "sqrt(r) too little noise",
+            "each client adds the noise that is meant for the average, so that the average has 1/sqrt(r) of it",
+            "noise",
+            private=True,
+            deviation=lambda v, s: (s**0.5 / v["r"]) * v["deviation"],
+        ),
+        noisy(
+            "sqrt(n) too much noise",
+            "the noise is sqrt(n) times what it should be",
+            "noise",
+            deviation=lambda v, s: (v["n"] ** 0.5) * v["deviation"],
+        ),
+        noisy(
+            "sqrt(n) too little noise",
+            "the noise is 1/sqrt(n) of what it should be",
+            "noise",
+            private=True,
+            deviation=lambda v, s: (v["n"] ** -0.5) * v["deviation"],
+        ),
+        noisy(
+            "noise of the sum on the average",
+            "noise that is meant for the sum of the messages is added to their average: r times too much",
+            "noise",
+            deviation=lambda v, s: (v["r"]) * v["deviation"],
+        ),
+        noisy(
+            "noise divided by r twice",
+            "the noise of the average is divided by r once more",
+            "noise",
+            private=True,
+            deviation=lambda v, s: (1.0 / v["r"]) * v["deviation"],
+        ),
+        noisy(
+            "noise divided by n",
+            "the sensitivity of the noise is C/n: with r clients in a round it is C/r",
+            "noise",
+            private=True,
+            deviation=lambda v, s: (v["r"] / v["n"]) * v["deviation"],
+        ),
+        noisy(
+            "noise divided by |S|",
+            "the noise is divided by the number of clients that take part, which is random: divide it by r",
+            "noise",
+            deviation=lambda v, s: (v["r"] / max(s, 1)) * v["deviation"],
+        ),
+        noisy(
+            "variance in place of the standard deviation",
+            "the variance is given where the generator takes the standard deviation",
+            "noise",
+            private=True,
+            deviation=lambda v, s: v["deviation"] ** 2,
+        ),
+        sent(
+            "variance in place of the standard deviation",
+            "the variance is given where the generator takes the standard deviation",
+            "noise",
+            private=True,
+            deviation=lambda v: v["deviation"] ** 2 * v["r"],
+        ),
+        sent(
+            "standard deviation in place of the variance",
+            "the square root of the standard deviation is given where the generator takes the standard deviation",
+            "noise",
+            private=True,
+            deviation=lambda v: (v["deviation"] * v["r"] ** 0.5) ** 0.5,
+        ),
+        noisy(
+            "standard deviation in place of the variance",
+            "the square root of the standard deviation is given where the generator takes the standard deviation",
+            "noise",
+            private=True,
+            deviation=lambda v, s: v["deviation"] ** 0.5,
+        ),
+        noisy(
+            "noise divided by sqrt(d)",
+            "the noise's length is what its coordinates' deviation should be: do not divide by the square root of d",
+            "noise",
+            private=True,
+            deviation=lambda v, s: (v["d"] ** -0.5) * v["deviation"],
+        ),
+        noisy(
+            "noise multiplied by the local step size",
+            "the noise is multiplied by the local step size, which the sensitivity does not have",
+            "noise",
+            private=True,
+            deviation=lambda v, s: (v["local_step"]) * v["deviation"],
+        ),
+        noisy(
+            "noise after the step size",
+            "the noise is added to the parameters, without the global step size that the average has",
+            "noise",
+            deviation=lambda v, s: (1.0 / v["global_step"]) * v["deviation"],
+        ),
+        tuple(
+            faulty(
+                "one number for all coordinates",
+                "a single random number is added to all coordinates: draw one for each of them",
+                "noise",
+                private=True,
+                noise=noise,
+            )
+            for noise in (
+                lambda cohort, v, rng: np.full(int(v["d"]), rng.normal(0.0, v["deviation"], 1)),
+                lambda cohort, v, rng: np.full(
+                    int(v["d"]), rng.normal(0.0, v["deviation"] * (len(cohort) / v["r"]) ** 0.5, 1)
+                ),
+            )
+        ),
+        noisy(
+            "the same noise for all clients",
+            "one noise vector is drawn and added to every message: its average does not shrink, and differences of "
+            "messages "
+            "cancel it",
+            "noise",
+            private=True,
+            deviation=lambda v, s: (s / v["r"] ** 0.5) * v["deviation"],
+        ),
+        noisy(
+            "half the sensitivity",
+            "the noise is calibrated to C/r, and the neighbouring relation that is declared moves the average by 2C/r",
+            "noise",
+            private=True,
+            deviation=lambda v, s: (0.5) * v["deviation"],
+        ),
+        noisy(
+            "twice the sensitivity",
+            "the noise is calibrated to 2C/r, and the neighbouring relation that is declared moves the average by C/r",
+            "noise",
+            deviation=lambda v, s: (2.0) * v["deviation"],
+        ),
+    )
+    for fault in both
+)
+"""Mistakes in the noise on the average: that which the server draws, and that which clients add to their messages."""

@@ -1,0 +1,203 @@
+"""DP-SCAFFOLD and DP-FedAvg that protect single records: noble2022 Algorithms 1 and 2.
+
+    H_i(y) = (1/b) sum_{j in B} g_j min(1, C/||g_j||) + (2C/b) N(0, sigma_g^2 I),   B of b = floor(s R) records, no
+    two alike
+
+in place of grad f_i(y), g_j being the gradient of one record. (2C is how far replacing a record moves the sum; where
+the
+relation is adding or leaving out a record it is C.) The batches are those that the function itself drew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpfl_theory.conform.averaging import clipped
+from dpfl_theory.conform.base import Fault, Letter, Reading, Values, faulty
+from dpfl_theory.conform.references.fedavg import generic
+from dpfl_theory.conform.references.scaffold import FAULTS, K, Scaffold
+from dpfl_theory.conform.references.two_sided import ETA_G, ETA_L
+from dpfl_theory.conform.world import Client, World
+from dpfl_theory.problems.base import Array
+
+__all__ = ["REFERENCES", "DPFedAvgRecord", "DPScaffold", "batch_size"]
+
+C = Letter(
+    "C", "threshold of a record's gradient [F/X]", (0.8, 1.7), also=("threshold", "clip", "clip_norm", "max_norm")
+)
+S = Letter("s", "share of the records in a local step", (1.0, 0.5), "share", ("share",))
+Z = Letter("noise_multiplier", "sigma_g, noise multiplier of a local step", (1.3, 0.6), "nonnegative", ("z", "sigma_g"))
+
+Part = Callable[..., Any]
+
+
+def batch_size(v: Values, records: int) -> int:
+    """floor(s R)."""
+    return int(v["s"] * records * (1.0 + 1e-12))
+
+
+def _each(client: Client, y: Array, v: Values) -> Array:
+    """The gradients of the next batch's records; all records where the function chose none."""
+    batches = v.get("batches", {}).get(client.number, ())
+    taken = v.setdefault("taken", {}) if isinstance(v, dict) else {}
+    k = taken.get(client.number, 0)
+    taken[client.number] = k + 1
+    batch = batches[k % len(batches)] if batches else None
+    return client.record_gradients(y, None if batch is None else list(batch))
+
+
+def _one_by_one(g: Array, v: Values) -> Array:
+    return np.array([clipped(row, v["level"]) for row in g])
+
+
+def _private(
+    bound: Callable[[Array, Values], Array] = _one_by_one,
+    mean: Callable[[Array, Values, int], Array] = lambda g, v, records: np.asarray(g.mean(axis=0)),
+    deviation: Callable[[Values, int, int], float] = lambda v, b, records: v["unit"] / b * v["noise_multiplier"],
+) -> Part:
+    """H_i with these parts; records is R, b the size of the batch."""
+
+    def gradient(client: Client, y: Array, v: Values, rng: Any) -> Array:
+        each = _each(client, y, v)
+        scale = deviation(v, len(each), len(client))
+        noise = rng.normal(0.0, scale, len(y)) if scale > 0.0 else 0.0
+        return np.asarray(mean(bound(each, v), v, len(client)) + noise)
+
+    return gradient
+
+
+OWN = (
+    faulty(
+        "clip of the batch's mean",
+        "the mean gradient of a batch is clipped and not each record's: one record can then move it by as much as all",
+        "clip",
+        "",
+        True,
+        gradient=_private(bound=lambda g, v: clipped(g.mean(axis=0), v["level"])[None, :].repeat(len(g), 0)),
+    ),
+    faulty("no clipping", "records' gradients are not clipped", "clip", "", True, gradient=_private(lambda g, v: g)),
+    faulty(
+        "per-coordinate clipping",
+        "each coordinate is clipped to [-C, C]: scale a record's whole gradient by min(1, C/||g||)",
+        "clip",
+        "",
+        True,
+        gradient=_private(bound=lambda g, v: np.clip(g, -v["level"], v["level"])),
+    ),
+    faulty(
+        "division by all records in place of the batch",
+        "the sum over the batch is divided by R: divide it by the batch's size",
+        "average",
+        gradient=_private(mean=lambda g, v, records: g.sum(axis=0) / records),
+    ),
+    faulty("no noise", "no noise is added", "noise", "", True, gradient=_private(deviation=lambda v, b, records: 0.0)),
+    faulty(
+        "half the sensitivity",
+        "the noise is calibrated to C/b: replacing a record moves the mean by 2C/b",
+        "noise",
+        "",
+        True,
+        gradient=_private(deviation=lambda v, b, records: v["unit"] / 2 / b * v["noise_multiplier"]),
+    ),
+    faulty(
+        "twice the sensitivity",
+        "the noise is calibrated to 2C/b: leaving a record out moves the mean by C/b",
+        "noise",
+        gradient=_private(deviation=lambda v, b, records: v["unit"] * 2 / b * v["noise_multiplier"]),
+    ),
+    faulty(
+        "sigma where the multiplier was meant",
+        "the noise of a step has standard deviation sigma_g: it is sigma_g times the sensitivity",
+        "noise",
+        "",
+        True,
+        gradient=_private(deviation=lambda v, b, records: v["noise_multiplier"]),
+    ),
+    faulty(
+        "sensitivity beside the clip",
+        "the noise does not know the threshold C",
+        "noise",
+        "",
+        True,
+        gradient=_private(deviation=lambda v, b, records: v["unit"] / v["level"] / b * v["noise_multiplier"]),
+    ),
+    faulty(
+        "noise of the sum on the average",
+        "noise that is meant for the sum over the batch is added to its mean",
+        "noise",
+        gradient=_private(deviation=lambda v, b, records: v["unit"] * v["noise_multiplier"]),
+    ),
+    faulty(
+        "noise divided by all records in place of the batch",
+        "the noise is calibrated to 2C/R: with b records in a step it is 2C/b",
+        "noise",
+        "",
+        True,
+        gradient=_private(deviation=lambda v, b, records: v["unit"] / records * v["noise_multiplier"]),
+    ),
+    faulty(
+        "batches for steps",
+        "a local step is a whole pass over the batches: K counts gradients, not epochs",
+        "local",
+        "FL-bench, issue 3; FL4Health, pull request 64",
+        steps=lambda v: v["local_steps"] * round(1.0 / v["s"]),
+    ),
+)
+"""Mistakes in a record-level gradient."""
+PRIVATE = _private()
+
+
+@dataclass(frozen=True)
+class DPScaffold(Scaffold):
+    """noble2022 Algorithm 1."""
+
+    name: ClassVar[str] = "dp-scaffold"
+    source: ClassVar[str] = "noble2022 Algorithm 1"
+    letters: ClassVar[tuple[Letter, ...]] = (ETA_L, ETA_G, K, C, S, Z)
+    unit: ClassVar[str] = "record"
+    level: ClassVar[str] = "C"
+    relation: ClassVar[str] = "replace"
+    readings: ClassVar[tuple[Reading, ...]] = (Reading("as printed"),)
+
+    gradient: Part = PRIVATE
+
+    def settled(self, v: dict[str, Any]) -> dict[str, Any]:
+        v = generic(v, local_step="eta_l", global_step="eta_g", local_steps="K", level="C")
+        v["unit"] = v["C"] * v["relation_factor"]
+        if v.get("sigma") is not None:
+            v["noise_multiplier"] = v["sigma"]
+        return v
+
+    def length(self, client: Client, world: World, v: Values) -> float:
+        return float(np.median(np.linalg.norm(client.record_gradients(world.start), axis=1)))
+
+    def sensitivity(self, v: Values) -> float | None:
+        """For a client with so many records, all of which take part: K steps, each moved by 2C/R."""
+        if v["s"] < 1.0:
+            return None  # the record may not be in any batch
+        return float(v["eta_g"] * v["eta_l"] * v["K"] * v["unit"] / v["records"] / v["r"])
+
+    @classmethod
+    def faults(cls) -> Sequence[Fault]:
+        return (*OWN, *FAULTS)
+
+
+@dataclass(frozen=True)
+class DPFedAvgRecord(DPScaffold):
+    """noble2022 Algorithm 2."""
+
+    name: ClassVar[str] = "dp-fedavg-record"
+    source: ClassVar[str] = "noble2022 Algorithm 2"
+
+    correction: Part = lambda own, c: 0.0 * own
+
+    @classmethod
+    def faults(cls) -> Sequence[Fault]:
+        return (*OWN, *(fault for fault in FAULTS if fault.role != "control"))
+
+
+REFERENCES = (DPScaffold, DPFedAvgRecord)

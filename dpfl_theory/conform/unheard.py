@@ -1,0 +1,72 @@
+"""Where noise is not heard: means and covariances of samples, against those of readings and faults."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+from dpfl_theory.conform import sampled
+from dpfl_theory.conform.base import Player
+from dpfl_theory.conform.case import Case, of
+from dpfl_theory.conform.explained import UNKNOWN
+from dpfl_theory.conform.randomness import Listening
+from dpfl_theory.conform.result import Finding
+from dpfl_theory.conform.subject import Raised
+
+__all__ = ["by_samples"]
+
+
+def by_samples(case: Case) -> list[Finding]:
+    """Where noise is not heard: means and covariances of samples against those of readings and faults."""
+    runs = max(case.runs, sampled.RUNS)
+    worlds = [p for p in case.plan.paths if p.v is case.plan.values[0]]
+    worlds += [p for p in case.plan.paths if p.v is not case.plan.values[0]][:2]
+    case.compared = {"runs with live noise": runs * len(worlds)}
+    try:
+        samples = [sampled.sample(case.subject, path, runs, case.seed) for path in worlds]
+    except Raised as error:
+        return [Finding("the function fails", str(error), lines=(error.place,) if error.place else ())]
+    alpha = case.alpha / (4 * len(samples))
+    coarse = max(
+        float(w.std(axis=0).max()) / runs**0.5 / max(path.scale(w), 1e-300) for path, w in zip(worlds, samples)
+    )
+    case.notes.append(
+        "noise does not come from the rng that the round is given (or from NumPy's own generator), so that it "
+        "was not "
+        f"heard: means and covariances of {runs} runs in each of {len(worlds)} worlds were tested, of first "
+        f"rounds alone. "
+        f"A change of the mean by less than some {100 * 6 * coarse:.2g} % of the way goes unnoticed, and "
+        f"neighbouring data "
+        "sets were not compared"
+    )
+
+    def fits(player: Player) -> str | None:
+        for path, w in zip(worlds, samples):
+            mean, covariance = sampled.expected(player, path)
+            if (said := sampled.disagreement(w, mean, covariance, alpha)) is not None:
+                return said
+        return None
+
+    if case.kind.unit and not all(sampled.gaussian(w) for w in samples):
+        said = "the noise is not Gaussian, and the accounting of the Gaussian mechanism does not cover it"
+        return [Finding("noise that is not Gaussian", said, lines=case.lines("noise"), private=True)]
+    first = ""
+    for reading in case.kind.readings:
+        wrong = fits(of(case.reference, reading))
+        if wrong is None:
+            case.reading, case.undecided = reading, len(case.plan.paths[0].who) > 1 and _keeps_state(case)
+            return []
+        first = first or wrong
+    kind = case.kind
+    for reading, fault in itertools.product(kind.readings, kind.faults()):
+        if fits(replace(case.reference, **{**reading.parts, **fault.parts}).round) is None:  # type: ignore[type-var]
+            return [Finding(fault.name, fault.told, first, case.lines(fault.role), fault.seen, fault.private)]
+    said = "samples of w are not what the algorithm gives, and none of the faults that are known explains them"
+    return [Finding(UNKNOWN, said, first, case.lines("noise"))]
+
+
+def _keeps_state(case: Case) -> bool:
+    """Whether rounds depend on each other by more than w, of which samples of first rounds see nothing."""
+    path = case.plan.paths[0]
+    _, state = case.subject(path.world.start, None, path.world.clients(), path.who[0], Listening(0), path.v)
+    return state is not None
