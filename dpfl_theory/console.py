@@ -179,6 +179,10 @@ class Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Leave the terminal as it was."""
         if self.bar is not None:
             self.bar.stop()
 

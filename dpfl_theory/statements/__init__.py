@@ -15,13 +15,11 @@ from pathlib import Path
 from types import ModuleType
 
 from dpfl_theory.errors import InputError, told, unknown_name
-from dpfl_theory.limited import OutOfTime, at_most
 from dpfl_theory.statements import names
 from dpfl_theory.statements import paper as _paper
 from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.order import place
 from dpfl_theory.statements.power import every
-from dpfl_theory.statements.valid import faults_of_file, line_of
 
 IMPORT_SECONDS = 60.0
 """What the import of a user's file may take: its checks are run later."""
@@ -106,7 +104,7 @@ def get(id_: str) -> Statement:
     catalogue = _catalogue()
     if id_ in papers():
         first = next(s.id for s in in_order(select((), id_)))
-        raise InputError(f"{id_!r} is a paper, and one statement is needed: name one of its statements, like {first}")
+        raise InputError(f"{id_!r} is a paper: name one of its statements, like {first} (dpfl-theory list {id_})")
     if id_ not in catalogue:
         raise names.meant(id_, catalogue, papers())
     return catalogue[id_]
@@ -140,6 +138,9 @@ def load_file(path: str | Path) -> tuple[Statement, ...]:
     Raises InputError when the file is missing, cannot be imported, or defines no statement, and for statements that
     cannot be checked, with every fault and its line (`dpfl_theory.statements.valid`).
     """
+    from dpfl_theory.limited import OutOfTime, at_most
+    from dpfl_theory.statements.valid import faults_of_file, line_of
+
     file = Path(path)
     if not file.is_file():
         raise InputError(f"statement file {str(file)!r} does not exist: give the path of a Python file")

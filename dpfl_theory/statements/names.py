@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Collection, Sequence
+import shlex
+from collections.abc import Collection, Iterable, Sequence
 
 from dpfl_theory.errors import InputError, unknown_name
 
-__all__ = ["found", "is_pattern", "meant", "several"]
+__all__ = ["alike", "found", "is_pattern", "meant", "several"]
 
 
 def is_pattern(word: str) -> bool:
@@ -17,6 +18,15 @@ def is_pattern(word: str) -> bool:
     (True, False)
     """
     return any(character in word for character in "*?[")
+
+
+def alike(word: str, names: Iterable[str]) -> list[str]:
+    """The names that a pattern describes.
+
+    >>> alike("das2022_figure?", ["das2022_figure2", "das2022_table2"])
+    ['das2022_figure2']
+    """
+    return [name for name in names if fnmatch.fnmatchcase(name, word)]
 
 
 def found(word: str, ids: Collection[str], papers: Collection[str]) -> list[str]:
@@ -31,7 +41,7 @@ def found(word: str, ids: Collection[str], papers: Collection[str]) -> list[str]
     if word in papers:
         return [id_ for id_ in ids if id_.startswith(f"{word}.")]
     if is_pattern(word):
-        if named := [id_ for id_ in ids if fnmatch.fnmatchcase(id_, word)]:
+        if named := alike(word, ids):
             return named
         raise InputError(f"no statement's id is like {word!r}: `*` stands for any characters, as in das2022.lemma*")
     raise meant(word, ids, papers)
@@ -45,7 +55,10 @@ def meant(word: str, ids: Collection[str], papers: Collection[str]) -> InputErro
     >>> print(meant("das2022_eq4", ["das2022.eq4"], ["das2022"]))
     unknown statement 'das2022_eq4': did you mean 'das2022.eq4'?
     """
-    return unknown_name("statement", word, ids if "." in word or "_" in word else [*ids, *papers])
+    error = unknown_name("statement", word, ids if "." in word or "_" in word else [*ids, *papers])
+    if str(error).endswith("?"):
+        return error
+    return InputError(f"unknown statement {word!r}: dpfl-theory list {shlex.quote(word)} looks for it in titles and texts")
 
 
 def several(words: Sequence[str], ids: Collection[str], papers: Collection[str]) -> list[str]:
