@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dpfl_theory.console import Progress, as_options, choice, parse_seed, run_app, say
+from dpfl_theory.console import Progress, as_options, choice, parse_seed, run_app, say, time_left
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.kernels import DEVICES, select
 from dpfl_theory.kernels.threads import usable_cores
@@ -64,13 +65,15 @@ def _spread(groups: Sequence[Sequence[Script]], how: Run, jobs: int) -> list[End
 
         def waiting(left: list[int]) -> None:
             open_, ended = (sum(map(pieces.cost, numbers)) for numbers in (left, finished))
-            progress(ended / (open_ + ended), f"waiting for {pieces.label(left[0])}")
+            share = ended / max(1.0, open_ + ended + pieces.pending)
+            told = (time_left(share, time.monotonic() - begun), f"waiting for {pieces.label(left[0])}")
+            progress(share, "; ".join(filter(None, told)))
 
         def done(piece: int, result: Any) -> list[Callable[[], Any]]:
             finished.append(piece)
             return pieces.done(piece, result)
 
-        finished = list[int]()
+        finished, begun = list[int](), time.monotonic()
         spread(pieces.begin, jobs, order_of(groups, how.context.profile), done=done, waiting=waiting)
     return pieces.endings
 
