@@ -1,5 +1,5 @@
-"""The command line. Each module of this package holds one group of commands as a typer application named ``app``, and its
-docstring begins with their names in backquotes.
+"""The command line. Each module of this package holds one group of commands as a typer application named ``app``, and
+its docstring begins with their names in backquotes.
 
 A module is imported to find its commands, so what is heavy is imported inside the commands.
 """

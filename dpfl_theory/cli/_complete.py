@@ -1,11 +1,11 @@
-"""What a shell is offered where a command's words are completed: ids, papers, methods, names. Nothing heavy is imported:
-a shell that waits is worse than one that does not complete."""
+"""What a shell is offered where a command's words are completed: ids, papers, methods, names. Nothing heavy is
+imported: a shell that waits is worse than one that does not complete."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-__all__ = ["algorithms", "ids", "methods", "of", "papers", "shown", "validations", "words"]
+__all__ = ["ids", "methods", "of", "papers", "shown", "validations", "words"]
 
 
 def _begin(incomplete: str, names: Iterable[str]) -> list[str]:
@@ -33,7 +33,7 @@ def papers(incomplete: str) -> list[str]:
 
 
 def ids(incomplete: str) -> list[str]:
-    """Statements' ids and papers; of many that begin alike, what they have in common up to the next dot first."""
+    """Papers and statements' ids."""
     from dpfl_theory.statements import known_ids
 
     return [*papers(incomplete), *_begin(incomplete, sorted(known_ids()))]
@@ -42,13 +42,6 @@ def ids(incomplete: str) -> list[str]:
 def methods(incomplete: str) -> list[str]:
     """Methods of checking."""
     from dpfl_theory.methods import known
-
-    return _begin(incomplete, known())
-
-
-def algorithms(incomplete: str) -> list[str]:
-    """Algorithms that hyper-parameters are recommended for."""
-    from dpfl_theory.recommend.algorithms import algorithms as known
 
     return _begin(incomplete, known())
 

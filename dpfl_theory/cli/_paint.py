@@ -7,7 +7,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 
-__all__ = ["Line", "VERDICT_STYLES", "cut", "on_terminal", "painted", "width"]
+__all__ = ["VERDICT_STYLES", "Line", "cut", "on_terminal", "painted", "width"]
 
 Line = Sequence[tuple[str, str]]
 """Pieces of text, each with a style of rich's, or none."""

@@ -115,7 +115,9 @@ def check(
     elif not pairs:
         raise InputError(f"no check of these statements uses the method {', '.join(method or ())}: leave --method out")
     with on(scheduler), opened(store) as kept, Progress("check") as progress:
-        partial = Partial(pairs, _evidence if format_ == "text" and target is None else None, kept is not None, progress)
+        partial = Partial(
+            pairs, _evidence if format_ == "text" and target is None else None, kept is not None, progress
+        )
         with last_words(partial.tell):
             report = run_plan(
                 pairs,

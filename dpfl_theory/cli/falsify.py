@@ -34,8 +34,8 @@ def falsify(
     format_: Format = "text",
     output: Annotated[str | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.")] = None,
 ) -> int:
-    """Search inside a statement's hypotheses for the largest excess of the left side, and check it with fresh seeds. For
-    example:
+    """Search inside a statement's hypotheses for the largest excess of the left side, and check it with fresh seeds.
+    For example:
 
     \b
       dpfl-theory falsify hou2023.theorem1 --budget 60s

@@ -134,7 +134,8 @@ def list_(
     else:
         emit(_paint.painted(_listing.lines(found, _paint.width())))
     if not found and given:
-        say(f"no statement has {' and '.join(map(repr, given))} in its id, title, text, authors or paper: use fewer words")
+        told = " and ".join(map(repr, given))
+        say(f"no statement has {told} in its id, title, text, authors or paper: use fewer words")
 
 
 def _number(option: str, text: str | None) -> float | None:

@@ -114,7 +114,9 @@ def report(output: Output = "reports", folder: Folder = None, store: Kept = None
 def errata(
     paper: Annotated[
         str,
-        typer.Argument(metavar="PAPER", help="The paper's id, as `list papers` shows it.", autocompletion=_complete.papers),
+        typer.Argument(
+            metavar="PAPER", help="The paper's id, as `list papers` shows it.", autocompletion=_complete.papers
+        ),
     ],
     format_: Annotated[str, typer.Option("--format", metavar="text|md|json", help="What is written.")] = "text",
 ) -> None:

@@ -28,7 +28,9 @@ def show(
     ids: Annotated[
         list[str],
         typer.Argument(
-            metavar="ID...", help="Statements, as `list` shows them; or a kind and a name.", autocompletion=_complete.shown
+            metavar="ID...",
+            help="Statements, as `list` shows them; or a kind and a name.",
+            autocompletion=_complete.shown,
         ),
     ],
     format_: Format = "text",

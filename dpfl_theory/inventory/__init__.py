@@ -1,5 +1,5 @@
-"""What own theorems and configurations are put together from: problem families, algorithms, observables, hypotheses; and
-the methods, papers and validations that there are.
+"""What own theorems and configurations are put together from: problem families, algorithms, observables, hypotheses;
+and the methods, papers and validations that there are.
 
 Each module here holds ``KIND``, a `Kind`, whose items are found where they are defined: there is no list to keep.
 Imports nothing heavy before items are asked for.

@@ -43,7 +43,9 @@ def _items() -> list[Item]:
     from dpfl_theory.problems import families
 
     return [
-        Item(name, first_sentence(make.__doc__), tuple(map(_told, parameters_of(make))), text=inspect.getdoc(make) or "")
+        Item(
+            name, first_sentence(make.__doc__), tuple(map(_told, parameters_of(make))), text=inspect.getdoc(make) or ""
+        )
         for name, make in sorted(families().items())
     ]
 

@@ -17,7 +17,7 @@ def _items() -> list[Item]:
 
 
 def _of(name: str, path: Path) -> Item:
-    """What a script says of itself, as far as that stands in it as text: nothing is imported, for that takes seconds."""
+    """What a script says of itself, as far as that is plain text: nothing is imported, for that takes seconds."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     told = {target.id: node.value for node in tree.body if isinstance(node, ast.Assign) for target in node.targets
             if isinstance(target, ast.Name)}  # fmt: skip
@@ -35,4 +35,6 @@ def _text(node: ast.expr | None) -> str:
         return ""
 
 
-KIND = Kind("validations", "validation", "figures and tables that are redone", _items, "dpfl-theory validate NAME", ("data",))
+KIND = Kind(
+    "validations", "validation", "figures and tables that are redone", _items, "dpfl-theory validate NAME", ("data",)
+)

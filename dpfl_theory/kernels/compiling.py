@@ -1,5 +1,5 @@
-"""One sentence on stderr where kernels are compiled for longer than a moment: the first run on a machine takes most of a
-minute more than the next ones, and nothing else would say why.
+"""One sentence on stderr where kernels are compiled for longer than a moment: the first run on a machine takes most of
+a minute more than the next ones, and nothing else would say why.
 
 Numba tells when it begins to compile and when it has ended, which it does not where it finds a kernel in its cache. The
 variable ``DPFL_THEORY_HINTS=off`` keeps it quiet.
@@ -26,7 +26,7 @@ SENTENCE = "compiling the kernels (once on this machine; some 40 s in all)"
 _PACKAGE = __name__.partition(".")[0]
 
 
-class Hint(event.Listener):
+class Hint(event.Listener):  # type: ignore[misc]  # numba has no types
     """Hears when kernels are compiled, adds up how long that takes, and calls ``tell`` once it is long.
 
     Kernels of others, and those that are not cached, do not count: of these it would not be true.
@@ -59,6 +59,8 @@ class Hint(event.Listener):
 def _ours(data: Any) -> bool:
     """Whether what is compiled is a kernel of this package whose machine code is kept."""
     kernel = data.get("dispatcher") if isinstance(data, dict) else None
+    if kernel is None:
+        return False
     module = getattr(getattr(kernel, "py_func", None), "__module__", "")
     return module.partition(".")[0] == _PACKAGE and kernel.stats.cache_path is not None
 

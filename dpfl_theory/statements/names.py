@@ -58,7 +58,9 @@ def meant(word: str, ids: Collection[str], papers: Collection[str]) -> InputErro
     error = unknown_name("statement", word, ids if "." in word or "_" in word else [*ids, *papers])
     if str(error).endswith("?"):
         return error
-    return InputError(f"unknown statement {word!r}: dpfl-theory list {shlex.quote(word)} looks for it in titles and texts")
+    return InputError(
+        f"unknown statement {word!r}: dpfl-theory list {shlex.quote(word)} looks for it in titles and texts"
+    )
 
 
 def several(words: Sequence[str], ids: Collection[str], papers: Collection[str]) -> list[str]:

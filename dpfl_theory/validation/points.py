@@ -61,7 +61,7 @@ class Made:
 
 @dataclass(frozen=True)
 class Waiting:
-    """A script that cannot go on before these points are there; ``share`` of its work is done then, as it says itself."""
+    """A script that cannot go on before these points are there; ``share`` of its work is done then, as it says."""
 
     file: File
     name: str
@@ -121,7 +121,7 @@ class Points:
         return sum(map(self.left, self._open))
 
     def waiting(self, found: Waiting) -> list[Piece | Ending]:
-        """A script waits: the points that nobody has begun yet. What the script costs until they are there is theirs."""
+        """A script waits: the points that nobody has begun yet. What the script costs until then is theirs."""
         name, points = found.name, {p.key: p for p in found.points}
         self._asked.setdefault(name, set()).update(points)
         self._open[name] = found, points.keys() - self._made.keys()
