@@ -23,6 +23,7 @@ __all__ = [
     "parse_seed",
     "run_app",
     "say",
+    "time_left",
 ]
 
 INTERRUPTED = 130
@@ -159,6 +160,18 @@ def parse_alpha(text: str) -> float:
     return value
 
 
+def time_left(share: float, seconds: float) -> str:
+    """How long the rest takes after so many seconds for this share, in words; nothing where that is not known.
+
+    >>> time_left(0.25, 10.0), time_left(0.25, 100.0), time_left(0.0, 10.0)
+    ('about 30 s left', 'about 5 min left', '')
+    """
+    if share <= 0.0:
+        return ""
+    left = seconds * (1.0 - share) / share
+    return f"about {left:.0f} s left" if left < 90.0 else f"about {left / 60.0:.0f} min left"
+
+
 class Progress:
     """Progress on stderr: a bar on a terminal, elsewhere a line now and then, and nothing for work under two seconds.
 
@@ -179,6 +192,10 @@ class Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Leave the terminal as it was."""
         if self.bar is not None:
             self.bar.stop()
 

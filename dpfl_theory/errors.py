@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 __all__ = ["DpflError", "EnvironmentFault", "InputError", "place", "told", "unknown_name"]
@@ -62,14 +62,21 @@ def told(error: BaseException) -> str:
 
 
 def unknown_name(what: str, name: str, known: Iterable[str]) -> InputError:
-    """The error for a name that is not in a catalogue; it suggests the nearest known name.
+    """The error for a name that is not in a catalogue; it suggests what begins like it, or else the nearest name.
 
     >>> print(unknown_name("statement", "das2022.theorem4", ["das2022.theorem4a", "das2022.eq4"]))
     unknown statement 'das2022.theorem4': did you mean 'das2022.theorem4a'?
     """
     names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    near = _begin_with(name, names) or difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     if near:
-        return InputError(f"unknown {what} {name!r}: did you mean {near[0]!r}?")
+        return InputError(f"unknown {what} {name!r}: did you mean {' or '.join(map(repr, near))}?")
     shown = ", ".join(names) if len(names) <= 12 else ", ".join(names[:12]) + ", ..."
     return InputError(f"unknown {what} {name!r}: it is none of {shown or '(nothing is known)'}")
+
+
+def _begin_with(name: str, names: Sequence[str]) -> list[str]:
+    """The few names that go on where this one ends; of a name and what hangs on it by a dot, the name."""
+    longer = [known for known in names if known.startswith(name)] if len(name) > 2 else []
+    roots = [known for known in longer if not any(known.startswith(f"{other}.") for other in longer)]
+    return roots if len(roots) <= 3 else []

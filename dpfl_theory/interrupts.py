@@ -10,16 +10,48 @@ import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-__all__ = ["heard"]
+__all__ = ["heard", "last_words"]
 
 PATIENCE = 3.0
 """Seconds within which Python hears of Ctrl-C where it runs."""
+_WORDS: list[Callable[[], None]] = []
+"""What is called before the process ends without Python having heard."""
+
+
+@contextlib.contextmanager
+def last_words(tell: Callable[[], None]) -> Iterator[None]:
+    """``tell`` is called if Ctrl-C ends what is done inside: when Python hears of it, or before the process ends while
+    compiled code runs (`heard`), once.
+
+    >>> try:
+    ...     with last_words(lambda: print("so far")):
+    ...         raise KeyboardInterrupt
+    ... except KeyboardInterrupt:
+    ...     print("interrupted")
+    so far
+    interrupted
+    """
+    told = threading.Lock()
+
+    def once() -> None:
+        if told.acquire(blocking=False):
+            tell()
+
+    _WORDS.append(once)
+    try:
+        yield
+    except KeyboardInterrupt:
+        once()
+        raise
+    finally:
+        _WORDS.remove(once)
 
 
 @contextlib.contextmanager
 def heard(otherwise: Callable[[], None], code: int) -> Iterator[None]:
     """Ctrl-C ends what is done inside: as KeyboardInterrupt or, where Python has not heard of it after `PATIENCE`
-    seconds, since compiled code runs, by the end of this process with ``code``, after ``otherwise`` has been called.
+    seconds, since compiled code runs, by the end of this process with ``code``, after `last_words` were told and
+    ``otherwise`` has been called.
 
     Nothing changes outside the main thread, and where somebody else listens.
 
@@ -40,6 +72,9 @@ def heard(otherwise: Callable[[], None], code: int) -> Iterator[None]:
     def watch() -> None:
         while number := ear.recv(1):
             if number[0] == signal.SIGINT and not noticed.wait(PATIENCE):
+                for tell in _WORDS:
+                    with contextlib.suppress(Exception):  # nothing keeps the process from its end
+                        tell()
                 otherwise()
                 os._exit(code)
 

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 from dpfl_theory.errors import EnvironmentFault
 from dpfl_theory.kernels import threads
+from dpfl_theory.kernels.once import Turn, share
 
 __all__ = ["Done", "on", "one_thread", "several", "spread", "without_interrupts"]
 
@@ -107,7 +108,8 @@ def spread(
 
         return cluster.spread(client, work, order, done, waiting)
     others = multiprocessing.active_children()
-    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _begin)
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(jobs, context, _begin, (context.Lock(),))
     ended: queue.SimpleQueue[Future[T]] = queue.SimpleQueue()
     left: dict[Future[T], int] = {}
     found: dict[int, T] = {}
@@ -190,11 +192,13 @@ def _without_the_script() -> Iterator[None]:
         sys.modules["__main__"] = script
 
 
-def _begin() -> None:
-    """What a worker does first: leave Ctrl-C to the parent, end when the parent does, bound its threads."""
+def _begin(turn: Turn) -> None:
+    """What a worker does first: leave Ctrl-C to the parent, end when the parent does, bound its threads; of all workers
+    the first one that has this turn says that kernels are compiled."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     os.environ.update(dict.fromkeys(_POOLS, "1"))
+    share(turn)
 
 
 def _end_with_parent() -> None:

@@ -18,7 +18,7 @@ from dpfl_theory.checks.evidence import Evidence, exit_code, in_short
 from dpfl_theory.checks.runner import Pair, report_of, settings_of, tasks_of, usual_seconds
 from dpfl_theory.checks.stored import places, taken
 from dpfl_theory.checks.workers import work_of
-from dpfl_theory.console import Progress, as_options, say
+from dpfl_theory.console import Progress, as_options, say, time_left
 from dpfl_theory.output import write
 from dpfl_theory.processes import spread
 from dpfl_theory.report.build import build
@@ -138,12 +138,13 @@ class _Work:
     def waiting(self, left: list[int]) -> None:
         """Say how far the work is, and renew the pages from time to time."""
         open_, ended = (sum(map(self.cost, numbers)) for numbers in (left, self.ended))
-        whole = open_ + ended
+        share = ended / max(1.0, open_ + ended + self.figures.pending)
+        rest = self.time_left(share)
         if self.progress is not None:
-            self.progress(ended / whole, f"{self.time_left(open_, whole)}{self.label(left[0])}")
+            self.progress(share, "; ".join(filter(None, (rest, self.label(left[0])))))
         if time.monotonic() >= self.next_page and (self.evidence or self.endings):
             first = self.next_page == self.begun + FIRST_PAGE_SECONDS
-            page = self.page(f"{self.still(left)}{self.time_left(open_, whole).rstrip('; ')}".rstrip(", "))
+            page = self.page(", ".join(filter(None, (self.still(left), rest))))
             self.next_page = time.monotonic() + RENEWAL_SECONDS
             if first:
                 say(f"what is known so far, renewed as results come: {page}")
@@ -160,15 +161,12 @@ class _Work:
     def still(self, left: Sequence[int]) -> str:
         """What has not ended, in words."""
         checks = sum(i < len(self.pairs) for i in left)
-        return f"{checks} checks and {len(self.scripts) - len(self.endings)} figures and tables are still to come, "
+        return f"{checks} checks and {len(self.scripts) - len(self.endings)} figures and tables are still to come"
 
-    def time_left(self, open_: float, whole: float) -> str:
+    def time_left(self, share: float) -> str:
         """How long the rest takes at the speed so far, in words; nothing as long as that is not known."""
         elapsed = time.monotonic() - self.begun
-        if elapsed < _SETTLED_SECONDS or whole - open_ <= 0.0:
-            return ""
-        seconds = elapsed * open_ / (whole - open_)
-        return f"about {seconds:.0f} s left; " if seconds < 90.0 else f"about {seconds / 60.0:.0f} min left; "
+        return "" if elapsed < _SETTLED_SECONDS else time_left(share, elapsed)
 
     def page(self, unfinished: str) -> Path:
         """Write the evidence so far and the pages from it."""

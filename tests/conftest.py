@@ -20,6 +20,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "derandomised"))
 
 # Tests compute; those of the store name one of their own.
 os.environ["DPFL_THEORY_STORE"] = "off"
+# Some look at what stands on stderr, and kernels may be compiled while they do.
+os.environ["DPFL_THEORY_HINTS"] = "off"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -53,7 +53,7 @@ def test_list_as_text_is_an_aligned_table(capsys: Output) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["id", "kind", "expected", "power", "methods", "note", "title"]
     column = lines[0].index("kind")
-    row = next(line for line in lines if line.startswith(f"{ID} "))
+    row = next(line for line in lines if line.startswith(f"  {ID} "))
     assert row[column:].startswith("theorem ")
     assert row[column - 2 : column] == "  "
 

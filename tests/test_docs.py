@@ -64,7 +64,7 @@ def test_the_recommendation_is_what_is_shown(capsys: pytest.CaptureFixture[str])
 
 def test_the_tour_on_the_command_line_names_what_exists() -> None:
     commands = re.findall(r"^\$ dpfl-theory (.*?)(?: +#.*)?$", README, re.MULTILINE)
-    assert len(commands) == 36
+    assert len(commands) == 39
     used = {word for command in commands for word in command.split()}
     assert {
         "list",
@@ -86,6 +86,13 @@ def test_the_tour_on_the_command_line_names_what_exists() -> None:
     for word in used:
         if word.endswith((".py", ".toml")):
             assert (ROOT / word).is_file()
+
+
+def test_the_list_is_what_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    (shown,) = (b for b in blocks(README, "console") if "--with remark" in b)
+    assert shown.startswith("$ dpfl-theory list 'das2022.lemma*' --with remark\n")
+    assert main(["list", "das2022.lemma*", "--with", "remark"]) == 0
+    assert capsys.readouterr().out == shown.partition("\n")[2]
 
 
 def test_the_privacy_commands_give_what_is_shown(capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,7 +18,8 @@ from dpfl_theory.processes import without_interrupts
 
 FOREVER = """
 import sys
-from dpfl_theory.console import run_app
+from dpfl_theory.console import run_app, say
+from dpfl_theory.interrupts import last_words
 from numba import njit
 
 @njit(nogil=True)
@@ -32,7 +33,8 @@ def forever(x):
 def app(args, prog_name, standalone_mode):
     forever(-1.0)
     print("begun", flush=True)
-    forever(0.0)
+    with last_words(lambda: 1 / 0), last_words(lambda: say("so far")):
+        forever(0.0)
 
 sys.exit(run_app(app, []))
 """
@@ -56,7 +58,7 @@ def interrupted(command: list[str], wait: float, told: bool) -> tuple[int, str, 
 
 def test_where_python_never_hears_of_it() -> None:
     code, said, seconds = interrupted([sys.executable, "-c", FOREVER], 0.2, True)
-    assert (code, said) == (130, "dpfl-theory: interrupted\n")
+    assert (code, said) == (130, "so far\ndpfl-theory: interrupted\n")
     assert PATIENCE - 0.1 < seconds < PATIENCE + 10
 
 

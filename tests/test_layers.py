@@ -20,6 +20,7 @@ LAYERS = (
     ("checks",),
     ("validation", "report", "recommend", "conform"),
     ("reproduce", "sweep"),
+    ("inventory",),
     ("cli",),
     ("__init__", "__main__"),
 )

@@ -172,3 +172,31 @@ def test_a_result_that_is_nothing_is_a_result() -> None:
     found = Reuse(given={key: Given(None, 1.5)})
     assert found.each([partial(json.loads, "null")], ["nothing"], lambda work, _: []) == [None]
     assert found.spent == 1.5
+
+
+def test_costs_stay_whole_while_scripts_wait(scripts: Path, tmp_path: Path) -> None:
+    """What has ended, what is open and what waiting scripts still take add up to what they take in all, and a script's
+    own parts say how much of that its points are: no time that is left comes in later."""
+    text = SCRIPT.replace("context.each(work", "_helper.part(context, 0).each(work")
+    text = text.replace("context.each([partial(_helper.second", "_helper.part(context, 1).each([partial(_helper.second")
+    (scripts / "_helper.py").write_text(
+        f"from dataclasses import replace\n{HELPER}\ndef part(context, i):\n"
+        "    parts = context.part(0, 4), lambda share: context.progress((1 + 3 * share) / 4)\n"
+        "    return replace(context, progress=parts[i])\n"
+    )
+    (scripts / "one.py").write_text(text)
+    script = load(scripts / "one.py", scripts)
+    pieces = Pieces([[script]], Run(Context(device="cpu"), tmp_path / "out"))
+    open_, ended, seen = dict(enumerate(pieces.begin)), list[int](), list[float]()
+    whole = pieces.cost(0)
+    while open_:
+        number = min(open_)
+        new = pieces.done(number, open_.pop(number)())
+        ended.append(number)
+        open_ |= dict(enumerate(new, max([*ended, *open_]) + 1))
+        left, done = (sum(map(pieces.cost, numbers)) for numbers in (open_, ended))
+        assert left + done + pieces.pending == pytest.approx(whole)
+        seen.append(done / whole)
+    assert pieces.endings[0].failure == ""
+    # the script, three points of a quarter, the script, three points of three quarters, and the script, which draws
+    assert seen == pytest.approx([0.0, 1 / 12, 2 / 12, 3 / 12, 3 / 12, 6 / 12, 9 / 12, 1.0, 1.0])

@@ -38,7 +38,8 @@ class WeightedAverage(Algorithm):
     The run is the algorithm's own; only what observables see of the server changes. Before the first round the average
     is the starting point, which has no weight afterwards, unless ``with_start``: then x_0 counts like the others.
 
-    algorithm: any;  ratio: in (0, 1] for weights that grow geometrically, 1 for the plain mean.
+    algorithm: any;  ratio: in (0, 1] for weights that grow geometrically, 1 for the plain mean;
+    with_start: whether x_0 counts.
 
     >>> from dpfl_theory.algorithms import FedAvg
     >>> WeightedAverage(FedAvg(0.1), 0.99).describe()["ratio"]

@@ -39,7 +39,9 @@ class EF21State:
 class EF21(Algorithm):
     """shulgin2025 Algorithm 1 with operator Psi = ``bounding``; all clients take part.
 
-    step: gamma [X with server normalisation, else X^2/F];  beta [F/X for smoothed normalisation, 1 for clipping];
+    step: gamma [X with server normalisation, else X^2/F];  bounding: Psi;
+    beta: how far a memory moves [F/X for smoothed normalisation, 1 for clipping];
+    server_normalisation: whether the server's step has the length gamma;
     sigma: standard deviation per coordinate of z_i, in the unit of Psi: 1 for smoothed normalisation, F/X for clipping;
     memory: v_i starts at ``memory`` times grad f_i(x_0): 0 for zero memories, 1 for R = max_i ||grad f_i(x_0) - v_i|| =
         0 (in the private form, that first exchange is not counted);

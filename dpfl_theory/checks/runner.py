@@ -110,6 +110,7 @@ def run_plan(
     store: Store | None = None,
     fresh: bool = False,
     limit: float | None = None,
+    ended: Callable[[int, Evidence], None] | None = None,
 ) -> Report:
     """Run the planned checks. alpha is split evenly over the Monte-Carlo checks; budget caps the seconds.
 
@@ -118,7 +119,8 @@ def run_plan(
 
     jobs: in how many processes, 1 for this one; seconds and what a budget cuts aside, the evidence is the same for
     every number. file: where statements that are not the catalogue's were loaded from. store: where evidence is taken
-    from that is there, unless ``fresh``, and where that of the other checks is kept as soon as they end.
+    from that is there, unless ``fresh``, and where that of the other checks is kept as soon as they end. ended: what is
+    called with a check's number and its evidence as soon as that is there.
     """
     if budget is not None and not budget > 0.0:
         raise InputError(f"`budget` is {budget} seconds: give a positive number")
@@ -136,12 +138,27 @@ def run_plan(
     found = {} if fresh else taken(where)
     left = [i for i in range(len(pairs)) if i not in found]
     run = _run_spread if several(jobs, len(left)) else _run_here
-    work = _Work([pairs[i] for i in left], settings, [where[i] for i in left], store, min(jobs, len(left)), file)
+    heard = _nothing if ended is None else ended
+    for i, one in found.items():
+        heard(i, one)
+    work = _Work(
+        [pairs[i] for i in left],
+        settings,
+        [where[i] for i in left],
+        store,
+        min(jobs, len(left)),
+        file,
+        lambda i, one: heard(left[i], one),
+    )
     evidence = found | dict(zip(left, run(work, progress)))
     if progress is not None:
         progress(len(pairs), len(pairs), "", 0.0)
     made = report_of(pairs, [evidence[i] for i in range(len(pairs))], alpha, time.perf_counter() - begun)
     return replace(made, reused=len(found))
+
+
+def _nothing(*_: object) -> None:
+    """What is done where nobody listens."""
 
 
 @dataclass(frozen=True)
@@ -154,9 +171,11 @@ class _Work:
     store: Store | None
     jobs: int
     file: Path | None
+    ended: Callable[[int, Evidence], None]
 
-    def tell(self, _: int, end: Ended[Evidence]) -> None:
-        """Tell why evidence could not be kept, if so."""
+    def tell(self, number: int, end: Ended[Evidence]) -> None:
+        """Hand the evidence on, and tell why it could not be kept, if so."""
+        self.ended(number, end.result)
         if self.store is not None:
             self.store.tell(end.trouble)
 

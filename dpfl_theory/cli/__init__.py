@@ -1,4 +1,5 @@
-"""The command line. Each module of this package holds one group of commands as a typer application named ``app``.
+"""The command line. Each module of this package holds one group of commands as a typer application named ``app``, and
+its docstring begins with their names in backquotes.
 
 A module is imported to find its commands, so what is heavy is imported inside the commands.
 """
@@ -6,9 +7,13 @@ A module is imported to find its commands, so what is heavy is imported inside t
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
+import re
+import sys
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -17,7 +22,10 @@ from typer.main import get_command
 from dpfl_theory import __version__
 from dpfl_theory.console import emit, run_app
 
-__all__ = ["application", "main"]
+__all__ = ["application", "commands_of", "main"]
+
+COMPLETE = "_DPFL_THEORY_COMPLETE"
+"""The variable by which a shell asks for completions."""
 
 
 def _version(wanted: bool) -> None:
@@ -36,26 +44,55 @@ def _root(
     Data goes to stdout, progress to stderr. Exit codes: 0 every verdict is the recorded one; 1 some verdict is not, or
     a run failed; 2 the command cannot be used like that; 3 undecided within the budget; 5 the machine lacks something;
     70 internal error.
+
+    \b
+    For example:
+      dpfl-theory list client sampling
+      dpfl-theory check das2022.theorem4b
+      dpfl-theory list problems
+      dpfl-theory --install-completion
     """
 
 
 @cache
-def application() -> Any:
-    """The whole command line, put together from the modules of this package (once: that takes a twentieth of a
-    second)."""
+def application(wanted: str | None = None) -> Any:
+    """The whole command line, put together from the modules of this package; or its part with the ``wanted`` command
+    alone, which takes half the time (once: together they take a fifth of a second)."""
     app = typer.Typer(
         callback=_root,
         no_args_is_help=True,
-        add_completion=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
     )
-    for module in pkgutil.iter_modules(__path__):
-        if not module.name.startswith("_"):
-            app.add_typer(importlib.import_module(f"{__name__}.{module.name}").app)
+    modules = [m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")]
+    for name in [m for m in modules if wanted in commands_of(m)] or modules:
+        app.add_typer(importlib.import_module(f"{__name__}.{name}").app)
     return get_command(app)
+
+
+def commands_of(module: str) -> list[str]:
+    """The commands that a module of this package has, without importing it: its docstring begins with them.
+
+    >>> commands_of("store")
+    ['store']
+    """
+    with (Path(__file__).parent / f"{module}.py").open(encoding="utf-8") as file:
+        return re.findall(r"`([a-z-]+)`", file.readline().partition(":")[0])
+
+
+def _command(words: Sequence[str]) -> str | None:
+    """The command among these words, if it is the first of them."""
+    return words[0] if words and not words[0].startswith("-") else None
+
+
+def _completed() -> list[str]:
+    """The words before the one that a shell asks us to complete; none where no shell asks."""
+    words = os.environ.get("COMP_WORDS", os.environ.get("_TYPER_COMPLETE_ARGS", "")).split()
+    return words[1:] if os.environ.get(COMPLETE) else []
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
-    return run_app(application(), arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    return run_app(application(_command(_completed() or given)), arguments)

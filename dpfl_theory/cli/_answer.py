@@ -13,7 +13,6 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
 from pathlib import Path
 from typing import Any
 
-from dpfl_theory.checks.evidence import SCHEMA
 from dpfl_theory.console import QUIET_SECONDS, Progress, as_options, choice, emit, say
 from dpfl_theory.output import writable, write
 
@@ -36,6 +35,8 @@ class Answer:
 
         Text shows limits, and as it is what the document names under ``given`` ("epsilon" or "delta").
         """
+        from dpfl_theory.checks.evidence import SCHEMA
+
         missing: list[str] = []
         made = _finite(document, "", missing)
         if missing:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from dpfl_theory import privacy
+from dpfl_theory.cli import _complete
 from dpfl_theory.cli._answer import Answer, busy
 from dpfl_theory.cli._audit import audit
 from dpfl_theory.cli._formulas import ACCOUNTANTS, TIGHT, Formula, accountant
@@ -28,7 +29,14 @@ KNOWN = mechanisms()
 PARAMETERS = parameters(KNOWN.values())
 PRESCRIBED = {p.algorithm: get(p.algorithm) for p in PRESCRIPTIONS.values()}
 
-Algorithm = Annotated[str, typer.Option(metavar="A", help="The algorithm, one of those that `privacy list` shows.")]
+Algorithm = Annotated[
+    str,
+    typer.Option(
+        metavar="A",
+        help="The algorithm, one of those that `privacy list` shows.",
+        autocompletion=_complete.of(KNOWN),
+    ),
+]
 Iterations = Annotated[str | None, typer.Option(metavar="N", help="Another name of --rounds for dp-scaffnew.")]
 Delta = Annotated[str | None, typer.Option(metavar="D", help="The delta of (epsilon, delta), in (0, 1).")]
 Epsilon = Annotated[str | None, typer.Option(metavar="E", help="The epsilon of (epsilon, delta).")]

@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dpfl_theory import methods, statements
+from dpfl_theory.cli import _complete
 from dpfl_theory.cli._options import Device, Fresh, Jobs, Kept, Scheduler, Seed, number, opened, parse_jobs, table
+from dpfl_theory.cli._partial import Partial
 from dpfl_theory.console import Progress, as_options, choice, emit, parse_alpha, parse_budget, parse_seed, say
-from dpfl_theory.errors import InputError, unknown_name
+from dpfl_theory.errors import InputError
+from dpfl_theory.interrupts import last_words
 from dpfl_theory.kernels import DEVICES, select
 from dpfl_theory.output import writable, write
 from dpfl_theory.processes import on
 from dpfl_theory.statements.model import Check, Statement
+from dpfl_theory.statements.names import several
 
 if TYPE_CHECKING:
     from dpfl_theory.checks.evidence import Evidence
@@ -34,13 +38,25 @@ UNITS_ALONE = "<- nothing but its units was looked at: give it a check"
 @app.command()
 def check(
     ids: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID]...", help="Statements; all when none is named.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[ID]...",
+            help="Statements, patterns like 'das2022.theorem4*', papers; all when none is named.",
+            autocompletion=_complete.ids,
+        ),
     ] = None,
-    paper: Annotated[str | None, typer.Option(metavar="P", help="Only the statements of this paper.")] = None,
+    paper: Annotated[
+        str | None,
+        typer.Option(metavar="P", help="Only the statements of this paper.", autocompletion=_complete.papers),
+    ] = None,
     file: Annotated[str | None, typer.Option(metavar="FILE.py", help="A file with statements of your own.")] = None,
     method: Annotated[
         list[str] | None,
-        typer.Option(metavar="M", help=f"Only this method ({', '.join(methods.known())}); may be repeated."),
+        typer.Option(
+            metavar="M",
+            help=f"Only this method ({', '.join(methods.known())}); may be repeated.",
+            autocompletion=_complete.methods,
+        ),
     ] = None,
     changed_since: Annotated[
         str | None, typer.Option(metavar="REV", help="Only what rests on a file that changed since a git revision.")
@@ -67,7 +83,14 @@ def check(
     format_: Annotated[str, typer.Option("--format", metavar="text|json|junit", help="What is written.")] = "text",
     output: Annotated[str | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.")] = None,
 ) -> int:
-    """Check statements and compare their verdicts with what the catalogue records."""
+    """Check statements and compare their verdicts with what the catalogue records. For example:
+
+    \b
+      dpfl-theory check das2022.theorem4b
+      dpfl-theory check hou2023 'noble2022.lemma*' --method exact
+      dpfl-theory check --file my_statements.py
+      dpfl-theory check --changed-since HEAD~1 --format junit --output checks.xml
+    """
     from dpfl_theory.checks.evidence import exit_code, in_short
     from dpfl_theory.checks.runner import run_plan, suitable_jobs
     from dpfl_theory.store import reused
@@ -92,19 +115,24 @@ def check(
     elif not pairs:
         raise InputError(f"no check of these statements uses the method {', '.join(method or ())}: leave --method out")
     with on(scheduler), opened(store) as kept, Progress("check") as progress:
-        report = run_plan(
-            pairs,
-            alpha=share,
-            seed=number_,
-            device=device,
-            budget=seconds,
-            progress=lambda done, total, label, part: progress((done + part) / max(1, total), label),
-            jobs=suitable_jobs(pairs) if processes is None else processes,
-            file=None if file is None else Path(file),
-            store=kept,
-            fresh=fresh,
-            limit=most,
+        partial = Partial(
+            pairs, _evidence if format_ == "text" and target is None else None, kept is not None, progress
         )
+        with last_words(partial.tell):
+            report = run_plan(
+                pairs,
+                alpha=share,
+                seed=number_,
+                device=device,
+                budget=seconds,
+                progress=lambda done, total, label, part: progress((done + part) / max(1, total), label),
+                jobs=suitable_jobs(pairs) if processes is None else processes,
+                file=None if file is None else Path(file),
+                store=kept,
+                fresh=fresh,
+                limit=most,
+                ended=partial.add,
+            )
     if kept is not None and report.reused:
         say(as_options(reused(kept, report.reused, len(pairs), "checks")))
     if sensitivity:
@@ -126,10 +154,8 @@ def _chosen(ids: Sequence[str], paper: str | None, file: str | None) -> tuple[St
     else:
         own = {s.id: s for s in statements.load_file(file)}
         known = {s.id: s for s in statements.all_statements()} | own
-        for id_ in ids:
-            if id_ not in known:
-                raise unknown_name("statement", id_, known)
-        chosen = tuple(known[id_] for id_ in ids) if ids else tuple(own.values())
+        named = several(ids, known, statements.papers())
+        chosen = tuple(known[id_] for id_ in named) if ids else tuple(own.values())
         chosen = tuple(s for s in chosen if paper is None or s.paper == paper)
     if not chosen:
         raise InputError(f"no statement is left to check: none of those named belongs to the paper {paper!r}")
@@ -168,23 +194,28 @@ def _stands(statement: dict[str, Any]) -> str:
     return "as expected" if statement["verdict"] == statement["expected"] else str(statement["verdict"])
 
 
+def _evidence(evidence: Sequence[Evidence]) -> str:
+    """One line for each piece of evidence, and why those came out that were not expected."""
+    lines = [("verdict", "ratio", "statement", "method", "check", "seconds", "")]
+    for e in evidence:
+        mark = {"differs": DIFFERS, "undecided": UNDECIDED}.get(e.agreement, "vacuous" if e.vacuous else "")
+        lines.append((e.verdict, number(e.ratio), e.statement, e.method, e.check, f"{e.seconds:.2f}", mark))
+    surprises = [f"{e.statement} {e.method} {e.check}: {e.reason}" for e in evidence if e.verdict != e.expected]
+    return "\n\n".join([table(lines, right=(1, 5)), *surprises])
+
+
 def as_text(report: Report, document: dict[str, Any]) -> str:
     """One line for each evidence, then each statement's verdict."""
     from dpfl_theory.checks.evidence import UNCHECKED, in_short
 
-    lines = [("verdict", "ratio", "statement", "method", "check", "seconds", "")]
-    for e in report.evidence:
-        mark = {"differs": DIFFERS, "undecided": UNDECIDED}.get(e.agreement, "vacuous" if e.vacuous else "")
-        lines.append((e.verdict, number(e.ratio), e.statement, e.method, e.check, f"{e.seconds:.2f}", mark))
     verdicts = [("statement", "verdict", "expected", "methods", "")]
     for id_, s in document["summary"]["statements"].items():
         mark = {"as expected": "", UNCHECKED: UNITS_ALONE}.get(_stands(s), DIFFERS)
         verdicts.append((id_, s["verdict"], s["expected"], ",".join(s["methods"]), mark))
-    surprises = [f"{e.statement} {e.method} {e.check}: {e.reason}" for e in report.evidence if e.verdict != e.expected]
     readings = [s.get("reading", "") for s in document["summary"]["statements"].values()]
     told = zip(table(verdicts).splitlines(), ["", *readings])
     named = "\n".join(f"{line}\n    read: {reading}" if reading else line for line, reading in told)
-    parts = [table(lines, right=(1, 5)), *surprises, named, *_sensitivity(report), in_short(document["summary"])]
+    parts = [_evidence(report.evidence), named, *_sensitivity(report), in_short(document["summary"])]
     return "\n\n".join(parts)
 
 

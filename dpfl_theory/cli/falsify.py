@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from dpfl_theory import statements
+from dpfl_theory.cli import _complete
 from dpfl_theory.cli._options import Device, Format, Seed
 from dpfl_theory.console import Progress, choice, emit, parse_alpha, parse_budget, parse_seed, say
 from dpfl_theory.errors import InputError, unknown_name
@@ -21,7 +22,7 @@ app = typer.Typer()
 
 @app.command()
 def falsify(
-    id_: Annotated[str, typer.Argument(metavar="ID", help="The statement.")],
+    id_: Annotated[str, typer.Argument(metavar="ID", help="The statement.", autocompletion=_complete.ids)],
     file: Annotated[str | None, typer.Option(metavar="FILE.py", help="A file with statements of your own.")] = None,
     budget: Annotated[str, typer.Option(metavar="60s", help="How long to vary the recorded runs.")] = "60s",
     instances: Annotated[
@@ -33,7 +34,13 @@ def falsify(
     format_: Format = "text",
     output: Annotated[str | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.")] = None,
 ) -> int:
-    """Search inside a statement's hypotheses for the largest excess of the left side, and check it with fresh seeds."""
+    """Search inside a statement's hypotheses for the largest excess of the left side, and check it with fresh seeds.
+    For example:
+
+    \b
+      dpfl-theory falsify hou2023.theorem1 --budget 60s
+      dpfl-theory falsify mine.bound --file my_statements.py --instances 500
+    """
     from dpfl_theory.checks.falsify import falsify as search
 
     choice("format", format_, ("text", "json"))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dpfl_theory.cli import _complete
 from dpfl_theory.cli._options import Format, Fresh, Jobs, Kept, Scheduler, opened, parse_jobs
 from dpfl_theory.cli._recommend import as_text, number, parsed, with_inputs
 from dpfl_theory.console import Progress, as_options, choice, emit, say
@@ -31,7 +32,11 @@ _BEST = f"{BEST} (default): the hyper-parameters that runs with certified noise 
 def recommend(
     algorithm: Annotated[
         str | None,
-        typer.Option(metavar="A", help=f"The algorithm: {', '.join(KNOWN)}. Without it all private ones are compared."),
+        typer.Option(
+            metavar="A",
+            help=f"The algorithm: {', '.join(KNOWN)}. Without it all private ones are compared.",
+            autocompletion=_complete.of(KNOWN),
+        ),
     ] = None,
     data: Annotated[
         str | None,

@@ -9,8 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
+from dpfl_theory.cli import _complete
 from dpfl_theory.cli._options import Device, Folder, Fresh, Jobs, Kept, Output, Scheduler, Seed, opened, parse_jobs
 from dpfl_theory.console import choice, emit, parse_alpha, parse_seed, say
+from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import DEVICES
 from dpfl_theory.output import writable
 from dpfl_theory.processes import on
@@ -21,7 +23,12 @@ app = typer.Typer()
 @app.command()
 def validate(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Scripts; all when none is named.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]...",
+            help="Scripts, or patterns like 'das2022*'; all when none is named.",
+            autocompletion=_complete.validations,
+        ),
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="The full profile instead of the quick one.")] = False,
     output: Output = "reports",
@@ -34,7 +41,13 @@ def validate(
     store: Kept = None,
     fresh: Fresh = False,
 ) -> int:
-    """Redo figures and tables of the papers: evidence as JSON, figures as PNG and SVG."""
+    """Redo figures and tables of the papers: evidence as JSON, figures as PNG and SVG. For example:
+
+    \b
+      dpfl-theory validate das2022_figure2 --output out
+      dpfl-theory validate 'noble2022_table*' --jobs 2
+      dpfl-theory list validations
+    """
     from dpfl_theory import validation
 
     processes, place = parse_jobs(jobs), validation.place_of(folder)
@@ -99,15 +112,24 @@ def report(output: Output = "reports", folder: Folder = None, store: Kept = None
 
 @app.command()
 def errata(
-    paper: Annotated[str, typer.Argument(metavar="PAPER", help="The paper's id, as `list` shows it.")],
+    paper: Annotated[
+        str,
+        typer.Argument(
+            metavar="PAPER", help="The paper's id, as `list papers` shows it.", autocompletion=_complete.papers
+        ),
+    ],
     format_: Annotated[str, typer.Option("--format", metavar="text|md|json", help="What is written.")] = "text",
 ) -> None:
     """Write the letter to a paper's authors, as the catalogue records it: causes, errata, remarks, slips. `md` is the
     whole letter, `text` a short form; `report` shows it with the evidence."""
+    from dpfl_theory import statements
     from dpfl_theory.report.letter import letter
     from dpfl_theory.report.letter_text import as_markdown, as_text
 
     render = {"text": as_text, "md": as_markdown, "json": _as_json}[choice("format", format_, ("text", "md", "json"))]
+    known = statements.papers()
+    if paper not in known and paper.partition(".")[0] in known:
+        raise InputError(f"{paper!r} is a statement, and letters are about papers: give {paper.partition('.')[0]}")
     emit(render(letter(paper)).rstrip("\n"))
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dpfl_theory.console import Progress, emit, say
+from dpfl_theory.console import Progress, emit, say, time_left
 
 app = typer.Typer()
 
@@ -36,7 +36,7 @@ def simulate(
         _sweep.give_schema(sweep=False)
         return 0
     from dpfl_theory.sweep.config import read, settled
-    from dpfl_theory.sweep.run import planned, single, time_left
+    from dpfl_theory.sweep.run import planned, single
 
     seconds, target = _sweep.seconds_of(limit), _sweep.target_of(output, None, ".")
     settings = settled(read(config), assignments or [])
@@ -48,10 +48,11 @@ def simulate(
     else:
         begun = time.monotonic()
         with Progress("simulate") as progress:
-            found = single(
-                design,
-                progress=lambda share: progress(share, f"{doing}{time_left(share, time.monotonic() - begun)}"),
-            )
+
+            def tell(share: float) -> None:
+                progress(share, ", ".join(filter(None, (doing, time_left(share, time.monotonic() - begun)))))
+
+            found = single(design, progress=tell)
     emit(_sweep.as_lines(found))
     if target is not None:
         say(f"written: {', '.join(map(str, found.write(target)))}")

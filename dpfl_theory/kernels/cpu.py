@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.kernels import cpu_kernels, linear, linear_records, linear_sparse_records, philox, threads
+from dpfl_theory.kernels import compiling, cpu_kernels, linear, linear_records, linear_sparse_records, philox, threads
 from dpfl_theory.kernels.engine import Engine, Lanes
 from dpfl_theory.kernels.streams import RECORDS
 
 __all__ = ["CpuEngine"]
+
+compiling.listen()
 
 
 class CpuEngine(Engine):

@@ -9,20 +9,32 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 
 from dpfl_theory.errors import InputError, told, unknown_name
-from dpfl_theory.limited import OutOfTime, at_most
+from dpfl_theory.statements import names
+from dpfl_theory.statements import paper as _paper
 from dpfl_theory.statements.model import Statement
-from dpfl_theory.statements.valid import faults_of_file, line_of
+from dpfl_theory.statements.order import place
+from dpfl_theory.statements.power import every
 
 IMPORT_SECONDS = 60.0
 """What the import of a user's file may take: its checks are run later."""
 
-__all__ = ["Statement", "all_statements", "file_of", "get", "load_file", "papers", "select"]
+__all__ = [
+    "Statement",
+    "all_statements",
+    "file_of",
+    "get",
+    "in_order",
+    "known_ids",
+    "load_file",
+    "papers",
+    "select",
+]
 
 
 def _below(package: ModuleType) -> Iterator[ModuleType]:
@@ -70,7 +82,17 @@ def all_statements() -> tuple[Statement, ...]:
 
 def papers() -> tuple[str, ...]:
     """The papers that have statements."""
-    return tuple(sorted({s.paper for s in all_statements()}))
+    return tuple(sorted(_paper.known()))
+
+
+def known_ids() -> tuple[str, ...]:
+    """The ids of all statements whose power was measured, which is all of the catalogue, as they are on record: without
+    importing a statement, for those who need them in a moment.
+
+    >>> "das2022.theorem4a" in known_ids()
+    True
+    """
+    return tuple(every())
 
 
 def get(id_: str) -> Statement:
@@ -80,17 +102,34 @@ def get(id_: str) -> Statement:
     'theorem'
     """
     catalogue = _catalogue()
+    if id_ in papers():
+        first = next(s.id for s in in_order(select((), id_)))
+        raise InputError(f"{id_!r} is a paper: name one of its statements, like {first} (dpfl-theory list {id_})")
     if id_ not in catalogue:
-        raise unknown_name("statement", id_, catalogue)
+        raise names.meant(id_, catalogue, papers())
     return catalogue[id_]
 
 
-def select(ids: tuple[str, ...] = (), paper: str | None = None) -> tuple[Statement, ...]:
-    """The statements with these ids, or all of a paper, or all."""
+def select(words: tuple[str, ...] = (), paper: str | None = None) -> tuple[Statement, ...]:
+    """The statements that these words name (ids, patterns of ids such as ``das2022.lemma*``, papers), or all of a
+    paper, or all. Raises InputError for a word that names none.
+
+    >>> [s.id for s in select(("das2022.fact?",))]
+    ['das2022.fact1', 'das2022.fact2']
+    """
     if paper is not None and paper not in papers():
         raise unknown_name("paper", paper, papers())
-    chosen = tuple(get(i) for i in ids) if ids else all_statements()
+    chosen = tuple(map(get, names.several(words, _catalogue(), papers()))) if words else all_statements()
     return tuple(s for s in chosen if paper is None or s.paper == paper)
+
+
+def in_order(chosen: Iterable[Statement]) -> tuple[Statement, ...]:
+    """The statements as their papers have them: by paper, chapter and place.
+
+    >>> [s.id for s in in_order(select(("das2022.lemma8", "das2022.theorem4a")))]
+    ['das2022.theorem4a', 'das2022.lemma8']
+    """
+    return tuple(sorted(chosen, key=lambda s: (s.paper, place(s))))
 
 
 def load_file(path: str | Path) -> tuple[Statement, ...]:
@@ -99,6 +138,9 @@ def load_file(path: str | Path) -> tuple[Statement, ...]:
     Raises InputError when the file is missing, cannot be imported, or defines no statement, and for statements that
     cannot be checked, with every fault and its line (`dpfl_theory.statements.valid`).
     """
+    from dpfl_theory.limited import OutOfTime, at_most
+    from dpfl_theory.statements.valid import faults_of_file, line_of
+
     file = Path(path)
     if not file.is_file():
         raise InputError(f"statement file {str(file)!r} does not exist: give the path of a Python file")

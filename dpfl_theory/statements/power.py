@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FILE", "Power", "of_json", "recorded"]
+__all__ = ["FILE", "Power", "every", "of_json", "recorded"]
 
 FILE = Path(__file__).with_name("power.json")
 
@@ -95,6 +95,11 @@ def _file() -> Mapping[str, Power]:
     if not FILE.is_file():
         return {}
     return {id_: of_json(data) for id_, data in json.loads(FILE.read_text(encoding="utf-8"))["statements"].items()}
+
+
+def every() -> Mapping[str, Power]:
+    """The power of all statements that it was measured for, by id."""
+    return _file()
 
 
 def recorded(id_: str) -> Power | None:

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeGuard
 
 from dpfl_theory import __version__
 from dpfl_theory.checks.sources import sources
-from dpfl_theory.console import Progress, as_options, say
+from dpfl_theory.console import Progress, as_options, say, time_left
 from dpfl_theory.errors import InputError
 from dpfl_theory.processes import several, spread
 from dpfl_theory.store import Slot, Store, canonical, key, reused
@@ -24,7 +24,7 @@ from dpfl_theory.sweep.pack import WIDEST, Pack, packed
 from dpfl_theory.sweep.problems import fingerprint
 from dpfl_theory.sweep.table import Table
 
-__all__ = ["KIND", "Over", "parts_of", "planned", "run", "single", "time_left", "usual_pack", "versions", "worth"]
+__all__ = ["KIND", "Over", "parts_of", "planned", "run", "single", "usual_pack", "versions", "worth"]
 
 KIND = "cell"
 _LANES = 512
@@ -213,19 +213,7 @@ class _Tally:
             return
         share = self.ended / sum(self.cost)
         left = time_left(share, time.monotonic() - self.begun)
-        self.progress(share, f"{self.finished} of {sum(self.cells)} cells{left}")
-
-
-def time_left(share: float, seconds: float) -> str:
-    """How long the rest takes after so many seconds for this share, in words; nothing where that is not known.
-
-    >>> time_left(0.25, 10.0), time_left(0.0, 10.0)
-    (', about 30 s left', '')
-    """
-    if share <= 0.0:
-        return ""
-    left = seconds * (1.0 - share) / share
-    return f", about {left:.0f} s left" if left < 90 else f", about {left / 60:.0f} min left"
+        self.progress(share, ", ".join(filter(None, (f"{self.finished} of {sum(self.cells)} cells", left))))
 
 
 def single(design: Design, limit: float | None = None, progress: Callable[[float], None] | None = None) -> Table:

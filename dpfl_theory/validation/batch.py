@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from dpfl_theory.console import Progress, as_options, choice, parse_seed, run_app, say
+from dpfl_theory.console import Progress, as_options, choice, parse_seed, run_app, say, time_left
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.kernels import DEVICES, select
 from dpfl_theory.kernels.threads import usable_cores
 from dpfl_theory.output import writable
 from dpfl_theory.processes import several, spread
+from dpfl_theory.statements.names import alike, is_pattern
 from dpfl_theory.store import Store, reused
 from dpfl_theory.validation.attempt import Ending, Run, attempt, exit_code, tell
 from dpfl_theory.validation.pieces import Pieces, order_of, together
@@ -63,13 +65,15 @@ def _spread(groups: Sequence[Sequence[Script]], how: Run, jobs: int) -> list[End
 
         def waiting(left: list[int]) -> None:
             open_, ended = (sum(map(pieces.cost, numbers)) for numbers in (left, finished))
-            progress(ended / (open_ + ended), f"waiting for {pieces.label(left[0])}")
+            share = ended / max(1.0, open_ + ended + pieces.pending)
+            told = (time_left(share, time.monotonic() - begun), f"waiting for {pieces.label(left[0])}")
+            progress(share, "; ".join(filter(None, told)))
 
         def done(piece: int, result: Any) -> list[Callable[[], Any]]:
             finished.append(piece)
             return pieces.done(piece, result)
 
-        finished = list[int]()
+        finished, begun = list[int](), time.monotonic()
         spread(pieces.begin, jobs, order_of(groups, how.context.profile), done=done, waiting=waiting)
     return pieces.endings
 
@@ -90,17 +94,28 @@ def validate(
     """Run the named scripts (all when none is named) of a folder (``place``; the package's own when it is None) with
     options as the command line gives them; by default in one process for each core, and one on a GPU."""
     known = available(place)
-    for name in names:
-        if name not in known:
-            raise unknown_name("validation", name, known)
     if not known:
         raise InputError(f"there is no validation script in {str(place or folder())!r}")
+    chosen = _named(names, known)
     context = Context("full" if full else "quick", parse_seed(seed), choice("device", device, DEVICES), data)
     target = writable(Path(output), folder=True)
-    scripts = [load(known[name], place) for name in (names or known)]
+    scripts = [load(known[name], place) for name in chosen]
     if data is not None:
         _usable(data, names, scripts)
     return run_all(scripts, Run(context, target, store, fresh), jobs or default_jobs(device))
+
+
+def _named(names: Sequence[str], known: Collection[str]) -> list[str]:
+    """The scripts that these words name, all where there are none: a name, a pattern of names, or the catalogue's id
+    with its dots (das2022.figure2). Raises InputError for a word that names none."""
+    chosen = []
+    for name in names:
+        own = name.replace(".", "_")
+        fitting = alike(own, known) if is_pattern(own) else [own] if own in known else []
+        if not fitting:
+            raise unknown_name("validation", name, known)
+        chosen += fitting
+    return list(dict.fromkeys(chosen)) if names else list(known)
 
 
 def default_jobs(device: str) -> int:

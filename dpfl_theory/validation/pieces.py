@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -51,10 +52,12 @@ def _attempt_here(files: Sequence[File], how: Run, given: Mapping[str, Given]) -
 
 
 def _as_far(script: Script, how: Run, given: Mapping[str, Given]) -> Ending | Waiting:
+    shares = [0.0]
+    own = replace(how, context=replace(how.context, progress=shares.append))
     try:
-        return attempt(script, how, given)
+        return attempt(script, own, given)
     except Wanted as wanted:
-        return waiting_for(script, wanted)
+        return waiting_for(script, wanted, shares[-1])
 
 
 class Pieces:
@@ -87,7 +90,8 @@ class Pieces:
             if isinstance(one, Ending):
                 self.take(one)
             elif isinstance(one, Waiting):
-                self.costs[piece - self.first] = 0.0  # it is the points' now
+                here = piece - self.first
+                self.costs[here] = max(0.0, self.costs[here] - self._points.left(one.name))  # it is the points' now
                 for more in self._points.waiting(one):
                     new.append(more) if isinstance(more, Piece) else self.take(more)
             else:
@@ -103,6 +107,11 @@ class Pieces:
     def cost(self, piece: int) -> float:
         """The seconds that a piece may take."""
         return self.costs[piece - self.first]
+
+    @property
+    def pending(self) -> float:
+        """The seconds that scripts may take that wait for points, beyond these."""
+        return self._points.pending
 
     def _again(self, file: File, given: Mapping[str, Given]) -> Callable[[], Any]:
         return in_process([load(*file)], self.how, given)

@@ -61,21 +61,22 @@ class Made:
 
 @dataclass(frozen=True)
 class Waiting:
-    """A script that cannot go on before these points are there."""
+    """A script that cannot go on before these points are there; ``share`` of its work is done then, as it says."""
 
     file: File
     name: str
     points: tuple[Point, ...]
+    share: float
 
 
-def waiting_for(script: Script, wanted: Wanted) -> Waiting:
-    """What a script waits for that has asked for these calls."""
+def waiting_for(script: Script, wanted: Wanted, share: float) -> Waiting:
+    """What a script waits for that has asked for these calls, and the share of its work that is done with them."""
     folder = script.path.parent if script.folder is None else script.folder
 
     def point(asked: Asked) -> Point:
         return Point(asked.name, asked.slot.about, folder, pickle.dumps(asked))
 
-    return Waiting((script.path, script.folder), script.name, tuple(map(point, wanted.asked)))
+    return Waiting((script.path, script.folder), script.name, tuple(map(point, wanted.asked)), share)
 
 
 @dataclass(frozen=True)
@@ -104,19 +105,30 @@ class Points:
         self._open: dict[str, tuple[Waiting, set[str]]] = {}
         self._asked: dict[str, set[str]] = {}
         self._cost: dict[str, float] = {}
+        self._left: dict[str, float] = {}
 
     def costs(self, script: str, seconds: float) -> None:
         """What a script takes in all, as far as is known."""
-        self._cost[script] = seconds
+        self._cost[script] = self._left[script] = seconds
+
+    def left(self, script: str) -> float:
+        """What a script still takes itself, besides its points."""
+        return self._left.get(script, 0.0)
+
+    @property
+    def pending(self) -> float:
+        """What the scripts that wait still take, besides their points."""
+        return sum(map(self.left, self._open))
 
     def waiting(self, found: Waiting) -> list[Piece | Ending]:
-        """A script waits: the points that nobody has begun yet. One half of what the script still costs is theirs."""
+        """A script waits: the points that nobody has begun yet. What the script costs until then is theirs."""
         name, points = found.name, {p.key: p for p in found.points}
         self._asked.setdefault(name, set()).update(points)
         self._open[name] = found, points.keys() - self._made.keys()
         new = [p for key, p in points.items() if self._of.setdefault(key, name) == name and key not in self._made]
-        self._cost[name] = rest = self._cost.get(name, 1.0) / 2.0
-        pieces = [Piece(p, f"{name}: {p.about}", rest / len(new)) for p in new]
+        before, after = self.left(name), self._cost.get(name, 1.0) * (1.0 - min(1.0, found.share))
+        self._left[name] = rest = min(before, after)
+        pieces = [Piece(p, f"{name}: {p.about}", (before - rest) / len(new)) for p in new]
         return [*pieces, *self._ready()]
 
     def made(self, found: Made) -> list[Piece | Ending]:
@@ -140,7 +152,7 @@ class Points:
                 given = {
                     k: p.given if self._of[k] == name else replace(p.given, seconds=none) for k, p in points.items()
                 }
-                found.append(Piece(self._again(waiting.file, given), name, self._cost[name]))
+                found.append(Piece(self._again(waiting.file, given), name, self._left[name]))
             else:
                 continue
             del self._open[name]

@@ -77,7 +77,7 @@ class Context:
         >>> Context().each([functools.partial(max, 1, 2), functools.partial(max, 3, 4)], ["one", "two"])
         [2, 4]
         """
-        from dpfl_theory.checks.reuse import Reuse
+        from dpfl_theory.checks.reuse import Reuse, Wanted
 
         def run(pieces: Sequence[Callable[[], Any]], _: Sequence[int]) -> list[Any]:
             found = []
@@ -86,7 +86,11 @@ class Context:
                 self.progress((i + 1) / len(pieces))
             return found
 
-        return (self.reuse or Reuse()).each(calls, about, run)
+        try:
+            return (self.reuse or Reuse()).each(calls, about, run)
+        except Wanted:
+            self.progress(1.0)  # what is done when others have made these calls
+            raise
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""`list` and `show`: what the catalogue holds."""
+"""`show`: one statement, or several, or one thing that theorems and configurations are put together from."""
 
 from __future__ import annotations
 
@@ -9,69 +9,56 @@ from typing import Annotated, Any
 
 import typer
 
-from dpfl_theory import statements
-from dpfl_theory.cli._options import Format, table
+from dpfl_theory import inventory, statements
+from dpfl_theory.cli import _complete, _things
+from dpfl_theory.cli._options import Format
 from dpfl_theory.console import choice, emit
+from dpfl_theory.errors import InputError
 from dpfl_theory.statements.errata import Effect
 from dpfl_theory.statements.formula import prescription_of, sides_of
-from dpfl_theory.statements.model import KINDS, PROVENANCES, Statement
-from dpfl_theory.statements.power import of_json, recorded
+from dpfl_theory.statements.model import Statement
+from dpfl_theory.statements.names import is_pattern
+from dpfl_theory.statements.power import of_json
 
 app = typer.Typer()
 
-EXPECTED = ("holds", "violated", "inconclusive")
 
-
-@app.command("list")
-def list_(
-    paper: Annotated[str | None, typer.Option(metavar="P", help="Only the statements of this paper.")] = None,
-    kind: Annotated[str | None, typer.Option(metavar="K", help=f"Only this kind: {', '.join(KINDS)}.")] = None,
-    expected: Annotated[
-        str | None, typer.Option(metavar="V", help=f"Only this recorded verdict: {', '.join(EXPECTED)}.")
-    ] = None,
-    provenance: Annotated[
-        str | None, typer.Option(metavar="P", help=f"Only statements that are {', '.join(PROVENANCES)}.")
-    ] = None,
-    format_: Format = "text",
-) -> None:
-    """List the statements; the note tells what is restored, derived, another reading, or has a remark."""
-    choice("format", format_, ("text", "json"))
-    wanted = {
-        "kind": kind and choice("kind", kind, KINDS),
-        "expected": expected and choice("expected verdict", expected, EXPECTED),
-        "provenance": provenance and choice("provenance", provenance, PROVENANCES),
-    }
-    chosen = [s for s in statements.select((), paper) if all(v in (None, getattr(s, n)) for n, v in wanted.items())]
-    if format_ == "json":
-        emit(json.dumps([s.summary() for s in chosen], indent=1, ensure_ascii=False))
-    else:
-        rows = [
-            (s.id, s.kind, s.expected, _power(s), ",".join(s.methods), ",".join(_marks(s)), s.title) for s in chosen
-        ]
-        emit(table([("id", "kind", "expected", "power", "methods", "note", "title"), *rows], right=(3,)))
-
-
-def _power(s: Statement) -> str:
-    """The largest left/right that its checks saw, in short."""
-    power = recorded(s.id)
-    return "-" if power is None or power.ratio is None else f"{power.ratio:.3g}"
-
-
-def _marks(s: Statement) -> list[str]:
-    """What sets a statement apart from one that was read in the paper, in a word each."""
-    told = {"reading": bool(s.reading_of) and s.provenance != "derived", "remark": s.remark is not None}
-    return [*([s.provenance] if s.provenance != "read" else []), *(mark for mark, set_ in told.items() if set_)]
-
-
-@app.command()
+@app.command(context_settings={"max_content_width": 110})
 def show(
-    id_: Annotated[str, typer.Argument(metavar="ID", help="The statement's id, as `list` shows it.")],
+    ids: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="ID...",
+            help="Statements, as `list` shows them; or a kind and a name.",
+            autocompletion=_complete.shown,
+        ),
+    ],
     format_: Format = "text",
 ) -> None:
-    """Show one statement: its formula, letters, hypotheses, prescription, checks and erratum."""
+    """Show statements: formula, letters, hypotheses, prescription, checks and erratum; or one problem, algorithm,
+    observable, hypothesis, method, paper or validation. JSON is one object for one id, and an array for several or for
+    a pattern. For example:
+
+    \b
+      dpfl-theory show das2022.theorem4b
+      dpfl-theory show 'das2022.theorem4*'
+      dpfl-theory show problem huber
+      dpfl-theory show algorithm dp-fedavg
+    """
     choice("format", format_, ("text", "json"))
-    described = describe(statements.get(id_))
-    emit(json.dumps(described, indent=1, ensure_ascii=False) if format_ == "json" else _as_text(described))
+    kind = next((kind for kind in inventory.kinds().values() if ids[0] in (kind.one, kind.name)), None)
+    if kind is not None:
+        if len(ids) != 2:
+            raise InputError(f"show {kind.one} needs one name: dpfl-theory list {kind.name} has them")
+        _things.show_item(kind, kind.get(ids[1]), format_)
+        return
+    alone = len(ids) == 1 and not is_pattern(ids[0])
+    chosen = [statements.get(ids[0])] if alone else statements.in_order(statements.select(tuple(ids)))
+    described = [describe(statement) for statement in chosen]
+    if format_ == "json":
+        emit(json.dumps(described[0] if alone else described, indent=1, ensure_ascii=False))
+    else:
+        emit("\n\n\n".join(map(_as_text, described)))
 
 
 def describe(statement: Statement) -> dict[str, Any]:

@@ -1,0 +1,140 @@
+"""Which statements `list` shows, and how: by paper and chapter, as pages have them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from dpfl_theory import statements
+from dpfl_theory.cli import _paint
+from dpfl_theory.statements import names, paper
+from dpfl_theory.statements.model import Statement
+from dpfl_theory.statements.order import chapter
+from dpfl_theory.statements.power import recorded
+
+__all__ = ["WITH", "chosen", "lines"]
+
+WITH: dict[str, Callable[[Statement], bool]] = {
+    "erratum": lambda s: s.erratum is not None,
+    "remark": lambda s: s.remark is not None,
+    "reading": lambda s: bool(s.reading_of) and s.provenance != "derived",
+}
+"""What may set a statement apart."""
+
+LEAST_TITLE = 30
+"""Columns that a title gets on a terminal before other columns are left out for it."""
+OPTIONAL = ("methods", "note", "kind", "power")
+"""The columns that are left out on a narrow terminal, first to last."""
+_NUMBERS = ("power",)
+
+
+@dataclass(frozen=True)
+class _Searched:
+    """Everything of a statement in which words are looked for, without differences of case."""
+
+    text: str
+
+    @classmethod
+    def of(cls, s: Statement) -> _Searched:
+        heading = paper.known()[s.paper].heading if s.paper in paper.known() else ""
+        return cls(" ".join((s.id, s.kind, s.title, s.text, s.source.where, s.reading, heading)).casefold())
+
+    def has(self, word: str) -> bool:
+        return word.casefold() in self.text
+
+
+def chosen(words: Sequence[str]) -> tuple[Statement, ...]:
+    """The statements that these words describe: those with any of the ids, patterns and papers among them, and with
+    each of the other words somewhere in id, title, text, authors or the paper's title; as the papers have them.
+
+    >>> [s.id for s in chosen(["das2022", "fact", "smooth"])]
+    ['das2022.fact1']
+    """
+    everything = statements.all_statements()
+    known = {s.id for s in everything} | set(statements.papers())
+    named = [word for word in words if word in known or names.is_pattern(word)]
+    searched = [part for word in words if word not in named for part in word.split()]
+    found = statements.select(tuple(named)) if named else everything
+    return statements.in_order(s for s in found if all(map(_Searched.of(s).has, searched)))
+
+
+def marks(s: Statement) -> list[str]:
+    """What sets a statement apart from one that was read in the paper, in a word each."""
+    told = [mark for mark in ("reading", "remark") if WITH[mark](s)]
+    return [*([s.provenance] if s.provenance != "read" else []), *told]
+
+
+def _row(s: Statement) -> dict[str, str]:
+    power = recorded(s.id)
+    return {
+        "id": s.id,
+        "kind": s.kind,
+        "expected": s.expected,
+        "power": "-" if power is None or power.ratio is None else f"{power.ratio:.3g}",
+        "methods": ",".join(s.methods),
+        "note": ",".join(marks(s)),
+        "title": s.title,
+    }
+
+
+def lines(found: Sequence[Statement], width: int | None) -> list[_paint.Line]:
+    """A table with a heading for each paper and chapter, and how many there are of each verdict at its end; at most
+    ``width`` columns wide, if there is one."""
+    rows = {s.id: _row(s) for s in found}
+    heads = {name: name for name in ("id", "kind", "expected", "power", "methods", "note", "title")}
+    sizes = {name: max(len(row[name]) for row in (heads, *rows.values())) for name in heads}
+    shown = _fitting(sizes, width)
+    made: list[_paint.Line] = [_cells(heads, shown, lambda _: "bold")] if found else []
+    for id_, own in groupby(found, lambda s: s.paper):
+        heading = paper.known()[id_].heading if id_ in paper.known() else ""
+        made += [(), ((id_, "bold cyan"), (_paint.cut(f"  {heading}", (width or 10**6) - len(id_)), "cyan"))]
+        for where, some in groupby(own, lambda s: chapter(s.source.where)):
+            made.append(((f" {where or 'elsewhere'}", "bold"),))
+            made += [_cells(rows[s.id], shown, _style_of(s)) for s in some]
+    return [*made, *([()] if made else []), ((_summary(found), "bold"),)]
+
+
+def _style_of(s: Statement) -> Callable[[str], str]:
+    return lambda name: {"expected": _paint.VERDICT_STYLES.get(s.expected, ""), "id": "", "title": ""}.get(name, "dim")
+
+
+def _fitting(sizes: dict[str, int], width: int | None) -> dict[str, int]:
+    """The columns that are shown and their sizes: the title gets what the others leave of the width."""
+    shown = dict(sizes)
+    if width is None:
+        return shown
+
+    def left() -> int:
+        return width - 2 - sum(size + 2 for name, size in shown.items() if name != "title")
+
+    for name in OPTIONAL:
+        if left() < min(LEAST_TITLE, sizes["title"]):
+            del shown[name]
+    shown["title"] = max(8, left())
+    return shown
+
+
+def _cells(row: dict[str, str], shown: dict[str, int], style: Callable[[str], str]) -> _paint.Line:
+    made = [("  ", "")]
+    for name, size in shown.items():
+        text = row[name] if name == "title" else row[name].rjust(size) if name in _NUMBERS else row[name].ljust(size)
+        made += [(_paint.cut(text, size), style(name)), ("  ", "")]
+    return made[:-1]
+
+
+def _summary(found: Iterable[Statement]) -> str:
+    """How many there are.
+
+    >>> _summary([statements.get("das2022.theorem4a")]), _summary([])
+    ('1 statement: 1 holds', 'no statements')
+    """
+    verdicts = [s.expected for s in found]
+    if not verdicts:
+        return "no statements"
+    words = {"holds": ("holds", "hold"), "violated": ("is violated", "are violated")}
+    told = []
+    for verdict in dict.fromkeys(("holds", "violated", *verdicts)):
+        if count := verdicts.count(verdict):
+            told.append(f"{count} {words.get(verdict, (verdict, verdict))[count > 1]}")
+    return f"{len(verdicts)} statement{'s' if len(verdicts) > 1 else ''}: {', '.join(told)}"

@@ -1,0 +1,48 @@
+"""Lines with colours where a terminal shows them, and the width that they may have there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+
+__all__ = ["VERDICT_STYLES", "Line", "cut", "on_terminal", "painted", "width"]
+
+Line = Sequence[tuple[str, str]]
+"""Pieces of text, each with a style of rich's, or none."""
+
+VERDICT_STYLES = {"holds": "green", "violated": "red", "inconclusive": "yellow", "not-applicable": "dim"}
+
+
+def on_terminal() -> bool:
+    """Whether stdout is a terminal that can show more than letters."""
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def width() -> int | None:
+    """The columns of the terminal that stdout is; None where it is none, and lines may be as long as they like."""
+    return shutil.get_terminal_size().columns if on_terminal() else None
+
+
+def cut(text: str, most: int) -> str:
+    """The text, with an ellipsis at its end where it has more characters than it may.
+
+    >>> cut("SCAFFOLD", 8), cut("SCAFFOLD", 6)
+    ('SCAFFOLD', 'SCAFF…')
+    """
+    return text if len(text) <= most else text[: max(0, most - 1)] + "…"
+
+
+def painted(lines: Sequence[Line]) -> str:
+    """The lines as text: in colours on a terminal, unless the variable NO_COLOR is set; plain anywhere else."""
+    if not on_terminal() or os.environ.get("NO_COLOR"):
+        return "\n".join("".join(text for text, _ in line).rstrip() for line in lines)
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(file=sys.stdout, highlight=False, soft_wrap=True)
+    with console.capture() as captured:
+        for line in lines:
+            console.print(Text.assemble(*((text, style) for text, style in line if text)), soft_wrap=True)
+    return captured.get()

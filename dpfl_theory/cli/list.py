@@ -1,0 +1,157 @@
+"""`list`: the statements of the catalogue, and what own theorems and configurations are put together from."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from dpfl_theory import inventory, methods
+from dpfl_theory.cli import _complete, _listing, _paint, _things
+from dpfl_theory.cli._options import Format
+from dpfl_theory.console import choice, emit, say
+from dpfl_theory.errors import InputError, unknown_name
+from dpfl_theory.statements import papers
+from dpfl_theory.statements.errata import GRADES
+from dpfl_theory.statements.model import KINDS, PROVENANCES, Statement
+from dpfl_theory.statements.power import recorded
+
+app = typer.Typer()
+
+EXPECTED = ("holds", "violated", "inconclusive")
+_WORDS = f"Ids, patterns, papers, words to search for; or {', '.join(inventory.kinds())}."
+
+
+@app.command("list", context_settings={"max_content_width": 110})
+def list_(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[WORD]...", help=_WORDS, autocompletion=_complete.words, show_default=False),
+    ] = None,
+    paper: Annotated[
+        str | None, typer.Option(metavar="P", help="Only this paper.", autocompletion=_complete.papers)
+    ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(metavar="K", help=f"Only this kind: {', '.join(KINDS)}.", autocompletion=_complete.of(KINDS)),
+    ] = None,
+    expected: Annotated[
+        str | None,
+        typer.Option(
+            metavar="V",
+            help=f"Only this recorded verdict: {', '.join(EXPECTED)}.",
+            autocompletion=_complete.of(EXPECTED),
+        ),
+    ] = None,
+    provenance: Annotated[
+        str | None,
+        typer.Option(
+            metavar="P",
+            help=f"Only statements that are {', '.join(PROVENANCES)}.",
+            autocompletion=_complete.of(PROVENANCES),
+        ),
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="M",
+            help=f"Only what is checked by {', '.join(methods.known())}; may be repeated.",
+            autocompletion=_complete.methods,
+        ),
+    ] = None,
+    grade: Annotated[
+        str | None,
+        typer.Option(
+            metavar="G", help=f"Only errata of this grade: {', '.join(GRADES)}.", autocompletion=_complete.of(GRADES)
+        ),
+    ] = None,
+    with_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--with",
+            metavar="WHAT",
+            help=f"Only what has an {', or is a '.join(('erratum, a remark', 'reading'))}; may be repeated.",
+            autocompletion=_complete.of(_listing.WITH),
+        ),
+    ] = None,
+    power_below: Annotated[
+        str | None, typer.Option(metavar="X", help="Only where the largest left/right seen is below X.")
+    ] = None,
+    power_above: Annotated[
+        str | None, typer.Option(metavar="X", help="Only where the largest left/right seen is above X.")
+    ] = None,
+    format_: Format = "text",
+) -> None:
+    """List statements by paper and chapter; the note tells what is restored, derived, another reading, or has a remark.
+
+    Words narrow the list: ids, patterns and papers, and what must occur in id, title, text, or the paper's authors and
+    title. A word that names a kind of things lists these: names, parameters with units and defaults. For example:
+
+    \b
+      dpfl-theory list das2022 --kind theorem
+      dpfl-theory list 'noble2022.lemma*' --expected violated
+      dpfl-theory list client sampling --method worst-case
+      dpfl-theory list --with erratum --power-above 10
+      dpfl-theory list problems huber
+    """
+    choice("format", format_, ("text", "json"))
+    given = list(words or [])
+    options = {
+        "paper": paper, "kind": kind, "expected": expected, "provenance": provenance, "method": method, "grade": grade,
+        "with": with_, "power-below": power_below, "power-above": power_above,
+    }  # fmt: skip
+    if given and given[0] in inventory.kinds():
+        if used := [name for name, value in options.items() if value]:
+            raise InputError(f"--{used[0]} is for statements: leave it out, and give words that {given[0]} must have")
+        _things.list_items(inventory.kinds()[given[0]], given[1:], format_)
+        return
+    for m in method or ():
+        methods.get(m)
+    for what in with_ or ():
+        choice("mark", what, tuple(_listing.WITH))
+    if paper is not None and paper not in papers():
+        raise unknown_name("paper", paper, papers())
+    wanted = {
+        "paper": paper,
+        "kind": kind and choice("kind", kind, KINDS),
+        "expected": expected and choice("expected verdict", expected, EXPECTED),
+        "provenance": provenance and choice("provenance", provenance, PROVENANCES),
+    }
+    below, above = _number("--power-below", power_below), _number("--power-above", power_above)
+    grade = grade and choice("grade", grade, tuple(GRADES))
+    found = [
+        s
+        for s in _listing.chosen(given)
+        if all(v in (None, getattr(s, n)) for n, v in wanted.items())
+        and all(m in s.methods for m in method or ())
+        and all(_listing.WITH[what](s) for what in with_ or ())
+        and (grade is None or (s.erratum is not None and s.erratum.grade == grade))
+        and _within(s, above, below)
+    ]
+    if format_ == "json":
+        emit(json.dumps([s.summary() for s in found], indent=1, ensure_ascii=False))
+    else:
+        emit(_paint.painted(_listing.lines(found, _paint.width())))
+    if not found and given:
+        told = " and ".join(map(repr, given))
+        say(f"no statement has {told} in its id, title, text, authors or paper: use fewer words")
+
+
+def _number(option: str, text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{option} is {text!r}: give a number, like {option} 0.5") from None
+
+
+def _within(s: Statement, above: float | None, below: float | None) -> bool:
+    """Whether the power is known and between these limits; any statement where there are none."""
+    if above is None and below is None:
+        return True
+    power = recorded(s.id)
+    if power is None or power.ratio is None:
+        return False
+    return (above is None or power.ratio > above) and (below is None or power.ratio < below)

@@ -1,0 +1,76 @@
+"""One sentence on stderr where kernels are compiled for longer than a moment: the first run on a machine takes most of
+a minute more than the next ones, and nothing else would say why.
+
+Numba tells when it begins to compile and when it has ended, which it does not where it finds a kernel in its cache. The
+variable ``DPFL_THEORY_HINTS=off`` keeps it quiet.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from numba.core import event
+
+from dpfl_theory.console import say
+from dpfl_theory.kernels.once import mine
+
+__all__ = ["LONG_SECONDS", "SENTENCE", "Hint", "listen"]
+
+LONG_SECONDS = 2.0
+"""Compilation that takes longer in all is told."""
+SENTENCE = "compiling the kernels (once on this machine; some 40 s in all)"
+_PACKAGE = __name__.partition(".")[0]
+
+
+class Hint(event.Listener):  # type: ignore[misc]  # numba has no types
+    """Hears when kernels are compiled, adds up how long that takes, and calls ``tell`` once it is long.
+
+    Kernels of others, and those that are not cached, do not count: of these it would not be true.
+    """
+
+    def __init__(self, tell: Callable[[], None], clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self.tell, self.clock = tell, clock
+        self.spent, self.since, self.depth = 0.0, 0.0, 0
+        self.timer: threading.Timer | None = None
+
+    def on_start(self, event: Any) -> None:
+        """A compilation begins; one within another counts with that."""
+        self.depth += 1
+        if self.depth == 1 and _ours(event.data):
+            self.since = self.clock()
+            self.timer = threading.Timer(max(0.0, LONG_SECONDS - self.spent), self.tell)
+            self.timer.daemon = True
+            self.timer.start()
+
+    def on_end(self, event: Any) -> None:
+        """A compilation has ended, or failed."""
+        self.depth -= 1
+        if self.depth == 0 and self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+            self.spent += self.clock() - self.since
+
+
+def _ours(data: Any) -> bool:
+    """Whether what is compiled is a kernel of this package whose machine code is kept."""
+    kernel = data.get("dispatcher") if isinstance(data, dict) else None
+    if kernel is None:
+        return False
+    module = getattr(getattr(kernel, "py_func", None), "__module__", "")
+    return module.partition(".")[0] == _PACKAGE and kernel.stats.cache_path is not None
+
+
+def _tell() -> None:
+    if mine():
+        say(SENTENCE)
+
+
+def listen() -> None:
+    """Begin to hear of compilations in this process, unless nobody wants to know."""
+    if os.environ.get("DPFL_THEORY_HINTS") != "off":
+        event.register("numba:compile", Hint(_tell))

@@ -1,0 +1,68 @@
+"""What people write to name statements: ids, patterns of ids, papers; and what they may have meant instead."""
+
+from __future__ import annotations
+
+import fnmatch
+import shlex
+from collections.abc import Collection, Iterable, Sequence
+
+from dpfl_theory.errors import InputError, unknown_name
+
+__all__ = ["alike", "found", "is_pattern", "meant", "several"]
+
+
+def is_pattern(word: str) -> bool:
+    """Whether a word stands for all ids that look like it: ``*``, ``?`` and ``[...]`` as in a shell.
+
+    >>> is_pattern("noble2022.lemma*"), is_pattern("noble2022.lemmaC.1")
+    (True, False)
+    """
+    return any(character in word for character in "*?[")
+
+
+def alike(word: str, names: Iterable[str]) -> list[str]:
+    """The names that a pattern describes.
+
+    >>> alike("das2022_figure?", ["das2022_figure2", "das2022_table2"])
+    ['das2022_figure2']
+    """
+    return [name for name in names if fnmatch.fnmatchcase(name, word)]
+
+
+def found(word: str, ids: Collection[str], papers: Collection[str]) -> list[str]:
+    """The ids that one word names: its own, those that a pattern describes, or all of a paper. Raises InputError where
+    there are none.
+
+    >>> found("a.lemma*", ["a.lemma1", "a.lemma2", "a.eq1"], ["a"]), found("a", ["a.eq1", "b.eq1"], ["a", "b"])
+    (['a.lemma1', 'a.lemma2'], ['a.eq1'])
+    """
+    if word in ids:
+        return [word]
+    if word in papers:
+        return [id_ for id_ in ids if id_.startswith(f"{word}.")]
+    if is_pattern(word):
+        if named := alike(word, ids):
+            return named
+        raise InputError(f"no statement's id is like {word!r}: `*` stands for any characters, as in das2022.lemma*")
+    raise meant(word, ids, papers)
+
+
+def meant(word: str, ids: Collection[str], papers: Collection[str]) -> InputError:
+    """The error for a word that names no statement, with what is nearest to it.
+
+    >>> print(meant("das2022.theorem4", ["das2022.theorem4a", "das2022.theorem4b", "das2022.eq4"], ["das2022"]))
+    unknown statement 'das2022.theorem4': did you mean 'das2022.theorem4a' or 'das2022.theorem4b'?
+    >>> print(meant("das2022_eq4", ["das2022.eq4"], ["das2022"]))
+    unknown statement 'das2022_eq4': did you mean 'das2022.eq4'?
+    """
+    error = unknown_name("statement", word, ids if "." in word or "_" in word else [*ids, *papers])
+    if str(error).endswith("?"):
+        return error
+    return InputError(
+        f"unknown statement {word!r}: dpfl-theory list {shlex.quote(word)} looks for it in titles and texts"
+    )
+
+
+def several(words: Sequence[str], ids: Collection[str], papers: Collection[str]) -> list[str]:
+    """The ids that any of these words names, each once."""
+    return list(dict.fromkeys(id_ for word in words for id_ in found(word, ids, papers)))

@@ -1,0 +1,133 @@
+"""What shells are offered, by the protocol that they speak, and help that is found by -h."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import dpfl_theory
+from dpfl_theory import statements
+from dpfl_theory.cli import application, commands_of, main
+from dpfl_theory.validation.script import available
+
+Output = pytest.CaptureFixture[str]
+CLI = Path(dpfl_theory.__file__).parent / "cli"
+
+
+def asked(words: str, shell: str = "bash", **more: str) -> list[str]:
+    """What a shell is offered for the last of these words, which may be empty."""
+    count = len(words.split()) - (0 if words.endswith(" ") else 1)
+    environment = {
+        **os.environ,
+        "_DPFL_THEORY_COMPLETE": f"complete_{shell}",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(count),
+        "_TYPER_COMPLETE_ARGS": words,
+        **more,
+    }
+    if shell != "bash":
+        del environment["COMP_WORDS"]
+    command = [sys.executable, "-m", "dpfl_theory"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stderr == ""
+    return done.stdout.splitlines()
+
+
+def test_commands_are_offered_before_they_are_named() -> None:
+    assert {"list", "check", "validate"} <= set(asked("dpfl-theory "))
+    assert asked("dpfl-theory fals") == ["falsify"]
+
+
+def test_ids_papers_and_kinds() -> None:
+    ids = sorted(s.id for s in statements.all_statements())
+    fours = [i for i in ids if i.startswith("das2022.theorem4")]
+    assert asked("dpfl-theory check das2022.theorem4") == fours
+    assert asked("dpfl-theory show das2022.theorem4") == fours
+    assert asked("dpfl-theory errata noble") == ["noble2022"]
+    assert asked("dpfl-theory list obs") == ["observables"]
+    assert asked("dpfl-theory show obs") == ["observable"]
+    assert asked("dpfl-theory check --paper z") == ["zhang2021"]
+
+
+def test_values_of_options() -> None:
+    assert asked("dpfl-theory check --method mo") == ["monte-carlo"]
+    assert asked("dpfl-theory list --expected v") == ["violated"]
+    assert "dp-scaffnew" in asked("dpfl-theory recommend --algorithm dp-s")
+    assert asked("dpfl-theory privacy account --algorithm dp-fedavg-") != []
+
+
+def test_validations_in_zsh_and_fish() -> None:
+    names = [name for name in available() if name.startswith("das2022_f")]
+    assert asked("dpfl-theory validate das2022_f") == names
+    assert all(f'"{name}"' in "\n".join(asked("dpfl-theory validate das2022_f", "zsh")) for name in names)
+    assert asked("dpfl-theory validate das2022_f", "fish", _TYPER_COMPLETE_FISH_ACTION="get-args") == names
+
+
+def test_what_is_completed_is_found_without_heavy_imports() -> None:
+    """A shell waits for it: no NumPy, no algebra, no statement's module."""
+    code = (
+        "import sys; from dpfl_theory.cli import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "heavy = ('numpy', 'sympy', 'numba', 'rich', 'dpfl_theory.statements.das2022.theorem4')\n"
+        "print([m for m in heavy if m in sys.modules], file=sys.stderr)"
+    )
+    for words in ("dpfl-theory show das2022.theorem4", "dpfl-theory check das2022.theorem4", "dpfl-theory list das20"):
+        environment = {**os.environ, "_DPFL_THEORY_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": "2"}
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60, check=True
+        )
+        assert "das2022" in done.stdout
+        assert done.stderr.strip() == "[]", words
+
+
+def test_completion_can_be_installed() -> None:
+    """The script that a shell reads asks by the variable that is answered."""
+    environment = {**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    for shell in ("bash", "zsh", "fish"):
+        command = [sys.executable, "-m", "dpfl_theory", "--show-completion", shell]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
+        assert f"_DPFL_THEORY_COMPLETE=complete_{shell}" in done.stdout
+        assert "dpfl-theory" in done.stdout
+
+
+def every(command: object, before: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The words of all commands, groups among them."""
+    yield before
+    for name in getattr(command, "list_commands", lambda _: [])(None):
+        yield from every(command.get_command(None, name), (*before, name))  # type: ignore[attr-defined]
+
+
+def test_h_is_help_everywhere(capsys: Output) -> None:
+    found = list(every(application()))
+    assert len(found) > 15
+    for words in found:
+        assert main([*words, "-h"]) == 0
+        short = capsys.readouterr().out
+        assert main([*words, "--help"]) == 0
+        assert capsys.readouterr().out == short
+        assert "Usage: dpfl-theory" in short
+
+
+def test_help_of_the_main_commands_has_examples(capsys: Output) -> None:
+    for name in ("list", "show", "check", "falsify", "validate", "sweep"):
+        assert main([name, "-h"]) == 0
+        assert f"\n    dpfl-theory {name} " in capsys.readouterr().out, name
+
+
+def test_modules_begin_with_the_commands_that_they_have() -> None:
+    """By that a command is found without importing the others."""
+    for path in CLI.glob("[!_]*.py"):
+        for name in commands_of(path.stem):
+            assert name in application(name).commands, name
+    every_name = {name for path in CLI.glob("[!_]*.py") for name in commands_of(path.stem)}
+    assert every_name == set(application().commands)
+
+
+def test_one_command_alone_is_put_together() -> None:
+    assert list(application("show").commands) == ["show"]
+    assert set(application("shwo").commands) == set(application().commands)
