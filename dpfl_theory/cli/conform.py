@@ -36,7 +36,7 @@ def conform(
     sampler: Annotated[
         str | None, typer.Option(metavar="MODULE:FUNCTION", help="What draws a cohort: sampler(n, rng).")
     ] = None,
-    clients: Annotated[str, typer.Option(metavar="N", help="Clients of the test problems.")] = "6",
+    clients: Annotated[str, typer.Option(metavar="N", help="Clients of the test problems.")] = "7",
     cohort: Annotated[str | None, typer.Option(metavar="R", help="Expected size of a cohort.")] = None,
     sampling: Annotated[
         str | None, typer.Option(metavar="poisson|fixed|full", help="How cohorts are drawn; as printed without it.")

@@ -44,12 +44,14 @@ class Case:
         """What the function makes of a probe, and what it chose at random there."""
         path = probe.path if isinstance(probe, Spread) else probe
         random = {"p", "s"} & path.v.keys()
-        return Seen(probe, probe.of(self.subject), chosen(self.subject, path) if random else None)
+        choices = chosen(self.subject, path) if random else None
+        numbers = heard(self.subject, path.world, path.v, path.who).numbers if isinstance(probe, Spread) else 0
+        return Seen(probe, probe.of(self.subject), choices, numbers)
 
     def everything(self) -> list[Seen]:
         """All probes. Raises `subject.Raised`."""
         every: list[Path | Spread] = [*self.plan.paths, *self.plan.spreads]
-        return [self.see(probe) for probe in every]
+        return sorted((self.see(probe) for probe in every), key=lambda seen: seen.numbers)  # the quick ones first
 
     def deaf(self) -> bool:
         """Whether two runs with silent noise differ: the function has randomness that is not heard."""

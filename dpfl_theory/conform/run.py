@@ -36,7 +36,7 @@ def conform(
     as_: str,
     *,
     sampler: Callable[..., Any] | None = None,
-    clients: int = 6,
+    clients: int = 7,
     cohort: int | None = None,
     sampling: str | None = None,
     relation: str | None = None,
@@ -130,7 +130,7 @@ def _others(function: Callable[..., Any], as_: str, letters: Mapping[str, float]
         try:
             subject = Subject(function, kind)
             asked = set(subject.taken.values())
-            values = settings(kind(), letters, asked, clients=6, cohort=None, scheme=None, relation=None)
+            values = settings(kind(), letters, asked, clients=7, cohort=None, scheme=None, relation=None)
         except InputError:
             continue
         if _same(Case(kind(), subject, Plan(kind(), values), 0, 1e-6, 0)):

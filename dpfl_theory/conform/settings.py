@@ -15,6 +15,8 @@ from dpfl_theory.errors import InputError, unknown_name
 __all__ = ["SHARES", "cohorts", "settings", "world"]
 
 SIGMA = Letter("sigma", "standard deviation of the noise", (1.0, 1.0))
+DIMENSION = 2
+"""Of the parameters. Its root, those of the numbers of clients (7) and of a cohort (3), and these are all different."""
 SCHEMES = ("poisson", "fixed", "full")
 RELATIONS = {"zero-out": 1.0, "replace": 2.0}
 SHARES = {
@@ -65,7 +67,7 @@ def settings(
         raise InputError(f"the cohort is {size}: with {clients} clients it lies between 1 and {clients}")
     found = []
     for k in (0, 1):
-        v: dict[str, Any] = {"n": clients, "d": 3, "r": float(size), "scheme": scheme, "relation": relation}
+        v: dict[str, Any] = {"n": clients, "d": DIMENSION, "r": float(size), "scheme": scheme, "relation": relation}
         v["relation_factor"] = RELATIONS[relation]
         for letter in reference.letters:
             usual = letter.usual[k if letter.name in taken else 0]

@@ -15,6 +15,7 @@ import numpy as np
 from dpfl_theory.conform.base import Reference, Values
 from dpfl_theory.conform.world import Client
 from dpfl_theory.errors import InputError, told
+from dpfl_theory.limited import OutOfTime
 from dpfl_theory.problems.base import Array
 
 __all__ = ["Raised", "Subject"]
@@ -61,6 +62,8 @@ class Subject:
         try:
             with _heard(rng):
                 found = self.function(w.copy(), state, list(clients), cohort.copy(), rng, **letters)
+        except OutOfTime:
+            raise
         except Exception as error:
             raise Raised(f"the function raises {told(error)}", self._line(error)) from error
         if not isinstance(found, tuple) or len(found) != 2:

@@ -23,6 +23,8 @@ class Seen:
     probe: Path | Spread
     value: Array
     choices: list[dict[str, Any]] | None
+    numbers: int = 0
+    """Of the noise, each of which costs a run."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Conformance, in full: every planted fault, and many runs of correct rounds."""

@@ -1,0 +1,171 @@
+"""What a user of the kit meets: the command, bad input, noise that is not heard, cohorts, and what is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpfl_theory
+from benchmarks.conform.planted import IMPLEMENTATIONS, Plant, function_of
+from dpfl_theory.cli import main
+from dpfl_theory.conform.randomness import Listening
+from dpfl_theory.errors import InputError
+
+SCAFFOLD = f"{IMPLEMENTATIONS / 'scaffold.py'}:round"
+
+
+def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["conform", SCAFFOLD, "--as", "scaffold"]) == 0
+    assert "conforms" in capsys.readouterr().out
+    assert main(["conform", SCAFFOLD, "--as", "fedavg-two-sided", "--format", "json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["verdict"] == "differs"
+    assert told["notes"] == ["it does what scaffold does"]
+    assert {line["file"] for fault in told["faults"] for line in fault["lines"]} == {
+        str(IMPLEMENTATIONS / "scaffold.py")
+    }
+    assert main(["conform", SCAFFOLD, "--as", "scaffold", "--output", str(tmp_path / "found.txt")]) == 0
+    assert "conforms" in (tmp_path / "found.txt").read_text()
+    assert main(["conform", "--algorithms"]) == 0
+    assert "dp-scaffnew" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([], "give a function and the algorithm"),
+        (["nowhere:round", "--as", "scaffold"], "there is no module 'nowhere'"),
+        (["missing.py:round", "--as", "scaffold"], "does not exist"),
+        (["round", "--as", "scaffold"], "names no function"),
+        (["math:pi", "--as", "scaffold"], "name a function"),
+        (["math:nothing", "--as", "scaffold"], "has no function 'nothing'"),
+        (["math:sqrt", "--as", "scaffold"], "takes x"),
+        ([SCAFFOLD, "--as", "scafold"], "did you mean 'scaffold'"),
+        ([SCAFFOLD, "--as", "dp-clip21"], "asks for 'eta_l', which is no letter of dp-clip21"),
+        ([SCAFFOLD, "--as", "scaffold", "--set", "eta_l"], "is no letter with a number"),
+        ([SCAFFOLD, "--as", "scaffold", "--set", "eta_l=-1"], "a number that is above 0"),
+        ([SCAFFOLD, "--as", "scaffold", "--set", "q=1"], "unknown letter of scaffold"),
+        ([SCAFFOLD, "--as", "scaffold", "--clients", "1e3"], "give a whole number"),
+        ([SCAFFOLD, "--as", "scaffold", "--clients", "500"], "from 3 to 100"),
+        ([SCAFFOLD, "--as", "scaffold", "--cohort", "9"], "lies between 1 and 7"),
+        ([SCAFFOLD, "--as", "scaffold", "--sampling", "some"], "unknown sampling"),
+    ],
+)
+def test_bad_input_is_a_sentence(arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["conform", *arguments]) == 2
+    told = capsys.readouterr()
+    assert sentence in told.err
+    assert "Traceback" not in told.err
+    assert not told.out
+
+
+def test_a_function_that_never_ends_is_ended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "own.py").write_text("def round(w, state, clients, cohort, rng):\n    while True:\n        pass\n")
+    assert main(["conform", f"{tmp_path / 'own.py'}:round", "--as", "fedavg", "--limit", "1s"]) == 2
+    assert "longer than 1 s" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        ("raise RuntimeError('lost')", "raises RuntimeError: lost"),
+        ("return w", "return the pair (w, state)"),
+        ("return w[:1], state", "w of shape (1,), and was given (2,)"),
+        ("return 'w', state", "no array of numbers"),
+        ("return clients[0].gradient(w[:1]), state", "the parameters have 2 entries"),
+    ],
+)
+def test_what_cannot_be_used_is_told_with_its_line(body: str, sentence: str, tmp_path: Path) -> None:
+    file = tmp_path / "own.py"
+    file.write_text(f"def round(w, state, clients, cohort, rng):\n    {body}\n")
+    from dpfl_theory.conform.loading import function_named
+
+    found = dpfl_theory.conform(function_named(f"{file}:round"), "fedavg")
+    assert found.verdict == "differs"
+    assert sentence in found.faults[0].told
+    if "raise" in body or "gradient" in body:
+        assert found.faults[0].lines == ((str(file), 2),)
+
+
+def plain(w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, eta: float, beta: float, r: float) -> Any:
+    return w - beta * sum(clients[i].gradient(w) for i in cohort) / r, state
+
+
+def test_letters_that_are_not_asked_for_are_built_in() -> None:
+    assert dpfl_theory.conform(plain, "fedavg", E=1).verdict == "conforms"
+    found = dpfl_theory.conform(plain, "fedavg")
+    assert [fault.name for fault in found.faults] == ["a single local step", "fails without clients"][:1]
+
+
+def test_noise_that_is_not_heard_is_tested_on_samples() -> None:
+    """Two functions, each tested with an error probability of 1e-6."""
+    found = dpfl_theory.conform(function_of("own_generator"), "dp-fedavg", runs=800)
+    assert found.verdict == "conforms"
+    assert found.reading == "the server adds noise to the average"
+    assert "was not heard" in found.notes[0]
+    half = Plant("own_generator", "sigma, len(w)", "sigma / 2, len(w)", "half the sensitivity")
+    wrong = dpfl_theory.conform(function_of("own_generator", half), "dp-fedavg", runs=800)
+    assert [fault.name for fault in wrong.faults] == ["half the sensitivity"]
+
+
+def test_what_only_live_runs_show_is_shown() -> None:
+    """Noise that comes only when the generator really draws."""
+
+    def round(
+        w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, gamma: float, tau: float, sigma: float
+    ) -> Any:
+        return function_of("clip21")(w, state, clients, cohort, Loud(rng), gamma=gamma, tau=tau, sigma=sigma)
+
+    class Loud:
+        def __init__(self, rng: Any) -> None:
+            self.rng = rng
+
+        def normal(self, mean: float, sigma: float, size: int) -> Any:
+            drawn = self.rng.normal(mean, sigma, size)
+            return 0.5 * drawn if np.abs(drawn).max() > 0.01 * sigma else drawn
+
+    found = dpfl_theory.conform(round, "dp-clip21")
+    assert found.faults[0].name in ("refuted by the audit", "randomness that is not heard")
+
+
+@pytest.mark.parametrize(
+    ("sampler", "sampling", "name"),
+    [
+        (lambda n, rng: np.flatnonzero(rng.random(n) < 3 / 7), "poisson", None),
+        (lambda n, rng: rng.choice(n, 3, replace=False), "fixed", None),
+        (lambda n, rng: rng.choice(n, 3, replace=False), "poisson", "fixed-size cohorts accounted as Poisson"),
+        (lambda n, rng: np.flatnonzero(rng.random(n) < 0.5), "fixed", "cohorts of varying size"),
+        (lambda n, rng: rng.choice(n, 3), "fixed", "clients drawn twice"),
+        (lambda n, rng: np.flatnonzero(rng.random(n) < 0.6), "poisson", "a wrong sampling rate"),
+        (lambda n, rng: np.arange(3), "fixed", "a wrong sampling rate"),
+        (lambda n, rng: np.arange(n) if rng.random() < 3 / 7 else [], "poisson", "clients that are not independent"),
+        (lambda n, rng: 1 / 0, "fixed", "the sampler fails"),
+    ],
+)
+def test_cohorts_are_held_against_their_accounting(sampler: Any, sampling: str, name: str | None) -> None:
+    """Each errs with probability 1e-6."""
+    found = dpfl_theory.conform(plain, "fedavg", E=1, sampler=sampler, sampling=sampling, cohort=3)
+    assert [fault.name for fault in found.faults] == ([] if name is None else [name])
+
+
+def test_letters_given_twice_contradict_each_other() -> None:
+    with pytest.raises(InputError, match="leave one out"):
+        dpfl_theory.conform(function_of("clip21"), "dp-clip21", sigma=1.0, noise_multiplier=1.0)
+
+
+def test_a_generator_that_is_heard_draws_as_numpys() -> None:
+    ours, theirs = Listening(3).live(), np.random.Generator(np.random.Philox(3))
+    assert np.array_equal(ours.normal(1.0, [2.0, 3.0]), theirs.normal(1.0, [2.0, 3.0]))
+    assert np.array_equal(ours.standard_normal((2, 2)), theirs.standard_normal((2, 2)))
+    assert np.array_equal(ours.laplace(0.0, 2.0, 3), theirs.laplace(0.0, 2.0, 3))
+    assert [draw.most for draw in ours.draws] == pytest.approx([3.0, 1.0, 2.0 * 2**0.5])
+    assert ours.draws[0].place[0] == __file__
+    out = np.empty(2)
+    assert ours.quiet().standard_normal(out=out) is out
+    assert not out.any()
+    whole = ours.set(1, 1.0).multivariate_normal([0.0, 0.0], [[4.0, 0.0], [0.0, 9.0]])
+    assert whole.tolist() == [0.0, 3.0]
