@@ -53,8 +53,9 @@ def _in_time(seconds: float) -> Iterator[None]:
         raise _Hangs
 
     def lost(unraisable: Any) -> None:
-        if unraisable.exc_type is KeyboardInterrupt:  # it came while garbage was collected, where exceptions go nowhere
-            os.kill(os.getpid(), signal.SIGINT)
+        if unraisable.exc_type is KeyboardInterrupt:  # it came while garbage was collected, where exceptions go nowhere:
+            signal.signal(signal.SIGALRM, late)  # once more, when this is over
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
 
     sys.unraisablehook = lost
     patience, interrupts.PATIENCE = interrupts.PATIENCE, seconds + 4 * ENOUGH  # this process has other inputs to try
