@@ -53,6 +53,11 @@ class Entry:
         return self.statement.paper if self.statement is not None else ""
 
     @property
+    def kind(self) -> str:
+        """Theorem, lemma, step of a proof, ...; ``statement`` for one outside the catalogue."""
+        return self.statement.kind if self.statement is not None else "statement"
+
+    @property
     def verdict(self) -> str:
         """The statement's verdict, or ``not checked``."""
         return verdict_of(self.evidence) if self.evidence else "not checked"
