@@ -48,10 +48,10 @@ def build(
     papers = frozenset(e.paper for e in entries if e.paper)
     site = Site(output, file_names(by_id), file_names(v["name"] for v in validations), papers)
     letters = {paper: errata.collect(paper, entries, graph) for paper in sorted(papers)}
-    for paper, found in letters.items():
+    for paper, told in letters.items():
         drawn = proof_map(paper, graph, site.href("../"))
-        site.page(site.map(paper), "map.html.j2", paper=paper, map=drawn, letter=found)
-        errata.write_letter(site, found, drawn, known.alphas)
+        site.page(site.map(paper), "map.html.j2", paper=paper, map=drawn, letter=told)
+        errata.write_letter(site, told, drawn, known.alphas)
     shows = showing(e.statement for e in entries)
     beside = siblings(by_id, readings_of(e.statement for e in entries))
     for previous, entry, following in zip([None, *entries], entries, [*entries[1:], None]):
@@ -77,12 +77,14 @@ def build(
     site.page(
         f"{FIGURES}.html", "figures.html.j2", f"{FIGURES}.html", validations=validations, versions=versions_of(validations)
     )
+    found = overview.findings(entries, letters, validations)
     page = site.page(
         INDEX,
         "index.html.j2",
         INDEX,
         entries=entries,
-        findings=overview.findings(entries, letters, validations),
+        findings=found,
+        in_all=overview.in_all(found),
         validations=validations,
         counts=overview.counts(entries, validations),
         shows=shows,

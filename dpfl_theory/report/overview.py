@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from dpfl_theory import validation
+from dpfl_theory import methods, validation
 from dpfl_theory.checks.evidence import OF_STATEMENTS
 from dpfl_theory.report.entries import Entry, groups_of, reference, showing
 from dpfl_theory.report.errata import PaperErrata
 from dpfl_theory.report.letter import SharedCause, provenances
 
-__all__ = ["Finding", "Tightness", "counts", "findings", "tightness"]
+__all__ = ["Finding", "Row", "Tightness", "counts", "findings", "in_all", "tightness"]
 
 THEOREMS = ("theorem", "corollary")
 WITHIN = 2.0
@@ -30,12 +30,8 @@ PROVENANCES = {
 
 
 @dataclass(frozen=True)
-class Tightness:
-    """How near the inequalities that hold come to what was measured or computed.
-
-    of: each statement's id and its closeness, left over right of the check that came nearest (right over left for
-    ``>=``), at most 1.
-    """
+class Row:
+    """Closenesses of statements, left side over right side (right over left for ``>=``), each with the statement's id."""
 
     of: tuple[tuple[str, float], ...]
 
@@ -50,42 +46,48 @@ class Tightness:
         return sum(value >= 1.0 / WITHIN for _, value in self.of)
 
     @property
-    def dots(self) -> list[tuple[float, float, str, float]]:
-        """Where each statement's dot lies in percent, on a logarithmic scale, and in which of the rows of a swarm; then
-        its id and closeness."""
-        found, last = [], [-math.inf] * 4
-        for id_, value in sorted(self.of, key=lambda pair: pair[1]):
-            x = self.at(value)
-            row = next((i for i, end in enumerate(last) if x - end >= 2.6), min(range(4), key=lambda i: last[i]))
-            last[row] = x
-            found.append((x, float(row), id_, value))
-        return found
+    def dots(self) -> list[tuple[float, str, float]]:
+        """Where each statement's dot lies in percent, its id and its closeness."""
+        return [(self.at(value), id_, value) for id_, value in sorted(self.of, key=lambda pair: pair[1])]
 
     @staticmethod
     def at(value: float) -> float:
-        """A closeness's place on the scale, in percent."""
-        return 100.0 * (1.0 + max(-1.0, math.log10(value) / DECADES)) if value > 0.0 else 0.0
+        """A closeness's place on a logarithmic scale that ends at 1, in percent.
+
+        >>> Row.at(1.0), Row.at(1e-9)
+        (100.0, 0.0)
+        """
+        return 100.0 * (1.0 + max(-1.0, math.log10(value) / DECADES))
 
 
-def closeness(entry: Entry) -> float | None:
-    """How near a statement's two sides came in a check inside its hypotheses; None where it is no inequality that
-    holds. Bounds above a trivial one do not count, nor checks that decide a part or an equality."""
-    s = entry.statement
-    if s is None or s.relation not in ("<=", ">=") or entry.verdict != "holds":
-        return None
-    ratios = [
-        e["ratio"] if s.relation == "<=" else 1.0 / e["ratio"]
-        for e in entry.evidence
-        if e["verdict"] == "holds" and not e["vacuous"] and not e["part"] and e["ratio"] and e["ratio"] > 0.0
-    ]
-    return min(1.0, max(ratios)) if ratios else None
+@dataclass(frozen=True)
+class Tightness:
+    """How near the inequalities that hold come to what was found: by the check that comes nearest, worst cases among
+    them, and in a run of the algorithm, which is the median of its simulations. A row is None where it has no dots."""
+
+    nearest: Row
+    runs: Row | None
 
 
 def tightness(entries: Iterable[Entry]) -> Tightness | None:
-    """The tightness of a paper's own inequalities, those of ours left out; None where none has a ratio."""
-    own = [e for e in entries if e.statement is not None and e.statement.provenance != "derived"]
-    found = tuple((e.id, near) for e in own if (near := closeness(e)) is not None)
-    return Tightness(found) if found else None
+    """The tightness of a paper's own inequalities, those of ours left out; None where none has a ratio.
+
+    Bounds above a trivial one do not count, nor checks that decide a part, nor equalities.
+    """
+    nearest, runs = [], []
+    for entry in entries:
+        s = entry.statement
+        if s is None or s.provenance == "derived" or s.relation not in ("<=", ">=") or entry.verdict != "holds":
+            continue
+        told = [
+            (min(1.0, e["ratio"] if s.relation == "<=" else 1.0 / e["ratio"]), methods.get(e["method"]).simulates)
+            for e in entry.evidence
+            if e["verdict"] == "holds" and not e["vacuous"] and not e["part"] and (e["ratio"] or 0.0) > 0.0
+        ]
+        simulated = [ratio for ratio, drawn in told if drawn]
+        nearest += [(entry.id, max(ratio for ratio, _ in told))] if told else []
+        runs += [(entry.id, median(simulated))] if simulated else []
+    return Tightness(Row(tuple(nearest)), Row(tuple(runs)) if runs else None) if nearest else None
 
 
 @dataclass(frozen=True)
@@ -189,4 +191,19 @@ def counts(entries: Sequence[Entry], validations: Sequence[Mapping[str, Any]]) -
         "evidence": sum(len(e.evidence) for e in checked),
         "validations": len(validations),
         "claims": {v: n for v in validation.CLAIM_VERDICTS if (n := sum(c["verdict"] == v for c in claims))},
+    }
+
+
+def in_all(found: Sequence[Finding]) -> dict[str, int]:
+    """What was found of all papers together: theorems, how many of them hold and are refuted, errata, their causes, and
+    how many have a repair that holds."""
+    papers = [f for f in found if f.paper]
+    return {
+        "papers": len(papers),
+        "theorems": sum(sum(f.theorems.values()) for f in papers),
+        "hold": sum(f.theorems.get("holds", 0) for f in papers),
+        "refuted": sum(f.theorems.get("violated", 0) for f in papers),
+        "errata": sum(f.errata for f in papers),
+        "causes": sum(len(f.causes) for f in papers),
+        "repaired": sum(f.repaired for f in papers),
     }

@@ -12,6 +12,7 @@ from typing import Any
 
 from dpfl_theory.report import formulas
 from dpfl_theory.report.entries import Entry
+from dpfl_theory.report.prose import prose
 
 __all__ = ["anchor", "render", "significant"]
 
@@ -127,11 +128,6 @@ def bar(e: Mapping[str, Any], entry: Entry) -> dict[str, Any] | None:
     return {"parts": parts, "marker": marker}
 
 
-def prose(text: Any) -> Any:
-    from markupsafe import escape
-    return escape(text)
-
-
 def first_up(text: str) -> str:
     """A sentence that begins with a capital.
 
@@ -170,9 +166,10 @@ def _environment() -> Any:
         shortened=shortened,
         mathml=Markup,  # only MathML of our own making goes through this
         anchor=anchor,
-        prose=prose,
+        prose=lambda text: Markup(prose(str(text))),  # which escapes all that is no MathML of its own making
         first_up=first_up,
         sum_of=sum_of,
+        round_to=lambda value: f"{value:.2g}",
     )
     environment.globals.update(
         bar=bar,
