@@ -33,6 +33,9 @@ __all__ = [
     "versions_of",
 ]
 
+LETTER_CHECKS = 4
+"""How many refuting checks of a statement a letter shows in full."""
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -78,6 +81,15 @@ class Entry:
     def refuting(self) -> list[dict[str, Any]]:
         """The checks that were found violated, and those that are known to refute the statement."""
         return [e for e in self.evidence if "violated" in (e["verdict"], e["expected"])]
+
+    @property
+    def most_refuting(self) -> list[dict[str, Any]]:
+        """Of the checks that refute it those that say most, for a letter: where limits exceed the bound by the largest
+        factor, and those that found something else than is known."""
+        known = self.refuting
+        first = sorted(known, key=lambda e: (e["verdict"] == e["expected"], -(e["ratio"] or 0.0)))[:LETTER_CHECKS]
+        kept = {id(e) for e in first}
+        return [e for e in known if id(e) in kept]
 
     @property
     def open_erratum(self) -> bool:

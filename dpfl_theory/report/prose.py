@@ -12,10 +12,16 @@ import re
 from functools import lru_cache
 from html import escape
 
-from dpfl_theory.report.typed import CLOSING, CODE, FUNCTIONS, GREEK, WORDS, NoFormulaError, Reader, Token
+from dpfl_theory.report.typed import BREAK, CLOSING, CODE, FUNCTIONS, GREEK, WORDS, NoFormulaError, Reader, Token
 
 __all__ = ["pieces", "prose"]
 
+UNBROKEN = 16
+"""A formula of so many characters stands on one line."""
+WIDE = 24
+"""A part of more elements may be wider than a phone."""
+LOOSE = re.compile(r"(?<=\s)&[lg]t;=(?=\s)")
+"""Signs beside words."""
 PLACES = re.compile(
     r"(?:Appendi(?:x|ces)|Theorems?|Lemmas?|Corollar(?:y|ies)|Assumptions?|Tables?|Figures?|Sections?|Algorithms?|Steps?"
     r"|parts?|Claims?|Definitions?|options?|Options?|Propositions?|case|and|or|to)[ ]$"
@@ -35,7 +41,24 @@ def prose(text: str) -> str:
     >>> prose("if eta <= 1/L <b>")
     'if <math><mi>η</mi><mo>≤</mo><mn>1</mn><mo>/</mo><mi>L</mi></math> &lt;b&gt;'
     """
-    return "".join(f"<math>{mathml}</math>" if mathml else escape(source) for source, mathml in pieces(text))
+    return "".join(_set(source, mathml) if mathml else LOOSE.sub(_sign, escape(source)) for source, mathml in pieces(text))
+
+
+def _set(source: str, mathml: str) -> str:
+    """A formula; a long one in parts, between which a line may end, and which scroll where one is longer than that."""
+    if len(source) <= UNBROKEN:
+        return f"<math>{mathml.replace(BREAK, '')}</math>"
+    first, *others = mathml.split(BREAK)
+    # what begins with a sign keeps the space around it
+    parts = [first, *(part.replace("<mo>", '<mo form="infix">', 1) for part in others)]
+    return "<wbr>".join(
+        f'<span class="long"><math>{part}</math></span>' if part.count("<m") > WIDE else f"<math>{part}</math>"
+        for part in parts
+    )
+
+
+def _sign(match: re.Match[str]) -> str:
+    return {"&lt;=": "≤", "&gt;=": "≥"}[match[0]]
 
 
 @lru_cache(maxsize=20_000)
@@ -90,6 +113,8 @@ def _sure(tokens: list[Token], text: str, at: int, end: int) -> bool:
     operators = [t for t in tokens if t.kind in ("relation", "bars") or t.text in "+-/*^_"]
     if len(tokens) == 1 and names:
         name = names[0].text
+        if text[at - 1 : at] == "(" and after[:1] == ")":  # the name of a part
+            return False
         if name in WORDS or (len(name) == 1 and name.isupper() and (PLACES.search(text[:at]) or after == ". ")):
             return False
         return name in GREEK or len(name) == 1

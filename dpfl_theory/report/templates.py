@@ -17,8 +17,6 @@ from dpfl_theory.report.prose import prose
 __all__ = ["anchor", "render", "significant"]
 
 PLACE = Path(__file__).parent
-_NAMESPACE = ' xmlns="http://www.w3.org/1998/Math/MathML"'
-"""What every formula says, and a page of HTML need not."""
 _BLANK = re.compile(r"(?<=>)\n\s*(?=</?(?:t[dhr]|tbody|dt|dd|dl|m\w+)\b)|\n\s*(?=\n)")
 """Line ends between cells, and empty lines."""
 LONG = re.compile(r"(?<![\w./])(?=[\d/]{21})(\d+)(?:/(\d+))?(?![\w./]*\w)")
@@ -28,7 +26,7 @@ LONG = re.compile(r"(?<![\w./])(?=[\d/]{21})(\d+)(?:/(\d+))?(?![\w./]*\w)")
 def render(template: str, **values: Any) -> str:
     """The page that a template of this folder makes of the values."""
     page = str(_environment().get_template(template).render(**values))
-    return _BLANK.sub("", page.replace(_NAMESPACE, ""))
+    return _BLANK.sub("", page)
 
 
 @cache

@@ -22,17 +22,19 @@ SYMBOLS = {"sum": "∑", "prod": "∏", "grad": "∇"}
 RELATIONS = {"<=": "≤", ">=": "≥", "=": "=", "<": "<", ">": ">", "!=": "≠", "~": "~"}
 SIGNS = {"+": "+", "-": "−"}
 CLOSING = {"(": ")]", "[": "])", "{": "}"}
+ACRONYMS = ("DP", "RDP", "PLD", "SNR", "FL", "GD", "SGD", "If", "In", "At", "As", "Is", "It", "On", "To", "We")
 WORDS = ("A", "I", "a")
 """Letters that are words as well."""
 CODE = re.compile(r"(?:https?://|--|`)\S+|[A-Za-z]\w*\d\w*\.[a-z]\S*|\w{2,}\.[A-Za-z_]{2,}\S*|\w+(?:/\w+){2,}|\w*__\w*")
 """Names of statements, options, paths and addresses, in which nothing is set."""
 TOKEN = re.compile(
-    r"(?P<number>\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w]*\d*\.\d)(?![A-Za-z]*-[a-z]{2}))"
+    r"(?P<number>(?:\d{1,3}(?: \d{3})+(?!\d)|\d+(?:\.\d+)?(?:e[-+]?\d+)?)(?![\w]*\d*\.\d)(?![A-Za-z]*-[a-z]{2}))"
     r"|(?P<name>[A-Za-z]+)"
     r"|(?P<relation><=|>=|!=|[=<>])"
     r"|(?P<bars>\|\||\|)"
     r"|(?P<sign>[-+/*^_(){}\[\],'~])"
 )
+BREAK = "\0"
 LONGEST = 400
 """A longer piece is no formula in a sentence."""
 
@@ -58,7 +60,7 @@ class Reader:
         self.text, self.next = text, start
         self.last = start + LONGEST
         self.tokens: list[Token] = []
-        self.at = 0
+        self.at = self.depth = 0
         self.waiting: tuple[str, ...] = ()
         """The bars that would close something here, so that they open nothing."""
 
@@ -80,10 +82,15 @@ class Reader:
         """Sums with relations between them."""
         found = self.sum()
         while (t := self.peek()) and t.kind == "relation":
-            found = self._more(found, f"<mo>{escape(RELATIONS[t.text])}</mo>", self.sum)
+            found = self._more(found, f"{self.break_}<mo>{escape(RELATIONS[t.text])}</mo>", self.sum)
             if self.peek() is t:
                 break
         return found
+
+    @property
+    def break_(self) -> str:
+        """The mark of a place at which a line may break."""
+        return BREAK if self.depth == 0 else ""
 
     def sum(self) -> str:
         """Products with signs between them."""
@@ -97,7 +104,7 @@ class Reader:
             after = self.peek(1)
             if after is None or t.spaced != after.spaced:  # spaces on both sides or on none
                 break
-            found = self._more(found, f"<mo>{SIGNS[t.text]}</mo>", self.product)
+            found = self._more(found, f"{self.break_}<mo>{SIGNS[t.text]}</mo>", self.product)
             if self.peek() is t:
                 break
         return found
@@ -116,7 +123,7 @@ class Reader:
                     break
                 if t.text in WORDS and t.spaced:
                     break
-                if t.spaced and t.text in CLOSING and t.text != "(":
+                if t.spaced and t.text in CLOSING and (t.text != "(" or self._aside()):
                     break
                 found = self._more(found, "", self.power, skip=0)
             else:
@@ -124,6 +131,19 @@ class Reader:
             if self.peek() is t:
                 break
         return found
+
+    def _aside(self) -> bool:
+        """Whether what stands in parentheses after a space is no factor: after a number on its own, or with a relation."""
+        if self.at == 1 and self.tokens[0].kind == "number":
+            return True
+        before = self.at
+        try:
+            self.group()
+            return any(t.kind == "relation" for t in self.tokens[before : self.at])
+        except NoFormulaError:
+            return True
+        finally:
+            self.at = before
 
     def power(self) -> str:
         """Something with what is raised."""
@@ -135,18 +155,22 @@ class Reader:
             if t.text == "^":
                 self.at += 1
                 try:
-                    base = f"<msup>{_one(base)}{_one(self.raised())}</msup>"
+                    base = _raised(base, self.raised())
                 except NoFormulaError:
                     self.at -= 1
                     break
             elif t.text == "*":
                 self.at += 1
-                base = f"<msup>{_one(base)}<mo>*</mo></msup>"
+                base = _raised(base, "<mo>*</mo>")
             else:
+                primes = 1
+                while (more := self.peek(primes)) and not more.spaced and more.text == "'":
+                    primes += 1
+                after = self.peek(primes)
                 if after and not after.spaced and after.kind == "name":
                     break
-                self.at += 1
-                base = f"<msup>{_one(base)}<mo>′</mo></msup>"
+                self.at += primes
+                base = _raised(base, f"<mo>{'′' * primes}</mo>")
         return base
 
     def raised(self) -> str:
@@ -184,6 +208,7 @@ class Reader:
         """||...|| or |...|."""
         before = self.at, self.waiting
         self.at += 1
+        self.depth += 1
         self.waiting = (*self.waiting, t.text)
         try:
             inside = self.relations()
@@ -193,6 +218,8 @@ class Reader:
         except NoFormulaError:
             self.at, self.waiting = before
             raise
+        finally:
+            self.depth -= 1
         self.at += 1
         self.waiting = before[1]
         mark = f"<mo>{'‖' if t.text == '||' else '|'}</mo>"
@@ -203,8 +230,11 @@ class Reader:
         before = self.at, self.waiting
         opening = self.tokens[self.at]
         self.at += 1
+        self.depth += 1
         self.waiting = ()
         try:
+            if self.at == 1 and (n := self.peek(1)) and n.text == ")" and self.tokens[1].text not in GREEK:
+                raise NoFormulaError  # (a), the name of a part
             inside = self.relations()
             commas = 0
             while (t := self.peek()) and t.text == ",":
@@ -218,6 +248,8 @@ class Reader:
         except NoFormulaError:
             self.at, self.waiting = before
             raise
+        finally:
+            self.depth -= 1
         self.at += 1
         self.waiting = before[1]
         kept = shown or (opening.text == "(" and "<mo>" not in inside.removeprefix("<mo>−</mo>") and "<mi>" in inside)
@@ -243,13 +275,15 @@ class Reader:
     def _factor(self, t: Token) -> bool:
         """Whether letters without space are a product, such as QL in 1/(2 QL): beside a sign, with a capital."""
         before = self.tokens[self.at - 1] if self.at else None
-        beside = before is not None and not t.spaced and (before.kind == "number" or before.text in "/(*^")
-        related = before is not None and (before.kind == "relation" or before.text in "+-") and self.at > 1
         later = self.peek(1)
-        bound = later is None or later.text in ")/^*_,}]" or later.kind in ("relation", "bars")
-        return any(c.isupper() for c in t.text) and t.text not in ("DP", "RDP", "SNR", "FL", "GD", "If", "In", "At") and (
-            beside or (related and bound)
-        )
+        if t.text in ACRONYMS or not any(c.isupper() for c in t.text):
+            return False
+        if before is None:
+            return later is not None and (later.kind == "relation" or later.text == "^")
+        if not t.spaced and (before.kind == "number" or before.text in "/(*^"):
+            return True
+        bound = later is None or later.spaced or later.text in ")/^*_,}]" or later.kind in ("relation", "bars")
+        return bound and (before.kind == "relation" or before.text in "+-")
 
     def index(self, base: str) -> str:
         """The letter with an accent and an index, if it has them."""
@@ -299,7 +333,7 @@ class Reader:
         try:
             if sign and (end := self.peek()) and not end.spaced and end.text == "^":
                 self.at += 1
-                found = f"<msup>{_one(found)}{_one(self.raised())}</msup>"
+                found = _raised(found, self.raised())
             return found + ("" if sign else "<mo>&#x2061;</mo>") + self.power()
         except NoFormulaError:
             self.at = start
@@ -328,10 +362,17 @@ def _one(mathml: str) -> str:
     return f"<mrow>{mathml}</mrow>"
 
 
+def _raised(base: str, power: str) -> str:
+    """A base with what is raised, above its index where it has one."""
+    if base.startswith("<msub>") and base.count("<msub>") == 1 and base.endswith("</msub>"):
+        return f"<msubsup>{base[6:-7]}{_one(power)}</msubsup>"
+    return f"<msup>{_one(base)}{_one(power)}</msup>"
+
+
 def _number(text: str) -> str:
     mantissa, _, exponent = text.partition("e")
     if not exponent:
-        return f"<mn>{mantissa}</mn>"
+        return f"<mn>{mantissa.replace(' ', ' ')}</mn>"
     raised = exponent.lstrip("+0") if not exponent.startswith("-") else f"−{exponent[1:].lstrip('0')}"
     power = f"<msup><mn>10</mn><mn>{raised or '0'}</mn></msup>"
     return power if mantissa == "1" else f"<mn>{mantissa}</mn><mo>⋅</mo>{power}"
