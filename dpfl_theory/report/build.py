@@ -42,7 +42,7 @@ def build(
     known = documents.read(output / documents.FOLDER)
     figures = Figures(output, tell, redraw, scripts, store, fresh)
     validations = [{**document, "figures": figures.of(document)} for document in known.validations]
-    entries = entries_of(known.evidence)
+    entries = entries_of(known.evidence, known.own)
     by_id = {e.id: e for e in entries}
     graph = proof_graph(entries)
     papers = frozenset(e.paper for e in entries if e.paper)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,12 +25,14 @@ class Documents:
     """What a folder of evidence holds.
 
     evidence: of each check the one that was written last; files: the name of the file that it stands in, for each
-    statement; alphas: the false-alarm probabilities of the runs; validations: documents of validations, each with
+    statement; own: what is told of statements of the user's own, by id; alphas: the false-alarm probabilities of the
+    runs; validations: documents of validations, each with
     ``file``, the name of its file.
     """
 
     evidence: tuple[dict[str, Any], ...]
     files: dict[str, tuple[str, ...]]
+    own: dict[str, dict[str, Any]]
     alphas: tuple[float, ...]
     validations: tuple[dict[str, Any], ...]
 
@@ -69,9 +71,15 @@ def read(place: Path) -> Documents:
     return Documents(
         tuple(e for _, e in found.values()),
         files,
+        {id_: about for _, _, document in checks for id_, about in _own(document)},
         tuple(sorted({document["summary"]["alpha"] for _, _, document in checks})),
         tuple(validations),
     )
+
+
+def _own(document: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    told = document.get("own")
+    return [(i, about) for i, about in told.items() if isinstance(about, dict)] if isinstance(told, dict) else []
 
 
 def _whole(read: Callable[[Any, str], dict[str, Any]], document: Any, path: Path) -> dict[str, Any]:
