@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dpfl_theory.report import documents, errata, letter, overview
-from dpfl_theory.report.entries import Entry, entries_of, siblings, readings_of, showing, versions_of
+from dpfl_theory.report.entries import Entry, entries_of, readings_of, showing, siblings, versions_of
 from dpfl_theory.report.figures import Figures
 from dpfl_theory.report.neighbours import neighbours
 from dpfl_theory.report.proof_map import proof_graph, proof_map
@@ -75,7 +75,11 @@ def build(
     for v in validations:
         site.page(site.validation(v["name"]), "validation.html.j2", f"{FIGURES}.html", v=v, versions=versions_of([v]))
     site.page(
-        f"{FIGURES}.html", "figures.html.j2", f"{FIGURES}.html", validations=validations, versions=versions_of(validations)
+        f"{FIGURES}.html",
+        "figures.html.j2",
+        f"{FIGURES}.html",
+        validations=validations,
+        versions=versions_of(validations),
     )
     found = overview.findings(entries, letters, validations)
     page = site.page(

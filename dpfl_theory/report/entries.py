@@ -34,7 +34,7 @@ __all__ = [
     "versions_of",
 ]
 
-LETTER_CHECKS = 3
+LETTER_CHECKS = 2
 """How many refuting checks of a statement a letter shows in full."""
 
 

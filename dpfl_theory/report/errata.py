@@ -33,6 +33,7 @@ from dpfl_theory.statements.model import DERIVED, Statement
 
 __all__ = ["Finding", "PaperErrata", "ShownRemark", "collect", "write_letter"]
 
+
 @dataclass(frozen=True)
 class Finding:
     """One statement that is refuted, or has an erratum on record.

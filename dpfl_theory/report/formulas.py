@@ -19,13 +19,10 @@ RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 RELATIONS = {"<=": r"\leq", "==": "=", ">=": r"\geq"}
 
 _ELEMENTS = frozenset(
-    "math mrow mi mn mo mtext mspace mfrac msqrt mroot msub msup msubsup munder mover munderover mtable mtr mtd mpadded "
-    "mphantom mstyle mmultiscripts".split()
+    ["math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "mfrac", "msqrt", "mroot", "msub", "msup", "msubsup", "munder", "mover", "munderover", "mtable", "mtr", "mtd", "mpadded", "mphantom", "mstyle", "mmultiscripts"]
 )
 _ATTRIBUTES = frozenset(
-    "display stretchy fence form separator mathvariant linebreak width height depth columnalign rowspacing columnspacing "
-    "accent accentunder largeop movablelimits minsize maxsize symmetric displaystyle scriptlevel linethickness lspace "
-    "rspace".split()
+    ["display", "stretchy", "fence", "form", "separator", "mathvariant", "linebreak", "width", "height", "depth", "columnalign", "rowspacing", "columnspacing", "accent", "accentunder", "largeop", "movablelimits", "minsize", "maxsize", "symmetric", "displaystyle", "scriptlevel", "linethickness", "lspace", "rspace"]
 )
 _ALONE = re.compile(r"<mrow>(<m[ino]>[^<]*</m[ino]>)</mrow>")
 """A group of one element."""
@@ -164,7 +161,7 @@ def mathml(text: str, display: str = "block") -> str:
         made = ElementTree.tostring(tree, encoding="unicode")  # escaped anew: the converter leaves that to others
     except Exception:  # what a file says is LaTeX may be anything, and the converter has no error of its own for it
         made = f'<math display="{display}"><mtext>{escape(text)}</mtext></math>'
-    return _ALONE.sub(r"\1", made.replace(' fence="false"', ""))
+    return _ALONE.sub(r"\1", made.replace(' fence="false"', "").replace(' display="inline"', ""))
 
 
 def _admit(element: Any) -> None:

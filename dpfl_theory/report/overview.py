@@ -155,7 +155,8 @@ def findings(
                 _verdicts(theorems),
                 _verdicts(e for e in first if e not in theorems),
                 _verdicts(e for e in group if e not in stand),
-                bool(theorems) and all(e.statement is not None and e.statement.provenance == "restored" for e in theorems),
+                bool(theorems)
+                and all(e.statement is not None and e.statement.provenance == "restored" for e in theorems),
                 () if letter is None else letter.shown_causes,
                 len(refuted),
                 sum(f.repaired is not None and f.repaired.verdict == "holds" for f in refuted),

@@ -41,7 +41,9 @@ def prose(text: str) -> str:
     >>> prose("if eta <= 1/L <b>")
     'if <math><mi>η</mi><mo>≤</mo><mn>1</mn><mo>/</mo><mi>L</mi></math> &lt;b&gt;'
     """
-    return "".join(_set(source, mathml) if mathml else LOOSE.sub(_sign, escape(source)) for source, mathml in pieces(text))
+    return "".join(
+        _set(source, mathml) if mathml else LOOSE.sub(_sign, escape(source)) for source, mathml in pieces(text)
+    )
 
 
 def _set(source: str, mathml: str) -> str:

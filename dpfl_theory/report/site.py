@@ -40,9 +40,7 @@ def file_names(names: Iterable[str]) -> dict[str, str]:
     """
     known = list(dict.fromkeys(names))
     folded = Counter(name.casefold() for name in known)
-    return {
-        name: name if _PLAIN.fullmatch(name) and folded[name.casefold()] == 1 else _hashed(name) for name in known
-    }
+    return {name: name if _PLAIN.fullmatch(name) and folded[name.casefold()] == 1 else _hashed(name) for name in known}
 
 
 def _hashed(name: str) -> str:

@@ -7,12 +7,11 @@ import re
 from dataclasses import dataclass
 from html import escape
 
-__all__ = ["FUNCTIONS", "GREEK", "CLOSING", "NoFormulaError", "Reader", "Token", "WORDS"]
+__all__ = ["CLOSING", "FUNCTIONS", "GREEK", "WORDS", "NoFormulaError", "Reader", "Token"]
 
 GREEK = dict(
     zip(
-        "alpha beta gamma delta epsilon zeta eta theta kappa lambda mu nu xi pi rho sigma varsigma tau phi chi psi omega "
-        "Gamma Delta Theta Lambda Pi Sigma Phi Psi Omega eps varepsilon".split(),
+        ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "kappa", "lambda", "mu", "nu", "xi", "pi", "rho", "sigma", "varsigma", "tau", "phi", "chi", "psi", "omega", "Gamma", "Delta", "Theta", "Lambda", "Pi", "Sigma", "Phi", "Psi", "Omega", "eps", "varepsilon"],
         "αβγδεζηθκλμνξπρσςτφχψωΓΔΘΛΠΣΦΨΩεε",
         strict=True,
     )
@@ -25,7 +24,9 @@ CLOSING = {"(": ")]", "[": "])", "{": "}"}
 ACRONYMS = ("DP", "RDP", "PLD", "SNR", "FL", "GD", "SGD", "If", "In", "At", "As", "Is", "It", "On", "To", "We")
 WORDS = ("A", "I", "a")
 """Letters that are words as well."""
-CODE = re.compile(r"(?:https?://|--|`)\S+|[A-Za-z]\w*\d\w*\.[a-z]\S*|\w{2,}\.[A-Za-z_]{2,}\S*|\w+(?:/\w+){2,}|\w*__\w*")
+CODE = re.compile(
+    r"`[^`]*`|(?:https?://|--)\S+|[A-Za-z]\w*\d\w*\.[a-z]\S*|\w{2,}\.[A-Za-z_]{2,}\S*|\w+(?:/\w+){2,}|\w*__\w*"
+)
 """Names of statements, options, paths and addresses, in which nothing is set."""
 TOKEN = re.compile(
     r"(?P<number>(?:\d{1,3}(?: \d{3})+(?!\d)|\d+(?:\.\d+)?(?:e[-+]?\d+)?)(?![\w]*\d*\.\d)(?![A-Za-z]*-[a-z]{2}))"

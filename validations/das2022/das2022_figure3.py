@@ -115,9 +115,7 @@ def draw(data: dict[str, Any]) -> dict[str, Any]:
     colours = {"clip": style.CLIP, "normalise": style.NORMALISE}
     for curve in data["curves"]:
         ax = axes[setting.INITIALISATIONS.index(curve["initialisation"]), setting.THRESHOLDS.index(curve["threshold"])]
-        ax.plot(
-            data["rounds"], curve["median"], color=colours[curve["method"]], label=setting.METHODS[curve["method"]]
-        )
+        ax.plot(data["rounds"], curve["median"], color=colours[curve["method"]], label=setting.METHODS[curve["method"]])
         style.band(ax, data["rounds"], curve["low"], curve["high"], colours[curve["method"]])
         ax.set_title(f"{curve['initialisation']}, C = {curve['threshold']:g}, step {curve['step']:g}")
     for ax in axes[-1]:
