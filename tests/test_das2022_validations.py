@@ -1,4 +1,4 @@
-"""The validations of das2022: how Theorem 4 measures one point, and that Figures 1 to 3 draw lines within their bands."""
+"""The validations of das2022: how Theorem 4 measures one point, and that lines of Figures 1 to 3 stay in bands."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ PROVENANCES = {
 
 @dataclass(frozen=True)
 class Row:
-    """Closenesses of statements, left side over right side (right over left for ``>=``), each with the statement's id."""
+    """Closenesses of statements, left side over right side (right over left for ``>=``), each with its id."""
 
     of: tuple[tuple[str, float], ...]
 

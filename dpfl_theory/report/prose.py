@@ -2,8 +2,8 @@ r"""Formulas in sentences as MathML: ``E <= alpha/(2 rho)`` stands in the catalo
 
 A sentence is read from the left. Where something begins that can only be a formula (a letter with an index, a Greek
 letter by name, a norm, ...), the longest piece that parses as one is set, and everything else stays text. What is not
-sure to be a formula is left as it stands, so that nothing is lost or said otherwise: the worst that can happen is that a
-formula looks as it was typed.
+sure to be a formula is left as it stands, so that nothing is lost or said otherwise: the worst that can happen is that
+a formula looks as it was typed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ WORD = re.compile(r"\w+(?:[’'-]\w+)*")
 BROKEN = re.compile(r"\w|[(\[{]?\\|\.\w|['’][a-rt-z]")
 """After a piece with this a formula would break off inside a word."""
 CITED = re.compile(r"\d{4}[a-z]$|[\d.]+[- ]?\([a-z]{1,3}\)$|[^()]*[^()\w] ?\([\d.]+\)$")
-"""Years with a letter, parts of what has a number, and numbers said beside a formula are no formulas, nor parts of one."""
+"""Years with a letter, parts of what has a number, and numbers said beside a formula are none, nor parts of one."""
 
 
 def prose(text: str) -> str:

@@ -1,9 +1,10 @@
-"""Reads a formula as it is typed in a sentence, ``eta_l <= 1/(2L)``, and gives MathML: a recursive descent that takes the
-longest piece which is one."""
+"""Reads a formula as it is typed in a sentence, ``eta_l <= 1/(2L)``, and gives MathML: a recursive descent that takes
+the longest piece which is one."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 
@@ -11,7 +12,41 @@ __all__ = ["CLOSING", "FUNCTIONS", "GREEK", "WORDS", "NoFormulaError", "Reader",
 
 GREEK = dict(
     zip(
-        ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "kappa", "lambda", "mu", "nu", "xi", "pi", "rho", "sigma", "varsigma", "tau", "phi", "chi", "psi", "omega", "Gamma", "Delta", "Theta", "Lambda", "Pi", "Sigma", "Phi", "Psi", "Omega", "eps", "varepsilon"],
+        [
+            "alpha",
+            "beta",
+            "gamma",
+            "delta",
+            "epsilon",
+            "zeta",
+            "eta",
+            "theta",
+            "kappa",
+            "lambda",
+            "mu",
+            "nu",
+            "xi",
+            "pi",
+            "rho",
+            "sigma",
+            "varsigma",
+            "tau",
+            "phi",
+            "chi",
+            "psi",
+            "omega",
+            "Gamma",
+            "Delta",
+            "Theta",
+            "Lambda",
+            "Pi",
+            "Sigma",
+            "Phi",
+            "Psi",
+            "Omega",
+            "eps",
+            "varepsilon",
+        ],
         "αβγδεζηθκλμνξπρσςτφχψωΓΔΘΛΠΣΦΨΩεε",
         strict=True,
     )
@@ -35,6 +70,8 @@ TOKEN = re.compile(
     r"|(?P<bars>\|\||\|)"
     r"|(?P<sign>[-+/*^_(){}\[\],'~])"
 )
+QUOTED = re.compile(r"(?:^|[\s(])'[^']*$")
+"""A quotation that is still open: what looks like a prime may end it."""
 BREAK = "\0"
 LONGEST = 400
 """A longer piece is no formula in a sentence."""
@@ -60,6 +97,7 @@ class Reader:
     def __init__(self, text: str, start: int) -> None:
         self.text, self.next = text, start
         self.last = start + LONGEST
+        self.quoted = QUOTED.search(text, 0, start) is not None
         self.tokens: list[Token] = []
         self.at = self.depth = 0
         self.waiting: tuple[str, ...] = ()
@@ -134,7 +172,7 @@ class Reader:
         return found
 
     def _aside(self) -> bool:
-        """Whether what stands in parentheses after a space is no factor: after a number on its own, or with a relation."""
+        """Whether what stands in parentheses after a space is no factor: after a lone number, or with a relation."""
         if self.at == 1 and self.tokens[0].kind == "number":
             return True
         before = self.at
@@ -164,6 +202,8 @@ class Reader:
                 self.at += 1
                 base = _raised(base, "<mo>*</mo>")
             else:
+                if self.quoted:
+                    break
                 primes = 1
                 while (more := self.peek(primes)) and not more.spaced and more.text == "'":
                     primes += 1
@@ -266,8 +306,7 @@ class Reader:
             if not (len(t.text) <= 3 and t.text.isalpha() and self._factor(t)):
                 raise NoFormulaError
             self.at += 1
-            *first, last = t.text
-            return "".join(f"<mi>{c}</mi>" for c in first) + self.index(f"<mi>{last}</mi>")
+            return "".join(f"<mi>{c}</mi>" for c in t.text[:-1]) + self.index(f"<mi>{t.text[-1]}</mi>")
         if t.text in WORDS and not (self.at or (after is not None and beside and after.text in "_^/(=*")):
             raise NoFormulaError
         self.at += 1
@@ -344,12 +383,12 @@ class Reader:
         after = self.peek(1)
         return after is not None and not after.spaced
 
-    def _more(self, found: str, between: str, part: object, skip: int = 1) -> str:
+    def _more(self, found: str, between: str, part: Callable[[], str], skip: int = 1) -> str:
         """What was found with one more part; as it was where none can be read."""
         before = self.at
         self.at += skip
         try:
-            return found + between + part()  # type: ignore[operator]
+            return found + between + part()
         except NoFormulaError:
             self.at = before
             return found

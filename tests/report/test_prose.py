@@ -42,6 +42,7 @@ def formulas(text: str) -> list[str]:
         ("C_hat >= 4 sqrt(L max_j Delta_j*)", ["C_hat >= 4 sqrt(L max_j Delta_j*)"]),
         ("||grad f_i - grad f||^2 <= sigma_g^2, always", ["||grad f_i - grad f||^2 <= sigma_g^2"]),
         ("it is (epsilon, delta)-private", ["(epsilon, delta)"]),
+        ("c' >= G, and 'with probability r/n'. So", ["c' >= G", "r/n"]),
         ("w* minimises f: for f_i it is any point", ["w*", "f", "f_i"]),
         ("R = 10 000 and C = GE and", ["R = 10 000", "C = GE"]),
         ("K_M(lambda) = ln E[(p/q)^lambda]", ["K_M(lambda) = ln E[(p/q)^lambda]"]),
@@ -110,7 +111,5 @@ def test_letters_numbers_and_signs_stand_in_their_order() -> None:
 @given(st.text(alphabet="abEfLKw_^*/()[]{}|<>=+-,.~' 0129&\"\n", max_size=60))
 def test_any_text_is_kept_and_escaped(text: str) -> None:
     assert "".join(source for source, _ in pieces(text)) == text
-    assert set(re.findall(r"</?(\w+)", prose(text))) <= set(
-        ["math", "mrow", "mi", "mn", "mo", "msub", "msup", "msubsup", "msqrt", "mover", "span", "wbr"]
-    )
+    assert set(re.findall(r"</?(\w+)", prose(text))) <= {"math", "mrow", "mi", "mn", "mo", "msub", "msup", "msubsup", "msqrt", "mover", "span", "wbr"}
     ElementTree.fromstring(f"<p>{prose(text)}</p>".replace("<wbr>", ""))

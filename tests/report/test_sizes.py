@@ -16,15 +16,15 @@ from dpfl_theory.report.build import build
 REASON = (
     "the upper confidence limit 0.0163 is at most the bound 0.0251 (asymptotic), after 4096 lanes of the largest kind"
 )
+LIMITS, TERMS = Interval(0.0151234, 0.0141234, 0.0163456), {"A (initialisation)": 0.02, "B (heterogeneity)": 0.0051234}
 NOTES = {f"what is said of it, number {i}": [0.123456789 + i, 2.0, "a sentence of usual length"] for i in range(8)}
 
 
 def test_no_page_of_the_whole_catalogue_is_large(tmp_path: Path) -> None:
     evidence = [
         Evidence(
-            s.id, c.method, c.name, c.expected, c.expected, REASON, Interval(0.0151234, 0.0141234, 0.0163456), 0.0251234,
-            {"A (initialisation)": 0.02, "B (heterogeneity)": 0.0051234}, False, True, 1.07, c.instance, NOTES, 0, 4096,
-            1e-9, "cpu, 2 cores", 0.5, c.part,
+            s.id, c.method, c.name, c.expected, c.expected, REASON, LIMITS, 0.0251234, TERMS, False, True, 1.07,
+            c.instance, NOTES, 0, 4096, 1e-9, "cpu, 2 cores", 0.5, c.part,
         )
         for s, c in plan(statements.all_statements())
     ]  # fmt: skip

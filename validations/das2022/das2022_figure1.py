@@ -13,11 +13,11 @@ from . import _appendix_f as setting
 
 TITLE = "Suboptimality and trajectories: clipping against normalisation"
 CAPTION = (
-    "Left: suboptimality on Appendix F quadratics with C = 100, step 0.001, start I1. Lines: median, bands: 10% to "
-    "90% quantiles, both of the same 24 noise lanes on the first instance; the mean of one run on each of three "
-    "instances, which the paper draws, is in the data. Right: the first run, projected onto the plane of w_0 - w* and the part of grad f(w_0) orthogonal to it, smoothed "
-    "by a moving mean over 25 rounds; the optimum is at the origin. The claims compare the 24 lanes of the first "
-    "instance."
+    "Left: suboptimality on Appendix F quadratics with C = 100, step 0.001, start I1. Lines: median, bands: 10% to 90% "
+    "quantiles, both of the same 24 noise lanes on the first instance; the mean of one run on each of three instances, "
+    "which the paper draws, is in the data. Right: the first run, projected onto the plane of w_0 - w* and the part of "
+    "grad f(w_0) orthogonal to it, smoothed by a moving mean over 25 rounds; the optimum is at the origin. The claims "
+    "compare the 24 lanes of the first instance."
 )
 SOURCE = {"paper": "das2022", "where": "Figure 1, Section 1 (setting of Appendix F)"}
 BUDGET_SECONDS = {"quick": 15.0, "full": 100.0}
