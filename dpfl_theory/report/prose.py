@@ -39,7 +39,7 @@ def prose(text: str) -> str:
     """A sentence as HTML, with its formulas as MathML; everything else is escaped.
 
     >>> prose("if eta <= 1/L <b>")
-    'if <math><mi>η</mi><mo>≤</mo><mn>1</mn><mo>/</mo><mi>L</mi><mo>&lt;</mo><mi>b</mi></math>&gt;'
+    'if <math><mi>η</mi><mo>≤</mo><mn>1</mn><mo>/</mo><mi>L</mi></math> &lt;<math><mi>b</mi></math>&gt;'
     """
     return "".join(
         _set(source, mathml) if mathml else LOOSE.sub(_sign, escape(source)) for source, mathml in pieces(text)

@@ -121,6 +121,9 @@ class Reader:
         """Sums with relations between them."""
         found = self.sum()
         while (t := self.peek()) and t.kind == "relation":
+            after = self.peek(1)
+            if after is None or t.spaced != after.spaced:  # spaces on both sides or on none
+                break
             found = self._more(found, f"{self.break_}<mo>{escape(RELATIONS[t.text])}</mo>", self.sum)
             if self.peek() is t:
                 break
