@@ -91,5 +91,5 @@ constraints:
 
 clean:
 	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	rm -rf $(REPORTS)/evidence $(REPORTS)/figures $(REPORTS)/errata $(REPORTS)/index.html
+	rm -rf $(REPORTS)/evidence $(REPORTS)/figures $(REPORTS)/errata $(REPORTS)/maps $(REPORTS)/statements $(REPORTS)/*.html
 	find dpfl_theory tests validations benchmarks examples -name __pycache__ -prune -exec rm -rf {} +

@@ -1,8 +1,17 @@
-"""How the validation of das2022's Theorem 4 measures one point: both parts, against their own bounds."""
+"""The validations of das2022: how Theorem 4 measures one point, and that lines of Figures 1 to 3 stay in bands."""
 
 from __future__ import annotations
 
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+
 from dpfl_theory.validation import Context
+from validations.das2022 import _appendix_f as setting
+from validations.das2022 import das2022_figure1, das2022_figure2, das2022_figure3
 from validations.das2022 import das2022_theorem4 as script
 
 
@@ -16,3 +25,32 @@ def test_a_point_has_both_parts_below_their_bounds() -> None:
         assert measured["low"] <= measured["lhs"]
         assert 0.0 < measured["lhs"] < measured["rhs"]
         assert sum(measured["terms"].values()) > 0.0
+
+
+def planted_series(context: Context, initialisation: str, threshold: float, method: str) -> dict[str, Any]:
+    """Runs whose lanes differ much, and three runs on other instances that lie far from them."""
+    draw = np.random.default_rng([len(initialisation), int(threshold), len(method)])
+    steps, lanes = len(setting.STEPS[initialisation]), setting.lanes_at(context, threshold)
+    found = {
+        name: draw.lognormal(size=(setting.ROUNDS + more, steps, lanes))
+        for name, more in (("suboptimality", 1), ("snr", 0), ("along", 1), ("across", 1), ("distance-squared", 1))
+    }
+    return found | {f"three {name}": 50.0 * found[name].max(axis=2) for name in ("suboptimality", "snr")}
+
+
+@pytest.mark.parametrize("figure", [das2022_figure1, das2022_figure2, das2022_figure3])
+def test_a_line_never_leaves_its_own_band(figure: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The band is of the same runs as the line that it surrounds (the three runs of the paper's figure are others)."""
+    monkeypatch.setattr(setting, "series", planted_series)
+    (drawn,) = figure.draw(figure.compute(Context())).values()
+    compared = 0
+    for axes in drawn.axes:
+        lines = [line for line in axes.lines if len(line.get_xdata()) > 1]
+        for line, band in zip(lines, axes.collections, strict=False):
+            assert to_rgb(line.get_color()) == tuple(band.get_facecolor()[0][:3])
+            outline = band.get_paths()[0].vertices
+            for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True):
+                at = outline[outline[:, 0] == x, 1]
+                assert at.min() <= y <= at.max()
+                compared += 1
+    assert compared > 150

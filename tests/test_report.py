@@ -1,15 +1,15 @@
-"""The page: complete, self-contained, accessible, and made from the JSON files alone."""
+"""The pages: complete, self-contained, accessible, and made from the JSON files alone."""
 
 from __future__ import annotations
 
 import json
 import re
-from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pages import Page, broken_links, pages_of, section
 
 from dpfl_theory import statements
 from dpfl_theory.checks.evidence import Evidence, Interval, document
@@ -18,42 +18,13 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.report import formulas
 from dpfl_theory.report.build import build
 from dpfl_theory.report.entries import Entry, entries_of, shared
+from dpfl_theory.report.prose import prose
+from dpfl_theory.report.templates import anchor, brief, significant
 from dpfl_theory.report.templates import bar as bar_of
-from dpfl_theory.report.templates import brief, significant
 
+BYTES = 300_000
+"""The most that a page may have."""
 HOLDS, REFUTED = "das2022.theorem4a", "das2022.theorem4b"
-VOID = {"meta", "img", "br", "link", "input", "hr"}
-
-
-class Page(HTMLParser):
-    """Elements with their attributes, and text; fails on tags that are not closed in order."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.text: list[str] = []
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag, f"</{tag}> closes something else"
-
-    def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] not in ("style", "script"):
-            self.text.append(data)
-
-    def all(self, tag: str) -> list[dict[str, str | None]]:
-        return [attributes for name, attributes in self.elements if name == tag]
 
 
 def sample() -> dict[str, Any]:
@@ -135,73 +106,76 @@ def output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, Page]:
-    """Such a folder as it is, with its page, to read."""
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Page]]:
+    """Such a folder as it is, with its pages, to read."""
     folder = tmp_path_factory.mktemp("made")
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.chdir(folder)
         place = laid_out(folder)
-        return place, *page_of(place)
+        return place, site_of(place)
 
 
-def page_of(output: Path) -> tuple[str, Page]:
-    text = build(output, scripts=output.parent / "validations").read_text(encoding="utf-8")
-    return text, Page(text)
+def site_of(output: Path) -> dict[str, Page]:
+    build(output, scripts=output.parent / "validations")
+    return pages_of(output)
 
 
-def section(text: str, id_: str) -> str:
-    anchor = re.sub(r"[._]", "-", id_)
-    found = re.search(rf'<article id="{anchor}">.*?</article>', text, re.DOTALL)
-    assert found, id_
-    return found[0]
+def statement(pages: dict[str, Page], id_: str) -> Page:
+    return pages[f"statements/{id_}.html"]
 
 
-def test_the_page_needs_nothing_but_what_lies_beside_it(made: tuple[Path, str, Page]) -> None:
-    _, text, page = made
-    assert len(text.encode()) < 10_000_000
-    assert not page.all("link")
-    assert all("src" not in attributes for attributes in page.all("script"))
-    assert all(re.match(r"figures/[\w.-]+$", str(attributes["src"])) for attributes in page.all("img"))
-    assert "@import" not in text
-    assert "url(" not in text
-    for attributes in page.all("a"):
-        assert re.match(r"#|figures/|evidence/|errata/", str(attributes["href"]))
-    leftover = text.replace("http://www.w3.org/1998/Math/MathML", "")
-    assert not re.search(r"https?://", leftover)
+def test_the_pages_need_nothing_but_what_lies_beside_them(made: tuple[Path, dict[str, Page]]) -> None:
+    for page in made[1].values():
+        assert len(page.source.encode()) < BYTES
+        assert not page.all("link")
+        assert all("src" not in attributes for attributes in page.all("script"))
+        assert all(re.match(r"(figures/)?[\w.-]+$", str(attributes["src"])) for attributes in page.all("img"))
+        for part in ("@import", "url(", "fetch(", "XMLHttpRequest", "eval(", "innerHTML"):
+            assert part not in page.source
+        assert not re.search(r"https?:", page.source)
+        for _, attributes in page.elements:
+            assert not [name for name in attributes if name.startswith("on")]
 
 
-def test_every_link_leads_somewhere(made: tuple[Path, str, Page]) -> None:
-    output, _, page = made
-    ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
-    assert len(ids) == len(set(ids))
-    for attributes in page.all("a"):
-        target = str(attributes["href"])
-        if target.startswith("#"):
-            assert target[1:] in ids, target
-        else:
-            file, _, place = target.partition("#")
-            assert (output / file).is_file(), target
-            assert not place or f'id="{place}"' in (output / file).read_text(encoding="utf-8"), target
+def test_every_link_leads_somewhere(made: tuple[Path, dict[str, Page]]) -> None:
+    output, pages = made
+    assert {"index.html", "figures.html", "errata/das2022.html", "maps/das2022.html"} <= set(pages)
+    assert broken_links(output, pages) == []
+    for page in pages.values():
+        assert len(page.ids) == len(set(page.ids))
 
 
-def test_it_is_accessible(made: tuple[Path, str, Page]) -> None:
-    _, text, page = made
-    assert page.all("html")[0]["lang"] == "en"
-    assert all(attributes["alt"] for attributes in page.all("img"))
-    assert len(page.all("caption")) == len(page.all("table"))
-    assert len(page.all("h1")) == 1
-    headings = [int(tag[1]) for tag, _ in page.elements if re.fullmatch("h[1-6]", tag)]
-    assert all(later <= earlier + 1 for earlier, later in pairwise(headings))
-    for attributes in page.all("svg"):  # a map holds links, which an image would hide
-        named = attributes.get("role") in ("img", "group") and attributes.get("aria-label")
-        assert named or attributes.get("aria-hidden") == "true"
-    assert all(attributes.get("scope") for attributes in page.all("th"))
-    assert "prefers-color-scheme: dark" in text
+def test_a_broken_link_is_found(tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text(
+        '<a href="a.html">1</a><a href="#x">2</a><img src="b.png"><a href="?q=1">3</a>'
+    )
+    assert broken_links(tmp_path, pages_of(tmp_path)) == [
+        ("index.html", "a.html"),
+        ("index.html", "#x"),
+        ("index.html", "b.png"),
+    ]
 
 
-def test_summary_counts(made: tuple[Path, str, Page]) -> None:
-    _, _, page = made
-    told = " ".join(" ".join(page.text).split())
+def test_they_are_accessible(made: tuple[Path, dict[str, Page]]) -> None:
+    for page in made[1].values():
+        assert page.all("html")[0]["lang"] == "en"
+        assert all("alt" in attributes for attributes in page.all("img"))
+        assert len(page.all("caption")) == len(page.all("table"))
+        assert len(page.all("h1")) == len(page.all("main")) == 1
+        headings = [int(tag[1]) for tag, _ in page.elements if re.fullmatch("h[1-6]", tag)]
+        assert all(later <= earlier + 1 for earlier, later in pairwise(headings))
+        for attributes in page.all("svg"):  # a map holds links, which an image would hide
+            named = attributes.get("role") in ("img", "group") and attributes.get("aria-label")
+            assert named or attributes.get("aria-hidden") == "true"
+        assert all(attributes.get("scope") for attributes in page.all("th"))
+        assert "prefers-color-scheme: dark" in page.source
+        assert "@media print" in page.source
+        assert len(re.findall(r"<(?:select|input) ", page.source)) == len(re.findall(r"<label", page.source))
+    assert all(attributes["alt"] for attributes in made[1]["figures/das2022_figure0.html"].all("img"))
+
+
+def test_summary_counts(made: tuple[Path, dict[str, Page]]) -> None:
+    told = made[1]["index.html"].told
     catalogued = sum(s.paper == "das2022" for s in statements.all_statements())
     assert f"4 statements checked of {catalogued + 1}" in told
     for part in (
@@ -217,59 +191,196 @@ def test_summary_counts(made: tuple[Path, str, Page]) -> None:
     assert "1 claim not-reproduced" in told
 
 
-def test_a_statement_has_formula_letters_hypotheses_and_evidence(made: tuple[Path, str, Page]) -> None:
-    _, text, _ = made
-    shown = section(text, HOLDS)
-    statement = statements.get(HOLDS)
-    assert shown.count("<math") >= 3 + len(statement.symbols)
-    for part in ("A (initialisation)", "B1 (heterogeneity)", "smoothness constant of every f_i", "F X⁻²"):
-        assert part in shown
-    assert all(a.text.replace("<", "&lt;").replace(">", "&gt;") in shown for a in statement.assumptions)
-    for part in ("1.235", "[1, 1.5]", "0.3086", "×1.07", "512", "1×10⁻⁷", "asymptotic", "vacuous", "seed 5"):
-        assert part in shown, part
-    assert f"dpfl-theory check {HOLDS} --seed 5" in shown
-    assert 'href="#das2022-theorem6-alpha"' in shown
-    assert "Erratum" not in shown
+def test_the_first_page_tells_what_was_found(made: tuple[Path, dict[str, Page]]) -> None:
+    page = made[1]["index.html"]
+    theorems = [
+        s
+        for s in statements.all_statements()
+        if s.paper == "das2022"
+        and s.kind in ("theorem", "corollary")
+        and s.provenance != "derived"
+        and not s.reading_of
+    ]
+    assert f"1 of {len(theorems)} theorems and corollaries of 1 paper" in page.told
+    assert f"1 of {len(theorems)} hold" in page.told
+    found = page.source.split('<table class="found">')[1].split("</table>")[0]
+    erratum = statements.get(REFUTED).erratum
+    assert erratum is not None
+    assert f'href="errata/das2022.html#cause-{anchor(erratum.cause.id)}"' in found
+    assert "yours" in found
 
 
-def test_an_erratum_is_shown_in_full(made: tuple[Path, str, Page]) -> None:
-    _, text, _ = made
-    shown = section(text, REFUTED)
+def test_a_row_has_what_filters_ask_for(made: tuple[Path, dict[str, Page]]) -> None:
+    rows = {
+        re.findall(r"<code>(.*?)</code>", row)[0]: row
+        for row in re.findall(r"<tr[^>]* data-paper.*?</tr>", made[1]["index.html"].source, re.DOTALL)
+    }
+    assert len(rows) == sum(s.paper == "das2022" for s in statements.all_statements()) + 1
+    for part in (
+        'data-verdict="violated"',
+        'data-grade="constant"',
+        'data-method="monte-carlo"',
+        'data-ratio="2.0"',
+        'data-kind="theorem"',
+    ):
+        assert part in rows[REFUTED]
+    assert 'data-paper="yours"' in rows["mine.lemma"]
+    assert 'data-verdict="not-checked"' in rows["das2022.theorem7"]
+
+
+def test_a_statement_has_formula_letters_hypotheses_and_evidence(made: tuple[Path, dict[str, Page]]) -> None:
+    shown = statement(made[1], HOLDS)
+    s = statements.get(HOLDS)
+    assert shown.source.count("<math") >= 3 + len(s.symbols)
+    for part in ("A (initialisation)", "B1 (heterogeneity)", "F X⁻²"):
+        assert part in shown.source
+    for text in ("smoothness constant of every f_i", *(a.text for a in s.assumptions), s.text, s.title):
+        assert prose(text) in shown.source
+    for part in ("1.235", "[1, 1.5]", "0.3086", "×1.07", "512", "1×10⁻⁷", "asymptotic", "vacuous", "seed 5", "Power."):
+        assert part in shown.source, part
+    assert f"dpfl-theory check {HOLDS} --seed 5" in shown.told
+    assert 'href="../statements/das2022.theorem6.alpha.html"' in section(shown.source, "proofs")
+    assert 'href="../evidence/check-das2022.json"' in shown.source
+    assert "Erratum" not in shown.told
+
+
+def test_an_erratum_is_shown_in_full(made: tuple[Path, dict[str, Page]]) -> None:
+    shown = statement(made[1], REFUTED)
     erratum = statements.get(REFUTED).erratum
     assert erratum is not None
     for part in (erratum.printed, erratum.true, erratum.cause.title, erratum.why, erratum.counterexample):
-        assert part.replace("'", "&#39;").replace("<", "&lt;").replace(">", "&gt;") in shown
-    assert 'href="#das2022-theorem4b-repaired"' in shown
-    assert "recorded:" not in shown
+        assert prose(part) in shown.source
+    assert 'href="../statements/das2022.theorem4b.repaired.html"' in section(shown.source, "repair")
+    assert shown.source.count('class="rhs"') > 3  # its own formula and the repaired one
+    assert "counterexamples/sampling.py" in shown.told
+    assert "recorded:" not in shown.told
+    assert f'<a href="../statements/{REFUTED}.html"' in section(
+        statement(made[1], f"{REFUTED}.repaired").source, "proofs"
+    )
 
 
-def test_a_verdict_that_differs_stands_out(made: tuple[Path, str, Page]) -> None:
-    _, text, _ = made
-    assert "recorded: holds" in section(text, "das2022.theorem6")
-    assert text.count('<tr class="surprise">') == 1
+def test_a_verdict_that_differs_stands_out(made: tuple[Path, dict[str, Page]]) -> None:
+    assert "recorded: holds" in statement(made[1], "das2022.theorem6").told
+    assert made[1]["index.html"].source.count('<tr class="surprise"') == 1
 
 
-def test_what_comes_from_files_is_escaped(made: tuple[Path, str, Page]) -> None:
-    _, text, _ = made
-    assert "<script>alert" not in text
-    assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; more" in text
-    assert "Figure 0 &lt;again&gt;" in text
+def test_what_comes_from_files_is_escaped(made: tuple[Path, dict[str, Page]]) -> None:
+    for page in made[1].values():
+        assert "<script>alert" not in page.source
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; more" in statement(made[1], "das2022.theorem6").source
+    assert "Figure 0 &lt;again&gt;" in made[1]["figures/das2022_figure0.html"].source
 
 
-def test_a_statement_of_ones_own_and_one_without_evidence(made: tuple[Path, str, Page]) -> None:
-    _, text, _ = made
-    assert "a statement outside the catalogue" in section(text, "mine.lemma")
-    assert "No evidence is on record here" in section(text, "das2022.theorem7")
+EVIL = '"><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7 * 7 }}'
 
 
-def test_a_validation_has_figure_claims_configuration_and_command(made: tuple[Path, str, Page]) -> None:
-    output, text, _ = made
-    shown = section(text, "das2022_figure0")
-    assert 'src="figures/das2022_figure0.svg"' in shown
+def test_nothing_of_a_hostile_file_gets_into_a_page_or_out_of_its_folder(tmp_path: Path) -> None:
+    place = tmp_path / "in" / "out"
+    (place / "evidence").mkdir(parents=True)
+    ids = [f"../../{EVIL}", "..", "con/../x", "mine.A", "mine.a", "x" * 300, f"javascript:{EVIL}"]
+    evidence = [
+        Evidence(i, "algebra", EVIL, "violated", "holds", EVIL, instance={EVIL: EVIL}, notes={EVIL: [EVIL]}, part=EVIL)
+        for i in ids
+    ]
+    told = document(evidence, dict.fromkeys(ids, "holds"), 1e-6, 1.0)
+    latex = [
+        r"\text{<script>alert(1)</script>}",
+        r"\href{javascript:alert(1)}{x}",
+        r"\text{<![CDATA[><script>alert(1)]]>}",
+        "\\frac{",
+    ]
+    terms = [{"side": "rhs", "name": EVIL, "sign": "+", "latex": x} for x in latex]
+    told["own"] = {
+        ids[0]: {
+            "title": EVIL,
+            "kind": EVIL,
+            "where": EVIL,
+            "text": f"a <= b {EVIL}",
+            "terms": terms,
+            "hypotheses": [EVIL],
+        }
+    }
+    (place / "evidence" / "check.json").write_text(json.dumps(told))
+    claim = {"claim": EVIL, "verdict": "reproduced", "paper": EVIL, "measured": [EVIL], "expected": EVIL}
+    fields = dict.fromkeys(("title", "caption", "command", "device"), EVIL)
+    data = {"claims": [claim], "configuration": {EVIL: EVIL}}
+    shown = {**VALIDATION, **fields, "name": "..hostile", "source": {"paper": EVIL, "where": EVIL}, "data": data}
+    (place / "evidence" / "v.json").write_text(json.dumps(shown))
+    build(place, redraw=False)
+    pages = pages_of(place)
+    assert sorted(p.name for p in tmp_path.rglob("*.html")) == sorted(Path(name).name for name in pages)
+    assert len([name for name in pages if name.startswith("statements/")]) == len(ids)
+    assert broken_links(place, pages) == []
+    for page in pages.values():
+        assert "<script>alert" not in page.source
+        assert "49" not in page.told.replace("2649", "")
+        for tag, attributes in page.elements:
+            assert not [name for name in attributes if name.startswith("on")]
+            assert not str(attributes.get("href", "")).startswith("javascript")
+            assert tag != "img"
+    assert any("\\text{&lt;script&gt;alert(1)&lt;/script&gt;}" in page.source for page in pages.values())
+
+
+def test_the_formula_of_a_statement_of_ones_own_is_shown(output: Path) -> None:
+    told = sample()
+    terms = [
+        {"side": "lhs", "name": "gap", "sign": "", "latex": r"\mathbb{E} f(w_K)"},
+        {"side": "rhs", "name": "start", "sign": r"\leq", "latex": r"\frac{L}{2 K}"},
+    ]
+    told["own"] = {"mine.lemma": {"title": "Mine", "kind": "lemma", "text": "It holds.", "terms": terms}}
+    (output / "evidence" / "check-das2022.json").write_text(json.dumps(told))
+    page = statement(site_of(output), "mine.lemma")
+    assert "<mfrac><mi>L</mi>" in page.source
+    assert "Mine" in page.told
+    assert "start" in page.told
+
+
+def test_a_statement_of_ones_own_and_one_without_evidence(made: tuple[Path, dict[str, Page]]) -> None:
+    assert "a statement outside the catalogue" in statement(made[1], "mine.lemma").told
+    assert "No evidence is on record here" in statement(made[1], "das2022.theorem7").told
+
+
+def test_a_validation_has_figure_claims_configuration_and_command(made: tuple[Path, dict[str, Page]]) -> None:
+    output, pages = made
+    shown = pages["figures/das2022_figure0.html"].source
+    assert 'src="das2022_figure0.svg"' in shown
+    assert 'href="das2022_figure0.svg"' in shown
+    assert 'href="../evidence/das2022_figure0.json"' in shown
     assert "What is drawn." in shown
     for part in ("normalisation ends lower", "0.1235", "recorded: reproduced", "[0.001, 0.002]", VALIDATION["command"]):
         assert str(part) in shown
-    assert sorted(p.name for p in (output / "figures").iterdir()) == ["das2022_figure0.png", "das2022_figure0.svg"]
+    assert 'href="figures/das2022_figure0.html"' in pages["figures.html"].source
+    names = ["das2022_figure0.html", "das2022_figure0.png", "das2022_figure0.svg"]
+    assert sorted(p.name for p in (output / "figures").iterdir()) == names
+
+
+def test_pages_that_are_as_they_were_are_not_written_again(output: Path) -> None:
+    site_of(output)
+    before = {p: p.stat().st_mtime_ns for p in output.rglob("*.html")}
+    inodes = {p: p.stat().st_ino for p in output.rglob("*.html")}
+    site_of(output)
+    assert {p: p.stat().st_ino for p in output.rglob("*.html")} == inodes
+    assert {p: p.stat().st_mtime_ns for p in output.rglob("*.html")} == before
+    changed = sample()
+    changed["evidence"][1]["reason"] = "another reason"
+    (output / "evidence" / "check-das2022.json").write_text(json.dumps(changed))
+    site_of(output)
+    anew = {p.relative_to(output).as_posix() for p in output.rglob("*.html") if p.stat().st_ino != inodes[p]}
+    assert f"statements/{HOLDS}.html" in anew
+    assert "statements/das2022.theorem6.html" not in anew
+
+
+def test_what_has_no_evidence_any_more_loses_its_page_and_other_files_stay(output: Path) -> None:
+    site_of(output)
+    mine = output / "statements" / "notes.html"
+    mine.write_text("<p>my own notes</p>")
+    changed = sample()
+    changed["evidence"] = [e for e in changed["evidence"] if e["statement"] != "mine.lemma"]
+    (output / "evidence" / "check-das2022.json").write_text(json.dumps(changed))
+    build(output, redraw=False)
+    assert mine.exists()
+    assert not (output / "statements" / "mine.lemma.html").exists()
+    assert (output / "statements" / f"{HOLDS}.html").exists()
 
 
 def test_the_same_files_make_the_same_page(output: Path) -> None:
@@ -278,14 +389,14 @@ def test_the_same_files_make_the_same_page(output: Path) -> None:
 
 
 def test_figures_follow_the_data(output: Path) -> None:
-    page_of(output)
+    site_of(output)
     figure = output / "figures" / "das2022_figure0.svg"
     before = figure.read_bytes()
     changed = {**VALIDATION, "data": {**VALIDATION["data"], "values": [3.0, 2.0, 0.0]}}  # type: ignore[dict-item]
     (output / "evidence" / "das2022_figure0.json").write_text(json.dumps(changed))
     build(output, redraw=False)
     assert figure.read_bytes() == before, "taken as it lies there"
-    page_of(output)
+    site_of(output)
     assert figure.read_bytes() != before
 
 
@@ -294,12 +405,14 @@ def test_without_the_script_the_figures_at_hand_are_taken(output: Path, tmp_path
     build(output, scripts=scripts)
     (scripts / "das2022_figure0.py").unlink()
     told: list[str] = []
-    text = build(output, told.append, scripts=scripts).read_text()
-    assert 'src="figures/das2022_figure0.svg"' in section(text, "das2022_figure0")
+    build(output, told.append, scripts=scripts)
+    page = output / "figures" / "das2022_figure0.html"
+    assert 'src="das2022_figure0.svg"' in page.read_text()
     assert len(told) == 1
     for file in (output / "figures").iterdir():
         file.unlink()
-    assert "No figure is at hand" in section(build(output).read_text(), "das2022_figure0")
+    build(output)
+    assert "No figure is at hand" in page.read_text()
 
 
 def test_a_validation_without_versions_is_shown(output: Path, tmp_path: Path) -> None:
@@ -309,15 +422,15 @@ def test_a_validation_without_versions_is_shown(output: Path, tmp_path: Path) ->
     document = json.loads(found.read_text())
     del document["versions"]
     (tmp_path / "evidence" / found.name).write_text(json.dumps(document))
-    assert section(build(tmp_path, lambda _: None).read_text(), document["name"])
+    build(tmp_path, lambda _: None)
+    assert document["title"] in Page((tmp_path / "figures" / f"{document['name']}.html").read_text()).told
 
 
 def test_a_later_file_replaces_the_same_check(output: Path) -> None:
     better = sample()
     better["evidence"] = [{**e, "verdict": "holds"} for e in better["evidence"] if e["statement"] == "das2022.theorem6"]
     (output / "evidence" / "check-das2022-later.json").write_text(json.dumps(better))
-    text, _ = page_of(output)
-    assert "recorded: holds" not in section(text, "das2022.theorem6")
+    assert "recorded: holds" not in statement(site_of(output), "das2022.theorem6").told
 
 
 @pytest.mark.parametrize(
@@ -346,7 +459,7 @@ def test_without_evidence_the_remedy_is_told(tmp_path: Path) -> None:
 
 def test_the_command(output: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", "--output", str(output), "--folder", "validations"]) == 0
-    assert [p.name for p in sorted((output / "figures").iterdir())] == ["das2022_figure0.png", "das2022_figure0.svg"]
+    assert (output / "figures" / "das2022_figure0.svg").is_file()
     assert capsys.readouterr().out == f"{output / 'index.html'}\n"
 
 
@@ -461,11 +574,11 @@ def test_exponents_are_listed_with_the_claimed_ones(output: Path) -> None:
     e = Evidence(HOLDS, "monte-carlo", "exponent of T", "holds", "holds", "below the bound", notes={"exponent": fitted})
     file = output / "evidence" / "rates.json"
     file.write_text(json.dumps(document([e], {HOLDS: "holds"}, 1e-6, 1.0)))
-    shown = section(page_of(output)[0], HOLDS)
+    shown = statement(site_of(output), HOLDS).source
     numbers = ("-1/2", "−0.4987", "−0.5123", "−0.6", "250, 500")
     for part in ("Exponents", "sampling", "at least 95 % of the bound", *numbers):
         assert part in shown, part
-    assert "Exponents" not in section(page_of(output)[0], REFUTED)
+    assert "Exponents" not in statement(site_of(output), REFUTED).source
     del fitted["term"]
     file.write_text(json.dumps(document([e], {HOLDS: "holds"}, 1e-6, 1.0)))
-    assert "Exponents" not in section(page_of(output)[0], HOLDS), "what is incomplete is among the notes only"
+    assert "Exponents" not in statement(site_of(output), HOLDS).source, "what is incomplete is among the notes only"

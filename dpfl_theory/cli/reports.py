@@ -99,8 +99,8 @@ def reproduce(
 
 @app.command()
 def report(output: Output = "reports", folder: Folder = None, store: Kept = None, fresh: Fresh = False) -> None:
-    """Rebuild figures and the HTML pages (index.html, errata/PAPER.html) from the JSON files in the subfolder evidence,
-    and from them alone."""
+    """Rebuild figures and the HTML pages (index.html and those that it leads to) from the JSON files in the subfolder
+    evidence, and from them alone."""
     from dpfl_theory import validation
     from dpfl_theory.report.build import build
 

@@ -1,36 +1,22 @@
-"""Builds the pages from JSON evidence, the catalogue, and nothing else: one of everything, one for each paper."""
+"""Builds the pages from JSON evidence, the catalogue, and nothing else: an overview of what was found, and a page for
+each statement, validation, proof map and letter to authors."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dpfl_theory import validation
-from dpfl_theory.checks.document import read as read_checks
-from dpfl_theory.checks.evidence import OF_STATEMENTS, SCHEMA
-from dpfl_theory.errors import InputError, told
-from dpfl_theory.output import write
-from dpfl_theory.report import errata, letter
-from dpfl_theory.report.entries import Entry, entries_of, groups_of, natural, reference, showing, versions_of
+from dpfl_theory.report import documents, errata, letter, overview
+from dpfl_theory.report.entries import Entry, entries_of, readings_of, showing, siblings, versions_of
+from dpfl_theory.report.figures import Figures
+from dpfl_theory.report.neighbours import neighbours
 from dpfl_theory.report.proof_map import proof_graph, proof_map
-from dpfl_theory.report.templates import anchor, render
+from dpfl_theory.report.site import FIGURES, INDEX, Site, file_names
 from dpfl_theory.statements.errata import GRADES
 from dpfl_theory.store import Store
-from dpfl_theory.validation.document import read as read_validation
-from dpfl_theory.validation.stored import figures_slot, take_figures
 
 __all__ = ["build"]
-
-PROVENANCES = {
-    "read": "read in the papers",
-    "restored": "restored",
-    "derived": "derived",
-    "readings": "second readings",
-}
-SVG_BYTES = 600_000
-"""A larger figure is shown as PNG: browsers are slow with such paths."""
 
 
 def build(
@@ -43,8 +29,8 @@ def build(
     store: Store | None = None,
     fresh: bool = False,
 ) -> Path:
-    """Redraw the figures and write ``index.html`` and ``errata/<paper>.html`` from the files in ``output/evidence``;
-    returns the path of the former.
+    """Redraw the figures and write the pages from the files in ``output/evidence``; returns the path of the first one,
+    ``index.html``. A page that is as it was is not written again.
 
     redraw: False takes the figures as they lie there. scripts: the folder of scripts that draw them, the package's own
     when it is None. unfinished: what a run that goes on has still to do, in words,
@@ -53,154 +39,78 @@ def build(
     Where two files have evidence of the same check, the one that was written last counts. Raises InputError when there
     is no evidence, or a file is not evidence that this version can read.
     """
-    checks, validations = _read(output / "evidence")
-    evidence: dict[tuple[str, str, str], dict[str, Any]] = {}
-    for document in checks:
-        for e in document["evidence"]:
-            evidence[e["statement"], e["method"], e["check"]] = e
-    entries = entries_of(evidence.values())
-    figures = _Figures(output, tell, redraw, scripts, store, fresh)
-    shown = [{**document, "figures": figures.of(document)} for document in validations]
+    known = documents.read(output / documents.FOLDER)
+    figures = Figures(output, tell, redraw, scripts, store, fresh)
+    validations = [{**document, "figures": figures.of(document)} for document in known.validations]
+    entries = entries_of(known.evidence, known.own)
     by_id = {e.id: e for e in entries}
     graph = proof_graph(entries)
-    alphas = sorted({d["summary"]["alpha"] for d in checks})
-
-    def href(id_: str) -> str:
-        return f"#{anchor(id_)}" if id_ in by_id else ""
-
-    groups = groups_of(entries)
-    pages = errata.write_pages(output, entries, graph, alphas)
-    page = render(
-        "page.html.j2",
-        entries=entries,
-        groups=[(paper, reference(paper), group) for paper, group in groups.items()],
-        maps=[(paper, reference(paper), proof_map(paper, graph, href)) for paper in pages],
-        pages={paper: file.relative_to(output).as_posix() for paper, file in pages.items()},
-        validations=shown,
-        counts=_counts(entries, shown),
-        alphas=alphas,
-        versions=versions_of([*evidence.values(), *shown]),
-        href=href,
-        shows=showing(e.statement for e in entries),
-        alike=lambda entry: letter.alike(entry, by_id),
-        grades=GRADES,
-        affected=lambda statement: letter.affected(statement, graph),
-        unfinished=unfinished,
-    )
-    return write(output / "index.html", page)
-
-
-def _read(place: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    checks: list[dict[str, Any]] = []
-    validations: list[dict[str, Any]] = []
-    written: dict[int, float] = {}
-    for path in sorted(place.glob("*.json"), key=lambda p: natural(p.stem)):
-        try:
-            document = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            told = f"evidence file {str(path)!r} cannot be read: {error}; remove it or make it anew"
-            raise InputError(told) from error
-        schema = document.get("schema") if isinstance(document, dict) else None
-        if schema == SCHEMA:
-            checks.append(_whole(read_checks, document, path))
-            written[id(checks[-1])] = path.stat().st_mtime
-        elif schema == validation.SCHEMA:
-            validations.append(_whole(read_validation, document, path))
-        else:
-            known = f"{SCHEMA!r} or {validation.SCHEMA!r}"
-            raise InputError(f"evidence file {str(path)!r} has the schema {schema!r}, and not {known}: remove it")
-    if not checks and not validations:
-        raise InputError(
-            f"there is no evidence in {str(place)!r}: run 'dpfl-theory validate', or 'dpfl-theory check --format json "
-            f"--output {place}/check.json', first"
-        )
-    return sorted(checks, key=lambda document: written[id(document)]), validations
-
-
-def _whole(read: Callable[[Any, str], dict[str, Any]], document: Any, path: Path) -> dict[str, Any]:
-    """The document, if it has all that its schema says. InputError, with the remedy, otherwise."""
-    try:
-        return read(document, f"evidence file {str(path)!r}")
-    except InputError as error:
-        raise InputError(f"{error}; make it anew or remove it") from None
-
-
-def _counts(entries: Sequence[Entry], validations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    checked = [e for e in entries if e.evidence]
-    claims = [c for v in validations for c in v["data"].get("claims", [])]
+    papers = frozenset(e.paper for e in entries if e.paper)
+    site = Site(output, file_names(by_id), file_names(v["name"] for v in validations), papers)
+    letters = {paper: errata.collect(paper, entries, graph) for paper in sorted(papers)}
+    for paper, told in letters.items():
+        drawn = proof_map(paper, graph, site.href("../"))
+        site.page(site.map(paper), "map.html.j2", paper=paper, map=drawn, letter=told)
+        errata.write_letter(site, told, drawn, known.alphas)
     shows = showing(e.statement for e in entries)
-    remarked = [e for e in checked if e.id in shows and e.verdict == "violated"]
-    verdicts = [e.verdict for e in checked if e not in remarked]
-    provenances = letter.provenances(e.statement for e in entries if e.statement is not None)
-    return {
-        "checked": len(checked),
-        "entries": len(entries),
-        "provenances": {PROVENANCES[name]: n for name, n in provenances.items() if n},
-        "verdicts": {v: verdicts.count(v) for v in OF_STATEMENTS if v in verdicts},
-        "remarked": len(remarked),
-        "surprising": sum(e.surprising for e in checked),
-        "evidence": sum(len(e.evidence) for e in checked),
-        "validations": len(validations),
-        "claims": {v: n for v in validation.CLAIM_VERDICTS if (n := sum(c["verdict"] == v for c in claims))},
-    }
+    beside = siblings(by_id, readings_of(e.statement for e in entries))
+    for previous, entry, following in zip([None, *entries], entries, [*entries[1:], None]):
+        site.page(
+            site.statement(entry.id),
+            "statement.html.j2",
+            f"{INDEX}#statements",
+            entry=entry,
+            around=(previous, following),
+            files=known.files.get(entry.id, ()),
+            near=neighbours(entry.id, graph, beside),
+            alike=letter.alike(entry, by_id),
+            repaired=_repaired(entry, by_id),
+            script=_script(entry),
+            affected=() if entry.statement is None else letter.affected(entry.statement, graph),
+            grades=GRADES,
+            shows=shows,
+            alphas=known.alphas,
+            versions=versions_of(entry.evidence),
+        )
+    for v in validations:
+        site.page(site.validation(v["name"]), "validation.html.j2", f"{FIGURES}.html", v=v, versions=versions_of([v]))
+    site.page(
+        f"{FIGURES}.html",
+        "figures.html.j2",
+        f"{FIGURES}.html",
+        validations=validations,
+        versions=versions_of(validations),
+    )
+    found = overview.findings(entries, letters, validations)
+    page = site.page(
+        INDEX,
+        "index.html.j2",
+        INDEX,
+        entries=entries,
+        findings=found,
+        in_all=overview.in_all(found),
+        validations=validations,
+        counts=overview.counts(entries, validations),
+        shows=shows,
+        grades=GRADES,
+        unfinished=unfinished,
+        alphas=known.alphas,
+        versions=versions_of([*known.evidence, *validations]),
+    )
+    site.clear()
+    return page
 
 
-class _Figures:
-    """The figures that the page shows, which lie beside it: SVG where that is small, else PNG."""
-
-    def __init__(
-        self,
-        output: Path,
-        tell: Callable[[str], None],
-        redraw: bool,
-        scripts: Path | None,
-        store: Store | None,
-        fresh: bool,
-    ) -> None:
-        self.store, self.fresh = store, fresh
-        self.place = output / "figures"
-        self.tell = tell
-        self.folder = scripts
-        self.scripts = _scripts(scripts) if redraw else {}
-        self.redraw = redraw
-
-    def of(self, document: Mapping[str, Any]) -> list[dict[str, str]]:
-        """The document's figures: ``source`` (for an image), ``alt``, and links to the files."""
-        name = document["name"]
-        if name in self.scripts:
-            self.place.mkdir(parents=True, exist_ok=True)
-            for file, content in self._drawn(self.scripts[name], document).items():
-                write(self.place / file, content)
-        elif self.redraw:
-            self.tell(f"there is no script {name!r} here to redraw its figures: those in {str(self.place)!r} are taken")
-        stems = {p.stem for p in (*self.place.glob(f"{name}.png"), *self.place.glob(f"{name}-*.png"))}
-        return [self._shown(stem, document) for stem in sorted(stems, key=natural)]
-
-    def _drawn(self, path: Path, document: Mapping[str, Any]) -> dict[str, bytes]:
-        """The figures by file name; a script is loaded where they are not in the store."""
-        if self.store is not None and not self.fresh:
-            files = take_figures(figures_slot(path, self.folder, document["data"], self.store))
-            if files is not None:
-                return files
-        script = validation.load(path, self.folder)
-        try:
-            return validation.redraw(script, document, self.store, self.fresh)
-        except (LookupError, TypeError, ValueError, ArithmeticError) as error:
-            raise InputError(
-                f"the figures of {document['name']!r} cannot be drawn from its evidence ({told(error)}): make it anew "
-                "or remove it"
-            ) from error
-
-    def _shown(self, stem: str, document: Mapping[str, Any]) -> dict[str, str]:
-        part = stem.removeprefix(document["name"]).lstrip("-")
-        alt = f"{document['title']}{f' ({part})' if part else ''}: described in the caption"
-        svg = self.place / f"{stem}.svg"
-        small = svg.is_file() and svg.stat().st_size <= SVG_BYTES
-        return {"source": f"figures/{stem}.{'svg' if small else 'png'}", "alt": alt, "stem": stem, "part": part}
+def _repaired(entry: Entry, known: dict[str, Entry]) -> Entry | None:
+    """The repaired form of a statement with an erratum or a remark, if it is known."""
+    said = None if entry.statement is None else (entry.statement.erratum or entry.statement.remark)
+    return None if said is None else known.get(said.repaired)
 
 
-def _scripts(place: Path | None) -> dict[str, Path]:
-    try:
-        return validation.available(place)
-    except InputError:
-        return {}
+def _script(entry: Entry) -> dict[str, Any] | None:
+    """The script that redoes the counterexample of a statement with an erratum, and where it lies."""
+    if entry.statement is None or entry.statement.erratum is None:
+        return None
+    cause = entry.statement.erratum.cause
+    text = letter.script_text(cause)
+    return {"path": letter.script_path(cause), "text": text} if text else None

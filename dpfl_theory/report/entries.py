@@ -14,6 +14,7 @@ from dpfl_theory import statements
 from dpfl_theory.checks.document import exponent_of
 from dpfl_theory.checks.evidence import kind_of, statement_verdict, verdict_of
 from dpfl_theory.report import formulas
+from dpfl_theory.report.own import shown_lines
 from dpfl_theory.statements.model import DERIVED, Statement
 from dpfl_theory.statements.power import Power, recorded
 
@@ -33,6 +34,9 @@ __all__ = [
     "versions_of",
 ]
 
+LETTER_CHECKS = 2
+"""How many refuting checks of a statement a letter shows in full."""
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -41,16 +45,25 @@ class Entry:
     id: str
     statement: Statement | None
     evidence: list[dict[str, Any]] = field(default_factory=list)
+    own: Mapping[str, Any] = field(default_factory=dict)
+    """What a document says of a statement of the user's own (`dpfl_theory.report.own`)."""
 
     @property
     def title(self) -> str:
         """What the statement is about."""
-        return self.statement.title if self.statement is not None else "a statement outside the catalogue"
+        if self.statement is not None:
+            return self.statement.title
+        return str(self.own.get("title", "a statement outside the catalogue"))
 
     @property
     def paper(self) -> str:
         """The paper's id; empty for a statement outside the catalogue."""
         return self.statement.paper if self.statement is not None else ""
+
+    @property
+    def kind(self) -> str:
+        """Theorem, lemma, step of a proof, ...; ``statement`` for one outside the catalogue."""
+        return self.statement.kind if self.statement is not None else str(self.own.get("kind", "statement"))
 
     @property
     def verdict(self) -> str:
@@ -73,6 +86,15 @@ class Entry:
     def refuting(self) -> list[dict[str, Any]]:
         """The checks that were found violated, and those that are known to refute the statement."""
         return [e for e in self.evidence if "violated" in (e["verdict"], e["expected"])]
+
+    @property
+    def most_refuting(self) -> list[dict[str, Any]]:
+        """Of the checks that refute it those that say most, for a letter: where limits exceed the bound by the largest
+        factor, and those that found something else than is known."""
+        known = self.refuting
+        first = sorted(known, key=lambda e: (e["verdict"] == e["expected"], -(e["ratio"] or 0.0)))[:LETTER_CHECKS]
+        kept = {id(e) for e in first}
+        return [e for e in known if id(e) in kept]
 
     @property
     def open_erratum(self) -> bool:
@@ -99,7 +121,9 @@ class Entry:
     @property
     def formula_of(self) -> str:
         """What its displayed formula is: printed only if it was read, and by the literal reading."""
-        if self.statement is None or self.statement.printed:
+        if self.statement is None:
+            return "formula"
+        if self.statement.printed:
             return "printed formula"
         return "formula so read" if self.statement.provenance == "read" else f"{self.statement.provenance} formula"
 
@@ -156,18 +180,23 @@ class Entry:
     @cached_property
     def lines(self) -> list[formulas.Line]:
         """The displayed formula."""
-        return [] if self.statement is None else formulas.lines(self.statement)
+        return shown_lines(self.own) if self.statement is None else formulas.lines(self.statement)
 
 
-def entries_of(evidence: Iterable[dict[str, Any]]) -> list[Entry]:
-    """The catalogue's statements of every paper that has evidence, and statements of the user's own."""
+def entries_of(evidence: Iterable[dict[str, Any]], own: Mapping[str, Mapping[str, Any]] | None = None) -> list[Entry]:
+    """The catalogue's statements of every paper that has evidence, and statements of the user's own, of which ``own``
+    tells by id."""
+    told = own or {}
     found: dict[str, list[dict[str, Any]]] = {}
     for e in evidence:
         found.setdefault(e["statement"], []).append(e)
     catalogue = {s.id: s for s in statements.all_statements()}
     papers = {catalogue[id_].paper for id_ in found if id_ in catalogue}
     ids = {*found, *(s.id for s in catalogue.values() if s.paper in papers)}
-    return [Entry(id_, catalogue.get(id_), found.get(id_, [])) for id_ in sorted(ids, key=natural)]
+    return [
+        Entry(id_, catalogue.get(id_), found.get(id_, []), {} if id_ in catalogue else told.get(id_, {}))
+        for id_ in sorted(ids, key=natural)
+    ]
 
 
 def groups_of(entries: Iterable[Entry]) -> dict[str, list[Entry]]:

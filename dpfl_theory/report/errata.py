@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from dpfl_theory import methods
 from dpfl_theory.checks.evidence import OF_STATEMENTS
-from dpfl_theory.output import write
 from dpfl_theory.report.entries import Entry, readings_of, reference, showing, siblings, versions_of
 from dpfl_theory.report.letter import (
     SharedCause,
@@ -27,16 +25,13 @@ from dpfl_theory.report.letter import (
     refuting_checks,
     showing_command,
 )
-from dpfl_theory.report.proof_map import ProofMap, proof_map
-from dpfl_theory.report.templates import anchor, render
+from dpfl_theory.report.proof_map import ProofMap
+from dpfl_theory.report.site import Site
+from dpfl_theory.report.templates import anchor
 from dpfl_theory.statements.errata import GRADES
 from dpfl_theory.statements.model import DERIVED, Statement
 
-__all__ = ["FOLDER", "Finding", "PaperErrata", "ShownRemark", "collect", "write_pages"]
-
-FOLDER = "errata"
-MADE = '<meta name="generator" content="dpfl-theory report: errata">'
-"""The mark of a page of our own making: only such pages are ever removed."""
+__all__ = ["Finding", "PaperErrata", "ShownRemark", "collect", "write_letter"]
 
 
 @dataclass(frozen=True)
@@ -102,6 +97,11 @@ class PaperErrata:
     def causes(self) -> tuple[SharedCause, ...]:
         """The causes of the errata, each once."""
         return causes_of(self._accused)
+
+    @property
+    def shown_causes(self) -> tuple[SharedCause, ...]:
+        """The causes of the errata that the evidence shows."""
+        return causes_of(s for f in self.refuted if (s := f.entry.statement) is not None)
 
     @property
     def grades(self) -> list[tuple[str, str, int]]:
@@ -212,42 +212,18 @@ def _not_run(entry: Entry) -> tuple[tuple[str, str], ...]:
     return () if entry.statement is None else tuple(c for c in refuting_checks(entry.statement) if c not in run)
 
 
-def write_pages(output: Path, entries: Sequence[Entry], graph: Any, alphas: Sequence[float]) -> dict[str, Path]:
-    """Write ``errata/<paper>.html`` for every paper with evidence, and remove what is left of papers without.
-
-    Returns the page of each paper.
-    """
-    papers = sorted({e.paper for e in entries if e.paper})
-    place = output / FOLDER
-    pages: dict[str, Path] = {}
-    if papers:
-        place.mkdir(parents=True, exist_ok=True)
-    for paper in papers:
-        errata = collect(paper, entries, graph)
-        pages[paper] = write(place / f"{paper}.html", _page(errata, entries, graph, alphas))
-    for old in place.glob("*.html"):
-        if old not in pages.values() and MADE in old.read_text(encoding="utf-8", errors="replace")[:2000]:
-            old.unlink()
-    return pages
-
-
-def _page(errata: PaperErrata, entries: Sequence[Entry], graph: Any, alphas: Sequence[float]) -> str:
-    known = {e.id for e in entries}
-    found = {r.entry.id: f"#remark-{anchor(r.entry.id)}" for r in errata.remarks}
-    found |= {f.entry.id: f"#{anchor(f.entry.id)}" for f in errata.findings}
-
-    def href(id_: str) -> str:
-        if id_ in found:
-            return found[id_]
-        return f"../index.html#{anchor(id_)}" if id_ in known else ""
-
-    drawn: ProofMap = proof_map(errata.paper, graph, href)
-    return render(
+def write_letter(site: Site, errata: PaperErrata, rests: ProofMap, alphas: Sequence[float]) -> None:
+    """Write the letter to a paper's authors; ``rests`` is the paper's proof map."""
+    inside = {r.entry.id: f"#remark-{anchor(r.entry.id)}" for r in errata.remarks}
+    inside |= {f.entry.id: f"#{anchor(f.entry.id)}" for f in errata.findings}
+    name = site.letter(errata.paper)
+    pages = site.href("../" * name.count("/"))
+    site.page(
+        name,
         "errata.html.j2",
         errata=errata,
-        map=drawn,
-        href=href,
-        made=MADE,
+        map=rests,
+        inside=lambda id_: inside.get(id_) or pages(id_),
         alphas=alphas if any(e["alpha"] is not None for entry in errata.entries for e in entry.evidence) else [],
         versions=versions_of(e for entry in errata.entries for e in entry.evidence),
     )

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from html import escape
 from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
@@ -16,6 +17,65 @@ __all__ = ["RAISED", "Line", "latex", "letters", "lines", "mathml", "prescriptio
 
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 RELATIONS = {"<=": r"\leq", "==": "=", ">=": r"\geq"}
+
+_ELEMENTS = frozenset(
+    [
+        "math",
+        "mrow",
+        "mi",
+        "mn",
+        "mo",
+        "mtext",
+        "mspace",
+        "mfrac",
+        "msqrt",
+        "mroot",
+        "msub",
+        "msup",
+        "msubsup",
+        "munder",
+        "mover",
+        "munderover",
+        "mtable",
+        "mtr",
+        "mtd",
+        "mpadded",
+        "mphantom",
+        "mstyle",
+        "mmultiscripts",
+    ]
+)
+_ATTRIBUTES = frozenset(
+    [
+        "display",
+        "stretchy",
+        "fence",
+        "form",
+        "separator",
+        "mathvariant",
+        "linebreak",
+        "width",
+        "height",
+        "depth",
+        "columnalign",
+        "rowspacing",
+        "columnspacing",
+        "accent",
+        "accentunder",
+        "largeop",
+        "movablelimits",
+        "minsize",
+        "maxsize",
+        "symmetric",
+        "displaystyle",
+        "scriptlevel",
+        "linethickness",
+        "lspace",
+        "rspace",
+    ]
+)
+_ALONE = re.compile(r"<mrow>(<m[ino]>[^<]*</m[ino]>)</mrow>")
+"""A group of one element."""
 
 
 @dataclass(frozen=True)
@@ -137,9 +197,26 @@ def _raised(unit: str) -> str:
 def mathml(text: str, display: str = "block") -> str:
     r"""LaTeX as MathML, displayed on its own (``block``) or in a line of text (``inline``).
 
-    >>> "<mi>&#x003B1;</mi>" in mathml(r"\alpha + 1")
+    >>> "<mi>α</mi>" in mathml(r"\alpha + 1")
     True
     """
+    from xml.etree import ElementTree
+
     from latex2mathml.converter import convert
 
-    return str(convert(text, display=display))
+    try:
+        tree = ElementTree.fromstring(str(convert(text, display=display)))
+        for element in tree.iter():
+            _admit(element)
+        made = ElementTree.tostring(tree, encoding="unicode")  # escaped anew: the converter leaves that to others
+    except Exception:  # what a file says is LaTeX may be anything, and the converter has no error of its own for it
+        made = f'<math display="{display}"><mtext>{escape(text)}</mtext></math>'
+    return _ALONE.sub(r"\1", made.replace(' fence="false"', "").replace(' display="inline"', ""))
+
+
+def _admit(element: Any) -> None:
+    """Take an element of a formula without its namespace, which a page of HTML need not say; ValueError for one that is
+    none, or has attributes of more than its looks."""
+    element.tag = str(element.tag).removeprefix("{http://www.w3.org/1998/Math/MathML}")
+    if element.tag not in _ELEMENTS or set(element.attrib) - _ATTRIBUTES:
+        raise ValueError(f"the element {element.tag!r} is more than a formula")

@@ -12,13 +12,11 @@ from typing import Any
 
 from dpfl_theory.report import formulas
 from dpfl_theory.report.entries import Entry
+from dpfl_theory.report.prose import prose
 
 __all__ = ["anchor", "render", "significant"]
 
 PLACE = Path(__file__).parent
-SHEETS = ("page.css", "proof_map.css")
-_NAMESPACE = ' xmlns="http://www.w3.org/1998/Math/MathML"'
-"""What every formula says, and a page of HTML need not."""
 _BLANK = re.compile(r"(?<=>)\n\s*(?=</?(?:t[dhr]|tbody|dt|dd|dl|m\w+)\b)|\n\s*(?=\n)")
 """Line ends between cells, and empty lines."""
 LONG = re.compile(r"(?<![\w./])(?=[\d/]{21})(\d+)(?:/(\d+))?(?![\w./]*\w)")
@@ -27,9 +25,15 @@ LONG = re.compile(r"(?<![\w./])(?=[\d/]{21})(\d+)(?:/(\d+))?(?![\w./]*\w)")
 
 def render(template: str, **values: Any) -> str:
     """The page that a template of this folder makes of the values."""
-    style = "\n".join((PLACE / sheet).read_text(encoding="utf-8") for sheet in SHEETS)
-    page = str(_environment().get_template(template).render(style=style, **values))
-    return _BLANK.sub("", page.replace(_NAMESPACE, ""))
+    page = str(_environment().get_template(template).render(**values))
+    return _BLANK.sub("", page)
+
+
+@cache
+def asset(name: str) -> str:
+    """A style sheet or a script of this folder, to stand in a page: sheets without indents and comments."""
+    text = (PLACE / name).read_text(encoding="utf-8")
+    return re.sub(r"\s*\n\s*", "\n", re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)) if name.endswith(".css") else text
 
 
 def anchor(text: str) -> str:
@@ -123,6 +127,25 @@ def bar(e: Mapping[str, Any], entry: Entry) -> dict[str, Any] | None:
     return {"parts": parts, "marker": marker}
 
 
+def first_up(text: str) -> str:
+    """A sentence that begins with a capital.
+
+    >>> first_up("a right side"), first_up("psi_0 depends")
+    ('A right side', 'psi_0 depends')
+    """
+    word = text.split(" ", 1)[0]
+    return text if "_" in word else text[:1].upper() + text[1:]
+
+
+def sum_of(counts: Mapping[str, int], key: str = "") -> int:
+    """All of some counts, or those under one key.
+
+    >>> sum_of({"holds": 3, "violated": 1}), sum_of({"holds": 3}, "violated")
+    (4, 0)
+    """
+    return counts.get(key, 0) if key else sum(counts.values())
+
+
 @cache
 def _environment() -> Any:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -142,11 +165,16 @@ def _environment() -> Any:
         shortened=shortened,
         mathml=Markup,  # only MathML of our own making goes through this
         anchor=anchor,
+        prose=lambda text: Markup(prose(str(text))),  # which escapes all that is no MathML of its own making
+        first_up=first_up,
+        sum_of=sum_of,
+        round_to=lambda value: f"{value:.2g}",
     )
     environment.globals.update(
         bar=bar,
         letters=lambda s: formulas.letters(s),
         prescriptions=lambda s: formulas.prescriptions(s),
         raw=Markup,
+        asset=asset,
     )
     return environment

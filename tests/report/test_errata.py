@@ -11,15 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_report import HOLDS, REFUTED, Page, sample
+from pages import Page, broken_links, pages_of
+from test_report import HOLDS, REFUTED, sample
 
 from dpfl_theory import statements
 from dpfl_theory.checks.evidence import Evidence, Interval, document
-from dpfl_theory.report import errata as module
 from dpfl_theory.report.build import build
 from dpfl_theory.report.entries import Entry
-from dpfl_theory.report.errata import collect, write_pages
-from dpfl_theory.report.proof_map import proof_graph
+from dpfl_theory.report.errata import PaperErrata, collect, write_letter
+from dpfl_theory.report.proof_map import proof_graph, proof_map
+from dpfl_theory.report.prose import prose
+from dpfl_theory.report.site import Site, file_names
 from dpfl_theory.report.templates import anchor
 from dpfl_theory.statements.model import Cause, Check, Effect, Erratum, Source, Statement
 
@@ -49,6 +51,13 @@ def finding(text: str, id_: str) -> str:
     return found[0]
 
 
+def letter_of(place: Path, found: PaperErrata, entries: list[Entry]) -> str:
+    """The letter alone, as it is written."""
+    site = Site(place, file_names(e.id for e in entries), {}, frozenset([found.paper]))
+    write_letter(site, found, proof_map(found.paper, proof_graph(entries), site.href("../")), [1e-6])
+    return (place / "errata" / f"{found.paper}.html").read_text(encoding="utf-8")
+
+
 def words(page: Page) -> str:
     return " ".join(" ".join(page.text).split())
 
@@ -63,37 +72,24 @@ def test_the_page_needs_nothing_but_itself(output: Path) -> None:
     assert not re.search(r"https?://", text.replace("http://www.w3.org/1998/Math/MathML", ""))
 
 
-def test_every_link_of_both_pages_leads_somewhere(output: Path) -> None:
-    _, page = page_of(output)
-    index = Page((output / "index.html").read_text(encoding="utf-8"))
-    anchors = {}
-    for name, parsed in (("index.html", index), ("errata/das2022.html", page)):
-        ids = [attributes["id"] for _, attributes in parsed.elements if "id" in attributes]
-        assert len(ids) == len(set(ids))
-        anchors[(output / name).resolve()] = set(ids)
-    seen = set()
-    for name, parsed in (("index.html", index), ("errata/das2022.html", page)):
-        for attributes in parsed.all("a"):
-            file, _, place = str(attributes["href"]).partition("#")
-            target = ((output / name).parent / file).resolve() if file else (output / name).resolve()
-            assert target.is_file(), attributes
-            assert not place or place in anchors[target], attributes
-            seen.add((name, file))
-    assert ("index.html", "errata/das2022.html") in seen
-    assert ("errata/das2022.html", "../index.html") in seen
+def test_the_letter_and_the_map_lead_to_each_other_and_to_statements(output: Path) -> None:
+    build(output)
+    pages = pages_of(output)
+    assert broken_links(output, pages) == []
+    letter = {str(a["href"]) for a in pages["errata/das2022.html"].all("a")}
+    assert {"../maps/das2022.html", "../index.html?paper=das2022#statements"} <= letter
+    assert "../errata/das2022.html" in {str(a["href"]) for a in pages["maps/das2022.html"].all("a")}
 
 
 def test_each_node_of_a_map_is_a_link(output: Path) -> None:
-    text, page = page_of(output)
-    drawn = re.findall(r'<a href="[^"]+"><g class="node[^"]*"><title>([^:]+): ', text)
+    build(output)
+    text = (output / "maps" / "das2022.html").read_text(encoding="utf-8")
+    drawn = re.findall(r'<a href="../statements/([^"]+).html"><g class="node[^"]*"><title>([^:]+): ', text)
     own = {s.id for s in statements.select((), "das2022")}
-    assert own == set(drawn)
+    assert own == {id_ for _, id_ in drawn}
     assert len(drawn) == len(own)
-    hrefs = {str(attributes["href"]) for attributes in page.all("a")}
-    assert "#das2022-theorem4b" in hrefs
-    assert "../index.html#das2022-theorem4a" in hrefs
-    index = (output / "index.html").read_text(encoding="utf-8")
-    assert re.search(r'<a href="#das2022-theorem4a"><g class="node holds', index)
+    assert all(page == id_ for page, id_ in drawn)
+    assert re.search(r'das2022.theorem4a.html"><g class="node holds', text)
 
 
 def test_it_is_accessible(output: Path) -> None:
@@ -112,15 +108,15 @@ def test_an_erratum_with_evidence_is_shown_in_full(output: Path) -> None:
     statement = statements.get(REFUTED)
     assert statement.erratum is not None
     for part in ("printed", "true", "why", "counterexample", "grade"):
-        assert str(html.escape(getattr(statement.erratum, part), quote=False)).replace("'", "&#39;") in shown
+        assert prose(getattr(statement.erratum, part)) in shown
     assert f'href="#cause-{anchor(statement.erratum.cause.id)}"' in shown
     for part in ("unequal clients", "monte-carlo", "0.02", "[0.018, 0.9]", "the lower limit exceeds the bound"):
         assert part in shown
     assert html.escape(statement.source.where) in shown
     assert f"dpfl-theory check {REFUTED}" in shown
-    assert 'href="../index.html#das2022-theorem4b-repaired"' in shown
+    assert 'href="../statements/das2022.theorem4b.repaired.html"' in shown
     assert shown.count('class="rhs"') > 3  # the printed formula and the repaired one
-    assert 'href="../index.html#das2022-eq5"' in shown or 'href="#das2022-eq5"' in shown
+    assert 'href="../statements/das2022.eq5.html"' in shown or 'href="#das2022-eq5"' in shown
     assert "caution" not in shown
 
 
@@ -166,7 +162,7 @@ def test_the_summary_counts_and_names_the_methods(output: Path) -> None:
     assert f"3 of {len(printed)} statements read in the paper checked" in told
 
 
-def test_slips_and_sharpened_forms_have_their_places() -> None:
+def test_slips_and_sharpened_forms_have_their_places(tmp_path: Path) -> None:
     base = statements.get(HOLDS)
     slipped = replace(base, slips=("a dot is missing after <K>",))
     sharper = replace(slipped, id=f"{HOLDS}.sharpened", title="sharper", text="half the constant is enough")
@@ -175,13 +171,13 @@ def test_slips_and_sharpened_forms_have_their_places() -> None:
     assert [(e.id, slip) for e, slip in found.slips] == [(HOLDS, "a dot is missing after <K>")]
     assert [(p.id, s.id) for p, s in found.sharpened] == [(HOLDS, f"{HOLDS}.sharpened")]
     assert found.findings == ()
-    text = module._page(found, entries, proof_graph(entries), [])
+    text = letter_of(tmp_path, found, entries)
     Page(text)
-    assert "a dot is missing after &lt;K&gt;" in text
+    assert prose("a dot is missing after <K>") in text
     assert "half the constant is enough" in text.split('id="sharpened"')[1]
 
 
-def test_a_slip_of_several_statements_is_told_once() -> None:
+def test_a_slip_of_several_statements_is_told_once(tmp_path: Path) -> None:
     slip = "The output is over x^1, ..., x^T."
     family = [replace(statements.get(i), slips=(slip, f"only of {i}.")) for i in (HOLDS, "das2022.lemma8")]
     entries = [Entry(s.id, s) for s in family]
@@ -190,16 +186,16 @@ def test_a_slip_of_several_statements_is_told_once() -> None:
         slip: [s.id for s in family],
         **{f"only of {s.id}.": [s.id] for s in family},
     }
-    shown = module._page(found, entries, proof_graph(entries), []).split('id="slips"')[1].split("</section>")[0]
-    assert shown.count(slip) == 1
+    shown = letter_of(tmp_path, found, entries).split('id="slips"')[1].split("</section>")[0]
+    assert shown.count(prose(slip)) == 1
     assert shown.count("<li>") == 3
 
 
-def test_a_paper_without_errata_says_so_and_what_was_checked() -> None:
+def test_a_paper_without_errata_says_so_and_what_was_checked(tmp_path: Path) -> None:
     statement = statements.get("das2022.lemma8")
     done = Evidence(statement.id, "worst-case", "whole class", "holds", "holds", "the dual value is below").to_json()
     entries = [Entry(statement.id, statement, [done])]
-    text = module._page(collect("das2022", entries, proof_graph(entries)), entries, proof_graph(entries), [])
+    text = letter_of(tmp_path, collect("das2022", entries, proof_graph(entries)), entries)
     told = words(Page(text))
     assert "No erratum is on record for this paper" in told
     assert "refutes none of its statements that were checked (1 of 1)" in told
@@ -247,6 +243,7 @@ def test_pages_of_papers_without_evidence_are_removed_and_other_files_kept(outpu
     (output / "evidence" / "check.json").write_text(json.dumps(evidence_of(own)))
     text = build(output).read_text()
     assert [p.name for p in (output / "errata").iterdir()] == ["notes.html"]
+    assert list((output / "maps").iterdir()) == []
     assert "errata/" not in text
 
 
@@ -257,9 +254,7 @@ def test_the_same_files_make_the_same_page(output: Path) -> None:
 @pytest.mark.parametrize("paper", statements.papers())
 def test_every_paper_has_a_page(paper: str, tmp_path: Path) -> None:
     entries = [Entry(s.id, s) for s in statements.select((), paper)]
-    written = write_pages(tmp_path, entries, proof_graph(entries), [1e-6])
-    assert list(written) == [paper]
-    text = written[paper].read_text(encoding="utf-8")
+    text = letter_of(tmp_path, collect(paper, entries, proof_graph(entries)), entries)
     page = Page(text)
     told = words(page)
     recorded = [e for e in entries if e.statement is not None and e.statement.erratum is not None]
@@ -272,4 +267,4 @@ def test_every_paper_has_a_page(paper: str, tmp_path: Path) -> None:
     assert "0 errata are shown by this evidence" in told
     for e in entries:
         for slip in () if e.statement is None else e.statement.slips:
-            assert slip.split()[0] in told
+            assert prose(slip) in text

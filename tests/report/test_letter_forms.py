@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
+from pages import Page
 from planted_letter import FALSE, LONG, PAPER, READINGS, SCRIPT, SURVIVES, planted
-from test_report import Page
 
 from dpfl_theory import statements
 from dpfl_theory.cli import main

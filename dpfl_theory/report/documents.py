@@ -1,0 +1,90 @@
+"""The evidence that pages are made of: the JSON files of a folder, each as a whole or not at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dpfl_theory import validation
+from dpfl_theory.checks.document import read as read_checks
+from dpfl_theory.checks.evidence import SCHEMA
+from dpfl_theory.errors import InputError
+from dpfl_theory.report.entries import natural
+from dpfl_theory.validation.document import read as read_validation
+
+__all__ = ["FOLDER", "Documents", "read"]
+
+FOLDER = "evidence"
+
+
+@dataclass(frozen=True)
+class Documents:
+    """What a folder of evidence holds.
+
+    evidence: of each check the one that was written last; files: the name of the file that it stands in, for each
+    statement; own: what is told of statements of the user's own, by id; alphas: the false-alarm probabilities of the
+    runs; validations: documents of validations, each with
+    ``file``, the name of its file.
+    """
+
+    evidence: tuple[dict[str, Any], ...]
+    files: dict[str, tuple[str, ...]]
+    own: dict[str, dict[str, Any]]
+    alphas: tuple[float, ...]
+    validations: tuple[dict[str, Any], ...]
+
+
+def read(place: Path) -> Documents:
+    """The documents of a folder. Raises InputError when there is none, or a file is not evidence that this version can
+    read."""
+    checks: list[tuple[float, str, dict[str, Any]]] = []
+    validations: list[dict[str, Any]] = []
+    for path in sorted(place.glob("*.json"), key=lambda p: natural(p.stem)):
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            told = f"evidence file {str(path)!r} cannot be read: {error}; remove it or make it anew"
+            raise InputError(told) from error
+        schema = document.get("schema") if isinstance(document, dict) else None
+        if schema == SCHEMA:
+            checks.append((path.stat().st_mtime, path.name, _whole(read_checks, document, path)))
+        elif schema == validation.SCHEMA:
+            validations.append({**_whole(read_validation, document, path), "file": path.name})
+        else:
+            known = f"{SCHEMA!r} or {validation.SCHEMA!r}"
+            raise InputError(f"evidence file {str(path)!r} has the schema {schema!r}, and not {known}: remove it")
+    if not checks and not validations:
+        raise InputError(
+            f"there is no evidence in {str(place)!r}: run 'dpfl-theory validate', or 'dpfl-theory check --format json "
+            f"--output {place}/check.json', first"
+        )
+    found: dict[tuple[str, str, str], tuple[str, dict[str, Any]]] = {}
+    for _, file, document in sorted(checks, key=lambda known: known[0]):
+        for e in document["evidence"]:
+            found[e["statement"], e["method"], e["check"]] = (file, e)
+    files: dict[str, tuple[str, ...]] = {}
+    for file, e in found.values():
+        files[e["statement"]] = tuple(dict.fromkeys((*files.get(e["statement"], ()), file)))
+    return Documents(
+        tuple(e for _, e in found.values()),
+        files,
+        {id_: about for _, _, document in checks for id_, about in _own(document)},
+        tuple(sorted({document["summary"]["alpha"] for _, _, document in checks})),
+        tuple(validations),
+    )
+
+
+def _own(document: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    told = document.get("own")
+    return [(i, about) for i, about in told.items() if isinstance(about, dict)] if isinstance(told, dict) else []
+
+
+def _whole(read: Callable[[Any, str], dict[str, Any]], document: Any, path: Path) -> dict[str, Any]:
+    """The document, if it has all that its schema says. InputError, with the remedy, otherwise."""
+    try:
+        return read(document, f"evidence file {str(path)!r}")
+    except InputError as error:
+        raise InputError(f"{error}; make it anew or remove it") from None

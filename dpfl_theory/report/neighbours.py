@@ -1,0 +1,53 @@
+"""What stands beside a statement in the proofs: what it rests on, what rests on it, and its other forms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dpfl_theory.report.entries import natural
+from dpfl_theory.report.proof_map import Rest, rests_of
+
+__all__ = ["Beside", "Neighbours", "neighbours"]
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Another statement, with its state in the proof map."""
+
+    id: str
+    title: str
+    state: str
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """The statements that one rests on directly, those that rest on it, its other forms (readings, repaired or
+    sharpened ones), and by which ways it rests on refuted steps."""
+
+    premises: tuple[Beside, ...]
+    conclusions: tuple[Beside, ...]
+    forms: tuple[Beside, ...]
+    rests: tuple[Rest, ...]
+
+
+def neighbours(id_: str, graph: Any, beside: Mapping[str, str]) -> Neighbours:
+    """The neighbours of a statement in the graph of proofs; ``beside`` gives for each other form the statement that it
+    stands beside."""
+    first = beside.get(id_, id_)
+    forms = [i for i in (first, *(i for i, of in beside.items() if of == first)) if i != id_]
+    return Neighbours(
+        _shown(graph.predecessors(id_), graph),
+        _shown(graph.successors(id_), graph),
+        _shown(forms, graph),
+        rests_of(graph, id_),
+    )
+
+
+def _shown(ids: Any, graph: Any) -> tuple[Beside, ...]:
+    found = []
+    for i in sorted(set(ids), key=natural):
+        entry, state = graph.nodes[i]["entry"], graph.nodes[i]["state"]
+        found.append(Beside(i, "not in the catalogue" if entry is None else entry.title, state))
+    return tuple(found)

@@ -1,0 +1,104 @@
+"""Where pages lie, how they link to each other, and how they are written: in one step, and only where they changed."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dpfl_theory.output import write
+from dpfl_theory.report.templates import anchor, render
+
+__all__ = ["ERRATA", "FIGURES", "INDEX", "MAPS", "STATEMENTS", "Site", "file_names"]
+
+INDEX = "index.html"
+STATEMENTS, FIGURES, MAPS, ERRATA = "statements", "figures", "maps", "errata"
+"""The folders of pages: for each statement, each validation (beside its figures), each proof map, each letter."""
+NAVIGATION = (
+    (INDEX, "Overview"),
+    (f"{INDEX}#statements", "Statements"),
+    (f"{FIGURES}.html", "Figures"),
+    (f"{INDEX}#reading", "How to read"),
+)
+MADE = '<meta name="generator" content="dpfl-theory report'
+"""The mark of a page of our own making: only such pages are ever removed."""
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+def file_names(names: Iterable[str]) -> dict[str, str]:
+    """A file's name, without its ending, for each name: itself where that is safe everywhere, also in an address and
+    where capitals do not count; else what is left of it with a hash.
+
+    >>> file_names(["das2022.theorem4a", "../x"])
+    {'das2022.theorem4a': 'das2022.theorem4a', '../x': 'x-d6b96a97'}
+    >>> sorted(file_names(["mine.A", "mine.a"]).values())
+    ['mine.A-69962f21', 'mine.a-f23ac62c']
+    """
+    known = list(dict.fromkeys(names))
+    folded = Counter(name.casefold() for name in known)
+    return {name: name if _PLAIN.fullmatch(name) and folded[name.casefold()] == 1 else _hashed(name) for name in known}
+
+
+def _hashed(name: str) -> str:
+    kept = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:60]
+    return f"{kept or 'unnamed'}-{hashlib.sha256(name.encode(errors='surrogatepass')).hexdigest()[:8]}"
+
+
+@dataclass
+class Site:
+    """The pages of one folder. ``statements`` and ``validations`` are the names of the pages of each."""
+
+    output: Path
+    statements: dict[str, str]
+    validations: dict[str, str]
+    papers: frozenset[str]
+    written: set[Path] = field(default_factory=set)
+
+    def page(self, name: str, template: str, here: str = "", **values: Any) -> Path:
+        """Write the page that a template makes; ``here`` is the address in the navigation that it belongs to."""
+        root = "../" * name.count("/")
+        known = {"root": root, "navigation": NAVIGATION, "here": here, "site": self, "href": self.href(root)}
+        text = render(template, **{**known, "alphas": (), "versions": {}, **values})
+        path = self.output / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.written.add(path)
+        content = text.encode("utf-8", errors="replace")
+        if not path.is_file() or path.read_bytes() != content:
+            write(path, content)
+        return path
+
+    def href(self, root: str) -> Callable[[str], str]:
+        """The function that gives the address of a statement's page, or an empty one, seen from ``root``."""
+        return lambda id_: f"{root}{STATEMENTS}/{self.statements[id_]}.html" if id_ in self.statements else ""
+
+    def statement(self, id_: str) -> str:
+        """A statement's page, from the root."""
+        return f"{STATEMENTS}/{self.statements[id_]}.html"
+
+    def validation(self, name: str) -> str:
+        """A validation's page, from the root."""
+        return f"{FIGURES}/{self.validations[name]}.html"
+
+    def letter(self, paper: str) -> str:
+        """The letter to a paper's authors, from the root; empty where there is none."""
+        return f"{ERRATA}/{paper}.html" if paper in self.papers else ""
+
+    def map(self, paper: str) -> str:
+        """A paper's proof map, from the root; empty where there is none."""
+        return f"{MAPS}/{paper}.html" if paper in self.papers else ""
+
+    def cause(self, cause: str) -> str:
+        """The place of a cause in the letter, from the root; empty where there is none."""
+        letter = self.letter(cause.split(".", 1)[0])
+        return letter and f"{letter}#cause-{anchor(cause)}"
+
+    def clear(self) -> None:
+        """Remove pages that an earlier run left and that have no evidence any more."""
+        for folder in (STATEMENTS, FIGURES, MAPS, ERRATA):
+            for old in (self.output / folder).glob("*.html"):
+                if old not in self.written and MADE in old.read_text(encoding="utf-8", errors="replace")[:2000]:
+                    old.unlink()
