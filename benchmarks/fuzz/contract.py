@@ -53,7 +53,7 @@ def _in_time(seconds: float) -> Iterator[None]:
         raise _Hangs
 
     def lost(unraisable: Any) -> None:
-        if unraisable.exc_type is KeyboardInterrupt:  # it came while garbage was collected, where exceptions go nowhere:
+        if unraisable.exc_type is KeyboardInterrupt:  # it came while garbage was collected, where none is heard:
             signal.signal(signal.SIGALRM, late)  # once more, when this is over
             signal.setitimer(signal.ITIMER_REAL, 0.05)
 

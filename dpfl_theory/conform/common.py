@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from dpfl_theory.conform.case import Case
-from dpfl_theory.conform.probes import Spread, heard
+from dpfl_theory.conform.probes import Path, Spread, heard
 from dpfl_theory.conform.references.record_level import batch_size
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.subject import Raised
@@ -16,7 +17,7 @@ from dpfl_theory.conform.suspects import Seen
 __all__ = ["common", "not_finite"]
 
 TOSSES = 400
-"""Rounds in which the coin is watched."""
+"""First rounds in which the coin is watched."""
 
 
 def common(case: Case, seen: Sequence[Seen]) -> list[Finding]:
@@ -55,8 +56,11 @@ def _coin(case: Case) -> list[Finding]:
     p = float(path.v.get("p", 1.0))
     if p == 1.0:
         return []
-    w = heard(case.subject, path.world, path.v, (path.who[0],) * TOSSES).w
-    count = sum(path.moves(w))
+    one = [
+        Path(path.v, replace(path.world, seed=seed), path.who[:1])
+        for seed in range(1000 * case.seed, 1000 * case.seed + TOSSES)
+    ]
+    count = sum(any(path.moves(path.of(case.subject))) for path in one)
     low, high = (stats.binom.ppf(q, TOSSES, p) for q in (case.alpha / 8, 1 - case.alpha / 8))
     if low <= count <= high:
         return []
