@@ -11,7 +11,8 @@ from dpfl_theory.conform import lines
 from dpfl_theory.conform.base import Player, Reading, Reference
 from dpfl_theory.conform.probes import Path, Plan, Spread, chosen, heard, played
 from dpfl_theory.conform.randomness import Listening
-from dpfl_theory.conform.subject import Subject
+from dpfl_theory.conform.result import Finding
+from dpfl_theory.conform.subject import Raised, Subject
 from dpfl_theory.conform.suspects import Seen
 
 __all__ = ["Case", "of"]
@@ -33,6 +34,7 @@ class Case:
     notes: list[str] = field(default_factory=list)
     privacy: dict[str, Any] = field(default_factory=dict)
     compared: dict[str, int] = field(default_factory=dict)
+    failed: Finding | None = None
     ran: list[lines.Line] | None = None
 
     @property
@@ -49,9 +51,17 @@ class Case:
         return Seen(probe, probe.of(self.subject), choices, numbers)
 
     def everything(self) -> list[Seen]:
-        """All probes. Raises `subject.Raised`."""
+        """All probes in which the function does not fail, quick ones first; its first failure becomes ``failed``."""
+        seen = []
         every: list[Path | Spread] = [*self.plan.paths, *self.plan.spreads]
-        return sorted((self.see(probe) for probe in every), key=lambda seen: seen.numbers)  # the quick ones first
+        for probe in every:
+            try:
+                seen.append(self.see(probe))
+            except Raised as error:
+                self.failed = self.failed or Finding(
+                    "the function fails", str(error), probe.name, (error.place,) if error.place else ()
+                )
+        return sorted(seen, key=lambda one: one.numbers)
 
     def deaf(self) -> bool:
         """Whether two runs with silent noise differ: the function has randomness that is not heard."""

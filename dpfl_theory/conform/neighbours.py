@@ -15,6 +15,7 @@ import numpy as np
 from dpfl_theory.conform.base import Player, Reference, Values
 from dpfl_theory.conform.probes import Path, heard
 from dpfl_theory.conform.settings import SHARES, cohorts, world
+from dpfl_theory.conform.subject import Raised
 from dpfl_theory.conform.world import Records, World
 
 __all__ = ["Pair", "worst"]
@@ -71,7 +72,7 @@ def _record_pairs(reference: Reference, v: Values) -> Iterator[tuple[str, World,
             yield f"{told}, or {other}", worlds[0], worlds[1], Path(v, on, (who,))
 
 
-def _pairs(reference: Reference, v: Values) -> Iterator[tuple[str, World, World, Path]]:
+def _pairs(reference: Reference, v: Values, nothing: float) -> Iterator[tuple[str, World, World, Path]]:
     """Neighbouring worlds by what differs."""
     if reference.unit == "record":
         yield from _record_pairs(reference, v)
@@ -83,7 +84,7 @@ def _pairs(reference: Reference, v: Values) -> Iterator[tuple[str, World, World,
     level = float(v[reference.level]) if reference.level else 1.0
     ones = np.ones(d) / d**0.5
     axis = np.eye(d)[0]
-    zero = on.with_records("absent", i, _records(on, i, np.zeros(d)))
+    zero = on.with_records("absent", i, _records(on, i, nothing * level * ones))
     lengths = {"of ten times the threshold": 10.0, "a thousand times the threshold": 1e3, "half the threshold": 0.5}
     for direction, words in ((ones, "alike in all coordinates"), (axis, "along the first coordinate")):
         for name, times in lengths.items():
@@ -107,6 +108,22 @@ def _pairs(reference: Reference, v: Values) -> Iterator[tuple[str, World, World,
 
 
 SEEDS = 40
+TINY = 1e-9
+
+
+def _nothing(player: Player, reference: Reference, v: Values) -> float:
+    """What stands for the gradient of a client that is not there, as a multiple of the threshold: 0, or something tiny
+    where the function fails at that and the algorithm does not mind."""
+    _, one, other, path = list(_pairs(reference, v, 0.0))[-1]
+    try:
+        heard(player, other, v, path.who)
+    except Raised:
+        _, one, other, path = list(_pairs(reference, v, TINY))[-1]
+        w = [heard(reference.round, on, v, path.who).w[-1] for on in (one, other)]
+        if float(np.linalg.norm(w[0] - w[1])) > (reference.sensitivity(v) or 0.0) * (1.0 + ROUNDING):
+            raise
+        return TINY
+    return 0.0
 
 
 def _communicating(player: Player, path: Path) -> int:
@@ -123,7 +140,7 @@ def worst(player: Player, reference: Reference, values: list[dict[str, object]])
     found: list[Pair] = []
     for v in values:
         seed = None
-        for told, one, other, path in _pairs(reference, v):
+        for told, one, other, path in _pairs(reference, v, _nothing(player, reference, v)):
             seed = _communicating(player, Path(v, one, path.who)) if seed is None else seed
             one.seed = other.seed = seed
             differing = next(i for i in range(one.n) if one.records[i] is not other.records[i])

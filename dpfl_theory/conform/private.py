@@ -12,6 +12,7 @@ from dpfl_theory.conform.case import Case
 from dpfl_theory.conform.neighbours import Pair
 from dpfl_theory.conform.probes import Path, Spread, heard
 from dpfl_theory.conform.result import Finding
+from dpfl_theory.conform.subject import Raised
 from dpfl_theory.problems.base import Array
 
 __all__ = ["private"]
@@ -28,7 +29,11 @@ def private(case: Case, before: Sequence[Finding]) -> list[Finding]:
     values = [dict(v) for v in case.plan.values if v.get("noise_multiplier")]
     if not values:
         return []
-    pair = neighbours.worst(case.subject, case.reference, values)
+    try:
+        pair = neighbours.worst(case.subject, case.reference, values)
+    except Raised as error:
+        case.notes.append(f"no neighbouring data sets were compared: {error}")
+        return []
     if pair is None:
         return []
     who, v = pair.path.who, pair.path.v

@@ -170,13 +170,14 @@ class Plan:
             r = int(v["r"])
             names = list(SHARES) if self.reference.level else list(SHARES)[:1] + list(SHARES)[-1:]
             for k, name in enumerate(names):
-                on = world(self.reference, v, name, 100 * self.seed + k)
-                if not self.reference.level:
-                    on.name = on.name if "one client" in name else "with gradients of different lengths"
                 rounds = 12 if v.get("p", 1.0) < 1.0 else 3
                 sizes = [r, r + 1, max(1, r - 1)]
                 turned = sizes[k % 3 :] + sizes[: k % 3]  # first rounds have cohorts of every size
-                found.append(Path(v, on, tuple(cohorts(v, rounds, 100 * self.seed + k, turned))))
+                who = cohorts(v, rounds, 100 * self.seed + k, turned)
+                on = world(self.reference, v, name, 100 * self.seed + k, first=int(who[0][0]))
+                if not self.reference.level:
+                    on.name = on.name if "one client" in name else "with gradients of different lengths"
+                found.append(Path(v, on, tuple(who)))
         return found
 
     @cached_property

@@ -8,6 +8,7 @@ is the covariance of the noise in the result: no sample is needed.
 from __future__ import annotations
 
 import sys
+import sysconfig
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +19,7 @@ import numpy as np
 
 __all__ = ["Draw", "Listening"]
 
-_OWN = str(Path(__file__).parent)
-_LIBRARIES = str(Path(np.__file__).parent)
+_OTHERS = (str(Path(__file__).parent), *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")))
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,11 @@ class Draw:
 
 
 def _place() -> tuple[str, int]:
-    """The innermost frame that is neither this package's nor NumPy's."""
+    """The innermost frame that is neither this package's nor a library's."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
-        if not file.startswith((_OWN, _LIBRARIES)):
+        if not file.startswith(_OTHERS):
             return file, frame.f_lineno
         frame = frame.f_back
     return "", 0

@@ -111,7 +111,7 @@ class Conformance:
         head = f"{self.function} {self.verdict}: {_words(self.verdict)} {self.algorithm} ({self.source})"
         lines = [head + (f", read as: {self.reading}" if self.reading and self.conforms else "")]
         lines += [str(fault) for fault in self.faults]
-        lines += [f"assumed: {_letters(v)}" for v in self.settings]
+        lines += [f"tried: {_letters(v)}" for v in self.settings]
         compared = ", ".join(f"{count} {what}" for what, count in self.compared.items() if count)
         lines.append(f"compared: {compared}")
         if self.privacy:

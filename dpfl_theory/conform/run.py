@@ -140,11 +140,8 @@ def _others(function: Callable[..., Any], as_: str, letters: Mapping[str, float]
 
 def _same(case: Case) -> bool:
     """Whether some reading does what the function does, noise included."""
-    try:
-        seen = case.everything()
-    except Raised:
-        return False
-    return any(explains(of(case.reference, reading), seen) for reading in case.kind.readings)
+    seen = case.everything()
+    return case.failed is None and any(explains(of(case.reference, reading), seen) for reading in case.kind.readings)
 
 
 def _findings(case: Case) -> list[Finding]:
@@ -156,7 +153,10 @@ def _findings(case: Case) -> list[Finding]:
     except Raised as error:
         return [Finding("the function fails", str(error), lines=(error.place,) if error.place else ())]
     case.compared = {"paths": len(case.plan.paths), "covariances of the noise": len(case.plan.spreads)}
-    found = not_finite(case, seen)
+    if not seen:
+        return [case.failed] if case.failed is not None else []
+    found = [] if case.failed is None else [case.failed]
+    found += not_finite(case, seen)
     found += explained(case, [one for one in seen if np.isfinite(one.value).all()])
     found += common(case, seen)
     return found + (private(case, found) if case.kind.unit else [])

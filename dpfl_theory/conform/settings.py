@@ -90,9 +90,9 @@ def _checked(letter: Letter, value: Any) -> float | int:
     return int(value) if letter.kind == "count" else float(value)
 
 
-def world(reference: Reference, v: Values, name: str, seed: int = 0) -> World:
+def world(reference: Reference, v: Values, name: str, seed: int = 0, first: int = 0) -> World:
     """Least-squares clients with 2 to 6 records each, of curvature at most 0.4/eta, whose messages from the start have
-    the lengths that the world's name says, as multiples of the threshold."""
+    the lengths that the world's name says, as multiples of the threshold, beginning with the client ``first``."""
     rng = np.random.default_rng([seed, len(name)])
     n, d = int(v["n"]), int(v["d"])
     start = rng.standard_normal(d)
@@ -107,7 +107,7 @@ def world(reference: Reference, v: Values, name: str, seed: int = 0) -> World:
         one = World(name, [Records(x.copy(), x @ start - residual)], start)
         unit = reference.length(one.clients()[0], one, {**v, "records": size})
         shares = SHARES[name]
-        wanted = level * shares[i % len(shares)] * (1.0 + 0.01 * (i // len(shares)))
+        wanted = level * shares[(i - first) % len(shares)] * (1.0 + 0.01 * (i // len(shares)))
         records.append(Records(x, x @ start - residual * (wanted / unit)))
     return World(name, records, start, 11 + len(name))
 

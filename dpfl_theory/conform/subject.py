@@ -68,6 +68,9 @@ class Subject:
             raise Raised(f"the function raises {told(error)}", self._line(error)) from error
         if not isinstance(found, tuple) or len(found) != 2:
             raise Raised(f"the function returns {type(found).__name__}: return the pair (w, state)")
+        if getattr(found[0], "dtype", None) in (np.float32, np.float16):
+            need = "compute in double precision (float64)"
+            raise InputError(f"the function returns w as {found[0].dtype}, which hides what is compared: {need}")
         try:
             after = np.array(found[0], dtype=np.float64)
         except (TypeError, ValueError):
