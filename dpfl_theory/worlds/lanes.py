@@ -1,0 +1,228 @@
+"""Rounds written with an `Oracle`, played on lanes of runs: what `simulate` runs is the description itself.
+
+A vector of this world is an array (lanes, d), so that one call of the round takes all lanes on. Where a round draws a
+coin or a cohort, its lanes part ways: it is then played for each lane by itself. Noise and choices have addresses by
+seed, lane, round and number, as everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dpfl_theory.algorithms import Algorithm
+from dpfl_theory.algorithms.base import Context, Round
+from dpfl_theory.errors import InputError
+from dpfl_theory.kernels.streams import COIN, SERVER_NOISE
+from dpfl_theory.kernels.tape import Untraceable
+from dpfl_theory.problems.base import Problem
+from dpfl_theory.worlds.base import Vector, World
+from dpfl_theory.worlds.oracle import Oracle
+
+__all__ = ["AVERAGES", "Iterated", "Lanes", "first_vector"]
+
+AVERAGES = ("", "before", "after")
+"""Which point of an iteration is looked at: the last; the mean of x_0, ..., x_{k-1}; that of x_1, ..., x_k."""
+
+
+class _PartWays(Exception):
+    """Lanes choose for themselves."""
+
+
+class Lanes(World):
+    """All lanes of a block at once, or one of them (``lane``), in one round."""
+
+    def __init__(self, context: Context, variances: Mapping[Hashable, Any], k: Any, lane: int | None = None) -> None:
+        super().__init__(context.problem.n)
+        self._context, self._variances, self._k, self._lane = context, variances, k, lane
+        self._choices = 0
+        self.drawn = False
+        """Whether anything was drawn."""
+        self.one = self._rows(context.engine.xp.ones((context.lanes.count, 1)))
+
+    def _rows(self, array: Any) -> Any:
+        return array if self._lane is None else array[self._lane : self._lane + 1]
+
+    def choose(self, options: Sequence[Any], weights: Sequence[Any] | None = None) -> Any:
+        self.drawn = True
+        if self._lane is None:
+            raise _PartWays
+        if not isinstance(self._k, int):
+            raise Untraceable("a choice of each lane")
+        drawn = self._context.engine.uniform(self._context.lanes, self._k, 1, COIN, self._choices)
+        self._choices += 1
+        shares = np.full(len(options), 1.0 / len(options)) if weights is None else np.array(weights, dtype=float)
+        place = int(np.searchsorted(np.cumsum(shares), float(drawn[self._lane, 0]), side="right"))
+        return options[min(place, len(options) - 1)]
+
+    @property
+    def zero(self) -> Vector:
+        return Vector(0.0 * self.one * self._context.engine.asarray(np.ones(self._context.problem.d)))
+
+    def error(self, *name: Hashable, run: int = 0) -> Vector:
+        self.drawn = True
+        d = self._context.problem.d
+        step = name[-1]
+        assert isinstance(step, int)
+        normals = self._context.engine.normal(self._context.lanes, self._k, 1, d, SERVER_NOISE, step)[0]
+        return Vector(float(np.sqrt(self._variances[name] / d)) * self._rows(normals))
+
+    def gradient(self, client: int, x: Vector) -> Vector:
+        xp = self._context.engine.xp
+        who = xp.full((1, x.known.shape[0]), client)
+        return Vector(self._context.kernels.gradients_of(x.known[None], who)[0])
+
+    def mean_gradient(self, x: Vector) -> Vector:
+        return Vector(self._context.kernels.gradient(x.known))
+
+    def inner(self, u: Any, v: Any) -> Any:
+        return (u * v).sum(axis=1)[:, None]
+
+    def variance(self, name: Hashable) -> Any:
+        return self._variances[name]
+
+    def size_of(self, name: Hashable) -> Any:
+        raise NotImplementedError("errors are drawn at once")
+
+    def length(self, v: Vector) -> Any:
+        return self._context.engine.xp.sqrt(self.inner(v.known, v.known))
+
+    def bounded(self, v: Vector, threshold: Any) -> Vector:
+        xp = self._context.engine.xp
+        length = self.length(v)
+        return v * xp.where(length > threshold, threshold / xp.where(length > 0.0, length, 1.0), 1.0)
+
+    def normalised(self, v: Vector, alpha: Any = 0) -> Vector:
+        xp = self._context.engine.xp
+        length = self.length(v)
+        return v * xp.where(length > 0.0, 1.0 / (alpha + xp.where(length > 0.0, length, 1.0)), 0.0)
+
+    def proximal(self, x: Vector, step: Any) -> Vector:
+        hessian = getattr(self._context.problem, "hessian", None)
+        if hessian is None:
+            raise InputError(
+                f"a proximal step on {self._context.problem.name!r} has no closed form: take a problem of quadratics"
+            )
+        resolvent = np.linalg.inv(np.eye(len(hessian)) + float(step) * hessian)
+        return Vector(x.known - float(step) * self._context.kernels.gradient(x.known) @ resolvent)
+
+
+@dataclass
+class _State:
+    """inner: the author's state, arrays (lanes, d) in place of its vectors; mean, total: the mean of the points so far
+    and their number (lanes, 1), where the mean is looked at."""
+
+    inner: Any
+    mean: Any
+    total: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Iterated(Algorithm):
+    """The algorithm that a round describes: ``start(oracle)`` makes its state, ``round(oracle, state)`` the next one,
+    and ``point(state)`` is what observables see; or, with ``average``, the mean of these points (see `AVERAGES`).
+
+    name, letters: what `describe` says.
+    """
+
+    start: Callable[[Oracle], Any]
+    step: Callable[[Oracle, Any], Any]
+    point: Callable[[Any], Vector]
+    average: str = ""
+    name: str = "iteration"
+    letters: Mapping[str, Any] = field(default_factory=dict)
+
+    def validate(self, problem: Problem, lanes: int) -> None:
+        pass
+
+    def begin(self, context: Context) -> _State:
+        oracle, _ = self._oracle(context, 0)
+        inner = _arrays(self.start(oracle))
+        return _State(inner, context.start, context.engine.xp.zeros((context.lanes.count, 1)))
+
+    def server(self, state: _State) -> Any:
+        return state.mean if self.average else self.point(_vectors(state.inner)).known
+
+    def round(self, context: Context, state: _State, k: Any) -> tuple[_State, Round]:
+        before = self.server(state)
+        old = self.point(_vectors(state.inner)).known
+        inner, _ = self.played(context, state.inner, k)
+        total, mean = state.total + 1.0, state.mean
+        if self.average:
+            seen = old if self.average == "before" else self.point(_vectors(inner)).known
+            mean = mean + (seen - mean) / total
+        return _State(inner, mean, total), Round(context, k, before, state=state)
+
+    def played(self, context: Context, inner: Any, k: Any) -> tuple[Any, bool]:
+        """The author's state after round k, and whether anything was drawn in it."""
+        oracle, world = self._oracle(context, k)
+        try:
+            return _arrays(self.step(oracle, _vectors(inner))), world.drawn
+        except _PartWays:
+            pass
+        found = []
+        for lane in range(context.lanes.count):
+            oracle, world = self._oracle(context, k, lane)
+            own = _each(inner, lambda x, lane=lane: Vector(x[lane : lane + 1]))
+            found.append(_arrays(self.step(oracle, own)))
+        return _joined(found, context.engine.xp.concatenate), True
+
+    def _oracle(self, context: Context, k: Any, lane: int | None = None) -> tuple[Oracle, Lanes]:
+        variances: dict[Hashable, Any] = {}
+        world = Lanes(context, variances, k, lane)
+        start = context.start if lane is None else context.start[lane : lane + 1]
+        oracle = Oracle(world, Vector(start), float(context.problem.d), variances)
+        oracle.begin(k)
+        return oracle, world
+
+    def describe(self) -> dict[str, Any]:
+        return {"algorithm": self.name, "average": self.average or None, **self.letters}
+
+
+def first_vector(state: Any) -> Vector:
+    """The first vector of a state: what observables see where nothing else is said.
+
+    >>> first_vector((Vector(1), Vector(2))).known
+    1
+    """
+    found: list[Vector] = []
+    _each(state, lambda leaf: found.append(leaf))
+    return found[0]
+
+
+def _each(state: Any, of: Callable[[Any], Any]) -> Any:
+    """A state of the same shape, with what ``of`` makes of each of its vectors or arrays."""
+    if isinstance(state, (tuple, list)):
+        return type(state)(_each(part, of) for part in state)
+    if is_dataclass(state) and not isinstance(state, (type, Vector)):
+        return replace(state, **{f.name: _each(getattr(state, f.name), of) for f in fields(state)})
+    return of(state)
+
+
+def _arrays(state: Any) -> Any:
+    def array(leaf: Any) -> Any:
+        if not isinstance(leaf, Vector):
+            raise InputError(
+                f"the state of the iteration holds {leaf!r}, which is no vector: keep vectors in it (zero is o.zero), "
+                "and make numbers from o.k, the number of the round"
+            )
+        return leaf.known
+
+    return _each(state, array)
+
+
+def _vectors(state: Any) -> Any:
+    return _each(state, Vector)
+
+
+def _joined(states: Sequence[Any], join: Callable[[Any], Any]) -> Any:
+    first = states[0]
+    if isinstance(first, (tuple, list)):
+        return type(first)(_joined(parts, join) for parts in zip(*states, strict=True))
+    if is_dataclass(first) and not isinstance(first, type):
+        own = {f.name: _joined([getattr(s, f.name) for s in states], join) for f in fields(first)}
+        return replace(first, **own)
+    return join(states)
