@@ -63,7 +63,7 @@ class Iteration:
     round(o, x, s): the state after a round from the state x before it; ``o`` is an `Oracle`, ``s`` has the letters, as
         ``s.eta``. A state is a vector, or a tuple, list or dataclass of vectors.
     constants: what letters are of the problem, by name: see `CONSTANTS`.
-    functions: the class, ``convex`` or ``strong convex`` (with mu), whose members are L-smooth where L is a constant.
+    functions: the class, ``convex`` or ``strongly convex`` (with mu), whose members are L-smooth where L is a constant.
     start(o, s): the state before the first round; the starting point ``o.start`` by default.
     point(state): the point of a state that is looked at; by default its first vector.
     average: look at the mean of these points instead: ``before`` of x_0, ..., x_{K-1}, ``after`` of x_1, ..., x_K.
@@ -245,9 +245,8 @@ class _Plan:
         from dpfl_theory.worlds.performance import FunctionClass
 
         problem = PEP()
-        world = FunctionClass(problem, self._functions(problem), dict[Hashable, Any]().get)
         variances: dict[Hashable, Any] = {}
-        world = FunctionClass(problem, world.functions, variances.__getitem__)
+        world = FunctionClass(problem, self._functions(problem), variances.__getitem__)
         star = world.minimiser_at_origin()
         values: dict[str, Any] = dict(self.numbers)
         known: dict[str, Any] = {name: float(v) for name, v in self.numbers.items()}
@@ -274,8 +273,7 @@ class _Plan:
                 values[name] = world.suboptimality(start)
             elif role == "gradient-spread":
                 values[f"{name}^2"] = average([world.square(world.gradient(i, star)) for i in oracle.clients])
-        drawn = any(v is not None for v in variances.values())
-        errors = "; every error of which a later gradient tells falls on a vector or its opposite" if drawn else ""
+        errors = ", with errors that fall on a vector or its opposite" if world.looked_at else ""
         return WorstCase(problem, values, f"{self.statement.id}{errors}")
 
     def _lengths(self) -> list[str]:

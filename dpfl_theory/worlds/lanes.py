@@ -1,8 +1,8 @@
 """Rounds written with an `Oracle`, played on lanes of runs: what `simulate` runs is the description itself.
 
 A vector of this world is an array (lanes, d), so that one call of the round takes all lanes on. Where a round draws a
-coin or a cohort, its lanes part ways: it is then played for each lane by itself. Noise and choices have addresses by
-seed, lane, round and number, as everywhere.
+coin or a cohort, its lanes part ways: it is then played for those that chose alike, from the beginning. Noise and
+choices have addresses by seed, lane, round and number, as everywhere.
 """
 
 from __future__ import annotations
@@ -29,34 +29,42 @@ AVERAGES = ("", "before", "after")
 
 
 class _PartWays(Exception):
-    """Lanes choose for themselves."""
+    """Lanes choose differently: the rows that take each option."""
+
+    def __init__(self, groups: Mapping[int, Any]) -> None:
+        super().__init__()
+        self.groups = groups
 
 
 class Lanes(World):
-    """All lanes of a block at once, or one of them (``lane``), in one round."""
+    """All lanes of a block in one round, or those ``rows`` of them whose choices so far are ``taken``."""
 
-    def __init__(self, context: Context, variances: Mapping[Hashable, Any], k: Any, lane: int | None = None) -> None:
+    def __init__(
+        self, context: Context, variances: Mapping[Hashable, Any], k: Any, rows: Any = None, taken: Sequence[int] = ()
+    ) -> None:
         super().__init__(context.problem.n)
-        self._context, self._variances, self._k, self._lane = context, variances, k, lane
+        self._context, self._variances, self._k, self._rows, self._taken = context, variances, k, rows, taken
         self._choices = 0
         self.drawn = False
         """Whether anything was drawn."""
-        self.one = self._rows(context.engine.xp.ones((context.lanes.count, 1)))
+        self.one = self._own(context.engine.xp.ones((context.lanes.count, 1)))
 
-    def _rows(self, array: Any) -> Any:
-        return array if self._lane is None else array[self._lane : self._lane + 1]
+    def _own(self, array: Any) -> Any:
+        return array if self._rows is None else array[self._rows]
 
     def choose(self, options: Sequence[Any], weights: Sequence[Any] | None = None) -> Any:
         self.drawn = True
-        if self._lane is None:
-            raise _PartWays
         if not isinstance(self._k, int):
             raise Untraceable("a choice of each lane")
-        drawn = self._context.engine.uniform(self._context.lanes, self._k, 1, COIN, self._choices)
-        self._choices += 1
+        place, self._choices = self._choices, self._choices + 1
+        if place < len(self._taken):
+            return options[self._taken[place]]
+        engine = self._context.engine
+        drawn = np.asarray(engine.to_host(engine.uniform(self._context.lanes, self._k, 1, COIN, place)))[:, 0]
         shares = np.full(len(options), 1.0 / len(options)) if weights is None else np.array(weights, dtype=float)
-        place = int(np.searchsorted(np.cumsum(shares), float(drawn[self._lane, 0]), side="right"))
-        return options[min(place, len(options) - 1)]
+        chosen = np.minimum(np.searchsorted(np.cumsum(shares), drawn, side="right"), len(options) - 1)
+        rows = np.arange(len(chosen)) if self._rows is None else self._rows
+        raise _PartWays({int(option): rows[chosen[rows] == option] for option in np.unique(chosen[rows])})
 
     @property
     def zero(self) -> Vector:
@@ -68,7 +76,7 @@ class Lanes(World):
         step = name[-1]
         assert isinstance(step, int)
         normals = self._context.engine.normal(self._context.lanes, self._k, 1, d, SERVER_NOISE, step)[0]
-        return Vector(float(np.sqrt(self._variances[name] / d)) * self._rows(normals))
+        return Vector(float(np.sqrt(self._variances[name] / d)) * self._own(normals))
 
     def gradient(self, client: int, x: Vector) -> Vector:
         xp = self._context.engine.xp
@@ -158,23 +166,29 @@ class Iterated(Algorithm):
 
     def played(self, context: Context, inner: Any, k: Any) -> tuple[Any, bool]:
         """The author's state after round k, and whether anything was drawn in it."""
-        oracle, world = self._oracle(context, k)
-        try:
-            return _arrays(self.step(oracle, _vectors(inner))), world.drawn
-        except _PartWays:
-            pass
-        found = []
-        for lane in range(context.lanes.count):
-            oracle, world = self._oracle(context, k, lane)
-            own = _each(inner, lambda x, lane=lane: Vector(x[lane : lane + 1]))
-            found.append(_arrays(self.step(oracle, own)))
-        return _joined(found, context.engine.xp.concatenate), True
+        drawn, parts = False, list[tuple[Any, Any]]()
+        waiting: list[tuple[Any, tuple[int, ...]]] = [(None, ())]
+        while waiting:
+            rows, taken = waiting.pop()
+            oracle, world = self._oracle(context, k, rows, taken)
+            own = inner if rows is None else _each(inner, lambda x, rows=rows: x[rows])
+            try:
+                parts.append((rows, _arrays(self.step(oracle, _vectors(own)))))
+            except _PartWays as parting:
+                waiting += [(group, (*taken, option)) for option, group in parting.groups.items()]
+            drawn = drawn or world.drawn
+        if parts[0][0] is None:
+            return parts[0][1], drawn
+        order = np.argsort(np.concatenate([rows for rows, _ in parts]))
+        joined = _joined([part for _, part in parts], context.engine.xp.concatenate)
+        return _each(joined, lambda x: x[order]), drawn
 
-    def _oracle(self, context: Context, k: Any, lane: int | None = None) -> tuple[Oracle, Lanes]:
+    def _oracle(
+        self, context: Context, k: Any, rows: Any = None, taken: Sequence[int] = ()
+    ) -> tuple[Oracle, Lanes]:
         variances: dict[Hashable, Any] = {}
-        world = Lanes(context, variances, k, lane)
-        start = context.start if lane is None else context.start[lane : lane + 1]
-        oracle = Oracle(world, Vector(start), float(context.problem.d), variances)
+        world = Lanes(context, variances, k, rows, taken)
+        oracle = Oracle(world, Vector(world._own(context.start)), float(context.problem.d), variances)
         oracle.begin(k)
         return oracle, world
 

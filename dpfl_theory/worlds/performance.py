@@ -39,6 +39,11 @@ class FunctionClass(World):
         self._least: Any = None
 
     @property
+    def looked_at(self) -> bool:
+        """Whether an error fell on a value, because something that is not linear looked at it."""
+        return len(self._sizes) > len(self._given)
+
+    @property
     def zero(self) -> Vector:
         from PEPit import Point
 
