@@ -60,7 +60,9 @@ THEOREM = Statement(
         Symbol("beta", "momentum", domain="nonnegative", latex=r"\beta"),
         Symbol("excess", "f(x_0) - f*", (1, 0), "nonnegative", "(f(x_0) - f^*)"),
     ),
-    expectations=(Expected("gap", (("suboptimality", 1),), (1, 0), "f(x_K) - f^*", "suboptimality of x_K", when="end"),),
+    expectations=(
+        Expected("gap", (("suboptimality", 1),), (1, 0), "f(x_K) - f^*", "suboptimality of x_K", when="end"),
+    ),
     assumptions=(Assumption("alpha <= 1/L", short_step),),
     sides=sides,
     prescription=momentum,

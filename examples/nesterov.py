@@ -26,7 +26,10 @@ def iterate(o: Oracle, state: tuple[Vector, Vector], s: Letters) -> tuple[Vector
 
 
 NESTEROV = Iteration(
-    iterate, {"L": "smoothness", "D": "start-distance"}, start=lambda o, _: (o.start, o.start), point=lambda state: state[0]
+    iterate,
+    {"L": "smoothness", "D": "start-distance"},
+    start=lambda o, _: (o.start, o.start),
+    point=lambda state: state[0],
 )
 FEW, MANY = ({f"K = {K}": {"K": K} for K in some} for some in ((1, 2, 4), (20, 100)))
 THEOREM = Statement(
@@ -40,7 +43,9 @@ THEOREM = Statement(
         Symbol("L", "smoothness", (1, -2)),
         Symbol("D", "||x_0 - x*||", (0, 1)),
     ),
-    expectations=(Expected("gap", (("suboptimality", 1),), (1, 0), "f(x_K) - f^*", "suboptimality of x_K", when="end"),),
+    expectations=(
+        Expected("gap", (("suboptimality", 1),), (1, 0), "f(x_K) - f^*", "suboptimality of x_K", when="end"),
+    ),
     sides=sides,
     checks=NESTEROV.checks(FEW) + NESTEROV.checks(MANY, by=("exact", "monte-carlo")),
 )

@@ -27,7 +27,7 @@ def sides(s: Letters) -> Sides:
     return Sides({"distance": s.distance}, {"start": kept**s.K * s.D**2, "noise": noise})
 
 
-def step(o: Oracle, x: Vector, s: Letters) -> Vector:
+def step(o: Oracle, x: Vector, s: Letters) -> Any:
     return x - s.eta * (o.gradient(x) + o.noise(s.sigma))
 
 

@@ -36,7 +36,9 @@ THEOREM = Statement(
         Symbol("gamma", "step", (-1, 2), latex=r"\gamma"),
         Symbol("D", "||x_0 - x*||", (0, 1)),
     ),
-    expectations=(Expected("gap", (("suboptimality", 1),), (1, 0), "f(x_K) - f^*", "suboptimality of x_K", when="end"),),
+    expectations=(
+        Expected("gap", (("suboptimality", 1),), (1, 0), "f(x_K) - f^*", "suboptimality of x_K", when="end"),
+    ),
     sides=sides,
     checks=PROXIMAL.checks(FEW, by=("worst-case", "exact")) + PROXIMAL.checks(MANY, by=("exact", "monte-carlo")),
 )

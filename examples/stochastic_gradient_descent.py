@@ -24,7 +24,7 @@ def sides(s: Letters) -> Sides:
     return Sides({"gap": s.gap}, {"start": kept * s.excess, "noise": floor * (1 - kept)})
 
 
-def step(o: Oracle, x: Vector, s: Letters) -> Vector:
+def step(o: Oracle, x: Vector, s: Letters) -> Any:
     return x - s.alpha * (o.gradient(x) + o.error(s.sigma))
 
 

@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -158,17 +159,20 @@ class _Plan:
         self.units = {name: s.unit for name, s in symbols.items()}
         self.numbers: dict[str, Fraction] = {name: _number(name, instance[name]) for name in given}
         for role in OF_INSTANCES:
-            name = iteration.letter(role)
-            if name is not None and name not in self.numbers:
+            letter = iteration.letter(role)
+            if letter is not None and letter not in self.numbers:
                 if role == "strong-convexity":
-                    raise InputError(f"the instance gives no {name}, the strong convexity: add it, as {name!r}: '1/8'")
-                self.numbers[name] = Fraction(1)
+                    told = f"the strong convexity: add it, as {letter!r}: '1/8'"
+                    raise InputError(f"the instance gives no {letter}, {told}")
+                self.numbers[letter] = Fraction(1)
         self.numbers |= self._prescribed(self.numbers)
         missing = [name for name in symbols if name not in self.numbers and name not in found]
         if missing:
             raise InputError(f"the instance gives no value for {', '.join(missing)}: add it, as {missing[0]!r}: '1/2'")
         if iteration.rounds not in self.numbers:
-            raise InputError(f"no letter {iteration.rounds!r} gives the number of rounds: set rounds to the one that is")
+            raise InputError(
+                f"no letter {iteration.rounds!r} gives the number of rounds: set rounds to the one that is"
+            )
         self.rounds = int(self.numbers[iteration.rounds])
 
     def _prescribed(self, known: Mapping[str, Any]) -> dict[str, Any]:
@@ -258,7 +262,7 @@ class _Plan:
         start = Vector(problem.set_initial_point())
         oracle = Oracle(world, start, float(self.of("dimension", Fraction(1)) or 1), variances)
         s = Letters(known, self.statement.id)
-        values |= self.expectations(world, star, lambda: self.points(oracle, s))
+        values |= self.expectations(world, star, partial(self.points, oracle, s))
         for e in self.statement.expectations:
             if e.when == "least":
                 least = Expression()
@@ -313,7 +317,7 @@ class _Plan:
             star, start = world.minimiser, world.minimiser + Vector(Fraction(1))
             oracle, s = Oracle(world, start, d, variances), Letters(self.numbers, self.statement.id)
             values: dict[str, Any] = dict(self.numbers)
-            values |= self.expectations(world, star, lambda oracle=oracle, s=s: self.points(oracle, s))
+            values |= self.expectations(world, star, partial(self.points, oracle, s))
             for e in self.statement.expectations:
                 if e.when == "least":
                     values[e.name] = min(values[e.name])
@@ -333,7 +337,7 @@ class _Plan:
         n, L = int(self.of("clients", Fraction(1)) or 1), self.of("smoothness", Fraction(1)) or Fraction(1)
         mu = self.of("strong-convexity", Fraction(0)) or Fraction(0)
         least = mu or L / 4096
-        steep = [L / 2**i for i in range(13) if L / 2**i > least]
+        steep = [L / 4**i for i in range(7) if L / 4**i > least]
         flat = [*steep, least]
         nothing = (Fraction(0),) * n
         for a in flat:
@@ -373,9 +377,13 @@ class _Plan:
             "start-suboptimality": excess,
             "gradient-spread": spread,
         }
-        values = {name: float(v) * F ** self.units[name][0] * X ** self.units[name][1] for name, v in self.numbers.items()}
+        values = {
+            name: float(v) * F ** self.units[name][0] * X ** self.units[name][1] for name, v in self.numbers.items()
+        }
         values |= {name: float(roles[role]) for name, role in self.iteration.constants.items()}
-        prescribed = self._prescribed({n: v for n, v in values.items() if n in self.instance or n in self.iteration.constants})
+        prescribed = self._prescribed(
+            {n: v for n, v in values.items() if n in self.instance or n in self.iteration.constants}
+        )
         values |= {name: float(v) for name, v in prescribed.items()}
         s = Letters(values, self.statement.id)
         iteration = self.iteration

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -47,9 +48,10 @@ class Lanes(World):
         self._choices = 0
         self.drawn = False
         """Whether anything was drawn."""
-        self.one = self._own(context.engine.xp.ones((context.lanes.count, 1)))
+        self.one = self.own(context.engine.xp.ones((context.lanes.count, 1)))
 
-    def _own(self, array: Any) -> Any:
+    def own(self, array: Any) -> Any:
+        """What an array (lanes, ...) of the block has for these lanes."""
         return array if self._rows is None else array[self._rows]
 
     def choose(self, options: Sequence[Any], weights: Sequence[Any] | None = None) -> Any:
@@ -76,7 +78,7 @@ class Lanes(World):
         step = name[-1]
         assert isinstance(step, int)
         normals = self._context.engine.normal(self._context.lanes, self._k, 1, d, SERVER_NOISE, step)[0]
-        return Vector(float(np.sqrt(self._variances[name] / d)) * self._own(normals))
+        return Vector(float(np.sqrt(self._variances[name] / d)) * self.own(normals))
 
     def gradient(self, client: int, x: Vector) -> Vector:
         xp = self._context.engine.xp
@@ -101,12 +103,13 @@ class Lanes(World):
     def bounded(self, v: Vector, threshold: Any) -> Vector:
         xp = self._context.engine.xp
         length = self.length(v)
-        return v * xp.where(length > threshold, threshold / xp.where(length > 0.0, length, 1.0), 1.0)
+        factor = xp.where(length > threshold, threshold / xp.where(length > 0.0, length, 1.0), 1.0)
+        return Vector(v.known * factor)
 
     def normalised(self, v: Vector, alpha: Any = 0) -> Vector:
         xp = self._context.engine.xp
         length = self.length(v)
-        return v * xp.where(length > 0.0, 1.0 / (alpha + xp.where(length > 0.0, length, 1.0)), 0.0)
+        return Vector(v.known * xp.where(length > 0.0, 1.0 / (alpha + xp.where(length > 0.0, length, 1.0)), 0.0))
 
     def proximal(self, x: Vector, step: Any) -> Vector:
         hessian = getattr(self._context.problem, "hessian", None)
@@ -171,7 +174,7 @@ class Iterated(Algorithm):
         while waiting:
             rows, taken = waiting.pop()
             oracle, world = self._oracle(context, k, rows, taken)
-            own = inner if rows is None else _each(inner, lambda x, rows=rows: x[rows])
+            own = inner if rows is None else _each(inner, itemgetter(rows))
             try:
                 parts.append((rows, _arrays(self.step(oracle, _vectors(own)))))
             except _PartWays as parting:
@@ -181,14 +184,12 @@ class Iterated(Algorithm):
             return parts[0][1], drawn
         order = np.argsort(np.concatenate([rows for rows, _ in parts]))
         joined = _joined([part for _, part in parts], context.engine.xp.concatenate)
-        return _each(joined, lambda x: x[order]), drawn
+        return _each(joined, itemgetter(order)), drawn
 
-    def _oracle(
-        self, context: Context, k: Any, rows: Any = None, taken: Sequence[int] = ()
-    ) -> tuple[Oracle, Lanes]:
+    def _oracle(self, context: Context, k: Any, rows: Any = None, taken: Sequence[int] = ()) -> tuple[Oracle, Lanes]:
         variances: dict[Hashable, Any] = {}
         world = Lanes(context, variances, k, rows, taken)
-        oracle = Oracle(world, Vector(world._own(context.start)), float(context.problem.d), variances)
+        oracle = Oracle(world, Vector(world.own(context.start)), float(context.problem.d), variances)
         oracle.begin(k)
         return oracle, world
 

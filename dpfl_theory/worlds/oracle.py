@@ -7,7 +7,7 @@ numbered in the order in which a round asks for them.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, MutableMapping, Sequence
+from collections.abc import Callable, Hashable, MutableMapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -37,7 +37,7 @@ class Length:
     __rmul__ = __mul__
 
     def __truediv__(self, divisor: Any) -> Length:
-        return self * (1.0 / divisor)
+        return self.__mul__(1.0 / divisor)
 
 
 class Oracle:
@@ -87,12 +87,20 @@ class Oracle:
         return self.world.cohort(size, replacement)
 
     def clip(self, v: Vector, threshold: Any) -> Vector:
-        """v min(1, threshold/||v||). No linear form: exact checks and runs alone know what it is."""
-        return self.world.bounded(v, threshold)
+        """v min(1, threshold/||v||), which is no linear form: InputError in a worst case over a class of functions."""
+        return self._short(lambda: self.world.bounded(v, threshold))
 
     def normalise(self, v: Vector, alpha: Any = 0) -> Vector:
-        """v/(alpha + ||v||), and zero where v is."""
-        return self.world.normalised(v, alpha)
+        """v/(alpha + ||v||), and zero where v is; InputError in a worst case, as for `clip`."""
+        return self._short(lambda: self.world.normalised(v, alpha))
+
+    @staticmethod
+    def _short(compute: Callable[[], Vector]) -> Vector:
+        try:
+            return compute()
+        except TypeError as error:
+            told = "clipping and normalising are no linear forms, as worst cases need: check by exact and monte-carlo"
+            raise InputError(told) from error
 
     def proximal(self, x: Vector, step: Any) -> Vector:
         """argmin_y f(y) + ||y - x||^2/(2 step)."""
