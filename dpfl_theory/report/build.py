@@ -58,7 +58,8 @@ def build(
     for document in checks:
         for e in document["evidence"]:
             evidence[e["statement"], e["method"], e["check"]] = e
-    entries = entries_of(evidence.values())
+    own = {id_: about for document in checks for id_, about in document.get("own", {}).items()}
+    entries = entries_of(evidence.values(), own)
     figures = _Figures(output, tell, redraw, scripts, store, fresh)
     shown = [{**document, "figures": figures.of(document)} for document in validations]
     by_id = {e.id: e for e in entries}

@@ -14,6 +14,7 @@ from dpfl_theory import statements
 from dpfl_theory.checks.document import exponent_of
 from dpfl_theory.checks.evidence import kind_of, statement_verdict, verdict_of
 from dpfl_theory.report import formulas
+from dpfl_theory.report.own import shown_lines
 from dpfl_theory.statements.model import DERIVED, Statement
 from dpfl_theory.statements.power import Power, recorded
 
@@ -41,11 +42,15 @@ class Entry:
     id: str
     statement: Statement | None
     evidence: list[dict[str, Any]] = field(default_factory=list)
+    own: Mapping[str, Any] = field(default_factory=dict)
+    """What a document says of a statement of the user's own (`dpfl_theory.report.own`)."""
 
     @property
     def title(self) -> str:
         """What the statement is about."""
-        return self.statement.title if self.statement is not None else "a statement outside the catalogue"
+        if self.statement is not None:
+            return self.statement.title
+        return str(self.own.get("title", "a statement outside the catalogue"))
 
     @property
     def paper(self) -> str:
@@ -156,18 +161,23 @@ class Entry:
     @cached_property
     def lines(self) -> list[formulas.Line]:
         """The displayed formula."""
-        return [] if self.statement is None else formulas.lines(self.statement)
+        return shown_lines(self.own) if self.statement is None else formulas.lines(self.statement)
 
 
-def entries_of(evidence: Iterable[dict[str, Any]]) -> list[Entry]:
-    """The catalogue's statements of every paper that has evidence, and statements of the user's own."""
+def entries_of(evidence: Iterable[dict[str, Any]], own: Mapping[str, Mapping[str, Any]] | None = None) -> list[Entry]:
+    """The catalogue's statements of every paper that has evidence, and statements of the user's own, of which ``own``
+    tells by id."""
+    told = own or {}
     found: dict[str, list[dict[str, Any]]] = {}
     for e in evidence:
         found.setdefault(e["statement"], []).append(e)
     catalogue = {s.id: s for s in statements.all_statements()}
     papers = {catalogue[id_].paper for id_ in found if id_ in catalogue}
     ids = {*found, *(s.id for s in catalogue.values() if s.paper in papers)}
-    return [Entry(id_, catalogue.get(id_), found.get(id_, [])) for id_ in sorted(ids, key=natural)]
+    return [
+        Entry(id_, catalogue.get(id_), found.get(id_, []), {} if id_ in catalogue else told.get(id_, {}))
+        for id_ in sorted(ids, key=natural)
+    ]
 
 
 def groups_of(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
