@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -47,4 +48,24 @@ def shown_lines(own: Mapping[str, Any]) -> list[Line]:
         if side not in ("lhs", "rhs") or sign not in signs or not isinstance(name, str) or not isinstance(latex, str):
             return []
         found.append(Line(sign, latex, name, side, sum(line.side == side for line in found)))
-    return found
+    return found if all(_harmless(line.mathml) for line in found) else []
+
+
+_ATTRIBUTES = re.compile(r"(?!on|href|src|style|class|id)[a-z]+")
+
+
+def _harmless(markup: str) -> bool:
+    """Whether markup is MathML alone: LaTeX from a file may smuggle other elements, links and scripts into it.
+
+    >>> _harmless("<math><mi>x</mi></math>"), _harmless("<math><mtext><img/></mtext></math>")
+    (True, False)
+    """
+    from xml.etree import ElementTree as Xml
+
+    try:
+        elements = list(Xml.fromstring(markup).iter())
+    except Xml.ParseError:
+        return False
+    names = [e.tag.rpartition("}")[2] for e in elements]
+    attributes = [key for e in elements for key in e.attrib]
+    return all(re.fullmatch("m[a-z]+", name) for name in names) and all(map(_ATTRIBUTES.fullmatch, attributes))

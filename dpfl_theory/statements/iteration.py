@@ -104,7 +104,7 @@ class Iteration:
 
         An instance gives every letter that is chosen: a whole number, a float, or a fraction as text ("1/8"), and the
         letters that are the constants L, mu, n and d, 1 where it does not. For runs it may name the ``problem``, as
-        ``{"name": "logistic", "clients": 4}``, and the number of ``lanes``.
+        ``{"name": "huber", "clients": 4}``, and the number of ``lanes``.
         """
         for method in by:
             if method not in METHODS:
