@@ -37,7 +37,7 @@ COMPRESSED = Iteration(
     functions="strongly convex",
 )
 FEW = {f"K = {K}": {"K": K, "mu": "1/4", "eta": "1/2", "p": "1/2"} for K in (1, 2)}
-MANY = {"K = 10": {"K": 10, "mu": "1/2", "eta": "1/4", "p": "1/4"}}
+MANY = {"K = 5": {"K": 5, "mu": "1/2", "eta": "1/4", "p": "1/4"}}
 THEOREM = Statement(
     id="outside.compressed-gradient-descent",
     kind="theorem",

@@ -48,7 +48,7 @@ LOCAL = Iteration(
 )
 STEPS = {1: (1, "1/4"), 4: (2, "1/8"), 2: (2, "8/63")}  # T: H and gamma L, the last just too long
 FEW = {f"T = {T}": {"H": H, "T": T, "gamma": g, "M": 2} for T, (H, g) in STEPS.items()}
-MANY = {"T = 100": {"H": 5, "T": 100, "gamma": "1/32", "M": 4}}
+MANY = {"T = 100": {"H": 2, "T": 100, "gamma": "1/8", "M": 4}}
 THEOREM = Statement(
     id="outside.local-gradient-descent",
     kind="theorem",

@@ -344,12 +344,11 @@ class _Plan:
             yield (a,) * n, nothing
         if n > 1:
             signs = tuple(Fraction((-1) ** i) for i in range(n - n % 2)) + (Fraction(0),) * (n % 2)
-            mixed = tuple(L if i % 2 else least for i in range(n))
-            for spread in (Fraction(1), Fraction(8)):
-                for a in (L, L / 4, least):
-                    yield (a,) * n, tuple(a * spread * sign for sign in signs)
-                yield mixed, tuple(least * spread * sign for sign in signs)
-            yield mixed, nothing
+            mixed = [tuple(L if i % 2 else low for i in range(n)) for low in dict.fromkeys((max(L / 8, least), least))]
+            yield from ((own, nothing) for own in mixed)
+            for spread in (L, 64 * L):  # the second is nearly a start at the minimiser
+                for curvatures in (*((a,) * n for a in (L, L / 4, least)), *mixed):
+                    yield curvatures, tuple(spread * sign for sign in signs)
 
     def experiment(self, own: Problem | None = None) -> Experiment:
         """Runs from the origin, on the problem that the instance names, or on this one."""

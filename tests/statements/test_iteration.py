@@ -109,7 +109,7 @@ def test_noise_has_the_stated_size() -> None:
 
 
 def test_lanes_choose_for_themselves() -> None:
-    """Coins of probability 1/4 in two rounds, and cohorts: shares within 5 standard errors (false alarms: 1e-5 in all)."""
+    """Coins of probability 1/4 in two rounds, and cohorts: shares within 5 standard errors (false alarms: 1e-5)."""
     problem = make("quadratic", clients=3, dimension=2, heterogeneity=0.0)
 
     def step(o: Oracle, state: tuple[Vector, Vector]) -> tuple[Vector, Vector]:
