@@ -132,8 +132,8 @@ class Letter(_Table):
 class NoticedTerm(_Table):
     """By how much a term of the right side could be smaller."""
 
-    share: Number = told("the smallest share that an exact check or a run notices; null for none, up to the whole term")
-    by: str = told("the check that notices it")
+    share: Number = told("a share by which it could not be smaller unnoticed")
+    by: str = told("the check that would notice it")
 
 
 class NoticedPower(_Table):
@@ -143,9 +143,10 @@ class NoticedPower(_Table):
     ratio_by: str = told("that check")
     share: Number = told("by which share the right side could be smaller so that some check would not hold")
     share_by: str = told("that check")
-    terms: dict[str, NoticedTerm] = told("the same for each term alone")
+    terms: dict[str, NoticedTerm] = told("the same for single terms, where an exact check or a run tells")
     notices_a_factor_2: bool = told("whether a right side that is half as large would be noticed")
     sentence: str = told("all of it in words")
+    left_out: list[str] | None = told("terms that no check would miss; null where that was not tried", None)
 
 
 class Own(_Table):

@@ -8,15 +8,16 @@ its verdict turned: an exact or worst-case one by its ratio, a simulation by its
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dpfl_theory import methods
 from dpfl_theory.checks.evidence import Evidence
-from dpfl_theory.checks.power import margin
-from dpfl_theory.statements.model import Statement
+from dpfl_theory.checks.power import evidence_of, margin
+from dpfl_theory.statements.formula import sides_of
+from dpfl_theory.statements.model import Sides, Statement
 
-__all__ = ["Noticed", "noticed"]
+__all__ = ["Noticed", "left_out", "noticed", "without"]
 
 LOOSE = 0.5
 """Where no right side is noticed that is smaller by less than this share, a factor 2 would not be noticed."""
@@ -28,17 +29,16 @@ class Noticed:
 
     ratio, ratio_by: the largest left/right of a check that compares the sides, is not vacuous and inside the
     hypotheses, and that check; None where there is none. share, share_by: the smallest share by which the right side
-    could be smaller so that a check would not hold; None where none would. terms: the same for each term alone, as far
-    as exact checks and runs tell: None where the term could be left out altogether. worst_cases: whether there are
-    worst cases as well, which know no single terms.
+    could be smaller so that a check would not hold; None where none would. terms: by how much each term alone could be
+    smaller at most, and by which check; only those of which the tightest instance of an exact check, or a run, tells
+    that leaving the term out would turn it: of the others nothing is known (see `left_out`).
     """
 
     ratio: float | None
     ratio_by: str
     share: float | None
     share_by: str
-    terms: Mapping[str, tuple[float | None, str]]
-    worst_cases: bool
+    terms: Mapping[str, tuple[float, str]]
 
     @property
     def loose(self) -> bool:
@@ -60,7 +60,7 @@ class Noticed:
     def sentence(self) -> str:
         """All of it in words.
 
-        >>> Noticed(0.025, "exact: K = 1", 0.975, "exact: K = 1", {}, False).sentence()
+        >>> Noticed(0.025, "exact: K = 1", 0.975, "exact: K = 1", {}).sentence()
         'your bound is 40 times larger than anything seen (exact: K = 1): no check here could notice a factor 2'
         """
         if self.ratio is None or self.share is None:
@@ -71,12 +71,10 @@ class Noticed:
             found = [f"{told}: no check here could notice a factor 2"]
         else:
             found = [f"a right side smaller by {_percent(self.share)} would be noticed ({self.share_by})"]
-        if len(self.terms) > 1:
+        if not self.loose:
             for name, (share, by) in self.terms.items():
-                if share is not None:
-                    found.append(f"the term {name!r} alone from {_percent(share)} ({by})")
-                elif not self.worst_cases:
-                    found.append(f"the term {name!r} could be left out unnoticed")
+                if share < 1.0:
+                    found.append(f"the term {name!r} alone smaller by {_percent(share)}, too ({by})")
         return "; ".join(found)
 
 
@@ -100,8 +98,38 @@ def noticed(statement: Statement, evidence: Iterable[Evidence]) -> Noticed | Non
     terms = {}
     for term in dict.fromkeys(name for e in reading for name in e.terms):
         turned = [(found, _name(e)) for e in reading for found in _of_term(e, term, equality)]
-        terms[term] = min(turned, default=(None, ""))
-    return Noticed(ratio, ratio_by, share, share_by, terms, any(e.method == "worst-case" for e in reading))
+        if turned:
+            terms[term] = min(turned)
+    return Noticed(ratio, ratio_by, share, share_by, terms)
+
+
+def left_out(statement: Statement, evidence: Iterable[Evidence]) -> list[str]:
+    """The terms of the right side that could be left out altogether: every check that holds would hold without them.
+
+    The exact and worst-case checks are run again without each; of runs the evidence tells. Empty for a right side of
+    one term.
+    """
+    known = () if statement.sides is None else tuple(sides_of(statement).rhs)
+    if len(known) < 2:
+        return []
+    own = {(e.method, e.check): e for e in evidence if e.statement == statement.id and e.verdict == "holds"}
+    compared = {key: e for key, e in own.items() if methods.get(e.method).relations is not None and not e.part}
+    again = frozenset(key for key in compared if not methods.get(key[0]).simulates)
+    found = []
+    for term in known:
+        drawn = (e for key, e in compared.items() if key not in again)
+        if any(share <= 1.0 for e in drawn for share in _of_term(e, term, statement.relation == "==")):
+            continue
+        if all(e["verdict"] == "holds" for e in evidence_of(without(statement, term), again).values()):
+            found.append(term)
+    return found
+
+
+def without(statement: Statement, term: str) -> Statement:
+    """The statement without one of the terms of its right side."""
+    made = sides_of(statement)
+    rest = Sides(made.lhs, {name: value for name, value in made.rhs.items() if name != term})
+    return replace(statement, sides=lambda _: rest)
 
 
 def _name(e: Evidence) -> str:

@@ -113,7 +113,8 @@ def check(
     if file is not None:
         from dpfl_theory.report.own import described
 
-        document["own"] = described([s for s in chosen if statements.file_of(s.id) is None], report.evidence)
+        own = [s for s in chosen if statements.file_of(s.id) is None]
+        document["own"] = described(own, report.evidence, planted=sensitivity)
     text = render(report, document)
     if target is None:
         emit(text)
@@ -196,7 +197,13 @@ def as_text(report: Report, document: dict[str, Any]) -> str:
 def _noticed(document: dict[str, Any]) -> list[str]:
     """What the checks of the user's own statements could notice, a sentence each."""
     own = {id_: about["noticed"] for id_, about in document.get("own", {}).items() if about["noticed"]}
-    return ["\n".join(f"{id_}: {power['sentence']}" for id_, power in own.items())] if own else []
+    lines = [f"{id_}: {power['sentence']}" for id_, power in own.items()]
+    for id_, power in own.items():
+        if power["left_out"]:
+            lines.append(
+                f"{id_}: no check here would notice if {' or '.join(map(repr, power['left_out']))} were left out"
+            )
+    return ["\n".join(lines)] if own else []
 
 
 def _sensitivity(report: Report) -> list[str]:

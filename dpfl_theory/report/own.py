@@ -7,16 +7,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dpfl_theory.checks.evidence import Evidence
-from dpfl_theory.checks.own import noticed
+from dpfl_theory.checks.own import left_out, noticed
 from dpfl_theory.report.formulas import RELATIONS, Line, lines
 from dpfl_theory.statements.model import Statement
 
 __all__ = ["described", "shown_lines"]
 
 
-def described(statements: Sequence[Statement], evidence: Sequence[Evidence]) -> dict[str, Any]:
+def described(statements: Sequence[Statement], evidence: Sequence[Evidence], planted: bool = False) -> dict[str, Any]:
     """Of each statement, as plain data: its words, its formula, a line of LaTeX for each term, its letters, its
-    hypotheses, and what its checks could notice (null for one that is refuted, or has no sides)."""
+    hypotheses, and what its checks could notice (null for one that is refuted, or has no sides); with ``planted`` also
+    which terms of the right side could be left out unnoticed, for which its checks are run again."""
     from dpfl_theory.statements.units import format_unit
 
     found: dict[str, Any] = {}
@@ -34,7 +35,7 @@ def described(statements: Sequence[Statement], evidence: Sequence[Evidence]) -> 
                 for x in s.letters
             ],
             "hypotheses": [a.text for a in s.assumptions],
-            "noticed": None if power is None else power.to_json(),
+            "noticed": power and {**power.to_json(), "left_out": left_out(s, evidence) if planted else None},
         }
     return found
 
