@@ -19,7 +19,7 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.report.build import build
 from dpfl_theory.report.curve import drawn
 from dpfl_theory.report.own import described, shown_lines
-from dpfl_theory.statements import get, load_file
+from dpfl_theory.statements import load_file
 from dpfl_theory.statements.model import Statement
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -323,7 +323,15 @@ def test_what_cannot_be_drawn_is_told(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_statement_of_the_catalogue_is_drawn() -> None:
-    statement = get("zhang2021.eq20")
+def test_what_departs_from_the_prescription_is_outside() -> None:
+    """The heavy ball's momentum is prescribed: a step that is varied takes it along, and a momentum that is varied is
+    told."""
+    from dataclasses import replace
+
+    statement = example("heavy_ball")
     check = check_of(statement)
-    assert check.method in ("monte-carlo", "exact")
+    assert [p.outside for p in curve(statement, check, "alpha", "1/4,1/2,2").points] == [False, False, True]
+    given = replace(check, instance={**check.instance, "beta": "11/16"})
+    points = curve(statement, given, "beta", "1/2,11/16").points
+    assert [p.outside for p in points] == [True, False]
+    assert "the hypothesis 'beta is as prescribed' is not met: it is 0.5, not 0.6875" in points[0].evidence.reason

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.checks.evidence import Evidence
+from dpfl_theory.checks.evidence import Evidence, outside
+from dpfl_theory.checks.falsify import Rule, agrees, rules_of
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.single import run_one
 from dpfl_theory.checks.variation import numbers
@@ -222,14 +223,24 @@ def _points(
     settings: Settings,
     tell: Callable[[float, str], None],
 ) -> Iterator[Point]:
+    recorded = _built(statement, check, check.instance)
+    rules = rules_of(statement, [recorded]) if isinstance(recorded, Experiment) else {}
     for i, value in enumerate(given):
         tell(i / len(given), f"{letter} = {value}")
         instance = _with(check.instance, place, value)
-        one = replace(check, instance=instance)
-        evidence = run_one(statement, one, settings)
-        at = letter_value(_built(statement, check, instance), letter)
-        number = float(Fraction(value))
+        one, built = replace(check, instance=instance), _built(statement, check, instance)
+        at, number = letter_value(built, letter), float(Fraction(value))
+        astray = _astray(built, rules)
+        evidence = run_one(statement, one, settings) if astray is None else outside(statement, one, astray, 0.0)
         yield Point(number, number if at is None else at, evidence)
+
+
+def _astray(built: Any, rules: Mapping[str, Rule]) -> tuple[str, str] | None:
+    """What the statement prescribes, the recorded run follows, and this one does not, and how."""
+    for name, rule in rules.items() if isinstance(built, Experiment) else ():
+        if not agrees(built.values[name], rule(built.values)):
+            return f"{name} is as prescribed", f"it is {built.values[name]:.6g}, not {rule(built.values):.6g}"
+    return None
 
 
 def _get(instance: Any, place: Path) -> Any:

@@ -39,8 +39,17 @@ def drawn(curve: Curve) -> Figure:
         for i, name in enumerate(curve.terms):
             colour = style.PALETTE[1 + i % (len(style.PALETTE) - 1)]
             heights = [p.evidence.terms[name] for p in shown]
+            if not any(heights):
+                ax.plot([], [], color=colour, linestyle=DASHES[i % len(DASHES)], label=f"its term: {name} = 0")
+                continue
             ax.plot(
-                x, heights, color=colour, linestyle=DASHES[i % len(DASHES)], linewidth=1.3, label=f"its term: {name}"
+                x,
+                heights,
+                color=colour,
+                linestyle=DASHES[i % len(DASHES)],
+                linewidth=1.3,
+                zorder=2.5,
+                label=f"its term: {name}",
             )
         ax.plot(x, [p.evidence.rhs for p in shown], color=style.BOUND, label="bound (right side)")
         exact = curve.check.method == "exact"
