@@ -14,7 +14,7 @@ from dpfl_theory.checks.falsify import Rule, agrees, rules_of
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.single import run_one
 from dpfl_theory.checks.variation import numbers
-from dpfl_theory.errors import InputError, unknown_name
+from dpfl_theory.errors import InputError, told, unknown_name
 from dpfl_theory.statements.claims import Experiment, Outcome, Values
 from dpfl_theory.statements.model import Check, Statement
 
@@ -131,10 +131,12 @@ def place_of(statement: Statement, check: Check, letter: str) -> Path:
             continue
     if len(moving) == 1:
         return moving[0]
-    told = ", ".join(_name(place) for place in (moving or places))
+    named = ", ".join(_name(place) for place in (moving or places))
     if not moving:
-        raise InputError(f"no number of the instance of {check.name!r} moves {letter}: it has {told or 'none'}")
-    raise InputError(f"several numbers of the instance of {check.name!r} move {letter} ({told}): draw over one of them")
+        raise InputError(f"no number of the instance of {check.name!r} moves {letter}: it has {named or 'none'}")
+    raise InputError(
+        f"several numbers of the instance of {check.name!r} move {letter} ({named}): draw over one of them"
+    )
 
 
 def _built(statement: Statement, check: Check, instance: Mapping[str, Any]) -> Any:
@@ -228,9 +230,13 @@ def _points(
     for i, value in enumerate(given):
         tell(i / len(given), f"{letter} = {value}")
         instance = _with(check.instance, place, value)
-        one, built = replace(check, instance=instance), _built(statement, check, instance)
-        at, number = letter_value(built, letter), float(Fraction(value))
-        astray = _astray(built, rules)
+        one, number = replace(check, instance=instance), float(Fraction(value))
+        try:
+            built = _built(statement, check, instance)
+        except (ArithmeticError, TypeError, ValueError) as error:  # what is prescribed is no number there, say
+            yield Point(number, number, outside(statement, one, ("it can be run", told(error)), 0.0))
+            continue
+        at, astray = letter_value(built, letter), _astray(built, rules)
         evidence = run_one(statement, one, settings) if astray is None else outside(statement, one, astray, 0.0)
         yield Point(number, number if at is None else at, evidence)
 

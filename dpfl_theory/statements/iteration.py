@@ -179,11 +179,17 @@ class _Plan:
         if self.statement.prescription is None:
             return {}
         wanted = {n: e for n, e in prescription_of(self.statement).items() if n in self.units and n not in known}
-        return {
-            name: evaluate(expression, known, f"the prescribed {name}")
-            for name, expression in wanted.items()
-            if all(symbol.name in known for symbol in expression.free_symbols)
-        }
+        found = {}
+        for name, expression in wanted.items():
+            if all(symbol.name in known for symbol in expression.free_symbols):
+                try:
+                    value = evaluate(expression, known, f"the prescribed {name}")
+                    float(value)
+                except (ArithmeticError, TypeError, ValueError) as error:  # complex, or a pole
+                    at = ", ".join(f"{symbol.name} = {known[symbol.name]}" for symbol in expression.free_symbols)
+                    raise InputError(f"the prescribed {name} is no real number at {at}") from error
+                found[name] = value
+        return found
 
     def of(self, role: str, otherwise: Fraction | None) -> Fraction | None:
         """A constant that the instance gives."""
