@@ -7,46 +7,30 @@ dpfl-theory check --file examples/nesterov.py
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from fractions import Fraction
-from typing import Any
-
-from dpfl_theory.statements.claims import Values, WorstCase
 from dpfl_theory.statements.formula import Letters
-from dpfl_theory.statements.model import Sides, Source, Statement, Symbol, checks
+from dpfl_theory.statements.iteration import Iteration
+from dpfl_theory.statements.model import Expected, Sides, Source, Statement, Symbol
+from dpfl_theory.worlds.base import Vector
+from dpfl_theory.worlds.oracle import Oracle
 
 
 def sides(s: Letters) -> Sides:
     return Sides({"gap": s.gap}, {"start": 2 * s.L * s.D**2 / (s.K + 1) ** 2})
 
 
-def method(x: Any, gradient: Any, step: Any, K: int) -> Any:
-    """x_K, in any arithmetic that has sums and products."""
-    y = last = x
-    for k in range(1, K + 1):
-        x = y - step * gradient(y)
-        y, last = x + (x - last) * type(step)(k - 1) / (k + 2), x
-    return x
+def iterate(o: Oracle, state: tuple[Vector, Vector], s: Letters) -> tuple[Vector, Vector]:
+    """x and y, of which x is looked at."""
+    last, y = state
+    x = y - o.gradient(y) / s.L
+    return x, x + (x - last) * o.k / (o.k + 3)
 
 
-def all_functions(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
-    from PEPit import PEP
-    from PEPit.functions import SmoothConvexFunction
-
-    problem = PEP()
-    f = problem.declare_function(SmoothConvexFunction, L=1.0)
-    least, start = f.stationary_point(), problem.set_initial_point()
-    gap = f(method(start, f.gradient, 1.0, instance["K"])) - f(least)
-    return WorstCase(problem, {"K": instance["K"], "L": 1, "D^2": (start - least) ** 2, "gap": gap})
-
-
-def quadratics(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
-    """f(x) = a x^2/2 with a <= L = 1, from x = 1."""
-    for a in map(Fraction, ("1", "1/2", "1/10", "1/1000")):
-        x = method(Fraction(1), lambda y, a=a: a * y, Fraction(1), instance["K"])
-        yield Values({"K": Fraction(instance["K"]), "L": Fraction(1), "D": Fraction(1), "gap": a * x**2 / 2}, {"a": a})
-
-
+NESTEROV = Iteration(
+    iterate,
+    {"L": "smoothness", "D": "start-distance"},
+    start=lambda o, _: (o.start, o.start),
+    point=lambda state: state[0],
+)
 FEW, MANY = ({f"K = {K}": {"K": K} for K in some} for some in ((1, 2, 4), (20, 100)))
 THEOREM = Statement(
     id="outside.nesterov",
@@ -58,10 +42,12 @@ THEOREM = Statement(
         Symbol("K", "iterations", domain="integer"),
         Symbol("L", "smoothness", (1, -2)),
         Symbol("D", "||x_0 - x*||", (0, 1)),
-        Symbol("gap", "f(x_K) - f*", (1, 0), "nonnegative", "f(x_K) - f^*"),
+    ),
+    expectations=(
+        Expected("gap", (("suboptimality", 1),), (1, 0), "f(x_K) - f^*", "suboptimality of x_K", when="end"),
     ),
     sides=sides,
-    checks=(*checks("worst-case", all_functions, FEW), *checks("exact", quadratics, FEW | MANY)),
+    checks=NESTEROV.checks(FEW) + NESTEROV.checks(MANY, by=("exact", "monte-carlo")),
 )
 
 STATEMENTS = (THEOREM,)

@@ -14,9 +14,11 @@ from laws.test_algorithm_laws import algorithms
 from dpfl_theory import statements
 from dpfl_theory.algorithms.observables import catalogue
 from dpfl_theory.checks import worst_case
+from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.cli import main
 from dpfl_theory.statements.model import Check
+from dpfl_theory.templates import theorem
 from dpfl_theory.validation import available
 
 ROOT = Path(__file__).parents[1]
@@ -64,7 +66,7 @@ def test_the_recommendation_is_what_is_shown(capsys: pytest.CaptureFixture[str])
 
 def test_the_tour_on_the_command_line_names_what_exists() -> None:
     commands = re.findall(r"^\$ dpfl-theory (.*?)(?: +#.*)?$", README, re.MULTILINE)
-    assert len(commands) == 39
+    assert len(commands) >= 39  # a regular expression that finds them no more would find fewer
     used = {word for command in commands for word in command.split()}
     assert {
         "list",
@@ -85,7 +87,7 @@ def test_the_tour_on_the_command_line_names_what_exists() -> None:
     assert {word for word in used if word.startswith("das2022_")} <= set(available(ROOT / "validations"))
     for word in used:
         if word.endswith((".py", ".toml")):
-            assert (ROOT / word).is_file()
+            assert (ROOT / word).is_file() or word in ("sharper_rate.py", "my_file.py:round")  # which `new` writes
 
 
 def test_the_list_is_what_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
@@ -132,6 +134,27 @@ def test_the_worked_example_gives_the_numbers_shown(capsys: pytest.CaptureFixtur
         found = {e["check"]: e["ratio"] for e in json.loads(capsys.readouterr().out)["evidence"]}
         for name, ratio in expected.items():
             assert found[name] == pytest.approx(ratio, rel=1e-3), name
+
+
+def test_the_theorem_that_new_writes_gives_the_numbers_shown(tmp_path: Path) -> None:
+    (shown,) = (b for b in blocks(README, "console") if "new theorem" in b)
+    printed = re.findall(r"^holds +([\d.]+) +mine.sharper-rate +(exact|worst-case) +(.*?) {2,}", shown, re.M)
+    assert len(printed) == 3
+    file, text = theorem("sharper-rate")
+    (tmp_path / file).write_text(text)
+    (statement,) = statements.load_file(tmp_path / file)
+    found = {(e.method, e.check): e.ratio for e in run_plan(plan([statement], ("exact", "worst-case"))).evidence}
+    assert len(found) == 3
+    for ratio, method, name in printed:
+        assert found[method, name] == pytest.approx(float(ratio), rel=1e-3)
+    (step,) = blocks(README, "text")
+    assert step in text
+
+
+def test_the_gallery_is_whole() -> None:
+    gallery = README.split("## Your own theorem")[1].split("## ")[0]
+    named = set(re.findall(r"^\| `(\w+\.py)` \|", gallery, re.M))
+    assert named == {file.name for file in (ROOT / "examples").glob("*.py")}
 
 
 def test_the_worst_case_example_gives_the_verdicts_shown(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ LAYERS = (
     ("statements",),
     ("checks",),
     ("validation", "report", "recommend", "conform"),
-    ("reproduce", "sweep"),
+    ("reproduce", "sweep", "templates"),
     ("inventory",),
     ("cli",),
     ("__init__", "__main__"),

@@ -111,6 +111,58 @@ class Summary(_Table):
     seconds: float = told("how long it all took")
 
 
+class Term(_Table):
+    """A term of a displayed formula."""
+
+    side: Literal["lhs", "rhs"] = told("the side that it stands on")
+    name: str = told("its name")
+    sign: str = told("what stands before it: a sign or the relation, in LaTeX")
+    latex: str = told("the term in LaTeX")
+
+
+class Letter(_Table):
+    """A letter of a formula."""
+
+    name: str = told("its name")
+    latex: str = told("in LaTeX")
+    meaning: str = told("what it is")
+    unit: str = told("its unit in F and X")
+
+
+class NoticedTerm(_Table):
+    """By how much a term of the right side could be smaller."""
+
+    share: Number = told("a share by which it could not be smaller unnoticed")
+    by: str = told("the check that would notice it")
+
+
+class NoticedPower(_Table):
+    """What the checks of a statement could notice."""
+
+    ratio: Number = told("the largest left/right of a check that compares the sides")
+    ratio_by: str = told("that check")
+    share: Number = told("by which share the right side could be smaller so that some check would not hold")
+    share_by: str = told("that check")
+    terms: dict[str, NoticedTerm] = told("the same for single terms, where an exact check or a run tells")
+    notices_a_factor_2: bool = told("whether a right side that is half as large would be noticed")
+    sentence: str = told("all of it in words")
+    left_out: list[str] | None = told("terms that no check would miss; null where that was not tried", None)
+
+
+class Own(_Table):
+    """A statement of the user's own."""
+
+    kind: str = told("theorem, lemma, ...")
+    title: str = told("its title")
+    where: str = told("where it stands")
+    text: str = told("its words")
+    relation: str = told("how the sides stand to each other")
+    terms: list[Term] = told("its formula")
+    letters: list[Letter] = told("its letters")
+    hypotheses: list[str] = told("its hypotheses")
+    noticed: NoticedPower | None = told("what its checks could notice; null for one that is refuted, or has no sides")
+
+
 class CheckDocument(_Table):
     """What `check --format json` writes."""
 
@@ -118,6 +170,7 @@ class CheckDocument(_Table):
     schema_: Literal["dpfl-theory/1"] = Field(alias="schema", description="the version of this schema")
     summary: Summary = told("what all evidence comes to")
     evidence: list[Found] = told("one entry for each check")
+    own: dict[str, Own] = told("statements of the user's own, by id: their words, formula and power", {})
 
 
 def schema() -> dict[str, Any]:

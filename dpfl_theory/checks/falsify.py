@@ -30,7 +30,7 @@ from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.formula import prescription_of
 from dpfl_theory.statements.model import Check, Statement
 
-__all__ = ["Search", "falsify"]
+__all__ = ["Search", "agrees", "falsify", "rules_of"]
 
 LANES, MORE_LANES = 64, 512
 """Of a run of the search, and of its repetition with other seeds where it looks better than what was found before: the
@@ -155,7 +155,7 @@ def falsify(
             raise InputError(f"no run of {statement.id} is inside its hypotheses, so there is nothing to start from")
         recorded = kept[0].excess
         runs = {f.check.name: f.check.made(statement) for f in kept}
-        rules = _rules(statement, list(runs.values()))
+        rules = rules_of(statement, list(runs.values()))
         work = {name: _work(run) for name, run in runs.items()}
         while _spent(begun, budget, tried, instances) < 1.0:
             # Half of the time from any: what is nearly an equality stays the best for long, and leads nowhere.
@@ -210,7 +210,7 @@ def _built(
     if missing is not None:
         raise _LeftOut(missing[0])
     for letter, rule in rules.items():
-        if not _agrees(experiment.values[letter], rule(experiment.values)):
+        if not agrees(experiment.values[letter], rule(experiment.values)):
             raise _LeftOut(f"the prescribed {letter}")
     return experiment
 
@@ -238,7 +238,7 @@ class _LeftOut(Exception):
     """An instance that is not run, and why."""
 
 
-def _rules(statement: Statement, recorded: Sequence[Experiment]) -> dict[str, Rule]:
+def rules_of(statement: Statement, recorded: Sequence[Experiment]) -> dict[str, Rule]:
     """The statement's prescriptions for letters of its own that every recorded run follows: variations must too."""
     if statement.prescription is None:
         return {}
@@ -260,9 +260,10 @@ def _rules(statement: Statement, recorded: Sequence[Experiment]) -> dict[str, Ru
     return {
         name: given
         for name, given in found.items()
-        if all(name in run.values and _agrees(run.values[name], given(run.values)) for run in recorded)
+        if all(name in run.values and agrees(run.values[name], given(run.values)) for run in recorded)
     }
 
 
-def _agrees(value: float, prescribed: float) -> bool:
+def agrees(value: float, prescribed: float) -> bool:
+    """Whether a letter has the prescribed value, up to rounding."""
     return math.isclose(value, prescribed, rel_tol=1e-6)

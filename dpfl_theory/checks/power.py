@@ -31,7 +31,7 @@ from dpfl_theory.statements.formula import sides_of
 from dpfl_theory.statements.model import Check, Sides, Statement
 from dpfl_theory.statements.power import FILE, Power, recorded
 
-__all__ = ["SHRINKAGES", "fingerprint", "margin", "measure", "planted", "power_of", "stronger"]
+__all__ = ["SHRINKAGES", "evidence_of", "fingerprint", "margin", "measure", "planted", "power_of", "stronger"]
 
 SHRINKAGES = (0.999, 0.99, 0.9, 0.5, 0.1, 0.01, 0.001)
 """The shares by which statements are made stronger, the largest first."""
@@ -80,10 +80,16 @@ def planted(
     statement: Statement, share: float, among: frozenset[tuple[str, str]] | None = None
 ) -> dict[tuple[str, str], dict[str, Any]]:
     """The evidence of all checks but simulations, or of those named, when the statement is `stronger` by a share."""
-    changed = stronger(statement, share)
+    return evidence_of(stronger(statement, share), among)
+
+
+def evidence_of(
+    statement: Statement, among: frozenset[tuple[str, str]] | None = None
+) -> dict[tuple[str, str], dict[str, Any]]:
+    """The evidence of all checks of a statement but simulations, or of those named."""
     return {
-        (c.method, c.name): _attempt(changed, c)
-        for c in checks_of(changed)
+        (c.method, c.name): _attempt(statement, c)
+        for c in checks_of(statement)
         if not methods.get(c.method).simulates and (among is None or (c.method, c.name) in among)
     }
 

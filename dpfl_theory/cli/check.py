@@ -138,6 +138,11 @@ def check(
     if sensitivity:
         report = _with_power(report, chosen, processes)
     document = report.to_json()
+    if file is not None:
+        from dpfl_theory.report.own import described
+
+        own = [s for s in chosen if statements.file_of(s.id) is None]
+        document["own"] = described(own, report.evidence, planted=sensitivity)
     text = render(report, document)
     if target is None:
         emit(text)
@@ -215,8 +220,21 @@ def as_text(report: Report, document: dict[str, Any]) -> str:
     readings = [s.get("reading", "") for s in document["summary"]["statements"].values()]
     told = zip(table(verdicts).splitlines(), ["", *readings])
     named = "\n".join(f"{line}\n    read: {reading}" if reading else line for line, reading in told)
-    parts = [_evidence(report.evidence), named, *_sensitivity(report), in_short(document["summary"])]
+    parts = [_evidence(report.evidence), named, *_noticed(document), *_sensitivity(report)]
+    parts.append(in_short(document["summary"]))
     return "\n\n".join(parts)
+
+
+def _noticed(document: dict[str, Any]) -> list[str]:
+    """What the checks of the user's own statements could notice, a sentence each."""
+    own = {id_: about["noticed"] for id_, about in document.get("own", {}).items() if about["noticed"]}
+    lines = [f"{id_}: {power['sentence']}" for id_, power in own.items()]
+    for id_, power in own.items():
+        if power["left_out"]:
+            lines.append(
+                f"{id_}: no check here would notice if {' or '.join(map(repr, power['left_out']))} were left out"
+            )
+    return ["\n".join(lines)] if own else []
 
 
 def _sensitivity(report: Report) -> list[str]:

@@ -35,6 +35,8 @@ class Vector:
     known: Any
     errors: Mapping[Hashable, Any] = field(default_factory=dict)
 
+    __array_ufunc__ = None  # a NumPy number times a vector is the vector's business
+
     def __add__(self, other: Vector) -> Vector:
         return self._plus(other, 1)
 
@@ -47,6 +49,9 @@ class Vector:
             errors[name] = errors.get(name, 0) + factor * c
         known = self.known + other.known if factor > 0 else self.known - other.known
         return Vector(known, {name: c for name, c in errors.items() if c != 0})
+
+    def __neg__(self) -> Vector:
+        return self * -1
 
     def __mul__(self, factor: Any) -> Vector:
         return Vector(factor * self.known, {name: factor * c for name, c in self.errors.items()})
@@ -228,6 +233,10 @@ class World(ABC):
         v = self.resolved(v)
         length = self.length(v)
         return v * (self.one / (alpha + length)) if length else v
+
+    def proximal(self, x: Vector, step: Any) -> Vector:
+        """argmin_y f(y) + ||y - x||^2/(2 step), where the world can tell."""
+        raise NotImplementedError(f"a proximal step is not known in {type(self).__name__}")
 
 
 Name = TypeVar("Name", bound=Hashable)

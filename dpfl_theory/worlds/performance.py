@@ -39,6 +39,11 @@ class FunctionClass(World):
         self._least: Any = None
 
     @property
+    def looked_at(self) -> bool:
+        """Whether an error fell on a value, because something that is not linear looked at it."""
+        return len(self._sizes) > len(self._given)
+
+    @property
     def zero(self) -> Vector:
         from PEPit import Point
 
@@ -64,6 +69,20 @@ class FunctionClass(World):
             rest = rest - self.gradient(i, self.zero)
         self.functions[-1].add_point((self.zero.known, rest.known, Expression()))
         return self.zero
+
+    def suboptimality(self, x: Vector) -> Any:
+        """f(x) - f*, where the origin was made the minimiser."""
+        return self.mean_value(x) - self.mean_value(self.zero)
+
+    def proximal(self, x: Vector, step: Any) -> Vector:
+        """The point y with y + step grad f(y) = x, of one function: it is new to the problem, as its gradient is."""
+        from PEPit import Expression, Point
+
+        (function,) = self.functions
+        slope = Point()
+        y = self.resolved(x).known - float(step) * slope
+        function.add_point((y, slope, Expression()))
+        return Vector(y)
 
     def excess(self, x: Vector) -> Any:
         """f(x) - f*, of a lower bound f* of f that the problem knows nothing else of."""

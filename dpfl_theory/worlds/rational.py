@@ -81,5 +81,15 @@ class Quadratics(Line):
         """Where the mean of the clients' gradients is zero."""
         return Vector(sum(self.offsets, Fraction(0)) / sum(self.curvatures, Fraction(0)))
 
+    def suboptimality(self, x: Vector) -> Fraction:
+        """E f(x) - f*, of the mean f of the clients' functions; no error is resolved for it."""
+        curvature = sum(self.curvatures, Fraction(0)) / self.clients
+        return curvature / 2 * Fraction(self.square(x - self.minimiser))
+
+    def proximal(self, x: Vector, step: Any) -> Vector:
+        mean_curvature = sum(self.curvatures, Fraction(0)) / self.clients
+        mean_offset = sum(self.offsets, Fraction(0)) / self.clients
+        return (x + Vector(Fraction(step) * mean_offset)) / (1 + Fraction(step) * mean_curvature)
+
     def gradient(self, client: int, x: Vector) -> Vector:
         return self.curvatures[client] * x - Vector(self.offsets[client])

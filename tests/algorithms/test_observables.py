@@ -103,6 +103,16 @@ class Facts:
             w = w - self.eta * found[-1]
         return found
 
+    @property
+    def points(self) -> np.ndarray:
+        """All clients' points before each of their local steps, (n, E, d)."""
+        return np.array(
+            [
+                self.w - self.eta * np.cumsum([0.0 * g[0], *g[:-2]], axis=0)
+                for g in map(self.path, range(self.problem.n))
+            ]
+        )
+
     def along(self, value: Callable[[list[np.ndarray]], float]) -> float:
         """The mean over the clients of a function of their gradients."""
         return float(np.mean([value(self.path(i)) for i in range(self.problem.n)]))
@@ -151,6 +161,10 @@ DEFINITIONS: dict[str, Callable[[Facts], float]] = {
     "displacement-squared": lambda f: np.mean((f.eta * f.norms) ** 2),
     "end-distance-squared": lambda f: np.mean(
         np.linalg.norm(f.w - f.eta * f.u - f.problem.constants.w_star, axis=1) ** 2
+    ),
+    "local-mean-suboptimality": lambda f: f.problem.value(f.points.mean(axis=(0, 1))) - f.problem.constants.f_star,
+    "local-suboptimality": lambda f: (
+        np.mean([f.problem.value(w) for own in f.points for w in own]) - f.problem.constants.f_star
     ),
     "local-gradients-squared": lambda f: f.along(lambda g: sum(float(x @ x) for x in g[:-1])),
     "next-gradients-squared": lambda f: f.along(lambda g: sum(float(x @ x) for x in g[1:])),

@@ -13,7 +13,7 @@ import pytest
 
 from dpfl_theory import statements
 from dpfl_theory.checks import monte_carlo
-from dpfl_theory.checks.falsify import _rules, falsify
+from dpfl_theory.checks.falsify import falsify, rules_of
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.variation import numbers, varied
 from dpfl_theory.cli import main
@@ -98,7 +98,7 @@ def test_a_rule_is_the_prescription_and_no_number_where_it_has_no_value() -> Non
     assert statement.prescription is not None
     (check,) = (c for c in statement.checks if "noise dominates" in c.name)
     run = check.made(statement, {**check.instance, "T": 7})
-    (rule,) = _rules(statement, [run]).values()
+    (rule,) = rules_of(statement, [run]).values()
     letters = {s: run.values[name] for name, s in letters_of(statement).items() if name in run.values}
     for change in ({}, {"T": 90.0}, {"F0": 1e-9}, {"K": 3.0, "nu": 40.0}):
         values = {**run.values, **change}

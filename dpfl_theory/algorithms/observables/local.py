@@ -90,6 +90,31 @@ def _gradients(h: Round) -> tuple[list[Any], Any]:
     return answer
 
 
+def _local_points(h: Round) -> list[Any]:
+    """Every client's points w_{k,0}, ..., w_{k,E-1}, E arrays (n, S, d)."""
+    steps = need(h, "local_steps", "local-suboptimality")
+    if "local points" not in h.cache:
+        w = h.context.engine.xp.repeat(h.w[None], h.context.problem.n, axis=0)
+        found = [w]
+        for _ in range(steps - 1):
+            found.append(found[-1] - h.local_step[None, :, None] * h.context.gradients(found[-1]))
+        h.cache["local points"] = found
+    points: list[Any] = h.cache["local points"]
+    return points
+
+
+def _local_mean_suboptimality(h: Round) -> Any:
+    points = _local_points(h)
+    mean = sum(w.mean(axis=0) for w in points[1:]) + points[0].mean(axis=0)
+    return h.context.kernels.suboptimality(mean / len(points))
+
+
+def _local_suboptimality(h: Round) -> Any:
+    points, n = _local_points(h), h.context.problem.n
+    gap = h.context.kernels.suboptimality
+    return sum(gap(w[i]) for w in points for i in range(n)) / (n * len(points))
+
+
 def _squares(arrays: Any) -> Any:
     """Mean over the clients of the arrays' squared lengths, summed over the arrays, (S,)."""
     return sum((a * a).sum(axis=2).mean(axis=0) for a in arrays)
@@ -220,6 +245,22 @@ OBSERVABLES = (
         r"\frac{1}{n}\sum_i \|w_{k,E}^{(i)} - w^*\|^2",
         "mean squared distance to w* after the local steps",
         _end_distance,
+        lambda _: 0.0,
+    ),
+    Observable(
+        "local-mean-suboptimality",
+        (1, 0),
+        r"f(\frac{1}{nE}\sum_i \sum_{\tau < E} w_{k,\tau}^{(i)}) - f(w^*)",
+        "suboptimality of the mean of all clients' points before each of their local steps",
+        _local_mean_suboptimality,
+        lambda _: 0.0,
+    ),
+    Observable(
+        "local-suboptimality",
+        (1, 0),
+        r"\frac{1}{nE}\sum_i \sum_{\tau < E} f(w_{k,\tau}^{(i)}) - f(w^*)",
+        "mean suboptimality of all clients' points before each of their local steps",
+        _local_suboptimality,
         lambda _: 0.0,
     ),
     Observable(

@@ -1,0 +1,265 @@
+"""A statement over one of its letters: an instance of a check, changed in this letter and run again and again."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from dpfl_theory.checks.evidence import Evidence, outside
+from dpfl_theory.checks.falsify import Rule, agrees, rules_of
+from dpfl_theory.checks.settings import Settings
+from dpfl_theory.checks.single import run_one
+from dpfl_theory.checks.variation import numbers
+from dpfl_theory.errors import InputError, told, unknown_name
+from dpfl_theory.statements.claims import Experiment, Outcome, Values
+from dpfl_theory.statements.model import Check, Statement
+
+__all__ = ["DRAWN_BY", "Curve", "Point", "check_of", "curve", "letter_value", "place_of", "values_of"]
+
+DRAWN_BY = ("monte-carlo", "exact")
+"""The methods that know both sides in their own units, in the order in which they are preferred."""
+USUAL = 9
+SPAN = 4.0
+"""How many values a letter has where none are given, from so many times less than the recorded one to as much more."""
+MOST = 200
+
+Path = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Point:
+    """given: the number that stands in the instance; letter: the letter's value that the sides were evaluated at; the
+    evidence there."""
+
+    given: float
+    letter: float
+    evidence: Evidence
+
+    @property
+    def outside(self) -> bool:
+        """Whether a hypothesis is not met: the statement says nothing there."""
+        return self.evidence.verdict == "not-applicable"
+
+    @property
+    def drawn(self) -> bool:
+        """Whether both sides are numbers."""
+        e = self.evidence
+        return e.lhs is not None and e.rhs is not None and math.isfinite(e.lhs.estimate) and math.isfinite(e.rhs)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The points of a check over a letter, by increasing value."""
+
+    statement: Statement
+    check: Check
+    letter: str
+    points: tuple[Point, ...]
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """The terms of the right side, where all points have them."""
+        names = [tuple(p.evidence.terms) for p in self.points if p.drawn]
+        return names[0] if names and len(names[0]) > 1 and all(own == names[0] for own in names) else ()
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each point, as plain data."""
+        found = []
+        for p in self.points:
+            e, lhs = p.evidence, p.evidence.lhs
+            row = {self.letter: p.letter, "given": p.given, "verdict": e.verdict, "bound": e.rhs}
+            row |= {f"term: {name}": e.terms.get(name) for name in self.terms}
+            sides = {"left": lhs and lhs.estimate, "low": lhs and lhs.low, "high": lhs and lhs.high}
+            found.append({**row, **sides, "lanes": e.replicates, "reason": e.reason})
+        return found
+
+
+def check_of(statement: Statement, name: str | None = None, method: str | None = None) -> Check:
+    """The check that is drawn: that of this name and method, else the first one that runs, else the first exact one.
+
+    Raises InputError where there is none that knows both sides.
+    """
+    if statement.sides is None:
+        raise InputError(f"{statement.id} states no inequality between two sides: there is nothing to draw")
+    if method is not None and method not in DRAWN_BY:
+        raise InputError(f"`method` is {method!r}: both sides are known in numbers by {' and '.join(DRAWN_BY)} alone")
+    known = [c for m in DRAWN_BY for c in statement.checks if c.method == m and not c.part and method in (None, m)]
+    if not known:
+        raise InputError(f"{statement.id} has no check by {method or ' or '.join(DRAWN_BY)} that compares its sides")
+    if name is None:
+        return next((c for c in known if c.expected != "not-applicable"), known[0])
+    chosen = [c for c in known if c.name == name]
+    if not chosen:
+        raise unknown_name("check", name, [c.name for c in known])
+    return chosen[0]
+
+
+def letter_value(built: Any, letter: str) -> float | None:
+    """The value of a letter in what a check built; None where it has none."""
+    if isinstance(built, Experiment):
+        value = built.values.get(letter)
+    else:
+        first = built if isinstance(built, Values) else next((v for v in built if isinstance(v, Values)), None)
+        value = None if first is None else first.letters.get(letter)
+    return None if value is None else float(value)
+
+
+def place_of(statement: Statement, check: Check, letter: str) -> Path:
+    """Where the instance holds the number that this letter follows: what is called so, else the only one that moves it.
+
+    Raises InputError where there is no such number, or several.
+    """
+    known = {s.name for s in statement.symbols}
+    if letter not in known:
+        raise unknown_name(f"letter of {statement.id}", letter, known)
+    places = list(numbers(check.instance))
+    if (letter,) in places:
+        return (letter,)
+    before = letter_value(_built(statement, check, check.instance), letter)
+    moving = []
+    for place in places:
+        value = _get(check.instance, place)
+        other = value + 1 if isinstance(value, int) else _like(value, float(Fraction(value)) * 1.0625 or 0.0625)
+        try:
+            if letter_value(_built(statement, check, _with(check.instance, place, other)), letter) != before:
+                moving.append(place)
+        except (ArithmeticError, LookupError, TypeError, ValueError):
+            continue
+    if len(moving) == 1:
+        return moving[0]
+    named = ", ".join(_name(place) for place in (moving or places))
+    if not moving:
+        raise InputError(f"no number of the instance of {check.name!r} moves {letter}: it has {named or 'none'}")
+    raise InputError(
+        f"several numbers of the instance of {check.name!r} move {letter} ({named}): draw over one of them"
+    )
+
+
+def _built(statement: Statement, check: Check, instance: Mapping[str, Any]) -> Any:
+    built = check.made(statement, instance)
+    return () if isinstance(built, Outcome) else built if isinstance(built, (Experiment, Values)) else tuple(built)
+
+
+def values_of(text: str | None, recorded: Any) -> list[Any]:
+    """The numbers that take the place of the recorded one: a list "1,2,5"; "1:100:7", so many from the first to the
+    second, evenly in ratio where both are positive; or the usual ones around it. Whole numbers stay whole, fractions
+    fractions.
+
+    >>> values_of("1:16:5", 3), values_of("1/8,1/2", "1/4"), values_of(None, 2)
+    ([1, 2, 4, 8, 16], ['1/8', '1/2'], [1, 2, 3, 4, 5, 6, 7, 8])
+    """
+    if text is None:
+        middle = float(Fraction(recorded))
+        if middle == 0.0:
+            raise InputError("the recorded number is 0, around which nothing is usual: give `values`, as 0:1:5")
+        spread = _even(middle / SPAN, middle * SPAN, USUAL)
+    elif ":" in text:
+        parts = text.split(":")
+        if len(parts) != 3 or not parts[2].isdigit() or not 2 <= int(parts[2]) <= MOST:
+            raise InputError(f"`values` is {text!r}: write first:last:how many (2 to {MOST}), as 1:100:7")
+        spread = _even(float(_fraction(parts[0])), float(_fraction(parts[1])), int(parts[2]))
+    else:
+        fractions = [_fraction(part) for part in text.split(",")]
+        if len(fractions) > MOST:
+            raise InputError(f"`values` has {len(fractions)} numbers: give at most {MOST}")
+        exact = [str(f) if isinstance(recorded, str) else _like(recorded, float(f)) for f in fractions]
+        return sorted(dict.fromkeys(exact), key=Fraction)
+    found = [_like(recorded, value) for value in spread]
+    if isinstance(recorded, int) and recorded > 0:
+        found = [max(1, value) for value in found]
+    return sorted(dict.fromkeys(found), key=Fraction)
+
+
+def _even(first: float, last: float, count: int) -> list[float]:
+    steps = [i / (count - 1) for i in range(count)]
+    if first > 0.0 and last > 0.0:
+        return [first * (last / first) ** s for s in steps]
+    return [first + (last - first) * s for s in steps]
+
+
+def _fraction(text: str) -> Fraction:
+    try:
+        return Fraction(text.strip())
+    except (ValueError, ZeroDivisionError):
+        raise InputError(
+            f"`values` has {text!r}, which is no number: write 0.5, 1/2 or 3, with commas between"
+        ) from None
+
+
+def _like(recorded: Any, value: float) -> Any:
+    """A number of the recorded one's kind."""
+    if isinstance(recorded, int):
+        return round(value)
+    return str(Fraction(f"{value:.3g}")) if isinstance(recorded, str) else value
+
+
+def curve(
+    statement: Statement,
+    check: Check,
+    letter: str,
+    values: str | None = None,
+    settings: Settings | None = None,
+    tell: Callable[[float, str], None] = lambda share, what: None,
+) -> Curve:
+    """Run the check at each value of the letter. The false-alarm probability is shared by the points.
+
+    Raises InputError for a letter that the instance does not have, or values that cannot be built.
+    """
+    own = settings or Settings()
+    place = place_of(statement, check, letter)
+    given = values_of(values, _get(check.instance, place))
+    own = replace(own, alpha=own.alpha / len(given))
+    return Curve(statement, check, letter, tuple(_points(statement, check, letter, place, given, own, tell)))
+
+
+def _points(
+    statement: Statement,
+    check: Check,
+    letter: str,
+    place: Path,
+    given: Sequence[Any],
+    settings: Settings,
+    tell: Callable[[float, str], None],
+) -> Iterator[Point]:
+    recorded = _built(statement, check, check.instance)
+    rules = rules_of(statement, [recorded]) if isinstance(recorded, Experiment) else {}
+    for i, value in enumerate(given):
+        tell(i / len(given), f"{letter} = {value}")
+        instance = _with(check.instance, place, value)
+        one, number = replace(check, instance=instance), float(Fraction(value))
+        try:
+            built = _built(statement, check, instance)
+        except (ArithmeticError, TypeError, ValueError) as error:  # what is prescribed is no number there, say
+            yield Point(number, number, outside(statement, one, ("it can be run", told(error)), 0.0))
+            continue
+        at, astray = letter_value(built, letter), _astray(built, rules)
+        evidence = run_one(statement, one, settings) if astray is None else outside(statement, one, astray, 0.0)
+        yield Point(number, number if at is None else at, evidence)
+
+
+def _astray(built: Any, rules: Mapping[str, Rule]) -> tuple[str, str] | None:
+    """What the statement prescribes, the recorded run follows, and this one does not, and how."""
+    for name, rule in rules.items() if isinstance(built, Experiment) else ():
+        if not agrees(built.values[name], rule(built.values)):
+            return f"{name} is as prescribed", f"it is {built.values[name]:.6g}, not {rule(built.values):.6g}"
+    return None
+
+
+def _get(instance: Any, place: Path) -> Any:
+    for key in place:
+        instance = instance[key]
+    return instance
+
+
+def _with(instance: Mapping[str, Any], place: Path, value: Any) -> dict[str, Any]:
+    changed = copy.deepcopy(dict(instance))
+    _get(changed, place[:-1])[place[-1]] = value
+    return changed
+
+
+def _name(place: Path) -> str:
+    return ".".join(map(str, place))

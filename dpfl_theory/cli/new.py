@@ -1,0 +1,43 @@
+"""`new`: files to begin with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dpfl_theory.console import say
+from dpfl_theory.errors import InputError
+from dpfl_theory.output import writable, write
+
+app = typer.Typer()
+group = typer.Typer(no_args_is_help=True, help="Write a file to begin with.")
+app.add_typer(group, name="new")
+
+
+@group.callback()
+def new() -> None:
+    """Write a file to begin with."""
+
+
+@group.command()
+def theorem(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What the theorem is called, such as sharper-rate.")],
+    output: Annotated[
+        str | None, typer.Option(metavar="FILE.py", help="Where it goes; NAME.py in this folder by default.")
+    ] = None,
+) -> int:
+    """Write a statement file with comments, which can be checked at once and is yours to change."""
+    from dpfl_theory.templates import theorem as template
+
+    file, text = template(name)
+    target = Path(output) if output is not None else Path(file)
+    if target.suffix != ".py":
+        raise InputError(f"the file {str(target)!r} is no Python file: its name must end in .py")
+    if target.exists() or target.is_symlink():
+        raise InputError(f"{str(target)!r} is there already: choose another name, or --output")
+    text = text.replace(file, target.name)
+    write(writable(target), text)
+    say(f"{target}: check it with 'dpfl-theory check --file {target}'")
+    return 0

@@ -1,0 +1,126 @@
+"""`plot`: a statement over one of its letters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dpfl_theory import statements
+from dpfl_theory.cli._options import Device, Seed
+from dpfl_theory.console import Progress, choice, emit, parse_alpha, parse_seed, say
+from dpfl_theory.errors import InputError, unknown_name
+from dpfl_theory.kernels import DEVICES
+from dpfl_theory.output import writable, write
+
+if TYPE_CHECKING:
+    from dpfl_theory.checks.curve import Curve
+    from dpfl_theory.statements.model import Check, Statement
+
+app = typer.Typer()
+
+KINDS = (".svg", ".png")
+
+
+@app.command()
+def plot(
+    id_: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="The statement; the only one of a file without it.")
+    ] = None,
+    over: Annotated[str, typer.Option(metavar="LETTER", help="The letter that is varied.")] = "",
+    file: Annotated[str | None, typer.Option(metavar="FILE.py", help="A file with statements of your own.")] = None,
+    check: Annotated[str | None, typer.Option(metavar="NAME", help="The check whose instance is varied.")] = None,
+    method: Annotated[str | None, typer.Option(metavar="M", help="monte-carlo or exact, where both would do.")] = None,
+    values: Annotated[
+        str | None, typer.Option(metavar="a:b:n|a,b,...", help="Its values; around the recorded one without it.")
+    ] = None,
+    data: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Run it on these records: CSV, Parquet, NPZ, LIBSVM, IDX.")
+    ] = None,
+    clients: Annotated[str | None, typer.Option(metavar="N", help="Clients that records of nobody go to.")] = None,
+    ridge: Annotated[str, typer.Option(metavar="R", help="Ridge of the regression on these records.")] = "0",
+    alpha: Annotated[str, typer.Option(metavar="A", help="False-alarm probability of all points.")] = "1e-6",
+    seed: Seed = "0",
+    device: Device = "auto",
+    output: Annotated[
+        str | None, typer.Option(metavar="FILE.svg|png", help="The figure; CSV and JSON go beside it.")
+    ] = None,
+) -> int:
+    """Draw a bound, its terms and what is measured over a letter; CSV and JSON with the numbers go beside it."""
+    from dpfl_theory.checks.curve import check_of, curve
+    from dpfl_theory.checks.settings import Settings
+    from dpfl_theory.report.curve import as_csv, as_json, drawn
+    from dpfl_theory.report.style import render
+
+    if not over:
+        raise InputError("no letter is named: add --over, as --over eta")
+    choice("device", device, DEVICES)
+    share, number = parse_alpha(alpha), parse_seed(seed)
+    statement = _statement(id_, file)
+    target = Path(output) if output is not None else Path(f"{statement.id}-over-{over}.svg")
+    if target.suffix not in KINDS:
+        raise InputError(f"the figure {str(target)!r} ends in none of {' and '.join(KINDS)}: call it FILE.svg")
+    for suffix in (target.suffix, ".csv", ".json"):
+        writable(target.with_suffix(suffix))
+    chosen = check_of(statement, check, method)
+    if data is not None:
+        chosen = _on(chosen, data, clients, ridge)
+    with Progress("plot") as progress:
+        found = curve(statement, chosen, over, values, Settings(number, share, device), progress)
+    if not any(p.drawn for p in found.points):
+        raise InputError(f"no value of {over} gives two numbers to draw: {found.points[0].evidence.reason}")
+    write(target, render(drawn(found))[target.suffix[1:]])
+    write(target.with_suffix(".csv"), as_csv(found))
+    write(target.with_suffix(".json"), as_json(found))
+    emit(_told(found))
+    say(f"{target}, {target.with_suffix('.csv').name}, {target.with_suffix('.json').name}")
+    return 0
+
+
+def _statement(id_: str | None, file: str | None) -> Statement:
+    if file is None:
+        if id_ is None:
+            raise InputError("no statement is named: give an ID, as 'dpfl-theory list' shows it, or --file")
+        return statements.get(id_)
+    own = {s.id: s for s in statements.load_file(file)}
+    if id_ is None and len(own) > 1:
+        raise InputError(f"{file!r} has {len(own)} statements: name one of {', '.join(own)}")
+    if id_ is not None and id_ not in own:
+        raise unknown_name("statement", id_, own)
+    return own[id_] if id_ is not None else next(iter(own.values()))
+
+
+def _on(check: Check, data: str, clients: str | None, ridge: str) -> Check:
+    """The check on the user's own records, where its build takes a problem."""
+    from dataclasses import replace
+
+    from dpfl_theory.recommend.data import Source
+
+    on = getattr(check.build, "on", None)
+    if on is None or check.method != "monte-carlo":
+        told = "it makes its problem itself; describe its round with an Iteration, and draw a check by monte-carlo"
+        raise InputError(f"the check {check.name!r} cannot be run on other data: {told}")
+    if clients is not None and (not clients.isdigit() or int(clients) < 1):
+        raise InputError(f"--clients is {clients!r}: give a whole number of at least 1")
+    try:
+        weight = float(ridge)
+    except ValueError:
+        raise InputError(f"--ridge is {ridge!r}: give a number of at least 0") from None
+    problem = Source(data, ridge=weight).problem(None if clients is None else int(clients))
+    return replace(check, build=on(problem))
+
+
+def _told(found: Curve) -> str:
+    from dpfl_theory.cli._options import number, table
+
+    rows = [(found.letter, "verdict", "left side", "low", "high", "bound", "ratio")]
+    for p in found.points:
+        e = p.evidence
+        limits = ("-",) * 3 if e.lhs is None else (number(e.lhs.estimate), number(e.lhs.low), number(e.lhs.high))
+        rows.append((number(p.letter), e.verdict, *limits, number(e.rhs), number(e.ratio)))
+    out = [p for p in found.points if p.outside]
+    parts = [table(rows, right=(0, 2, 3, 4, 5, 6))]
+    if out:
+        parts.append(f"{len(out)} of {len(found.points)} values are outside: {out[0].evidence.reason}")
+    return "\n\n".join(parts)

@@ -1,0 +1,75 @@
+"""<- Your theorem, in words: gradient descent with Gaussian noise, on convex, L-smooth f with a minimiser x*.
+
+    x_{k+1} = x_k - eta (grad f(x_k) + N(0, sigma^2 I)),  eta <= 1/L,  k uniform over K rounds:
+    (2 - 2 eta L) E[f(x_k) - f*]  <=  ||x_0 - x*||^2/(eta K)  +  eta d sigma^2
+
+Every line that is yours to change ends with an arrow, or stands below a line that does. Run it with
+
+    dpfl-theory check --file theorem-name.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.iteration import Iteration
+from dpfl_theory.statements.model import Assumption, Expected, Sides, Source, Statement, Symbol
+from dpfl_theory.worlds.base import Vector
+from dpfl_theory.worlds.oracle import Oracle
+
+# 1. The letters: name, meaning, unit (exponents of F, the objective, and X, the parameters), domain, LaTeX.  <-
+LETTERS = (
+    Symbol("K", "rounds", (0, 0), "integer"),
+    Symbol("d", "dimension", (0, 0), "integer"),
+    Symbol("L", "smoothness", (1, -2)),
+    Symbol("eta", "step", (-1, 2), latex=r"\eta"),
+    Symbol("sigma", "standard deviation of the noise, per coordinate", (1, -1), "nonnegative", r"\sigma"),
+    Symbol("D", "||x_0 - x*||", (0, 1), "nonnegative"),
+)
+
+# 2. What is bounded: an observable, and when: the "mean" over rounds, at the "end", or the "least" of all rounds.  <-
+GAP = Expected("gap", (("suboptimality", 1),), (1, 0), r"\mathbb{E}[f(x_k) - f^*]", "expected suboptimality", "mean")
+
+
+# 3. Both sides, as named terms. A check of their units is made of itself.  <-
+def sides(s: Letters) -> Sides:
+    return Sides(
+        lhs={"gap": (2 - 2 * s.eta * s.L) * s.gap},
+        rhs={"start": s.D**2 / (s.eta * s.K), "noise": s.eta * s.d * s.sigma**2},
+    )
+
+
+# 4. The round: x is the state, a vector or a tuple of them; o knows gradients, noise, coins, cohorts, ...  <-
+def step(o: Oracle, x: Vector, s: Letters) -> Any:
+    return x - s.eta * (o.gradient(x) + o.noise(s.sigma))
+
+
+# 5. Each hypothesis: None where it is met, else one sentence that says why not.  <-
+def short_step(_: Any, v: Mapping[str, Any]) -> str | None:
+    return None if v["eta"] * v["L"] <= 1 else f"eta L = {float(v['eta'] * v['L']):.4g} exceeds 1"
+
+
+# 6. Which letters are constants of the problem, and of what class its functions are.  <-
+DESCENT = Iteration(step, {"L": "smoothness", "d": "dimension", "D": "start-distance"}, functions="convex")
+
+# 7. Where it is checked: the letters that are chosen, in units in which L = 1 and D = 1. Few rounds for worst cases
+#    over all functions of the class; many for exact values on quadratics and for runs.  <-
+FEW = {"two rounds": {"K": 2, "d": 3, "eta": "1/2", "sigma": "1/4"}}
+MANY = {"fifty rounds": {"K": 50, "d": 10, "eta": "1/4", "sigma": "1/2"}}
+
+THEOREM = Statement(
+    id="mine.theorem-name",
+    kind="theorem",
+    title="Gradient descent with Gaussian noise",  # <-
+    source=Source("mine", "notebook, page 1"),  # <-
+    text="With eta <= 1/L, the point of a uniformly random round satisfies the bound.",  # <-
+    symbols=LETTERS,
+    expectations=(GAP,),
+    assumptions=(Assumption("eta <= 1/L", short_step),),  # <-
+    sides=sides,
+    checks=DESCENT.checks(FEW, by=("worst-case", "exact")) + DESCENT.checks(MANY, by=("exact", "monte-carlo")),
+)
+
+STATEMENTS = (THEOREM,)

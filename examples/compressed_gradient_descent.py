@@ -1,0 +1,65 @@
+"""Gradient descent with a gradient that arrives with probability p (Khirirat, Feyzmahdavian and Johansson 2018).
+
+x_{k+1} = x_k - eta Q(grad f(x_k)),  Q(v) = v/p with probability p, else 0;  eta <= p/L,  f mu-strongly convex:
+    E ||x_K - x*||^2  <=  (1 - eta mu)^K D^2
+
+dpfl-theory check --file examples/compressed_gradient_descent.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.iteration import Iteration
+from dpfl_theory.statements.model import Assumption, Expected, Sides, Source, Statement, Symbol
+from dpfl_theory.worlds.base import Vector
+from dpfl_theory.worlds.oracle import Oracle
+
+
+def sides(s: Letters) -> Sides:
+    return Sides({"distance": s.distance}, {"start": (1 - s.eta * s.mu) ** s.K * s.D**2})
+
+
+def step(o: Oracle, x: Vector, s: Letters) -> Vector:
+    return x - s.eta / s.p * o.gradient(x) if o.coin(s.p) else x
+
+
+def short_step(_: Any, v: Mapping[str, Any]) -> str | None:
+    share = float(v["eta"] * v["L"] / v["p"])
+    return None if share <= 1 + 1e-12 else f"eta is {share:.4g} times its limit"
+
+
+COMPRESSED = Iteration(
+    step,
+    {"mu": "strong-convexity", "L": "smoothness", "D": "start-distance"},
+    functions="strongly convex",
+)
+FEW = {f"K = {K}": {"K": K, "mu": "1/4", "eta": "1/2", "p": "1/2"} for K in (1, 2)}
+MANY = {"K = 5": {"K": 5, "mu": "1/2", "eta": "1/4", "p": "1/4"}}
+THEOREM = Statement(
+    id="outside.compressed-gradient-descent",
+    kind="theorem",
+    title="Gradient descent with an unbiased compressor, strongly convex",
+    source=Source("outside", "after Khirirat, Feyzmahdavian, Johansson (2018)", provenance="derived"),
+    text="Every step shrinks the expected squared distance to the minimiser by 1 - eta mu.",
+    symbols=(
+        Symbol("K", "steps", domain="integer"),
+        Symbol("mu", "strong convexity", (1, -2), latex=r"\mu"),
+        Symbol("L", "smoothness", (1, -2)),
+        Symbol("p", "probability that the gradient arrives", domain="probability"),
+        Symbol("eta", "step", (-1, 2), latex=r"\eta"),
+        Symbol("D", "||x_0 - x*||", (0, 1)),
+    ),
+    expectations=(
+        Expected(
+            "distance", (("distance-squared", 1),), (0, 2), r"\mathbb{E}\|x_K - x^*\|^2", "that of x_K", when="end"
+        ),
+    ),
+    assumptions=(Assumption("eta <= p/L", short_step),),
+    sides=sides,
+    checks=COMPRESSED.checks(FEW, by=("worst-case", "exact")) + COMPRESSED.checks(MANY, by=("exact", "monte-carlo")),
+)
+
+STATEMENTS = (THEOREM,)

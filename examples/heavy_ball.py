@@ -1,0 +1,72 @@
+"""The heavy-ball method on mu-strongly convex, L-smooth f (Ghadimi, Feyzmahdavian and Johansson 2015, Theorem 4).
+
+x_{k+1} = x_k - alpha grad f(x_k) + beta (x_k - x_{k-1}),  alpha <= 1/L,  beta = sqrt((1 - alpha mu)(1 - alpha L)):
+    f(x_K) - f*  <=  (1 - alpha mu)^K (f(x_0) - f*)
+
+dpfl-theory check --file examples/heavy_ball.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.iteration import Iteration
+from dpfl_theory.statements.model import Assumption, Expected, Sides, Source, Statement, Symbol
+from dpfl_theory.worlds.base import Vector
+from dpfl_theory.worlds.oracle import Oracle
+
+
+def momentum(s: Letters) -> Mapping[str, Any]:
+    import sympy as sp
+
+    return {"beta": sp.sqrt((1 - s.alpha * s.mu) * (1 - s.alpha * s.L))}
+
+
+def sides(s: Letters) -> Sides:
+    return Sides({"gap": s.gap}, {"start": (1 - s.alpha * s.mu) ** s.K * s.excess})
+
+
+def step(o: Oracle, state: tuple[Vector, Vector], s: Letters) -> tuple[Vector, Vector]:
+    x, last = state
+    return x - s.alpha * o.gradient(x) + s.beta * (x - last), x
+
+
+def short_step(_: Any, v: Mapping[str, Any]) -> str | None:
+    return None if v["alpha"] * v["L"] <= 1 else f"alpha L = {float(v['alpha'] * v['L']):.4g} exceeds 1"
+
+
+HEAVY_BALL = Iteration(
+    step,
+    {"mu": "strong-convexity", "L": "smoothness", "excess": "start-suboptimality"},
+    functions="strongly convex",
+    start=lambda o, _: (o.start, o.start),
+)
+STRONG, WEAK = {"mu": "5/16", "alpha": "3/4"}, {"mu": "7/64", "alpha": "1/2"}  # beta is 7/16 and 11/16
+FEW = {"K = 1": {"K": 1, **STRONG}, "K = 3": {"K": 3, **WEAK}}
+MANY = {"K = 8": {"K": 8, **WEAK}}
+THEOREM = Statement(
+    id="outside.heavy-ball",
+    kind="theorem",
+    title="Heavy-ball method, strongly convex",
+    source=Source("outside", "after Ghadimi, Feyzmahdavian, Johansson (2015), Theorem 4", provenance="derived"),
+    text="With this momentum the suboptimality shrinks by 1 - alpha mu in every step, from x_{-1} = x_0.",
+    symbols=(
+        Symbol("K", "steps", domain="integer"),
+        Symbol("mu", "strong convexity", (1, -2), latex=r"\mu"),
+        Symbol("L", "smoothness", (1, -2)),
+        Symbol("alpha", "step", (-1, 2), latex=r"\alpha"),
+        Symbol("beta", "momentum", domain="nonnegative", latex=r"\beta"),
+        Symbol("excess", "f(x_0) - f*", (1, 0), "nonnegative", "(f(x_0) - f^*)"),
+    ),
+    expectations=(
+        Expected("gap", (("suboptimality", 1),), (1, 0), "f(x_K) - f^*", "suboptimality of x_K", when="end"),
+    ),
+    assumptions=(Assumption("alpha <= 1/L", short_step),),
+    sides=sides,
+    prescription=momentum,
+    checks=HEAVY_BALL.checks(FEW, by=("worst-case", "exact")) + HEAVY_BALL.checks(MANY, by=("exact", "monte-carlo")),
+)
+
+STATEMENTS = (THEOREM,)

@@ -1,0 +1,46 @@
+"""The proximal point method on convex f, smooth or not: tight, as Taylor, Hendrickx and Glineur (2017) show.
+
+x_{k+1} = argmin_x f(x) + ||x - x_k||^2/(2 gamma):   f(x_K) - f*  <=  D^2/(4 gamma K)
+
+dpfl-theory check --file examples/proximal_point.py
+"""
+
+from __future__ import annotations
+
+from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.iteration import Iteration
+from dpfl_theory.statements.model import Expected, Sides, Source, Statement, Symbol
+from dpfl_theory.worlds.base import Vector
+from dpfl_theory.worlds.oracle import Oracle
+
+
+def sides(s: Letters) -> Sides:
+    return Sides({"gap": s.gap}, {"start": s.D**2 / (4 * s.gamma * s.K)})
+
+
+def step(o: Oracle, x: Vector, s: Letters) -> Vector:
+    return o.proximal(x, s.gamma)
+
+
+PROXIMAL = Iteration(step, {"D": "start-distance"})
+FEW = {f"K = {K}": {"K": K, "gamma": "1/2"} for K in (1, 3)}
+MANY = {"K = 40": {"K": 40, "gamma": 4, "problem": {"name": "quadratic", "dimension": 10}}}
+THEOREM = Statement(
+    id="outside.proximal-point",
+    kind="theorem",
+    title="Proximal point method",
+    source=Source("outside", "after Taylor, Hendrickx, Glineur (2017), Theorem 4.1", provenance="derived"),
+    text="For convex f with a minimiser at distance D, K steps satisfy the bound; no smaller constant is true.",
+    symbols=(
+        Symbol("K", "steps", domain="integer"),
+        Symbol("gamma", "step", (-1, 2), latex=r"\gamma"),
+        Symbol("D", "||x_0 - x*||", (0, 1)),
+    ),
+    expectations=(
+        Expected("gap", (("suboptimality", 1),), (1, 0), "f(x_K) - f^*", "suboptimality of x_K", when="end"),
+    ),
+    sides=sides,
+    checks=PROXIMAL.checks(FEW, by=("worst-case", "exact")) + PROXIMAL.checks(MANY, by=("exact", "monte-carlo")),
+)
+
+STATEMENTS = (THEOREM,)

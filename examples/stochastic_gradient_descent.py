@@ -1,0 +1,64 @@
+"""SGD with a constant step on mu-strongly convex, L-smooth f (Bottou, Curtis and Nocedal 2018, Theorem 4.6).
+
+x_{k+1} = x_k - alpha g_k,  E g_k = grad f(x_k),  E ||g_k - grad f(x_k)||^2 <= sigma^2,  alpha <= 1/L:
+    E f(x_K) - f*  <=  (1 - alpha mu)^K (f(x_0) - f*)  +  alpha L sigma^2/(2 mu) (1 - (1 - alpha mu)^K)
+
+dpfl-theory check --file examples/stochastic_gradient_descent.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dpfl_theory.statements.formula import Letters
+from dpfl_theory.statements.iteration import Iteration
+from dpfl_theory.statements.model import Assumption, Expected, Sides, Source, Statement, Symbol
+from dpfl_theory.worlds.base import Vector
+from dpfl_theory.worlds.oracle import Oracle
+
+
+def sides(s: Letters) -> Sides:
+    kept = (1 - s.alpha * s.mu) ** s.K
+    floor = s.alpha * s.L * s.sigma**2 / (2 * s.mu)
+    return Sides({"gap": s.gap}, {"start": kept * s.excess, "noise": floor * (1 - kept)})
+
+
+def step(o: Oracle, x: Vector, s: Letters) -> Any:
+    return x - s.alpha * (o.gradient(x) + o.error(s.sigma))
+
+
+def short_step(_: Any, v: Mapping[str, Any]) -> str | None:
+    return None if v["alpha"] * v["L"] <= 1 else f"alpha L = {float(v['alpha'] * v['L']):.4g} exceeds 1"
+
+
+SGD = Iteration(
+    step,
+    {"mu": "strong-convexity", "L": "smoothness", "excess": "start-suboptimality"},
+    functions="strongly convex",
+)
+FEW = {f"K = {K}": {"K": K, "mu": "1/4", "alpha": "1/2", "sigma": 1} for K in (1, 2)}
+MANY = {"K = 60": {"K": 60, "mu": "1/2", "alpha": "1/4", "sigma": "1/2"}}
+THEOREM = Statement(
+    id="outside.stochastic-gradient-descent",
+    kind="theorem",
+    title="Stochastic gradient descent with a constant step, strongly convex",
+    source=Source("outside", "after Bottou, Curtis, Nocedal (2018), Theorem 4.6", provenance="derived"),
+    text="For gradients with errors of variance at most sigma^2, K steps satisfy the bound.",
+    symbols=(
+        Symbol("K", "steps", domain="integer"),
+        Symbol("mu", "strong convexity", (1, -2), latex=r"\mu"),
+        Symbol("L", "smoothness", (1, -2)),
+        Symbol("alpha", "step", (-1, 2), latex=r"\alpha"),
+        Symbol("sigma", "standard deviation of the gradient", (1, -1), "nonnegative", r"\sigma"),
+        Symbol("excess", "f(x_0) - f*", (1, 0), "nonnegative", "(f(x_0) - f^*)"),
+    ),
+    expectations=(
+        Expected("gap", (("suboptimality", 1),), (1, 0), r"\mathbb{E} f(x_K) - f^*", "that of x_K", when="end"),
+    ),
+    assumptions=(Assumption("alpha <= 1/L", short_step),),
+    sides=sides,
+    checks=SGD.checks(FEW) + SGD.checks(MANY, by=("exact", "monte-carlo")),
+)
+
+STATEMENTS = (THEOREM,)
