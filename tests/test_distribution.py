@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email
+import os
 import re
 import shutil
 import subprocess
@@ -11,8 +12,12 @@ import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from benchmarks.distribution import stranger
+from benchmarks.distribution.workflow import steps
 
 ROOT = Path(__file__).parents[1]
 CARRIED = ("validations", "examples")
@@ -111,3 +116,41 @@ def test_no_dependency_or_version_is_pinned_to_this_machine() -> None:
     assert all(re.fullmatch(r"[A-Za-z0-9-]+(\[\w+\])?(>=[\d.]+)?", name) for name in named), named
     versions = {c.rsplit(" ", 1)[1] for c in project["classifiers"] if re.search(r":: 3\.\d+$", c)}
     assert versions == {"3.11", "3.12", "3.13"}
+
+
+WORKFLOW: dict[str, Any] = {
+    "jobs": {
+        "only": {
+            "strategy": {"matrix": {"python": ["3.12"]}},
+            "steps": [
+                {"uses": "actions/checkout@v4"},
+                {"name": "a", "run": "echo $WHERE > here\nfalse\ntouch never"},
+                {"name": "b", "run": "touch never"},
+                {"name": "c", "if": "${{ !cancelled() }}", "run": "mkdir kept && mv here kept"},
+                {"uses": "actions/upload-artifact@v4", "if": "${{ !cancelled() }}", "with": {"path": "kept"}},
+            ],
+        }
+    }
+}
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
+def test_steps_are_run_as_a_workflow_runs_them(tmp_path: Path) -> None:
+    environment, job = {"PATH": os.environ["PATH"], "WHERE": "in theirs"}, WORKFLOW["jobs"]["only"]
+    found = {step.name: step.code for step in steps(WORKFLOW, tmp_path, "3.12", environment)}
+    assert found == {"a": 1, "c": 0}
+    assert (tmp_path / "kept" / "here").read_text() == "in theirs\n"
+    assert not (tmp_path / "never").exists()
+    with pytest.raises(ValueError, match=r"has no Python 3\.9"):
+        list(steps(WORKFLOW, tmp_path, "3.9", environment))
+    (tmp_path / "kept" / "here").unlink()
+    with pytest.raises(ValueError, match="would upload nothing"):
+        list(steps({"jobs": {"only": {**job, "steps": job["steps"][-1:]}}}, tmp_path, "3.12", environment))
+
+
+def test_the_strangers_repository_has_a_theorem_and_a_mistake_to_plant(tmp_path: Path) -> None:
+    stranger.repository(tmp_path / "theirs", ROOT / "examples")
+    theorem = tmp_path / "theirs" / "theory" / "nesterov.py"
+    before = theorem.read_text()
+    stranger.plant(tmp_path / "theirs")
+    assert theorem.read_text() != before

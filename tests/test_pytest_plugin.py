@@ -23,6 +23,7 @@ from dpfl_theory.checks import runner
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import select
 
+README = Path(__file__).parents[1] / "README.md"
 EXAMPLE = Path(__file__).parents[1] / "examples" / "nesterov.py"
 RIGHT, WRONG = "2 * s.L * s.D**2", "s.L * s.D**2 / 5"
 """A part of the example's formula, and what makes it false for quadratics, in rational arithmetic."""
@@ -110,7 +111,7 @@ def test_a_wrong_theorem_fails_and_says_why_and_the_body_does_not_run(run: Repos
 
 def test_of_a_class_several_marks_and_ids(run: Repository) -> None:
     tests = f"""
-@pytest.mark.theorem("das2022.theorem4a", "das2022.lemma8", methods="algebra")
+@pytest.mark.theorem("das2022.theorem4a", "das2022.theorem4b", methods="algebra")
 class TestAll:
     def test_one(self):
         pass
@@ -122,7 +123,7 @@ class TestAll:
     found = run(tests, "--junitxml=junit.xml")
     found.assert_outcomes(passed=1, failed=1)
     one = [v for n, v in properties(run.path / "junit.xml", "test_one") if n == "statement"]
-    assert one == ["das2022.theorem4a", "das2022.lemma8"]
+    assert one == ["das2022.theorem4a", "das2022.theorem4b"]
     other = [v for n, v in properties(run.path / "junit.xml", "test_other") if n == "statement"]
     assert "outside.nesterov" in other
 
@@ -174,6 +175,9 @@ def test_an_undecided_theorem_does_not_hide_a_body_that_fails(run: Repository) -
 def test_units_alone_are_no_verdict(run: Repository) -> None:
     """By algebra nothing but the units of this theorem is looked at."""
     run(marked("file='wrong.py', methods='algebra', verdict='holds'")).assert_outcomes(skipped=1)
+    found = run(marked("'das2022.lemma8', methods='algebra'"))
+    found.assert_outcomes(skipped=1)
+    found.stdout.fnmatch_lines(["*das2022.lemma8 is undecided: nothing but its units was looked at: *"])
 
 
 # the fixture
@@ -298,6 +302,18 @@ def test_a_round_that_does_nothing_differs_from_the_reference(run: Repository) -
     found = run(ROUND.format(arguments=""))
     found.assert_outcomes(failed=1)
     found.stdout.fnmatch_lines(["round_ does not conform to dp-fedavg"])
+
+
+def test_what_the_readme_shows(run: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    (shown,) = (block for block in blocks if "pytest" in block)
+    (run.path / "right.py").rename(run.path / "theory.py")
+    step = "def step_size(smoothness):\n    return 1 / smoothness\n\n"
+    (run.path / "trainer.py").write_text(f"{step}def our_round(w, state, clients, cohort, rng):\n    ...\n")
+    report = Compared("conforms")
+    monkeypatch.setattr(dpfl_theory, "conform", report, raising=False)
+    run(shown).assert_outcomes(passed=4)
+    assert (report.asked["name"], report.asked["as"]) == ("our_round", "dp-fedavg")
 
 
 # options, JUnit, evidence

@@ -34,7 +34,8 @@ def outcome(ask: Ask, checked: Checked) -> tuple[str, str]:
     for id_, found in checked.report.to_json()["summary"]["statements"].items():
         own = [e for e in checked.report.evidence if e.statement == id_]
         statement = checked.statements[id_]
-        recorded, agreements = found["verdict"] == found["expected"], {e.agreement for e in own}
+        recorded = found["verdict"] == found["expected"] != UNCHECKED  # units alone are never enough
+        agreements = {e.agreement for e in own}
         differs = "differs" in agreements or not (recorded or found["verdict"] in OPEN)
         if differs or ask.verdict not in (None, statement.expected):
             failures.append(_failure(ask, statement, found, own))
