@@ -147,6 +147,16 @@ def test_a_known_refutation_is_as_recorded_unless_the_test_needs_more(run: Repos
     run(marked("'das2022.theorem4b', methods='algebra', verdict='violated'")).assert_outcomes(skipped=1)
 
 
+def test_a_warning_inside_a_check_is_told_and_decides_nothing(run: Repository) -> None:
+    text = (run.path / "right.py").read_text()
+    warned = text.replace("\nFEW, MANY", "\nimport warnings\n\nwarnings.warn('old words')\n\nFEW, MANY", 1)
+    assert warned != text
+    (run.path / "right.py").write_text(warned)
+    found = run(marked(EXACT))
+    found.assert_outcomes(passed=1, warnings=1)
+    found.stdout.fnmatch_lines(["*UserWarning: old words*"])
+
+
 def test_an_expected_failure_is_one(run: Repository) -> None:
     run("@pytest.mark.xfail(strict=True)\n" + marked(REFUTED)).assert_outcomes(xfailed=1)
 
