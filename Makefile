@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 REPORTS := reports
 
-.PHONY: validate test check check-theorems power bench-gpu bench soak constraints clean
+.PHONY: validate test check check-theorems power bench-gpu bench soak dist-check constraints clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml constraints.txt
@@ -79,6 +79,11 @@ bench: $(READY)
 PYTHON ?= python3
 bench-gpu:
 	$(PYTHON) -m benchmarks.gpu --output benchmarks/GPU.md
+
+# Builds wheel and sdist, and tries the wheel as a stranger would, with each Python from 3.11 to 3.13 that is on the path:
+# in a fresh environment, outside of the repository, by the workflow of 'new ci' and by commands. Some ten minutes each.
+dist-check: $(READY)
+	$(BIN)/python -m benchmarks.distribution
 
 # Resolves everything anew in a fresh environment and writes the versions down.
 constraints:

@@ -18,6 +18,8 @@ settings.register_profile("derandomised", derandomize=True, deadline=None, datab
 settings.register_profile("explore", deadline=None, max_examples=500)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "derandomised"))
 
+pytest_plugins = ["pytester"]  # for the tests of the plugin
+
 # Tests compute; those of the store name one of their own.
 os.environ["DPFL_THEORY_STORE"] = "off"
 # Some look at what stands on stderr, and kernels may be compiled while they do.

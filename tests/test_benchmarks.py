@@ -154,3 +154,16 @@ def test_a_device_that_disagrees_gets_no_time() -> None:
 def test_what_is_not_reached_in_the_time_is_told() -> None:
     lines = gpu.rows(CpuEngine(), CpuEngine(), "tiny", 0.01, 100.0, -math.inf)
     assert all("not reached in the time" in line for line in lines)
+
+
+def test_a_search_for_counterexamples_counts_its_instances() -> None:
+    """The case with a bound that forgets the dimension, which the recorded run has not."""
+    from benchmarks.falsifiers import CASES, measure
+
+    (case,) = (i for i, c in enumerate(CASES) if c.id == "shulgin2025.lemma3")
+    found = measure(case, "climb (ours)", 12, 0)
+    assert found["recorded"] < 0 < found["largest"]
+    assert 1 < found["found_at"] <= 12
+    assert found["verdict"] == "violated"
+    blind = measure(case, "no climb", 1, 0)
+    assert (blind["found_at"], blind["verdict"]) == (None, "holds")

@@ -21,7 +21,7 @@ LAYERS = (
     ("validation", "report", "recommend", "conform"),
     ("reproduce", "sweep", "templates"),
     ("inventory",),
-    ("cli",),
+    ("cli", "pytest_plugin"),
     ("__init__", "__main__"),
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

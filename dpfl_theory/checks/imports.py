@@ -45,6 +45,7 @@ class Imports:
     def __init__(self, package: Path, others: Sequence[Path] = ()) -> None:
         self.package = package.resolve()
         self.roots = tuple(dict.fromkeys((self.package.parent, *(o.resolve() for o in others))))
+        self._installed = any(self.package.parent.glob("*.dist-info"))
         self._read: dict[Path, _Module] = {}
         self._places: dict[str, Path | None] = {}
         self._leads: dict[tuple[Path, bool, bool], tuple[tuple[Path, bool], ...]] = {}
@@ -103,8 +104,12 @@ class Imports:
             for alias in node.names:
                 yield from self._member(source, alias.name)
 
-    def _member(self, source: str, name: str) -> Iterator[tuple[Path, bool]]:
-        """What ``from source import name`` leads to."""
+    def _member(
+        self, source: str, name: str, passed: frozenset[tuple[str, str]] = frozenset()
+    ) -> Iterator[tuple[Path, bool]]:
+        """What ``from source import name`` leads to; passed: the re-exports on the way, which may lead back (a package
+        that re-exports its own compiled module).
+        """
         submodule = self._find(f"{source}.{name}")
         if submodule is not None:
             yield submodule, True
@@ -112,9 +117,9 @@ class Imports:
             return
         path = self._find(source)
         origin = None if path is None else (self._module(path).reexports or {}).get(name)
-        if path is not None and origin is not None:
+        if path is not None and origin is not None and origin not in passed:
             yield path, False
-            yield from self._member(*origin)
+            yield from self._member(*origin, passed | {origin})
         else:
             yield from self._named(source)
 
@@ -153,10 +158,16 @@ class Imports:
 
     def _find(self, name: str) -> Path | None:
         if name not in self._places:
-            places = [root.joinpath(*name.split(".")) for root in self.roots if name]
+            parts = name.split(".")
+            places = [root.joinpath(*parts) for root in self.roots if name and not self._strange(root, parts[0])]
             files = (path for place in places for path in (place.with_name(f"{place.name}.py"), place / "__init__.py"))
             self._places[name] = next((path for path in files if path.is_file()), None)
         return self._places[name]
+
+    def _strange(self, root: Path, first: str) -> bool:
+        """Whether a top-level name in this folder is a library's: where the package is installed, all of these lie
+        beside it. Results rest on their versions, and not on their files."""
+        return root == self.package.parent and self._installed and first != self.package.name
 
     def _module(self, path: Path) -> _Module:
         if path not in self._read:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from dpfl_theory.cli._new_ci import ci
+from dpfl_theory.cli._new_examples import examples
 from dpfl_theory.console import say
 from dpfl_theory.errors import InputError
 from dpfl_theory.output import writable, write
@@ -14,6 +16,8 @@ from dpfl_theory.output import writable, write
 app = typer.Typer()
 group = typer.Typer(no_args_is_help=True, help="Write a file to begin with.")
 app.add_typer(group, name="new")
+group.command()(ci)
+group.command()(examples)
 
 
 @group.callback()

@@ -118,3 +118,28 @@ def test_what_is_no_python_is_told(toy: Imports) -> None:
         toy.closure([toy.module("toy.late")])
     with pytest.raises(InputError, match=r"no module 'toy\.nowhere'"):
         toy.module("toy.nowhere")
+
+
+def test_where_the_package_is_installed_the_libraries_beside_it_are_none_of_it(toy: Imports, tmp_path: Path) -> None:
+    """They are many, they are what their versions say, and what they import leads nowhere that matters here."""
+    (tmp_path / "library").mkdir()
+    (tmp_path / "library" / "__init__.py").write_text("from .inside import X\n")
+    (tmp_path / "library" / "inside.py").write_text("from toy.lonely import Y as X\n")
+    asks = tmp_path / "toy" / "asks.py"
+    asks.write_text("from library import X\nfrom toy.plain import X as Z\n")
+    beside = {str(p.relative_to(tmp_path)) for p in toy.closure([asks])}
+    assert {"library/__init__.py", "toy/lonely.py"} <= beside
+    (tmp_path / "library-1.0.dist-info").mkdir()
+    installed = Imports(tmp_path / "toy")
+    found = {str(p.relative_to(tmp_path)) for p in installed.closure([asks])}
+    assert found == {"toy/__init__.py", "toy/asks.py", "toy/plain.py"}
+
+
+def test_a_package_that_imports_its_own_compiled_module_ends(toy: Imports, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    (mine / "fast").mkdir(parents=True)
+    (mine / "fast" / "__init__.py").write_text("from . import _compiled\nfrom .other import f\n")
+    (mine / "fast" / "other.py").write_text("from fast import f\n")
+    (mine / "theory.py").write_text("from fast import _compiled, f\n")
+    found = Imports(tmp_path / "toy", [mine]).closure([mine / "theory.py"])
+    assert {p.name for p in found} == {"theory.py", "__init__.py", "other.py"}

@@ -1,0 +1,146 @@
+"""Builds wheel and sdist, and tries the wheel: ``python -m benchmarks.distribution [--python PATH ...]``.
+
+For each interpreter: a fresh environment, a repository with own theorems whose workflow is that of ``new ci``, its
+steps word for word, the same with a planted mistake, which must fail, and a stranger's commands. Then ``pipx run``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import yaml
+
+from benchmarks.distribution import stranger
+from benchmarks.distribution.workflow import steps
+
+ROOT = Path(__file__).parents[2]
+BUILD = "import sys; from setuptools import build_meta as b; to = sys.argv[1]; b.build_sdist(to); b.build_wheel(to)"
+KNOWN = ("python3.11", "python3.12", "python3.13")
+
+
+class Tried:
+    """What was tried, told as it ends, and what went wrong."""
+
+    def __init__(self) -> None:
+        self.wrong: list[str] = []
+
+    def __call__(self, python: str, what: str, good: bool, seconds: float, said: str = "") -> None:
+        print(f"| {python} | {what} | {'as it should' if good else 'WRONG'} | {seconds:.1f} |", flush=True)
+        if not good:
+            self.wrong.append(f"{python}: {what}\n{said}")
+
+
+def run(
+    command: list[str], folder: Path, environment: dict[str, str]
+) -> tuple[subprocess.CompletedProcess[str], float]:
+    """A command's end, and its seconds."""
+    begun = time.monotonic()
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=1800, check=False
+    )
+    return done, time.monotonic() - begun
+
+
+def sources(place: Path) -> Path:
+    """A copy of what git has, so that nothing else can get into a distribution."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    for name in filter(None, names):
+        if (ROOT / name).is_file():
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, place / name)
+    return place
+
+
+def surroundings(place: Path, dist: Path) -> dict[str, str]:
+    """The environment variables of a stranger, whose pip finds our wheel and installs the versions that were tested."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "DPFL", "VIRTUAL_ENV"))}
+    pip = {"PIP_FIND_LINKS": str(dist), "PIP_CONSTRAINT": str(ROOT / "constraints.txt"), "PIP_QUIET": "1"}
+    return {**kept, **pip, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "HOME": str(place)}
+
+
+def one_python(interpreter: str, place: Path, dist: Path, tried: Tried) -> None:
+    """Everything with one interpreter."""
+    environment = surroundings(place, dist)
+    found, _ = run([interpreter, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], place, environment)
+    python = found.stdout.strip()
+    venv, theirs, elsewhere = place / f"venv{python}", place / f"theirs{python}", place / f"elsewhere{python}"
+    subprocess.run([interpreter, "-m", "venv", venv], check=True)
+    environment["PATH"] = f"{venv / 'bin'}{os.pathsep}{environment['PATH']}"
+    stranger.repository(theirs, ROOT / "examples")
+    text = (ROOT / "dpfl_theory" / "templates" / "ci.yml").read_text()
+    version = next(dist.glob("*.whl")).name.split("-")[1]
+    workflow = yaml.safe_load(text.replace("@VERSION@", version))
+    for step in steps(workflow, theirs, python, environment):
+        good = step.code == 0 and (step.name != "Test" or "4 passed" in step.said)
+        tried(python, f"workflow: {step.name}", good, step.seconds, step.said)
+    for name in ("theorems/junit.xml", "theorems/index.html"):
+        tried(python, f"workflow: {name} is there", (theirs / name).is_file(), 0.0)
+    done, seconds = run(["dpfl-theory", "new", "ci"], theirs, environment)
+    written = theirs / ".github" / "workflows" / "theorems.yml"
+    same = done.returncode == 0 and yaml.safe_load(written.read_text()) == workflow
+    tried(python, "new ci writes this workflow", same, seconds, done.stderr)
+    stranger.plant(theirs)
+    codes = {step.name: step for step in steps(workflow, theirs, python, environment)}
+    test = codes["Test"]
+    good = test.code == 1 and "outside.nesterov: verdict violated" in test.said and codes["Report"].code == 0
+    tried(python, "workflow with a planted mistake fails", good, test.seconds, test.said)
+    elsewhere.mkdir()
+    begun, _ = run(["dpfl-theory", "new", "--help"], elsewhere, environment)
+    for command, (part, code) in stranger.COMMANDS.items():
+        if stranger.OWN in command and "theorem" not in begun.stdout + begun.stderr:
+            continue  # a version without 'new theorem'
+        done, seconds = run(["dpfl-theory", *command.split()], elsewhere, environment)
+        good = done.returncode == code and part in done.stdout and "Traceback" not in done.stderr
+        tried(python, f"dpfl-theory {command}", good, seconds, (done.stdout + done.stderr)[-2000:])
+
+
+def with_pipx(interpreter: str, place: Path, dist: Path, tried: Tried) -> None:
+    """``pipx run`` of the wheel, with a pipx in an environment of its own."""
+    environment = surroundings(place, dist)
+    subprocess.run([interpreter, "-m", "venv", place / "pipx"], check=True)
+    subprocess.run([place / "pipx" / "bin" / "pip", "install", "pipx"], check=True, env=environment)
+    environment |= {"PIPX_HOME": str(place / "pipx-home"), "PIPX_BIN_DIR": str(place / "pipx-bin")}
+    (wheel,) = dist.glob("*.whl")
+    command = [str(place / "pipx" / "bin" / "pipx"), "run", "--spec", str(wheel), "dpfl-theory", "list"]
+    done, seconds = run(command, place, environment)
+    good = done.returncode == 0 and "das2022.theorem4a" in done.stdout
+    tried("pipx", "pipx run --spec dist/*.whl dpfl-theory list", good, seconds, done.stderr[-2000:])
+
+
+def main() -> int:
+    """Try all of it; 1 where something was not as it should be."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--python", action="append", help="an interpreter; may be repeated")
+    given = parser.parse_args()
+    pythons = given.python or [path for name in KNOWN if (path := shutil.which(name))]
+    tried = Tried()
+    with tempfile.TemporaryDirectory(prefix="stranger-") as folder:
+        place = Path(folder)
+        dist = place / "dist"
+        subprocess.run(
+            [sys.executable, "-c", BUILD, dist], cwd=sources(place / "tree"), check=True, capture_output=True
+        )
+        shutil.rmtree(place / "tree")
+        print("| Python | tried | outcome | seconds |\n| --- | --- | --- | ---: |")
+        for python in pythons:
+            one_python(python, place, dist, tried)
+        if pythons:
+            with_pipx(pythons[0], place, dist, tried)
+    missing = [name for name in KNOWN if not given.python and shutil.which(name) is None]
+    for name in missing:
+        print(f"not tried: there is no {name} here", file=sys.stderr)
+    for text in tried.wrong:
+        print(f"\nWRONG {text}", file=sys.stderr)
+    return 1 if tried.wrong or not pythons else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,39 @@
+"""`new ci`: a workflow that checks theorems in one's own repository."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dpfl_theory import __version__
+from dpfl_theory.console import say
+from dpfl_theory.errors import InputError
+from dpfl_theory.output import writable, write
+
+__all__ = ["ci", "workflow"]
+
+PLACE = ".github/workflows/theorems.yml"
+
+
+def workflow() -> str:
+    """The text of the workflow for GitHub Actions, with this version of the package."""
+    text = (Path(__file__).parents[1] / "templates" / "ci.yml").read_text(encoding="utf-8")
+    return text.replace("@VERSION@", __version__)
+
+
+def ci(
+    output: Annotated[str, typer.Option(metavar="FILE.yml", help="Where it goes; GitHub looks there alone.")] = PLACE,
+) -> int:
+    """Write a workflow for GitHub Actions: your tests and theorems on Python 3.11 to 3.13, with the report."""
+    target = Path(output)
+    if target.suffix not in (".yml", ".yaml"):
+        raise InputError(f"the file {str(target)!r} is no workflow: its name must end in .yml")
+    if target.exists() or target.is_symlink():
+        raise InputError(f"{str(target)!r} is there already: choose another name with --output, or remove it")
+    if output == PLACE:
+        writable(target.parent, folder=True).mkdir(parents=True, exist_ok=True)
+    write(writable(target), workflow())
+    say(f"{target}: commit it; what 'pytest' finds in this repository is what it checks")
+    return 0

@@ -1,0 +1,39 @@
+"""`new examples`: the package's example files, to be changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dpfl_theory.console import say
+from dpfl_theory.errors import InputError
+from dpfl_theory.output import writable, write
+
+__all__ = ["examples", "folder"]
+
+
+def folder() -> Path:
+    """Where the examples are: inside the package where it was installed, beside it in a checkout."""
+    package = Path(__file__).resolve().parents[1]
+    for place in (package / "examples", package.parent / "examples"):
+        if place.is_dir():
+            return place
+    raise InputError("this installation has no examples: install the package anew")
+
+
+def examples(
+    output: Annotated[str, typer.Option(metavar="DIR", help="A new folder for them.")] = "examples",
+) -> int:
+    """Copy the package's examples: theorems of one's own, configurations of runs and sweeps."""
+    source, target = folder(), writable(Path(output), folder=True)
+    if target.exists():
+        raise InputError(f"{str(target)!r} is there already: name a new folder with --output")
+    files = sorted(p for p in source.rglob("*") if p.is_file() and p.suffix in (".py", ".toml"))
+    for file in files:
+        place = target / file.relative_to(source)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        write(place, file.read_bytes())
+    say(f"{target}: {len(files)} files; what each is for stands in its first lines")
+    return 0

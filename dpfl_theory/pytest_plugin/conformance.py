@@ -1,0 +1,51 @@
+"""The fixture `conforms`: a round of the user's own against a reference algorithm, as a test."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dpfl_theory.errors import DpflError
+from dpfl_theory.pytest_plugin.options import settings_of
+from dpfl_theory.pytest_plugin.session import end_undecided
+
+__all__ = ["Conforms"]
+
+
+class Conforms:
+    """What compares a function of one round with a reference, for one test."""
+
+    def __init__(self, item: pytest.Item) -> None:
+        self._item = item
+
+    def __call__(self, function: Callable[..., Any], as_: str = "dp-fedavg", **options: Any) -> Any:
+        """The report of ``dpfl_theory.conform``; the test fails where the function differs from the reference."""
+        __tracebackhide__ = True
+        import dpfl_theory
+
+        settings = settings_of(self._item.config)
+        conform: Callable[..., Any] = dpfl_theory.conform
+        usual = {"alpha": settings.alpha, "seed": settings.seed, "budget": settings.budget}
+        taken = inspect.signature(conform).parameters
+        options = {name: value for name, value in usual.items() if name in taken and name in settings.given} | options
+        unusable = ""
+        try:
+            report = conform(function, as_=as_, **options)
+        except DpflError as error:
+            unusable = str(error)
+        if unusable:  # outside of the handler: the failure has no other cause to show
+            pytest.fail(unusable, pytrace=False)
+        name = getattr(function, "__qualname__", type(function).__name__)
+        faults = ", ".join(fault.name for fault in report.faults)
+        told = {"function": name, "as": as_, "verdict": report.verdict, "faults": faults}
+        self._item.user_properties.extend((key, value) for key, value in told.items() if value)
+        if report.verdict == "differs":
+            pytest.fail(f"{name} does not conform to {as_}\n{report}", pytrace=False)
+        if report.verdict != "conforms":
+            why = f"whether {name} conforms to {as_} is undecided\n{report}"
+            end_undecided(settings, why)
+            pytest.skip(why)
+        return report

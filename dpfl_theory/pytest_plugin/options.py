@@ -1,0 +1,111 @@
+"""The plugin's options, on pytest's command line and in its ini file, and what they mean together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+__all__ = ["UNDECIDED", "Settings", "add_options", "settings_of"]
+
+UNDECIDED = ("skip", "fail")
+"""What becomes of a test whose theorem is undecided."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """alpha: false-alarm probability of each call that checks; budget: its seconds, None for no cap; seed: of all
+    randomness; undecided: one of `UNDECIDED`; output: the folder in whose subfolder ``evidence`` the evidence is left;
+    store: the file of an evidence store, None for none."""
+
+    alpha: float
+    budget: float | None
+    seed: int
+    undecided: str
+    output: Path | None
+    store: Path | None
+    given: frozenset[str]
+    """Which of these stand on the command line or in the ini file."""
+
+
+_OPTIONS: dict[str, tuple[str, str | None, str]] = {
+    "alpha": ("A", "1e-6", "False-alarm probability of each test's simulations (1e-6)."),
+    "budget": ("60s", None, "Time for each test's theorems; what it cuts is undecided. No cap by default."),
+    "seed": ("N", "0", "Seed of all randomness (0)."),
+    "undecided": ("skip|fail", "skip", "What becomes of a test whose theorem is undecided (skip)."),
+    "output": ("DIR", None, "Leave the evidence in DIR/evidence, for 'dpfl-theory report --output DIR'."),
+    "store": ("PATH", None, "Take evidence from this store where it is there, and keep it; none by default."),
+}
+"""Name -> how its value is written, the default as text, what it is."""
+_KEY = pytest.StashKey[Settings]()
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """``--theorem-NAME`` on the command line and ``theorem_NAME`` in the ini file for each option."""
+    group = parser.getgroup("theorem", "theorems (dpfl-theory)")
+    for name, (metavar, _, help_) in _OPTIONS.items():
+        group.addoption(f"--theorem-{name}", metavar=metavar, default=None, help=help_)
+        parser.addini(f"theorem_{name}", help_, default=None)
+
+
+def settings_of(config: pytest.Config) -> Settings:
+    """The settings of a run of pytest: the command line's, else the ini file's, else the defaults.
+
+    Raises pytest.UsageError, one sentence, for a value that cannot be used.
+    """
+    if _KEY not in config.stash:
+        given = frozenset(name for name in _OPTIONS if _text(config, name) not in (None, ""))
+        config.stash[_KEY] = Settings(
+            _value(config, "alpha", _alpha),
+            _value(config, "budget", _budget),
+            _value(config, "seed", _seed),
+            _value(config, "undecided", _undecided),
+            _value(config, "output", lambda text: None if text is None else config.invocation_params.dir / text),
+            _value(config, "store", lambda text: None if text in (None, "off") else config.rootpath / text),
+            given,
+        )
+    return config.stash[_KEY]
+
+
+def _text(config: pytest.Config, name: str) -> str | None:
+    given = config.getoption(f"theorem_{name}")
+    return config.getini(f"theorem_{name}") if given is None else given  # type: ignore[no-any-return]
+
+
+def _value(config: pytest.Config, name: str, parse: Callable[[Any], Any]) -> Any:
+    text = _text(config, name)
+    try:
+        return parse(_OPTIONS[name][1] if text in (None, "") else text)
+    except ValueError as error:
+        here = config.getoption(f"theorem_{name}") is not None
+        told = str(error).replace(f"--{name} ", "")
+        raise pytest.UsageError(
+            f"{f'--theorem-{name}' if here else f'theorem_{name} of the ini file'}: {told}"
+        ) from None
+
+
+def _alpha(text: str) -> float:
+    from dpfl_theory.console import parse_alpha
+
+    return parse_alpha(text)
+
+
+def _budget(text: str | None) -> float | None:
+    from dpfl_theory.console import parse_budget
+
+    return parse_budget(text)
+
+
+def _seed(text: str) -> int:
+    from dpfl_theory.console import parse_seed
+
+    return parse_seed(text)
+
+
+def _undecided(text: str) -> str:
+    from dpfl_theory.console import choice
+
+    return choice("outcome of an undecided theorem", text, UNDECIDED)

@@ -1,0 +1,167 @@
+"""Checking what a test asks for: once in a run of pytest, with the outcome that its checks give the test."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import re
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dpfl_theory.errors import DpflError
+from dpfl_theory.pytest_plugin.options import Settings, settings_of
+
+if TYPE_CHECKING:
+    from dpfl_theory.checks.evidence import Evidence
+    from dpfl_theory.checks.runner import Report
+    from dpfl_theory.pytest_plugin.ask import Ask
+    from dpfl_theory.statements.model import Statement
+
+__all__ = ["CheckTheorem", "Checked", "end_undecided"]
+
+_LIMIT = 600.0
+"""Seconds after which a check of the user's own is ended, as it is by ``dpfl-theory check --file``."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The statements that were asked for, by id, and the report of their checks."""
+
+    statements: Mapping[str, Statement]
+    report: Report
+
+
+_DONE = pytest.StashKey[dict["Ask", Checked]]()
+
+
+class CheckTheorem:
+    """What checks theorems for one test: called by its body, or for each of its marks."""
+
+    def __init__(self, item: pytest.Item) -> None:
+        self._item = item
+
+    def __call__(self, *ids: str | Statement, **arguments: Any) -> list[Evidence]:
+        """Check these statements, fail the test where one is not as it must be, and return the evidence."""
+        __tracebackhide__ = True
+        checked, undecided = self._decided(ids, arguments)
+        if undecided:
+            pytest.skip(undecided)
+        return list(checked.report.evidence)
+
+    def of_mark(self, mark: pytest.Mark) -> str:
+        """Check what a mark names; what is undecided, in words, nothing where all is decided."""
+        __tracebackhide__ = True
+        return self._decided(mark.args, dict(mark.kwargs))[1]
+
+    def _decided(self, ids: tuple[Any, ...], arguments: dict[str, Any]) -> tuple[Checked, str]:
+        __tracebackhide__ = True
+        from dpfl_theory.pytest_plugin.told import outcome, properties
+
+        settings = settings_of(self._item.config)
+        unusable = ""
+        try:
+            ask, checked = self._found(settings, ids, arguments)
+        except DpflError as error:
+            unusable = str(error)
+        if unusable:  # outside of the handler: the failure has no other cause to show
+            pytest.fail(unusable, pytrace=False)
+        self._item.user_properties.extend(properties(ask, checked.report))
+        failure, undecided = outcome(ask, checked)
+        if failure:
+            pytest.fail(failure, pytrace=False)
+        if undecided:
+            end_undecided(settings, undecided)
+        return checked, undecided
+
+    def _found(self, settings: Settings, ids: tuple[Any, ...], arguments: dict[str, Any]) -> tuple[Ask, Checked]:
+        """What is asked for, checked now or by an earlier test of this run."""
+        from dpfl_theory.pytest_plugin.ask import ask_of
+
+        config = self._item.config
+        ask = ask_of(settings, (self._item.path.parent, config.rootpath), *ids, **arguments)
+        done = config.stash.setdefault(_DONE, {})
+        same = replace(ask, verdict=None)
+        if same not in done:
+            with warnings.catch_warnings():
+                # A library's warning is no verdict, also where the user's tests turn warnings into errors.
+                warnings.simplefilter("default")
+                done[same] = _checked(ask, settings)
+        return ask, done[same]
+
+
+def end_undecided(settings: Settings, why: str) -> None:
+    """Fail, if what is undecided must; the caller skips the test when it likes."""
+    __tracebackhide__ = True
+    if settings.undecided == "fail":
+        pytest.fail(why, pytrace=False)
+
+
+def _checked(ask: Ask, settings: Settings) -> Checked:
+    """The report of all checks that are asked for. Raises InputError for statements or methods that there are not."""
+    from dpfl_theory import statements
+    from dpfl_theory.checks.runner import plan, run_plan
+    from dpfl_theory.errors import InputError
+    from dpfl_theory.store import Store
+
+    chosen = _chosen(ask)
+    pairs = plan(chosen, ask.methods)
+    for statement in chosen:
+        if not any(s is statement for s, _ in pairs):
+            used = ", ".join(statement.methods) or "none"
+            raise InputError(f"no check of {statement.id} uses the method {', '.join(ask.methods)}: it has {used}")
+    own = any(statements.file_of(s.id) is None for s in chosen)
+    with contextlib.nullcontext() if settings.store is None else Store(settings.store) as store:
+        report = run_plan(
+            pairs,
+            alpha=ask.alpha,
+            seed=ask.seed,
+            device=ask.device,
+            budget=ask.budget,
+            file=ask.file,
+            store=store,
+            limit=_LIMIT if own else None,
+        )
+    if settings.output is not None:
+        _leave(ask, report, settings.output)
+    return Checked({s.id: s for s in chosen}, report)
+
+
+def _chosen(ask: Ask) -> tuple[Statement, ...]:
+    """The statements that are asked for: of the file, if there is one, and else of the catalogue."""
+    from dpfl_theory import statements
+    from dpfl_theory.errors import unknown_name
+
+    if ask.file is None:
+        return tuple(dict.fromkeys(statements.get(s) if isinstance(s, str) else s for s in ask.ids))
+    own = {s.id: s for s in statements.load_file(ask.file)}
+    for id_ in ask.ids:
+        if id_ not in own:
+            raise unknown_name(f"statement of {str(ask.file)!r}", str(id_), own)
+    return tuple(own[str(id_)] for id_ in dict.fromkeys(ask.ids)) if ask.ids else tuple(own.values())
+
+
+def _leave(ask: Ask, report: Report, output: Path) -> None:
+    """Write the evidence where ``dpfl-theory report`` finds it, a file for each of what tests asked for."""
+    from dpfl_theory.output import write
+
+    place = output / "evidence"
+    place.mkdir(parents=True, exist_ok=True)
+    name = re.sub(r"[^A-Za-z0-9.]+", "-", report.evidence[0].statement)
+    asked = [
+        [e.statement for e in report.evidence],
+        str(ask.file),
+        ask.methods,
+        ask.seed,
+        ask.alpha,
+        ask.budget,
+        ask.device,
+    ]
+    own = hashlib.sha256(repr(asked).encode()).hexdigest()[:8]
+    text = json.dumps(report.to_json(), indent=1, ensure_ascii=False, allow_nan=False)
+    write(place / f"test-{name}-{own}.json", text + "\n")

@@ -1,0 +1,93 @@
+"""`new ci` and `new examples`: what they write can be used, and nothing that is there is lost."""
+
+from __future__ import annotations
+
+import re
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from dpfl_theory import __version__
+from dpfl_theory.cli import main
+
+ROOT = Path(__file__).parents[1]
+# An installation that is older than the plugin does not load it by itself.
+INSTALLED = any(e.value == "dpfl_theory.pytest_plugin" for e in metadata.entry_points(group="pytest11"))
+
+
+@pytest.fixture
+def workflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "ci"]) == 0
+    return dict(yaml.safe_load((tmp_path / ".github" / "workflows" / "theorems.yml").read_text()))
+
+
+def test_the_workflow_may_do_little_and_names_its_versions(workflow: dict[str, Any]) -> None:
+    assert workflow["permissions"] == {"contents": "read"}
+    assert set(workflow[True]) == {"push", "pull_request"}  # YAML reads the key `on` as a truth value
+    (job,) = workflow["jobs"].values()
+    assert "permissions" not in job
+    assert job["timeout-minutes"] <= 60
+    assert job["strategy"]["matrix"]["python"] == ["3.11", "3.12", "3.13"]
+    used = [step["uses"] for step in job["steps"] if "uses" in step]
+    assert all(re.fullmatch(r"actions/[a-z-]+@v\d+", name) for name in used), used
+    assert [name.split("@")[0].split("/")[1] for name in used] == ["checkout", "setup-python", "upload-artifact"]
+    run = "\n".join(step.get("run", "") for step in job["steps"])
+    assert f'"dpfl-theory=={__version__}"' in run
+    assert "${{" not in run, "what others write would be run"
+    assert "://" not in run
+    assert "secrets" not in str(workflow)
+
+
+def test_the_options_that_it_uses_exist(workflow: dict[str, Any], pytester: pytest.Pytester) -> None:
+    (job,) = workflow["jobs"].values()
+    (test,) = (step["run"] for step in job["steps"] if step.get("name") == "Test")
+    words = test.split()
+    assert words[:5] == ["python", "-m", "pytest", "-n", "auto"]
+    loaded = [] if INSTALLED else ["-p", "dpfl_theory.pytest_plugin"]
+    found = pytester.parseconfig(*loaded, *words[5:])
+    assert found.getoption("theorem_output") == "theorems"
+    assert found.getoption("theorem_budget") == "10m"
+    assert found.getoption("xmlpath") == "theorems/junit.xml"
+
+
+def test_the_examples_are_copied_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "examples"]) == 0
+    there = {p.relative_to(ROOT / "examples") for p in (ROOT / "examples").rglob("*") if p.suffix in (".py", ".toml")}
+    assert len(there) >= 7
+    assert {p.relative_to("examples") for p in Path("examples").rglob("*") if p.is_file()} == there
+    assert all((Path("examples") / p).read_bytes() == (ROOT / "examples" / p).read_bytes() for p in there)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "there", "told"),
+    [
+        (["ci"], ".github/workflows/theorems.yml", "is there already: choose another name with --output"),
+        (["ci", "--output", "mine.yml"], "mine.yml", "is there already: choose another name with --output"),
+        (["ci", "--output", "mine.txt"], "", "its name must end in .yml"),
+        (["ci", "--output", "none/mine.yml"], "", "there is no folder 'none'"),
+        (["examples"], "examples/mine.py", "'examples' is there already: name a new folder with --output"),
+        (["examples", "--output", "file"], "file", "it is a file, and a folder is needed"),
+    ],
+)
+def test_nothing_is_overwritten(
+    arguments: list[str],
+    there: str,
+    told: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if there:
+        Path(there).parent.mkdir(parents=True, exist_ok=True)
+        Path(there).write_text("mine")
+    before = sorted(p for p in Path().rglob("*"))
+    assert main(["new", *arguments]) == 2
+    assert told in capsys.readouterr().err
+    assert sorted(p for p in Path().rglob("*")) == before
+    assert not there or Path(there).read_text() == "mine"
