@@ -128,7 +128,7 @@ def test_units_alone_make_nothing_true(tmp_path: Path, capsys: pytest.CaptureFix
     file.write_text(f"{OWN[: OWN.index('    checks=checks(')]})\nSTATEMENTS = (THEOREM,)\n")
     command = ["check", "--file", str(file), "--format"]
     assert main([*command, "text"]) == 3
-    assert "unchecked  holds     algebra  <- nothing but its units was looked at" in capsys.readouterr().out
+    assert "unchecked  holds     algebra  <- nothing but its units was looked at: give it a" in capsys.readouterr().out
     assert main([*command, "json"]) == 3
     (found,) = json.loads(capsys.readouterr().out)["summary"]["statements"].values()
     assert found["verdict"] == "unchecked"
@@ -160,7 +160,7 @@ def test_a_comment_that_is_no_utf_8_does_not_matter(tmp_path: Path, capsys: pyte
     file.write_bytes(OWN.encode() + b"#\x80 a comment\n")
     store = str(tmp_path / "kept.sqlite")
     for _ in range(2):
-        assert main(["check", "--file", str(file), "--method", "algebra", "--jobs", "1", "--store", store]) == 0
+        assert main(["check", "--file", str(file), "--method", "algebra", "--jobs", "1", "--store", store]) == 3
     assert "1 of 1 checks comes from the store" in capsys.readouterr().err
 
 
