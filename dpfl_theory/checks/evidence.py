@@ -65,7 +65,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Evidence:
-    """One check's outcome (see DESIGN's JSON schema ``dpfl-theory/1``).
+    """One check's outcome (`dpfl_theory.checks.document` is the schema of what is written of it).
 
     lhs: the bounded quantity; rhs: its bound; ratio: lhs/rhs; terms: the bound's named terms; vacuous: whether the
     bound is above a trivial one (None where there is none); reason: one sentence; asymptotic: whether the verdict
@@ -305,8 +305,11 @@ def document(evidence: Sequence[Evidence], expected: Mapping[str, str], alpha: f
 
 
 def exit_code(summary: Mapping[str, Any]) -> int:
-    """The exit code of a ``summary``, from how each check and each statement stands to its record (`agreement`): 1 where
-    one differs, also where the statement's own verdict stays; else 3 where one is undecided or unchecked; else 0."""
+    """The exit code of a ``summary``, from how each check and each statement stands to its record (`agreement`).
+
+    1 where one differs, also where the statement's own verdict stays; else 3 where one is undecided or unchecked; else
+    0.
+    """
     checks = summary["counts"]["checks"]
     found = {s["agreement"] for s in summary["statements"].values()} | {a for a, count in checks.items() if count}
     if "differs" in found:

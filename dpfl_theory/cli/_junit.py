@@ -1,5 +1,4 @@
-"""The document of checks as JUnit, for CI systems: what fails there is what gives exit code 1, what is skipped what gives
-exit code 3."""
+"""The document of checks as JUnit, for CI systems: what fails there gives exit code 1, what is skipped exit code 3."""
 
 from __future__ import annotations
 

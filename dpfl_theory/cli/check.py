@@ -11,7 +11,20 @@ import typer
 
 from dpfl_theory import methods, statements
 from dpfl_theory.cli import _complete
-from dpfl_theory.cli._options import Device, Fresh, Jobs, Kept, Scheduler, Seed, number, opened, parse_jobs, table
+from dpfl_theory.cli._options import (
+    Device,
+    Fresh,
+    Jobs,
+    Kept,
+    Scheduler,
+    Schema,
+    Seed,
+    give_schema,
+    number,
+    opened,
+    parse_jobs,
+    table,
+)
 from dpfl_theory.cli._partial import Partial
 from dpfl_theory.console import Progress, as_options, choice, emit, parse_alpha, parse_budget, parse_seed, say
 from dpfl_theory.errors import InputError
@@ -84,6 +97,7 @@ def check(
     fresh: Fresh = False,
     format_: Annotated[str, typer.Option("--format", metavar="text|json|junit", help="What is written.")] = "text",
     output: Annotated[str | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.")] = None,
+    schema: Schema = False,
 ) -> int:
     """Check statements and compare their verdicts with what the catalogue records. For example:
 
@@ -93,6 +107,10 @@ def check(
       dpfl-theory check --file my_statements.py
       dpfl-theory check --changed-since HEAD~1 --format junit --output checks.xml
     """
+    if schema:
+        from dpfl_theory.checks import document as of_checks
+
+        return give_schema(of_checks.schema)
     from dpfl_theory.checks.evidence import exit_code, in_short
     from dpfl_theory.checks.runner import run_plan, suitable_jobs
     from dpfl_theory.store import reused

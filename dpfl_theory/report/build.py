@@ -16,6 +16,7 @@ from dpfl_theory.report import errata, letter
 from dpfl_theory.report.entries import Entry, entries_of, groups_of, natural, reference, showing, versions_of
 from dpfl_theory.report.proof_map import proof_graph, proof_map
 from dpfl_theory.report.templates import anchor, render
+from dpfl_theory.schemas.faults import another
 from dpfl_theory.statements.errata import GRADES
 from dpfl_theory.store import Store
 from dpfl_theory.validation.document import read as read_validation
@@ -107,8 +108,8 @@ def _read(place: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         elif schema == validation.SCHEMA:
             validations.append(_whole(read_validation, document, path))
         else:
-            known = f"{SCHEMA!r} or {validation.SCHEMA!r}"
-            raise InputError(f"evidence file {str(path)!r} has the schema {schema!r}, and not {known}: remove it")
+            told_ = another(schema, SCHEMA, validation.SCHEMA)
+            raise InputError(f"evidence file {str(path)!r} {told_}; make it anew or remove it")
     if not checks and not validations:
         raise InputError(
             f"there is no evidence in {str(place)!r}: run 'dpfl-theory validate', or 'dpfl-theory check --format json "

@@ -1,5 +1,5 @@
-"""One contract of exit codes, in text, JSON and JUnit alike: 1 where a check or a statement that is decided differs from
-its record, else 3 where one is undecided or unchecked, else 0."""
+"""One contract of exit codes, in text, JSON and JUnit alike: 1 where a check or a statement differs from its record,
+else 3 where one is undecided or unchecked, else 0."""
 
 from __future__ import annotations
 
