@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ENDED",
+    "HALF",
     "OF_STATEMENTS",
     "SCHEMA",
     "UNCHECKED",
@@ -43,6 +44,8 @@ SCHEMA = "dpfl-theory/1"
 VERDICTS = ("holds", "violated", "inconclusive", "not-applicable")
 ENDED = "ended"
 """The note of a check that was ended, so that what it would have found is not known."""
+HALF = "half of the equality"
+"""The note of a check that decides one half of an equality: which."""
 UNCHECKED = "unchecked"
 """The verdict of a statement of which nothing but its units was looked at. One check has no such verdict."""
 OF_STATEMENTS = ("holds", "violated", "inconclusive", UNCHECKED)
@@ -221,11 +224,21 @@ def versions() -> dict[str, str]:
 def verdict_of(evidence: Sequence[Mapping[str, Any]]) -> str:
     """A statement's verdict from its evidence as plain data.
 
-    It is not called holding while a check that is known to refute it has not been decided, as when the budget ended.
+    It is not called holding while a check that is known to refute it has not been decided, as when the budget ended,
+    nor where all that holds is one half of an equality.
     """
     formed = statement_verdict((kind_of(e["method"], e["check"]), e["verdict"]) for e in evidence)
     open_ = any(e["expected"] == "violated" and e["verdict"] == "inconclusive" for e in evidence)
+    open_ |= _one_half(evidence)
     return "inconclusive" if formed == "holds" and open_ else formed
+
+
+def _one_half(evidence: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether all decisive checks that hold show the same half of an equality."""
+    known = methods.known()
+    holding = [e for e in evidence if e["verdict"] == "holds" and e["method"] in known and known[e["method"]].decisive]
+    halves = {e.get("notes", {}).get(HALF) for e in holding}
+    return len(halves) == 1 and None not in halves
 
 
 def kind_of(method: str, check: str) -> str:
