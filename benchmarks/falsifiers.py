@@ -101,7 +101,7 @@ class Problem:
         self.statement, self.seed, self.instances = case.statement(), seed, instances
         self.bases = list(self.statement.checks)
         runs = [c.made(self.statement) for c in self.bases]
-        self._rules = own._rules(self.statement, runs)
+        self._rules = own.rules_of(self.statement, runs)
         self._most = [own.COST * own._work(run) for run in runs]
         self.tried, self.inside, self.best = 0, 0, -math.inf
         self.found_at: int | None = None

@@ -42,6 +42,10 @@ def place(error: BaseException) -> str:
     return "an unknown place"
 
 
+_LONGEST = 800
+"""Characters of a message that are told: it is to be one sentence."""
+
+
 def told(error: BaseException) -> str:
     """An unforeseen exception in one sentence: its type and its message or, where it has none, its place.
 
@@ -56,6 +60,8 @@ def told(error: BaseException) -> str:
     'ValueError: no such file'
     """
     kind, message = type(error).__name__, re.sub(r"\s+", " ", str(error)).strip().rstrip(".")
+    if len(message) > _LONGEST:
+        message = f"{message[: _LONGEST - 4]} ..."
     if message:
         return f"{kind}: {message}"
     return f"{kind} without a message in {next(iter(getattr(error, '__notes__', ())), None) or place(error)}"

@@ -6,12 +6,13 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from dpfl_theory.errors import DpflError, EnvironmentFault
+from dpfl_theory.errors import DpflError, EnvironmentFault, told
 from dpfl_theory.processes import without_interrupts
 
 __all__ = ["OutOfTime", "Vanished", "at_most", "limited"]
@@ -29,11 +30,27 @@ class Vanished(EnvironmentFault):
     """Work whose process ended without an answer."""
 
 
+def _ending(code: int | None) -> str:
+    """How a process ended without an answer.
+
+    >>> _ending(-11)
+    'its process ended with code -11 (SIGSEGV)'
+    >>> _ending(0)
+    'its process ended with code 0, of itself'
+    """
+    if code == -9:
+        return "its process ended with code -9, perhaps for want of memory"
+    if code is not None and code < 0:
+        return f"its process ended with code {code} ({signal.Signals(-code).name})"
+    return f"its process ended with code {code}, of itself"
+
+
 def limited(work: Callable[[], T], seconds: float) -> T:
     """What ``work`` returns, or raises, within so many seconds.
 
-    It runs in a copy of this process, which ends with it. Raises `OutOfTime`; `Vanished` where the copy ended without
-    an answer (a crash, or want of memory); EnvironmentFault where processes cannot be copied.
+    It runs in a copy of this process, which ends with it, and what it prints goes to stderr. Raises `OutOfTime`;
+    `Vanished` where the copy ended without an answer (a crash, or want of memory); EnvironmentFault where processes
+    cannot be copied.
 
     >>> limited(lambda: 1 + 1, 60.0)
     2
@@ -54,7 +71,7 @@ def limited(work: Callable[[], T], seconds: float) -> T:
             good, found = receiver.recv()
         except EOFError:
             process.join()
-            raise Vanished(f"its process ended with code {process.exitcode}, perhaps for want of memory") from None
+            raise Vanished(_ending(process.exitcode)) from None
     finally:
         process.kill()
         process.join()
@@ -66,10 +83,15 @@ def limited(work: Callable[[], T], seconds: float) -> T:
 
 def _work(work: Callable[[], Any], sender: Any) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    with contextlib.suppress(OSError):
+        os.dup2(2, 1)  # what work prints is nobody's data
+    sys.stdout = sys.stderr
     try:
         found = (True, work())
     except Exception as error:
         found = (False, error)
+    except BaseException as error:  # an exit, or another end of a program, is none of this one
+        found = (False, RuntimeError(told(error)))
     try:
         sender.send(found)
     except Exception as error:  # what cannot be sent

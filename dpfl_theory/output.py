@@ -8,11 +8,12 @@ import re
 import stat
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from dpfl_theory.errors import InputError
 
-__all__ = ["writable", "write"]
+__all__ = ["printed_aside", "writable", "write"]
 
 _DESCRIPTORS = re.compile(r"/proc/\d+/fd")
 _LINKS = 40
@@ -124,3 +125,23 @@ def _stream(path: Path) -> str | int | None:
         if stat.S_ISBLK(mode) or stat.S_ISSOCK(mode):
             raise OSError("it is a disk" if stat.S_ISBLK(mode) else "it is a socket")
     return None
+
+
+@contextlib.contextmanager
+def printed_aside() -> Iterator[None]:
+    """What is printed inside, by whatever means, goes to stderr: stdout is for data.
+
+    >>> with printed_aside():
+    ...     print("by the way")
+    """
+    with contextlib.redirect_stdout(sys.stderr), contextlib.ExitStack() as stack:
+        try:
+            sys.__stdout__.flush()  # type: ignore[union-attr]
+            kept = os.dup(1)
+            stack.callback(os.close, kept)
+            os.dup2(2, 1)
+        except (AttributeError, OSError, ValueError):  # no such streams
+            yield
+            return
+        stack.callback(os.dup2, kept, 1)
+        yield

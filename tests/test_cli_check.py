@@ -75,7 +75,7 @@ def test_a_change_is_combined_with_every_other_choice(capsys: Output, change: li
     assert found(capsys) == set()
     assert "unknown method" in refused(capsys, *since, "--method", "privaci")
     change[:] = [EXAMPLE]
-    assert main([*since, "--file", str(EXAMPLE), "--method", "algebra"]) == 0
+    assert main([*since, "--file", str(EXAMPLE), "--method", "algebra"]) == 3  # nothing but its units was looked at
     assert found(capsys) == {s.id for s in statements.load_file(EXAMPLE)}
 
 
@@ -176,5 +176,6 @@ def test_a_check_off_its_record_is_told_alike_in_every_format(
     assert counts == {"as_expected": 1 + (code == 0), "differs": int(code == 1), "undecided": int(code == 3)}
     assert main([*run, "junit"]) == code
     suite = ElementTree.fromstring(capsys.readouterr().out)[0]
+    assert suite.attrib["tests"] == "3", "two checks, and the statement's verdict"
     assert suite.attrib["failures"] == str(int(code == 1)) == str(len(suite.findall("testcase/failure")))
     assert suite.attrib["skipped"] == str(int(code == 3)) == str(len(suite.findall("testcase/skipped")))

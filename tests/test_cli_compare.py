@@ -47,7 +47,7 @@ def test_the_users_clients_are_the_clients(own: str, capsys: Output) -> None:
     assert main(command) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["data"]["clients"], told["data"]["records"], told["data"]["partition"]) == (5, 200, "own")
-    assert told["schema"] == "dpfl-theory/1"
+    assert told["schema"] == "dpfl-theory/recommend/1"
     assert {row["name"] for row in told["algorithms"]} >= {"dp-fedavg", "dp-scaffnew", "dp-clip21", "dp-norm-ec"}
     assert told["recommended"] == told["recommended_by_unit"]["client"] == told["algorithms"][0]["name"]
     assert {row["protects"] for row in told["algorithms"]} == {"client", "record"}

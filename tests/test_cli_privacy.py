@@ -99,7 +99,7 @@ def test_account_is_the_documents_of_the_package(capsys: Output) -> None:
     assert set(document) - set(expected) == {"accountant", "schema", "given"}
     assert document["accountant"] == "tight"
     assert document["given"] == "delta"
-    assert document["schema"] == "dpfl-theory/1"
+    assert document["schema"] == "dpfl-theory/privacy/1"
     limits = document["epsilon"]
     assert set(limits) == {"low", "estimate", "high"}
     assert limits["low"] <= limits["estimate"] <= limits["high"]

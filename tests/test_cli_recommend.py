@@ -58,7 +58,7 @@ def test_json_is_the_packages_answer(capsys: Output, monkeypatch: pytest.MonkeyP
     out, err = capsys.readouterr()
     assert err == ""
     expected = recommend(algorithm, "printed", **INPUTS[algorithm])
-    assert json.loads(out) == {**json.loads(as_options(json.dumps(expected))), "schema": "dpfl-theory/1"}
+    assert json.loads(out) == {**json.loads(as_options(json.dumps(expected))), "schema": "dpfl-theory/recommend/1"}
 
 
 @pytest.mark.parametrize("algorithm", sorted(INPUTS))
@@ -68,7 +68,7 @@ def test_the_least_bound(capsys: Output, monkeypatch: pytest.MonkeyPatch, algori
     assert main([*command, "--format", "json"]) == 0
     expected = recommend(algorithm, "bound-optimal", **INPUTS[algorithm])
     found = json.loads(capsys.readouterr().out)
-    assert found == {**json.loads(as_options(json.dumps(expected))), "schema": "dpfl-theory/1"}
+    assert found == {**json.loads(as_options(json.dumps(expected))), "schema": "dpfl-theory/recommend/1"}
     assert main(command) == 0
     out, err = capsys.readouterr()
     assert err == ""
@@ -101,7 +101,7 @@ def test_data_in_place_of_constants(capsys: Output, monkeypatch: pytest.MonkeyPa
     out, err = capsys.readouterr()
     assert err == ""
     expected = recommend("dp-scaffnew", "printed", **FROM_DATA, **shape)
-    assert json.loads(out) == {**json.loads(as_options(json.dumps(expected))), "schema": "dpfl-theory/1"}
+    assert json.loads(out) == {**json.loads(as_options(json.dumps(expected))), "schema": "dpfl-theory/recommend/1"}
     assert main(command) == 0
     flat = " ".join(capsys.readouterr().out.split())
     assert set(expected["data"]["constants"]) == {

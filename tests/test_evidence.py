@@ -111,7 +111,7 @@ def test_document_is_strict_json_with_every_promised_field() -> None:
     (entry,) = read["evidence"]
     promised = (
         "statement method verdict expected lhs rhs ratio terms vacuous reason instance seed replicates alpha device "
-        "versions seconds check asymptotic detectable"
+        "versions seconds check asymptotic detectable agreement"
     )
     assert set(promised.split()) <= set(entry)
     assert entry["lhs"] == {"estimate": 1.0, "low": 0.5, "high": None}
@@ -123,7 +123,8 @@ def test_document_is_strict_json_with_every_promised_field() -> None:
 def test_summary_keeps_statements_apart() -> None:
     made = [evidence("a"), evidence("b", "violated"), evidence("a", "inconclusive")]
     summary = summarise(made, {"a": "holds", "b": "holds"}, 1e-6, 2.0)
-    assert summary["statements"]["a"] == {"verdict": "holds", "expected": "holds", "methods": ["algebra"]}
+    stands = {"verdict": "holds", "expected": "holds", "agreement": "as expected"}
+    assert summary["statements"]["a"] == {**stands, "methods": ["algebra"]}
     assert summary["statements"]["b"]["verdict"] == "violated"
     assert summary["counts"]["as_expected"] == 1
     assert summary["counts"]["evidence"] == {"holds": 1, "violated": 1, "inconclusive": 1, "not-applicable": 0}

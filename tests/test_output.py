@@ -17,7 +17,7 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.output import writable, write
 
 SWEEP = ["sweep", "--set", "problem.name=quadratic", "--set", "algorithm.name=fedavg", "--set", "rounds=2"]
-CHECK = ["check", "das2022.lemma8", "--method", "algebra", "--format", "json"]
+CHECK = ["check", "das2022.lemma9", "--method", "algebra", "--format", "json"]
 CONSTANTS = (
     "--clients 10 --dim 20 --smoothness 1 --strong-convexity .05 --distance 300 --clip 1 --epsilon 8 --delta 1e-5"
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,32 @@ SLIPS = {
     "hypothesis": (("def small_step(problem: Any, values", "def small_step(values"), "must take (problem, values)"),
     "build": (("def experiment(_: Statement, instance", "def experiment(instance"), "its build must take (statement, "),
     "instance": (('"sigma/G": 0.05', '"sigma/G": {1}'), "its instance is no plain data, for evidence keeps it as JSON"),
+    "no instance": (
+        ('{"eta L": 0.5, "rounds": 20, "sigma/G": 0.05}', "3"),
+        "its instance is 3: give a mapping of names",
+    ),
+    "large instance": (('"sigma/G": 0.05', '"x": [0] * 10**5'), "which all evidence would repeat: give at most 100000"),
+    "deep instance": (
+        ('"sigma/G": 0.05', '"x": __import__("functools").reduce(lambda d, _: [d], range(10**5), 0)'),
+        "its instance is no plain data, for evidence keeps it as JSON: maximum recursion depth exceeded",
+    ),
+    "never excludes": (
+        ('    return None if ok else f"eta L', '    None if ok else f"eta L'),
+        "the test of the hypothesis 'eta <= 1/L' returns None, whatever the values: return a sentence where it is not",
+    ),
+    "hypothesis without words": (('Assumption("eta <= 1/L"', 'Assumption(" "'), "the text of a hypothesis is ' '"),
+    "check without a name": (('"the start dominates"', '"the start\\ndominates"'), "write a line of text"),
+    "title": (('"Gradient descent with Gaussian noise: convex and smooth"', "''"), "its title is ''"),
+    "parts": (
+        ('(("suboptimality", 1),)', '("suboptimality",)'),
+        "has the part 'suboptimality': give (observable, coeff",
+    ),
+    "homogeneous": (more('homogeneous="no"'), "its homogeneous is 'no': give True or False"),
+    "erratum": (more('erratum="none"'), "its erratum is 'none': give an Erratum, or leave it out"),
+    "sides that exit": (
+        ("    return Sides(", "    raise SystemExit(0)\n    return Sides("),
+        "cannot be imported: SystemExit: 0",
+    ),
 }
 
 
@@ -128,7 +155,7 @@ def test_units_alone_make_nothing_true(tmp_path: Path, capsys: pytest.CaptureFix
     file.write_text(f"{OWN[: OWN.index('    checks=checks(')]})\nSTATEMENTS = (THEOREM,)\n")
     command = ["check", "--file", str(file), "--format"]
     assert main([*command, "text"]) == 3
-    assert "unchecked  holds     algebra  <- nothing but its units was looked at" in capsys.readouterr().out
+    assert "unchecked  holds     algebra  <- nothing but its units was looked at: give it a" in capsys.readouterr().out
     assert main([*command, "json"]) == 3
     (found,) = json.loads(capsys.readouterr().out)["summary"]["statements"].values()
     assert found["verdict"] == "unchecked"
@@ -160,7 +187,7 @@ def test_a_comment_that_is_no_utf_8_does_not_matter(tmp_path: Path, capsys: pyte
     file.write_bytes(OWN.encode() + b"#\x80 a comment\n")
     store = str(tmp_path / "kept.sqlite")
     for _ in range(2):
-        assert main(["check", "--file", str(file), "--method", "algebra", "--jobs", "1", "--store", store]) == 0
+        assert main(["check", "--file", str(file), "--method", "algebra", "--jobs", "1", "--store", store]) == 3
     assert "1 of 1 checks comes from the store" in capsys.readouterr().err
 
 
@@ -230,3 +257,192 @@ def test_absurd_numbers_of_lanes_are_refused(tmp_path: Path) -> None:
     file.write_text(OWN.replace("lanes=512", "lanes=10**12"))
     with pytest.raises(InputError, match="lanes is 1000000000000: give a number from 1 to 1000000000"):
         run_plan(plan(load_file(file)))
+
+
+EXACT = """
+import os, sys
+from dpfl_theory.statements.claims import Outcome, Values
+from dpfl_theory.statements.model import Assumption, Check, Sides, Source, Statement, Symbol, by_construction
+LETTERS = (Symbol("x", "a number"), Symbol("n", "another", domain="integer"))
+def small(problem, values):
+    return SMALL
+def build(statement, instance):
+    return BUILD
+STATEMENTS = (
+    Statement("mine.one", "lemma", "t", Source("mine", "here"), "text", symbols=LETTERS,
+        assumptions=(Assumption("x < 5", small),), RELATION
+        sides=lambda s: Sides(lhs={"x": s.x}, rhs={"n": s.n}), checks=(Check("METHOD", "c", build),)),
+)
+"""
+TEST = 'None if values["x"] < 5 else "large"'
+GOOD = "Values({'x': 1, 'n': 2})"
+
+
+def exact(tmp_path: Path, build: str = GOOD, small: str = TEST, method: str = "exact", relation: str = "") -> Path:
+    file = tmp_path / "mine.py"
+    text = EXACT.replace("SMALL", small).replace("BUILD", build).replace("METHOD", method)
+    file.write_text(text.replace("RELATION", relation))
+    return file
+
+
+BUILDS = {
+    "no value": ("Values({'x': 1})", "the letter 'n', which the term 'rhs, n' has, is given no value"),
+    "another name": ("Values({'x': 1, 'n_': 2})", "is given no value; is 'n_' meant for it?"),
+    "one too many": ("Values({'x': 1, 'n': 2, 'N': 3})", "its build gives a value to 'N', which is no letter"),
+    "of several": ("[Values({'x': 1, 'n': 2}), Values({'x': 1, 'n': 2, 'N': 3})]", "gives a value to 'N'"),
+    "negative": ("Values({'x': -1, 'n': 2})", "the letter 'x' is given -1, and its domain is positive: correct the"),
+    "no whole number": ("Values({'x': 1, 'n': 2.5})", "the letter 'n' is given 2.5, and its domain is integer"),
+    "infinite": ("Values({'x': 1, 'n': float('inf')})", "the letter 'n' is given inf, which is not finite"),
+    "no number": ("Values({'x': 1, 'n': float('nan')})", "the letter 'n' is given nan, which is not finite"),
+    "text": ("Values({'x': '1', 'n': 2})", "the letter 'x' is given '1', which is a str: give a number"),
+    "truth": ("Values({'x': True, 'n': 2})", "the letter 'x' is given True, which is a bool: give a number"),
+    "no mapping": ("Values([1, 2])", "the values of its letters are [1, 2]: give a mapping"),
+    "nothing": ("None", "its build returns None: return Values, Case or Outcome of dpfl_theory.statements.claims"),
+    "says so itself": ("Outcome(True, 'I know')", "the check 'c' never looks at the statement's sides: read them"),
+    "no truth": ("Outcome('yes', 'I know')", "its Outcome has true = 'yes': give True, False or None"),
+    "no reason": ("Outcome(None, 3)", "its Outcome has the reason 3: give a sentence"),
+    "no plain data": (
+        "Outcome(None, 'x', {'a': object()})",
+        "for evidence keeps it as JSON (TypeError: float() argument",
+    ),
+    "no text": ("Outcome(None, chr(0xd800))", "for evidence keeps it as JSON (UnicodeEncodeError"),
+    "exit": ("sys.exit(0)", "cannot be run: SystemExit: 0; correct its build"),
+    "an interrupt": ("(_ for _ in ()).throw(KeyboardInterrupt)", "cannot be run: KeyboardInterrupt without a message"),
+    "long": ("(_ for _ in ()).throw(ValueError('a' * 10**6))", "aaa ...; correct its build"),
+    "endless recursion": ("build(statement, instance)", "RecursionError: maximum recursion depth exceeded"),
+}
+
+
+@pytest.mark.parametrize(("build", "told"), BUILDS.values(), ids=BUILDS)
+def test_what_a_build_cannot_return_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], build: str, told: str
+) -> None:
+    assert main(["check", "--file", str(exact(tmp_path, build)), "--store", "off", "--jobs", "1"]) == 2
+    out, sentence = capsys.readouterr()
+    assert out == ""
+    assert told in sentence
+    assert re.search(r"\(mine\.py, line [89]\)", sentence)
+    assert (sentence.count("\n"), len(sentence) < 1200) == (1, True)
+
+
+TESTS = {
+    "truth": ('values["x"] < 5', "the test of the hypothesis 'x < 5' returned True: return None where it is met"),
+    "empty": ('"" if values["x"] < 5 else "large"', "the test of the hypothesis 'x < 5' returned ''"),
+    "raises": ('1 / 0 or "no"', "the hypothesis 'x < 5' cannot be tested: ZeroDivisionError: division by zero"),
+    "no problem": (
+        'None if problem.d else "no"',
+        "cannot be tested: AttributeError: 'NoneType' object has no attribute",
+    ),
+    "undeclared": ('None if values["y"] < 5 else "no"', "does not name y, which the hypothesis 'x < 5' reads"),
+}
+
+
+@pytest.mark.parametrize(("small", "told"), TESTS.values(), ids=TESTS)
+def test_a_hypothesis_that_cannot_be_tested_is_told_with_its_line(tmp_path: Path, small: str, told: str) -> None:
+    with pytest.raises(InputError) as caught:
+        run_plan(plan(load_file(exact(tmp_path, small=small))))
+    assert told in str(caught.value)
+    assert re.search(r"correct that test \(mine\.py, line [67]\)$", str(caught.value))
+
+
+def test_a_hypothesis_may_read_a_value_that_is_no_letter(tmp_path: Path) -> None:
+    """And one that holds by construction says so."""
+    small = 'None if values["y"] < 5 else "no"'
+    file = exact(tmp_path, "Values({'x': 1, 'n': 2, 'y': 1})", small)
+    assert run_plan(plan(load_file(file), ["exact"])).evidence[0].verdict == "holds"
+    file = exact(tmp_path)
+    file.write_text(file.read_text().replace('Assumption("x < 5", small)', 'Assumption("x < 5", by_construction)'))
+    assert run_plan(plan(load_file(file), ["exact"])).evidence[0].verdict == "holds"
+
+
+def test_an_instance_outside_the_hypotheses_may_lie_outside_the_domains(tmp_path: Path) -> None:
+    file = exact(tmp_path, "Values({'x': 1, 'n': 2.5})", 'None if values["n"] == int(values["n"]) else "no"')
+    assert run_plan(plan(load_file(file), ["exact"])).evidence[0].verdict == "not-applicable"
+
+
+@pytest.mark.parametrize("relation", ["<=", "==", ">=", "claim", "exists"])
+@pytest.mark.parametrize("method", ["exact", "monte-carlo", "worst-case"])
+def test_every_method_compares_by_a_relation_or_refuses_it(tmp_path: Path, method: str, relation: str) -> None:
+    file = exact(tmp_path, method=method, relation=f"relation={relation!r},")
+    refused = relation in ("claim", "exists") or (relation == ">=" and method != "worst-case")
+    if not refused:
+        assert load_file(file)
+        return
+    with pytest.raises(InputError, match=f"{method} compares by .*, and not by {relation}.*mine.py, line 13"):
+        load_file(file)
+
+
+@pytest.mark.parametrize("place", ["import", "build"])
+@pytest.mark.parametrize("how", ["print('HELLO')", "os.write(1, b'HELLO\\n')", "os.system('echo HELLO')"])
+def test_what_a_file_prints_is_no_data(tmp_path: Path, capfd: pytest.CaptureFixture[str], place: str, how: str) -> None:
+    """By whatever means: the document on stdout can be read."""
+    file = exact(tmp_path)
+    before = "LETTERS" if place == "import" else f"    return {GOOD}"
+    indented = how if place == "import" else f"    {how}"
+    file.write_text(file.read_text().replace(before, f"{indented}\n{before}", 1))
+    assert main(["check", "--file", str(file), "--store", "off", "--jobs", "1", "--format", "json"]) == 0
+    out, err = capfd.readouterr()
+    assert json.loads(out)["summary"]["statements"]["mine.one"]["verdict"] == "holds"
+    assert "HELLO" in err
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("import os; os._exit(0)", "cannot be imported: its process ended with code 0, of itself"),
+        ("import os; os.kill(os.getpid(), 11)", "cannot be imported: its process ended with code -11 (SIGSEGV)"),
+        ("raise KeyboardInterrupt", "cannot be imported: KeyboardInterrupt without a message"),
+        ("9**9**9**9", "cannot be imported: it took longer than 1.5 s and was ended"),  # compiled code hears no alarm
+    ],
+)
+def test_an_import_that_ends_the_process_ends_its_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str, told: str
+) -> None:
+    monkeypatch.setattr(statements, "IMPORT_SECONDS", 1.5)
+    file = tmp_path / "mine.py"
+    file.write_text(text)
+    assert main(["check", "--file", str(file)]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert told in err
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [("os._exit(0)", "ended with code 0, of itself"), ("os.kill(os.getpid(), 11)", "code -11 (SIGSEGV)")],
+)
+def test_a_build_that_ends_its_process_is_undecided(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], code: str, told: str
+) -> None:
+    file = exact(tmp_path, f"{code} or {GOOD}")
+    assert main(["check", "--file", str(file), "--store", "off", "--jobs", "1"]) == 3
+    assert told in capsys.readouterr().out
+
+
+HALF = """
+from dpfl_theory.statements.model import Sides, Source, Statement, Symbol, checks
+LETTERS = (Symbol("L", "smoothness", (1, -2)), Symbol("gap", "gap", (1, 0)), Symbol("D", "distance", (0, 1)))
+def sides(s):
+    return Sides(lhs={"gap": s.gap}, rhs={"start": s.L * s.D**2 / 2})
+def build(statement, instance):
+    from PEPit import PEP
+    from PEPit.functions import SmoothConvexFunction
+    from dpfl_theory.statements.claims import WorstCase
+    problem = PEP()
+    f = problem.declare_function(SmoothConvexFunction, L=1)
+    minimum, start = f.stationary_point(), problem.set_initial_point()
+    values = {"L": 1, "gap": f(start) - f(minimum), "D^2": (start - minimum) ** 2}
+    return WorstCase(problem, values, direction=instance["half"])
+STATEMENTS = (Statement("mine.equal", "lemma", "t", Source("mine", "here"), "text", symbols=LETTERS, sides=sides,
+    relation="==", checks=checks("worst-case", build, {h: {"half": h} for h in HALVES})),)
+"""
+
+
+@pytest.mark.parametrize(("halves", "verdict"), [(["<="], "inconclusive"), (["<=", ">="], "violated")])
+def test_one_half_of_an_equality_is_not_the_equality(tmp_path: Path, halves: list[str], verdict: str) -> None:
+    """f - f* <= L D^2/2 holds, and f - f* = L D^2/2 does not."""
+    file = tmp_path / "mine.py"
+    file.write_text(HALF.replace("HALVES", repr(halves)))
+    report = run_plan(plan(load_file(file)))
+    assert report.evidence[1].verdict == "holds"
+    assert report.to_json()["summary"]["statements"]["mine.equal"]["verdict"] == verdict

@@ -1,6 +1,7 @@
 """The document that ``check --format json`` writes, as its readers may rely on it: schema ``dpfl-theory/1``.
 
-Within a version keys are added and never changed or taken away; a reader passes over those that it does not know.
+Within a version keys are added and never changed or taken away; a reader passes over those that it does not know. What
+is marked ``x-stable: false`` (`schemas.models.open_`) is there, but what stands in it may change at any time.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dpfl_theory.checks.evidence import SCHEMA
 from dpfl_theory.schemas.faults import versioned
-from dpfl_theory.schemas.models import told
+from dpfl_theory.schemas.models import open_, published, told
 
 __all__ = ["CheckDocument", "exponent_of", "read", "schema"]
 
 Verdict = Literal["holds", "violated", "inconclusive", "not-applicable"]
 OfStatement = Literal["holds", "violated", "inconclusive", "unchecked"]
+OfChecks = Literal["as expected", "differs", "undecided"]
 Number = float | None
 
 
@@ -56,6 +58,7 @@ class Found(_Table):
     check: str = told("the check's name; 'units' is the check of units that every displayed formula gets")
     verdict: Verdict = told("what the check found")
     expected: Verdict = told("what is recorded")
+    agreement: OfChecks = told("how the verdict stands to the record; differs gives exit code 1, undecided 3")
     lhs: Limits | None = told("the bounded quantity")
     rhs: Number = told("its bound")
     ratio: Number = told("lhs over rhs, where the bound is positive")
@@ -63,10 +66,10 @@ class Found(_Table):
     vacuous: bool | None = told("whether the bound is above a trivial one; null where there is none")
     asymptotic: bool = told("whether the verdict rests on a limit theorem")
     detectable: Number = told("the smallest violation factor that the check could have seen")
-    reason: str = told("one sentence")
+    reason: str = open_("one sentence")
     part: str | None = told("the step of the statement that the check decides, where it is not the whole")
-    instance: dict[str, Any] = told("the values at which it was checked")
-    notes: dict[str, Any] = told(
+    instance: dict[str, Any] = open_("the values at which it was checked")
+    notes: dict[str, Any] = open_(
         "what the method says beside the verdict; for a rate 'exponent', whose keys Exponent describes"
     )
     seed: int | None = told("the seed of its randomness")
@@ -81,8 +84,10 @@ class OneStatement(_Table):
     """What the evidence of one statement comes to."""
 
     verdict: OfStatement = told("its verdict")
-    expected: OfStatement = told("the recorded one")
+    expected: OfStatement = told("the recorded one; of the chosen checks where these are not all that it has")
+    agreement: OfChecks | Literal["unchecked"] = told("how they stand; differs gives exit code 1, the others 3")
     methods: list[str] = told("the methods that gave evidence")
+    reading: str = told("which of several readings of the paper's words it is", "")
 
 
 class Checks(_Table):
@@ -171,15 +176,16 @@ class CheckDocument(_Table):
     summary: Summary = told("what all evidence comes to")
     evidence: list[Found] = told("one entry for each check")
     own: dict[str, Own] = told("statements of the user's own, by id: their words, formula and power", {})
+    power: dict[str, Any] = open_("what the checks of each statement would notice, where that was measured", {})
 
 
 def schema() -> dict[str, Any]:
     """The JSON schema of the document.
 
-    >>> sorted(schema()["properties"])
-    ['evidence', 'schema', 'summary']
+    >>> schema()["title"], sorted(schema()["required"])
+    ('dpfl-theory/1', ['evidence', 'schema', 'summary'])
     """
-    return CheckDocument.model_json_schema()
+    return published(CheckDocument)
 
 
 def exponent_of(notes: Mapping[str, Any]) -> dict[str, Any] | None:

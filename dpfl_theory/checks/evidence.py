@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ENDED",
+    "HALF",
     "OF_STATEMENTS",
     "SCHEMA",
     "UNCHECKED",
     "VERDICTS",
     "Evidence",
     "Interval",
+    "agreement",
     "document",
     "exit_code",
     "in_short",
@@ -42,6 +44,8 @@ SCHEMA = "dpfl-theory/1"
 VERDICTS = ("holds", "violated", "inconclusive", "not-applicable")
 ENDED = "ended"
 """The note of a check that was ended, so that what it would have found is not known."""
+HALF = "half of the equality"
+"""The note of a check that decides one half of an equality: which."""
 UNCHECKED = "unchecked"
 """The verdict of a statement of which nothing but its units was looked at. One check has no such verdict."""
 OF_STATEMENTS = ("holds", "violated", "inconclusive", UNCHECKED)
@@ -64,7 +68,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Evidence:
-    """One check's outcome (see DESIGN's JSON schema ``dpfl-theory/1``).
+    """One check's outcome (`dpfl_theory.checks.document` is the schema of what is written of it).
 
     lhs: the bounded quantity; rhs: its bound; ratio: lhs/rhs; terms: the bound's named terms; vacuous: whether the
     bound is above a trivial one (None where there is none); reason: one sentence; asymptotic: whether the verdict
@@ -100,10 +104,8 @@ class Evidence:
 
     @property
     def agreement(self) -> str:
-        """How the verdict stands to the recorded one: ``as expected``, ``differs``, or ``undecided``."""
-        if self.verdict == self.expected:
-            return "as expected"
-        return "undecided" if self.verdict == "inconclusive" else "differs"
+        """How the verdict stands to the recorded one."""
+        return agreement(self.verdict, self.expected)
 
     @property
     def ratio(self) -> float | None:
@@ -125,6 +127,7 @@ class Evidence:
                     "check": self.check,
                     "verdict": self.verdict,
                     "expected": self.expected,
+                    "agreement": self.agreement,
                     "lhs": lhs,
                     "rhs": self.rhs,
                     "ratio": self.ratio,
@@ -145,6 +148,23 @@ class Evidence:
                 }
             )
         )
+
+
+def agreement(verdict: str, expected: str) -> str:
+    """How the verdict of a check, or of a statement, stands to the one on record: ``as expected``, ``differs``,
+    ``undecided`` or ``unchecked``. That a statement is unchecked is never as expected, whatever its chosen checks are
+    known to give.
+
+    >>> agreement("violated", "violated"), agreement("not-applicable", "holds"), agreement("inconclusive", "holds")
+    ('as expected', 'differs', 'undecided')
+    >>> agreement("unchecked", "unchecked")
+    'unchecked'
+    """
+    if verdict == UNCHECKED:
+        return UNCHECKED
+    if verdict == expected:
+        return "as expected"
+    return "undecided" if verdict == "inconclusive" else "differs"
 
 
 def outside(statement: Statement, check: Check, missing: tuple[str, str], seconds: float) -> Evidence:
@@ -204,11 +224,21 @@ def versions() -> dict[str, str]:
 def verdict_of(evidence: Sequence[Mapping[str, Any]]) -> str:
     """A statement's verdict from its evidence as plain data.
 
-    It is not called holding while a check that is known to refute it has not been decided, as when the budget ended.
+    It is not called holding while a check that is known to refute it has not been decided, as when the budget ended,
+    nor where all that holds is one half of an equality.
     """
     formed = statement_verdict((kind_of(e["method"], e["check"]), e["verdict"]) for e in evidence)
     open_ = any(e["expected"] == "violated" and e["verdict"] == "inconclusive" for e in evidence)
+    open_ |= _one_half(evidence)
     return "inconclusive" if formed == "holds" and open_ else formed
+
+
+def _one_half(evidence: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether all decisive checks that hold show the same half of an equality."""
+    known = methods.known()
+    holding = [e for e in evidence if e["verdict"] == "holds" and e["method"] in known and known[e["method"]].decisive]
+    halves = {e.get("notes", {}).get(HALF) for e in holding}
+    return len(halves) == 1 and None not in halves
 
 
 def kind_of(method: str, check: str) -> str:
@@ -256,9 +286,11 @@ def summarise(
     statements: dict[str, Any] = {}
     for id_ in dict.fromkeys(e.statement for e in evidence):
         own = [e for e in evidence if e.statement == id_]
+        verdict = verdict_of([vars(e) for e in own])
         statements[id_] = {
-            "verdict": verdict_of([vars(e) for e in own]),
+            "verdict": verdict,
             "expected": expected[id_],
+            "agreement": agreement(verdict, expected[id_]),
             "methods": list(dict.fromkeys(e.method for e in own)),
         }
     counts = Counter(e.verdict for e in evidence)
@@ -268,7 +300,7 @@ def summarise(
         "counts": {
             "evidence": {v: counts.get(v, 0) for v in VERDICTS},
             "statements": dict(Counter(s["verdict"] for s in statements.values())),
-            "as_expected": sum(s["verdict"] == s["expected"] for s in statements.values()),
+            "as_expected": sum(s["agreement"] == "as expected" for s in statements.values()),
             "checks": {a.replace(" ", "_"): agreements.get(a, 0) for a in ("as expected", "differs", "undecided")},
         },
         "alpha": alpha,
@@ -286,13 +318,16 @@ def document(evidence: Sequence[Evidence], expected: Mapping[str, str], alpha: f
 
 
 def exit_code(summary: Mapping[str, Any]) -> int:
-    """0 when every check and every statement gives what is recorded; 1 when one that is decided gives something else,
-    also where the statement's own verdict stays; 3 when the only differences are undecided or unchecked."""
+    """The exit code of a ``summary``, from how each check and each statement stands to its record (`agreement`).
+
+    1 where one differs, also where the statement's own verdict stays; else 3 where one is undecided or unchecked; else
+    0.
+    """
     checks = summary["counts"]["checks"]
-    different = [s for s in summary["statements"].values() if s["verdict"] != s["expected"]]
-    if checks["differs"] or any(s["verdict"] not in ("inconclusive", UNCHECKED) for s in different):
+    found = {s["agreement"] for s in summary["statements"].values()} | {a for a, count in checks.items() if count}
+    if "differs" in found:
         return 1
-    return 3 if checks["undecided"] or different else 0
+    return 3 if found & {"undecided", UNCHECKED} else 0
 
 
 def in_short(summary: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from dpfl_theory.checks.evidence import Evidence, Interval, of_outcome, outside
 from dpfl_theory.checks.hypotheses import complete, unmet
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.statements.claims import Case, Outcome, Values
-from dpfl_theory.statements.formula import terms_at
+from dpfl_theory.statements.formula import asked, terms_at
 from dpfl_theory.statements.model import Check, Statement
 from dpfl_theory.statements.symbolic import sides_at
 
@@ -55,8 +55,11 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     begun = time.perf_counter()
     if statement.relation not in ("<=", "=="):
         raise ValueError(f"{statement.id} states {statement.relation!r}: exact checks compare by <= or ==")
-    built = check.made(statement)
+    with asked() as found:
+        built = check.made(statement)
     if isinstance(built, Outcome):
+        if built.true and statement.sides is not None and not check.part and statement not in found:
+            raise ValueError(f"the check {check.name!r} never looks at the statement's sides: read them, or set part")
         return of_outcome(statement, check, built, _DEVICE, time.perf_counter() - begun)
     instances = (built,) if isinstance(built, (Case, Values)) else tuple(built)
     failing_hypotheses = [m for i in instances if isinstance(i, Values) and (m := unmet(statement, i.letters))]

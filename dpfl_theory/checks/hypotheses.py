@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import difflib
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.errors import told
 from dpfl_theory.statements.formula import sides_of
 from dpfl_theory.statements.model import Statement
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
-__all__ = ["complete", "numbers", "unmet"]
+__all__ = ["Unfit", "complete", "numbers", "unmet"]
+
+
+class Unfit(ValueError):
+    """What a check cannot be run with, and the function to correct, where that is not the check's ``build``."""
+
+    def __init__(self, told: str, function: Callable[..., Any] | None = None) -> None:
+        super().__init__(told)
+        self.function = function
 
 
 def numbers(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -60,8 +69,15 @@ def unmet(statement: Statement, values: Mapping[str, Any], problem: Problem | No
             if name in values or f"{name}^2" in values:
                 continue
             where = ", ".join(f"{k} = {v}" for k, v in values.items())
-            told = f"the point {where} does not name {name}, which the hypothesis {assumption.text!r} reads"
-            raise ValueError(f"{statement.id}: {told}") from None
-        if failure is not None:
-            return assumption.text, failure
+            told_ = f"the point {where} does not name {name}, which the hypothesis {assumption.text!r} reads"
+            raise Unfit(f"{statement.id}: {told_}", assumption.test) from None
+        except Exception as error:
+            told_ = f"the hypothesis {assumption.text!r} cannot be tested: {told(error)}"
+            raise Unfit(told_, assumption.test) from error
+        if failure is None:
+            continue
+        if not isinstance(failure, str) or not failure:
+            told_ = f"returned {failure!r}: return None where it is met, and else a sentence that says why it is not"
+            raise Unfit(f"the test of the hypothesis {assumption.text!r} {told_}", assumption.test)
+        return assumption.text, failure
     return None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,8 @@ from typing import Any
 from dpfl_theory import methods
 from dpfl_theory import statements as catalogue
 from dpfl_theory.checks.evidence import ENDED, Evidence
+from dpfl_theory.checks.guarded import guarded
+from dpfl_theory.checks.hypotheses import Unfit
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.errors import DpflError, InputError, place, told
 from dpfl_theory.limited import OutOfTime, Vanished, limited
@@ -49,25 +53,52 @@ def run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
     method = methods.get(c.method)
     if fault := not_compared(statement, c):
         raise InputError(f"check {c.name!r} of {statement.id}: {fault}")
+    ours, seconds = statement.paper in catalogue.papers(), settings.most_seconds
 
     def run(own: Settings) -> Evidence:
         with one_thread() if method.threads else contextlib.nullcontext():
-            return replace(method.run(statement, c, own), part=c.part)
+            try:
+                if ours:
+                    return replace(method.run(statement, c, own), part=c.part)
+                return _plain(replace(method.run(statement, guarded(statement, c), own), part=c.part))
+            except InputError as error:
+                if ours or str(error).startswith("check "):
+                    raise
+                raise InputError(_cannot(statement, c, error)) from error
+            except DpflError:
+                raise
+            except Exception as error:
+                if ours:
+                    error.add_note(place(error))  # the traceback does not leave this process
+                    raise  # our own mistake
+                raise InputError(_cannot(statement, c, error)) from error
+            except BaseException as error:  # an exit is no end of this program
+                if isinstance(error, KeyboardInterrupt) and seconds is None:
+                    raise  # a copy of this process hears of none
+                raise InputError(_cannot(statement, c, error)) from error
 
-    seconds = settings.most_seconds
     try:
-        outcome = run(settings) if seconds is None else limited(lambda: run(replace(settings, progress=None)), seconds)
+        return run(settings) if seconds is None else limited(lambda: run(replace(settings, progress=None)), seconds)
     except (OutOfTime, Vanished) as error:
         return _ended(statement, c, f"{error}: give it more, or smaller instances")
-    except DpflError:
-        raise
-    except Exception as error:
-        if statement.paper in catalogue.papers():
-            error.add_note(place(error))  # the traceback does not leave this process
-            raise  # our own mistake
-        sentence = f"check {c.name!r} of {statement.id} cannot be run: {told(error)}; correct its build{_at(error, c)}"
-        raise InputError(sentence) from error
-    return outcome
+
+
+def _plain(evidence: Evidence) -> Evidence:
+    """The evidence of a user's check. Raises ValueError where it is no plain data."""
+    try:
+        json.dumps(evidence.to_json(), ensure_ascii=False, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        told_ = f"what its build returns is no plain data, for evidence keeps it as JSON ({told(error)})"
+        raise Unfit(f"{told_}: keep to numbers and text") from error
+    return evidence
+
+
+def _cannot(statement: Statement, c: Check, error: BaseException) -> str:
+    """The sentence for a user's check that raised."""
+    function = getattr(error, "function", None)
+    what = "that test" if function is not None else "its build"
+    why = str(error).strip().rstrip(".") if isinstance(error, (Unfit, InputError)) else told(error)
+    return f"check {c.name!r} of {statement.id} cannot be run: {why}; correct {what}{_at(error, function or c.build)}"
 
 
 def _ended(statement: Statement, c: Check, why: str) -> Evidence:
@@ -76,9 +107,9 @@ def _ended(statement: Statement, c: Check, why: str) -> Evidence:
     return Evidence(statement.id, c.method, c.name, "inconclusive", c.expected, why, **about)  # type: ignore[arg-type]
 
 
-def _at(error: Exception, c: Check) -> str:
-    """The line of the user's file that raised, or in which the check's ``build`` begins."""
-    code = getattr(c.build, "__code__", None)
+def _at(error: BaseException, function: Callable[..., Any]) -> str:
+    """The line of the user's file that raised, or in which the function begins that is to be corrected."""
+    code = getattr(function, "__code__", None)
     if code is None:
         return ""
     file = Path(code.co_filename)

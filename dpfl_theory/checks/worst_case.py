@@ -21,7 +21,7 @@ from dataclasses import replace
 from dpfl_theory.checks.arranged import arranged
 from dpfl_theory.checks.cone import NotACone, span
 from dpfl_theory.checks.estimation import SOLVER_TOLERANCE, VIOLATION_MARGIN, Solution, solve
-from dpfl_theory.checks.evidence import Evidence, Interval, outside
+from dpfl_theory.checks.evidence import HALF, Evidence, Interval, outside
 from dpfl_theory.checks.hypotheses import unmet
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.errors import InputError
@@ -116,6 +116,7 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
             "refuted_exactly": found.refuted is not None,
             "worst_function": found.worst,
             **({"worst_ratio_of": also} if also else {}),
+            **({HALF: built.direction} if statement.relation == "==" and isinstance(built, WorstCase) else {}),
         },
         device="cpu (Clarabel)",
         seconds=time.perf_counter() - begun,

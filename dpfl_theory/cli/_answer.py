@@ -35,13 +35,12 @@ class Answer:
 
         Text shows limits, and as it is what the document names under ``given`` ("epsilon" or "delta").
         """
-        from dpfl_theory.checks.evidence import SCHEMA
 
         missing: list[str] = []
         made = _finite(document, "", missing)
         if missing:
             made["warnings"] = [*made.get("warnings", []), f"Not finite, and null therefore: {', '.join(missing)}."]
-        made["schema"] = SCHEMA
+        made["schema"] = "dpfl-theory/privacy/1"
         as_json = self.format == "json"
         text = as_options(json.dumps(made, indent=1, ensure_ascii=False, allow_nan=False) if as_json else as_text(made))
         if self.target is None:

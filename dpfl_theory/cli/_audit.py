@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from dpfl_theory.checks.evidence import SCHEMA
 from dpfl_theory.cli._options import Device, Format, Seed, number, table
 from dpfl_theory.cli._parameters import number as parsed
 from dpfl_theory.console import Progress, choice, emit, parse_seed, say
@@ -67,7 +66,7 @@ def audit(
             )
             rows += [{"audit": name, **_plain(result)} for result in found]
     violated = [row for row in rows if row["verdict"] == "violated"]
-    document = {"schema": SCHEMA, "delta": share, "confidence": CONFIDENCE, "audits": rows}
+    document = {"schema": "dpfl-theory/audit/1", "delta": share, "confidence": CONFIDENCE, "audits": rows}
     text = json.dumps(document, indent=1, allow_nan=False) if format_ == "json" else _text(rows)
     if target is None:
         emit(text)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dpfl_theory.console import emit
 from dpfl_theory.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,7 +25,9 @@ __all__ = [
     "Kept",
     "Output",
     "Scheduler",
+    "Schema",
     "Seed",
+    "give_schema",
     "number",
     "opened",
     "parse_jobs",
@@ -50,6 +54,7 @@ Kept = Annotated[
         "--store", metavar="PATH|off", help="The evidence store; DPFL_THEORY_STORE, or .dpfl-theory/evidence.sqlite."
     ),
 ]
+Schema = Annotated[bool, typer.Option("--schema", help="Print the JSON schema of its documents, and do nothing else.")]
 Seed = Annotated[str, typer.Option(metavar="N", help="Seed of all randomness.")]
 
 
@@ -59,6 +64,12 @@ def opened(store: str | None) -> contextlib.AbstractContextManager[Store | None]
 
     path = place(store)
     return contextlib.nullcontext() if path is None else Store(path)
+
+
+def give_schema(schema: Callable[[], dict[str, Any]]) -> int:
+    """Print a JSON schema; the exit code of that."""
+    emit(json.dumps(schema(), indent=1, ensure_ascii=False))
+    return 0
 
 
 def parse_jobs(text: str | None) -> int | None:

@@ -11,7 +11,20 @@ import typer
 
 from dpfl_theory import methods, statements
 from dpfl_theory.cli import _complete
-from dpfl_theory.cli._options import Device, Fresh, Jobs, Kept, Scheduler, Seed, number, opened, parse_jobs, table
+from dpfl_theory.cli._options import (
+    Device,
+    Fresh,
+    Jobs,
+    Kept,
+    Scheduler,
+    Schema,
+    Seed,
+    give_schema,
+    number,
+    opened,
+    parse_jobs,
+    table,
+)
 from dpfl_theory.cli._partial import Partial
 from dpfl_theory.console import Progress, as_options, choice, emit, parse_alpha, parse_budget, parse_seed, say
 from dpfl_theory.errors import InputError
@@ -32,7 +45,9 @@ OWN_LIMIT = "10m"
 """How long a check of a user's file may take where nothing is said."""
 DIFFERS = "<- not as expected"
 UNDECIDED = "<- undecided"
-UNITS_ALONE = "<- nothing but its units was looked at: give it a check"
+MARKS = {"differs": DIFFERS, "undecided": UNDECIDED}
+UNITS_ALONE = "nothing but its units was looked at: give it a check"
+UNITS_CHOSEN = "nothing but its units was looked at: its other checks use other methods"
 
 
 @app.command()
@@ -82,6 +97,7 @@ def check(
     fresh: Fresh = False,
     format_: Annotated[str, typer.Option("--format", metavar="text|json|junit", help="What is written.")] = "text",
     output: Annotated[str | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.")] = None,
+    schema: Schema = False,
 ) -> int:
     """Check statements and compare their verdicts with what the catalogue records. For example:
 
@@ -91,6 +107,10 @@ def check(
       dpfl-theory check --file my_statements.py
       dpfl-theory check --changed-since HEAD~1 --format junit --output checks.xml
     """
+    if schema:
+        from dpfl_theory.checks import document as of_checks
+
+        return give_schema(of_checks.schema)
     from dpfl_theory.checks.evidence import exit_code, in_short
     from dpfl_theory.checks.runner import run_plan, suitable_jobs
     from dpfl_theory.store import reused
@@ -194,16 +214,18 @@ def _planned(chosen: Sequence[Statement], methods: Sequence[str], smoke: bool) -
     return smoke_set(pairs) if smoke else pairs
 
 
-def _stands(statement: dict[str, Any]) -> str:
-    """How a statement's verdict in the summary stands to what is recorded; ``unchecked`` where it should be checked."""
-    return "as expected" if statement["verdict"] == statement["expected"] else str(statement["verdict"])
+def _why_unchecked(statement: dict[str, Any]) -> str:
+    """Why a statement of the summary is unchecked, and what to do about it."""
+    from dpfl_theory.checks.evidence import UNCHECKED
+
+    return UNITS_CHOSEN if statement["expected"] == UNCHECKED else UNITS_ALONE
 
 
 def _evidence(evidence: Sequence[Evidence]) -> str:
     """One line for each piece of evidence, and why those came out that were not expected."""
     lines = [("verdict", "ratio", "statement", "method", "check", "seconds", "")]
     for e in evidence:
-        mark = {"differs": DIFFERS, "undecided": UNDECIDED}.get(e.agreement, "vacuous" if e.vacuous else "")
+        mark = MARKS.get(e.agreement, "vacuous" if e.vacuous else "")
         lines.append((e.verdict, number(e.ratio), e.statement, e.method, e.check, f"{e.seconds:.2f}", mark))
     surprises = [f"{e.statement} {e.method} {e.check}: {e.reason}" for e in evidence if e.verdict != e.expected]
     return "\n\n".join([table(lines, right=(1, 5)), *surprises])
@@ -215,7 +237,7 @@ def as_text(report: Report, document: dict[str, Any]) -> str:
 
     verdicts = [("statement", "verdict", "expected", "methods", "")]
     for id_, s in document["summary"]["statements"].items():
-        mark = {"as expected": "", UNCHECKED: UNITS_ALONE}.get(_stands(s), DIFFERS)
+        mark = f"<- {_why_unchecked(s)}" if s["agreement"] == UNCHECKED else MARKS.get(s["agreement"], "")
         verdicts.append((id_, s["verdict"], s["expected"], ",".join(s["methods"]), mark))
     readings = [s.get("reading", "") for s in document["summary"]["statements"].values()]
     told = zip(table(verdicts).splitlines(), ["", *readings])
@@ -252,46 +274,11 @@ def as_json(report: Report, document: dict[str, Any]) -> str:
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
 
 
-def _junit_outcome(e: Evidence) -> str:
-    if e.agreement == "differs":
-        return "failure"
-    return "skipped" if e.verdict in ("inconclusive", "not-applicable") else "passed"
-
-
 def as_junit(report: Report, document: dict[str, Any]) -> str:
-    """One testcase for each evidence: a failure where a decided verdict differs from the recorded one, skipped where it
-    is undecided or, as recorded, outside the hypotheses; and a skipped one for each statement that is unchecked."""
-    from xml.etree import ElementTree as Xml
+    """A document of JUnit (`dpfl_theory.cli._junit`)."""
+    from dpfl_theory.cli._junit import junit
 
-    from dpfl_theory.checks.evidence import UNCHECKED
-
-    evidence = report.evidence
-    outcomes = [_junit_outcome(e) for e in evidence]
-    alone = [id_ for id_, s in document["summary"]["statements"].items() if _stands(s) == UNCHECKED]
-    suite = Xml.Element(
-        "testsuite",
-        name="dpfl-theory",
-        tests=str(len(evidence) + len(alone)),
-        failures=str(outcomes.count("failure")),
-        errors="0",
-        skipped=str(outcomes.count("skipped") + len(alone)),
-        time=f"{report.seconds:.3f}",
-    )
-    for e, outcome in zip(evidence, outcomes):
-        case = Xml.SubElement(
-            suite, "testcase", classname=e.statement, name=f"{e.method}: {e.check}", time=f"{e.seconds:.3f}"
-        )
-        if outcome == "skipped":
-            Xml.SubElement(case, "skipped", message=f"{e.verdict}: {e.reason}")
-        elif outcome == "failure":
-            Xml.SubElement(case, "failure", message=f"{e.verdict}, expected {e.expected}: {e.reason}")
-    for id_ in alone:
-        case = Xml.SubElement(suite, "testcase", classname=id_, name="verdict", time="0.000")
-        Xml.SubElement(case, "skipped", message="unchecked: nothing but its units was looked at; give it a check")
-    suites = Xml.Element("testsuites")
-    suites.append(suite)
-    Xml.indent(suites)
-    return '<?xml version="1.0" encoding="utf-8"?>\n' + Xml.tostring(suites, encoding="unicode")
+    return junit(document, why_unchecked=_why_unchecked)
 
 
 FORMATS = {"text": as_text, "json": as_json, "junit": as_junit}

@@ -177,9 +177,7 @@ def _say_reused(reuse: Reuse) -> None:
 
 
 def _give(document: dict[str, Any], form: str, as_lines: Any, target: Path | None, said: str) -> None:
-    from dpfl_theory.checks.evidence import SCHEMA
-
-    document["schema"] = SCHEMA
+    document["schema"] = "dpfl-theory/recommend/1"
     text = as_lines(document) if form == "text" else json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
     text = as_options(text)
     if target is None:

@@ -10,7 +10,20 @@ from typing import Annotated, Any
 import typer
 
 from dpfl_theory.cli import _complete
-from dpfl_theory.cli._options import Device, Folder, Fresh, Jobs, Kept, Output, Scheduler, Seed, opened, parse_jobs
+from dpfl_theory.cli._options import (
+    Device,
+    Folder,
+    Fresh,
+    Jobs,
+    Kept,
+    Output,
+    Scheduler,
+    Schema,
+    Seed,
+    give_schema,
+    opened,
+    parse_jobs,
+)
 from dpfl_theory.console import choice, emit, parse_alpha, parse_seed, say
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import DEVICES
@@ -40,6 +53,7 @@ def validate(
     scheduler: Scheduler = None,
     store: Kept = None,
     fresh: Fresh = False,
+    schema: Schema = False,
 ) -> int:
     """Redo figures and tables of the papers: evidence as JSON, figures as PNG and SVG. For example:
 
@@ -48,6 +62,10 @@ def validate(
       dpfl-theory validate 'noble2022_table*' --jobs 2
       dpfl-theory list validations
     """
+    if schema:
+        from dpfl_theory.validation import document
+
+        return give_schema(document.schema)
     from dpfl_theory import validation
 
     processes, place = parse_jobs(jobs), validation.place_of(folder)
@@ -98,9 +116,19 @@ def reproduce(
 
 
 @app.command()
-def report(output: Output = "reports", folder: Folder = None, store: Kept = None, fresh: Fresh = False) -> None:
+def report(
+    output: Output = "reports",
+    folder: Folder = None,
+    store: Kept = None,
+    fresh: Fresh = False,
+    schema: Schema = False,
+) -> int:
     """Rebuild figures and the HTML pages (index.html and those that it leads to) from the JSON files in the subfolder
     evidence, and from them alone."""
+    if schema:
+        from dpfl_theory.report import document
+
+        return give_schema(document.schema)
     from dpfl_theory import validation
     from dpfl_theory.report.build import build
 
@@ -108,6 +136,7 @@ def report(output: Output = "reports", folder: Folder = None, store: Kept = None
     with opened(store) as kept:
         page = build(target, say, scripts=scripts, store=kept, fresh=fresh)
     emit(str(page))
+    return 0
 
 
 @app.command()

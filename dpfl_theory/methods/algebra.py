@@ -5,4 +5,12 @@ from dpfl_theory.methods.base import Method
 UNITS = "units"
 """The check that every displayed formula gets without being asked."""
 
-METHOD = Method("algebra", "exact algebra", 10, "dpfl_theory.checks.algebra", decisive=False, threads=False)
+METHOD = Method(
+    "algebra",
+    "exact algebra",
+    10,
+    "dpfl_theory.checks.algebra",
+    decisive=False,
+    threads=False,
+    builds=("Outcome",),
+)

@@ -28,6 +28,7 @@ class Method:
     whether it calls kernels or linear algebra that have threads of their own. limits: whether its evidence has limits
     on both sides, which tell by how much the right side might shrink; of the others that is found by planting.
     relations: by which it can compare the sides of a statement; None where it does not compare them itself.
+    builds: what a check's ``build`` returns, by name in `dpfl_theory.statements.claims`.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Method:
     threads: bool = True
     limits: bool = False
     relations: tuple[str, ...] | None = None
+    builds: tuple[str, ...] = ()
 
     def compares_by(self, relation: str) -> bool:
         """Whether statements with this relation can be checked by it."""

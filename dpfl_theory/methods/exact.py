@@ -9,4 +9,5 @@ METHOD = Method(
     "dpfl_theory.checks.exact",
     threads=False,
     relations=("<=", "=="),
+    builds=("Values", "Case", "Outcome"),
 )

@@ -10,4 +10,5 @@ METHOD = Method(
     simulates=True,
     limits=True,
     relations=("<=", "=="),
+    builds=("Experiment",),
 )

@@ -2,4 +2,11 @@
 
 from dpfl_theory.methods.base import Method
 
-METHOD = Method("privacy", "accounting of privacy", 30, "dpfl_theory.checks.privacy", limits=True)
+METHOD = Method(
+    "privacy",
+    "accounting of privacy",
+    30,
+    "dpfl_theory.checks.privacy",
+    limits=True,
+    builds=("GaussianClaim", "PrivacyClaim", "ConstantClaim"),
+)

@@ -8,4 +8,5 @@ METHOD = Method(
     40,
     "dpfl_theory.checks.worst_case",
     relations=("<=", "==", ">="),
+    builds=("WorstCase", "Performance"),
 )

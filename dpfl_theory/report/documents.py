@@ -13,6 +13,7 @@ from dpfl_theory.checks.document import read as read_checks
 from dpfl_theory.checks.evidence import SCHEMA
 from dpfl_theory.errors import InputError
 from dpfl_theory.report.entries import natural
+from dpfl_theory.schemas.faults import another
 from dpfl_theory.validation.document import read as read_validation
 
 __all__ = ["FOLDER", "Documents", "read"]
@@ -54,8 +55,8 @@ def read(place: Path) -> Documents:
         elif schema == validation.SCHEMA:
             validations.append({**_whole(read_validation, document, path), "file": path.name})
         else:
-            known = f"{SCHEMA!r} or {validation.SCHEMA!r}"
-            raise InputError(f"evidence file {str(path)!r} has the schema {schema!r}, and not {known}: remove it")
+            wrong = another(schema, SCHEMA, validation.SCHEMA)
+            raise InputError(f"evidence file {str(path)!r} {wrong}; make it anew or remove it")
     if not checks and not validations:
         raise InputError(
             f"there is no evidence in {str(place)!r}: run 'dpfl-theory validate', or 'dpfl-theory check --format json "

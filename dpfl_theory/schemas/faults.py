@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from dpfl_theory.errors import InputError
 
-__all__ = ["Faults", "known_name", "near", "shown", "unknown", "validated", "versioned"]
+__all__ = ["Faults", "another", "known_name", "near", "shown", "unknown", "validated", "versioned"]
 
 _MOST = 20
 """Faults that are told one by one."""
@@ -104,13 +104,31 @@ def validated(
 
 def versioned(model: type[BaseModel], schema: str, document: Any, where: str) -> dict[str, Any]:
     """The document, if it is one of this schema; ``where`` it comes from. InputError, with each key that is wrong,
-    otherwise."""
+    or that it is of another version, otherwise."""
     if isinstance(document, Mapping) and document.get("schema") != schema:
-        raise InputError(f"{where} has the schema {document.get('schema')!r}, and not {schema!r}")
+        raise InputError(f"{where} {another(document.get('schema'), schema)}")
     faults = Faults()
     validated(model, document, "", faults)
     faults.end(where)
     return dict(document)
+
+
+def another(found: Any, *known: str) -> str:
+    """What is wrong with a schema that is none of those that are known.
+
+    >>> another("dpfl-theory/2", "dpfl-theory/1")
+    "has the schema 'dpfl-theory/2', of a later version than 'dpfl-theory/1': read it with a newer dpfl-theory"
+    >>> another("dpfl-theory/0", "dpfl-theory/1")
+    "has the schema 'dpfl-theory/0', of an earlier version than 'dpfl-theory/1'"
+    """
+    names = " or ".join(map(repr, known))
+    name, _, version = str(found).rpartition("/")
+    mine = next((k for k in known if k.rpartition("/")[0] == name), None)
+    if mine is None or not version.isdecimal():
+        return f"has the schema {shown(found)}, and not {names}"
+    later = int(version) > int(mine.rpartition("/")[2])
+    remedy = ": read it with a newer dpfl-theory" if later else ""
+    return f"has the schema {found!r}, of {'a later' if later else 'an earlier'} version than {mine!r}{remedy}"
 
 
 def _sentence(model: type[BaseModel], fault: Any, steps: Sequence[Any], at: str, named: Mapping[str, str]) -> str:

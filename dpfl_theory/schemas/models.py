@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-__all__ = ["Count", "Model", "NonNegative", "Positive", "Probability", "Share", "told"]
+__all__ = ["Count", "Model", "NonNegative", "Positive", "Probability", "Share", "open_", "published", "told"]
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+"""The JSON Schema that pydantic writes."""
 
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0, le=1e300)]
@@ -24,3 +27,24 @@ class Model(BaseModel):
 def told(text: str, default: Any = ...) -> Any:
     """A key with what it means; without a default it must be given."""
     return Field(default, description=text)
+
+
+def open_(text: str, default: Any = ...) -> Any:
+    """A key of a document that is always there, but whose content may change within a version: ``x-stable: false``."""
+    return Field(default, description=text, json_schema_extra={"x-stable": False})
+
+
+def published(*models: type[BaseModel]) -> dict[str, Any]:
+    """The JSON schema of a document, or of one of several, which their key ``schema`` tells apart.
+
+    >>> class One(BaseModel):
+    ...     a: int
+    >>> published(One)["required"], published(One)["$schema"]
+    (['a'], 'https://json-schema.org/draft/2020-12/schema')
+    """
+    kind: Any = models[0]
+    for model in models[1:]:
+        kind = kind | model
+    several = len(models) > 1
+    kind = Annotated[kind, Field(discriminator="schema_")] if several else kind
+    return {"$schema": DIALECT, **TypeAdapter(kind).json_schema()}

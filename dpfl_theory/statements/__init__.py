@@ -7,14 +7,13 @@ list to keep.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import pkgutil
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from dpfl_theory.errors import InputError, told, unknown_name
+from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.statements import names
 from dpfl_theory.statements import paper as _paper
 from dpfl_theory.statements.model import Statement
@@ -138,29 +137,11 @@ def load_file(path: str | Path) -> tuple[Statement, ...]:
     Raises InputError when the file is missing, cannot be imported, or defines no statement, and for statements that
     cannot be checked, with every fault and its line (`dpfl_theory.statements.valid`).
     """
-    from dpfl_theory.limited import OutOfTime, at_most
-    from dpfl_theory.statements.valid import faults_of_file, line_of
+    from dpfl_theory.statements.own import loaded
 
     file = Path(path)
     if not file.is_file():
         raise InputError(f"statement file {str(file)!r} does not exist: give the path of a Python file")
-    spec = importlib.util.spec_from_file_location(f"dpfl_theory_user_{file.stem}", file)
-    if spec is None or spec.loader is None:
+    if file.suffix != ".py":
         raise InputError(f"statement file {str(file)!r} is not a Python file: its name must end in .py")
-    module = importlib.util.module_from_spec(spec)
-    try:
-        with at_most(IMPORT_SECONDS):
-            spec.loader.exec_module(module)
-    except OutOfTime as error:
-        raise InputError(f"statement file {str(file)!r} cannot be imported: {error}") from error
-    except (Exception, SystemExit) as error:
-        raise InputError(
-            f"statement file {str(file)!r} cannot be imported: {told(error)}{line_of(error, file)}"
-        ) from error
-    found = getattr(module, "STATEMENTS", ())
-    statements = tuple(found) if isinstance(found, (tuple, list)) else ()
-    if not statements or not all(isinstance(s, Statement) for s in statements):
-        raise InputError(f"statement file {str(file)!r} defines no STATEMENTS: set it to a tuple of Statement objects")
-    if found_faults := faults_of_file(statements, file, _catalogue()):
-        raise InputError(f"statement file {str(file)!r}: {'; '.join(found_faults)}")
-    return statements
+    return loaded(file, _catalogue(), IMPORT_SECONDS)

@@ -31,6 +31,7 @@ __all__ = [
     "Source",
     "Statement",
     "Symbol",
+    "by_construction",
     "checks",
 ]
 
@@ -113,11 +114,19 @@ class Sides:
     rhs: Mapping[str, Any]
 
 
+def by_construction(problem: Problem | None, values: Mapping[str, float]) -> None:
+    """The test of a hypothesis that every instance meets because `build` makes nothing else, so that nothing tests it.
+
+    >>> Assumption("each f_i is convex", by_construction).test(None, {})
+    """
+
+
 @dataclass(frozen=True)
 class Assumption:
     """A hypothesis: its text, and a test that returns None when it is met or one sentence that says why it fails.
 
-    test(problem, values): the problem (None for statements without one) and the values of the symbols.
+    test(problem, values): the problem (None for statements without one) and the values of the symbols. A test that
+    could never say no is a fault, where it is not `by_construction`.
     """
 
     text: str

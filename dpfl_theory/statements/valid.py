@@ -16,29 +16,37 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
+from types import UnionType
 from typing import Any
 
 from dpfl_theory import methods
 from dpfl_theory.errors import told, unknown_name
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.statements.excluding import never_excludes
 from dpfl_theory.statements.formula import letters_of, prescription_of, sides_of
 from dpfl_theory.statements.model import (
     DOMAINS,
     KINDS,
     RELATIONS,
+    UNITS,
     Assumption,
     Check,
+    Erratum,
     Expected,
+    Remark,
     Sides,
     Source,
     Statement,
     Symbol,
+    by_construction,
 )
 
 __all__ = ["Lines", "faults", "faults_of_file", "line_of", "not_compared"]
 
 VERDICTS = ("holds", "violated")
 OF_CHECKS = (*VERDICTS, "inconclusive", "not-applicable")
+LARGEST_INSTANCE = 100_000
+"""Characters of an instance as JSON."""
 _ID = re.compile(r"[\w-]+(\.[\w-]+)*")
 
 
@@ -106,6 +114,24 @@ _KINDS: dict[str, type] = {
 }
 
 
+_WANTED: dict[str, type | UnionType] = {
+    "homogeneous": bool,
+    "universal": bool,
+    "reading": str,
+    "reading_of": str,
+    "slips": tuple,
+    "erratum": Erratum | None,
+    "remark": Remark | None,
+}
+_A: dict[type | UnionType, str] = {
+    bool: "True or False",
+    str: "text",
+    tuple: "a tuple of sentences",
+    Erratum | None: "an Erratum, or leave it out",
+    Remark | None: "a Remark, or leave it out",
+}
+
+
 def _of_kinds(statement: Statement, lines: Lines) -> Iterator[str]:
     here = lines.of(statement.id, statement.title)
     source: Any = statement.source
@@ -120,6 +146,9 @@ def _of_kinds(statement: Statement, lines: Lines) -> Iterator[str]:
         for one in value:
             if not isinstance(one, kind):
                 yield f"{several} have {one!r} among them: give a tuple of {what} alone{here}"
+    for name, wanted in _WANTED.items():
+        if not isinstance(value := getattr(statement, name), wanted):
+            yield f"its {name} is {value!r}: give {_A[wanted]}{here}"
     for name in ("sides", "prescription"):
         if (function := getattr(statement, name)) is not None and not callable(function):
             yield f"its {name} is {function!r}: give a function of the letters{here}"
@@ -130,8 +159,8 @@ def _of_words(statement: Statement, lines: Lines, known: Collection[str]) -> Ite
     if not isinstance(statement.id, str) or not _ID.fullmatch(statement.id):
         yield f"the id {statement.id!r} is none: write letters, digits, - and _, with dots between{here}"
     for what, value in (("title", statement.title), ("text", statement.text), ("source.paper", statement.paper)):
-        if not isinstance(value, str) or not value.strip():
-            yield f"its {what} is {value!r}: write what the report is to show{here}"
+        if not _shown(value):
+            yield f"its {what} is {value!r}: write what the report is to show, in one line{here}"
     for what, value, choices in (
         ("its kind", statement.kind, KINDS),
         ("its relation", statement.relation, RELATIONS),
@@ -144,8 +173,25 @@ def _of_words(statement: Statement, lines: Lines, known: Collection[str]) -> Ite
             yield f"uses: {unknown_name('statement', id_, known)}{lines.of(id_)}"
     for assumption in statement.assumptions:
         if not callable(assumption.test) or not _takes(assumption.test, 2):
-            where = lines.of_function(assumption.test) or lines.of(assumption.text)
-            yield f"the test of the hypothesis {assumption.text!r} must take (problem, values){where}"
+            yield f"the test of the hypothesis {assumption.text!r} must take (problem, values){_of(assumption, lines)}"
+        elif assumption.test is not by_construction and never_excludes(assumption.test):
+            told_ = (
+                "returns None, whatever the values: return a sentence where it is not met, or take by_construction of "
+                "dpfl_theory.statements.model for a test where build makes nothing else"
+            )
+            yield f"the test of the hypothesis {assumption.text!r} {told_}{_of(assumption, lines)}"
+        if not _shown(assumption.text):
+            yield f"the text of a hypothesis is {assumption.text!r}: write what it says{_of(assumption, lines)}"
+
+
+def _of(assumption: Assumption, lines: Lines) -> str:
+    """Where a hypothesis stands."""
+    return lines.of_function(assumption.test) or lines.of(assumption.text)
+
+
+def _shown(text: object) -> bool:
+    """Whether it is a line of text that can be written anywhere."""
+    return isinstance(text, str) and bool(text.strip()) and text.isprintable()
 
 
 def _takes(function: Callable[..., Any], count: int) -> bool:
@@ -187,7 +233,12 @@ def _of_expectation(letter: Expected, here: str) -> Iterator[str]:
     known = catalogue()
     if not letter.parts:
         yield f"the expectation {letter.name} has no parts: name an observable, as (('suboptimality', 1),){here}"
-    for observable, _ in letter.parts:
+    parts: Any = letter.parts
+    for part in parts:
+        if not isinstance(part, (tuple, list)) or len(part) != 2 or not isinstance(part[1], (int, float)):
+            yield f"the expectation {letter.name} has the part {part!r}: give (observable, coefficient){here}"
+            continue
+        observable = part[0]
         if observable not in known:
             yield f"{letter.name}: {unknown_name('observable', observable, known)}{here}"
         elif tuple(known[observable].unit) != tuple(letter.unit):
@@ -260,10 +311,27 @@ def _of_check(statement: Statement, check: Check) -> Iterator[str]:
         yield told_
     if not callable(check.build) or not _takes(check.build, 2):
         yield "its build must take (statement, instance)"
+    if not _shown(check.name):
+        yield "its name is what evidence calls it: write a line of text"
+    if statement.sides is not None and (check.method, check.name) == ("algebra", UNITS):
+        yield "this is what the check of units is called, which every formula gets: give it another name"
+    part: Any = check.part
+    if not isinstance(part, str):
+        yield f"its part is {part!r}: say in a sentence which step it decides, or leave it out"
+    instance: Any = check.instance
+    if not isinstance(instance, Mapping):
+        yield f"its instance is {instance!r}: give a mapping of names to plain data"
+        return
     try:
-        json.dumps(check.instance)
-    except (TypeError, ValueError) as error:
+        size = len(json.dumps(check.instance))
+    except (TypeError, ValueError, RecursionError) as error:
         yield f"its instance is no plain data, for evidence keeps it as JSON: {error}"
+        return
+    if size > LARGEST_INSTANCE:
+        yield (
+            f"its instance has {size} characters as JSON, which all evidence would repeat: give at most "
+            f"{LARGEST_INSTANCE}, and make large data in build"
+        )
 
 
 def not_compared(statement: Statement, check: Check) -> str | None:

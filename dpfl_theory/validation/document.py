@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from dpfl_theory.schemas.faults import versioned
-from dpfl_theory.schemas.models import told
+from dpfl_theory.schemas.models import open_, published, told
 from dpfl_theory.validation.run import SCHEMA
 
 __all__ = ["ValidationDocument", "read", "schema"]
@@ -26,15 +26,15 @@ class Claim(_Table):
     claim: str = told("the claim")
     verdict: Literal["reproduced", "not-reproduced", "inconclusive"] = told("what was found")
     expected: str | None = told("the verdict that is recorded, where one is", None)
-    paper: Any = told("what the paper says")
-    measured: Any = told("what was measured")
+    paper: Any = open_("what the paper says")
+    measured: Any = open_("what was measured")
 
 
 class Data(_Table):
     """What was computed: all that its figures are drawn from, besides these keys."""
 
     claims: list[Claim] = told("the paper's claims as predicates", [])
-    configuration: dict[str, Any] = told("what was run", {})
+    configuration: dict[str, Any] = open_("what was run", {})
 
 
 class ValidationDocument(_Table):
@@ -61,7 +61,7 @@ def schema() -> dict[str, Any]:
     >>> "data" in schema()["required"]
     True
     """
-    return ValidationDocument.model_json_schema()
+    return published(ValidationDocument)
 
 
 def read(document: Any, where: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.das2022._expectations import expected, of_client
 from dpfl_theory.statements.formula import Letters
-from dpfl_theory.statements.model import Assumption, Symbol
+from dpfl_theory.statements.model import Assumption, Symbol, by_construction
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -164,7 +164,7 @@ def step_of_at_most(largest: float, name: str = "eta") -> Assumption:
     return Assumption(f"{name} <= 1/({1 / largest:g}L)" if largest < 1 else f"{name} <= 1/L", test)
 
 
-CONVEX = Assumption("each f_i is convex", lambda problem, values: None)
+CONVEX = Assumption("each f_i is convex", by_construction)
 SMOOTH = Assumption("each f_i is L-smooth over R^d", _smooth)
 LIPSCHITZ = Assumption("each f_i is G-Lipschitz over R^d", _lipschitz)
 MINIMISER = Assumption("w* is a minimiser of f", _minimiser)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.model import Assumption, Expected, Symbol
+from dpfl_theory.statements.model import Assumption, Expected, Symbol, by_construction
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -122,8 +122,8 @@ SMOOTH = Assumption("each f_i is L-smooth", _smooth)
 STEP = Assumption("0 < eta <= 1/L", _step)
 COIN = Assumption("0 < p <= 1", _coin)
 ITERATIONS = Assumption("T >= 1 iterations", _iterations)
-FULL_GRADIENTS = Assumption("local gradients are full ones", lambda problem, values: None)
-UNCLIPPED = Assumption("clipping is never active: C > ||xhat_i - x|| in every iteration", lambda problem, values: None)
+FULL_GRADIENTS = Assumption("local gradients are full ones", by_construction)
+UNCLIPPED = Assumption("clipping is never active: C > ||xhat_i - x|| in every iteration", by_construction)
 DELTA = Assumption("0 < delta < 1", _delta)
 STATED = {
     "mu > 0": {"mu": "0"},

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.model import Assumption, Expected, Symbol
+from dpfl_theory.statements.model import Assumption, Expected, Symbol, by_construction
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -125,10 +125,6 @@ def _rounds(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     return None if values["T"] >= 1 else f"T = {values['T']} is below 1"
 
 
-def _always(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    return None
-
-
 def _smooth(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     if problem is None or "nu" not in values or problem.constants.L_max <= values["nu"] * (1 + _SLACK):
         return None
@@ -194,13 +190,13 @@ GRADIENTS = Assumption(
 )
 CONVEX = Assumption("each F_i is convex", _convex)
 STRONGLY_CONVEX = Assumption("each F_i is mu-strongly convex, mu > 0", _strongly_convex)
-WARM = Assumption("the first control variates are noisy gradients at x^0", _always)
+WARM = Assumption("the first control variates are noisy gradients at x^0", by_construction)
 DISSIMILAR = Assumption(
     "(1/M) sum_i ||grad F_i||^2 <= G^2 + B^2 ||grad F||^2 everywhere, B >= 1 (Assumption 4)", _dissimilar
 )
 WHOLE = Assumption("lM users take part in a round and a local step uses sR records, both whole numbers", _whole)
 GLOBAL = Assumption("eta_g >= 1", _at_least_one)
-MINIMISER = Assumption("x* is a minimiser of F", _always)
+MINIMISER = Assumption("x* is a minimiser of F", by_construction)
 LONG_ENOUGH = Assumption("T >= 8 (1 + B^2) nu/mu", _long_enough)
 
 OUTPUT_EXCESS = Expected(

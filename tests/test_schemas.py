@@ -1,0 +1,197 @@
+"""The documents that other programs read: their published schemas, what meets them, and what is refused."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from dpfl_theory import statements
+from dpfl_theory.checks import document as of_checks
+from dpfl_theory.checks.runner import plan, run_plan
+from dpfl_theory.cli import main
+from dpfl_theory.errors import InputError
+from dpfl_theory.report import document as of_reports
+from dpfl_theory.validation import document as of_validations
+
+ROOT = Path(__file__).parent.parent
+Output = pytest.CaptureFixture[str]
+SCHEMAS = {"check": of_checks.schema, "validate": of_validations.schema, "report": of_reports.schema}
+
+VALIDATION = {
+    "schema": "dpfl-theory/validation/1",
+    "name": "mine",
+    "title": "t",
+    "caption": "c",
+    "source": {"paper": "mine"},
+    "command": "dpfl-theory validate mine",
+    "profile": "quick",
+    "seed": 0,
+    "device": "cpu",
+    "versions": {},
+    "seconds": 1.5,
+    "data": {"claims": [{"claim": "x", "verdict": "reproduced", "expected": None, "paper": 1, "measured": 2}]},
+}
+
+
+def validator(schema: dict[str, Any]) -> jsonschema.Draft202012Validator:
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+@pytest.fixture(scope="module")
+def real() -> dict[str, Any]:
+    """What checks of four methods give: all verdicts, limits, notes and terms, and a budget that ended one."""
+    pairs = plan([statements.get("das2022.eq12")], ["exact", "algebra"])
+    pairs += plan([statements.get("das2022.theorem3")], ["privacy"])[:1]
+    worst = plan([statements.get("das2022.lemma8")], ["worst-case"])[:1]
+    runs = plan([statements.get("das2022.theorem4a")], ["monte-carlo"])[:1]
+    made = run_plan([*pairs, *worst, *runs], budget=1e-9 if not pairs else None).to_json()
+    undecided = run_plan(runs, budget=1e-9).to_json()
+    made["evidence"] += undecided["evidence"]
+    document: dict[str, Any] = json.loads(json.dumps(made, allow_nan=False))
+    found = {e["verdict"] for e in document["evidence"]}
+    assert found == {"holds", "violated", "inconclusive", "not-applicable"}
+    assert {e["method"] for e in document["evidence"]} == {"exact", "algebra", "privacy", "worst-case", "monte-carlo"}
+    return document
+
+
+def test_what_checks_give_meets_the_published_schema(real: dict[str, Any]) -> None:
+    for name in ("check", "report"):
+        validator(SCHEMAS[name]()).validate(real)
+    assert of_checks.read(real, "it") == real
+
+
+def undescribed(value: Any, schema: dict[str, Any], whole: dict[str, Any], at: str = "") -> Iterator[str]:
+    """The keys of a document that its schema does not describe."""
+    while "$ref" in schema:
+        schema = whole["$defs"][schema["$ref"].rpartition("/")[2]]
+    for branch in schema.get("anyOf", ()):
+        if "$ref" in branch and isinstance(value, dict):
+            schema = whole["$defs"][branch["$ref"].rpartition("/")[2]]
+    if isinstance(value, list):
+        for one in value:
+            yield from undescribed(one, schema.get("items", {}), whole, f"{at}[]")
+    elif isinstance(value, dict) and "properties" in schema:
+        for key, inner in value.items():
+            if key not in schema["properties"]:
+                yield f"{at}.{key}"
+            else:
+                yield from undescribed(inner, schema["properties"][key], whole, f"{at}.{key}")
+    elif isinstance(value, dict) and isinstance(schema.get("additionalProperties"), dict):
+        for inner in value.values():
+            yield from undescribed(inner, schema["additionalProperties"], whole, f"{at}.*")
+
+
+def test_every_key_that_is_written_is_described(real: dict[str, Any]) -> None:
+    schema = of_checks.schema()
+    assert set(undescribed(real, schema, schema)) == set()
+    planted = copy.deepcopy(real)
+    planted["evidence"][0]["strange"] = planted["summary"]["counts"]["strange"] = 1
+    assert set(undescribed(planted, schema, schema)) == {".evidence[].strange", ".summary.counts.strange"}
+
+
+def _set(document: dict[str, Any], path: str, value: Any) -> None:
+    *steps, last = path.split("/")
+    for step in steps:
+        document = document[int(step) if step.isdecimal() else step]
+    if value is ...:
+        del document[last]
+    else:
+        document[last] = value
+
+
+WRONG = {
+    "evidence/0/verdict": "true",
+    "evidence/0/expected": "unchecked",
+    "evidence/0/agreement": "unchecked",
+    "evidence/0/statement": 3,
+    "evidence/0/lhs": 1.0,
+    "evidence/0/terms": {"noise": "large"},
+    "evidence/0/asymptotic": "no",
+    "evidence/0/seed": 0.5,
+    "evidence/0/seconds": None,
+    "evidence": {},
+    "summary/alpha": 0.0,
+    "summary/alpha ": ...,
+    "summary/counts/checks/differs": "0",
+    "summary/statements/das2022.eq12/verdict": "not-applicable",
+    "evidence/0/reason": ...,
+    "summary": ...,
+    "schema": "dpfl-theory/2",
+}
+
+
+@pytest.mark.parametrize("path", WRONG)
+def test_what_is_wrong_is_refused_by_the_schema_and_by_the_reader(real: dict[str, Any], path: str) -> None:
+    """By other people's validators and by ours."""
+    planted = copy.deepcopy(real)
+    _set(planted, path.strip(), WRONG[path])
+    with pytest.raises(jsonschema.ValidationError):
+        validator(of_checks.schema()).validate(planted)
+    with pytest.raises(InputError, match=re.escape(path.strip().rpartition("/")[2])):
+        of_checks.read(planted, "it")
+
+
+def test_a_validation_meets_its_schema() -> None:
+    for name in ("validate", "report"):
+        validator(SCHEMAS[name]()).validate(VALIDATION)
+    assert of_validations.read(VALIDATION, "it") == VALIDATION
+    for key in set(VALIDATION) - {"versions"}:
+        with pytest.raises(jsonschema.ValidationError):
+            validator(of_validations.schema()).validate({k: v for k, v in VALIDATION.items() if k != key})
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        ("dpfl-theory/0", "has the schema 'dpfl-theory/0', of an earlier version than 'dpfl-theory/1'"),
+        ("dpfl-theory/2", "of a later version than 'dpfl-theory/1': read it with a newer dpfl-theory"),
+        ("dpfl-theory/validation/0", "of an earlier version than 'dpfl-theory/validation/1'"),
+        ("dpfl-theory/privacy/1", "and not 'dpfl-theory/1' or 'dpfl-theory/validation/1'"),
+        (None, "has the schema None, and not"),
+    ],
+)
+def test_other_versions_are_refused_with_a_sentence(tmp_path: Path, capsys: Output, found: Any, told: str) -> None:
+    (tmp_path / "evidence").mkdir()
+    (tmp_path / "evidence" / "old.json").write_text(json.dumps({"schema": found, "summary": {}, "evidence": []}))
+    assert main(["report", "--output", str(tmp_path), "--store", "off"]) == 2
+    sentence = capsys.readouterr().err
+    assert told in sentence
+    assert "make it anew or remove it" in sentence
+    assert sentence.count("\n") == 1
+
+
+@pytest.mark.parametrize(("command", "schema"), SCHEMAS.items())
+def test_the_schema_is_published(capsys: Output, command: str, schema: Callable[[], dict[str, Any]]) -> None:
+    assert main([command, "--schema"]) == 0
+    assert json.loads(capsys.readouterr().out) == schema()
+    assert schema()["$schema"] == jsonschema.Draft202012Validator.META_SCHEMA["$id"]
+
+
+def _fields(schema: dict[str, Any]) -> set[str]:
+    """What the table in the documentation is to name: the keys of each part, and whether they are stable."""
+    parts = {"Found": "evidence[].", "OneStatement": "summary.statements.ID.", "Summary": "summary."}
+    own = {name: part for name, part in schema["$defs"].items() if name in parts}
+    found = {f"{parts[n]}{key}" for n, part in own.items() for key in part["properties"]}
+    return found | {key for key in schema["properties"] if key not in ("summary", "evidence")}
+
+
+def test_the_documentation_names_every_field() -> None:
+    text = (ROOT / "README.md").read_text().partition("## Evidence for other programs")[2].partition("\n## ")[0]
+    rows = [
+        line.split("|")[1:4]
+        for line in text.splitlines()
+        if line.startswith("| `") and not line.startswith("| `agreement`")
+    ]
+    named = {key: stable.strip() for keys, _, stable in rows for key in re.findall(r"`([^`]+)`", keys)}
+    schema = of_checks.schema()
+    assert set(named) == _fields(schema)
+    loose = {f"evidence[].{k}" for k, v in schema["$defs"]["Found"]["properties"].items() if v.get("x-stable") is False}
+    assert {key for key, stable in named.items() if stable != "yes"} == loose | {"power"}
