@@ -52,7 +52,7 @@ theorem_seed = 7
 RIGHT, WRONG = "2 * s.L * s.D**2", "s.L * s.D**2 / 5"
 """A part of the theorem's formula, and a mistake in its place."""
 
-OWN = "sharper-rate"
+OWN = "sharper"
 """The name of the theorem that a stranger begins."""
 COMMANDS: Mapping[str, tuple[str, int]] = {
     "--version": ("dpfl-theory", 0),
