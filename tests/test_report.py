@@ -76,6 +76,18 @@ VALIDATION = {
     },
 }
 
+OWN = {
+    "title": "Mine",
+    "kind": "lemma",
+    "where": "here",
+    "text": "It holds.",
+    "relation": "<=",
+    "terms": [],
+    "letters": [],
+    "hypotheses": [],
+    "noticed": None,
+}
+
 SCRIPT = """
 from dpfl_theory.report import style
 TITLE, CAPTION, SOURCE, BUDGET_SECONDS = "t", "c", {}, {}
@@ -296,7 +308,10 @@ def test_nothing_of_a_hostile_file_gets_into_a_page_or_out_of_its_folder(tmp_pat
             "kind": EVIL,
             "where": EVIL,
             "text": f"a <= b {EVIL}",
+            "relation": EVIL,
             "terms": terms,
+            "letters": [],
+            "noticed": None,
             "hypotheses": [EVIL],
         }
     }
@@ -327,7 +342,7 @@ def test_the_formula_of_a_statement_of_ones_own_is_shown(output: Path) -> None:
         {"side": "lhs", "name": "gap", "sign": "", "latex": r"\mathbb{E} f(w_K)"},
         {"side": "rhs", "name": "start", "sign": r"\leq", "latex": r"\frac{L}{2 K}"},
     ]
-    told["own"] = {"mine.lemma": {"title": "Mine", "kind": "lemma", "text": "It holds.", "terms": terms}}
+    told["own"] = {"mine.lemma": {**OWN, "terms": terms}}
     (output / "evidence" / "check-das2022.json").write_text(json.dumps(told))
     page = statement(site_of(output), "mine.lemma")
     assert "<mfrac><mi>L</mi>" in page.source

@@ -46,8 +46,8 @@ class Partial:
             evidence = [found[i] for i in sorted(found)]
             emit(f"{self.render(evidence)}\n\nnot whole: {count}, since it was interrupted")
         if not found:
-            say(f"none of {self.planned} checks has ended")
-        elif self.kept:
+            return
+        if self.kept:
             left = self.planned - len(found)
             say(f"{count} have ended, and are kept: the same command goes on with the other {left}")
         else:

@@ -15,7 +15,6 @@ from types import ModuleType
 
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.statements import names
-from dpfl_theory.statements import paper as _paper
 from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.order import place
 from dpfl_theory.statements.power import every
@@ -81,7 +80,7 @@ def all_statements() -> tuple[Statement, ...]:
 
 def papers() -> tuple[str, ...]:
     """The papers that have statements."""
-    return tuple(sorted(_paper.known()))
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(__path__) if module.ispkg))
 
 
 def known_ids() -> tuple[str, ...]:
