@@ -26,6 +26,7 @@ PACKAGES = tuple(f"dpfl_theory.{name}" for name in ("cli", "problems.files", "re
 CORPUS = 64
 """Inputs to begin with."""
 BYTES = 2048
+MEGABYTES = 8000
 """From which an input is drawn."""
 
 
@@ -57,7 +58,8 @@ def main(arguments: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory(prefix="dpfl-corpus-") as corpus:
         for i in range(CORPUS):
             (Path(corpus) / str(i)).write_bytes(random.Random(i).randbytes(BYTES))
-        flags = [f"-max_len={BYTES}", "-len_control=0", f"-artifact_prefix={corpus}/"]
+        memory = f"-rss_limit_mb={MEGABYTES}"  # of all inputs together: problems are kept for a while
+        flags = [f"-max_len={BYTES}", "-len_control=0", f"-artifact_prefix={corpus}/", memory]
         atheris.Setup([sys.argv[0], *flags, corpus], one)
         atheris.Fuzz()
 
