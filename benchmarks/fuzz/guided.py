@@ -26,8 +26,9 @@ PACKAGES = tuple(f"dpfl_theory.{name}" for name in ("cli", "problems.files", "re
 CORPUS = 64
 """Inputs to begin with."""
 BYTES = 2048
-MEGABYTES = 8000
 """From which an input is drawn."""
+MEGABYTES = 8000
+"""Of memory, after which the process is taken for one that leaks."""
 
 
 def main(arguments: Sequence[str]) -> None:
