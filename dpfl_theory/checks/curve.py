@@ -150,7 +150,7 @@ def values_of(text: str | None, recorded: Any) -> list[Any]:
     fractions.
 
     >>> values_of("1:16:5", 3), values_of("1/8,1/2", "1/4"), values_of(None, 2)
-    ([1, 2, 4, 8, 16], ['1/8', '1/2'], [1, 2, 3, 4, 5, 6, 7, 8])
+    ([1, 2, 4, 8, 16], ['1/8', '1/2'], [1, 2, 3, 4, 6, 8])
     """
     if text is None:
         middle = float(Fraction(recorded))
