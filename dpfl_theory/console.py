@@ -44,6 +44,11 @@ def emit(text: str) -> None:
         sys.stdout.flush()
     except BrokenPipeError as error:
         raise _ClosedPipe from error
+    except OSError as error:
+        with contextlib.suppress(OSError):  # the interpreter flushes stdout once more when it ends
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        why = error.strerror or type(error).__name__
+        raise EnvironmentFault(f"the output cannot be written: {why}; make room, or name another place") from error
 
 
 def say(text: str) -> None:

@@ -239,6 +239,10 @@ def _each(tasks: Sequence[Callable[[], Part]], threads: int, tally: _Tally) -> l
         return [future.result() for future in running]
 
 
+FARTHEST = 1e150
+"""The largest entry of a starting point: squares of these are numbers."""
+
+
 def _starting_points(start: Any, lanes: int, d: int) -> Array:
     if start is None:
         return np.zeros((lanes, d))
@@ -253,6 +257,10 @@ def _starting_points(start: Any, lanes: int, d: int) -> Array:
         raise InputError(f"the starting point has shape {points.shape}: ({d},) or ({lanes}, {d}) is needed")
     if not np.isfinite(points).all():
         raise InputError("the starting point contains NaN or infinity: give finite numbers")
+    if (far := float(np.abs(points).max(initial=0.0))) > FARTHEST:
+        raise InputError(
+            f"the starting point has an entry of size {far:.3g}, whose square is no number: give at most {FARTHEST:g}"
+        )
     return points
 
 

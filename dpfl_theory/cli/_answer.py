@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from dpfl_theory.console import QUIET_SECONDS, Progress, as_options, choice, emit, say
+from dpfl_theory.errors import DpflError
+from dpfl_theory.limited import OutOfTime, at_most
 from dpfl_theory.output import writable, write
 
-__all__ = ["Answer", "as_text", "busy", "laid_out", "plain_formula", "rounded"]
+__all__ = ["Answer", "as_text", "busy", "laid_out", "plain_formula", "rounded", "within"]
 
 DIGITS = 5
 WIDTH = 110
@@ -59,6 +61,22 @@ def _finite(value: Any, where: str, missing: list[str]) -> Any:
         missing.append(where)
         return None
     return value
+
+
+class Unfinished(DpflError):
+    """What a time budget ended: nothing is known."""
+
+    exit_code = 3
+
+
+@contextlib.contextmanager
+def within(seconds: float | None) -> Iterator[None]:
+    """What is computed inside is ended after so many seconds. Raises `Unfinished`."""
+    try:
+        with contextlib.nullcontext() if seconds is None else at_most(seconds):
+            yield
+    except OutOfTime as error:
+        raise Unfinished(f"{error}: give a larger `budget`, or ask for fewer `rounds`") from error
 
 
 @contextlib.contextmanager

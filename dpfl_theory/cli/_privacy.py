@@ -10,12 +10,12 @@ import typer
 
 from dpfl_theory import privacy
 from dpfl_theory.cli import _complete
-from dpfl_theory.cli._answer import Answer, busy
+from dpfl_theory.cli._answer import Answer, busy, within
 from dpfl_theory.cli._audit import audit
 from dpfl_theory.cli._formulas import ACCOUNTANTS, TIGHT, Formula, accountant
 from dpfl_theory.cli._options import Format, table
 from dpfl_theory.cli._parameters import build, number, parameters, with_options
-from dpfl_theory.console import choice, emit
+from dpfl_theory.console import choice, emit, parse_budget
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.privacy.constants import PRESCRIPTIONS
 from dpfl_theory.privacy.mechanisms import Mechanism, get, mechanisms
@@ -50,6 +50,7 @@ AccountantName = Annotated[
     str,
     typer.Option("--accountant", metavar="|".join(ACCOUNTANTS), help="Certified limits, or formulas as printed."),
 ]
+Budget = Annotated[str | None, typer.Option(metavar="60s", help="End it after this time, with exit code 3.")]
 File = Annotated[str | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.")]
 
 
@@ -70,6 +71,7 @@ def account(
     accountant_: AccountantName = TIGHT,
     format_: Format = "text",
     output: File = None,
+    budget: Budget = None,
     **given: str | None,
 ) -> None:
     """Tell one run's epsilon at a delta, or its delta at an epsilon.
@@ -93,7 +95,7 @@ def account(
             )
         mechanism = mechanism.with_(noise_multiplier=mechanism.multiplier(_positive("--sigma", sigma) or 0, threshold))
     formula = accountant(accountant_, mechanism)
-    with busy("account"):
+    with busy("account"), within(parse_budget(budget)):
         if delta is not None:
             document = _account(mechanism, formula, number("--delta", delta))
         elif formula is None:
@@ -115,6 +117,7 @@ def calibrate(
     accountant_: AccountantName = TIGHT,
     format_: Format = "text",
     output: File = None,
+    budget: Budget = None,
     **given: str | None,
 ) -> None:
     """Find the noise that makes a run private enough.
@@ -130,7 +133,7 @@ def calibrate(
     mechanism.count("rounds")
     threshold, e, d = _positive("--clip", clip), number("--epsilon", epsilon), number("--delta", delta)
     formula = accountant(accountant_, mechanism)
-    with busy("calibrate"):
+    with busy("calibrate"), within(parse_budget(budget)):
         z = (formula.calibrate if formula else privacy.calibrate)(mechanism, epsilon=e, delta=d)
         mechanism = mechanism.with_(noise_multiplier=z)
         document = _account(mechanism, formula, d)
@@ -148,6 +151,7 @@ def rounds(
     accountant_: AccountantName = TIGHT,
     format_: Format = "text",
     output: File = None,
+    budget: Budget = None,
     **given: str | None,
 ) -> None:
     """Find how many rounds a run can afford.
@@ -165,7 +169,7 @@ def rounds(
     mechanism.value("noise_multiplier")
     e, d = number("--epsilon", epsilon), number("--delta", delta)
     formula = accountant(accountant_, mechanism)
-    with busy("rounds"):
+    with busy("rounds"), within(parse_budget(budget)):
         found = (formula.largest_rounds if formula else privacy.largest_rounds)(mechanism, epsilon=e, delta=d)
         document = _account(mechanism.with_(rounds=max(found, 1)), formula, d)
     if found == 0:
@@ -185,6 +189,7 @@ def constant(
     iterations: Iterations = None,
     format_: Format = "text",
     output: File = None,
+    budget: Budget = None,
     **given: str | None,
 ) -> None:
     """Find the constant that a printed noise prescription needs.
@@ -203,7 +208,7 @@ def constant(
     mechanism = build(kind, {**given, "iterations": iterations}, computed="noise_multiplier")
     e, d = number("--epsilon", epsilon), number("--delta", delta)
     chosen = {k: v for k, v in vars(mechanism).items() if v is not None}
-    with busy("constant"):
+    with busy("constant"), within(parse_budget(budget)):
         document = privacy.constant(id_, epsilon=e, delta=d, **chosen).document()
     answer.give({**document, "epsilon": e, "delta": d, "letter": PRESCRIPTIONS[id_].letter, "warnings": []})
 
