@@ -100,7 +100,12 @@ def test_the_sentence_of_a_failure_is_the_same(tmp_path: Path) -> None:
 
 
 def test_evidence_that_cannot_be_sent_is_told(tmp_path: Path) -> None:
+    """What is no plain data, in any number of processes; and what is, but only here."""
     file = mine(tmp_path, "*[lambda s, i: Outcome(True, 'yes', {'how': lambda: 0})] * 2")
+    for jobs in (1, 2):
+        with pytest.raises(InputError, match=r"what its build returns is no plain data, .*: keep to numbers and text"):
+            run_plan(plan(statements.load_file(file)), jobs=jobs, file=file)
+    file = mine(tmp_path, "*[lambda s, i: Outcome(True, 'yes', __import__('types').MappingProxyType({'how': 0}))] * 2")
     with pytest.raises(InputError, match=r"holds what no other process can read .* or use `jobs=1`"):
         run_plan(plan(statements.load_file(file)), jobs=2, file=file)
 
