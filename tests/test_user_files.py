@@ -389,7 +389,7 @@ def test_what_a_file_prints_is_no_data(tmp_path: Path, capfd: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("import os; os._exit(0)", "cannot be imported: its process ended with code 0, of itself"),
+        ("import os; os._exit(7)", "cannot be imported: its process ended with code 7, of itself"),
         ("import os; os.kill(os.getpid(), 11)", "cannot be imported: its process ended with code -11 (SIGSEGV)"),
         ("raise KeyboardInterrupt", "cannot be imported: KeyboardInterrupt without a message"),
         ("9**9**9**9", "cannot be imported: it took longer than 1.5 s and was ended"),  # compiled code hears no alarm
