@@ -425,7 +425,7 @@ RECORDS = ("account", "--algorithm", "dp-scaffold", "--noise-multiplier", "1", "
         ((*RUN, "--delta", "1e-5", "--format", "yaml"), "unknown format 'yaml'"),
         ((*RUN, "--delta", "1e-5", "--output", "nowhere/file.json"), "there is no folder 'nowhere'"),
         ((*RUN, "--delta", "1e-5", "--no-such-option"), "--no-such-option"),
-        (("account", "--algorithm", "dp-fedav", "--delta", "1e-5"), "did you mean 'dp-fedavg'?"),
+        (("account", "--algorithm", "dp-fedav", "--delta", "1e-5"), "did you mean 'dp-fedavg' or 'dp-fedavg-record'?"),
         (("account", *arguments(FULL), "--delta", "1e-5"), "--algorithm"),
         (("account", "--algorithm", "dp-norm-ec", "--rounds", "9", "--delta", "1e-5"), "needs --noise-multiplier"),
         (("account", "--algorithm", "dp-norm-ec", "--noise-multiplier", "9", "--delta", "1e-5"), "needs --rounds"),
