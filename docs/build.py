@@ -66,8 +66,8 @@ def build(output: Path, reference: bool = True) -> list[Path]:
 def _resolve(name: str, output: Path, reference: bool) -> Callable[[str], str]:
     """The function that gives the address on the page ``name`` of what a text links to.
 
-    Other texts are named as they lie (``../pitfalls.md#units``), files of the repository from its root: those with a page
-    lead there, pictures are copied, and of all others the words alone stay.
+    Other texts are named as they lie (``../pitfalls.md#units``), files of the repository from its root: those with a
+    page lead there, pictures are copied, and of all others the words alone stay.
     """
 
     def resolve(address: str) -> str:

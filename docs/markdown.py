@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 from typing import Any
 
 from markdown_it import MarkdownIt
@@ -19,7 +20,7 @@ from dpfl_theory.report.templates import anchor
 __all__ = ["Text", "read"]
 
 Resolve = Callable[[str], str]
-"""An address as the text has it -> as the page has it; empty where it leads nowhere, and the words stand without a link."""
+"""An address as the text has it -> as the page has it; empty where it leads nowhere, so that the words have no link."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ def read(text: str, resolve: Resolve = lambda address: address) -> Text:
     tokens = parser.parse(text, environment)
     title = ""
     known: set[str] = set()
-    for token, content in zip(tokens, tokens[1:]):
+    for token, content in pairwise(tokens):
         if token.type == "heading_open":
             plain = "".join(part.content for part in content.children or ())
             title = title or plain

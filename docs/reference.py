@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +53,10 @@ def _imported(text: str) -> set[str]:
 def text_of(docstring: str) -> str:
     """A docstring as HTML: examples in a block of their own, formulas as they are typed.
 
-    >>> text_of("A ``b`` of x*y*z and u_i_j.\\n\\n>>> 1 + 1\\n2")
-    '<p>A <code>b</code> of x*y*z and u_i_j.</p>\\n<pre><code class="language-python">&gt;&gt;&gt; 1 + 1\\n2\\n</code></pre>\\n'
+    >>> text_of("A ``b`` of x*y*z.")
+    '<p>A <code>b</code> of x*y*z.</p>\\n'
+    >>> text_of(">>> 1 + 1\\n2")
+    '<pre><code class="language-python">&gt;&gt;&gt; 1 + 1\\n2\\n</code></pre>\\n'
     """
     from markdown_it import MarkdownIt
 
@@ -62,8 +65,11 @@ def text_of(docstring: str) -> str:
     return str(parser.render(fenced))
 
 
-def build(output: Path) -> list[Path]:
-    """Write the reference. Raises EnvironmentFault where pdoc is not installed."""
+def build(output: Path, names: Sequence[str] = ()) -> list[Path]:
+    """Write the reference of the modules, or of all that are public.
+
+    Raises EnvironmentFault where pdoc is not installed.
+    """
     try:
         import pdoc
         import pdoc.render
@@ -77,5 +83,5 @@ def build(output: Path) -> list[Path]:
             "ignore", message=".*has already been added"
         )  # a package's public modules are in its page
         warnings.filterwarnings("ignore", message="Error parsing type annotation")  # of what only type checkers import
-        pdoc.pdoc(*modules(), output_directory=output)
+        pdoc.pdoc(*(names or modules()), output_directory=output)
     return sorted(output.rglob("*.html"))

@@ -17,8 +17,8 @@ from dpfl_theory.report.prose import prose
 __all__ = ["anchor", "render", "significant"]
 
 PLACE = Path(__file__).parent
-_BLANK = re.compile(r"(?<=>)\n\s*(?=</?(?:t[dhr]|tbody|dt|dd|dl|m\w+)\b)|\n\s*(?=\n)")
-"""Line ends between cells, and empty lines."""
+_BLANK = re.compile(r"<pre\b.*?</pre>|(?<=>)\n\s*(?=</?(?:t[dhr]|tbody|dt|dd|dl|m\w+)\b)|\n\s*(?=\n)", re.DOTALL)
+"""Line ends between cells, and empty lines; and code, in which they stay."""
 LONG = re.compile(r"(?<![\w./])(?=[\d/]{21})(\d+)(?:/(\d+))?(?![\w./]*\w)")
 """A fraction or whole number of more than twenty characters, on its own."""
 
@@ -26,7 +26,7 @@ LONG = re.compile(r"(?<![\w./])(?=[\d/]{21})(\d+)(?:/(\d+))?(?![\w./]*\w)")
 def render(template: str, place: Path = PLACE, **values: Any) -> str:
     """The page that a template makes of the values: one of this folder, or of another one that builds on these."""
     page = str(_environment(place).get_template(template).render(**values))
-    return _BLANK.sub("", page)
+    return _BLANK.sub(lambda found: found[0] if found[0].startswith("<pre") else "", page)
 
 
 @cache
