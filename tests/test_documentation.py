@@ -19,7 +19,7 @@ from dpfl_theory.sweep.algorithms import algorithms
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All pages but the reference, examples run; commands that check a file start processes, and are for ``make docs``."""
+    """All pages but the reference, examples run; commands that check a file start processes: those are for CI."""
     output = tmp_path_factory.mktemp("documentation")
     run = snippets.commands
 
