@@ -1,10 +1,10 @@
-# make validate | test | check | check-theorems | bench | soak | clean: each makes its own environment first.
+# make validate | test | check | check-theorems | docs | bench | soak | clean: each makes its own environment first.
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 REPORTS := reports
 
-.PHONY: validate test check check-theorems power bench-gpu bench soak dist-check constraints clean
+.PHONY: validate test check check-theorems docs power bench-gpu bench soak dist-check constraints clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml constraints.txt
@@ -49,6 +49,10 @@ check-theorems: $(READY)
 	else \
 	  echo "There is no revision $$base here: the smoke set is all that was checked."; \
 	fi
+
+# The documentation as pages, every command and example in it run, and the reference of the Python interface.
+docs: $(READY)
+	$(BIN)/python -m docs --output build/docs
 
 # Measures what the checks of each statement could notice, from a whole check, and writes it down beside the statements;
 # so too where the decimals of errata come from.

@@ -17,16 +17,16 @@ from dpfl_theory.report.prose import prose
 __all__ = ["anchor", "render", "significant"]
 
 PLACE = Path(__file__).parent
-_BLANK = re.compile(r"(?<=>)\n\s*(?=</?(?:t[dhr]|tbody|dt|dd|dl|m\w+)\b)|\n\s*(?=\n)")
-"""Line ends between cells, and empty lines."""
+_BLANK = re.compile(r"<pre\b.*?</pre>|(?<=>)\n\s*(?=</?(?:t[dhr]|tbody|dt|dd|dl|m\w+)\b)|\n\s*(?=\n)", re.DOTALL)
+"""Line ends between cells, and empty lines; and code, in which they stay."""
 LONG = re.compile(r"(?<![\w./])(?=[\d/]{21})(\d+)(?:/(\d+))?(?![\w./]*\w)")
 """A fraction or whole number of more than twenty characters, on its own."""
 
 
-def render(template: str, **values: Any) -> str:
-    """The page that a template of this folder makes of the values."""
-    page = str(_environment().get_template(template).render(**values))
-    return _BLANK.sub("", page)
+def render(template: str, place: Path = PLACE, **values: Any) -> str:
+    """The page that a template makes of the values: one of this folder, or of another one that builds on these."""
+    page = str(_environment(place).get_template(template).render(**values))
+    return _BLANK.sub(lambda found: found[0] if found[0].startswith("<pre") else "", page)
 
 
 @cache
@@ -147,12 +147,12 @@ def sum_of(counts: Mapping[str, int], key: str = "") -> int:
 
 
 @cache
-def _environment() -> Any:
+def _environment(place: Path) -> Any:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
     environment = Environment(
-        loader=FileSystemLoader(PLACE),
+        loader=FileSystemLoader([place, PLACE]),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,

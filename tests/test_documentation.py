@@ -1,0 +1,165 @@
+"""The documentation as pages: it is whole, its links lead somewhere, and what it shows is what comes out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pages import Page, broken_links, pages_of
+
+from docs import build as builder
+from docs import reference, snippets
+from docs.inserts import faults, gallery, named, readme
+from docs.markdown import read
+from dpfl_theory.conform.references import references
+from dpfl_theory.errors import InputError
+from dpfl_theory.methods import known
+from dpfl_theory.sweep.algorithms import algorithms
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All pages but the reference, examples run; commands that check a file start processes: those are for CI."""
+    output = tmp_path_factory.mktemp("documentation")
+    run = snippets.commands
+
+    def quick(text: str, code: int = 0, shows: str = "") -> list[snippets.Ran]:
+        return [snippets.Ran(text, shows)] if "check --file" in text else run(text, code, shows)
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(snippets, "commands", quick)
+        builder.build(output, reference=False)
+    return output
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[str, Page]:
+    return pages_of(site)
+
+
+def test_links_lead_somewhere(site: Path, pages: dict[str, Page]) -> None:
+    assert [link for link in broken_links(site, pages) if not link[1].startswith("https://")] == []
+    assert sum(len(page.all("a")) for page in pages.values()) >= 100
+    reached = {"index.html"} | {
+        (Path(name).parent / str(a["href"]).partition("#")[0]).as_posix()
+        for name, page in pages.items()
+        for a in page.all("a")
+    }
+    assert all(any((site / to).resolve() == (site / name).resolve() for to in reached) for name in pages)
+
+
+def test_pages_are_small_and_need_no_network(site: Path, pages: dict[str, Page]) -> None:
+    for name, page in pages.items():
+        assert (site / name).stat().st_size <= builder.LARGEST
+        assert page.all("link") == []
+        assert all(
+            not str(e.get("src", "")).startswith(("http", "/")) for tag in ("img", "script") for e in page.all(tag)
+        )
+        assert len(page.ids) == len(set(page.ids)), name
+
+
+def test_every_method_has_a_tutorial_with_a_fault_that_it_finds(pages: dict[str, Page]) -> None:
+    tutorials = {name: page for name, page in pages.items() if name.startswith("tutorial/") and "index" not in name}
+    assert {Path(name).stem for name in tutorials} == set(known())
+    for page in tutorials.values():
+        assert "violated" in page.told
+        assert [a for a in page.all("pre") if a["class"] == "console" or a["class"] == "printed"]
+
+
+def test_all_mistakes_are_listed_with_their_sentences(pages: dict[str, Page]) -> None:
+    told = pages["pitfalls.html"].told
+    mistakes = {(f.name, f.told) for kind in references().values() for f in kind.faults()}
+    assert len(mistakes) > 50
+    for name, sentence in mistakes:
+        assert name in told
+        assert " ".join(sentence.split())[1:] in told
+    assert set(faults.known()) == set(faults.NAMES)
+
+
+def test_all_algorithms_are_listed(pages: dict[str, Page]) -> None:
+    page = pages["algorithms.html"]
+    for name, model in algorithms().items():
+        assert f"algorithm-{name}" in page.ids
+        assert set(model.model_fields) - {"name"} <= set(page.told.split())
+
+
+def test_the_gallery_has_every_example_with_formula_and_planted_faults(site: Path, pages: dict[str, Page]) -> None:
+    page = pages["gallery.html"]
+    files = sorted((builder.ROOT / "examples").glob("*.py"))
+    assert {file.stem for file in files} <= set(page.ids)
+    assert len(page.all("math")) >= 2 * len(files)  # two sides of each
+    assert len(page.all("td")) >= 3 * sum(len(own) for own in gallery.planted().values())
+    for right, _, _ in (fault for own in gallery.planted().values() for fault in own):
+        assert " ".join(right.split()) in page.told
+    assert "def sides(s: Letters) -> Sides:\n" in "".join(page.text)
+    assert files[0].read_text(encoding="utf-8") in "".join(page.text)  # empty lines included
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("```run exit=1\n$ dpfl-theory list problems\n```", "ended with exit code 0, and the text says 1"),
+        ("```run shows=no-such-problem\n$ dpfl-theory list problems\n```", "promises 'no-such-problem'"),
+        ("```run\n$ rm something\n```", "is no command"),
+        ("```python run shows=2\nprint(1)\n```", "promises '2'"),
+        ("```python run\nx = 1\n```", "nothing was printed"),
+        ("```insert\n```", "insert what"),
+        ("```insert nothing-like-this\n```", "nothing-like-this"),
+        ('```insert readme "No such section"\n```', "has no section"),
+    ],
+)
+def test_what_does_not_come_out_as_told_fails(text: str, cause: str) -> None:
+    with pytest.raises(InputError, match=cause):
+        read(text)
+
+
+def test_links_to_nothing_and_large_pages_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = tmp_path / "text"
+    texts.mkdir()
+    monkeypatch.setattr(builder, "ROOT", tmp_path)
+    monkeypatch.setattr(builder, "TEXTS", texts)
+    (texts / "index.md").write_text("# Start\n\n[there](nowhere.md)\n")
+    with pytest.raises(InputError, match=r"text/index.md: it links to 'nowhere.md'"):
+        builder.build(tmp_path / "out", reference=False)
+    (texts / "index.md").write_text("# Start\n\n[here](tests/some.py) and [again](index.md#start)\n")
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "some.py").touch()
+    builder.build(tmp_path / "out", reference=False)
+    page = pages_of(tmp_path / "out")["index.html"]
+    assert "here and again" in page.told
+    assert [a["href"] for a in page.all("a")][-1] == "index.html#start"
+    monkeypatch.setattr(builder, "LARGEST", 100)
+    with pytest.raises(InputError, match="bytes, more than 100: split it"):
+        builder.build(tmp_path / "out", reference=False)
+
+
+def test_markup_in_texts_and_output_is_escaped() -> None:
+    ran = snippets.python("print('<script>')")
+    assert ran.printed == "<script>\n"
+    html = read("# <b>\n\n```python run\nprint('<script>')\n```\n\n```text\n<i>\n```").html
+    assert not [tag for tag in ("<b>", "<script>", "<i>") if tag in html]
+
+
+def test_headings_that_are_alike_have_places_of_their_own() -> None:
+    assert Page(read("# Same\n\n## Same\n\n## Same").html).ids == ["same", "same-2", "same-3"]
+
+
+def test_a_section_of_the_readme_ends_where_the_next_begins() -> None:
+    assert readme.insert("B", text="# T\n\n## A\n\na\n\n## B\n\nb\n\n## C\n\nc\n") == "b\n"
+    assert named("readme") is readme.insert
+
+
+def test_the_reference_is_of_what_is_public(tmp_path: Path) -> None:
+    names = reference.modules()
+    assert {
+        "dpfl_theory",
+        "dpfl_theory.algorithms",
+        "dpfl_theory.statements.iteration",
+        "dpfl_theory.worlds.oracle",
+    } <= set(names)
+    assert not [name for name in names if name.startswith(("dpfl_theory.cli", "dpfl_theory.kernels"))]
+    pytest.importorskip("pdoc", reason="the reference is not tried: pdoc is missing")
+    reference.build(tmp_path, ["dpfl_theory.privacy.sampling", "dpfl_theory.errors"])
+    text = (tmp_path / "dpfl_theory" / "errors.html").read_text(encoding="utf-8")
+    assert "cannot be used: exit code 2" in text
+    assert "../../index.html" in text  # back to the other pages
