@@ -223,7 +223,7 @@ def test_a_check_that_never_ends_is_ended_and_the_others_are_there(
 ) -> None:
     """Also one whose process is killed; neither is kept in the store."""
     kept = tmp_path / "kept.sqlite"
-    command = ["check", "--file", str(troubled(tmp_path)), "--limit", "6s", "--jobs", "2", "--format", "json"]
+    command = ["check", "--file", str(troubled(tmp_path)), "--limit", "12s", "--jobs", "2", "--format", "json"]
     found = []
     for _ in range(2):
         assert main([*command, "--store", str(kept)]) == 3
@@ -231,7 +231,7 @@ def test_a_check_that_never_ends_is_ended_and_the_others_are_there(
     for document in found:
         verdicts = {e["check"]: (e["verdict"], e["reason"]) for e in document["evidence"]}
         assert [v for v, _ in verdicts.values()] == ["holds", "holds", "inconclusive", "inconclusive", "holds"]
-        assert "it took longer than 6 s and was ended" in verdicts["endless"][1]
+        assert "it took longer than 12 s and was ended" in verdicts["endless"][1]
         assert "its process ended with code -9" in verdicts["dies"][1]
     ran = {e["check"]: e["seconds"] for e in found[1]["evidence"]}
     assert ran == {e["check"]: e["seconds"] for e in found[0]["evidence"]}, "what had ended is taken from the store"
