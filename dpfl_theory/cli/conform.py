@@ -11,7 +11,7 @@ import typer
 from dpfl_theory.cli._options import Format, Seed, table
 from dpfl_theory.console import choice, emit, parse_alpha, parse_budget, parse_seed, say
 from dpfl_theory.errors import InputError
-from dpfl_theory.output import writable, write
+from dpfl_theory.output import printed_aside, writable, write
 
 app = typer.Typer()
 
@@ -76,10 +76,11 @@ def conform(
         counts["cohort"] = _whole("cohort", cohort)
     keywords: dict[str, Any] = {**counts, "sampling": sampling, "relation": relation, **letters}
     share, number = parse_alpha(alpha), parse_seed(seed)
-    round_ = function_named(function)
-    draw = None if sampler is None else function_named(sampler)
+    with printed_aside():
+        round_ = function_named(function)
+        draw = None if sampler is None else function_named(sampler)
     try:
-        with at_most(seconds if seconds is not None else 120.0):
+        with at_most(seconds if seconds is not None else 120.0), printed_aside():
             found = test(round_, as_, sampler=draw, alpha=share, seed=number, **keywords)
     except OutOfTime as error:
         raise InputError(f"the test of {function} was ended: {error}; give fewer --runs or a longer --limit") from error

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from dpfl_theory.conform.subject import POSITIONS
 from dpfl_theory.conform.world import Client
 from dpfl_theory.errors import EnvironmentFault
 from dpfl_theory.problems.base import Array
@@ -26,7 +27,6 @@ from dpfl_theory.problems.base import Array
 __all__ = ["from_flower", "from_jax", "from_torch"]
 
 Round = Callable[..., Any]
-POSITIONS = ("w", "state", "clients", "cohort", "rng")
 
 
 def _needed(name: str, what: str) -> Any:

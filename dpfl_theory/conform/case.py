@@ -15,7 +15,11 @@ from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.subject import Raised, Subject
 from dpfl_theory.conform.suspects import Seen
 
-__all__ = ["Case", "of"]
+__all__ = ["Case", "failure", "of"]
+
+
+MOST = 4
+"""Lines that are shown of a finding."""
 
 
 @dataclass
@@ -36,6 +40,7 @@ class Case:
     compared: dict[str, int] = field(default_factory=dict)
     failed: Finding | None = None
     ran: list[lines.Line] | None = None
+    drew: list[lines.Line] = field(default_factory=list)
 
     @property
     def kind(self) -> type[Reference]:
@@ -58,9 +63,7 @@ class Case:
             try:
                 seen.append(self.see(probe))
             except Raised as error:
-                self.failed = self.failed or Finding(
-                    "the function fails", str(error), probe.name, (error.place,) if error.place else ()
-                )
+                self.failed = self.failed or failure(error, probe.name)
         return sorted(seen, key=lambda one: one.numbers)
 
     def deaf(self) -> bool:
@@ -72,14 +75,18 @@ class Case:
     def lines(self, role: str) -> tuple[lines.Line, ...]:
         """Lines of the function that are about a role: those that draw noise, or by their words."""
         path = self.plan.paths[0]
-        if role == "noise":
-            draws = heard(self.subject, path.world, path.v, path.who).draws
-            if places := sorted({draw.place for draw in draws if draw.place[0]}):
-                return tuple(places[:4])
+        rng = Listening(path.world.seed).quiet()
         if self.ran is None:
-            rng = Listening(path.world.seed).quiet()
             self.ran = lines.ran(lambda: played(self.subject, path.world, path.v, path.who, rng))
-        return tuple(lines.suspicious(self.ran, role))
+            self.drew = sorted({draw.place for draw in rng.draws if draw.place[0]})
+        return (
+            tuple(self.drew[:MOST]) if role == "noise" and self.drew else tuple(lines.suspicious(self.ran, role, MOST))
+        )
+
+
+def failure(error: Raised, where: str = "") -> Finding:
+    """That the function fails, and where it did."""
+    return Finding("the function fails", str(error), where, (error.place,) if error.place else ())
 
 
 def of(reference: Reference, reading: Reading) -> Player:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -62,8 +63,7 @@ def _difference(case: Case, seen: Sequence[Seen]) -> str:
 
 
 def _unnamed(case: Case, seen: Sequence[Seen], silent: Sequence[Suspect]) -> list[Finding]:
-    """What differs where no known faults explain all: those that explain the paths, and what is left of the
-    noise."""
+    """What differs where no known faults explain all: those that explain the paths, and what is left of the noise."""
     spreads = [one for one in seen if isinstance(one.probe, Spread)]
     if silent:
         suspect = silent[0]
@@ -88,9 +88,8 @@ def _fixed_noise(case: Case, paths: Sequence[Seen]) -> Finding | None:
     if sizes > 0.0 and all(np.allclose(x, left[0], rtol=1e-6, atol=1e-9 * sizes) for x in left[1:]):
         return Finding(
             "noise from a fixed seed",
-            "the noise is the same in every run, whatever the generator's seed: a generator is made inside with "
-            "a seed of "
-            "its own, and whoever knows it takes the noise away; draw from the rng that the round is given",
+            "the noise is the same in every run, whatever the generator's seed: a generator is made inside with a seed "
+            "of its own, and whoever knows it takes the noise away; draw from the rng that the round is given",
             f"with silent noise the same vector of length {np.linalg.norm(left[0]):.4g} is left over in "
             f"{len(left)} worlds",
             case.lines("noise"),
@@ -111,19 +110,26 @@ def _other_noise(case: Case, spreads: Sequence[Seen], player: Player) -> Finding
         )
         ratios.append(a / b if b > 0.0 else math.inf)
     where = case.lines("noise")
-    first = [r for r, one in zip(ratios, spreads) if one.probe.v is spreads[0].probe.v]
-    if len(first) > 1 and abs(first[0] - first[1]) > 1e-3 * first[0]:
+    for (one, first), (other, second) in itertools.combinations(zip(spreads, ratios), 2):
+        if not _same_but_data(one, other) or abs(first - second) <= 1e-3 * first:
+            continue
         said = (
-            "the noise depends on the data: its standard deviation is another one where the clients' gradients "
-            "are larger, so "
-            "that it tells of them; calibrate it to the threshold"
+            "the noise depends on the data: its standard deviation is another one where the clients' gradients are "
+            "larger, so that it tells of them; calibrate it to the threshold"
         )
-        seen = f"{first[0]:.4g} and {first[1]:.4g} times what it should be, in two worlds"
+        seen = f"{first:.4g} and {second:.4g} times what it should be, in two worlds"
         return Finding("noise scaled by data", said, seen, where, private=True)
     factors = sorted({float(f"{r:.4g}") for r in ratios})
     told = f"{factors[0]:.4g}" if len(factors) == 1 else f"{factors[0]:.4g} to {factors[-1]:.4g}"
     said = f"the standard deviation of the noise is {told} times what it should be"
     return Finding("another noise", said, _difference(case, spreads), where, private=factors[0] < 1.0)
+
+
+def _same_but_data(one: Seen, other: Seen) -> bool:
+    """Whether two covariances are of the same settings and cohorts, on other data."""
+    if not isinstance(one.probe, Spread) or not isinstance(other.probe, Spread) or one.probe.v is not other.probe.v:
+        return False
+    return all(np.array_equal(a, b) for a, b in zip(one.probe.path.who, other.probe.path.who))
 
 
 def _first(seen: Sequence[Seen], role: str) -> list[Seen]:

@@ -51,7 +51,7 @@ def ran(call: Callable[[], Any]) -> list[Line]:
     return sorted(found)
 
 
-def suspicious(lines: Sequence[Line], role: str, most: int = 4) -> list[Line]:
+def suspicious(lines: Sequence[Line], role: str, most: int) -> list[Line]:
     """Those of the lines whose text is about a role."""
     pattern = re.compile(ROLES[role])
     return [line for line in lines if pattern.search(linecache.getline(*line))][:most]

@@ -19,6 +19,7 @@ from dpfl_theory.conform.base import Player, Reference, Values
 from dpfl_theory.conform.randomness import Draw, Listening
 from dpfl_theory.conform.settings import SHARES, cohorts, world
 from dpfl_theory.conform.world import World
+from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array
 
 __all__ = ["Heard", "Path", "Plan", "Spread", "agree", "chosen", "heard", "played"]
@@ -30,7 +31,7 @@ PATH = 1e-8
 SPREAD = 1e-3
 """The difference of covariances, relative to the reference's largest, from which on they differ."""
 MOST = 2000
-"""Numbers of noise in a path beyond which its covariance is not taken apart."""
+"""Numbers of noise in a path, each of which costs a run."""
 
 
 Choices = Sequence[Mapping[str, Any]] | None
@@ -131,7 +132,12 @@ class Spread:
         still = heard(player, on, v, who, choices)
         size = still.w.size
         covariance = np.zeros((size, size))
-        for j in range(min(still.numbers, MOST)):
+        if still.numbers > MOST:
+            raise InputError(
+                f"{still.numbers} numbers of noise are drawn in {len(who)} rounds, more than {MOST}: give fewer "
+                "clients or local steps"
+            )
+        for j in range(still.numbers):
             w = played(player, on, v, who, Listening(on.seed).set(j, STEP), choices)
             response = ((w - still.w) / STEP).ravel()
             covariance += np.outer(response, response)

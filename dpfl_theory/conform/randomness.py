@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import sysconfig
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -83,10 +83,8 @@ class Listening(np.random.Generator):
         """From now on noise is its mean, but for one number."""
         return self._restarted("set", at, size)
 
-    def _noise(
-        self, kind: str, mean: Any, deviation: Any, size: Any, true: Callable[[], Any], parameters: Sequence[Any]
-    ) -> Any:
-        shape = np.broadcast_shapes(*(np.shape(p) for p in parameters)) if size is None else size
+    def _noise(self, kind: str, mean: Any, deviation: Any, size: Any, true: Callable[[], Any]) -> Any:
+        shape = np.broadcast_shapes(np.shape(mean), np.shape(deviation)) if size is None else size
         values = np.array(np.broadcast_to(np.asarray(mean, dtype=np.float64), shape))
         scales = np.broadcast_to(np.asarray(deviation, dtype=np.float64), values.shape)
         least, most = (float(f(scales)) if scales.size else 0.0 for f in (np.min, np.max))
@@ -99,16 +97,14 @@ class Listening(np.random.Generator):
         return values if values.ndim or size is not None else float(values)
 
     def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
-        return self._noise(
-            "normal", loc, scale, size, lambda: super(Listening, self).normal(loc, scale, size), (loc, scale)
-        )
+        parent: Any = super()
+        return self._noise("normal", loc, scale, size, lambda: parent.normal(loc, scale, size))
 
     def standard_normal(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
         if out is not None:
             size = out.shape
-        found = self._noise(
-            *("normal", 0.0, 1.0, size, lambda: super(Listening, self).standard_normal(size, dtype), (0.0,))
-        )
+        parent: Any = super()
+        found = self._noise("normal", 0.0, 1.0, size, lambda: parent.standard_normal(size, dtype))
         if out is None:
             return found if size is None else found.astype(dtype)
         out[...] = found
@@ -116,9 +112,8 @@ class Listening(np.random.Generator):
 
     def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
         deviation = np.sqrt(2.0) * np.asarray(scale)
-        return self._noise(
-            *("laplace", loc, deviation, size, lambda: super(Listening, self).laplace(loc, scale, size), (loc, scale))
-        )
+        parent: Any = super()
+        return self._noise("laplace", loc, deviation, size, lambda: parent.laplace(loc, scale, size))
 
     def multivariate_normal(self, mean: Any, cov: Any, size: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Through standard normal numbers and the symmetric root of the covariance."""

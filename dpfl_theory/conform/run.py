@@ -11,7 +11,7 @@ import numpy as np
 
 from dpfl_theory.conform import sampled
 from dpfl_theory.conform.base import Reference
-from dpfl_theory.conform.case import Case, of
+from dpfl_theory.conform.case import Case, failure, of
 from dpfl_theory.conform.cohort import sampled as sampled_cohorts
 from dpfl_theory.conform.common import common, not_finite
 from dpfl_theory.conform.explained import UNKNOWN, explained
@@ -48,14 +48,13 @@ def conform(
     """Hold an implementation of one round against an algorithm as its paper prints it.
 
     function: ``round(w, state, clients, cohort, rng) -> (w, state)``. w (d,) are the server's parameters, state is
-    None in
-        the first round and then what the function returned, ``clients[i].gradient(w)`` (d,) is the gradient of client i
-        (``gradient(w, batch)`` of some of its records, ``record_gradients(w)`` (m, d) of each), ``clients[i].records``
-        are its arrays x (m, d) and y (m,) of a least-squares problem, cohort (s,) are the numbers of the clients that
-        take part, and
-        rng is NumPy's Generator, which the noise comes from. Parameters after these five are hyper-parameters by the
-        algorithm's letters (``eta``, ``C``, ``sigma``, ``r``, ``n``, ...), which the test then varies.
-    as_: the algorithm's name (``dpfl-theory conform --list``).
+        None in the first round and then what the function returned, ``clients[i].gradient(w)`` (d,) is the gradient
+        of client i (``gradient(w, batch)`` of some of its records, ``record_gradients(w)`` (m, d) of each),
+        ``clients[i].records`` are its arrays x (m, d) and y (m,) of a least-squares problem, cohort (s,) are the
+        numbers of the clients that take part, and rng is NumPy's Generator, which the noise comes from. Parameters
+        after these five are hyper-parameters by the algorithm's letters (``eta``, ``C``, ``sigma``, ``r``, ``n``,
+        ...), which the test then varies.
+    as_: the algorithm's name (``dpfl-theory conform --algorithms`` lists them).
     sampler: ``sampler(n, rng)``, the members of a cohort, to be held against ``sampling``.
     clients, cohort: n and the expected size r of a cohort.  sampling: ``poisson``, ``fixed`` or ``full``; by default
         as printed.  relation: ``zero-out`` or ``replace``, which the noise multiplier speaks of; by default
@@ -101,7 +100,7 @@ def conform(
     if sampler is not None:
         found += sampled_cohorts(sampler, values[0], seed, alpha / 4)
     if [fault.name for fault in found] == [UNKNOWN]:
-        test.notes += [f"it does what {other} does" for other in _others(function, as_, letters)]
+        test.notes += [f"it does what {other} does" for other in _others(function, as_, letters, clients)]
     verdict = DIFFERS if found else UNDECIDED if test.undecided else CONFORMS
     return Conformance(
         algorithm=as_,
@@ -121,7 +120,7 @@ def conform(
     )
 
 
-def _others(function: Callable[..., Any], as_: str, letters: Mapping[str, float]) -> list[str]:
+def _others(function: Callable[..., Any], as_: str, letters: Mapping[str, float], clients: int) -> list[str]:
     """The other algorithms that the function conforms to, as far as it takes and has their letters."""
     found = []
     for name, kind in references().items():
@@ -130,7 +129,7 @@ def _others(function: Callable[..., Any], as_: str, letters: Mapping[str, float]
         try:
             subject = Subject(function, kind)
             asked = set(subject.taken.values())
-            values = settings(kind(), letters, asked, clients=7, cohort=None, scheme=None, relation=None)
+            values = settings(kind(), letters, asked, clients=clients, cohort=None, scheme=None, relation=None)
         except InputError:
             continue
         if _same(Case(kind(), subject, Plan(kind(), values), 0, 1e-6, 0)):
@@ -146,20 +145,19 @@ def _same(case: Case) -> bool:
 
 def _findings(case: Case) -> list[Finding]:
     """What is wrong."""
+    found: list[Finding] = []
     try:
         if case.deaf():
             return by_samples(case)
         seen = case.everything()
+        case.compared = {"paths": len(case.plan.paths), "covariances of the noise": len(case.plan.spreads)}
+        found += not_finite(case, seen)
+        found += explained(case, [one for one in seen if np.isfinite(one.value).all()])
+        found += common(case, seen)
+        found += private(case, found) if case.kind.unit else []
     except Raised as error:
-        return [Finding("the function fails", str(error), lines=(error.place,) if error.place else ())]
-    case.compared = {"paths": len(case.plan.paths), "covariances of the noise": len(case.plan.spreads)}
-    if not seen:
-        return [case.failed] if case.failed is not None else []
-    found = [] if case.failed is None else [case.failed]
-    found += not_finite(case, seen)
-    found += explained(case, [one for one in seen if np.isfinite(one.value).all()])
-    found += common(case, seen)
-    return found + (private(case, found) if case.kind.unit else [])
+        case.failed = case.failed or failure(error)
+    return ([] if case.failed is None else [case.failed]) + found
 
 
 def described(reference: type[Reference]) -> Mapping[str, Any]:

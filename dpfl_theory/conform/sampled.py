@@ -1,8 +1,7 @@
 """What samples say where the noise cannot be heard, and of the function as it really runs: tests with a stated error.
 
 Each test errs with probability at most alpha over the number of tests. Means and variances of Gaussian noise are
-compared
-with exact ones; what is not Gaussian is told by its fourth moment.
+compared with exact ones; what is not Gaussian is told by its fourth moment.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import numpy as np
 from dpfl_theory.conform.base import Player
 from dpfl_theory.conform.probes import Path, Spread, heard, played
 from dpfl_theory.conform.randomness import Listening
-from dpfl_theory.conform.subject import seeded
+from dpfl_theory.conform.subject import generators_kept, seeded
 from dpfl_theory.problems.base import Array
 
 __all__ = ["disagreement", "expected", "gaussian", "sample"]
@@ -24,9 +23,10 @@ RUNS = 800
 def sample(player: Player, path: Path, runs: int, seed: int) -> Array:
     """w after the first round in so many independent runs, (runs, d)."""
     found = []
-    for k in range(runs):
-        seeded(seed + k)
-        found.append(played(player, path.world, path.v, path.who[:1], Listening(seed + k).live())[0])
+    with generators_kept():
+        for k in range(runs):
+            seeded(seed + k)
+            found.append(played(player, path.world, path.v, path.who[:1], Listening(seed + k).live())[0])
     return np.array(found)
 
 

@@ -18,7 +18,7 @@ from dpfl_theory.errors import InputError, told
 from dpfl_theory.limited import OutOfTime
 from dpfl_theory.problems.base import Array
 
-__all__ = ["Raised", "Subject"]
+__all__ = ["POSITIONS", "Raised", "Subject", "generators_kept", "seeded"]
 
 POSITIONS = ("w", "state", "clients", "cohort", "rng")
 
@@ -124,6 +124,21 @@ def _heard(rng: Any) -> Iterator[None]:
     finally:
         for name, function in before.items():
             setattr(np.random, name, function)
+
+
+@contextlib.contextmanager
+def generators_kept() -> Iterator[None]:
+    """The generators that libraries keep for themselves are afterwards as they were."""
+    torch = sys.modules.get("torch")
+    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
+    theirs = None if torch is None else torch.get_rng_state()
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)  # noqa: NPY002
+        if torch is not None:
+            torch.set_rng_state(theirs)
 
 
 def seeded(seed: int) -> None:

@@ -77,8 +77,7 @@ def repeating(player: Player) -> Player:
 AGAIN = faulty(
     "noise re-used",
     "the noise of the first round is used again in the others, so that differences of rounds cancel it: draw fresh "
-    "noise "
-    "in every round",
+    "noise in every round",
     "noise",
     private=True,
 )

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from dpfl_theory.conform import sampled
 from dpfl_theory.conform.base import Player
-from dpfl_theory.conform.case import Case, of
+from dpfl_theory.conform.case import Case, failure, of
 from dpfl_theory.conform.explained import UNKNOWN
 from dpfl_theory.conform.randomness import Listening
 from dpfl_theory.conform.result import Finding
@@ -25,19 +25,16 @@ def by_samples(case: Case) -> list[Finding]:
     try:
         samples = [sampled.sample(case.subject, path, runs, case.seed) for path in worlds]
     except Raised as error:
-        return [Finding("the function fails", str(error), lines=(error.place,) if error.place else ())]
+        return [failure(error)]
     alpha = case.alpha / (4 * len(samples))
     coarse = max(
         float(w.std(axis=0).max()) / runs**0.5 / max(path.scale(w), 1e-300) for path, w in zip(worlds, samples)
     )
     case.notes.append(
-        "noise does not come from the rng that the round is given (or from NumPy's own generator), so that it "
-        "was not "
-        f"heard: means and covariances of {runs} runs in each of {len(worlds)} worlds were tested, of first "
-        f"rounds alone. "
-        f"A change of the mean by less than some {100 * 6 * coarse:.2g} % of the way goes unnoticed, and "
-        f"neighbouring data "
-        "sets were not compared"
+        "noise does not come from the rng that the round is given (or from NumPy's own generator), so that it was "
+        f"not heard: means and covariances of {runs} runs in each of {len(worlds)} worlds were tested, of first rounds "
+        f"alone. A change of the mean by less than some {100 * 6 * coarse:.2g} % of the way goes unnoticed, and "
+        "neighbouring data sets were not compared"
     )
 
     def fits(player: Player) -> str | None:
@@ -54,11 +51,10 @@ def by_samples(case: Case) -> list[Finding]:
     for reading in case.kind.readings:
         wrong = fits(of(case.reference, reading))
         if wrong is None:
-            case.reading, case.undecided = reading, len(case.plan.paths[0].who) > 1 and _keeps_state(case)
+            case.reading, case.undecided = reading, _keeps_state(case)
             return []
         first = first or wrong
-    kind = case.kind
-    for reading, fault in itertools.product(kind.readings, kind.faults()):
+    for reading, fault in itertools.product(case.kind.readings, case.kind.faults()):
         if fits(replace(case.reference, **{**reading.parts, **fault.parts}).round) is None:  # type: ignore[type-var]
             return [Finding(fault.name, fault.told, first, case.lines(fault.role), fault.seen, fault.private)]
     said = "samples of w are not what the algorithm gives, and none of the faults that are known explains them"

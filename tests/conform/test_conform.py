@@ -169,3 +169,57 @@ def test_a_generator_that_is_heard_draws_as_numpys() -> None:
     assert not out.any()
     whole = ours.set(1, 1.0).multivariate_normal([0.0, 0.0], [[4.0, 0.0], [0.0, 9.0]])
     assert whole.tolist() == [0.0, 3.0]
+
+
+def noisy(scale: Any) -> Any:
+    """DP-FedAvg with one local step whose noise is so many times too large, by the size of the cohort."""
+
+    def round(w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, beta: Any, C: Any, r: Any, sigma: Any) -> Any:
+        gradients = [clients[i].gradient(w) for i in cohort]
+        total = sum((g * min(1.0, C / max(float(np.linalg.norm(g)), 1e-300)) for g in gradients), 0.0 * w)
+        return w - beta * (total / r + rng.normal(0.0, sigma * scale(len(cohort)), len(w))), state
+
+    return round
+
+
+def test_noise_that_depends_on_the_cohort_is_not_said_to_depend_on_the_data() -> None:
+    found = dpfl_theory.conform(noisy(lambda size: 1.7 + 0.1 * size), "dp-fedavg", E=1, runs=0)
+    assert [fault.name for fault in found.faults] == ["another noise"]
+
+
+def test_a_function_that_fails_in_some_rounds_alone_is_told() -> None:
+    """It ends no test, whatever is asked of the function afterwards."""
+
+    def round(w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, beta: Any, C: Any, r: Any, sigma: Any) -> Any:
+        if len(cohort) == 3:
+            raise RuntimeError("three")
+        return correct(w, state, clients, cohort, rng, beta=beta, C=C, r=r, sigma=sigma)
+
+    correct = noisy(lambda size: 1.0)
+    found = dpfl_theory.conform(round, "dp-fedavg", E=1, runs=300)
+    assert found.verdict == "differs"
+    assert found.faults[0].name == "the function fails"
+    assert "three" in found.faults[0].told
+
+
+def test_more_noise_than_can_be_taken_apart_is_refused() -> None:
+    with pytest.raises(InputError, match="give fewer clients or local steps"):
+        dpfl_theory.conform(function_of("dp_scaffold"), "dp-scaffold", K=100, clients=50, runs=0)
+
+
+def test_generators_of_libraries_are_left_as_they_were() -> None:
+    np.random.seed(5)  # noqa: NPY002
+    before = np.random.get_state()[1].tolist()  # type: ignore[index, union-attr]  # noqa: NPY002
+    dpfl_theory.conform(noisy(lambda size: 1.0), "dp-fedavg", E=1, runs=300)
+    assert np.random.get_state()[1].tolist() == before  # type: ignore[index, union-attr]  # noqa: NPY002
+
+
+def test_what_a_function_prints_stays_out_of_the_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "own.py").write_text(
+        "print('imported')\ndef round(w, state, clients, cohort, rng):\n    print('called')\n    return w, state\n"
+    )
+    assert main(["conform", f"{tmp_path / 'own.py'}:round", "--as", "fedavg", "--format", "json"]) == 1
+    out, err = capsys.readouterr()
+    assert json.loads(out)["verdict"] == "differs"
+    assert "imported" in err
+    assert "called" in err
