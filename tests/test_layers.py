@@ -9,7 +9,7 @@ import dpfl_theory
 
 ROOT = Path(dpfl_theory.__file__).parent
 LAYERS = (
-    ("errors", "lazy", "interrupts"),
+    ("errors", "lazy", "interrupts", "patterns"),
     ("kernels", "console", "methods", "output", "schemas"),
     ("processes", "cluster", "usual", "store", "limited", "installed"),
     ("problems",),

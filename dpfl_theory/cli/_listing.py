@@ -8,7 +8,8 @@ from itertools import groupby
 
 from dpfl_theory import statements
 from dpfl_theory.cli import _paint
-from dpfl_theory.statements import names, paper
+from dpfl_theory.patterns import is_pattern
+from dpfl_theory.statements import paper
 from dpfl_theory.statements.model import Statement
 from dpfl_theory.statements.order import chapter
 from dpfl_theory.statements.power import recorded
@@ -53,7 +54,7 @@ def chosen(words: Sequence[str]) -> tuple[Statement, ...]:
     """
     everything = statements.all_statements()
     known = {s.id for s in everything} | set(statements.papers())
-    named = [word for word in words if word in known or names.is_pattern(word)]
+    named = [word for word in words if word in known or is_pattern(word)]
     searched = [part for word in words if word not in named for part in word.split()]
     found = statements.select(tuple(named)) if named else everything
     return statements.in_order(s for s in found if all(map(_Searched.of(s).has, searched)))

@@ -14,10 +14,10 @@ from dpfl_theory.cli import _complete, _things
 from dpfl_theory.cli._options import Format
 from dpfl_theory.console import choice, emit
 from dpfl_theory.errors import InputError
+from dpfl_theory.patterns import is_pattern
 from dpfl_theory.statements.errata import Effect
 from dpfl_theory.statements.formula import prescription_of, sides_of
 from dpfl_theory.statements.model import Statement
-from dpfl_theory.statements.names import is_pattern
 from dpfl_theory.statements.power import of_json
 
 app = typer.Typer()

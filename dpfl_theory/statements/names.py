@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-import fnmatch
 import shlex
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 from dpfl_theory.errors import InputError, unknown_name
+from dpfl_theory.patterns import alike, is_pattern
 
-__all__ = ["alike", "found", "is_pattern", "meant", "several"]
-
-
-def is_pattern(word: str) -> bool:
-    """Whether a word stands for all ids that look like it: ``*``, ``?`` and ``[...]`` as in a shell.
-
-    >>> is_pattern("noble2022.lemma*"), is_pattern("noble2022.lemmaC.1")
-    (True, False)
-    """
-    return any(character in word for character in "*?[")
-
-
-def alike(word: str, names: Iterable[str]) -> list[str]:
-    """The names that a pattern describes.
-
-    >>> alike("das2022_figure?", ["das2022_figure2", "das2022_table2"])
-    ['das2022_figure2']
-    """
-    return [name for name in names if fnmatch.fnmatchcase(name, word)]
+__all__ = ["found", "meant", "several"]
 
 
 def found(word: str, ids: Collection[str], papers: Collection[str]) -> list[str]:

@@ -15,8 +15,8 @@ from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.kernels import DEVICES, select
 from dpfl_theory.kernels.threads import usable_cores
 from dpfl_theory.output import writable
+from dpfl_theory.patterns import alike, is_pattern
 from dpfl_theory.processes import several, spread
-from dpfl_theory.statements.names import alike, is_pattern
 from dpfl_theory.store import Store, reused
 from dpfl_theory.validation.attempt import Ending, Run, attempt, exit_code, tell
 from dpfl_theory.validation.pieces import Pieces, order_of, together

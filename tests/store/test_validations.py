@@ -154,7 +154,7 @@ def test_the_second_reproduce_computes_nothing(
     scripts: Path, tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Evidence, figures and pages are the same, times aside; no process is begun."""
-    pairs = plan([statements.get("das2022.lemma8"), statements.get("hou2023.eq3")], ["algebra"])
+    pairs = plan([statements.get("das2022.eq12"), statements.get("hou2023.eq3")], ["algebra"])
     begun: list[int] = []
 
     def here(work: Any, jobs: int, order: Any, *, done: Any, waiting: Any) -> None:

@@ -1,0 +1,26 @@
+"""Patterns of names, as in a shell."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable
+
+__all__ = ["alike", "is_pattern"]
+
+
+def is_pattern(word: str) -> bool:
+    """Whether a word stands for all names that look like it: ``*``, ``?`` and ``[...]`` as in a shell.
+
+    >>> is_pattern("noble2022.lemma*"), is_pattern("noble2022.lemmaC.1")
+    (True, False)
+    """
+    return any(character in word for character in "*?[")
+
+
+def alike(word: str, names: Iterable[str]) -> list[str]:
+    """The names that a pattern describes.
+
+    >>> alike("das2022_figure?", ["das2022_figure2", "das2022_table2"])
+    ['das2022_figure2']
+    """
+    return [name for name in names if fnmatch.fnmatchcase(name, word)]
