@@ -28,7 +28,7 @@ from dpfl_theory import statements
 from dpfl_theory.checks import falsify as own
 from dpfl_theory.checks import monte_carlo
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.checks.variation import MOST, numbers, varied
+from dpfl_theory.checks.variation import MOST, get, numbers, put, varied
 from dpfl_theory.processes import one_thread
 from dpfl_theory.statements.formula import letters_of, sides_of
 from dpfl_theory.statements.model import Check, Sides, Statement
@@ -150,7 +150,7 @@ class Coordinates:
         """The instance at a point."""
         made: dict[str, Any] = json.loads(json.dumps(self.instance))
         for place, value in zip(self.places, x):
-            _set(made, place, _moved(_get(self.instance, place), place[-1], float(value)))
+            put(made, place, _moved(get(self.instance, place), place[-1], float(value)))
         return made
 
 
@@ -167,16 +167,6 @@ def _moved(value: Any, key: Any, x: float) -> Any:
     number = Fraction(value) if isinstance(value, str) else value
     moved = float(number) * math.exp(x) if number else 0.1 * max(0.0, x)
     return str(Fraction(moved).limit_denominator(10**6)) if isinstance(value, str) else moved
-
-
-def _get(instance: Any, place: Sequence[Any]) -> Any:
-    for key in place:
-        instance = instance[key]
-    return instance
-
-
-def _set(instance: Any, place: Sequence[Any], value: Any) -> None:
-    _get(instance, place[:-1])[place[-1]] = value
 
 
 def climb(problem: Problem, seed: int) -> None:

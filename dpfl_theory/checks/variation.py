@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-__all__ = ["numbers", "varied"]
+__all__ = ["get", "numbers", "put", "varied"]
 
 FIXED = ("lanes",)
 """What says how an instance is sampled, not what it is."""
@@ -44,7 +44,7 @@ def varied(instance: Mapping[str, Any], draw: random.Random) -> dict[str, Any]:
     places = list(numbers(instance))
     found: dict[str, Any] = _copied(instance)
     for place in draw.sample(places, min(len(places), draw.choice((1, 1, 2, 3)))):
-        _set(found, place, _changed(_get(found, place), place[-1], draw))
+        put(found, place, _changed(get(found, place), place[-1], draw))
     return found
 
 
@@ -80,11 +80,13 @@ def _copied(value: Any) -> Any:
     return [_copied(v) for v in value] if isinstance(value, (list, tuple)) else value
 
 
-def _get(instance: Any, place: Sequence[Any]) -> Any:
+def get(instance: Any, place: Sequence[Any]) -> Any:
+    """What stands at a place of an instance."""
     for key in place:
         instance = instance[key]
     return instance
 
 
-def _set(instance: Any, place: Sequence[Any], value: Any) -> None:
-    _get(instance, place[:-1])[place[-1]] = value
+def put(instance: Any, place: Sequence[Any], value: Any) -> None:
+    """Put a value there."""
+    get(instance, place[:-1])[place[-1]] = value

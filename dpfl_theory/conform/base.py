@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from dpfl_theory.conform.world import Client, World
 from dpfl_theory.problems.base import Array
 
-__all__ = ["Fault", "Letter", "Player", "Reading", "Reference", "Values", "faulty"]
+__all__ = ["Fault", "Letter", "Player", "Reading", "Reference", "Values", "calibrated", "faulty"]
 
 Values = Mapping[str, Any]
 """Hyper-parameters by letter, with n (clients) and d (parameters)."""
@@ -104,6 +104,15 @@ class Reference(ABC):
     def sensitivity(self, v: Values) -> float | None:
         """How far a round's w may lie from that of a neighbouring data set, by the letters; None without noise."""
         return None
+
+
+def calibrated(v: dict[str, Any], unit: float) -> dict[str, Any]:
+    """The letters with sigma = noise_multiplier * unit, from the multiplier or, where sigma is given, back."""
+    if v.get("sigma") is None:
+        v["sigma"] = v["noise_multiplier"] * unit
+    else:
+        v["noise_multiplier"] = v["sigma"] / unit
+    return v
 
 
 def faulty(name: str, told: str, role: str, seen: str = "", private: bool = False, **parts: Any) -> Fault:

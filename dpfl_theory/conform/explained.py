@@ -13,6 +13,7 @@ from dpfl_theory.conform.case import Case, of
 from dpfl_theory.conform.probes import Path, Spread, agree
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.suspects import Seen, Suspect, explains, find
+from dpfl_theory.problems.base import Array
 
 __all__ = ["UNKNOWN", "explained"]
 
@@ -49,8 +50,7 @@ def _difference(case: Case, seen: Sequence[Seen]) -> str:
         if agree(one.probe, one.value, expected):
             continue
         if isinstance(one.probe, Spread):
-            size = one.probe.path.world.d
-            a, b = (math.sqrt(max(float(np.trace(x[:size, :size])) / size, 0.0)) for x in (one.value, expected))
+            a, b = (_deviation(one.probe, x) for x in (one.value, expected))
             if abs(a - b) > 1e-6 * b:
                 return f"{one.probe.name}: standard deviation {a:.6g} in a round, and {b:.6g} is right"
             return f"{one.probe.name}: it depends on itself otherwise than it should, between coordinates or rounds"
@@ -103,11 +103,7 @@ def _other_noise(case: Case, spreads: Sequence[Seen], player: Player) -> Finding
     ratios = []
     for one in spreads:
         assert isinstance(one.probe, Spread)
-        size = one.probe.path.world.d
-        a, b = (
-            math.sqrt(max(float(np.trace(x[:size, :size])), 0.0))
-            for x in (one.value, one.probe.of(player, one.choices))
-        )
+        a, b = (_deviation(one.probe, x) for x in (one.value, one.probe.of(player, one.choices)))
         ratios.append(a / b if b > 0.0 else math.inf)
     where = case.lines("noise")
     for (one, first), (other, second) in itertools.combinations(zip(spreads, ratios), 2):
@@ -123,6 +119,12 @@ def _other_noise(case: Case, spreads: Sequence[Seen], player: Player) -> Finding
     told = f"{factors[0]:.4g}" if len(factors) == 1 else f"{factors[0]:.4g} to {factors[-1]:.4g}"
     said = f"the standard deviation of the noise is {told} times what it should be"
     return Finding("another noise", said, _difference(case, spreads), where, private=factors[0] < 1.0)
+
+
+def _deviation(probe: Spread, covariance: Array) -> float:
+    """The standard deviation of a coordinate after the first round, in the mean over coordinates."""
+    d = probe.path.world.d
+    return math.sqrt(max(float(np.trace(covariance[:d, :d])) / d, 0.0))
 
 
 def _same_but_data(one: Seen, other: Seen) -> bool:

@@ -12,7 +12,7 @@ from dpfl_theory.conform.base import Values, faulty
 from dpfl_theory.conform.world import Client
 from dpfl_theory.problems.base import Array
 
-__all__ = ["AVERAGING", "CLIPPING", "LOCAL"]
+__all__ = ["AVERAGING", "CLIPPING", "LOCAL", "STEPS"]
 
 AVERAGING = (
     faulty(
@@ -118,7 +118,7 @@ AVERAGING = (
 )
 """Mistakes in the average and in the server's step."""
 
-LOCAL = (
+STEPS = (
     faulty(
         "one local step too few",
         "a client takes one local step fewer than it should",
@@ -131,6 +131,11 @@ LOCAL = (
         "local",
         steps=lambda v: v["local_steps"] + 1,
     ),
+)
+"""One local step too few or too many."""
+
+LOCAL = (
+    *STEPS,
     faulty(
         "a single local step",
         "a client takes one local step, whatever their number",

@@ -3,8 +3,9 @@ the longest piece which is one."""
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from html import escape
 
@@ -248,17 +249,15 @@ class Reader:
             return self.name(t)
         raise NoFormulaError
 
-    def norm(self, t: Token) -> str:
-        """||...|| or |...|."""
+    @contextlib.contextmanager
+    def within(self, waiting: tuple[str, ...]) -> Iterator[None]:
+        """From the token that opens a part, past the one that closes it; what is no formula leaves all as it was."""
         before = self.at, self.waiting
         self.at += 1
         self.depth += 1
-        self.waiting = (*self.waiting, t.text)
+        self.waiting = waiting
         try:
-            inside = self.relations()
-            end = self.peek()
-            if end is None or end.text != t.text:
-                raise NoFormulaError
+            yield
         except NoFormulaError:
             self.at, self.waiting = before
             raise
@@ -266,17 +265,21 @@ class Reader:
             self.depth -= 1
         self.at += 1
         self.waiting = before[1]
+
+    def norm(self, t: Token) -> str:
+        """||...|| or |...|."""
+        with self.within((*self.waiting, t.text)):
+            inside = self.relations()
+            end = self.peek()
+            if end is None or end.text != t.text:
+                raise NoFormulaError
         mark = f"<mo>{'‖' if t.text == '||' else '|'}</mo>"
         return f"<mrow>{mark}{inside}{mark}</mrow>"
 
     def group(self, shown: bool = True) -> str:
         """What stands in parentheses, with commas between; without them where what is raised needs none."""
-        before = self.at, self.waiting
         opening = self.tokens[self.at]
-        self.at += 1
-        self.depth += 1
-        self.waiting = ()
-        try:
+        with self.within(()):
             if self.at == 1 and (n := self.peek(1)) and n.text == ")" and self.tokens[1].text not in GREEK:
                 raise NoFormulaError  # (a), the name of a part
             inside = self.relations()
@@ -289,13 +292,6 @@ class Reader:
             matching = end is not None and end.text in CLOSING[opening.text] and not end.spaced
             if not matching or end is None or (end.text != CLOSING[opening.text][0] and not commas):
                 raise NoFormulaError
-        except NoFormulaError:
-            self.at, self.waiting = before
-            raise
-        finally:
-            self.depth -= 1
-        self.at += 1
-        self.waiting = before[1]
         kept = shown or (opening.text == "(" and "<mo>" not in inside.removeprefix("<mo>−</mo>") and "<mi>" in inside)
         return f"<mrow><mo>{opening.text}</mo>{inside}<mo>{end.text}</mo></mrow>" if kept else f"<mrow>{inside}</mrow>"
 

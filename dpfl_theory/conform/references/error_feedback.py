@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpfl_theory.conform.averaging import clipped, length, stretched
-from dpfl_theory.conform.base import Fault, Letter, Reading, Reference, Values, faulty
+from dpfl_theory.conform.base import Fault, Letter, Reading, Reference, Values, calibrated, faulty
 from dpfl_theory.conform.references.fedavg import Z
 from dpfl_theory.conform.world import Client, World
 from dpfl_theory.problems.base import Array
@@ -39,6 +39,11 @@ class State:
 def _each(deviation: Callable[[Values], float]) -> Part:
     """The mean of n noises of this standard deviation."""
     return lambda d, n, v, rng: rng.normal(0.0, deviation(v) / n**0.5, d) if deviation(v) else np.zeros(d)
+
+
+def _of_one(v: Values, bound: float) -> float:
+    """The sensitivity that one message's noise is a multiple of: the n noises of a round are averaged."""
+    return float(bound * v["relation_factor"] / v["n"] ** 0.5)
 
 
 OF_ALL = _each(lambda v: v["sigma"])
@@ -68,16 +73,7 @@ class Clip21(Reference):
     sign: float = -1.0
 
     def settled(self, v: dict[str, Any]) -> dict[str, Any]:
-        v = {**v, "level": v["tau"], "memory": 1.0}
-        return self._sigma(v, v["tau"])
-
-    @staticmethod
-    def _sigma(v: dict[str, Any], bound: float) -> dict[str, Any]:
-        unit = bound * v["relation_factor"] / v["n"] ** 0.5  # of one message, whose n noises are averaged
-        if v.get("sigma") is None:
-            v["sigma"] = v["noise_multiplier"] * unit
-        v["noise_multiplier"] = v["sigma"] / unit
-        return v
+        return calibrated({**v, "level": v["tau"], "memory": 1.0}, _of_one(v, v["tau"]))
 
     def sensitivity(self, v: Values) -> float | None:
         return float(v["gamma"] * v["tau"] / v["n"] * v["relation_factor"])
@@ -119,7 +115,7 @@ class NormEC(Clip21):
     level: ClassVar[str] = "alpha"
 
     def settled(self, v: dict[str, Any]) -> dict[str, Any]:
-        return self._sigma({**v, "level": v["alpha"], "memory": v["beta"]}, 1.0)
+        return calibrated({**v, "level": v["alpha"], "memory": v["beta"]}, _of_one(v, 1.0))
 
     def sensitivity(self, v: Values) -> float | None:
         return None  # the normalised step hides how far the estimate moved

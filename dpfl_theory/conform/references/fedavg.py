@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dpfl_theory.conform.averaging import Averaging, Part, clipped, drawn, stretched
-from dpfl_theory.conform.base import Fault, Letter, Reading, Values, faulty
+from dpfl_theory.conform.base import Fault, Letter, Reading, Values, calibrated, faulty
 from dpfl_theory.conform.mistakes import AVERAGING, CLIPPING, LOCAL
 from dpfl_theory.conform.noise import NOISE
 
@@ -57,16 +57,6 @@ DIFFERENCES = (
         bound=lambda u, v, peers: u,
     ),
 )
-
-
-def sigma(v: dict[str, Any], sensitivity: float) -> dict[str, Any]:
-    """The letters with sigma from the multiplier, or the multiplier from a sigma that is given."""
-    if v.get("sigma") is None:
-        v["sigma"] = v["noise_multiplier"] * sensitivity
-    else:
-        v["noise_multiplier"] = v["sigma"] / sensitivity
-    v["deviation"] = v["sigma"]
-    return v
 
 
 def generic(v: dict[str, Any], **letters: str) -> dict[str, Any]:
@@ -115,7 +105,8 @@ class DPFedAvg(FedAvg):
 
     def settled(self, v: dict[str, Any]) -> dict[str, Any]:
         v = generic(v, local_step="eta", global_step="beta", local_steps="E", level="C")
-        return sigma(v, v["C"] / v["r"] * v["relation_factor"])
+        v = calibrated(v, v["C"] / v["r"] * v["relation_factor"])
+        return {**v, "deviation": v["sigma"]}
 
     def sensitivity(self, v: Values) -> float | None:
         return float(v["beta"] * v["C"] / v["r"] * v["relation_factor"])

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpfl_theory.conform.averaging import clipped, length
-from dpfl_theory.conform.base import Fault, Letter, Reading, Reference, Values, faulty
+from dpfl_theory.conform.base import Fault, Letter, Reading, Reference, Values, calibrated, faulty
 from dpfl_theory.conform.references.fedavg import Z
 from dpfl_theory.conform.world import Client, World
 from dpfl_theory.problems.base import Array
@@ -97,11 +97,7 @@ class DPScaffNew(ScaffNew):
 
     def settled(self, v: dict[str, Any]) -> dict[str, Any]:
         v = {**super().settled(v), "level": v["C"]}
-        unit = v["C"] * v["relation_factor"] / v["n"] ** 0.5  # of one message, whose n noises are averaged
-        if v.get("sigma") is None:
-            v["sigma"] = v["noise_multiplier"] * unit
-        v["noise_multiplier"] = v["sigma"] / unit
-        return v
+        return calibrated(v, v["C"] * v["relation_factor"] / v["n"] ** 0.5)  # the n noises of a round are averaged
 
     def sensitivity(self, v: Values) -> float | None:
         return float(v["C"] / v["n"] * v["relation_factor"])

@@ -14,6 +14,7 @@ import numpy as np
 
 from dpfl_theory.conform.averaging import by_records
 from dpfl_theory.conform.base import Fault, Letter, Reading, Reference, Values, faulty
+from dpfl_theory.conform.mistakes import STEPS
 from dpfl_theory.conform.references.fedavg import generic
 from dpfl_theory.conform.references.two_sided import ETA_G, ETA_L
 from dpfl_theory.conform.world import Client, World
@@ -104,6 +105,8 @@ def _begun(w: Array, n: int, v: Values) -> State:
     return State(w.copy(), np.tile(w, (n, 1)))
 
 
+AT_ONCE: tuple[dict[str, Any], ...] = ({"current": lambda own, i, new: new[-1] if new else own[i]}, {})
+"""Whether clients read, within a round, the control variate that another one has just written."""
 FAULTS = (
     faulty(
         "control variate sent whole",
@@ -166,20 +169,16 @@ FAULTS = (
         "FL4Health, pull request 64",
         control=lambda own, c, w, y, first, v: own - c + (w - y) / (v["records"] * v["local_steps"] * v["local_step"]),
     ),
-    faulty(
-        "one control variate for all clients",
-        "all clients write one control variate: keep one for each client",
-        "control",
-        "YanshiShield, issue 91",
-        keep=lambda own, members, new: dict.fromkeys(range(len(own)), new[-1]) if new else {},
-        current=lambda own, i, new: new[-1] if new else own[i],
-    ),
-    faulty(
-        "one control variate for all clients",
-        "all clients write one control variate: keep one for each client",
-        "control",
-        "YanshiShield, issue 91",
-        keep=lambda own, members, new: dict.fromkeys(range(len(own)), new[-1]) if new else {},
+    *(
+        faulty(
+            "one control variate for all clients",
+            "all clients write one control variate: keep one for each client",
+            "control",
+            "YanshiShield, issue 91",
+            keep=lambda own, members, new: dict.fromkeys(range(len(own)), new[-1]) if new else {},
+            **at_once,
+        )
+        for at_once in AT_ONCE
     ),
     faulty(
         "no correction",
@@ -237,18 +236,7 @@ FAULTS = (
     ),
     faulty("no global step size", "the average is added as it is", "step", move=lambda w, step, v: w + step),
     faulty("the step has the wrong sign", "the server moves the other way", "step", move=lambda w, step, v: w - step),
-    faulty(
-        "one local step too few",
-        "a client takes one local step fewer than it should",
-        "local",
-        steps=lambda v: v["local_steps"] - 1,
-    ),
-    faulty(
-        "one local step too many",
-        "a client takes one local step more than it should",
-        "local",
-        steps=lambda v: v["local_steps"] + 1,
-    ),
+    *STEPS,
 )
 
 REFERENCES = (Scaffold,)

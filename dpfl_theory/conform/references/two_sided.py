@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dpfl_theory.conform.averaging import Averaging, Part, clipped, drawn, over_cohort
-from dpfl_theory.conform.base import Fault, Letter, Reading, Values, faulty
+from dpfl_theory.conform.base import Fault, Letter, Reading, Values, calibrated, faulty
 from dpfl_theory.conform.mistakes import AVERAGING, CLIPPING, LOCAL
 from dpfl_theory.conform.noise import NOISE
 from dpfl_theory.conform.references.fedavg import Z, generic
@@ -98,11 +98,8 @@ class DPTwoSided(TwoSided):
 
     def settled(self, v: dict[str, Any]) -> dict[str, Any]:
         v = generic(v, local_step="eta_l", global_step="eta_g", local_steps="Q", level="c")
-        unit = v["c"] * v["relation_factor"] / v["r"] ** 0.5
-        if v.get("sigma") is None:
-            v["sigma"] = v["noise_multiplier"] * unit
-        v["noise_multiplier"], v["deviation"] = v["sigma"] / unit, v["sigma"] / v["r"] ** 0.5
-        return v
+        v = calibrated(v, v["c"] * v["relation_factor"] / v["r"] ** 0.5)
+        return {**v, "deviation": v["sigma"] / v["r"] ** 0.5}
 
     def sensitivity(self, v: Values) -> float | None:
         return float(v["eta_g"] * v["c"] / v["r"] * v["relation_factor"])
