@@ -22,7 +22,7 @@ __all__ = ["LONG_SECONDS", "SENTENCE", "Hint", "listen"]
 
 LONG_SECONDS = 2.0
 """Compilation that takes longer in all is told."""
-SENTENCE = "compiling the kernels (once on this machine; some 40 s in all)"
+SENTENCE = "compiling the kernels (once on this machine; about a minute in all)"
 _PACKAGE = __name__.partition(".")[0]
 
 
