@@ -32,7 +32,7 @@ def modules() -> list[str]:
         for file in package.rglob("__init__.py")
         if "__all__ = [" in file.read_text(encoding="utf-8") and "_" not in {part[0] for part in file.parent.parts[-2:]}
     }
-    for file in [*(ROOT / "examples").glob("*.py"), package / "templates" / "theorem.py"]:
+    for file in [*(ROOT / "examples").glob("*.py"), package / "templates" / "statement.py"]:
         found |= _imported(file.read_text(encoding="utf-8"))
     for text in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs" / "text").rglob("*.md")]:
         for block in _BLOCK.findall(text.read_text(encoding="utf-8")):

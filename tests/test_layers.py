@@ -127,3 +127,16 @@ def test_a_circle_through_a_function_is_seen(tmp_path: Path) -> None:
     (package / "c.py").write_text("def f():\n    from round.a import y")
     (package / "d.py").write_text("from round import a")
     assert _in_circles(_graph(package)) == {"round.a", "round.b", "round.c"}
+
+
+def _defined(init: Path) -> set[str]:
+    return {n.name for n in ast.parse(init.read_text()).body if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+
+
+def test_no_package_defines_what_one_of_its_modules_would_replace() -> None:
+    """Python sets an imported module on its package: a function of that name there is gone from then on."""
+    clashes = []
+    for init in sorted(ROOT.rglob("__init__.py")):
+        modules = {p.stem for p in init.parent.iterdir() if p.suffix == ".py" or (p / "__init__.py").exists()}
+        clashes += [f"{init.relative_to(ROOT)}: {name}" for name in sorted(_defined(init) & modules)]
+    assert clashes == []

@@ -29,6 +29,6 @@ def theorem(name: str) -> tuple[str, str]:
     if not _NAME.fullmatch(name) or len(name) > _LONGEST:
         told = "write words of small letters and digits, joined by - or _, such as sharper-rate"
         raise InputError(f"{name!r} is no name for a theorem: {told}")
-    text = files(__name__).joinpath("theorem.py").read_text(encoding="utf-8")
+    text = files(__name__).joinpath("statement.py").read_text(encoding="utf-8")
     file = f"{name.replace('-', '_')}.py"
     return file, text.replace(PLACEHOLDER + ".py", file).replace(PLACEHOLDER, name.replace("_", "-"))
