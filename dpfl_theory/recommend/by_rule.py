@@ -41,9 +41,10 @@ def by_rule(
     measured = data is not None or bool(shape)
     if faults := [*wrong, *kind.faults(inputs, free=free, measured=measured)]:
         raise InputError("; and ".join(faults))
-    told: Document = {}
-    if data is not None:
-        from dpfl_theory.recommend.data import Source, measure
+    if data is None:
+        return applied(rule, kind(**inputs))
+    from dpfl_theory.recommend.data import Source, against_start, measure
 
-        inputs, told["data"] = measure(kind, Source(data, **(shape or {})), inputs)
-    return {**applied(rule, kind(**inputs)), **told}
+    inputs, told = measure(kind, Source(data, **(shape or {})), inputs)
+    found = applied(rule, kind(**inputs))
+    return {**found, **against_start(found, told), "data": told}

@@ -16,9 +16,9 @@ from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.problems.partition import natural_groups
 from dpfl_theory.problems.partition import partition as split
 from dpfl_theory.recommend.base import Document, Setting, named
-from dpfl_theory.recommend.measured import MEASURES, Absent, constants_of, measures_of
+from dpfl_theory.recommend.measured import MEASURES, Absent, constants_of, gap_at_start, measures_of
 
-__all__ = ["Source", "measure", "report"]
+__all__ = ["Source", "against_start", "measure", "report"]
 
 CLIENTS = 10
 
@@ -156,6 +156,7 @@ def measure(kind: type[Setting], source: Source, given: Mapping[str, Any]) -> tu
     if absences:
         raise InputError("; and ".join(_told(kind, source, clients, given, *a) for a in absences.values()))
     constants = {name: m.describe() for name, m in found.items()}
+    norm = float(np.linalg.norm(problem.gradient(np.zeros(problem.d))))
     return {**given, **{name: m.value for name, m in found.items()}}, {
         "source": str(source.data),
         "problem": problem.name,
@@ -166,5 +167,30 @@ def measure(kind: type[Setting], source: Source, given: Mapping[str, Any]) -> tu
         "features": source.features,
         "row_norm": source.row_norm,
         "start": "0",
+        "at_start": {"[F]": gap_at_start(problem), "[F/X]": norm, "[F^2/X^2]": norm * norm},
         "constants": constants,
+    }
+
+
+def against_start(document: Document, told: Document) -> Document:
+    """What is to be said besides of a recommendation whose bound is no less than its left side where every run starts.
+
+    >>> bound = {"bound": 0.41, "certificate": {"bounds": "E f(w) - f(w*) [F]", "trivial": 0.42, "vacuous": False}}
+    >>> against_start(bound, {"at_start": {"[F]": 0.34}})["vacuous"]
+    'This bound promises nothing: 0.41 is not below 0.34 [F], what these data have at the start, w = 0, without any run'
+    >>> against_start(bound, {"at_start": {"[F]": 0.5}})
+    {}
+    """
+    bound, said = document["bound"], document["certificate"]
+    unit = next((u for u in told["at_start"] if said["bounds"].endswith(u)), None)
+    if bound is None or unit is None or bound < (least := told["at_start"][unit]):
+        return {}
+    where = f"below {least:.6g} {unit}, what these data have at the start, w = 0, without any run"
+    if before := document.get("vacuous"):
+        sentence = f"{before}; and the bound would have to be {where}, too"
+    else:
+        sentence = f"This bound promises nothing: {bound:.6g} is not {where}"
+    return {
+        "vacuous": sentence,
+        "certificate": {**said, "vacuous": True, "trivial": min(said["trivial"], least)},
     }

@@ -239,3 +239,33 @@ def test_a_constant_that_does_not_exist_may_be_given() -> None:
     found = recommend("dp-fedavg", "printed", **given)
     assert found["inputs"]["distance"] == 5.0
     assert set(found["data"]["constants"]) == {"dim", "smoothness", "lipschitz"}
+
+
+@pytest.mark.parametrize("algorithm", sorted(REST))
+def test_a_bound_above_what_the_start_has_is_said_to_promise_nothing(algorithm: str) -> None:
+    """The start's suboptimality, or gradient, by NumPy: also where the constants alone would allow more."""
+    given = {**REST[algorithm], "epsilon": 1e4} if "epsilon" in REST[algorithm] else {**REST[algorithm], "rho": 1e-3}
+    found = recommend(algorithm, "printed", **DATA, **given)
+    ridge = given.get("ridge", 0.0)
+    data = load("breast-cancer", features=2)
+    x, y = data.x, 2.0 * data.y - 1.0
+    means = list(partition("iid", data.y, 3))
+    slope = np.mean([-(y[o] / 2) @ x[o] / len(o) for o in means], axis=0)
+    least = minimize(
+        lambda w: float(np.mean([np.mean(np.logaddexp(0, -y[o] * (x[o] @ w))) for o in means]) + ridge / 2 * w @ w),
+        np.zeros(3),
+        options={"gtol": 1e-9},
+    ).fun
+    unit = found["certificate"]["bounds"].split("[")[-1].rstrip("]")
+    start = {
+        "F": math.log(2) - least,
+        "F/X": float(np.linalg.norm(slope)),
+        "F^2/X^2": float(slope @ slope),
+        "X^2": math.inf,
+    }[unit]
+    nothing = found["bound"] is not None and found["bound"] >= min(start, found["certificate"]["trivial"])
+    assert bool(found["certificate"]["vacuous"]) == nothing
+    low = recommend(algorithm, "printed", **DATA, **REST[algorithm])
+    if low["bound"] is not None and low["bound"] >= start:
+        assert "what these data have at the start" in low["vacuous"]
+        assert low["certificate"]["trivial"] == pytest.approx(start, rel=1e-4)
