@@ -8,6 +8,7 @@ again with fresh seeds and all its lanes, and that run's verdict counts.
 
 from __future__ import annotations
 
+import functools
 import math
 import random
 import time
@@ -19,12 +20,14 @@ from typing import Any
 
 from dpfl_theory import methods
 from dpfl_theory.checks import monte_carlo
-from dpfl_theory.checks.evidence import Evidence
+from dpfl_theory.checks.evidence import ENDED, Evidence
 from dpfl_theory.checks.hypotheses import unmet
-from dpfl_theory.checks.settings import Settings
+from dpfl_theory.checks.settings import LEAST_SECONDS, Settings
+from dpfl_theory.checks.single import run_one
 from dpfl_theory.checks.variation import varied
 from dpfl_theory.errors import DpflError, InputError
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.limited import OutOfTime, limited
 from dpfl_theory.processes import one_thread
 from dpfl_theory.statements.claims import Experiment
 from dpfl_theory.statements.formula import prescription_of
@@ -100,13 +103,17 @@ def falsify(
     seed: int = 0,
     alpha: float = 1e-6,
     device: str = "auto",
+    limit: float | None = None,
     progress: Tell | None = None,
 ) -> Search:
     """Search for a counterexample for so many seconds, or so many instances (which always finds the same). The recorded
     instances and the last run are done in any case.
 
+    limit: seconds after which a run is ended wherever it is; each is then in a process of its own, and whatever the
+    build of a variation raises only keeps that variation out. For statements that anybody may have written.
+
     Raises InputError for a statement that nothing runs, that is not claimed of all instances, or whose every check is
-    outside its hypotheses.
+    outside its hypotheses; with a limit also for a recorded instance that cannot be run within it.
     """
     if not statement.universal:
         raise InputError(
@@ -119,22 +126,34 @@ def falsify(
             f"{statement.id} has no runs to vary: check it by its other methods, which search whole classes of "
             f"functions (dpfl-theory check {statement.id})"
         )
+    if limit is not None:
+        _tried(statement, bases, Settings(seed, 0.5, device, limit=limit))
     begun, draw, outside = time.monotonic(), random.Random(seed), Counter[str]()
     tried, inside, kept = 0, 0, list[Found]()
     rules: Mapping[str, Rule] = {}
 
+    def run(check: Check, instance: Mapping[str, Any], most: float) -> float:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            experiment = _built(statement, check, instance, most, rules)
+            found = _excess(statement, check, experiment, Settings(seed, 0.5, device), LANES)
+            if not kept or found <= kept[0].excess:
+                return found
+            return _excess(statement, check, experiment, Settings(seed ^ REPEATED, 0.5, device), MORE_LANES)
+
     def measured(check: Check, instance: Mapping[str, Any], most: float) -> float | None:
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                experiment = _built(statement, check, instance, most, rules)
-                found = _excess(statement, check, experiment, Settings(seed, 0.5, device), LANES)
-                if not kept or found <= kept[0].excess:
-                    return found
-                return _excess(statement, check, experiment, Settings(seed ^ REPEATED, 0.5, device), MORE_LANES)
+            if limit is None or most == math.inf:  # a recorded one was tried; here, it compiles what its variations run
+                return run(check, instance, most)
+            left = math.inf if instances is not None else begun + budget - time.monotonic()
+            return limited(lambda: run(check, instance, most), min(limit, max(LEAST_SECONDS, left)))
         except _LeftOut as reason:
             outside[str(reason)] += 1
-            return None
+        except Exception as error:
+            if limit is None:
+                raise
+            outside["took too long" if isinstance(error, OutOfTime) else "cannot be built or run"] += 1
+        return None
 
     def enter(check: Check, instance: Mapping[str, Any], most: float) -> None:
         nonlocal tried, inside
@@ -164,8 +183,9 @@ def falsify(
         best = kept[0]
         last = replace(best.check.made(statement, best.instance), known={})  # known of the recorded instance, if at all
         name = f"found from: {best.check.name}"
-        again = replace(best.check, name=name, instance=best.instance, build=lambda *_: last)
-        evidence = monte_carlo.run(statement, again, Settings(seed ^ FRESH, alpha, device))
+        found = functools.wraps(best.check.build)(lambda *_: last)
+        again = replace(best.check, name=name, instance=best.instance, build=found)
+        evidence = run_one(statement, again, Settings(seed ^ FRESH, alpha, device, limit=limit))
     return Search(
         statement.id,
         tried,
@@ -178,6 +198,20 @@ def falsify(
         last.reach is not None or not last.random,
         time.monotonic() - begun,
     )
+
+
+def _tried(statement: Statement, checks: Sequence[Check], settings: Settings) -> None:
+    """Run the recorded instances with few lanes, as `check` does. Raises InputError for one that cannot be run."""
+    for check in checks:
+
+        def short(of: Statement, instance: Mapping[str, Any], build: Any = check.build) -> Any:
+            built = build(of, instance)
+            few = isinstance(built, Experiment) and isinstance(built.lanes, int) and built.lanes > LANES
+            return replace(built, lanes=LANES) if few else built
+
+        evidence = run_one(statement, replace(check, build=functools.wraps(check.build)(short)), settings)
+        if evidence.notes.get(ENDED):
+            raise InputError(f"check {check.name!r} of {statement.id}: {evidence.reason}")
 
 
 def _spent(begun: float, budget: float, tried: int, instances: int | None) -> float:

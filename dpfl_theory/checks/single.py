@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -109,7 +110,7 @@ def _ended(statement: Statement, c: Check, why: str) -> Evidence:
 
 def _at(error: BaseException, function: Callable[..., Any]) -> str:
     """The line of the user's file that raised, or in which the function begins that is to be corrected."""
-    code = getattr(function, "__code__", None)
+    code = getattr(inspect.unwrap(function), "__code__", None)
     if code is None:
         return ""
     file = Path(code.co_filename)

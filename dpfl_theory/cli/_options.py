@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dpfl_theory.store import Store
 
 __all__ = [
+    "OWN_LIMIT",
     "Device",
     "Folder",
     "Format",
@@ -34,6 +35,8 @@ __all__ = [
     "table",
 ]
 
+OWN_LIMIT = "10m"
+"""How long a check of a user's file may take where nothing is said."""
 Device = Annotated[str, typer.Option(metavar="auto|cpu|cuda", help="Where the kernels run.")]
 Folder = Annotated[
     str | None, typer.Option("--folder", metavar="DIR", help="Your own validation scripts, instead of the package's.")

@@ -12,6 +12,7 @@ import typer
 from dpfl_theory import methods, statements
 from dpfl_theory.cli import _complete
 from dpfl_theory.cli._options import (
+    OWN_LIMIT,
     Device,
     Fresh,
     Jobs,
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
-OWN_LIMIT = "10m"
-"""How long a check of a user's file may take where nothing is said."""
 DIFFERS = "<- not as expected"
 UNDECIDED = "<- undecided"
 MARKS = {"differs": DIFFERS, "undecided": UNDECIDED}

@@ -11,24 +11,33 @@ import typer
 
 from dpfl_theory import statements
 from dpfl_theory.cli import _complete
-from dpfl_theory.cli._options import Device, Format, Seed
+from dpfl_theory.cli._options import OWN_LIMIT, Device, Format, Seed
 from dpfl_theory.console import Progress, choice, emit, parse_alpha, parse_budget, parse_seed, say
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.kernels import DEVICES, select
 from dpfl_theory.output import writable, write
+from dpfl_theory.statements.model import Statement
 
 app = typer.Typer()
 
 
 @app.command()
 def falsify(
-    id_: Annotated[str, typer.Argument(metavar="ID", help="The statement.", autocompletion=_complete.ids)],
+    id_: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[ID]", help="The statement; a file's only one needs no ID.", autocompletion=_complete.ids
+        ),
+    ] = None,
     file: Annotated[str | None, typer.Option(metavar="FILE.py", help="A file with statements of your own.")] = None,
     budget: Annotated[str, typer.Option(metavar="60s", help="How long to vary the recorded runs.")] = "60s",
     instances: Annotated[
         str | None, typer.Option(metavar="N", help="Try so many instances instead; always finds the same.")
     ] = None,
     alpha: Annotated[str, typer.Option(metavar="A", help="False-alarm probability of the verdict.")] = "1e-6",
+    limit: Annotated[
+        str | None, typer.Option(metavar="60s", help="End a run that takes longer; 10 minutes for a file's own.")
+    ] = None,
     seed: Seed = "0",
     device: Device = "auto",
     format_: Format = "text",
@@ -39,7 +48,7 @@ def falsify(
 
     \b
       dpfl-theory falsify hou2023.theorem1 --budget 60s
-      dpfl-theory falsify mine.bound --file my_statements.py --instances 500
+      dpfl-theory falsify --file my_statements.py --instances 500
     """
     from dpfl_theory.checks.falsify import falsify as search
 
@@ -48,10 +57,8 @@ def falsify(
     target = None if output is None else writable(Path(output))
     if choice("device", device, DEVICES) == "cuda":
         select(device)
-    known = {s.id: s for s in statements.load_file(file)} if file is not None else {}
-    if file is not None and id_ not in known:
-        raise unknown_name("statement", id_, known)
-    statement = known[id_] if file is not None else statements.get(id_)
+    most = parse_budget(limit if limit is not None or file is None else OWN_LIMIT, "limit")
+    statement = _statement(id_, file)
     with Progress("falsify") as progress:
         found = search(
             statement,
@@ -60,6 +67,7 @@ def falsify(
             seed=number_,
             alpha=share,
             device=device,
+            limit=most,
             progress=lambda tried, share, largest: progress(
                 min(1.0, share), f"{tried} instances, largest excess {largest:.3g}"
             ),
@@ -74,6 +82,22 @@ def falsify(
     if found.evidence.verdict == "violated":
         return 0 if statement.expected == "violated" else 1
     return 3 if found.suspicious else 0
+
+
+def _statement(id_: str | None, file: str | None) -> Statement:
+    """The statement that is meant: of the catalogue, or of a file, whose only one needs no name."""
+    if file is None:
+        if id_ is None:
+            raise InputError("falsify takes a statement: give its ID (dpfl-theory list shows them), or --file FILE.py")
+        return statements.get(id_)
+    known = {s.id: s for s in statements.load_file(file)}
+    if id_ is None:
+        if len(known) > 1:
+            raise InputError(f"statement file {file!r} defines {len(known)} statements: give one of {', '.join(known)}")
+        (id_,) = known
+    if id_ not in known:
+        raise unknown_name("statement", id_, known)
+    return known[id_]
 
 
 def _parse_count(text: str | None) -> int | None:

@@ -227,3 +227,57 @@ def test_what_is_known_of_the_recorded_run_is_not_asked_of_a_variation() -> None
     assert monte_carlo.run(statement, clipped, Settings(device="cpu")).verdict == "inconclusive"
     found = falsify(replace(statement, checks=(clipped,)), instances=1, device="cpu")
     assert found.evidence.verdict == "holds"
+
+
+OWN = (Path(__file__).parents[2] / "examples" / "my_statements.py").read_text()
+FAULTS = {
+    "endless": ("while True: pass", "it took longer than 3 s and was ended"),
+    "exit": ("sys.exit(0)", "cannot be run: SystemExit: 0; correct its build (mine.py, line "),
+    "raises": ("None.x", "cannot be run: AttributeError: 'NoneType' object has no attribute 'x'; correct its build"),
+    "only the second": ("instance['rounds'] == 2000 and None.x", "check 'the noise dominates' of mine"),
+}
+
+
+def troubled(line: str, tmp_path: Path) -> str:
+    file, begin = tmp_path / "mine.py", "    import numpy as np\n"
+    assert OWN.count(begin) == 1
+    file.write_text(OWN.replace(begin, f"    import sys, time, numpy as np\n    {line}\n"))
+    return str(file)
+
+
+@pytest.mark.parametrize(("line", "told"), FAULTS.values(), ids=FAULTS)
+def test_a_users_instance_that_cannot_be_run_is_told_as_check_does(
+    line: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["falsify", "--file", troubled(line, tmp_path), "--budget", "5s", "--limit", "3s"]
+    if line != FAULTS["endless"][0]:
+        command[-1] = "5m"
+    assert main(command) == 2
+    out, said = capsys.readouterr()
+    assert (out, said.count("\n")) == ("", 1)
+    assert told in said
+
+
+def test_what_a_variation_does_to_a_users_file_only_keeps_it_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also one that never ends, or ends the process."""
+    line = "rounds = instance['rounds']; rounds in (20, 2000) or (time.sleep(99) if rounds % 4 == 1 else rounds % 2 or sys.exit(0))"
+    command = ["falsify", "--file", troubled(line, tmp_path), "--instances", "10", "--limit", "8s"]
+    assert main([*command, "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["statement"] == "mine.noisy-gradient-descent"
+    assert set(found["outside"]) >= {"took too long", "cannot be built or run"}
+    assert found["inside"] >= 2
+
+
+def test_a_file_of_several_statements_needs_the_one_that_is_meant(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "mine.py"
+    more = "\nfrom dataclasses import replace\nSTATEMENTS += (replace(STATEMENTS[0], id='mine.two'),)\n"
+    file.write_text(OWN + more)
+    assert main(["falsify", "--file", str(file)]) == 2
+    assert "defines 2 statements: give one of mine.noisy-gradient-descent, mine.two" in capsys.readouterr().err
+    assert main(["falsify"]) == 2
+    assert "give its ID" in capsys.readouterr().err
