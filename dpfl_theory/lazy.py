@@ -1,14 +1,16 @@
 """Heavy packages that load when first used: ``from dpfl_theory.lazy import sympy as sp`` at the top of a module.
 
-A catalogue of statements is listed, searched and shown without algebra; what evaluates a formula loads it then.
+A catalogue of statements is listed, searched and shown without algebra; what evaluates a formula loads it then. So it
+is with the privacy of an algorithm, whose options a shell asks for whenever it completes a word.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["mpmath", "sympy"]
+__all__ = ["interpolate", "mpmath", "optimize", "stats", "sympy"]
 
 
 class _Lazy:
@@ -25,17 +27,12 @@ class _Lazy:
         return getattr(package, name)
 
 
-def _sympy() -> Any:
-    import sympy
-
-    return sympy
+def _package(name: str) -> Any:
+    return _Lazy(lambda: importlib.import_module(name))
 
 
-def _mpmath() -> Any:
-    import mpmath
-
-    return mpmath
-
-
-sympy: Any = _Lazy(_sympy)
-mpmath: Any = _Lazy(_mpmath)
+sympy: Any = _package("sympy")
+mpmath: Any = _package("mpmath")
+interpolate: Any = _package("scipy.interpolate")
+optimize: Any = _package("scipy.optimize")
+stats: Any = _package("scipy.stats")

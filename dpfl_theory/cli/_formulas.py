@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from scipy.optimize import brentq
-
 from dpfl_theory.console import choice
 from dpfl_theory.errors import InputError
+from dpfl_theory.lazy import optimize
 from dpfl_theory.privacy import noble2022
 from dpfl_theory.privacy.mechanisms import Mechanism
 
@@ -86,7 +85,7 @@ class Formula:
             low, high = low - 2.0, low
             if low < -30:
                 raise InputError("any noise gives this epsilon by the printed formula: lower --epsilon or --delta")
-        root = float(brentq(excess, low, high, xtol=PRECISION / 4))
+        root = float(optimize.brentq(excess, low, high, xtol=PRECISION / 4))
         while excess(root) > 0:
             root += PRECISION / 2
         return math.exp(root)

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from scipy.optimize import brentq
-
 from dpfl_theory.errors import InputError
+from dpfl_theory.lazy import optimize
 from dpfl_theory.privacy.events import Event
 from dpfl_theory.privacy.mechanisms import Mechanism
 from dpfl_theory.privacy.pld import Limits, delta_limits, epsilon_high, epsilon_limits, epsilon_low
@@ -125,7 +124,7 @@ def calibrate(mechanism: Mechanism, *, epsilon: float, delta: float, limit: str 
         return math.log(max(min(spent, 1e6), 1e-9 * epsilon) / epsilon)
 
     low, high = _bracket(excess, math.log(start))
-    root = float(brentq(excess, low, high, xtol=PRECISION / 4))
+    root = float(optimize.brentq(excess, low, high, xtol=PRECISION / 4))
     while limit == "high" and excess(root) > 0:
         root += PRECISION / 2
     return math.exp(root)

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
 
+from dpfl_theory.lazy import optimize
 from dpfl_theory.privacy.convolution import self_convolved
 from dpfl_theory.privacy.events import Event, Release, Repeated, WithProbability, leaf, leaves, simplified
 from dpfl_theory.privacy.grid import LARGEST, Array, Grid, cells, end
@@ -257,7 +257,7 @@ def _root(curve: _Curve, delta: float, beyond: float = math.inf) -> float:
             low, high = high, 2 * high
             if high > FAR:
                 return beyond
-    return float(brentq(excess, low, high, xtol=1e-13)) * (1 + 1e-11)
+    return float(optimize.brentq(excess, low, high, xtol=1e-13)) * (1 + 1e-11)
 
 
 def _weighted(grid: Grid, tilt: float) -> tuple[Grid, float]:
@@ -277,7 +277,8 @@ def _tilt(event: Event, grid: Grid, delta: float) -> float:
         lam = math.exp(log_lambda)
         return (_log_moment(event, _weighted(grid, lam)[1]) - math.log(delta)) / lam
 
-    return math.exp(float(minimize_scalar(bound, bounds=(-9.0, 25.0), method="bounded", options={"xatol": 1e-3}).x))
+    found = optimize.minimize_scalar(bound, bounds=(-9.0, 25.0), method="bounded", options={"xatol": 1e-3})
+    return math.exp(float(found.x))
 
 
 def _log_moment(event: Event, log_one: float) -> float:

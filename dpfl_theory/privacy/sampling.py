@@ -17,8 +17,8 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
-from scipy.stats import binom
 
+from dpfl_theory.lazy import stats
 from dpfl_theory.privacy.events import Release, gaussian
 from dpfl_theory.privacy.tails import Absent, Line, Mixture, Present, Replaced, Swapped, SwappedBack, Tails
 
@@ -113,9 +113,9 @@ def with_replacement(clients: int, draws: int, z: float, replace: bool) -> Relea
     that the client enters with probability :math:`1-w_0`, with messages j times as long.
     """
     rate = -math.expm1(draws * math.log1p(-1 / clients)) if clients > 1 else 1.0
-    last = min(draws, max(1, int(binom.isf(UNLIKELY, draws, 1 / clients)))) if clients > 1 else draws
+    last = min(draws, max(1, int(stats.binom.isf(UNLIKELY, draws, 1 / clients)))) if clients > 1 else draws
     times = range(1, last + 1) if clients > 1 else (draws,)
-    chances = [float(binom.pmf(j, draws, 1 / clients)) for j in times] if clients > 1 else [1.0]
+    chances = [float(stats.binom.pmf(j, draws, 1 / clients)) for j in times] if clients > 1 else [1.0]
     shares = tuple(w / sum(chances) for w in chances)
     parts = [fixed_size(rate, z / j, replace) for j in times]
     up, weights = (0.0, *map(float, times)), (1 - sum(chances), *chances)
@@ -133,14 +133,14 @@ def with_replacement(clients: int, draws: int, z: float, replace: bool) -> Relea
 
 def _groups(clients: int, rate: float) -> list[tuple[float, int, int]]:
     """(probability, smallest, largest) of groups that together hold every cohort size from 1 on."""
-    low, high = (int(binom.ppf(p, clients, rate)) for p in (1e-9, 1 - 1e-9))
+    low, high = (int(stats.binom.ppf(p, clients, rate)) for p in (1e-9, 1 - 1e-9))
     edges = np.unique(np.linspace(max(low, 1), max(high, 1) + 1, GROUPS - 1).astype(int))
     starts = [1, *(int(e) for e in edges if e > 1), clients + 1]
     groups = []
     for first, after in pairwise(starts):
-        weight = float(binom.cdf(after - 1, clients, rate) - binom.cdf(first - 1, clients, rate))
+        weight = float(stats.binom.cdf(after - 1, clients, rate) - stats.binom.cdf(first - 1, clients, rate))
         if after - 1 > clients * rate:  # the difference of two survival functions keeps small tails
-            weight = float(binom.sf(first - 1, clients, rate) - binom.sf(after - 1, clients, rate))
+            weight = float(stats.binom.sf(first - 1, clients, rate) - stats.binom.sf(after - 1, clients, rate))
         if weight > 0:
             groups.append((weight, first, after - 1))
     return groups

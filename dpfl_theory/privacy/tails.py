@@ -19,15 +19,16 @@ lie on one side of P's component at their largest distances. So the line is the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, reduce
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import PchipInterpolator
 from scipy.special import ndtr
+
+from dpfl_theory.lazy import interpolate
 
 __all__ = ["Absent", "Line", "Mixture", "Plain", "Present", "Replaced", "Swapped", "SwappedBack", "Tails"]
 
@@ -194,13 +195,13 @@ class Line:
 
 
 @cache
-def _thresholds(line: Line) -> tuple[PchipInterpolator, float]:
+def _thresholds(line: Line) -> tuple[Callable[[Any], Any], float]:
     """The point at which the loss is epsilon, as an interpolation, and the largest loss."""
     reach = 40 * line.z
     points = np.linspace(min(*line.p_means, *line.q_means) - reach, max(*line.p_means, *line.q_means) + reach, 8001)
     losses = line.log_ratio(points)
     rising = np.concatenate([[True], losses[1:] > np.maximum.accumulate(losses)[:-1]])
-    return PchipInterpolator(losses[rising], points[rising]), float(losses[-1])
+    return interpolate.PchipInterpolator(losses[rising], points[rising]), float(losses[-1])
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from scipy.special import ndtr
-from scipy.stats import binom
 
 from dpfl_theory.errors import InputError
+from dpfl_theory.lazy import stats
 from dpfl_theory.privacy import sampling
 from dpfl_theory.privacy.events import Event, Release, Repeated, WithProbability
 from dpfl_theory.privacy.mechanisms.base import Mechanism, parameter
@@ -114,7 +114,9 @@ class DPFedAvgRecord(Mechanism):
     def _uses(self, rate: float) -> Release:
         """How often a round's sum uses the record, when its user takes part with probability ``rate``."""
         steps = self.count("local_steps")
-        weights = [rate * float(binom.pmf(j, steps, self.batch / self.value("records"))) for j in range(steps + 1)]
+        weights = [
+            rate * float(stats.binom.pmf(j, steps, self.batch / self.value("records"))) for j in range(steps + 1)
+        ]
         weights[0] += 1 - rate
         kept = [j for j, weight in enumerate(weights) if weight > 0]
         z = self.value("noise_multiplier") * math.sqrt(steps * self.cohort)

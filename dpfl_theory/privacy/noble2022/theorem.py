@@ -27,10 +27,10 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
 from dpfl_theory.errors import InputError, unknown_name
+from dpfl_theory.lazy import optimize
 from dpfl_theory.privacy.noble2022 import curve as curves
 from dpfl_theory.privacy.noble2022.inputs import Bound, Setting, above, count, inside
 from dpfl_theory.privacy.noble2022.lemmas import lemma_b1, lemma_b2
@@ -148,7 +148,7 @@ class _ThreeSteps:
         if not math.isfinite(grid[i]):
             return Bound(math.inf, 2, join("the printed formula exceeds the largest float", self.rounding))
         around = (_LOGITS[max(i - 1, 0)], _LOGITS[min(i + 1, x.size - 1)])
-        found = minimize_scalar(
+        found = optimize.minimize_scalar(
             lambda u: self._at(u, rounds)[0], bounds=around, method="bounded", options={"xatol": 1e-9}
         )
         logit = min(float(found.x), float(_LOGITS[i]), key=lambda u: self._at(u, rounds)[0])
