@@ -236,6 +236,26 @@ def test_a_curve_has_the_bound_its_terms_and_what_was_measured(
     assert [p["evidence"]["verdict"] for p in document["points"]] == [row["verdict"] for row in rows]
 
 
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("while True: pass", "it took longer than 3 s and was ended: give --limit more, or fewer values"),
+        ("sys.exit(0)", "cannot be run: SystemExit: 0; correct its build (mine.py, line "),
+        ("None.x", "cannot be run: AttributeError: 'NoneType' object has no attribute 'x'; correct its build (mine.py"),
+    ],
+)
+def test_a_build_that_cannot_be_drawn_is_told(
+    line: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, begin = tmp_path / "mine.py", "    import numpy as np\n"
+    text = (EXAMPLES / "my_statements.py").read_text()
+    file.write_text(text.replace(begin, f"    import sys, numpy as np\n    {line}\n"))
+    out = ["--output", str(tmp_path / "x.svg"), "--limit", "3s"]
+    assert main(["plot", "--file", str(file), "--over", "eta", *out]) == 2
+    assert told in capsys.readouterr().err
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["mine.py"]
+
+
 def test_runs_are_drawn_with_limits_on_the_users_own_records(tmp_path: Path) -> None:
     """A file of 60 records: the letters are the constants of the regression on them."""
     import numpy as np

@@ -12,9 +12,10 @@ from typing import Any
 from dpfl_theory.checks.evidence import Evidence, outside
 from dpfl_theory.checks.falsify import Rule, agrees, rules_of
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.checks.single import run_one
+from dpfl_theory.checks.single import cannot, run_one
 from dpfl_theory.checks.variation import numbers
-from dpfl_theory.errors import InputError, told, unknown_name
+from dpfl_theory.errors import DpflError, InputError, told, unknown_name
+from dpfl_theory.limited import OutOfTime, Vanished, limited
 from dpfl_theory.statements.claims import Experiment, Outcome, Values
 from dpfl_theory.statements.model import Check, Statement
 
@@ -207,13 +208,33 @@ def curve(
 ) -> Curve:
     """Run the check at each value of the letter. The false-alarm probability is shared by the points.
 
-    Raises InputError for a letter that the instance does not have, or values that cannot be built.
+    With a limit in the settings all of it is done in a process of its own, which is ended after so many seconds.
+
+    Raises InputError for a letter that the instance does not have, values that cannot be built, a build that raises
+    whatever its values are, and one that takes longer than the limit.
     """
     own = settings or Settings()
-    place = place_of(statement, check, letter)
-    given = values_of(values, _get(check.instance, place))
-    own = replace(own, alpha=own.alpha / len(given))
-    return Curve(statement, check, letter, tuple(_points(statement, check, letter, place, given, own, tell)))
+
+    def points() -> tuple[Point, ...]:
+        try:
+            place = place_of(statement, check, letter)
+            given = values_of(values, _get(check.instance, place))
+            each = replace(own, alpha=own.alpha / len(given), limit=None)
+            return tuple(_points(statement, check, letter, place, given, each, tell))
+        except DpflError:
+            raise
+        except BaseException as error:  # anybody's, where there is a limit: an exit ends this process alone
+            if own.limit is None:
+                raise
+            raise InputError(cannot(statement, check, error)) from error
+
+    try:
+        found = points() if own.limit is None else limited(points, own.limit)
+    except (OutOfTime, Vanished) as error:
+        raise InputError(
+            f"check {check.name!r} of {statement.id}: {error}: give `limit` more, or fewer values"
+        ) from None
+    return Curve(statement, check, letter, found)
 
 
 def _points(

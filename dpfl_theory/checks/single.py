@@ -23,7 +23,7 @@ from dpfl_theory.processes import one_thread
 from dpfl_theory.statements.model import UNITS, Check, Statement
 from dpfl_theory.statements.valid import line_of, not_compared
 
-__all__ = ["checks_of", "run_one"]
+__all__ = ["cannot", "checks_of", "run_one"]
 
 
 @functools.cache
@@ -65,18 +65,18 @@ def run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
             except InputError as error:
                 if ours or str(error).startswith("check "):
                     raise
-                raise InputError(_cannot(statement, c, error)) from error
+                raise InputError(cannot(statement, c, error)) from error
             except DpflError:
                 raise
             except Exception as error:
                 if ours:
                     error.add_note(place(error))  # the traceback does not leave this process
                     raise  # our own mistake
-                raise InputError(_cannot(statement, c, error)) from error
+                raise InputError(cannot(statement, c, error)) from error
             except BaseException as error:  # an exit is no end of this program
                 if isinstance(error, KeyboardInterrupt) and seconds is None:
                     raise  # a copy of this process hears of none
-                raise InputError(_cannot(statement, c, error)) from error
+                raise InputError(cannot(statement, c, error)) from error
 
     try:
         return run(settings) if seconds is None else limited(lambda: run(replace(settings, progress=None)), seconds)
@@ -94,7 +94,7 @@ def _plain(evidence: Evidence) -> Evidence:
     return evidence
 
 
-def _cannot(statement: Statement, c: Check, error: BaseException) -> str:
+def cannot(statement: Statement, c: Check, error: BaseException) -> str:
     """The sentence for a user's check that raised."""
     function = getattr(error, "function", None)
     what = "that test" if function is not None else "its build"

@@ -9,14 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
-from dpfl_theory import statements
 from dpfl_theory.cli import _complete
+from dpfl_theory.cli._meant import one_statement
 from dpfl_theory.cli._options import OWN_LIMIT, Device, Format, Seed
 from dpfl_theory.console import Progress, choice, emit, parse_alpha, parse_budget, parse_seed, say
-from dpfl_theory.errors import InputError, unknown_name
+from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import DEVICES, select
 from dpfl_theory.output import writable, write
-from dpfl_theory.statements.model import Statement
 
 app = typer.Typer()
 
@@ -58,7 +57,7 @@ def falsify(
     if choice("device", device, DEVICES) == "cuda":
         select(device)
     most = parse_budget(limit if limit is not None or file is None else OWN_LIMIT, "limit")
-    statement = _statement(id_, file)
+    statement = one_statement(id_, file)
     with Progress("falsify") as progress:
         found = search(
             statement,
@@ -82,22 +81,6 @@ def falsify(
     if found.evidence.verdict == "violated":
         return 0 if statement.expected == "violated" else 1
     return 3 if found.suspicious else 0
-
-
-def _statement(id_: str | None, file: str | None) -> Statement:
-    """The statement that is meant: of the catalogue, or of a file, whose only one needs no name."""
-    if file is None:
-        if id_ is None:
-            raise InputError("falsify takes a statement: give its ID (dpfl-theory list shows them), or --file FILE.py")
-        return statements.get(id_)
-    known = {s.id: s for s in statements.load_file(file)}
-    if id_ is None:
-        if len(known) > 1:
-            raise InputError(f"statement file {file!r} defines {len(known)} statements: give one of {', '.join(known)}")
-        (id_,) = known
-    if id_ not in known:
-        raise unknown_name("statement", id_, known)
-    return known[id_]
 
 
 def _parse_count(text: str | None) -> int | None:

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpfl_theory import statements
-from dpfl_theory.cli._options import Device, Seed
-from dpfl_theory.console import Progress, choice, emit, parse_alpha, parse_seed, say
-from dpfl_theory.errors import InputError, unknown_name
+from dpfl_theory.cli._meant import one_statement
+from dpfl_theory.cli._options import OWN_LIMIT, Device, Seed
+from dpfl_theory.console import Progress, choice, emit, parse_alpha, parse_budget, parse_seed, say
+from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import DEVICES
 from dpfl_theory.output import writable, write
 
 if TYPE_CHECKING:
     from dpfl_theory.checks.curve import Curve
-    from dpfl_theory.statements.model import Check, Statement
+    from dpfl_theory.statements.model import Check
 
 app = typer.Typer()
 
@@ -40,6 +40,9 @@ def plot(
     ] = None,
     clients: Annotated[str | None, typer.Option(metavar="N", help="Clients that records of nobody go to.")] = None,
     ridge: Annotated[str, typer.Option(metavar="R", help="Ridge of the regression on these records.")] = "0",
+    limit: Annotated[
+        str | None, typer.Option(metavar="10m", help="End it when it takes longer; by default for --file.")
+    ] = None,
     alpha: Annotated[str, typer.Option(metavar="A", help="False-alarm probability of all points.")] = "1e-6",
     seed: Seed = "0",
     device: Device = "auto",
@@ -57,7 +60,8 @@ def plot(
         raise InputError("no letter is named: add --over, as --over eta")
     choice("device", device, DEVICES)
     share, number = parse_alpha(alpha), parse_seed(seed)
-    statement = _statement(id_, file)
+    most = parse_budget(limit if limit is not None or file is None else OWN_LIMIT, "limit")
+    statement = one_statement(id_, file)
     target = Path(output) if output is not None else Path(f"{statement.id}-over-{over}.svg")
     if target.suffix not in KINDS:
         raise InputError(f"the figure {str(target)!r} ends in none of {' and '.join(KINDS)}: call it FILE.svg")
@@ -67,7 +71,7 @@ def plot(
     if data is not None:
         chosen = _on(chosen, data, clients, ridge)
     with Progress("plot") as progress:
-        found = curve(statement, chosen, over, values, Settings(number, share, device), progress)
+        found = curve(statement, chosen, over, values, Settings(number, share, device, limit=most), progress)
     if not any(p.drawn for p in found.points):
         raise InputError(f"no value of {over} gives two numbers to draw: {found.points[0].evidence.reason}")
     write(target, render(drawn(found))[target.suffix[1:]])
@@ -76,19 +80,6 @@ def plot(
     emit(_told(found))
     say(f"{target}, {target.with_suffix('.csv').name}, {target.with_suffix('.json').name}")
     return 0
-
-
-def _statement(id_: str | None, file: str | None) -> Statement:
-    if file is None:
-        if id_ is None:
-            raise InputError("no statement is named: give an ID, as 'dpfl-theory list' shows it, or --file")
-        return statements.get(id_)
-    own = {s.id: s for s in statements.load_file(file)}
-    if id_ is None and len(own) > 1:
-        raise InputError(f"{file!r} has {len(own)} statements: name one of {', '.join(own)}")
-    if id_ is not None and id_ not in own:
-        raise unknown_name("statement", id_, own)
-    return own[id_] if id_ is not None else next(iter(own.values()))
 
 
 def _on(check: Check, data: str, clients: str | None, ridge: str) -> Check:

@@ -262,7 +262,8 @@ def test_what_a_variation_does_to_a_users_file_only_keeps_it_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Also one that never ends, or ends the process."""
-    line = "rounds = instance['rounds']; rounds in (20, 2000) or (time.sleep(99) if rounds % 4 == 1 else rounds % 2 or sys.exit(0))"
+    begin = "k = instance['rounds']; k in (20, 2000) or "
+    line = begin + "(time.sleep(99) if k % 4 == 1 else k % 2 or sys.exit(0))"
     command = ["falsify", "--file", troubled(line, tmp_path), "--instances", "10", "--limit", "8s"]
     assert main([*command, "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -278,6 +279,6 @@ def test_a_file_of_several_statements_needs_the_one_that_is_meant(
     more = "\nfrom dataclasses import replace\nSTATEMENTS += (replace(STATEMENTS[0], id='mine.two'),)\n"
     file.write_text(OWN + more)
     assert main(["falsify", "--file", str(file)]) == 2
-    assert "defines 2 statements: give one of mine.noisy-gradient-descent, mine.two" in capsys.readouterr().err
+    assert "has 2 statements: name one of mine.noisy-gradient-descent, mine.two" in capsys.readouterr().err
     assert main(["falsify"]) == 2
-    assert "give its ID" in capsys.readouterr().err
+    assert "give an ID" in capsys.readouterr().err
