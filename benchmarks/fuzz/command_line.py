@@ -37,10 +37,16 @@ _FITTING: dict[str, tuple[str, ...]] = {
     "delta": ("1e-5",),
     "rounds": ("5", "100"),
     "clients": ("5", "20"),
+    "as": ("dp-fedavg", "scaffold", "dp-norm-ec"),
+    "runs": ("0", "20"),
+    "over": ("eta", "T", "d", "K"),
+    "values": ("1:4:3", "0.1,0.2"),
+    "check": ("small", "K = 1"),
 }
 _WORDS = (
     *("das2022.theorem4a", "das2022.*", "hou2023.lemma1", "das2022", "zhang2021", "config.toml", "plot", "there.csv"),
     *("x=eta", "y=suboptimality", "dp-fedavg", "kept.sqlite", "exported.jsonl", "own.py", "exact_moments"),
+    *("my_rounds.py:one", "my_rounds:one", "sharper-rate", "theorem", "algorithms", "observables", "hypotheses"),
 )
 
 

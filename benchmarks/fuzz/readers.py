@@ -73,6 +73,20 @@ STATEMENTS = (
     ),
 )
 """
+ROUND = b"""import numpy as np
+
+
+def one(w, state, clients, cohort, rng, learning_rate, server_lr, steps, clip, noise_multiplier, cohort_size):
+    total = np.zeros(len(w))
+    for i in cohort:
+        y = w.copy()
+        for _ in range(steps):
+            y = y - learning_rate * clients[i].gradient(y)
+        update = (w - y) / learning_rate
+        total += update * min(1.0, clip / max(np.linalg.norm(update), 1e-300))
+    noise = noise_multiplier * clip * rng.normal(size=len(w))
+    return w - server_lr * (total + noise) / cohort_size, state
+"""
 CSV = b"x1,x2,label,client\n" + b"1,2,yes,berlin\n3,4.5,no,paris\n5,-9e3,yes,berlin\n-1,2,no,paris\n" * 4
 LIBSVM = b"2 qid:8 1:1 2:2.5\n1 qid:9 1:3 7:-4e2 # one\n2 qid:8 2:9\n1 qid:9 1:1\n" * 4
 
@@ -235,6 +249,7 @@ def _own() -> st.SearchStrategy[bytes]:
 
 def _typed(words: list[str], folder: Path) -> str:
     (folder / "own.py").write_text(OWN)
+    (folder / "my_rounds.py").write_bytes(ROUND)
     (folder / "small.csv").write_bytes(CSV)
     (folder / "there.csv").write_text("what was there before\n")
     for name in ("steps.csv", "exported.jsonl", "kept.sqlite"):
@@ -243,6 +258,7 @@ def _typed(words: list[str], folder: Path) -> str:
 
 
 _CHECK = ["check", "--file", "own.py", "--store", "off", "--jobs", "1", "--budget", "1s", "--limit", "1"]
+_CONFORM = ["conform", "my_rounds.py:one", "--as", "dp-fedavg", "--runs", "0", "--limit", "5s"]
 _STORE = ("kept.sqlite",)
 
 READERS: tuple[Reader, ...] = (
@@ -286,4 +302,5 @@ READERS: tuple[Reader, ...] = (
     Reader("Parquet", lambda: edited(_parquet()), partial(_data, "d.parquet")),
     Reader("IDX", _image_files, _images),
     Reader("statements (check --file)", _own, partial(_file, "own.py", _CHECK, ())),
+    Reader("a round (conform)", lambda: edited([ROUND]), partial(_file, "my_rounds.py", _CONFORM, ())),
 )
