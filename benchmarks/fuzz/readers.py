@@ -76,13 +76,13 @@ STATEMENTS = (
 ROUND = b"""import numpy as np
 
 
-def one(w, state, clients, cohort, rng, learning_rate, server_lr, steps, clip, noise_multiplier, cohort_size):
+def one(w, state, clients, cohort, rng, lr, server_lr, epochs, clip, noise_multiplier, cohort_size):
     total = np.zeros(len(w))
     for i in cohort:
         y = w.copy()
-        for _ in range(steps):
-            y = y - learning_rate * clients[i].gradient(y)
-        update = (w - y) / learning_rate
+        for _ in range(epochs):
+            y = y - lr * clients[i].gradient(y)
+        update = (w - y) / lr
         total += update * min(1.0, clip / max(np.linalg.norm(update), 1e-300))
     noise = noise_multiplier * clip * rng.normal(size=len(w))
     return w - server_lr * (total + noise) / cohort_size, state
