@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+import dpfl_theory
 from dpfl_theory.checks.own import noticed
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.cli import main
+from dpfl_theory.conform.loading import function_named
 from dpfl_theory.statements import load_file
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -127,3 +129,29 @@ def test_a_step_beyond_its_limit_is_outside() -> None:
     beyond = [e for e in found if e.verdict == "not-applicable"]
     assert [e.method for e in beyond] == ["exact", "worst-case"]
     assert all("gamma is 1.016 times its limit" in str(e.reason) for e in beyond)
+
+
+def test_the_two_rounds_are_told_apart() -> None:
+    """One conforms; of the other's three mistakes two are named, and the third once these are mended."""
+    rounds = EXAMPLES / "rounds"
+    assert dpfl_theory.conform(function_named(f"{rounds / 'dp_fedavg.py'}:one_round"), "dp-fedavg", runs=0).conforms
+    mistaken = rounds / "dp_fedavg_mistaken.py"
+    found = dpfl_theory.conform(function_named(f"{mistaken}:one_round"), "dp-fedavg", runs=0)
+    named = [fault.name for fault in found.faults]
+    assert {"per-coordinate clipping", "division by |S| in place of r", "more than the declared sensitivity"} <= {
+        *named
+    }
+    lines = [line for fault in found.faults for _, line in fault.lines]
+    wrong = [i for i, text in enumerate(mistaken.read_text().splitlines(), 1) if "np.clip" in text]
+    assert set(wrong) <= set(lines)
+
+
+def test_the_third_mistake_is_named_once_the_others_are_mended(tmp_path: Path) -> None:
+    rounds, file = EXAMPLES / "rounds", tmp_path / "halfway.py"
+    right, wrong = "rng.normal(0.0, noise_multiplier * clip_norm,", "rng.normal(0.0, noise_multiplier,"
+    text = (rounds / "dp_fedavg.py").read_text()
+    assert text.count(right) == 1
+    assert (rounds / "dp_fedavg_mistaken.py").read_text().count(wrong) == 1
+    file.write_text(text.replace(right, wrong))
+    found = dpfl_theory.conform(function_named(f"{file}:one_round"), "dp-fedavg", runs=0)
+    assert [fault.name for fault in found.faults] == ["sensitivity beside the clip"]

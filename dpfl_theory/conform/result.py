@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,8 @@ from dpfl_theory.conform.lines import Line
 __all__ = ["CONFORMS", "DIFFERS", "UNDECIDED", "Conformance", "Finding"]
 
 CONFORMS, DIFFERS, UNDECIDED = "conforms", "differs", "undecided"
+WIDTH = 110
+"""Characters of a line of a report; lines of code are as long as they are."""
 
 
 @dataclass(frozen=True)
@@ -45,14 +48,14 @@ class Finding:
         }
 
     def __str__(self) -> str:
-        parts = [f"{self.name}: {self.told}."]
+        parts = [_wrapped(f"{self.name}: {self.told}.")]
         if self.evidence:
-            parts.append(f"  seen: {self.evidence}.")
+            parts.append(_wrapped(f"seen: {self.evidence}.", "  "))
         parts += [
             f"  {Path(file).name}, line {line}: {linecache.getline(file, line).strip()}" for file, line in self.lines
         ]
         if self.seen:
-            parts.append(f"  reported before: {self.seen}.")
+            parts.append(_wrapped(f"reported before: {self.seen}.", "  "))
         return "\n".join(parts)
 
 
@@ -62,8 +65,7 @@ class Conformance:
 
     verdict: ``conforms``, ``differs`` (some finding is one that the algorithm does not allow), or ``undecided`` (the
     function's randomness could not be heard, and samples did not decide);  reading: which of the algorithm's readings
-    it
-    is;  faults: what is wrong;  notes: what was not looked at, or deserves a word;  settings: the letters' values that
+    it is;  faults: what is wrong;  notes: what was not looked at, or deserves a word;  settings: the letters' values that
     were used;  privacy: of one round, see `README`;  compared: how many probes;  seconds.
     """
 
@@ -109,15 +111,23 @@ class Conformance:
 
     def __str__(self) -> str:
         head = f"{self.function} {self.verdict}: {_words(self.verdict)} {self.algorithm} ({self.source})"
-        lines = [head + (f", read as: {self.reading}" if self.reading and self.conforms else "")]
-        lines += [str(fault) for fault in self.faults]
-        lines += [f"tried: {_letters(v)}" for v in self.settings]
+        head += f", read as: {self.reading}" if self.reading and self.conforms else ""
+        lines = [f"tried: {_letters(v)}" for v in self.settings]
         compared = ", ".join(f"{count} {what}" for what, count in self.compared.items() if count)
         lines.append(f"compared: {compared}")
         if self.privacy:
             lines.append(f"privacy of one round: {self.privacy['told']}")
         lines += [f"note: {note}" for note in self.notes]
-        return "\n".join(lines)
+        below = "\n".join(_wrapped(line) for line in lines)
+        return "\n\n".join([_wrapped(head), *map(str, self.faults), below])
+
+
+def _wrapped(text: str, indent: str = "") -> str:
+    """A sentence in lines of `WIDTH` characters, all but the first two further in."""
+    further = f"{indent}  "
+    return textwrap.fill(
+        text, WIDTH, initial_indent=indent, subsequent_indent=further, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _words(verdict: str) -> str:
