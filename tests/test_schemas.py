@@ -14,15 +14,23 @@ import pytest
 
 from dpfl_theory import statements
 from dpfl_theory.checks import document as of_checks
+from dpfl_theory.checks import search_document as of_searches
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.cli import main
+from dpfl_theory.conform import document as of_conform
 from dpfl_theory.errors import InputError
 from dpfl_theory.report import document as of_reports
 from dpfl_theory.validation import document as of_validations
 
 ROOT = Path(__file__).parent.parent
 Output = pytest.CaptureFixture[str]
-SCHEMAS = {"check": of_checks.schema, "validate": of_validations.schema, "report": of_reports.schema}
+SCHEMAS = {
+    "check": of_checks.schema,
+    "conform": of_conform.schema,
+    "falsify": of_searches.schema,
+    "report": of_reports.schema,
+    "validate": of_validations.schema,
+}
 
 VALIDATION = {
     "schema": "dpfl-theory/validation/1",
@@ -166,6 +174,28 @@ def test_other_versions_are_refused_with_a_sentence(tmp_path: Path, capsys: Outp
     assert told in sentence
     assert "make it anew or remove it" in sentence
     assert sentence.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "conform examples/rounds/dp_fedavg.py:one_round --as dp-fedavg --runs 20",
+        "conform examples/rounds/dp_fedavg_mistaken.py:one_round --as dp-fedavg --runs 0",
+        "falsify hou2023.theorem1 --instances 7",
+        "falsify --file examples/my_statements.py --instances 3",
+    ],
+)
+def test_other_documents_meet_their_schemas(line: str, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    command, *rest = line.split()
+    assert main([command, *rest, "--format", "json"]) in (0, 1, 3)
+    document = json.loads(capsys.readouterr().out)
+    checker = validator(SCHEMAS[command]())
+    checker.validate(document)
+    assert set(document) == set(SCHEMAS[command]()["properties"])
+    for key in SCHEMAS[command]()["required"]:
+        with pytest.raises(jsonschema.ValidationError):
+            checker.validate({k: v for k, v in document.items() if k != key})
 
 
 @pytest.mark.parametrize(("command", "schema"), SCHEMAS.items())

@@ -15,7 +15,7 @@ from dpfl_theory.checks.evidence import SCHEMA
 from dpfl_theory.schemas.faults import versioned
 from dpfl_theory.schemas.models import open_, published, told
 
-__all__ = ["CheckDocument", "exponent_of", "read", "schema"]
+__all__ = ["CheckDocument", "Found", "OfStatement", "Table", "exponent_of", "read", "schema"]
 
 Verdict = Literal["holds", "violated", "inconclusive", "not-applicable"]
 OfStatement = Literal["holds", "violated", "inconclusive", "unchecked"]
@@ -23,11 +23,13 @@ OfChecks = Literal["as expected", "differs", "undecided"]
 Number = float | None
 
 
-class _Table(BaseModel):
+class Table(BaseModel):
+    """A part of a document: further keys are passed over, and numbers are finite."""
+
     model_config = ConfigDict(extra="allow", frozen=True, strict=True, allow_inf_nan=False)
 
 
-class Limits(_Table):
+class Limits(Table):
     """An estimate and its confidence limits; all equal where the method is exact, null where not finite."""
 
     estimate: Number = told("the estimate")
@@ -35,7 +37,7 @@ class Limits(_Table):
     high: Number = told("the upper confidence limit")
 
 
-class Exponent(_Table):
+class Exponent(Table):
     """A fitted exponent of a rate, as it stands in the notes of checks that fit one."""
 
     letter: str = told("the letter that the rate is in")
@@ -50,7 +52,7 @@ class Exponent(_Table):
     share_of_the_excess: Number = told("the share of the excess that is its source's", None)
 
 
-class Found(_Table):
+class Found(Table):
     """The evidence of one check."""
 
     statement: str = told("the statement's id")
@@ -80,7 +82,7 @@ class Found(_Table):
     seconds: float = told("how long it took")
 
 
-class OneStatement(_Table):
+class OneStatement(Table):
     """What the evidence of one statement comes to."""
 
     verdict: OfStatement = told("its verdict")
@@ -90,7 +92,7 @@ class OneStatement(_Table):
     reading: str = told("which of several readings of the paper's words it is", "")
 
 
-class Checks(_Table):
+class Checks(Table):
     """Checks by how they stand to their record."""
 
     as_expected: int = told("checks that give what is recorded")
@@ -98,7 +100,7 @@ class Checks(_Table):
     undecided: int = told("checks that decided nothing")
 
 
-class Counts(_Table):
+class Counts(Table):
     """How many there are of what."""
 
     evidence: dict[str, int] = told("checks by verdict")
@@ -107,7 +109,7 @@ class Counts(_Table):
     checks: Checks = told("checks by how they stand to their record")
 
 
-class Summary(_Table):
+class Summary(Table):
     """What all evidence comes to."""
 
     statements: dict[str, OneStatement] = told("each statement's verdict")
@@ -116,7 +118,7 @@ class Summary(_Table):
     seconds: float = told("how long it all took")
 
 
-class Term(_Table):
+class Term(Table):
     """A term of a displayed formula."""
 
     side: Literal["lhs", "rhs"] = told("the side that it stands on")
@@ -125,7 +127,7 @@ class Term(_Table):
     latex: str = told("the term in LaTeX")
 
 
-class Letter(_Table):
+class Letter(Table):
     """A letter of a formula."""
 
     name: str = told("its name")
@@ -134,14 +136,14 @@ class Letter(_Table):
     unit: str = told("its unit in F and X")
 
 
-class NoticedTerm(_Table):
+class NoticedTerm(Table):
     """By how much a term of the right side could be smaller."""
 
     share: Number = told("a share by which it could not be smaller unnoticed")
     by: str = told("the check that would notice it")
 
 
-class NoticedPower(_Table):
+class NoticedPower(Table):
     """What the checks of a statement could notice."""
 
     ratio: Number = told("the largest left/right of a check that compares the sides")
@@ -154,7 +156,7 @@ class NoticedPower(_Table):
     left_out: list[str] | None = told("terms that no check would miss; null where that was not tried", None)
 
 
-class Own(_Table):
+class Own(Table):
     """A statement of the user's own."""
 
     kind: str = told("theorem, lemma, ...")
@@ -168,7 +170,7 @@ class Own(_Table):
     noticed: NoticedPower | None = told("what its checks could notice; null for one that is refuted, or has no sides")
 
 
-class CheckDocument(_Table):
+class CheckDocument(Table):
     """What `check --format json` writes."""
 
     model_config = ConfigDict(title=SCHEMA)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dpfl_theory.cli._options import Format, Seed, table
+from dpfl_theory.cli._options import Format, Schema, Seed, give_schema, table
 from dpfl_theory.console import choice, emit, parse_alpha, parse_budget, parse_seed, say
 from dpfl_theory.errors import InputError
 from dpfl_theory.output import printed_aside, writable, write
@@ -52,12 +52,17 @@ def conform(
     limit: Annotated[str, typer.Option(metavar="2m", help="End the test when it takes longer.")] = LIMIT,
     format_: Format = "text",
     output: Annotated[str | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.")] = None,
+    schema: Schema = False,
 ) -> int:
     """Hold a function of one round against an algorithm, and name what is wrong with it.
 
     The function is round(w, state, clients, cohort, rng) -> (w, state); hyper-parameters after these five are varied.
     Exit code 0 if nothing sets it apart from the algorithm, 1 if it differs, 3 if samples did not decide.
     """
+    if schema:
+        from dpfl_theory.conform import document
+
+        return give_schema(document.schema)
     choice("format", format_, ("text", "json"))
     if algorithms:
         _list(format_)

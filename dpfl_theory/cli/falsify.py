@@ -11,7 +11,7 @@ import typer
 
 from dpfl_theory.cli import _complete
 from dpfl_theory.cli._meant import one_statement
-from dpfl_theory.cli._options import OWN_LIMIT, Device, Format, Seed
+from dpfl_theory.cli._options import OWN_LIMIT, Device, Format, Schema, Seed, give_schema
 from dpfl_theory.console import Progress, choice, emit, parse_alpha, parse_budget, parse_seed, say
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import DEVICES, select
@@ -41,6 +41,7 @@ def falsify(
     device: Device = "auto",
     format_: Format = "text",
     output: Annotated[str | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.")] = None,
+    schema: Schema = False,
 ) -> int:
     """Search inside a statement's hypotheses for the largest excess of the left side, and check it with fresh seeds.
     For example:
@@ -49,8 +50,11 @@ def falsify(
       dpfl-theory falsify hou2023.theorem1 --budget 60s
       dpfl-theory falsify --file my_statements.py --instances 500
     """
+    from dpfl_theory.checks import search_document
     from dpfl_theory.checks.falsify import falsify as search
 
+    if schema:
+        return give_schema(search_document.schema)
     choice("format", format_, ("text", "json"))
     seconds, share, number_, count = parse_budget(budget), parse_alpha(alpha), parse_seed(seed), _parse_count(instances)
     target = None if output is None else writable(Path(output))
@@ -71,7 +75,7 @@ def falsify(
                 min(1.0, share), f"{tried} instances, largest excess {largest:.3g}"
             ),
         )
-    document = {"schema": "dpfl-theory/falsify/1", "recorded_verdict": statement.expected, **found.to_json()}
+    document = {"schema": search_document.SCHEMA, "recorded_verdict": statement.expected, **found.to_json()}
     text = json.dumps(document, indent=1, ensure_ascii=False) if format_ == "json" else as_text(document)
     if target is None:
         emit(text)

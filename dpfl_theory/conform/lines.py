@@ -17,8 +17,8 @@ Line = tuple[str, int]
 """A file and the number of a line in it."""
 
 ROLES = {
-    "average": r"\bmean\(|\bsum\(|\baverage\(|/ *(len|r\b|n\b|\w*(size|count|cohort|clients))",
-    "clip": r"norm\(|clip|\bmin\(|minimum|max\(|maximum|quantile|median",
+    "average": r"\bmean\(|\bsum\(|\baverage\(|/ *(max\([\d., ]*)?(len|r\b|n\b|\w*(size|count|cohort|clients))",
+    "clip": r"norm\(|clip|\bmin\(|minimum|max\((?![\d., ]*len\()|maximum|quantile|median",
     "noise": r"normal|laplace|randn|noise|sigma|multiplier|scale=",
     "step": r"return |\bw\s*[-+]?=|\bw\s*[-+]",
     "local": r"gradient\(|\brange\(|\bfor ",

@@ -11,8 +11,9 @@ from typing import Any
 
 from dpfl_theory.conform.lines import Line
 
-__all__ = ["CONFORMS", "DIFFERS", "UNDECIDED", "Conformance", "Finding"]
+__all__ = ["CONFORMS", "DIFFERS", "SCHEMA", "UNDECIDED", "Conformance", "Finding"]
 
+SCHEMA = "dpfl-theory/conform/1"
 CONFORMS, DIFFERS, UNDECIDED = "conforms", "differs", "undecided"
 WIDTH = 110
 """Characters of a line of a report; lines of code are as long as they are."""
@@ -65,8 +66,8 @@ class Conformance:
 
     verdict: ``conforms``, ``differs`` (some finding is one that the algorithm does not allow), or ``undecided`` (the
     function's randomness could not be heard, and samples did not decide);  reading: which of the algorithm's readings
-    it is;  faults: what is wrong;  notes: what was not looked at, or deserves a word;  settings: the letters' values that
-    were used;  privacy: of one round, see `README`;  compared: how many probes;  seconds.
+    it is;  faults: what is wrong;  notes: what was not looked at, or deserves a word;  settings: the letters' values
+    that were used;  privacy: of one round, see `README`;  compared: how many probes;  seconds.
     """
 
     algorithm: str
@@ -92,7 +93,7 @@ class Conformance:
     def to_json(self) -> dict[str, Any]:
         """As plain data: the document that ``dpfl-theory conform --format json`` prints."""
         return {
-            "schema": "dpfl-theory/conform/1",
+            "schema": SCHEMA,
             "algorithm": self.algorithm,
             "source": self.source,
             "function": self.function,
