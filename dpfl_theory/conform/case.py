@@ -9,17 +9,22 @@ import numpy as np
 
 from dpfl_theory.conform import lines
 from dpfl_theory.conform.base import Player, Reading, Reference
-from dpfl_theory.conform.probes import Path, Plan, Spread, chosen, heard, played
+from dpfl_theory.conform.probes import LONG_STEP, STEP, Path, Plan, Spread, agree, chosen, heard, played
 from dpfl_theory.conform.randomness import Listening
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.subject import Raised, Subject
 from dpfl_theory.conform.suspects import Seen
+from dpfl_theory.problems.base import Array
 
 __all__ = ["Case", "failure", "of"]
 
 
 MOST = 4
 """Lines that are shown of a finding."""
+SEEDS = 40
+"""Seeds that are tried until a coin comes up twice."""
+SEEN, DROWNED = 4, 1e-3
+"""Numbers of the noise that are moved to and fro, and the relative difference from which on rounding drowns them."""
 
 
 @dataclass
@@ -66,11 +71,48 @@ class Case:
                 self.failed = self.failed or failure(error, probe.name)
         return sorted(seen, key=lambda one: one.numbers)
 
-    def deaf(self) -> bool:
-        """Whether two runs with silent noise differ: the function has randomness that is not heard."""
+    def unheard(self) -> str:
+        """Why the noise cannot be silenced, if so: two runs with silent noise differ, or w is rounded."""
         path = self.plan.paths[0]
         one, two = (heard(self.subject, path.world, path.v, path.who).w for _ in range(2))
-        return not np.array_equal(one, two, equal_nan=True)
+        if not np.array_equal(one, two, equal_nan=True):
+            return "noise does not come from the rng that the round is given (or from NumPy's own generator)"
+        if np.isfinite(one).all() and any(np.array_equal(one, np.round(one, digits)) for digits in range(1, 9)):
+            return "w is rounded to decimals, so that a small change of the noise is lost"
+        return ""
+
+    def otherwise_random(self) -> str:
+        """Why the noise was not silenced after all, if so: w depends on the seed where nothing but noise is random."""
+        for path in self.plan.paths:
+            v = {**path.v, **({"s": 1.0} if "s" in path.v else {})}
+            found, seed = list[Array](), path.world.seed
+            for other in range(seed, seed + SEEDS):
+                on = replace(path.world, seed=other)
+                w = heard(self.subject, on, v, path.who[:1]).w
+                if "p" not in v or np.any(w != on.start):  # of rounds that a coin lets communicate
+                    found.append(w)
+                if len(found) == 2:
+                    break
+            if len(found) == 2 and not agree(path, found[0], found[1]):
+                return (
+                    "what is random is not made of the rng's normal numbers, or of a generator that is made of "
+                    "the rng's numbers"
+                )
+        return ""
+
+    def step(self) -> float:
+        """The step by which numbers of the noise are moved: a long one where a short one drowns in rounding."""
+        path = self.plan.paths[0]
+        on, v, who = path.world, path.v, path.who[:1]
+        still = heard(self.subject, on, v, who)
+        for j in range(min(still.numbers, SEEN)):
+            near, far = (
+                (played(self.subject, on, v, who, Listening(on.seed).set(j, size)) - still.w) / size
+                for size in (STEP, -STEP)
+            )
+            if float(np.max(np.abs(near - far))) > DROWNED * float(np.max(np.abs(near), initial=0.0)):
+                return LONG_STEP
+        return STEP
 
     def lines(self, role: str) -> tuple[lines.Line, ...]:
         """Lines of the function that are about a role: those that draw noise, or by their words."""

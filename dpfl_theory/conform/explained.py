@@ -10,16 +10,19 @@ import numpy as np
 
 from dpfl_theory.conform.base import Fault, Player
 from dpfl_theory.conform.case import Case, of
-from dpfl_theory.conform.probes import Path, Spread, agree
+from dpfl_theory.conform.probes import EXACT, Path, Spread, agree
 from dpfl_theory.conform.result import Finding
+from dpfl_theory.conform.shape import FIXED
 from dpfl_theory.conform.suspects import Seen, Suspect, explains, find
 from dpfl_theory.problems.base import Array
 
-__all__ = ["UNKNOWN", "explained"]
+__all__ = ["UNKNOWN", "VAGUE", "exact", "explained"]
 
 PAIRS_SECONDS = 3.0
 """How long pairs of faults are looked for."""
 UNKNOWN = "another round"
+VAGUE = ("no noise", "another noise", "noise scaled by data", "noise that changes with the rounds")
+"""What is said of noise that no known mistake explains; also where it is none that could be silenced."""
 
 
 def explained(case: Case, seen: Sequence[Seen]) -> list[Finding]:
@@ -33,6 +36,24 @@ def explained(case: Case, seen: Sequence[Seen]) -> list[Finding]:
         case.reading = suspect.reading
         return [_named(case, fault, seen) for fault in suspect.faults]
     return _unnamed(case, seen, silent)
+
+
+def exact(case: Case, seen: Sequence[Seen]) -> str:
+    """That the paths agree with the reading, but not to the digits of double precision; nothing where they do."""
+    if case.reading is None:
+        return ""
+    largest = 0.0
+    for one in seen:
+        if isinstance(one.probe, Path):
+            expected = one.probe.of(of(case.reference, case.reading), one.choices)
+            scale = max(one.probe.scale(expected), 1e-300)
+            largest = max(largest, float(np.max(np.abs(one.value - expected), initial=0.0)) / scale)
+    if largest <= EXACT:
+        return ""
+    return (
+        f"w agrees with the algorithm to a relative {largest:.1g}, and not to the digits of double precision: single "
+        "precision, or a small number that is added to a norm"
+    )
 
 
 def _named(case: Case, fault: Fault, seen: Sequence[Seen]) -> Finding:
@@ -87,7 +108,7 @@ def _fixed_noise(case: Case, paths: Sequence[Seen]) -> Finding | None:
     sizes = float(np.max(np.abs(left[0])))
     if sizes > 0.0 and all(np.allclose(x, left[0], rtol=1e-6, atol=1e-9 * sizes) for x in left[1:]):
         return Finding(
-            "noise from a fixed seed",
+            FIXED,
             "the noise is the same in every run, whatever the generator's seed: a generator is made inside with a seed "
             "of its own, and whoever knows it takes the noise away; draw from the rng that the round is given",
             f"with silent noise the same vector of length {np.linalg.norm(left[0]):.4g} is left over in "
@@ -106,8 +127,12 @@ def _other_noise(case: Case, spreads: Sequence[Seen], player: Player) -> Finding
         a, b = (_deviation(one.probe, x) for x in (one.value, one.probe.of(player, one.choices)))
         ratios.append(a / b if b > 0.0 else math.inf)
     where = case.lines("noise")
+    if (late := _late(case, spreads, player)) is not None:
+        return late
     for (one, first), (other, second) in itertools.combinations(zip(spreads, ratios), 2):
-        if not _same_but_data(one, other) or abs(first - second) <= 1e-3 * first:
+        if not _same_but_data(one, other) or not (0.0 < first < math.inf and 0.0 < second < math.inf):
+            continue
+        if abs(first - second) <= 1e-2 * first:
             continue
         said = (
             "the noise depends on the data: its standard deviation is another one where the clients' gradients are "
@@ -115,10 +140,30 @@ def _other_noise(case: Case, spreads: Sequence[Seen], player: Player) -> Finding
         )
         seen = f"{first:.4g} and {second:.4g} times what it should be, in two worlds"
         return Finding("noise scaled by data", said, seen, where, private=True)
-    factors = sorted({float(f"{r:.4g}") for r in ratios})
+    factors = sorted({float(f"{r:.4g}") for r in ratios if r < math.inf}) or [math.inf]
     told = f"{factors[0]:.4g}" if len(factors) == 1 else f"{factors[0]:.4g} to {factors[-1]:.4g}"
     said = f"the standard deviation of the noise is {told} times what it should be"
     return Finding("another noise", said, _difference(case, spreads), where, private=factors[0] < 1.0)
+
+
+def _late(case: Case, spreads: Sequence[Seen], player: Player) -> Finding | None:
+    """Noise that is right in the first round and another one later."""
+    for one in spreads:
+        assert isinstance(one.probe, Spread)
+        path, expected = one.probe.path, one.probe.of(player, one.choices)
+        d, rounds = path.world.d, len(path.who)
+        right = [agree(one.probe, one.value[:m, :m], expected[:m, :m]) for m in range(d, rounds * d + 1, d)]
+        if all(right):
+            continue
+        if not right[0]:
+            return None
+        said = (
+            "the noise of the first rounds is right, and later it is another one: every round needs the noise that is "
+            "accounted for"
+        )
+        seen = f"{one.probe.name}: from round {right.index(False) + 1} on"
+        return Finding("noise that changes with the rounds", said, seen, case.lines("noise"), private=True)
+    return None
 
 
 def _deviation(probe: Spread, covariance: Array) -> float:

@@ -1,8 +1,7 @@
 """Two data sets that differ in one client, with the same noise: how far apart a round's results lie.
 
 The noise being silent, the distance is a fact about the function and no sample. Where it exceeds the sensitivity that
-the
-noise is calibrated to, the privacy that is claimed is refuted by this pair alone.
+the noise is calibrated to, the privacy that is claimed is refuted by this pair alone.
 """
 
 from __future__ import annotations
@@ -20,7 +19,8 @@ from dpfl_theory.conform.world import Records, World
 
 __all__ = ["Pair", "worst"]
 
-ROUNDING = 1e-9
+ROUNDING = 1e-5
+"""The part by which a distance may exceed what is allowed: that of single precision."""
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,7 @@
 
 Both are arrays that any player (the user's function, the reference, a reading, a fault) has, and they are exact. A path
 is w after each of some rounds. Its covariance is that of all these w together, from the derivative with respect to
-every
-number of the noise: it tells too whether the noise of two rounds, or of two coordinates, is the same.
+every number of the noise: it tells too whether the noise of two rounds, or of two coordinates, is the same.
 """
 
 from __future__ import annotations
@@ -17,21 +16,27 @@ import numpy as np
 
 from dpfl_theory.conform.base import Player, Reference, Values
 from dpfl_theory.conform.randomness import Draw, Listening
-from dpfl_theory.conform.settings import SHARES, cohorts, world
+from dpfl_theory.conform.settings import REST, SHARES, cohorts, world
 from dpfl_theory.conform.world import World
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array
 
 __all__ = ["Heard", "Path", "Plan", "Spread", "agree", "chosen", "heard", "played"]
 
-STEP = 1e-4
-"""The part of its standard deviation by which a number of the noise is moved to see what it does."""
-PATH = 1e-8
-"""The difference of paths, relative to the way that the reference goes, from which on they differ."""
+STEP, LONG_STEP = 1e-4, 0.05
+"""The part of its standard deviation by which a number of the noise is moved to see what it does; and where the
+function computes in single precision, so that small moves drown."""
+PATH = 1e-5
+"""The difference of paths, relative to the way that the reference goes, from which on they differ. Single precision and
+small numbers that are added to a norm stay below it; what comes near is told (`EXACT`)."""
+EXACT = 1e-9
+"""The same, from which on it is told that numbers are not those of double precision."""
 SPREAD = 1e-3
 """The difference of covariances, relative to the reference's largest, from which on they differ."""
 MOST = 2000
 """Numbers of noise in a path, each of which costs a run."""
+LATE, WORK = 12, 1500
+"""Rounds in a row whose noise is looked at, and the most rounds that are run for that, which may make them fewer."""
 
 
 Choices = Sequence[Mapping[str, Any]] | None
@@ -113,9 +118,11 @@ class Path:
 
 @dataclass(frozen=True)
 class Spread:
-    """The covariance of a path's w under its noise."""
+    """The covariance of a path's w under its noise. step: by which numbers of the noise are moved; a small one gives
+    the derivative as it is, a long one from both sides."""
 
     path: Path
+    step: float = STEP
 
     @property
     def name(self) -> str:
@@ -138,8 +145,11 @@ class Spread:
                 "clients or local steps"
             )
         for j in range(still.numbers):
-            w = played(player, on, v, who, Listening(on.seed).set(j, STEP), choices)
-            response = ((w - still.w) / STEP).ravel()
+            w = played(player, on, v, who, Listening(on.seed).set(j, self.step), choices)
+            below = still.w
+            if self.step > STEP:
+                below = played(player, on, v, who, Listening(on.seed).set(j, -self.step), choices)
+            response = ((w - below) / (self.step * (2.0 if self.step > STEP else 1.0))).ravel()
             covariance += np.outer(response, response)
         return covariance
 
@@ -167,6 +177,7 @@ class Plan:
     reference: Reference
     values: Sequence[Values]
     seed: int = 0
+    step: float = STEP
 
     @cached_property
     def paths(self) -> list[Path]:
@@ -189,18 +200,31 @@ class Plan:
     @cached_property
     def spreads(self) -> list[Spread]:
         """Two rounds, with every setting; more with cohorts of other sizes, and in another world: noise knows no
-        data."""
+        data; and many rounds with the first setting: it stays the same."""
         found = []
         for k, v in enumerate(self.values):
             on = world(self.reference, v, next(iter(SHARES)), 100 * self.seed + 7 + k)
             r = int(v["r"])
-            found.append(Spread(Path(v, on, tuple(cohorts(v, 2, k)))))
+            several = [tuple(cohorts(v, 2, k))]
+            found.append(self.spread(Path(v, on, several[0])))
             if self.reference.level:
                 other = world(self.reference, v, "far above it", 7 + k)
-                found.append(Spread(Path(v, other, tuple(cohorts(v, 2, k)))))
+                found.append(self.spread(Path(v, other, several[0])))
             if v["scheme"] == "poisson":
-                found.append(Spread(Path(v, on, tuple(cohorts(v, 2, k + 5, [max(1, r - 1), min(int(v["n"]), r + 2)])))))
+                sizes = [max(1, r - 1), min(int(v["n"]), r + 2)]
+                found.append(self.spread(Path(v, on, tuple(cohorts(v, 2, k + 5, sizes)))))
+            if k == 0 and (late := self._late(found[0].path)) > len(several[0]):
+                found.append(self.spread(Path(v, on, tuple(cohorts(v, late, k)))))
         return found
+
+    def _late(self, path: Path) -> int:
+        """How many rounds in a row are looked at: `LATE`, or as many as `WORK` allows."""
+        numbers = heard(self.reference.round, path.world, path.v, path.who).numbers / len(path.who)
+        return 0 if numbers == 0.0 else min(LATE, int((WORK / numbers) ** 0.5))
+
+    def spread(self, path: Path) -> Spread:
+        """The covariance of a path, by this plan's step."""
+        return Spread(path, self.step)
 
     @cached_property
     def empty(self) -> list[Path]:
@@ -209,3 +233,9 @@ class Plan:
             return []
         on = world(self.reference, self.values[0], next(iter(SHARES)), 3)
         return [Path(self.values[0], on, (np.array([], dtype=np.int64),))]
+
+    @cached_property
+    def rest(self) -> Path:
+        """A round of clients that have nothing to send."""
+        v = self.values[0]
+        return Path(v, world(self.reference, v, REST, 5), tuple(cohorts(v, 1, 5)))

@@ -50,8 +50,7 @@ class Listening(np.random.Generator):
 
     mode ``"live"`` gives true draws; ``"quiet"`` gives each its mean; with ``set(at, size)`` the number ``at``, counted
     over all draws from 0, is ``size`` standard deviations above its mean and all others have their mean. Everything
-    else
-    (choices, permutations, uniform numbers) stays true in every mode.
+    else (choices, permutations, uniform numbers) stays true in every mode.
 
     >>> rng = Listening(7)
     >>> rng.quiet().normal(3.0, 2.0, size=2).tolist(), rng.numbers
@@ -70,6 +69,11 @@ class Listening(np.random.Generator):
         self.draws, self.numbers = [], 0
         self._mode, self._at, self._size = mode, at, size
         return self
+
+    @property
+    def true(self) -> bool:
+        """Whether draws are true."""
+        return self._mode == "live"
 
     def live(self) -> Listening:
         """From now on draws are true."""

@@ -14,12 +14,13 @@ from dpfl_theory.conform.base import Reference
 from dpfl_theory.conform.case import Case, failure, of
 from dpfl_theory.conform.cohort import sampled as sampled_cohorts
 from dpfl_theory.conform.common import common, not_finite
-from dpfl_theory.conform.explained import UNKNOWN, explained
+from dpfl_theory.conform.explained import UNKNOWN, VAGUE, exact, explained
 from dpfl_theory.conform.private import private
 from dpfl_theory.conform.probes import Plan
 from dpfl_theory.conform.references import references
 from dpfl_theory.conform.result import CONFORMS, DIFFERS, UNDECIDED, Conformance, Finding
 from dpfl_theory.conform.settings import settings
+from dpfl_theory.conform.shape import FIXED, bent, left_out, the_same
 from dpfl_theory.conform.subject import Raised, Subject
 from dpfl_theory.conform.suspects import explains
 from dpfl_theory.conform.unheard import by_samples
@@ -147,17 +148,39 @@ def _findings(case: Case) -> list[Finding]:
     """What is wrong."""
     found: list[Finding] = []
     try:
-        if case.deaf():
-            return by_samples(case)
+        if why := case.unheard():
+            return by_samples(case, why)
+        case.plan.step = case.step()
         seen = case.everything()
+        finite = [one for one in seen if np.isfinite(one.value).all()]
         case.compared = {"paths": len(case.plan.paths), "covariances of the noise": len(case.plan.spreads)}
+        named = explained(case, finite)
+        if {fault.name for fault in named} & {UNKNOWN, FIXED, *VAGUE} and (why := case.otherwise_random()):
+            case.compared = {}
+            return by_samples(case, why)
         found += not_finite(case, seen)
-        found += explained(case, [one for one in seen if np.isfinite(one.value).all()])
+        found += _of_the_noise(case, named)
         found += common(case, seen)
+        case.notes += filter(None, [exact(case, finite)])
         found += private(case, found) if case.kind.unit else []
     except Raised as error:
         case.failed = case.failed or failure(error)
     return ([] if case.failed is None else [case.failed]) + found
+
+
+def _of_the_noise(case: Case, named: list[Finding]) -> list[Finding]:
+    """What was named, or what is more to the point where that says little of the noise; and what only shows in rounds
+    of their own."""
+    if not case.kind.unit:
+        return named
+    vague = {fault.name for fault in named} & set(VAGUE)
+    if (not named or vague) and (shape := bent(case)) is not None:
+        return [*(fault for fault in named if fault.name not in VAGUE), shape]
+    if not named and (same := the_same(case)) is not None:
+        return [same]
+    if "no noise" in vague:
+        return named
+    return [*named, *left_out(case, of(case.reference, case.reading or case.kind.readings[0]))]
 
 
 def described(reference: type[Reference]) -> Mapping[str, Any]:

@@ -12,7 +12,7 @@ from dpfl_theory.conform.base import Letter, Reference, Values
 from dpfl_theory.conform.world import Records, World
 from dpfl_theory.errors import InputError, unknown_name
 
-__all__ = ["SHARES", "cohorts", "settings", "world"]
+__all__ = ["REST", "SHARES", "cohorts", "settings", "world"]
 
 SIGMA = Letter("sigma", "standard deviation of the noise", (1.0, 1.0))
 DIMENSION = 2
@@ -27,6 +27,8 @@ SHARES = {
     "one client without a gradient": (0.0, 1.4, 0.7, 2.5, 0.9, 0.4, 3.1),
 }
 """The lengths of the clients' messages from the start, as multiples of the threshold, by the name of a world."""
+REST = "that are at their minimum"
+"""The world whose clients send nothing but noise from the start."""
 
 
 def settings(
@@ -106,7 +108,7 @@ def world(reference: Reference, v: Values, name: str, seed: int = 0, first: int 
         residual = rng.standard_normal(size)
         one = World(name, [Records(x.copy(), x @ start - residual)], start)
         unit = reference.length(one.clients()[0], one, {**v, "records": size})
-        shares = SHARES[name]
+        shares = (0.0,) if name == REST else SHARES[name]
         wanted = level * shares[(i - first) % len(shares)] * (1.0 + 0.01 * (i // len(shares)))
         records.append(Records(x, x @ start - residual * (wanted / unit)))
     return World(name, records, start, 11 + len(name))

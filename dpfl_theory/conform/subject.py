@@ -98,6 +98,11 @@ def _taken(function: Callable[..., Any], known: Mapping[str, str], name: str) ->
     if len(first) < len(POSITIONS) and not any(p.kind is kinds.VAR_POSITIONAL for p in parameters):
         need = f"a round takes {', '.join(POSITIONS)}"
         raise InputError(f"the function takes {', '.join(p.name for p in first) or 'nothing'}: {need}")
+    names = [p.name for p in first]
+    for at, name_ in enumerate(POSITIONS):
+        if name_ in names and names.index(name_) != at:
+            need = f"a round takes {', '.join(POSITIONS)}, in this order, and then what it asks for by name"
+            raise InputError(f"the function takes {', '.join(names)}: {need}")
     taken = {}
     for p in [*first[len(POSITIONS) :], *(p for p in parameters if p.kind is kinds.KEYWORD_ONLY)]:
         if p.name in known:
@@ -114,7 +119,11 @@ GLOBAL = ("normal", "standard_normal", "laplace", "multivariate_normal")
 
 @contextlib.contextmanager
 def _heard(rng: Any) -> Iterator[None]:
-    """The noise of NumPy's own generator comes from this one."""
+    """The noise of NumPy's own generator comes from this one, unless draws are true: then it is as it really is, also
+    where the function seeds it."""
+    if getattr(rng, "true", True):
+        yield
+        return
     before = {name: getattr(np.random, name) for name in (*GLOBAL, "randn")}
     try:
         for name in GLOBAL:

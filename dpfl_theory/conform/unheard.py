@@ -11,13 +11,18 @@ from dpfl_theory.conform.case import Case, failure, of
 from dpfl_theory.conform.explained import UNKNOWN
 from dpfl_theory.conform.randomness import Listening
 from dpfl_theory.conform.result import Finding
+from dpfl_theory.conform.shape import NOT_GAUSSIAN
 from dpfl_theory.conform.subject import Raised
 
 __all__ = ["by_samples"]
 
 
-def by_samples(case: Case) -> list[Finding]:
-    """Where noise is not heard: means and covariances of samples against those of readings and faults."""
+def by_samples(case: Case, why: str) -> list[Finding]:
+    """Where noise is not heard, and why: means and covariances of samples against those of readings and faults."""
+    if any(v.get(letter, 1.0) != 1.0 for v in case.plan.values for letter in ("p", "s")):
+        case.undecided = True
+        case.notes.append(f"{why}, so that it was not heard; and rounds are random besides, so nothing was compared")
+        return []
     runs = max(case.runs, sampled.RUNS)
     worlds = [p for p in case.plan.paths if p.v is case.plan.values[0]]
     worlds += [p for p in case.plan.paths if p.v is not case.plan.values[0]][:2]
@@ -31,10 +36,9 @@ def by_samples(case: Case) -> list[Finding]:
         float(w.std(axis=0).max()) / runs**0.5 / max(path.scale(w), 1e-300) for path, w in zip(worlds, samples)
     )
     case.notes.append(
-        "noise does not come from the rng that the round is given (or from NumPy's own generator), so that it was "
-        f"not heard: means and covariances of {runs} runs in each of {len(worlds)} worlds were tested, of first rounds "
-        f"alone. A change of the mean by less than some {100 * 6 * coarse:.2g} % of the way goes unnoticed, and "
-        "neighbouring data sets were not compared"
+        f"{why}, so that it was not heard: means and covariances of {runs} runs in each of {len(worlds)} worlds were "
+        f"tested, of first rounds alone. A change of the mean by less than some {100 * 6 * coarse:.2g} % of the way "
+        "goes unnoticed, and neighbouring data sets were not compared"
     )
 
     def fits(player: Player) -> str | None:
@@ -46,7 +50,7 @@ def by_samples(case: Case) -> list[Finding]:
 
     if case.kind.unit and not all(sampled.gaussian(w) for w in samples):
         said = "the noise is not Gaussian, and the accounting of the Gaussian mechanism does not cover it"
-        return [Finding("noise that is not Gaussian", said, lines=case.lines("noise"), private=True)]
+        return [Finding(NOT_GAUSSIAN, said, lines=case.lines("noise"), private=True)]
     first = ""
     for reading in case.kind.readings:
         wrong = fits(of(case.reference, reading))

@@ -1,0 +1,128 @@
+"""Whether what is added is the normal numbers that were drawn, times a matrix: nothing that clips, rounds or transforms
+them, nothing that is the same in every run, and nothing that is left out where clients send nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dpfl_theory.conform.base import Player
+from dpfl_theory.conform.case import Case
+from dpfl_theory.conform.probes import STEP, Path, heard, played
+from dpfl_theory.conform.randomness import Listening
+from dpfl_theory.conform.result import Finding
+from dpfl_theory.conform.subject import Raised, generators_kept, seeded
+from dpfl_theory.problems.base import Array
+
+__all__ = ["FIXED", "NOT_GAUSSIAN", "bent", "left_out", "the_same"]
+
+NOT_GAUSSIAN = "noise that is not Gaussian"
+FIXED = "noise from a fixed seed"
+SIZES = (0.5, 3.0, 6.0)
+"""Standard deviations by which a number of the noise is moved."""
+NUMBERS = 12
+"""Numbers of the noise that are moved, one after the other."""
+BENT = 1e-2
+"""By which part of the small moves' effect large ones may differ from it."""
+
+
+def _responses(player: Player, path: Path, size: float, step: float) -> list[Array]:
+    """What a move of each number of the noise by so many standard deviations does to w after a round, for one of
+    them."""
+    on, v, who = path.world, path.v, path.who[:1]
+    still = heard(player, on, v, who)
+    return [
+        (played(player, on, v, who, Listening(on.seed).set(j, size)) - still.w)[0] / size
+        for j in range(min(still.numbers, NUMBERS))
+    ]
+
+
+def bent(case: Case) -> Finding | None:
+    """Noise that is no multiple of the normal numbers that are drawn: clipped, rounded or transformed ones.
+
+    The noise of a round that protects clients is added to what they send, so that large numbers must do what small ones
+    do, in proportion. Where records are protected it enters steps that clip: there the algorithm's own is compared.
+    """
+    path = case.plan.spreads[0].path
+    player = case.reference.round
+    small = _responses(case.subject, path, case.plan.step, case.plan.step)
+    largest = max((float(np.max(np.abs(x))) for x in small), default=0.0)
+    if case.kind.unit == "record":
+        own = _responses(player, path, case.plan.step, case.plan.step)
+        if len(own) != len(small) or not np.allclose(own, small, rtol=1e-3, atol=1e-3 * largest):
+            return None
+    for size in SIZES:
+        found = _responses(case.subject, path, size, case.plan.step)
+        expected = small if case.kind.unit == "client" else _responses(player, path, size, case.plan.step)
+        scale = max([largest, *(float(np.max(np.abs(x))) for x in found)])
+        for a, b in zip(found, expected):
+            if float(np.max(np.abs(a - b))) > BENT * scale:
+                said = (
+                    "what is added is not the normal numbers that are drawn, times a matrix: they are clipped, rounded "
+                    "or transformed, which the accounting of the Gaussian mechanism does not cover"
+                )
+                moved = (float(np.linalg.norm(x)) * size for x in (a, b))
+                seen = "a normal number of {:g} moves w by {:.4g}, and in proportion to small ones it would be {:.4g}"
+                return Finding(NOT_GAUSSIAN, said, seen.format(size, *moved), case.lines("noise"), private=True)
+    return None
+
+
+def the_same(case: Case) -> Finding | None:
+    """Noise that is the same in every run: a first round comes out as it did before, with other seeds of all
+    generators."""
+    if not case.kind.unit:
+        return None
+    for path in case.plan.paths:
+        if not path.v.get("noise_multiplier"):
+            continue
+        ends = []
+        with generators_kept():
+            for seed in (1, 2):
+                seeded(seed)
+                ends.append(played(case.subject, path.world, path.v, path.who[:1], Listening(seed).live())[0])
+        if np.array_equal(*ends) and np.any(ends[0] != path.world.start):
+            said = (
+                "the noise is the same in every run, whatever the seeds of the generators are: it comes from a "
+                "generator that the round makes or seeds itself, and whoever knows its seed takes the noise away; "
+                "draw from the rng that the round is given"
+            )
+            seen = f"{path.name}: two runs of the first round with other seeds give the same w"
+            return Finding(FIXED, said, seen, case.lines("noise"), private=True)
+    return None
+
+
+def left_out(case: Case, player: Player) -> list[Finding]:
+    """Noise that is added elsewhere, but not where nobody takes part, or where clients have nothing to send."""
+    if not case.kind.unit or not case.plan.values[0].get("noise_multiplier"):
+        return []
+    found = []
+    quiet = (
+        (
+            case.plan.empty,
+            "no noise without clients",
+            "a round in which nobody takes part, as independent sampling has them, adds no noise, so that w tells that "
+            "nobody did: add the noise in every round",
+        ),
+        (
+            [case.plan.rest],
+            "noise that depends on the data",
+            "no noise is added where the clients have nothing to send, so that w tells that they have not: add the "
+            "noise whatever they send",
+        ),
+    )
+    usual = case.plan.spreads[0]
+    if not _noisy(case.subject, [usual.path], case.plan.step):
+        return []
+    for paths, name, said in quiet:
+        try:
+            if _noisy(player, paths, STEP) and not _noisy(case.subject, paths, case.plan.step):
+                found.append(Finding(name, said, paths[0].name, case.lines("noise"), private=True))
+        except Raised:  # told elsewhere, or no fault: 0/0
+            continue
+    return found
+
+
+def _noisy(player: Player, paths: Sequence[Path], step: float) -> bool:
+    """Whether any number of the noise moves w."""
+    return any(np.any(x != 0.0) for path in paths for x in _responses(player, path, step, step))
