@@ -92,7 +92,9 @@ def _work(work: Callable[[], Any], sender: Any) -> None:
         found = (False, error)
     except BaseException as error:  # an exit, or another end of a program, is none of this one
         found = (False, RuntimeError(told(error)))
-    sys.setrecursionlimit(2 * sys.getrecursionlimit())  # endless recursion in work may leave too little for what follows
+    sys.setrecursionlimit(
+        2 * sys.getrecursionlimit()
+    )  # endless recursion in work may leave too little for what follows
     try:
         sender.send(found)
     except Exception as error:  # what cannot be sent

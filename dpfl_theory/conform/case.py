@@ -108,7 +108,7 @@ class Case:
         for j in range(min(still.numbers, SEEN)):
             near, far = (
                 (played(self.subject, on, v, who, Listening(on.seed).set(j, size)) - still.w) / size
-                for size in (STEP, -STEP)
+                for size in (STEP, -1.6 * STEP)
             )
             if float(np.max(np.abs(near - far))) > DROWNED * float(np.max(np.abs(near), initial=0.0)):
                 return LONG_STEP

@@ -12,7 +12,7 @@ from dpfl_theory.conform.base import Fault, Player
 from dpfl_theory.conform.case import Case, of
 from dpfl_theory.conform.probes import EXACT, Path, Spread, agree
 from dpfl_theory.conform.result import Finding
-from dpfl_theory.conform.shape import FIXED
+from dpfl_theory.conform.shape import CHANGES, FIXED
 from dpfl_theory.conform.suspects import Seen, Suspect, explains, find
 from dpfl_theory.problems.base import Array
 
@@ -21,7 +21,7 @@ __all__ = ["UNKNOWN", "VAGUE", "exact", "explained"]
 PAIRS_SECONDS = 3.0
 """How long pairs of faults are looked for."""
 UNKNOWN = "another round"
-VAGUE = ("no noise", "another noise", "noise scaled by data", "noise that changes with the rounds")
+VAGUE = ("no noise", "another noise", "noise scaled by data", CHANGES)
 """What is said of noise that no known mistake explains; also where it is none that could be silenced."""
 
 
@@ -162,7 +162,7 @@ def _late(case: Case, spreads: Sequence[Seen], player: Player) -> Finding | None
             "accounted for"
         )
         seen = f"{one.probe.name}: from round {right.index(False) + 1} on"
-        return Finding("noise that changes with the rounds", said, seen, case.lines("noise"), private=True)
+        return Finding(CHANGES, said, seen, case.lines("noise"), private=True)
     return None
 
 

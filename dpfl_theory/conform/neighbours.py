@@ -6,18 +6,22 @@ the noise is calibrated to, the privacy that is claimed is refuted by this pair 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from dpfl_theory.conform.base import Player, Reference, Values
+from dpfl_theory.conform.case import Case
 from dpfl_theory.conform.probes import Path, heard
 from dpfl_theory.conform.settings import SHARES, cohorts, world
 from dpfl_theory.conform.subject import Raised
 from dpfl_theory.conform.world import Records, World
+from dpfl_theory.problems.base import Array
 
-__all__ = ["Pair", "worst"]
+__all__ = ["Pair", "compared"]
 
 ROUNDING = 1e-5
 """The part by which a distance may exceed what is allowed: that of single precision."""
@@ -25,15 +29,23 @@ ROUNDING = 1e-5
 
 @dataclass(frozen=True)
 class Pair:
-    """The pair that lies furthest apart, for its sensitivity: what differs, the distance of w after a round, and the
-    distance that the letters allow."""
+    """Two data sets: what differs, how w after a round is shifted, the distance that the letters allow, and mu: the
+    shift over the noise that is there, of the Gaussian mechanism (infinite where no noise lies along it), and what is
+    claimed of it. (mu where the cohort has the expected size; else 0.)"""
 
     told: str
-    distance: float
+    shift: Array
     allowed: float
+    mu: float
+    claimed: float
     one: World
     other: World
     path: Path
+
+    @property
+    def distance(self) -> float:
+        """||shift||."""
+        return float(np.linalg.norm(self.shift))
 
     @property
     def refutes(self) -> bool:
@@ -50,14 +62,13 @@ def _records(on: World, i: int, gradient: np.ndarray) -> Records:
     return Records(x.reshape(size, d), x @ on.start - length)
 
 
-def _record_pairs(reference: Reference, v: Values) -> Iterator[tuple[str, World, World, Path]]:
+def _record_pairs(reference: Reference, v: Values, who: Array) -> Iterator[tuple[str, World, World, Path]]:
     """Worlds that differ in one record of one client."""
     on = world(reference, v, next(iter(SHARES)), 23)
-    who = cohorts(v, 1, 23)[0]
     i = min((int(j) for j in who), key=lambda j: len(on.records[j].y))
     own, d = on.records[i], on.d
     level, count = float(v[reference.level]), len(own.y)
-    for direction, words in ((np.ones(d) / d**0.5, "alike in all coordinates"), (np.eye(d)[0], "along the first one")):
+    for direction, words in _directions(d):
         for times in (10.0, 1e3, 0.5):
             worlds = []
             for sign in (1.0, -1.0 if v["relation"] == "replace" else 0.0):
@@ -72,21 +83,36 @@ def _record_pairs(reference: Reference, v: Values) -> Iterator[tuple[str, World,
             yield f"{told}, or {other}", worlds[0], worlds[1], Path(v, on, (who,))
 
 
-def _pairs(reference: Reference, v: Values, nothing: float) -> Iterator[tuple[str, World, World, Path]]:
+def _directions(d: int) -> list[tuple[Array, str]]:
+    """Of gradients: noise may be missing along one of them."""
+    ones, signs = np.ones(d) / d**0.5, (-1.0) ** np.arange(d) / d**0.5
+    return [
+        (ones, "alike in all coordinates"),
+        (signs, "of alternating signs"),
+        (np.eye(d)[0], "along the first coordinate"),
+    ]
+
+
+def _members(v: Values) -> list[Array]:
+    """Cohorts that a pair is compared in: one of the expected size, and where cohorts are drawn independently of a
+    single client."""
+    sizes = [int(v["r"]), *([1] if v["scheme"] == "poisson" else [])]
+    return [cohorts(v, 1, 23, [size])[0] for size in sizes]
+
+
+def _pairs(reference: Reference, v: Values, nothing: float, who: Array) -> Iterator[tuple[str, World, World, Path]]:
     """Neighbouring worlds by what differs."""
     if reference.unit == "record":
-        yield from _record_pairs(reference, v)
+        yield from _record_pairs(reference, v, who)
         return
     on = world(reference, v, next(iter(SHARES)), 23)
-    who = cohorts(v, 1, 23)[0]
     i, d = int(who[-1]), on.d
     path = Path(v, on, (who,))
     level = float(v[reference.level]) if reference.level else 1.0
     ones = np.ones(d) / d**0.5
-    axis = np.eye(d)[0]
     zero = on.with_records("absent", i, _records(on, i, nothing * level * ones))
     lengths = {"of ten times the threshold": 10.0, "a thousand times the threshold": 1e3, "half the threshold": 0.5}
-    for direction, words in ((ones, "alike in all coordinates"), (axis, "along the first coordinate")):
+    for direction, words in _directions(d):
         for name, times in lengths.items():
             large = on.with_records("present", i, _records(on, i, direction * level * times))
             told = f"client {i} has a gradient {name}, {words}"
@@ -114,11 +140,12 @@ TINY = 1e-9
 def _nothing(player: Player, reference: Reference, v: Values) -> float:
     """What stands for the gradient of a client that is not there, as a multiple of the threshold: 0, or something tiny
     where the function fails at that and the algorithm does not mind."""
-    _, one, other, path = list(_pairs(reference, v, 0.0))[-1]
+    who = _members(v)[0]
+    _, one, other, path = list(_pairs(reference, v, 0.0, who))[-1]
     try:
         heard(player, other, v, path.who)
     except Raised:
-        _, one, other, path = list(_pairs(reference, v, TINY))[-1]
+        _, one, other, path = list(_pairs(reference, v, TINY, who))[-1]
         w = [heard(reference.round, on, v, path.who).w[-1] for on in (one, other)]
         if float(np.linalg.norm(w[0] - w[1])) > (reference.sensitivity(v) or 0.0) * (1.0 + ROUNDING):
             raise
@@ -135,19 +162,38 @@ def _communicating(player: Player, path: Path) -> int:
     return path.world.seed
 
 
-def worst(player: Player, reference: Reference, values: list[dict[str, object]]) -> Pair | None:
-    """The pair whose distance is the largest multiple of what is allowed; None where nothing is claimed."""
-    found: list[Pair] = []
+def compared(case: Case, values: Sequence[dict[str, Any]]) -> list[Pair]:
+    """All pairs, with each of these settings; none where nothing is claimed."""
+    player, reference, found = case.subject, case.reference, list[Pair]()
     for v in values:
-        seed = None
-        for told, one, other, path in _pairs(reference, v, _nothing(player, reference, v)):
-            seed = _communicating(player, Path(v, one, path.who)) if seed is None else seed
-            one.seed = other.seed = seed
-            differing = next(i for i in range(one.n) if one.records[i] is not other.records[i])
-            allowed = reference.sensitivity({**v, "records": len(one.records[differing].y)})
-            if allowed is None:
-                break
-            w = [heard(player, on, v, path.who).w[-1] for on in (one, other)]
-            distance = float(np.linalg.norm(w[0] - w[1]))
-            found.append(Pair(told, distance, allowed, one, other, path))
-    return max(found, key=lambda pair: pair.distance / pair.allowed, default=None)
+        seed, nothing = None, _nothing(player, reference, v)
+        steps = int(v["local_steps"]) if reference.unit == "record" else 1
+        claimed = steps**0.5 / float(v["noise_multiplier"])
+        for usual, who in enumerate(_members(v)):
+            covariance = None
+            for told, one, other, path in _pairs(reference, v, nothing, who):
+                seed = _communicating(player, Path(v, one, path.who)) if seed is None else seed
+                one.seed = other.seed = seed
+                differing = next(i for i in range(one.n) if one.records[i] is not other.records[i])
+                allowed = reference.sensitivity({**v, "records": len(one.records[differing].y)})
+                if allowed is None:
+                    return []
+                shift = np.subtract(*(heard(player, on, v, path.who).w[-1] for on in (one, other)))
+                if not np.isfinite(shift).all():
+                    continue
+                if covariance is None:
+                    covariance = case.plan.spread(Path(v, one, path.who)).of(player)
+                mu = _mu(shift, covariance) if usual == 0 else 0.0
+                words = told if usual == 0 else f"{told}, and takes part alone"
+                found.append(Pair(words, shift, allowed, mu, claimed, one, other, path))
+    return found
+
+
+def _mu(shift: Array, covariance: Array) -> float:
+    """The mu of a Gaussian with this covariance and shift; infinite where no noise lies along a part of the shift."""
+    values, vectors = np.linalg.eigh(covariance)
+    along = vectors.T @ shift
+    noisy = values > 1e-12 * max(float(values[-1]), 1e-300)
+    if float(np.linalg.norm(along[~noisy])) > 1e-6 * float(np.linalg.norm(shift)):
+        return math.inf
+    return float(np.sqrt(np.sum(along[noisy] ** 2 / values[noisy])))

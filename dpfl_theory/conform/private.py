@@ -10,13 +10,15 @@ import numpy as np
 from dpfl_theory.conform import neighbours, sampled
 from dpfl_theory.conform.case import Case
 from dpfl_theory.conform.neighbours import Pair
-from dpfl_theory.conform.probes import Path, Spread, heard
+from dpfl_theory.conform.probes import Path
 from dpfl_theory.conform.result import Finding
+from dpfl_theory.conform.shape import CHANGES, DEPENDS, FIXED, NOBODY, NOT_GAUSSIAN
 from dpfl_theory.conform.subject import Raised
-from dpfl_theory.problems.base import Array
 
 __all__ = ["private"]
 
+SPOILED = (FIXED, NOT_GAUSSIAN, NOBODY, DEPENDS, CHANGES)
+"""What takes an epsilon away that the covariance of one round would give."""
 DELTA = 1e-5
 FEWEST = 200
 """Runs of each data set that an audit needs."""
@@ -30,49 +32,53 @@ def private(case: Case, before: Sequence[Finding]) -> list[Finding]:
     if not values:
         return []
     try:
-        pair = neighbours.worst(case.subject, case.reference, values)
+        pairs = neighbours.compared(case, values)
     except Raised as error:
         case.notes.append(f"no neighbouring data sets were compared: {error}")
         return []
-    if pair is None:
+    if not pairs:
         return []
-    who, v = pair.path.who, pair.path.v
-    shift = heard(case.subject, pair.one, v, who).w[-1] - heard(case.subject, pair.other, v, who).w[-1]
-    covariance = Spread(Path(v, pair.one, who)).of(case.subject)
-    mu = _mu(shift, covariance)
-    steps = int(v["local_steps"]) if case.reference.unit == "record" else 1
-    claimed = steps**0.5 / float(v["noise_multiplier"])
-    epsilons = [gaussian_epsilon(m, DELTA) if math.isfinite(m) else math.inf for m in (mu, claimed)]
+    far = max(pairs, key=lambda pair: pair.distance / pair.allowed)
+    loud = max(pairs, key=lambda pair: pair.mu / pair.claimed)
+    unit = case.reference.unit
+    spoiled = next((fault.name for fault in before if fault.name in SPOILED), "")
+    mu = math.inf if spoiled else loud.mu
+    epsilon, claimed = (gaussian_epsilon(m, DELTA) if math.isfinite(m) else math.inf for m in (mu, loud.claimed))
+    there = (
+        f"with the noise that is there ({spoiled}) no epsilon is known"
+        if spoiled
+        else f"with the noise that is there, that is epsilon = {epsilon:.4g} at delta = {DELTA:g} for a {unit} that "
+        "takes part"
+    )
     case.privacy = {
-        "pair": pair.told,
-        "distance": pair.distance,
-        "sensitivity": pair.allowed,
+        "pair": loud.told,
+        "distance": far.distance,
+        "sensitivity": far.allowed,
         "mu": mu if math.isfinite(mu) else None,
-        "mu_claimed": claimed,
+        "mu_claimed": loud.claimed,
         "delta": DELTA,
-        "epsilon": epsilons[0] if math.isfinite(epsilons[0]) else None,
-        "epsilon_claimed": epsilons[1],
+        "epsilon": epsilon if math.isfinite(epsilon) else None,
+        "epsilon_claimed": claimed,
         "told": (
-            f"two data sets that differ in one {case.reference.unit} move w by at most {pair.distance:.4g} as far as "
-            f"was seen, and {pair.allowed:.4g} is what the letters say; with the noise that is there, that is epsilon "
-            f"= {epsilons[0]:.4g} at delta = {DELTA:g} for a {case.reference.unit} that takes part, and "
-            f"{epsilons[1]:.4g} is claimed" + (" of one client's messages" if case.reference.unit == "record" else "")
+            f"two data sets that differ in one {unit} move w by at most {far.distance:.4g} as far as was seen, and "
+            f"{far.allowed:.4g} is what the letters say; {there}, and {claimed:.4g} is claimed"
+            + (" of one client's messages" if unit == "record" else "")
         ),
     }
     found = []
-    if pair.refutes:
+    if far.refutes:
         said = (
-            f"one {case.reference.unit} moves w by {pair.distance:.4g}, and the sensitivity that is declared is "
-            f"{pair.allowed:.4g}: no accounting that rests on it holds"
+            f"one {unit} moves w by {far.distance:.4g}, and the sensitivity that is declared is {far.allowed:.4g}: no "
+            "accounting that rests on it holds"
         )
         where = case.lines("clip") or case.lines("average")
-        found.append(Finding("more than the declared sensitivity", said, pair.told, where, private=True))
+        found.append(Finding("more than the declared sensitivity", said, far.told, where, private=True))
     if case.runs:
-        found += _audit(case, pair, shift, claimed, bool(before) or bool(found))
+        found += _audit(case, loud, bool(before) or bool(found))
     return found
 
 
-def _audit(case: Case, pair: Pair, shift: Array, claimed: float, known: bool) -> list[Finding]:
+def _audit(case: Case, pair: Pair, known: bool) -> list[Finding]:
     """The function as it really runs: its noise is that which was heard, and a lower limit for mu."""
     from dpfl_theory.privacy.audit.bounds import mu_lower_bound
 
@@ -88,7 +94,10 @@ def _audit(case: Case, pair: Pair, shift: Array, claimed: float, known: bool) ->
     if min(len(one), len(zero)) < FEWEST:
         case.notes.append(f"only {min(len(one), len(zero))} runs communicate: the audit needs {FEWEST}")
         return []
-    direction = shift / max(float(np.linalg.norm(shift)), 1e-300)
+    if not (np.isfinite(one).all() and np.isfinite(zero).all()):
+        case.notes.append("the function gives numbers that are not finite with live noise: there is no audit")
+        return []
+    direction, claimed = pair.shift / max(pair.distance, 1e-300), pair.claimed
     low = mu_lower_bound(one @ direction, zero @ direction, confidence=1.0 - case.alpha / 4).mu
     case.privacy["mu_low"] = low
     if low > claimed:
@@ -104,14 +113,7 @@ def _audit(case: Case, pair: Pair, shift: Array, claimed: float, known: bool) ->
     if differs is not None and not known:
         said = f"as it really runs, the function is another one than with silent noise: {differs}"
         return [Finding("randomness that is not heard", said, lines=case.lines("noise"))]
+    if case.kind.unit == "client" and not known and not sampled.gaussian(one):
+        said = "as it really runs, its noise is not Gaussian, which the accounting of the Gaussian mechanism rests on"
+        return [Finding(NOT_GAUSSIAN, said, lines=case.lines("noise"), private=True)]
     return []
-
-
-def _mu(shift: Array, covariance: Array) -> float:
-    """The mu of a Gaussian with this covariance and shift; infinite where no noise lies along a part of the shift."""
-    values, vectors = np.linalg.eigh(covariance)
-    along = vectors.T @ shift
-    noisy = values > 1e-12 * max(float(values[-1]), 1e-300)
-    if float(np.linalg.norm(along[~noisy])) > 1e-6 * float(np.linalg.norm(shift)):
-        return math.inf
-    return float(np.sqrt(np.sum(along[noisy] ** 2 / values[noisy])))

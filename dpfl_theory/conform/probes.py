@@ -29,6 +29,8 @@ function computes in single precision, so that small moves drown."""
 PATH = 1e-5
 """The difference of paths, relative to the way that the reference goes, from which on they differ. Single precision and
 small numbers that are added to a norm stay below it; what comes near is told (`EXACT`)."""
+DOUBLE, SINGLE = 1e-13, 1e-6
+"""The difference of paths that rounding explains, relative to w, by the precision in which the function computes."""
 EXACT = 1e-9
 """The same, from which on it is told that numbers are not those of double precision."""
 SPREAD = 1e-3
@@ -93,6 +95,7 @@ class Path:
     v: Values
     world: World
     who: tuple[Array, ...]
+    rounding: float = DOUBLE
 
     @property
     def name(self) -> str:
@@ -166,7 +169,7 @@ def agree(probe: Path | Spread, found: Array, expected: Array) -> bool:
         return bool(np.array_equal(np.isfinite(found), np.isfinite(expected)) and not np.isfinite(found).any())
     error = float(np.max(np.abs(found - expected), initial=0.0))
     scale = max(probe.scale(expected), probe.scale(found) if probe.scale(expected) == 0.0 else 0.0)
-    rounding = 1e-13 * float(np.max(np.abs(expected), initial=0.0)) if isinstance(probe, Path) else 0.0
+    rounding = probe.rounding * float(np.max(np.abs(expected), initial=0.0)) if isinstance(probe, Path) else 0.0
     return error <= probe.tolerance * scale + rounding
 
 
@@ -194,7 +197,7 @@ class Plan:
                 on = world(self.reference, v, name, 100 * self.seed + k, first=int(who[0][0]))
                 if not self.reference.level:
                     on.name = on.name if "one client" in name else "with gradients of different lengths"
-                found.append(Path(v, on, tuple(who)))
+                found.append(Path(v, on, tuple(who), DOUBLE if self.step == STEP else SINGLE))
         return found
 
     @cached_property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -150,7 +151,7 @@ def _findings(case: Case) -> list[Finding]:
     try:
         if why := case.unheard():
             return by_samples(case, why)
-        case.plan.step = case.step()
+        case.plan = replace(case.plan, step=case.step())
         seen = case.everything()
         finite = [one for one in seen if np.isfinite(one.value).all()]
         case.compared = {"paths": len(case.plan.paths), "covariances of the noise": len(case.plan.spreads)}

@@ -15,10 +15,13 @@ from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.subject import Raised, generators_kept, seeded
 from dpfl_theory.problems.base import Array
 
-__all__ = ["FIXED", "NOT_GAUSSIAN", "bent", "left_out", "the_same"]
+__all__ = ["CHANGES", "DEPENDS", "FIXED", "NOBODY", "NOT_GAUSSIAN", "bent", "left_out", "the_same"]
 
 NOT_GAUSSIAN = "noise that is not Gaussian"
 FIXED = "noise from a fixed seed"
+NOBODY = "no noise without clients"
+DEPENDS = "noise that depends on the data"
+CHANGES = "noise that changes with the rounds"
 SIZES = (0.5, 3.0, 6.0)
 """Standard deviations by which a number of the noise is moved."""
 NUMBERS = 12
@@ -100,13 +103,13 @@ def left_out(case: Case, player: Player) -> list[Finding]:
     quiet = (
         (
             case.plan.empty,
-            "no noise without clients",
+            NOBODY,
             "a round in which nobody takes part, as independent sampling has them, adds no noise, so that w tells that "
             "nobody did: add the noise in every round",
         ),
         (
             [case.plan.rest],
-            "noise that depends on the data",
+            DEPENDS,
             "no noise is added where the clients have nothing to send, so that w tells that they have not: add the "
             "noise whatever they send",
         ),
