@@ -23,7 +23,7 @@ MOST = 4
 """Lines that are shown of a finding."""
 SEEDS = 40
 """Seeds that are tried until a coin comes up twice."""
-SEEN, DROWNED = 4, 1e-3
+SEEN, DROWNED = 4, 1e-5
 """Numbers of the noise that are moved to and fro, and the relative difference from which on rounding drowns them."""
 
 
@@ -104,12 +104,13 @@ class Case:
         """The step by which numbers of the noise are moved: a long one where a short one drowns in rounding."""
         path = self.plan.paths[0]
         on, v, who = path.world, path.v, path.who[:1]
-        still = heard(self.subject, on, v, who)
-        for j in range(min(still.numbers, SEEN)):
-            near, far = (
-                (played(self.subject, on, v, who, Listening(on.seed).set(j, size)) - still.w) / size
-                for size in (STEP, -1.6 * STEP)
-            )
+
+        def slope(j: int, size: float) -> Array:
+            ends = (played(self.subject, on, v, who, Listening(on.seed).set(j, s)) for s in (size, -size))
+            return np.asarray(np.subtract(*ends) / (2.0 * size))
+
+        for j in range(min(heard(self.subject, on, v, who).numbers, SEEN)):
+            near, far = slope(j, STEP), slope(j, 1.6 * STEP)
             if float(np.max(np.abs(near - far))) > DROWNED * float(np.max(np.abs(near), initial=0.0)):
                 return LONG_STEP
         return STEP

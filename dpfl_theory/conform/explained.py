@@ -10,7 +10,7 @@ import numpy as np
 
 from dpfl_theory.conform.base import Fault, Player
 from dpfl_theory.conform.case import Case, of
-from dpfl_theory.conform.probes import EXACT, Path, Spread, agree
+from dpfl_theory.conform.probes import EXACT, STEP, Path, Spread, agree
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.shape import CHANGES, FIXED
 from dpfl_theory.conform.suspects import Seen, Suspect, explains, find
@@ -50,9 +50,10 @@ def exact(case: Case, seen: Sequence[Seen]) -> str:
             largest = max(largest, float(np.max(np.abs(one.value - expected), initial=0.0)) / scale)
     if largest <= EXACT:
         return ""
+    alone = "" if case.plan.step == STEP else "; the noise of first rounds alone was compared"
     return (
         f"w agrees with the algorithm to a relative {largest:.1g}, and not to the digits of double precision: single "
-        "precision, or a small number that is added to a norm"
+        f"precision, or a small number that is added to a norm{alone}"
     )
 
 
@@ -87,7 +88,8 @@ def _unnamed(case: Case, seen: Sequence[Seen], silent: Sequence[Suspect]) -> lis
     """What differs where no known faults explain all: those that explain the paths, and what is left of the noise."""
     spreads = [one for one in seen if isinstance(one.probe, Spread)]
     if silent:
-        suspect = silent[0]
+        plain = [one for one in silent if not one.faults] or silent[:1]
+        suspect = max(plain, key=lambda one: sum(explains(one.player, [spread]) for spread in spreads))
         case.reading = suspect.reading
         return [*(_named(case, f, seen) for f in suspect.faults), _other_noise(case, spreads, suspect.player)]
     fixed = _fixed_noise(case, [one for one in seen if isinstance(one.probe, Path)])

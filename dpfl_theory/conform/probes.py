@@ -8,7 +8,7 @@ every number of the noise: it tells too whether the noise of two rounds, or of t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -33,12 +33,13 @@ DOUBLE, SINGLE = 1e-13, 1e-6
 """The difference of paths that rounding explains, relative to w, by the precision in which the function computes."""
 EXACT = 1e-9
 """The same, from which on it is told that numbers are not those of double precision."""
-SPREAD = 1e-3
-"""The difference of covariances, relative to the reference's largest, from which on they differ."""
+SPREAD, LONG_SPREAD = 1e-3, 1e-2
+"""The difference of covariances, relative to the reference's largest, from which on they differ; with long steps."""
 MOST = 2000
 """Numbers of noise in a path, each of which costs a run."""
-LATE, WORK = 12, 1500
-"""Rounds in a row whose noise is looked at, and the most rounds that are run for that, which may make them fewer."""
+FEW, LATE, WORK = 3, 12, 1500
+"""Rounds in a row whose noise is looked at: few, many, and the most rounds that are run for these, which may make them
+fewer."""
 
 
 Choices = Sequence[Mapping[str, Any]] | None
@@ -121,8 +122,8 @@ class Path:
 
 @dataclass(frozen=True)
 class Spread:
-    """The covariance of a path's w under its noise. step: by which numbers of the noise are moved; a small one gives
-    the derivative as it is, a long one from both sides."""
+    """The covariance of a path's w under its noise. step: by which numbers of the noise are moved, over many rounds and
+    where it is a long one from both sides."""
 
     path: Path
     step: float = STEP
@@ -142,17 +143,13 @@ class Spread:
         still = heard(player, on, v, who, choices)
         size = still.w.size
         covariance = np.zeros((size, size))
-        if still.numbers > MOST:
-            raise InputError(
-                f"{still.numbers} numbers of noise are drawn in {len(who)} rounds, more than {MOST}: give fewer "
-                "clients or local steps"
-            )
         for j in range(still.numbers):
             w = played(player, on, v, who, Listening(on.seed).set(j, self.step), choices)
-            below = still.w
-            if self.step > STEP:
+            below, width = still.w, self.step
+            if self.step > STEP or len(who) > FEW:
                 below = played(player, on, v, who, Listening(on.seed).set(j, -self.step), choices)
-            response = ((w - below) / (self.step * (2.0 if self.step > STEP else 1.0))).ravel()
+                width = 2.0 * self.step
+            response = ((w - below) / width).ravel()
             covariance += np.outer(response, response)
         return covariance
 
@@ -160,7 +157,10 @@ class Spread:
         """The largest variance."""
         return float(np.max(np.diag(covariance), initial=0.0))
 
-    tolerance = SPREAD
+    @property
+    def tolerance(self) -> float:
+        """The difference from which on two of these differ."""
+        return SPREAD if self.step == STEP else LONG_SPREAD
 
 
 def agree(probe: Path | Spread, found: Array, expected: Array) -> bool:
@@ -203,7 +203,8 @@ class Plan:
     @cached_property
     def spreads(self) -> list[Spread]:
         """Two rounds, with every setting; more with cohorts of other sizes, and in another world: noise knows no
-        data; and many rounds with the first setting: it stays the same."""
+        data; and many rounds with the first setting: it stays the same. In single precision first rounds alone, whose w
+        is a linear function of the noise."""
         found = []
         for k, v in enumerate(self.values):
             on = world(self.reference, v, next(iter(SHARES)), 100 * self.seed + 7 + k)
@@ -216,9 +217,19 @@ class Plan:
             if v["scheme"] == "poisson":
                 sizes = [max(1, r - 1), min(int(v["n"]), r + 2)]
                 found.append(self.spread(Path(v, on, tuple(cohorts(v, 2, k + 5, sizes)))))
-            if k == 0 and (late := self._late(found[0].path)) > len(several[0]):
+            if k == 0 and self.step == STEP and (late := self._late(found[0].path)) > len(several[0]):
                 found.append(self.spread(Path(v, on, tuple(cohorts(v, late, k)))))
         return found
+
+    def taken_apart(self, player: Player) -> None:
+        """Raises InputError where more numbers of noise are drawn than can be moved one by one."""
+        for path in (spread.path for spread in self.spreads):
+            numbers = heard(player, path.world, path.v, path.who).numbers
+            if numbers > MOST:
+                raise InputError(
+                    f"{numbers} numbers of noise are drawn in {len(path.who)} rounds, more than {MOST}: give fewer "
+                    "clients or local steps"
+                )
 
     def _late(self, path: Path) -> int:
         """How many rounds in a row are looked at: `LATE`, or as many as `WORK` allows."""
@@ -226,8 +237,8 @@ class Plan:
         return 0 if numbers == 0.0 else min(LATE, int((WORK / numbers) ** 0.5))
 
     def spread(self, path: Path) -> Spread:
-        """The covariance of a path, by this plan's step."""
-        return Spread(path, self.step)
+        """The covariance of a path, or of its first round, by this plan's step."""
+        return Spread(path if self.step == STEP else replace(path, who=path.who[:1]), self.step)
 
     @cached_property
     def empty(self) -> list[Path]:

@@ -151,6 +151,7 @@ def _findings(case: Case) -> list[Finding]:
     try:
         if why := case.unheard():
             return by_samples(case, why)
+        case.plan.taken_apart(case.subject)
         case.plan = replace(case.plan, step=case.step())
         seen = case.everything()
         finite = [one for one in seen if np.isfinite(one.value).all()]

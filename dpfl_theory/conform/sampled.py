@@ -14,7 +14,7 @@ from dpfl_theory.conform.randomness import Listening
 from dpfl_theory.conform.subject import generators_kept, seeded
 from dpfl_theory.problems.base import Array
 
-__all__ = ["disagreement", "expected", "gaussian", "sample"]
+__all__ = ["disagreement", "expected", "gaussian", "sample", "standard"]
 
 RUNS = 800
 """Of the function on each of two neighbouring data sets, where nothing else is said."""
@@ -78,6 +78,13 @@ def disagreement(w: Array, mean: Array, covariance: Array, alpha: float) -> str 
                     f"the noise of coordinates {j} and {i} has correlation {seen:.3g} over {runs} runs, not {given:.3g}"
                 )
     return None
+
+
+def standard(w: Array) -> Array:
+    """A sample with mean 0 and variance 1 in each coordinate; as it is where it does not vary."""
+    centred = w - w.mean(axis=0)
+    spread = centred.std(axis=0)
+    return np.asarray(centred / np.where(spread > 0.0, spread, 1.0))
 
 
 def gaussian(w: Array) -> bool:

@@ -30,7 +30,7 @@ BENT = 1e-2
 """By which part of the small moves' effect large ones may differ from it."""
 
 
-def _responses(player: Player, path: Path, size: float, step: float) -> list[Array]:
+def _responses(player: Player, path: Path, size: float) -> list[Array]:
     """What a move of each number of the noise by so many standard deviations does to w after a round, for one of
     them."""
     on, v, who = path.world, path.v, path.who[:1]
@@ -44,31 +44,36 @@ def _responses(player: Player, path: Path, size: float, step: float) -> list[Arr
 def bent(case: Case) -> Finding | None:
     """Noise that is no multiple of the normal numbers that are drawn: clipped, rounded or transformed ones.
 
-    The noise of a round that protects clients is added to what they send, so that large numbers must do what small ones
-    do, in proportion. Where records are protected it enters steps that clip: there the algorithm's own is compared.
+    Where the algorithm only adds its noise, large numbers must do what small ones do, in proportion. Where it clips or
+    normalises after that, each number is compared with the algorithm's own, if they are drawn in the same order.
     """
-    path = case.plan.spreads[0].path
-    player = case.reference.round
-    small = _responses(case.subject, path, case.plan.step, case.plan.step)
+    path, step = case.plan.spreads[0].path, case.plan.step
+    small, own = (_responses(player, path, step) for player in (case.subject, case.reference.round))
     largest = max((float(np.max(np.abs(x))) for x in small), default=0.0)
-    if case.kind.unit == "record":
-        own = _responses(player, path, case.plan.step, case.plan.step)
-        if len(own) != len(small) or not np.allclose(own, small, rtol=1e-3, atol=1e-3 * largest):
-            return None
+    alike = len(own) == len(small) and np.allclose(own, small, rtol=1e-3, atol=1e-3 * largest)
     for size in SIZES:
-        found = _responses(case.subject, path, size, case.plan.step)
-        expected = small if case.kind.unit == "client" else _responses(player, path, size, case.plan.step)
-        scale = max([largest, *(float(np.max(np.abs(x))) for x in found)])
-        for a, b in zip(found, expected):
-            if float(np.max(np.abs(a - b))) > BENT * scale:
-                said = (
-                    "what is added is not the normal numbers that are drawn, times a matrix: they are clipped, rounded "
-                    "or transformed, which the accounting of the Gaussian mechanism does not cover"
-                )
-                moved = (float(np.linalg.norm(x)) * size for x in (a, b))
-                seen = "a normal number of {:g} moves w by {:.4g}, and in proportion to small ones it would be {:.4g}"
-                return Finding(NOT_GAUSSIAN, said, seen.format(size, *moved), case.lines("noise"), private=True)
+        found, theirs = (_responses(player, path, size) for player in (case.subject, case.reference.round))
+        if _apart(theirs, own) is None:
+            expected = small
+        elif alike:
+            expected = theirs
+        else:
+            return None
+        if (j := _apart(found, expected)) is not None:
+            said = (
+                "what is added is not the normal numbers that are drawn, times a matrix: they are clipped, rounded "
+                "or transformed, which the accounting of the Gaussian mechanism does not cover"
+            )
+            moved = (float(np.linalg.norm(x[j])) * size for x in (found, expected))
+            seen = "a normal number of {:g} moves w by {:.4g}, where {:.4g} is right".format(size, *moved)
+            return Finding(NOT_GAUSSIAN, said, seen, case.lines("noise"), private=True)
     return None
+
+
+def _apart(found: Sequence[Array], expected: Sequence[Array]) -> int | None:
+    """The first number of the noise that does something else, if any."""
+    scale = max((float(np.max(np.abs(x))) for x in (*found, *expected)), default=0.0)
+    return next((j for j, (a, b) in enumerate(zip(found, expected)) if np.max(np.abs(a - b)) > BENT * scale), None)
 
 
 def the_same(case: Case) -> Finding | None:
@@ -128,4 +133,4 @@ def left_out(case: Case, player: Player) -> list[Finding]:
 
 def _noisy(player: Player, paths: Sequence[Path], step: float) -> bool:
     """Whether any number of the noise moves w."""
-    return any(np.any(x != 0.0) for path in paths for x in _responses(player, path, step, step))
+    return any(np.any(x != 0.0) for path in paths for x in _responses(player, path, step))

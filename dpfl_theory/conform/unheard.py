@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 
+import numpy as np
+
 from dpfl_theory.conform import sampled
 from dpfl_theory.conform.base import Player
 from dpfl_theory.conform.case import Case, failure, of
@@ -48,7 +50,7 @@ def by_samples(case: Case, why: str) -> list[Finding]:
                 return said
         return None
 
-    if case.kind.unit and not all(sampled.gaussian(w) for w in samples):
+    if case.kind.unit and not sampled.gaussian(np.concatenate([sampled.standard(w) for w in samples])):
         said = "the noise is not Gaussian, and the accounting of the Gaussian mechanism does not cover it"
         return [Finding(NOT_GAUSSIAN, said, lines=case.lines("noise"), private=True)]
     first = ""
